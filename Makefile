@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+# `make` alone lists the targets. Variables: PYTHON (interpreter to set up with), VENV, OUT, and
+# for the demo URDF, BASE, TIP.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+VENV ?= .venv
+OUT ?= demo_output
+
+BIN := $(VENV)/bin
+STAMPS := $(VENV)/stamps
+INSTALLED := $(STAMPS)/installed-$(or $(ROS_DISTRO),wheels)
+INTERFACES := $(STAMPS)/interfaces
+PACKAGE := $(STAMPS)/package
+
+# Whatever runs here talks on this machine's loopback only, on a domain that another user of the
+# machine is unlikely to have.
+export ROS_AUTOMATIC_DISCOVERY_RANGE := LOCALHOST
+export ROS_DOMAIN_ID ?= $(shell echo $$(( $$$$ % 100 + 1 )))
+export ROS_LOG_DIR ?= $(abspath $(VENV))/ros_log
+
+# A ROS installation finds the packages built here only where they are sourced.
+WITH_ROS := $(if $(ROS_DISTRO),source $(VENV)/local_setup.bash &&)
+
+.PHONY: help setup demo test test-all bench lint clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(PACKAGE)  ## make the virtual environment with everything, ROS 2 included
+
+demo: setup  ## an arm in a physics engine holds and tracks on our torques [URDF= BASE= TIP= OUT=]
+	@$(WITH_ROS) $(BIN)/robodyn demo --output '$(OUT)' \
+	    $(if $(URDF),--urdf '$(URDF)') $(if $(BASE),--base '$(BASE)') $(if $(TIP),--tip '$(TIP)')
+
+test: setup  ## run the tests, the slow ones left out
+	@$(WITH_ROS) $(BIN)/python -m pytest -q -n 2 --dist loadfile -m 'not slow'
+
+test-all: setup  ## run all the tests
+	@$(WITH_ROS) $(BIN)/python -m pytest -q -n 2 --dist loadfile
+
+bench: setup  ## run the benchmarks
+	@$(WITH_ROS) set -e; for script in benchmarks/*.py; do $(BIN)/python "$$script"; done
+
+lint: setup  ## ruff, mypy, and the XML files
+	@$(BIN)/ruff check
+	@$(BIN)/mypy
+	@$(BIN)/python environment/check_xml.py
+
+clean:  ## remove the virtual environment and everything made by a target
+	rm -rf $(VENV) $(OUT) build install log .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(INSTALLED): $(wildcard environment/*.txt) environment/install.sh environment/use_local_headers.py
+	@environment/check_prerequisites.sh '$(PYTHON)'
+	@environment/install.sh '$(VENV)' '$(PYTHON)'
+	@mkdir -p $(STAMPS) && rm -f $(STAMPS)/* && touch $@
+
+$(INTERFACES): $(INSTALLED) environment/build.sh \
+        $(shell find robodyn_interfaces -type f)
+	@echo 'Building robodyn_interfaces.'
+	@environment/build.sh '$(VENV)' robodyn_interfaces
+	@touch $@
+
+$(PACKAGE): $(INTERFACES) package.xml setup.py setup.cfg scripts/robodyn \
+        $(wildcard launch/* config/* urdf/*)
+	@echo 'Building robodyn_ros.'
+	@environment/build.sh '$(VENV)' robodyn_ros
+	@touch $@

