@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Dynamics of serial arms from their URDF: torques, mass matrix, DH table.
+
+>>> model = RobotModel.from_urdf('arm.urdf', base_link='base_link', tip_link='tool0')
+>>> inverse_dynamics(model, q, qd, qdd)
+
+Conventions are those of docs/conventions.md: SI units, arrays (n,) in chain order base to tip,
+M(q) qdd + C(q, qd) qd + g(q) = tau, modified DH.
+"""
+
+from robodyn_ros.dh import DHTable
+from robodyn_ros.dynamics import (
+    forward_dynamics,
+    friction_torque,
+    gravity_torque,
+    inverse_dynamics,
+    mass_matrix,
+)
+from robodyn_ros.errors import RobodynError
+from robodyn_ros.findings import Finding
+from robodyn_ros.kinematics import forward_kinematics, jacobian
+from robodyn_ros.model import Payload, RobotModel
+
+__all__ = [
+    'DHTable',
+    'Finding',
+    'Payload',
+    'RobodynError',
+    'RobotModel',
+    'forward_dynamics',
+    'forward_kinematics',
+    'friction_torque',
+    'gravity_torque',
+    'inverse_dynamics',
+    'jacobian',
+    'mass_matrix',
+]
+
+__version__ = '0.1.0'

@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Joint axes -> DH table, exactly; modified (Khalil and Kleinfinger; Craig) and standard.
+
+Row i of the modified table takes frame i - 1 to frame i:
+
+    Rot(x, alpha) Trans(x, a) Rot(y, beta) Rot(z, theta) Trans(z, d)
+
+Frame i moves with joint i, z_i points along its axis, and the joint variable is added to theta
+(revolute) or d (prismatic) with the sign +1. The angle beta (Hayati and Mirmirani 1985) is zero,
+save where two axes are nearly parallel or their common normal lies far away: there the normal
+would ruin the conditioning of everything that is computed from the table.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from robodyn_ros.dh_text import printed_table
+from robodyn_ros.spatial import (
+    FloatArray,
+    inverse_transform,
+    rotation_x,
+    rotation_y,
+    rotation_z,
+    rotation_z_onto,
+    transform,
+)
+
+_PARALLEL_SINE = 1e-12
+_NEARLY_PARALLEL_SINE = 0.05
+_CLEAN_UP = 1e-12
+# A foot of the common normal may lie so many arm lengths from its joint's origin; further, and
+# beta takes over. As a foot is never further than |distance| / sine, this keeps beta away from
+# axes at more than about 42 degrees.
+_FARTHEST_FOOT = 1.5
+_SHORTEST_ARM = 0.1
+# theta within this of +-pi/2 counts as pi/2 when the direction of a common normal is chosen.
+_TIE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class DHTable:
+    """
+    A DH table with its base and tip transforms.
+
+    Attributes
+    ----------
+    alpha, beta, theta : array (n,) [rad]
+        Constants; for a revolute joint theta is the offset that the joint variable is added to.
+    a, d : array (n,) [m]
+        Constants; for a prismatic joint d is the offset.
+    prismatic : bool array (n,)
+    base_transform : array (4, 4)
+        Frame 0 in the base link's frame.
+    tip_transform : array (4, 4)
+        The tip link's frame in frame n.
+    convention : 'modified' or 'standard'
+        A modified row is Rx(alpha) Tx(a) Ry(beta) Rz(theta) Tz(d), and frame i moves with joint
+        i; a standard row is Rz(theta) Tz(d) Tx(a) Rx(alpha) Ry(beta), and joint i acts about
+        z_(i-1).
+    """
+
+    alpha: FloatArray
+    a: FloatArray
+    beta: FloatArray
+    theta: FloatArray
+    d: FloatArray
+    prismatic: NDArray[np.bool_]
+    base_transform: FloatArray
+    tip_transform: FloatArray
+    convention: str = 'modified'
+
+    def __post_init__(self) -> None:
+        for array in vars(self).values():
+            if isinstance(array, np.ndarray):
+                array.setflags(write=False)
+
+    @property
+    def n(self) -> int:
+        """Number of joints."""
+        return len(self.alpha)
+
+    @cached_property
+    def constant_rotations(self) -> FloatArray:
+        """Rot(x, alpha) Rot(y, beta) of each row, (n, 3, 3)."""
+        return np.array(
+            [
+                rotation_x(alpha) @ rotation_y(beta)
+                for alpha, beta in zip(self.alpha, self.beta, strict=True)
+            ]
+        )
+
+    def standard(self) -> DHTable:
+        """
+        Return the standard table of the same axes.
+
+        The product of all modified rows, regrouped one half row further, is the product of all
+        standard rows: row i keeps theta_i and d_i and takes alpha, a and beta of row i + 1.
+        """
+        if self.convention == 'standard':
+            return self
+        base = self.base_transform @ constant_transform(self.alpha[0], self.a[0], self.beta[0])
+        return replace(
+            self,
+            alpha=np.append(self.alpha[1:], 0.0),
+            a=np.append(self.a[1:], 0.0),
+            beta=np.append(self.beta[1:], 0.0),
+            base_transform=base,
+            convention='standard',
+        )
+
+    def __str__(self) -> str:
+        return printed_table(self)
+
+
+def constant_transform(alpha: float, a: float, beta: float) -> FloatArray:
+    """Return Rot(x, alpha) Trans(x, a) Rot(y, beta) (4, 4), what of a row no joint moves."""
+    return transform(rotation_x(alpha) @ rotation_y(beta), (a, 0.0, 0.0))
+
+
+def dh_table(
+    joint_frames: ArrayLike, axes: ArrayLike, prismatic: ArrayLike, tip_frame: ArrayLike
+) -> DHTable:
+    """
+    Return the modified DH table of a chain of joint axes.
+
+    Parameters
+    ----------
+    joint_frames : array-like (n, 4, 4)
+        Frame of each joint at position zero, in the base link's frame: a point of its axis, and
+        the directions that x of the first and of a lone frame are taken from.
+    axes : array-like (n, 3)
+        Unit vector along each axis, in its joint frame.
+    prismatic : array-like (n,) of bool
+    tip_frame : array-like (4, 4)
+        The tip link's frame at position zero, in the base link's frame.
+
+    Notes
+    -----
+    The table starts with a zero row: frame 0 is frame 1 at position zero. It ends with
+    theta = d = 0. A common normal may point either way; it is taken so that |theta| <= pi/2, so
+    that position zero looks like zero. Each row is composed from the frame that the rows before,
+    as rounded, give; the tip transform closes the chain.
+    """
+    frames = np.asarray(joint_frames, dtype=float)
+    axes_in_joints = np.asarray(axes, dtype=float)
+    directions = np.einsum('nij,nj->ni', frames[:, :3, :3], axes_in_joints)
+    origins = frames[:, :3, 3]
+    slides = np.array(prismatic, dtype=bool)
+    n = len(frames)
+    steps = np.linalg.norm(np.diff(origins, axis=0), axis=1)
+    arm_length = max(_SHORTEST_ARM, float(steps.sum()))
+    alpha, a, beta, theta, d = np.zeros((5, n))
+
+    # `frame` has its z on axis i; turned by theta_i and slid by d_i it becomes frame i.
+    frame = transform(frames[0, :3, :3] @ rotation_z_onto(axes_in_joints[0]), origins[0])
+    base = frame
+    for i in range(n - 1):
+        theta[i], d[i], alpha[i + 1], a[i + 1], beta[i + 1] = _row_to_next_axis(
+            frame, origins[i], origins[i + 1], directions[i + 1], arm_length
+        )
+        frame = (
+            frame
+            @ transform(rotation_z(theta[i]), (0, 0, d[i]))
+            @ constant_transform(alpha[i + 1], a[i + 1], beta[i + 1])
+        )
+    _give_offsets_to_prismatic_neighbours(alpha, beta, d, slides)
+    base = base @ transform(rotation_z(theta[0]), (0, 0, d[0]))
+    theta[[0, -1]] = d[[0, -1]] = 0.0
+    frame = base
+    for i in range(n):
+        frame = frame @ constant_transform(alpha[i], a[i], beta[i])
+        frame = frame @ transform(rotation_z(theta[i]), (0, 0, d[i]))
+    tip = inverse_transform(frame) @ np.asarray(tip_frame, dtype=float)
+    return DHTable(alpha, a, beta, theta, d, slides, base, tip)
+
+
+def _row_to_next_axis(
+    frame: FloatArray,
+    origin: FloatArray,
+    next_origin: FloatArray,
+    next_direction: FloatArray,
+    arm_length: float,
+) -> tuple[float, float, float, float, float]:
+    """
+    Return theta_i, d_i, alpha_(i+1), a_(i+1), beta_(i+1) that lead from axis i to axis i + 1.
+
+    ``frame`` (4, 4) has its z on axis i; ``origin`` and ``next_origin`` are the origins of the two
+    joints, all in the base link's frame.
+    """
+    ux, uy, uz = frame[:3, :3].T @ next_direction
+    wx, wy, wz = frame[:3, :3].T @ (next_origin - frame[:3, 3])
+    own_z = frame[:3, 2] @ (origin - frame[:3, 3])
+    sine = math.hypot(ux, uy)
+
+    if sine < _PARALLEL_SINE:
+        d = 0.0 if abs(own_z) <= arm_length else own_z
+        theta, a, flipped = _normal(math.atan2(wy, wx), math.hypot(wx, wy))
+        if a == 0.0:
+            theta = 0.0
+        return theta, _clean_length(d), 0.0 if uz > 0 else math.pi, a, 0.0
+
+    # The common normal along z x u; its feet lie at `foot` on axis i and, from the next joint's
+    # origin, at `next_foot` on axis i + 1.
+    next_foot = -(wx * ux + wy * uy) / (sine * sine)
+    foot = wz + next_foot * uz
+    farthest = _FARTHEST_FOOT * arm_length
+    if sine >= _NEARLY_PARALLEL_SINE and max(abs(foot - own_z), abs(next_foot)) <= farthest:
+        theta, a, flipped = _normal(math.atan2(ux, -uy), (wy * ux - wx * uy) / sine)
+        alpha = math.atan2(-sine if flipped else sine, uz)
+        return theta, _clean_length(foot), _clean_angle(alpha), a, 0.0
+
+    # Beta: the plane through frame i's origin, perpendicular to z_i, meets axis i + 1 at P.
+    d = 0.0
+    if max(abs(own_z), abs((d - wz) / uz)) > arm_length:
+        d = own_z
+    along = (d - wz) / uz
+    px, py = wx + along * ux, wy + along * uy
+    a = _clean_length(math.hypot(px, py))
+    if a == 0.0:
+        theta = _clean_angle(math.atan2(ux, -uy))
+        return theta, _clean_length(d), _clean_angle(math.atan2(sine, uz)), 0.0, 0.0
+    theta = _clean_angle(math.atan2(py, px))
+    c, s = math.cos(theta), math.sin(theta)
+    ux, uy = c * ux + s * uy, c * uy - s * ux
+    alpha = _clean_angle(math.atan2(-uy, uz))
+    beta = _clean_angle(math.atan2(ux, math.hypot(uy, uz)))
+    return theta, _clean_length(d), alpha, a, beta
+
+
+def _normal(theta: float, a: float) -> tuple[float, float, bool]:
+    """Return theta and a of a common normal, turned round if that brings theta near zero."""
+    theta, a = _clean_angle(theta), _clean_length(a)
+    if abs(abs(theta) - math.pi / 2) < _TIE:
+        flipped = a < 0
+    else:
+        flipped = abs(theta) > math.pi / 2
+    if not flipped:
+        return theta, a, False
+    return _clean_angle(theta - math.copysign(math.pi, theta)), 0.0 - a, True
+
+
+def _clean_angle(angle: float) -> float:
+    """Return the multiple of pi/2 that the angle is within rounding of, else the angle."""
+    nearest = round(angle / (math.pi / 2)) * (math.pi / 2)
+    return nearest if abs(angle - nearest) < _CLEAN_UP else angle
+
+
+def _clean_length(length: float) -> float:
+    return 0.0 if abs(length) < _CLEAN_UP else length
+
+
+def _give_offsets_to_prismatic_neighbours(
+    alpha: FloatArray, beta: FloatArray, d: FloatArray, prismatic: NDArray[np.bool_]
+) -> None:
+    """Move d of a revolute joint into that of a prismatic one whose axis is parallel to it."""
+    for i in range(1, len(d)):
+        if beta[i] != 0.0 or alpha[i] not in (0.0, math.pi) or prismatic[i - 1] == prismatic[i]:
+            continue
+        revolute, slider = (i, i - 1) if prismatic[i - 1] else (i - 1, i)
+        d[slider] += math.cos(alpha[i]) * d[revolute]
+        d[revolute] = 0.0

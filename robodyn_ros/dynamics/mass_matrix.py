@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mass matrix by composite rigid bodies (Walker and Orin 1982, method 3), in link coordinates."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robodyn_ros.kinematics import joint_transforms
+from robodyn_ros.spatial import cross, inertia_tensor, parameters_of_pseudo_inertia, pseudo_inertia
+
+if TYPE_CHECKING:
+    from robodyn_ros.model import RobotModel
+
+
+def composite_mass_matrix(model: RobotModel, q: NDArray) -> NDArray:
+    """
+    Return M(q) (..., n, n) [kg m2, kg m, kg], without rotor inertia.
+
+    Column k holds the joint torques that a unit acceleration of joint k alone needs at rest,
+    without gravity: all links beyond joint k then move as one body.
+
+    Parameters
+    ----------
+    model : RobotModel
+    q : array (..., n)
+        Joint positions [rad or m].
+    """
+    dh = model.dh
+    rotation, origin = joint_transforms(dh, q)
+    parameters = _composite_parameters(model, rotation, origin)
+    mass, moment = parameters[..., 9:], parameters[..., 6:9]
+    slides = dh.prismatic[:, None]
+    z = np.array([0.0, 0.0, 1.0])
+
+    # Row k: force and moment on the composite body beyond joint k, about the origin of frame k.
+    force = np.where(slides, mass * z, cross(z, moment))
+    couple = np.where(slides, cross(moment, z), inertia_tensor(parameters)[..., 2])
+    result = np.empty((*q.shape, dh.n), dtype=force.dtype)
+    for i in range(dh.n - 1, -1, -1):
+        # Rows i to n - 1 have arrived in frame i: joint i feels their share along its axis.
+        share = (force if dh.prismatic[i] else couple)[..., i:, 2]
+        result[..., i, i:] = result[..., i:, i] = share
+        outward = np.swapaxes(rotation[..., i, :, :], -1, -2)
+        force[..., i:, :] = force[..., i:, :] @ outward
+        couple[..., i:, :] = couple[..., i:, :] @ outward + cross(
+            origin[..., i, None, :], force[..., i:, :]
+        )
+    return result
+
+
+def _composite_parameters(model: RobotModel, rotation: NDArray, origin: NDArray) -> NDArray:
+    """Return the inertial parameters (..., n, 10) of links i to n as one, about frame i."""
+    n = model.n
+    steps = np.zeros((*rotation.shape[:-2], 4, 4), dtype=rotation.dtype)
+    steps[..., :3, :3] = rotation
+    steps[..., :3, 3] = origin
+    steps[..., 3, 3] = 1
+    own = pseudo_inertia(model.inertial_parameters)
+    composite = np.empty_like(steps)
+    composite[...] = own
+    for i in range(n - 1, 0, -1):
+        step = steps[..., i, :, :]
+        composite[..., i - 1, :, :] += step @ composite[..., i, :, :] @ np.swapaxes(step, -1, -2)
+    return parameters_of_pseudo_inertia(composite)

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The package's errors: each names the element at fault, the value found, and what is allowed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_LONGEST_VALUE = 120
+
+
+class RobodynError(Exception):
+    """
+    Root of every error that this package raises on purpose.
+
+    Parameters
+    ----------
+    element : str
+        What is at fault: ``link 'forearm' mass``, ``parameter kp``, ``argument q``.
+    value
+        The value found there; shown shortened where it is long.
+    allowed : str
+        What would have been accepted.
+    """
+
+    def __init__(self, element: str, value: Any, allowed: str) -> None:
+        self.element = element
+        self.value = value
+        self.allowed = allowed
+        super().__init__(f'{element}: {_shortened(value)}; allowed: {allowed}')
+
+    def __reduce__(self) -> tuple[type[RobodynError], tuple[str, Any, str]]:
+        return type(self), (self.element, self.value, self.allowed)
+
+
+def _shortened(value: Any) -> str:
+    text = repr(value)
+    if len(text) <= _LONGEST_VALUE:
+        return text
+    return f'{text[:_LONGEST_VALUE]}... ({len(text)} characters)'
+
+
+# --- reading a robot ---------------------------------------------------------------------------
+
+
+class UnreadableSource(RobodynError):
+    """The source is no readable file, no XML text, or too large."""
+
+
+class MalformedXml(RobodynError):
+    """The text is not well-formed XML, or declares a document type or entities."""
+
+
+class MalformedUrdf(RobodynError):
+    """An element or attribute that a URDF must have is missing, repeated or of the wrong kind."""
+
+
+class InvalidNumber(RobodynError):
+    """A number is not finite, not a number, or outside what physics allows."""
+
+
+class InvalidAxis(RobodynError):
+    """A joint axis is zero or not finite."""
+
+
+class UnsupportedJoint(RobodynError):
+    """A joint on the chain is of a kind that a serial-chain model cannot hold."""
+
+
+class NoSuchLink(RobodynError):
+    """A link of that name does not exist; the message lists those that do."""
+
+
+class NoSuchJoint(RobodynError):
+    """A joint of that name does not exist; the message lists those that do."""
+
+
+class DisconnectedChain(RobodynError):
+    """No path of joints leads from the base link to the tip link."""
+
+
+class AmbiguousChain(RobodynError):
+    """More than one link could be the base or the tip; the message lists the candidates."""
+
+
+class NoMovableJoint(RobodynError):
+    """The chain from base to tip holds no joint that moves."""
+
+
+# --- calling the library -----------------------------------------------------------------------
+
+
+class WrongShape(RobodynError):
+    """An array argument has the wrong shape."""
+
+
+class NonFiniteValue(RobodynError):
+    """An array argument holds a NaN or an infinity."""
+
+
+class UnknownOption(RobodynError):
+    """An option, a method or a mode is not one of those that exist."""
+
+
+class ImplausiblePayload(RobodynError):
+    """A payload's mass or inertia is one that no rigid body can have."""
+
+
+class SingularMassMatrix(RobodynError):
+    """The mass matrix is not positive definite, so that no acceleration follows from torques."""
+
+
+# --- control -----------------------------------------------------------------------------------
+
+
+class RejectedTrajectory(RobodynError):
+    """A trajectory cannot be taken as the reference; the message says why."""
+
+
+class MissingEffortLimit(RobodynError):
+    """A joint has no positive effort limit, neither in the URDF nor in the parameters."""

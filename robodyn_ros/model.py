@@ -1,0 +1,315 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The robot as immutable arrays: what every formula reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from robodyn_ros.arguments import checked_array
+from robodyn_ros.chain import Chain, serial_chain
+from robodyn_ros.description import RobotDescription, description_of_urdfpy
+from robodyn_ros.dh import DHTable, dh_table
+from robodyn_ros.errors import (
+    ImplausiblePayload,
+    InvalidNumber,
+    NoSuchLink,
+)
+from robodyn_ros.findings import Finding, chain_findings
+from robodyn_ros.kinematics import frame_transforms
+from robodyn_ros.spatial import (
+    FloatArray,
+    inertial_parameters,
+    inverse_transform,
+    moved_parameters,
+)
+from robodyn_ros.urdf import description_of_urdf
+
+STANDARD_GRAVITY = (0.0, 0.0, -9.81)
+
+
+@dataclass(frozen=True, eq=False)
+class Payload:
+    """
+    A body fixed to a link.
+
+    Parameters
+    ----------
+    mass : float
+        [kg], zero or more.
+    center_of_mass : array-like (3,)
+        [m], in the frame of ``link``.
+    inertia : array-like (3, 3)
+        [kg m2], about the mass centre, along the axes of ``link``; zero where not given.
+    link : str, optional
+        The link that carries it; the tip link where not given.
+    """
+
+    mass: float
+    center_of_mass: ArrayLike = (0.0, 0.0, 0.0)
+    inertia: ArrayLike = field(default_factory=lambda: np.zeros((3, 3)))
+    link: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class RobotModel:
+    """
+    A serial arm: DH table, ten inertial parameters a link, limits and friction.
+
+    Attributes
+    ----------
+    joint_names : tuple of n str
+        In chain order, base to tip, as all arrays.
+    dh : DHTable
+        Modified; ``dh.standard()`` gives the other convention.
+    inertial_parameters : array (n, 10)
+        XX XY XZ YY YZ ZZ [kg m2], mX mY mZ [kg m], m [kg] of the body that moves with joint i,
+        about the origin of DH frame i, along its axes.
+    rotor_inertia : array (n,) [kg m2, or kg for a prismatic joint]
+        Reflected to the joint; zero unless given.
+    viscous_friction : array (n,) [N m s/rad or N s/m]
+    coulomb_friction : array (n,) [N m or N]
+    effort_limits : array (n,) [N m or N]
+        Infinite where the description has none.
+    velocity_limits : array (n,) [rad/s or m/s]
+    position_limits : array (n, 2) [rad or m]
+        Lower and upper; infinite where there is none.
+    gravity : array (3,) [m/s2]
+        In the base link's axes.
+    findings : tuple of Finding
+        What the checker noticed; nothing of it was repaired.
+    base_link, tip_link : str
+    link_frames : mapping of link name to (body, transform)
+        For every link of the arm: the index of the joint it moves with, -1 for those that stand
+        still, and the transform (4, 4) from its frame to DH frame ``body`` or to the base link's.
+    """
+
+    joint_names: tuple[str, ...]
+    dh: DHTable
+    inertial_parameters: FloatArray
+    rotor_inertia: FloatArray
+    viscous_friction: FloatArray
+    coulomb_friction: FloatArray
+    effort_limits: FloatArray
+    velocity_limits: FloatArray
+    position_limits: FloatArray
+    gravity: FloatArray
+    findings: tuple[Finding, ...]
+    base_link: str
+    tip_link: str
+    link_frames: Mapping[str, tuple[int, FloatArray]]
+
+    def __post_init__(self) -> None:
+        for array in vars(self).values():
+            if isinstance(array, np.ndarray):
+                array.setflags(write=False)
+
+    @classmethod
+    def from_urdf(
+        cls,
+        source: str | Path,
+        *,
+        base_link: str | None = None,
+        tip_link: str | None = None,
+        gravity: ArrayLike = STANDARD_GRAVITY,
+        locked_positions: Mapping[str, float] | None = None,
+        mimic: str = 'error',
+    ) -> RobotModel:
+        """
+        Return the model of the arm between two links of a URDF.
+
+        Parameters
+        ----------
+        source : str or Path
+            A path, or XML text: a str whose first character after white space or a byte order
+            mark is ``<``.
+        base_link : str, optional
+            The link that stands still; the root link where not given.
+        tip_link : str, optional
+            The link at the end; where not given, the only one that ends a path of joints.
+        gravity : array-like (3,)
+            [m/s2], in the base link's axes.
+        locked_positions : mapping of joint name to position, optional
+            [rad or m], where joints off the chain are held; zero where not given.
+        mimic : 'error' or 'independent'
+            Whether a mimic joint on the chain is refused or moves as any other.
+
+        Raises
+        ------
+        UnreadableSource, MalformedXml, MalformedUrdf, InvalidNumber, InvalidAxis
+            The source is no sound URDF.
+        NoSuchLink, NoSuchJoint, AmbiguousChain, DisconnectedChain, NoMovableJoint
+            There is no such arm in it.
+        UnsupportedJoint
+            A floating, planar or mimic joint on the chain.
+        """
+        return cls._from_description(
+            description_of_urdf(source), base_link, tip_link, gravity, locked_positions, mimic
+        )
+
+    @classmethod
+    def from_urdfpy(
+        cls,
+        robot: Any,
+        *,
+        base_link: str | None = None,
+        tip_link: str | None = None,
+        gravity: ArrayLike = STANDARD_GRAVITY,
+        locked_positions: Mapping[str, float] | None = None,
+        mimic: str = 'error',
+    ) -> RobotModel:
+        """
+        Return the model of an arm in a ``urdfpy.URDF`` or ``urchin.URDF`` object.
+
+        Those libraries invent 1 kg for links without inertials; see ``findings``. Arguments and
+        errors are those of ``from_urdf``.
+        """
+        return cls._from_description(
+            description_of_urdfpy(robot), base_link, tip_link, gravity, locked_positions, mimic
+        )
+
+    @classmethod
+    def _from_description(
+        cls,
+        robot: RobotDescription,
+        base_link: str | None,
+        tip_link: str | None,
+        gravity: ArrayLike,
+        locked_positions: Mapping[str, float] | None,
+        mimic: str,
+    ) -> RobotModel:
+        chain = serial_chain(
+            robot,
+            base_link=base_link,
+            tip_link=tip_link,
+            locked_positions=locked_positions,
+            mimic=mimic,
+        )
+        # Everything at position zero, in the base link's frame.
+        first_links = [np.eye(4)]
+        for step in chain.joint_transforms:
+            first_links.append(first_links[-1] @ step)
+        dh = dh_table(
+            first_links[1:],
+            [joint.axis for joint in chain.joints],
+            [joint.kind == 'prismatic' for joint in chain.joints],
+            first_links[-1] @ chain.tip_transform,
+        )
+        dh_frames = frame_transforms(dh, np.zeros(dh.n))
+        link_frames: dict[str, tuple[int, FloatArray]] = {}
+        inertias = np.zeros((dh.n, 10))
+        for i, body in enumerate(chain.bodies, start=-1):
+            to_frame = np.eye(4) if i < 0 else inverse_transform(dh_frames[i]) @ first_links[i + 1]
+            for name, link_transform in body.link_transforms.items():
+                placed = to_frame @ link_transform
+                placed.setflags(write=False)
+                link_frames[name] = (i, placed)
+                inertial = robot.links[name].inertial
+                if i >= 0 and inertial is not None:
+                    about_link = inertial_parameters(
+                        inertial.mass, inertial.center_of_mass, inertial.inertia
+                    )
+                    inertias[i] += moved_parameters(about_link, placed)
+        return cls(
+            joint_names=tuple(joint.name for joint in chain.joints),
+            dh=dh,
+            inertial_parameters=inertias,
+            rotor_inertia=np.zeros(dh.n),
+            viscous_friction=_of_joints(chain, 'damping'),
+            coulomb_friction=_of_joints(chain, 'friction'),
+            effort_limits=_of_limits(chain, 'effort'),
+            velocity_limits=_of_limits(chain, 'velocity'),
+            position_limits=np.stack([_of_limits(chain, 'lower'), _of_limits(chain, 'upper')], 1),
+            gravity=checked_array('gravity', gravity, (3,)),
+            findings=chain_findings(robot, chain),
+            base_link=chain.base_link,
+            tip_link=chain.tip_link,
+            link_frames=MappingProxyType(link_frames),
+        )
+
+    @property
+    def n(self) -> int:
+        """Number of joints."""
+        return len(self.joint_names)
+
+    def with_payload(self, payload: Payload) -> RobotModel:
+        """
+        Return the model with a body fixed to one of its links; payloads add up.
+
+        Raises
+        ------
+        NoSuchLink
+            The payload's link is not one of the arm's.
+        ImplausiblePayload
+            Negative mass, inertia without mass, or an inertia that no body has.
+        WrongShape, NonFiniteValue
+        """
+        link = self.tip_link if payload.link is None else payload.link
+        if link not in self.link_frames:
+            known = ', '.join(map(repr, self.link_frames))
+            raise NoSuchLink('payload link', link, f'one of {known}')
+        body, placed = self.link_frames[link]
+        about_link = _payload_parameters(payload)
+        inertias = self.inertial_parameters.copy()
+        if body >= 0:
+            inertias[body] += moved_parameters(about_link, placed)
+        return replace(self, inertial_parameters=inertias)
+
+    def with_gravity(self, gravity: ArrayLike) -> RobotModel:
+        """Return the model under another gravity (3,) [m/s2], in the base link's axes."""
+        return replace(self, gravity=checked_array('gravity', gravity, (3,)))
+
+    def with_inertial_parameters(self, parameters: ArrayLike) -> RobotModel:
+        """Return the model with other inertial parameters (n, 10), about its DH frames."""
+        checked = checked_array('parameters', parameters, (self.n, 10))
+        return replace(self, inertial_parameters=checked)
+
+    def with_rotor_inertia(self, rotor_inertia: ArrayLike) -> RobotModel:
+        """
+        Return the model with rotor inertias (n,) [kg m2 or kg] reflected to the joints.
+
+        Raises
+        ------
+        InvalidNumber
+            One is negative.
+        """
+        checked = checked_array('rotor_inertia', rotor_inertia, (self.n,))
+        for name, value in zip(self.joint_names, checked, strict=True):
+            if value < 0:
+                raise InvalidNumber(f'rotor inertia of joint {name!r}', value, 'zero or more')
+        return replace(self, rotor_inertia=checked)
+
+
+def _payload_parameters(payload: Payload) -> FloatArray:
+    mass = float(checked_array('payload.mass', payload.mass, ()))
+    center = checked_array('payload.center_of_mass', payload.center_of_mass, (3,))
+    inertia = checked_array('payload.inertia', payload.inertia, (3, 3))
+    if mass < 0:
+        raise ImplausiblePayload('payload mass', mass, 'zero or more [kg]')
+    size = float(np.abs(inertia).max())
+    if size > 0 and mass == 0:
+        raise ImplausiblePayload('payload inertia', inertia.tolist(), 'zero, as its mass is zero')
+    if np.abs(inertia - inertia.T).max() > 1e-9 * size:
+        raise ImplausiblePayload('payload inertia', inertia.tolist(), 'a symmetric matrix')
+    smallest, middle, largest = np.linalg.eigvalsh(inertia)
+    if smallest < -1e-9 * size or largest > (smallest + middle) * (1 + 1e-6) + 1e-12 * size:
+        raise ImplausiblePayload(
+            'payload inertia',
+            inertia.tolist(),
+            'principal moments of which none is negative or exceeds the sum of the other two',
+        )
+    return inertial_parameters(mass, center, inertia)
+
+
+def _of_joints(chain: Chain, name: str) -> FloatArray:
+    return np.array([getattr(joint, name) for joint in chain.joints], dtype=float)
+
+
+def _of_limits(chain: Chain, name: str) -> FloatArray:
+    return np.array([getattr(joint.limit, name) for joint in chain.joints], dtype=float)

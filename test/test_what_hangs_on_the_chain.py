@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Links off the chain: lumped, locked, massless, on the root; and the choice of the chain."""
+
+import math
+
+import numpy as np
+import pytest
+from oracles import PinocchioArm, random_states, relative_difference
+from robots import public_urdf
+
+import robodyn_ros as rd
+from robodyn_ros import errors
+
+BOX = (
+    '<inertial><origin xyz="0.1 0 0.05"/><mass value="2"/><inertia ixx="0.02" iyy="0.03" '
+    'izz="0.03" ixy="0" ixz="0" iyz="0"/></inertial>'
+)
+
+
+LIMIT = '<limit lower="-2" upper="2" effort="50" velocity="3"/>'
+
+
+def link(name, inertial=''):
+    return f'<link name="{name}">{inertial}</link>'
+
+
+def joint(name, kind, parent, child, extra='', xyz='0 0 0.3'):
+    return (
+        f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>'
+        f'<origin xyz="{xyz}" rpy="0.2 0 0"/>{extra}{LIMIT}</joint>'
+    )
+
+
+def robot(*parts):
+    return f'<robot name="r">{"".join(parts)}</robot>'
+
+
+ARM = (
+    link('base'),
+    joint('j1', 'revolute', 'base', 'l1', '<axis xyz="0 0 1"/>'),
+    link('l1', BOX),
+    joint('j2', 'revolute', 'l1', 'l2', '<axis xyz="0 1 0"/>'),
+    link('l2', BOX),
+)
+GRIPPER = (
+    joint('finger', 'prismatic', 'l2', 'f1', '<axis xyz="1 0 0"/>'),
+    link('f1', BOX),
+    joint('thumb', 'revolute', 'l2', 'f2', '<axis xyz="0 1 0"/>'),
+    link('f2', BOX),
+)
+
+
+def agrees_with_pinocchio(text, arm, locked=None):
+    oracle = PinocchioArm.of(text, arm, locked)
+    for state in zip(*random_states(arm, 5, seed=11)):
+        assert relative_difference(rd.inverse_dynamics(arm, *state), oracle.torque(*state)) < 1e-9
+
+
+def test_link_without_inertial_has_no_mass():
+    text = robot(*ARM[:-1], link('l2'))
+    arm = rd.RobotModel.from_urdf(text)
+    assert arm.inertial_parameters[1].tolist() == [0.0] * 10
+
+
+def test_fixed_subtrees_are_lumped_into_the_link_that_carries_them():
+    text = robot(
+        *ARM,
+        joint('f', 'fixed', 'l1', 'box'),
+        link('box', BOX),
+        joint('g', 'fixed', 'box', 'lid'),
+        link('lid', BOX),
+    )
+    arm = rd.RobotModel.from_urdf(text, tip_link='l2')
+    assert arm.inertial_parameters[0, 9] == 6.0
+    agrees_with_pinocchio(text, arm)
+
+
+def test_two_fixed_siblings_both_count():
+    text = robot(
+        *ARM,
+        joint('f', 'fixed', 'l2', 'a'),
+        link('a', BOX),
+        joint('g', 'fixed', 'l2', 'b', xyz='0.2 0 0'),
+        link('b', BOX),
+    )
+    arm = rd.RobotModel.from_urdf(text, tip_link='l2')
+    assert arm.inertial_parameters[1, 9] == 6.0
+    agrees_with_pinocchio(text, arm)
+
+
+def test_joints_off_the_chain_are_locked_at_zero_and_said_so():
+    text = robot(*ARM, *GRIPPER)
+    arm = rd.RobotModel.from_urdf(text, tip_link='l2')
+    agrees_with_pinocchio(text, arm)
+    locked = {f.element for f in arm.findings if f.code == 'locked_joint'}
+    assert locked == {"joint 'finger'", "joint 'thumb'"}
+
+
+def test_joints_off_the_chain_are_locked_where_told():
+    text = robot(*ARM, *GRIPPER)
+    positions = {'finger': 0.04, 'thumb': -0.7}
+    arm = rd.RobotModel.from_urdf(text, tip_link='l2', locked_positions=positions)
+    agrees_with_pinocchio(text, arm, positions)
+
+
+def test_mimic_joint_off_the_chain_follows_its_locked_leader():
+    mimic = '<axis xyz="0 1 0"/><mimic joint="finger" multiplier="-2" offset="0.1"/>'
+    text = robot(*ARM, *GRIPPER[:2], joint('thumb', 'revolute', 'l2', 'f2', mimic), GRIPPER[3])
+    arm = rd.RobotModel.from_urdf(text, tip_link='l2', locked_positions={'finger': 0.04})
+    agrees_with_pinocchio(text, arm, {'finger': 0.04, 'thumb': -2 * 0.04 + 0.1})
+    (finding,) = [f for f in arm.findings if f.element == "joint 'thumb'"]
+    assert finding.value == pytest.approx(0.02)
+    assert "'finger'" in finding.message
+
+
+def test_mimic_joint_off_the_chain_of_a_joint_that_moves_is_a_warning():
+    mimic = '<axis xyz="0 1 0"/><mimic joint="j1" offset="0.1"/>'
+    text = robot(*ARM, joint('thumb', 'revolute', 'l2', 'f2', mimic), GRIPPER[3])
+    arm = rd.RobotModel.from_urdf(text, tip_link='l2')
+    agrees_with_pinocchio(text, arm, {'thumb': 0.1})
+    (finding,) = [f for f in arm.findings if f.element == "joint 'thumb'"]
+    assert finding.level == 'warning'
+
+
+@pytest.mark.parametrize('leader', ['thumb', 'nobody'])
+def test_mimic_joint_that_leads_nowhere_is_a_warning(leader):
+    mimic = f'<mimic joint="{leader}" offset="0.1"/>'
+    text = robot(*ARM, joint('thumb', 'revolute', 'l2', 'f2', mimic), GRIPPER[3])
+    arm = rd.RobotModel.from_urdf(text, tip_link='l2')
+    (finding,) = [f for f in arm.findings if f.element == "joint 'thumb'"]
+    assert finding.level == 'warning'
+
+
+def test_inertia_on_the_root_link_has_no_effect():
+    text = robot(link('base', BOX), *ARM[1:])
+    heavy, light = rd.RobotModel.from_urdf(text), rd.RobotModel.from_urdf(robot(*ARM))
+    np.testing.assert_array_equal(heavy.inertial_parameters, light.inertial_parameters)
+
+
+def test_dummy_and_world_links_change_nothing():
+    text = robot(
+        link('world'),
+        joint('w', 'fixed', 'world', 'base'),
+        *ARM,
+        joint('d', 'fixed', 'l2', 'dummy'),
+        link('dummy'),
+        joint('t', 'fixed', 'dummy', 'tool0'),
+        link('tool0'),
+    )
+    arm = rd.RobotModel.from_urdf(text)
+    assert (arm.base_link, arm.tip_link) == ('world', 'tool0')
+    agrees_with_pinocchio(text, arm)
+
+
+def test_base_inside_the_tree_carries_only_what_lies_beyond():
+    text = robot(*ARM, joint('j3', 'revolute', 'l2', 'l3'), link('l3', BOX))
+    arm = rd.RobotModel.from_urdf(text, base_link='l1', tip_link='l3')
+    assert arm.joint_names == ('j2', 'j3')
+    agrees_with_pinocchio(text, arm)
+
+
+def test_floating_joint_off_the_chain_is_locked_with_a_warning():
+    text = robot(*ARM, joint('free', 'floating', 'l2', 'ball'), link('ball', BOX))
+    arm = rd.RobotModel.from_urdf(text, tip_link='l2')
+    (finding,) = [f for f in arm.findings if f.element == "joint 'free'"]
+    assert finding.level == 'warning'
+    assert arm.inertial_parameters[1, 9] == 4.0
+
+
+def test_several_roots_need_a_base():
+    text = robot(*ARM, link('elsewhere'))
+    with pytest.raises(errors.AmbiguousChain, match="'elsewhere'"):
+        rd.RobotModel.from_urdf(text)
+    assert rd.RobotModel.from_urdf(text, base_link='base').n == 2
+
+
+def test_joint_without_axis_turns_about_x():
+    text = robot(link('base'), joint('j', 'revolute', 'base', 'l1'), link('l1', BOX))
+    arm = rd.RobotModel.from_urdf(text)
+    np.testing.assert_allclose(rd.jacobian(arm, [0.0])[3:, 0], [1, 0, 0], atol=1e-15)
+    agrees_with_pinocchio(text, arm)
+
+
+def test_axis_of_any_length_gives_the_same_arm():
+    long = robot(*ARM).replace('xyz="0 1 0"', 'xyz="0 1e-7 0"')
+    arm = rd.RobotModel.from_urdf(long)
+    np.testing.assert_array_equal(
+        arm.inertial_parameters, rd.RobotModel.from_urdf(robot(*ARM)).inertial_parameters
+    )
+    assert 'axis_not_unit' in {f.code for f in arm.findings}
+
+
+def test_urchin_objects_give_the_same_arm():
+    urchin = pytest.importorskip('urchin')
+    path = public_urdf('panda.urdf')
+    arguments = {'base_link': 'panda_link0', 'tip_link': 'panda_link8'}
+    ours = rd.RobotModel.from_urdf(path, **arguments)
+    theirs = rd.RobotModel.from_urdfpy(
+        urchin.URDF.load(str(path), lazy_load_meshes=True), **arguments
+    )
+    state = [x[0] for x in random_states(ours, 1, seed=12)]
+    np.testing.assert_allclose(
+        rd.inverse_dynamics(theirs, *state), rd.inverse_dynamics(ours, *state), atol=1e-9
+    )
+    for name in ('effort_limits', 'position_limits', 'velocity_limits', 'viscous_friction'):
+        np.testing.assert_array_equal(getattr(theirs, name), getattr(ours, name))
+
+
+def test_kilogram_that_urchin_invents_is_found(tmp_path):
+    urchin = pytest.importorskip('urchin')
+    path = tmp_path / 'arm.urdf'
+    path.write_text(robot(*ARM, joint('f', 'fixed', 'l2', 'tool0'), link('tool0')))
+    ours = rd.RobotModel.from_urdf(path)
+    theirs = rd.RobotModel.from_urdfpy(urchin.URDF.load(str(path)))
+    assert theirs.inertial_parameters[1, 9] == ours.inertial_parameters[1, 9] + 1.0
+    (finding,) = [f for f in theirs.findings if f.code == 'placeholder_inertial']
+    assert finding.element == "link 'tool0'"
+
+
+def test_object_that_is_no_robot():
+    with pytest.raises(errors.MalformedUrdf, match='dict'):
+        rd.RobotModel.from_urdfpy({'links': []})
+
+
+def test_xacro_files_are_expanded_where_xacro_is_installed(tmp_path):
+    pytest.importorskip('xacro')
+    path = tmp_path / 'arm.urdf.xacro'
+    path.write_text(
+        robot(*ARM)
+        .replace('<robot ', '<robot xmlns:xacro="http://www.ros.org/wiki/xacro" ')
+        .replace(
+            '<link name="base">', '<xacro:property name="m" value="${1 + 2}"/><link name="base">'
+        )
+        .replace('mass value="2"', 'mass value="${m}"')
+    )
+    assert rd.RobotModel.from_urdf(path).inertial_parameters[:, 9].tolist() == [3.0, 3.0]
+
+
+def test_xacro_file_that_fails_names_itself(tmp_path):
+    pytest.importorskip('xacro')
+    path = tmp_path / 'arm.xacro'
+    path.write_text('<robot xmlns:xacro="http://www.ros.org/wiki/xacro" name="${nothing}"/>')
+    with pytest.raises(errors.MalformedXml, match=r'arm\.xacro'):
+        rd.RobotModel.from_urdf(path)
+
+
+CHECKS = {
+    'inertia_not_positive': ('ixx="0.02"', 'ixx="-0.02"'),
+    'triangle_inequality': ('ixx="0.02"', 'ixx="0.2"'),
+    'far_center_of_mass': ('xyz="0.1 0 0.05"', 'xyz="100 0 0.05"'),
+    'half_inertial': ('mass value="2"', 'mass value="0"'),
+    'large_inertia': ('ixx="0.02" iyy="0.03" izz="0.03"', 'ixx="20" iyy="30" izz="30"'),
+    'mass_ratio': ('mass value="2"', 'mass value="0.002"'),
+}
+
+
+@pytest.mark.parametrize('code', CHECKS)
+def test_checker_finds_and_does_not_repair(code):
+    old, new = CHECKS[code]
+    sound = robot(*ARM)
+    head, tail = sound.split('<link name="l2">')
+    text = f'{head}<link name="l2">{tail.replace(old, new)}'
+    arm = rd.RobotModel.from_urdf(text)
+    (finding,) = [f for f in arm.findings if f.code == code]
+    assert finding.level in ('warning', 'info')
+    assert 'l2' in finding.element
+    assert code not in {f.code for f in rd.RobotModel.from_urdf(sound).findings}
+    agrees_with_pinocchio(text, arm)
+
+
+@pytest.mark.parametrize(
+    ('limit', 'code'),
+    [
+        ('<limit lower="-1" upper="1" velocity="1"/>', 'effort_limit'),
+        ('<limit lower="-1" upper="1" velocity="1" effort="0"/>', 'effort_limit'),
+        ('<limit lower="1" upper="-1" velocity="1" effort="9"/>', 'position_limits'),
+        ('<limit velocity="1" effort="9"/>', 'position_limits'),
+        (
+            '<limit lower="-1" upper="1" velocity="1" effort="9"/><dynamics damping="-1"/>',
+            'negative_friction',
+        ),
+    ],
+)
+def test_checker_looks_at_limits(limit, code):
+    text = robot(*ARM).replace(f'<axis xyz="0 1 0"/>{LIMIT}', f'<axis xyz="0 1 0"/>{limit}')
+    assert (code, "joint 'j2'") in {
+        (f.code, f.element) for f in rd.RobotModel.from_urdf(text).findings
+    }
+
+
+def test_moving_link_without_mass_is_found():
+    arm = rd.RobotModel.from_urdf(robot(*ARM[:-1], link('l2')))
+    assert ('no_mass', "link 'l2'") in {(f.code, f.element) for f in arm.findings}
+
+
+def test_sound_arm_has_no_warnings():
+    arm = rd.RobotModel.from_urdf(
+        public_urdf('panda.urdf'), base_link='panda_link0', tip_link='panda_link8'
+    )
+    assert not [f for f in arm.findings if f.level == 'warning']
+    (lumped,) = [f for f in arm.findings if f.code == 'lumped_mass']
+    assert math.isclose(lumped.value, 0.76)
+    assert "'panda_hand'" in str(lumped)
