@@ -187,7 +187,7 @@ class _Tree:
             self._check_link('base_link', base_link)
             return base_link
         if len(self.roots) > 1:
-            raise AmbiguousChain('base_link', None, f'one of {_listed(self.roots)}')
+            raise AmbiguousChain('base_link', 'not given', f'one of {_listed(self.roots)}')
         return self.roots[0]
 
     def tip(self, base: str, tip_link: str | None) -> str:
@@ -210,7 +210,7 @@ class _Tree:
             ]
             raise AmbiguousChain(
                 'tip_link',
-                None,
+                'not given',
                 f'one of {_listed(described, quote=False)}, or a link before them',
             )
         return leaves[0]

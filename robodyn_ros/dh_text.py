@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from robodyn_ros.dh import DHTable
@@ -40,6 +42,28 @@ def printed_table(table: DHTable) -> str:
         '  '.join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
         for row in rows
     )
+
+
+def row_formula(table: DHTable) -> str:
+    """Return what one row of the table stands for."""
+    beta = ' Rot(y, β)' if table.beta.any() else ''
+    if table.convention == 'modified':
+        return f'Rot(x, α) Trans(x, a){beta} Rot(z, θ) Trans(z, d)'
+    return f'Rot(z, θ) Trans(z, d) Trans(x, a) Rot(x, α){beta}'
+
+
+def table_as_dict(table: DHTable) -> dict[str, Any]:
+    """Return a table as plain lists, for JSON."""
+    names = ('alpha', 'a', 'beta', 'theta', 'd', 'prismatic', 'base_transform', 'tip_transform')
+    lists = {name: getattr(table, name).tolist() for name in names}
+    return {'convention': table.convention, **lists}
+
+
+def matrix_text(matrix: NDArray) -> str:
+    """Return a matrix as aligned lines, rounding noise shown as zero."""
+    rows = [[f'{0.0 if abs(x) < 1e-12 else x:.9g}' for x in row] for row in matrix]
+    width = max(len(cell) for row in rows for cell in row)
+    return '\n'.join('  ' + '  '.join(cell.rjust(width) for cell in row) for row in rows)
 
 
 def angle_text(angle: float) -> str:

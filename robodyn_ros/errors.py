@@ -105,8 +105,20 @@ class ImplausiblePayload(RobodynError):
     """A payload's mass or inertia is one that no rigid body can have."""
 
 
+class MalformedRecord(RobodynError):
+    """A text is not the JSON of the record that it is read as."""
+
+
 class SingularMassMatrix(RobodynError):
     """The mass matrix is not positive definite, so that no acceleration follows from torques."""
+
+
+class NotCompiledFor(RobodynError):
+    """Compiled kernels were asked for a model that differs in what they folded in."""
+
+
+class NoBackend(RobodynError):
+    """Neither a C compiler nor numba is there to compile kernels with; the value says why."""
 
 
 # --- control -----------------------------------------------------------------------------------

@@ -47,9 +47,19 @@ class Finding:
     value: Any
     message: str
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields for JSON; a number that is not finite, which JSON lacks, as text."""
+        return {**vars(self), 'value': _for_json(self.value)}
+
     def __str__(self) -> str:
         value = f'{self.value:g}' if isinstance(self.value, float) else str(self.value)
         return f'{self.element}: {value}: {self.message}'
+
+
+def _for_json(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_for_json(entry) for entry in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def chain_findings(robot: RobotDescription, chain: Chain) -> tuple[Finding, ...]:

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The arm's state, put together by name from whatever joint states arrive."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from robodyn_ros.control.computed_torque import wrapped
+
+VELOCITY_TIME_CONSTANT = 0.005
+"""Of the low-pass on differenced velocities [s]: five samples at 1 kHz, 2 degrees late at 1 Hz."""
+
+_MOST_LAYOUTS = 32  # of messages remembered; one that names joints at random must not fill memory
+
+
+@dataclass(frozen=True)
+class MeasuredState:
+    """
+    One complete state of the arm, of the moment a control cycle begins.
+
+    Parameters
+    ----------
+    position : array, shape (n,)
+        [rad] or [m], always finite.
+    velocity : array, shape (n,)
+        [rad/s] or [m/s]; NaN where it is not known yet.
+    time : float
+        What a reference is sampled with [s]: the newest stamp, or the time of receipt where
+        drivers do not stamp.
+    stamped : bool
+        Whether the time is a stamp.
+    """
+
+    position: np.ndarray
+    velocity: np.ndarray
+    time: float
+    stamped: bool = True
+
+
+class JointStateBuffer:
+    """
+    The newest position and velocity of every joint, and when they came.
+
+    Parameters
+    ----------
+    joint_names : sequence of str, length n
+        In chain order.
+    timeout : float
+        A joint is stale so long after its receipt [s].
+    continuous : array of bool, shape (n,)
+        Joints whose position may jump by whole turns.
+
+    Notes
+    -----
+    A position that is not finite counts as that joint missing from the message. A velocity that
+    is missing or not finite is replaced by the filtered difference of positions; it is unknown
+    until two samples exist, and again after a gap longer than the timeout. A message stamped
+    before the joint's last one, by less than the timeout, is late and ignored; by more, the clock
+    was set back.
+    """
+
+    def __init__(
+        self, joint_names: Sequence[str], timeout: float, continuous: np.ndarray | None = None
+    ) -> None:
+        self.joint_names = tuple(joint_names)
+        self.timeout = timeout
+        n = len(self.joint_names)
+        self._continuous = np.zeros(n, dtype=bool) if continuous is None else continuous
+        self._index = {name: i for i, name in enumerate(self.joint_names)}
+        self._layouts: dict[tuple[str, ...], tuple[np.ndarray, np.ndarray]] = {}
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget every sample, as if none had arrived."""
+        n = len(self.joint_names)
+        self._position = np.full(n, np.nan)
+        self._velocity = np.full(n, np.nan)
+        self._received = np.full(n, -np.inf)
+        self._sampled = np.full(n, -np.inf)
+        self._stamped = np.zeros(n, dtype=bool)
+        self._refreshed = np.zeros(n, dtype=bool)
+
+    def receive(
+        self,
+        names: Sequence[str],
+        position: Sequence[float],
+        velocity: Sequence[float],
+        *,
+        received: float,
+        stamp: float = 0.0,
+        age: float = 0.0,
+    ) -> str | None:
+        """
+        Take in one message, and return what is wrong with it, or None.
+
+        Parameters
+        ----------
+        names, position, velocity
+            As in sensor_msgs/JointState; other joints than ours are passed over.
+        received : float
+            When it came, by the steady clock [s].
+        stamp : float
+            When the driver says it was measured [s]; 0: it does not say.
+        age : float
+            How old the stamp was when it came [s]; it counts toward staleness.
+        """
+        if len(position) != len(names):
+            return f'{len(names)} names but {len(position)} positions'
+        if len(velocity) not in (0, len(names)):
+            return f'{len(names)} names but {len(velocity)} velocities'
+        layout = self._layout(names)
+        if layout is None:
+            return 'a joint is named twice'
+        source, target = layout
+        if len(source) == 0:
+            return None
+        positions = np.asarray(position, dtype=float)[source]
+        velocities = (
+            np.asarray(velocity, dtype=float)[source] if len(velocity)
+            else np.full(len(source), np.nan))
+        time = stamp if stamp > 0.0 else received
+        usable = np.isfinite(positions)
+        usable &= ~self._is_late(target, time, stamp > 0.0)
+        if not usable.all():
+            positions, velocities = positions[usable], velocities[usable]
+            target = target[usable]
+        self._take_in(target, positions, velocities, time, stamp > 0.0)
+        self._received[target] = received - max(age, 0.0)
+        self._refreshed[target] = True
+        return None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every joint was refreshed since the last `take`."""
+        return bool(self._refreshed.all())
+
+    def take(self) -> MeasuredState:
+        """Return the complete state, and begin to wait for the next one."""
+        self._refreshed[:] = False
+        stamped = bool(self._stamped.any())
+        times = self._sampled[self._stamped] if stamped else self._sampled
+        return MeasuredState(
+            self._position.copy(), self._velocity.copy(), float(times.max()), stamped)
+
+    @property
+    def latest_position(self) -> np.ndarray | None:
+        """The newest position of every joint, shape (n,); None until all have come."""
+        return self._position.copy() if np.isfinite(self._position).all() else None
+
+    def stale_joints(self, now: float) -> tuple[str, ...]:
+        """Return the joints whose last sample is older than the timeout, by the steady clock."""
+        stale = now - self._received > self.timeout
+        if not stale.any():
+            return ()
+        return tuple(self.joint_names[i] for i in np.flatnonzero(stale))
+
+    def age(self, now: float) -> float:
+        """Return how old the oldest joint's sample is [s]; infinite if one never came."""
+        return now - float(self._received.min())
+
+    def _layout(self, names: Sequence[str]) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return which entries of such a message go to which joints; None if one comes twice."""
+        key = tuple(names)
+        layout = self._layouts.get(key)
+        if layout is None:
+            pairs = [(i, self._index[name]) for i, name in enumerate(key) if name in self._index]
+            source = np.array([i for i, _ in pairs], dtype=int)
+            target = np.array([j for _, j in pairs], dtype=int)
+            if len(set(target.tolist())) < len(target):
+                return None
+            if len(self._layouts) >= _MOST_LAYOUTS:
+                self._layouts.clear()
+            layout = self._layouts[key] = (source, target)
+        return layout
+
+    def _is_late(self, target: np.ndarray, time: float, stamped: bool) -> np.ndarray:
+        behind = self._sampled[target] - time
+        return (self._stamped[target] == stamped) & (behind > 0.0) & (behind < self.timeout)
+
+    def _take_in(
+        self,
+        target: np.ndarray,
+        positions: np.ndarray,
+        velocities: np.ndarray,
+        time: float,
+        stamped: bool,
+    ) -> None:
+        differenced = np.isnan(velocities) | np.isinf(velocities)
+        if differenced.any():
+            joints = target[differenced]
+            velocities = velocities.copy()
+            velocities[differenced] = self._differenced(
+                joints, positions[differenced], time, stamped)
+        self._position[target] = positions
+        self._velocity[target] = velocities
+        self._sampled[target] = time
+        self._stamped[target] = stamped
+
+    def _differenced(
+        self, joints: np.ndarray, positions: np.ndarray, time: float, stamped: bool
+    ) -> np.ndarray:
+        """Return filtered velocities; NaN where the last sample is no ground for a difference."""
+        elapsed = time - self._sampled[joints]
+        known = self._velocity[joints]
+        way = positions - self._position[joints]
+        way = np.where(self._continuous[joints], wrapped(way), way)
+        comparable = (
+            (self._stamped[joints] == stamped) & (elapsed >= 0.0) & (elapsed <= self.timeout))
+        repeated = comparable & (elapsed == 0.0)
+        with np.errstate(divide='ignore', invalid='ignore', over='ignore'):
+            slope = way / elapsed
+            weight = -np.expm1(-elapsed / VELOCITY_TIME_CONSTANT)
+            filtered = np.where(np.isnan(known), slope, known + weight * (slope - known))
+        result = np.where(repeated, known, np.where(comparable, filtered, np.nan))
+        return np.where(np.isfinite(result), result, np.nan)

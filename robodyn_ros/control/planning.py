@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+From a joint trajectory to a reference that follows it without a jump.
+
+What is accepted is what the ROS 2 joint trajectory controller accepts: way-points with positions,
+and optionally velocities, accelerations and efforts. Between way-points the reference is
+
+- **quintic** where both ends have accelerations,
+- **cubic** where they have velocities but no accelerations,
+- **quintic through completed way-points** where they have positions only. The joint trajectory
+  controller interpolates those linearly, which makes the velocity jump, and with it the torque.
+  Here a way-point without velocity gets the weighted harmonic mean of the slopes beside it (zero
+  where the direction turns and at the end) and acceleration zero.
+
+The first segment starts from the reference state of that instant, or from the measured state when
+nothing is followed yet, so that a replacement in motion does not jump. Joints that a trajectory
+does not name come to rest where they are and hold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from robodyn_ros.control.reference import Reference, ReferenceState, joined
+from robodyn_ros.control.trajectory import Trajectory
+from robodyn_ros.errors import RejectedTrajectory
+
+FIRST_STEP_TIME = 0.01
+"""How far ahead the first step of a reference is looked at [s]: the rate limit's longest step."""
+
+_ROUNDING = 1e-9  # a polynomial that ends on a limit may leave it by rounding [rad] or [m]
+
+
+@dataclass(frozen=True)
+class ReferenceLimits:
+    """
+    What a reference must respect.
+
+    Parameters
+    ----------
+    joint_names : tuple of str, length n
+        All joints of the arm, in chain order.
+    position_limits : array, shape (n, 2)
+        Lower and upper [rad] or [m]; infinite where there is none.
+    max_reference_step : float
+        Largest step of a joint within `FIRST_STEP_TIME` of the start [rad] or [m].
+    settle_time : float
+        In this time a joint that must stop comes to rest [s].
+    """
+
+    joint_names: tuple[str, ...]
+    position_limits: np.ndarray
+    max_reference_step: float
+    settle_time: float
+
+
+def planned_reference(
+    trajectory: Trajectory,
+    now: float,
+    measured: ReferenceState,
+    current: Reference | None,
+    limits: ReferenceLimits,
+) -> Reference:
+    """
+    Return the reference that follows a trajectory from the present one without a jump.
+
+    Parameters
+    ----------
+    trajectory : Trajectory
+        What to follow. A start in the future keeps what is followed now until then; way-points
+        in the past are left out.
+    now : float
+        Time on the clock that references are sampled with [s].
+    measured : ReferenceState
+        Where the arm is; where the reference starts if there is no current one.
+    current : Reference or None
+        What is followed now.
+    limits : ReferenceLimits
+        What the reference must respect.
+
+    Raises
+    ------
+    RejectedTrajectory
+        An unknown joint, an end in the past, a first step that is too large, a position outside
+        the limits, numbers too large to interpolate.
+
+    Notes
+    -----
+    A single point at time zero is a set-point: it becomes the reference at once. A last point
+    that is not at rest is left and reached again within the settle time, at rest, so that a
+    stream of set-points that stops ends as any trajectory does.
+    """
+    columns = _columns(trajectory, limits)
+    start = now if trajectory.start is None else max(now, trajectory.start)
+    offset = start if trajectory.start is None else trajectory.start
+    if start > now:
+        before = current.followed_at(now) if current else Reference.stopping(
+            measured, now, limits.settle_time, limits.position_limits)
+        beginning = before.sample(start)
+    else:
+        before = None
+        beginning = current.sample(now) if current else measured
+    times = offset + trajectory.times
+
+    ahead = times > start
+    if ahead.any():
+        points = _way_points(trajectory, columns, times, beginning, start, limits)
+        reference = Reference.through(
+            [start, *times[ahead]], joined(beginning, _rows(points, ahead)),
+            limits.settle_time, before)
+    elif trajectory.start is None and len(times) == 1:
+        points = _way_points(trajectory, columns, times, beginning, start, limits)
+        still = ReferenceState(*(np.nan_to_num(part) for part in vars(points).values()))
+        reference = Reference.through([start], still, limits.settle_time, before)
+    else:
+        raise RejectedTrajectory(
+            'trajectory', f'ends {start - times[-1]:.3f} s ago', 'an end in the future')
+    lower = np.minimum(beginning.position, measured.position)
+    upper = np.maximum(beginning.position, measured.position)
+    _check_path(reference, lower, upper, limits)
+    _check_first_step(trajectory, columns, times, beginning, reference, limits)
+    return reference
+
+
+def _columns(trajectory: Trajectory, limits: ReferenceLimits) -> np.ndarray:
+    for name in trajectory.joint_names:
+        if name not in limits.joint_names:
+            raise RejectedTrajectory(
+                'trajectory joint_names', name, 'one of ' + ', '.join(limits.joint_names))
+    return np.array([limits.joint_names.index(name) for name in trajectory.joint_names])
+
+
+def _check_first_step(
+    trajectory: Trajectory,
+    columns: np.ndarray,
+    times: np.ndarray,
+    beginning: ReferenceState,
+    reference: Reference,
+    limits: ReferenceLimits,
+) -> None:
+    """Look at the way-points that come at once, at the last one missed, and shortly ahead."""
+    start = reference.knots[0]
+    first = max(int(np.searchsorted(times, start, side='right')) - 1, 0)
+    last = int(np.searchsorted(times, start + FIRST_STEP_TIME, side='right'))
+    ahead = reference.sample(start + FIRST_STEP_TIME).position[columns]
+    for positions in (*trajectory.positions[first:last], ahead):
+        step = np.abs(positions - beginning.position[columns])
+        if (step > limits.max_reference_step).any():
+            worst = int(np.argmax(step))
+            raise RejectedTrajectory(
+                f'trajectory joint {trajectory.joint_names[worst]!r} first step',
+                float(step[worst]), f'at most max_reference_step = {limits.max_reference_step}')
+
+
+def _rows(points: ReferenceState, rows: np.ndarray) -> ReferenceState:
+    return ReferenceState(*(part[rows] for part in vars(points).values()))
+
+
+def _way_points(
+    trajectory: Trajectory,
+    columns: np.ndarray,
+    times: np.ndarray,
+    beginning: ReferenceState,
+    start: float,
+    limits: ReferenceLimits,
+) -> ReferenceState:
+    """Return the way-points of all joints; accelerations stay NaN where cubics are meant."""
+    others = Reference.stopping(beginning, start, limits.settle_time, limits.position_limits)
+    count = len(times)
+    points = ReferenceState(*(
+        np.tile(part, (count, 1)) for part in vars(others.end_state).values()))
+    for i in np.flatnonzero(times < others.knots[-1]):
+        state = others.sample(max(float(times[i]), start))
+        points.position[i] = state.position
+        points.velocity[i] = state.velocity
+        points.acceleration[i] = state.acceleration
+    velocities, accelerations = _completed(trajectory, times, beginning.position[columns], start)
+    points.position[:, columns] = trajectory.positions
+    points.velocity[:, columns] = velocities
+    points.acceleration[:, columns] = accelerations
+    points.effort[:, columns] = trajectory.efforts
+    return points
+
+
+def _completed(
+    trajectory: Trajectory, times: np.ndarray, beginning: np.ndarray, start: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return velocities and accelerations with those of position-only way-points filled in."""
+    velocities = trajectory.velocities.copy()
+    accelerations = trajectory.accelerations.copy()
+    bare = np.isnan(velocities).all(axis=1)
+    if bare.any():
+        # A first way-point in the past, or at once, still needs a slope to come from.
+        first = min(start, times[0] - FIRST_STEP_TIME)
+        steps = np.diff(np.concatenate([[first], times]))[:, None]
+        with np.errstate(over='ignore', divide='ignore', invalid='ignore'):
+            slopes = np.diff(np.vstack([beginning, trajectory.positions]), axis=0) / steps
+            velocities[bare] = _harmonic_slopes(steps, slopes)[bare]
+        accelerations[bare] = 0.0
+    return velocities, accelerations
+
+
+def _harmonic_slopes(steps: np.ndarray, slopes: np.ndarray) -> np.ndarray:
+    """Return slopes at way-points (Fritsch and Butland 1984): no overshoot between them."""
+    before, after = slopes[:-1], slopes[1:]
+    weight_before = 2.0 * steps[1:] + steps[:-1]
+    weight_after = steps[1:] + 2.0 * steps[:-1]
+    through = np.zeros_like(slopes)
+    turning = before * after <= 0.0
+    mean = (weight_before + weight_after) / (weight_before / before + weight_after / after)
+    through[:-1] = np.where(turning, 0.0, mean)
+    return through
+
+
+def _check_path(
+    reference: Reference, lowest_start: np.ndarray, highest_start: np.ndarray,
+    limits: ReferenceLimits,
+) -> None:
+    """Check the whole path, between way-points too; an arm outside its limits may come back."""
+    lower = np.minimum(limits.position_limits[:, 0], lowest_start) - _ROUNDING
+    upper = np.maximum(limits.position_limits[:, 1], highest_start) + _ROUNDING
+    lowest, highest = reference.extremes(lower, upper)
+    if not (np.isfinite(lowest).all() and np.isfinite(highest).all()):
+        raise RejectedTrajectory(
+            'trajectory', 'numbers too large to interpolate', 'values an arm can follow')
+    for i, name in enumerate(limits.joint_names):
+        if lowest[i] < lower[i] or highest[i] > upper[i]:
+            reached = lowest[i] if lowest[i] < lower[i] else highest[i]
+            raise RejectedTrajectory(
+                f'trajectory joint {name!r} position on the way', float(reached),
+                f'within the position limits {limits.position_limits[i].tolist()}')

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An immutable reference: piecewise polynomials in time that end at rest."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import comb
+
+import numpy as np
+
+# Bernstein coefficients of a quintic out of its monomial ones: the curve stays in their hull.
+_BERNSTEIN = np.array([
+    [comb(i, j) / comb(5, j) if j <= i else 0.0 for j in range(6)] for i in range(6)])
+
+
+@dataclass(frozen=True)
+class ReferenceState:
+    """
+    Where the joints should be at one instant, or at k of them.
+
+    Parameters
+    ----------
+    position, velocity, acceleration : array, shape (n,) or (k, n)
+        [rad], [rad/s], [rad/s^2] or the same in metres.
+    effort : array, shape (n,) or (k, n)
+        Feedforward torque that the trajectory asks for [N m] or [N].
+    """
+
+    position: np.ndarray
+    velocity: np.ndarray
+    acceleration: np.ndarray
+    effort: np.ndarray
+
+    @classmethod
+    def at_rest(cls, position: np.ndarray, effort: np.ndarray | None = None) -> ReferenceState:
+        """Return the state that stays at a position."""
+        zero = np.zeros_like(position)
+        return cls(position.copy(), zero, zero, zero if effort is None else effort)
+
+    def row(self, i: int) -> ReferenceState:
+        """Return the i-th of states whose arrays have shape (k, n)."""
+        return ReferenceState(
+            self.position[i], self.velocity[i], self.acceleration[i], self.effort[i])
+
+
+@dataclass(frozen=True)
+class Reference:
+    """
+    A motion that can be sampled at any time; made by `through`, `hold` or `stopping`.
+
+    Parameters
+    ----------
+    knots : tuple of float, length K + 1
+        Times at which the K segments begin, and the end [s].
+    coefficients : array, shape (K, 6, n)
+        Of 1, s, ..., s^5 with s running from 0 to 1 over the segment.
+    efforts : array, shape (K + 1, n)
+        Feedforward at the knots, linear between them [N m] or [N].
+    start_state, end_state : ReferenceState
+        At the first knot; and from the last knot on, at rest.
+    before : Reference or None
+        What is followed before the first knot; None: the start, held.
+    """
+
+    knots: tuple[float, ...]
+    coefficients: np.ndarray
+    efforts: np.ndarray
+    start_state: ReferenceState
+    end_state: ReferenceState
+    before: Reference | None = None
+
+    @classmethod
+    def hold(cls, position: np.ndarray, now: float) -> Reference:
+        """Return the reference that stays at a position, shape (n,), from now on."""
+        return cls.through([now], ReferenceState.at_rest(position[None]), 0.0)
+
+    @classmethod
+    def stopping(
+        cls, state: ReferenceState, now: float, duration: float, position_limits: np.ndarray
+    ) -> Reference:
+        """
+        Return the reference that brings a state to rest, without turning back.
+
+        It stops half a duration's way ahead, inside the position limits (n, 2) if it began there.
+        """
+        is_moving = state.velocity.any() or state.acceleration.any()
+        if duration <= 0.0 or not is_moving:
+            return cls.hold(state.position, now)
+        rest = np.clip(
+            state.position + 0.5 * duration * state.velocity,
+            np.minimum(position_limits[:, 0], state.position),
+            np.maximum(position_limits[:, 1], state.position))
+        points = joined(state, ReferenceState.at_rest(rest[None]))
+        return cls.through([now, now + duration], points, 0.0)
+
+    @classmethod
+    def through(
+        cls,
+        times: Sequence[float],
+        points: ReferenceState,
+        settle_time: float,
+        before: Reference | None = None,
+    ) -> Reference:
+        """
+        Return the reference through the states at some times, with arrays of shape (k, n).
+
+        A joint's segment is a quintic where its accelerations are finite at both ends, else a
+        cubic. A last point that still moves is followed by a settling segment back to it. Its
+        acceleration counts only if it is a set-point of its own: planners end trajectories with
+        the deceleration still on, and settling from that would overshoot their goal.
+        """
+        knots = [float(time) for time in times]
+        begin, last = points.row(0), points.row(-1)
+        end = ReferenceState.at_rest(last.position, last.effort)
+        segments = _segments(points, np.diff(knots))
+        efforts = points.effort
+        if last.velocity.any() and settle_time > 0.0:
+            acceleration = np.zeros_like(last.position)
+            if len(knots) <= 2:
+                acceleration = np.nan_to_num(last.acceleration)
+            moving = ReferenceState(last.position, last.velocity, acceleration, last.effort)
+            settling = _segments(joined(moving, end), np.array([settle_time]))
+            segments = np.concatenate([segments, settling])
+            efforts = np.vstack([efforts, last.effort])
+            knots.append(knots[-1] + settle_time)
+        return cls(tuple(knots), segments, efforts, begin, end, before)
+
+    def sample(self, time: float) -> ReferenceState:
+        """Return the reference at a time [s]; after the end, the last position at rest."""
+        if time < self.knots[0]:
+            return self.before.sample(time) if self.before else self.start_state
+        if time == self.knots[0]:
+            return self.start_state
+        if time >= self.knots[-1]:
+            return self.end_state
+        i = bisect_right(self.knots, time) - 1
+        duration = self.knots[i + 1] - self.knots[i]
+        s = (time - self.knots[i]) / duration
+        position, velocity, acceleration = _powers(s) @ self.coefficients[i]
+        return ReferenceState(
+            position, velocity / duration, acceleration / duration ** 2,
+            (1.0 - s) * self.efforts[i] + s * self.efforts[i + 1])
+
+    def followed_at(self, time: float) -> Reference:
+        """Return the reference that is in force at a time: this one or one before it."""
+        if time >= self.knots[0] or self.before is None:
+            return self
+        return self.before.followed_at(time)
+
+    def is_finished(self, time: float) -> bool:
+        """Return whether the reference only holds its last point from this time [s] on."""
+        return time >= self.knots[-1]
+
+    def extremes(self, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """
+        Return bounds of each joint's position, each of shape (n,).
+
+        They are exact where the joint leaves the limits (n,), or might; elsewhere the whole path
+        lies between the limits, and the bounds lie on it.
+        """
+        ends = np.vstack([self.start_state.position[None], self.end_state.position[None],
+                          self.coefficients[:, 0]])
+        lowest, highest = ends.min(axis=0), ends.max(axis=0)
+        with np.errstate(over='ignore', invalid='ignore'):
+            hull = _BERNSTEIN @ self.coefficients
+        if not np.isfinite(hull).all():
+            return np.full_like(lowest, -np.inf), np.full_like(highest, np.inf)
+        may_leave = (hull.min(axis=1) < lower) | (hull.max(axis=1) > upper)
+        for segment, joint in zip(*np.nonzero(may_leave)):
+            inside = _values_at_turns(self.coefficients[segment, :, joint])
+            lowest[joint] = min(lowest[joint], *inside, np.inf)
+            highest[joint] = max(highest[joint], *inside, -np.inf)
+        return lowest, highest
+
+
+def joined(first: ReferenceState, rest: ReferenceState) -> ReferenceState:
+    """Return the states one after the other, with arrays of shape (k, n)."""
+    return ReferenceState(
+        np.vstack([first.position, rest.position]),
+        np.vstack([first.velocity, rest.velocity]),
+        np.vstack([first.acceleration, rest.acceleration]),
+        np.vstack([first.effort, rest.effort]))
+
+
+def _segments(points: ReferenceState, durations: np.ndarray) -> np.ndarray:
+    """Return the coefficients, shape (k - 1, 6, n), of the polynomials between k states."""
+    duration = durations[:, None]
+    with np.errstate(over='ignore', invalid='ignore'):
+        start, way = points.position[:-1], np.diff(points.position, axis=0)
+        va, vb = points.velocity[:-1] * duration, points.velocity[1:] * duration
+        aa = points.acceleration[:-1] * duration ** 2
+        ab = points.acceleration[1:] * duration ** 2
+        cubic = [start, va, 3 * way - 2 * va - vb, -2 * way + va + vb, 0 * way, 0 * way]
+        quintic = [
+            start,
+            va,
+            0.5 * aa,
+            10 * way - 6 * va - 4 * vb - 1.5 * aa + 0.5 * ab,
+            -15 * way + 8 * va + 7 * vb + 1.5 * aa - ab,
+            6 * way - 3 * va - 3 * vb - 0.5 * aa + 0.5 * ab,
+        ]
+    is_cubic = np.isnan(aa) | np.isnan(ab)
+    return np.where(is_cubic[:, None], np.stack(cubic, axis=1), np.stack(quintic, axis=1))
+
+
+def _powers(s: float) -> np.ndarray:
+    """Return the rows that give position and its two derivatives by s."""
+    s2, s3, s4 = s * s, s ** 3, s ** 4
+    return np.array([
+        [1.0, s, s2, s3, s4, s4 * s],
+        [0.0, 1.0, 2 * s, 3 * s2, 4 * s3, 5 * s4],
+        [0.0, 0.0, 2.0, 6 * s, 12 * s2, 20 * s3],
+    ])
+
+
+def _values_at_turns(coefficients: np.ndarray) -> np.ndarray:
+    """Return the values of a polynomial, coefficients (6,), where it turns inside (0, 1)."""
+    polynomial = np.polynomial.Polynomial(coefficients)
+    slope = polynomial.deriv()
+    turns = slope.trim(1e-15 * abs(slope.coef).max()).roots()
+    turns = turns.real[(abs(turns.imag) < 1e-9) & (turns.real > 0.0) & (turns.real < 1.0)]
+    return polynomial(turns)

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a robot's description and checked parameters to a torque path that is ready to run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+
+from robodyn_ros.control.computed_torque import ControlLaw, Terms
+from robodyn_ros.control.joint_state_buffer import JointStateBuffer
+from robodyn_ros.control.planning import ReferenceLimits
+from robodyn_ros.control.torque_path import SafetySettings, TorquePath
+from robodyn_ros.dynamics import friction_torque, inverse_dynamics
+from robodyn_ros.errors import (
+    MalformedXml,
+    MissingEffortLimit,
+    NoSuchJoint,
+    UnreadableSource,
+    WrongShape,
+)
+from robodyn_ros.model import RobotModel
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """
+    What a configured node runs.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm, in chain order as everything inside.
+    order : array of int, shape (n,)
+        The chain's index of each joint, in the order of the commands.
+    joint_states : JointStateBuffer
+        Fed by joint states.
+    path : TorquePath
+        Makes the commands.
+    """
+
+    model: RobotModel
+    order: np.ndarray
+    joint_states: JointStateBuffer
+    path: TorquePath
+
+
+def robot_model(parameters: SimpleNamespace, description: str | None) -> RobotModel:
+    """
+    Return the model of the parameter ``urdf_file``, or else of the description.
+
+    Raises
+    ------
+    RobodynError
+        Neither is there, or what `RobotModel.from_urdf` finds wrong.
+    """
+    source: str | Path
+    if parameters.urdf_file:
+        source = Path(parameters.urdf_file)
+    elif description is None:
+        raise UnreadableSource(
+            'topic robot_description', 'nothing received yet',
+            'a URDF on that topic, or parameter urdf_file')
+    elif not description.lstrip('\ufeff \t\r\n').startswith('<'):
+        raise MalformedXml('topic robot_description', description, 'the text of a URDF')
+    else:
+        source = description
+    return RobotModel.from_urdf(
+        source, base_link=parameters.base_link or None, tip_link=parameters.tip_link or None,
+        gravity=parameters.gravity)
+
+
+def assembled(parameters: SimpleNamespace, description: str | None) -> Assembly:
+    """
+    Return everything that a configured node runs.
+
+    Raises
+    ------
+    RobodynError
+        What is wrong with the robot or the parameters.
+    """
+    model = robot_model(parameters, description)
+    order = command_order(model, parameters.joints)
+    continuous = ~model.dh.prismatic & np.isinf(model.position_limits).all(axis=1)
+    joint_states = JointStateBuffer(model.joint_names, parameters.state_timeout, continuous)
+    path = TorquePath(
+        control_law(model, parameters), joint_states, safety_settings(model, parameters),
+        reference_limits(model, parameters))
+    return Assembly(model, order, joint_states, path)
+
+
+def command_order(model: RobotModel, joints: Sequence[str]) -> np.ndarray:
+    """
+    Return the chain's index of each of the joints, shape (n,); none named: chain order.
+
+    Raises
+    ------
+    NoSuchJoint
+        The joints are no permutation of the chain's.
+    """
+    if not joints:
+        return np.arange(model.n)
+    if sorted(joints) != sorted(model.joint_names):
+        raise NoSuchJoint(
+            'parameter joints', list(joints),
+            'each of these once: ' + ', '.join(model.joint_names))
+    return np.array([model.joint_names.index(name) for name in joints])
+
+
+def control_law(model: RobotModel, parameters: SimpleNamespace) -> ControlLaw:
+    """Return the law of the mode, the gains and the terms."""
+    return ControlLaw(
+        partial(inverse_dynamics, model, method=parameters.algorithm),
+        partial(friction_torque, model),
+        parameters.mode,
+        Terms(
+            parameters.terms_inertial, parameters.terms_coriolis,
+            parameters.terms_gravity, parameters.terms_friction),
+        _each_joint(model, parameters, 'kp'),
+        _each_joint(model, parameters, 'kd'),
+        ~model.dh.prismatic & np.isinf(model.position_limits).all(axis=1),
+    )
+
+
+def safety_settings(model: RobotModel, parameters: SimpleNamespace) -> SafetySettings:
+    """
+    Return what the torque path holds itself to.
+
+    Raises
+    ------
+    MissingEffortLimit
+        A joint without limit in the URDF while ``effort_limits`` is empty.
+    """
+    if parameters.effort_limits:
+        limits = _each_joint(model, parameters, 'effort_limits')
+    else:
+        limits = model.effort_limits
+        for name, limit in zip(model.joint_names, limits):
+            if not np.isfinite(limit) or limit <= 0.0:
+                raise MissingEffortLimit(
+                    f'joint {name!r} effort limit', float(limit),
+                    'a positive <limit effort> in the URDF, or parameter effort_limits')
+    rates = _each_joint(model, parameters, 'torque_rate_limit')
+    return SafetySettings(
+        parameters.effort_limit_scale * limits,
+        np.where(rates > 0.0, rates, np.inf),
+        parameters.ramp_time,
+        parameters.state_timeout,
+        parameters.on_stale_state,
+        parameters.stale_hold_time,
+        parameters.on_stop,
+    )
+
+
+def reference_limits(model: RobotModel, parameters: SimpleNamespace) -> ReferenceLimits:
+    """Return what a trajectory must respect; the ramp time is also the time to settle."""
+    return ReferenceLimits(
+        model.joint_names, model.position_limits, parameters.max_reference_step,
+        parameters.ramp_time)
+
+
+def _each_joint(model: RobotModel, parameters: SimpleNamespace, name: str) -> np.ndarray:
+    """Return a parameter in chain order, shape (n,): one value for all, or one for each joint."""
+    given = np.array(getattr(parameters, name), dtype=float)
+    if len(given) not in (1, model.n):
+        raise WrongShape(
+            f'parameter {name}', f'{len(given)} values', f'1 or {model.n}, one for each joint')
+    values = np.empty(model.n)
+    values[command_order(model, parameters.joints)] = given
+    return values
+
+
+def change(assembly: Assembly, parameters: SimpleNamespace, names: set[str]) -> None:
+    """
+    Put changed parameters into force, checked before; a change of law is a ramp.
+
+    Parameters
+    ----------
+    assembly : Assembly
+        What runs.
+    parameters : SimpleNamespace
+        All of them, with their new values.
+    names : set of str
+        Those that changed.
+    """
+    model, path = assembly.model, assembly.path
+    path.settings = safety_settings(model, parameters)
+    path.reference_limits = reference_limits(model, parameters)
+    assembly.joint_states.timeout = parameters.state_timeout
+    if names & {'mode', 'kp', 'kd'} or any(name.startswith('terms.') for name in names):
+        path.change_law(control_law(model, parameters))

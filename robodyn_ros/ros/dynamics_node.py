@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The lifecycle node that turns joint states into torques.
+
+Its callbacks convert a message, call one core function and convert the answer. What makes it safe
+is in robodyn_ros.control.torque_path; its parameters are the table in node_parameters.py.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from functools import wraps
+from types import FrameType
+from typing import Any
+
+import rclpy
+from diagnostic_msgs.msg import DiagnosticArray
+from lifecycle_msgs.srv import ChangeState
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.clock import Clock, ClockType
+from rclpy.exceptions import ParameterException
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.parameter import Parameter
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from rclpy.signals import SignalHandlerOptions
+from std_msgs.msg import String
+from std_srvs.srv import SetBool
+
+from robodyn_interfaces.srv import GetDHParameters, GetMassMatrix
+from robodyn_ros.errors import RobodynError
+from robodyn_ros.ros import assembly, node_parameters, services
+from robodyn_ros.ros.control_cycle import ControlCycle
+from robodyn_ros.ros.diagnostics import status
+from robodyn_ros.ros.outputs import RELIABLE
+
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+DIAGNOSTICS_PERIOD = 1.0  # [s]
+SIGNAL_PERIOD = 0.05  # how often an idle node looks whether it was told to stop [s]
+
+SUCCESS = TransitionCallbackReturn.SUCCESS
+FAILURE = TransitionCallbackReturn.FAILURE
+
+Transition = Callable[['DynamicsNode', LifecycleState], TransitionCallbackReturn]
+
+
+def _surfacing(transition: Transition) -> Transition:
+    """Return the transition with its bugs in the log, where rclpy would swallow them."""
+
+    @wraps(transition)
+    def surfaced(node: DynamicsNode, state: LifecycleState) -> TransitionCallbackReturn:
+        try:
+            return transition(node, state)
+        except Exception:
+            node.get_logger().fatal(traceback.format_exc())
+            raise
+
+    return surfaced
+
+
+class DynamicsNode(LifecycleNode):
+    """Computes torques from joint states, in the modes and within the limits of its parameters."""
+
+    def __init__(self, **node_options: Any) -> None:
+        super().__init__('dynamics_node', **node_options)
+        node_parameters.declare(self)
+        self.add_on_set_parameters_callback(self._on_check_parameters)
+        self.add_post_set_parameters_callback(self._on_parameters)
+        self._survive_impossible_transitions()
+        self._cycle: ControlCycle | None = None  # from configure to clean-up
+        self._description: str | None = None
+
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', RELIABLE)
+        self.create_timer(DIAGNOSTICS_PERIOD, self._report, clock=steady)
+        self.create_subscription(
+            String, 'robot_description', self._on_robot_description, LATCHED)
+        self.create_service(GetMassMatrix, '~/get_mass_matrix', self._on_get_mass_matrix)
+        self.create_service(GetDHParameters, '~/get_dh_parameters', self._on_get_dh_parameters)
+        self.create_service(SetBool, '~/enable', self._on_enable)
+        self._is_autostart_due = self._parameter('autostart')
+        if self._is_autostart_due and self._parameter('urdf_file'):
+            self._autostart_timer = self.create_timer(0.0, self._on_autostart, clock=steady)
+
+    # --- lifecycle -----------------------------------------------------------------------------
+
+    @_surfacing
+    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Read the robot and the parameters; what is wrong is logged and configure fails."""
+        try:
+            parameters = node_parameters.checked(node_parameters.values(self))
+            ready = assembly.assembled(parameters, self._description)
+        except RobodynError as error:
+            self.get_logger().error(f'cannot configure: {error}')
+            return FAILURE
+        self._cycle = ControlCycle(self, ready, parameters.watchdog_period, self._report)
+        for finding in ready.model.findings:
+            if finding.level == 'warning':
+                self.get_logger().warning(str(finding))
+            else:
+                self.get_logger().info(str(finding))
+        self.get_logger().info('joints, base to tip: ' + ', '.join(ready.model.joint_names))
+        return super().on_configure(state)
+
+    @_surfacing
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Begin to command with the next complete joint state."""
+        if self._cycle is None:
+            return FAILURE
+        self._cycle.start()
+        return super().on_activate(state)
+
+    @_surfacing
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Say the last word and command nothing more."""
+        if self._cycle is not None:
+            self._cycle.stop()
+        return super().on_deactivate(state)
+
+    @_surfacing
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Forget the robot."""
+        self._forget_robot()
+        return super().on_cleanup(state)
+
+    @_surfacing
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Say the last word and forget the robot, from any state."""
+        self._forget_robot()
+        return super().on_shutdown(state)
+
+    def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Say the last word and be ready to be configured again."""
+        self.get_logger().error('a transition failed; configure again')
+        self._forget_robot()
+        return SUCCESS
+
+    def destroy_node(self) -> None:
+        """Say the last word, then close everything."""
+        self._forget_robot()
+        super().destroy_node()
+
+    def _forget_robot(self) -> None:
+        if self._cycle is not None:
+            self._cycle.destroy()
+            self._cycle = None
+
+    def _survive_impossible_transitions(self) -> None:
+        """Refuse a transition that the state does not allow, where rclpy would end the process."""
+        change_state = self._service_change_state.callback
+
+        def answer(request: ChangeState.Request, response: ChangeState.Response) -> Any:
+            try:
+                return change_state(request, response)
+            except RuntimeError as error:
+                self.get_logger().warning(f'no such transition from {self._lifecycle}: {error}')
+                response.success = False
+                return response
+
+        self._service_change_state.callback = answer
+
+    def _on_autostart(self) -> None:
+        self.destroy_timer(self._autostart_timer)
+        self._autostart()
+
+    def _autostart(self) -> None:
+        """Configure and activate once, where no lifecycle manager is to do it."""
+        if self._is_autostart_due and self.trigger_configure() == SUCCESS:
+            self._is_autostart_due = False
+            self.trigger_activate()
+
+    def _on_robot_description(self, message: String) -> None:
+        is_new = message.data != self._description
+        self._description = message.data
+        if self._parameter('urdf_file'):
+            return
+        if self._cycle is None:
+            self._autostart()
+        elif is_new:
+            self.get_logger().warning(
+                'robot_description was replaced: ignored until clean-up and configure')
+
+    # --- services ------------------------------------------------------------------------------
+
+    def _on_get_mass_matrix(
+        self, request: GetMassMatrix.Request, response: GetMassMatrix.Response
+    ) -> GetMassMatrix.Response:
+        measured = self._cycle.assembly.joint_states.latest_position if self._cycle else None
+        return services.get_mass_matrix(self._model, request, response, measured)
+
+    def _on_get_dh_parameters(
+        self, request: GetDHParameters.Request, response: GetDHParameters.Response
+    ) -> GetDHParameters.Response:
+        return services.get_dh_parameters(self._model, request, response)
+
+    def _on_enable(
+        self, request: SetBool.Request, response: SetBool.Response
+    ) -> SetBool.Response:
+        if self._cycle is None or self._lifecycle != 'active':
+            response.success = False
+            response.message = f'the node is {self._lifecycle}, not active'
+            return response
+        response.success = True
+        if request.data:
+            self._cycle.assembly.path.enable(time.monotonic())
+            response.message = 'enabled'
+        else:
+            self._cycle.say_last_word()
+            response.message = 'disabled'
+        return response
+
+    # --- parameters ----------------------------------------------------------------------------
+
+    def _on_check_parameters(self, changes: list[Parameter]) -> SetParametersResult:
+        values = node_parameters.values(self)
+        values.update({change.name: change.value for change in changes if change.name in values})
+        try:
+            parameters = node_parameters.checked(values)
+            if self._model is not None:
+                node_parameters.check_live(change.name for change in changes)
+                assembly.control_law(self._model, parameters)
+                assembly.safety_settings(self._model, parameters)
+        except RobodynError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
+
+    def _on_parameters(self, changes: list[Parameter]) -> None:
+        names = {change.name for change in changes} & set(node_parameters.BY_NAME)
+        if self._cycle is None or not names:
+            return
+        parameters = node_parameters.checked(node_parameters.values(self))
+        assembly.change(self._cycle.assembly, parameters, names)
+
+    def _parameter(self, name: str) -> Any:
+        return self.get_parameter(name).value
+
+    # --- what it tells -------------------------------------------------------------------------
+
+    @property
+    def _model(self) -> Any:
+        return self._cycle.assembly.model if self._cycle else None
+
+    @property
+    def _lifecycle(self) -> str:
+        return self._state_machine.current_state[1]
+
+    def _report(self) -> str:
+        """Publish the diagnostics and return their sentence."""
+        report = status(
+            self.get_fully_qualified_name().lstrip('/'), self._lifecycle,
+            self._cycle.assembly if self._cycle else None,
+            self._cycle.counts if self._cycle else None, time.monotonic())
+        message = DiagnosticArray(status=[report])
+        message.header.stamp = self.get_clock().now().to_msg()
+        self._diagnostics.publish(message)
+        return report.message
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the node until SIGINT or SIGTERM; both end it with its last word and exit code 0."""
+    is_told_to_stop = False
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        nonlocal is_told_to_stop
+        is_told_to_stop = True
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stop)
+    # rclpy's own handlers would close the publishers before the last word.
+    rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+    try:
+        node = DynamicsNode()
+    except ParameterException as error:
+        rclpy.logging.get_logger('dynamics_node').fatal(str(error))
+        rclpy.shutdown()
+        return 1
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
+    try:
+        while not is_told_to_stop:
+            executor.spin_once(timeout_sec=SIGNAL_PERIOD)
+    finally:
+        node.destroy_node()
+        rclpy.shutdown()
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The dynamics node's parameters: one table that declares, checks and documents them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import isfinite
+from types import SimpleNamespace
+from typing import Any
+
+from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+
+from robodyn_ros.control.computed_torque import MODES
+from robodyn_ros.control.torque_path import ACTIONS
+from robodyn_ros.dynamics import METHODS
+from robodyn_ros.errors import InvalidNumber, UnknownOption, WrongShape
+
+_HUGE = 1e9
+
+
+@dataclass(frozen=True)
+class NodeParameter:
+    """
+    One row of the table.
+
+    Parameters
+    ----------
+    name, description : str
+        What `ros2 param describe` shows.
+    default
+        Its type is the parameter's type; arrays are tuples.
+    bounds : (float, float) or None
+        Smallest and largest number, also of each number of an array.
+    choices : tuple of str
+        The values that exist; empty: any.
+    lengths : tuple of int
+        Lengths that an array may have; empty: one value, or one for each joint.
+    is_live : bool
+        Takes effect at once; otherwise the node must be cleaned up to change it.
+    """
+
+    name: str
+    default: Any
+    description: str
+    bounds: tuple[float, float] | None = None
+    choices: tuple[str, ...] = ()
+    lengths: tuple[int, ...] = ()
+    is_live: bool = True
+
+
+PARAMETERS = (
+    NodeParameter(
+        'urdf_file', '', 'Path of the URDF; empty: the topic robot_description.', is_live=False),
+    NodeParameter(
+        'base_link', '', 'Link that the chain begins at; empty: the root.', is_live=False),
+    NodeParameter(
+        'tip_link', '', 'Link that the chain ends at; empty: the only leaf.', is_live=False),
+    NodeParameter(
+        'joints', (), "Order of the commands, a permutation of the chain's joints; empty: from "
+        'base to tip. Parameters with one value for each joint are in this order too.',
+        is_live=False),
+    NodeParameter(
+        'algorithm', 'newton_euler', 'How the inverse dynamics is computed.',
+        choices=tuple(METHODS), is_live=False),
+    NodeParameter(
+        'gravity', (0.0, 0.0, -9.81), "Gravity in the base link's axes [m/s^2].",
+        bounds=(-_HUGE, _HUGE), lengths=(3,), is_live=False),
+    NodeParameter(
+        'mode', 'gravity_compensation', 'What is commanded; changed by a ramp.', choices=MODES),
+    NodeParameter(
+        'kp', (100.0,), 'Position gains of computed_torque [1/s^2]: they act on accelerations.',
+        bounds=(0.0, _HUGE)),
+    NodeParameter(
+        'kd', (20.0,), 'Velocity gains of computed_torque [1/s].', bounds=(0.0, _HUGE)),
+    NodeParameter(
+        'terms.inertial', True, 'Command M(q) qdd_d; false where the driver does.'),
+    NodeParameter(
+        'terms.coriolis', True, 'Command C(q, qd) qd; false where the driver does.'),
+    NodeParameter(
+        'terms.gravity', True, 'Command g(q); false where the driver compensates gravity.'),
+    NodeParameter(
+        'terms.friction', True,
+        "Command the URDF's friction at the desired velocity; false where the driver does."),
+    NodeParameter(
+        'ramp_time', 0.5, 'Duration of the ramp at activation, enable and change of law [s].',
+        bounds=(0.0, 60.0)),
+    NodeParameter(
+        'state_timeout', 0.1, "Age at which a joint's state is stale [s].",
+        bounds=(0.001, 60.0)),
+    NodeParameter(
+        'watchdog_period', 0.01, 'How often staleness is looked at [s].',
+        bounds=(0.001, 1.0), is_live=False),
+    NodeParameter(
+        'on_stale_state', 'hold_gravity', 'What to command when joint states stop.',
+        choices=ACTIONS),
+    NodeParameter(
+        'stale_hold_time', 1.0, 'How long gravity is held before silence [s].',
+        bounds=(0.0, 3600.0)),
+    NodeParameter(
+        'on_stop', 'hold_gravity', 'The last word when commanding ends.', choices=ACTIONS),
+    NodeParameter(
+        'effort_limits', (), 'Largest torques [N m] or forces [N]; empty: those of the URDF.',
+        bounds=(1e-9, _HUGE), is_live=False),
+    NodeParameter(
+        'effort_limit_scale', 1.0, 'Share of the effort limits that may be used.',
+        bounds=(0.0, 1.0)),
+    NodeParameter(
+        'torque_rate_limit', (1000.0,), 'Largest change of torque [N m/s] or [N/s]; 0: off.',
+        bounds=(0.0, _HUGE)),
+    NodeParameter(
+        'max_reference_step', 0.1,
+        'Largest first step of a trajectory away from where the arm should be [rad] or [m].',
+        bounds=(1e-6, _HUGE)),
+    NodeParameter(
+        'autostart', True, 'Configure and activate without a lifecycle manager.', is_live=False),
+)
+
+BY_NAME = {parameter.name: parameter for parameter in PARAMETERS}
+
+
+def declare(node: Node) -> None:
+    """Declare the whole table on a node."""
+    for parameter in PARAMETERS:
+        descriptor = ParameterDescriptor(description=parameter.description)
+        if parameter.choices:
+            descriptor.additional_constraints = 'one of ' + ', '.join(parameter.choices)
+        if parameter.bounds and isinstance(parameter.default, float):
+            low, high = parameter.bounds
+            descriptor.floating_point_range = [FloatingPointRange(from_value=low, to_value=high)]
+        default = parameter.default
+        if parameter.name == 'joints':
+            # An empty list in YAML has no type; [''] is the usual way to write one.
+            default = ['']
+        elif isinstance(default, tuple):
+            # An empty list has no type in Python either: declared by type, it is unset.
+            default = list(default) or Parameter.Type.DOUBLE_ARRAY
+        node.declare_parameter(parameter.name, default, descriptor)
+
+
+def values(node: Node) -> dict[str, Any]:
+    """Return the present value of every parameter of the table by its name."""
+    unset = Parameter('unset', Parameter.Type.STRING_ARRAY, [])
+    return {
+        parameter.name: node.get_parameter_or(parameter.name, unset).value
+        for parameter in PARAMETERS
+    }
+
+
+def checked(values: Mapping[str, Any]) -> SimpleNamespace:
+    """
+    Return the values as attributes (dots become underscores), each checked against the table.
+
+    Raises
+    ------
+    UnknownOption, InvalidNumber, WrongShape
+        The parameter, its value and what is allowed.
+    """
+    result = {}
+    for parameter in PARAMETERS:
+        value = values[parameter.name]
+        element = f'parameter {parameter.name}'
+        if isinstance(parameter.default, tuple):
+            value = tuple(entry for entry in value if entry != '')
+            if parameter.lengths and len(value) not in parameter.lengths:
+                raise WrongShape(element, list(value), f'{parameter.lengths[0]} numbers')
+        if parameter.choices and value not in parameter.choices:
+            raise UnknownOption(element, value, ', '.join(parameter.choices))
+        if parameter.bounds:
+            low, high = parameter.bounds
+            for number in value if isinstance(value, tuple) else (value,):
+                if not isfinite(number) or not low <= number <= high:
+                    raise InvalidNumber(element, number, f'{low} to {high}')
+        result[parameter.name.replace('.', '_')] = value
+    return SimpleNamespace(**result)
+
+
+def check_live(names: Iterable[str]) -> None:
+    """
+    Check that a configured node may change these parameters.
+
+    Raises
+    ------
+    UnknownOption
+        One takes effect only at configure.
+    """
+    for name in names:
+        if name in BY_NAME and not BY_NAME[name].is_live:
+            raise UnknownOption(
+                f'parameter {name}', 'changed while configured', 'changes before configure')

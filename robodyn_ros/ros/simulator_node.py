@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+An arm in MuJoCo behind the topics that a robot's driver offers.
+
+========== ======================= ============================= ==================================
+direction  name                    type                          notes
+========== ======================= ============================= ==================================
+pub        ``joint_states``        sensor_msgs/JointState        chain order; effort: what acts now
+sub        ``commands``            std_msgs/Float64MultiArray    torques in chain order [N m or N]
+sub        ``torques``             sensor_msgs/JointState        instead of commands, in lockstep
+pub or sub ``robot_description``   std_msgs/String               transient local; published where
+                                                                 ``urdf_file`` is given, else taken
+pub        ``/clock``              rosgraph_msgs/Clock           in lockstep or on request
+pub        ``/diagnostics``        diagnostic_msgs/...           steps, commands, missed cycles
+========== ======================= ============================= ==================================
+
+The arm stands on its brakes until the first command arrives; after that the last command acts
+until the next, as with a forward command controller. A command of the wrong length, or with a
+number that is not finite, is ignored with a warning.
+
+In **lockstep** the arm moves one time step on the first ``torques`` message whose stamp equals the
+last state's, and on nothing else: the controller may take as long as it likes, and a closed loop
+gives the same numbers on any machine. When nothing comes within ``lockstep_timeout`` the same
+state is sent again, which counts as a missed cycle once the arm has moved.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+
+import numpy as np
+import rclpy
+from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from lxml import etree
+from rclpy.clock import Clock, ClockType
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.signals import SignalHandlerOptions
+from rclpy.timer import Timer
+from rosgraph_msgs.msg import Clock as ClockMessage
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, String
+
+from robodyn_ros.errors import InvalidNumber, RobodynError
+from robodyn_ros.simulation import ArmSimulation
+from robodyn_ros.urdf import kept_urdf
+
+RELIABLE = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+SIGNAL_PERIOD = 0.05
+"""How often an idle node looks whether it was told to stop [s]."""
+
+LONGEST_LAG = 0.1
+"""Real time that is made up for after a pause [s]; the rest of a longer one is skipped."""
+
+
+class SimulatorNode(Node):
+    """
+    Steps an arm in real time or in lockstep.
+
+    Parameters of the node, all read once:
+
+    - ``urdf_file`` (empty: take the topic), ``base_link``, ``tip_link`` (empty: found in the URDF)
+    - ``gravity`` [m/s2], base link axes; ``initial_position`` [rad or m] (not set: zero)
+    - ``time_step`` [s]; ``publish_clock``: stamp with simulated time and publish ``/clock``
+    - ``lockstep`` (has ``publish_clock`` in it); ``lockstep_timeout`` [s]
+
+    Raises
+    ------
+    RobodynError
+        A parameter or the URDF file cannot be used.
+    """
+
+    def __init__(self) -> None:
+        super().__init__('simulator_node')
+        urdf_file = self.declare_parameter('urdf_file', '').value
+        self._base_link = self.declare_parameter('base_link', '').value
+        self._tip_link = self.declare_parameter('tip_link', '').value
+        self._gravity = self.declare_parameter('gravity', [0.0, 0.0, -9.81]).value
+        self._initial_position = self.declare_parameter(
+            'initial_position', rclpy.Parameter.Type.DOUBLE_ARRAY
+        ).value
+        self._time_step = self.declare_parameter('time_step', 0.001).value
+        self._lockstep = self.declare_parameter('lockstep', False).value
+        self._lockstep_timeout = self.declare_parameter('lockstep_timeout', 0.1).value
+        publish_clock = self.declare_parameter('publish_clock', False).value
+        if not 0 < self._lockstep_timeout < np.inf:
+            raise InvalidNumber(
+                'parameter lockstep_timeout', self._lockstep_timeout, 'a positive number [s]'
+            )
+
+        self._timer: Timer | None = None
+        self._torque: np.ndarray | None = None  # the last command; None: on the brakes
+        self._steps = 0
+        self._commands = 0
+        self._missed_cycles = 0
+
+        self._states = self.create_publisher(JointState, 'joint_states', RELIABLE)
+        self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', RELIABLE)
+        self._clock_publisher = (
+            self.create_publisher(ClockMessage, '/clock', RELIABLE)
+            if publish_clock or self._lockstep
+            else None
+        )
+        if urdf_file:
+            self._load(Path(urdf_file))
+            description = self.create_publisher(String, 'robot_description', LATCHED)
+            description.publish(String(data=_urdf_text(Path(urdf_file))))
+        else:
+            self.create_subscription(String, 'robot_description', self._on_description, LATCHED)
+            self.get_logger().info('waiting for robot_description')
+
+    # --- setting up ----------------------------------------------------------------------------
+
+    def _on_description(self, message: String) -> None:
+        if self._timer is not None:
+            self.get_logger().warning('robot_description ignored: the arm is loaded already')
+            return
+        try:
+            self._load(message.data)
+        except RobodynError as error:
+            self.get_logger().error(f'robot_description: {error}')
+
+    def _load(self, source: str | Path) -> None:
+        simulation = ArmSimulation(
+            source,
+            base_link=self._base_link or None,
+            tip_link=self._tip_link or None,
+            gravity=self._gravity,
+            time_step=self._time_step,
+            initial_position=self._initial_position or None,
+        )
+        self._simulation = simulation
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        if self._lockstep:
+            self.create_subscription(JointState, 'torques', self._on_torques, RELIABLE)
+            self._timer = self.create_timer(self._lockstep_timeout, self._send_again, clock=steady)
+        else:
+            self.create_subscription(Float64MultiArray, 'commands', self._on_command, RELIABLE)
+            self._due = time.monotonic()
+            self._timer = self.create_timer(self._time_step, self._catch_up, clock=steady)
+        self.create_timer(1.0, self._publish_diagnostics, clock=steady)
+        names = ', '.join(simulation.joint_names)
+        self.get_logger().info(f'{simulation.n} joints on their brakes: {names}')
+        self._publish_state()
+
+    # --- lockstep ------------------------------------------------------------------------------
+
+    def _on_torques(self, message: JointState) -> None:
+        if message.header.stamp != self._stamp:
+            return  # an answer to a state that was sent again, and answered before
+        try:
+            by_name = dict(zip(message.name, message.effort, strict=True))
+            torque = [by_name[name] for name in self._simulation.joint_names]
+        except (KeyError, ValueError):
+            self._warn(f'torques ignored: no effort for each of {self._simulation.joint_names}')
+            return
+        if self._take(torque):
+            self._step()
+            self._publish_state()
+            self._timer.reset()
+
+    def _send_again(self) -> None:
+        if not self._simulation.on_brakes:
+            self._missed_cycles += 1
+        self._publish_state(again=True)
+
+    # --- real time -----------------------------------------------------------------------------
+
+    def _on_command(self, message: Float64MultiArray) -> None:
+        self._take(message.data)
+
+    def _catch_up(self) -> None:
+        """Make the steps that are due."""
+        now = time.monotonic()
+        self._due = max(self._due, now - LONGEST_LAG)
+        while self._due <= now:
+            self._due += self._time_step
+            self._step()
+            self._publish_state()
+
+    # --- both ----------------------------------------------------------------------------------
+
+    def _take(self, torque: Sequence[float]) -> bool:
+        """Keep a command for the next step, and tell whether it was one."""
+        array = np.array(torque, dtype=float)
+        if array.shape != (self._simulation.n,) or not np.isfinite(array).all():
+            self._warn(f'command ignored: {array.tolist()} is not {self._simulation.n} torques')
+            return False
+        self._torque = array
+        self._commands += 1
+        return True
+
+    def _step(self) -> None:
+        if self._torque is None:
+            self._simulation.wait()
+        else:
+            self._simulation.step(self._torque)
+        self._steps += 1
+
+    def _publish_state(self, *, again: bool = False) -> None:
+        if not again:
+            self._stamp = self._next_stamp()
+        if self._clock_publisher is not None:
+            self._clock_publisher.publish(ClockMessage(clock=self._stamp))
+        simulation = self._simulation
+        message = JointState(
+            name=simulation.joint_names,
+            position=simulation.position,
+            velocity=simulation.velocity,
+            effort=np.zeros(simulation.n) if self._torque is None else self._torque,
+        )
+        message.header.stamp = self._stamp
+        self._states.publish(message)
+
+    def _next_stamp(self) -> Time:
+        if self._clock_publisher is None:
+            return self.get_clock().now().to_msg()
+        # One step ahead of the physics' time, which begins at zero: a zero stamp means none.
+        nanoseconds = (self._steps + 1) * round(self._time_step * 1e9)
+        seconds, nanoseconds = divmod(nanoseconds, 10**9)
+        return Time(sec=seconds, nanosec=nanoseconds)
+
+    def _publish_diagnostics(self) -> None:
+        on_brakes = self._simulation.on_brakes
+        status = DiagnosticStatus(
+            level=DiagnosticStatus.OK,
+            name=f'{self.get_fully_qualified_name()[1:]}: arm',
+            message='on its brakes' if on_brakes else 'moving freely',
+            hardware_id='mujoco',
+            values=[
+                KeyValue(key='steps', value=str(self._steps)),
+                KeyValue(key='commands', value=str(self._commands)),
+                KeyValue(key='missed_cycles', value=str(self._missed_cycles)),
+            ],
+        )
+        message = DiagnosticArray(status=[status])
+        message.header.stamp = self._stamp
+        self._diagnostics.publish(message)
+
+    def _warn(self, text: str) -> None:
+        self.get_logger().warning(text, throttle_duration_sec=1.0)
+
+
+def _urdf_text(path: Path) -> str:
+    """Return what robot_description carries: the file, or what its macros expand to."""
+    if path.suffix == '.xacro':
+        return etree.tostring(kept_urdf(path), encoding='unicode')
+    return path.read_text(encoding='utf-8')
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the node until SIGINT or SIGTERM, which end it with code 0; 1 where it cannot begin."""
+    is_told_to_stop = False
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        nonlocal is_told_to_stop
+        is_told_to_stop = True
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stop)
+    rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+    try:
+        node = SimulatorNode()
+        executor = SingleThreadedExecutor()
+        executor.add_node(node)
+        while not is_told_to_stop:
+            executor.spin_once(timeout_sec=SIGNAL_PERIOD)
+        node.destroy_node()
+    except RobodynError as error:
+        rclpy.logging.get_logger('simulator_node').fatal(str(error))
+        return 1
+    finally:
+        rclpy.shutdown()
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

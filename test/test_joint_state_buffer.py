@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Joint states are merged by name, and nothing is made up for what is missing."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from robodyn_ros.control.joint_state_buffer import JointStateBuffer
+
+NAN = float('nan')
+
+
+def buffer(continuous=(False, False)):
+    return JointStateBuffer(('a', 'b'), 0.1, np.array(continuous))
+
+
+def test_joints_are_taken_by_name_whatever_their_order():
+    states = buffer()
+    states.receive(['x', 'b', 'a'], [9.0, 2.0, 1.0], [0.9, 0.2, 0.1], received=1.0)
+    state = states.take()
+    assert state.position.tolist() == [1.0, 2.0]
+    assert state.velocity.tolist() == [0.1, 0.2]
+
+
+def test_cycle_waits_until_every_joint_is_refreshed():
+    states = buffer()
+    states.receive(['a'], [1.0], [0.0], received=1.0)
+    states.receive(['a'], [1.1], [0.0], received=1.01)
+    assert not states.is_complete
+    states.receive(['b'], [2.0], [0.0], received=1.02)
+    assert states.is_complete
+    assert states.take().position.tolist() == [1.1, 2.0]
+    assert not states.is_complete
+
+
+@pytest.mark.parametrize('bad', [NAN, float('inf'), -float('inf')])
+def test_position_that_is_not_finite_counts_as_missing(bad):
+    states = buffer()
+    states.receive(['a', 'b'], [1.0, 2.0], [0.0, 0.0], received=1.0)
+    states.take()
+    states.receive(['a', 'b'], [1.1, bad], [0.0, 0.0], received=1.08)
+    assert not states.is_complete
+    assert states.stale_joints(1.12) == ('b',)
+
+
+def test_each_joint_becomes_stale_on_its_own():
+    states = buffer()
+    states.receive(['a'], [1.0], [0.0], received=1.0)
+    states.receive(['b'], [1.0], [0.0], received=1.05)
+    assert states.stale_joints(1.09) == ()
+    assert states.stale_joints(1.12) == ('a',)
+    assert states.stale_joints(1.2) == ('a', 'b')
+
+
+def test_joint_never_seen_is_stale():
+    assert buffer().stale_joints(0.0) == ('a', 'b')
+
+
+def test_old_stamp_counts_toward_staleness():
+    states = buffer()
+    states.receive(['a', 'b'], [1.0, 2.0], [0.0, 0.0], received=1.0, stamp=50.0, age=0.08)
+    assert states.stale_joints(1.0) == ()
+    assert states.stale_joints(1.03) == ('a', 'b')
+
+
+def test_stamp_ahead_of_the_clock_makes_nothing_younger():
+    states = buffer()
+    states.receive(['a', 'b'], [1.0, 2.0], [0.0, 0.0], received=1.0, stamp=50.0, age=-30.0)
+    assert states.stale_joints(1.11) == ('a', 'b')
+
+
+@pytest.mark.parametrize('velocity', [[], [NAN, NAN], [float('inf'), NAN]])
+def test_missing_velocity_is_unknown_until_two_samples_exist(velocity):
+    states = buffer()
+    states.receive(['a', 'b'], [1.0, 2.0], velocity, received=1.0, stamp=10.0)
+    assert np.isnan(states.take().velocity).all()
+    states.receive(['a', 'b'], [1.02, 2.0], velocity, received=1.01, stamp=10.01)
+    assert states.take().velocity == pytest.approx([2.0, 0.0])
+
+
+def test_missing_velocity_is_unknown_again_after_a_gap():
+    states = buffer()
+    for time in (1.0, 1.01, 2.0):
+        states.receive(['a', 'b'], [time, time], [], received=time, stamp=time)
+    assert np.isnan(states.take().velocity).all()
+
+
+def test_one_missing_velocity_does_not_touch_the_others():
+    states = buffer()
+    for time in (1.0, 1.01):
+        states.receive(['a', 'b'], [time, time], [NAN, 7.0], received=time)
+    assert states.take().velocity == pytest.approx([1.0, 7.0])
+
+
+def test_differenced_velocity_converges_to_the_true_one():
+    states = buffer()
+    for i in range(200):
+        time = 0.001 * i
+        states.receive(
+            ['a', 'b'], [np.sin(time), 0.5 * time], [], received=5.0 + time, stamp=9.0 + time)
+    assert states.take().velocity == pytest.approx([np.cos(0.199), 0.5], rel=5e-3)
+
+
+def test_repeated_stamp_does_not_change_the_velocity():
+    states = buffer()
+    for time in (1.0, 1.01, 1.01):
+        states.receive(['a', 'b'], [time, time], [], received=time, stamp=time)
+    assert states.take().velocity == pytest.approx([1.0, 1.0])
+
+
+def test_whole_turn_of_a_continuous_joint_is_no_velocity():
+    states = buffer(continuous=(True, False))
+    states.receive(['a', 'b'], [np.pi - 0.01, 0.0], [], received=1.0)
+    states.receive(['a', 'b'], [-np.pi + 0.01, 0.0], [], received=1.01)
+    assert states.take().velocity == pytest.approx([2.0, 0.0])
+
+
+def test_late_message_is_ignored():
+    states = buffer()
+    states.receive(['a', 'b'], [1.0, 2.0], [0.0, 0.0], received=1.0, stamp=10.0)
+    states.receive(['a', 'b'], [5.0, 5.0], [0.0, 0.0], received=1.01, stamp=9.95)
+    assert states.take().position.tolist() == [1.0, 2.0]
+
+
+def test_clock_that_was_set_back_is_believed():
+    states = buffer()
+    states.receive(['a', 'b'], [1.0, 2.0], [], received=1.0, stamp=100.0)
+    states.receive(['a', 'b'], [0.0, 0.0], [], received=1.01, stamp=0.01)
+    state = states.take()
+    assert state.position.tolist() == [0.0, 0.0]
+    assert np.isnan(state.velocity).all()
+    assert state.time == 0.01
+
+
+def test_driver_without_stamps_is_timed_by_receipt():
+    states = buffer()
+    states.receive(['a', 'b'], [1.0, 2.0], [0.0, 0.0], received=3.5)
+    state = states.take()
+    assert state.time == 3.5 and not state.stamped
+
+
+@pytest.mark.parametrize('names, position, velocity, reason', [
+    (['a', 'b'], [1.0], [], '1 positions'),
+    (['a', 'b'], [1.0, 2.0, 3.0], [], '3 positions'),
+    (['a', 'b'], [1.0, 2.0], [0.0], '1 velocities'),
+    (['a', 'a'], [1.0, 2.0], [], 'twice'),
+    ([], [1.0], [], '0 names'),
+])
+def test_malformed_message_is_ignored_with_a_reason(names, position, velocity, reason):
+    states = buffer()
+    assert reason in states.receive(names, position, velocity, received=1.0)
+    assert states.stale_joints(1.0) == ('a', 'b')
+
+
+def test_message_without_our_joints_changes_nothing():
+    states = buffer()
+    assert states.receive(['x'], [1.0], [], received=1.0) is None
+    assert states.receive([], [], [], received=1.0) is None
+    assert states.stale_joints(1.0) == ('a', 'b')
+
+
+anything = st.floats(allow_nan=True, allow_infinity=True)
+messages = st.tuples(
+    st.lists(st.sampled_from(['a', 'b', 'x']), max_size=3), st.lists(anything, max_size=3),
+    st.lists(anything, max_size=3), st.floats(0.0, 0.2), st.floats(-1.0, 1e9), st.floats(-5, 5))
+
+
+@given(st.lists(messages, max_size=20))
+def test_no_message_makes_a_state_that_was_not_measured(sequence):
+    states = buffer(continuous=(True, False))
+    now = 0.0
+    seen = {'a': set(), 'b': set()}
+    for names, position, velocity, elapsed, stamp, age in sequence:
+        now += elapsed
+        states.receive(names, position, velocity, received=now, stamp=stamp, age=age)
+        for name, value in zip(names, position):
+            seen.setdefault(name, set()).add(value)
+        if states.is_complete:
+            state = states.take()
+            assert np.isfinite(state.position).all()
+            assert state.position[0] in seen['a'] and state.position[1] in seen['b']
+            assert not np.isinf(state.velocity).any()

@@ -1,0 +1,338 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What leaves the torque path is finite, within limits, without jumps, and never out of date."""
+
+import numpy as np
+import pytest
+from control_arm import MASS, NAMES, WEIGHT, Arm, control_law, enabled
+
+from robodyn_ros.control.trajectory import Trajectory
+from robodyn_ros.errors import RejectedTrajectory
+
+Q = np.array([0.1, 0.2])
+GRAVITY = WEIGHT * np.cos(Q)
+WATCHDOG_PERIOD = 0.01
+
+
+def to(position, time=1.0, names=NAMES):
+    none = [()]
+    return Trajectory.from_points(names, [time], [position], none, none, none)
+
+
+# --- starting ----------------------------------------------------------------------------------
+
+
+def test_disabled_path_commands_nothing():
+    arm = Arm()
+    assert arm.receive(Q) is None
+    assert arm.path.watchdog(arm.now + 9.0) is None
+    assert arm.path.last_word(arm.now) is None
+
+
+def test_nothing_is_commanded_before_the_first_complete_state():
+    arm = enabled()
+    assert arm.receive(Q[:1], [0.0], names=NAMES[:1]) is None
+    assert arm.path.watchdog(arm.now + 9.0) is None
+    assert arm.path.last_word(arm.now) is None
+
+
+def test_first_command_is_gravity_in_full_so_that_the_arm_does_not_drop():
+    assert enabled().receive(Q).torque == pytest.approx(GRAVITY)
+
+
+def test_until_velocities_are_known_only_gravity_is_commanded():
+    arm = enabled()
+    assert arm.receive(Q, []).torque == pytest.approx(GRAVITY)
+    with pytest.raises(RejectedTrajectory, match='velocities'):
+        arm.path.follow(to([0.5, 0.2]))
+    arm.now += 0.001
+    arm.receive(Q, [])
+    arm.path.follow(to([0.5, 0.2]))
+
+
+def test_driver_that_compensates_gravity_gets_none_from_us():
+    arm = enabled(terms={'gravity': False})
+    assert arm.receive(Q).torque == pytest.approx([0.0, 0.0])
+
+
+# --- ramps -------------------------------------------------------------------------------------
+
+
+def test_change_of_law_is_a_ramp_from_the_last_command():
+    arm = enabled(ramp_time=0.5)
+    arm.run(0.1)
+    arm.path.change_law(control_law(gravity=False))
+    shares = np.array([command.torque for command in arm.run(0.6)]) / GRAVITY
+    assert shares[0] == pytest.approx([1.0, 1.0])
+    assert shares[250] == pytest.approx([0.5, 0.5])
+    assert shares[-1] == pytest.approx([0.0, 0.0])
+    assert np.abs(np.diff(shares, axis=0)).max() < 0.0021
+
+
+def test_ramp_time_zero_is_allowed():
+    arm = enabled(ramp_time=0.0, torque_rate_limits=np.array([np.inf, np.inf]))
+    arm.run(0.1)
+    arm.path.change_law(control_law(gravity=False))
+    assert arm.run(0.001)[0].torque == pytest.approx([0.0, 0.0])
+
+
+def test_ramp_ends_although_the_clock_of_the_joint_states_jumps_every_time():
+    arm = enabled(ramp_time=0.5)
+    arm.run(0.1)
+    arm.path.change_law(control_law(gravity=False))
+    for i in range(600):
+        arm.now += 0.001
+        command = arm.receive(Q, stamp=5000.0 + 1000.0 * (i % 2))
+    assert command.torque == pytest.approx([0.0, 0.0])
+
+
+def test_enabling_again_later_gives_gravity_in_full_so_that_the_arm_does_not_drop():
+    arm = enabled(on_stop='zero')
+    arm.run(0.1)
+    assert arm.path.disable(arm.now).torque == pytest.approx([0.0, 0.0])
+    assert arm.run(0.05) == [None] * 50
+    arm.now += 1.0
+    arm.path.enable(arm.now)
+    for command in arm.run(0.05):
+        assert command.torque == pytest.approx(GRAVITY)
+
+
+def test_enabling_again_at_once_ramps_from_the_last_word():
+    arm = enabled(on_stop='zero', ramp_time=0.5)
+    arm.run(0.1)
+    arm.path.disable(arm.now)
+    arm.path.enable(arm.now)
+    torques = [command.torque for command in arm.run(0.6)]
+    assert torques[0] == pytest.approx([0.0, 0.0])
+    assert torques[250] == pytest.approx(0.5 * GRAVITY)
+    assert torques[-1] == pytest.approx(GRAVITY)
+
+
+# --- following ---------------------------------------------------------------------------------
+
+
+def test_trajectory_is_followed_with_the_law_of_the_mode():
+    arm = enabled(ramp_time=0.0)
+    arm.run(0.01)
+    arm.path.follow(to([0.5, 0.2]))
+    command = arm.run(0.5)[-1]
+    assert command.reference.position == pytest.approx([0.3, 0.2], abs=1e-3)
+    expected = MASS * (
+        command.reference.acceleration + [20.0, 16.0] * command.reference.velocity
+        + [100.0, 64.0] * (command.reference.position - Q))
+    assert command.parts.inertial + command.parts.feedback == pytest.approx(expected)
+
+
+def test_law_is_continuous_when_a_trajectory_begins():
+    arm = enabled(ramp_time=0.0)
+    before = arm.run(0.01)[-1]
+    arm.path.follow(to([0.5, 0.2]))
+    assert arm.run(0.001)[0].torque == pytest.approx(before.torque, abs=0.1)
+
+
+def test_cancelling_ramps_back_to_gravity():
+    arm = enabled(ramp_time=0.2)
+    arm.run(0.3)
+    arm.path.follow(to([0.3, 0.2]))
+    moving = arm.run(0.5)[-1].torque
+    arm.path.cancel()
+    torques = [command.torque for command in arm.run(0.3)]
+    assert torques[0] == pytest.approx(moving)
+    assert torques[-1] == pytest.approx(GRAVITY)
+    assert arm.path.reference_status == 'none'
+
+
+@pytest.mark.parametrize('mode, match', [('gravity_compensation', 'gravity_compensation')])
+def test_mode_without_reference_refuses_trajectories(mode, match):
+    arm = enabled(mode)
+    arm.run(0.01)
+    with pytest.raises(RejectedTrajectory, match=match):
+        arm.path.follow(to([0.3, 0.2]))
+
+
+def test_disabled_path_refuses_trajectories():
+    with pytest.raises(RejectedTrajectory, match='disabled'):
+        Arm().path.follow(to([0.3, 0.2]))
+
+
+def test_refused_trajectory_leaves_what_is_followed():
+    arm = enabled()
+    arm.run(0.01)
+    arm.path.follow(to([0.3, 0.2]))
+    with pytest.raises(RejectedTrajectory):
+        arm.path.follow(to([9.0, 0.2]))
+    assert arm.path.reference_status == 'moving'
+
+
+def test_feedback_is_not_switched_on_far_from_the_reference():
+    arm = enabled('feedforward')
+    arm.run(0.01)
+    arm.path.follow(to([0.9, 0.2], 0.5))
+    arm.run(0.4)
+    arm.path.change_law(control_law('computed_torque'))
+    assert arm.path.reference_status == 'none'
+
+
+def test_status_tells_what_the_reference_does():
+    arm = enabled()
+    arm.run(0.01)
+    arm.path.follow(to([0.15, 0.2], 0.1))
+    assert arm.path.reference_status == 'moving'
+    arm.run(0.2)
+    assert arm.path.reference_status == 'holding'
+
+
+# --- limits ------------------------------------------------------------------------------------
+
+
+def test_torque_is_clipped_and_the_joint_named():
+    command = enabled(effort_limits=np.array([5.0, 30.0])).receive(Q)
+    assert command.torque == pytest.approx([5.0, GRAVITY[1]])
+    assert command.effort_limited.tolist() == [True, False]
+
+
+def test_rate_limit_counts_at_most_ten_milliseconds():
+    arm = enabled(ramp_time=0.0, state_timeout=10.0)
+    arm.receive(Q)
+    arm.now += 5.0
+    command = arm.receive([3.1, 0.2])
+    assert command.torque[0] == pytest.approx(GRAVITY[0] - 10.0)
+    assert command.rate_limited.tolist() == [True, False]
+
+
+def test_no_rate_limit_is_no_limit_even_within_one_instant():
+    arm = enabled(ramp_time=0.0, torque_rate_limits=np.array([np.inf, np.inf]))
+    arm.receive(Q)
+    assert arm.receive([3.1, 0.2]).torque == pytest.approx(WEIGHT * np.cos([3.1, 0.2]))
+
+
+def test_torque_that_is_not_finite_is_never_sent_and_becomes_stale():
+    arm = enabled()
+    arm.run(0.01)
+    arm.path.law = arm.path.law.__class__(
+        lambda q, qd, qdd: np.full_like(q, np.nan), *list(vars(arm.path.law).values())[1:-1])
+    for _ in range(200):
+        arm.now += 0.001
+        assert arm.receive(Q) is None
+    assert arm.path.refused_torques == 200
+    assert arm.path.watchdog(arm.now) is None  # even gravity is not finite: silence
+    assert arm.path.is_stale
+
+
+# --- stale states ------------------------------------------------------------------------------
+
+
+def watch(arm, duration):
+    """Return the watchdog's commands over a time without joint states."""
+    commands = []
+    for _ in range(round(duration / WATCHDOG_PERIOD)):
+        arm.now += WATCHDOG_PERIOD
+        commands.append(arm.path.watchdog(arm.now))
+    return commands
+
+
+def test_fresh_state_needs_no_action():
+    arm = enabled()
+    arm.run(0.01)
+    assert watch(arm, 0.09) == [None] * 9
+
+
+def test_stale_state_holds_gravity_then_is_silent():
+    arm = enabled(stale_hold_time=0.5)
+    arm.run(0.05, velocity=(0.3, 0.3))
+    commands = watch(arm, 1.0)
+    first = next(i for i, command in enumerate(commands) if command)
+    assert first in (9, 10)
+    assert commands[first].torque == pytest.approx(GRAVITY)
+    assert all(command is not None for command in commands[first:first + 50])
+    assert commands[first + 51:] == [None] * (100 - first - 51)
+
+
+def test_hold_on_a_stale_state_has_no_feedback():
+    arm = enabled()
+    arm.run(0.6)
+    arm.path.follow(to([0.5, 0.2]))
+    arm.run(0.4)
+    assert watch(arm, 0.3)[-1].torque == pytest.approx(GRAVITY)
+    assert arm.path.reference_status == 'none'
+
+
+def test_stale_state_goes_to_zero_within_the_rate_limit():
+    arm = enabled(on_stale_state='zero')
+    arm.run(0.05)
+    torques = [command.torque for command in watch(arm, 0.3) if command]
+    assert torques[0][0] == pytest.approx(GRAVITY[0] - 10.0)
+    assert torques[-1] == pytest.approx([0.0, 0.0])
+
+
+def test_stale_state_can_mean_silence():
+    arm = enabled(on_stale_state='silent')
+    arm.run(0.05)
+    assert watch(arm, 0.5) == [None] * 50
+    assert arm.path.is_stale
+
+
+def test_one_silent_joint_makes_the_arm_stale():
+    arm = enabled()
+    arm.run(0.05)
+    for _ in range(120):
+        arm.now += 0.001
+        arm.receive(Q[:1], [0.0], names=NAMES[:1])
+    assert arm.path.watchdog(arm.now).torque == pytest.approx(GRAVITY)
+
+
+def test_states_with_old_stamps_cause_no_cycle():
+    arm = enabled()
+    arm.run(0.05)
+    arm.now += 0.001
+    assert arm.receive(Q, age=0.2) is None
+    assert arm.path.watchdog(arm.now) is not None
+
+
+def test_recovery_ramps_into_gravity_and_waits_for_a_new_trajectory():
+    arm = enabled()
+    arm.run(0.6)
+    arm.path.follow(to([0.5, 0.2]))
+    arm.run(0.4)
+    watch(arm, 0.3)
+    commands = arm.run(0.6)
+    assert not arm.path.is_stale
+    assert commands[0].reference is None
+    assert commands[-1].torque == pytest.approx(GRAVITY)
+    arm.path.follow(to([0.5, 0.2]))
+    assert arm.path.reference_status == 'moving'
+
+
+def test_torque_follows_the_arm_even_if_every_state_comes_too_late():
+    arm = enabled(torque_rate_limits=np.array([np.inf, np.inf]))
+    for i in range(20):
+        arm.receive([0.05 * i, 0.2])
+        watch(arm, 0.15)
+    assert arm.path.watchdog(arm.now).torque[0] == pytest.approx(20.0 * np.cos(0.95))
+
+
+def test_clock_set_back_drops_the_reference():
+    arm = enabled()
+    arm.run(0.6)
+    arm.path.follow(to([0.5, 0.2]))
+    arm.run(0.1)
+    arm.now += 0.001
+    command = arm.receive(Q, stamp=0.5)
+    assert command.reference is None
+    assert arm.path.reference_status == 'none'
+
+
+# --- stopping ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('on_stop, wanted', [
+    ('hold_gravity', GRAVITY), ('zero', [0.0, 0.0]), ('silent', None)])
+def test_last_word_is_what_was_promised(on_stop, wanted):
+    arm = enabled(on_stop=on_stop)
+    arm.run(0.6)
+    arm.path.follow(to([0.5, 0.2]))
+    arm.run(0.4)
+    word = arm.path.disable(arm.now)
+    assert (word is None) if wanted is None else (word.torque == pytest.approx(wanted))
+    assert arm.run(0.01) == [None] * 10
+    assert arm.path.last_word(arm.now) is None
+    assert watch(arm, 0.5) == [None] * 50

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Joint trajectories become references that do not jump, or are refused with a reason."""
+
+import numpy as np
+import pytest
+from control_arm import NAMES, POSITION_LIMITS, reference_limits
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from robodyn_ros.control.planning import planned_reference
+from robodyn_ros.control.reference import Reference, ReferenceState
+from robodyn_ros.control.trajectory import Trajectory
+from robodyn_ros.errors import RejectedTrajectory
+
+REST = ReferenceState.at_rest(np.array([0.1, 0.2]))
+
+
+def trajectory(times, positions, velocities=None, accelerations=None, efforts=None,
+               names=NAMES, start=None):
+    none = [()] * len(times)
+    return Trajectory.from_points(
+        names, times, positions, velocities or none, accelerations or none, efforts or none,
+        start=start)
+
+
+def planned(request, now=10.0, measured=REST, current=None, **limits):
+    return planned_reference(request, now, measured, current, reference_limits(**limits))
+
+
+def largest_jump(reference, begin, end, order, samples=4000):
+    """Return the largest change between neighbouring samples of a derivative."""
+    fields = ('position', 'velocity', 'acceleration')
+    times = np.linspace(begin, end, samples)
+    values = np.array([getattr(reference.sample(t), fields[order]) for t in times])
+    return np.abs(np.diff(values, axis=0)).max()
+
+
+def test_accelerations_given_make_a_quintic():
+    reference = planned(trajectory(
+        [1.0], [[1.1, 0.2]], [[0.0, 0.0]], [[0.0, 0.0]]))
+    for s in (0.0, 0.3, 0.5, 0.8, 1.0):
+        state = reference.sample(10.0 + s)
+        minimum_jerk = 10 * s ** 3 - 15 * s ** 4 + 6 * s ** 5
+        assert state.position == pytest.approx([0.1 + minimum_jerk, 0.2], abs=1e-12)
+    assert reference.sample(10.5).velocity == pytest.approx([1.875, 0.0])
+
+
+def test_velocities_given_make_a_cubic():
+    reference = planned(trajectory([1.0], [[1.1, 0.2]], [[0.0, 0.0]]))
+    for s in (0.2, 0.5, 0.9):
+        assert reference.sample(10.0 + s).position[0] == pytest.approx(0.1 + 3 * s**2 - 2 * s**3)
+    assert reference.sample(10.5).acceleration == pytest.approx([0.0, 0.0], abs=1e-12)
+
+
+def test_positions_alone_give_continuous_accelerations():
+    reference = planned(trajectory(
+        [0.5, 1.0, 1.5, 2.0], [[0.4, 0.2], [0.9, 0.0], [0.8, 0.3], [0.8, 0.9]]))
+    assert largest_jump(reference, 9.9, 12.1, 2) < 0.2
+    for time, wanted in ((10.5, 0.4), (11.0, 0.9), (12.0, 0.8)):
+        assert reference.sample(time).position[0] == pytest.approx(wanted)
+
+
+def test_positions_on_a_line_are_passed_at_constant_velocity():
+    reference = planned(trajectory(
+        [1.0, 2.0, 3.0, 4.0], [[0.2, 0.2], [0.3, 0.2], [0.4, 0.2], [0.5, 0.2]]))
+    assert reference.sample(11.5).velocity[0] == pytest.approx(0.1)
+    assert reference.sample(11.5).acceleration[0] == pytest.approx(0.0, abs=1e-12)
+
+
+def test_finished_trajectory_holds_its_last_point():
+    reference = planned(trajectory([1.0], [[0.5, 0.2]], efforts=[[2.0, 0.0]]))
+    state = reference.sample(1e6)
+    assert state.position == pytest.approx([0.5, 0.2])
+    assert not state.velocity.any() and not state.acceleration.any()
+    assert state.effort == pytest.approx([2.0, 0.0])
+    assert reference.is_finished(11.0) and not reference.is_finished(10.99)
+
+
+def test_effort_is_linear_between_points():
+    reference = planned(trajectory([1.0, 2.0], [[0.5, 0.2], [0.5, 0.2]], efforts=[[2, 0], [4, 1]]))
+    assert reference.sample(10.5).effort == pytest.approx([1.0, 0.0])
+    assert reference.sample(11.5).effort == pytest.approx([3.0, 0.5])
+
+
+def test_joints_not_named_hold():
+    reference = planned(trajectory([1.0], [[0.9]], names=('elbow',)))
+    assert reference.sample(10.7).position[0] == 0.1
+    assert reference.sample(11.0).position == pytest.approx([0.1, 0.9])
+
+
+def test_joints_not_named_that_move_come_to_rest_smoothly():
+    first = planned(trajectory([1.0], [[0.9, 0.9]]))
+    second = planned(trajectory([1.0], [[0.5]], names=('elbow',)), now=10.5, current=first)
+    for order in range(3):
+        assert largest_jump(second, 10.49, 12.0, order) < 0.2
+    assert second.sample(10.5).velocity == pytest.approx(first.sample(10.5).velocity)
+    assert second.sample(11.5).velocity == pytest.approx([0.0, 0.0], abs=1e-9)
+
+
+def test_joint_order_of_the_message_does_not_matter():
+    reference = planned(trajectory([1.0], [[0.9, 0.5]], names=('elbow', 'shoulder')))
+    assert reference.sample(11.0).position == pytest.approx([0.5, 0.9])
+
+
+def test_start_in_the_future_waits_at_the_measured_position():
+    reference = planned(trajectory([1.0], [[0.5, 0.2]], start=12.0))
+    assert reference.sample(11.9).position == pytest.approx(REST.position)
+    assert reference.sample(13.0).position == pytest.approx([0.5, 0.2])
+
+
+def test_start_in_the_future_goes_on_with_what_is_followed_until_then():
+    first = planned(trajectory([1.0], [[0.9, 0.2]]))
+    second = planned(trajectory([1.0], [[0.3, 0.2]], start=10.5), now=10.2, current=first)
+    assert second.sample(10.4).position == pytest.approx(first.sample(10.4).position)
+    for order in range(3):
+        assert largest_jump(second, 10.2, 12.0, order) < 0.2
+
+
+def test_waiting_references_do_not_pile_up():
+    reference = None
+    for i in range(50):
+        reference = planned(
+            trajectory([1.0], [[0.3, 0.2]], start=11.0 + i), now=10.0 + 0.01 * i,
+            current=reference)
+    assert reference.before is not None and reference.before.before is None
+
+
+def test_points_in_the_past_are_left_out():
+    reference = planned(trajectory(
+        [0.2, 0.5, 2.0], [[0.1, 0.2], [0.12, 0.2], [0.9, 0.2]], start=9.0))
+    assert reference.sample(10.0).position == pytest.approx(REST.position)
+    assert reference.sample(11.0).position == pytest.approx([0.9, 0.2])
+
+
+def test_trajectory_that_ended_is_refused():
+    with pytest.raises(RejectedTrajectory, match='end in the future'):
+        planned(trajectory([0.2], [[0.1, 0.2]], start=9.0))
+
+
+def test_single_point_at_once_is_a_set_point():
+    reference = planned(trajectory([0.0], [[0.15, 0.2]], [[0.5, 0.0]], [[1.0, 0.0]]))
+    state = reference.sample(10.0)
+    assert state.position == pytest.approx([0.15, 0.2])
+    assert state.velocity == pytest.approx([0.5, 0.0])
+    assert state.acceleration == pytest.approx([1.0, 0.0])
+
+
+def test_stream_that_stops_settles_at_its_last_point():
+    reference = planned(trajectory([0.0], [[0.15, 0.2]], [[0.5, 0.0]]))
+    assert reference.sample(10.001).velocity[0] == pytest.approx(0.5, rel=1e-3)
+    assert reference.sample(10.2).position == pytest.approx([0.15, 0.2])
+    for order in range(2):
+        assert largest_jump(reference, 10.0, 10.3, order) < 0.05
+
+
+def test_replacement_in_motion_does_not_jump():
+    first = planned(trajectory([1.0], [[0.9, 0.5]]))
+    second = planned(trajectory([1.0], [[0.0, 0.0]]), now=10.4, current=first)
+    for order in range(3):
+        fields = ('position', 'velocity', 'acceleration')
+        assert getattr(second.sample(10.4), fields[order]) == pytest.approx(
+            getattr(first.sample(10.4), fields[order]))
+
+
+def test_planner_trajectory_that_ends_with_deceleration_does_not_overshoot():
+    reference = planned(trajectory(
+        [0.0, 1.0], [[0.1, 0.2], [0.9, 0.2]], [[0.0, 0.0]] * 2, [[4.0, 0.0], [-5.0, 0.0]]))
+    assert max(reference.sample(t).position[0] for t in np.linspace(11, 12, 200)) <= 0.9
+
+
+@pytest.mark.parametrize('changes, reason', [
+    ({'names': ('shoulder', 'wrist')}, 'wrist'),
+    ({'names': ('elbow', 'elbow')}, 'each joint once'),
+    ({'names': ()}, 'at least one joint'),
+    ({'times': [], 'positions': []}, 'at least one point'),
+    ({'positions': [[0.1]]}, '1 values'),
+    ({'positions': [[]]}, '0 values'),
+    ({'positions': [[np.nan, 0.0]]}, 'finite'),
+    ({'positions': [[np.inf, 0.0]]}, 'finite'),
+    ({'velocities': [[0.0]]}, 'velocities'),
+    ({'velocities': [[0.0, np.nan]]}, 'finite'),
+    ({'accelerations': [[0.0, 0.0]]}, 'without velocities'),
+    ({'efforts': [[1.0, 2.0, 3.0]]}, 'effort'),
+    ({'times': [-1.0]}, 'negative'),
+    ({'times': [np.nan]}, 'finite'),
+    ({'times': [1.0, 1.0], 'positions': [[0.1, 0.2]] * 2}, 'later'),
+    ({'times': [2.0, 1.0], 'positions': [[0.1, 0.2]] * 2}, 'later'),
+    ({'positions': [[2.5, 0.2]]}, 'position limits'),
+    ({'velocities': [[9.0, 0.0]], 'positions': [[1.9, 0.2]]}, 'position limits'),
+    ({'times': [0.0], 'positions': [[0.5, 0.2]]}, 'max_reference_step'),
+    ({'times': [0.001], 'positions': [[0.5, 0.2]]}, 'max_reference_step'),
+    ({'times': [0.012], 'positions': [[0.5, 0.2]]}, 'max_reference_step'),
+    ({'positions': [[0.1, 1e308]], 'velocities': [[0.0, 1e308]]}, 'too large'),
+])
+def test_malformed_trajectory_is_refused_with_its_reason(changes, reason):
+    request = {'times': [1.0], 'positions': [[0.5, 0.2]], **changes}
+    with pytest.raises(RejectedTrajectory, match=reason):
+        planned(trajectory(**request))
+
+
+def test_arm_outside_its_limits_may_come_back():
+    outside = ReferenceState.at_rest(np.array([2.05, 0.2]))
+    reference = planned(trajectory([1.0], [[1.0, 0.2]]), measured=outside)
+    assert reference.sample(11.0).position[0] == pytest.approx(1.0)
+
+
+def test_point_on_the_limit_is_accepted():
+    assert planned(trajectory([1.0], [[2.0, 0.2]])).sample(11.0).position[0] == 2.0
+
+
+points = st.lists(
+    st.tuples(st.floats(0.05, 2.0), st.floats(-1.9, 1.9), st.floats(-3.0, 3.0)),
+    min_size=1, max_size=5)
+
+
+@settings(deadline=None, max_examples=60)
+@given(points=points, kind=st.sampled_from(['positions', 'velocities', 'accelerations']))
+def test_accepted_reference_stays_inside_the_limits_and_passes_its_points(points, kind):
+    times = np.cumsum([p[0] for p in points])
+    positions = [[p[1], p[1]] for p in points]
+    velocities = [[p[2], 0.0] for p in points[:-1]] + [[0.0, 0.0]]
+    given_velocities = velocities if kind != 'positions' else None
+    given_accelerations = [[0.5, 0.0]] * len(points) if kind == 'accelerations' else None
+    try:
+        reference = planned(
+            trajectory(times, positions, given_velocities, given_accelerations),
+            max_reference_step=1.0)
+    except RejectedTrajectory:
+        return
+    for time, position in zip(times, positions):
+        assert reference.sample(10.0 + time).position == pytest.approx(position, abs=1e-9)
+    lowest, highest = POSITION_LIMITS[0] + [-1e-8, 1e-8]
+    for t in np.linspace(10.0, 10.0 + times[-1] + 1.0, 300):
+        assert lowest <= reference.sample(t).position[0] <= highest
+    assert largest_jump(reference, 10.0, 10.0 + times[-1] + 0.5, 0) < 0.2
+
+
+def test_hold_stays_where_it_is():
+    reference = Reference.hold(np.array([1.0, 2.0]), 5.0)
+    assert reference.sample(4.0).position.tolist() == [1.0, 2.0]
+    assert reference.sample(6.0).position.tolist() == [1.0, 2.0]
