@@ -118,8 +118,14 @@ def markdown(rows: list[tuple[str, Worst]], left_out: list[tuple[str, str]]) -> 
     """Return the table, its sum first."""
     chains = sum(worst.chains for _, worst in rows)
     lines = [
+        '# Converted robots',
+        '',
+        'Made by `python benchmarks/convert_robots.py --markdown FILE [folder ...]`: every serial',
+        'chain from the root link to a leaf, against Pinocchio with the same joints locked. Torques',
+        'are compared relative to the largest of the state, or to 1 N m where that is smaller.',
+        '',
         f'{len(rows)} files, {chains} chains of two joints or more, {STATES} seeded states each.',
-        f'{sum(worst.with_beta for _, worst in rows)} chains have nearly parallel axes (β).',
+        f'{sum(worst.with_beta for _, worst in rows)} of them have nearly parallel axes (β).',
         f'Worst: position {max(w.distance for _, w in rows):.1e} m, '
         f'angle {max(w.angle for _, w in rows):.1e} rad, '
         f'torque {max(w.torque for _, w in rows):.1e} of the largest.',

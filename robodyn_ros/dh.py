@@ -194,41 +194,49 @@ def _row_to_next_axis(
     ``frame`` (4, 4) has its z on axis i; ``origin`` and ``next_origin`` are the origins of the two
     joints, all in the base link's frame.
     """
-    ux, uy, uz = frame[:3, :3].T @ next_direction
-    wx, wy, wz = frame[:3, :3].T @ (next_origin - frame[:3, 3])
-    own_z = frame[:3, 2] @ (origin - frame[:3, 3])
-    sine = math.hypot(ux, uy)
-
+    # In `frame`: direction and a point of axis i + 1, and where along z joint i's origin lies.
+    u = frame[:3, :3].T @ next_direction
+    w = frame[:3, :3].T @ (next_origin - frame[:3, 3])
+    own_z = float(frame[:3, 2] @ (origin - frame[:3, 3]))
+    sine = math.hypot(u[0], u[1])
     if sine < _PARALLEL_SINE:
-        d = 0.0 if abs(own_z) <= arm_length else own_z
-        theta, a, flipped = _normal(math.atan2(wy, wx), math.hypot(wx, wy))
-        if a == 0.0:
-            theta = 0.0
-        return theta, _clean_length(d), 0.0 if uz > 0 else math.pi, a, 0.0
-
-    # The common normal along z x u; its feet lie at `foot` on axis i and, from the next joint's
-    # origin, at `next_foot` on axis i + 1.
-    next_foot = -(wx * ux + wy * uy) / (sine * sine)
-    foot = wz + next_foot * uz
+        return _parallel_row(u, w, 0.0 if abs(own_z) <= arm_length else own_z)
+    # Feet of the common normal: on axis i, and on axis i + 1 from the next joint's origin.
+    next_foot = -float(w[:2] @ u[:2]) / sine**2
+    foot = float(w[2] + next_foot * u[2])
     farthest = _FARTHEST_FOOT * arm_length
     if sine >= _NEARLY_PARALLEL_SINE and max(abs(foot - own_z), abs(next_foot)) <= farthest:
-        theta, a, flipped = _normal(math.atan2(ux, -uy), (wy * ux - wx * uy) / sine)
-        alpha = math.atan2(-sine if flipped else sine, uz)
-        return theta, _clean_length(foot), _clean_angle(alpha), a, 0.0
+        return _common_normal_row(u, w, foot)
+    stays_near = max(abs(own_z), abs(w[2] / u[2])) <= arm_length
+    return _beta_row(u, w, 0.0 if stays_near else own_z)
 
-    # Beta: the plane through frame i's origin, perpendicular to z_i, meets axis i + 1 at P.
-    d = 0.0
-    if max(abs(own_z), abs((d - wz) / uz)) > arm_length:
-        d = own_z
-    along = (d - wz) / uz
-    px, py = wx + along * ux, wy + along * uy
+
+def _parallel_row(
+    u: FloatArray, w: FloatArray, d: float
+) -> tuple[float, float, float, float, float]:
+    theta, a, _ = _normal(math.atan2(w[1], w[0]), math.hypot(w[0], w[1]))
+    return theta if a else 0.0, _clean_length(d), 0.0 if u[2] > 0 else math.pi, a, 0.0
+
+
+def _common_normal_row(
+    u: FloatArray, w: FloatArray, foot: float
+) -> tuple[float, float, float, float, float]:
+    """Return the row whose x lies along z x u."""
+    sine = math.hypot(u[0], u[1])
+    theta, a, turned_round = _normal(math.atan2(u[0], -u[1]), (w[1] * u[0] - w[0] * u[1]) / sine)
+    alpha = math.atan2(-sine if turned_round else sine, u[2])
+    return theta, _clean_length(foot), _clean_angle(alpha), a, 0.0
+
+
+def _beta_row(u: FloatArray, w: FloatArray, d: float) -> tuple[float, float, float, float, float]:
+    """Return the row whose x points to P, where axis i + 1 meets the plane at d across z."""
+    along = (d - w[2]) / u[2]
+    px, py = float(w[0] + along * u[0]), float(w[1] + along * u[1])
     a = _clean_length(math.hypot(px, py))
     if a == 0.0:
-        theta = _clean_angle(math.atan2(ux, -uy))
-        return theta, _clean_length(d), _clean_angle(math.atan2(sine, uz)), 0.0, 0.0
+        return _common_normal_row(u, np.zeros(3), d)
     theta = _clean_angle(math.atan2(py, px))
-    c, s = math.cos(theta), math.sin(theta)
-    ux, uy = c * ux + s * uy, c * uy - s * ux
+    ux, uy, uz = rotation_z(theta).T @ u
     alpha = _clean_angle(math.atan2(-uy, uz))
     beta = _clean_angle(math.atan2(ux, math.hypot(uy, uz)))
     return theta, _clean_length(d), alpha, a, beta
