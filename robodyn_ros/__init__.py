@@ -11,6 +11,8 @@ M(q) qdd + C(q, qd) qd + g(q) = tau, modified DH.
 
 from robodyn_ros.dh import DHTable
 from robodyn_ros.dynamics import (
+    christoffel_symbols,
+    coriolis_matrix,
     forward_dynamics,
     friction_torque,
     gravity_torque,
@@ -28,6 +30,8 @@ __all__ = [
     'Payload',
     'RobodynError',
     'RobotModel',
+    'christoffel_symbols',
+    'coriolis_matrix',
     'forward_dynamics',
     'forward_kinematics',
     'friction_torque',

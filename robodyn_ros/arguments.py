@@ -49,11 +49,23 @@ def checked_states(n: int, **arrays: ArrayLike) -> list[FloatArray]:
     return checked
 
 
-def _finite_floats(name: str, values: ArrayLike) -> FloatArray:
+def float_array(name: str, values: ArrayLike) -> FloatArray:
+    """
+    Return a contiguous copy as floats, of any shape and with any numbers.
+
+    Raises
+    ------
+    WrongShape
+        Naming the argument.
+    """
     try:
-        array = np.array(values, dtype=float)
+        return np.array(values, dtype=float, order='C')
     except (TypeError, ValueError) as error:
         raise WrongShape(f'argument {name}', values, 'an array of numbers') from error
+
+
+def _finite_floats(name: str, values: ArrayLike) -> FloatArray:
+    array = float_array(name, values)
     if not np.isfinite(array).all():
         index = tuple(int(k) for k in np.argwhere(~np.isfinite(array))[0])
         where = ''.join(f'[{k}]' for k in index)

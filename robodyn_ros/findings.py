@@ -79,8 +79,15 @@ def chain_findings(robot: RobotDescription, chain: Chain) -> tuple[Finding, ...]
 
 
 def _reach(chain: Chain) -> float:
+    """Return how long the arm can be at most [m], or 0.1."""
     steps = [*chain.joint_transforms[1:], chain.tip_transform]
-    return max(0.1, sum(float(np.linalg.norm(step[:3, 3])) for step in steps))
+    length = sum(float(np.linalg.norm(step[:3, 3])) for step in steps)
+    ways = [
+        joint.limit.upper - joint.limit.lower
+        for joint in chain.joints
+        if joint.kind == 'prismatic'
+    ]
+    return max(0.1, length + sum(way for way in ways if 0 < way < math.inf))
 
 
 def _joint_findings(joint: Joint) -> Iterator[Finding]:

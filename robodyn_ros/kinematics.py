@@ -60,6 +60,11 @@ def jacobian(model: RobotModel, q: ArrayLike) -> NDArray:
     WrongShape, NonFiniteValue
     """
     (q,) = checked_states(model.n, q=q)
+    return tip_jacobian(model, q)
+
+
+def tip_jacobian(model: RobotModel, q: NDArray) -> NDArray:
+    """Return ``jacobian`` (..., 6, n) for q (..., n), unchecked."""
     frames = frame_transforms(model.dh, q)
     tip = (frames[..., -1, :, :] @ model.dh.tip_transform)[..., :3, 3]
     z = frames[..., :3, 2]
@@ -69,17 +74,22 @@ def jacobian(model: RobotModel, q: ArrayLike) -> NDArray:
     return np.swapaxes(np.concatenate([linear, angular], axis=-1), -1, -2)
 
 
+def tip_wrench_torque(
+    model: RobotModel, q: NDArray, tip_wrench: NDArray | None
+) -> NDArray | float:
+    """Return J(q)T w (..., n), what a wrench w (..., 6) of the tip on the world takes."""
+    if tip_wrench is None:
+        return 0.0
+    return (tip_wrench[..., None, :] @ tip_jacobian(model, q))[..., 0, :]
+
+
 def frame_transforms(dh: DHTable, q: NDArray) -> NDArray:
     """
     Return the DH frames 1 to n in the base link's frame, (..., n, 4, 4), for q (..., n).
 
     ``dh`` is a modified table.
     """
-    rotations, origins = joint_transforms(dh, q)
-    steps = np.zeros((*q.shape, 4, 4), dtype=rotations.dtype)
-    steps[..., :3, :3] = rotations
-    steps[..., :3, 3] = origins
-    steps[..., 3, 3] = 1
+    steps = step_transforms(dh, q)
     frames = np.empty_like(steps)
     frame = dh.base_transform
     for i in range(dh.n):
@@ -88,20 +98,70 @@ def frame_transforms(dh: DHTable, q: NDArray) -> NDArray:
     return frames
 
 
+def relative_transforms(dh: DHTable, q: NDArray) -> NDArray:
+    """
+    Return frame j in frame i for all i <= j, (..., n, n, 4, 4), and zero below.
+
+    ``dh`` is a modified table, q (..., n) the joint positions [rad or m].
+    """
+    steps = step_transforms(dh, q)
+    frames = np.zeros((*q.shape, dh.n, 4, 4), dtype=steps.dtype)
+    for j in range(dh.n):
+        if j:
+            frames[..., :j, j, :, :] = frames[..., :j, j - 1, :, :] @ steps[..., None, j, :, :]
+        frames[..., j, j, :, :] = np.eye(4)
+    return frames
+
+
+def joint_operators(dh: DHTable) -> NDArray:
+    """
+    Return Q_i (n, 4, 4): the derivative of a transform to frame i by q_i is it times Q_i.
+
+    Fu, Gonzalez and Lee 1987, (3.2-7), (3.2-9): a quarter turn about z_i, or a step along it.
+    """
+    operators = np.zeros((dh.n, 4, 4))
+    operators[~dh.prismatic, :2, :2] = [[0, -1], [1, 0]]
+    operators[dh.prismatic, 2, 3] = 1
+    return operators
+
+
+def step_transforms(dh: DHTable, q: NDArray) -> NDArray:
+    """
+    Return frame i in frame i - 1, (..., n, 4, 4), for q (..., n).
+
+    ``dh`` is a modified table.
+    """
+    rotations, origins = joint_transforms(dh, q)
+    steps = np.zeros((*q.shape, 4, 4), dtype=rotations.dtype)
+    steps[..., :3, :3] = rotations
+    steps[..., :3, 3] = origins
+    steps[..., 3, 3] = 1
+    return steps
+
+
 def joint_transforms(dh: DHTable, q: NDArray) -> tuple[NDArray, NDArray]:
     """
     Return rotation (..., n, 3, 3) and origin (..., n, 3) [m] of frame i in frame i - 1.
 
     ``dh`` is a modified table, q (..., n) the joint positions [rad or m].
     """
-    theta = np.where(dh.prismatic, dh.theta, q + dh.theta)
+    c, s = (x[..., None] for x in cosines_and_sines(dh, q))
     d = np.where(dh.prismatic, q + dh.d, dh.d)[..., None]
-    c, s = np.cos(theta)[..., None], np.sin(theta)[..., None]
     x, y, z = (dh.constant_rotations[:, :, k] for k in range(3))
-    rotation = np.empty((*theta.shape, 3, 3), dtype=c.dtype)
+    rotation = np.empty((*q.shape, 3, 3), dtype=c.dtype)
     rotation[..., 0] = c * x + s * y
     rotation[..., 1] = c * y - s * x
     rotation[..., 2] = z
     origin = d * z
     origin[..., 0] += dh.a
     return rotation, origin
+
+
+def cosines_and_sines(dh: DHTable, q: NDArray) -> tuple[NDArray, NDArray]:
+    """Return cos and sin of theta (..., n), which a prismatic joint's position does not enter."""
+    # Each with its own constants: those of an array of objects are plain floats.
+    turned = q + dh.theta
+    return (
+        np.where(dh.prismatic, np.cos(dh.theta), np.cos(turned)),
+        np.where(dh.prismatic, np.sin(dh.theta), np.sin(turned)),
+    )

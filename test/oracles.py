@@ -103,6 +103,16 @@ class PinocchioArm:
             self.model, self.data, self.configuration(q), self._vector(qd), self._vector(qdd)
         )[self.order]
 
+    def torque_regressor(self, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray) -> np.ndarray:
+        """Return (n, 10 n): XX XY XZ YY YZ ZZ mX mY mZ m of each body, about its URDF joint."""
+        full = pin.computeJointTorqueRegressor(
+            self.model, self.data, self.configuration(q), self._vector(qd), self._vector(qdd)
+        )
+        # Pinocchio's order is m mX mY mZ XX XY YY XZ YZ ZZ.
+        ours = np.array([4, 5, 7, 6, 8, 9, 1, 2, 3, 0])
+        columns = np.concatenate([10 * (joint_id - 1) + ours for joint_id in self.joint_ids])
+        return full.reshape(self.model.nv, -1)[np.ix_(self.order, columns)]
+
     def mass_matrix(self, q: np.ndarray) -> np.ndarray:
         m = pin.crba(self.model, self.data, self.configuration(q))
         m = np.triu(m) + np.triu(m, 1).T

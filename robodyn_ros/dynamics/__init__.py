@@ -15,7 +15,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from robodyn_ros.arguments import checked_states, checked_wrench
-from robodyn_ros.dynamics import newton_euler
+from robodyn_ros.dynamics import (
+    generalized_dalembert,
+    kane,
+    lagrange_euler,
+    lagrangian_coefficients,
+    newton_euler,
+)
+from robodyn_ros.dynamics.coriolis import christoffel_coriolis_matrix
 from robodyn_ros.dynamics.forward import accelerations
 from robodyn_ros.dynamics.friction import friction_torque
 from robodyn_ros.dynamics.mass_matrix import composite_mass_matrix
@@ -26,6 +33,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     'METHODS',
+    'christoffel_symbols',
+    'coriolis_matrix',
     'forward_dynamics',
     'friction_torque',
     'gravity_torque',
@@ -35,6 +44,10 @@ __all__ = [
 
 METHODS: dict[str, Callable[..., NDArray]] = {
     'newton_euler': newton_euler.joint_torques,
+    'kane': kane.joint_torques,
+    'lagrange_euler': lagrange_euler.joint_torques,
+    'generalized_dalembert': generalized_dalembert.joint_torques,
+    'lagrangian_coefficients': lagrangian_coefficients.joint_torques,
 }
 """The formulations by name; all take (model, q, qd, qdd, tip_wrench) and know no rotors."""
 
@@ -70,6 +83,9 @@ def inverse_dynamics(
     Raises
     ------
     WrongShape, NonFiniteValue, UnknownOption
+    InvalidNumber
+        A link has first moments but no mass, and the formulation is written in mass centres
+        (``'kane'``, ``'generalized_dalembert'``).
     """
     q, qd, qdd = checked_states(model.n, q=q, qd=qd, qdd=qdd)
     if method not in METHODS:
@@ -123,6 +139,56 @@ def mass_matrix(model: RobotModel, q: ArrayLike) -> NDArray:
     """
     (q,) = checked_states(model.n, q=q)
     return composite_mass_matrix(model, q) + np.diag(model.rotor_inertia)
+
+
+def coriolis_matrix(model: RobotModel, q: ArrayLike, qd: ArrayLike) -> NDArray:
+    """
+    Return C(q, qd) with C qd the Coriolis and centrifugal torque and dM/dt - 2 C skew-symmetric.
+
+    Parameters
+    ----------
+    model : RobotModel
+    q, qd : array-like (n,) or (N, n)
+        Joint positions and velocities [rad or m, and per s].
+
+    Returns
+    -------
+    array (n, n) or (N, n, n)
+
+    Raises
+    ------
+    WrongShape, NonFiniteValue
+
+    Notes
+    -----
+    The one of ``christoffel_symbols``: C_ij = sum over k of G_ijk qd_k.
+    """
+    q, qd = checked_states(model.n, q=q, qd=qd)
+    return christoffel_coriolis_matrix(model, q, qd)
+
+
+def christoffel_symbols(model: RobotModel, q: ArrayLike) -> NDArray:
+    """
+    Return G_ijk(q), symmetric in j and k: tau_i = sum of G_ijk qd_j qd_k.
+
+    G_ijk = (dM_ij/dq_k + dM_ik/dq_j - dM_jk/dq_i) / 2.
+
+    Parameters
+    ----------
+    model : RobotModel
+    q : array-like (n,) or (N, n)
+        Joint positions [rad or m].
+
+    Returns
+    -------
+    array (n, n, n) or (N, n, n, n)
+
+    Raises
+    ------
+    WrongShape, NonFiniteValue
+    """
+    (q,) = checked_states(model.n, q=q)
+    return lagrangian_coefficients.christoffel_symbols(model, q)
 
 
 def forward_dynamics(model: RobotModel, q: ArrayLike, qd: ArrayLike, tau: ArrayLike) -> NDArray:

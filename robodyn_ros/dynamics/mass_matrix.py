@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from robodyn_ros.kinematics import joint_transforms
+from robodyn_ros.kinematics import step_transforms
 from robodyn_ros.spatial import cross, inertia_tensor, parameters_of_pseudo_inertia, pseudo_inertia
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ def composite_mass_matrix(model: RobotModel, q: NDArray) -> NDArray:
         Joint positions [rad or m].
     """
     dh = model.dh
-    rotation, origin = joint_transforms(dh, q)
-    parameters = _composite_parameters(model, rotation, origin)
+    steps = step_transforms(dh, q)
+    parameters = _composite_parameters(model, steps)
     mass, moment = parameters[..., 9:], parameters[..., 6:9]
     slides = dh.prismatic[:, None]
     z = np.array([0.0, 0.0, 1.0])
@@ -43,25 +43,18 @@ def composite_mass_matrix(model: RobotModel, q: NDArray) -> NDArray:
         # Rows i to n - 1 have arrived in frame i: joint i feels their share along its axis.
         share = (force if dh.prismatic[i] else couple)[..., i:, 2]
         result[..., i, i:] = result[..., i:, i] = share
-        outward = np.swapaxes(rotation[..., i, :, :], -1, -2)
-        force[..., i:, :] = force[..., i:, :] @ outward
-        couple[..., i:, :] = couple[..., i:, :] @ outward + cross(
-            origin[..., i, None, :], force[..., i:, :]
-        )
+        inward = np.swapaxes(steps[..., i, :3, :3], -1, -2)
+        lever = steps[..., i, None, :3, 3]
+        force[..., i:, :] = force[..., i:, :] @ inward
+        couple[..., i:, :] = couple[..., i:, :] @ inward + cross(lever, force[..., i:, :])
     return result
 
 
-def _composite_parameters(model: RobotModel, rotation: NDArray, origin: NDArray) -> NDArray:
+def _composite_parameters(model: RobotModel, steps: NDArray) -> NDArray:
     """Return the inertial parameters (..., n, 10) of links i to n as one, about frame i."""
-    n = model.n
-    steps = np.zeros((*rotation.shape[:-2], 4, 4), dtype=rotation.dtype)
-    steps[..., :3, :3] = rotation
-    steps[..., :3, 3] = origin
-    steps[..., 3, 3] = 1
-    own = pseudo_inertia(model.inertial_parameters)
     composite = np.empty_like(steps)
-    composite[...] = own
-    for i in range(n - 1, 0, -1):
+    composite[...] = pseudo_inertia(model.inertial_parameters)
+    for i in range(model.n - 1, 0, -1):
         step = steps[..., i, :, :]
         composite[..., i - 1, :, :] += step @ composite[..., i, :, :] @ np.swapaxes(step, -1, -2)
     return parameters_of_pseudo_inertia(composite)

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mass, mass centre and central inertia of each link, for formulations written in them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robodyn_ros.errors import InvalidNumber
+from robodyn_ros.spatial import inertia_tensor, skew
+
+if TYPE_CHECKING:
+    from robodyn_ros.model import RobotModel
+
+
+def mass_centers(model: RobotModel) -> tuple[NDArray, NDArray, NDArray]:
+    """
+    Return masses (n,) [kg], mass centres (n, 3) [m] and inertias (n, 3, 3) [kg m2] about them.
+
+    All in the axes of each link's DH frame. A link with no mass has its mass centre at the origin.
+
+    Raises
+    ------
+    InvalidNumber
+        A link has first moments but no mass, as regrouped parameters may: it has no mass centre.
+    """
+    parameters = model.inertial_parameters
+    mass, moment = parameters[:, 9], parameters[:, 6:9]
+    massless = mass == 0
+    for name, first_moment, no_mass in zip(model.joint_names, moment, massless, strict=True):
+        if no_mass and first_moment.any():
+            raise InvalidNumber(
+                f'mass of the link that joint {name!r} moves',
+                0.0,
+                f'not zero where the first moments {first_moment.tolist()} are not: there is no '
+                "mass centre, which 'newton_euler', for one, does without",
+            )
+    center = moment / np.where(massless, 1.0, mass)[:, None]
+    to_center = skew(center)
+    return mass, center, inertia_tensor(parameters) + mass[:, None, None] * to_center @ to_center
