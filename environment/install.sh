@@ -31,7 +31,10 @@ fi
 "$python" -m venv "${options[@]}" "$venv"
 echo "$source_of_ros" > "$venv/source_of_ros"
 touch "$venv/COLCON_IGNORE"
-"$venv/bin/python" -m pip install --quiet --disable-pip-version-check "${requirements[@]}"
+pip=("$venv/bin/python" -m pip install --quiet --disable-pip-version-check)
+# Older ones search for many minutes for versions that go together.
+"${pip[@]}" 'pip>=24'
+"${pip[@]}" "${requirements[@]}"
 
 if [ "$source_of_ros" = wheels ]; then
     "$venv/bin/python" "$here/use_local_headers.py"

@@ -32,6 +32,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import numpy as np
 import rclpy
@@ -43,7 +44,6 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.signals import SignalHandlerOptions
-from rclpy.timer import Timer
 from rosgraph_msgs.msg import Clock as ClockMessage
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
@@ -97,7 +97,7 @@ class SimulatorNode(Node):
                 'parameter lockstep_timeout', self._lockstep_timeout, 'a positive number [s]'
             )
 
-        self._timer: Timer | None = None
+        self._timer: Any = None
         self._torque: np.ndarray | None = None  # the last command; None: on the brakes
         self._steps = 0
         self._commands = 0
