@@ -23,13 +23,16 @@ from robodyn_ros.errors import RobodynError
 from robodyn_ros.findings import Finding
 from robodyn_ros.kinematics import forward_kinematics, jacobian
 from robodyn_ros.model import Payload, RobotModel
+from robodyn_ros.parameters import BaseParameters, base_parameters, regressor
 
 __all__ = [
+    'BaseParameters',
     'DHTable',
     'Finding',
     'Payload',
     'RobodynError',
     'RobotModel',
+    'base_parameters',
     'christoffel_symbols',
     'coriolis_matrix',
     'forward_dynamics',
@@ -39,6 +42,7 @@ __all__ = [
     'inverse_dynamics',
     'jacobian',
     'mass_matrix',
+    'regressor',
 ]
 
 __version__ = '0.1.0'

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+What of a robot's inertia its torques depend on, and how.
+
+``regressor`` writes the torque as a matrix times the inertial parameters; ``base_parameters``
+finds the fewest parameters that suffice, as formulas (Gautier and Khalil 1988).
+"""
+
+from robodyn_ros.parameters.base_parameters import BaseParameters, base_parameters
+from robodyn_ros.parameters.classical import ClassicalParameters
+from robodyn_ros.parameters.energy import energy_regressor
+from robodyn_ros.parameters.expressions import Expression
+from robodyn_ros.parameters.regressor import regressor
+from robodyn_ros.parameters.report import parameters_record, parameters_report
+
+__all__ = [
+    'BaseParameters',
+    'ClassicalParameters',
+    'Expression',
+    'base_parameters',
+    'energy_regressor',
+    'parameters_record',
+    'parameters_report',
+    'regressor',
+]

@@ -1,0 +1,299 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The minimal inertial parameters of a robot (Gautier and Khalil 1988), from its DH table alone.
+
+Step a, parameters without effect; step b, regrouping from link n to 1; step c, what more the first
+links allow: all three come out of ``elimination`` and ``regrouping`` at once, automatically.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from robodyn_ros.arguments import checked_array
+from robodyn_ros.errors import InvalidNumber
+from robodyn_ros.parameters.classical import ClassicalParameters, regrouped_name
+from robodyn_ros.parameters.elimination import Elimination, eliminations
+from robodyn_ros.parameters.expressions import Expression
+from robodyn_ros.parameters.regressor import excitation
+from robodyn_ros.parameters.regrouping import Polynomials, evaluated, lengths, regrouped
+from robodyn_ros.spatial import FloatArray
+
+if TYPE_CHECKING:
+    from robodyn_ros.model import RobotModel
+
+# The count is also taken at tolerances so many times smaller and larger: a geometry within that
+# distance of a singular one has a count that depends on where the line is drawn.
+_TOLERANCE_RANGE = 1e3
+
+
+@dataclass(frozen=True, eq=False)
+class BaseParameters:
+    """
+    The minimal inertial parameters of a model.
+
+    Attributes
+    ----------
+    classical : ClassicalParameters
+        What they are made of; knows the model.
+    columns : tuple of int
+        Which columns of the classical regressor remain, base to tip.
+    polynomials : mapping of products of lengths to array (count, classical_count)
+        The minimal parameters in terms of the classical ones.
+    general_links : tuple of n bool
+        Whether the general relations (20), (21) say all about a link, or whether, near the base,
+        more is eliminated because the link cannot move in every direction.
+    tolerance : float
+    """
+
+    classical: ClassicalParameters
+    columns: tuple[int, ...]
+    polynomials: Polynomials
+    general_links: tuple[bool, ...]
+    tolerance: float
+
+    @property
+    def count(self) -> int:
+        """Number of minimal parameters."""
+        return len(self.columns)
+
+    @cached_property
+    def count_range(self) -> tuple[int, int]:
+        """
+        Smallest and largest count for tolerances from a thousandth to a thousand times the one.
+
+        Where they differ the geometry is close to a singular one, such as two axes that are nearly
+        parallel, and some parameters hardly move the torques.
+        """
+        levels = (self.tolerance / _TOLERANCE_RANGE, min(self.tolerance * _TOLERANCE_RANGE, 0.1))
+        counts = [
+            self.classical_count
+            - sum(len(link.eliminated) for link in _eliminations(self.classical, level))
+            for level in levels
+        ]
+        return min(self.count, *counts), max(self.count, *counts)
+
+    @property
+    def depends_on_tolerance(self) -> bool:
+        """Whether the count is a matter of tolerance; see ``count_range``."""
+        return self.count_range[0] != self.count_range[1]
+
+    @property
+    def classical_count(self) -> int:
+        """Number of classical parameters: ten a link, and rotors and friction where asked for."""
+        return self.classical.count
+
+    @cached_property
+    def regrouping(self) -> FloatArray:
+        """The matrix (count, classical_count) from classical to minimal parameters."""
+        matrix = evaluated(self.polynomials, lengths(self.classical.model.dh))
+        matrix.setflags(write=False)
+        return matrix
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """XXR2 where others are regrouped into XX2, XY2 where it stands alone."""
+        alone = (self.regrouping != 0.0).sum(axis=1) == 1
+        classical = (self.classical.names[k] for k in self.columns)
+        return tuple(
+            name if single else regrouped_name(name)
+            for name, single in zip(classical, alone, strict=True)
+        )
+
+    @cached_property
+    def values(self) -> FloatArray:
+        """Values (count,) for the model's parameters [kg m2, kg m, kg and friction units]."""
+        values = self.regrouping @ self.classical.values
+        values.setflags(write=False)
+        return values
+
+    @cached_property
+    def no_effect(self) -> tuple[str, ...]:
+        """Names of the classical parameters that no motion brings to bear on any torque."""
+        unused = ~(self.regrouping != 0.0).any(axis=0)
+        return tuple(
+            name for name, none in zip(self.classical.names, unused, strict=True) if none
+        )
+
+    @cached_property
+    def expressions(self) -> tuple[Expression, ...]:
+        """Each minimal parameter as a linear combination of classical ones."""
+        terms: list[dict[int, dict[tuple[str, ...], float]]] = [{} for _ in self.columns]
+        for monomial, array in sorted(self.polynomials.items()):
+            for row, column in np.argwhere(array):
+                if self.regrouping[row, column] != 0.0:
+                    factors = terms[row].setdefault(int(column), {})
+                    factors[monomial] = float(array[row, column])
+        known_lengths = lengths(self.classical.model.dh)
+        result = []
+        for k, column in enumerate(self.columns):
+            order = [column, *sorted(terms[k].keys() - {column})]
+            result.append(
+                Expression(
+                    name=self.names[k],
+                    link=self.classical.links[column],
+                    unit=self.classical.units[column],
+                    value=float(self.values[k]),
+                    terms={self.classical.names[other]: terms[k][other] for other in order},
+                    lengths=known_lengths,
+                )
+            )
+        return tuple(result)
+
+    @cached_property
+    def conditioning(self) -> float:
+        """
+        Condition number of the minimal regressor over a seeded excitation, columns normalised.
+
+        A measure of the structure, not of any trajectory that a robot was made to follow.
+        """
+        stacked = self._excited[..., self.columns].reshape(-1, self.count)
+        if self.count == 0:
+            return 1.0
+        singular = np.linalg.svd(stacked / np.linalg.norm(stacked, axis=0), compute_uv=False)
+        return float(singular[0] / singular[-1])
+
+    @cached_property
+    def residual(self) -> float:
+        """
+        Largest difference that regrouping makes to the regressor over a seeded excitation.
+
+        Relative to the regressor's largest element: rounding, or of the order of the tolerance.
+        """
+        difference = self._excited[..., self.columns] @ self.regrouping - self._excited
+        return float(np.abs(difference).max() / max(np.abs(self._excited).max(), 1e-300))
+
+    @cached_property
+    def _excited(self) -> FloatArray:
+        return self.classical.regressor(*excitation(self.classical.model))
+
+    def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> NDArray:
+        """
+        Return the minimal regressor, which times ``values`` is the joint torque.
+
+        Parameters
+        ----------
+        q, qd, qdd : array-like (n,) or (N, n)
+            Joint positions, velocities and accelerations [rad or m, and per s, s2].
+
+        Returns
+        -------
+        array (n, count) or (N, n, count)
+
+        Raises
+        ------
+        WrongShape, NonFiniteValue
+        """
+        return self.classical.regressor(q, qd, qdd)[..., self.columns]
+
+    def to_inertial_parameters(self, values: ArrayLike | None = None) -> FloatArray:
+        """
+        Return ten parameters for every link (n, 10) that give the same torques.
+
+        For programs that need ten for each link. The eliminated ones are zero, so that a link may
+        have first moments and no mass: no real body, and no set to compute a kinetic energy of
+        single links from. ``to_rotor_inertia`` completes it where rotors count.
+
+        Parameters
+        ----------
+        values : array-like (count,), optional
+            Minimal parameters, identified ones for example; the model's own where not given.
+
+        Raises
+        ------
+        WrongShape, NonFiniteValue
+        """
+        return self._spread(values)[: 10 * self.classical.model.n].reshape(-1, 10)
+
+    def to_rotor_inertia(self, values: ArrayLike | None = None) -> FloatArray:
+        """Return the rotor inertias (n,) that go with ``to_inertial_parameters``."""
+        n = self.classical.model.n
+        if not self.classical.rotor_inertia:
+            return np.zeros(n)
+        return self._spread(values)[10 * n : 11 * n]
+
+    def _spread(self, values: ArrayLike | None) -> FloatArray:
+        if values is not None:
+            values = checked_array('values', values, (self.count,))
+        result = np.zeros(self.classical_count)
+        result[list(self.columns)] = self.values if values is None else values
+        return result
+
+
+def base_parameters(
+    model: RobotModel,
+    *,
+    tolerance: float = 1e-9,
+    rotor_inertia: bool | None = None,
+    friction: bool = False,
+) -> BaseParameters:
+    """
+    Return the minimal inertial parameters: the fewest that the joint torques depend on.
+
+    Parameters
+    ----------
+    model : RobotModel
+        Its geometry and the direction of gravity decide which they are.
+    tolerance : float
+        What reaches the torques with less than this, relative, counts as without effect.
+    rotor_inertia : bool, optional
+        Count the rotor inertias among the parameters; where not given, if the model has any.
+    friction : bool
+        Count viscous and Coulomb coefficients; they never regroup.
+
+    Returns
+    -------
+    BaseParameters
+
+    Raises
+    ------
+    InvalidNumber
+        The tolerance is not between 0 and 1.
+
+    Notes
+    -----
+    Closed form: no sampling, no random numbers. ``residual`` and ``conditioning`` verify it on a
+    seeded excitation, when asked for. Holds for every open chain of revolute and prismatic joints,
+    gravity in any direction or none.
+
+    References
+    ----------
+    Gautier and Khalil 1988, sections 5 to 8.
+    """
+    if not 0.0 < tolerance < 1.0:
+        raise InvalidNumber('argument tolerance', tolerance, 'between 0 and 1')
+    if rotor_inertia is None:
+        rotor_inertia = bool(model.rotor_inertia.any())
+    classical = ClassicalParameters(model, rotor_inertia, friction)
+    taken = _eliminations(classical, tolerance)
+    n = model.n
+    gone = {
+        10 * j + k if k < 10 else 10 * n + j
+        for j, link in enumerate(taken)
+        for k in link.eliminated
+    }
+    columns = [k for k in range(classical.count) if k not in gone]
+    polynomials = {
+        monomial: rows
+        for monomial, array in regrouped(model.dh, taken, classical.count).items()
+        if (rows := array[columns]).any()
+    }
+    return BaseParameters(
+        classical=classical,
+        columns=tuple(columns),
+        polynomials=polynomials,
+        general_links=tuple(link.general for link in taken),
+        tolerance=tolerance,
+    )
+
+
+def _eliminations(classical: ClassicalParameters, tolerance: float) -> list[Elimination]:
+    model = classical.model
+    return eliminations(
+        model.dh, model.gravity, tolerance=tolerance, rotor_inertia=classical.rotor_inertia
+    )

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Minimal parameters as linear combinations of classical ones: data, and text as papers print it.
+
+A coefficient is a polynomial in the DH table's lengths, a mapping from products of lengths to
+factors: {('a3', 'a3'): -1.0} is -a3^2.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from robodyn_ros.errors import UnknownOption
+
+Coefficient = Mapping[tuple[str, ...], float]
+
+LENGTH_STYLES = ('numbers', 'symbols', 'paper')
+_SUPERSCRIPTS = str.maketrans('0123456789', '⁰¹²³⁴⁵⁶⁷⁸⁹')
+# Factors that agree to so many digits are one factor: they came by different sums.
+_DIGITS_THAT_COUNT = 12
+_DIGITS_IN_TEXT = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Expression:
+    """
+    One minimal parameter.
+
+    Attributes
+    ----------
+    name : str
+        ``XXR2`` where others are regrouped into XX2, ``XY2`` where it stands alone.
+    link : str
+        The link whose parameter it is named after.
+    unit : str
+    value : float
+        [unit]
+    terms : mapping of classical parameter to coefficient
+        Each coefficient a mapping from products of lengths, () for none, to factors.
+    lengths : mapping of name to length [m]
+        The lengths a_j, d_j that the coefficients speak of.
+    """
+
+    name: str
+    link: str
+    unit: str
+    value: float
+    terms: Mapping[str, Coefficient]
+    lengths: Mapping[str, float]
+
+    @property
+    def coefficients(self) -> dict[str, float]:
+        """Classical parameter to the number it is multiplied by."""
+        return {name: self._value(coefficient) for name, coefficient in self.terms.items()}
+
+    def text(self, lengths: str = 'numbers') -> str:
+        """
+        Return the equation, as ``XXR2 = XX2 − YY2 − D3² (m3 + m4 + m5 + m6)``.
+
+        Parameters
+        ----------
+        lengths : 'numbers', 'symbols' or 'paper'
+            Lengths multiplied out [m], as a3 and d4 (this package's table), or as D3 and RL4
+            (Gautier and Khalil 1988).
+
+        Raises
+        ------
+        UnknownOption
+        """
+        if lengths not in LENGTH_STYLES:
+            raise UnknownOption('argument lengths', lengths, ', '.join(map(repr, LENGTH_STYLES)))
+        groups: dict[Any, list[str]] = {}
+        signs = {}
+        for name, coefficient in self.terms.items():
+            if lengths == 'numbers':
+                coefficient = {(): self._value(coefficient)}
+            negative = next(iter(coefficient.values())) < 0
+            key = tuple(
+                (monomial, _rounded(-factor if negative else factor))
+                for monomial, factor in sorted(coefficient.items())
+            )
+            # Terms with the factor one stand alone, each with its own sign.
+            group = (key, negative, name if key == (((), 1.0),) else None)
+            groups.setdefault(group, []).append(name)
+            signs[group] = '− ' if negative else '+ '
+        parts = []
+        for group, names in groups.items():
+            factor = _polynomial_text(group[0], lengths)
+            total = ' + '.join(names)
+            if factor and len(names) > 1:
+                total = f'({total})'
+            parts.append(signs[group] + ' '.join(filter(None, [factor, total])))
+        return f'{self.name} = {" ".join(parts).removeprefix("+ ")}'
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the expression for JSON: numbers, strings, lists and dicts only."""
+        return {
+            'name': self.name,
+            'link': self.link,
+            'unit': self.unit,
+            'value': self.value,
+            'expression': self.text(),
+            'terms': [
+                {
+                    'parameter': name,
+                    'coefficient': self._value(coefficient),
+                    'polynomial': [
+                        {'factor': factor, 'lengths': list(monomial)}
+                        for monomial, factor in coefficient.items()
+                    ],
+                }
+                for name, coefficient in self.terms.items()
+            ],
+        }
+
+    def _value(self, coefficient: Coefficient) -> float:
+        return sum(
+            factor * prod(self.lengths[name] for name in monomial)
+            for monomial, factor in coefficient.items()
+        )
+
+
+def _polynomial_text(polynomial: tuple[tuple[tuple[str, ...], float], ...], lengths: str) -> str:
+    """Return a polynomial whose first factor is positive; nothing for one."""
+    parts = []
+    for monomial, factor in polynomial:
+        symbols = [
+            length_symbol(name, lengths) + str(power).translate(_SUPERSCRIPTS) * (power > 1)
+            for name, power in Counter(monomial).items()
+        ]
+        size = f'{abs(factor):.{_DIGITS_IN_TEXT}g}'
+        number = [] if size == '1' else [size]
+        sign = '− ' if factor < 0 else '+ '
+        parts.append(sign + (' '.join([*number, *symbols]) or '1'))
+    text = ' '.join(parts).removeprefix('+ ')
+    if len(parts) > 1:
+        return f'({text})'
+    return '' if text == '1' else text
+
+
+def length_symbol(name: str, lengths: str) -> str:
+    """Return how a style of ``LENGTH_STYLES`` writes the length a3 or d4."""
+    if lengths == 'paper':
+        return {'a': 'D', 'd': 'RL'}[name[0]] + name[1:]
+    return name
+
+
+def _rounded(factor: float) -> float:
+    return float(f'{factor:.{_DIGITS_THAT_COUNT}g}')

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The torque regressor: joint torques as a matrix times the inertial parameters.
+
+Gamma = H X (Gautier and Khalil 1988, eq. 12), with X the ten parameters of every link one after
+the other (eq. 4), from the Newton-Euler equations of each link about its frame's origin.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from robodyn_ros.arguments import checked_states
+from robodyn_ros.kinematics import frame_transforms
+from robodyn_ros.spatial import cross, inertia_tensor, skew
+
+if TYPE_CHECKING:
+    from robodyn_ros.model import RobotModel
+
+EXCITATION_SEED = 1988
+
+# Tensors (6, 3, 3) that the six elements XX to ZZ multiply.
+_TENSOR_BASIS = inertia_tensor(np.eye(10)[:6])
+
+
+def regressor(
+    model: RobotModel,
+    q: ArrayLike,
+    qd: ArrayLike,
+    qdd: ArrayLike,
+    *,
+    rotor_inertia: bool = False,
+    friction: bool = False,
+) -> NDArray:
+    """
+    Return H(q, qd, qdd), which times the inertial parameters is the joint torque.
+
+    ``H @ model.inertial_parameters.ravel()`` is ``inverse_dynamics(model, q, qd, qdd)`` without
+    rotor inertia (Gautier and Khalil 1988, eq. 12).
+
+    Parameters
+    ----------
+    model : RobotModel
+        Its geometry and gravity; its inertial parameters are not used.
+    q, qd, qdd : array-like (n,) or (N, n)
+        Joint positions, velocities and accelerations [rad or m, and per s, s2].
+    rotor_inertia : bool
+        Append a column for each joint's rotor inertia, reflected to the joint.
+    friction : bool
+        Append, after those, a column for each joint's viscous and then one for each joint's
+        Coulomb friction coefficient.
+
+    Returns
+    -------
+    array (n, 10 n) or (N, n, 10 n); n columns more for rotors, 2 n more for friction
+        Link by link XX XY XZ YY YZ ZZ mX mY mZ m, about the DH frames;
+        ``ClassicalParameters`` names the columns.
+
+    Raises
+    ------
+    WrongShape, NonFiniteValue
+
+    Notes
+    -----
+    A link's columns are its body wrench's, projected on the axes of the joints that carry it:
+    O(n2) numbers, in array operations over all samples and links at once.
+    """
+    q, qd, qdd = checked_states(model.n, q=q, qd=qd, qdd=qdd)
+    columns = [_link_columns(model, q, qd, qdd)]
+    diagonal = np.eye(model.n)
+    if rotor_inertia:
+        columns.append(qdd[..., None] * diagonal)
+    if friction:
+        columns += [qd[..., None] * diagonal, np.sign(qd)[..., None] * diagonal]
+    return np.concatenate(columns, axis=-1)
+
+
+def excitation(
+    model: RobotModel, samples: int = 60, seed: int = EXCITATION_SEED
+) -> tuple[NDArray, NDArray, NDArray]:
+    """Return seeded random q, qd, qdd (samples, n): all angles, lengths within a metre."""
+    generator = np.random.default_rng(seed)
+    reach = np.where(model.dh.prismatic, 1.0, np.pi)
+    shape = (samples, model.n)
+    return (
+        generator.uniform(-reach, reach, shape),
+        generator.uniform(-2.0, 2.0, shape),
+        generator.uniform(-5.0, 5.0, shape),
+    )
+
+
+def _link_columns(model: RobotModel, q: NDArray, qd: NDArray, qdd: NDArray) -> NDArray:
+    frames = frame_transforms(model.dh, q)
+    rotation, origin = frames[..., :3, :3], frames[..., :3, 3]
+    w, wd, vd = _link_motions(model, frames, qd, qdd)
+    into_link = np.swapaxes(rotation, -1, -2)
+    w, wd, vd = (_matrix_times(into_link, x) for x in (w, wd, vd))
+
+    # Force = u mS + m vd and couple = J wd + w x J w + mS x vd of link i, in its own axes.
+    swing = skew(w)
+    body = np.zeros((*q.shape, 6, 10))
+    body[..., :3, 6:9] = skew(wd) + swing @ swing
+    body[..., :3, 9] = vd
+    body[..., 3:, :6] = _tensor_times(wd) + swing @ _tensor_times(w)
+    body[..., 3:, 6:9] = -skew(vd)
+
+    # Axis of joint j as link i feels it, about the origin of frame i, [..., i, j, :].
+    z = np.swapaxes(rotation, -1, -2)[..., None, :, 2, :]
+    lever = origin[..., :, None, :] - origin[..., None, :, :]
+    slides = model.dh.prismatic[:, None]
+    axes = np.concatenate(
+        [
+            np.where(slides, z, cross(z, lever)) @ rotation,
+            np.where(slides, 0.0, z) @ rotation,
+        ],
+        axis=-1,
+    )
+    axes *= np.tri(model.n)[..., None]
+    blocks = np.swapaxes(axes @ body, -3, -2)
+    return blocks.reshape(*q.shape, 10 * model.n)
+
+
+def _link_motions(
+    model: RobotModel, frames: NDArray, qd: NDArray, qdd: NDArray
+) -> tuple[NDArray, NDArray, NDArray]:
+    """
+    Return w, wd of each link and the acceleration of its origin, (..., n, 3), in base link axes.
+
+    Gravity enters as an acceleration -g of the base.
+    """
+    z, origin = frames[..., :3, 2], frames[..., :3, 3]
+    slides = model.dh.prismatic[:, None]
+    rate, growth = z * qd[..., None], z * qdd[..., None]
+    spin = np.where(slides, 0.0, rate)
+    w = np.cumsum(spin, axis=-2)
+    w_before = w - spin
+    spin_growth = np.where(slides, 0.0, growth) + cross(w_before, spin)
+    wd = np.cumsum(spin_growth, axis=-2)
+    step = np.diff(origin, axis=-2, prepend=origin[..., :1, :])
+    swung = cross(wd - spin_growth, step) + cross(w_before, cross(w_before, step))
+    slid = np.where(slides, growth + 2.0 * cross(w_before, rate), 0.0)
+    return w, wd, np.cumsum(swung + slid, axis=-2) - model.gravity
+
+
+def _tensor_times(w: NDArray) -> NDArray:
+    """Return the matrix (..., 3, 6) that times XX XY XZ YY YZ ZZ is J w."""
+    return np.swapaxes(np.tensordot(w, _TENSOR_BASIS, axes=(-1, 2)), -1, -2)
+
+
+def _matrix_times(matrix: NDArray, vector: NDArray) -> NDArray:
+    return (matrix @ vector[..., None])[..., 0]
