@@ -120,9 +120,10 @@ def markdown(rows: list[tuple[str, Worst]], left_out: list[tuple[str, str]]) -> 
     lines = [
         '# Converted robots',
         '',
-        'Made by `python benchmarks/convert_robots.py --markdown FILE [folder ...]`: every serial',
-        'chain from the root link to a leaf, against Pinocchio with the same joints locked. Torques',
-        'are compared relative to the largest of the state, or to 1 N m where that is smaller.',
+        'Made by `python benchmarks/convert_robots.py --markdown FILE [folder ...]`: every',
+        'serial chain from the root link to a leaf, against Pinocchio with the same joints',
+        'locked. Torques are compared relative to the largest of the state, or to 1 N m where',
+        'that is smaller.',
         '',
         f'{len(rows)} files, {chains} chains of two joints or more, {STATES} seeded states each.',
         f'{sum(worst.with_beta for _, worst in rows)} of them have nearly parallel axes (β).',
