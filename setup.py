@@ -14,17 +14,33 @@ setup(
     license='Apache-2.0',
     python_requires='>=3.10',
     packages=find_packages(include=[PACKAGE, f'{PACKAGE}.*']),
-    package_data={PACKAGE: ['py.typed']},
+    package_data={PACKAGE: ['py.typed', 'compiled/extension.h', 'analysis/report/page.*']},
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{PACKAGE}']),
         (f'share/{PACKAGE}', ['package.xml']),
         (f'share/{PACKAGE}/launch', sorted(glob('launch/*.launch.*'))),
-        (f'share/{PACKAGE}/config', sorted(glob('config/*.yaml'))),
-        (f'share/{PACKAGE}/urdf', sorted(glob('urdf/*.urdf'))),
+        (f'share/{PACKAGE}/config', sorted(glob('config/*.yaml') + glob('config/*.xml'))),
+        (f'share/{PACKAGE}/urdf', sorted(glob('urdf/*.urdf') + glob('urdf/*.xacro'))),
+        (f'share/{PACKAGE}/rviz', sorted(glob('rviz/*.rviz'))),
+        (f'share/{PACKAGE}/sros2', sorted(glob('sros2/*.xml'))),
         ('bin', ['scripts/robodyn']),
     ],
-    install_requires=['setuptools', 'numpy', 'scipy', 'lxml', 'click', 'rich', 'matplotlib'],
-    extras_require={'simulator': ['mujoco']},
+    install_requires=[
+        'setuptools',
+        'numpy',
+        'scipy',
+        'lxml',
+        'click',
+        'rich',
+        'matplotlib',
+        'jinja2',
+    ],
+    extras_require={
+        'simulator': ['mujoco'],
+        'bags': ['rosbags'],
+        'quick': ['threadpoolctl'],
+        'test': ['pytest'],  # without it `colcon test` would run unittest
+    },
     entry_points={
         'console_scripts': [
             'robodyn = robodyn_ros.cli:main',

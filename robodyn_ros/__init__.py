@@ -9,6 +9,7 @@ Conventions are those of docs/conventions.md: SI units, arrays (n,) in chain ord
 M(q) qdd + C(q, qd) qd + g(q) = tau, modified DH.
 """
 
+from robodyn_ros.compiled import CompiledModel, compile_model
 from robodyn_ros.dh import DHTable
 from robodyn_ros.dynamics import (
     christoffel_symbols,
@@ -27,6 +28,7 @@ from robodyn_ros.parameters import BaseParameters, base_parameters, regressor
 
 __all__ = [
     'BaseParameters',
+    'CompiledModel',
     'DHTable',
     'Finding',
     'Payload',
@@ -34,6 +36,7 @@ __all__ = [
     'RobotModel',
     'base_parameters',
     'christoffel_symbols',
+    'compile_model',
     'coriolis_matrix',
     'forward_dynamics',
     'forward_kinematics',

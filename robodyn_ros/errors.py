@@ -121,6 +121,10 @@ class NoBackend(RobodynError):
     """Neither a C compiler nor numba is there to compile kernels with; the value says why."""
 
 
+class RefusedCacheEntry(RobodynError):
+    """A file of the cache is not the user's own, or not what was stored; it is not loaded."""
+
+
 # --- control -----------------------------------------------------------------------------------
 
 

@@ -1,0 +1,352 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Time the compiled functions against Pinocchio, MuJoCo and roboticstoolbox, all in one run.
+
+    python benchmarks/compiled.py [--write] [--rounds 40]
+
+Microseconds per call from Python for UR5, Panda and a chain of 30 joints; whole trajectories
+against Pinocchio's parallel call on one thread; compile times; growth with the number of joints.
+The competitors take turns and the fastest round of each counts, so that the ratios stand whatever
+else the machine does. ``--write`` puts the tables into docs/benchmarks.md and a chart beside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter, process_time
+from timeit import Timer
+
+os.environ['OPENBLAS_NUM_THREADS'] = '1'  # read when NumPy is imported
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test'))
+
+import numpy as np
+import pinocchio as pin
+from oracles import PinocchioArm, random_states
+from robots import public_urdf, random_chain
+
+import robodyn_ros as rd
+from robodyn_ros.compiled import NODE_KERNELS, CompiledModel, compile_model
+
+ROOT = Path(__file__).resolve().parents[1]
+SAMPLES = 4000
+FUNCTIONS = ('inverse_dynamics', 'gravity_torque', 'mass_matrix', 'forward_dynamics', 'regressor')
+PINOCCHIO = {
+    'inverse_dynamics': 'pin.rnea(model, data, q, qd, qdd)',
+    'gravity_torque': 'pin.computeGeneralizedGravity(model, data, q)',
+    'mass_matrix': 'pin.crba(model, data, q)',
+    'forward_dynamics': 'pin.aba(model, data, q, qd, tau)',
+    'regressor': 'pin.computeJointTorqueRegressor(model, data, q, qd, qdd)',
+}
+OURS = {
+    'inverse_dynamics': 'f(q, qd, qdd)',
+    'gravity_torque': 'f(q)',
+    'mass_matrix': 'f(q)',
+    'forward_dynamics': 'f(q, qd, tau)',
+    'regressor': 'f(q, qd, qdd)',
+}
+OUT = {name: call.replace(')', ', out=out)') for name, call in OURS.items()}
+
+
+def sources() -> dict[str, tuple[str | Path, str, str]]:
+    """Return URDF, base and tip link of the arms."""
+    chain = random_chain(np.random.default_rng(30), 30, prismatic_share=0.0, fixed_links=False)
+    return {
+        'UR5': (public_urdf('ur5_robot.urdf'), 'base_link', 'tool0'),
+        'Panda': (public_urdf('panda.urdf'), 'panda_link0', 'panda_link8'),
+        '30 joints': (chain, 'base', 'tip'),
+    }
+
+
+def fastest(timers: dict[str, Timer], rounds: int, shortest: float = 2e-3) -> dict[str, float]:
+    """Return microseconds per call: the fastest round of each, the timers taking turns."""
+    numbers, best = {}, {}
+    for name, timer in timers.items():
+        timer.timeit(20)
+        numbers[name] = max(1, int(shortest / (min(timer.repeat(5, 20)) / 20)))
+        best[name] = np.inf
+    for _ in range(rounds):
+        for name, timer in timers.items():
+            best[name] = min(best[name], timer.timeit(numbers[name]) / numbers[name] * 1e6)
+    return best
+
+
+def our_function(compiled: CompiledModel, name: str) -> Callable:
+    return compiled.minimal_regressor if name == 'regressor' else getattr(compiled, name)
+
+
+def mujoco_calls(source: str | Path, base: str, tip: str) -> dict[str, tuple[str, dict]]:
+    """Return MuJoCo's calls for an arm, or nothing where it is not installed."""
+    try:
+        import mujoco
+
+        from robodyn_ros.simulation import ArmSimulation
+
+        simulation = ArmSimulation(source, base_link=base, tip_link=tip)
+    except (ImportError, rd.RobodynError):
+        return {}
+    scope = {'mujoco': mujoco, 'model': simulation._model, 'data': simulation._data}
+    calls = {
+        'inverse_dynamics': 'mujoco.mj_inverse(model, data)',
+        'forward_dynamics': 'mujoco.mj_forward(model, data)',
+    }
+    return {name: (call, scope) for name, call in calls.items()}
+
+
+def toolbox_calls(source: str | Path) -> dict[str, tuple[str, dict]]:
+    """Return roboticstoolbox's calls for a robot of a file, or nothing where it is missing."""
+    try:
+        import roboticstoolbox
+
+        robot = roboticstoolbox.Robot.URDF(str(source))
+    except Exception:  # what is missing or refuses this URDF is left out of the table
+        return {}
+    return {'inverse_dynamics': ('robot.rne(q, qd, qdd)', {'robot': robot})}
+
+
+def time_arm(
+    source: str | Path, base: str, tip: str, rounds: int
+) -> tuple[dict[str, dict[str, float]], rd.RobotModel]:
+    """Return microseconds per call by function and competitor."""
+    arm = rd.RobotModel.from_urdf(source, base_link=base, tip_link=tip)
+    oracle = PinocchioArm.of(source, arm)
+    q, qd, qdd = (x[0] for x in random_states(arm, 1, seed=1))
+    compiled = {'C': compile_model(arm, 'c')}
+    node = compile_model(arm, 'c', kernels=NODE_KERNELS, runtime=('gravity', 'payload'))
+    if arm.n < 10:
+        compiled['numba'] = compile_model(arm, 'numba')
+    state = {'q': q, 'qd': qd, 'qdd': qdd, 'tau': 5.0 * qdd}
+    theirs = {**state, 'q': oracle.configuration(q), 'pin': pin, 'model': oracle.model}
+    theirs['data'] = oracle.data
+    mujoco = mujoco_calls(source, base, tip)
+    toolbox = toolbox_calls(source) if isinstance(source, Path) else {}
+    table = {}
+    for name in FUNCTIONS:
+        timers = {'Pinocchio': Timer(PINOCCHIO[name], globals=theirs)}
+        for backend, functions in compiled.items():
+            function = our_function(functions, name)
+            timers[backend] = Timer(OURS[name], globals={**state, 'f': function})
+        function = our_function(compiled['C'], name)
+        scope = {**state, 'f': function, 'out': eval(OURS[name], {**state, 'f': function})}
+        timers['C, out='] = Timer(OUT[name], globals=scope)
+        if name != 'regressor':
+            timers['C, run-time payload'] = Timer(
+                OURS[name], globals={**state, 'f': our_function(node, name)}
+            )
+        for label, calls in (('MuJoCo', mujoco), ('roboticstoolbox', toolbox)):
+            if name in calls:
+                call, scope = calls[name]
+                timers[label] = Timer(call, globals={**state, **scope})
+        table[name] = fastest(timers, rounds)
+    return table, arm
+
+
+def time_batches(source: str | Path, base: str, tip: str, rounds: int) -> dict[str, float]:
+    """Return microseconds of processor time per sample of whole trajectories."""
+    arm = rd.RobotModel.from_urdf(source, base_link=base, tip_link=tip)
+    oracle = PinocchioArm.of(source, arm)
+    states = random_states(arm, SAMPLES, seed=2)
+    out = np.empty((SAMPLES, arm.n))
+    pool = pin.ModelPool(oracle.model, 1)
+    configurations = np.array([oracle.configuration(q) for q in states[0]]).T
+    columns = [np.asfortranarray(x) for x in (configurations, states[1].T, states[2].T)]
+    result = np.empty((arm.n, SAMPLES), order='F')
+    timers = {
+        'Pinocchio': lambda: pin.rneaInParallel(1, pool, *columns, result),
+        'C': partial_call(compile_model(arm, 'c').inverse_dynamics, states, out),
+    }
+    if arm.n < 10:
+        compiled = compile_model(arm, 'numba', kernels=['inverse_dynamics'])
+        timers['numba'] = partial_call(compiled.inverse_dynamics, states, out)
+    best = dict.fromkeys(timers, np.inf)
+    for _ in range(2 * rounds):
+        for name, function in timers.items():
+            seconds = Timer(function, timer=process_time).timeit(5) / 5
+            best[name] = min(best[name], seconds / SAMPLES * 1e6)
+    return best
+
+
+def partial_call(function: Callable, states: tuple[np.ndarray, ...], out: np.ndarray) -> Callable:
+    return lambda: function(*states, out=out)
+
+
+def compile_times(arm: rd.RobotModel) -> list[tuple[float, float]]:
+    """Return seconds, on the clock and of processors, of C, C from the cache, and numba."""
+    options = {'kernels': NODE_KERNELS, 'runtime': ('gravity', 'payload')}
+    known = os.environ.get('ROBODYN_CACHE_DIR')
+    seconds = []
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ['ROBODYN_CACHE_DIR'] = str(Path(folder, 'cache'))
+        for backend in ('c', 'c', 'numba'):
+            start, used = perf_counter(), sum(os.times()[:4])
+            compile_model(arm, backend, **options)
+            seconds.append((perf_counter() - start, sum(os.times()[:4]) - used))
+    if known is None:
+        del os.environ['ROBODYN_CACHE_DIR']
+    else:
+        os.environ['ROBODYN_CACHE_DIR'] = known
+    return seconds
+
+
+def growth(rounds: int, joints: tuple[int, ...] = (2, 5, 10, 15, 20, 25, 30)) -> list[tuple]:
+    """Return (joints, microseconds, multiplications, additions) of random revolute chains."""
+    rows = []
+    for n in joints:
+        text = random_chain(np.random.default_rng(n), n, prismatic_share=0.0, fixed_links=False)
+        arm = rd.RobotModel.from_urdf(text, tip_link='tip')
+        compiled = compile_model(arm, 'c', kernels=['inverse_dynamics'])
+        q, qd, qdd = (x[0] for x in random_states(arm, 1, seed=1))
+        scope = {'f': compiled.inverse_dynamics, 'q': q, 'qd': qd, 'qdd': qdd, 'out': np.empty(n)}
+        time = fastest({'': Timer('f(q, qd, qdd, out=out)', globals=scope)}, rounds)['']
+        rows.append((n, time, *compiled.operation_counts['inverse_dynamics']))
+    return rows
+
+
+def machine() -> str:
+    name = platform.processor() or platform.machine()
+    try:
+        lines = Path('/proc/cpuinfo').read_text(encoding='utf-8').splitlines()
+        name = next(line.split(':')[1].strip() for line in lines if line.startswith('model name'))
+    except (OSError, StopIteration):
+        pass
+    return (
+        f'{name}, {os.cpu_count()} cores, {platform.system()} {platform.release()}, '
+        f'Python {platform.python_version()}, NumPy {np.__version__}, Pinocchio {pin.__version__}'
+    )
+
+
+def markdown(tables: dict, batches: dict, times: list, rows: list[tuple]) -> str:
+    lines = [
+        '# How fast the compiled functions are',
+        '',
+        'Made by `python benchmarks/compiled.py --write`, in one run;',
+        'the fastest of many rounds counts, in which the competitors take turns.',
+        '',
+        f'{machine()}.',
+        '',
+        '![Microseconds per call](images/compiled.png)',
+        '',
+        '## Microseconds per call from Python, and how many times Pinocchio takes',
+        '',
+        'One state, arguments and result NumPy arrays, the result allocated by the call but for',
+        '`out=`. MuJoCo takes its state from its data structure; its forward dynamics includes',
+        'kinematics and the search for contacts, of which there are none. Our regressor is the',
+        "minimal one, Pinocchio's has ten columns a link. *Run-time payload* are the functions of",
+        'the node, which take gravity and the payload as inputs.',
+    ]
+    for arm, table in tables.items():
+        labels = sorted({label for row in table.values() for label in row}, key=_order)
+        lines += ['', f'### {arm}', '', '| | ' + ' | '.join(labels) + ' |']
+        lines.append('|---' * (len(labels) + 1) + '|')
+        for name, row in table.items():
+            cells = (_cell(row, label) for label in labels)
+            lines.append(f'| {name.replace("_", " ")} | ' + ' | '.join(cells) + ' |')
+    lines += [
+        '',
+        f'## Trajectories of {SAMPLES} samples: microseconds per sample of inverse dynamics',
+        '',
+        "Processor time, one thread; Pinocchio's is `rneaInParallel`.",
+        '',
+        '| | Pinocchio | C | numba |',
+        '|---|---|---|---|',
+    ]
+    for arm, row in batches.items():
+        cells = (_cell(row, label) for label in ('Pinocchio', 'C', 'numba'))
+        lines.append(f'| {arm} | ' + ' | '.join(cells) + ' |')
+    lines += [
+        '',
+        '## Compiling what a node needs, Panda',
+        '',
+        '| | C, first time | C, from the cache | numba |',
+        '|---|---|---|---|',
+        '| on the clock | ' + ' | '.join(f'{clock:.3f} s' for clock, _ in times) + ' |',
+        '| of processors | ' + ' | '.join(f'{used:.2f} s' for _, used in times) + ' |',
+        '',
+        '## Growth with the number of joints',
+        '',
+        'Inverse dynamics of random revolute chains, their constants folded in.',
+        '',
+        '| joints | µs per call, `out=` | multiplications | additions |',
+        '|---|---|---|---|',
+        *(f'| {n} | {time:.3f} | {m} | {a} |' for n, time, m, a in rows),
+        '',
+    ]
+    return '\n'.join(lines)
+
+
+_LABELS = (
+    'Pinocchio', 'MuJoCo', 'roboticstoolbox', 'C', 'C, out=', 'C, run-time payload', 'numba',
+)
+
+
+def _order(label: str) -> int:
+    return _LABELS.index(label)
+
+
+def _cell(row: dict[str, float], label: str) -> str:
+    if label not in row:
+        return ''
+    if label == 'Pinocchio':
+        return f'{row[label]:.3f}'
+    return f'{row[label]:.3f} (×{row["Pinocchio"] / row[label]:.1f})'
+
+
+def draw(tables: dict, rows: list[tuple], path: Path) -> None:
+    import matplotlib
+
+    matplotlib.use('Agg')
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 3, figsize=(13, 4), gridspec_kw={'width_ratios': [3, 3, 2]})
+    colours = {'Pinocchio': '0.55', 'MuJoCo': '0.8', 'C': 'tab:blue', 'numba': 'tab:orange'}
+    for axis, arm in zip(axes, ('UR5', 'Panda')):
+        for k, (label, colour) in enumerate(colours.items()):
+            heights = [tables[arm][name].get(label, np.nan) for name in FUNCTIONS]
+            places = np.arange(len(FUNCTIONS)) + 0.2 * (k - 1.5)
+            axis.bar(places, heights, 0.19, color=colour, label=label)
+        names = [name.replace('_', '\n') for name in FUNCTIONS]
+        axis.set_xticks(range(len(FUNCTIONS)), names, fontsize=8)
+        axis.set_title(arm)
+        axis.set_ylabel('µs per call from Python')
+        axis.spines[['top', 'right']].set_visible(False)
+    joints, times, multiplications, additions = (np.array(column) for column in zip(*rows))
+    axes[2].plot(joints, times, 'o-', color='tab:blue')
+    axes[2].set_ylabel('µs per call', color='tab:blue')
+    axes[2].set_ylim(0)
+    other = axes[2].twinx()
+    other.plot(joints, multiplications + additions, 's--', color='tab:green', markersize=4)
+    other.set_ylabel('operations', color='tab:green')
+    other.set_ylim(0)
+    axes[2].set_xlabel('joints')
+    axes[2].set_title('inverse dynamics')
+    figure.legend(*axes[0].get_legend_handles_labels(), loc='lower left', ncol=4, frameon=False)
+    figure.tight_layout(rect=(0, 0.06, 1, 1))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=110)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split('\n\n')[0])
+    parser.add_argument('--write', action='store_true')
+    parser.add_argument('--rounds', type=int, default=40)
+    arguments = parser.parse_args()
+    tables, batches, panda = {}, {}, None
+    for name, (source, base, tip) in sources().items():
+        tables[name], arm = time_arm(source, base, tip, arguments.rounds)
+        batches[name] = time_batches(source, base, tip, arguments.rounds)
+        panda = arm if name == 'Panda' else panda
+    rows = growth(arguments.rounds)
+    text = markdown(tables, batches, compile_times(panda), rows)
+    print(text)
+    if arguments.write:
+        ROOT.joinpath('docs', 'benchmarks.md').write_text(text, encoding='utf-8')
+        draw(tables, rows, ROOT / 'docs' / 'images' / 'compiled.png')
+
+
+if __name__ == '__main__':
+    main()

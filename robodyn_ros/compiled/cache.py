@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Compiled code kept on disk, private to the user; what was tampered with is refused.
+
+Loading an entry runs it. So the directory belongs to the user and to nobody else (mode 0700), and
+every entry carries a message authentication code under a secret that lies beside it, over its
+name and its content: neither a changed entry nor one moved to another name is loaded. An entry is
+read once, checked, and loaded from the memory that was checked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import hmac
+import os
+import secrets
+import stat
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from robodyn_ros.errors import RefusedCacheEntry
+
+_MAC_SIZE = 32
+_SECRET = 'secret'
+
+
+def cache_directory() -> Path:
+    """
+    Return the directory, made where it is missing.
+
+    ``ROBODYN_CACHE_DIR``, else ``robodyn_ros`` under ``XDG_CACHE_HOME`` or ``~/.cache``.
+
+    Raises
+    ------
+    RefusedCacheEntry
+        It is a link, belongs to someone else, or others may write there.
+    OSError
+        It cannot be made.
+    """
+    root = os.environ.get('XDG_CACHE_HOME') or Path.home() / '.cache'
+    path = Path(os.environ.get('ROBODYN_CACHE_DIR') or Path(root) / 'robodyn_ros')
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        path.mkdir(mode=0o700)
+    _check_private(path, path.lstat(), stat.S_ISDIR)
+    return path
+
+
+def stored(key: str) -> bytes | None:
+    """
+    Return the content stored under a key, or None.
+
+    Raises
+    ------
+    RefusedCacheEntry
+        The directory or the entry is not the user's own, or the content is not what was stored.
+    OSError
+        It cannot be read.
+    """
+    directory = cache_directory()
+    try:
+        entry = _read_private(directory / key)
+        secret = _read_private(directory / _SECRET)
+    except FileNotFoundError:
+        return None
+    mac, content = entry[:_MAC_SIZE], entry[_MAC_SIZE:]
+    if not secret or not hmac.compare_digest(mac, _code(secret, key, content)):
+        raise RefusedCacheEntry(
+            f'cache entry {directory / key}', 'a content that was changed', 'what was stored there'
+        )
+    return content
+
+
+def store(key: str, content: bytes) -> None:
+    """
+    Store a content under a key (a hexadecimal digest), at once or not at all.
+
+    Raises
+    ------
+    RefusedCacheEntry, OSError
+    """
+    directory = cache_directory()
+    _write(directory, key, _code(_secret(directory), key, content) + content)
+
+
+def _secret(directory: Path) -> bytes:
+    """Return the secret of a directory; the first process to come makes it."""
+    path = directory / _SECRET
+    if not path.exists():
+        _write(directory, _SECRET, secrets.token_bytes(32), replace=False)
+    return _read_private(path)
+
+
+def _code(secret: bytes, key: str, content: bytes) -> bytes:
+    return hmac.digest(secret, key.encode() + b'\0' + content, hashlib.sha256)
+
+
+def _write(directory: Path, name: str, content: bytes, replace: bool = True) -> None:
+    """Write a file that nobody sees half done, mode 0600."""
+    descriptor, temporary = tempfile.mkstemp(dir=directory)
+    try:
+        with os.fdopen(descriptor, 'wb') as file:
+            file.write(content)
+        if replace:
+            os.replace(temporary, directory / name)
+        else:
+            with contextlib.suppress(FileExistsError):
+                os.link(temporary, directory / name)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+
+
+def _read_private(path: Path) -> bytes:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise RefusedCacheEntry(f'cache entry {path}', str(error), 'a plain file') from error
+    with os.fdopen(descriptor, 'rb') as file:
+        _check_private(path, os.fstat(descriptor), stat.S_ISREG)
+        return file.read()
+
+
+def _check_private(
+    path: Path, status: os.stat_result, is_kind: Callable[[int], bool]
+) -> None:
+    allowed = 'the own user, with access for nobody else'
+    if not is_kind(status.st_mode):
+        raise RefusedCacheEntry(f'cache path {path}', stat.filemode(status.st_mode), allowed)
+    if status.st_uid != os.geteuid():
+        raise RefusedCacheEntry(f'owner of {path}', status.st_uid, allowed)
+    if status.st_mode & 0o077:
+        raise RefusedCacheEntry(f'mode of {path}', stat.filemode(status.st_mode), allowed)

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What every generated extension module shares: vectors of samples, sines and cosines, and the
+ * way from NumPy arrays to a kernel and back. The kernels follow, generated for one arm.
+ *
+ * A call with float64 arrays of the right shape goes straight to the kernel. Everything else
+ * (lists, other types, keywords, trajectories, mistakes) takes the general path.
+ */
+#define PY_SSIZE_T_CLEAN
+#define NPY_NO_DEPRECATED_API NPY_1_7_API_VERSION
+#include <Python.h>
+#include <math.h>
+#include <numpy/arrayobject.h>
+#include <string.h>
+
+#if defined(__AVX512F__)
+#define LANES 8
+#elif defined(__AVX__)
+#define LANES 4
+#else
+#define LANES 2
+#endif
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+#define RARE __attribute__((noinline, cold))
+#define PADDED(count) (((count) + LANES - 1) / LANES * LANES)
+
+typedef double vec __attribute__((vector_size(8 * LANES)));
+typedef long long ivec __attribute__((vector_size(8 * LANES)));
+
+/* ---- sines and cosines of LANES angles at once ------------------------------------------------
+ *
+ * The angle less the nearest multiple of pi/2, which stands in three parts of 33 bits each, then
+ * the polynomials of fdlibm's k_sin.c and k_cos.c: within 1e-16 up to FARTHEST_ANGLE, beyond which
+ * (as with NaN and infinities) the C library takes over.
+ */
+#define FARTHEST_ANGLE 5e5
+
+RARE static void far_sines_and_cosines(const vec *angle, vec *sine, vec *cosine)
+{
+    for (int lane = 0; lane < LANES; lane++) {
+        (*sine)[lane] = sin((*angle)[lane]);
+        (*cosine)[lane] = cos((*angle)[lane]);
+    }
+}
+
+ALWAYS_INLINE void sines_and_cosines(const vec *angle, vec *sine, vec *cosine)
+{
+    const vec x = *angle;
+    const double round = 6755399441055744.0; /* 1.5 * 2^52: the sum's last bits are an integer */
+    const vec shifted = x * 0.63661977236758134308 + round;
+    const ivec quarters = (ivec)shifted;
+    const vec k = shifted - round;
+    const vec r = ((x - k * 1.57079632673412561417) - k * 6.07710050630396597660e-11)
+        - k * 2.02226624879595063154e-21;
+    const vec z = r * r;
+    const vec s = r + r * z * (-1.66666666666666324348e-01 + z * (8.33333333332248946124e-03
+        + z * (-1.98412698298579493134e-04 + z * (2.75573137070700676789e-06
+        + z * (-2.50507602534068634195e-08 + z * 1.58969099521155010221e-10)))));
+    const vec half = 0.5 * z, w = 1.0 - half;
+    const vec c = w + (((1.0 - w) - half) + z * z * (4.16666666666666019037e-02
+        + z * (-1.38888888888741095749e-03 + z * (2.48015872894767294178e-05
+        + z * (-2.75573143513906633035e-07 + z * (2.08757232129817482790e-09
+        + z * -1.13596475577881948265e-11))))));
+    const ivec swap = -(quarters & 1);
+    const ivec si = (((ivec)s & ~swap) | ((ivec)c & swap)) ^ ((quarters & 2) << 62);
+    const ivec co = (((ivec)c & ~swap) | ((ivec)s & swap)) ^ (((quarters + 1) & 2) << 62);
+    *sine = (vec)si;
+    *cosine = (vec)co;
+    const ivec near = (x < FARTHEST_ANGLE) & (x > -FARTHEST_ANGLE);
+    long long all = -1;
+    for (int lane = 0; lane < LANES; lane++) all &= near[lane];
+    if (__builtin_expect(!all, 0)) far_sines_and_cosines(angle, sine, cosine);
+}
+
+/* ---- a kernel and its arguments --------------------------------------------------------------*/
+
+#define MAX_INPUTS 4
+#define MAX_ARGUMENTS (MAX_INPUTS + 2) /* and out, tip_wrench */
+
+typedef struct Kernel {
+    const char *name;
+    int inputs;
+    const char *names[MAX_INPUTS];
+    npy_intp widths[MAX_INPUTS];
+    int dimensions;
+    npy_intp shape[2];
+    npy_intp size;
+    /* One sample, or many. They return whether the result exists: all pivots are positive. */
+    int (*one)(const double *parameters, const double *const *in, double *out);
+    int (*many)(const double *parameters, npy_intp count, const double *const *in, double *out);
+    const struct Kernel *wrench; /* adds the torque of a tip_wrench, or NULL */
+} Kernel;
+
+static PyObject *wrong_shape, *singular_mass_matrix, *name_of_out;
+
+ALWAYS_INLINE const double *parameters_of(PyObject *self)
+{
+    return (const double *)PyArray_DATA((PyArrayObject *)self);
+}
+
+ALWAYS_INLINE double *data_of(PyObject *array)
+{
+    return (double *)PyArray_DATA((PyArrayObject *)array);
+}
+
+ALWAYS_INLINE int is_plain(PyObject *object, npy_intp width)
+{
+    if (!PyArray_CheckExact(object)) return 0;
+    PyArrayObject *array = (PyArrayObject *)object;
+    return PyArray_NDIM(array) == 1 && PyArray_DIM(array, 0) == width
+        && PyArray_TYPE(array) == NPY_DOUBLE && PyArray_ISCARRAY_RO(array);
+}
+
+ALWAYS_INLINE int is_result(PyObject *object, int dimensions, const npy_intp *shape)
+{
+    if (!PyArray_Check(object)) return 0;
+    PyArrayObject *array = (PyArrayObject *)object;
+    if (PyArray_NDIM(array) != dimensions || PyArray_TYPE(array) != NPY_DOUBLE
+        || !PyArray_ISCARRAY(array)) return 0;
+    for (int k = 0; k < dimensions; k++)
+        if (PyArray_DIM(array, k) != shape[k]) return 0;
+    return 1;
+}
+
+ALWAYS_INLINE PyObject *new_result(int dimensions, const npy_intp *shape)
+{
+    return PyArray_NewFromDescr(&PyArray_Type, PyArray_DescrFromType(NPY_DOUBLE), dimensions,
+                                shape, NULL, NULL, 0, NULL);
+}
+
+RARE static PyObject *raise_error(PyObject *type, PyObject *element, PyObject *value,
+                                  PyObject *allowed)
+{
+    if (element && value && allowed) {
+        PyObject *arguments = PyTuple_Pack(3, element, value, allowed);
+        if (arguments) PyErr_SetObject(type, arguments);
+        Py_XDECREF(arguments);
+    }
+    Py_XDECREF(element);
+    Py_XDECREF(value);
+    Py_XDECREF(allowed);
+    return NULL;
+}
+
+RARE static PyObject *raise_wrong_shape(const char *name, PyObject *value, PyObject *allowed)
+{
+    return raise_error(wrong_shape, PyUnicode_FromFormat("argument %s", name), value, allowed);
+}
+
+RARE static PyObject *raise_singular(void)
+{
+    return raise_error(
+        singular_mass_matrix, PyUnicode_FromString("mass matrix"),
+        PyUnicode_FromString("a pivot that is not positive"),
+        PyUnicode_FromString("positive definite: inertia about every joint (see the findings)"));
+}
+
+static PyObject *described(PyObject *array)
+{
+    PyObject *shape = PyObject_GetAttrString(array, "shape");
+    PyObject *text = shape ? PyUnicode_FromFormat("shape %R", shape) : NULL;
+    Py_XDECREF(shape);
+    return text;
+}
+
+/* Return the slot of a keyword: an input, then out, then tip_wrench; -1 for none of them. */
+static int slot_of(const Kernel *kernel, PyObject *name)
+{
+    for (int k = 0; k < kernel->inputs; k++)
+        if (PyUnicode_CompareWithASCIIString(name, kernel->names[k]) == 0) return k;
+    if (PyUnicode_CompareWithASCIIString(name, "out") == 0) return MAX_INPUTS;
+    if (kernel->wrench && PyUnicode_CompareWithASCIIString(name, "tip_wrench") == 0)
+        return MAX_INPUTS + 1;
+    return -1;
+}
+
+static int sort_arguments(const Kernel *kernel, PyObject *const *args, Py_ssize_t count,
+                          PyObject *names, PyObject **slots)
+{
+    if (count > kernel->inputs + 1) {
+        PyErr_Format(PyExc_TypeError, "%s() takes %d positional arguments but %zd were given",
+                     kernel->name, kernel->inputs + 1, count);
+        return -1;
+    }
+    for (Py_ssize_t k = 0; k < count; k++) slots[k < kernel->inputs ? k : MAX_INPUTS] = args[k];
+    for (Py_ssize_t k = 0; names && k < PyTuple_GET_SIZE(names); k++) {
+        PyObject *name = PyTuple_GET_ITEM(names, k);
+        int slot = slot_of(kernel, name);
+        if (slot < 0 || slots[slot]) {
+            PyErr_Format(PyExc_TypeError, "%s() got an unexpected or repeated argument '%U'",
+                         kernel->name, name);
+            return -1;
+        }
+        slots[slot] = args[count + k];
+    }
+    for (int k = 0; k < kernel->inputs; k++)
+        if (!slots[k]) {
+            PyErr_Format(PyExc_TypeError, "%s() misses the argument '%s'", kernel->name,
+                         kernel->names[k]);
+            return -1;
+        }
+    for (int slot = MAX_INPUTS; slot < MAX_ARGUMENTS; slot++)
+        if (slots[slot] == Py_None) slots[slot] = NULL;
+    return 0;
+}
+
+static PyArrayObject *as_floats(const char *name, PyObject *object)
+{
+    PyArrayObject *array =
+        (PyArrayObject *)PyArray_FROM_OTF(object, NPY_DOUBLE, NPY_ARRAY_IN_ARRAY);
+    if (!array && (PyErr_ExceptionMatches(PyExc_TypeError)
+                   || PyErr_ExceptionMatches(PyExc_ValueError))) {
+        PyErr_Clear();
+        Py_INCREF(object);
+        raise_wrong_shape(name, object, PyUnicode_FromString("an array of numbers"));
+    }
+    return array;
+}
+
+/* Whether an array is one row of a width or, with rows >= 0, that many. */
+static int has_rows(PyArrayObject *array, npy_intp width, npy_intp rows)
+{
+    if (rows < 0) return PyArray_NDIM(array) == 1 && PyArray_DIM(array, 0) == width;
+    return PyArray_NDIM(array) == 2 && PyArray_DIM(array, 0) == rows
+        && PyArray_DIM(array, 1) == width;
+}
+
+static int convert_inputs(const Kernel *kernel, PyObject **slots, PyArrayObject **arrays,
+                          npy_intp *rows)
+{
+    for (int k = 0; k < kernel->inputs; k++) {
+        npy_intp width = kernel->widths[k];
+        if (!(arrays[k] = as_floats(kernel->names[k], slots[k]))) return -1;
+        if (k == 0) *rows = PyArray_NDIM(arrays[0]) == 2 ? PyArray_DIM(arrays[0], 0) : -1;
+        if (!has_rows(arrays[k], width, *rows)) {
+            PyObject *allowed = k == 0
+                ? PyUnicode_FromFormat("shape (%zd,) or (N, %zd)", width, width)
+                : PyUnicode_FromFormat("as many rows as %s, of %zd", kernel->names[0], width);
+            raise_wrong_shape(kernel->names[k], described((PyObject *)arrays[k]), allowed);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int overlap(PyArrayObject *a, PyArrayObject *b)
+{
+    const char *p = PyArray_BYTES(a), *q = PyArray_BYTES(b);
+    return p < q + PyArray_NBYTES(b) && q < p + PyArray_NBYTES(a);
+}
+
+static int add_wrench(const Kernel *kernel, PyObject *self, PyArrayObject *q, PyObject *object,
+                      npy_intp rows, double *out)
+{
+    PyArrayObject *wrench = as_floats("tip_wrench", object);
+    if (!wrench) return -1;
+    int single = has_rows(wrench, 6, -1);
+    if (!single && (rows < 0 || !has_rows(wrench, 6, rows))) {
+        raise_wrong_shape("tip_wrench", described((PyObject *)wrench),
+                          PyUnicode_FromString("shape (6,), or (N, 6) where q is (N, n)"));
+        Py_DECREF(wrench);
+        return -1;
+    }
+    double *torque = PyMem_Malloc(sizeof(double) * (size_t)kernel->size);
+    for (npy_intp i = 0; torque && i < (rows < 0 ? 1 : rows); i++) {
+        const double *in[] = {data_of((PyObject *)q) + i * kernel->size,
+                              data_of((PyObject *)wrench) + (single ? 0 : 6 * i)};
+        kernel->wrench->one(parameters_of(self), in, torque);
+        for (npy_intp k = 0; k < kernel->size; k++) out[i * kernel->size + k] += torque[k];
+    }
+    Py_DECREF(wrench);
+    if (!torque) PyErr_NoMemory();
+    PyMem_Free(torque);
+    return torque ? 0 : -1;
+}
+
+static PyObject *general_result(const Kernel *kernel, PyObject *given, npy_intp rows)
+{
+    npy_intp shape[3] = {rows, kernel->shape[0], kernel->shape[1]};
+    const npy_intp *wanted = rows < 0 ? shape + 1 : shape;
+    int dimensions = kernel->dimensions + (rows >= 0);
+    if (!given) return new_result(dimensions, wanted);
+    if (is_result(given, dimensions, wanted)) {
+        Py_INCREF(given);
+        return given;
+    }
+    PyObject *sizes = PyArray_IntTupleFromIntp(dimensions, wanted);
+    Py_INCREF(given);
+    PyObject *found = PyArray_Check(given) ? described(given) : given;
+    raise_wrong_shape("out", found, PyUnicode_FromFormat(
+        "a writeable, contiguous array of float64, shape %R", sizes));
+    Py_DECREF(given);
+    Py_XDECREF(sizes);
+    return NULL;
+}
+
+RARE static PyObject *general_call(const Kernel *kernel, PyObject *self, PyObject *const *args,
+                                   Py_ssize_t count, PyObject *names)
+{
+    PyObject *slots[MAX_ARGUMENTS] = {NULL};
+    PyArrayObject *arrays[MAX_INPUTS] = {NULL};
+    PyObject *result = NULL;
+    npy_intp rows = -1;
+    if (sort_arguments(kernel, args, count, names, slots) < 0) return NULL;
+    if (convert_inputs(kernel, slots, arrays, &rows) < 0) goto done;
+    if (!(result = general_result(kernel, slots[MAX_INPUTS], rows))) goto done;
+    const double *in[MAX_INPUTS];
+    for (int k = 0; k < kernel->inputs; k++) {
+        /* What the result overwrites is copied: samples may lie in one another's way. */
+        if (overlap(arrays[k], (PyArrayObject *)result)) {
+            PyArrayObject *copy = (PyArrayObject *)PyArray_NewCopy(arrays[k], NPY_CORDER);
+            Py_SETREF(arrays[k], copy);
+            if (!copy) goto failed;
+        }
+        in[k] = data_of((PyObject *)arrays[k]);
+    }
+    int exists = 1;
+    if (rows < 0) {
+        exists = kernel->one(parameters_of(self), in, data_of(result));
+    } else if (rows > 0) {
+        Py_BEGIN_ALLOW_THREADS
+        exists = kernel->many(parameters_of(self), rows, in, data_of(result));
+        Py_END_ALLOW_THREADS
+    }
+    if (!exists) {
+        raise_singular();
+        goto failed;
+    }
+    PyObject *wrench = slots[MAX_INPUTS + 1];
+    if (!wrench || add_wrench(kernel, self, arrays[0], wrench, rows, data_of(result)) == 0)
+        goto done;
+failed:
+    Py_CLEAR(result);
+done:
+    for (int k = 0; k < kernel->inputs; k++) Py_XDECREF(arrays[k]);
+    return result;
+}
+
+ALWAYS_INLINE PyObject *call_kernel(const Kernel *kernel, PyObject *self, PyObject *const *args,
+                                    Py_ssize_t count, PyObject *names)
+{
+    const double *in[MAX_INPUTS];
+    int plain = count == kernel->inputs;
+    for (int k = 0; plain && k < kernel->inputs; k++) {
+        plain = is_plain(args[k], kernel->widths[k]);
+        if (plain) in[k] = data_of(args[k]);
+    }
+    PyObject *result = NULL;
+    if (plain && !names) {
+        result = new_result(kernel->dimensions, kernel->shape);
+        if (!result) return NULL;
+    } else if (plain && PyTuple_GET_SIZE(names) == 1
+               && PyTuple_GET_ITEM(names, 0) == name_of_out
+               && is_result(args[count], kernel->dimensions, kernel->shape)) {
+        result = args[count];
+        Py_INCREF(result);
+    }
+    if (!result) return general_call(kernel, self, args, count, names);
+    if (kernel->one(parameters_of(self), in, data_of(result))) return result;
+    Py_DECREF(result);
+    return raise_singular();
+}
+
+/* ---- the module ------------------------------------------------------------------------------
+ *
+ * bind(parameters, wrong_shape, singular_mass_matrix) returns the kernels as functions that carry
+ * their run-time parameters with them.
+ */
+static PyMethodDef kernel_methods[];
+
+static PyObject *bind(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *given, *shape_error, *mass_error;
+    if (!PyArg_ParseTuple(args, "OOO", &given, &shape_error, &mass_error)) return NULL;
+    Py_INCREF(shape_error);
+    Py_XSETREF(wrong_shape, shape_error);
+    Py_INCREF(mass_error);
+    Py_XSETREF(singular_mass_matrix, mass_error);
+    PyObject *own = PyArray_FROM_OTF(given, NPY_DOUBLE, NPY_ARRAY_IN_ARRAY | NPY_ARRAY_ENSURECOPY);
+    PyObject *functions = own ? PyDict_New() : NULL;
+    for (PyMethodDef *method = kernel_methods; functions && method->ml_name; method++) {
+        PyObject *function = PyCFunction_New(method, own);
+        if (!function || PyDict_SetItemString(functions, method->ml_name, function) < 0)
+            Py_CLEAR(functions);
+        Py_XDECREF(function);
+    }
+    Py_XDECREF(own);
+    return functions;
+}
+
+static PyMethodDef module_methods[] = {
+    {"bind", bind, METH_VARARGS, "Return the kernels with their run-time parameters."},
+    {NULL, NULL, 0, NULL},
+};
+
+static int import_numpy(PyObject *Py_UNUSED(module))
+{
+    import_array1(-1);
+    name_of_out = PyUnicode_InternFromString("out");
+    return name_of_out ? 0 : -1;
+}
+
+static PyModuleDef_Slot module_slots[] = {{Py_mod_exec, (void *)import_numpy}, {0, NULL}};
+
+static struct PyModuleDef module_definition = {
+    PyModuleDef_HEAD_INIT, "robodyn_kernels", "Straight-line dynamics of one arm.", 0,
+    module_methods, module_slots, NULL, NULL, NULL,
+};
+
+PyMODINIT_FUNC PyInit_robodyn_kernels(void) { return PyModuleDef_Init(&module_definition); }
+
+/* ---- the arm ---------------------------------------------------------------------------------*/
