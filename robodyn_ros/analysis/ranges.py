@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+How far inertia and gravity load vary at each joint (Bejczy 1974, Tables 1 and 2).
+
+Bejczy picked the arm's positions by physical reasoning. Here the extremes are searched for over
+the joint limits; his minimum of D_22, 3.59 kg m2, keeps a term that vanishes there: it is 3.56.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robodyn_ros.analysis.inertial_characteristics import inertial_characteristics
+from robodyn_ros.analysis.quantities import force_unit, inertia_unit, position_unit, symbol
+from robodyn_ros.analysis.records import Record
+from robodyn_ros.analysis.workspace import Extreme, Limits, Workspace
+from robodyn_ros.dynamics.lagrangian_coefficients import gravitational_coefficients
+from robodyn_ros.dynamics.mass_matrix import composite_mass_matrix
+
+if TYPE_CHECKING:
+    from robodyn_ros.model import Payload, RobotModel
+
+
+@dataclass(frozen=True)
+class Range(Record):
+    """
+    A quantity's extremes over the workspace.
+
+    Attributes
+    ----------
+    symbol, joint, unit : str
+        The joint that feels it.
+    depends_on : tuple of str
+        Joints.
+    smallest, largest : Extreme
+    """
+
+    symbol: str
+    joint: str
+    unit: str
+    depends_on: tuple[str, ...]
+    smallest: Extreme
+    largest: Extreme
+
+    @property
+    def peak(self) -> Extreme:
+        """The extreme of larger magnitude, as it is signed."""
+        below = -self.smallest.value > self.largest.value
+        return self.smallest if below else self.largest
+
+    @property
+    def relative(self) -> float | None:
+        """Largest by smallest, of a quantity that is positive; else None."""
+        return self.largest.value / self.smallest.value if self.smallest.value > 0 else None
+
+    def __str__(self) -> str:
+        return (
+            f'{self.symbol} at {self.joint}: {self.smallest.value:.4g} to '
+            f'{self.largest.value:.4g} {self.unit}'
+        )
+
+
+@dataclass(frozen=True)
+class Ranges(Record):
+    """
+    The ranges of D_ii, rotor inertia included, and of G_i; made by ``ranges``.
+
+    Attributes
+    ----------
+    joint_names, position_units : tuple of str
+    limits : tuple of (lower, upper)
+        [rad or m], where was searched.
+    inertia, gravity : tuple of Range
+        Of each joint, without the payload.
+    loaded_inertia, loaded_gravity : tuple of Range or None
+        With the payload, where one was given.
+    """
+
+    joint_names: tuple[str, ...]
+    position_units: tuple[str, ...]
+    limits: tuple[tuple[float, float], ...]
+    inertia: tuple[Range, ...]
+    gravity: tuple[Range, ...]
+    loaded_inertia: tuple[Range, ...] | None = None
+    loaded_gravity: tuple[Range, ...] | None = None
+
+    @property
+    def relative_loaded_inertia(self) -> tuple[float | None, ...]:
+        """Largest D_ii with the payload by smallest without, Table 1's last column."""
+        pairs = zip(self.loaded_inertia or (), self.inertia)
+        return tuple(
+            loaded.largest.value / bare.smallest.value if bare.smallest.value > 0 else None
+            for loaded, bare in pairs
+        )
+
+    def __str__(self) -> str:
+        lines = [*self.inertia, *self.gravity]
+        text = '\n'.join(map(str, lines))
+        loaded = [*(self.loaded_inertia or ()), *(self.loaded_gravity or ())]
+        return '\n'.join([text, 'with the payload', *map(str, loaded)]) if loaded else text
+
+
+def ranges(
+    model: RobotModel, *, payload: Payload | None = None, limits: Limits | None = None
+) -> Ranges:
+    """
+    Return the extremes of D_ii and G_i over the joint limits, and where they occur.
+
+    Parameters
+    ----------
+    model : RobotModel
+    payload : Payload, optional
+        To search again with it.
+    limits : mapping of joint name to (lower, upper), optional
+        See ``Workspace.of``, which also says what is raised.
+
+    Raises
+    ------
+    InvalidNumber, NoSuchJoint
+    NoSuchLink, ImplausiblePayload, WrongShape, NonFiniteValue
+        Of the payload.
+    """
+    workspace = Workspace.of(model, limits)
+    inertia, gravity = _ranges_of(model, workspace)
+    loaded = None if payload is None else _ranges_of(model.with_payload(payload), workspace)
+    return Ranges(
+        joint_names=model.joint_names,
+        position_units=tuple(position_unit(x) for x in model.dh.prismatic),
+        limits=tuple((float(a), float(b)) for a, b in zip(workspace.lower, workspace.upper)),
+        inertia=inertia,
+        gravity=gravity,
+        loaded_inertia=loaded and loaded[0],
+        loaded_gravity=loaded and loaded[1],
+    )
+
+
+def _ranges_of(
+    model: RobotModel, workspace: Workspace
+) -> tuple[tuple[Range, ...], tuple[Range, ...]]:
+    structure = inertial_characteristics(model)
+    slides = model.dh.prismatic
+
+    def found(letter: str, i: int, unit: str, function: Callable[[NDArray], NDArray]) -> Range:
+        indices = (i, i) if letter == 'd' else (i,)
+        depends_on = structure[symbol(letter, *indices)].joints
+        joints = [k for k, name in enumerate(model.joint_names) if name in depends_on]
+        extremes = workspace.extremes(function, joints)
+        name = symbol(letter.upper(), *indices)
+        return Range(name, model.joint_names[i], unit, depends_on, *extremes)
+
+    def self_inertia(i: int) -> Callable[[NDArray], NDArray]:
+        return lambda q: composite_mass_matrix(model, q)[:, i, i] + model.rotor_inertia[i]
+
+    def gravity_load(i: int) -> Callable[[NDArray], NDArray]:
+        if not structure[symbol('G', i)].nonzero:
+            return lambda q: np.zeros(len(q))
+        return lambda q: gravitational_coefficients(model, q)[:, i]
+
+    joints = range(model.n)
+    return (
+        tuple(found('d', i, inertia_unit(slides[[i, i]]), self_inertia(i)) for i in joints),
+        tuple(found('G', i, force_unit(slides[i]), gravity_load(i)) for i in joints),
+    )

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Simplified models: the terms of d_ij and G_i that matter, as Bejczy (1974, VII.D) kept by hand.
+
+Every coefficient is written out exactly (``expansion``), and terms are dropped, those of the
+smallest share first, as long as the error stays under a given one (``term_choice``). What is left
+keeps its exact numbers, so that coefficients go on sharing subexpressions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from robodyn_ros.analysis.formulas import Formula, expressions
+from robodyn_ros.analysis.records import Record
+from robodyn_ros.analysis.term_choice import (
+    MEASURES,
+    PARTS,
+    Operations,
+    Simplification,
+    WeighedFormulas,
+    operations_of,
+)
+from robodyn_ros.analysis.workspace import Limits, Workspace
+from robodyn_ros.arguments import checked_states
+from robodyn_ros.compiled.c_source import straight_line
+from robodyn_ros.compiled.expression import Graph
+from robodyn_ros.errors import InvalidNumber, UnknownOption
+
+if TYPE_CHECKING:
+    from robodyn_ros.model import RobotModel
+
+
+@dataclass(frozen=True)
+class SimplifiedModel(Record):
+    """
+    An arm's mass matrix and gravity torques in few terms; made by ``simplified_model``.
+
+    Attributes
+    ----------
+    joint_names : tuple of str
+    error : float
+        What was allowed.
+    measure : 'largest' or 'mean'
+        Over the workspace: what ``error`` bounds.
+    inertia : tuple of Simplification
+        d_11, d_12, ... d_1n, d_22, ... d_nn, rotor inertia included; empty if not asked for.
+    gravity : tuple of Simplification
+        G_1 to G_n; empty if not asked for.
+    operations, exact_operations : Operations
+        Of the formulas that are kept, and of the complete ones.
+    """
+
+    joint_names: tuple[str, ...]
+    error: float
+    measure: str
+    inertia: tuple[Simplification, ...]
+    gravity: tuple[Simplification, ...]
+    operations: Operations
+    exact_operations: Operations
+
+    @property
+    def n(self) -> int:
+        """Number of joints."""
+        return len(self.joint_names)
+
+    @property
+    def formulas(self) -> tuple[Formula, ...]:
+        """All formulas, those of the inertia first."""
+        return tuple(x.formula for x in (*self.inertia, *self.gravity))
+
+    def mass_matrix(self, q: ArrayLike) -> NDArray:
+        """Return the simplified M(q) (n, n), or (N, n, n) for N positions (N, n)."""
+        (q,) = checked_states(self.n, q=q)
+        self._must_hold('inertia')
+        return self._symmetric([x.formula for x in self.inertia], q)
+
+    def gravity_torque(self, q: ArrayLike) -> NDArray:
+        """Return the simplified g(q) (n,) [N m or N], or (N, n) for N positions (N, n)."""
+        (q,) = checked_states(self.n, q=q)
+        self._must_hold('gravity')
+        return np.stack([x.formula.values(q) for x in self.gravity], axis=-1)
+
+    def inverse_dynamics(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> NDArray:
+        """
+        Return the torques (n,) or (N, n) [N m or N] of the simplified model.
+
+        Centrifugal and Coriolis torques are those of the simplified mass matrix, by its exact
+        derivatives: energy is conserved as in the complete model.
+        """
+        q, qd, qdd = checked_states(self.n, q=q, qd=qd, qdd=qdd)
+        self._must_hold('inertia')
+        velocity = np.zeros_like(q)
+        for k, formulas in enumerate(self._derivatives):
+            rate = self._symmetric(formulas, q)
+            moved = (rate @ qd[..., None])[..., 0]
+            velocity += qd[..., k, None] * moved
+            velocity[..., k] -= (qd * moved).sum(axis=-1) / 2
+        inertia = (self.mass_matrix(q) @ qdd[..., None])[..., 0]
+        return inertia + velocity + self.gravity_torque(q)
+
+    def c_source(self, part: str) -> str:
+        """
+        Return a C function ``void <part>(const double *q, double *result)``.
+
+        ``part`` is 'gravity', n results, or 'inertia', n x n of them, row by row.
+        """
+        self._must_hold(part)
+        kept = [x.formula for x in (self.gravity if part == 'gravity' else self.inertia)]
+        q = Graph().input('q', self.n)
+        code = straight_line(expressions(kept, q))
+        lines = ['#include <math.h>', '', f'void {part}(const double *q, double *result)', '{']
+        lines += [f'    const double {name}_{k} = {name}[{k}];' for name, k in sorted(code.inputs)]
+        for k, angle in enumerate(code.angles):
+            lines.append(f'    const double s{k} = sin({angle}), c{k} = cos({angle});')
+        lines += [f'    const double {name} = {text};' for name, text in code.statements]
+        if part == 'gravity':
+            lines += [f'    result[{k}] = {text};' for k, text in enumerate(code.outputs)]
+        else:
+            rows, columns = np.triu_indices(self.n)
+            for i, j, text in zip(rows, columns, code.outputs):
+                targets = sorted({i * self.n + j, j * self.n + i})
+                lines.append(f'    {" = ".join(f"result[{k}]" for k in targets)} = {text};')
+        return '\n'.join([*lines, '}', ''])
+
+    @cached_property
+    def _derivatives(self) -> list[list[Formula]]:
+        return [[x.formula.derivative(k) for x in self.inertia] for k in range(self.n)]
+
+    def _symmetric(self, formulas: Sequence[Formula], q: NDArray) -> NDArray:
+        result = np.empty((*q.shape, self.n), dtype=q.dtype)
+        for i, j, formula in zip(*np.triu_indices(self.n), formulas):
+            result[..., i, j] = result[..., j, i] = formula.values(q)
+        return result
+
+    def _must_hold(self, part: str) -> None:
+        if part not in PARTS or not getattr(self, part):
+            held = ', '.join(repr(name) for name in PARTS if getattr(self, name))
+            raise UnknownOption('part of the simplified model', part, held)
+
+    def __str__(self) -> str:
+        return '\n'.join(
+            f'{x.formula}\n    # {x.dropped_terms} terms dropped, error {x.mean_error:.2%} in the '
+            f'mean, {x.largest_error:.2%} at most'
+            for x in (*self.inertia, *self.gravity)
+        )
+
+
+def simplified_model(
+    model: RobotModel,
+    error: float,
+    *,
+    measure: str = 'largest',
+    parts: Sequence[str] = PARTS,
+    negligible_torque: float = 0.0,
+    limits: Limits | None = None,
+) -> SimplifiedModel:
+    """
+    Return a model with the terms that a given error needs.
+
+    Parameters
+    ----------
+    model : RobotModel
+        With its payload, if it is to carry one.
+    error : float
+        Allowed share, as 0.02 for 2 %.
+    measure : 'largest' or 'mean'
+        Whether the error over the workspace is to stay under it everywhere or in the mean.
+    parts : sequence of 'inertia', 'gravity'
+    negligible_torque : float [N m or N]
+        A gravity torque that nobody would miss: errors in G_i are weighed against at least
+        ``negligible_torque / error``.
+    limits : mapping of joint name to (lower, upper), optional
+        See ``Workspace.of``.
+
+    Raises
+    ------
+    UnknownOption, InvalidNumber, NoSuchJoint
+
+    Notes
+    -----
+    Terms are dropped one by one, and, for a second candidate, by the number in front, wherever
+    it occurs: a number is a product of inertial parameters and lengths, and to drop it everywhere
+    keeps common subexpressions common. The candidate that takes fewer operations is returned.
+    Errors are measured at positions that had no part in the choice.
+    """
+    if measure not in MEASURES:
+        raise UnknownOption('argument measure', measure, ', '.join(map(repr, MEASURES)))
+    for name, value in (('error', error), ('negligible_torque', negligible_torque)):
+        if not (np.isfinite(value) and value >= 0):
+            raise InvalidNumber(f'argument {name}', value, 'zero or more')
+    for part in parts:
+        if part not in PARTS:
+            raise UnknownOption('argument parts', part, ', '.join(map(repr, PARTS)))
+    workspace = Workspace.of(model, limits)
+    if negligible_torque and not error:
+        raise InvalidNumber('argument error', error, 'more than zero beside a negligible torque')
+    smallest_peak = negligible_torque / error if negligible_torque else 0.0
+    groups: dict[str, tuple[Simplification, ...]] = dict.fromkeys(PARTS, ())
+    complete: list[Formula] = []
+    for part in sorted(set(parts), key=PARTS.index):
+        weighed = WeighedFormulas(model, part, workspace, smallest_peak)
+        groups[part] = weighed.simplified(error, measure)
+        complete += weighed.formulas
+    kept = [x.formula for group in groups.values() for x in group]
+    return SimplifiedModel(
+        model.joint_names,
+        error,
+        measure,
+        groups['inertia'],
+        groups['gravity'],
+        operations_of(kept, model.n),
+        operations_of(complete, model.n),
+    )

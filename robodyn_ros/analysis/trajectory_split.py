@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Translational and rotational parts along a trajectory (Fu, Gonzalez and Lee 1987, 3.4.1).
+
+D and h of the generalized d'Alembert equations are sums of what the motion of the mass centres
+takes and what the rotation about them takes. Along a trajectory one part of an element often
+rules, and the other can be neglected: Figures 3.10 and 3.11. Rotor inertia is left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from robodyn_ros.analysis.quantities import force_unit, inertia_unit, symbol
+from robodyn_ros.analysis.records import Record
+from robodyn_ros.arguments import checked_states
+from robodyn_ros.dynamics.generalized_dalembert import inertia_matrices, velocity_torques
+from robodyn_ros.errors import InvalidNumber, WrongShape
+
+if TYPE_CHECKING:
+    from robodyn_ros.model import RobotModel
+
+_ROUNDING = 1e-12
+TRANSLATIONAL, ROTATIONAL, BOTH, NONE = 'translational', 'rotational', 'both', 'none'
+
+
+@dataclass(frozen=True)
+class SplitElement(Record):
+    """
+    An element of D or h along a trajectory.
+
+    Attributes
+    ----------
+    symbol, unit : str
+    translational, rotational : tuple of float
+        At each set point; the element is their sum.
+    dominant : str
+        Which part rules: 'translational', 'rotational', 'both', or 'none' where it is zero.
+    lesser_share : float
+        The largest magnitude of the lesser part by the larger of the two parts'.
+    """
+
+    symbol: str
+    unit: str
+    translational: tuple[float, ...]
+    rotational: tuple[float, ...]
+    dominant: str
+    lesser_share: float
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        """The element itself."""
+        return tuple(a + b for a, b in zip(self.translational, self.rotational))
+
+
+@dataclass(frozen=True)
+class TrajectorySplit(Record):
+    """
+    D and h split along a trajectory; made by ``split_along``.
+
+    Attributes
+    ----------
+    joint_names : tuple of str
+    share : float
+        A lesser part up to this share is neglected.
+    inertia : tuple of SplitElement
+        D_11, D_12, ... D_1n, D_22, ... D_nn.
+    velocity : tuple of SplitElement
+        h_1 to h_n, Coriolis and centrifugal torques.
+    """
+
+    joint_names: tuple[str, ...]
+    share: float
+    inertia: tuple[SplitElement, ...]
+    velocity: tuple[SplitElement, ...]
+
+    def __getitem__(self, name: str) -> SplitElement:
+        return next(x for x in (*self.inertia, *self.velocity) if x.symbol == name)
+
+
+def split_along(
+    model: RobotModel, q: ArrayLike, qd: ArrayLike, *, share: float = 0.1
+) -> TrajectorySplit:
+    """
+    Return D and h along a trajectory, each split into two parts.
+
+    Parameters
+    ----------
+    model : RobotModel
+    q, qd : array-like (N, n)
+        Positions and velocities at N set points [rad or m, and per s].
+    share : float
+        One part rules where the other's largest magnitude is at most this share of its own.
+
+    Raises
+    ------
+    WrongShape, NonFiniteValue
+    InvalidNumber
+        The share is not between 0 and 1, or a link has first moments but no mass.
+    """
+    q, qd = checked_states(model.n, q=q, qd=qd)
+    if q.ndim != 2 or not len(q):
+        raise WrongShape('argument q', f'shape {q.shape}', f'shape (N, {model.n})')
+    if not 0 <= share <= 1:
+        raise InvalidNumber('argument share', share, '0 to 1')
+    slides = model.dh.prismatic
+    inertia = inertia_matrices(model, q)
+    velocity = velocity_torques(model, q, qd)
+    scale = np.abs(inertia[0] + inertia[1]).max(initial=0.0)
+    speed = np.abs(qd).max(initial=0.0)
+    return TrajectorySplit(
+        joint_names=model.joint_names,
+        share=share,
+        inertia=tuple(
+            _element(
+                symbol('D', i, j),
+                inertia_unit(slides[[i, j]]),
+                [part[:, i, j] for part in inertia],
+                share,
+                _ROUNDING * scale,
+            )
+            for i, j in combinations_with_replacement(range(model.n), 2)
+        ),
+        velocity=tuple(
+            _element(
+                symbol('h', i),
+                force_unit(slides[i]),
+                [part[:, i] for part in velocity],
+                share,
+                _ROUNDING * scale * speed**2,
+            )
+            for i in range(model.n)
+        ),
+    )
+
+
+def _element(
+    name: str, unit: str, parts: list[NDArray], share: float, rounding: float
+) -> SplitElement:
+    sizes = [float(np.abs(part).max()) for part in parts]
+    sizes = [size if size > rounding else 0.0 for size in sizes]
+    lesser = min(sizes) / max(sizes) if max(sizes) > 0 else 0.0
+    if max(sizes) == 0:
+        dominant = NONE
+    elif lesser > share:
+        dominant = BOTH
+    else:
+        dominant = TRANSLATIONAL if sizes[0] > sizes[1] else ROTATIONAL
+    translational, rotational = (tuple(part.tolist()) for part in parts)
+    return SplitElement(name, unit, translational, rotational, dominant, lesser)

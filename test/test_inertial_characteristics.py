@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Tourassis and Neuman 1985: Tables 1, 2 and 3, equations (36)-(39), and the design guidelines.
+
+The counts of Table 3 are those of the arms in urdf/, whose masses lie as the paper's count needs.
+"""
+
+from dataclasses import replace
+from itertools import permutations
+
+import numpy as np
+import pytest
+from oracles import random_states
+from paper_arms import ARTICULATED, CARTESIAN, CYLINDRICAL, JPL, PUMA, SPHERICAL, STANFORD
+from robots import random_chain, two_link_urdf
+
+import robodyn_ros as rd
+from robodyn_ros.analysis import (
+    InertialCharacteristics,
+    design_guidelines,
+    inertial_characteristics,
+)
+from robodyn_ros.dynamics import christoffel_symbols
+
+SEEDS = range(8)
+
+
+def random_arm(seed):
+    generator = np.random.default_rng(seed)
+    joints = int(generator.integers(3, 7))
+    return rd.RobotModel.from_urdf(random_chain(generator, joints, 0.35), tip_link='tip')
+
+
+def nonzero(structure):
+    return tuple(count.nonzero for count in structure.counts)
+
+
+def test_table_2_three_joints():
+    structure = inertial_characteristics(ARTICULATED.model())
+    assert [count.independent for count in structure.counts] == [3, 3, 6, 2, 3]
+    assert len(structure.coefficients) == 17
+
+
+def test_table_2_six_joints():
+    structure = inertial_characteristics(PUMA.model())
+    assert [count.independent for count in structure.counts] == [6, 15, 30, 40, 6]
+    assert len(structure.coefficients) == 97
+
+
+@pytest.mark.parametrize('n', range(1, 9))
+def test_table_2_any_number_of_joints(n):
+    arm = rd.RobotModel.from_urdf(random_chain(np.random.default_rng(n), n), tip_link='tip')
+    structure = inertial_characteristics(arm)
+    assert len(structure.coefficients) == n * (2 * n**2 + 3 * n + 7) // 6
+
+
+# Arm; d_ii, d_ij, c_jj(i), c_jm(i), G_i; constant d_ii and G_i; printed total and sparsity.
+TABLE_3 = [
+    pytest.param(CARTESIAN, (3, 0, 0, 0, 1), (3, 1), 4, 0.235, id='Cartesian'),
+    pytest.param(CYLINDRICAL, (3, 0, 1, 0, 1), (2, 1), 5, 0.294, id='cylindrical'),
+    pytest.param(SPHERICAL, (3, 0, 3, 0, 2), (1, 0), 8, 0.471, id='spherical'),
+    # Printed 6 constant d_ii less one: d_33 is a mass and d_66 is diagonal's, both constant.
+    pytest.param(STANFORD, (6, 12, 19, 25, 4), (2, 0), 66, 0.680, id='Stanford'),
+    # Printed 30 + 34: as d_ij = 0 takes c_jj(i) with it, (36), 14 mutual ones leave at most 29.
+    pytest.param(PUMA, (6, 14, 25, 39, 4), (1, 0), 88, 0.907, id='PUMA'),
+]
+
+
+@pytest.mark.parametrize('paper, counts, constant, total, sparsity', TABLE_3)
+def test_table_3(paper, counts, constant, total, sparsity):
+    structure = inertial_characteristics(paper.model())
+    assert nonzero(structure) == counts
+    assert (structure.counts[0].constant, structure.counts[4].constant) == constant
+    assert structure.total == total
+    assert structure.sparsity == pytest.approx(sparsity, abs=6e-4)
+
+
+def test_table_3_articulated_arm_has_one_coefficient_less_than_printed():
+    # c_12(3), which the print counts, vanishes where axis 1 is perpendicular to parallel 2 and 3.
+    structure = inertial_characteristics(ARTICULATED.model())
+    assert nonzero(structure) == (3, 3, 6, 1, 2)
+    assert structure.total == 16 - 1
+    assert structure['c_23(1)'].nonzero and not structure['c_13(2)'].nonzero
+
+
+def test_table_3_stanford_count_of_bejczys_arm_needs_an_asymmetric_hand():
+    # Appendix B has k611 = k622, which takes six coefficients away.
+    arm = JPL.model()
+    assert inertial_characteristics(arm).total == 60
+    parameters = arm.inertial_parameters.copy()
+    parameters[5, 0] *= 1.3
+    structure = inertial_characteristics(arm.with_inertial_parameters(parameters))
+    assert nonzero(structure) == (6, 12, 19, 25, 4)
+
+
+@pytest.mark.parametrize(
+    'paper, anthropomorphism, printed',
+    [(CARTESIAN, 0, 0.235), (CYLINDRICAL, 1 / 3, 0.294), (SPHERICAL, 2 / 3, 0.471),
+     (ARTICULATED, 1, 0.941), (STANFORD, 5 / 6, 0.680), (PUMA, 1, 0.907)],
+    ids=lambda value: getattr(value, 'file', None),
+)  # fmt: skip
+def test_empirical_formula_gives_the_printed_sparsity(paper, anthropomorphism, printed):
+    structure = inertial_characteristics(paper.model())
+    assert structure.degree_of_anthropomorphism == pytest.approx(anthropomorphism)
+    expected = 0.235 * (1 + anthropomorphism**2) ** 2
+    assert structure.empirical_sparsity == pytest.approx(expected, rel=2e-3)
+    assert structure.empirical_sparsity == pytest.approx(printed, rel=5e-2)
+
+
+@pytest.mark.parametrize('seed', SEEDS)
+def test_table_1_self_inertia_of_a_translational_joint_is_the_mass_beyond(seed):
+    arm = random_arm(seed)
+    mass = np.cumsum(arm.inertial_parameters[::-1, 9])[::-1]
+    q = random_states(arm, 1, seed)[0][0]
+    structure = inertial_characteristics(arm)
+    for i in np.flatnonzero(arm.dh.prismatic):
+        assert rd.mass_matrix(arm, q)[i, i] == pytest.approx(mass[i])
+        assert structure[f'd_{i + 1}{i + 1}'].constant
+        assert structure[f'd_{i + 1}{i + 1}'].unit == 'kg'
+
+
+@pytest.mark.parametrize('seed', SEEDS)
+def test_table_1_functional_dependence(seed):
+    arm = random_arm(seed)
+    structure = inertial_characteristics(arm)
+    slides = arm.dh.prismatic
+    names = arm.joint_names
+    for i in range(arm.n):
+        for j in range(i, arm.n):
+            allowed = set(names[i + 1 :])
+            if slides[j]:
+                allowed.discard(names[j])
+            if slides[i] and slides[j]:
+                allowed = set(names[i + 1 : j])
+            assert set(structure[f'd_{i + 1}{j + 1}'].joints) <= allowed
+    for x in structure.coefficients:
+        if x.symbol.startswith('c'):
+            lowest = min(int(character) for character in x.symbol if character.isdigit())
+            assert set(x.joints) <= set(names[lowest:])
+    for i in range(arm.n):
+        # A slide changes only the lever of the torques before it.
+        if slides[i]:
+            assert set(structure[f'G_{i + 1}'].joints) <= set(names[:i])
+
+
+@pytest.mark.parametrize('seed', SEEDS)
+def test_translational_joint_causes_no_centrifugal_force(seed):
+    arm = random_arm(seed)
+    structure = inertial_characteristics(arm)
+    for i, j in permutations(range(arm.n), 2):
+        if arm.dh.prismatic[j]:
+            assert not structure[f'c_{j + 1}{j + 1}({i + 1})'].nonzero
+
+
+@pytest.mark.parametrize('seed', SEEDS)
+def test_coriolis_coefficients_are_non_interacting_and_reflective(seed):
+    # (38), (39), on symbols by finite differences of the mass matrix, (12).
+    arm = random_arm(seed)
+    q = random_states(arm, 1, seed)[0][0]
+    h = 1e-5
+    steps = h * np.eye(arm.n)
+    rate = (rd.mass_matrix(arm, q + steps) - rd.mass_matrix(arm, q - steps)) / (2 * h)
+    c = (np.einsum('mij->ijm', rate) + np.einsum('jim->ijm', rate) - rate) / 2
+    np.testing.assert_allclose(christoffel_symbols(arm, q), c, atol=1e-7)
+    for j in range(arm.n):
+        for i in range(j, arm.n):
+            assert abs(c[i, j, i]) < 1e-7
+            for m in range(j, arm.n):
+                assert abs(c[i, j, m] + c[m, j, i]) < 1e-7
+
+
+@pytest.mark.parametrize('seed', SEEDS)
+def test_coefficients_that_differences_of_the_mass_matrix_show_count_and_no_others(seed):
+    arm = random_arm(seed)
+    structure = inertial_characteristics(arm)
+    q = random_states(arm, 40, seed + 100)[0]
+    h = 1e-5
+    steps = h * np.eye(arm.n)
+    beyond = rd.mass_matrix(arm, (q[:, None] + steps).reshape(-1, arm.n))
+    before = rd.mass_matrix(arm, (q[:, None] - steps).reshape(-1, arm.n))
+    rate = ((beyond - before) / (2 * h)).reshape(len(q), arm.n, arm.n, arm.n)
+    symbols = (np.einsum('nmij->nijm', rate) + np.einsum('njim->nijm', rate) - rate) / 2
+    inertia = np.abs(rd.mass_matrix(arm, q)).max(axis=0)
+    for x in structure.coefficients:
+        numbers = [int(character) - 1 for character in x.symbol if character.isdigit()]
+        if x.symbol[0] == 'c':
+            j, m, i = numbers
+            size = np.abs(symbols[:, i, j, m]).max()
+            assert x.nonzero or size < 1e-6, x
+            assert not x.nonzero or x.share < 1e-6 or size > 1e-9, x
+        elif x.symbol[0] == 'd':
+            assert (inertia[tuple(numbers)] > 1e-12) == x.nonzero, x
+
+
+@pytest.mark.parametrize('seed', SEEDS)
+def test_shares_lie_between_zero_and_one(seed):
+    for x in inertial_characteristics(random_arm(seed)).coefficients:
+        assert 0 <= x.share <= 1 + 1e-12
+        assert x.nonzero or x.share < 1e-13
+
+
+def test_share_weighs_a_velocity_coefficient_against_the_outer_joints_inertia():
+    # c_jm(i) by sqrt(d_ii d_mm), j <= m; the maxima are over more positions here.
+    arm = PUMA.model()
+    structure = inertial_characteristics(arm)
+    q = random_states(arm, 2000, seed=7)[0]
+    largest = np.sqrt(np.diagonal(rd.mass_matrix(arm, q), axis1=1, axis2=2).max(axis=0))
+    c = np.abs(christoffel_symbols(arm, q)).max(axis=0)
+    for x in structure.coefficients:
+        if x.kind == 'Coriolis' and x.share > 1e-9:
+            j, m, i = (int(character) - 1 for character in x.symbol if character.isdigit())
+            bound = c[i, j, m] / (largest[i] * largest[m])
+            assert 0.4 * bound < x.share < 1.05 * bound, x
+
+
+def test_gravity_along_a_horizontal_first_axis_loads_it():
+    arm = PUMA.model()
+    tilted = inertial_characteristics(arm.with_gravity((9.81, 0, 0)))
+    assert not inertial_characteristics(arm)['G_1'].nonzero
+    assert tilted['G_1'].nonzero
+
+
+def test_arm_without_gravity_has_no_gravitational_coefficients():
+    structure = inertial_characteristics(PUMA.model().with_gravity((0, 0, 0)))
+    assert structure.counts[4].nonzero == 0
+
+
+def test_links_without_inertia_have_no_coefficients():
+    arm = ARTICULATED.model()
+    bare = arm.with_inertial_parameters(np.zeros((3, 10)))
+    assert inertial_characteristics(bare).total == 0
+
+
+def test_two_link_arm_depends_on_the_second_angle_alone():
+    structure = inertial_characteristics(rd.RobotModel.from_urdf(two_link_urdf()))
+    assert structure['d_11'].joints == structure['d_12'].joints == ('joint2',)
+    assert structure['d_22'].constant
+    assert structure['c_11(2)'].joints == ('joint2',)
+    # Gravity, minus z, is along both axes of this arm.
+    assert not structure['G_1'].nonzero and not structure['G_2'].nonzero
+
+
+def test_tolerance_sees_through_a_right_angle_of_five_digits():
+    arm = CYLINDRICAL.model()
+    alpha = arm.dh.alpha.copy()
+    alpha[2] += 4e-6
+    rounded = replace(arm, dh=replace(arm.dh, alpha=alpha))
+    assert inertial_characteristics(rounded).total > 5
+    assert inertial_characteristics(rounded, tolerance=1e-4).total == 5
+
+
+def test_structure_survives_json():
+    structure = inertial_characteristics(STANFORD.model())
+    assert InertialCharacteristics.from_json(structure.to_json()) == structure
+    assert 'total' in str(structure) and '66' in str(structure)
+
+
+def test_units_follow_the_joints():
+    structure = inertial_characteristics(STANFORD.model())
+    assert structure['d_22'].unit == 'kg m2'
+    assert structure['d_13'].unit == 'kg m'
+    assert structure['c_22(3)'].unit == 'kg m'
+    assert structure['G_3'].unit == 'N' and structure['G_4'].unit == 'N m'
+
+
+def test_guidelines_of_the_puma():
+    first, right, masses, gravity = design_guidelines(PUMA.model())
+    assert first.met is None and first.values == (0, 6)
+    assert right.met and right.values == pytest.approx((90, 0, 90, 90, 90))
+    assert masses.met is False  # 13, 17, 5, 0.8, 0.35, 0.09 kg
+    assert masses.values == pytest.approx((13, 17, 5, 0.8, 0.35, 0.09))
+    assert gravity.met and gravity.values == (pytest.approx(0, abs=1e-12),)
+    assert 'not met' in str(masses)
+
+
+def test_masses_of_the_jpl_arm_decrease_as_the_third_guideline_asks():
+    masses = design_guidelines(JPL.model())[2]
+    assert masses.met is True
+    assert masses.unit == 'kg' and masses.values == tuple(sorted(masses.values, reverse=True))
+
+
+def test_guidelines_of_the_cartesian_arm():
+    first, right, _, gravity = design_guidelines(CARTESIAN.model())
+    assert first.values == (3, 3)
+    assert right.met
+    assert gravity.met is False  # its first joint lifts
+
+
+def test_guidelines_see_an_oblique_axis():
+    arm = PUMA.model()
+    alpha = arm.dh.alpha.copy()
+    alpha[4] = np.radians(60)
+    right = design_guidelines(replace(arm, dh=replace(arm.dh, alpha=alpha)))[1]
+    assert right.met is False
+    assert right.values[3] == pytest.approx(60)
