@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Write the node's parameter table, made from its declarations, into README.md.
+Write the node's parameters, as they are declared, into README.md and docs/parameters.md.
 
     python docs/write_parameter_table.py
 """
@@ -12,15 +12,29 @@ from pathlib import Path
 
 from robodyn_ros.ros.node_parameters import PARAMETERS, NodeParameter
 
-README = Path(__file__).resolve().parent.parent / 'README.md'
-_UNBOUNDED = 1e9
+DOCS = Path(__file__).resolve().parent
+README = DOCS.parent / 'README.md'
+REFERENCE = DOCS / 'parameters.md'
 BETWEEN_MARKS = re.compile(
     r'(?<=<!-- parameters: begin -->\n).*?(?=<!-- parameters: end -->)', re.S
 )
+INTRODUCTION = """\
+# Parameters of dynamics_node
+
+Made by docs/write_parameter_table.py from the declarations in robodyn_ros/ros/node_parameters.py;
+`ros2 param describe` shows the same. The file
+[config/dynamics_node.yaml](../config/dynamics_node.yaml) holds all of them with their defaults; it
+is what the tests start the node with.
+
+Arrays hold one value for all joints, or one for each in the order of `joints`. A value outside
+what is allowed is refused with a reason: at start the node ends and names it, later the call
+fails. What may change only before configure is refused while the node has a robot.
+
+"""
 
 
 def table() -> str:
-    """Return the table as Markdown."""
+    """Return the README's table as Markdown."""
     lines = [
         '| parameter | default | allowed | live | |',
         '|---|---|---|---|---|',
@@ -31,6 +45,24 @@ def table() -> str:
         ),
     ]
     return '\n'.join(lines) + '\n'
+
+
+def reference() -> str:
+    """Return the whole of docs/parameters.md."""
+    lines = [
+        '| parameter | type | default | allowed | may change | |',
+        '|---|---|---|---|---|---|',
+        *(
+            f'| `{p.name}` | {p.kind} | {_default(p)} | {_allowed(p)} | {_change(p)} '
+            f'| {p.description} |'
+            for p in PARAMETERS
+        ),
+    ]
+    return INTRODUCTION + '\n'.join(lines) + '\n'
+
+
+def _change(parameter: NodeParameter) -> str:
+    return parameter.change + (parameter.meanwhile and f'; meanwhile {parameter.meanwhile}')
 
 
 def _default(parameter: NodeParameter) -> str:
@@ -45,14 +77,7 @@ def _default(parameter: NodeParameter) -> str:
 def _allowed(parameter: NodeParameter) -> str:
     if parameter.choices:
         return ', '.join(f'`{choice}`' for choice in parameter.choices)
-    if parameter.bounds:
-        low, high = parameter.bounds
-        if high < _UNBOUNDED:
-            return f'{low:g} to {high:g}'
-        if low <= -_UNBOUNDED:
-            return 'finite'
-        return f'at least {low:g}' if low == 0 else 'positive'
-    return ''
+    return parameter.allowed.removeprefix('each ')
 
 
 def with_table(text: str) -> str:
@@ -62,3 +87,4 @@ def with_table(text: str) -> str:
 
 if __name__ == '__main__':
     README.write_text(with_table(README.read_text(encoding='utf-8')), encoding='utf-8')
+    REFERENCE.write_text(reference(), encoding='utf-8')

@@ -43,6 +43,7 @@ def safety_settings(**changes):
         'on_stale_state': 'hold_gravity',
         'stale_hold_time': 1.0,
         'on_stop': 'hold_gravity',
+        'position_guard': 0.1,
     }
     return SafetySettings(**{**settings, **changes})
 

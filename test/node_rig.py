@@ -45,9 +45,12 @@ class NodeRig:
         self.log_path = log_path
         self.process = None
         self.environment = {
-            **os.environ, 'ROS_DOMAIN_ID': str(domain),
-            'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST', 'RCUTILS_LOGGING_BUFFERED_STREAM': '0',
-            'ROS_LOG_DIR': str(log_path.parent)}
+            **os.environ,
+            'ROS_DOMAIN_ID': str(domain),
+            'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
+            'RCUTILS_LOGGING_BUFFERED_STREAM': '0',
+            'ROS_LOG_DIR': str(log_path.parent),
+        }
         self.context = rclpy.Context()
         rclpy.init(context=self.context, domain_id=domain)
         self.node = rclpy.create_node('test', context=self.context)
@@ -62,7 +65,8 @@ class NodeRig:
         self.description = self.node.create_publisher(String, '/robot_description', latched)
         self.joint_states = self.node.create_publisher(JointState, '/joint_states', 10)
         self.trajectories = self.node.create_publisher(
-            JointTrajectory, '/dynamics_node/joint_trajectory', 10)
+            JointTrajectory, '/dynamics_node/joint_trajectory', 10
+        )
 
     def close(self):
         """End the node and leave the graph."""
@@ -73,15 +77,19 @@ class NodeRig:
         self.node.destroy_node()
         rclpy.shutdown(context=self.context)
 
-    def start(self, **parameters):
-        """Start the node with the documented parameter file and these changes on top."""
+    def start(self, program=None, **parameters):
+        """Start the node, or a program, with the parameter file and these changes on top."""
+        what = ['-m', 'robodyn_ros.ros.dynamics_node'] if program is None else ['-c', program]
         arguments = ['--ros-args', '--params-file', str(CONFIG)]
         for name, value in parameters.items():
             arguments += ['-p', f'{name.replace("__", ".")}:={value}']
         with open(self.log_path, 'a', encoding='utf-8') as log:
             self.process = subprocess.Popen(
-                [sys.executable, '-m', 'robodyn_ros.ros.dynamics_node', *arguments],
-                env=self.environment, stdout=log, stderr=subprocess.STDOUT)
+                [sys.executable, *what, *arguments],
+                env=self.environment,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
         return self
 
     @property
@@ -91,7 +99,7 @@ class NodeRig:
 
     @property
     def report(self):
-        """The last diagnostics of the node, as a dictionary with 'level' and 'message' in it."""
+        """The last diagnostics: all values in a dictionary, level and message of the torque."""
         return self.reports[-1] if self.reports else {}
 
     # --- waiting ---------------------------------------------------------------------------
@@ -116,8 +124,10 @@ class NodeRig:
     def send(self, position, velocity=None, names=ARM, stamp=None):
         """Publish one joint state, stamped now unless a stamp is given."""
         message = JointState(
-            name=list(names), position=[float(value) for value in position],
-            velocity=[0.0] * len(names) if velocity is None else velocity)
+            name=list(names),
+            position=[float(value) for value in position],
+            velocity=[0.0] * len(names) if velocity is None else velocity,
+        )
         message.header.stamp = stamp or self.node.get_clock().now().to_msg()
         self.joint_states.publish(message)
 
@@ -182,11 +192,23 @@ class NodeRig:
         return self.process.returncode
 
     def _keep(self, kind, name, into):
-        self.node.create_subscription(kind, f'/dynamics_node/{name}', into.append, 100)
+        self.node.create_subscription(kind, f'/dynamics_node/{name}', into.append, 20_000)
 
     def _on_report(self, message):
-        for status in message.status:
-            if status.name.startswith('dynamics_node'):
-                values = {value.key: value.value for value in status.values}
-                self.reports.append(
-                    {**values, 'level': status.level[0], 'message': status.message})
+        statuses = {
+            status.name: status
+            for status in message.status
+            if status.name.startswith('dynamics_node')
+        }
+        if statuses:
+            torque, model = statuses['dynamics_node: torque'], statuses['dynamics_node: model']
+            values = {value.key: value.value for value in (*torque.values, *model.values)}
+            self.reports.append(
+                {
+                    **values,
+                    'level': torque.level[0],
+                    'message': torque.message,
+                    'model_level': model.level[0],
+                    'model_message': model.message,
+                }
+            )

@@ -119,8 +119,17 @@ def test_whole_turn_of_a_continuous_joint_is_no_velocity():
 def test_late_message_is_ignored():
     states = buffer()
     states.receive(['a', 'b'], [1.0, 2.0], [0.0, 0.0], received=1.0, stamp=10.0)
-    states.receive(['a', 'b'], [5.0, 5.0], [0.0, 0.0], received=1.01, stamp=9.95)
+    states.receive(['a', 'b'], [5.0, 5.0], [0.0, 0.0], received=1.01, stamp=9.97)
     assert states.take().position.tolist() == [1.0, 2.0]
+
+
+def test_clock_set_back_by_little_is_believed_once_the_state_is_stale():
+    states = buffer()
+    states.receive(['a', 'b'], [1.0, 2.0], [0.0, 0.0], received=1.0, stamp=10.0)
+    states.take()
+    for i in range(20):
+        states.receive(['a', 'b'], [5.0, 5.0], [0.0, 0.0], received=1.01 + 0.01 * i, stamp=9.97)
+    assert states.take().position.tolist() == [5.0, 5.0]
 
 
 def test_clock_that_was_set_back_is_believed():

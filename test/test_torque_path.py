@@ -1,21 +1,46 @@
 # SPDX-License-Identifier: Apache-2.0
 """What leaves the torque path is finite, within limits, without jumps, and never out of date."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from control_arm import MASS, NAMES, WEIGHT, Arm, control_law, enabled
+from control_arm import (
+    MASS,
+    NAMES,
+    POSITION_LIMITS,
+    WEIGHT,
+    Arm,
+    control_law,
+    enabled,
+    safety_settings,
+)
+from hypothesis import given
+from hypothesis import strategies as st
 
+from robodyn_ros.control.position_guard import guarded_torque, shares_beyond
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.errors import RejectedTrajectory
 
 Q = np.array([0.1, 0.2])
 GRAVITY = WEIGHT * np.cos(Q)
 WATCHDOG_PERIOD = 0.01
+NO_RATE_LIMIT = {'torque_rate_limits': np.array([np.inf, np.inf])}
 
 
 def to(position, time=1.0, names=NAMES):
     none = [()]
     return Trajectory.from_points(names, [time], [position], none, none, none)
+
+
+def last_words(arm, period=0.001):
+    """Return the commands of an end of commanding."""
+    words = []
+    while (word := arm.path.last_word(arm.now)) is not None:
+        words.append(word)
+        arm.now += period
+    arm.path.disable()
+    return words
 
 
 # --- starting ----------------------------------------------------------------------------------
@@ -88,7 +113,7 @@ def test_ramp_ends_although_the_clock_of_the_joint_states_jumps_every_time():
 def test_enabling_again_later_gives_gravity_in_full_so_that_the_arm_does_not_drop():
     arm = enabled(on_stop='zero')
     arm.run(0.1)
-    assert arm.path.disable(arm.now).torque == pytest.approx([0.0, 0.0])
+    assert last_words(arm)[-1].torque == pytest.approx([0.0, 0.0])
     assert arm.run(0.05) == [None] * 50
     arm.now += 1.0
     arm.path.enable(arm.now)
@@ -99,7 +124,7 @@ def test_enabling_again_later_gives_gravity_in_full_so_that_the_arm_does_not_dro
 def test_enabling_again_at_once_ramps_from_the_last_word():
     arm = enabled(on_stop='zero', ramp_time=0.5)
     arm.run(0.1)
-    arm.path.disable(arm.now)
+    last_words(arm)
     arm.path.enable(arm.now)
     torques = [command.torque for command in arm.run(0.6)]
     assert torques[0] == pytest.approx([0.0, 0.0])
@@ -208,8 +233,8 @@ def test_no_rate_limit_is_no_limit_even_within_one_instant():
 def test_torque_that_is_not_finite_is_never_sent_and_becomes_stale():
     arm = enabled()
     arm.run(0.01)
-    arm.path.law = arm.path.law.__class__(
-        lambda q, qd, qdd: np.full_like(q, np.nan), *list(vars(arm.path.law).values())[1:-1])
+    arm.path.law = replace(
+        arm.path.law, inverse_dynamics=lambda q, qd, qdd: np.full_like(q, np.nan))
     for _ in range(200):
         arm.now += 0.001
         assert arm.receive(Q) is None
@@ -331,8 +356,164 @@ def test_last_word_is_what_was_promised(on_stop, wanted):
     arm.run(0.6)
     arm.path.follow(to([0.5, 0.2]))
     arm.run(0.4)
-    word = arm.path.disable(arm.now)
-    assert (word is None) if wanted is None else (word.torque == pytest.approx(wanted))
+    words = last_words(arm)
+    if wanted is None:
+        assert not words
+    else:
+        assert words[-1].torque == pytest.approx(wanted)
     assert arm.run(0.01) == [None] * 10
     assert arm.path.last_word(arm.now) is None
     assert watch(arm, 0.5) == [None] * 50
+
+
+def test_last_words_lead_to_the_promise_at_the_pace_of_the_rate_limit():
+    arm = enabled(on_stop='zero', torque_rate_limits=np.array([1000.0, 500.0]))
+    arm.run(0.1)
+    torques = np.array([GRAVITY, *(word.torque for word in last_words(arm))])
+    steps = -np.diff(torques, axis=0)
+    assert (steps >= 0.0).all() and (steps <= [1.0 + 1e-9, 0.5 + 1e-9]).all()
+    assert torques[-1] == pytest.approx([0.0, 0.0])
+    assert len(torques) == 2 + np.ceil(max(GRAVITY / [1.0, 0.5]))  # the first: at the same time
+
+
+def test_last_words_need_no_way_where_there_is_no_rate_limit():
+    arm = enabled(on_stop='zero', torque_rate_limits=np.array([np.inf, np.inf]))
+    arm.run(0.1)
+    (word,) = last_words(arm)
+    assert word.torque == pytest.approx([0.0, 0.0])
+
+
+def test_lowered_effort_limit_takes_force_at_the_pace_of_the_rate_limit():
+    arm = enabled()
+    arm.run(0.1)
+    arm.path.settings = safety_settings(effort_limits=np.array([5.0, 30.0]))
+    torques = [command.torque[0] for command in arm.run(0.1)]
+    assert torques[0] == pytest.approx(GRAVITY[0] - 1.0)
+    assert np.abs(np.diff(torques)).max() <= 1.0 + 1e-9
+    assert torques[-1] == pytest.approx(5.0)
+
+
+# --- position limits ---------------------------------------------------------------------------
+
+
+OUTWARD = safety_settings().position_guard
+LIMIT = POSITION_LIMITS[0, 1]
+
+
+def torque_at(shoulder, velocity=0.0, gain=0.0, effort=(9.0, 0.0)):
+    """Return the shoulder's torque over gravity with a constant feedforward outward."""
+    arm = enabled('feedforward', {'friction': False}, ramp_time=0.0, **NO_RATE_LIMIT)
+    arm.path.law = replace(arm.path.law, kd=np.array([gain, gain]))
+    q = np.array([LIMIT - 0.01, 0.2])
+    arm.now += 0.001
+    arm.receive(q)
+    none = [()]
+    arm.path.follow(Trajectory.from_points(NAMES, [0.0], [q], none, none, [effort]))
+    arm.now += 0.001
+    command = arm.receive([shoulder, 0.2], [velocity, 0.0])
+    feedforward = WEIGHT[0] * np.cos(q[0]) - WEIGHT[0] * np.cos(shoulder)
+    return command, command.torque[0] - WEIGHT[0] * np.cos(shoulder), feedforward
+
+
+def test_outward_torque_fades_beyond_a_position_limit():
+    for share in (0.0, 0.25, 0.5, 1.0, 3.0):
+        command, torque, feedforward = torque_at(LIMIT + share * OUTWARD)
+        wanted = 9.0 + feedforward
+        assert torque == pytest.approx(max(1.0 - share, 0.0) * wanted)
+        assert command.position_limited.tolist() == [share > 0.0, False]
+
+
+def test_torque_that_leads_back_inside_passes():
+    _, torque, feedforward = torque_at(LIMIT + 0.5 * OUTWARD, effort=(-9.0, 0.0))
+    assert torque == pytest.approx(-9.0 + feedforward)
+
+
+def test_outward_motion_is_braked_beyond_a_limit_and_inward_motion_is_not():
+    _, still, _ = torque_at(LIMIT + 0.5 * OUTWARD)
+    _, outward, _ = torque_at(LIMIT + 0.5 * OUTWARD, velocity=0.3, gain=20.0)
+    _, inward, _ = torque_at(LIMIT + 0.5 * OUTWARD, velocity=-0.3, gain=20.0)
+    assert outward == pytest.approx(still - 0.5 * 20.0 * MASS[0] * 0.3)
+    assert inward == pytest.approx(still)
+
+
+def test_gravity_is_carried_in_full_beyond_a_limit():
+    arm = enabled('gravity_compensation')
+    for shoulder in (2.0, 2.05, 2.5, 3.0):
+        command = enabled('gravity_compensation').receive([shoulder, 0.2])
+        assert command.torque == pytest.approx(WEIGHT * np.cos([shoulder, 0.2]))
+    assert arm.receive([2.5, 0.2]).position_limited.tolist() == [True, False]
+
+
+def test_unknown_velocity_is_not_braked_and_makes_nothing_that_is_not_finite():
+    command = enabled('gravity_compensation').receive([2.5, 0.2], [])
+    assert command.torque == pytest.approx(WEIGHT * np.cos([2.5, 0.2]))
+
+
+def test_joint_without_limits_and_a_guard_of_no_width_have_no_guard():
+    assert not enabled().receive([0.0, 40.0]).position_limited.any()
+    assert not enabled(position_guard=0.0).receive([2.5, 0.2]).position_limited.any()
+
+
+@given(
+    st.floats(-3.0, 3.0), st.floats(-5.0, 5.0), st.floats(-50.0, 50.0),
+    st.sampled_from([0.0, 0.05, 0.5]))
+def test_guard_only_takes_energy_out_and_is_continuous(position, velocity, torque, width):
+    law = control_law()
+
+    def guarded(q, v, tau):
+        q, v, tau = (np.array([value, 0.0]) for value in (q, v, tau))
+        shares = shares_beyond(q, POSITION_LIMITS, width)
+        return tau[0] if shares is None else guarded_torque(tau, shares, law, q, v)[0]
+
+    side = np.sign(position)
+    change = guarded(position, velocity, torque) - torque
+    if abs(position) <= LIMIT or width == 0.0:
+        assert change == pytest.approx(0.0, abs=1e-9)
+    assert side * change <= 1e-9  # never further out than asked for
+    if side * velocity > 0.0:
+        assert change * velocity <= 1e-9
+    step = 1e-7
+    for near in ((position + step, velocity, torque), (position, velocity + step, torque),
+                 (position, velocity, torque + step)):
+        assert guarded(*near) == pytest.approx(guarded(position, velocity, torque), abs=1e-3)
+
+
+# --- clocks ------------------------------------------------------------------------------------
+
+
+def test_stamps_that_stand_still_drop_the_reference_and_the_ramp_goes_on():
+    arm = enabled(ramp_time=0.5)
+    arm.run(0.6)
+    arm.path.follow(to([0.5, 0.2]))
+    stopped = arm.now + 0.001
+    for i in range(800):
+        arm.now += 0.001
+        command = arm.receive(Q, stamp=stopped)
+        assert command is not None
+        if i == 50:
+            assert arm.path.reference_status == 'moving'  # for so long it may be a pause
+    assert arm.path.reference_status == 'none'
+    assert command.torque == pytest.approx(GRAVITY)
+    with pytest.raises(RejectedTrajectory, match='stand still'):
+        arm.path.follow(to([0.5, 0.2]))
+    arm.run(0.01)
+    arm.path.follow(to([0.5, 0.2]))
+    assert arm.path.reference_status == 'moving'
+
+
+def test_ramp_that_begins_with_a_stopped_clock_comes_to_its_end():
+    arm = enabled('gravity_compensation', ramp_time=0.2)
+    for i in range(400):
+        arm.now += 0.001
+        command = arm.receive([0.1 + 0.001 * i, 0.2], stamp=50.0)
+    assert command.torque == pytest.approx(WEIGHT * np.cos([0.1 + 0.001 * i, 0.2]))
+
+
+def test_positions_that_change_under_one_stamp_have_no_known_velocity():
+    arm = enabled()
+    for i in range(5):
+        arm.now += 0.001
+        command = arm.receive([0.1 + 0.001 * i, 0.2], [], stamp=50.0)
+    assert np.isnan(command.state.velocity[0])
+    with pytest.raises(RejectedTrajectory, match='velocities'):
+        arm.path.follow(to([0.5, 0.2]))

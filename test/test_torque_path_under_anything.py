@@ -4,7 +4,7 @@
 from dataclasses import replace
 
 import numpy as np
-from control_arm import NAMES, control_law, enabled
+from control_arm import NAMES, control_law, enabled, inverse_dynamics
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -32,12 +32,26 @@ trajectories = st.tuples(
 laws = st.tuples(
     st.just('law'), st.sampled_from(['gravity_compensation', 'feedforward', 'computed_torque']),
     st.booleans(), st.booleans())
-changes = st.tuples(
-    st.just('settings'), st.floats(0.0, 1.0), st.sampled_from([10.0, 1000.0, np.inf]),
-    st.floats(0.0, 0.5), st.sampled_from(ACTIONS))
-others = st.tuples(st.sampled_from(['enable', 'disable', 'cancel', 'silence']), pause)
+changes = st.fixed_dictionaries({}, optional={
+    'effort_limits': st.floats(0.0, 1.0).map(lambda scale: scale * np.array([60.0, 30.0])),
+    'torque_rate_limits': st.sampled_from([10.0, 1000.0, np.inf]).map(lambda r: np.array([r, r])),
+    'ramp_time': st.floats(0.0, 0.5),
+    'on_stale_state': st.sampled_from(ACTIONS),
+    'on_stop': st.sampled_from(ACTIONS),
+    'state_timeout': st.floats(0.02, 0.5),
+    'stale_hold_time': st.floats(0.0, 1.0),
+    'position_guard': st.sampled_from([0.0, 0.05, 1.0]),
+}).map(lambda values: ('settings', values))
+beyond = st.tuples(
+    st.just('beyond'), st.floats(-4.0, 4.0), st.floats(-3.0, 3.0), st.integers(1, 30))
+clocks = st.tuples(
+    st.just('clock'), st.sampled_from(['stop', 'run', 'back', 'ahead', 'unstamped']))
+models = st.tuples(st.just('model'), st.floats(0.0, 3.0))
+others = st.tuples(
+    st.sampled_from(['enable', 'disable', 'words', 'cancel', 'silence']), pause)
 events = st.lists(
-    st.one_of(regular, motions, states, trajectories, laws, changes, others),
+    st.one_of(regular, motions, states, trajectories, laws, changes, beyond, clocks, models,
+              others),
     min_size=1, max_size=25)
 
 
@@ -50,25 +64,44 @@ class Witness:
         self.last = None
         self.is_first = True
         self.watched = self.arm.now
+        self.clock, self.offset = 'run', 0.0
+        self.was_asked = False  # for last words before; they are promised once
 
-    def check(self, command, is_last_word=False):
+    @property
+    def stamp(self):
+        """The driver's stamp at this moment."""
+        if self.clock == 'run':
+            return self.arm.now + self.offset
+        return 0.0 if self.clock == 'unstamped' else self.stopped
+
+    def turn(self, how):
+        """Stop, start or set the driver's clock."""
+        if how == 'stop':
+            self.stopped = self.arm.now + self.offset
+        if how in ('back', 'ahead'):
+            self.offset += -50.0 if how == 'back' else 5000.0
+            how = 'run'
+        self.clock = how
+
+    def check(self, command):
         if command is None:
             return
         safety = self.arm.path.settings
         torque = command.torque
         assert np.isfinite(torque).all()
-        assert (np.abs(torque) <= safety.effort_limits).all()
         timeout = safety.state_timeout
         if self.is_first and self.last is not None and self.arm.now - self.last[1] >= timeout:
             self.last = None  # nothing is continued that long after disabling
         self.is_first = False
-        if self.last is not None and not is_last_word:
+        largest = safety.effort_limits
+        if self.last is not None:
             sent, when = self.last
             elapsed = max(min(self.arm.now - when, 0.01), 1e-9)
             allowed = safety.torque_rate_limits * elapsed
-            in_rate = np.abs(torque - sent) <= allowed * (1 + 1e-9) + 1e-9
-            brought_back = np.abs(sent) > safety.effort_limits  # these were just lowered
-            assert (in_rate | brought_back).all()
+            assert (np.abs(torque - sent) <= allowed * (1 + 1e-9) + 1e-9).all()
+            # Where limits were lowered below the last torque, it shrinks as fast as it may.
+            largest = np.maximum(largest, np.abs(sent) - allowed * (1 - 1e-9))
+        assert (np.abs(torque) <= largest + 1e-9).all()
         self.last = (torque, self.arm.now)
 
     def wait(self, duration):
@@ -100,7 +133,18 @@ class Witness:
         if kind == 'regular':
             for _ in range(event[1]):
                 self.wait(0.001)
-                self.check(arm.receive([event[2], event[2]], [0.1, 0.1]))
+                self.check(arm.receive([event[2], event[2]], [0.1, 0.1], stamp=self.stamp))
+        elif kind == 'beyond':
+            for i in range(event[3]):
+                self.wait(0.001)
+                q = event[1] + 0.001 * i * event[2]
+                self.check(arm.receive([q, q], [event[2], event[2]], stamp=self.stamp))
+        elif kind == 'clock':
+            self.turn(event[1])
+        elif kind == 'model':
+            law = arm.path.law
+            arm.path.change_model(replace(
+                law, inverse_dynamics=lambda q, qd, qdd: event[1] * inverse_dynamics(q, qd, qdd)))
         elif kind == 'state':
             _, elapsed, position, velocity, at, age, names = event
             self.wait(elapsed)
@@ -118,21 +162,45 @@ class Witness:
             _, mode, gravity, inertial = event
             arm.path.change_law(control_law(mode, gravity=gravity, inertial=inertial))
         elif kind == 'settings':
-            _, scale, rate, ramp_time, action = event
-            arm.path.settings = replace(
-                arm.path.settings, effort_limits=scale * np.array([60.0, 30.0]),
-                torque_rate_limits=np.array([rate, rate]), ramp_time=ramp_time,
-                on_stale_state=action)
+            arm.path.settings = replace(arm.path.settings, **event[1])
+            arm.buffer.timeout = arm.path.settings.state_timeout
         elif kind == 'enable':
             if not arm.path.is_enabled:
-                self.is_first = True
+                self.is_first, self.was_asked = True, False
             arm.path.enable(arm.now)
         elif kind == 'disable':
-            self.check(arm.path.disable(arm.now), is_last_word=True)
+            self.stop()
+        elif kind == 'words':  # an end of commanding that was broken off
+            self.was_asked = True
+            self.check(arm.path.last_word(arm.now))
         elif kind == 'cancel':
             arm.path.cancel()
         else:
             self.wait(event[1])
+
+    def stop(self):
+        """End commanding as the node does, and check that the promise is kept."""
+        path = self.arm.path
+        promised = path.is_enabled and path.state is not None
+        commanded = False
+        for _ in range(100000):
+            word = path.last_word(self.arm.now)
+            if word is None:
+                break
+            commanded = True
+            self.check(word)
+            self.arm.now += 0.01
+        self.watched = self.arm.now
+        if commanded:
+            gravity = path.law.gravity_torque(path.state.position)
+            wanted = np.zeros(2) if path.settings.on_stop == 'zero' else gravity
+            limits = path.settings.effort_limits
+            kept = np.abs(self.last[0] - np.clip(wanted, -limits, limits)).max() < 1e-9
+            assert kept or self.was_asked
+        elif promised and path.settings.on_stop == 'zero':
+            assert self.was_asked
+        path.disable()
+        assert path.last_word(self.arm.now) is None
 
     def follow(self, times, positions, start):
         path = self.arm.path

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,8 +27,7 @@ class Terms:
     friction: bool = True
 
 
-@dataclass(frozen=True)
-class TorqueParts:
+class TorqueParts(NamedTuple):
     """
     A torque taken apart; every array has shape (n,), in [N m] or [N].
 
@@ -91,11 +91,13 @@ class ControlLaw:
     kd: np.ndarray
     continuous: np.ndarray
     _zero: np.ndarray = field(init=False, repr=False)
+    _any_continuous: bool = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
             raise UnknownOption('mode', self.mode, ', '.join(MODES))
         object.__setattr__(self, '_zero', np.zeros(len(self.kp)))
+        object.__setattr__(self, '_any_continuous', bool(np.any(self.continuous)))
 
     def gravity_torque(self, position: np.ndarray) -> np.ndarray:
         """Return g(q), shape (n,), or zeros where the driver compensates gravity."""
@@ -103,6 +105,18 @@ class ControlLaw:
             return self._zero
         zero = self._zero[None]
         return self.inverse_dynamics(position[None], zero, zero)[0]
+
+    def gravity_and_inertia(
+        self, position: np.ndarray, joints: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return g(q) as `gravity_torque` does, and M_jj of some joints, zero for the others."""
+        rows = np.zeros((1 + len(joints), len(position)))
+        rows[1 + np.arange(len(joints)), joints] = 1.0
+        zero = np.zeros_like(rows)
+        torques = self.inverse_dynamics(zero + position, zero, rows)
+        inertia = np.zeros_like(position)
+        inertia[joints] = (torques[1:] - torques[0])[np.arange(len(joints)), joints]
+        return torques[0] if self.terms.gravity else self._zero, inertia
 
     def gravity_compensation(self, position: np.ndarray) -> TorqueParts:
         """Return the parts of the torque that only carries the arm's weight."""
@@ -136,11 +150,12 @@ class ControlLaw:
         else:
             correction = (self.kd * (reference.velocity - velocity)
                           + self.kp * self.position_error(position, reference.position))
-        gravity, moving, inertial, feedback = self.inverse_dynamics(
-            np.array([position, position, position, position]),
-            np.array([zero, velocity, zero, zero]),
-            np.array([zero, zero, reference.acceleration, correction]),
-        )
+        states = np.zeros((3, 4, len(zero)))
+        states[0] = position
+        states[1, 1] = velocity
+        states[2, 2] = reference.acceleration
+        states[2, 3] = correction
+        gravity, moving, inertial, feedback = self.inverse_dynamics(*states)
         terms = self.terms
         return TorqueParts(
             inertial - gravity if terms.inertial else zero,
@@ -153,8 +168,32 @@ class ControlLaw:
 
     def position_error(self, position: np.ndarray, wanted: np.ndarray) -> np.ndarray:
         """Return wanted - position, shape (n,), the shorter way round for continuous joints."""
-        return np.where(
-            self.continuous, wrapped(wanted - position), wanted - position)
+        error = wanted - position
+        return np.where(self.continuous, wrapped(error), error) if self._any_continuous else error
+
+
+def friction_compensation(
+    viscous: np.ndarray, coulomb: np.ndarray, width: float, velocity: np.ndarray
+) -> np.ndarray:
+    """
+    Return viscous * qd + coulomb * tanh(qd / width), shape (n,) [N m] or [N].
+
+    Parameters
+    ----------
+    viscous, coulomb : array, shape (n,)
+        [N m s/rad] and [N m], or [N s/m] and [N].
+    width : float
+        At this velocity three quarters of the Coulomb friction are compensated, at three times
+        this all but half a percent [rad/s] or [m/s].
+    velocity : array, shape (n,)
+        Desired [rad/s] or [m/s].
+
+    Notes
+    -----
+    The sign of `friction_torque` would jump by twice the Coulomb friction wherever a motion turns
+    round; the tangent has the slope coulomb / width there.
+    """
+    return viscous * velocity + coulomb * np.tanh(velocity / width)
 
 
 def wrapped(angle: np.ndarray) -> np.ndarray:

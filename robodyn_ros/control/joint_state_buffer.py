@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,11 +13,13 @@ from robodyn_ros.control.computed_torque import wrapped
 VELOCITY_TIME_CONSTANT = 0.005
 """Of the low-pass on differenced velocities [s]: five samples at 1 kHz, 2 degrees late at 1 Hz."""
 
+LONGEST_DELAY = 0.05
+"""By which one message may be overtaken by another [s]."""
+
 _MOST_LAYOUTS = 32  # of messages remembered; one that names joints at random must not fill memory
 
 
-@dataclass(frozen=True)
-class MeasuredState:
+class MeasuredState(NamedTuple):
     """
     One complete state of the arm, of the moment a control cycle begins.
 
@@ -57,9 +59,10 @@ class JointStateBuffer:
     -----
     A position that is not finite counts as that joint missing from the message. A velocity that
     is missing or not finite is replaced by the filtered difference of positions; it is unknown
-    until two samples exist, and again after a gap longer than the timeout. A message stamped
-    before the joint's last one, by less than the timeout, is late and ignored; by more, the clock
-    was set back.
+    until two samples exist, again after a gap longer than the timeout, and where the position
+    changed while the stamp did not. A message stamped before the joint's last one, by less than
+    `LONGEST_DELAY`, is late and ignored; by more, or with that last one stale, the clock was set
+    back.
     """
 
     def __init__(
@@ -70,6 +73,7 @@ class JointStateBuffer:
         n = len(self.joint_names)
         self._continuous = np.zeros(n, dtype=bool) if continuous is None else continuous
         self._index = {name: i for i, name in enumerate(self.joint_names)}
+        self._whole = np.arange(n)  # marks the layout of a message that is just ours
         self._layouts: dict[tuple[str, ...], tuple[np.ndarray, np.ndarray]] = {}
         self.forget()
 
@@ -82,6 +86,7 @@ class JointStateBuffer:
         self._sampled = np.full(n, -np.inf)
         self._stamped = np.zeros(n, dtype=bool)
         self._refreshed = np.zeros(n, dtype=bool)
+        self._newest = -np.inf  # of the samples
 
     def receive(
         self,
@@ -117,13 +122,17 @@ class JointStateBuffer:
         source, target = layout
         if len(source) == 0:
             return None
+        time = stamp if stamp > 0.0 else received
+        if source is self._whole and self._take_in_whole(
+                position, velocity, received - max(age, 0.0), time, stamp > 0.0):
+            return None
         positions = np.asarray(position, dtype=float)[source]
         velocities = (
             np.asarray(velocity, dtype=float)[source] if len(velocity)
             else np.full(len(source), np.nan))
-        time = stamp if stamp > 0.0 else received
         usable = np.isfinite(positions)
-        usable &= ~self._is_late(target, time, stamp > 0.0)
+        if time < self._newest:
+            usable &= ~self._is_late(target, time, stamp > 0.0, received)
         if not usable.all():
             positions, velocities = positions[usable], velocities[usable]
             target = target[usable]
@@ -150,6 +159,11 @@ class JointStateBuffer:
         """The newest position of every joint, shape (n,); None until all have come."""
         return self._position.copy() if np.isfinite(self._position).all() else None
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether a sample of any joint has come."""
+        return bool(np.isfinite(self._received).any())
+
     def stale_joints(self, now: float) -> tuple[str, ...]:
         """Return the joints whose last sample is older than the timeout, by the steady clock."""
         stale = now - self._received > self.timeout
@@ -171,14 +185,43 @@ class JointStateBuffer:
             target = np.array([j for _, j in pairs], dtype=int)
             if len(set(target.tolist())) < len(target):
                 return None
+            if key == self.joint_names:
+                source = self._whole
             if len(self._layouts) >= _MOST_LAYOUTS:
                 self._layouts.clear()
             layout = self._layouts[key] = (source, target)
         return layout
 
-    def _is_late(self, target: np.ndarray, time: float, stamped: bool) -> np.ndarray:
+    def _is_late(
+        self, target: np.ndarray, time: float, stamped: bool, received: float
+    ) -> np.ndarray:
         behind = self._sampled[target] - time
-        return (self._stamped[target] == stamped) & (behind > 0.0) & (behind < self.timeout)
+        is_fresh = received - self._received[target] <= self.timeout
+        return (
+            (self._stamped[target] == stamped) & (behind > 0.0)
+            & (behind < min(LONGEST_DELAY, self.timeout)) & is_fresh)
+
+    def _take_in_whole(
+        self,
+        position: Sequence[float],
+        velocity: Sequence[float],
+        received: float,
+        time: float,
+        stamped: bool,
+    ) -> bool:
+        """Take in a message of all joints in order, if nothing about it needs a closer look."""
+        if len(velocity) == 0 or time < self._newest:
+            return False
+        positions, velocities = np.array(position, float), np.array(velocity, float)
+        if not (np.isfinite(positions).all() and np.isfinite(velocities).all()):
+            return False
+        self._position, self._velocity = positions, velocities
+        self._received.fill(received)
+        self._sampled.fill(time)
+        self._stamped.fill(stamped)
+        self._refreshed.fill(True)
+        self._newest = time
+        return True
 
     def _take_in(
         self,
@@ -188,7 +231,7 @@ class JointStateBuffer:
         time: float,
         stamped: bool,
     ) -> None:
-        differenced = np.isnan(velocities) | np.isinf(velocities)
+        differenced = ~np.isfinite(velocities)
         if differenced.any():
             joints = target[differenced]
             velocities = velocities.copy()
@@ -197,6 +240,7 @@ class JointStateBuffer:
         self._position[target] = positions
         self._velocity[target] = velocities
         self._sampled[target] = time
+        self._newest = max(self._newest, time)
         self._stamped[target] = stamped
 
     def _differenced(
@@ -209,7 +253,7 @@ class JointStateBuffer:
         way = np.where(self._continuous[joints], wrapped(way), way)
         comparable = (
             (self._stamped[joints] == stamped) & (elapsed >= 0.0) & (elapsed <= self.timeout))
-        repeated = comparable & (elapsed == 0.0)
+        repeated = comparable & (elapsed == 0.0) & (way == 0.0)
         with np.errstate(divide='ignore', invalid='ignore', over='ignore'):
             slope = way / elapsed
             weight = -np.expm1(-elapsed / VELOCITY_TIME_CONSTANT)

@@ -138,7 +138,7 @@ class Reference:
         i = bisect_right(self.knots, time) - 1
         duration = self.knots[i + 1] - self.knots[i]
         s = (time - self.knots[i]) / duration
-        position, velocity, acceleration = _powers(s) @ self.coefficients[i]
+        position, velocity, acceleration = np.dot(_powers(s), self.coefficients[i])
         return ReferenceState(
             position, velocity / duration, acceleration / duration ** 2,
             (1.0 - s) * self.efforts[i] + s * self.efforts[i + 1])
@@ -207,12 +207,13 @@ def _segments(points: ReferenceState, durations: np.ndarray) -> np.ndarray:
 
 def _powers(s: float) -> np.ndarray:
     """Return the rows that give position and its two derivatives by s."""
-    s2, s3, s4 = s * s, s ** 3, s ** 4
-    return np.array([
-        [1.0, s, s2, s3, s4, s4 * s],
-        [0.0, 1.0, 2 * s, 3 * s2, 4 * s3, 5 * s4],
-        [0.0, 0.0, 2.0, 6 * s, 12 * s2, 20 * s3],
-    ])
+    s2 = s * s
+    s3, s4 = s2 * s, s2 * s2
+    return np.array((
+        1.0, s, s2, s3, s4, s4 * s,
+        0.0, 1.0, 2.0 * s, 3.0 * s2, 4.0 * s3, 5.0 * s4,
+        0.0, 0.0, 2.0, 6.0 * s, 12.0 * s2, 20.0 * s3,
+    )).reshape(3, 6)
 
 
 def _values_at_turns(coefficients: np.ndarray) -> np.ndarray:

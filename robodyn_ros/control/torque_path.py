@@ -4,32 +4,31 @@ Everything that stands between the control law and the wire.
 
 `TorquePath.step` turns a complete joint state into a command, `TorquePath.watchdog` says what to
 do when joint states stop coming, and `TorquePath.last_word` what to leave behind. Each returns a
-command or nothing. The order is: control law, ramp, finite check, effort clip, rate limit, effort
-clip; no torque leaves this module by another way.
+command or nothing. The order is: control law, ramp, position guard, finite check, effort clip,
+rate limit, effort clip; no torque leaves this module by another way.
 
 Two clocks are kept apart. Steady time (the argument ``now``) measures staleness and the rate
 limit. The time of the joint states (``MeasuredState.time``) moves references and ramps, so that a
-simulation gives the same torques at any pace; when it jumps, the reference is dropped.
+simulation gives the same torques at any pace; when it jumps, or stands still for longer than the
+state timeout while states come, the reference is dropped and steady time moves the ramp.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from robodyn_ros.control.computed_torque import ControlLaw, TorqueParts
 from robodyn_ros.control.joint_state_buffer import JointStateBuffer, MeasuredState
 from robodyn_ros.control.planning import ReferenceLimits, planned_reference
+from robodyn_ros.control.position_guard import guarded_torque, shares_beyond
 from robodyn_ros.control.ramp import Ramp
 from robodyn_ros.control.reference import Reference, ReferenceState
+from robodyn_ros.control.torque_limits import TorqueLimiter
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.errors import NonFiniteValue, RejectedTrajectory
-
-LONGEST_RATE_STEP = 0.01
-"""However long nothing was sent, the rate limit allows no more than this time's step [s]."""
-
-_SHORTEST = 1e-9  # stands for two commands in one instant; keeps "no limit" times it infinite [s]
 
 ACTIONS = ('hold_gravity', 'zero', 'silent')
 
@@ -53,6 +52,8 @@ class SafetySettings:
         One of `ACTIONS`.
     stale_hold_time : float
         How long gravity is held on a stale state before silence [s].
+    position_guard : float
+        Way beyond a position limit to the full effect of the guard [rad] or [m]; 0: no guard.
     """
 
     effort_limits: np.ndarray
@@ -62,10 +63,10 @@ class SafetySettings:
     on_stale_state: str
     stale_hold_time: float
     on_stop: str
+    position_guard: float = 0.0
 
 
-@dataclass(frozen=True)
-class Command:
+class Command(NamedTuple):
     """
     One torque to send, and where it comes from.
 
@@ -75,6 +76,8 @@ class Command:
         [N m] or [N], finite and within the limits.
     effort_limited, rate_limited : array of bool, shape (n,)
         Joints whose torque that limit changed.
+    position_limited : array of bool, shape (n,)
+        Joints beyond a position limit, where the guard acts.
     parts : TorqueParts or None
         What the law added up; None when there was no control cycle.
     state : MeasuredState
@@ -86,6 +89,7 @@ class Command:
     torque: np.ndarray
     effort_limited: np.ndarray
     rate_limited: np.ndarray
+    position_limited: np.ndarray
     parts: TorqueParts | None
     state: MeasuredState
     reference: ReferenceState | None
@@ -123,11 +127,14 @@ class TorquePath:
         self._reference: Reference | None = None
         self._state: MeasuredState | None = None  # of the last valid cycle since enabling
         self._last_cycle = -np.inf
-        self._last_torque: np.ndarray | None = None
-        self._last_sent = -np.inf
+        self._limiter = TorqueLimiter()
         self._ramp = Ramp()
         self._stale_since: float | None = None
         self._held: np.ndarray | None = None
+        self._clock_moved = -np.inf  # when, by steady time, the joint states' clock last did
+        self._is_clock_stopped = False
+        self._promised: np.ndarray | None = None  # where the last words lead
+        self._is_promise_kept = False
 
     # --- what is asked of it ---------------------------------------------------------------
 
@@ -139,14 +146,13 @@ class TorquePath:
         self._state = None
         self._last_cycle = now
         self._stale_since = None
+        self._promised, self._is_promise_kept = None, False
         self._drop_reference()
 
-    def disable(self, now: float) -> Command | None:
-        """Command nothing more after the last word, which is returned."""
-        word = self.last_word(now)
+    def disable(self) -> None:
+        """Command nothing more; `last_word` comes before."""
         self.is_enabled = False
         self._drop_reference()
-        return word
 
     def change_law(self, law: ControlLaw) -> None:
         """
@@ -165,6 +171,19 @@ class TorquePath:
             self._drop_reference()
         self._ramp.is_due = True
 
+    def change_model(self, law: ControlLaw) -> None:
+        """
+        Take the same law for another payload or gravity; the reference and the feedback go on.
+
+        The next cycle commands what the new model asks for, and the rate limit shapes the change
+        of torque. Where a joint has none, a ramp does.
+        """
+        self.law = law
+        if self._state is not None and self.is_stale:
+            self._held = law.gravity_torque(self._state.position)
+        if not np.isfinite(self.settings.torque_rate_limits).all():
+            self._ramp.is_due = True
+
     def follow(self, trajectory: Trajectory) -> None:
         """
         Follow a trajectory from now on.
@@ -172,8 +191,9 @@ class TorquePath:
         Raises
         ------
         RejectedTrajectory
-            Disabled, a mode that follows none, no fresh joint state with known velocities, or
-            what `planned_reference` refuses. What was followed before is still followed.
+            Disabled, a mode that follows none, no fresh joint state with known velocities, stamps
+            that stand still, or what `planned_reference` refuses. What was followed before is
+            still followed.
         """
         state = self._state
         if not self.is_enabled:
@@ -181,6 +201,9 @@ class TorquePath:
         if self.law.mode == 'gravity_compensation':
             raise RejectedTrajectory(
                 'trajectory', 'in mode gravity_compensation', 'feedforward or computed_torque')
+        if self._is_clock_stopped:
+            raise RejectedTrajectory(
+                'trajectory', "while the joint states' stamps stand still", 'a clock that runs')
         if state is None or self.is_stale or not np.isfinite(state.velocity).all():
             raise RejectedTrajectory(
                 'trajectory', 'without a fresh joint state',
@@ -223,6 +246,12 @@ class TorquePath:
                 else:
                     self._ramp.advance(elapsed)
                 torque = self._ramp.torque(parts.total, self.settings.ramp_time)
+                shares = shares_beyond(
+                    state.position, self.reference_limits.position_limits,
+                    self.settings.position_guard)
+                if shares is not None:
+                    torque = guarded_torque(
+                        torque, shares, self.law, state.position, state.velocity)
         except NonFiniteValue:  # an overflow on the way to the model
             torque = None
         if torque is None or not np.isfinite(torque).all():
@@ -231,7 +260,7 @@ class TorquePath:
         self._state = state
         self._last_cycle = now
         self._stale_since = None
-        return self._limited(torque, state, now, parts, reference)
+        return self._limited(torque, state, now, parts, reference, shares)
 
     def watchdog(self, now: float) -> Command | None:
         """
@@ -258,19 +287,22 @@ class TorquePath:
 
     def last_word(self, now: float) -> Command | None:
         """
-        Return the command to leave behind when commanding ends, or None.
+        Return the next command on the way to what ``on_stop`` promises; None once it was sent.
 
-        Notes
-        -----
-        It is not rate limited: the driver goes on acting on it, and a torque between the last
-        one and the promised one would move the arm for as long as that.
+        Call it again and again when commanding is to end, with `disable` behind. The way there
+        obeys the rate limit like any other: with no limit it is one command. The promise is made
+        at the first call, for the last valid state.
         """
-        if not self.is_enabled or self._state is None:
+        if not self.is_enabled or self._state is None or self._is_promise_kept:
             return None
-        gravity = self.law.gravity_torque(self._state.position)
-        torque = self._action_torque(self.settings.on_stop, gravity)
-        return None if torque is None else self._limited(
-            torque, self._state, now, last=True)
+        if self._promised is None:
+            gravity = self.law.gravity_torque(self._state.position)
+            self._promised = self._action_torque(self.settings.on_stop, gravity)
+            if self._promised is None:
+                return None
+        command = self._limited(self._promised, self._state, now)
+        self._is_promise_kept = not command.rate_limited.any()
+        return command
 
     # --- what it says about itself ---------------------------------------------------------
 
@@ -278,6 +310,14 @@ class TorquePath:
     def is_stale(self) -> bool:
         """Whether the watchdog found the state stale and no valid cycle came since."""
         return self._stale_since is not None
+
+    def fallback(self, now: float) -> str:
+        """Return the action in force at a steady time [s]: one of `ACTIONS`, or none."""
+        if self._stale_since is None:
+            return 'none'
+        action = self.settings.on_stale_state
+        is_over = now - self._stale_since >= self.settings.stale_hold_time
+        return 'silent' if action == 'hold_gravity' and is_over else action
 
     @property
     def state(self) -> MeasuredState | None:
@@ -303,23 +343,30 @@ class TorquePath:
         """
         Return the time since the last cycle [s], and whether the joint states' clock jumped.
 
-        Where it jumped, steady time stands in, so that a ramp comes to its end whatever the
-        clock does.
+        Where it jumped, or stands still for too long, steady time stands in, so that a ramp comes
+        to its end whatever the clock does.
         """
-        if self._state is None:
-            return 0.0, False
-        elapsed = state.time - self._state.time
-        if 0.0 <= elapsed <= self.settings.state_timeout:
+        elapsed = state.time - self._state.time if self._state is not None else 0.0
+        if self._state is None or elapsed != 0.0:
+            self._clock_moved = now
+        self._is_clock_stopped = now - self._clock_moved > self.settings.state_timeout
+        if 0.0 <= elapsed <= self.settings.state_timeout and not self._is_clock_stopped:
             return elapsed, False
         return now - self._last_cycle, True
 
     def _ramp_origin(self, state: MeasuredState, now: float) -> np.ndarray:
-        """Return where a ramp begins: the last torque if it is recent, else gravity in full."""
-        if self._last_torque is not None and now - self._last_sent < self.settings.state_timeout:
-            return self._last_torque
+        """
+        Return where a ramp begins: the last torque if it is recent, else gravity in full.
+
+        The first torque after being disabled for longer than the state timeout owes nothing to
+        what was sent before, the rate limit neither: others may have commanded since, or brakes
+        may hold the arm, and will let go at this command. A rise from an old zero would drop it.
+        """
+        last = self._limiter.last_torque
+        if last is not None and now - self._limiter.last_sent < self.settings.state_timeout:
+            return last
         if self._state is None:
-            # Before it was enabled others may have commanded: there is nothing to continue.
-            self._last_torque = None
+            self._limiter.forget()
         return self.law.gravity_torque(state.position)
 
     @staticmethod
@@ -336,17 +383,10 @@ class TorquePath:
         now: float,
         parts: TorqueParts | None = None,
         reference: ReferenceState | None = None,
-        last: bool = False,
+        shares: np.ndarray | None = None,
     ) -> Command:
-        """Return the command after the limits, and remember it as sent."""
-        limits = self.settings.effort_limits
-        clipped = np.clip(torque, -limits, limits)
-        allowed = clipped
-        if self._last_torque is not None and not last:
-            elapsed = min(max(now - self._last_sent, _SHORTEST), LONGEST_RATE_STEP)
-            step = self.settings.torque_rate_limits * elapsed
-            allowed = np.clip(clipped, self._last_torque - step, self._last_torque + step)
-        sent = np.clip(allowed, -limits, limits)
-        self._last_torque = sent
-        self._last_sent = now
-        return Command(sent, clipped != torque, allowed != clipped, parts, state, reference)
+        """Return the command after the limits; it counts as sent."""
+        limited = self._limiter.limited(
+            torque, self.settings.effort_limits, self.settings.torque_rate_limits, now)
+        position_limited = np.zeros(len(torque), dtype=bool) if shares is None else shares != 0.0
+        return Command(*limited, position_limited, parts, state, reference)

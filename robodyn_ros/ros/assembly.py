@@ -11,11 +11,12 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from robodyn_ros.control.computed_torque import ControlLaw, Terms
+from robodyn_ros.control.computed_torque import ControlLaw, Terms, friction_compensation
 from robodyn_ros.control.joint_state_buffer import JointStateBuffer
+from robodyn_ros.control.load import Gravity, Load
 from robodyn_ros.control.planning import ReferenceLimits
+from robodyn_ros.control.rigid_body import RigidBodyTorque
 from robodyn_ros.control.torque_path import SafetySettings, TorquePath
-from robodyn_ros.dynamics import friction_torque, inverse_dynamics
 from robodyn_ros.errors import (
     MalformedXml,
     MissingEffortLimit,
@@ -23,30 +24,39 @@ from robodyn_ros.errors import (
     UnreadableSource,
     WrongShape,
 )
-from robodyn_ros.model import RobotModel
+from robodyn_ros.model import Payload, RobotModel
 
 
-@dataclass(frozen=True)
+@dataclass
 class Assembly:
     """
     What a configured node runs.
 
     Parameters
     ----------
+    arm : RobotModel
+        As configured, carrying nothing; in chain order as everything inside.
+    load : Load
+        Payloads and gravity in force.
     model : RobotModel
-        The arm, in chain order as everything inside.
+        The arm under the load.
     order : array of int, shape (n,)
         The chain's index of each joint, in the order of the commands.
     joint_states : JointStateBuffer
         Fed by joint states.
     path : TorquePath
         Makes the commands.
+    torque : RigidBodyTorque
+        The inverse dynamics that they are made with.
     """
 
+    arm: RobotModel
+    load: Load
     model: RobotModel
     order: np.ndarray
     joint_states: JointStateBuffer
     path: TorquePath
+    torque: RigidBodyTorque
 
 
 def robot_model(parameters: SimpleNamespace, description: str | None) -> RobotModel:
@@ -63,15 +73,20 @@ def robot_model(parameters: SimpleNamespace, description: str | None) -> RobotMo
         source = Path(parameters.urdf_file)
     elif description is None:
         raise UnreadableSource(
-            'topic robot_description', 'nothing received yet',
-            'a URDF on that topic, or parameter urdf_file')
+            'topic robot_description',
+            'nothing received yet',
+            'a URDF on that topic, or parameter urdf_file',
+        )
     elif not description.lstrip('\ufeff \t\r\n').startswith('<'):
         raise MalformedXml('topic robot_description', description, 'the text of a URDF')
     else:
         source = description
     return RobotModel.from_urdf(
-        source, base_link=parameters.base_link or None, tip_link=parameters.tip_link or None,
-        gravity=parameters.gravity)
+        source,
+        base_link=parameters.base_link or None,
+        tip_link=parameters.tip_link or None,
+        gravity=parameters.gravity,
+    )
 
 
 def assembled(parameters: SimpleNamespace, description: str | None) -> Assembly:
@@ -87,10 +102,14 @@ def assembled(parameters: SimpleNamespace, description: str | None) -> Assembly:
     order = command_order(model, parameters.joints)
     continuous = ~model.dh.prismatic & np.isinf(model.position_limits).all(axis=1)
     joint_states = JointStateBuffer(model.joint_names, parameters.state_timeout, continuous)
+    torque = RigidBodyTorque.of(model, parameters.algorithm)
     path = TorquePath(
-        control_law(model, parameters), joint_states, safety_settings(model, parameters),
-        reference_limits(model, parameters))
-    return Assembly(model, order, joint_states, path)
+        control_law(model, parameters, torque),
+        joint_states,
+        safety_settings(model, parameters),
+        reference_limits(model, parameters),
+    )
+    return Assembly(model, Load(model.gravity), model, order, joint_states, path, torque)
 
 
 def command_order(model: RobotModel, joints: Sequence[str]) -> np.ndarray:
@@ -106,20 +125,30 @@ def command_order(model: RobotModel, joints: Sequence[str]) -> np.ndarray:
         return np.arange(model.n)
     if sorted(joints) != sorted(model.joint_names):
         raise NoSuchJoint(
-            'parameter joints', list(joints),
-            'each of these once: ' + ', '.join(model.joint_names))
+            'parameter joints', list(joints), 'each of these once: ' + ', '.join(model.joint_names)
+        )
     return np.array([model.joint_names.index(name) for name in joints])
 
 
-def control_law(model: RobotModel, parameters: SimpleNamespace) -> ControlLaw:
+def control_law(
+    model: RobotModel, parameters: SimpleNamespace, torque: RigidBodyTorque
+) -> ControlLaw:
     """Return the law of the mode, the gains and the terms."""
     return ControlLaw(
-        partial(inverse_dynamics, model, method=parameters.algorithm),
-        partial(friction_torque, model),
+        torque.under(model),
+        partial(
+            friction_compensation,
+            model.viscous_friction,
+            model.coulomb_friction,
+            parameters.friction_velocity,
+        ),
         parameters.mode,
         Terms(
-            parameters.terms_inertial, parameters.terms_coriolis,
-            parameters.terms_gravity, parameters.terms_friction),
+            parameters.terms_inertial,
+            parameters.terms_coriolis,
+            parameters.terms_gravity,
+            parameters.terms_friction,
+        ),
         _each_joint(model, parameters, 'kp'),
         _each_joint(model, parameters, 'kd'),
         ~model.dh.prismatic & np.isinf(model.position_limits).all(axis=1),
@@ -142,8 +171,10 @@ def safety_settings(model: RobotModel, parameters: SimpleNamespace) -> SafetySet
         for name, limit in zip(model.joint_names, limits):
             if not np.isfinite(limit) or limit <= 0.0:
                 raise MissingEffortLimit(
-                    f'joint {name!r} effort limit', float(limit),
-                    'a positive <limit effort> in the URDF, or parameter effort_limits')
+                    f'joint {name!r} effort limit',
+                    float(limit),
+                    'a positive <limit effort> in the URDF, or parameter effort_limits',
+                )
     rates = _each_joint(model, parameters, 'torque_rate_limit')
     return SafetySettings(
         parameters.effort_limit_scale * limits,
@@ -153,14 +184,18 @@ def safety_settings(model: RobotModel, parameters: SimpleNamespace) -> SafetySet
         parameters.on_stale_state,
         parameters.stale_hold_time,
         parameters.on_stop,
+        parameters.position_guard,
     )
 
 
 def reference_limits(model: RobotModel, parameters: SimpleNamespace) -> ReferenceLimits:
     """Return what a trajectory must respect; the ramp time is also the time to settle."""
     return ReferenceLimits(
-        model.joint_names, model.position_limits, parameters.max_reference_step,
-        parameters.ramp_time)
+        model.joint_names,
+        model.position_limits,
+        parameters.max_reference_step,
+        parameters.ramp_time,
+    )
 
 
 def _each_joint(model: RobotModel, parameters: SimpleNamespace, name: str) -> np.ndarray:
@@ -168,7 +203,8 @@ def _each_joint(model: RobotModel, parameters: SimpleNamespace, name: str) -> np
     given = np.array(getattr(parameters, name), dtype=float)
     if len(given) not in (1, model.n):
         raise WrongShape(
-            f'parameter {name}', f'{len(given)} values', f'1 or {model.n}, one for each joint')
+            f'parameter {name}', f'{len(given)} values', f'1 or {model.n}, one for each joint'
+        )
     values = np.empty(model.n)
     values[command_order(model, parameters.joints)] = given
     return values
@@ -191,5 +227,29 @@ def change(assembly: Assembly, parameters: SimpleNamespace, names: set[str]) -> 
     path.settings = safety_settings(model, parameters)
     path.reference_limits = reference_limits(model, parameters)
     assembly.joint_states.timeout = parameters.state_timeout
-    if names & {'mode', 'kp', 'kd'} or any(name.startswith('terms.') for name in names):
-        path.change_law(control_law(model, parameters))
+    of_law = {'mode', 'kp', 'kd', 'friction_velocity'}
+    if names & of_law or any(name.startswith('terms.') for name in names):
+        path.change_law(control_law(model, parameters, assembly.torque))
+
+
+def put_in_force(
+    assembly: Assembly, parameters: SimpleNamespace, change: Payload | Gravity
+) -> Load:
+    """
+    Change what the arm carries or how its base stands; the next cycle knows it.
+
+    Returns
+    -------
+    Load
+        In force now.
+
+    Raises
+    ------
+    RobodynError
+        What `Load.changed` refuses; then nothing has changed.
+    """
+    load = assembly.load.changed(change, assembly.arm)
+    model = load.applied_to(assembly.arm)
+    assembly.path.change_model(control_law(model, parameters, assembly.torque))
+    assembly.load, assembly.model = load, model
+    return load

@@ -20,9 +20,12 @@ from robodyn_ros.ros import conversions
 from robodyn_ros.ros.assembly import Assembly
 from robodyn_ros.ros.diagnostics import CycleCounts
 from robodyn_ros.ros.outputs import RELIABLE, CycleOutputs
+from robodyn_ros.ros.state_board import StateBoard
 
 SENSOR = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 
+LAST_WORD_PERIOD = 0.001  # between the last words, which lead to the promised torque [s]
+LONGEST_STOP = 4.0  # that they may take [s]: launch files kill a process after 5 s
 DELIVERY_TIMEOUT = 0.2  # that the last word is given to reach its subscribers [s]
 WARNING_PERIOD = 1.0  # a warning that every message could cause is written once in so long [s]
 
@@ -41,6 +44,8 @@ class ControlCycle:
         How often staleness is looked at [s].
     report : callable
         Publishes the node's diagnostics and returns their sentence; called when they change.
+    board : StateBoard
+        Where every complete state is put up.
     """
 
     def __init__(
@@ -49,11 +54,13 @@ class ControlCycle:
         assembly: Assembly,
         watchdog_period: float,
         report: Callable[[], str],
+        board: StateBoard,
     ) -> None:
         self.assembly = assembly
         self.counts = CycleCounts()
         self._node = node
         self._report = report
+        self._board = board
         self._watchdog_period = watchdog_period
         self._watchdog_timer: Timer | None = None
         self._is_reported_stale = False
@@ -73,10 +80,19 @@ class ControlCycle:
             clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def say_last_word(self) -> None:
-        """Publish what ``on_stop`` promises, if anything was commanded, then nothing more."""
-        word = self.assembly.path.disable(time.monotonic())
-        if word is not None:
-            self._publish(word, time.monotonic())
+        """Publish the way to what ``on_stop`` promises, if anything was commanded; then stop."""
+        path, begin = self.assembly.path, time.monotonic()
+        while (word := path.last_word(now := time.monotonic())) is not None:
+            self._publish(word, now)
+            if now - begin > LONGEST_STOP:
+                self._node.get_logger().error(
+                    f'stopped {LONGEST_STOP} s after being told to, on the way to on_stop: '
+                    f'{path.settings.on_stop}: torque_rate_limit is too small to get there')
+                break
+            if word.rate_limited.any():
+                time.sleep(LAST_WORD_PERIOD)
+        if path.is_enabled:
+            path.disable()
             self._outputs.wait_for_delivery(DELIVERY_TIMEOUT)
 
     def stop(self) -> None:
@@ -109,12 +125,13 @@ class ControlCycle:
             self._warn(f'joint states are stamped {age:.3f} s ago: is use_sim_time right?')
         if not joint_states.is_complete:
             return
-        command = path.step(joint_states.take(), now)
-        if command is None:
-            return
-        self._stamp = message.header.stamp
-        self.counts.count(command, self._publish(command, now))
-        if self._is_reported_stale:
+        state = joint_states.take()
+        command = path.step(state, now)
+        if command is not None:
+            self._stamp = message.header.stamp
+            self.counts.count(command, self._publish(command, now))
+        self._board.write(state.position, state.velocity)
+        if command is not None and self._is_reported_stale:
             self._is_reported_stale = False
             self._node.get_logger().info(f'recovered: {self._report()}')
 
@@ -155,7 +172,10 @@ class ControlCycle:
             command, self._stamp, self.assembly.path.law.mode, received)
 
     def _ros_time(self) -> float:
-        return 1e-9 * self._node.get_clock().now().nanoseconds
+        clock = self._node.get_clock()
+        if not clock.ros_time_is_active:
+            return time.time()  # the same, in a tenth of the time
+        return 1e-9 * clock.now().nanoseconds
 
     def _warn(self, text: str) -> None:
         self._node.get_logger().warning(text, throttle_duration_sec=WARNING_PERIOD)

@@ -7,11 +7,17 @@ from array import array
 
 import numpy as np
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import Quaternion, Transform, Vector3
+from geometry_msgs.msg import Quaternion, Transform, Vector3, Vector3Stamped, Wrench
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 from trajectory_msgs.msg import JointTrajectory
 
+from robodyn_interfaces.msg import MinimalParameter
+from robodyn_interfaces.msg import Payload as PayloadMessage
+from robodyn_ros.control.load import Gravity
 from robodyn_ros.control.trajectory import Trajectory
+from robodyn_ros.errors import NonFiniteValue
+from robodyn_ros.model import Payload
+from robodyn_ros.parameters import Expression
 
 
 def seconds(stamp: Time) -> float:
@@ -70,7 +76,70 @@ def transform(homogeneous: np.ndarray) -> Transform:
     x, y, z, w = quaternion(homogeneous[:3, :3])
     px, py, pz = (float(value) for value in homogeneous[:3, 3])
     return Transform(
-        translation=Vector3(x=px, y=py, z=pz), rotation=Quaternion(x=x, y=y, z=z, w=w))
+        translation=Vector3(x=px, y=py, z=pz), rotation=Quaternion(x=x, y=y, z=z, w=w)
+    )
+
+
+def vector(message: Vector3) -> np.ndarray:
+    """Return a vector, shape (3,)."""
+    return np.array([message.x, message.y, message.z])
+
+
+def wrench(message: Wrench) -> np.ndarray:
+    """
+    Return force [N] and moment [N m], shape (6,).
+
+    Raises
+    ------
+    NonFiniteValue
+    """
+    values = np.concatenate([vector(message.force), vector(message.torque)])
+    if not np.isfinite(values).all():
+        raise NonFiniteValue('request tip_wrench', values.tolist(), 'finite numbers')
+    return values
+
+
+def gravity(message: Vector3Stamped) -> Gravity:
+    """Return a gravity, unchecked [m/s2]."""
+    return Gravity(vector(message.vector), message.header.frame_id)
+
+
+def payload(message: PayloadMessage) -> Payload:
+    """Return a payload, unchecked; an empty link is the tip's."""
+    inertia = np.array(
+        [
+            [message.ixx, message.ixy, message.ixz],
+            [message.ixy, message.iyy, message.iyz],
+            [message.ixz, message.iyz, message.izz],
+        ]
+    )
+    return Payload(message.mass, vector(message.center_of_mass), inertia, message.link or None)
+
+
+def payload_message(body: Payload) -> PayloadMessage:
+    """Return the message of a payload."""
+    x, y, z = (float(value) for value in np.asarray(body.center_of_mass))
+    inertia = np.asarray(body.inertia, dtype=float)
+    elements = {
+        'i' + 'xyz'[i] + 'xyz'[j]: float(inertia[i, j]) for i in range(3) for j in range(i, 3)
+    }
+    return PayloadMessage(
+        link=body.link or '',
+        mass=float(body.mass),
+        center_of_mass=Vector3(x=x, y=y, z=z),
+        **elements,
+    )
+
+
+def minimal_parameter(expression: Expression) -> MinimalParameter:
+    """Return the message of a minimal parameter."""
+    return MinimalParameter(
+        name=expression.name,
+        value=expression.value,
+        expression=expression.text(),
+        link=expression.link,
+        unit=expression.unit,
+    )
 
 
 def quaternion(rotation: np.ndarray) -> tuple[float, float, float, float]:
@@ -83,12 +152,14 @@ def quaternion(rotation: np.ndarray) -> tuple[float, float, float, float]:
     half a turn as anywhere.
     """
     (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = rotation
-    symmetric = np.array([
-        [xx - yy - zz, xy + yx, xz + zx, zy - yz],
-        [xy + yx, yy - xx - zz, yz + zy, xz - zx],
-        [xz + zx, yz + zy, zz - xx - yy, yx - xy],
-        [zy - yz, xz - zx, yx - xy, xx + yy + zz],
-    ])
+    symmetric = np.array(
+        [
+            [xx - yy - zz, xy + yx, xz + zx, zy - yz],
+            [xy + yx, yy - xx - zz, yz + zy, xz - zx],
+            [xz + zx, yz + zy, zz - xx - yy, yx - xy],
+            [zy - yz, xz - zx, yx - xy, xx + yy + zz],
+        ]
+    )
     vector = np.linalg.eigh(symmetric)[1][:, -1]
     if vector[3] < 0.0:
         vector = -vector

@@ -3,7 +3,8 @@
 The lifecycle node that turns joint states into torques.
 
 Its callbacks convert a message, call one core function and convert the answer. What makes it safe
-is in robodyn_ros.control.torque_path; its parameters are the table in node_parameters.py.
+is in robodyn_ros.control.torque_path; its parameters are the table in node_parameters.py. Most of
+its services are answered by another process, see answering_node.py.
 """
 
 from __future__ import annotations
@@ -11,19 +12,14 @@ from __future__ import annotations
 import signal
 import sys
 import time
-import traceback
-from collections.abc import Callable
-from functools import wraps
-from types import FrameType
+from types import FrameType, SimpleNamespace
 from typing import Any
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
-from lifecycle_msgs.srv import ChangeState
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import ParameterException
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
@@ -31,11 +27,13 @@ from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import String
 from std_srvs.srv import SetBool
 
-from robodyn_interfaces.srv import GetDHParameters, GetMassMatrix
 from robodyn_ros.errors import RobodynError
-from robodyn_ros.ros import assembly, node_parameters, services
+from robodyn_ros.ros import assembly, node_parameters, transitions
+from robodyn_ros.ros.answering_node import Outcome
+from robodyn_ros.ros.answering_process import AnsweringProcess, Change
 from robodyn_ros.ros.control_cycle import ControlCycle
-from robodyn_ros.ros.diagnostics import status
+from robodyn_ros.ros.diagnostics import statuses
+from robodyn_ros.ros.executors import fastest_executor
 from robodyn_ros.ros.outputs import RELIABLE
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -46,50 +44,41 @@ SIGNAL_PERIOD = 0.05  # how often an idle node looks whether it was told to stop
 SUCCESS = TransitionCallbackReturn.SUCCESS
 FAILURE = TransitionCallbackReturn.FAILURE
 
-Transition = Callable[['DynamicsNode', LifecycleState], TransitionCallbackReturn]
-
-
-def _surfacing(transition: Transition) -> Transition:
-    """Return the transition with its bugs in the log, where rclpy would swallow them."""
-
-    @wraps(transition)
-    def surfaced(node: DynamicsNode, state: LifecycleState) -> TransitionCallbackReturn:
-        try:
-            return transition(node, state)
-        except Exception:
-            node.get_logger().fatal(traceback.format_exc())
-            raise
-
-    return surfaced
-
 
 class DynamicsNode(LifecycleNode):
-    """Computes torques from joint states, in the modes and within the limits of its parameters."""
+    """
+    Computes torques from joint states, in the modes and within the limits of its parameters.
 
-    def __init__(self, **node_options: Any) -> None:
+    Parameters
+    ----------
+    answering : AnsweringProcess
+        Answers the services; it is the caller's to close.
+    """
+
+    def __init__(self, answering: AnsweringProcess, **node_options: Any) -> None:
         super().__init__('dynamics_node', **node_options)
+        self._answering = answering
         node_parameters.declare(self)
         self.add_on_set_parameters_callback(self._on_check_parameters)
         self.add_post_set_parameters_callback(self._on_parameters)
-        self._survive_impossible_transitions()
+        transitions.survive_impossible_ones(self)
         self._cycle: ControlCycle | None = None  # from configure to clean-up
+        self._in_force: SimpleNamespace | None = None  # the parameters, as the cycle has them
         self._description: str | None = None
 
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', RELIABLE)
         self.create_timer(DIAGNOSTICS_PERIOD, self._report, clock=steady)
-        self.create_subscription(
-            String, 'robot_description', self._on_robot_description, LATCHED)
-        self.create_service(GetMassMatrix, '~/get_mass_matrix', self._on_get_mass_matrix)
-        self.create_service(GetDHParameters, '~/get_dh_parameters', self._on_get_dh_parameters)
+        self.create_subscription(String, 'robot_description', self._on_robot_description, LATCHED)
         self.create_service(SetBool, '~/enable', self._on_enable)
+        answering.open(self, self._on_change)
         self._is_autostart_due = self._parameter('autostart')
         if self._is_autostart_due and self._parameter('urdf_file'):
             self._autostart_timer = self.create_timer(0.0, self._on_autostart, clock=steady)
 
     # --- lifecycle -----------------------------------------------------------------------------
 
-    @_surfacing
+    @transitions.surfacing
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Read the robot and the parameters; what is wrong is logged and configure fails."""
         try:
@@ -98,7 +87,16 @@ class DynamicsNode(LifecycleNode):
         except RobodynError as error:
             self.get_logger().error(f'cannot configure: {error}')
             return FAILURE
-        self._cycle = ControlCycle(self, ready, parameters.watchdog_period, self._report)
+        self._in_force = parameters
+        self._cycle = ControlCycle(
+            self, ready, parameters.watchdog_period, self._report, self._answering.board
+        )
+        self._answering.take(ready.arm, ready.load)
+        if ready.torque.algorithm != parameters.algorithm:
+            self.get_logger().warning(
+                f'algorithm {ready.torque.algorithm} instead of {parameters.algorithm}: '
+                + '; '.join(ready.torque.notes)
+            )
         for finding in ready.model.findings:
             if finding.level == 'warning':
                 self.get_logger().warning(str(finding))
@@ -107,7 +105,7 @@ class DynamicsNode(LifecycleNode):
         self.get_logger().info('joints, base to tip: ' + ', '.join(ready.model.joint_names))
         return super().on_configure(state)
 
-    @_surfacing
+    @transitions.surfacing
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Begin to command with the next complete joint state."""
         if self._cycle is None:
@@ -115,20 +113,20 @@ class DynamicsNode(LifecycleNode):
         self._cycle.start()
         return super().on_activate(state)
 
-    @_surfacing
+    @transitions.surfacing
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Say the last word and command nothing more."""
         if self._cycle is not None:
             self._cycle.stop()
         return super().on_deactivate(state)
 
-    @_surfacing
+    @transitions.surfacing
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Forget the robot."""
         self._forget_robot()
         return super().on_cleanup(state)
 
-    @_surfacing
+    @transitions.surfacing
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Say the last word and forget the robot, from any state."""
         self._forget_robot()
@@ -149,20 +147,7 @@ class DynamicsNode(LifecycleNode):
         if self._cycle is not None:
             self._cycle.destroy()
             self._cycle = None
-
-    def _survive_impossible_transitions(self) -> None:
-        """Refuse a transition that the state does not allow, where rclpy would end the process."""
-        change_state = self._service_change_state.callback
-
-        def answer(request: ChangeState.Request, response: ChangeState.Response) -> Any:
-            try:
-                return change_state(request, response)
-            except RuntimeError as error:
-                self.get_logger().warning(f'no such transition from {self._lifecycle}: {error}')
-                response.success = False
-                return response
-
-        self._service_change_state.callback = answer
+            self._answering.forget()
 
     def _on_autostart(self) -> None:
         self.destroy_timer(self._autostart_timer)
@@ -183,24 +168,22 @@ class DynamicsNode(LifecycleNode):
             self._autostart()
         elif is_new:
             self.get_logger().warning(
-                'robot_description was replaced: ignored until clean-up and configure')
+                'robot_description was replaced: ignored until clean-up and configure'
+            )
 
     # --- services ------------------------------------------------------------------------------
 
-    def _on_get_mass_matrix(
-        self, request: GetMassMatrix.Request, response: GetMassMatrix.Response
-    ) -> GetMassMatrix.Response:
-        measured = self._cycle.assembly.joint_states.latest_position if self._cycle else None
-        return services.get_mass_matrix(self._model, request, response, measured)
+    def _on_change(self, change: Change) -> Outcome:
+        """Put a payload or a gravity in force, between two cycles."""
+        if self._cycle is None or self._in_force is None:
+            return Outcome(None, 'not configured')
+        try:
+            load = assembly.put_in_force(self._cycle.assembly, self._in_force, change)
+        except RobodynError as error:
+            return Outcome(self._cycle.assembly.load, str(error))
+        return Outcome(load)
 
-    def _on_get_dh_parameters(
-        self, request: GetDHParameters.Request, response: GetDHParameters.Response
-    ) -> GetDHParameters.Response:
-        return services.get_dh_parameters(self._model, request, response)
-
-    def _on_enable(
-        self, request: SetBool.Request, response: SetBool.Response
-    ) -> SetBool.Response:
+    def _on_enable(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
         if self._cycle is None or self._lifecycle != 'active':
             response.success = False
             response.message = f'the node is {self._lifecycle}, not active'
@@ -221,9 +204,9 @@ class DynamicsNode(LifecycleNode):
         values.update({change.name: change.value for change in changes if change.name in values})
         try:
             parameters = node_parameters.checked(values)
-            if self._model is not None:
+            if self._cycle is not None:
                 node_parameters.check_live(change.name for change in changes)
-                assembly.control_law(self._model, parameters)
+                assembly.control_law(self._model, parameters, self._cycle.assembly.torque)
                 assembly.safety_settings(self._model, parameters)
         except RobodynError as error:
             return SetParametersResult(successful=False, reason=str(error))
@@ -233,8 +216,8 @@ class DynamicsNode(LifecycleNode):
         names = {change.name for change in changes} & set(node_parameters.BY_NAME)
         if self._cycle is None or not names:
             return
-        parameters = node_parameters.checked(node_parameters.values(self))
-        assembly.change(self._cycle.assembly, parameters, names)
+        self._in_force = node_parameters.checked(node_parameters.values(self))
+        assembly.change(self._cycle.assembly, self._in_force, names)
 
     def _parameter(self, name: str) -> Any:
         return self.get_parameter(name).value
@@ -250,15 +233,19 @@ class DynamicsNode(LifecycleNode):
         return self._state_machine.current_state[1]
 
     def _report(self) -> str:
-        """Publish the diagnostics and return their sentence."""
-        report = status(
-            self.get_fully_qualified_name().lstrip('/'), self._lifecycle,
+        """Publish the diagnostics and return their sentence about the torque."""
+        reports = statuses(
+            self.get_fully_qualified_name().lstrip('/'),
+            self._lifecycle,
             self._cycle.assembly if self._cycle else None,
-            self._cycle.counts if self._cycle else None, time.monotonic())
-        message = DiagnosticArray(status=[report])
+            self._cycle.counts if self._cycle else None,
+            self._answering.has_ended,
+            time.monotonic(),
+        )
+        message = DiagnosticArray(status=reports)
         message.header.stamp = self.get_clock().now().to_msg()
         self._diagnostics.publish(message)
-        return report.message
+        return reports[0].message
 
 
 def main(args: list[str] | None = None) -> int:
@@ -271,21 +258,24 @@ def main(args: list[str] | None = None) -> int:
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, stop)
+    answering = AnsweringProcess(args)
     # rclpy's own handlers would close the publishers before the last word.
     rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
     try:
-        node = DynamicsNode()
+        node = DynamicsNode(answering)
     except ParameterException as error:
         rclpy.logging.get_logger('dynamics_node').fatal(str(error))
+        answering.close()
         rclpy.shutdown()
         return 1
-    executor = SingleThreadedExecutor()
+    executor = fastest_executor()
     executor.add_node(node)
     try:
         while not is_told_to_stop:
             executor.spin_once(timeout_sec=SIGNAL_PERIOD)
     finally:
         node.destroy_node()
+        answering.close()
         rclpy.shutdown()
     return 0
 

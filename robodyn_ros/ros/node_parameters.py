@@ -14,8 +14,8 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from robodyn_ros.control.computed_torque import MODES
+from robodyn_ros.control.rigid_body import ALGORITHMS
 from robodyn_ros.control.torque_path import ACTIONS
-from robodyn_ros.dynamics import METHODS
 from robodyn_ros.errors import InvalidNumber, UnknownOption, WrongShape
 
 _HUGE = 1e9
@@ -40,6 +40,10 @@ class NodeParameter:
         Lengths that an array may have; empty: one value, or one for each joint.
     is_live : bool
         Takes effect at once; otherwise the node must be cleaned up to change it.
+    is_read_only : bool
+        Read once, when the node starts.
+    meanwhile : str
+        How to get the effect of one that is not live while the node is configured.
     """
 
     name: str
@@ -49,73 +53,170 @@ class NodeParameter:
     choices: tuple[str, ...] = ()
     lengths: tuple[int, ...] = ()
     is_live: bool = True
+    is_read_only: bool = False
+    meanwhile: str = ''
+
+    @property
+    def kind(self) -> str:
+        """The parameter's type as ROS writes it."""
+        if not isinstance(self.default, tuple):
+            return {bool: 'bool', str: 'string', float: 'double'}[type(self.default)]
+        return 'string[]' if self.bounds is None else 'double[]'
+
+    @property
+    def allowed(self) -> str:
+        """What values it may have, in words; empty: any of its type."""
+        if self.choices:
+            return 'one of ' + ', '.join(self.choices)
+        if self.bounds is None:
+            return ''
+        low, high = self.bounds
+        each = 'each ' if isinstance(self.default, tuple) else ''
+        if high < _HUGE:
+            return f'{each}{low:g} to {high:g}'
+        if low <= -_HUGE:
+            return f'{each}finite'
+        return f'{each}at least {low:g}' if low == 0.0 else f'{each}positive'
+
+    @property
+    def change(self) -> str:
+        """When it may be changed, in words."""
+        if self.is_read_only:
+            return 'never: read when the node starts'
+        return 'at any time' if self.is_live else 'before configure'
 
 
 PARAMETERS = (
     NodeParameter(
-        'urdf_file', '', 'Path of the URDF; empty: the topic robot_description.', is_live=False),
+        'urdf_file', '', 'Path of the URDF; empty: the topic robot_description.', is_live=False
+    ),
     NodeParameter(
-        'base_link', '', 'Link that the chain begins at; empty: the root.', is_live=False),
+        'base_link', '', 'Link that the chain begins at; empty: the root.', is_live=False
+    ),
     NodeParameter(
-        'tip_link', '', 'Link that the chain ends at; empty: the only leaf.', is_live=False),
+        'tip_link', '', 'Link that the chain ends at; empty: the only leaf.', is_live=False
+    ),
     NodeParameter(
-        'joints', (), "Order of the commands, a permutation of the chain's joints; empty: from "
+        'joints',
+        (),
+        "Order of the commands, a permutation of the chain's joints; empty: from "
         'base to tip. Parameters with one value for each joint are in this order too.',
-        is_live=False),
+        is_live=False,
+    ),
     NodeParameter(
-        'algorithm', 'newton_euler', 'How the inverse dynamics is computed.',
-        choices=tuple(METHODS), is_live=False),
+        'algorithm',
+        'compiled',
+        'How the inverse dynamics is computed; compiled falls back to '
+        'newton_euler where there is neither a C compiler nor numba.',
+        choices=ALGORITHMS,
+        is_live=False,
+    ),
     NodeParameter(
-        'gravity', (0.0, 0.0, -9.81), "Gravity in the base link's axes [m/s^2].",
-        bounds=(-_HUGE, _HUGE), lengths=(3,), is_live=False),
+        'gravity',
+        (0.0, 0.0, -9.81),
+        "Gravity in the base link's axes [m/s^2].",
+        bounds=(-_HUGE, _HUGE),
+        lengths=(3,),
+        is_live=False,
+        meanwhile='the service set_gravity',
+    ),
     NodeParameter(
-        'mode', 'gravity_compensation', 'What is commanded; changed by a ramp.', choices=MODES),
+        'mode', 'gravity_compensation', 'What is commanded; changed by a ramp.', choices=MODES
+    ),
     NodeParameter(
-        'kp', (100.0,), 'Position gains of computed_torque [1/s^2]: they act on accelerations.',
-        bounds=(0.0, _HUGE)),
+        'kp',
+        (100.0,),
+        'Position gains of computed_torque [1/s^2]: they act on accelerations.',
+        bounds=(0.0, _HUGE),
+    ),
+    NodeParameter('kd', (20.0,), 'Velocity gains of computed_torque [1/s].', bounds=(0.0, _HUGE)),
+    NodeParameter('terms.inertial', True, 'Command M(q) qdd_d; false where the driver does.'),
+    NodeParameter('terms.coriolis', True, 'Command C(q, qd) qd; false where the driver does.'),
     NodeParameter(
-        'kd', (20.0,), 'Velocity gains of computed_torque [1/s].', bounds=(0.0, _HUGE)),
+        'terms.gravity', True, 'Command g(q); false where the driver compensates gravity.'
+    ),
     NodeParameter(
-        'terms.inertial', True, 'Command M(q) qdd_d; false where the driver does.'),
+        'terms.friction',
+        True,
+        "Command the URDF's friction at the desired velocity; false where the driver does.",
+    ),
     NodeParameter(
-        'terms.coriolis', True, 'Command C(q, qd) qd; false where the driver does.'),
+        'friction_velocity',
+        0.01,
+        'Velocity at which three quarters of the Coulomb friction are '
+        'compensated [rad/s] or [m/s]: width of the smooth sign.',
+        bounds=(1e-6, _HUGE),
+    ),
     NodeParameter(
-        'terms.gravity', True, 'Command g(q); false where the driver compensates gravity.'),
+        'ramp_time',
+        0.5,
+        'Duration of the ramp at activation, enable and change of law [s].',
+        bounds=(0.0, 60.0),
+    ),
     NodeParameter(
-        'terms.friction', True,
-        "Command the URDF's friction at the desired velocity; false where the driver does."),
+        'state_timeout', 0.1, "Age at which a joint's state is stale [s].", bounds=(0.001, 60.0)
+    ),
     NodeParameter(
-        'ramp_time', 0.5, 'Duration of the ramp at activation, enable and change of law [s].',
-        bounds=(0.0, 60.0)),
+        'watchdog_period',
+        0.01,
+        'How often staleness is looked at [s].',
+        bounds=(0.001, 1.0),
+        is_live=False,
+    ),
     NodeParameter(
-        'state_timeout', 0.1, "Age at which a joint's state is stale [s].",
-        bounds=(0.001, 60.0)),
+        'on_stale_state',
+        'hold_gravity',
+        'What to command when joint states stop.',
+        choices=ACTIONS,
+    ),
     NodeParameter(
-        'watchdog_period', 0.01, 'How often staleness is looked at [s].',
-        bounds=(0.001, 1.0), is_live=False),
+        'stale_hold_time',
+        1.0,
+        'How long gravity is held before silence [s].',
+        bounds=(0.0, 3600.0),
+    ),
     NodeParameter(
-        'on_stale_state', 'hold_gravity', 'What to command when joint states stop.',
-        choices=ACTIONS),
+        'on_stop', 'hold_gravity', 'The last word when commanding ends.', choices=ACTIONS
+    ),
     NodeParameter(
-        'stale_hold_time', 1.0, 'How long gravity is held before silence [s].',
-        bounds=(0.0, 3600.0)),
+        'effort_limits',
+        (),
+        'Largest torques [N m] or forces [N]; empty: those of the URDF.',
+        bounds=(1e-9, _HUGE),
+        is_live=False,
+    ),
     NodeParameter(
-        'on_stop', 'hold_gravity', 'The last word when commanding ends.', choices=ACTIONS),
+        'effort_limit_scale',
+        1.0,
+        'Share of the effort limits that may be used.',
+        bounds=(0.0, 1.0),
+    ),
     NodeParameter(
-        'effort_limits', (), 'Largest torques [N m] or forces [N]; empty: those of the URDF.',
-        bounds=(1e-9, _HUGE), is_live=False),
+        'torque_rate_limit',
+        (1000.0,),
+        'Largest change of torque [N m/s] or [N/s]; 0: off.',
+        bounds=(0.0, _HUGE),
+    ),
     NodeParameter(
-        'effort_limit_scale', 1.0, 'Share of the effort limits that may be used.',
-        bounds=(0.0, 1.0)),
-    NodeParameter(
-        'torque_rate_limit', (1000.0,), 'Largest change of torque [N m/s] or [N/s]; 0: off.',
-        bounds=(0.0, _HUGE)),
-    NodeParameter(
-        'max_reference_step', 0.1,
+        'max_reference_step',
+        0.1,
         'Largest first step of a trajectory away from where the arm should be [rad] or [m].',
-        bounds=(1e-6, _HUGE)),
+        bounds=(1e-6, _HUGE),
+    ),
     NodeParameter(
-        'autostart', True, 'Configure and activate without a lifecycle manager.', is_live=False),
+        'position_guard',
+        0.05,
+        'Way beyond a position limit over which outward torque fades and outward motion is braked '
+        '[rad] or [m]; 0: off.',
+        bounds=(0.0, _HUGE),
+    ),
+    NodeParameter(
+        'autostart',
+        True,
+        'Configure and activate without a lifecycle manager.',
+        is_live=False,
+        is_read_only=True,
+    ),
 )
 
 BY_NAME = {parameter.name: parameter for parameter in PARAMETERS}
@@ -124,9 +225,13 @@ BY_NAME = {parameter.name: parameter for parameter in PARAMETERS}
 def declare(node: Node) -> None:
     """Declare the whole table on a node."""
     for parameter in PARAMETERS:
-        descriptor = ParameterDescriptor(description=parameter.description)
-        if parameter.choices:
-            descriptor.additional_constraints = 'one of ' + ', '.join(parameter.choices)
+        descriptor = ParameterDescriptor(
+            description=parameter.description,
+            read_only=parameter.is_read_only,
+            additional_constraints='; '.join(
+                filter(None, [parameter.allowed, f'may change {parameter.change}'])
+            ),
+        )
         if parameter.bounds and isinstance(parameter.default, float):
             low, high = parameter.bounds
             descriptor.floating_point_range = [FloatingPointRange(from_value=low, to_value=high)]
@@ -188,5 +293,9 @@ def check_live(names: Iterable[str]) -> None:
     """
     for name in names:
         if name in BY_NAME and not BY_NAME[name].is_live:
+            meanwhile = BY_NAME[name].meanwhile
             raise UnknownOption(
-                f'parameter {name}', 'changed while configured', 'changes before configure')
+                f'parameter {name}',
+                'changed while configured',
+                'changes before configure' + (meanwhile and f'; meanwhile {meanwhile}'),
+            )

@@ -116,6 +116,7 @@ class CycleOutputs:
         message.gravity = floats(parts.gravity)
         message.friction = floats(parts.friction)
         message.feedback = floats(parts.feedback)
+        message.effort = floats(parts.effort)
         message.total = torque
         message.effort_limited = command.effort_limited.tolist()
         message.rate_limited = command.rate_limited.tolist()

@@ -84,6 +84,11 @@ class NodeProcess:
             self._process.kill()
             self._process.wait()
 
+    @property
+    def pid(self) -> int:
+        """Of the running process."""
+        return self._process.pid
+
     def check(self) -> None:
         """Raise NodeEnded if the process is no longer there."""
         code = self._process.poll()

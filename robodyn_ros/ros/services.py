@@ -3,65 +3,98 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, wraps
 from typing import Any
 
 import numpy as np
 
-from robodyn_interfaces.srv import GetDHParameters, GetMassMatrix
-from robodyn_ros.dynamics import mass_matrix
-from robodyn_ros.errors import RobodynError, UnknownOption
-from robodyn_ros.model import RobotModel
+from robodyn_interfaces.srv import (
+    ComputeForwardDynamics,
+    ComputeInverseDynamics,
+    GetDHParameters,
+    GetDynamicsTerms,
+    GetMassMatrix,
+    GetMinimalParameters,
+    GetPayload,
+    SetGravity,
+    SetPayload,
+)
+from robodyn_ros.control.load import Gravity, Load, gravity_text
+from robodyn_ros.dynamics import (
+    forward_dynamics,
+    friction_torque,
+    gravity_torque,
+    inverse_dynamics,
+    mass_matrix,
+)
+from robodyn_ros.errors import NonFiniteValue, RobodynError, UnknownOption, WrongShape
+from robodyn_ros.model import Payload, RobotModel
+from robodyn_ros.parameters import BaseParameters, base_parameters
 from robodyn_ros.ros import conversions
 
+State = tuple[np.ndarray, np.ndarray]
 
-def _answering(service: Callable[..., None]) -> Callable[..., Any]:
+
+@dataclass(frozen=True, eq=False)
+class Robot:
+    """
+    What the answers are about.
+
+    Parameters
+    ----------
+    arm : RobotModel
+        As configured, carrying nothing.
+    load : Load
+        In force.
+    """
+
+    arm: RobotModel
+    load: Load
+
+    @cached_property
+    def model(self) -> RobotModel:
+        """The arm under the load."""
+        return self.load.applied_to(self.arm)
+
+    @cached_property
+    def minimal_parameters(self) -> BaseParameters:
+        """Those of the arm under the load."""
+        return base_parameters(self.model)
+
+
+def _answering(service: Callable[..., str | None]) -> Callable[..., Any]:
     """Return the service with its errors as ``success`` and ``message`` of the answer."""
 
     @wraps(service)
-    def answer(model: RobotModel | None, request: Any, response: Any, *rest: Any) -> Any:
+    def answer(robot: Robot | None, request: Any, response: Any, *rest: Any) -> Any:
         response.success = False
-        if model is None:
+        if robot is None:
             response.message = 'no robot: the node is not configured'
             return response
         try:
-            service(model, request, response, *rest)
+            response.message = service(robot, request, response, *rest) or ''
         except RobodynError as error:
             response.message = str(error)
         else:
             response.success = True
-            response.joint_names = list(model.joint_names)
+            response.joint_names = list(robot.arm.joint_names)
         return response
 
     return answer
 
 
-@_answering
-def get_mass_matrix(
-    model: RobotModel,
-    request: GetMassMatrix.Request,
-    response: GetMassMatrix.Response,
-    measured: np.ndarray | None,
-) -> None:
-    """Answer with M(q) at the given position or at the measured one, shape (n,) or None."""
-    position = np.asarray(request.position)
-    if len(position) == 0:
-        if measured is None:
-            raise UnknownOption(
-                'request position', [], f'{model.n} positions: no joint state was received yet')
-        position = measured
-    response.mass_matrix = conversions.matrix(mass_matrix(model, position))
+# --- what the arm is ---------------------------------------------------------------------------
 
 
 @_answering
 def get_dh_parameters(
-    model: RobotModel,
-    request: GetDHParameters.Request,
-    response: GetDHParameters.Response,
+    robot: Robot, request: GetDHParameters.Request, response: GetDHParameters.Response
 ) -> None:
     """Answer with the DH table in the convention asked for."""
-    tables = {'': lambda: model.dh, 'modified': lambda: model.dh, 'standard': model.dh.standard}
+    dh = robot.arm.dh
+    tables = {'': lambda: dh, 'modified': lambda: dh, 'standard': dh.standard}
     if request.convention not in tables:
         raise UnknownOption('request convention', request.convention, 'modified, standard')
     table = tables[request.convention]()
@@ -70,3 +103,156 @@ def get_dh_parameters(
         setattr(response, name, conversions.floats(getattr(table, name)))
     response.base_transform = conversions.transform(table.base_transform)
     response.tip_transform = conversions.transform(table.tip_transform)
+
+
+@_answering
+def get_minimal_parameters(
+    robot: Robot, request: GetMinimalParameters.Request, response: GetMinimalParameters.Response
+) -> None:
+    """Answer with the minimal parameters of the arm under its load."""
+    minimal = robot.minimal_parameters
+    response.parameters = [conversions.minimal_parameter(e) for e in minimal.expressions]
+    response.no_effect = list(minimal.no_effect)
+    response.classical_count = minimal.classical_count
+
+
+# --- what it would do --------------------------------------------------------------------------
+
+
+@_answering
+def get_mass_matrix(
+    robot: Robot,
+    request: GetMassMatrix.Request,
+    response: GetMassMatrix.Response,
+    measured: State | None,
+) -> None:
+    """Answer with M(q) at the given position or at the measured one."""
+    position = _position(robot, request.position, measured)
+    response.mass_matrix = conversions.matrix(mass_matrix(robot.model, position))
+
+
+@_answering
+def get_dynamics_terms(
+    robot: Robot,
+    request: GetDynamicsTerms.Request,
+    response: GetDynamicsTerms.Response,
+    measured: State | None,
+) -> None:
+    """Answer with M, C qd, g and friction at one state."""
+    model = robot.model
+    q, qd = _state(robot, request, measured)
+    gravity = gravity_torque(model, q)
+    coriolis = inverse_dynamics(model, q, qd, np.zeros(model.n)) - gravity
+    response.position = conversions.floats(q)
+    response.velocity = conversions.floats(qd)
+    response.mass_matrix = conversions.matrix(mass_matrix(model, q))
+    response.coriolis = conversions.floats(coriolis)
+    response.gravity = conversions.floats(gravity)
+    response.friction = conversions.floats(friction_torque(model, qd))
+
+
+@_answering
+def compute_inverse_dynamics(
+    robot: Robot,
+    request: ComputeInverseDynamics.Request,
+    response: ComputeInverseDynamics.Response,
+    measured: State | None,
+) -> None:
+    """Answer with the torques for an acceleration and a wrench at the tip."""
+    q, qd = _state(robot, request, measured)
+    qdd = _each_joint(robot, 'request acceleration', request.acceleration, np.zeros(robot.arm.n))
+    wrench = conversions.wrench(request.tip_wrench)
+    torque = inverse_dynamics(robot.model, q, qd, qdd, tip_wrench=wrench)
+    response.effort = conversions.floats(torque)
+    response.friction = conversions.floats(friction_torque(robot.model, qd))
+
+
+@_answering
+def compute_forward_dynamics(
+    robot: Robot,
+    request: ComputeForwardDynamics.Request,
+    response: ComputeForwardDynamics.Response,
+    measured: State | None,
+) -> None:
+    """Answer with the accelerations that torques cause."""
+    q, qd = _state(robot, request, measured)
+    effort = _each_joint(robot, 'request effort', request.effort)
+    response.acceleration = conversions.floats(forward_dynamics(robot.model, q, qd, effort))
+
+
+# --- what it carries ---------------------------------------------------------------------------
+
+
+@_answering
+def get_payload(robot: Robot, request: GetPayload.Request, response: GetPayload.Response) -> str:
+    """Answer with what is carried."""
+    load = robot.load
+    response.payloads = [conversions.payload_message(payload) for payload in load.payloads]
+    response.payload_mass = load.payload_mass
+    response.moving_mass = float(robot.model.inertial_parameters[:, 9].sum())
+    return str(load)
+
+
+@_answering
+def set_payload(
+    robot: Robot,
+    request: SetPayload.Request,
+    response: SetPayload.Response,
+    put_in_force: Callable[[Payload], Load],
+) -> str:
+    """Put a payload in force between two control cycles."""
+    return str(put_in_force(conversions.payload(request.payload)))
+
+
+@_answering
+def set_gravity(
+    robot: Robot,
+    request: SetGravity.Request,
+    response: SetGravity.Response,
+    put_in_force: Callable[[Gravity], Load],
+) -> str:
+    """Put a gravity in force between two control cycles."""
+    return gravity_text(put_in_force(conversions.gravity(request.gravity)).gravity)
+
+
+# --- how ---------------------------------------------------------------------------------------
+
+
+def _state(robot: Robot, request: Any, measured: State | None) -> State:
+    """Return position and velocity, as the requests' comments say where they come from."""
+    position = _position(robot, request.position, measured)
+    if len(request.velocity) == 0 and len(request.position) == 0 and measured is not None:
+        return position, _each_joint(robot, 'latest measured velocity', measured[1])
+    at_rest = np.zeros(robot.arm.n)
+    return position, _each_joint(robot, 'request velocity', request.velocity, at_rest)
+
+
+def _position(robot: Robot, given: Sequence[float], measured: State | None) -> np.ndarray:
+    if len(given) > 0:
+        return _each_joint(robot, 'request position', given)
+    if measured is None:
+        raise UnknownOption(
+            'request position', [], f'{robot.arm.n} positions: no joint state came yet'
+        )
+    return measured[0]
+
+
+def _each_joint(
+    robot: Robot,
+    element: str,
+    given: Sequence[float] | np.ndarray,
+    default: np.ndarray | None = None,
+) -> np.ndarray:
+    """Return values of shape (n,), checked; where none are given, the default."""
+    names = robot.arm.joint_names
+    if len(given) == 0 and default is not None:
+        return default
+    if len(given) != len(names):
+        raise WrongShape(
+            element, f'{len(given)} values', f'{len(names)}, one for each of ' + ', '.join(names)
+        )
+    values = np.array(given, dtype=float)
+    for joint, value in zip(names, values, strict=True):
+        if not np.isfinite(value):
+            raise NonFiniteValue(f'{element} of joint {joint!r}', float(value), 'a finite number')
+    return values

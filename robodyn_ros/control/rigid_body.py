@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which code computes the rigid body's torque in every cycle: compiled, or a formulation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+from robodyn_ros.compiled import CompiledModel, compile_model
+from robodyn_ros.control.computed_torque import InverseDynamics
+from robodyn_ros.dynamics import inverse_dynamics
+from robodyn_ros.errors import NoBackend
+from robodyn_ros.model import RobotModel
+
+ALGORITHMS = ('compiled', 'newton_euler', 'kane')
+"""Those fast enough for a control cycle, the fastest first."""
+
+
+@dataclass(frozen=True, eq=False)
+class RigidBodyTorque:
+    """
+    An arm's inverse dynamics, ready for any payload and gravity; made by `of`.
+
+    Parameters
+    ----------
+    algorithm : str
+        The one in force.
+    backend : str
+        What compiled it; empty: nothing is compiled.
+    notes : tuple of str
+        Why it is not the algorithm asked for, or what did not work on the way to it.
+    """
+
+    algorithm: str
+    backend: str = ''
+    notes: tuple[str, ...] = ()
+    _compiled: CompiledModel | None = None
+
+    @classmethod
+    def of(cls, model: RobotModel, algorithm: str) -> RigidBodyTorque:
+        """
+        Return an arm's inverse dynamics by one of `ALGORITHMS`.
+
+        ``'compiled'`` falls back to Newton-Euler where no backend works. Compiling takes seconds,
+        from the cache milliseconds; nothing compiles after this.
+        """
+        if algorithm != 'compiled':
+            return cls(algorithm)
+        links = [name for name, (body, _) in model.link_frames.items() if body >= 0]
+        try:
+            compiled = compile_model(
+                model,
+                kernels=('inverse_dynamics',),
+                runtime=('gravity', 'payload'),
+                payload_links=links,
+            )
+        except NoBackend as error:
+            return cls('newton_euler', notes=(str(error),))
+        return cls('compiled', compiled.backend, compiled.notes, compiled)
+
+    @property
+    def is_fallback(self) -> bool:
+        """Whether it is not the algorithm that was asked for."""
+        return self.algorithm != 'compiled' and bool(self.notes)
+
+    def under(self, model: RobotModel) -> InverseDynamics:
+        """Return the inverse dynamics of the arm under another payload or gravity."""
+        if self._compiled is None:
+            return partial(inverse_dynamics, model, method=self.algorithm)
+        return self._compiled.with_model(model).inverse_dynamics

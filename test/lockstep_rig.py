@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A dynamics_node and a MuJoCo arm that take turns: the same numbers on any machine."""
+
+import subprocess
+import sys
+
+import numpy as np
+from node_rig import NodeRig
+
+TIME_STEP = 0.002  # of the physics and of the control cycle [s]
+IN_LOCKSTEP = {
+    'use_sim_time': True,
+    'autostart': 'false',
+    'state_timeout': 20.0,  # is about real time, which means nothing here
+}
+
+
+class LockstepRig(NodeRig):
+    """A NodeRig whose joint states come from a simulator in a process of its own."""
+
+    def __init__(self, log_path, domain):
+        super().__init__(log_path, domain)
+        self.simulator = None
+
+    def close(self):
+        """End both nodes and leave the graph."""
+        if self.simulator is not None:
+            self.simulator.kill()
+            self.simulator.wait()
+        super().close()
+
+    def start(self, **parameters):
+        """Start the node for lockstep with these changes on top, and configure it."""
+        super().start(**IN_LOCKSTEP, **parameters)
+        assert self.transition('configure')
+        return self
+
+    def start_simulator(self, **parameters):
+        """Start the arm on its brakes; it is let go by the first torque."""
+        arguments = ['--ros-args', '-r', 'torques:=dynamics_node/torques']
+        for name, value in {'lockstep': True, 'time_step': TIME_STEP, **parameters}.items():
+            value = list(map(float, value)) if isinstance(value, (list, np.ndarray)) else value
+            arguments += ['-p', f'{name}:={value}']
+        with open(self.log_path.with_name('simulator.log'), 'w', encoding='utf-8') as log:
+            self.simulator = subprocess.Popen(
+                [sys.executable, '-m', 'robodyn_ros.ros.simulator_node', *arguments],
+                env=self.environment,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+
+    @property
+    def time(self):
+        """Simulated time of the last control cycle [s]."""
+        return seconds(self.states[-1].header.stamp) if self.states else 0.0
+
+    def run_until(self, time):
+        """Spin until this simulated time [s]."""
+        self.until(lambda: self.time >= time, patience=240.0)
+
+    def measured(self, begin, end):
+        """Return times (N,), positions and references (N, n) between two times [s]."""
+        kept = [s for s in self.states if begin <= seconds(s.header.stamp) < end]
+        return (
+            np.array([seconds(state.header.stamp) for state in kept]),
+            np.array([state.position for state in kept]),
+            np.array([state.reference_position for state in kept]),
+        )
+
+    def torque_steps(self):
+        """Return the change (N, n) of the commanded torques from one cycle to the next."""
+        times = np.array([seconds(state.header.stamp) for state in self.states])
+        steps = np.diff([state.total for state in self.states], axis=0)
+        # A state that a loaded machine lost is none that the node did not command.
+        return steps[np.abs(np.diff(times) - TIME_STEP) < 1e-6]
+
+
+def seconds(stamp):
+    """Return a stamp in seconds."""
+    return stamp.sec + 1e-9 * stamp.nanosec

@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Payload and gravity that change while the arm is held or moves."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy', reason='needs ROS 2')
+
+from geometry_msgs.msg import Vector3, Vector3Stamped
+from loads import carrying
+from lockstep_rig import TIME_STEP, LockstepRig
+from node_rig import NodeRig
+
+from robodyn_interfaces.msg import Payload
+from robodyn_interfaces.srv import GetPayload, SetGravity, SetPayload
+from robodyn_ros import RobotModel
+
+pytestmark = pytest.mark.ros
+
+POSITION = [0.1, -0.4, 0.2, -1.9, 0.3, 1.6, 0.7]
+LONGEST_STEP = 0.01  # the rate limit allows no more than this time's change at once [s]
+CUBE = 1.8 * 442e-6 ** (2 / 3) / 6
+CENTER = (0.0, 0.0, 0.08)
+HEAVY = Payload(mass=1.8, center_of_mass=Vector3(z=0.08), ixx=CUBE, iyy=CUBE, izz=CUBE)
+PARTS = ('inertial', 'coriolis', 'gravity', 'friction', 'feedback', 'effort')
+
+
+@pytest.fixture(scope='module')
+def robot(panda_urdf):
+    """Parameters that name the robot."""
+    return {'urdf_file': panda_urdf, 'base_link': 'panda_link0', 'tip_link': 'panda_link8'}
+
+
+@pytest.fixture(scope='module')
+def node(robot, tmp_path_factory):
+    result = NodeRig(tmp_path_factory.mktemp('node') / 'node.log', domain=1 + os.getpid() % 100)
+    result.start(**robot, state_timeout=1.0, ramp_time=0.1)
+    yield result
+    result.close()
+
+
+@pytest.fixture
+def rig(node):
+    """A node that holds POSITION without payload, given back in the mode that it was started."""
+    node.bring_up(POSITION)
+    yield node
+    node.follow([], [])
+    tell(node, Payload())
+    change(node, mode='gravity_compensation', ramp_time=0.1, torque_rate_limit=[1000.0])
+
+
+def hold(rig):
+    """Return what to do meanwhile."""
+    return lambda: rig.send(POSITION)
+
+
+def tell(rig, payload):
+    request = SetPayload.Request(payload=payload)
+    answer = rig.call(SetPayload, 'set_payload', request, hold(rig))
+    assert answer.success, answer.message
+
+
+def change(rig, **parameters):
+    for name, value in parameters.items():
+        result = rig.set_parameter(name, value, hold(rig))
+        assert result.successful, result.reason
+
+
+def hold_until(rig, torque):
+    rig.stream(
+        POSITION, lambda: rig.commands and np.allclose(rig.commands[-1].data, torque, atol=1e-9)
+    )
+
+
+@pytest.fixture
+def lockstep(tmp_path):
+    pytest.importorskip('mujoco')
+    # The other node of this module lives on, under the same name.
+    result = LockstepRig(tmp_path / 'node.log', domain=1 + (os.getpid() + 50) % 100)
+    yield result
+    result.close()
+
+
+@pytest.fixture
+def heavy_urdf(panda_urdf, tmp_path):
+    """Path of the Panda with 1.8 kg at its tip."""
+    text = carrying(
+        Path(panda_urdf).read_text(encoding='utf-8'), 'panda_link8', 1.8, CENTER, CUBE * np.eye(3)
+    )
+    path = tmp_path / 'heavy.urdf'
+    path.write_text(text, encoding='utf-8')
+    return str(path)
+
+
+def gravity_request(vector):
+    x, y, z = (float(value) for value in vector)
+    return SetGravity.Request(gravity=Vector3Stamped(vector=Vector3(x=x, y=y, z=z)))
+
+
+def holding_torque(urdf, gravity=(0.0, 0.0, -9.81)):
+    """Return the torque that holds POSITION according to Pinocchio."""
+    pytest.importorskip('pinocchio')
+    from oracles import PinocchioArm
+
+    model = RobotModel.from_urdf(
+        urdf, base_link='panda_link0', tip_link='panda_link8', gravity=gravity
+    )
+    return PinocchioArm.of(urdf, model).torque(np.array(POSITION), np.zeros(7), np.zeros(7))
+
+
+def largest_steps(messages):
+    """Return the largest change of each torque from one command to the next, shape (n,)."""
+    return np.abs(np.diff([message.data for message in messages], axis=0)).max(axis=0)
+
+
+def test_torque_goes_to_that_of_the_new_payload_no_faster_than_its_limit(rig, robot, heavy_urdf):
+    limit = 100.0
+    bare, heavy = holding_torque(robot['urdf_file']), holding_torque(heavy_urdf)
+    assert np.abs(heavy - bare).max() > 2 * limit * LONGEST_STEP
+    change(rig, torque_rate_limit=[limit])
+    hold_until(rig, bare)
+    before = len(rig.commands)
+    tell(rig, HEAVY)
+    hold_until(rig, heavy)
+    tell(rig, Payload())
+    hold_until(rig, bare)
+    steps = largest_steps(rig.commands[before - 1 :])
+    assert (steps <= limit * LONGEST_STEP * (1 + 1e-9)).all()
+    assert any(any(state.rate_limited) for state in rig.states)
+
+
+def test_next_command_after_the_answer_knows_the_payload(rig, robot, heavy_urdf):
+    bare, heavy = holding_torque(robot['urdf_file']), holding_torque(heavy_urdf)
+    change(rig, ramp_time=0.0, torque_rate_limit=[1e6])
+    hold_until(rig, bare)
+    assert rig.call(SetPayload, 'set_payload', SetPayload.Request(payload=HEAVY)).success
+    rig.spin(0.2)
+    before = len(rig.commands)
+    rig.stream(POSITION, lambda: len(rig.commands) > before)
+    assert np.array(rig.commands[before - 1].data) == pytest.approx(bare, abs=1e-9)
+    assert np.array(rig.commands[before].data) == pytest.approx(heavy, abs=1e-9)
+
+
+def test_without_a_rate_limit_a_new_payload_is_a_ramp(rig, robot, heavy_urdf):
+    bare, heavy = holding_torque(robot['urdf_file']), holding_torque(heavy_urdf)
+    change(rig, ramp_time=0.5, torque_rate_limit=[0.0])
+    hold_until(rig, bare)
+    before = len(rig.commands)
+    tell(rig, HEAVY)
+    hold_until(rig, heavy)
+    share = (np.array([c.data for c in rig.commands[before:]]) - bare) @ (heavy - bare)
+    share /= (heavy - bare) @ (heavy - bare)
+    assert ((share > 0.05) & (share < 0.95)).sum() > 3
+
+
+def test_payload_on_a_link_half_way_is_in_the_torque(rig, robot, tmp_path):
+    text = carrying(Path(robot['urdf_file']).read_text(encoding='utf-8'), 'panda_link4', 2.5)
+    path = tmp_path / 'carrying.urdf'
+    path.write_text(text, encoding='utf-8')
+    tell(rig, Payload(link='panda_link4', mass=2.5))
+    hold_until(rig, holding_torque(path))
+    tell(rig, Payload(link='panda_link4'))
+    hold_until(rig, holding_torque(robot['urdf_file']))
+
+
+def test_change_of_mode_keeps_the_payload(rig, heavy_urdf):
+    tell(rig, HEAVY)
+    change(rig, mode='computed_torque')
+    rig.stream(POSITION, lambda: rig.report.get('mode') == 'computed_torque')
+    hold_until(rig, holding_torque(heavy_urdf))
+    answer = rig.call(GetPayload, 'get_payload', GetPayload.Request(), hold(rig))
+    assert answer.payloads[0].mass == 1.8
+
+
+def test_parts_of_the_torque_sum_to_the_total_with_the_trajectory_s_own_effort(rig):
+    change(rig, mode='computed_torque', ramp_time=0.0, torque_rate_limit=[1e6])
+    rig.bring_up(POSITION)
+    effort = [1.0, -2.0, 3.0, -4.0, 0.5, -0.6, 0.7]
+    rig.follow([np.array(POSITION) + 0.1], [0.5], effort=effort)
+    rig.stream(POSITION, lambda: rig.states and np.allclose(rig.states[-1].effort, effort))
+    state = rig.states[-1]
+    assert not any(state.effort_limited) and not any(state.rate_limited)
+    total = np.sum([getattr(state, part) for part in PARTS], axis=0)
+    assert np.array(state.total) == pytest.approx(total, abs=1e-9)
+
+
+def test_gravity_told_while_active_is_in_the_next_torques(rig, robot):
+    gravity = (0.0, 5.0, 8.0)
+    answer = rig.call(SetGravity, 'set_gravity', gravity_request(gravity), hold(rig))
+    assert answer.success and answer.message == '(0, 5, 8) m/s^2'
+    hold_until(rig, holding_torque(robot['urdf_file'], gravity))
+    answer = rig.call(SetGravity, 'set_gravity', gravity_request((0, 0, -9.81)), hold(rig))
+    assert answer.success
+
+
+# --- in closed loop with MuJoCo ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    'gravity',
+    [
+        pytest.param(
+            (9.81 * np.sin(np.pi / 6), 0.0, -9.81 * np.cos(np.pi / 6)), id='by 30 degrees'
+        ),
+        pytest.param((0.0, 0.0, 9.81), id='upside down'),
+    ],
+)
+def test_arm_on_a_tilted_base_holds_still_once_the_service_has_told(lockstep, robot, gravity):
+    rig = lockstep
+    rig.start_simulator(**robot, gravity=list(gravity), initial_position=POSITION)
+    rig.start(**robot)
+    assert rig.call(SetGravity, 'set_gravity', gravity_request(gravity)).success
+    assert rig.transition('activate')
+    rig.run_until(1.0)
+    _, position, _ = rig.measured(0.0, 1.0)
+    assert np.abs(position - POSITION).max() < 1e-6
+
+
+@pytest.mark.slow
+def test_unknown_payload_told_while_moving_stops_spoiling_the_tracking(
+    lockstep, robot, heavy_urdf
+):
+    rig, limit = lockstep, 200.0
+    period, told_after, end = 2.0, 4.0, 8.0
+    rig.start_simulator(**{**robot, 'urdf_file': heavy_urdf}, initial_position=POSITION)
+    rig.start(**robot, mode='computed_torque', torque_rate_limit=f'[{limit}]')
+    rig.until(lambda: rig.trajectories.get_subscription_count() > 0)
+    assert rig.transition('activate')
+    rig.until(lambda: rig.states)
+    turn = 0.3 * np.array([1.0, -1.0, 1.0, 1.0, -1.0, -1.0, 1.0])
+    # A turn every second: the reference repeats itself after each period.
+    times = np.arange(period / 2, end + 2.0, period / 2)
+    ways = [np.array(POSITION) + (i % 2) * turn for i in range(len(times))]
+    rig.follow(ways, times)
+    rig.until(lambda: len(rig.states[-1].reference_position) == 7)
+    start = rig.time
+    rig.run_until(start + told_after)
+    told = rig.time
+    request = SetPayload.Request(payload=HEAVY)
+    assert rig.call(SetPayload, 'set_payload', request).success
+    known = rig.time
+    rig.run_until(known + end - told_after)
+
+    def error(begin):
+        _, position, reference = rig.measured(begin, begin + period)
+        assert len(position) > 0.9 * period / TIME_STEP
+        return np.sqrt(np.mean((position - reference) ** 2))
+
+    before, after = error(told - period), error(known + end - told_after - period)
+    print(f'tracking error, root mean square: {before:.2e} rad before, {after:.2e} after')
+    assert before > 5.0 * after
+    steps = np.abs(rig.torque_steps())
+    assert len(steps) > 0.9 * (end - period) / TIME_STEP
+    assert steps.max() <= limit * LONGEST_STEP * (1 + 1e-9)
+    assert any(any(state.rate_limited) for state in rig.states)

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An arm in a physics engine, in lockstep, while the node or the driver fails in its motion."""
+
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy', reason='needs ROS 2')
+pytest.importorskip('mujoco')
+
+from fault_rig import POSITION, WATCHDOG_PERIOD, fault, rig_in, stop
+from rclpy.qos import QoSProfile
+from sensor_msgs.msg import JointState
+
+pytestmark = pytest.mark.ros
+
+TOLERANCE = 0.01  # [rad]
+TIME_STEP = 0.004  # [s]: fewer messages than with the usual millisecond
+# In lockstep real time means nothing: a loaded machine may take seconds over a step.
+PARAMETERS = {
+    'use_sim_time': 'true', 'state_timeout': 20.0, 'mode': 'computed_torque', 'ramp_time': 0.1,
+    'torque_rate_limit': '[1000.0]'}
+TARGET = np.array(POSITION) + 0.2
+
+
+class Plant:
+    """The simulated arm, the node that moves it, and what both said."""
+
+    def __init__(self, rig):
+        self.rig = rig
+        self.states = []
+        rig.node.create_subscription(
+            JointState, '/joint_states', self.states.append, QoSProfile(depth=1000))
+        self.simulator = self.start_simulator()
+        rig.launch(**PARAMETERS)
+        self.until_moving()
+
+    def start_simulator(self):
+        arguments = ['--ros-args', '-r', 'torques:=/dynamics_node/torques']
+        parameters = {
+            **self.rig.robot, 'lockstep': 'true', 'lockstep_timeout': 0.2, 'time_step': TIME_STEP,
+            'initial_position': str(POSITION)}
+        for name, value in parameters.items():
+            arguments += ['-p', f'{name}:={value}']
+        with open(self.rig.log_path.with_name('simulator.log'), 'a') as log:
+            child = subprocess.Popen(
+                [sys.executable, '-m', 'robodyn_ros.ros.simulator_node', *arguments],
+                env=self.rig.environment, stdout=log, stderr=subprocess.STDOUT)
+        self.rig.children.append(child)
+        return child
+
+    @property
+    def time(self):
+        stamp = self.states[-1].header.stamp
+        return stamp.sec + 1e-9 * stamp.nanosec
+
+    @property
+    def position(self):
+        return np.array(self.states[-1].position)
+
+    def until_moving(self):
+        """Wait until a command has moved the clock of the simulation a little."""
+        self.states.clear()
+        self.rig.until(lambda: self.states)
+        begin = self.time
+        self.rig.until(lambda: not begin <= self.time < begin + 0.01)
+
+    def run(self, duration):
+        """Let simulated time pass [s]; patience begins again with every bit of it."""
+        end = self.time + duration
+        while (now := self.time) < end:
+            self.rig.until(lambda now=now: self.time >= min(now + 0.02, end))
+
+    def comes_to_rest_at(self, target):
+        """Return whether the arm is where it should be, before long."""
+        for _ in range(20):
+            self.run(0.1)
+            velocity = np.abs(self.states[-1].velocity).max()
+            if np.abs(self.position - target).max() < TOLERANCE and velocity < TOLERANCE:
+                return True
+        return False
+
+    def set_out(self, target, seconds=1.0):
+        """Begin a motion, and return in the middle of it."""
+        states = self.rig.states
+        states.clear()
+        for _ in range(100):
+            self.rig.follow([target], [seconds])  # a killed node is still connected for a while
+            self.rig.spin(0.3)
+            if any(len(state.reference_position) for state in states):
+                break
+        self.run(0.4 * seconds)
+
+    def arrives(self, target):
+        """Send a motion, and return whether the arm comes to rest at its end."""
+        self.set_out(target, 0.6)
+        return self.comes_to_rest_at(target)
+
+
+@pytest.fixture(scope='module')
+def running(tmp_path_factory, panda_urdf):
+    rig = rig_in(tmp_path_factory.mktemp('lockstep'), panda_urdf, 6)
+    yield Plant(rig)
+    rig.close()
+
+
+@pytest.fixture
+def plant(running):
+    yield running
+    # Whatever happened, the arm can be moved again: by the same node, or by the one after it.
+    assert running.arrives(np.array(POSITION))
+    assert running.rig.process.poll() is None
+    running.rig.check_stream(rate_limit=1000.0)
+
+
+@fault('deactivated and reactivated in motion, with physics',
+       'Time stands still in between; gravity is carried, the trajectory is forgotten.')
+def test_reactivated_node_carries_the_arm(plant):
+    plant.set_out(TARGET)
+    assert plant.rig.transition('deactivate')
+    plant.rig.spin(2.0 * WATCHDOG_PERIOD)
+    plant.rig.begin_anew()
+    assert plant.rig.transition('activate')
+    plant.until_moving()
+    plant.rig.until(lambda: not plant.rig.states[-1].reference_position)
+    assert plant.arrives(TARGET)
+
+
+@fault('driver killed and restarted in motion, with physics',
+       'The arm stands where it stood at first, time begins anew: the reference is dropped.')
+def test_restarted_simulator_is_taken_over(plant):
+    plant.set_out(TARGET)
+    stop(plant.simulator)
+    plant.simulator = plant.start_simulator()
+    plant.until_moving()
+    plant.rig.until(lambda: not plant.rig.states[-1].reference_position)
+    assert plant.arrives(TARGET)
+
+
+@fault('node paused and continued in motion, with physics',
+       'In lockstep nothing is lost: the motion goes on to its end.')
+def test_paused_node_goes_on_with_the_motion(plant):
+    plant.set_out(TARGET)
+    plant.rig.pause()
+    plant.rig.spin(0.5)
+    plant.rig.go_on()
+    assert plant.comes_to_rest_at(TARGET)
+
+
+@fault('driver paused and continued in motion, with physics',
+       'In lockstep nothing is lost: the motion goes on to its end.')
+def test_paused_simulator_goes_on_with_the_motion(plant):
+    plant.set_out(TARGET)
+    plant.simulator.send_signal(signal.SIGSTOP)
+    plant.rig.spin(0.5)
+    plant.simulator.send_signal(signal.SIGCONT)
+    assert plant.comes_to_rest_at(TARGET)
+
+
+@fault('trajectory replaced and cancelled in motion, with physics',
+       'No jump; cancelled, the arm coasts on gravity compensation alone.')
+def test_replaced_and_cancelled_motion(plant):
+    plant.set_out(TARGET)
+    plant.set_out(np.array(POSITION) - 0.1)
+    plant.rig.follow([], [])
+    plant.rig.until(lambda: not plant.rig.states[-1].reference_position)
+    plant.run(0.05)
+    assert plant.arrives(TARGET)
+
+
+@fault('node killed and restarted in motion, with physics',
+       'The new node carries the moving arm, and brings it to rest with the next trajectory.')
+def test_killed_node_is_replaced_while_the_arm_moves(plant):
+    plant.set_out(TARGET)
+    plant.rig.kill()
+    plant.rig.launch(**PARAMETERS)
+    plant.until_moving()
+    assert plant.arrives(TARGET)

@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Drivers die, pause, come back, disagree and change pace; one node process sees it all."""
+
+import signal
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy', reason='needs ROS 2')
+
+from fault_rig import (
+    POSITION,
+    STATE_TIMEOUT,
+    WATCHDOG_PERIOD,
+    fault,
+    rig_in,
+    stop,
+)
+from node_rig import ARM
+
+from robodyn_ros import RobotModel, gravity_torque
+
+pytestmark = pytest.mark.ros
+
+
+@pytest.fixture(scope='module')
+def gravity(panda_urdf):
+    model = RobotModel.from_urdf(panda_urdf, base_link='panda_link0', tip_link='panda_link8')
+    return gravity_torque(model, POSITION)
+
+
+@pytest.fixture(scope='module')
+def running(tmp_path_factory, panda_urdf):
+    rig = rig_in(tmp_path_factory.mktemp('drivers'), panda_urdf, 2)
+    rig.launch(mode='computed_torque')
+    rig.bring_up(POSITION)
+    yield rig
+    rig.close()
+
+
+@pytest.fixture
+def rig(running):
+    running.recover()
+    running.forget()
+    process = running.process
+    yield running
+    for child in running.children:
+        stop(child)
+    running.recover()
+    assert running.process is process and process.poll() is None
+    running.check_stream()
+
+
+def holds(rig, gravity):
+    """Return the condition that the command is gravity's torque, of the arm at rest."""
+    return lambda: rig.commands and np.allclose(rig.commands[-1].data, gravity, atol=1e-6)
+
+
+@fault('driver killed',
+       'Gravity of the last valid state is held for stale_hold_time, then silence; ERROR.')
+def test_killed_driver_gets_gravity_held_then_silence(rig, gravity):
+    driver = rig.driver()
+    rig.until_commanded()
+    stop(driver)
+    rig.until_held()
+    assert np.array(rig.commands[-1].data) == pytest.approx(gravity, abs=1e-6)
+
+
+@fault('driver killed in motion', 'As at rest: the feedback ends, the reference is dropped.')
+def test_driver_that_dies_in_motion_leaves_gravity_held(rig, gravity):
+    rig.in_motion()
+    rig.until(lambda: rig.report.get('level') == 2)
+    assert rig.report['reference'] == 'none'
+    rig.until(lambda: rig.is_quiet())
+    assert np.array(rig.commands[-1].data) == pytest.approx(gravity, abs=1e-6)
+
+
+@fault('driver paused and continued', 'Stale while it is paused; then it recovers by a ramp.')
+def test_paused_driver_is_stale_and_comes_back(rig):
+    driver = rig.driver()
+    rig.until_commanded()
+    driver.send_signal(signal.SIGSTOP)
+    rig.until_held()
+    driver.send_signal(signal.SIGCONT)
+    rig.until_commanded()
+    rig.until(lambda: rig.report.get('level') == 0)
+
+
+@fault('driver restarted', 'The node recovers with it, without a restart, and waits for a new '
+       'trajectory.')
+def test_restarted_driver_is_followed_again(rig):
+    rig.in_motion()
+    rig.until_held()
+    count = len(rig.states)
+    rig.driver()
+    rig.until_commanded()
+    rig.until(lambda: rig.report.get('level') == 0)
+    assert rig.report['reference'] == 'none'
+    assert not any(len(state.reference_position) for state in rig.states[count + 5:])
+
+
+@fault('driver restarted with its clock at zero',
+       'Old stamps are stale where ROS time runs; the log asks about use_sim_time.')
+def test_driver_with_a_clock_of_its_own_is_stale(rig):
+    rig.driver(stamp='1.0')
+    rig.until(lambda: 'use_sim_time' in rig.log)
+    rig.until(lambda: rig.is_quiet())
+
+
+@fault('driver restarted elsewhere', 'The torque goes to the new gravity within the rate limit.')
+def test_driver_that_comes_back_elsewhere_causes_no_step(rig, gravity):
+    driver = rig.driver()
+    rig.until_commanded()
+    stop(driver)
+    rig.until_held()
+    rig.driver(offset=0.3)
+    rig.until_commanded(more=150)
+    assert not np.allclose(rig.commands[-1].data, gravity, atol=0.5)
+
+
+@fault('driver without stamps and velocities restarted',
+       'Velocities are unknown until two samples came: gravity only, never a velocity of zero.')
+def test_bare_driver_comes_back(rig, gravity):
+    driver = rig.driver(stamp='zero', velocity='no')
+    rig.until_commanded()
+    stop(driver)
+    rig.until_held()
+    rig.driver(stamp='zero', velocity='no')
+    rig.until_commanded()
+    rig.until(holds(rig, gravity))
+
+
+@fault('two drivers that agree', 'Each message causes a cycle; nothing else changes.')
+def test_two_drivers_that_agree_are_one(rig, gravity):
+    for _ in range(2):
+        rig.driver()
+    rig.until_commanded(more=200)
+    rig.until(holds(rig, gravity))
+
+
+@fault('two drivers that disagree',
+       'The newest message counts: the torque wanders between the two within the rate limit.')
+def test_two_drivers_that_disagree_cause_no_step(rig):
+    rig.driver()
+    rig.driver(offset=0.4)
+    rig.until_commanded(more=300)
+
+
+@fault('two drivers disagree in motion', 'The feedback wanders too, within limits and rate.')
+def test_two_drivers_that_disagree_in_motion_cause_no_step(rig):
+    rig.in_motion()
+    rig.driver()
+    rig.driver(offset=0.4)
+    rig.until_commanded(more=300)
+
+
+@fault('one of two partial drivers killed',
+       'The arm is stale as soon as one joint is; the report names the joints.')
+def test_half_an_arm_is_stale(rig):
+    rig.driver(names=ARM[:4])
+    other = rig.driver(names=ARM[4:])
+    rig.until_commanded()
+    stop(other)
+    rig.until(lambda: rig.report['stale_joints'].split() == ARM[4:])
+    rig.until(lambda: rig.is_quiet())
+    rig.driver(names=ARM[4:])
+    rig.until_commanded()
+
+
+@fault('driver at 10 Hz', 'Every state is answered once; the rate limit counts 10 ms at most.')
+def test_slow_driver_is_served(rig, gravity):
+    rig.driver(rate=10.0)
+    rig.until_commanded(more=15)
+    rig.until(holds(rig, gravity))
+
+
+@fault('driver slower than the state timeout',
+       'Stale and back again with every state: gravity throughout, by and by.')
+def test_driver_slower_than_the_timeout_gets_gravity(rig, gravity):
+    rig.driver(rate=0.8 / STATE_TIMEOUT)
+    rig.until(lambda: rig.report.get('level') == 2)
+    rig.until(holds(rig, gravity))
+
+
+@fault('driver at 2 kHz',
+       'What the node cannot keep up with is overwritten by newer states; it lives.')
+def test_fast_driver_is_survived(rig, gravity):
+    rig.driver(rate=2000.0)
+    rig.until_commanded(more=1000)
+    rig.until(holds(rig, gravity))
+    rig.until(lambda: rig.report.get('level') == 0)
+
+
+@fault('bursts of joint states', 'The newest ten of a burst are kept; no step follows.')
+def test_bursts_cause_no_step(rig):
+    rig.in_motion()
+    for burst in range(6):
+        for i in range(100):
+            rig.send(np.array(POSITION) + 0.001 * (i + burst))
+        rig.spin(0.15)
+
+
+@fault('states that trickle in, joint by joint', 'A cycle runs when all joints are new.')
+def test_single_joints_make_whole_states(rig, gravity):
+    def trickle():
+        for i in range(7):
+            rig.send(POSITION[i:i + 1], names=ARM[i:i + 1])
+
+    rig.until(rig.commanded_since(len(rig.commands), 20), doing=trickle)
+    rig.until(holds(rig, gravity), doing=trickle)
+
+
+@fault('arm carried beyond its position limits',
+       'Gravity in full; torque outward fades away, motion outward is braked.')
+def test_arm_beyond_its_limits_is_not_pushed_further(rig):
+    rig.in_motion(seconds=60.0)
+    outside = [*POSITION[:6], 3.1]  # panda_joint7 ends at 2.8973
+    for _ in range(60):
+        rig.send(outside, velocity=[0.0] * 6 + [0.5])
+        rig.spin(0.005)
+    effort = rig.states[-1].total[6] - rig.states[-1].gravity[6]
+    assert effort <= 1e-9
+    rig.stream(outside, lambda: rig.states[-1].reference_position, velocity=[0.0] * 7)
+
+
+@fault('subscriber of the commands that hangs',
+       'The node does not wait for it: it goes on commanding the others.')
+def test_hanging_subscriber_holds_nobody_up(rig, gravity):
+    child = rig.listener('/dynamics_node/commands')
+    child.send_signal(signal.SIGSTOP)
+    rig.stream(POSITION, rig.commanded_since(len(rig.commands), 300))
+    rig.until(holds(rig, gravity), doing=rig.send_home)
+
+
+@fault('action on staleness, timed',
+       'It begins within one watchdog period after the timeout; never before.')
+def test_held_gravity_begins_within_one_watchdog_period(rig):
+    lateness = []
+    for _ in range(3):
+        rig.recover()
+        rig.spin(0.1)
+        last = len(rig.record)
+        rig.until(lambda last=last: len(rig.record) > last)
+        lateness.append(rig.record[last][0] - rig.record[last - 1][0] - STATE_TIMEOUT)
+    # Sent a little after its receipt was; a loaded machine delays some, but not all of them.
+    assert min(lateness) < 2.0 * WATCHDOG_PERIOD
+    assert min(lateness) > -WATCHDOG_PERIOD
