@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Measure the processor time of several dynamics nodes on one machine.
+
+    python benchmarks/eight_nodes.py
+
+Each node has a namespace and an arm of its own, urdf/arm.urdf.xacro with six joints, and follows a
+trajectory in computed torque with every term. One more process is the driver of all: it sends the
+joint states and counts the commands.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import click
+import rclpy
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from robodyn_ros.ros.processes import NodeProcess
+
+ARM = Path(__file__).resolve().parents[1] / 'urdf' / 'arm.urdf.xacro'
+JOINTS = [f'joint{i}' for i in range(1, 7)]
+POSITION = [0.2, -0.4, 0.9, 0.1, 0.6, 0.3]
+PARAMETERS = {'urdf_file': str(ARM), 'mode': 'computed_torque', 'state_timeout': 1.0}
+STARTING_TIMEOUT = 60.0  # until every node commands [s]
+TICKS = os.sysconf('SC_CLK_TCK')  # of /proc, in a second
+
+
+class Drivers(Node):
+    """Sends the joint states of all arms at one rate, and counts what comes back."""
+
+    def __init__(self, names: list[str]) -> None:
+        super().__init__('drivers')
+        self.commands = dict.fromkeys(names, 0)
+        self._states = [
+            self.create_publisher(JointState, f'/{name}/joint_states', 10) for name in names
+        ]
+        self._trajectories = [
+            self.create_publisher(JointTrajectory, f'/{name}/dynamics_node/joint_trajectory', 10)
+            for name in names
+        ]
+        for name in names:
+            self.create_subscription(
+                Float64MultiArray,
+                f'/{name}/dynamics_node/commands',
+                lambda message, name=name: self._count(name),
+                10,
+            )
+        self._message = JointState(name=JOINTS, position=POSITION, velocity=[0.0] * len(JOINTS))
+
+    def send(self) -> None:
+        self._message.header.stamp = self.get_clock().now().to_msg()
+        for publisher in self._states:
+            publisher.publish(self._message)
+
+    def send_trajectories(self, duration: float) -> None:
+        """Ask every arm to move so slowly that it moves all the time [s]."""
+        point = JointTrajectoryPoint(positions=[value + 0.3 for value in POSITION])
+        point.time_from_start.sec = round(duration)
+        for publisher in self._trajectories:
+            publisher.publish(JointTrajectory(joint_names=JOINTS, points=[point]))
+
+    def _count(self, name: str) -> None:
+        self.commands[name] += 1
+
+
+def processor_time(pid: int) -> float:
+    """Return the time that a process has used so far [s]."""
+    fields = Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def run(executor: SingleThreadedExecutor, drivers: Drivers, rate: float, duration: float) -> None:
+    """Send joint states at a rate [1/s] for a while [s]."""
+    due = time.monotonic()
+    end = due + duration
+    while due < end:
+        drivers.send()
+        due += 1.0 / rate
+        while (remaining := due - time.monotonic()) > 0.0:
+            executor.spin_once(timeout_sec=remaining)
+
+
+def measure(count: int, rate: float, duration: float, folder: Path) -> str:
+    """Return one row of the table."""
+    names = [f'arm{i}' for i in range(1, count + 1)]
+    processes = [
+        NodeProcess(
+            'dynamics_node',
+            namespace=f'/{name}',
+            parameters=PARAMETERS,
+            remappings={},
+            log=folder / f'{name}.log',
+        )
+        for name in names
+    ]
+    drivers = Drivers(names)
+    executor = SingleThreadedExecutor()
+    executor.add_node(drivers)
+    with ExitStack() as stack:
+        stack.callback(drivers.destroy_node)
+        stack.callback(executor.shutdown)
+        for process in processes:
+            stack.enter_context(process)
+        deadline = time.monotonic() + STARTING_TIMEOUT
+        while not all(drivers.commands.values()):
+            if time.monotonic() > deadline:
+                raise SystemExit(f'not every node commands; the logs: {folder}')
+            run(executor, drivers, rate, 0.5)
+        drivers.send_trajectories(2 * duration + 10)
+        run(executor, drivers, rate, 2.0)
+        pids = [process._process.pid for process in processes]
+        before, counted = [processor_time(pid) for pid in pids], sum(drivers.commands.values())
+        own, start = time.process_time(), time.monotonic()
+        run(executor, drivers, rate, duration)
+        elapsed = time.monotonic() - start
+        shares = [100 * (processor_time(pid) - used) / elapsed for pid, used in zip(pids, before)]
+        commands = (sum(drivers.commands.values()) - counted) / elapsed / count
+        own = 100 * (time.process_time() - own) / elapsed
+    return (
+        f'| {count} | {commands:.0f} | {sum(shares) / count:.0f} | {max(shares):.0f} | '
+        f'{10 * sum(shares) / count / commands:.2f} | {sum(shares):.0f} | {own:.0f} |'
+    )
+
+
+@click.command()
+@click.option(
+    '--count',
+    'counts',
+    multiple=True,
+    type=int,
+    default=(1, 2, 4, 8),
+    show_default=True,
+    help='Nodes at once; may be given several times.',
+)
+@click.option('--rate', default=250.0, show_default=True, help='Joint states a second.')
+@click.option('--duration', default=10.0, show_default=True, help='Of each measurement [s].')
+def main(counts: tuple[int, ...], rate: float, duration: float) -> None:
+    """Print the table."""
+    click.echo(f'{os.cpu_count()} cores, joint states at {rate:g} Hz; shares of one core')
+    click.echo(
+        '| nodes | commands per node [1/s] | CPU per node [%] | largest [%] | '
+        'CPU per command [ms] | all nodes [%] | the drivers [%] |'
+    )
+    click.echo('|--:|--:|--:|--:|--:|--:|--:|')
+    rclpy.init()
+    with tempfile.TemporaryDirectory() as folder:
+        for count in counts:
+            click.echo(measure(count, rate, duration, Path(folder)))
+    rclpy.shutdown()
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Part of the other launch files: reads the parameters of the ros2_control controllers.
+
+Sets the launch configurations `expanded_controllers_file`, with $(var tf_prefix) and its like put
+in, and `joints`, a YAML list in the order in which the controller takes its commands.
+"""
+
+import yaml
+from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
+from launch.actions import (
+    DeclareLaunchArgument,
+    OpaqueFunction,
+    RegisterEventHandler,
+    SetLaunchConfiguration,
+)
+from launch.event_handlers import OnShutdown
+from launch_ros.parameter_descriptions import ParameterFile
+
+ARGUMENTS = (
+    DeclareLaunchArgument(
+        'tf_prefix',
+        default_value='',
+        description='Prefix of the names of links and joints: handed to the xacro as tf_prefix, '
+        'and put before base_link and tip_link. What is no xacro must have it in its names.',
+    ),
+    DeclareLaunchArgument(
+        'controller',
+        default_value='forward_effort_controller',
+        description='Name of the ros2_control controller that takes the torques.',
+    ),
+    DeclareLaunchArgument(
+        'controllers_file',
+        default_value='',
+        description='YAML of the controllers: the node commands in the order of its joints. It '
+        'may say $(var tf_prefix). Empty: the order of the parameter joints.',
+    ),
+)
+
+
+def generate_launch_description() -> LaunchDescription:
+    """Return the arguments and what reads the file."""
+    return LaunchDescription([*ARGUMENTS, OpaqueFunction(function=expanded)])
+
+
+def expanded(context: LaunchContext) -> list[LaunchDescriptionEntity]:
+    """Return the actions that set the two configurations and tidy up."""
+    values = context.launch_configurations
+    if not values['controllers_file']:
+        return [
+            SetLaunchConfiguration('expanded_controllers_file', ''),
+            SetLaunchConfiguration('joints', ''),
+        ]
+    controllers = ParameterFile(values['controllers_file'], allow_substs=True)
+    path = controllers.evaluate(context)
+
+    def remove(event: object, context: LaunchContext) -> None:
+        controllers.cleanup()
+
+    with open(path, encoding='utf-8') as file:
+        joints = joints_of(yaml.safe_load(file), values['controller'])
+    return [
+        SetLaunchConfiguration('expanded_controllers_file', str(path)),
+        SetLaunchConfiguration('joints', yaml.safe_dump(joints)),
+        RegisterEventHandler(OnShutdown(on_shutdown=remove)),
+    ]
+
+
+def joints_of(sections: dict, controller: str) -> list[str]:
+    """Return the joints of a controller, in the order in which it takes its commands."""
+    nested = sections.get('/**') or {}
+    for name, section in [*sections.items(), *nested.items()]:
+        if name.rpartition('/')[2] == controller and section:
+            return section['ros__parameters']['joints']
+    raise RuntimeError(f'controllers_file: nothing about the joints of {controller} in it')

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+An arm in Gazebo under gz_ros2_control, carried by the dynamics node.
+
+The arm hangs loose until its controllers are active and the first torque has come: hold_joints is
+off, as nothing brakes a real arm's joints for us either.
+"""
+
+from pathlib import Path
+
+from ament_index_python.packages import PackageNotFoundError, get_package_share_directory
+from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
+from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription, OpaqueFunction
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
+from launch_ros.actions import Node
+from launch_ros.substitutions import FindPackageShare
+
+HERE = Path(__file__).parent
+SHARE = FindPackageShare('robodyn_ros')
+NEEDED = (
+    'ros_gz_sim',
+    'ros_gz_bridge',
+    'gz_ros2_control',
+    'controller_manager',
+    'joint_state_broadcaster',
+    'forward_command_controller',
+    'robot_state_publisher',
+)
+
+ARGUMENTS = (
+    DeclareLaunchArgument(
+        'description_file',
+        default_value=PathJoinSubstitution([SHARE, 'urdf', 'arm.urdf.xacro']),
+        description='Xacro of the robot, which takes the arguments use_gazebo, controllers_file '
+        'and namespace as that of this package does.',
+    ),
+    DeclareLaunchArgument(
+        'controllers_file',
+        default_value=PathJoinSubstitution([SHARE, 'config', 'ros2_controllers.yaml']),
+        description='YAML of the controllers: the node commands in the order of its joints. It '
+        'may say $(var tf_prefix).',
+    ),
+    DeclareLaunchArgument(
+        'gz_args',
+        default_value='-r -v 3 empty.sdf',
+        description='Arguments of gz sim: a world, -r to run at once, -s to show nothing.',
+    ),
+    DeclareLaunchArgument(
+        'start_gazebo',
+        default_value='true',
+        choices=['true', 'false'],
+        description='Start Gazebo and its clock; false: it runs, another robot is put in.',
+    ),
+    DeclareLaunchArgument(
+        'model_name', default_value='arm', description='What Gazebo calls the robot.'
+    ),
+    DeclareLaunchArgument(
+        'position', default_value='0 0 0', description='Where the robot stands, as "x y z" [m].'
+    ),
+    DeclareLaunchArgument(
+        'use_sim_time',
+        default_value='true',
+        choices=['true', 'false'],
+        description='Go by the time of Gazebo.',
+    ),
+)
+
+COMMAND_TOPIC = DeclareLaunchArgument(
+    'command_topic',
+    default_value=[LaunchConfiguration('controller'), '/commands'],
+    description='Where the torques go, as std_msgs/Float64MultiArray.',
+)
+
+
+def generate_launch_description() -> LaunchDescription:
+    """Return the arguments and what starts."""
+    return LaunchDescription(
+        [
+            *ARGUMENTS,
+            OpaqueFunction(function=checked),
+            included('controllers'),
+            COMMAND_TOPIC,
+            included(
+                'node',
+                description_arguments=[
+                    LaunchConfiguration('description_arguments', default=''),
+                    ' use_gazebo:=true controllers_file:=',
+                    LaunchConfiguration('expanded_controllers_file'),
+                    ' namespace:=',
+                    LaunchConfiguration('namespace', default=''),
+                ],
+            ),
+            OpaqueFunction(function=simulated),
+        ]
+    )
+
+
+def included(name: str, **arguments: object) -> IncludeLaunchDescription:
+    """Return one of this package's launch files with these arguments."""
+    source = PythonLaunchDescriptionSource(str(HERE / f'{name}.launch.py'))
+    return IncludeLaunchDescription(source, launch_arguments=arguments.items())
+
+
+def checked(context: LaunchContext) -> list[LaunchDescriptionEntity]:
+    """Return nothing; what is not installed is named, with the command that installs it."""
+    missing = [name for name in NEEDED if not is_installed(name)]
+    if missing:
+        packages = ' '.join('ros-$ROS_DISTRO-' + name.replace('_', '-') for name in missing)
+        raise RuntimeError(f'Gazebo needs more: sudo apt install {packages}')
+    return []
+
+
+def is_installed(package: str) -> bool:
+    """Return whether a ROS package is there."""
+    try:
+        get_package_share_directory(package)
+    except PackageNotFoundError:
+        return False
+    return True
+
+
+def simulated(context: LaunchContext) -> list[LaunchDescriptionEntity]:
+    """Return the robot in Gazebo with its controllers, and Gazebo itself where asked for."""
+    values = context.launch_configurations
+    namespace = values['namespace']
+    text = Path(values['urdf_file']).read_text(encoding='utf-8')
+    x, y, z = values['position'].split()
+    place = ['-x', x, '-y', y, '-z', z]
+    robot = [
+        Node(
+            package='robot_state_publisher',
+            executable='robot_state_publisher',
+            namespace=namespace,
+            parameters=[{'robot_description': text, 'use_sim_time': True}],
+            output='screen',
+        ),
+        Node(
+            package='ros_gz_sim',
+            executable='create',
+            namespace=namespace,
+            arguments=['-topic', 'robot_description', '-name', values['model_name'], *place],
+            output='screen',
+        ),
+        # Both at once: the node computes as soon as there are joint states.
+        Node(
+            package='controller_manager',
+            executable='spawner',
+            namespace=namespace,
+            arguments=[
+                'joint_state_broadcaster',
+                values['controller'],
+                '--activate-as-group',
+                '--param-file',
+                values['expanded_controllers_file'],
+                '--controller-manager-timeout',
+                '60',
+            ],
+            output='screen',
+        ),
+    ]
+    return [*gazebo(values['gz_args']), *robot] if values['start_gazebo'] == 'true' else robot
+
+
+def gazebo(arguments: str) -> list[LaunchDescriptionEntity]:
+    """Return Gazebo and its clock."""
+    source = PythonLaunchDescriptionSource(
+        PathJoinSubstitution([FindPackageShare('ros_gz_sim'), 'launch', 'gz_sim.launch.py'])
+    )
+    return [
+        IncludeLaunchDescription(source, launch_arguments={'gz_args': arguments}.items()),
+        Node(
+            package='ros_gz_bridge',
+            executable='parameter_bridge',
+            arguments=['/clock@rosgraph_msgs/msg/Clock[gz.msgs.Clock'],
+            output='screen',
+        ),
+    ]

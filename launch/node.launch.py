@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Part of the other launch files: the dynamics node, and RViz on request."""
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
+from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription, OpaqueFunction
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+from launch.substitutions import PathJoinSubstitution
+from launch_ros.actions import Node
+from launch_ros.substitutions import FindPackageShare
+
+HERE = Path(__file__).parent
+SHARE = FindPackageShare('robodyn_ros')
+TRUE_OR_FALSE = ['true', 'false']
+
+ARGUMENTS = (
+    DeclareLaunchArgument(
+        'namespace',
+        default_value='',
+        description='Namespace of the nodes, and of every topic named without a leading /.',
+    ),
+    DeclareLaunchArgument(
+        'node_name',
+        default_value='dynamics_node',
+        description='Name of the node; two chains of one robot need two.',
+    ),
+    DeclareLaunchArgument(
+        'base_link',
+        default_value='',
+        description='Link that the chain begins at, without tf_prefix; empty: as in params_file, '
+        'where empty is the root.',
+    ),
+    DeclareLaunchArgument(
+        'tip_link',
+        default_value='',
+        description='Link that the chain ends at, without tf_prefix; empty: as in params_file, '
+        'where empty is the only leaf.',
+    ),
+    DeclareLaunchArgument(
+        'initial_mode',
+        default_value='',
+        choices=['', 'gravity_compensation', 'feedforward', 'computed_torque'],
+        description='What the node commands at first; empty: as in params_file.',
+    ),
+    DeclareLaunchArgument(
+        'params_file',
+        default_value=PathJoinSubstitution([SHARE, 'config', 'dynamics_node.yaml']),
+        description='Parameters of the node: gains, limits, timeouts and the rest.',
+    ),
+    DeclareLaunchArgument(
+        'command_topic',
+        default_value='forward_effort_controller/commands',
+        description='Where the torques go, as std_msgs/Float64MultiArray.',
+    ),
+    DeclareLaunchArgument(
+        'torques_topic',
+        default_value='~/torques',
+        description='Where they go with names, as sensor_msgs/JointState.',
+    ),
+    DeclareLaunchArgument(
+        'joint_states_topic',
+        default_value='joint_states',
+        description='Where the state of the joints comes from.',
+    ),
+    DeclareLaunchArgument(
+        'robot_description_topic',
+        default_value='robot_description',
+        description='Where the URDF comes from, unless description_file is given.',
+    ),
+    DeclareLaunchArgument(
+        'autostart',
+        default_value='true',
+        choices=TRUE_OR_FALSE,
+        description='Configure and activate at once; false: a lifecycle manager does it.',
+    ),
+    DeclareLaunchArgument(
+        'use_sim_time',
+        default_value='false',
+        choices=TRUE_OR_FALSE,
+        description='Take the time from the topic /clock.',
+    ),
+    DeclareLaunchArgument(
+        'launch_rviz',
+        default_value='false',
+        choices=TRUE_OR_FALSE,
+        description='Start RViz; it draws what robot_state_publisher tells.',
+    ),
+    DeclareLaunchArgument(
+        'rviz_config_file',
+        default_value=PathJoinSubstitution([SHARE, 'rviz', 'robodyn.rviz']),
+        description='What RViz shows.',
+    ),
+    DeclareLaunchArgument(
+        'log_level',
+        default_value='info',
+        choices=['debug', 'info', 'warn', 'error'],
+        description='From which level on the dynamics node logs.',
+    ),
+)
+
+
+def generate_launch_description() -> LaunchDescription:
+    """Return the arguments and what starts."""
+    description = IncludeLaunchDescription(
+        PythonLaunchDescriptionSource(str(HERE / 'description.launch.py'))
+    )
+    return LaunchDescription([description, *ARGUMENTS, OpaqueFunction(function=started)])
+
+
+def started(context: LaunchContext) -> list[LaunchDescriptionEntity]:
+    """Return the nodes that the arguments ask for."""
+    values = context.launch_configurations
+    nodes = [dynamics_node(values)]
+    if values['launch_rviz'] == 'true':
+        nodes.append(rviz(values))
+    return nodes
+
+
+def dynamics_node(values: dict[str, str]) -> Node:
+    """Return the node; an empty argument leaves a parameter as it is in `params_file`."""
+    given: dict[str, Any] = {
+        'urdf_file': values['urdf_file'],
+        'mode': values['initial_mode'],
+        'base_link': prefixed(values, 'base_link'),
+        'tip_link': prefixed(values, 'tip_link'),
+        'joints': yaml.safe_load(values.get('joints', '')),
+    }
+    parameters = {name: value for name, value in given.items() if value}
+    if values.get('lockstep') == 'true':
+        # Both are about real time, which means nothing there.
+        parameters.update(torque_rate_limit=[0.0], state_timeout=5.0)
+    parameters['autostart'] = values['autostart'] == 'true'
+    parameters['use_sim_time'] = values['use_sim_time'] == 'true'
+    return Node(
+        package='robodyn_ros',
+        executable='dynamics_node',
+        name=values['node_name'],
+        namespace=values['namespace'],
+        parameters=[values['params_file'], parameters],
+        remappings=[
+            ('~/commands', values['command_topic']),
+            ('~/torques', values['torques_topic']),
+            ('joint_states', values['joint_states_topic']),
+            ('robot_description', values['robot_description_topic']),
+            ('/clock', clock_topic(values)),
+        ],
+        ros_arguments=['--log-level', values['log_level']],
+        output='screen',
+    )
+
+
+def rviz(values: dict[str, str]) -> Node:
+    """Return RViz in the robot's namespace, looking from the chain's base."""
+    base_link = prefixed(values, 'base_link')
+    return Node(
+        package='rviz2',
+        executable='rviz2',
+        namespace=values['namespace'],
+        arguments=['-d', values['rviz_config_file'], *(['-f', base_link] if base_link else [])],
+        parameters=[{'use_sim_time': values['use_sim_time'] == 'true'}],
+        remappings=[('/clock', clock_topic(values))],
+        output='log',
+    )
+
+
+def prefixed(values: dict[str, str], link: str) -> str:
+    """Return the name of a link as the robot has it; empty where none is given."""
+    return values[link] and values['tf_prefix'] + values[link]
+
+
+def clock_topic(values: dict[str, str]) -> str:
+    """Return where simulated time comes from; a simulation in lockstep has a time of its own."""
+    return values.get('clock_topic', '/clock')

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The dynamics node beside a robot's driver, or beside ros2_control on mock hardware."""
+
+from pathlib import Path
+
+from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
+from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription, OpaqueFunction
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import Node
+
+HERE = Path(__file__).parent
+
+ARGUMENTS = (
+    DeclareLaunchArgument(
+        'use_mock_hardware',
+        default_value='false',
+        choices=['true', 'false'],
+        description='Start ros2_control on mock hardware, in place of a driver: nothing moves, '
+        'and the wiring can be looked at. Needs controllers_file, and as description_file a xacro '
+        'that takes use_mock_hardware.',
+    ),
+    DeclareLaunchArgument(
+        'command_topic',
+        default_value=[LaunchConfiguration('controller'), '/commands'],
+        description='Where the torques go, as std_msgs/Float64MultiArray.',
+    ),
+)
+
+
+def generate_launch_description() -> LaunchDescription:
+    """Return the arguments and what starts."""
+    return LaunchDescription(
+        [
+            included('controllers'),
+            *ARGUMENTS,
+            included(
+                'node',
+                description_arguments=[
+                    LaunchConfiguration('description_arguments', default=''),
+                    ' use_mock_hardware:=',
+                    LaunchConfiguration('use_mock_hardware'),
+                ],
+            ),
+            OpaqueFunction(function=mock_hardware),
+        ]
+    )
+
+
+def included(name: str, **arguments: object) -> IncludeLaunchDescription:
+    """Return one of this package's launch files with these arguments."""
+    source = PythonLaunchDescriptionSource(str(HERE / f'{name}.launch.py'))
+    return IncludeLaunchDescription(source, launch_arguments=arguments.items())
+
+
+def mock_hardware(context: LaunchContext) -> list[LaunchDescriptionEntity]:
+    """Return ros2_control with its controllers and the robot's description, where asked for."""
+    values = context.launch_configurations
+    if values['use_mock_hardware'] != 'true':
+        return []
+    controllers = values['expanded_controllers_file']
+    if not values['urdf_file'] or not controllers:
+        raise RuntimeError('use_mock_hardware needs description_file and controllers_file')
+    text = Path(values['urdf_file']).read_text(encoding='utf-8')
+    namespace = values['namespace']
+    return [
+        Node(
+            package='robot_state_publisher',
+            executable='robot_state_publisher',
+            namespace=namespace,
+            parameters=[{'robot_description': text}],
+            output='screen',
+        ),
+        Node(
+            package='controller_manager',
+            executable='ros2_control_node',
+            namespace=namespace,
+            parameters=[controllers],
+            output='screen',
+        ),
+        Node(
+            package='controller_manager',
+            executable='spawner',
+            namespace=namespace,
+            arguments=[
+                'joint_state_broadcaster',
+                values['controller'],
+                '--param-file',
+                controllers,
+            ],
+            output='screen',
+        ),
+    ]

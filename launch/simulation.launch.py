@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The dynamics node beside an arm in MuJoCo, which stands behind the topics of a driver."""
+
+from pathlib import Path
+
+import yaml
+from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
+from launch.actions import (
+    DeclareLaunchArgument,
+    IncludeLaunchDescription,
+    OpaqueFunction,
+    SetLaunchConfiguration,
+)
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
+from launch_ros.actions import Node
+from launch_ros.substitutions import FindPackageShare
+
+HERE = Path(__file__).parent
+SHARE = FindPackageShare('robodyn_ros')
+
+ARGUMENTS = (
+    DeclareLaunchArgument(
+        'description_file',
+        default_value=PathJoinSubstitution([SHARE, 'urdf', 'arm.urdf.xacro']),
+        description='URDF or xacro of the robot.',
+    ),
+    DeclareLaunchArgument(
+        'initial_position',
+        default_value='[]',
+        description='Where the arm begins, as "[0.0, 0.5, ...]" from base to tip [rad or m]; '
+        'empty: at zero.',
+    ),
+    DeclareLaunchArgument(
+        'time_step',
+        default_value='0.001',
+        description='Simulated time between two joint states [s].',
+    ),
+    DeclareLaunchArgument(
+        'lockstep',
+        default_value='false',
+        choices=['true', 'false'],
+        description='Step only on the torque for the last state: the same numbers on any machine, '
+        'at its own pace.',
+    ),
+    DeclareLaunchArgument(
+        'use_sim_time',
+        default_value=LaunchConfiguration('lockstep'),
+        choices=['true', 'false'],
+        description="Go by simulated time, on the namespace's topic clock.",
+    ),
+    DeclareLaunchArgument(
+        'command_topic',
+        default_value='simulator_node/commands',
+        description='Where the torques go, as std_msgs/Float64MultiArray.',
+    ),
+)
+
+
+def generate_launch_description() -> LaunchDescription:
+    """Return the arguments, the dynamics node and the simulator."""
+    return LaunchDescription(
+        [
+            *ARGUMENTS,
+            # Two simulations keep two times: each has its clock in its namespace.
+            SetLaunchConfiguration('clock_topic', 'clock'),
+            included('node'),
+            OpaqueFunction(function=simulated),
+        ]
+    )
+
+
+def included(name: str, **arguments: object) -> IncludeLaunchDescription:
+    """Return one of this package's launch files with these arguments."""
+    source = PythonLaunchDescriptionSource(str(HERE / f'{name}.launch.py'))
+    return IncludeLaunchDescription(source, launch_arguments=arguments.items())
+
+
+def simulated(context: LaunchContext) -> list[LaunchDescriptionEntity]:
+    """Return the simulator, and what tells RViz where the links are."""
+    values = context.launch_configurations
+    nodes = [simulator(values)]
+    if values['launch_rviz'] == 'true':
+        nodes.append(robot_state_publisher(values))
+    return nodes
+
+
+def simulator(values: dict[str, str]) -> Node:
+    """Return the simulator on the topics of the dynamics node."""
+    parameters = {
+        'urdf_file': values['urdf_file'],
+        'time_step': float(values['time_step']),
+        'lockstep': values['lockstep'] == 'true',
+        'publish_clock': values['use_sim_time'] == 'true',
+    }
+    for link in ('base_link', 'tip_link'):
+        parameters[link] = values[link] and values['tf_prefix'] + values[link]
+    position = [float(value) for value in yaml.safe_load(values['initial_position'])]
+    if position:
+        parameters['initial_position'] = position
+    return Node(
+        package='robodyn_ros',
+        executable='simulator_node',
+        namespace=values['namespace'],
+        parameters=[parameters],
+        remappings=[
+            ('commands', values['command_topic']),
+            ('torques', values['torques_topic'].replace('~', values['node_name'])),
+            ('joint_states', values['joint_states_topic']),
+            ('robot_description', values['robot_description_topic']),
+            ('/clock', 'clock'),
+        ],
+        output='screen',
+    )
+
+
+def robot_state_publisher(values: dict[str, str]) -> Node:
+    """Return what turns joint states into the frames that RViz draws."""
+    text = Path(values['urdf_file']).read_text(encoding='utf-8')
+    return Node(
+        package='robot_state_publisher',
+        executable='robot_state_publisher',
+        namespace=values['namespace'],
+        parameters=[{'robot_description': text, 'use_sim_time': values['use_sim_time'] == 'true'}],
+        remappings=[('joint_states', values['joint_states_topic']), ('/clock', 'clock')],
+        output='screen',
+    )

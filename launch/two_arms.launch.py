@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Two simulated arms, each with a dynamics node, in a namespace of its own.
+
+Every argument of simulation.launch.py, but namespace and tf_prefix, is taken for both.
+"""
+
+from pathlib import Path
+
+from launch import LaunchDescription
+from launch.actions import DeclareLaunchArgument, GroupAction, IncludeLaunchDescription
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+from launch.substitutions import LaunchConfiguration
+
+HERE = Path(__file__).parent
+SIDES = ('left', 'right')
+
+
+def generate_launch_description() -> LaunchDescription:
+    """Return the arguments and both arms."""
+    return LaunchDescription(
+        [
+            *(argument(side) for side in SIDES),
+            DeclareLaunchArgument(
+                'time_step',
+                default_value='0.004',
+                description='Simulated time between two joint states [s].',
+            ),
+            *(arm(side) for side in SIDES),
+        ]
+    )
+
+
+def argument(side: str) -> DeclareLaunchArgument:
+    """Return the name of one arm."""
+    return DeclareLaunchArgument(
+        f'{side}_name',
+        default_value=side,
+        description=f'Namespace of the {side} arm, and with a _ behind it its tf_prefix.',
+    )
+
+
+def arm(side: str) -> GroupAction:
+    """Return one arm; the group keeps its arguments from the other."""
+    name = LaunchConfiguration(f'{side}_name')
+    simulation = PythonLaunchDescriptionSource(str(HERE / 'simulation.launch.py'))
+    return GroupAction(
+        [
+            IncludeLaunchDescription(
+                simulation, launch_arguments={'namespace': name, 'tf_prefix': [name, '_']}.items()
+            )
+        ]
+    )

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""simulation.launch.py: a simulated arm is carried, in real time and in lockstep."""
+
+import unittest
+
+import numpy as np
+import pytest
+
+pytest.importorskip('launch_testing', reason='needs launch_testing, of a ROS installation')
+pytest.importorskip('mujoco', reason='needs MuJoCo: pip install mujoco')
+
+import launch_testing
+from launch_rig import ROOT, Listener, bad_lines, launched
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+
+from robodyn_ros import RobotModel, gravity_torque
+
+STANFORD = ROOT / 'urdf' / 'stanford.urdf'
+POSITION = [0.2, 1.2, 0.3, 0.1, 0.8, 0.4]
+HOLD_TIME = 1.0  # simulated [s]
+
+
+@pytest.mark.launch_test
+@pytest.mark.ros
+@launch_testing.parametrize('lockstep', ['true', 'false'])
+def generate_test_description(lockstep):
+    return launched(
+        'simulation',
+        lockstep=lockstep,
+        use_sim_time='true',
+        time_step='0.004',
+        description_file=str(STANFORD),
+        base_link='base',
+        tip_link='hand',
+        initial_position=str(POSITION),
+        joint_states_topic='measured',
+        robot_description_topic='description',
+        torques_topic='~/named_torques',
+    ), {}
+
+
+class TestSimulation(unittest.TestCase):
+    def setUp(self):
+        self.listener = Listener()
+
+    def tearDown(self):
+        self.listener.close()
+
+    def test_arm_leaves_its_brakes_and_stays_where_it_is(self):
+        states = self.listener.heard(JointState, '/measured')
+        torques = self.listener.heard(JointState, '/dynamics_node/named_torques')
+        self.listener.until(lambda: states and len(torques) > HOLD_TIME / 0.004)
+        np.testing.assert_allclose(states[-1].position, POSITION, atol=5e-3)
+        model = RobotModel.from_urdf(STANFORD, base_link='base', tip_link='hand')
+        expected = gravity_torque(model, states[-1].position)
+        np.testing.assert_allclose(torques[-1].effort, expected, atol=1.0)
+
+    def test_simulated_time_goes_on(self):
+        clock = self.listener.heard(Clock, '/clock')
+        self.listener.until(lambda: len(clock) > 10)
+        self.assertGreater(clock[-1].clock.nanosec + 10**9 * clock[-1].clock.sec, 0)
+
+    def test_robot_description_is_told(self):
+        told = []
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        self.listener.node.create_subscription(String, '/description', told.append, latched)
+        self.listener.until(lambda: told)
+        self.assertIn('<robot name="stanford">', told[0].data)
+
+
+@launch_testing.post_shutdown_test()
+class TestAfterwards(unittest.TestCase):
+    def test_both_nodes_ended_cleanly(self, proc_info):
+        launch_testing.asserts.assertExitCodes(proc_info)
+
+    def test_nothing_went_wrong_but_that_a_loaded_machine_kept_the_simulator_waiting(
+        self, proc_output
+    ):
+        self.assertEqual(bad_lines(proc_output, 'no fresh state of'), [])
