@@ -13,6 +13,7 @@ STAMPS := $(VENV)/stamps
 INSTALLED := $(STAMPS)/installed-$(or $(ROS_DISTRO),wheels)
 INTERFACES := $(STAMPS)/interfaces
 PACKAGE := $(STAMPS)/package
+DOCS := $(STAMPS)/docs
 
 # Whatever runs here talks on this machine's loopback only, on a domain that another user of the
 # machine is unlikely to have.
@@ -23,7 +24,7 @@ export ROS_LOG_DIR ?= $(abspath $(VENV))/ros_log
 # A ROS installation finds the packages built here only where they are sourced.
 WITH_ROS := $(if $(ROS_DISTRO),source $(VENV)/local_setup.bash &&)
 
-.PHONY: help setup demo test test-all bench lint clean
+.PHONY: help setup demo test test-all bench lint docs clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,6 +49,10 @@ lint: setup  ## ruff, mypy, and the XML files
 	@$(BIN)/mypy
 	@$(BIN)/python environment/check_xml.py
 
+docs: setup $(DOCS)  ## build the documentation as a site in build/docs, its links checked
+	@$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs
+	@echo 'Open build/docs/index.html'
+
 clean:  ## remove the virtual environment and everything made by a target
 	rm -rf $(VENV) $(OUT) build install log .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -56,6 +61,11 @@ $(INSTALLED): $(wildcard environment/*.txt) environment/install.sh environment/u
 	@environment/check_prerequisites.sh '$(PYTHON)'
 	@environment/install.sh '$(VENV)' '$(PYTHON)'
 	@mkdir -p $(STAMPS) && rm -f $(STAMPS)/* && touch $@
+
+$(DOCS): $(INSTALLED) environment/docs.txt
+	@echo 'Installing what the documentation is built with.'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r environment/docs.txt
+	@touch $@
 
 $(INTERFACES): $(INSTALLED) environment/build.sh \
         $(shell find robodyn_interfaces -type f)

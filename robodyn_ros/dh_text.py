@@ -16,6 +16,16 @@ _RIGHT_ANGLES = {0: '0', 1: 'π/2', -1: '-π/2', 2: 'π', -2: '-π'}
 
 def printed_table(table: DHTable) -> str:
     """Return the rows of a table as text: lengths in metres, angles in radians."""
+    rows = table_rows(table)
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    return '\n'.join(
+        '  '.join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+        for row in rows
+    )
+
+
+def table_rows(table: DHTable) -> list[list[str]]:
+    """Return the cells of a table as text, the headings first."""
     with_beta = bool(table.beta.any())
     angle_and_length = ['α [rad]', 'a [m]'] + ['β [rad]'] * with_beta
     joint_columns = ['θ [rad]', 'd [m]']
@@ -37,11 +47,7 @@ def printed_table(table: DHTable) -> str:
         variables = [theta, d]
         halves = [*constants, *variables] if modified else [*variables, *constants]
         rows.append([str(i + 1), *halves])
-    widths = [max(len(row[k]) for row in rows) for k in range(len(header))]
-    return '\n'.join(
-        '  '.join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
-        for row in rows
-    )
+    return rows
 
 
 def row_formula(table: DHTable) -> str:

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers and names as a reader wants them; escaping them for HTML is the template's work."""
+
+from __future__ import annotations
+
+import math
+
+from numpy.typing import NDArray
+
+_SUPERSCRIPTS = str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹')
+NOISE = 1e-12
+"""Lengths, angles, masses and their products that rounding leaves are smaller."""
+
+_PLAIN = 1e6  # written without powers of ten
+
+
+def number(value: float | None, digits: int = 4, noise: float = 0.0) -> str:
+    """Return a number of so many digits; what is not larger than the noise is zero."""
+    if value is None or math.isnan(value):
+        return '–'
+    if math.isinf(value):
+        return '∞' if value > 0 else '−∞'
+    text = f'{value if abs(value) > noise else 0.0:.{digits}g}'
+    if 'e+' in text and abs(value) < _PLAIN:
+        text = f'{value:.0f}'
+    mantissa, _, exponent = text.partition('e')
+    mantissa = true_minus(mantissa)
+    return f'{mantissa}·10{str(int(exponent)).translate(_SUPERSCRIPTS)}' if exponent else mantissa
+
+
+def true_minus(text: str) -> str:
+    """Return a text with minus signs for hyphens."""
+    return text.replace('-', '−')
+
+
+def share(value: float | None) -> str:
+    """Return a share as a percentage of two or three digits."""
+    if value is None:
+        return '–'
+    percent = 100 * value
+    if percent == 0:
+        return '0 %'
+    if percent < 0.01:
+        return '< 0.01 %'
+    return f'{float(f"{percent:.2g}"):g} %' if percent < 99.5 else f'{percent:.0f} %'
+
+
+def unit_text(unit: str) -> str:
+    """Return a unit with raised powers."""
+    return unit.replace('2', '²')
+
+
+def plural(count: int, noun: str) -> str:
+    """Return a count and its noun."""
+    return f'{count} {noun}' if count == 1 else f'{count} {noun}s'
+
+
+def visible(name: str) -> str:
+    r"""Return a name with what cannot be seen, or turns the writing round, as \n or \u202e."""
+    return ''.join(
+        letter if letter.isprintable() else letter.encode('unicode_escape').decode('ascii')
+        for letter in name
+    )
+
+
+def matrix_rows(matrix: NDArray) -> list[list[str]]:
+    """Return the numbers of a matrix, rounding noise as zero."""
+    return [[number(float(x), 6, NOISE) for x in row] for row in matrix]

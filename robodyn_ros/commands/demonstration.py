@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The whole way over ROS 2: ``demo``."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from types import FrameType
+
+import click
+
+from robodyn_ros.commands.choice_of_arm import examples
+
+
+@click.command(
+    epilog=examples(
+        'robodyn demo',
+        'robodyn demo --urdf urdf/puma560.urdf --output puma_demo',
+    )
+)
+@click.option('--urdf', type=click.Path(path_type=Path), help='URDF file; not given: a Panda.')
+@click.option('--base', default='', help='Link that the chain begins at; not given: the root.')
+@click.option('--tip', default='', help='Link that the chain ends at; not given: the only leaf.')
+@click.option(
+    '--output',
+    type=click.Path(path_type=Path, file_okay=False),
+    default='demo_output',
+    show_default=True,
+    help='Folder for summary.json, tracking.png and the logs.',
+)
+@click.option(
+    '--hold-time',
+    type=click.FloatRange(min=0.1),
+    default=10.0,
+    show_default=True,
+    help='Simulated seconds that gravity compensation holds the arm.',
+)
+def demo(urdf: Path | None, base: str, tip: str, output: Path, hold_time: float) -> None:
+    """
+    Hold and move an arm in MuJoCo by the dynamics node's torques, over ROS 2 topics.
+
+    First gravity compensation holds the arm; then it makes one motion three times, under PD
+    control alone, with gravity compensation, and with the whole model (computed torque). The
+    numbers go to summary.json in the output folder.
+    """
+    if urdf is None and (base or tip):
+        raise click.UsageError('--base and --tip are links of the arm that --urdf names')
+    _keep_to_this_machine()
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        from robodyn_ros.ros.demo import Arm, DemoFailed, panda, run_demo
+        from robodyn_ros.ros.processes import NodeEnded
+    except ImportError as error:
+        raise click.ClickException(
+            f'{error}. The demonstration needs ROS 2: source your ROS 2 workspace, or type '
+            '`make setup` in a checkout of robodyn_ros. Without ROS there is `robodyn simulate`.'
+        ) from error
+    try:
+        run_demo(Arm(urdf, base, tip) if urdf else panda(), output, hold_time=hold_time)
+    except (DemoFailed, NodeEnded) as error:
+        raise click.ClickException(str(error)) from error
+
+
+def _keep_to_this_machine() -> None:
+    """Let the demonstration's nodes talk on the loopback only, unless told otherwise."""
+    os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
+    os.environ.setdefault('ROS_DOMAIN_ID', str(os.getpid() % 100 + 1))
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt

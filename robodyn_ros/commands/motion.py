@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an arm needs for a motion, and what it does: ``torque``, ``simulate``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from robodyn_ros.commands.choice_of_arm import ChosenArm, arm_options, examples
+from robodyn_ros.control.computed_torque import MODES
+from robodyn_ros.dynamics import METHODS, friction_torque, inverse_dynamics
+from robodyn_ros.model import RobotModel
+from robodyn_ros.motions import JointMotion, read_motion, table_as_csv
+
+_TOPIC = click.option('--topic', help='Topic of a bag; not given: the only one of joint states.')
+_OUTPUT = click.option(
+    '-o', '--output', type=click.Path(path_type=Path, dir_okay=False), help='File to write.'
+)
+_CUTOFF = click.option(
+    '--cutoff', type=float, metavar='HZ', help='Low-pass a measured motion before deriving it.'
+)
+
+
+@click.command(
+    epilog=examples(
+        'robodyn torque urdf/puma560.urdf motion.csv -o torques.csv',
+        'robodyn torque arm.urdf recording.mcap --topic /joint_states --cutoff 5 --friction',
+    )
+)
+@arm_options
+@click.argument('motion', type=click.Path(path_type=Path))
+@_OUTPUT
+@click.option(
+    '--method', type=click.Choice(list(METHODS)), default='newton_euler', show_default=True
+)
+@click.option('--friction', is_flag=True, help="Add the URDF's viscous and Coulomb friction.")
+@_TOPIC
+@_CUTOFF
+def torque(
+    arm: ChosenArm,
+    motion: Path,
+    output: Path | None,
+    as_json: bool,
+    method: str,
+    friction: bool,
+    topic: str | None,
+    cutoff: float | None,
+) -> None:
+    """
+    Turn a motion into the torques that cause it.
+
+    MOTION is a CSV file, or a ROS bag with joint states. Columns: time [s], a column for each
+    joint's position under its name, and, where they are known, NAME.velocity and
+    NAME.acceleration; what is not known is derived. Torques come out under the joints' names.
+    """
+    model = arm.model()
+    given = motion_of_file(model, motion, topic, cutoff)
+    torques = inverse_dynamics(model, given.q, given.qd, given.qdd, method=method)
+    if friction:
+        torques = torques + friction_torque(model, given.qd)
+    if as_json:
+        record = {
+            'joint_names': model.joint_names,
+            'units': ['N' if slides else 'N m' for slides in model.dh.prismatic],
+            'derived': given.derived,
+            'time': given.time.tolist(),
+            'torque': torques.tolist(),
+        }
+        text = json.dumps(record, allow_nan=False) + '\n'
+    else:
+        text = table_as_csv(model.joint_names, given.time, torques)
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        output.write_text(text, encoding='utf-8')
+        peaks = np.abs(torques).max(axis=0)
+        for name, peak, slides in zip(model.joint_names, peaks, model.dh.prismatic, strict=True):
+            click.echo(f'{name!r}: at most {peak:.4g} {"N" if slides else "N m"}')
+        click.echo(f'{len(given.time)} samples in {output}')
+    if given.derived:
+        click.echo(f'{given.derived} were derived from what {motion} gives.', err=True)
+
+
+@click.command(
+    epilog=examples(
+        'robodyn simulate urdf/puma560.urdf -o motion.csv',
+        'robodyn simulate urdf/puma560.urdf --motion motion.csv --law gravity_compensation',
+    )
+)
+@arm_options
+@click.option(
+    '--motion',
+    type=click.Path(path_type=Path),
+    help="CSV file or bag; not given: one within the arm's limits.",
+)
+@click.option(
+    '--law',
+    type=click.Choice([*MODES, 'free']),
+    default='computed_torque',
+    show_default=True,
+    help="A mode of the dynamics node, or 'free': no torque.",
+)
+@click.option('--kp', type=float, default=100.0, show_default=True, help='[1/s2]')
+@click.option('--kd', type=float, default=20.0, show_default=True, help='[1/s]')
+@click.option(
+    '--time-step', type=float, default=0.001, show_default=True, help='[s], of physics and law.'
+)
+@_OUTPUT
+@_TOPIC
+@_CUTOFF
+def simulate(
+    arm: ChosenArm,
+    motion: Path | None,
+    law: str,
+    kp: float,
+    kd: float,
+    time_step: float,
+    output: Path | None,
+    as_json: bool,
+    topic: str | None,
+    cutoff: float | None,
+) -> None:
+    """
+    Move an arm in MuJoCo by our torques and say how far it was off; needs no ROS.
+
+    The CSV file can be given to `robodyn torque` and `robodyn report`: time, positions,
+    velocities, then NAME.torque as it was commanded.
+    """
+    from robodyn_ros.closed_loop import simulated_motion
+    from robodyn_ros.simulation import ArmSimulation
+
+    if arm.chain_arguments['locked_positions'] or arm.chain_arguments['mimic'] != 'error':
+        raise click.UsageError('the simulation knows neither --lock nor --mimic')
+    model = arm.model()
+    asked = motion_of_file(model, motion, topic, cutoff) if motion else example_motion(model)
+    simulation = ArmSimulation(
+        arm.source,
+        base_link=model.base_link,
+        tip_link=model.tip_link,
+        gravity=model.gravity,
+        time_step=time_step,
+    )
+    did = simulated_motion(simulation, model, asked, law, kp=kp, kd=kd)
+    if output is not None:
+        names = [
+            f'{name}{suffix}'
+            for suffix in ('', '.velocity', '.torque')
+            for name in model.joint_names
+        ]
+        text = table_as_csv(names, did.time, did.position, did.velocity, did.torque)
+        output.write_text(text, encoding='utf-8')
+    joints: list[dict[str, Any]] = [
+        {
+            'name': name,
+            'unit': 'm' if slides else 'rad',
+            'rms_error': float(np.sqrt(np.mean(error**2))),
+            'largest_error': float(np.abs(error).max()),
+            'largest_torque': float(np.abs(torque).max()),
+        }
+        for name, slides, error, torque in zip(
+            model.joint_names, model.dh.prismatic, did.error.T, did.torque.T, strict=True
+        )
+    ]
+    if as_json:
+        record = {'law': law, 'duration': float(did.time[-1]), 'joints': joints}
+        click.echo(json.dumps(record, indent=2, allow_nan=False))
+        return
+    click.echo(f'{law}, {did.time[-1]:.4g} s at {1 / time_step:.6g} Hz')
+    for joint in joints:
+        unit = joint['unit']
+        click.echo(
+            f'{joint["name"]!r}: error {joint["rms_error"]:.2e} {unit} RMS, '
+            f'{joint["largest_error"]:.2e} {unit} at most; '
+            f'torque {joint["largest_torque"]:.4g} {"N" if unit == "m" else "N m"} at most'
+        )
+
+
+def motion_of_file(
+    model: RobotModel, path: Path, topic: str | None, cutoff: float | None
+) -> JointMotion:
+    """Return the motion in a CSV file or a bag, low-passed where a cutoff is given."""
+    motion = read_motion(path, model.joint_names, topic=topic)
+    return motion if cutoff is None else motion.low_passed(cutoff)
+
+
+def example_motion(model: RobotModel, samples: int = 501) -> JointMotion:
+    """Return a motion from rest to rest within the arm's own limits."""
+    from robodyn_ros.demonstration.motion import suitable_motion
+
+    motion = suitable_motion(model)
+    time = np.linspace(0.0, motion.duration, samples)
+    return JointMotion.from_samples(
+        time, motion.position(time), motion.velocity(time), motion.acceleration(time)
+    )

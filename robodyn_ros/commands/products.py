@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is made of an arm: ``report``, ``export``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from robodyn_ros.commands.choice_of_arm import ChosenArm, arm_options, examples
+
+
+@click.command(
+    epilog=examples(
+        'robodyn report urdf/puma560.urdf -o puma560.html',
+        'robodyn report arm.urdf --motion recording.mcap --cutoff 5',
+    )
+)
+@arm_options
+@click.option(
+    '-o',
+    '--output',
+    type=click.Path(path_type=Path, dir_okay=False),
+    default='report.html',
+    show_default=True,
+    help='One HTML file that needs nothing else.',
+)
+@click.option(
+    '--motion',
+    type=click.Path(path_type=Path),
+    help="CSV file or bag to show torques along; not given: a motion within the arm's limits.",
+)
+@click.option('--topic', help='Topic of a bag; not given: the only one of joint states.')
+@click.option(
+    '--cutoff', type=float, metavar='HZ', help='Low-pass a measured motion before deriving it.'
+)
+@click.option(
+    '--error',
+    type=click.FloatRange(0, 1),
+    default=0.02,
+    show_default=True,
+    help='Share of itself that a coefficient of the simplified model may be wrong by.',
+)
+def report(
+    arm: ChosenArm,
+    output: Path,
+    motion: Path | None,
+    topic: str | None,
+    cutoff: float | None,
+    error: float,
+    as_json: bool,
+) -> None:
+    """Write everything that is known about an arm into one HTML file."""
+    from robodyn_ros.analysis.report import STEPS, gathered_facts, report_page
+    from robodyn_ros.commands.motion import motion_of_file
+
+    robot, chain = arm.description_and_chain()
+    model = arm.model()
+    given = motion_of_file(model, motion, topic, cutoff) if motion else None
+    console = Console(stderr=True)
+    columns = (TextColumn('{task.description:32}'), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=as_json) as progress:
+        task = progress.add_task('', total=len(STEPS) + 1)
+
+        def show(step: str) -> None:
+            progress.update(task, description=step, advance=1)
+
+        facts = gathered_facts(
+            robot,
+            chain,
+            model,
+            title=arm.source.stem if isinstance(arm.source, Path) else '',
+            motion=given,
+            simplification_error=error,
+            on_step=show,
+        )
+        show('drawing')
+        page = report_page(facts)
+    output.write_text(page, encoding='utf-8')
+    if as_json:
+        click.echo(json.dumps({'file': str(output), **facts.summary()}, indent=2, allow_nan=False))
+    else:
+        click.echo(f'{output}: {len(page.encode()) / 1024:.0f} kB, {facts.seconds:.0f} s')
+
+
+@click.command(
+    epilog=examples(
+        'robodyn export urdf/puma560.urdf --lang c -o generated',
+        'robodyn export urdf/puma560.urdf --name puma --function gravity_torque -o generated',
+    )
+)
+@arm_options
+@click.option('--lang', type=click.Choice(['c']), default='c', show_default=True)
+@click.option(
+    '-o',
+    '--output',
+    type=click.Path(path_type=Path, file_okay=False),
+    default='.',
+    show_default=True,
+    help='Folder, made where it is missing.',
+)
+@click.option(
+    '--name', default='arm', show_default=True, help='Of the files and in front of the functions.'
+)
+@click.option(
+    '--function',
+    'functions',
+    multiple=True,
+    metavar='NAME',
+    help='One of those to write, such as gravity_torque; not given: all.',
+)
+def export(
+    arm: ChosenArm, lang: str, output: Path, name: str, functions: tuple[str, ...], as_json: bool
+) -> None:
+    """Write an arm's dynamics as plain C99, with a self-test."""
+    from robodyn_ros.compiled.c_export import export_c
+    from robodyn_ros.compiled.kernels import NODE_KERNELS
+
+    model = arm.model()
+    paths = export_c(model, output, name=name, kernels=functions or NODE_KERNELS)
+    if as_json:
+        click.echo(json.dumps({'files': [str(path) for path in paths]}, indent=2))
+        return
+    for path in paths:
+        click.echo(path)
+    click.echo(f'Test it: cc -O2 {paths[1]} {paths[2]} -lm -o {name}_test && ./{name}_test')

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Motions of an arm's joints over time, out of files.
+
+>>> motion = read_motion('motion.csv', model.joint_names)
+>>> inverse_dynamics(model, motion.q, motion.qd, motion.qdd)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from robodyn_ros.errors import UnreadableSource
+from robodyn_ros.motions.bag import BAG_SUFFIXES, motion_of_bag
+from robodyn_ros.motions.csv_text import motion_of_csv, table_as_csv
+from robodyn_ros.motions.joint_motion import JointMotion, MalformedMotion
+
+__all__ = ['JointMotion', 'MalformedMotion', 'read_motion', 'table_as_csv']
+
+
+def read_motion(
+    path: str | Path, joint_names: Sequence[str], *, topic: str | None = None
+) -> JointMotion:
+    """
+    Return the motion of some joints out of a CSV file or a ROS bag.
+
+    Parameters
+    ----------
+    path : str or Path
+        CSV text, unless it is a folder or ends as a bag does.
+    joint_names : sequence of n str
+        In chain order.
+    topic : str, optional
+        Of a bag; where not given, the only one with joint states.
+
+    Raises
+    ------
+    UnreadableSource
+        No such file, or rosbags, which reads bags, is not installed.
+    MalformedMotion
+        Joints are missing, times do not increase, a number is not finite.
+    """
+    path = Path(path)
+    if path.is_dir() or path.suffix in BAG_SUFFIXES:
+        return motion_of_bag(path, joint_names, topic)
+    try:
+        text = path.read_text(encoding='utf-8-sig')
+    except (OSError, UnicodeDecodeError) as error:
+        raise UnreadableSource('motion', str(path), f'a readable CSV file ({error})') from error
+    return motion_of_csv(text, joint_names)

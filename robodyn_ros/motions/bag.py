@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Joint states out of a ROS bag, of ROS 1 or 2, read by rosbags: no ROS is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from robodyn_ros.errors import UnreadableSource
+from robodyn_ros.motions.joint_motion import JointMotion, MalformedMotion
+
+BAG_SUFFIXES = ('.bag', '.db3', '.mcap')
+_TYPE = 'sensor_msgs/msg/JointState'
+_NANOSECOND = 1e-9
+
+
+def motion_of_bag(path: Path, joint_names: Sequence[str], topic: str | None) -> JointMotion:
+    """
+    Return the motion of some joints; the first sample is at time zero.
+
+    Drivers may publish a joint state in parts: a sample is taken whenever all joints have been
+    heard since the last one. Velocities are the drivers', if all messages have them.
+
+    Parameters
+    ----------
+    path : Path
+        A folder of ROS 2, or a file of either.
+    joint_names : sequence of str
+    topic : str or None
+        None: the only one with joint states.
+
+    Raises
+    ------
+    UnreadableSource, MalformedMotion
+    """
+    reader, errors = _reader(path)
+    try:
+        with reader:
+            samples = list(_samples(reader, joint_names, topic))
+    except errors as error:
+        raise UnreadableSource('bag', str(path), f'a ROS bag ({error})') from error
+    if not samples:
+        joints = ', '.join(map(repr, joint_names))
+        raise MalformedMotion('bag', 'no complete joint state', f'messages that name {joints}')
+    stamps, positions, velocities = zip(*samples, strict=True)
+    time = np.array([(stamp - stamps[0]) * _NANOSECOND for stamp in stamps])
+    later = np.concatenate([[True], np.diff(np.maximum.accumulate(time)) > 0])
+    qd = np.array(velocities, dtype=float)[later]
+    return JointMotion.from_samples(
+        time[later], np.array(positions)[later], qd if np.isfinite(qd).all() else None
+    )
+
+
+def _reader(path: Path) -> tuple[Any, tuple[type[Exception], ...]]:
+    try:
+        from rosbags.highlevel import AnyReader, AnyReaderError
+        from rosbags.typesys import Stores, get_typestore
+    except ImportError as error:
+        raise UnreadableSource('bag', str(path), f'pip install rosbags ({error})') from error
+    errors = (AnyReaderError, OSError)
+    try:
+        return AnyReader([path], default_typestore=get_typestore(Stores.LATEST)), errors
+    except errors as error:
+        raise UnreadableSource('bag', str(path), f'a ROS bag ({error})') from error
+
+
+def _samples(
+    reader: Any, joint_names: Sequence[str], topic: str | None
+) -> Iterator[tuple[int, list[float], list[float]]]:
+    """Yield stamp [ns], positions and velocities, NaN where there are none."""
+    offered = sorted({x.topic for x in reader.connections if x.msgtype == _TYPE})
+    if topic is None and len(offered) > 1:
+        raise MalformedMotion('bag', offered, 'one topic of joint states: name it')
+    if topic is not None and topic not in offered:
+        raise MalformedMotion('topic', topic, f'one with joint states: {offered}')
+    connections = [
+        x for x in reader.connections if x.topic in offered and topic in (None, x.topic)
+    ]
+    heard: dict[str, tuple[float, float]] = {}
+    for connection, received, raw in reader.messages(connections=connections):
+        message = reader.deserialize(raw, connection.msgtype)
+        velocities = message.velocity if len(message.velocity) else [np.nan] * len(message.name)
+        for name, q, qd in zip(message.name, message.position, velocities):
+            if name in joint_names and np.isfinite(q):
+                heard[name] = float(q), float(qd)
+        if len(heard) == len(joint_names):
+            stamp = message.header.stamp
+            state = [heard[name] for name in joint_names]
+            heard = {}
+            time = stamp.sec * 1_000_000_000 + stamp.nanosec or received
+            yield time, [q for q, _ in state], [qd for _, qd in state]

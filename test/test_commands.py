@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`robodyn params`, `torque`, `simulate`, `export`; help, JSON, exit codes and errors of all."""
+
+import csv
+import json
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from robots import two_link_urdf
+
+import robodyn_ros as rd
+from robodyn_ros.cli import main, robodyn
+from robodyn_ros.motions import table_as_csv
+
+PUMA = 'urdf/puma560.urdf'
+
+
+def run(*arguments, stdin=None, code=0):
+    result = CliRunner().invoke(
+        robodyn, [str(x) for x in arguments], input=stdin, catch_exceptions=False
+    )
+    assert result.exit_code == code, result.output
+    return result.stdout
+
+
+@pytest.fixture(scope='module')
+def motion(tmp_path_factory):
+    arm = rd.RobotModel.from_urdf(PUMA)
+    t = np.linspace(0, 1, 101)
+    q, qd, qdd = (np.tile(f(t)[:, None], arm.n) for f in (np.sin, np.cos, lambda t: -np.sin(t)))
+    path = tmp_path_factory.mktemp('motion') / 'motion.csv'
+    names = [
+        f'{name}{suffix}'
+        for suffix in ('', '.velocity', '.acceleration')
+        for name in arm.joint_names
+    ]
+    path.write_text(table_as_csv(names, t, q, qd, qdd))
+    return path, rd.inverse_dynamics(arm, q, qd, qdd)
+
+
+@pytest.mark.parametrize('name', list(robodyn.commands))
+def test_help_has_examples(name):
+    text = run(name, '--help')
+    assert 'Examples:\n  robodyn ' + name in text.replace('\n    ', '\n  ')
+
+
+def test_torque_turns_a_motion_into_torques(motion, tmp_path):
+    path, expected = motion
+    rows = list(csv.reader(run('torque', PUMA, path).splitlines()))
+    assert rows[0] == ['time', *(f'joint{k}' for k in range(1, 7))]
+    np.testing.assert_array_equal(np.array(rows[1:], dtype=float)[:, 1:], expected)
+
+    output = tmp_path / 'torques.csv'
+    said = run('torque', PUMA, path, '--method', 'kane', '-o', output)
+    assert f'101 samples in {output}' in said
+    table = np.loadtxt(output, delimiter=',', skiprows=1)
+    np.testing.assert_allclose(table[:, 1:], expected, atol=1e-9 * np.abs(expected).max())
+
+    record = json.loads(run('torque', PUMA, path, '--json'))
+    np.testing.assert_array_equal(record['torque'], expected)
+    assert record['units'] == ['N m'] * 6
+
+
+def test_gravity_and_friction_reach_the_torque(motion):
+    path, expected = motion
+    weightless = json.loads(run('torque', PUMA, path, '--gravity', 0, 0, 0, '--json'))['torque']
+    arm = rd.RobotModel.from_urdf(PUMA)
+    q = np.tile(np.sin(np.linspace(0, 1, 101))[:, None], arm.n)
+    np.testing.assert_allclose(expected - weightless, rd.gravity_torque(arm, q), atol=1e-12)
+    rubbing = two_link_urdf().replace('</joint>', '<dynamics damping="2"/></joint>')
+    still_then_fast = 'time,joint1,joint2\n0,0,0\n1,1,1\n'
+    path.with_name('two.csv').write_text(still_then_fast)
+    both = [
+        json.loads(run('torque', '-', path.with_name('two.csv'), '--json', *more, stdin=rubbing))
+        for more in ([], ['--friction'])
+    ]
+    np.testing.assert_allclose(
+        np.subtract(both[1]['torque'], both[0]['torque']), np.full((2, 2), 2.0)
+    )
+
+
+def test_params_prints_formulas_and_json():
+    assert 'XX2 − YY2 − a3² (m3 + m4 + m5 + m6)' in run('params', PUMA)
+    record = json.loads(run('params', PUMA, '--json'))
+    assert record['count'] == rd.base_parameters(rd.RobotModel.from_urdf(PUMA)).count
+
+
+def test_export_writes_c_that_passes_its_own_test(tmp_path):
+    compiler = shutil.which('cc')
+    if compiler is None:
+        pytest.skip('no C compiler')
+    record = json.loads(
+        run(
+            'export',
+            PUMA,
+            '-o',
+            tmp_path,
+            '--name',
+            'puma',
+            '--function',
+            'gravity_torque',
+            '--json',
+        )
+    )
+    _, source, test = record['files']
+    program = tmp_path / 'test'
+    subprocess.run([compiler, source, test, '-lm', '-o', program], check=True)
+    assert (
+        'all results agree'
+        in subprocess.run([program], check=True, capture_output=True, text=True).stdout
+    )
+
+
+def test_simulated_arm_follows_and_writes_what_it_did(tmp_path):
+    pytest.importorskip('mujoco')
+    path = tmp_path / 'motion.csv'
+    tracked = json.loads(run('simulate', PUMA, '-o', path, '--json'))
+    assert max(joint['largest_error'] for joint in tracked['joints']) < 1e-3
+    # What it writes is a motion; and gravity compensation alone does not follow it.
+    held = json.loads(
+        run('simulate', PUMA, '--motion', path, '--law', 'gravity_compensation', '--json')
+    )
+    assert max(joint['largest_error'] for joint in held['joints']) > 0.5
+    assert held['duration'] == pytest.approx(tracked['duration'])
+    assert json.loads(run('torque', PUMA, path, '--json'))['derived'] == 'accelerations'
+
+
+def test_simulation_refuses_what_it_does_not_know():
+    result = CliRunner().invoke(robodyn, ['simulate', PUMA, '--lock', 'x=1'])
+    assert result.exit_code == 2
+    assert 'neither --lock nor --mimic' in result.output
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'named'),
+    [
+        (('dh', 'nowhere.urdf'), "'nowhere.urdf'"),
+        (('torque', PUMA, 'nowhere.csv'), "'nowhere.csv'"),
+        (('torque', PUMA, PUMA), "column 'time'"),
+        (('params', PUMA, '--tolerance', '2'), 'between 0 and 1'),
+        (('export', PUMA, '--name', 'No Name', '-o', 'unwritten'), 'C identifier'),
+        (('export', PUMA, '--function', 'magic', '-o', 'unwritten'), 'gravity_torque'),
+        (('report', PUMA, '-o', 'no/such/folder/report.html', '--motion', 'none.csv'), 'none.csv'),
+        (('dh', PUMA, '--tip', 'tol'), "'tool'"),
+        (('simulate', PUMA, '--time-step', '-1'), 'time_step'),
+    ],
+)
+def test_errors_are_one_line_that_names_the_fault(arguments, named, monkeypatch, capsys):
+    monkeypatch.setattr(sys, 'argv', ['robodyn', *arguments])
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == 2
+    said = capsys.readouterr().err
+    assert said.startswith('Error: ')
+    assert said.count('\n') == 1
+    assert named in said
+
+
+def test_every_command_but_the_demonstration_works_without_ros(motion, tmp_path):
+    path, _ = motion
+    code = f"""
+import sys
+class NoRos:
+    def find_spec(self, name, path=None, target=None):
+        if name.split('.')[0] in ('rclpy', 'robodyn_interfaces') or name.endswith('_msgs'):
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, NoRos())
+from click.testing import CliRunner
+from robodyn_ros.cli import main, robodyn
+def code(*words):
+    result = CliRunner().invoke(robodyn, words)
+    return result.exit_code, result.output
+for words in (['dh'], ['check'], ['params'], ['torque', {str(path)!r}],
+              ['export', '-o', {str(tmp_path)!r}]):
+    assert code(words[0], {PUMA!r}, *words[1:])[0] == 0, words
+status, output = code('demo')
+assert status == 1 and 'needs ROS 2' in output, output
+assert not any(name.split('.')[0] == 'rclpy' for name in sys.modules)
+"""
+    subprocess.run([sys.executable, '-c', code], check=True)
