@@ -2,7 +2,7 @@
 """
 Measure what a flood of service calls costs the control cycle, while the arm moves.
 
-    python benchmarks/service_flood.py [--seconds 10] [--clients 50]
+    python benchmarks/service_flood.py [--seconds 5] [--clients 50]
 
 The Panda moves in MuJoCo in real time under computed torque. Runs alternate: without and with the
 clients, each of which asks its next question, or changes the payload, as soon as it has its
@@ -36,8 +36,8 @@ from robodyn_ros.ros.processes import NodeProcess
 
 TIME_STEP = 0.004  # of the simulator, which is also the control period [s]
 WARMING_TIME = 5.0  # before the first run: everybody is still discovering everybody [s]
-SETTLING_TIME = 2.0  # before each measurement [s]
-RUNS = 2  # of each kind
+SETTLING_TIME = 1.0  # before each measurement [s]
+RUNS = 5  # of each kind, in turns; their median counts
 
 
 def flood(clients: int, joints: int, tip_link: str, is_wanted: Any, answered: Any) -> None:
@@ -177,7 +177,7 @@ def measured(executor: Any, observer: Observer, seconds: float) -> dict[str, flo
 def main() -> None:
     """Run the benchmark and print one line for each run, then the ratios."""
     parser = argparse.ArgumentParser()
-    parser.add_argument('--seconds', type=float, default=10.0)
+    parser.add_argument('--seconds', type=float, default=5.0)
     parser.add_argument('--clients', type=int, default=50)
     arguments = parser.parse_args()
     os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')

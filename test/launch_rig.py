@@ -20,7 +20,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 ROOT = Path(__file__).parents[1]
 ARM = ROOT / 'urdf' / 'arm.urdf.xacro'
 DOMAIN = 1 + (os.getpid() + 50) % 100
-PATIENCE = 30.0  # for anything that must happen; a loaded machine may take long [s]
+PATIENCE = 90.0  # for anything that must happen; a loaded machine may take long [s]
 PERIOD = 0.01  # between joint states that a test streams [s]
 BAD = re.compile(r'\[(ERROR|FATAL)\]|Traceback')
 

@@ -188,7 +188,10 @@ class NodeRig:
         """Send a signal, and return the exit code."""
         self.process.send_signal(number)
         self.until(lambda: self.process.poll() is not None)
-        self.spin(0.2)
+        taken_in = -1
+        while len(self.commands) > taken_in:  # a loaded machine may be behind
+            taken_in = len(self.commands)
+            self.spin(0.2)
         return self.process.returncode
 
     def _keep(self, kind, name, into):

@@ -109,6 +109,37 @@ def test_repeated_stamp_does_not_change_the_velocity():
     assert states.take().velocity == pytest.approx([1.0, 1.0])
 
 
+def test_position_that_changes_under_one_stamp_makes_the_velocity_unknown():
+    states = buffer()
+    for time, position in ((1.0, 0.0), (1.01, 0.01), (1.01, 0.02)):
+        states.receive(['a', 'b'], [position, 0.0], [], received=time, stamp=time)
+    velocity = states.take().velocity
+    assert np.isnan(velocity[0]) and velocity[1] == 0.0
+
+
+@pytest.mark.parametrize('names', [['a', 'b'], ['b', 'a']])
+def test_state_that_was_taken_does_not_change_any_more(names):
+    states = buffer()
+    states.receive(names, [1.0, 1.0], [0.0, 0.0], received=1.0)
+    state = states.take()
+    for i in range(3):
+        states.receive(['a', 'b', 'c'][:2 + i % 2], [2.0, 3.0, 4.0][:2 + i % 2],
+                       [5.0, 5.0, 5.0][:2 + i % 2], received=1.01 + 0.01 * i)
+        states.receive(['b'], [9.0], [9.0], received=1.015 + 0.01 * i)
+        states.take()
+    assert state.position.tolist() == [1.0, 1.0] and state.velocity.tolist() == [0.0, 0.0]
+
+
+def test_whole_message_and_a_partial_one_after_it_make_one_state():
+    states = buffer()
+    states.receive(['a', 'b'], [1.0, 2.0], [0.0, 0.0], received=1.0, stamp=5.0)
+    states.receive(['b'], [2.5], [0.5], received=1.001, stamp=5.001)
+    assert states.is_complete
+    state = states.take()
+    assert state.position.tolist() == [1.0, 2.5] and state.time == 5.001
+    assert not states.is_complete
+
+
 def test_whole_turn_of_a_continuous_joint_is_no_velocity():
     states = buffer(continuous=(True, False))
     states.receive(['a', 'b'], [np.pi - 0.01, 0.0], [], received=1.0)

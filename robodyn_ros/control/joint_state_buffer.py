@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite
 from typing import NamedTuple
 
 import numpy as np
@@ -87,6 +88,8 @@ class JointStateBuffer:
         self._stamped = np.zeros(n, dtype=bool)
         self._refreshed = np.zeros(n, dtype=bool)
         self._newest = -np.inf  # of the samples
+        self._oldest = -np.inf  # of the receipts
+        self._whole_state: MeasuredState | None = None  # from the last message alone
 
     def receive(
         self,
@@ -138,26 +141,29 @@ class JointStateBuffer:
             target = target[usable]
         self._take_in(target, positions, velocities, time, stamp > 0.0)
         self._received[target] = received - max(age, 0.0)
+        self._oldest = float(self._received.min())
         self._refreshed[target] = True
         return None
 
     @property
     def is_complete(self) -> bool:
         """Whether every joint was refreshed since the last `take`."""
-        return bool(self._refreshed.all())
+        return self._whole_state is not None or bool(self._refreshed.all())
 
     def take(self) -> MeasuredState:
         """Return the complete state, and begin to wait for the next one."""
-        self._refreshed[:] = False
+        self._refreshed.fill(False)
+        if self._whole_state is not None:
+            state, self._whole_state = self._whole_state, None
+            return state
         stamped = bool(self._stamped.any())
         times = self._sampled[self._stamped] if stamped else self._sampled
-        return MeasuredState(
-            self._position.copy(), self._velocity.copy(), float(times.max()), stamped)
+        return MeasuredState(self._position, self._velocity, float(times.max()), stamped)
 
     @property
     def latest_position(self) -> np.ndarray | None:
         """The newest position of every joint, shape (n,); None until all have come."""
-        return self._position.copy() if np.isfinite(self._position).all() else None
+        return self._position if np.isfinite(self._position).all() else None
 
     @property
     def has_begun(self) -> bool:
@@ -166,14 +172,14 @@ class JointStateBuffer:
 
     def stale_joints(self, now: float) -> tuple[str, ...]:
         """Return the joints whose last sample is older than the timeout, by the steady clock."""
-        stale = now - self._received > self.timeout
-        if not stale.any():
+        if now - self._oldest <= self.timeout:
             return ()
+        stale = now - self._received > self.timeout
         return tuple(self.joint_names[i] for i in np.flatnonzero(stale))
 
     def age(self, now: float) -> float:
         """Return how old the oldest joint's sample is [s]; infinite if one never came."""
-        return now - float(self._received.min())
+        return now - self._oldest
 
     def _layout(self, names: Sequence[str]) -> tuple[np.ndarray, np.ndarray] | None:
         """Return which entries of such a message go to which joints; None if one comes twice."""
@@ -212,11 +218,13 @@ class JointStateBuffer:
         """Take in a message of all joints in order, if nothing about it needs a closer look."""
         if len(velocity) == 0 or time < self._newest:
             return False
-        positions, velocities = np.array(position, float), np.array(velocity, float)
-        if not (np.isfinite(positions).all() and np.isfinite(velocities).all()):
+        if not (all(map(isfinite, position)) and all(map(isfinite, velocity))):
             return False
-        self._position, self._velocity = positions, velocities
+        # New arrays: those of the message before are in use.
+        self._position, self._velocity = np.array(position, float), np.array(velocity, float)
+        self._whole_state = MeasuredState(self._position, self._velocity, time, stamped)
         self._received.fill(received)
+        self._oldest = received
         self._sampled.fill(time)
         self._stamped.fill(stamped)
         self._refreshed.fill(True)
@@ -237,6 +245,9 @@ class JointStateBuffer:
             velocities = velocities.copy()
             velocities[differenced] = self._differenced(
                 joints, positions[differenced], time, stamped)
+        # Copies: the arrays may be in use, in the state of a message that was whole.
+        self._whole_state = None
+        self._position, self._velocity = self._position.copy(), self._velocity.copy()
         self._position[target] = positions
         self._velocity[target] = velocities
         self._sampled[target] = time

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import comb
 
 import numpy as np
@@ -70,6 +70,10 @@ class Reference:
     start_state: ReferenceState
     end_state: ReferenceState
     before: Reference | None = None
+    _any_effort: bool = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, '_any_effort', bool(np.any(self.efforts)))
 
     @classmethod
     def hold(cls, position: np.ndarray, now: float) -> Reference:
@@ -138,10 +142,11 @@ class Reference:
         i = bisect_right(self.knots, time) - 1
         duration = self.knots[i + 1] - self.knots[i]
         s = (time - self.knots[i]) / duration
-        position, velocity, acceleration = np.dot(_powers(s), self.coefficients[i])
-        return ReferenceState(
-            position, velocity / duration, acceleration / duration ** 2,
-            (1.0 - s) * self.efforts[i] + s * self.efforts[i + 1])
+        position, velocity, acceleration = np.dot(_powers(s, duration), self.coefficients[i])
+        effort = self.end_state.effort
+        if self._any_effort:
+            effort = (1.0 - s) * self.efforts[i] + s * self.efforts[i + 1]
+        return ReferenceState(position, velocity, acceleration, effort)
 
     def followed_at(self, time: float) -> Reference:
         """Return the reference that is in force at a time: this one or one before it."""
@@ -205,14 +210,15 @@ def _segments(points: ReferenceState, durations: np.ndarray) -> np.ndarray:
     return np.where(is_cubic[:, None], np.stack(cubic, axis=1), np.stack(quintic, axis=1))
 
 
-def _powers(s: float) -> np.ndarray:
-    """Return the rows that give position and its two derivatives by s."""
+def _powers(s: float, duration: float) -> np.ndarray:
+    """Return the rows that give position and its two derivatives by time."""
+    a, b = 1.0 / duration, 1.0 / duration ** 2
     s2 = s * s
     s3, s4 = s2 * s, s2 * s2
     return np.array((
         1.0, s, s2, s3, s4, s4 * s,
-        0.0, 1.0, 2.0 * s, 3.0 * s2, 4.0 * s3, 5.0 * s4,
-        0.0, 0.0, 2.0, 6.0 * s, 12.0 * s2, 20.0 * s3,
+        0.0, a, 2.0 * a * s, 3.0 * a * s2, 4.0 * a * s3, 5.0 * a * s4,
+        0.0, 0.0, 2.0 * b, 6.0 * b * s, 12.0 * b * s2, 20.0 * b * s3,
     )).reshape(3, 6)
 
 

@@ -16,6 +16,7 @@ state timeout while states come, the reference is dropped and steady time moves 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite
 from typing import NamedTuple
 
 import numpy as np
@@ -234,8 +235,8 @@ class TorquePath:
         if not self.is_enabled or self._joint_states.stale_joints(now):
             return None
         elapsed, jumped = self._elapsed(state, now)
-        unknown = not np.isfinite(state.velocity).all()
-        if self.is_stale or (self._reference is not None and (jumped or unknown)):
+        if self.is_stale or (
+                self._reference is not None and (jumped or not _is_finite(state.velocity))):
             self._drop_reference()
         reference = self._reference.sample(state.time) if self._reference else None
         try:
@@ -254,7 +255,7 @@ class TorquePath:
                         torque, shares, self.law, state.position, state.velocity)
         except NonFiniteValue:  # an overflow on the way to the model
             torque = None
-        if torque is None or not np.isfinite(torque).all():
+        if torque is None or not _is_finite(torque):
             self.refused_torques += 1
             return None
         self._state = state
@@ -390,3 +391,8 @@ class TorquePath:
             torque, self.settings.effort_limits, self.settings.torque_rate_limits, now)
         position_limited = np.zeros(len(torque), dtype=bool) if shares is None else shares != 0.0
         return Command(*limited, position_limited, parts, state, reference)
+
+
+def _is_finite(values: np.ndarray) -> bool:
+    """Return whether all are; on arrays this short, quicker than numpy's way."""
+    return all(map(isfinite, values.tolist()))
