@@ -216,19 +216,22 @@ def main() -> None:
             results = _results(arguments, model, (simulator, node), is_wanted, answered)
             clients.kill()
             clients.join()
-    quiet, flooded = (
-        {
-            key: float(np.median([run[key] for run in results if run['clients'] == count]))
-            for key in results[0]
-        }
-        for count in (0, arguments.clients)
-    )
-    for name in ('cycle_times', 'latencies'):
-        key = f'{name}_p99_us'
-        print(
-            f'{key}: {quiet[key]:.0f} without, {flooded[key]:.0f} with '
-            f'{arguments.clients} clients: {flooded[key] / quiet[key] - 1.0:+.0%}'
-        )
+    _print_ratios(results, arguments.clients)
+
+
+def _print_ratios(results: list[dict[str, float]], clients: int) -> None:
+    """Compare the medians of the runs in which the simulator could keep its pace."""
+    undisturbed = [run for run in results if abs(run['cycles_per_s'] * TIME_STEP - 1.0) < 0.05]
+    print(f'{len(undisturbed)} of {len(results)} runs count: at 1 / {TIME_STEP} s, within 5 %')
+    for key in ('cycle_times_p99_us', 'latencies_p99_us'):
+        quiet = [run[key] for run in undisturbed if run['clients'] == 0]
+        flooded = [run[key] for run in undisturbed if run['clients'] == clients]
+        if quiet and flooded:
+            without, with_clients = float(np.median(quiet)), float(np.median(flooded))
+            print(
+                f'{key}: {without:.0f} without, {with_clients:.0f} with {clients} clients: '
+                f'{with_clients / without - 1.0:+.0%}'
+            )
 
 
 def _results(

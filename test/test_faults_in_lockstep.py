@@ -15,7 +15,7 @@ from fault_rig import POSITION, WATCHDOG_PERIOD, fault, rig_in, stop
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 
-pytestmark = pytest.mark.ros
+pytestmark = [pytest.mark.slow, pytest.mark.ros]
 
 TOLERANCE = 0.01  # [rad]
 TIME_STEP = 0.004  # [s]: fewer messages than with the usual millisecond

@@ -14,7 +14,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-pytestmark = pytest.mark.ros
+pytestmark = [pytest.mark.slow, pytest.mark.ros]
 
 NAN, INF = float('nan'), float('inf')
 IGNORED = 'The message is ignored with a warning; the joints become stale if no other comes.'

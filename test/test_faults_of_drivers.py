@@ -20,7 +20,7 @@ from node_rig import ARM
 
 from robodyn_ros import RobotModel, gravity_torque
 
-pytestmark = pytest.mark.ros
+pytestmark = [pytest.mark.slow, pytest.mark.ros]
 
 
 @pytest.fixture(scope='module')

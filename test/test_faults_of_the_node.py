@@ -16,7 +16,7 @@ from std_msgs.msg import String
 
 from robodyn_ros import RobotModel, gravity_torque
 
-pytestmark = pytest.mark.ros
+pytestmark = [pytest.mark.slow, pytest.mark.ros]
 
 
 @pytest.fixture(scope='module')

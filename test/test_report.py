@@ -18,6 +18,8 @@ from robodyn_ros.chain import serial_chain
 from robodyn_ros.cli import robodyn
 from robodyn_ros.urdf import description_of_urdf
 
+pytestmark = pytest.mark.slow
+
 SECTIONS = [
     'arm',
     'dh',
