@@ -14,6 +14,7 @@ INSTALLED := $(STAMPS)/installed-$(or $(ROS_DISTRO),wheels)
 INTERFACES := $(STAMPS)/interfaces
 PACKAGE := $(STAMPS)/package
 DOCS := $(STAMPS)/docs
+BENCH := $(STAMPS)/bench
 
 # Whatever runs here talks on this machine's loopback only, on a domain that another user of the
 # machine is unlikely to have.
@@ -41,7 +42,7 @@ test: setup  ## run the tests, the slow ones left out
 test-all: setup  ## run all the tests
 	@$(WITH_ROS) $(BIN)/python -m pytest -q -n 2 --dist loadfile
 
-bench: setup  ## run the benchmarks
+bench: setup $(BENCH)  ## run the benchmarks
 	@$(WITH_ROS) set -e; for script in benchmarks/*.py; do $(BIN)/python "$$script"; done
 
 lint: setup  ## ruff, mypy, and the XML files
@@ -65,6 +66,11 @@ $(INSTALLED): $(wildcard environment/*.txt) environment/install.sh environment/u
 $(DOCS): $(INSTALLED) environment/docs.txt
 	@echo 'Installing what the documentation is built with.'
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r environment/docs.txt
+	@touch $@
+
+$(BENCH): $(INSTALLED) environment/bench.txt
+	@echo 'Installing what the benchmarks compare with.'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r environment/bench.txt
 	@touch $@
 
 $(INTERFACES): $(INSTALLED) environment/build.sh \

@@ -98,19 +98,31 @@ def mujoco_calls(source: str | Path, base: str, tip: str) -> dict[str, tuple[str
     return {name: (call, scope) for name, call in calls.items()}
 
 
-def toolbox_calls(source: str | Path) -> dict[str, tuple[str, dict]]:
-    """Return roboticstoolbox's calls for a robot of a file, or nothing where it is missing."""
-    try:
-        import roboticstoolbox
+def toolbox_calls(name: str, state: dict[str, np.ndarray]) -> dict[str, tuple[str, dict]]:
+    """
+    Return the calls of roboticstoolbox's own DH model of an arm, where it is installed.
 
-        robot = roboticstoolbox.Robot.URDF(str(source))
-    except Exception:  # what is missing or refuses this URDF is left out of the table
+    Its inverse dynamics run in C; gravity, mass matrix and forward dynamics call it from Python.
+    """
+    try:
+        from roboticstoolbox.models import DH
+
+        robot = getattr(DH, name)()
+    except (ImportError, AttributeError):
         return {}
-    return {'inverse_dynamics': ('robot.rne(q, qd, qdd)', {'robot': robot})}
+    calls = {
+        'inverse_dynamics': 'robot.rne(q, qd, qdd)',
+        'gravity_torque': 'robot.gravload(q)',
+        'mass_matrix': 'robot.inertia(q)',
+        'forward_dynamics': 'robot.accel(q, qd, tau)',
+    }
+    if np.linalg.matrix_rank(robot.inertia(state['q'])) < robot.n:
+        del calls['forward_dynamics']
+    return {name: (call, {'robot': robot}) for name, call in calls.items()}
 
 
 def time_arm(
-    source: str | Path, base: str, tip: str, rounds: int
+    label: str, source: str | Path, base: str, tip: str, rounds: int
 ) -> tuple[dict[str, dict[str, float]], rd.RobotModel]:
     """Return microseconds per call by function and competitor."""
     arm = rd.RobotModel.from_urdf(source, base_link=base, tip_link=tip)
@@ -124,7 +136,7 @@ def time_arm(
     theirs = {**state, 'q': oracle.configuration(q), 'pin': pin, 'model': oracle.model}
     theirs['data'] = oracle.data
     mujoco = mujoco_calls(source, base, tip)
-    toolbox = toolbox_calls(source) if isinstance(source, Path) else {}
+    toolbox = toolbox_calls(label, state)
     table = {}
     for name in FUNCTIONS:
         timers = {'Pinocchio': Timer(PINOCCHIO[name], globals=theirs)}
@@ -138,10 +150,10 @@ def time_arm(
             timers['C, run-time payload'] = Timer(
                 OURS[name], globals={**state, 'f': our_function(node, name)}
             )
-        for label, calls in (('MuJoCo', mujoco), ('roboticstoolbox', toolbox)):
+        for competitor, calls in (('MuJoCo', mujoco), ('roboticstoolbox', toolbox)):
             if name in calls:
                 call, scope = calls[name]
-                timers[label] = Timer(call, globals={**state, **scope})
+                timers[competitor] = Timer(call, globals={**state, **scope})
         table[name] = fastest(timers, rounds)
     return table, arm
 
@@ -235,9 +247,10 @@ def markdown(tables: dict, batches: dict, times: list, rows: list[tuple]) -> str
         '',
         'One state, arguments and result NumPy arrays, the result allocated by the call but for',
         '`out=`. MuJoCo takes its state from its data structure; its forward dynamics includes',
-        'kinematics and the search for contacts, of which there are none. Our regressor is the',
-        "minimal one, Pinocchio's has ten columns a link. *Run-time payload* are the functions of",
-        'the node, which take gravity and the payload as inputs.',
+        'kinematics and the search for contacts, of which there are none. roboticstoolbox',
+        'computes its own DH models of these arms. Our regressor is the minimal one,',
+        "Pinocchio's has ten columns a link. *Run-time payload* are the functions of the node,",
+        'which take gravity and the payload as inputs.',
     ]
     for arm, table in tables.items():
         labels = sorted({label for row in table.values() for label in row}, key=_order)
@@ -293,7 +306,11 @@ def _cell(row: dict[str, float], label: str) -> str:
         return ''
     if label == 'Pinocchio':
         return f'{row[label]:.3f}'
-    return f'{row[label]:.3f} (×{row["Pinocchio"] / row[label]:.1f})'
+    return f'{row[label]:.3f} (×{_two_digits(row["Pinocchio"] / row[label])})'
+
+
+def _two_digits(ratio: float) -> str:
+    return f'{ratio:.1f}' if ratio >= 1.0 else f'{ratio:.2g}'
 
 
 def draw(tables: dict, rows: list[tuple], path: Path) -> None:
@@ -303,15 +320,19 @@ def draw(tables: dict, rows: list[tuple], path: Path) -> None:
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(1, 3, figsize=(13, 4), gridspec_kw={'width_ratios': [3, 3, 2]})
-    colours = {'Pinocchio': '0.55', 'MuJoCo': '0.8', 'C': 'tab:blue', 'numba': 'tab:orange'}
+    colours = {
+        'Pinocchio': '0.55', 'MuJoCo': '0.8', 'roboticstoolbox': '0.3',
+        'C': 'tab:blue', 'numba': 'tab:orange',
+    }
     for axis, arm in zip(axes, ('UR5', 'Panda')):
         for k, (label, colour) in enumerate(colours.items()):
             heights = [tables[arm][name].get(label, np.nan) for name in FUNCTIONS]
-            places = np.arange(len(FUNCTIONS)) + 0.2 * (k - 1.5)
-            axis.bar(places, heights, 0.19, color=colour, label=label)
+            places = np.arange(len(FUNCTIONS)) + 0.17 * (k - 2)
+            axis.bar(places, heights, 0.16, color=colour, label=label)
         names = [name.replace('_', '\n') for name in FUNCTIONS]
         axis.set_xticks(range(len(FUNCTIONS)), names, fontsize=8)
         axis.set_title(arm)
+        axis.set_yscale('log')
         axis.set_ylabel('µs per call from Python')
         axis.spines[['top', 'right']].set_visible(False)
     joints, times, multiplications, additions = (np.array(column) for column in zip(*rows))
@@ -324,7 +345,7 @@ def draw(tables: dict, rows: list[tuple], path: Path) -> None:
     other.set_ylim(0)
     axes[2].set_xlabel('joints')
     axes[2].set_title('inverse dynamics')
-    figure.legend(*axes[0].get_legend_handles_labels(), loc='lower left', ncol=4, frameon=False)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc='lower left', ncol=5, frameon=False)
     figure.tight_layout(rect=(0, 0.06, 1, 1))
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=110)
@@ -337,7 +358,7 @@ def main() -> None:
     arguments = parser.parse_args()
     tables, batches, panda = {}, {}, None
     for name, (source, base, tip) in sources().items():
-        tables[name], arm = time_arm(source, base, tip, arguments.rounds)
+        tables[name], arm = time_arm(name, source, base, tip, arguments.rounds)
         batches[name] = time_batches(source, base, tip, arguments.rounds)
         panda = arm if name == 'Panda' else panda
     rows = growth(arguments.rounds)

@@ -12,8 +12,9 @@ publications subscribed to by a third process. Latency is from the driver's publ
 at which the middleware of the driver's process has received the command; a command is matched to
 its state by content. The first two seconds of a run do not count.
 
---fifo gives driver, relay and node the same real-time priority, which takes a busy machine's other
-work out of the numbers; it needs the right to. --write puts the tables into docs/latency.md.
+--fifo gives driver, relay and node the same real-time priority, and the third process a lower one,
+which takes a busy machine's other work out of the numbers; it needs the right to.
+--write puts the tables into docs/latency.md.
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ EVERYTHING = QoSProfile(depth=20000)
 DOCUMENT = ROOT / 'docs' / 'latency.md'
 BETWEEN_MARKS = re.compile(r'(?<=<!-- latency: begin -->\n).*?(?=<!-- latency: end -->)', re.S)
 FIFO_PRIORITY = 50
+LISTENER_PRIORITY = 40
 
 
 @dataclass
@@ -121,12 +123,12 @@ def listen(file: str) -> None:
 
 
 @contextlib.contextmanager
-def process(*arguments: str, fifo: bool = False) -> Iterator[subprocess.Popen]:
-    """Run a Python process until the block ends."""
+def process(*arguments: str, priority: int = 0) -> Iterator[subprocess.Popen]:
+    """Run a Python process until the block ends, at a real-time priority unless it is 0."""
     child = subprocess.Popen(
         [sys.executable, *arguments], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-    if fifo:
-        os.sched_setscheduler(child.pid, os.SCHED_FIFO, os.sched_param(FIFO_PRIORITY))
+    if priority:
+        os.sched_setscheduler(child.pid, os.SCHED_FIFO, os.sched_param(priority))
     try:
         yield child
     finally:
@@ -234,7 +236,7 @@ def measured(
 
 
 def relay_run(seconds: float, fifo: bool, executor: str = 'spin') -> Run:
-    with process(__file__, '--relay', executor, fifo=fifo):
+    with process(__file__, '--relay', executor, priority=fifo * FIFO_PRIORITY):
         return measured('/relay/commands', seconds, None, None)
 
 
@@ -253,8 +255,9 @@ def node_arguments() -> list[str]:
 def node_run(seconds: float, fifo: bool) -> Run:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / 'torques.npz'
-        with process(__file__, '--listen', str(file)) as listener, \
-                process(*node_arguments(), fifo=fifo):
+        with process(
+            __file__, '--listen', str(file), priority=fifo * LISTENER_PRIORITY
+        ) as listener, process(*node_arguments(), priority=fifo * FIFO_PRIORITY):
             return measured('/dynamics_node/commands', seconds, file, listener)
 
 
@@ -266,7 +269,7 @@ def tables(pairs: list[tuple[Run, Run]], same: list[Run], long: Run, fifo: bool)
     lines = [
         f'{len(pairs)} interleaved pairs of {pairs[0][0].sent / RATE:.0f} s, 1 kHz, seven joints, '
         f'{os.cpu_count()} cores, load average {os.getloadavg()[1]:.1f}, '
-        + ('all three processes at the same real-time priority.' if fifo else 'no priorities.'),
+        + ('driver, relay and node at the same real-time priority.' if fifo else 'no priorities.'),
         '',
         '| pair | relay p50 | p99 [µs] | node p50 | p99 [µs] | p50 ratio | p99 ratio |',
         '|---|---|---|---|---|---|---|']

@@ -63,9 +63,9 @@ TABLE_1: dict[str, tuple[Count, Count | None]] = {
     'SCEMI, RX90': ((253, 238), (159, 113)),
 }
 # Which component of each link's first moment is not zero in a simplified arm. Stanford: the
-# largest of Bejczy 1974, Appendix B, in modified DH frames. SCEMI: the upper arm's along its
-# length.
-SIMPLE_MOMENTS = {'Stanford': (0, 2, 2, 2, 1, 2), 'SCEMI, RX90': (0, 0, 2, 2, 1, 2)}
+# largest of Bejczy 1974, Appendix B, in modified DH frames. SCEMI: those along upper arm, forearm
+# and hand.
+SIMPLE_MOMENTS = {'Stanford': (0, 2, 2, 2, 1, 2), 'SCEMI, RX90': (0, 0, 1, 2, 1, 2)}
 
 
 def general_arm(n: int) -> rd.RobotModel:
@@ -244,10 +244,10 @@ Why ours differ from the print:
   is the unit of length, and the last frame is turned so that the last mass centre lies over x.
 - **Simplified** means diagonal tensors and one component of each first moment. The paper does not
   print which; for Stanford it is here the largest of Bejczy's Appendix B, in modified DH frames
-  (x z z z y z), for SCEMI x x z z y z. The note under Table 1 says that motor inertias and
-  terminal forces "are taken into account" in this column, and not how. The table shows the links
-  alone, with rotors, and with rotors and a force and a moment at the tip as six more inputs: the
-  first two are below the print, the last in multiplications.
+  (x z z z y z), for SCEMI those along upper arm, forearm and hand (x x y z y z). The note under
+  Table 1 says that motor inertias and terminal forces "are taken into account" in this column, and
+  not how. The table shows the links alone, with rotors, and with rotors and a force and a moment
+  at the tip as six more inputs: all are below the print.
 """
 
 

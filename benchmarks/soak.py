@@ -25,6 +25,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import numpy as np
 from latency import (
     DOCUMENT,
+    FIFO_PRIORITY,
+    LISTENER_PRIORITY,
     POSITION,
     RATE,
     Driver,
@@ -82,8 +84,9 @@ def soak(minutes: float, fifo: bool) -> str:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / 'torques.npz'
         program = str(Path(__file__).with_name('latency.py'))
-        with process(program, '--listen', str(file)) as listener, \
-                process(*node_arguments(), fifo=fifo) as node:
+        with process(
+            program, '--listen', str(file), priority=fifo * LISTENER_PRIORITY
+        ) as listener, process(*node_arguments(), priority=fifo * FIFO_PRIORITY) as node:
             driver = Driver('/dynamics_node/commands')
             driver.wait_for_peer()
             watch = Watch(node.pid)

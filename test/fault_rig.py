@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A node under faults, with every command recorded and held against what the design promises."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -42,8 +41,8 @@ def case(name, happens, *values):
 class FaultRig(NodeRig):
     """A rig that records when the node sent each command, and checks the recorded stream."""
 
-    def __init__(self, log_path, domain):
-        super().__init__(log_path, domain)
+    def __init__(self, log_path):
+        super().__init__(log_path)
         self.record = []  # (time at which the node published [s], torque, its number)
         self.beginnings = set()  # indices at which a stream of commands may begin anew
         self.children, self.strangers = [], []
@@ -160,7 +159,7 @@ class FaultRig(NodeRig):
     def stranger(self):
         """Return a node in a participant of its own, which another process could be."""
         context = rclpy.Context()
-        rclpy.init(context=context, domain_id=int(self.environment['ROS_DOMAIN_ID']))
+        rclpy.init(context=context, domain_id=self.domain)
         node = rclpy.create_node('stranger', context=context)
         self.strangers.append((node, context))
         return node
@@ -202,16 +201,11 @@ def stop(child, number=signal.SIGKILL):
         child.wait()
 
 
-def domain(offset):
-    """Return a DDS domain for one test module of this process."""
-    return 1 + (os.getpid() + 17 * offset) % 100
-
-
-def rig_in(folder, panda_urdf, offset):
+def rig_in(folder, panda_urdf):
     """Return a rig for the Panda, its node not started."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / 'node.log').touch()
-    rig = FaultRig(folder / 'node.log', domain(offset))
+    rig = FaultRig(folder / 'node.log')
     rig.robot = {
         'urdf_file': panda_urdf, 'base_link': 'panda_link0', 'tip_link': 'panda_link8'}
     return rig

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Launch files of this package in a domain of their own, and a listener beside them."""
 
-import os
 import re
 import time
 from pathlib import Path
 
+import domains
 import rclpy
 from launch import LaunchDescription
 from launch.actions import GroupAction, IncludeLaunchDescription, SetEnvironmentVariable
@@ -19,7 +19,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 ROOT = Path(__file__).parents[1]
 ARM = ROOT / 'urdf' / 'arm.urdf.xacro'
-DOMAIN = 1 + (os.getpid() + 50) % 100
+DOMAIN = domains.claim()
 PATIENCE = 90.0  # for anything that must happen; a loaded machine may take long [s]
 PERIOD = 0.01  # between joint states that a test streams [s]
 BAD = re.compile(r'\[(ERROR|FATAL)\]|Traceback')

@@ -18,8 +18,8 @@ IN_LOCKSTEP = {
 class LockstepRig(NodeRig):
     """A NodeRig whose joint states come from a simulator in a process of its own."""
 
-    def __init__(self, log_path, domain):
-        super().__init__(log_path, domain)
+    def __init__(self, log_path):
+        super().__init__(log_path)
         self.simulator = None
 
     def close(self):

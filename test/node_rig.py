@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+import domains
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 from lifecycle_msgs.srv import ChangeState, GetState
@@ -37,22 +38,21 @@ class NodeRig:
     ----------
     log_path : Path
         Where the node's log goes.
-    domain : int
-        DDS domain that nobody else uses.
     """
 
-    def __init__(self, log_path, domain):
+    def __init__(self, log_path):
+        self.domain = domains.claim()
         self.log_path = log_path
         self.process = None
         self.environment = {
             **os.environ,
-            'ROS_DOMAIN_ID': str(domain),
+            'ROS_DOMAIN_ID': str(self.domain),
             'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
             'RCUTILS_LOGGING_BUFFERED_STREAM': '0',
             'ROS_LOG_DIR': str(log_path.parent),
         }
         self.context = rclpy.Context()
-        rclpy.init(context=self.context, domain_id=domain)
+        rclpy.init(context=self.context, domain_id=self.domain)
         self.node = rclpy.create_node('test', context=self.context)
         self.executor = SingleThreadedExecutor(context=self.context)
         self.executor.add_node(self.node)
@@ -76,6 +76,7 @@ class NodeRig:
         self.executor.shutdown()
         self.node.destroy_node()
         rclpy.shutdown(context=self.context)
+        domains.release(self.domain)
 
     def start(self, program=None, **parameters):
         """Start the node, or a program, with the parameter file and these changes on top."""

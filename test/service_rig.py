@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A configured dynamics_node to ask, and the same robot in Pinocchio."""
 
-import itertools
-import os
 from pathlib import Path
 
 from geometry_msgs.msg import Vector3, Vector3Stamped
@@ -14,7 +12,6 @@ from robodyn_interfaces.srv import SetGravity, SetPayload
 from robodyn_ros import RobotModel
 
 ROOT = Path(__file__).resolve().parents[1]
-DOMAINS = itertools.count()
 
 
 class Arm:
@@ -55,9 +52,7 @@ class Arm:
 
 
 def started(request, tmp_path_factory, name):
-    # Several of these nodes live at once, and all have the same name.
-    domain = 1 + (os.getpid() + next(DOMAINS)) % 100
-    rig = NodeRig(tmp_path_factory.mktemp(name) / 'node.log', domain)
+    rig = NodeRig(tmp_path_factory.mktemp(name) / 'node.log')
     try:
         if name == 'panda':
             urdf = request.getfixturevalue('panda_urdf')

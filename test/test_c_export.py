@@ -63,6 +63,15 @@ def test_same_arm_gives_the_same_text(tmp_path):
     assert texts[0] == texts[1]
 
 
+def test_every_link_has_its_part_of_the_code(tmp_path):
+    _, source, _ = export_c(public_arm('panda'), tmp_path, kernels=['inverse_dynamics'])
+    parts = re.findall(r'/\* (link|joint) (\d): ', source.read_text())
+    # Link 1 turns about an axis along gravity: nothing is left to compute.
+    assert parts == [
+        *(('link', str(k)) for k in range(2, 8)), *(('joint', str(k)) for k in range(7, 0, -1))
+    ]
+
+
 def test_nothing_is_allocated_and_nothing_kept(tmp_path):
     _, source, _ = export_c(public_arm('panda'), tmp_path)
     text = source.read_text()

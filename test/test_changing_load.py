@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Payload and gravity that change while the arm is held or moves."""
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -36,7 +35,7 @@ def robot(panda_urdf):
 
 @pytest.fixture(scope='module')
 def node(robot, tmp_path_factory):
-    result = NodeRig(tmp_path_factory.mktemp('node') / 'node.log', domain=1 + os.getpid() % 100)
+    result = NodeRig(tmp_path_factory.mktemp('node') / 'node.log')
     result.start(**robot, state_timeout=1.0, ramp_time=0.1)
     yield result
     result.close()
@@ -78,8 +77,7 @@ def hold_until(rig, torque):
 @pytest.fixture
 def lockstep(tmp_path):
     pytest.importorskip('mujoco')
-    # The other node of this module lives on, under the same name.
-    result = LockstepRig(tmp_path / 'node.log', domain=1 + (os.getpid() + 50) % 100)
+    result = LockstepRig(tmp_path / 'node.log')
     yield result
     result.close()
 

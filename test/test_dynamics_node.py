@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The dynamics node over real DDS: what it commands, and what it does when things go wrong."""
 
-import os
 import re
 import signal
 from pathlib import Path
@@ -28,7 +27,7 @@ PATIENT = {'state_timeout': 0.5, 'ramp_time': 0.1}
 
 @pytest.fixture
 def rig(tmp_path):
-    result = NodeRig(tmp_path / 'node.log', domain=1 + os.getpid() % 100)
+    result = NodeRig(tmp_path / 'node.log')
     yield result
     result.close()
 
@@ -173,7 +172,7 @@ def test_broken_robot_fails_configure_and_a_good_one_can_follow(rig, robot, pand
     rig.description.publish(rig_text('/etc/hostname'))
     rig.until(lambda: 'the text of a URDF' in rig.log)
     rig.description.publish(rig_text(text.replace('</robot>', '')))
-    rig.until(lambda: rig.log.count('cannot configure') == 2)
+    rig.until(lambda: 'cannot configure: XML' in rig.log)
     assert rig.lifecycle() == 'unconfigured'
     rig.description.publish(rig_text(text))
     rig.bring_up(POSITION)

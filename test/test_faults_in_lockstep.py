@@ -102,7 +102,7 @@ class Plant:
 
 @pytest.fixture(scope='module')
 def running(tmp_path_factory, panda_urdf):
-    rig = rig_in(tmp_path_factory.mktemp('lockstep'), panda_urdf, 6)
+    rig = rig_in(tmp_path_factory.mktemp('lockstep'), panda_urdf)
     yield Plant(rig)
     rig.close()
 

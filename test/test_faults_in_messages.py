@@ -24,7 +24,7 @@ CDR = serialize_message(JointState(name=ARM, position=POSITION))
 
 @pytest.fixture(scope='module')
 def running(tmp_path_factory, panda_urdf):
-    rig = rig_in(tmp_path_factory.mktemp('messages'), panda_urdf, 1)
+    rig = rig_in(tmp_path_factory.mktemp('messages'), panda_urdf)
     rig.launch(mode='computed_torque')
     rig.bring_up(POSITION)
     yield rig

@@ -31,7 +31,7 @@ def gravity(panda_urdf):
 
 @pytest.fixture(scope='module')
 def running(tmp_path_factory, panda_urdf):
-    rig = rig_in(tmp_path_factory.mktemp('drivers'), panda_urdf, 2)
+    rig = rig_in(tmp_path_factory.mktemp('drivers'), panda_urdf)
     rig.launch(mode='computed_torque')
     rig.bring_up(POSITION)
     yield rig

@@ -28,7 +28,7 @@ def gravity(panda_urdf):
 @pytest.fixture(scope='module')
 def running(tmp_path_factory, panda_urdf):
     """A node that takes its robot from the topic."""
-    rig = rig_in(tmp_path_factory.mktemp('lifecycle'), panda_urdf, 3)
+    rig = rig_in(tmp_path_factory.mktemp('lifecycle'), panda_urdf)
     rig.description.publish(String(data=Path(rig.robot.pop('urdf_file')).read_text()))
     rig.launch(mode='computed_torque')
     rig.bring_up(POSITION)
@@ -51,7 +51,7 @@ def rig(running):
 @pytest.fixture
 def own(tmp_path, panda_urdf):
     """A node for one test, which may end it."""
-    result = rig_in(tmp_path, panda_urdf, 4)
+    result = rig_in(tmp_path, panda_urdf)
     yield result
     result.check_stream()
     result.close()
@@ -341,7 +341,7 @@ def test_clock_ahead_of_the_driver_is_stale_until_it_follows(simulated):
 
 @pytest.fixture(scope='module')
 def simulated_rig(tmp_path_factory, panda_urdf):
-    rig = rig_in(tmp_path_factory.mktemp('clock'), panda_urdf, 5)
+    rig = rig_in(tmp_path_factory.mktemp('clock'), panda_urdf)
     rig.launch(mode='computed_torque', use_sim_time='true')
     yield rig
     rig.close()

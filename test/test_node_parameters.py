@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The documented parameter file and the node's table say the same."""
 
-import os
 import sys
 from pathlib import Path
 
+import domains
 import numpy as np
 import pytest
 
@@ -88,7 +88,7 @@ def descriptors():
     import rclpy
 
     context = rclpy.Context()
-    rclpy.init(context=context, domain_id=1 + os.getpid() % 100)
+    rclpy.init(context=context, domain_id=domains.claim())
     node = rclpy.create_node('parameters', context=context)
     declare(node)
     yield {p.name: node.describe_parameter(p.name) for p in PARAMETERS}, node

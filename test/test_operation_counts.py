@@ -45,10 +45,14 @@ def test_general_inertias_take_fewer_than_gautier_and_khalil_print(name):
 
 
 @pytest.mark.parametrize('name', counts.SIMPLE_MOMENTS)
+@pytest.mark.parametrize('terminal_forces', [False, True])
 @pytest.mark.parametrize('rotor', [0.0, 0.3])
-def test_simplified_inertias_take_fewer_than_gautier_and_khalil_print(name, rotor):
+def test_simplified_inertias_take_fewer_than_gautier_and_khalil_print(
+    name, rotor, terminal_forces
+):
     arm = counts.simplified_inertias(ARMS[name], counts.SIMPLE_MOMENTS[name])
-    count = structural_count(arm.with_rotor_inertia(rotor * np.arange(1, arm.n + 1)))
+    arm = arm.with_rotor_inertia(rotor * np.arange(1, arm.n + 1))
+    count = structural_count(arm, terminal_forces=terminal_forces)
     assert count[0] < counts.TABLE_1[name][1][0]
     assert count[1] < counts.TABLE_1[name][1][1]
 

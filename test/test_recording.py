@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import domains
 import numpy as np
 import pytest
 from lxml import etree
@@ -50,7 +51,7 @@ def test_example_records_a_motion_whose_parts_sum_to_the_torque(tmp_path):
     pytest.importorskip('mujoco')
     highlevel = pytest.importorskip('rosbags.highlevel')
     bag, picture = tmp_path / 'motion', tmp_path / 'motion.png'
-    environment = {**os.environ, 'ROS_DOMAIN_ID': str(1 + os.getpid() % 100)}
+    environment = {**os.environ, 'ROS_DOMAIN_ID': str(domains.claim())}
     subprocess.run(
         [sys.executable, ROOT / 'examples' / 'record_motion.py', '--bag', bag, '--plot', picture],
         check=True,

@@ -146,7 +146,12 @@ def _body(kernel: Kernel, code: StraightLine) -> list[str]:
         f'    const double {variable} = {function}({code.angles[k]});'
         for variable, function, k in code.functions
     ]
-    lines += [f'    const double {variable} = {text};' for variable, text in code.statements]
+    section = ''
+    for (variable, text), belongs in zip(code.statements, code.sections):
+        if belongs != section:
+            lines.append(f'    /* {belongs} */')
+            section = belongs
+        lines.append(f'    const double {variable} = {text};')
     lines += [f'    {result}[{k}] = {text};' for k, text in enumerate(code.outputs[:size])]
     if kernel.pivots:
         wrong = ' || '.join(f'{pivot} <= 0.0' for pivot in code.outputs[size:])

@@ -41,6 +41,8 @@ class StraightLine:
     functions : list of (name, function, k)
         The sines and cosines that are used: ``('s3', 'sin', 3)`` is that of angle 3.
     statements : list of (name, expression)
+    sections : list of str
+        What each statement belongs to.
     outputs : list of str
     """
 
@@ -48,6 +50,7 @@ class StraightLine:
     angles: list[str]
     functions: list[tuple[str, str, int]]
     statements: list[tuple[str, str]]
+    sections: list[str]
     outputs: list[str]
 
 
@@ -68,7 +71,7 @@ def straight_line(outputs: Sequence[Scalar]) -> StraightLine:
         for x in outputs
     ]
     return StraightLine(
-        writer.inputs, writer.angles, writer.functions, writer.statements, texts
+        writer.inputs, writer.angles, writer.functions, writer.statements, writer.sections, texts
     )
 
 
@@ -81,6 +84,7 @@ class _Writer:
         self.angles: list[str] = []
         self.functions: list[tuple[str, str, int]] = []
         self.statements: list[tuple[str, str]] = []
+        self.sections: list[str] = []
         self._graph = graph
         self._uses = uses
         self._in_angles = in_angles
@@ -115,6 +119,7 @@ class _Writer:
         else:
             name = f't{len(self.statements)}'
             self.statements.append((name, text))
+            self.sections.append(self._graph.sections[node])
             self.text[node] = name
 
 

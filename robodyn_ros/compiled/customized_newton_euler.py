@@ -79,11 +79,14 @@ def joint_torques(
     f, n = list(tip_force), list(tip_moment)
     far: Vector = [0.0, 0.0]
     for j in range(arm.n - 1, -1, -1):
-        force, couple = inertial_wrench(arm.bodies[j], motions[j])
+        arm.rows[j].begin(f'joint {j + 1}: the wrench that moves all behind it')
+        rotor = arm.rotor_inertia[j]
+        is_alone = _turns_by_itself(arm, j)
+        force, couple = inertial_wrench(arm.bodies[j], motions[j], rotor if is_alone else 0.0)
         f = [x + y for x, y in zip(force, f)]
         n = [x + y for x, y in zip(couple, n)]
         row = arm.rows[j]
-        torques[j] = (f if row.prismatic else n)[2] + arm.rotor_inertia[j] * qdd[j]
+        torques[j] = (f if row.prismatic else n)[2] + (0.0 if is_alone else rotor * qdd[j])
         if row.total is not None and motions[j].before is not None:
             # The moment across the axis goes to the first of the parallel axes at once.
             x, y = n[0] - row.d * f[1], n[1] + row.d * f[0]
@@ -96,12 +99,27 @@ def joint_torques(
     return torques
 
 
+def _turns_by_itself(arm: SymbolicArm, j: int) -> bool:
+    """
+    Return whether nothing but joint j turns link j about its axis, or asks for its moment there.
+
+    Its rotor turns as the link does, then: the two inertias are one. So it is at joint 1, and at
+    joint 2 across it.
+    """
+    if j == 0:
+        return not arm.rows[0].prismatic
+    first, second = arm.rows[:2]
+    across = second.right_angled and second.alpha[0] == 0
+    return j == 1 and across and not (first.prismatic or second.prismatic)
+
+
 def link_motions(arm: SymbolicArm, qd: Sequence[Scalar], qdd: Sequence[Scalar]) -> list[Motion]:
     """Return the motion of each link, base to tip."""
     zero: Vector = [0.0, 0.0, 0.0]
     motion = Motion(zero, zero, zero, [zero, zero, zero], arm.base_acceleration)
     motions = []
-    for row, speed, acceleration in zip(arm.rows, qd, qdd):
+    for j, (row, speed, acceleration) in enumerate(zip(arm.rows, qd, qdd)):
+        row.begin(f'link {j + 1}: how it moves')
         motion = _next_motion(row, motion, speed, acceleration)
         motions.append(motion)
     return motions
@@ -176,7 +194,7 @@ def _shared_products(
     u = [
         [yy + zz, xy - wd_z, column[0]],
         [xy + wd_z, xx + zz, column[1]],
-        [xz - wd[1], yz + wd[0], -column[2]],
+        [xz - wd[1], 2.0 * yz - column[1], -column[2]],
     ]
     return wd, [xx, yy, zz], u
 
@@ -195,9 +213,13 @@ def _permuted(row: Row, before: Motion) -> tuple[Vector, Vector, list[Vector]]:
     return turned(before.wd), squares, u
 
 
-def inertial_wrench(body: Body, motion: Motion) -> tuple[Vector, Vector]:
+def inertial_wrench(
+    body: Body, motion: Motion, axial: Scalar = 0.0
+) -> tuple[Vector, Vector]:
     """
     Return force and moment that move a link, about its frame's origin.
+
+    An axial inertia is one that turns about z with the link and resists nothing else.
 
     With second moments E the moment is the vector of U E, as U E is the integral of the
     acceleration times the position.
@@ -207,12 +229,13 @@ def inertial_wrench(body: Body, motion: Motion) -> tuple[Vector, Vector]:
     moment = [
         exy * u[2][0] + eyy * u[2][1] + eyz * (zz - yy) - exz * u[1][0] - ezz * u[1][2],
         exz * (xx - zz) + eyz * u[0][1] + ezz * u[0][2] - exx * u[2][0] - exy * u[2][1],
-        exx * u[1][0] + exy * (yy - xx) + exz * u[1][2] - eyy * u[0][1] - eyz * u[0][2],
+        exx * u[1][0] + exy * (yy - xx) + exz * u[1][2] - eyy * u[0][1] - eyz * u[0][2]
+        + axial * motion.wd[2],
     ]
     if all(isinstance(x, float) and x == 0.0 for x in (exy, exz, eyz)):
         # A diagonal tensor has no other use for u[1][0] and u[0][1].
         w, wd = motion.w, motion.wd
-        moment[2] = (exx + eyy) * wd[2] + (exx - eyy) * (w[0] * w[1])
+        moment[2] = (exx + eyy + axial) * wd[2] + (exx - eyy) * (w[0] * w[1])
     x, y, z = body.first
     levers = [y * vd[2] - z * vd[1], z * vd[0] - x * vd[2], x * vd[1] - y * vd[0]]
     force = [

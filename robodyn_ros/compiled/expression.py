@@ -43,12 +43,18 @@ class Graph:
         ``('sin' | 'cos', node, None)``, ``('+' | '-' | '*' | '/', node, node)``.
     constant : list of bool
         Whether a node is made of constants alone.
+    section : str
+        What is being computed, for the readers of the code.
+    sections : list of str
+        In which section each node was made.
     """
 
     def __init__(self, shared: bool = True) -> None:
         self.shared = shared
         self.nodes: list[tuple[str, Any, Any]] = []
         self.constant: list[bool] = []
+        self.section = ''
+        self.sections: list[str] = []
         self._index: dict[tuple[str, Any, Any], int] = {}
 
     def input(self, name: str, size: int) -> list[Expression]:
@@ -73,6 +79,7 @@ class Graph:
         if index is None:
             index = len(self.nodes)
             self.nodes.append(key)
+            self.sections.append(self.section)
             if operator in LEAVES:
                 self.constant.append(operator != INPUT)
             else:

@@ -134,7 +134,9 @@ def _forward_dynamics(given: _Inputs) -> Result:
     arm = given.arm(q)
     bias = joint_torques(arm, qd, [0.0] * given.n)
     net = [a - b for a, b in zip(tau, bias)]
-    result, pivots = rigid.accelerations(rigid.mass_matrix(arm), net)
+    mass = rigid.mass_matrix(arm)
+    arm.rows[0].begin('M = L D LT, solved')
+    result, pivots = rigid.accelerations(mass, net)
     return (given.n,), [*result, *pivots]
 
 

@@ -26,6 +26,7 @@ def mass_matrix(arm: SymbolicArm) -> Matrix:
     result: Matrix = [[0.0] * n for _ in range(n)]
     composite = arm.bodies[-1]
     for k in range(n - 1, -1, -1):
+        arm.rows[k].begin(f'column {k + 1} of M: the body behind joint {k + 1}')
         (exx, _, exz), (_, eyy, eyz), _ = composite.second
         x, y, _ = composite.first
         if arm.rows[k].prismatic:
@@ -200,7 +201,8 @@ def frames(rows: Sequence[Row], base: FloatArray) -> list[tuple[Matrix, Vector]]
     rotation: Matrix = base[:3, :3].tolist()
     origin: Vector = base[:3, 3].tolist()
     result = []
-    for row in rows:
+    for j, row in enumerate(rows):
+        row.begin(f'frame {j + 1}')
         origin = [x + row.a * r[0] for x, r in zip(origin, rotation)]
         rotation = [turned_z(row.theta, turned_xy(row, r)) for r in rotation]
         origin = [x + row.d * r[2] for x, r in zip(origin, rotation)]
@@ -224,6 +226,7 @@ def tip_jacobian(rows: Sequence[Row], base: FloatArray, tip: FloatArray) -> Matr
     last_rotation, last_origin = placed[-1]
     point = [x + _dot(r, tip[:3, 3].tolist()) for x, r in zip(last_origin, last_rotation)]
     columns = []
+    rows[0].begin('columns of the Jacobian')
     for row, (rotation, origin) in zip(rows, placed):
         z = [r[2] for r in rotation]
         arm = [a - b for a, b in zip(point, origin)]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from robodyn_ros.compiled.expression import Graph, Scalar, sine_and_cosine
+from robodyn_ros.compiled.expression import Graph, Scalar, graph_of, sine_and_cosine
 from robodyn_ros.compiled.regrouping import Regrouping
 from robodyn_ros.spatial import FloatArray, rotation_x
 
@@ -45,6 +45,10 @@ class Row:
     prismatic: bool
     right_angled: bool
     total: Turn | None
+
+    def begin(self, section: str) -> None:
+        """Say what is computed from here on: a comment in the code that comes of it."""
+        graph_of([*self.theta, self.d]).section = section
 
 
 @dataclass(frozen=True)
