@@ -12,8 +12,10 @@ publications subscribed to by a third process. Latency is from the driver's publ
 at which the middleware of the driver's process has received the command; a command is matched to
 its state by content. The first two seconds of a run do not count.
 
---fifo gives driver, relay and node the same real-time priority, and the third process a lower one,
-which takes a busy machine's other work out of the numbers; it needs the right to.
+--fifo gives driver, relay and node the same real-time priority, and relay and node a processor
+that is not the driver's. That takes a busy machine's other work out of the numbers; it needs the
+right to. The third process has no priority: with it, all of them may come to need more of a
+processor than the 95 % that the kernel leaves to real-time work, and are held back for 50 ms.
 --write puts the tables into docs/latency.md.
 """
 
@@ -21,6 +23,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import os
 import re
 import signal
@@ -40,6 +43,7 @@ import rclpy
 from conftest import robot_path
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
@@ -55,8 +59,26 @@ SENSOR = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 EVERYTHING = QoSProfile(depth=20000)
 DOCUMENT = ROOT / 'docs' / 'latency.md'
 BETWEEN_MARKS = re.compile(r'(?<=<!-- latency: begin -->\n).*?(?=<!-- latency: end -->)', re.S)
-FIFO_PRIORITY = 50
-LISTENER_PRIORITY = 40
+
+
+@dataclass(frozen=True)
+class Place:
+    """Real-time priority of a process, 0 for none, and its processors."""
+
+    priority: int
+    processors: frozenset[int]
+
+    def give(self, pid: int) -> None:
+        """Put a process there; 0 is this one."""
+        policy = os.SCHED_FIFO if self.priority else os.SCHED_OTHER
+        os.sched_setscheduler(pid, policy, os.sched_param(self.priority))
+        os.sched_setaffinity(pid, self.processors)
+
+
+PROCESSORS = frozenset(range(os.cpu_count() or 1))
+DRIVER = Place(50, frozenset({0}))
+CONTROL = Place(50, PROCESSORS - {0} or PROCESSORS)
+ANYWHERE = Place(0, PROCESSORS)
 
 
 @dataclass
@@ -72,11 +94,14 @@ class Run:
 
 
 def begin(fifo: bool) -> None:
-    """Keep to this machine, and take the priority."""
-    os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
+    """Choose domain and transport, and take the priority."""
     os.environ.setdefault('ROS_DOMAIN_ID', str(1 + os.getpid() % 100))
+    # Fast DDS's shared memory may hold a publisher up for 333 ms (its issue 6535); with discovery
+    # limited to this machine it cannot be switched off.
+    os.environ.setdefault('FASTDDS_BUILTIN_TRANSPORTS', 'UDPv4')
+    os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'SYSTEM_DEFAULT'
     if fifo:
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(FIFO_PRIORITY))
+        DRIVER.give(0)
     rclpy.init()
 
 
@@ -104,7 +129,7 @@ def relay(executor_name: str) -> None:
 
 def listen(file: str) -> None:
     """Subscribe to what the node publishes beside its commands; keep which state caused what."""
-    rclpy.init()
+    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     node = rclpy.create_node('listener')
     seen: list[tuple[int, bytes]] = []
 
@@ -115,20 +140,23 @@ def listen(file: str) -> None:
     node.create_subscription(JointState, '/dynamics_node/torques', keep, EVERYTHING)
     node.create_subscription(
         DynamicsState, '/dynamics_node/dynamics_state', lambda data: None, EVERYTHING, raw=True)
-    with contextlib.suppress(KeyboardInterrupt, ExternalShutdownException):
-        rclpy.spin(node)
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
+    is_over = threading.Event()
+    signal.signal(signal.SIGINT, lambda number, frame: is_over.set())
+    while not is_over.is_set():
+        executor.spin_once(timeout_sec=0.1)
     stamps = np.array([stamp for stamp, _ in seen], dtype=np.int64)
     efforts = np.frombuffer(b''.join(effort for _, effort in seen)).reshape(-1, len(ARM))
     np.savez(file, stamps=stamps, efforts=efforts)
 
 
 @contextlib.contextmanager
-def process(*arguments: str, priority: int = 0) -> Iterator[subprocess.Popen]:
-    """Run a Python process until the block ends, at a real-time priority unless it is 0."""
+def process(*arguments: str, place: Place = ANYWHERE) -> Iterator[subprocess.Popen]:
+    """Run a Python process until the block ends."""
     child = subprocess.Popen(
         [sys.executable, *arguments], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-    if priority:
-        os.sched_setscheduler(child.pid, os.SCHED_FIFO, os.sched_param(priority))
+    place.give(child.pid)
     try:
         yield child
     finally:
@@ -199,6 +227,8 @@ class Driver:
         times = np.empty(count, dtype=np.int64)
         # Every state is another one, and so is every torque.
         positions = POSITION + 1e-7 * np.arange(1, count + 1)[:, None]
+        gc.collect()
+        gc.freeze()  # a round of the collector would be a pause of the driver's
         begin = time.monotonic() + 0.1
         for k in range(count):
             time.sleep(max(begin + k / RATE - time.monotonic(), 0.0))
@@ -236,7 +266,7 @@ def measured(
 
 
 def relay_run(seconds: float, fifo: bool, executor: str = 'spin') -> Run:
-    with process(__file__, '--relay', executor, priority=fifo * FIFO_PRIORITY):
+    with process(__file__, '--relay', executor, place=CONTROL if fifo else ANYWHERE):
         return measured('/relay/commands', seconds, None, None)
 
 
@@ -255,9 +285,8 @@ def node_arguments() -> list[str]:
 def node_run(seconds: float, fifo: bool) -> Run:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / 'torques.npz'
-        with process(
-            __file__, '--listen', str(file), priority=fifo * LISTENER_PRIORITY
-        ) as listener, process(*node_arguments(), priority=fifo * FIFO_PRIORITY):
+        with process(__file__, '--listen', str(file)) as listener, \
+                process(*node_arguments(), place=CONTROL if fifo else ANYWHERE):
             return measured('/dynamics_node/commands', seconds, file, listener)
 
 
@@ -269,7 +298,9 @@ def tables(pairs: list[tuple[Run, Run]], same: list[Run], long: Run, fifo: bool)
     lines = [
         f'{len(pairs)} interleaved pairs of {pairs[0][0].sent / RATE:.0f} s, 1 kHz, seven joints, '
         f'{os.cpu_count()} cores, load average {os.getloadavg()[1]:.1f}, '
-        + ('driver, relay and node at the same real-time priority.' if fifo else 'no priorities.'),
+        + ('driver, relay and node at the same real-time priority, relay and node not on the '
+           "driver's processor, " if fifo else 'no priorities, ')
+        + f'{os.environ["FASTDDS_BUILTIN_TRANSPORTS"]}.',
         '',
         '| pair | relay p50 | p99 [µs] | node p50 | p99 [µs] | p50 ratio | p99 ratio |',
         '|---|---|---|---|---|---|---|']

@@ -24,9 +24,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import numpy as np
 from latency import (
+    ANYWHERE,
+    CONTROL,
     DOCUMENT,
-    FIFO_PRIORITY,
-    LISTENER_PRIORITY,
     POSITION,
     RATE,
     Driver,
@@ -84,9 +84,8 @@ def soak(minutes: float, fifo: bool) -> str:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / 'torques.npz'
         program = str(Path(__file__).with_name('latency.py'))
-        with process(
-            program, '--listen', str(file), priority=fifo * LISTENER_PRIORITY
-        ) as listener, process(*node_arguments(), priority=fifo * FIFO_PRIORITY) as node:
+        with process(program, '--listen', str(file)) as listener, \
+                process(*node_arguments(), place=CONTROL if fifo else ANYWHERE) as node:
             driver = Driver('/dynamics_node/commands')
             driver.wait_for_peer()
             watch = Watch(node.pid)
@@ -118,7 +117,8 @@ def soak(minutes: float, fifo: bool) -> str:
     return (
         f'{minutes:g} minutes at {RATE:.0f} Hz, load average {os.getloadavg()[2]:.1f} on '
         f'{os.cpu_count()} cores, '
-        + ('driver and node at a real-time priority' if fifo else 'no priorities')
+        + ('driver and node at a real-time priority, each on a processor of its own'
+           if fifo else 'no priorities')
         + f': {len(sent)} joint states, {len(missed)} of them missed. {shared.sum()} were '
         'published around pauses in which the driver did not run either: the machine was busy, '
         'and what the driver then made up for at once filled the queue of ten joint states. '

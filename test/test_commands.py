@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -113,6 +114,15 @@ def test_export_writes_c_that_passes_its_own_test(tmp_path):
         'all results agree'
         in subprocess.run([program], check=True, capture_output=True, text=True).stdout
     )
+
+
+def test_export_writes_the_terms_that_matter(tmp_path):
+    options = ('--simplified', '0.02', '--function', 'gravity_torque')
+    record = json.loads(run('export', PUMA, '-o', tmp_path, *options, '--json'))
+    header, source, _ = (Path(file).read_text() for file in record['files'])
+    assert 'within 2.00% of its peak' in header
+    assert 'arm_gravity_torque' in source
+    assert 'arm_mass_matrix' not in source
 
 
 def test_simulated_arm_follows_and_writes_what_it_did(tmp_path):

@@ -276,6 +276,15 @@ def test_senseless_parameters_are_refused_in_motion(rig):
     assert len(rig.states[-1].reference_position) == 7
 
 
+def test_garbage_collector_leaves_what_configuring_made_alone(own):
+    own.launch_patched(
+        'import atexit, gc\n'
+        "atexit.register(lambda: print('frozen:', gc.get_freeze_count()))\n")
+    own.bring_up(POSITION)
+    assert own.end() == 0
+    assert int(own.log.split('frozen:')[1].split()[0]) > 30_000
+
+
 # --- the clock and the disk --------------------------------------------------------------------
 
 

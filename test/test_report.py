@@ -18,8 +18,6 @@ from robodyn_ros.chain import serial_chain
 from robodyn_ros.cli import robodyn
 from robodyn_ros.urdf import description_of_urdf
 
-pytestmark = pytest.mark.slow
-
 SECTIONS = [
     'arm',
     'dh',
@@ -80,7 +78,7 @@ def facts_of():
     return gathered
 
 
-@pytest.mark.parametrize('name', [pytest.param('panda', marks=pytest.mark.slow), 'ur5', 'jpl_rrp'])
+@pytest.mark.parametrize('name', ['panda', 'ur5', 'jpl_rrp'])
 def test_report_has_every_section_and_figure_and_nothing_overflows(name, report_of, browser):
     path, summary = report_of(name)
     n = len(summary['joint_names'])

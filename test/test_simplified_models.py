@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Simplified models: the terms that Bejczy 1974 kept (Table 3), errors, operations, code."""
 
-import ctypes
 import shutil
 import subprocess
 
@@ -14,6 +13,7 @@ from test_bejczy_tables import LOAD
 
 import robodyn_ros as rd
 from robodyn_ros.analysis import SimplifiedModel, simplified_model
+from robodyn_ros.compiled.expression import evaluated
 from robodyn_ros.compiled.kernels import build_kernel
 from robodyn_ros.compiled.run_time import RunTime
 from robodyn_ros.errors import InvalidNumber, UnknownOption
@@ -220,24 +220,34 @@ def test_simplified_model_still_conserves_energy():
 
 
 @pytest.mark.skipif(shutil.which('cc') is None, reason='no C compiler')
-@pytest.mark.parametrize('part', ['gravity', 'inertia'])
-def test_exported_code_computes_the_simplified_model(tmp_path, part, jpl):
+def test_exported_code_computes_the_simplified_model(tmp_path, jpl):
     simplified = simplified_model(jpl, 0.02, limits=LIMITS)
-    source, library = tmp_path / 'simplified.c', tmp_path / 'simplified.so'
-    source.write_text(simplified.c_source(part))
-    subprocess.run(
-        ['cc', '-O1', '-shared', '-fPIC', '-Wall', '-Werror', source, '-o', library, '-lm'],
-        check=True,
-    )
-    function = getattr(ctypes.CDLL(str(library)), part)
-    q = np.array([0.3, 0.7, 0.8, -0.4, 1.1, 0.2])
-    expected = (
-        simplified.gravity_torque(q) if part == 'gravity' else simplified.mass_matrix(q).ravel()
-    )
-    result = np.full(expected.size, np.nan)
-    pointer = ctypes.POINTER(ctypes.c_double)
-    function(q.ctypes.data_as(pointer), result.ctypes.data_as(pointer))
-    np.testing.assert_allclose(result, expected, atol=1e-12)
+    header, source, self_test = simplified.export_c(tmp_path, name='jpl')
+    program = tmp_path / 'program'
+    strict = ['-std=c99', '-Wall', '-Wextra', '-Werror', '-pedantic', '-O1']
+    subprocess.run(['cc', *strict, source, self_test, '-o', program, '-lm'], check=True)
+    result = subprocess.run([program], capture_output=True, text=True)
+    assert 'all results agree' in result.stdout
+    for name in ('gravity_torque', 'mass_matrix', 'inverse_dynamics'):
+        assert f'jpl_{name}' in header.read_text()
+
+
+def test_code_of_a_simplified_model_is_the_model(jpl):
+    simplified = simplified_model(jpl, 0.05, limits=LIMITS)
+    states = dict(zip(('q', 'qd', 'qdd'), random_states(jpl, 10, seed=6)))
+    kernels = {kernel.name: kernel for kernel in simplified.kernels}
+    assert set(kernels) == {'gravity_torque', 'mass_matrix', 'inverse_dynamics'}
+    for name, kernel in kernels.items():
+        expected = getattr(simplified, name)(*(states[key] for key, _ in kernel.inputs))
+        values = evaluated(kernel.outputs, states).reshape(expected.shape)
+        np.testing.assert_allclose(values, expected, atol=1e-10)
+
+
+def test_only_functions_that_are_held_are_exported(tmp_path, jpl):
+    simplified = simplified_model(jpl, 0.05, parts=['gravity'], limits=LIMITS)
+    with pytest.raises(UnknownOption, match="mass_matrix.*'gravity_torque'"):
+        simplified.export_c(tmp_path, functions=['mass_matrix'])
+    assert [kernel.name for kernel in simplified.kernels] == ['gravity_torque']
 
 
 def test_simplified_model_survives_json(jpl):

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,8 +30,9 @@ from robodyn_ros.analysis.term_choice import (
 )
 from robodyn_ros.analysis.workspace import Limits, Workspace
 from robodyn_ros.arguments import checked_states
-from robodyn_ros.compiled.c_source import straight_line
-from robodyn_ros.compiled.expression import Graph
+from robodyn_ros.compiled.c_export import reference_states, write_c
+from robodyn_ros.compiled.expression import Graph, Scalar
+from robodyn_ros.compiled.kernels import Kernel
 from robodyn_ros.errors import InvalidNumber, UnknownOption
 
 if TYPE_CHECKING:
@@ -105,29 +107,72 @@ class SimplifiedModel(Record):
         inertia = (self.mass_matrix(q) @ qdd[..., None])[..., 0]
         return inertia + velocity + self.gravity_torque(q)
 
-    def c_source(self, part: str) -> str:
+    @property
+    def kernels(self) -> list[Kernel]:
         """
-        Return a C function ``void <part>(const double *q, double *result)``.
+        The model as straight-line code, like that of the complete one.
 
-        ``part`` is 'gravity', n results, or 'inertia', n x n of them, row by row.
+        ``gravity_torque(q)``, ``mass_matrix(q)`` and ``inverse_dynamics(q, qd, qdd)``, as far as
+        the parts are held.
         """
-        self._must_hold(part)
-        kept = [x.formula for x in (self.gravity if part == 'gravity' else self.inertia)]
-        q = Graph().input('q', self.n)
-        code = straight_line(expressions(kept, q))
-        lines = ['#include <math.h>', '', f'void {part}(const double *q, double *result)', '{']
-        lines += [f'    const double {name}_{k} = {name}[{k}];' for name, k in sorted(code.inputs)]
-        for k, angle in enumerate(code.angles):
-            lines.append(f'    const double s{k} = sin({angle}), c{k} = cos({angle});')
-        lines += [f'    const double {name} = {text};' for name, text in code.statements]
-        if part == 'gravity':
-            lines += [f'    result[{k}] = {text};' for k, text in enumerate(code.outputs)]
-        else:
-            rows, columns = np.triu_indices(self.n)
-            for i, j, text in zip(rows, columns, code.outputs):
-                targets = sorted({i * self.n + j, j * self.n + i})
-                lines.append(f'    {" = ".join(f"result[{k}]" for k in targets)} = {text};')
-        return '\n'.join([*lines, '}', ''])
+        n, result = self.n, []
+        if self.gravity:
+            (q,) = _symbols(n, 'q')
+            result.append(Kernel('gravity_torque', (('q', n),), (n,), tuple(self._gravity_at(q))))
+        if self.inertia:
+            (q,) = _symbols(n, 'q')
+            mass = _mirrored(n, expressions([x.formula for x in self.inertia], q))
+            outputs = tuple(x for row in mass for x in row)
+            result.append(Kernel('mass_matrix', (('q', n),), (n, n), outputs))
+        if self.gravity and self.inertia:
+            q, qd, qdd = _symbols(n, 'q', 'qd', 'qdd')
+            mass = _mirrored(n, expressions([x.formula for x in self.inertia], q))
+            torques = [x + _dot(row, qdd) for x, row in zip(self._gravity_at(q), mass)]
+            for k, formulas in enumerate(self._derivatives):
+                rate = _mirrored(n, expressions(formulas, q))
+                moved = [_dot(row, qd) for row in rate]
+                torques = [x + qd[k] * y for x, y in zip(torques, moved)]
+                torques[k] = torques[k] - 0.5 * _dot(moved, qd)
+            inputs = (('q', n), ('qd', n), ('qdd', n))
+            result.append(Kernel('inverse_dynamics', inputs, (n,), tuple(torques)))
+        return result
+
+    def export_c(
+        self, folder: str | Path, *, name: str = 'arm', functions: Sequence[str] = ()
+    ) -> list[Path]:
+        """
+        Write ``kernels`` as C99, header, source and self-test, as ``compiled.export_c`` does.
+
+        Parameters
+        ----------
+        folder, name
+            As there.
+        functions : sequence of str
+            Of those to write; all where not given.
+
+        Raises
+        ------
+        UnknownOption, OSError
+        """
+        about = (
+            f'Simplified dynamics of an arm of {self.n} joints:',
+            f'every coefficient within {self.error:.2%} of its peak, '
+            + ('everywhere.' if self.measure == 'largest' else 'in the mean.'),
+        )
+        states = reference_states(self.n)
+        kernels = [x for x in self.kernels if not functions or x.name in functions]
+        held = [x.name for x in self.kernels]
+        for function in functions:
+            if function not in held:
+                raise UnknownOption('argument functions', function, ', '.join(map(repr, held)))
+        expected = {
+            kernel.name: getattr(self, kernel.name)(*(states[key] for key, _ in kernel.inputs))
+            for kernel in kernels
+        }
+        return write_c(folder, name, kernels, about, states, expected)
+
+    def _gravity_at(self, q: Sequence[Scalar]) -> list[Scalar]:
+        return expressions([x.formula for x in self.gravity], q)
 
     @cached_property
     def _derivatives(self) -> list[list[Formula]]:
@@ -150,6 +195,24 @@ class SimplifiedModel(Record):
             f'mean, {x.largest_error:.2%} at most'
             for x in (*self.inertia, *self.gravity)
         )
+
+
+def _symbols(n: int, *names: str) -> list[list[Scalar]]:
+    """Return inputs of n components each, of one graph."""
+    graph = Graph()
+    return [list(graph.input(name, n)) for name in names]
+
+
+def _mirrored(n: int, values: Sequence[Scalar]) -> list[list[Scalar]]:
+    """Return the symmetric matrix of an upper triangle, given row by row."""
+    rows: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
+    for i, j, value in zip(*np.triu_indices(n), values):
+        rows[i][j] = rows[j][i] = value
+    return rows
+
+
+def _dot(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
+    return sum((x * y for x, y in zip(a, b)), 0.0)
 
 
 def simplified_model(

@@ -90,6 +90,7 @@ def report(
     epilog=examples(
         'robodyn export urdf/puma560.urdf --lang c -o generated',
         'robodyn export urdf/puma560.urdf --name puma --function gravity_torque -o generated',
+        'robodyn export urdf/puma560.urdf --simplified 0.02 -o generated',
     )
 )
 @arm_options
@@ -112,15 +113,33 @@ def report(
     metavar='NAME',
     help='One of those to write, such as gravity_torque; not given: all.',
 )
+@click.option(
+    '--simplified',
+    type=click.FloatRange(0, 1),
+    metavar='ERROR',
+    help='Write the model in the terms that matter: the share of itself that a coefficient may '
+    'be wrong by, as 0.02.',
+)
 def export(
-    arm: ChosenArm, lang: str, output: Path, name: str, functions: tuple[str, ...], as_json: bool
+    arm: ChosenArm,
+    lang: str,
+    output: Path,
+    name: str,
+    functions: tuple[str, ...],
+    simplified: float | None,
+    as_json: bool,
 ) -> None:
     """Write an arm's dynamics as plain C99, with a self-test."""
+    from robodyn_ros.analysis import simplified_model
     from robodyn_ros.compiled.c_export import export_c
     from robodyn_ros.compiled.kernels import NODE_KERNELS
 
     model = arm.model()
-    paths = export_c(model, output, name=name, kernels=functions or NODE_KERNELS)
+    if simplified is None:
+        paths = export_c(model, output, name=name, kernels=functions or NODE_KERNELS)
+    else:
+        few = simplified_model(model, simplified)
+        paths = few.export_c(output, name=name, functions=functions)
     if as_json:
         click.echo(json.dumps({'files': [str(path) for path in paths]}, indent=2))
         return
