@@ -12,10 +12,10 @@ publications subscribed to by a third process. Latency is from the driver's publ
 at which the middleware of the driver's process has received the command; a command is matched to
 its state by content. The first two seconds of a run do not count.
 
---fifo gives driver, relay and node the same real-time priority, and relay and node a processor
-that is not the driver's. That takes a busy machine's other work out of the numbers; it needs the
-right to. The third process has no priority: with it, all of them may come to need more of a
-processor than the 95 % that the kernel leaves to real-time work, and are held back for 50 ms.
+--fifo gives driver, relay and node the same real-time priority, which takes a busy machine's other
+work out of the numbers; it needs the right to. The third process has none: with it, all of them
+may come to need more of a processor than the 95 % that the kernel leaves to real-time work, and
+are held back for 50 ms.
 --write puts the tables into docs/latency.md.
 """
 
@@ -57,28 +57,9 @@ ARM = [f'panda_joint{i}' for i in range(1, 8)]
 POSITION = np.array([0.1, -0.4, 0.2, -1.9, 0.3, 1.6, 0.7])
 SENSOR = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 EVERYTHING = QoSProfile(depth=20000)
+FIFO_PRIORITY = 50
 DOCUMENT = ROOT / 'docs' / 'latency.md'
 BETWEEN_MARKS = re.compile(r'(?<=<!-- latency: begin -->\n).*?(?=<!-- latency: end -->)', re.S)
-
-
-@dataclass(frozen=True)
-class Place:
-    """Real-time priority of a process, 0 for none, and its processors."""
-
-    priority: int
-    processors: frozenset[int]
-
-    def give(self, pid: int) -> None:
-        """Put a process there; 0 is this one."""
-        policy = os.SCHED_FIFO if self.priority else os.SCHED_OTHER
-        os.sched_setscheduler(pid, policy, os.sched_param(self.priority))
-        os.sched_setaffinity(pid, self.processors)
-
-
-PROCESSORS = frozenset(range(os.cpu_count() or 1))
-DRIVER = Place(50, frozenset({0}))
-CONTROL = Place(50, PROCESSORS - {0} or PROCESSORS)
-ANYWHERE = Place(0, PROCESSORS)
 
 
 @dataclass
@@ -93,6 +74,18 @@ class Run:
         return float(np.percentile(self.latency, share))
 
 
+def set_priority(pid: int, fifo: bool) -> None:
+    """Give a process, 0 for this one, the real-time priority, or take it away."""
+    policy, priority = (os.SCHED_FIFO, FIFO_PRIORITY) if fifo else (os.SCHED_OTHER, 0)
+    os.sched_setscheduler(pid, policy, os.sched_param(priority))
+
+
+def stolen() -> float:
+    """Return the time [s] that the hypervisor has taken from this machine's processors."""
+    line = Path('/proc/stat').read_text(encoding='utf-8').split('\n', 1)[0]
+    return int(line.split()[8]) / os.sysconf('SC_CLK_TCK')
+
+
 def begin(fifo: bool) -> None:
     """Choose domain and transport, and take the priority."""
     os.environ.setdefault('ROS_DOMAIN_ID', str(1 + os.getpid() % 100))
@@ -101,7 +94,7 @@ def begin(fifo: bool) -> None:
     os.environ.setdefault('FASTDDS_BUILTIN_TRANSPORTS', 'UDPv4')
     os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'SYSTEM_DEFAULT'
     if fifo:
-        DRIVER.give(0)
+        set_priority(0, fifo)
     rclpy.init()
 
 
@@ -152,11 +145,11 @@ def listen(file: str) -> None:
 
 
 @contextlib.contextmanager
-def process(*arguments: str, place: Place = ANYWHERE) -> Iterator[subprocess.Popen]:
-    """Run a Python process until the block ends."""
+def process(*arguments: str, fifo: bool = False) -> Iterator[subprocess.Popen]:
+    """Run a Python process until the block ends, with a real-time priority or with none."""
     child = subprocess.Popen(
         [sys.executable, *arguments], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-    place.give(child.pid)
+    set_priority(child.pid, fifo)
     try:
         yield child
     finally:
@@ -266,7 +259,7 @@ def measured(
 
 
 def relay_run(seconds: float, fifo: bool, executor: str = 'spin') -> Run:
-    with process(__file__, '--relay', executor, place=CONTROL if fifo else ANYWHERE):
+    with process(__file__, '--relay', executor, fifo=fifo):
         return measured('/relay/commands', seconds, None, None)
 
 
@@ -286,20 +279,23 @@ def node_run(seconds: float, fifo: bool) -> Run:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / 'torques.npz'
         with process(__file__, '--listen', str(file)) as listener, \
-                process(*node_arguments(), place=CONTROL if fifo else ANYWHERE):
+                process(*node_arguments(), fifo=fifo):
             return measured('/dynamics_node/commands', seconds, file, listener)
 
 
 # --- the result --------------------------------------------------------------------------------
 
 
-def tables(pairs: list[tuple[Run, Run]], same: list[Run], long: Run, fifo: bool) -> str:
+def tables(
+    pairs: list[tuple[Run, Run]], same: list[Run], long: Run, fifo: bool, taken: float
+) -> str:
     """Return the tables as Markdown."""
     lines = [
         f'{len(pairs)} interleaved pairs of {pairs[0][0].sent / RATE:.0f} s, 1 kHz, seven joints, '
         f'{os.cpu_count()} cores, load average {os.getloadavg()[1]:.1f}, '
-        + ('driver, relay and node at the same real-time priority, relay and node not on the '
-           "driver's processor, " if fifo else 'no priorities, ')
+        f'{taken:.1f} s of processor time taken by the hypervisor, '
+        + ('driver, relay and node at the same real-time priority, '
+           if fifo else 'no priorities, ')
         + f'{os.environ["FASTDDS_BUILTIN_TRANSPORTS"]}.',
         '',
         '| pair | relay p50 | p99 [µs] | node p50 | p99 [µs] | p50 ratio | p99 ratio |',
@@ -348,6 +344,7 @@ def main() -> int:
         listen(arguments.listen)
         return 0
     begin(arguments.fifo)
+    taken = stolen()
     pairs, same = [], []
     for i in range(arguments.pairs):
         bare = relay_run(arguments.seconds, arguments.fifo)
@@ -360,7 +357,7 @@ def main() -> int:
               f'{bare.sent - bare.answered}, {node.sent - node.answered}', flush=True)
     long = node_run(arguments.loss_seconds, arguments.fifo)
     rclpy.shutdown()
-    text = tables(pairs, same, long, arguments.fifo)
+    text = tables(pairs, same, long, arguments.fifo, stolen() - taken)
     print('\n' + text)
     if arguments.write:
         document = DOCUMENT.read_text(encoding='utf-8')

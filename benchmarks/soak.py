@@ -24,8 +24,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import numpy as np
 from latency import (
-    ANYWHERE,
-    CONTROL,
     DOCUMENT,
     POSITION,
     RATE,
@@ -33,6 +31,7 @@ from latency import (
     begin,
     node_arguments,
     process,
+    stolen,
 )
 
 SETTLING = 60.0  # [s]
@@ -81,11 +80,12 @@ def after_pauses(missed: np.ndarray, stream: np.ndarray) -> np.ndarray:
 def soak(minutes: float, fifo: bool) -> str:
     """Return the result in words."""
     begin(fifo)
+    taken = stolen()
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / 'torques.npz'
         program = str(Path(__file__).with_name('latency.py'))
         with process(program, '--listen', str(file)) as listener, \
-                process(*node_arguments(), place=CONTROL if fifo else ANYWHERE) as node:
+                process(*node_arguments(), fifo=fifo) as node:
             driver = Driver('/dynamics_node/commands')
             driver.wait_for_peer()
             watch = Watch(node.pid)
@@ -116,9 +116,9 @@ def soak(minutes: float, fifo: bool) -> str:
     assert np.isfinite(torques).all() and len(POSITION) == torques.shape[1]
     return (
         f'{minutes:g} minutes at {RATE:.0f} Hz, load average {os.getloadavg()[2]:.1f} on '
-        f'{os.cpu_count()} cores, '
-        + ('driver and node at a real-time priority, each on a processor of its own'
-           if fifo else 'no priorities')
+        f'{os.cpu_count()} cores, {stolen() - taken:.1f} s of processor time taken by the '
+        'hypervisor, '
+        + ('driver and node at a real-time priority' if fifo else 'no priorities')
         + f': {len(sent)} joint states, {len(missed)} of them missed. {shared.sum()} were '
         'published around pauses in which the driver did not run either: the machine was busy, '
         'and what the driver then made up for at once filled the queue of ten joint states. '
