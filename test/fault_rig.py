@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,8 @@ from node_rig import ARM, NodeRig
 from rclpy.qos import QoSProfile
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory
+
+from robodyn_ros import RobotModel, gravity_torque
 
 POSITION = [0.1, -0.4, 0.2, -1.9, 0.3, 1.6, 0.7]
 EFFORT_LIMITS = np.array([87.0, 87.0, 87.0, 87.0, 12.0, 12.0, 12.0])
@@ -79,6 +82,19 @@ class FaultRig(NodeRig):
         return self.start(
             program=f'{patch}\nfrom robodyn_ros.ros.dynamics_node import main\nmain()\n',
             **{**self.robot, **PARAMETERS, **changes})
+
+    @contextmanager
+    def surviving(self):
+        """Expect of the node that it is at work before and after a fault, in the same process."""
+        self.recover()
+        self.forget()
+        process = self.process
+        yield
+        for child in self.children:
+            stop(child)
+        self.recover()
+        assert self.process is process and process.poll() is None
+        self.check_stream()
 
     def begin_anew(self):
         """Expect a stream that continues nothing: the node was away longer than the timeout."""
@@ -209,6 +225,12 @@ def rig_in(folder, panda_urdf):
     rig.robot = {
         'urdf_file': panda_urdf, 'base_link': 'panda_link0', 'tip_link': 'panda_link8'}
     return rig
+
+
+def torque_at_rest(panda_urdf):
+    """Return the torque that holds the arm at POSITION."""
+    model = RobotModel.from_urdf(panda_urdf, base_link='panda_link0', tip_link='panda_link8')
+    return gravity_torque(model, POSITION)
 
 
 def wait_for(condition, patience=30.0):

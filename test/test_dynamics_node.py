@@ -165,6 +165,19 @@ def test_impossible_transition_is_refused_and_survived(rig, robot):
     assert rig.transition('configure')
 
 
+def test_garbage_collector_leaves_what_configuring_made_alone(rig, robot):
+    program = (
+        'import atexit, gc\n'
+        "atexit.register(lambda: print('frozen:', gc.get_freeze_count()))\n"
+        'from robodyn_ros.ros.dynamics_node import main\n'
+        'main()\n'
+    )
+    rig.start(program, **robot, **PATIENT)
+    rig.bring_up(POSITION)
+    assert rig.end() == 0
+    assert int(rig.log.split('frozen:')[1].split()[0]) > 30_000
+
+
 def test_broken_robot_fails_configure_and_a_good_one_can_follow(rig, robot, panda_urdf):
     del robot['urdf_file']
     rig.start(**robot, **PATIENT)

@@ -34,13 +34,8 @@ def running(tmp_path_factory, panda_urdf):
 @pytest.fixture
 def rig(running):
     """The one node: at work before a fault, at work again after it, never restarted."""
-    running.recover()
-    running.forget()
-    process = running.process
-    yield running
-    running.recover()
-    assert running.process is process and process.poll() is None
-    running.check_stream()
+    with running.surviving():
+        yield running
 
 
 def joint_state(names=ARM, position=POSITION, velocity=(), stamp=None, rig=None):

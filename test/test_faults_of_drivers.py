@@ -15,18 +15,16 @@ from fault_rig import (
     fault,
     rig_in,
     stop,
+    torque_at_rest,
 )
 from node_rig import ARM
-
-from robodyn_ros import RobotModel, gravity_torque
 
 pytestmark = [pytest.mark.slow, pytest.mark.ros]
 
 
 @pytest.fixture(scope='module')
 def gravity(panda_urdf):
-    model = RobotModel.from_urdf(panda_urdf, base_link='panda_link0', tip_link='panda_link8')
-    return gravity_torque(model, POSITION)
+    return torque_at_rest(panda_urdf)
 
 
 @pytest.fixture(scope='module')
@@ -40,15 +38,8 @@ def running(tmp_path_factory, panda_urdf):
 
 @pytest.fixture
 def rig(running):
-    running.recover()
-    running.forget()
-    process = running.process
-    yield running
-    for child in running.children:
-        stop(child)
-    running.recover()
-    assert running.process is process and process.poll() is None
-    running.check_stream()
+    with running.surviving():
+        yield running
 
 
 def holds(rig, gravity):

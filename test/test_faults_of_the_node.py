@@ -10,19 +10,16 @@ import pytest
 pytest.importorskip('rclpy', reason='needs ROS 2')
 
 from builtin_interfaces.msg import Time
-from fault_rig import POSITION, case, fault, rig_in
+from fault_rig import POSITION, case, fault, rig_in, torque_at_rest
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import String
-
-from robodyn_ros import RobotModel, gravity_torque
 
 pytestmark = [pytest.mark.slow, pytest.mark.ros]
 
 
 @pytest.fixture(scope='module')
 def gravity(panda_urdf):
-    model = RobotModel.from_urdf(panda_urdf, base_link='panda_link0', tip_link='panda_link8')
-    return gravity_torque(model, POSITION)
+    return torque_at_rest(panda_urdf)
 
 
 @pytest.fixture(scope='module')
@@ -39,13 +36,8 @@ def running(tmp_path_factory, panda_urdf):
 @pytest.fixture
 def rig(running):
     """The one node for faults that it survives."""
-    running.recover()
-    running.forget()
-    process = running.process
-    yield running
-    running.recover()
-    assert running.process is process and process.poll() is None
-    running.check_stream()
+    with running.surviving():
+        yield running
 
 
 @pytest.fixture
@@ -274,15 +266,6 @@ def test_senseless_parameters_are_refused_in_motion(rig):
             ('effort_limits', [1.0]), ('on_stop', 'drop')):
         assert not rig.set_parameter(name, value, rig.send_home).successful, name
     assert len(rig.states[-1].reference_position) == 7
-
-
-def test_garbage_collector_leaves_what_configuring_made_alone(own):
-    own.launch_patched(
-        'import atexit, gc\n'
-        "atexit.register(lambda: print('frozen:', gc.get_freeze_count()))\n")
-    own.bring_up(POSITION)
-    assert own.end() == 0
-    assert int(own.log.split('frozen:')[1].split()[0]) > 30_000
 
 
 # --- the clock and the disk --------------------------------------------------------------------
