@@ -35,8 +35,8 @@ from latency import (
 )
 
 SETTLING = 60.0  # [s]
-SHORTEST_PAUSE = 0.004  # [s]: half of what fills the queue of ten joint states
-NEAR = 0.05  # [s] from a pause, while the queue is still full
+SHORTEST_PAUSE = 0.01  # [s]: what fills the queue of ten joint states
+NEAR = 0.05  # [s] from a pause, while what it held up is made up for
 BETWEEN_MARKS = re.compile(r'(?<=<!-- soak: begin -->\n).*?(?=<!-- soak: end -->)', re.S)
 
 
@@ -67,14 +67,22 @@ def keep_moving(driver: Driver, is_over: threading.Event) -> None:
         driver.set_out()
 
 
-def after_pauses(missed: np.ndarray, stream: np.ndarray) -> np.ndarray:
-    """Return which missed states lie within `NEAR` of a pause in a stream of times [s]."""
-    gaps = np.diff(stream)
-    pauses = np.flatnonzero(gaps > SHORTEST_PAUSE)
-    near = np.zeros(len(missed), dtype=bool)
-    for paused, resumed in zip(stream[pauses], stream[pauses + 1]):
-        near |= (missed > paused - NEAR) & (missed < resumed + NEAR)
-    return near
+def pauses(stream: np.ndarray) -> list[tuple[float, float]]:
+    """Return begin and end of the pauses in a stream of times [s]."""
+    at = np.flatnonzero(np.diff(stream) > SHORTEST_PAUSE)
+    return list(zip(stream[at].tolist(), stream[at + 1].tolist()))
+
+
+def overlap(pause: tuple[float, float], other: tuple[float, float]) -> bool:
+    return pause[0] < other[1] + NEAR and other[0] < pause[1] + NEAR
+
+
+def described(found: list[tuple[float, float]]) -> str:
+    longest = max((end - begin for begin, end in found), default=0.0)
+    return (
+        f'{len(found)} times for more than {1e3 * SHORTEST_PAUSE:.0f} ms, '
+        f'{1e3 * longest:.0f} ms at most'
+    )
 
 
 def soak(minutes: float, fifo: bool) -> str:
@@ -82,9 +90,8 @@ def soak(minutes: float, fifo: bool) -> str:
     begin(fifo)
     taken = stolen()
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / 'torques.npz'
         program = str(Path(__file__).with_name('latency.py'))
-        with process(program, '--listen', str(file)) as listener, \
+        with process(program, '--listen', str(Path(folder) / 'torques.npz')), \
                 process(*node_arguments(), fifo=fifo) as node:
             driver = Driver('/dynamics_node/commands')
             driver.wait_for_peer()
@@ -97,18 +104,10 @@ def soak(minutes: float, fifo: bool) -> str:
             is_over.set()
             switches = status(node.pid, 'nonvoluntary_ctxt_switches') - switches
             driver.close()
-            listener.send_signal(2)
-            listener.wait(60.0)
-        known = np.load(file)
-    answered = np.unique(known['stamps'])
-    answered = answered[answered >= sent[0]]
-    missed = np.setdiff1d(sent, answered)
-    # What the listener did not hear was still commanded.
-    unheard = len(driver.received) - len(known['stamps'])
-    shared = after_pauses(1e-9 * missed, 1e-9 * sent)
-    alone = after_pauses(1e-9 * missed, 1e-9 * answered) & ~shared
-    unexplained = len(missed) - shared.sum() - alone.sum()
-    longest = 1e-6 * np.diff(answered).max()
+    commanded = np.array([received for received, _ in driver.received if received > sent[0]])
+    missed = max(len(sent) - len(commanded), 0)  # every state has one command
+    drivers, nodes = pauses(1e-9 * sent), pauses(1e-9 * commanded)
+    alone = [pause for pause in nodes if not any(overlap(pause, other) for other in drivers)]
     memory = np.array(watch.memory) / 1024.0
     settled = memory[min(round(SETTLING), len(memory) - 2):]
     growth = np.median(settled[-10:]) - np.median(settled[:10])
@@ -119,14 +118,11 @@ def soak(minutes: float, fifo: bool) -> str:
         f'{os.cpu_count()} cores, {stolen() - taken:.1f} s of processor time taken by the '
         'hypervisor, '
         + ('driver and node at a real-time priority' if fifo else 'no priorities')
-        + f': {len(sent)} joint states, {len(missed)} of them missed. {shared.sum()} were '
-        'published around pauses in which the driver did not run either: the machine was busy, '
-        'and what the driver then made up for at once filled the queue of ten joint states. '
-        f'{alone.sum()} came around pauses of the node alone; {unexplained} have no such cause. '
-        f'The longest pause was {longest:.0f} ms; the scheduler took the processor from the '
-        f"node's main thread {switches} times. "
-        f'{max(unheard, 0)} commands were not heard by the listener that '
-        f'this is counted from. Memory {np.median(settled[:10]):.1f} MB after the first minute, '
+        + f': {len(sent)} joint states, {missed} of them without a command. A pause of more than '
+        'ten cycles overflows the queue of ten joint states: the driver paused '
+        f'{described(drivers)}, commands alone {described(alone)}. The scheduler took the '
+        f"processor from the node's main thread {switches} times. "
+        f'Memory {np.median(settled[:10]):.1f} MB after the first minute, '
         f'{np.median(settled[-10:]):.1f} MB at the end: {growth:+.2f} MB.\n')
 
 

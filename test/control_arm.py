@@ -31,7 +31,8 @@ def control_law(mode='computed_torque', **terms):
 
 
 def reference_limits(max_reference_step=0.1, settle_time=0.2):
-    return ReferenceLimits(NAMES, POSITION_LIMITS, max_reference_step, settle_time)
+    return ReferenceLimits(
+        NAMES, POSITION_LIMITS, max_reference_step, settle_time, np.zeros(2, dtype=bool))
 
 
 def safety_settings(**changes):

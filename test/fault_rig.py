@@ -22,6 +22,7 @@ POSITION = [0.1, -0.4, 0.2, -1.9, 0.3, 1.6, 0.7]
 EFFORT_LIMITS = np.array([87.0, 87.0, 87.0, 87.0, 12.0, 12.0, 12.0])
 RATE_LIMIT = 200.0  # [N m/s], a fifth of the default: a step is easier to see
 LONGEST_RATE_STEP = 0.01  # [s]
+CLOCK_TOLERANCE = 1e-4  # between the steady clock and that of the source timestamps [s]
 WATCHDOG_PERIOD = 0.01  # [s]
 # A loaded machine delays joint states; only the tests of staleness let them stop for so long.
 STATE_TIMEOUT = 0.5
@@ -185,15 +186,16 @@ class FaultRig(NodeRig):
     def check_stream(self, rate_limit=RATE_LIMIT, limits=EFFORT_LIMITS):
         """Check every command since the last check: finite, within limits, without steps."""
         self.spin(0.1)
-        for i, (_, torque, number) in enumerate(self.record):
+        for i, (sent, torque, number) in enumerate(self.record):
             assert torque.shape == limits.shape
             assert np.isfinite(torque).all(), f'command {i}: {torque}'
             assert (np.abs(torque) <= limits).all(), f'command {i}: {torque}'
             if i > 0 and i not in self.beginnings:
-                _, before, number_before = self.record[i - 1]
+                sent_before, before, number_before = self.record[i - 1]
                 # On a loaded machine the recorder may miss some; they were steps too.
                 steps = max(number - number_before, 1)
-                allowed = steps * rate_limit * LONGEST_RATE_STEP + 1e-9
+                elapsed = min(sent - sent_before + CLOCK_TOLERANCE, steps * LONGEST_RATE_STEP)
+                allowed = rate_limit * elapsed + 1e-9
                 assert np.abs(torque - before).max() <= allowed, f'a step at command {i}'
         self.forget()
 

@@ -19,7 +19,7 @@ does not name come to rest where they are and hold.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -48,12 +48,15 @@ class ReferenceLimits:
         Largest step of a joint within `FIRST_STEP_TIME` of the start [rad] or [m].
     settle_time : float
         In this time a joint that must stop comes to rest [s].
+    continuous : array of bool, shape (n,)
+        Joints that turn without end, for which whole turns mean nothing.
     """
 
     joint_names: tuple[str, ...]
     position_limits: np.ndarray
     max_reference_step: float
     settle_time: float
+    continuous: np.ndarray
 
 
 def planned_reference(
@@ -90,7 +93,8 @@ def planned_reference(
     -----
     A single point at time zero is a set-point: it becomes the reference at once. A last point
     that is not at rest is left and reached again within the settle time, at rest, so that a
-    stream of set-points that stops ends as any trajectory does.
+    stream of set-points that stops ends as any trajectory does. The first way-point of a
+    continuous joint is reached by the shorter way round, as with the joint trajectory controller.
     """
     columns = _columns(trajectory, limits)
     start = now if trajectory.start is None else max(now, trajectory.start)
@@ -103,6 +107,7 @@ def planned_reference(
         before = None
         beginning = current.sample(now) if current else measured
     times = offset + trajectory.times
+    trajectory = _at_this_turn(trajectory, columns, beginning, limits)
 
     ahead = times > start
     if ahead.any():
@@ -130,6 +135,20 @@ def _columns(trajectory: Trajectory, limits: ReferenceLimits) -> np.ndarray:
             raise RejectedTrajectory(
                 'trajectory joint_names', name, 'one of ' + ', '.join(limits.joint_names))
     return np.array([limits.joint_names.index(name) for name in trajectory.joint_names])
+
+
+def _at_this_turn(
+    trajectory: Trajectory,
+    columns: np.ndarray,
+    beginning: ReferenceState,
+    limits: ReferenceLimits,
+) -> Trajectory:
+    """Return the trajectory with its continuous joints begun by the shorter way round."""
+    turns = np.round((beginning.position[columns] - trajectory.positions[0]) / (2.0 * np.pi))
+    turns[~limits.continuous[columns]] = 0.0
+    if not turns.any():
+        return trajectory
+    return replace(trajectory, positions=trajectory.positions + 2.0 * np.pi * turns)
 
 
 def _check_first_step(

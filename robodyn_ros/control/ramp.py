@@ -20,20 +20,29 @@ class Ramp:
         self.is_due = False
         self._origin: np.ndarray | None = None
         self._elapsed = 0.0
+        self._duration = 0.0
 
-    def begin(self, origin: np.ndarray) -> None:
+    def begin(self, origin: np.ndarray, duration: float) -> None:
         """Begin at a torque, shape (n,) [N m] or [N]; a ramp under way is forgotten."""
         self.is_due = False
         self._origin = origin
         self._elapsed = 0.0
+        self._duration = duration
+
+    def skip(self) -> None:
+        """Be at the end of a ramp: what the law wants is commanded from now on."""
+        self.is_due = False
+        self._origin = None
 
     def advance(self, elapsed: float) -> None:
         """Let time pass [s]."""
         self._elapsed += elapsed
-
-    def torque(self, wanted: np.ndarray, duration: float) -> np.ndarray:
-        """Return the torque between the origin and the wanted one, shape (n,), for now."""
-        if self._origin is None or self._elapsed >= duration:
+        if self._elapsed >= self._duration:
             self._origin = None
+
+    def torque(self, wanted: np.ndarray, ahead: float) -> np.ndarray:
+        """Return the torque on the way to the wanted one, shape (n,), a time ahead [s]."""
+        elapsed = self._elapsed + ahead
+        if self._origin is None or elapsed >= self._duration:
             return wanted
-        return self._origin + self._elapsed / duration * (wanted - self._origin)
+        return self._origin + elapsed / self._duration * (wanted - self._origin)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import comb
 
 import numpy as np
@@ -13,6 +13,10 @@ import numpy as np
 # Bernstein coefficients of a quintic out of its monomial ones: the curve stays in their hull.
 _BERNSTEIN = np.array([
     [comb(i, j) / comb(5, j) if j <= i else 0.0 for j in range(6)] for i in range(6)])
+# Bernstein coefficients of its two halves out of those of a whole.
+_FIRST_HALF = np.array([[comb(i, j) / 2**i for j in range(6)] for i in range(6)])
+_SECOND_HALF = _FIRST_HALF[::-1, ::-1]
+_MOST_HALVINGS = 30  # the hull is 4^30 times closer to the curve than at first
 
 
 @dataclass(frozen=True)
@@ -149,9 +153,11 @@ class Reference:
         return ReferenceState(position, velocity, acceleration, effort)
 
     def followed_at(self, time: float) -> Reference:
-        """Return the reference that is in force at a time: this one or one before it."""
-        if time >= self.knots[0] or self.before is None:
+        """Return the reference that is in force at a time, without what is past by then."""
+        if self.before is None:
             return self
+        if time >= self.knots[0]:
+            return replace(self, before=None)
         return self.before.followed_at(time)
 
     def is_finished(self, time: float) -> bool:
@@ -162,21 +168,31 @@ class Reference:
         """
         Return bounds of each joint's position, each of shape (n,).
 
-        They are exact where the joint leaves the limits (n,), or might; elsewhere the whole path
-        lies between the limits, and the bounds lie on it.
+        They are positions that the path has, outside the limits (n,) where it leaves them at all.
+        Segments are halved until their hulls are inside; a joint that was found outside is not
+        looked at again, so that the time this takes is bounded.
         """
         ends = np.vstack([self.start_state.position[None], self.end_state.position[None],
                           self.coefficients[:, 0]])
         lowest, highest = ends.min(axis=0), ends.max(axis=0)
         with np.errstate(over='ignore', invalid='ignore'):
-            hull = _BERNSTEIN @ self.coefficients
-        if not np.isfinite(hull).all():
+            hulls = (_BERNSTEIN @ self.coefficients).transpose(0, 2, 1)
+        if not np.isfinite(hulls).all():
             return np.full_like(lowest, -np.inf), np.full_like(highest, np.inf)
-        may_leave = (hull.min(axis=1) < lower) | (hull.max(axis=1) > upper)
-        for segment, joint in zip(*np.nonzero(may_leave)):
-            inside = _values_at_turns(self.coefficients[segment, :, joint])
-            lowest[joint] = min(lowest[joint], *inside, np.inf)
-            highest[joint] = max(highest[joint], *inside, -np.inf)
+        joint = np.tile(np.arange(len(lowest)), len(hulls))
+        hulls = hulls.reshape(-1, 6)
+        for _ in range(_MOST_HALVINGS):
+            inside = (lowest >= lower) & (highest <= upper)
+            may_leave = inside[joint] & (
+                (hulls.min(axis=1) < lower[joint]) | (hulls.max(axis=1) > upper[joint]))
+            if not may_leave.any():
+                break
+            hulls, joint = hulls[may_leave], joint[may_leave]
+            hulls = np.vstack([hulls @ _FIRST_HALF.T, hulls @ _SECOND_HALF.T])
+            joint = np.tile(joint, 2)
+            for on_the_path in (hulls[:, 0], hulls[:, 5]):
+                np.minimum.at(lowest, joint, on_the_path)
+                np.maximum.at(highest, joint, on_the_path)
         return lowest, highest
 
 
@@ -220,12 +236,3 @@ def _powers(s: float, duration: float) -> np.ndarray:
         0.0, a, 2.0 * a * s, 3.0 * a * s2, 4.0 * a * s3, 5.0 * a * s4,
         0.0, 0.0, 2.0 * b, 6.0 * b * s, 12.0 * b * s2, 20.0 * b * s3,
     )).reshape(3, 6)
-
-
-def _values_at_turns(coefficients: np.ndarray) -> np.ndarray:
-    """Return the values of a polynomial, coefficients (6,), where it turns inside (0, 1)."""
-    polynomial = np.polynomial.Polynomial(coefficients)
-    slope = polynomial.deriv()
-    turns = slope.trim(1e-15 * abs(slope.coef).max()).roots()
-    turns = turns.real[(abs(turns.imag) < 1e-9) & (turns.real > 0.0) & (turns.real < 1.0)]
-    return polynomial(turns)

@@ -4,8 +4,9 @@ Everything that stands between the control law and the wire.
 
 `TorquePath.step` turns a complete joint state into a command, `TorquePath.watchdog` says what to
 do when joint states stop coming, and `TorquePath.last_word` what to leave behind. Each returns a
-command or nothing. The order is: control law, ramp, position guard, finite check, effort clip,
-rate limit, effort clip; no torque leaves this module by another way.
+command or nothing. The order is: control law, ramp, position guard (behind an effort clip of its
+own), finite check, effort clip, rate limit, effort clip; no torque leaves this module by another
+way.
 
 Two clocks are kept apart. Steady time (the argument ``now``) measures staleness and the rate
 limit. The time of the joint states (``MeasuredState.time``) moves references and ramps, so that a
@@ -140,7 +141,7 @@ class TorquePath:
     # --- what is asked of it ---------------------------------------------------------------
 
     def enable(self, now: float) -> None:
-        """Begin to command with the next complete state, by a ramp."""
+        """Begin to command with the next complete state."""
         if self.is_enabled:
             return
         self.is_enabled = True
@@ -180,7 +181,7 @@ class TorquePath:
         of torque. Where a joint has none, a ramp does.
         """
         self.law = law
-        if self._state is not None and self.is_stale:
+        if self._state is not None and self._held is not None:
             self._held = law.gravity_torque(self._state.position)
         if not np.isfinite(self.settings.torque_rate_limits).all():
             self._ramp.is_due = True
@@ -243,21 +244,23 @@ class TorquePath:
             with np.errstate(over='ignore', invalid='ignore'):
                 parts = self.law.torque(state.position, state.velocity, reference)
                 if self._ramp.is_due:
-                    self._ramp.begin(self._ramp_origin(state, now))
-                else:
-                    self._ramp.advance(elapsed)
-                torque = self._ramp.torque(parts.total, self.settings.ramp_time)
+                    self._begin_ramp(now)
+                    elapsed = 0.0
+                torque = self._ramp.torque(parts.total, elapsed)
                 shares = shares_beyond(
                     state.position, self.reference_limits.position_limits,
                     self.settings.position_guard)
                 if shares is not None:
+                    limits = self.settings.effort_limits
                     torque = guarded_torque(
-                        torque, shares, self.law, state.position, state.velocity)
+                        np.clip(torque, -limits, limits), shares, self.law, state.position,
+                        state.velocity)
         except NonFiniteValue:  # an overflow on the way to the model
             torque = None
         if torque is None or not _is_finite(torque):
             self.refused_torques += 1
             return None
+        self._ramp.advance(elapsed)  # once, however many cycles were refused before
         self._state = state
         self._last_cycle = now
         self._stale_since = None
@@ -279,11 +282,9 @@ class TorquePath:
             self._stale_since = now
             self._drop_reference()
             self._held = self.law.gravity_torque(self._state.position)
-        action = self.settings.on_stale_state
-        held_for = now - self._stale_since
-        if action == 'hold_gravity' and held_for >= self.settings.stale_hold_time:
-            return None
-        torque = self._action_torque(action, self._held)
+        if now - self._stale_since >= self.settings.stale_hold_time:
+            self._held = None  # for good, whatever the hold time becomes
+        torque = self._action_torque(self.settings.on_stale_state, self._held)
         return None if torque is None else self._limited(torque, self._state, now)
 
     def last_word(self, now: float) -> Command | None:
@@ -305,6 +306,14 @@ class TorquePath:
         self._is_promise_kept = not command.rate_limited.any()
         return command
 
+    def sent(self, now: float) -> None:
+        """
+        Note that the last command was on the wire by a steady time [s].
+
+        With it, the rate limit holds between commands as they are sent, whatever held up a cycle.
+        """
+        self._limiter.last_sent = max(self._limiter.last_sent, now)
+
     # --- what it says about itself ---------------------------------------------------------
 
     @property
@@ -312,13 +321,13 @@ class TorquePath:
         """Whether the watchdog found the state stale and no valid cycle came since."""
         return self._stale_since is not None
 
-    def fallback(self, now: float) -> str:
-        """Return the action in force at a steady time [s]: one of `ACTIONS`, or none."""
+    @property
+    def fallback(self) -> str:
+        """The action in force: one of `ACTIONS`, or none."""
         if self._stale_since is None:
             return 'none'
         action = self.settings.on_stale_state
-        is_over = now - self._stale_since >= self.settings.stale_hold_time
-        return 'silent' if action == 'hold_gravity' and is_over else action
+        return 'silent' if action == 'hold_gravity' and self._held is None else action
 
     @property
     def state(self) -> MeasuredState | None:
@@ -355,27 +364,31 @@ class TorquePath:
             return elapsed, False
         return now - self._last_cycle, True
 
-    def _ramp_origin(self, state: MeasuredState, now: float) -> np.ndarray:
+    def _begin_ramp(self, now: float) -> None:
         """
-        Return where a ramp begins: the last torque if it is recent, else gravity in full.
+        Begin a ramp at the last torque if it is recent; else there is none, and gravity in full.
 
-        The first torque after being disabled for longer than the state timeout owes nothing to
-        what was sent before, the rate limit neither: others may have commanded since, or brakes
-        may hold the arm, and will let go at this command. A rise from an old zero would drop it.
+        The first torque after having been disabled, the last one being older than the state
+        timeout, owes nothing to that, the rate limit neither: others may have commanded since, or
+        brakes may hold the arm, and will let go at this command. A rise from an old zero would
+        drop it. No reference is followed yet, so that each of the first cycles commands gravity
+        where the arm then is: one wrong first state does no harm for longer than it is there.
         """
         last = self._limiter.last_torque
         if last is not None and now - self._limiter.last_sent < self.settings.state_timeout:
-            return last
+            self._ramp.begin(last, self.settings.ramp_time)
+            return
+        self._ramp.skip()
         if self._state is None:
             self._limiter.forget()
-        return self.law.gravity_torque(state.position)
 
-    @staticmethod
-    def _action_torque(action: str, gravity: np.ndarray | None) -> np.ndarray | None:
+    def _action_torque(self, action: str, gravity: np.ndarray | None) -> np.ndarray | None:
         """Return the torque of an action, None for silence."""
+        if action == 'zero':
+            return np.zeros_like(self.settings.effort_limits)
         if action == 'silent' or gravity is None or not np.isfinite(gravity).all():
             return None
-        return np.zeros_like(gravity) if action == 'zero' else gravity
+        return gravity
 
     def _limited(
         self,

@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from robodyn_ros.errors import RejectedTrajectory
+
+MOST_POINTS = 10_000
+"""Planning more would hold the control cycle up for longer than a state may be old."""
 
 
 @dataclass(frozen=True)
@@ -59,17 +63,21 @@ class Trajectory:
         Raises
         ------
         RejectedTrajectory
-            A joint named twice, no joints, no way-points, a row of the wrong length, a value that
-            is not finite, an acceleration without velocity, times that do not increase.
+            A joint named twice, no joints, no way-points or more than `MOST_POINTS`, a row of the
+            wrong length, a value that is not finite, an acceleration without velocity, times that
+            do not increase.
         """
         names = tuple(joint_names)
         if not names:
             raise RejectedTrajectory('trajectory joint_names', names, 'at least one joint')
-        for name in names:
-            if names.count(name) > 1:
-                raise RejectedTrajectory('trajectory joint_names', name, 'each joint once')
+        if len(set(names)) < len(names):
+            (twice, _), = Counter(names).most_common(1)
+            raise RejectedTrajectory('trajectory joint_names', twice, 'each joint once')
         if len(times) == 0:
             raise RejectedTrajectory('trajectory points', 0, 'at least one point')
+        if len(times) > MOST_POINTS:
+            raise RejectedTrajectory(
+                'trajectory points', len(times), f'at most {MOST_POINTS}; send them in parts')
         trajectory = cls(
             names,
             _checked_times(times),

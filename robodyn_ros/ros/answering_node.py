@@ -13,6 +13,7 @@ import os
 import queue
 import signal
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -66,6 +67,7 @@ PATIENT = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
 NICENESS = 10  # leaves the processor to the process that commands
 CLOSING_TIME = 2  # that closing may take before the process is ended [s]
 CHANGE_TIMEOUT = 2.0  # that the commanding process is given to put a change in force [s]
+ANSWER_TIMEOUT = 0.5  # that its answer may take after it [s]
 WAKE_PERIOD = 0.05  # between looks at whether to end [s]
 
 
@@ -103,9 +105,19 @@ class Acknowledgement:
 
 
 @dataclass(frozen=True)
+class Change:
+    """A change that is asked for, with a number, until a steady time [s]; later it is void."""
+
+    number: int
+    deadline: float
+    what: Payload | Gravity
+
+
+@dataclass(frozen=True)
 class Outcome:
     """What became of a change: the load in force, and why it is not the one asked for."""
 
+    number: int
     load: Load | None
     refusal: str = ''
 
@@ -140,6 +152,7 @@ class AnsweringNode(Node):
         self._board = board
         self._robot: services.Robot | None = None
         self._outcomes: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
+        self._asked = 0
         for name, (kind, answer) in QUESTIONS.items():
             self._offer(kind, opening.services[name], partial(self._answer, answer))
         for name, (kind, answer) in QUESTIONS_ABOUT_A_STATE.items():
@@ -158,6 +171,7 @@ class AnsweringNode(Node):
                     self._robot = message.robot()
                     self._connection.send(Acknowledgement())
                 else:
+                    self._take_in(message)
                     self._outcomes.put(message)
 
     def _offer(self, kind: Any, name: str, callback: Callable[..., Any]) -> None:
@@ -176,11 +190,11 @@ class AnsweringNode(Node):
         robot = self._robot
         assert robot is not None  # the service has looked
         robot.load.changed(change, robot.arm)
-        while not self._outcomes.empty():
-            self._outcomes.get()  # of a change that was given up
+        self._asked += 1
+        deadline = time.monotonic() + CHANGE_TIMEOUT
         try:
-            self._connection.send(change)
-            outcome = self._outcomes.get(timeout=CHANGE_TIMEOUT)
+            self._connection.send(Change(self._asked, deadline, change))
+            outcome = self._outcome(self._asked, deadline + ANSWER_TIMEOUT)
         except (OSError, queue.Empty) as error:
             raise ChangeRefused(
                 'the control cycle',
@@ -189,14 +203,24 @@ class AnsweringNode(Node):
             ) from error
         if outcome.load is None or outcome.refusal:
             raise ChangeRefused('the control cycle', outcome.refusal, 'a configured robot')
-        if self._robot is robot:
-            self._robot = services.Robot(robot.arm, outcome.load)
         return outcome.load
+
+    def _outcome(self, number: int, deadline: float) -> Outcome:
+        """Return what became of a change; those given up before are passed over."""
+        while True:
+            outcome = self._outcomes.get(timeout=max(deadline - time.monotonic(), 0.0))
+            if outcome.number == number:
+                return outcome
+
+    def _take_in(self, outcome: Outcome) -> None:
+        robot = self._robot
+        if robot is not None and outcome.load is not None:
+            self._robot = services.Robot(robot.arm, outcome.load)
 
 
 def run(connection: Connection, board: StateBoard, args: Sequence[str] | None) -> None:
     """Answer until the other process ends; this is all that the forked process does."""
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # they are for the process that commands
     _yield_to_others()
     try:

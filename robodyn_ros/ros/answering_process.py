@@ -16,16 +16,14 @@ from multiprocessing import Pipe
 
 from rclpy.node import Node
 
-from robodyn_ros.control.load import Gravity, Load
-from robodyn_ros.model import Payload, RobotModel
+from robodyn_ros.control.load import Load
+from robodyn_ros.model import RobotModel
 from robodyn_ros.ros import answering_node
-from robodyn_ros.ros.answering_node import Acknowledgement, NewRobot, Opening, Outcome
+from robodyn_ros.ros.answering_node import Acknowledgement, Change, NewRobot, Opening, Outcome
 from robodyn_ros.ros.state_board import StateBoard
 
 READY_TIMEOUT = 5.0  # that the process is given to take in a robot [s]
 END_TIMEOUT = 2.0  # that it is given to end by itself [s]
-
-Change = Payload | Gravity
 
 
 class AnsweringProcess:
@@ -133,4 +131,11 @@ class AnsweringProcess:
             self._node.get_logger().error('the process that answers the services has ended')
 
     def _on_change(self, change: Change) -> None:
-        self._send(self._put_in_force(change))
+        if time.monotonic() > change.deadline:
+            self._send(Outcome(change.number, None, 'asked for too long ago'))
+            return
+        try:
+            self._send(self._put_in_force(change))
+        except Exception:  # out of an executor's task it would end the process without last words
+            self._node.get_logger().error(f'a change failed: {traceback.format_exc()}')
+            self._send(Outcome(change.number, None, 'it failed; see the log'))

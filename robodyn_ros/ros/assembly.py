@@ -18,6 +18,7 @@ from robodyn_ros.control.planning import ReferenceLimits
 from robodyn_ros.control.rigid_body import RigidBodyTorque
 from robodyn_ros.control.torque_path import SafetySettings, TorquePath
 from robodyn_ros.errors import (
+    InvalidNumber,
     MalformedXml,
     MissingEffortLimit,
     NoSuchJoint,
@@ -100,8 +101,9 @@ def assembled(parameters: SimpleNamespace, description: str | None) -> Assembly:
     """
     model = robot_model(parameters, description)
     order = command_order(model, parameters.joints)
-    continuous = ~model.dh.prismatic & np.isinf(model.position_limits).all(axis=1)
-    joint_states = JointStateBuffer(model.joint_names, parameters.state_timeout, continuous)
+    joint_states = JointStateBuffer(
+        model.joint_names, parameters.state_timeout, continuous_joints(model)
+    )
     torque = RigidBodyTorque.of(model, parameters.algorithm)
     path = TorquePath(
         control_law(model, parameters, torque),
@@ -110,6 +112,11 @@ def assembled(parameters: SimpleNamespace, description: str | None) -> Assembly:
         reference_limits(model, parameters),
     )
     return Assembly(model, Load(model.gravity), model, order, joint_states, path, torque)
+
+
+def continuous_joints(model: RobotModel) -> np.ndarray:
+    """Return which joints turn without end, shape (n,)."""
+    return ~model.dh.prismatic & np.isinf(model.position_limits).all(axis=1)
 
 
 def command_order(model: RobotModel, joints: Sequence[str]) -> np.ndarray:
@@ -151,7 +158,7 @@ def control_law(
         ),
         _each_joint(model, parameters, 'kp'),
         _each_joint(model, parameters, 'kd'),
-        ~model.dh.prismatic & np.isinf(model.position_limits).all(axis=1),
+        continuous_joints(model),
     )
 
 
@@ -195,6 +202,7 @@ def reference_limits(model: RobotModel, parameters: SimpleNamespace) -> Referenc
         model.position_limits,
         parameters.max_reference_step,
         parameters.ramp_time,
+        continuous_joints(model),
     )
 
 
@@ -227,9 +235,28 @@ def change(assembly: Assembly, parameters: SimpleNamespace, names: set[str]) -> 
     path.settings = safety_settings(model, parameters)
     path.reference_limits = reference_limits(model, parameters)
     assembly.joint_states.timeout = parameters.state_timeout
-    of_law = {'mode', 'kp', 'kd', 'friction_velocity'}
+    of_law = {'mode', 'kp', 'kd', 'friction_velocity', 'position_guard'}
     if names & of_law or any(name.startswith('terms.') for name in names):
         path.change_law(control_law(model, parameters, assembly.torque))
+
+
+def _check_carried(assembly: Assembly, law: ControlLaw) -> None:
+    """Refuse a law under which gravity is beyond an effort limit where it was not before."""
+    path = assembly.path
+    if not path.is_enabled or path.state is None:
+        return
+    position = path.state.position
+    with np.errstate(over='ignore', invalid='ignore'):
+        before, after = (np.abs(x.gravity_torque(position)) for x in (path.law, law))
+    limits = path.settings.effort_limits
+    too_heavy = ~(after <= np.maximum(limits, before))
+    if too_heavy.any():
+        worst = int(np.argmax(too_heavy))
+        raise InvalidNumber(
+            f'gravity torque of joint {assembly.arm.joint_names[worst]!r} here',
+            float(after[worst]),
+            f'at most its effort limit, {limits[worst]:g}',
+        )
 
 
 def put_in_force(
@@ -246,10 +273,13 @@ def put_in_force(
     Raises
     ------
     RobodynError
-        What `Load.changed` refuses; then nothing has changed.
+        What `Load.changed` refuses, and what the arm cannot carry where it is; then nothing has
+        changed.
     """
     load = assembly.load.changed(change, assembly.arm)
     model = load.applied_to(assembly.arm)
-    assembly.path.change_model(control_law(model, parameters, assembly.torque))
+    law = control_law(model, parameters, assembly.torque)
+    _check_carried(assembly, law)
+    assembly.path.change_model(law)
     assembly.load, assembly.model = load, model
     return load

@@ -120,13 +120,16 @@ class ControlCycle:
         if fault is not None:
             self.counts.malformed += 1
             self.counts.last_malformed = fault
-            self._warn(f'joint state ignored: {fault}')
+            self._node.get_logger().warning(
+                f'joint state ignored: {fault}', throttle_duration_sec=WARNING_PERIOD)
         if age > path.settings.state_timeout:
-            self._warn(f'joint states are stamped {age:.3f} s ago: is use_sim_time right?')
+            self._node.get_logger().warning(
+                f'joint states are stamped {age:.3f} s ago: is use_sim_time right?',
+                throttle_duration_sec=WARNING_PERIOD)
         if not joint_states.is_complete:
             return
         state = joint_states.take()
-        command = path.step(state, now)
+        command = path.step(state, time.monotonic())
         if command is not None:
             self._stamp = message.header.stamp
             self.counts.count(command, self._publish(command, now))
@@ -168,14 +171,13 @@ class ControlCycle:
         return time.monotonic() + stamp - self._ros_time()
 
     def _publish(self, command: Command, received: float) -> float:
-        return self._outputs.publish(
-            command, self._stamp, self.assembly.path.law.mode, received)
+        path = self.assembly.path
+        cycle_time = self._outputs.publish(command, self._stamp, path.law.mode, received)
+        path.sent(received + cycle_time)
+        return cycle_time
 
     def _ros_time(self) -> float:
         clock = self._node.get_clock()
         if not clock.ros_time_is_active:
             return time.time()  # the same, in a tenth of the time
         return 1e-9 * clock.now().nanoseconds
-
-    def _warn(self, text: str) -> None:
-        self._node.get_logger().warning(text, throttle_duration_sec=WARNING_PERIOD)

@@ -176,7 +176,7 @@ def _torque_status(
             'enabled': path.is_enabled,
             'reference': path.reference_status,
             'last_rejection': counts.last_rejection,
-            'fallback': path.fallback(now),
+            'fallback': path.fallback,
             'state_age_s': f'{assembly.joint_states.age(now):.4f}',
             'stale_joints': ' '.join(assembly.joint_states.stale_joints(now)),
             'rate_hz': f'{recent.rate:.1f}',
@@ -210,7 +210,7 @@ def _torque_verdict(
             return STALE, 'no joint state has come yet'
         return WARN, f'waiting for the state of {", ".join(stale) or "every joint"}'
     if path.is_stale:
-        fallback = path.fallback(now)
+        fallback = path.fallback
         cause = f'no fresh state of {", ".join(stale)}' if stale else 'no finite torque'
         is_over = joint_states.age(now) > (
             path.settings.state_timeout + path.settings.stale_hold_time

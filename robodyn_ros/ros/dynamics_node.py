@@ -30,8 +30,8 @@ from std_srvs.srv import SetBool
 
 from robodyn_ros.errors import RobodynError
 from robodyn_ros.ros import assembly, node_parameters, transitions
-from robodyn_ros.ros.answering_node import Outcome
-from robodyn_ros.ros.answering_process import AnsweringProcess, Change
+from robodyn_ros.ros.answering_node import Change, Outcome
+from robodyn_ros.ros.answering_process import AnsweringProcess
 from robodyn_ros.ros.control_cycle import ControlCycle
 from robodyn_ros.ros.diagnostics import statuses
 from robodyn_ros.ros.executors import fastest_executor
@@ -106,6 +106,7 @@ class DynamicsNode(LifecycleNode):
         self.get_logger().info('joints, base to tip: ' + ', '.join(ready.model.joint_names))
         self._report()  # the first one imports; that is not to happen between two cycles
         _relieve_garbage_collector()
+        self._is_autostart_due = False
         return super().on_configure(state)
 
     @transitions.surfacing
@@ -133,11 +134,13 @@ class DynamicsNode(LifecycleNode):
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Say the last word and forget the robot, from any state."""
         self._forget_robot()
+        self._is_autostart_due = False
         return super().on_shutdown(state)
 
     def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Say the last word and be ready to be configured again."""
         self.get_logger().error('a transition failed; configure again')
+        self._is_autostart_due = False
         self._forget_robot()
         return SUCCESS
 
@@ -157,9 +160,8 @@ class DynamicsNode(LifecycleNode):
         self._autostart()
 
     def _autostart(self) -> None:
-        """Configure and activate once, where no lifecycle manager is to do it."""
+        """Configure and activate once, where nobody else has configured before."""
         if self._is_autostart_due and self.trigger_configure() == SUCCESS:
-            self._is_autostart_due = False
             self.trigger_activate()
 
     def _on_robot_description(self, message: String) -> None:
@@ -179,12 +181,12 @@ class DynamicsNode(LifecycleNode):
     def _on_change(self, change: Change) -> Outcome:
         """Put a payload or a gravity in force, between two cycles."""
         if self._cycle is None or self._in_force is None:
-            return Outcome(None, 'not configured')
+            return Outcome(change.number, None, 'not configured')
         try:
-            load = assembly.put_in_force(self._cycle.assembly, self._in_force, change)
+            load = assembly.put_in_force(self._cycle.assembly, self._in_force, change.what)
         except RobodynError as error:
-            return Outcome(self._cycle.assembly.load, str(error))
-        return Outcome(load)
+            return Outcome(change.number, self._cycle.assembly.load, str(error))
+        return Outcome(change.number, load)
 
     def _on_enable(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
         if self._cycle is None or self._lifecycle != 'active':
@@ -264,15 +266,16 @@ def _relieve_garbage_collector() -> None:
 
 
 def main(args: list[str] | None = None) -> int:
-    """Run the node until SIGINT or SIGTERM; both end it with its last word and exit code 0."""
+    """Run the node until a signal ends it, with its last word and exit code 0."""
     is_told_to_stop = False
 
     def stop(number: int, frame: FrameType | None) -> None:
         nonlocal is_told_to_stop
         is_told_to_stop = True
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, stop)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
+            signal.signal(number, stop)
     answering = AnsweringProcess(args)
     # rclpy's own handlers would close the publishers before the last word.
     rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
