@@ -130,6 +130,17 @@ def test_torque_goes_to_that_of_the_new_payload_no_faster_than_its_limit(rig, ro
     assert any(any(state.rate_limited) for state in rig.states)
 
 
+def test_payload_that_the_arm_cannot_carry_here_is_refused(rig, robot):
+    bare = holding_torque(robot['urdf_file'])
+    hold_until(rig, bare)
+    request = SetPayload.Request(payload=Payload(mass=500.0))  # grams, perhaps
+    answer = rig.call(SetPayload, 'set_payload', request, hold(rig))
+    assert not answer.success
+    assert 'panda_joint2' in answer.message and 'effort limit, 87' in answer.message
+    rig.spin(0.1)
+    hold_until(rig, bare)
+
+
 def test_next_command_after_the_answer_knows_the_payload(rig, robot, heavy_urdf):
     bare, heavy = holding_torque(robot['urdf_file']), holding_torque(heavy_urdf)
     change(rig, ramp_time=0.0, torque_rate_limit=[1e6])

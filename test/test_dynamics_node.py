@@ -165,6 +165,20 @@ def test_impossible_transition_is_refused_and_survived(rig, robot):
     assert rig.transition('configure')
 
 
+def test_node_that_was_cleaned_up_stays_so_whatever_description_comes(rig, robot, panda_urdf):
+    del robot['urdf_file']
+    text = Path(panda_urdf).read_text(encoding='utf-8')
+    rig.start(**{**robot, 'tip_link': 'panda_link88'}, **PATIENT)
+    rig.description.publish(rig_text(text))
+    rig.until(lambda: 'panda_link88' in rig.log)
+    assert rig.set_parameter('tip_link', 'panda_link8').successful
+    assert rig.transition('configure') and rig.transition('activate')
+    assert rig.transition('deactivate') and rig.transition('cleanup')
+    rig.description.publish(rig_text(text))
+    rig.spin(0.5)
+    assert rig.lifecycle() == 'unconfigured'
+
+
 def test_garbage_collector_leaves_what_configuring_made_alone(rig, robot):
     program = (
         'import atexit, gc\n'

@@ -62,6 +62,7 @@ def ends_with(rig, wanted):
          [signal.SIGINT], 'hold_gravity'),
     case('SIGTERM in motion', 'Last words at the pace of the rate limit, to zero; exit code 0.',
          [signal.SIGTERM], 'zero'),
+    case('SIGHUP in motion, as from a closed terminal', 'The same.', [signal.SIGHUP], 'zero'),
     case('SIGINT and SIGTERM one after the other', 'The second one changes nothing.',
          [signal.SIGINT, signal.SIGTERM, signal.SIGINT], 'zero'),
 ])

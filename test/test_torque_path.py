@@ -93,6 +93,46 @@ def test_change_of_law_is_a_ramp_from_the_last_command():
     assert np.abs(np.diff(shares, axis=0)).max() < 0.0021
 
 
+def test_one_wrong_first_state_does_no_harm_for_longer_than_it_is_there():
+    arm = enabled(**NO_RATE_LIMIT)
+    arm.receive([1.4, 0.2])
+    arm.now += 0.001
+    assert arm.receive(Q).torque == pytest.approx(GRAVITY)
+
+
+def test_first_states_that_no_model_takes_are_no_reason_to_stay_silent():
+    arm = enabled()
+    law = arm.path.law
+    arm.path.law = replace(law, inverse_dynamics=lambda q, qd, qdd: np.full_like(q, np.nan))
+    arm.run(0.05)
+    arm.path.law = law
+    assert arm.run(0.002)[-1].torque == pytest.approx(GRAVITY)
+
+
+def test_refused_cycles_do_not_hurry_a_ramp():
+    arm = enabled(ramp_time=0.5, **NO_RATE_LIMIT)
+    arm.run(0.2, Q)
+    heavier = replace(
+        control_law(), inverse_dynamics=lambda q, qd, qdd: 1.4 * WEIGHT * np.cos(q))
+    arm.path.change_law(heavier)
+    assert arm.run(0.001, Q)[-1].torque == pytest.approx(GRAVITY)
+    arm.path.law = replace(
+        heavier, inverse_dynamics=lambda q, qd, qdd: np.full_like(q, np.nan))
+    assert arm.run(0.05, Q) == [None] * 50
+    arm.path.law = heavier
+    # 51 ms of 500: a tenth of the way.
+    assert arm.run(0.001, Q)[-1].torque == pytest.approx(GRAVITY * (1.0 + 0.4 * 0.051 / 0.5))
+
+
+def test_ramp_under_way_keeps_its_time():
+    arm = enabled(ramp_time=0.5, **NO_RATE_LIMIT)
+    arm.run(0.2, Q)
+    arm.path.change_law(control_law(gravity=False))
+    arm.run(0.251, Q)
+    arm.path.settings = replace(arm.path.settings, ramp_time=0.0)
+    assert arm.run(0.001, Q)[-1].torque == pytest.approx(GRAVITY * (1.0 - 0.251 / 0.5))
+
+
 def test_ramp_time_zero_is_allowed():
     arm = enabled(ramp_time=0.0, torque_rate_limits=np.array([np.inf, np.inf]))
     arm.run(0.1)
@@ -222,6 +262,19 @@ def test_rate_limit_counts_at_most_ten_milliseconds():
     command = arm.receive([3.1, 0.2])
     assert command.torque[0] == pytest.approx(GRAVITY[0] - 10.0)
     assert command.rate_limited.tolist() == [True, False]
+
+
+def test_rate_limit_counts_from_when_the_last_command_was_sent():
+    arm = enabled(ramp_time=0.0, torque_rate_limits=np.array([100.0, 100.0]))
+    arm.receive(Q)
+    arm.path.change_law(control_law(gravity=False))
+    arm.now += 0.009  # that the cycle was held up
+    arm.receive(Q)
+    arm.path.sent(arm.now + 0.004)
+    arm.now += 0.005
+    before = arm.path._limiter.last_torque
+    step = np.abs(arm.receive(Q).torque - before)
+    assert step == pytest.approx([0.1, 0.1])
 
 
 def test_no_rate_limit_is_no_limit_even_within_one_instant():
@@ -421,6 +474,23 @@ def test_outward_torque_fades_beyond_a_position_limit():
         wanted = 9.0 + feedforward
         assert torque == pytest.approx(max(1.0 - share, 0.0) * wanted)
         assert command.position_limited.tolist() == [share > 0.0, False]
+
+
+def test_torque_beyond_the_effort_limit_fades_like_one_within():
+    law = control_law()
+    torques = []
+    for share in np.linspace(0.0, 1.0, 11):
+        arm = enabled(
+            'feedforward', {'friction': False}, ramp_time=0.0, position_guard=OUTWARD,
+            **NO_RATE_LIMIT)
+        q = [LIMIT + share * OUTWARD, 0.2]
+        arm.receive(q)
+        arm.path.law = replace(law, inverse_dynamics=lambda q, qd, qdd: WEIGHT * np.cos(q) + 300.0
+                               * (np.asarray(qd) == 0.0).all(axis=-1, keepdims=True))
+        arm.now += 0.001
+        torques.append(arm.receive(q).torque[0])
+    assert torques[0] == 60.0
+    assert np.abs(np.diff(torques)).max() < 0.2 * 60.0
 
 
 def test_torque_that_leads_back_inside_passes():

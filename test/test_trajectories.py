@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Joint trajectories become references that do not jump, or are refused with a reason."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from control_arm import NAMES, POSITION_LIMITS, reference_limits
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 
 from robodyn_ros.control.planning import planned_reference
 from robodyn_ros.control.reference import Reference, ReferenceState
-from robodyn_ros.control.trajectory import Trajectory
+from robodyn_ros.control.trajectory import MOST_POINTS, Trajectory
 from robodyn_ros.errors import RejectedTrajectory
 
 REST = ReferenceState.at_rest(np.array([0.1, 0.2]))
@@ -196,6 +198,39 @@ def test_malformed_trajectory_is_refused_with_its_reason(changes, reason):
     request = {'times': [1.0], 'positions': [[0.5, 0.2]], **changes}
     with pytest.raises(RejectedTrajectory, match=reason):
         planned(trajectory(**request))
+
+
+def test_continuous_joint_goes_the_shorter_way_whatever_turn_it_is_in():
+    limits = replace(reference_limits(), continuous=np.array([False, True]))
+    measured = ReferenceState.at_rest(np.array([0.1, 4.0 - 2.0 * np.pi]))
+    current = Reference.hold(np.array([0.1, 4.0]), 9.0)
+    goal = 4.0 - 2.0 * np.pi + 0.28
+    for request in (trajectory([3.0], [[0.1, goal]]),
+                    trajectory([0.0, 3.0], [measured.position, [0.1, goal]])):
+        reference = planned_reference(request, 10.0, measured, current, limits)
+        path = np.array([reference.sample(t).position[1] for t in np.linspace(10.0, 13.0, 50)])
+        assert path.min() >= 4.0 - 1e-9 and path[-1] == pytest.approx(4.28)
+    with pytest.raises(RejectedTrajectory, match='first step'):
+        planned_reference(
+            request, 10.0, measured, current, replace(limits, continuous=np.zeros(2, bool)))
+
+
+def test_more_points_than_can_be_planned_in_time_are_refused():
+    many = MOST_POINTS + 1
+    with pytest.raises(RejectedTrajectory, match=f'{many}.*at most {MOST_POINTS}'):
+        trajectory(np.arange(1, many + 1), [[0.1, 0.2]] * many)
+
+
+def test_stream_of_stamped_trajectories_leaves_no_past_behind():
+    current = None
+    for k in range(50):
+        now = 10.0 + 0.01 * k
+        request = trajectory([0.1], [[0.1, 0.2]], start=now + 0.005)
+        current = planned(request, now=now, current=current)
+        depth, before = 0, current
+        while before is not None:
+            depth, before = depth + 1, before.before
+        assert depth <= 3
 
 
 @pytest.mark.parametrize('seed', range(30))
