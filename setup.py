@@ -34,6 +34,7 @@ setup(
         'rich',
         'matplotlib',
         'jinja2',
+        'urdf-parser-py',
     ],
     extras_require={
         'simulator': ['mujoco'],

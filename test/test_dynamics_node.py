@@ -179,6 +179,15 @@ def test_node_that_was_cleaned_up_stays_so_whatever_description_comes(rig, robot
     assert rig.lifecycle() == 'unconfigured'
 
 
+def test_log_says_what_is_waited_for_and_when_it_begins(rig, robot):
+    rig.start(**robot)
+    rig.until(lambda: 'no joint state has come yet' in rig.log)
+    rig.bring_up(POSITION)
+    rig.until(lambda: '[dynamics_node]: commanding' in rig.log)
+    assert rig.end() == 0
+    assert 'told to stop' in rig.log
+
+
 def test_garbage_collector_leaves_what_configuring_made_alone(rig, robot):
     program = (
         'import atexit, gc\n'

@@ -227,6 +227,8 @@ def run(connection: Connection, board: StateBoard, args: Sequence[str] | None) -
         opening = connection.recv()
     except (EOFError, OSError):
         return
+    if opening is None:
+        return
     rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
     node = AnsweringNode(opening, connection, board)
     listener = threading.Thread(target=node.listen, daemon=True)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 
@@ -27,6 +28,7 @@ SENSOR = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 LAST_WORD_PERIOD = 0.001  # between the last words, which lead to the promised torque [s]
 LONGEST_STOP = 4.0  # that they may take [s]: launch files kill a process after 5 s
 DELIVERY_TIMEOUT = 0.2  # that the last word is given to reach its subscribers [s]
+WAITING_TIME = 3.0  # for the first states before the log says which are missing [s]
 WARNING_PERIOD = 1.0  # a warning that every message could cause is written once in so long [s]
 
 
@@ -64,6 +66,8 @@ class ControlCycle:
         self._watchdog_period = watchdog_period
         self._watchdog_timer: Timer | None = None
         self._is_reported_stale = False
+        self._started = -math.inf
+        self._is_awaited = False  # whether no state has come since the start, and nobody was told
         self._stamp = Time()
         self._outputs = CycleOutputs(node, assembly.model.joint_names, assembly.order)
         self._subscriptions = [
@@ -74,7 +78,8 @@ class ControlCycle:
 
     def start(self) -> None:
         """Begin to command with the next complete joint state."""
-        self.assembly.path.enable(time.monotonic())
+        self._started, self._is_awaited = time.monotonic(), True
+        self.assembly.path.enable(self._started)
         self._watchdog_timer = self._node.create_timer(
             self._watchdog_period, self._on_watchdog,
             clock=Clock(clock_type=ClockType.STEADY_TIME))
@@ -133,6 +138,8 @@ class ControlCycle:
         if command is not None:
             self._stamp = message.header.stamp
             self.counts.count(command, self._publish(command, now))
+            if self.counts.cycles == 1:
+                self._node.get_logger().info('commanding')
         self._board.write(state.position, state.velocity)
         if command is not None and self._is_reported_stale:
             self._is_reported_stale = False
@@ -144,6 +151,10 @@ class ControlCycle:
         command = path.watchdog(now)
         if command is not None:
             self._publish(command, now)
+        if self._is_awaited and now - self._started > WAITING_TIME:
+            self._is_awaited = False
+            if path.state is None:
+                self._node.get_logger().warning(self._report())
         if path.is_stale and not self._is_reported_stale:
             self._is_reported_stale = True
             self.counts.missed_cycles += 1

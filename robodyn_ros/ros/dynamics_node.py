@@ -25,6 +25,7 @@ from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackRet
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.signals import SignalHandlerOptions
+from rclpy.timer import Timer
 from std_msgs.msg import String
 from std_srvs.srv import SetBool
 
@@ -74,8 +75,11 @@ class DynamicsNode(LifecycleNode):
         self.create_service(SetBool, '~/enable', self._on_enable)
         answering.open(self, self._on_change)
         self._is_autostart_due = self._parameter('autostart')
+        self._autostart_timer: Timer | None = None
         if self._is_autostart_due and self._parameter('urdf_file'):
             self._autostart_timer = self.create_timer(0.0, self._on_autostart, clock=steady)
+        elif self._is_autostart_due:
+            self.get_logger().info('waiting for the topic robot_description')
 
     # --- lifecycle -----------------------------------------------------------------------------
 
@@ -156,8 +160,10 @@ class DynamicsNode(LifecycleNode):
             self._answering.forget()
 
     def _on_autostart(self) -> None:
-        self.destroy_timer(self._autostart_timer)
-        self._autostart()
+        if self._autostart_timer is not None:  # it may have come due again meanwhile
+            self.destroy_timer(self._autostart_timer)
+            self._autostart_timer = None
+            self._autostart()
 
     def _autostart(self) -> None:
         """Configure and activate once, where nobody else has configured before."""
@@ -291,6 +297,7 @@ def main(args: list[str] | None = None) -> int:
     try:
         while not is_told_to_stop:
             executor.spin_once(timeout_sec=SIGNAL_PERIOD)
+        node.get_logger().info('told to stop')
     finally:
         node.destroy_node()
         answering.close()
