@@ -12,6 +12,13 @@ from robodyn_ros.commands.motion import simulate, torque
 from robodyn_ros.commands.products import export, report
 from robodyn_ros.errors import RobodynError
 
+# What the library calls an argument, and which option it is here.
+_OPTIONS = {
+    'base_link': '--base',
+    'tip_link': '--tip',
+    'locked_positions': '--lock',
+}
+
 
 class _InOrder(click.Group):
     """Lists the commands as they were added: first what a new user needs first."""
@@ -48,8 +55,15 @@ def main() -> None:
     try:
         robodyn()
     except (RobodynError, OSError) as error:
-        click.echo(f'Error: {error}', err=True)
+        click.echo(f'Error: {_in_options(error)}', err=True)
         raise SystemExit(2) from error
+
+
+def _in_options(error: RobodynError | OSError) -> str:
+    """Return an error's text; an argument at fault is named as the option that gives it."""
+    if isinstance(error, RobodynError) and error.element in _OPTIONS:
+        return _OPTIONS[error.element] + str(error).removeprefix(error.element)
+    return str(error)
 
 
 if __name__ == '__main__':

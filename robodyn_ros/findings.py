@@ -52,8 +52,9 @@ class Finding:
         return {**vars(self), 'value': _for_json(self.value)}
 
     def __str__(self) -> str:
-        value = f'{self.value:g}' if isinstance(self.value, float) else str(self.value)
-        return f'{self.element}: {value}: {self.message}'
+        values = self.value if isinstance(self.value, tuple) else (self.value,)
+        shown = ', '.join(f'{x:g}' if isinstance(x, float) else str(x) for x in values)
+        return f'{self.element}: {self.message} ({shown})'
 
 
 def _for_json(value: Any) -> Any:

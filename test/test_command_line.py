@@ -70,7 +70,8 @@ def test_check_lists_findings_and_its_exit_code_tells_of_warnings(tmp_path):
     path.write_text(two_link_urdf())
     warned = robodyn('check', str(path))
     assert warned.returncode == 1
-    assert "joint 'joint1': inf: effort limit is missing" in warned.stdout
+    assert "joint 'joint1': effort limit is missing (inf)" in warned.stdout
+    assert "'base' to 'link2': 2 joints, " in warned.stdout
     findings = json.loads(robodyn('check', str(path), '--json').stdout)
     assert (findings[0]['code'], findings[0]['value']) == ('effort_limit', 'inf')
 
@@ -79,12 +80,13 @@ def test_ambiguous_tip_names_the_candidates_and_exits_with_2():
     result = robodyn('dh', PANDA[0])
     assert result.returncode == 2
     assert "'panda_leftfinger' (8 joints)" in result.stderr
+    assert result.stderr.startswith('Error: --tip: ')
     assert 'Traceback' not in result.stderr
 
 
 def test_locked_joints_and_mimic_joints_can_be_chosen():
     result = robodyn('check', *PANDA, '--lock', 'panda_finger_joint1=0.04')
-    assert "'panda_finger_joint1': 0.04: off the chain: locked" in result.stdout
+    assert "'panda_finger_joint1': off the chain: locked (0.04)" in result.stdout
     assert robodyn('check', *PANDA, '--lock', 'finger').returncode == 2
     finger = (PANDA[0], '--tip', 'panda_rightfinger')
     assert robodyn('dh', *finger).returncode == 2

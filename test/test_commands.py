@@ -3,6 +3,7 @@
 
 import csv
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from robots import two_link_urdf
 
 import robodyn_ros as rd
 from robodyn_ros.cli import main, robodyn
+from robodyn_ros.commands.motion import FRICTION_VELOCITY
 from robodyn_ros.motions import table_as_csv
 
 PUMA = 'urdf/puma560.urdf'
@@ -47,6 +49,10 @@ def motion(tmp_path_factory):
 def test_help_has_examples(name):
     text = run(name, '--help')
     assert 'Examples:\n  robodyn ' + name in text.replace('\n    ', '\n  ')
+
+
+def test_help_shows_every_summary_whole():
+    assert '...' not in run('--help').partition('Commands:')[2]
 
 
 def test_torque_turns_a_motion_into_torques(motion, tmp_path):
@@ -82,6 +88,27 @@ def test_gravity_and_friction_reach_the_torque(motion):
     np.testing.assert_allclose(
         np.subtract(both[1]['torque'], both[0]['torque']), np.full((2, 2), 2.0)
     )
+
+
+def test_coulomb_friction_is_smooth_as_the_node_s_and_said_where_it_is_left_out(tmp_path):
+    rubbing = two_link_urdf().replace('</joint>', '<dynamics friction="2"/></joint>')
+    path = tmp_path / 'noise.csv'
+    path.write_text(
+        'time,joint1,joint2,joint1.velocity,joint2.velocity,'
+        'joint1.acceleration,joint2.acceleration\n'
+        f'0,0,0,1e-17,{FRICTION_VELOCITY},0,0\n1,0,0,1e-17,1,0,0\n'
+    )
+    without, given = (
+        CliRunner().invoke(robodyn, ['torque', '-', str(path), '--json', *more], input=rubbing)
+        for more in ([], ['--friction'])
+    )
+    assert '--friction adds it' in without.stderr
+    assert given.stderr == ''
+    torques = [json.loads(result.stdout)['torque'] for result in (without, given)]
+    expected = [[0.0, 2 * np.tanh(1)], [0.0, 2.0]]
+    np.testing.assert_allclose(np.subtract(torques[1], torques[0]), expected, atol=1e-12)
+    config = Path('config/dynamics_node.yaml').read_text()
+    assert float(re.search(r'friction_velocity: ([\d.]+)', config)[1]) == FRICTION_VELOCITY
 
 
 def test_params_prints_formulas_and_json():
@@ -155,7 +182,9 @@ def test_simulation_refuses_what_it_does_not_know():
         (('export', PUMA, '--name', 'No Name', '-o', 'unwritten'), 'C identifier'),
         (('export', PUMA, '--function', 'magic', '-o', 'unwritten'), 'gravity_torque'),
         (('report', PUMA, '-o', 'no/such/folder/report.html', '--motion', 'none.csv'), 'none.csv'),
-        (('dh', PUMA, '--tip', 'tol'), "'tool'"),
+        (('dh', PUMA, '--tip', 'tol'), "--tip: 'tol'; allowed: one of 'base'"),
+        (('dh', PUMA, '--base', 'tol'), "--base: 'tol'"),
+        (('dh', PUMA, '--lock', 'tol=1'), "--lock: 'tol'"),
         (('simulate', PUMA, '--time-step', '-1'), 'time_step'),
     ],
 )

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The demonstration: a motion that suits the arm, honest numbers, and the whole of it over DDS."""
 
+import io
 import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 from robots import public_urdf, public_urdfs
 
 from robodyn_ros import RobotModel, inverse_dynamics
@@ -17,6 +20,8 @@ from robodyn_ros.demonstration.report import (
     LAWS,
     Recording,
     Results,
+    kept_apart,
+    moved_joints,
     save_plot,
     summary,
     tables,
@@ -132,6 +137,52 @@ def test_an_arm_of_prismatic_joints_has_no_number_in_radians():
     assert numbers['tracking_rms_pd_rad'] is None
     assert numbers['tracking_rms_pd_m'] == pytest.approx(0.1)
     assert len(tables(results)) == 1
+
+
+def printed(results):
+    file = io.StringIO()
+    for table in tables(results):
+        Console(file=file, width=120).print(table)
+    return file.getvalue()
+
+
+def test_tables_show_units_and_plain_numbers():
+    results = made_up_results()
+    far = results.tracking['pd']
+    far = replace(far, position=far.position - 0.9)
+    results = replace(results, robot='lift [b]', tracking={**results.tracking, 'pd': far})
+    text = printed(results)
+    for shown in ('lift [b]', 'RMS error [mrad]', 'peak error [mm]', ' 1000 '):
+        assert shown in text
+    assert 'e+' not in text
+    assert 'moves' not in text
+    hold = replace(results.hold, position=1e-9 * results.hold.position)
+    assert 'drifted < 0.001 mrad' in printed(replace(results, hold=hold))
+
+
+def test_a_law_under_which_the_arm_stands_still_is_said_to_move_no_joint(tmp_path):
+    results = made_up_results()
+    way = results.motion.position(results.hold.time)
+    stuck = replace(results.hold, position=np.tile(way[:1], (len(way), 1)))
+    half = replace(stuck, position=np.column_stack([way[:, 0], stuck.position[:, 1]]))
+    still = replace(
+        results, tracking={**results.tracking, 'pd': stuck, 'pd_gravity': half}
+    )
+    assert moved_joints(still, 'pd').tolist() == [False, False]
+    assert moved_joints(still, 'pd_gravity').tolist() == [True, False]
+    assert moved_joints(still, 'computed_torque').all()
+    text = printed(still)
+    assert 'PD alone: moves no joint' in text
+    assert 'PD + gravity: moves 1 of 2 joints' in text
+    save_plot(still, tmp_path / 'tracking.svg')  # its comments hold the words
+    words = (tmp_path / 'tracking.svg').read_text()
+    assert 'PD + gravity moves 1 of 2 joints, computed torque all' in words
+    assert 'closer' not in words
+
+
+def test_labels_of_curves_do_not_overlap():
+    assert kept_apart([0.9, 0.9, 0.1], [0.1, 0.1, 0.2]) == pytest.approx([0.9, 0.8, 0.1])
+    assert kept_apart([0.5, 0.52, 0.48], [0.1, 0.2, 0.1]) == pytest.approx([0.37, 0.52, 0.27])
 
 
 @pytest.mark.parametrize('prismatic', [(False, True), (True, True), (False, False)])

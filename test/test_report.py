@@ -13,6 +13,7 @@ from robots import two_link_urdf
 
 import robodyn_ros as rd
 from robodyn_ros.analysis.report import STEPS, gathered_facts, report_page
+from robodyn_ros.analysis.report.labels import Label, placed_labels
 from robodyn_ros.analysis.report.text import number, share, visible
 from robodyn_ros.chain import serial_chain
 from robodyn_ros.cli import robodyn
@@ -175,6 +176,17 @@ def test_what_cannot_be_found_is_left_out_and_says_why(facts_of):
 def test_massless_links_make_a_report_too(facts_of):
     facts = facts_of(two_link_urdf(m1=0.0, m2=0.0))
     assert 'masses' in report_page(facts)
+
+
+def test_labels_lie_neither_on_a_link_nor_on_each_other():
+    link = np.column_stack([np.arange(0.0, 200.0, 6.0), np.full(34, 100.0)])
+    labels = [Label(text, np.array([100.0, 100.0]), '') for text in ('tip', 'x4', 'z4', 'x5')]
+    placed = list(placed_labels(labels, link, (200.0, 200.0)))
+    for k, (label, at) in enumerate(placed):
+        off_link = np.abs(link - at) >= label.size / 2 + 3.5
+        assert off_link.any(axis=1).all()
+        for other, other_at in placed[:k]:
+            assert (np.abs(at - other_at) >= (label.size + other.size) / 2).any()
 
 
 def test_numbers_are_written_for_readers():

@@ -38,11 +38,12 @@ from robodyn_ros.commands.choice_of_arm import examples
 )
 def demo(urdf: Path | None, base: str, tip: str, output: Path, hold_time: float) -> None:
     """
-    Hold and move an arm in MuJoCo by the dynamics node's torques, over ROS 2 topics.
+    Hold and move an arm in MuJoCo over ROS 2.
 
-    First gravity compensation holds the arm; then it makes one motion three times, under PD
-    control alone, with gravity compensation, and with the whole model (computed torque). The
-    numbers go to summary.json in the output folder.
+    MuJoCo is the robot; the dynamics node sends the torques. First gravity compensation holds the
+    arm. Then it makes one motion three times: under PD control alone, with gravity compensation,
+    and with the whole model (computed torque). The output folder gets the numbers, summary.json,
+    and their plot, tracking.png.
     """
     if urdf is None and (base or tip):
         raise click.UsageError('--base and --tip are links of the arm that --urdf names')

@@ -80,9 +80,10 @@ def check(arm: ChosenArm, as_json: bool) -> None:
     else:
         for finding in model.findings:
             click.echo(f'{finding.level:8}{finding}')
+        mass = model.inertial_parameters[:, 9].sum()
         click.echo(
-            f'{model.n} joints, {model.inertial_parameters[:, 9].sum():.6g} kg that move, '
-            f'{len(model.findings)} findings.'
+            f'{model.base_link!r} to {model.tip_link!r}: {_counted(model.n, "joint")}, '
+            f'{mass:.6g} kg that move, {_counted(len(model.findings), "finding")}.'
         )
     if any(finding.level == 'warning' for finding in model.findings):
         raise SystemExit(1)
@@ -112,9 +113,13 @@ def check(arm: ChosenArm, as_json: bool) -> None:
     help='Relative; what reaches the torques with less counts as without effect.',
 )
 def params(arm: ChosenArm, as_json: bool, lengths: str, friction: bool, tolerance: float) -> None:
-    """Print the minimal inertial parameters of an arm, as values and as formulas."""
+    """Print the minimal inertial parameters: values and formulas."""
     base = base_parameters(arm.model(), tolerance=tolerance, friction=friction)
     if as_json:
         click.echo(json.dumps(parameters_record(base), indent=2, allow_nan=False))
     else:
         click.echo(parameters_report(base, lengths=lengths))
+
+
+def _counted(number: int, what: str) -> str:
+    return f'{number} {what}' if number == 1 else f'{number} {what}s'

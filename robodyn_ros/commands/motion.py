@@ -11,10 +11,13 @@ import click
 import numpy as np
 
 from robodyn_ros.commands.choice_of_arm import ChosenArm, arm_options, examples
-from robodyn_ros.control.computed_torque import MODES
-from robodyn_ros.dynamics import METHODS, friction_torque, inverse_dynamics
+from robodyn_ros.control.computed_torque import MODES, friction_compensation
+from robodyn_ros.dynamics import METHODS, inverse_dynamics
 from robodyn_ros.model import RobotModel
 from robodyn_ros.motions import JointMotion, read_motion, table_as_csv
+
+FRICTION_VELOCITY = 0.01
+"""Width of the smooth sign of Coulomb friction [rad/s or m/s], as the dynamics node has it."""
 
 _TOPIC = click.option('--topic', help='Topic of a bag; not given: the only one of joint states.')
 _OUTPUT = click.option(
@@ -37,7 +40,12 @@ _CUTOFF = click.option(
 @click.option(
     '--method', type=click.Choice(list(METHODS)), default='newton_euler', show_default=True
 )
-@click.option('--friction', is_flag=True, help="Add the URDF's viscous and Coulomb friction.")
+@click.option(
+    '--friction',
+    is_flag=True,
+    help="Add the URDF's friction: viscous, and Coulomb times tanh(velocity / "
+    f'{FRICTION_VELOCITY:g}), a smooth sign [rad/s or m/s].',
+)
 @_TOPIC
 @_CUTOFF
 def torque(
@@ -56,12 +64,15 @@ def torque(
     MOTION is a CSV file, or a ROS bag with joint states. Columns: time [s], a column for each
     joint's position under its name, and, where they are known, NAME.velocity and
     NAME.acceleration; what is not known is derived. Torques come out under the joints' names.
+    They are without friction, unless --friction is given.
     """
     model = arm.model()
     given = motion_of_file(model, motion, topic, cutoff)
     torques = inverse_dynamics(model, given.q, given.qd, given.qdd, method=method)
     if friction:
-        torques = torques + friction_torque(model, given.qd)
+        torques = torques + friction_compensation(
+            model.viscous_friction, model.coulomb_friction, FRICTION_VELOCITY, given.qd
+        )
     if as_json:
         record = {
             'joint_names': model.joint_names,
@@ -83,6 +94,8 @@ def torque(
         click.echo(f'{len(given.time)} samples in {output}')
     if given.derived:
         click.echo(f'{given.derived} were derived from what {motion} gives.', err=True)
+    if not friction and (model.viscous_friction.any() or model.coulomb_friction.any()):
+        click.echo("The URDF's friction is left out; --friction adds it.", err=True)
 
 
 @click.command(
@@ -125,10 +138,11 @@ def simulate(
     cutoff: float | None,
 ) -> None:
     """
-    Move an arm in MuJoCo by our torques and say how far it was off; needs no ROS.
+    Move an arm in MuJoCo by our torques; needs no ROS.
 
-    The CSV file can be given to `robodyn torque` and `robodyn report`: time, positions,
-    velocities, then NAME.torque as it was commanded.
+    Says how far the arm was off. The CSV file can be given to `robodyn torque` and
+    `robodyn report`: time, positions, velocities, then NAME.torque as it was commanded. With
+    computed_torque and feedforward these torques include the URDF's friction.
     """
     from robodyn_ros.closed_loop import simulated_motion
     from robodyn_ros.simulation import ArmSimulation

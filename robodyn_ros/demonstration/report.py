@@ -3,19 +3,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
+from rich.markup import escape
 from rich.table import Table
 
 from robodyn_ros.demonstration.motion import PointToPoint
 from robodyn_ros.spatial import FloatArray
 
 BoolArray = NDArray[np.bool_]
+
+_SMALLEST_SHOWN = 1e-3
+_LINE = 0.055  # height of a line of a label, with some room, in heights of the axes
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +84,10 @@ LAWS = {
 }
 
 
+SMALLEST_SHARE_OF_WAY = 0.1
+"""A joint that went less of its way did not move: its error says nothing of tracking."""
+
+
 def hold_drift(results: Results) -> FloatArray:
     """Return how far each joint went from where it began (n,) [rad or m] while gravity is held."""
     position = results.hold.position
@@ -93,6 +103,16 @@ def tracking_error(results: Results, law: str) -> FloatArray:
 def rms(error: FloatArray) -> float:
     """Return the root of the mean square over all samples and joints."""
     return float(np.sqrt(np.mean(error**2)))
+
+
+def moved_joints(results: Results, law: str) -> BoolArray:
+    """
+    Return which joints (n,) went a part of the way that was asked of them.
+
+    A joint that Coulomb friction holds does not. One that is asked to stay counts as moved.
+    """
+    way = np.abs(results.motion.goal - results.motion.start)
+    return np.ptp(results.tracking[law].position, axis=0) >= SMALLEST_SHARE_OF_WAY * way
 
 
 def summary(results: Results) -> dict[str, Any]:
@@ -134,21 +154,23 @@ def tables(results: Results) -> list[Table]:
             continue
         joints = 'revolute' if unit == 'rad' else 'prismatic'
         table = Table(
-            title=f'{results.robot}: {joints} joints',
-            caption=f'gravity compensation alone drifted {1e3 * numbers[f"hold_drift_{unit}"]:.3g}'
-            f' {shown} in {numbers["hold_time_s"]:.3g} s of simulated time',
+            title=f'{escape(results.robot)}: {joints} joints',
+            caption='gravity compensation alone drifted '
+            f'{_plain(1e3 * numbers[f"hold_drift_{unit}"])} {shown} '
+            f'in {_plain(numbers["hold_time_s"])} s of simulated time',
         )
         table.add_column('control law')
         for heading in (f'RMS error [{shown}]', f'peak error [{shown}]', 'RMS, times the best'):
-            table.add_column(heading, justify='right')
+            table.add_column(escape(heading), justify='right')
         best = numbers[f'tracking_rms_computed_torque_{unit}']
         for name, law in LAWS.items():
             error = numbers[f'tracking_rms_{name}_{unit}']
+            moved = moved_joints(results, name)
             table.add_row(
-                law.label,
-                f'{1e3 * error:.3g}',
-                f'{1e3 * numbers[f"tracking_peak_{name}_{unit}"]:.3g}',
-                f'{error / best:.3g}' if best else '',
+                law.label if moved.all() else f'{law.label}: {_moves(moved)}',
+                _plain(1e3 * error),
+                _plain(1e3 * numbers[f'tracking_peak_{name}_{unit}']),
+                _plain(error / best) if best else '',
             )
         made.append(table)
     return made
@@ -159,13 +181,12 @@ def save_plot(results: Results, path: Path) -> None:
     unit, joints = ('rad', ~results.prismatic)
     if not joints.any():
         unit, joints = ('m', results.prismatic)
-    numbers = summary(results)
     figure = Figure(figsize=(12, 6.75), dpi=160, facecolor='white')
     left, right = figure.subplots(1, 2, gridspec_kw={'width_ratios': (1, 1.2)})
     figure.subplots_adjust(left=0.06, right=0.845, top=0.78, bottom=0.12, wspace=0.2)
 
     figure.text(
-        0.06, 0.915, _headline(numbers, unit), fontsize=23, fontweight='bold', color='#222222'
+        0.06, 0.915, _headline(results, unit), fontsize=23, fontweight='bold', color='#222222'
     )
     figure.text(
         0.06, 0.862,
@@ -180,17 +201,29 @@ def save_plot(results: Results, path: Path) -> None:
     figure.savefig(path)
 
 
-def _headline(numbers: dict[str, Any], unit: str) -> str:
+def _headline(results: Results, unit: str) -> str:
+    numbers = summary(results)
     error = {law: numbers[f'tracking_rms_{law}_{unit}'] for law in LAWS}
+    moved = moved_joints(results, 'pd_gravity')
+    if not moved.all() and moved_joints(results, 'computed_torque').all():
+        return f'PD + gravity {_moves(moved)}, computed torque all'
     if not error['computed_torque']:
         return 'Computed torque tracks without error'
     gain = error['pd_gravity'] / error['computed_torque']
-    return f'Computed torque tracks {_rounded(gain)}× closer than PD + gravity'
+    return f'Computed torque tracks {_plain(gain, 2)}× closer than PD + gravity'
 
 
-def _rounded(value: float) -> str:
-    """Return two significant digits without an exponent."""
-    return f'{float(f"{value:.2g}"):g}'
+def _moves(moved: BoolArray) -> str:
+    if not moved.any():
+        return 'moves no joint'
+    return f'moves {np.count_nonzero(moved)} of {len(moved)} joints'
+
+
+def _plain(value: float, digits: int = 3) -> str:
+    """Return a number, zero or more, of some significant digits without an exponent."""
+    if 0 < value < _SMALLEST_SHOWN:
+        return f'< {_SMALLEST_SHOWN:g}'
+    return str(np.format_float_positional(float(f'{value:.{digits}g}'), trim='-'))
 
 
 def _worst_joint(results: Results, joints: BoolArray) -> int:
@@ -216,22 +249,43 @@ def _draw_motion(axes: Any, results: Results, joint: int) -> None:
 
 
 def _draw_errors(axes: Any, results: Results, joints: BoolArray, unit: str) -> None:
-    """Draw the largest error of any joint over time, each curve with its name at its end."""
+    """Draw the joints' RMS error over time, each curve with its name and its RMS beside it."""
     shown = 'mrad' if unit == 'rad' else 'mm'
-    bottom = np.inf
+    errors, labels = [], []
     for name, law in LAWS.items():
-        error = 1e3 * np.abs(tracking_error(results, name)[:, joints])
-        value = rms(error)
-        bottom = min(bottom, max(value, 1e-6) / 20)
-        largest = np.maximum(np.max(error, axis=1), 1e-9)
-        axes.semilogy(results.tracking[name].time, largest, color=law.color, linewidth=2.4)
-        axes.text(
-            1.02, rms(largest), f'{law.short}\nRMS {_rounded(value)} {shown}', color=law.color,
-            fontsize=13, fontweight='bold', va='center', transform=axes.get_yaxis_transform(),
+        error = 1e3 * tracking_error(results, name)[:, joints]
+        over_joints = np.sqrt(np.mean(error**2, axis=1))
+        axes.semilogy(
+            results.tracking[name].time, np.maximum(over_joints, 1e-9), color=law.color,
+            linewidth=2.4,
         )
-    axes.set_ylim(bottom=bottom)
+        moved = moved_joints(results, name)
+        lines = [law.short, f'RMS {_plain(rms(error), 2)} {shown}']
+        if not moved.all():
+            lines.insert(1, _moves(moved).removesuffix(' joints'))
+        errors.append(max(rms(error), 1e-6))
+        labels.append('\n'.join(lines))
+    axes.set_ylim(bottom=min(errors) / 20)
     axes.yaxis.set_major_formatter('{x:g}')
-    _dress(axes, f'Largest error of any joint [{shown}]')
+    _dress(axes, f'Error, RMS over the joints [{shown}]')
+    to_axes = axes.transScale + axes.transLimits
+    centers = [float(to_axes.transform((0.0, error))[1]) for error in errors]
+    heights = [_LINE * (label.count('\n') + 1) for label in labels]
+    for law, label, center in zip(LAWS.values(), labels, kept_apart(centers, heights)):
+        axes.text(
+            1.02, center, label, color=law.color, fontsize=13, fontweight='bold', va='center',
+            transform=axes.transAxes,
+        )
+
+
+def kept_apart(centers: Sequence[float], heights: Sequence[float]) -> list[float]:
+    """Return centres near those given, in their order, at which nothing of a height overlaps."""
+    order = sorted(range(len(centers)), key=lambda k: (-centers[k], k))
+    placed = list(centers)
+    for above, below in pairwise(order):
+        room = (heights[above] + heights[below]) / 2
+        placed[below] = min(placed[below], placed[above] - room)
+    return placed
 
 
 def _dress(axes: Any, title: str) -> None:

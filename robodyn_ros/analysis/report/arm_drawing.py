@@ -16,6 +16,7 @@ from robodyn_ros.spatial import FloatArray, rotation_x, rotation_z
 
 _WIDTH, _TALLEST, _LOWEST = 380.0, 400.0, 220.0
 _MARGIN = 32.0
+_DOTS_APART = 6.0
 _LARGEST_DISC = 22.0
 _ELEVATION = np.radians(24)
 _ASIDE = np.radians(25)
@@ -106,7 +107,7 @@ class _Picture:
         for frame, slides in zip(self.frames, self.model.dh.prismatic):
             half = self.size * _AXIS * frame[:3, 2]
             ends = self.on_paper(np.stack([frame[:3, 3] - half, frame[:3, 3] + half]))
-            self.lines.append(np.linspace(ends[0], ends[1], 8))
+            self.lines.append(_dots(ends[0], ends[1]))
             cap = 'butt' if slides else 'round'
             axes.plot(*ends.T, color=Ink.TEXT, linewidth=11, solid_capstyle=cap, zorder=3)
             axes.plot(*ends.T, color=Ink.PAPER, linewidth=8.6, solid_capstyle=cap, zorder=3)
@@ -131,7 +132,7 @@ class _Picture:
                 },
                 zorder=5,
             )
-            self.lines.append(np.linspace(start, end, 8))
+            self.lines.append(_dots(start, end))
             self.labels.append(Label(f'{letter}{index}', end, color, away_from=start))
 
     def draw_mass(self, axes: Axes, center: FloatArray, radius: float, text: str) -> None:
@@ -169,7 +170,12 @@ class _Picture:
         flat = self.on_paper(np.array(points))
         width, color = (3.0, Ink.ORANGE) if slide else (7.0, Ink.BODY)
         axes.plot(*flat.T, color=color, linewidth=width, solid_capstyle='round', zorder=2)
-        self.lines.append(np.linspace(flat[0], flat[1], 16))
+        self.lines.append(_dots(flat[0], flat[1]))
+
+
+def _dots(start: FloatArray, end: FloatArray) -> FloatArray:
+    """Return points (k, 2) [px] along a line, so close that no label fits in between."""
+    return np.linspace(start, end, 2 + int(np.hypot(*(end - start)) / _DOTS_APART))
 
 
 def _view(points: FloatArray) -> FloatArray:

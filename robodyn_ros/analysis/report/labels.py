@@ -13,8 +13,9 @@ from robodyn_ros.spatial import FloatArray
 _GAP = np.array([4.0, 1.0])
 _LETTER, _LINE = 7.2, 13.0  # width and height of a letter [px]
 _DIRECTIONS = np.radians(np.arange(0, 360, 22.5))
-_DISTANCES = (1.0, 1.6, 2.4, 3.4)
-_ON_LABEL, _ON_LINE, _ASTRAY = 60.0, 3.0, 1.5
+_DISTANCES = (1.0, 1.6, 2.4, 3.4, 4.6)
+_ON_LABEL, _ON_LINE, _ASTRAY = 200.0, 3.0, 1.5
+_HALF_LINE = 4.5  # half of a link's width, and a little [px]
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +83,7 @@ def _cost(
     taken: Sequence[tuple[FloatArray, FloatArray]],
     lines: FloatArray,
 ) -> float:
-    cost = _ON_LINE * float((np.abs(lines - at) < half + 1.0).all(axis=1).sum())
+    cost = _ON_LINE * float((np.abs(lines - at) < half + _HALF_LINE).all(axis=1).sum())
     for other, other_half in taken:
         if (np.abs(other - at) < half + other_half + _GAP).all():
             cost += _ON_LABEL
