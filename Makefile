@@ -46,7 +46,7 @@ bench: setup $(BENCH)  ## run the benchmarks
 	@$(WITH_ROS) set -e; for script in benchmarks/*.py; do $(BIN)/python "$$script"; done
 
 lint: setup  ## ruff, mypy, and the XML files
-	@$(BIN)/ruff check
+	@$(BIN)/ruff check && $(BIN)/ruff format --check --quiet
 	@$(BIN)/mypy
 	@$(BIN)/python environment/check_xml.py
 

@@ -42,9 +42,7 @@ def arms() -> dict[str, RobotModel]:
         'JPL RRP': urdf(URDFS / 'jpl_rrp.urdf'),
         'Cobra 600': dh_arm('RRPR', [0, 0, 180, 0], [0, 0.325, 0.275, 0], [0.387, 0, 0, 0]),
         'UR5': urdf(public_urdf('ur5_robot.urdf'), base_link='base_link', tip_link='tool0'),
-        'Panda': urdf(
-            public_urdf('panda.urdf'), base_link='panda_link0', tip_link='panda_link8'
-        ),
+        'Panda': urdf(public_urdf('panda.urdf'), base_link='panda_link0', tip_link='panda_link8'),
         'iiwa 14': urdf(
             public_urdf('lbr_iiwa_14_r820.urdf'), base_link='base_link', tip_link='tool0'
         ),
@@ -86,9 +84,12 @@ def print_times(models: dict[str, RobotModel]) -> None:
             milliseconds(lambda model=model, one=one: regressor(model, *one)),
             milliseconds(lambda model=model, many=many: regressor(model, *many), 5) / 1000,
         ]
-        print(name.ljust(12) + ''.join(
-            f'{t:>{len(column) + 3}.3g}' for t, column in zip(times, columns, strict=True)
-        ))
+        print(
+            name.ljust(12)
+            + ''.join(
+                f'{t:>{len(column) + 3}.3g}' for t, column in zip(times, columns, strict=True)
+            )
+        )
 
 
 if __name__ == '__main__':

@@ -293,7 +293,13 @@ def markdown(tables: dict, batches: dict, times: list, rows: list[tuple]) -> str
 
 
 _LABELS = (
-    'Pinocchio', 'MuJoCo', 'roboticstoolbox', 'C', 'C, out=', 'C, run-time payload', 'numba',
+    'Pinocchio',
+    'MuJoCo',
+    'roboticstoolbox',
+    'C',
+    'C, out=',
+    'C, run-time payload',
+    'numba',
 )
 
 
@@ -321,8 +327,11 @@ def draw(tables: dict, rows: list[tuple], path: Path) -> None:
 
     figure, axes = plt.subplots(1, 3, figsize=(13, 4), gridspec_kw={'width_ratios': [3, 3, 2]})
     colours = {
-        'Pinocchio': '0.55', 'MuJoCo': '0.8', 'roboticstoolbox': '0.3',
-        'C': 'tab:blue', 'numba': 'tab:orange',
+        'Pinocchio': '0.55',
+        'MuJoCo': '0.8',
+        'roboticstoolbox': '0.3',
+        'C': 'tab:blue',
+        'numba': 'tab:orange',
     }
     for axis, arm in zip(axes, ('UR5', 'Panda')):
         for k, (label, colour) in enumerate(colours.items()):

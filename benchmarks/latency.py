@@ -107,8 +107,11 @@ def relay(executor_name: str) -> None:
     node = rclpy.create_node('relay')
     commands = node.create_publisher(Float64MultiArray, '/relay/commands', 10)
     node.create_subscription(
-        JointState, '/joint_states',
-        lambda message: commands.publish(Float64MultiArray(data=message.position)), SENSOR)
+        JointState,
+        '/joint_states',
+        lambda message: commands.publish(Float64MultiArray(data=message.position)),
+        SENSOR,
+    )
     with contextlib.suppress(KeyboardInterrupt, ExternalShutdownException):
         if executor_name == 'events':
             from rclpy.experimental import EventsExecutor
@@ -132,7 +135,8 @@ def listen(file: str) -> None:
 
     node.create_subscription(JointState, '/dynamics_node/torques', keep, EVERYTHING)
     node.create_subscription(
-        DynamicsState, '/dynamics_node/dynamics_state', lambda data: None, EVERYTHING, raw=True)
+        DynamicsState, '/dynamics_node/dynamics_state', lambda data: None, EVERYTHING, raw=True
+    )
     executor = SingleThreadedExecutor()
     executor.add_node(node)
     is_over = threading.Event()
@@ -148,7 +152,8 @@ def listen(file: str) -> None:
 def process(*arguments: str, fifo: bool = False) -> Iterator[subprocess.Popen]:
     """Run a Python process until the block ends, with a real-time priority or with none."""
     child = subprocess.Popen(
-        [sys.executable, *arguments], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        [sys.executable, *arguments], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+    )
     set_priority(child.pid, fifo)
     try:
         yield child
@@ -173,7 +178,8 @@ class Driver:
         self.received: list[tuple[int, bytes]] = []
         self.node.create_subscription(Float64MultiArray, topic, self._on_command, EVERYTHING)
         self.trajectories = self.node.create_publisher(
-            JointTrajectory, '/dynamics_node/joint_trajectory', 10)
+            JointTrajectory, '/dynamics_node/joint_trajectory', 10
+        )
         self.executor = SingleThreadedExecutor()
         self.executor.add_node(self.node)
         self._spinning = True
@@ -249,11 +255,14 @@ def measured(
         listener.send_signal(signal.SIGINT)
         listener.wait(30.0)
         known = np.load(torques)
-        cause = {effort.tobytes(): int(stamp)
-                 for stamp, effort in zip(known['stamps'], known['efforts'])}
-    counted = times[round(WARM_UP * RATE):]
+        cause = {
+            effort.tobytes(): int(stamp)
+            for stamp, effort in zip(known['stamps'], known['efforts'])
+        }
+    counted = times[round(WARM_UP * RATE) :]
     latency = {
-        cause[data]: received - cause[data] for received, data in driver.received if data in cause}
+        cause[data]: received - cause[data] for received, data in driver.received if data in cause
+    }
     latencies = [latency[sent] for sent in counted.tolist() if sent in latency]
     # Every state has one command; what the third process was too busy to hear of was still sent.
     answered = sum(received > counted[0] for received, _ in driver.received)
@@ -269,8 +278,11 @@ def node_arguments() -> list[str]:
     """Return the command line of the dynamics node for the Panda."""
     parameters = {
         'urdf_file': robot_path('panda_description/urdf/panda.urdf'),
-        'base_link': 'panda_link0', 'tip_link': 'panda_link8', 'mode': 'computed_torque',
-        'state_timeout': 0.5}
+        'base_link': 'panda_link0',
+        'tip_link': 'panda_link8',
+        'mode': 'computed_torque',
+        'state_timeout': 0.5,
+    }
     arguments = ['-m', 'robodyn_ros.ros.dynamics_node', '--ros-args']
     for name, value in parameters.items():
         arguments += ['-p', f'{name}:={value}']
@@ -280,8 +292,10 @@ def node_arguments() -> list[str]:
 def node_run(seconds: float, fifo: bool) -> Run:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / 'torques.npz'
-        with process(__file__, '--listen', str(file)) as listener, \
-                process(*node_arguments(), fifo=fifo):
+        with (
+            process(__file__, '--listen', str(file)) as listener,
+            process(*node_arguments(), fifo=fifo),
+        ):
             return measured('/dynamics_node/commands', seconds, file, listener)
 
 
@@ -296,41 +310,56 @@ def tables(
         f'{len(pairs)} interleaved pairs of {pairs[0][0].sent / RATE:.0f} s, 1 kHz, seven joints, '
         f'{os.cpu_count()} cores, load average {os.getloadavg()[1]:.1f}, '
         f'{taken:.1f} s of processor time taken by the hypervisor, '
-        + ('driver, relay and node at the same real-time priority, '
-           if fifo else 'no priorities, ')
+        + (
+            'driver, relay and node at the same real-time priority, '
+            if fifo
+            else 'no priorities, '
+        )
         + f'{os.environ["FASTDDS_BUILTIN_TRANSPORTS"]}.',
         '',
         '| pair | relay p50 | p99 [µs] | node p50 | p99 [µs] | p50 ratio | p99 ratio |',
-        '|---|---|---|---|---|---|---|']
-    ratios = np.array([
-        [node.percentile(q) / bare.percentile(q) for q in (50, 99)] for bare, node in pairs])
+        '|---|---|---|---|---|---|---|',
+    ]
+    ratios = np.array(
+        [[node.percentile(q) / bare.percentile(q) for q in (50, 99)] for bare, node in pairs]
+    )
     for i, ((bare, node), ratio) in enumerate(zip(pairs, ratios), start=1):
         figures = [run.percentile(q) for run in (bare, node) for q in (50, 99)]
-        lines.append(f'| {i} | ' + ' | '.join(f'{figure:.0f}' for figure in figures)
-                     + ' | ' + ' | '.join(f'{value:.2f}' for value in ratio) + ' |')
+        lines.append(
+            f'| {i} | '
+            + ' | '.join(f'{figure:.0f}' for figure in figures)
+            + ' | '
+            + ' | '.join(f'{value:.2f}' for value in ratio)
+            + ' |'
+        )
     middle = np.median(ratios, axis=0)
     lines += [
-        f'| **median** | | | | | **{middle[0]:.2f}** | **{middle[1]:.2f}** |', '',
+        f'| **median** | | | | | **{middle[0]:.2f}** | **{middle[1]:.2f}** |',
+        '',
         f'Lost after the start: {sum(r.sent - r.answered for r, _ in pairs)} of '
         f'{sum(r.sent for r, _ in pairs)} by the relay, '
         f'{sum(r.sent - r.answered for _, r in pairs)} of {sum(r.sent for _, r in pairs)} by the '
         f'node; in one run of {long.sent / RATE:.0f} s, {long.sent - long.answered} of '
-        f'{long.sent} by the node.']
+        f'{long.sent} by the node.',
+    ]
     if same:
         p50, p99 = (np.median([run.percentile(q) for run in same]) for q in (50, 99))
         nodes = [node for _, node in pairs]
         lines += [
-            '', 'The node runs on the events executor, the relay on what rclpy.spin takes. A '
+            '',
+            'The node runs on the events executor, the relay on what rclpy.spin takes. A '
             f'relay on the events executor, {len(same)} runs: p50 {p50:.0f} µs, p99 {p99:.0f} µs; '
             'beside it the node takes '
             f'{np.median([run.percentile(50) for run in nodes]) / p50:.2f} and '
-            f'{np.median([run.percentile(99) for run in nodes]) / p99:.2f} times as long.']
+            f'{np.median([run.percentile(99) for run in nodes]) / p99:.2f} times as long.',
+        ]
     return '\n'.join(lines) + '\n'
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument('--pairs', type=int, default=10)
     parser.add_argument('--seconds', type=float, default=10.0)
     parser.add_argument('--loss-seconds', type=float, default=60.0)
@@ -354,9 +383,12 @@ def main() -> int:
         pairs.append((bare, node))
         if i % 3 == 0:
             same.append(relay_run(arguments.seconds, arguments.fifo, 'events'))
-        print(f'pair {i + 1}: relay p50 {bare.percentile(50):.0f} p99 {bare.percentile(99):.0f}, '
-              f'node p50 {node.percentile(50):.0f} p99 {node.percentile(99):.0f} us, lost '
-              f'{bare.sent - bare.answered}, {node.sent - node.answered}', flush=True)
+        print(
+            f'pair {i + 1}: relay p50 {bare.percentile(50):.0f} p99 {bare.percentile(99):.0f}, '
+            f'node p50 {node.percentile(50):.0f} p99 {node.percentile(99):.0f} us, lost '
+            f'{bare.sent - bare.answered}, {node.sent - node.answered}',
+            flush=True,
+        )
     long = node_run(arguments.loss_seconds, arguments.fifo)
     rclpy.shutdown()
     text = tables(pairs, same, long, arguments.fifo, stolen() - taken)

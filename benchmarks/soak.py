@@ -91,8 +91,10 @@ def soak(minutes: float, fifo: bool) -> str:
     taken = stolen()
     with tempfile.TemporaryDirectory() as folder:
         program = str(Path(__file__).with_name('latency.py'))
-        with process(program, '--listen', str(Path(folder) / 'torques.npz')), \
-                process(*node_arguments(), fifo=fifo) as node:
+        with (
+            process(program, '--listen', str(Path(folder) / 'torques.npz')),
+            process(*node_arguments(), fifo=fifo) as node,
+        ):
             driver = Driver('/dynamics_node/commands')
             driver.wait_for_peer()
             watch = Watch(node.pid)
@@ -109,7 +111,7 @@ def soak(minutes: float, fifo: bool) -> str:
     drivers, nodes = pauses(1e-9 * sent), pauses(1e-9 * commanded)
     alone = [pause for pause in nodes if not any(overlap(pause, other) for other in drivers)]
     memory = np.array(watch.memory) / 1024.0
-    settled = memory[min(round(SETTLING), len(memory) - 2):]
+    settled = memory[min(round(SETTLING), len(memory) - 2) :]
     growth = np.median(settled[-10:]) - np.median(settled[:10])
     torques = np.array([np.frombuffer(data) for _, data in driver.received[-1000:]])
     assert np.isfinite(torques).all() and len(POSITION) == torques.shape[1]
@@ -123,12 +125,14 @@ def soak(minutes: float, fifo: bool) -> str:
         f'{described(drivers)}, commands alone {described(alone)}. The scheduler took the '
         f"processor from the node's main thread {switches} times. "
         f'Memory {np.median(settled[:10]):.1f} MB after the first minute, '
-        f'{np.median(settled[-10:]):.1f} MB at the end: {growth:+.2f} MB.\n')
+        f'{np.median(settled[-10:]):.1f} MB at the end: {growth:+.2f} MB.\n'
+    )
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument('--minutes', type=float, default=10.0)
     parser.add_argument('--fifo', action='store_true')
     parser.add_argument('--write', action='store_true')

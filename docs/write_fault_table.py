@@ -36,8 +36,18 @@ def faults() -> list[tuple[str, str, str]]:
     collector = Collector()
     with contextlib.redirect_stdout(io.StringIO()):
         pytest.main(
-            ['--collect-only', '-q', '-p', 'no:cacheprovider', f'--rootdir={ROOT}',
-             '-c', str(ROOT / 'setup.cfg'), *files], plugins=[collector])
+            [
+                '--collect-only',
+                '-q',
+                '-p',
+                'no:cacheprovider',
+                f'--rootdir={ROOT}',
+                '-c',
+                str(ROOT / 'setup.cfg'),
+                *files,
+            ],
+            plugins=[collector],
+        )
     rows = []
     for item in collector.items:
         mark = item.get_closest_marker('fault')

@@ -201,9 +201,7 @@ def _weld(joint: Any, child_to_parent: FloatArray) -> None:
         np.arctan2(-r[2, 0], np.hypot(r[0, 0], r[1, 0])),
         np.arctan2(r[1, 0], r[0, 0]),
     )
-    etree.SubElement(
-        joint, 'origin', xyz=_numbers(child_to_parent[:3, 3]), rpy=_numbers(rpy)
-    )
+    etree.SubElement(joint, 'origin', xyz=_numbers(child_to_parent[:3, 3]), rpy=_numbers(rpy))
 
 
 def _name_axis(joint: Any) -> None:

@@ -11,8 +11,14 @@ def robot_path(relative: str) -> str:
     """Return the path of a file of PyPI's example-robot-data, or skip."""
     found = importlib.util.find_spec('cmeel')
     for root in (found.submodule_search_locations if found else ()) or ():
-        path = (Path(root).parent / 'cmeel.prefix' / 'share' / 'example-robot-data' / 'robots'
-                / relative)
+        path = (
+            Path(root).parent
+            / 'cmeel.prefix'
+            / 'share'
+            / 'example-robot-data'
+            / 'robots'
+            / relative
+        )
         if path.is_file():
             return str(path)
     pytest.skip(f'example-robot-data is not installed: no {relative}')

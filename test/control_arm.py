@@ -25,14 +25,20 @@ def friction_torque(qd):
 
 def control_law(mode='computed_torque', **terms):
     return ControlLaw(
-        inverse_dynamics, friction_torque, mode, Terms(**terms),
-        kp=np.array([100.0, 64.0]), kd=np.array([20.0, 16.0]),
-        continuous=np.array([False, True]))
+        inverse_dynamics,
+        friction_torque,
+        mode,
+        Terms(**terms),
+        kp=np.array([100.0, 64.0]),
+        kd=np.array([20.0, 16.0]),
+        continuous=np.array([False, True]),
+    )
 
 
 def reference_limits(max_reference_step=0.1, settle_time=0.2):
     return ReferenceLimits(
-        NAMES, POSITION_LIMITS, max_reference_step, settle_time, np.zeros(2, dtype=bool))
+        NAMES, POSITION_LIMITS, max_reference_step, settle_time, np.zeros(2, dtype=bool)
+    )
 
 
 def safety_settings(**changes):
@@ -56,15 +62,22 @@ class Arm:
         self.now = 100.0
         safety = safety_settings(**settings)
         self.buffer = JointStateBuffer(
-            NAMES, safety.state_timeout, continuous=np.array([False, True]))
+            NAMES, safety.state_timeout, continuous=np.array([False, True])
+        )
         self.path = TorquePath(
-            control_law(mode, **(terms or {})), self.buffer, safety, reference_limits())
+            control_law(mode, **(terms or {})), self.buffer, safety, reference_limits()
+        )
 
     def receive(self, position, velocity=(0.0, 0.0), *, stamp=None, names=NAMES, age=0.0):
         """Take in one message and return the command it causes."""
         self.buffer.receive(
-            names, position, velocity, received=self.now,
-            stamp=self.now if stamp is None else stamp, age=age)
+            names,
+            position,
+            velocity,
+            received=self.now,
+            stamp=self.now if stamp is None else stamp,
+            age=age,
+        )
         if not self.buffer.is_complete:
             return None
         return self.path.step(self.buffer.take(), self.now)

@@ -37,8 +37,10 @@ def main():
     node = rclpy.create_node('driver')
     publisher = node.create_publisher(JointState, '/joint_states', 10)
     message = JointState(
-        name=names, position=[POSITION[ARM.index(name)] + offset for name in names],
-        velocity=[0.0] * len(names) if sys.argv[5] == 'yes' else [])
+        name=names,
+        position=[POSITION[ARM.index(name)] + offset for name in names],
+        velocity=[0.0] * len(names) if sys.argv[5] == 'yes' else [],
+    )
     begin = due = time.monotonic()
     while True:
         if sys.argv[4] == 'now':

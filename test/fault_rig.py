@@ -27,8 +27,11 @@ WATCHDOG_PERIOD = 0.01  # [s]
 # A loaded machine delays joint states; only the tests of staleness let them stop for so long.
 STATE_TIMEOUT = 0.5
 PARAMETERS = {
-    'state_timeout': STATE_TIMEOUT, 'stale_hold_time': 0.4, 'ramp_time': 0.1,
-    'torque_rate_limit': [RATE_LIMIT]}
+    'state_timeout': STATE_TIMEOUT,
+    'stale_hold_time': 0.4,
+    'ramp_time': 0.1,
+    'torque_rate_limit': [RATE_LIMIT],
+}
 ERROR = 2
 
 
@@ -52,8 +55,8 @@ class FaultRig(NodeRig):
         self.children, self.strangers = [], []
         self.robot = {}
         self.node.create_subscription(
-            Float64MultiArray, '/dynamics_node/commands', self._on_command,
-            QoSProfile(depth=10000))
+            Float64MultiArray, '/dynamics_node/commands', self._on_command, QoSProfile(depth=10000)
+        )
 
     def close(self):
         for child in self.children:
@@ -66,9 +69,13 @@ class FaultRig(NodeRig):
         super().close()
 
     def _on_command(self, message, info):
-        self.record.append((
-            1e-9 * info['source_timestamp'], np.array(message.data),
-            info['publication_sequence_number']))
+        self.record.append(
+            (
+                1e-9 * info['source_timestamp'],
+                np.array(message.data),
+                info['publication_sequence_number'],
+            )
+        )
 
     # --- the node --------------------------------------------------------------------------
 
@@ -82,7 +89,8 @@ class FaultRig(NodeRig):
         self.begin_anew()
         return self.start(
             program=f'{patch}\nfrom robodyn_ros.ros.dynamics_node import main\nmain()\n',
-            **{**self.robot, **PARAMETERS, **changes})
+            **{**self.robot, **PARAMETERS, **changes},
+        )
 
     @contextmanager
     def surviving(self):
@@ -123,8 +131,9 @@ class FaultRig(NodeRig):
             self.stream(POSITION, lambda: self.report.get('mode') == 'computed_torque')
         count = len(self.states)
         self.follow([np.array(POSITION) + distance], [seconds])
-        self.stream(POSITION, lambda: any(
-            len(state.reference_position) for state in self.states[count:]))
+        self.stream(
+            POSITION, lambda: any(len(state.reference_position) for state in self.states[count:])
+        )
 
     def send_home(self):
         """Publish the joint state of the arm at rest."""
@@ -142,9 +151,18 @@ class FaultRig(NodeRig):
     def driver(self, *, rate=200.0, names=ARM, offset=0.0, stamp='now', velocity='yes'):
         """Start a driver in a process of its own; it reports the arm at rest until it ends."""
         child = subprocess.Popen(
-            [sys.executable, str(Path(__file__).with_name('driver.py')), str(rate),
-             ','.join(names), str(offset), stamp, velocity],
-            env=self.environment, stdin=subprocess.DEVNULL)
+            [
+                sys.executable,
+                str(Path(__file__).with_name('driver.py')),
+                str(rate),
+                ','.join(names),
+                str(offset),
+                stamp,
+                velocity,
+            ],
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+        )
         self.children.append(child)
         return child
 
@@ -153,7 +171,9 @@ class FaultRig(NodeRig):
         count = self.node.count_subscribers(topic)
         child = subprocess.Popen(
             [sys.executable, str(Path(__file__).with_name('driver.py')), '--listen', topic],
-            env=self.environment, stdin=subprocess.DEVNULL)
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+        )
         self.children.append(child)
         self.stream(POSITION, lambda: self.node.count_subscribers(topic) > count)
         return child
@@ -224,8 +244,7 @@ def rig_in(folder, panda_urdf):
     folder.mkdir(parents=True, exist_ok=True)
     (folder / 'node.log').touch()
     rig = FaultRig(folder / 'node.log')
-    rig.robot = {
-        'urdf_file': panda_urdf, 'base_link': 'panda_link0', 'tip_link': 'panda_link8'}
+    rig.robot = {'urdf_file': panda_urdf, 'base_link': 'panda_link0', 'tip_link': 'panda_link8'}
     return rig
 
 

@@ -203,9 +203,7 @@ PUMA = PaperArm(
 CARTESIAN = PaperArm(
     'cartesian.urdf', 'PPP', (-90, -90, 0), (0,) * 3, (0,) * 3, modified=False, theta=(0, -90, 0)
 )
-CYLINDRICAL = PaperArm(
-    'cylindrical.urdf', 'RPP', (0, -90, 0), (0,) * 3, (0,) * 3, modified=False
-)
+CYLINDRICAL = PaperArm('cylindrical.urdf', 'RPP', (0, -90, 0), (0,) * 3, (0,) * 3, modified=False)
 SPHERICAL = PaperArm('spherical.urdf', 'RRP', (-90, 90, 0), (0,) * 3, (0,) * 3, modified=False)
 ARTICULATED = PaperArm(
     'articulated.urdf', 'RRR', (-90, 0, 90), (0, 0.4318, -0.0203), (0, 0.1491, 0), modified=False

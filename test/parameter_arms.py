@@ -61,7 +61,10 @@ def quarters_exact(degrees: float) -> float:
 def scemi(gravity=DOWN, d3=0.5, rl4=0.4) -> rd.RobotModel:
     """Return the SCEMI robot of Gautier and Khalil 1988, section 9."""
     return dh_arm(
-        'RRRRRR', [0, 90, 0, -90, 90, -90], [0, 0, d3, 0, 0, 0], [0, 0, 0, rl4, 0, 0],
+        'RRRRRR',
+        [0, 90, 0, -90, 90, -90],
+        [0, 0, d3, 0, 0, 0],
+        [0, 0, 0, rl4, 0, 0],
         gravity=gravity,
     )
 

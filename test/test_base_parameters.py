@@ -36,15 +36,16 @@ SCEMI = {
     'mXR2': {'mX2': ONE, **dict.fromkeys(('m3', *DISTAL), {D3: 1.0})},
     'mY2': {'mY2': ONE},
     'XXR3': {
-        'XX3': ONE, 'YY3': MINUS, 'YY4': ONE, 'mZ4': {RL4: 2.0},
+        'XX3': ONE,
+        'YY3': MINUS,
+        'YY4': ONE,
+        'mZ4': {RL4: 2.0},
         **dict.fromkeys(DISTAL, {RL4 * 2: 1.0}),
     },
     'XY3': {'XY3': ONE},
     'XZ3': {'XZ3': ONE},
     'YZ3': {'YZ3': ONE},
-    'ZZR3': {
-        'ZZ3': ONE, 'YY4': ONE, 'mZ4': {RL4: 2.0}, **dict.fromkeys(DISTAL, {RL4 * 2: 1.0})
-    },
+    'ZZR3': {'ZZ3': ONE, 'YY4': ONE, 'mZ4': {RL4: 2.0}, **dict.fromkeys(DISTAL, {RL4 * 2: 1.0})},
     'mX3': {'mX3': ONE},
     'mYR3': {'mY3': ONE, 'mZ4': ONE, **dict.fromkeys(DISTAL, {RL4: 1.0})},
     'XXR4': {'XX4': ONE, 'YY5': ONE, 'YY4': MINUS},
@@ -87,7 +88,17 @@ def test_scemi_has_the_papers_36_parameters_symbolically(source):
     assert base.count == 36
     assert base.classical_count == 60
     assert set(base.no_effect) == {
-        'XX1', 'XY1', 'XZ1', 'YY1', 'YZ1', 'mX1', 'mY1', 'mZ1', 'm1', 'mZ2', 'm2'
+        'XX1',
+        'XY1',
+        'XZ1',
+        'YY1',
+        'YZ1',
+        'mX1',
+        'mY1',
+        'mZ1',
+        'm1',
+        'mZ2',
+        'm2',
     }
 
 
@@ -140,22 +151,52 @@ def test_general_relation_21_with_three_signs_corrected():
     )
     found = {e.name: e.coefficients for e in rd.base_parameters(arm).expressions}
     ca, sa, c, s = np.cos(alpha), np.sin(alpha), np.cos(theta), np.sin(theta)
-    assert found['ZZR5'] == pytest.approx({
-        'ZZ5': 1, 'XX6': s * s * sa * sa, 'YY6': c * c * sa * sa, 'ZZ6': ca * ca,
-        'XY6': 2 * c * s * sa * sa, 'XZ6': 2 * s * ca * sa, 'YZ6': 2 * c * ca * sa,
-    }, abs=1e-13)
-    assert found['XYR5'] == pytest.approx({
-        'XY5': 1, 'XX6': c * s * ca, 'YY6': -c * s * ca, 'XY6': (c * c - s * s) * ca,
-        'XZ6': -c * sa, 'YZ6': s * sa,
-    }, abs=1e-13)
-    assert found['XZR5'] == pytest.approx({
-        'XZ5': 1, 'XX6': c * s * sa, 'YY6': -c * s * sa, 'XY6': (c * c - s * s) * sa,
-        'XZ6': c * ca, 'YZ6': -s * ca,
-    }, abs=1e-13)
-    assert found['YZR5'] == pytest.approx({
-        'YZ5': 1, 'XX6': s * s * ca * sa, 'YY6': c * c * ca * sa, 'ZZ6': -ca * sa,
-        'XY6': 2 * c * s * ca * sa, 'XZ6': s * (ca * ca - sa * sa), 'YZ6': c * (ca * ca - sa * sa),
-    }, abs=1e-13)
+    assert found['ZZR5'] == pytest.approx(
+        {
+            'ZZ5': 1,
+            'XX6': s * s * sa * sa,
+            'YY6': c * c * sa * sa,
+            'ZZ6': ca * ca,
+            'XY6': 2 * c * s * sa * sa,
+            'XZ6': 2 * s * ca * sa,
+            'YZ6': 2 * c * ca * sa,
+        },
+        abs=1e-13,
+    )
+    assert found['XYR5'] == pytest.approx(
+        {
+            'XY5': 1,
+            'XX6': c * s * ca,
+            'YY6': -c * s * ca,
+            'XY6': (c * c - s * s) * ca,
+            'XZ6': -c * sa,
+            'YZ6': s * sa,
+        },
+        abs=1e-13,
+    )
+    assert found['XZR5'] == pytest.approx(
+        {
+            'XZ5': 1,
+            'XX6': c * s * sa,
+            'YY6': -c * s * sa,
+            'XY6': (c * c - s * s) * sa,
+            'XZ6': c * ca,
+            'YZ6': -s * ca,
+        },
+        abs=1e-13,
+    )
+    assert found['YZR5'] == pytest.approx(
+        {
+            'YZ5': 1,
+            'XX6': s * s * ca * sa,
+            'YY6': c * c * ca * sa,
+            'ZZ6': -ca * sa,
+            'XY6': 2 * c * s * ca * sa,
+            'XZ6': s * (ca * ca - sa * sa),
+            'YZ6': c * (ca * ca - sa * sa),
+        },
+        abs=1e-13,
+    )
 
 
 def test_two_link_arm_in_a_vertical_plane():
@@ -163,8 +204,12 @@ def test_two_link_arm_in_a_vertical_plane():
     # slender, mY1 and mY2 (Fu, Gonzalez and Lee 1987, section 3.2.6).
     base = rd.base_parameters(dh_arm('RR', [0, 0], [0, 0.7], [0, 0], gravity=(0, -9.81, 0)))
     assert [e.text('symbols') for e in base.expressions] == [
-        'ZZR1 = ZZ1 + a2² m2', 'mXR1 = mX1 + a2 m2', 'mY1 = mY1',
-        'ZZ2 = ZZ2', 'mX2 = mX2', 'mY2 = mY2',
+        'ZZR1 = ZZ1 + a2² m2',
+        'mXR1 = mX1 + a2 m2',
+        'mY1 = mY1',
+        'ZZ2 = ZZ2',
+        'mX2 = mX2',
+        'mY2 = mY2',
     ]
 
 
@@ -173,17 +218,32 @@ def test_two_link_arm_in_a_vertical_plane():
 PAPERS_ARMS = {
     'scemi': (36, 'RRRRRR', [0, 90, 0, -90, 90, -90], [0, 0, 0.5, 0, 0, 0], [0, 0, 0, 0.4, 0, 0]),
     'puma 560': (
-        36, 'RRRRRR', [0, -90, 0, 90, -90, 90], [0, 0, 0.4318, -0.0203, 0, 0],
+        36,
+        'RRRRRR',
+        [0, -90, 0, 90, -90, 90],
+        [0, 0, 0.4318, -0.0203, 0, 0],
         [0, 0.1491, 0, 0.4331, 0, 0],
     ),
     'stanford, Angeles, Ma and Rojas 1989': (
-        33, 'RRPRRR', [0, 90, 90, 0, 90, 90], [0] * 6, [0.1, 0.1, 0, 0.6, 0, 0]
+        33,
+        'RRPRRR',
+        [0, 90, 90, 0, 90, 90],
+        [0] * 6,
+        [0.1, 0.1, 0, 0.6, 0, 0],
     ),
     'six axes, Angeles, Ma and Rojas 1989': (
-        36, 'RRRRRR', [0, 90, 0, 0, 90, 90], [0, 0, 1.02, 1.02, 0.2, 0], [1.5, 0, 0, 0, 0, 0.41]
+        36,
+        'RRRRRR',
+        [0, 90, 0, 0, 90, 90],
+        [0, 0, 1.02, 1.02, 0.2, 0],
+        [1.5, 0, 0, 0, 0, 0.41],
     ),
     'jpl rrp, Bejczy 1974': (
-        33, 'RRPRRR', [0, -90, 90, 0, -90, 90], [0] * 6, [0, 0.162, 0, 0, 0, 0.2476],
+        33,
+        'RRPRRR',
+        [0, -90, 90, 0, -90, 90],
+        [0] * 6,
+        [0, 0.162, 0, 0, 0, 0.2476],
         [0, 0, -90, 0, 0, 0],
     ),
     'cobra 600': (8, 'RRPR', [0, 0, 180, 0], [0, 0.325, 0.275, 0], [0.387, 0, 0, 0]),
@@ -217,8 +277,15 @@ def test_gravity_along_the_first_axis_hides_two_parameters(file, base, tip, upri
 
 @pytest.mark.parametrize(
     ('kinds', 'count'),
-    [('RRRRRR', 38), ('RRPRRR', 35), ('PRRRRR', 32), ('PPRRRR', 26), ('RPRPRR', 31),
-     ('PPPRRR', 20), ('RRRRRRR', 45)],
+    [
+        ('RRRRRR', 38),
+        ('RRPRRR', 35),
+        ('PRRRRR', 32),
+        ('PPRRRR', 26),
+        ('RPRPRR', 31),
+        ('PPPRRR', 20),
+        ('RRRRRRR', 45),
+    ],
 )
 def test_count_of_generic_arms(kinds, count):
     for seed in range(3):

@@ -68,7 +68,8 @@ def test_every_link_has_its_part_of_the_code(tmp_path):
     parts = re.findall(r'/\* (link|joint) (\d): ', source.read_text())
     # Link 1 turns about an axis along gravity: nothing is left to compute.
     assert parts == [
-        *(('link', str(k)) for k in range(2, 8)), *(('joint', str(k)) for k in range(7, 0, -1))
+        *(('link', str(k)) for k in range(2, 8)),
+        *(('joint', str(k)) for k in range(7, 0, -1)),
     ]
 
 

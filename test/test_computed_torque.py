@@ -12,7 +12,8 @@ from robodyn_ros.errors import UnknownOption
 Q = np.array([0.3, -0.4])
 QD = np.array([0.5, 1.0])
 WANTED = ReferenceState(
-    np.array([0.35, -0.3]), np.array([0.6, 0.9]), np.array([1.0, -2.0]), np.array([0.7, 0.0]))
+    np.array([0.35, -0.3]), np.array([0.6, 0.9]), np.array([1.0, -2.0]), np.array([0.7, 0.0])
+)
 OFF = {'inertial': False, 'coriolis': False, 'gravity': False, 'friction': False}
 
 
@@ -22,7 +23,9 @@ def test_computed_torque_is_the_law_of_the_documentation():
     parts = law.torque(Q, QD, WANTED)
     assert parts.total == pytest.approx(
         inverse_dynamics(Q, QD, WANTED.acceleration + correction)
-        + friction_torque(WANTED.velocity) + WANTED.effort)
+        + friction_torque(WANTED.velocity)
+        + WANTED.effort
+    )
     assert parts.gravity == pytest.approx(WEIGHT * np.cos(Q))
     assert parts.coriolis == pytest.approx(0.4 * QD * QD)
     assert parts.inertial == pytest.approx(MASS * WANTED.acceleration)
@@ -33,7 +36,9 @@ def test_feedforward_is_the_inverse_dynamics_of_the_reference_alone():
     parts = control_law('feedforward').torque(Q, QD, WANTED)
     assert parts.total == pytest.approx(
         inverse_dynamics(WANTED.position, WANTED.velocity, WANTED.acceleration)
-        + friction_torque(WANTED.velocity) + WANTED.effort)
+        + friction_torque(WANTED.velocity)
+        + WANTED.effort
+    )
     assert parts.feedback == pytest.approx([0.0, 0.0])
 
 
@@ -65,7 +70,8 @@ def test_error_of_a_continuous_joint_is_the_shorter_way_round():
 
 def test_wrapped_angles_are_within_half_a_turn():
     assert wrapped(np.array([0.0, 7.0, -7.0])) == pytest.approx(
-        [0.0, 7.0 - 2 * np.pi, 2 * np.pi - 7.0])
+        [0.0, 7.0 - 2 * np.pi, 2 * np.pi - 7.0]
+    )
 
 
 def test_friction_is_compensated_with_a_smooth_sign():
@@ -74,8 +80,10 @@ def test_friction_is_compensated_with_a_smooth_sign():
         torque = friction_compensation(viscous, coulomb, width, velocity)
         assert torque == pytest.approx(viscous * velocity + coulomb * np.sign(velocity), rel=6e-3)
     assert not friction_compensation(viscous, coulomb, width, np.zeros(2)).any()
-    fine = [friction_compensation(viscous, coulomb, width, np.array([v, v]))
-            for v in np.linspace(-0.1, 0.1, 2001)]
+    fine = [
+        friction_compensation(viscous, coulomb, width, np.array([v, v]))
+        for v in np.linspace(-0.1, 0.1, 2001)
+    ]
     assert np.abs(np.diff(fine, axis=0)).max() <= 1e-4 * (coulomb / width + viscous).max()
 
 

@@ -36,7 +36,8 @@ LIFT = (
     '<joint name="lift" type="prismatic"><parent link="base"/><child link="carriage"/>'
     '<axis xyz="0 0 1"/><limit lower="0" upper="0.3" velocity="0.5" {effort}/></joint>'
     '<joint name="elbow" type="continuous"><parent link="carriage"/><child link="arm"/>'
-    '<axis xyz="0 1 0"/><limit effort="50" velocity="0"/></joint></robot>')
+    '<axis xyz="0 1 0"/><limit effort="50" velocity="0"/></joint></robot>'
+)
 
 
 def lift(effort='effort="100"'):
@@ -165,9 +166,7 @@ def test_a_law_under_which_the_arm_stands_still_is_said_to_move_no_joint(tmp_pat
     way = results.motion.position(results.hold.time)
     stuck = replace(results.hold, position=np.tile(way[:1], (len(way), 1)))
     half = replace(stuck, position=np.column_stack([way[:, 0], stuck.position[:, 1]]))
-    still = replace(
-        results, tracking={**results.tracking, 'pd': stuck, 'pd_gravity': half}
-    )
+    still = replace(results, tracking={**results.tracking, 'pd': stuck, 'pd_gravity': half})
     assert moved_joints(still, 'pd').tolist() == [False, False]
     assert moved_joints(still, 'pd_gravity').tolist() == [True, False]
     assert moved_joints(still, 'computed_torque').all()
@@ -202,7 +201,11 @@ def robodyn_demo(*arguments):
     environment = {'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST', **os.environ}
     return subprocess.run(
         [sys.executable, '-m', 'robodyn_ros.cli', 'demo', *map(str, arguments)],
-        env=environment, capture_output=True, text=True, timeout=280)
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=280,
+    )
 
 
 def demo_processes(log):

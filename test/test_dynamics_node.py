@@ -84,8 +84,12 @@ def test_dynamics_state_takes_the_commanded_torque_apart(rig, robot, gravity):
     rig.follow([target], [30.0])
     rig.stream(POSITION, lambda: rig.states and len(rig.states[-1].reference_position) == 7)
     state = rig.states[-1]
-    parts = np.array([getattr(state, part) for part in (
-        'inertial', 'coriolis', 'gravity', 'friction', 'feedback', 'effort')])
+    parts = np.array(
+        [
+            getattr(state, part)
+            for part in ('inertial', 'coriolis', 'gravity', 'friction', 'feedback', 'effort')
+        ]
+    )
     assert state.joint_names == ARM
     assert state.mode == 'computed_torque'
     assert np.array(state.position) == pytest.approx(POSITION)
@@ -274,8 +278,13 @@ def test_last_word_holds_gravity_by_default(rig, robot, gravity):
     rig.start(**robot, **PATIENT, mode='computed_torque')
     rig.bring_up(POSITION)
     rig.follow([np.array(POSITION) + 0.5], [1.0])
-    rig.stream(POSITION, lambda: rig.report.get('reference') == 'moving'
-               and not np.allclose(rig.commands[-1].data, gravity, atol=1.0))
+    rig.stream(
+        POSITION,
+        lambda: (
+            rig.report.get('reference') == 'moving'
+            and not np.allclose(rig.commands[-1].data, gravity, atol=1.0)
+        ),
+    )
     assert rig.end() == 0
     assert np.array(rig.commands[-1].data) == pytest.approx(gravity, abs=1e-9)
 
@@ -346,8 +355,10 @@ def test_nan_position_makes_its_joint_stale_and_never_reaches_the_wire(rig, robo
     assert all(np.isfinite(command.data).all() for command in rig.commands)
 
 
-@pytest.mark.parametrize('names, position', [
-    (ARM, POSITION[:5]), ([*ARM[:6], ARM[0]], POSITION), (NAMES, [0.0, 0.0]), ([], [])])
+@pytest.mark.parametrize(
+    'names, position',
+    [(ARM, POSITION[:5]), ([*ARM[:6], ARM[0]], POSITION), (NAMES, [0.0, 0.0]), ([], [])],
+)
 def test_malformed_joint_states_are_survived(rig, robot, names, position):
     rig.start(**robot, **PATIENT)
     rig.bring_up(POSITION)
@@ -396,7 +407,8 @@ def test_mass_matrix_service_answers_for_given_and_measured_positions(rig, robot
     rig.bring_up(POSITION)
     for position in ([0.3] * 7, []):
         answer = rig.call(
-            GetMassMatrix, 'get_mass_matrix', GetMassMatrix.Request(position=position))
+            GetMassMatrix, 'get_mass_matrix', GetMassMatrix.Request(position=position)
+        )
         expected = mass_matrix(panda, position or POSITION)
         assert answer.success, answer.message
         assert answer.joint_names == ARM
@@ -409,7 +421,8 @@ def test_dh_service_answers_in_both_conventions(rig, robot, panda):
     assert rig.transition('configure')
     for convention, table in (('', panda.dh), ('standard', panda.dh.standard())):
         answer = rig.call(
-            GetDHParameters, 'get_dh_parameters', GetDHParameters.Request(convention=convention))
+            GetDHParameters, 'get_dh_parameters', GetDHParameters.Request(convention=convention)
+        )
         assert answer.success and answer.joint_names == ARM
         for name in ('alpha', 'a', 'beta', 'd', 'theta'):
             assert np.array(getattr(answer, name)) == pytest.approx(getattr(table, name))
@@ -423,10 +436,12 @@ def test_services_refuse_with_words(rig, robot):
     assert rig.transition('configure')
     for position, word in (([], 'no joint state'), ([0.0] * 3, '3 values'), ([np.nan] * 7, 'nan')):
         answer = rig.call(
-            GetMassMatrix, 'get_mass_matrix', GetMassMatrix.Request(position=position))
+            GetMassMatrix, 'get_mass_matrix', GetMassMatrix.Request(position=position)
+        )
         assert not answer.success and word in answer.message
     answer = rig.call(
-        GetDHParameters, 'get_dh_parameters', GetDHParameters.Request(convention='craig'))
+        GetDHParameters, 'get_dh_parameters', GetDHParameters.Request(convention='craig')
+    )
     assert not answer.success and 'modified' in answer.message
 
 
@@ -440,9 +455,12 @@ def test_mode_and_gains_change_while_active_and_wrong_values_are_refused(rig, ro
     assert rig.set_parameter('mode', 'computed_torque', stream).successful
     assert rig.set_parameter('kp', [50.0] * 7, stream).successful
     for name, value, word in (
-            ('mode', 'impedance', 'computed_torque'), ('kp', [1.0, 2.0], '2 values'),
-            ('kd', [float('nan')], 'kd'), ('ramp_time', -1.0, 'ramp_time'),
-            ('base_link', 'panda_link1', 'configure')):
+        ('mode', 'impedance', 'computed_torque'),
+        ('kp', [1.0, 2.0], '2 values'),
+        ('kd', [float('nan')], 'kd'),
+        ('ramp_time', -1.0, 'ramp_time'),
+        ('base_link', 'panda_link1', 'configure'),
+    ):
         result = rig.set_parameter(name, value, stream)
         assert not result.successful and word in result.reason
     rig.stream(POSITION, lambda: rig.report.get('mode') == 'computed_torque')

@@ -88,8 +88,14 @@ OPERATORS = {'+': operator.add, '-': operator.sub, '*': operator.mul}
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.tuples(st.sampled_from('+-*'), st.integers(0, 9), st.integers(0, 9)),
-                min_size=1, max_size=25), st.integers(0, 2**31))
+@given(
+    st.lists(
+        st.tuples(st.sampled_from('+-*'), st.integers(0, 9), st.integers(0, 9)),
+        min_size=1,
+        max_size=25,
+    ),
+    st.integers(0, 2**31),
+)
 def test_any_formula_gives_what_floats_give(steps, seed):
     inputs = np.random.default_rng(seed).uniform(-2, 2, 4)
     symbols = [*Graph().input('x', 4), 0.0, 1.0, -1.0, 0.5, 2.0]

@@ -19,10 +19,15 @@ pytestmark = [pytest.mark.slow, pytest.mark.ros]
 
 TOLERANCE = 0.01  # [rad]
 TIME_STEP = 0.004  # [s]: fewer messages than with the usual millisecond
+RATE_LIMIT = 5000.0  # by the wall clock, which lockstep outruns [N m/s]
 # In lockstep real time means nothing: a loaded machine may take seconds over a step.
 PARAMETERS = {
-    'use_sim_time': 'true', 'state_timeout': 20.0, 'mode': 'computed_torque', 'ramp_time': 0.1,
-    'torque_rate_limit': '[1000.0]'}
+    'use_sim_time': 'true',
+    'state_timeout': 20.0,
+    'mode': 'computed_torque',
+    'ramp_time': 0.1,
+    'torque_rate_limit': f'[{RATE_LIMIT}]',
+}
 TARGET = np.array(POSITION) + 0.2
 
 
@@ -32,8 +37,10 @@ class Plant:
     def __init__(self, rig):
         self.rig = rig
         self.states = []
+        # Few, so that what is looked at is new: the simulation may outrun the rig.
         rig.node.create_subscription(
-            JointState, '/joint_states', self.states.append, QoSProfile(depth=1000))
+            JointState, '/joint_states', self.states.append, QoSProfile(depth=5)
+        )
         self.simulator = self.start_simulator()
         rig.launch(**PARAMETERS)
         self.until_moving()
@@ -41,14 +48,21 @@ class Plant:
     def start_simulator(self):
         arguments = ['--ros-args', '-r', 'torques:=/dynamics_node/torques']
         parameters = {
-            **self.rig.robot, 'lockstep': 'true', 'lockstep_timeout': 0.2, 'time_step': TIME_STEP,
-            'initial_position': str(POSITION)}
+            **self.rig.robot,
+            'lockstep': 'true',
+            'lockstep_timeout': 0.2,
+            'time_step': TIME_STEP,
+            'initial_position': str(POSITION),
+        }
         for name, value in parameters.items():
             arguments += ['-p', f'{name}:={value}']
         with open(self.rig.log_path.with_name('simulator.log'), 'a') as log:
             child = subprocess.Popen(
                 [sys.executable, '-m', 'robodyn_ros.ros.simulator_node', *arguments],
-                env=self.rig.environment, stdout=log, stderr=subprocess.STDOUT)
+                env=self.rig.environment,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
         self.rig.children.append(child)
         return child
 
@@ -113,11 +127,13 @@ def plant(running):
     # Whatever happened, the arm can be moved again: by the same node, or by the one after it.
     assert running.arrives(np.array(POSITION))
     assert running.rig.process.poll() is None
-    running.rig.check_stream(rate_limit=1000.0)
+    running.rig.check_stream(rate_limit=RATE_LIMIT)
 
 
-@fault('deactivated and reactivated in motion, with physics',
-       'Time stands still in between; gravity is carried, the trajectory is forgotten.')
+@fault(
+    'deactivated and reactivated in motion, with physics',
+    'Time stands still in between; gravity is carried, the trajectory is forgotten.',
+)
 def test_reactivated_node_carries_the_arm(plant):
     plant.set_out(TARGET)
     assert plant.rig.transition('deactivate')
@@ -129,8 +145,10 @@ def test_reactivated_node_carries_the_arm(plant):
     assert plant.arrives(TARGET)
 
 
-@fault('driver killed and restarted in motion, with physics',
-       'The arm stands where it stood at first, time begins anew: the reference is dropped.')
+@fault(
+    'driver killed and restarted in motion, with physics',
+    'The arm stands where it stood at first, time begins anew: the reference is dropped.',
+)
 def test_restarted_simulator_is_taken_over(plant):
     plant.set_out(TARGET)
     stop(plant.simulator)
@@ -140,8 +158,10 @@ def test_restarted_simulator_is_taken_over(plant):
     assert plant.arrives(TARGET)
 
 
-@fault('node paused and continued in motion, with physics',
-       'In lockstep nothing is lost: the motion goes on to its end.')
+@fault(
+    'node paused and continued in motion, with physics',
+    'In lockstep nothing is lost: the motion goes on to its end.',
+)
 def test_paused_node_goes_on_with_the_motion(plant):
     plant.set_out(TARGET)
     plant.rig.pause()
@@ -150,8 +170,10 @@ def test_paused_node_goes_on_with_the_motion(plant):
     assert plant.comes_to_rest_at(TARGET)
 
 
-@fault('driver paused and continued in motion, with physics',
-       'In lockstep nothing is lost: the motion goes on to its end.')
+@fault(
+    'driver paused and continued in motion, with physics',
+    'In lockstep nothing is lost: the motion goes on to its end.',
+)
 def test_paused_simulator_goes_on_with_the_motion(plant):
     plant.set_out(TARGET)
     plant.simulator.send_signal(signal.SIGSTOP)
@@ -160,8 +182,10 @@ def test_paused_simulator_goes_on_with_the_motion(plant):
     assert plant.comes_to_rest_at(TARGET)
 
 
-@fault('trajectory replaced and cancelled in motion, with physics',
-       'No jump; cancelled, the arm coasts on gravity compensation alone.')
+@fault(
+    'trajectory replaced and cancelled in motion, with physics',
+    'No jump; cancelled, the arm coasts on gravity compensation alone.',
+)
 def test_replaced_and_cancelled_motion(plant):
     plant.set_out(TARGET)
     plant.set_out(np.array(POSITION) - 0.1)
@@ -171,8 +195,10 @@ def test_replaced_and_cancelled_motion(plant):
     assert plant.arrives(TARGET)
 
 
-@fault('node killed and restarted in motion, with physics',
-       'The new node carries the moving arm, and brings it to rest with the next trajectory.')
+@fault(
+    'node killed and restarted in motion, with physics',
+    'The new node carries the moving arm, and brings it to rest with the next trajectory.',
+)
 def test_killed_node_is_replaced_while_the_arm_moves(plant):
     plant.set_out(TARGET)
     plant.rig.kill()

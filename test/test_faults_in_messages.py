@@ -47,14 +47,17 @@ def joint_state(names=ARM, position=POSITION, velocity=(), stamp=None, rig=None)
 # --- joint states ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize('changes', [
-    case('fewer positions than names', IGNORED, {'position': POSITION[:5]}),
-    case('more positions than names', IGNORED, {'position': [*POSITION, 0.0]}),
-    case('names without positions', IGNORED, {'position': []}),
-    case('positions without names', IGNORED, {'names': []}),
-    case('fewer velocities than names', IGNORED, {'velocity': [0.0]}),
-    case('joint named twice', IGNORED, {'names': [*ARM[:6], ARM[0]]}),
-])
+@pytest.mark.parametrize(
+    'changes',
+    [
+        case('fewer positions than names', IGNORED, {'position': POSITION[:5]}),
+        case('more positions than names', IGNORED, {'position': [*POSITION, 0.0]}),
+        case('names without positions', IGNORED, {'position': []}),
+        case('positions without names', IGNORED, {'names': []}),
+        case('fewer velocities than names', IGNORED, {'velocity': [0.0]}),
+        case('joint named twice', IGNORED, {'names': [*ARM[:6], ARM[0]]}),
+    ],
+)
 def test_malformed_joint_state_is_ignored_and_counted(rig, changes):
     count = int(rig.report['malformed_joint_states'])
     for _ in range(10):
@@ -65,20 +68,39 @@ def test_malformed_joint_state_is_ignored_and_counted(rig, changes):
     assert rig.report['last_malformed']
 
 
-@pytest.mark.parametrize('changes', [
-    case('empty joint state', 'It says nothing and changes nothing.',
-         {'names': [], 'position': []}),
-    case('joints of another robot', 'They are passed over.',
-         {'names': ['gripper', 'wheel'], 'position': [1.0, NAN]}),
-    case('a joint name of ten thousand characters', 'It is passed over.',
-         {'names': ['x' * 10000], 'position': [1.0]}),
-    case('a thousand joints, ours among them', 'Ours are taken by name.',
-         {'names': [*(f'other{i}' for i in range(1000)), *ARM],
-          'position': [*[NAN] * 1000, *POSITION]}),
-    case('velocities that are not finite',
-         'They are replaced by the filtered difference of positions.',
-         {'velocity': [NAN, INF, -INF, NAN, NAN, NAN, NAN]}),
-])
+@pytest.mark.parametrize(
+    'changes',
+    [
+        case(
+            'empty joint state',
+            'It says nothing and changes nothing.',
+            {'names': [], 'position': []},
+        ),
+        case(
+            'joints of another robot',
+            'They are passed over.',
+            {'names': ['gripper', 'wheel'], 'position': [1.0, NAN]},
+        ),
+        case(
+            'a joint name of ten thousand characters',
+            'It is passed over.',
+            {'names': ['x' * 10000], 'position': [1.0]},
+        ),
+        case(
+            'a thousand joints, ours among them',
+            'Ours are taken by name.',
+            {
+                'names': [*(f'other{i}' for i in range(1000)), *ARM],
+                'position': [*[NAN] * 1000, *POSITION],
+            },
+        ),
+        case(
+            'velocities that are not finite',
+            'They are replaced by the filtered difference of positions.',
+            {'velocity': [NAN, INF, -INF, NAN, NAN, NAN, NAN]},
+        ),
+    ],
+)
 def test_odd_joint_state_does_no_harm(rig, changes):
     for _ in range(20):
         rig.joint_states.publish(joint_state(rig=rig, **changes))
@@ -86,18 +108,28 @@ def test_odd_joint_state_does_no_harm(rig, changes):
         rig.spin(0.005)
 
 
-@pytest.mark.parametrize('bad', [
-    case('NaN position', 'The joint counts as missing from the message, and becomes stale.', NAN),
-    case('infinite position', 'The joint counts as missing from the message, and becomes stale.',
-         INF),
-])
+@pytest.mark.parametrize(
+    'bad',
+    [
+        case(
+            'NaN position', 'The joint counts as missing from the message, and becomes stale.', NAN
+        ),
+        case(
+            'infinite position',
+            'The joint counts as missing from the message, and becomes stale.',
+            INF,
+        ),
+    ],
+)
 def test_position_that_is_not_finite_makes_its_joint_stale(rig, bad):
     rig.stream([*POSITION[:6], bad], lambda: rig.report.get('level') == 2)
     assert rig.report['stale_joints'] == ARM[6]
 
 
-@fault('position of 1e300',
-       'The arm counts as far outside its limits: nothing but gravity within the limits.')
+@fault(
+    'position of 1e300',
+    'The arm counts as far outside its limits: nothing but gravity within the limits.',
+)
 def test_absurd_position_gets_no_absurd_torque(rig):
     for _ in range(20):
         rig.send([*POSITION[:5], 1e300, -1e300])
@@ -114,8 +146,10 @@ def test_absurd_velocity_is_refused_as_a_torque(rig):
     rig.stream(POSITION, lambda: int(rig.report['refused_torques']) > refused)
 
 
-@fault('joints in a new order in every message',
-       'They are taken by name; what is remembered of layouts is bounded.')
+@fault(
+    'joints in a new order in every message',
+    'They are taken by name; what is remembered of layouts is bounded.',
+)
 def test_changing_order_of_joints_is_understood(rig):
     generator = np.random.default_rng(7)
     for _ in range(150):
@@ -125,14 +159,23 @@ def test_changing_order_of_joints_is_understood(rig):
     assert rig.report['level'] == 0
 
 
-@pytest.mark.parametrize('stamp', [
-    case('zero stamps', 'Receipt times them.', Time()),
-    case('negative stamps', 'They count as none: receipt times them.', Time(sec=-5)),
-    case('stamps in the future', 'Receipt measures staleness; they make nothing younger.',
-         Time(sec=2**31 - 1)),
-    case('nanoseconds of more than a second', 'They are added up.',
-         Time(sec=2**30, nanosec=2**32 - 1)),
-])
+@pytest.mark.parametrize(
+    'stamp',
+    [
+        case('zero stamps', 'Receipt times them.', Time()),
+        case('negative stamps', 'They count as none: receipt times them.', Time(sec=-5)),
+        case(
+            'stamps in the future',
+            'Receipt measures staleness; they make nothing younger.',
+            Time(sec=2**31 - 1),
+        ),
+        case(
+            'nanoseconds of more than a second',
+            'They are added up.',
+            Time(sec=2**30, nanosec=2**32 - 1),
+        ),
+    ],
+)
 def test_odd_stamps_are_commanded_on(rig, stamp):
     rig.stream(POSITION, rig.commanded_since(len(rig.commands), 20), stamp=stamp)
 
@@ -145,8 +188,10 @@ def test_old_stamps_are_stale(rig):
     assert 'use_sim_time' in rig.log
 
 
-@fault('stamps that run backward',
-       'Late messages are ignored; a clock set back is believed, and the reference is dropped.')
+@fault(
+    'stamps that run backward',
+    'Late messages are ignored; a clock set back is believed, and the reference is dropped.',
+)
 def test_backward_stamps_cause_no_jump(rig):
     rig.in_motion()
     now = rig.node.get_clock().now().nanoseconds
@@ -156,8 +201,10 @@ def test_backward_stamps_cause_no_jump(rig):
         rig.spin(0.003)
 
 
-@fault('the same stamp again and again',
-       'It is a stopped clock: the reference is dropped, gravity is compensated.')
+@fault(
+    'the same stamp again and again',
+    'It is a stopped clock: the reference is dropped, gravity is compensated.',
+)
 def test_repeated_stamp_drops_the_reference(rig):
     rig.in_motion()
     # Ahead of the clock, so that it does not grow old.
@@ -166,13 +213,19 @@ def test_repeated_stamp_drops_the_reference(rig):
     rig.stream(POSITION, lambda: rig.report.get('reference') == 'none', stamp=ahead)
 
 
-@pytest.mark.parametrize('content', [
-    case('no bytes at all', 'The middleware drops it.', b''),
-    case('bytes that end too soon', 'The middleware drops it.', CDR[:90]),
-    case('bytes that are no message', 'The middleware drops it.', b'\xff' * 200),
-    case('lengths that promise gigabytes', 'The middleware drops it.',
-         CDR[:4] + b'\0' * 8 + b'\xff\xff\xff\x7f' * 8),
-])
+@pytest.mark.parametrize(
+    'content',
+    [
+        case('no bytes at all', 'The middleware drops it.', b''),
+        case('bytes that end too soon', 'The middleware drops it.', CDR[:90]),
+        case('bytes that are no message', 'The middleware drops it.', b'\xff' * 200),
+        case(
+            'lengths that promise gigabytes',
+            'The middleware drops it.',
+            CDR[:4] + b'\0' * 8 + b'\xff\xff\xff\x7f' * 8,
+        ),
+    ],
+)
 def test_garbage_on_the_wire_is_survived(rig, content):
     for _ in range(5):
         rig.joint_states.publish(content)
@@ -200,36 +253,75 @@ FAR = (np.array(POSITION) + 0.6).tolist()
 
 
 def trajectory(names=ARM, seconds=(1.0,), positions=None, **fields):
-    points = [JointTrajectoryPoint(
-        positions=WANTED if positions is None else positions, **fields) for _ in seconds]
+    points = [
+        JointTrajectoryPoint(positions=WANTED if positions is None else positions, **fields)
+        for _ in seconds
+    ]
     for point, time in zip(points, seconds):
         point.time_from_start = Duration(sec=int(time // 1), nanosec=round(1e9 * (time % 1)))
     return JointTrajectory(joint_names=list(names), points=points)
 
 
-@pytest.mark.parametrize('message, reason', [
-    case('trajectory for an unknown joint', REFUSED,
-         trajectory(names=[*ARM[:6], 'wrist']), 'wrist'),
-    case('trajectory with a joint twice', REFUSED,
-         trajectory(names=[*ARM[:6], ARM[0]]), 'each joint once'),
-    case('trajectory without joints', REFUSED, trajectory(names=[]), 'at least one joint'),
-    case('trajectory point of the wrong length', REFUSED,
-         trajectory(positions=[0.1]), '1 values'),
-    case('trajectory point without positions', REFUSED, trajectory(positions=[]), '0 values'),
-    case('trajectory with NaN', REFUSED, trajectory(positions=[NAN] * 7), 'finite'),
-    case('trajectory velocity that is infinite', REFUSED,
-         trajectory(velocities=[INF] * 7), 'finite'),
-    case('trajectory times that stand still', REFUSED, trajectory(seconds=[1.0, 1.0]), 'later'),
-    case('trajectory time before the start', REFUSED, trajectory(seconds=[-1.0]), 'negative'),
-    case('trajectory accelerations without velocities', REFUSED,
-         trajectory(accelerations=[0.0] * 7), 'without velocities'),
-    case('trajectory outside the position limits', REFUSED,
-         trajectory(positions=[9.0] * 7), 'position limits'),
-    case('trajectory that jumps', REFUSED,
-         trajectory(seconds=[0.001], positions=FAR), 'max_reference_step'),
-    case('trajectory with numbers of 1e308', REFUSED,
-         trajectory(velocities=[1e308] * 7), 'max_reference_step'),
-])
+@pytest.mark.parametrize(
+    'message, reason',
+    [
+        case(
+            'trajectory for an unknown joint',
+            REFUSED,
+            trajectory(names=[*ARM[:6], 'wrist']),
+            'wrist',
+        ),
+        case(
+            'trajectory with a joint twice',
+            REFUSED,
+            trajectory(names=[*ARM[:6], ARM[0]]),
+            'each joint once',
+        ),
+        case('trajectory without joints', REFUSED, trajectory(names=[]), 'at least one joint'),
+        case(
+            'trajectory point of the wrong length',
+            REFUSED,
+            trajectory(positions=[0.1]),
+            '1 values',
+        ),
+        case('trajectory point without positions', REFUSED, trajectory(positions=[]), '0 values'),
+        case('trajectory with NaN', REFUSED, trajectory(positions=[NAN] * 7), 'finite'),
+        case(
+            'trajectory velocity that is infinite',
+            REFUSED,
+            trajectory(velocities=[INF] * 7),
+            'finite',
+        ),
+        case(
+            'trajectory times that stand still', REFUSED, trajectory(seconds=[1.0, 1.0]), 'later'
+        ),
+        case('trajectory time before the start', REFUSED, trajectory(seconds=[-1.0]), 'negative'),
+        case(
+            'trajectory accelerations without velocities',
+            REFUSED,
+            trajectory(accelerations=[0.0] * 7),
+            'without velocities',
+        ),
+        case(
+            'trajectory outside the position limits',
+            REFUSED,
+            trajectory(positions=[9.0] * 7),
+            'position limits',
+        ),
+        case(
+            'trajectory that jumps',
+            REFUSED,
+            trajectory(seconds=[0.001], positions=FAR),
+            'max_reference_step',
+        ),
+        case(
+            'trajectory with numbers of 1e308',
+            REFUSED,
+            trajectory(velocities=[1e308] * 7),
+            'max_reference_step',
+        ),
+    ],
+)
 def test_malformed_trajectory_is_refused_while_another_is_followed(rig, message, reason):
     rig.in_motion(seconds=60.0)
     before = len(rig.log)
@@ -267,8 +359,10 @@ def test_huge_feedforward_is_clipped(rig):
     rig.stream(POSITION, lambda: rig.report.get('reference') == 'none')
 
 
-@fault('trajectory of five thousand points',
-       'It is planned; joint states that come meanwhile are not lost for long.')
+@fault(
+    'trajectory of five thousand points',
+    'It is planned; joint states that come meanwhile are not lost for long.',
+)
 def test_long_trajectory_is_taken(rig):
     times = np.arange(1, 5001) * 0.01
     message = JointTrajectory(joint_names=ARM)
@@ -280,8 +374,10 @@ def test_long_trajectory_is_taken(rig):
     rig.stream(POSITION, lambda: rig.report.get('reference') == 'moving')
 
 
-@fault('three hundred trajectories at once',
-       'Each replaces the one before without a jump; the queue keeps the newest ten.')
+@fault(
+    'three hundred trajectories at once',
+    'Each replaces the one before without a jump; the queue keeps the newest ten.',
+)
 def test_flood_of_trajectories_causes_no_jump(rig):
     for i in range(300):
         position = np.array(POSITION) + 0.05 * np.sin(i)
@@ -292,8 +388,10 @@ def test_flood_of_trajectories_causes_no_jump(rig):
     rig.stream(POSITION, lambda: rig.report.get('reference') in ('moving', 'holding'))
 
 
-@fault('two hundred single points as a stream, then silence',
-       'Each is a set-point; the last one is held.')
+@fault(
+    'two hundred single points as a stream, then silence',
+    'Each is a set-point; the last one is held.',
+)
 def test_stream_of_points_that_stops_is_held(rig):
     for i in range(200):
         position = np.array(POSITION) + 0.0002 * i

@@ -47,8 +47,10 @@ def holds(rig, gravity):
     return lambda: rig.commands and np.allclose(rig.commands[-1].data, gravity, atol=1e-6)
 
 
-@fault('driver killed',
-       'Gravity of the last valid state is held for stale_hold_time, then silence; ERROR.')
+@fault(
+    'driver killed',
+    'Gravity of the last valid state is held for stale_hold_time, then silence; ERROR.',
+)
 def test_killed_driver_gets_gravity_held_then_silence(rig, gravity):
     driver = rig.driver()
     rig.until_commanded()
@@ -77,8 +79,10 @@ def test_paused_driver_is_stale_and_comes_back(rig):
     rig.until(lambda: rig.report.get('level') == 0)
 
 
-@fault('driver restarted', 'The node recovers with it, without a restart, and waits for a new '
-       'trajectory.')
+@fault(
+    'driver restarted',
+    'The node recovers with it, without a restart, and waits for a new trajectory.',
+)
 def test_restarted_driver_is_followed_again(rig):
     rig.in_motion()
     rig.until_held()
@@ -87,11 +91,13 @@ def test_restarted_driver_is_followed_again(rig):
     rig.until_commanded()
     rig.until(lambda: rig.report.get('level') == 0)
     assert rig.report['reference'] == 'none'
-    assert not any(len(state.reference_position) for state in rig.states[count + 5:])
+    assert not any(len(state.reference_position) for state in rig.states[count + 5 :])
 
 
-@fault('driver restarted with its clock at zero',
-       'Old stamps are stale where ROS time runs; the log asks about use_sim_time.')
+@fault(
+    'driver restarted with its clock at zero',
+    'Old stamps are stale where ROS time runs; the log asks about use_sim_time.',
+)
 def test_driver_with_a_clock_of_its_own_is_stale(rig):
     rig.driver(stamp='1.0')
     rig.until(lambda: 'use_sim_time' in rig.log)
@@ -109,8 +115,10 @@ def test_driver_that_comes_back_elsewhere_causes_no_step(rig, gravity):
     assert not np.allclose(rig.commands[-1].data, gravity, atol=0.5)
 
 
-@fault('driver without stamps and velocities restarted',
-       'Velocities are unknown until two samples came: gravity only, never a velocity of zero.')
+@fault(
+    'driver without stamps and velocities restarted',
+    'Velocities are unknown until two samples came: gravity only, never a velocity of zero.',
+)
 def test_bare_driver_comes_back(rig, gravity):
     driver = rig.driver(stamp='zero', velocity='no')
     rig.until_commanded()
@@ -129,8 +137,10 @@ def test_two_drivers_that_agree_are_one(rig, gravity):
     rig.until(holds(rig, gravity))
 
 
-@fault('two drivers that disagree',
-       'The newest message counts: the torque wanders between the two within the rate limit.')
+@fault(
+    'two drivers that disagree',
+    'The newest message counts: the torque wanders between the two within the rate limit.',
+)
 def test_two_drivers_that_disagree_cause_no_step(rig):
     rig.driver()
     rig.driver(offset=0.4)
@@ -145,8 +155,10 @@ def test_two_drivers_that_disagree_in_motion_cause_no_step(rig):
     rig.until_commanded(more=300)
 
 
-@fault('one of two partial drivers killed',
-       'The arm is stale as soon as one joint is; the report names the joints.')
+@fault(
+    'one of two partial drivers killed',
+    'The arm is stale as soon as one joint is; the report names the joints.',
+)
 def test_half_an_arm_is_stale(rig):
     rig.driver(names=ARM[:4])
     other = rig.driver(names=ARM[4:])
@@ -165,16 +177,20 @@ def test_slow_driver_is_served(rig, gravity):
     rig.until(holds(rig, gravity))
 
 
-@fault('driver slower than the state timeout',
-       'Stale and back again with every state: gravity throughout, by and by.')
+@fault(
+    'driver slower than the state timeout',
+    'Stale and back again with every state: gravity throughout, by and by.',
+)
 def test_driver_slower_than_the_timeout_gets_gravity(rig, gravity):
     rig.driver(rate=0.8 / STATE_TIMEOUT)
     rig.until(lambda: rig.report.get('level') == 2)
     rig.until(holds(rig, gravity))
 
 
-@fault('driver at 2 kHz',
-       'What the node cannot keep up with is overwritten by newer states; it lives.')
+@fault(
+    'driver at 2 kHz',
+    'What the node cannot keep up with is overwritten by newer states; it lives.',
+)
 def test_fast_driver_is_survived(rig, gravity):
     rig.driver(rate=2000.0)
     rig.until_commanded(more=1000)
@@ -195,14 +211,16 @@ def test_bursts_cause_no_step(rig):
 def test_single_joints_make_whole_states(rig, gravity):
     def trickle():
         for i in range(7):
-            rig.send(POSITION[i:i + 1], names=ARM[i:i + 1])
+            rig.send(POSITION[i : i + 1], names=ARM[i : i + 1])
 
     rig.until(rig.commanded_since(len(rig.commands), 20), doing=trickle)
     rig.until(holds(rig, gravity), doing=trickle)
 
 
-@fault('arm carried beyond its position limits',
-       'Gravity in full; torque outward fades away, motion outward is braked.')
+@fault(
+    'arm carried beyond its position limits',
+    'Gravity in full; torque outward fades away, motion outward is braked.',
+)
 def test_arm_beyond_its_limits_is_not_pushed_further(rig):
     rig.in_motion(seconds=60.0)
     outside = [*POSITION[:6], 3.1]  # panda_joint7 ends at 2.8973
@@ -214,8 +232,10 @@ def test_arm_beyond_its_limits_is_not_pushed_further(rig):
     rig.stream(outside, lambda: rig.states[-1].reference_position, velocity=[0.0] * 7)
 
 
-@fault('subscriber of the commands that hangs',
-       'The node does not wait for it: it goes on commanding the others.')
+@fault(
+    'subscriber of the commands that hangs',
+    'The node does not wait for it: it goes on commanding the others.',
+)
 def test_hanging_subscriber_holds_nobody_up(rig, gravity):
     child = rig.listener('/dynamics_node/commands')
     child.send_signal(signal.SIGSTOP)
@@ -223,8 +243,10 @@ def test_hanging_subscriber_holds_nobody_up(rig, gravity):
     rig.until(holds(rig, gravity), doing=rig.send_home)
 
 
-@fault('action on staleness, timed',
-       'It begins within one watchdog period after the timeout; never before.')
+@fault(
+    'action on staleness, timed',
+    'It begins within one watchdog period after the timeout; never before.',
+)
 def test_held_gravity_begins_within_one_watchdog_period(rig):
     lateness = []
     for _ in range(3):

@@ -57,15 +57,30 @@ def ends_with(rig, wanted):
 # --- told to stop ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize('numbers, on_stop', [
-    case('SIGINT in motion', 'Last words at the pace of the rate limit, to gravity; exit code 0.',
-         [signal.SIGINT], 'hold_gravity'),
-    case('SIGTERM in motion', 'Last words at the pace of the rate limit, to zero; exit code 0.',
-         [signal.SIGTERM], 'zero'),
-    case('SIGHUP in motion, as from a closed terminal', 'The same.', [signal.SIGHUP], 'zero'),
-    case('SIGINT and SIGTERM one after the other', 'The second one changes nothing.',
-         [signal.SIGINT, signal.SIGTERM, signal.SIGINT], 'zero'),
-])
+@pytest.mark.parametrize(
+    'numbers, on_stop',
+    [
+        case(
+            'SIGINT in motion',
+            'Last words at the pace of the rate limit, to gravity; exit code 0.',
+            [signal.SIGINT],
+            'hold_gravity',
+        ),
+        case(
+            'SIGTERM in motion',
+            'Last words at the pace of the rate limit, to zero; exit code 0.',
+            [signal.SIGTERM],
+            'zero',
+        ),
+        case('SIGHUP in motion, as from a closed terminal', 'The same.', [signal.SIGHUP], 'zero'),
+        case(
+            'SIGINT and SIGTERM one after the other',
+            'The second one changes nothing.',
+            [signal.SIGINT, signal.SIGTERM, signal.SIGINT],
+            'zero',
+        ),
+    ],
+)
 def test_signal_in_motion_ends_with_the_promised_torque(own, gravity, numbers, on_stop):
     own.launch(mode='computed_torque', on_stop=on_stop)
     own.bring_up(POSITION)
@@ -104,8 +119,10 @@ def test_silent_stop_says_nothing(own):
 
 
 @pytest.mark.slow
-@fault('rate limit too small for the last words',
-       'They end after 4 s where they are, with an ERROR in the log; no step.')
+@fault(
+    'rate limit too small for the last words',
+    'They end after 4 s where they are, with an ERROR in the log; no step.',
+)
 def test_last_words_that_would_take_too_long_end_with_an_error(own):
     own.launch(on_stop='zero', torque_rate_limit='[1.0]')
     own.bring_up(POSITION)
@@ -125,7 +142,8 @@ def test_bug_ends_the_node_with_its_last_words(own, gravity):
         "        raise RuntimeError('a bug')\n"
         '    return step(path, state, now)\n'
         'torque_path.TorquePath.step = broken\n',
-        on_stop='zero')
+        on_stop='zero',
+    )
     own.stream(POSITION, lambda: own.process.poll() is not None)
     assert own.process.returncode != 0
     assert 'a bug' in own.log
@@ -135,8 +153,10 @@ def test_bug_ends_the_node_with_its_last_words(own, gravity):
 # --- killed and paused -------------------------------------------------------------------------
 
 
-@fault('node killed and restarted in motion',
-       'SIGKILL leaves the last torque with the driver; the new process begins with gravity.')
+@fault(
+    'node killed and restarted in motion',
+    'SIGKILL leaves the last torque with the driver; the new process begins with gravity.',
+)
 def test_killed_node_can_be_started_again(own, gravity):
     own.launch(mode='computed_torque')
     own.bring_up(POSITION)
@@ -149,8 +169,10 @@ def test_killed_node_can_be_started_again(own, gravity):
     own.in_motion()
 
 
-@fault('node paused and continued in motion',
-       'On waking it finds old states: stale; it recovers with the next new one, by a ramp.')
+@fault(
+    'node paused and continued in motion',
+    'On waking it finds old states: stale; it recovers with the next new one, by a ramp.',
+)
 def test_paused_node_comes_back_without_a_step(rig):
     rig.in_motion()
     rig.pause()
@@ -218,14 +240,26 @@ def test_impossible_transitions_in_motion_are_refused(rig):
     assert len(rig.states[-1].reference_position) == 7
 
 
-@pytest.mark.parametrize('text', [
-    case('robot description replaced while active', 'Ignored with a warning until clean-up.',
-         '<robot name="other"/>'),
-    case('robot description replaced by garbage', 'Ignored with a warning until clean-up.',
-         '\x01\x02 not even XML <<<'),
-    case('robot description of a megabyte', 'Ignored with a warning until clean-up.',
-         '<robot>' + 'x' * 1000000),
-])
+@pytest.mark.parametrize(
+    'text',
+    [
+        case(
+            'robot description replaced while active',
+            'Ignored with a warning until clean-up.',
+            '<robot name="other"/>',
+        ),
+        case(
+            'robot description replaced by garbage',
+            'Ignored with a warning until clean-up.',
+            '\x01\x02 not even XML <<<',
+        ),
+        case(
+            'robot description of a megabyte',
+            'Ignored with a warning until clean-up.',
+            '<robot>' + 'x' * 1000000,
+        ),
+    ],
+)
 def test_replaced_description_is_ignored_in_motion(rig, text):
     rig.in_motion(seconds=30.0)
     before = len(rig.log)
@@ -237,8 +271,10 @@ def test_replaced_description_is_ignored_in_motion(rig, text):
 # --- parameters in motion ----------------------------------------------------------------------
 
 
-@fault('effort limits scaled down in motion',
-       'The torque shrinks to the new limit at the pace of the rate limit.')
+@fault(
+    'effort limits scaled down in motion',
+    'The torque shrinks to the new limit at the pace of the rate limit.',
+)
 def test_lowered_effort_limits_cause_no_step(rig, gravity):
     rig.in_motion(seconds=30.0)
     assert rig.set_parameter('effort_limit_scale', 0.02, rig.send_home).successful
@@ -250,10 +286,20 @@ def test_lowered_effort_limits_cause_no_step(rig, gravity):
 def test_changes_of_law_in_motion_cause_no_step(rig):
     rig.in_motion(seconds=30.0)
     for name, value in (
-            ('terms.gravity', False), ('kp', [400.0]), ('terms.gravity', True),
-            ('mode', 'feedforward'), ('kd', [1.0]), ('mode', 'gravity_compensation'),
-            ('mode', 'computed_torque'), ('kp', [100.0]), ('kd', [20.0]), ('ramp_time', 0.0),
-            ('terms.gravity', False), ('terms.gravity', True), ('ramp_time', 0.1)):
+        ('terms.gravity', False),
+        ('kp', [400.0]),
+        ('terms.gravity', True),
+        ('mode', 'feedforward'),
+        ('kd', [1.0]),
+        ('mode', 'gravity_compensation'),
+        ('mode', 'computed_torque'),
+        ('kp', [100.0]),
+        ('kd', [20.0]),
+        ('ramp_time', 0.0),
+        ('terms.gravity', False),
+        ('terms.gravity', True),
+        ('ramp_time', 0.1),
+    ):
         assert rig.set_parameter(name, value, rig.send_home).successful
 
 
@@ -261,10 +307,19 @@ def test_changes_of_law_in_motion_cause_no_step(rig):
 def test_senseless_parameters_are_refused_in_motion(rig):
     rig.in_motion(seconds=30.0)
     for name, value in (
-            ('kp', [float('nan')]), ('kd', [-1.0]), ('mode', 'x'), ('ramp_time', float('inf')),
-            ('state_timeout', 0.0), ('effort_limit_scale', 2.0), ('torque_rate_limit', [-1.0]),
-            ('position_guard', -1.0), ('friction_velocity', 0.0), ('joints', ['a']),
-            ('effort_limits', [1.0]), ('on_stop', 'drop')):
+        ('kp', [float('nan')]),
+        ('kd', [-1.0]),
+        ('mode', 'x'),
+        ('ramp_time', float('inf')),
+        ('state_timeout', 0.0),
+        ('effort_limit_scale', 2.0),
+        ('torque_rate_limit', [-1.0]),
+        ('position_guard', -1.0),
+        ('friction_velocity', 0.0),
+        ('joints', ['a']),
+        ('effort_limits', [1.0]),
+        ('on_stop', 'drop'),
+    ):
         assert not rig.set_parameter(name, value, rig.send_home).successful, name
     assert len(rig.states[-1].reference_position) == 7
 
@@ -294,8 +349,10 @@ class Simulation:
         self.until(lambda: len(self.rig.states[-1].reference_position))
 
 
-@fault('simulated time, and no clock',
-       'Stamps are never old then; receipt measures staleness, and all else goes on.')
+@fault(
+    'simulated time, and no clock',
+    'Stamps are never old then; receipt measures staleness, and all else goes on.',
+)
 def test_missing_clock_is_survived(own):
     own.launch(mode='computed_torque', use_sim_time='true')
     own.bring_up(POSITION)
@@ -304,19 +361,35 @@ def test_missing_clock_is_survived(own):
     own.recover()
 
 
-@pytest.mark.parametrize('now, step', [
-    case('clock stopped', 'The reference is dropped, the ramp goes on by steady time.', None, 0.0),
-    case('clock set back to zero', 'A reset of the simulator: the reference is dropped.',
-         0.001, None),
-    case('clock set back by seconds', 'The reference is dropped.', 97.0, None),
-    case('clock jumped ahead', 'The reference is dropped.', 86400.0, None),
-])
+@pytest.mark.parametrize(
+    'now, step',
+    [
+        case(
+            'clock stopped',
+            'The reference is dropped, the ramp goes on by steady time.',
+            None,
+            0.0,
+        ),
+        case(
+            'clock set back to zero',
+            'A reset of the simulator: the reference is dropped.',
+            0.001,
+            None,
+        ),
+        case('clock set back by seconds', 'The reference is dropped.', 97.0, None),
+        case('clock jumped ahead', 'The reference is dropped.', 86400.0, None),
+    ],
+)
 def test_clock_that_jumps_or_stops_in_motion_drops_the_reference(simulated, now, step):
     simulated.in_motion()
     simulated.now = simulated.now if now is None else now
     simulated.step = simulated.step if step is None else step
-    simulated.until(lambda: not len(simulated.rig.states[-1].reference_position)
-                    or simulated.rig.report.get('level') != 0)
+    simulated.until(
+        lambda: (
+            not len(simulated.rig.states[-1].reference_position)
+            or simulated.rig.report.get('level') != 0
+        )
+    )
     simulated.step = 0.005
     simulated.in_motion()
 
@@ -325,9 +398,13 @@ def test_clock_that_jumps_or_stops_in_motion_drops_the_reference(simulated, now,
 def test_clock_ahead_of_the_driver_is_stale_until_it_follows(simulated):
     rig = simulated.rig
     simulated.in_motion()
-    rig.until(lambda: rig.report.get('level', 0) >= 2, doing=lambda: (
-        simulated.clock.publish(Clock(clock=Time(sec=500000))), rig.send(
-            POSITION, stamp=Time(sec=100))))
+    rig.until(
+        lambda: rig.report.get('level', 0) >= 2,
+        doing=lambda: (
+            simulated.clock.publish(Clock(clock=Time(sec=500000))),
+            rig.send(POSITION, stamp=Time(sec=100)),
+        ),
+    )
     simulated.now = 500000.0
     simulated.in_motion()
 
@@ -358,7 +435,8 @@ def test_full_disk_stops_nothing(own, gravity):
         'from robodyn_ros.compiled import cache\n'
         'def full(*arguments, **keywords):\n'
         "    raise OSError(errno.ENOSPC, 'No space left on device')\n"
-        'cache._write = full\n')
+        'cache._write = full\n'
+    )
     own.bring_up(POSITION)
     assert np.array(own.commands[-1].data) == pytest.approx(gravity, abs=1e-6)
 

@@ -88,9 +88,7 @@ def test_one_configuration_gives_what_a_batch_gives(pair, method):
     wrench = np.arange(6.0)
     batch = rd.inverse_dynamics(arm, *states, method=method, tip_wrench=wrench)
     for i in range(3):
-        one = rd.inverse_dynamics(
-            arm, *(x[i] for x in states), method=method, tip_wrench=wrench
-        )
+        one = rd.inverse_dynamics(arm, *(x[i] for x in states), method=method, tip_wrench=wrench)
         np.testing.assert_allclose(one, batch[i], rtol=1e-12, atol=1e-12 * np.abs(batch).max())
 
 

@@ -98,7 +98,8 @@ def test_differenced_velocity_converges_to_the_true_one():
     for i in range(200):
         time = 0.001 * i
         states.receive(
-            ['a', 'b'], [np.sin(time), 0.5 * time], [], received=5.0 + time, stamp=9.0 + time)
+            ['a', 'b'], [np.sin(time), 0.5 * time], [], received=5.0 + time, stamp=9.0 + time
+        )
     assert states.take().velocity == pytest.approx([np.cos(0.199), 0.5], rel=5e-3)
 
 
@@ -123,8 +124,12 @@ def test_state_that_was_taken_does_not_change_any_more(names):
     states.receive(names, [1.0, 1.0], [0.0, 0.0], received=1.0)
     state = states.take()
     for i in range(3):
-        states.receive(['a', 'b', 'c'][:2 + i % 2], [2.0, 3.0, 4.0][:2 + i % 2],
-                       [5.0, 5.0, 5.0][:2 + i % 2], received=1.01 + 0.01 * i)
+        states.receive(
+            ['a', 'b', 'c'][: 2 + i % 2],
+            [2.0, 3.0, 4.0][: 2 + i % 2],
+            [5.0, 5.0, 5.0][: 2 + i % 2],
+            received=1.01 + 0.01 * i,
+        )
         states.receive(['b'], [9.0], [9.0], received=1.015 + 0.01 * i)
         states.take()
     assert state.position.tolist() == [1.0, 1.0] and state.velocity.tolist() == [0.0, 0.0]
@@ -180,13 +185,16 @@ def test_driver_without_stamps_is_timed_by_receipt():
     assert state.time == 3.5 and not state.stamped
 
 
-@pytest.mark.parametrize('names, position, velocity, reason', [
-    (['a', 'b'], [1.0], [], '1 positions'),
-    (['a', 'b'], [1.0, 2.0, 3.0], [], '3 positions'),
-    (['a', 'b'], [1.0, 2.0], [0.0], '1 velocities'),
-    (['a', 'a'], [1.0, 2.0], [], 'twice'),
-    ([], [1.0], [], '0 names'),
-])
+@pytest.mark.parametrize(
+    'names, position, velocity, reason',
+    [
+        (['a', 'b'], [1.0], [], '1 positions'),
+        (['a', 'b'], [1.0, 2.0, 3.0], [], '3 positions'),
+        (['a', 'b'], [1.0, 2.0], [0.0], '1 velocities'),
+        (['a', 'a'], [1.0, 2.0], [], 'twice'),
+        ([], [1.0], [], '0 names'),
+    ],
+)
 def test_malformed_message_is_ignored_with_a_reason(names, position, velocity, reason):
     states = buffer()
     assert reason in states.receive(names, position, velocity, received=1.0)
@@ -202,8 +210,13 @@ def test_message_without_our_joints_changes_nothing():
 
 anything = st.floats(allow_nan=True, allow_infinity=True)
 messages = st.tuples(
-    st.lists(st.sampled_from(['a', 'b', 'x']), max_size=3), st.lists(anything, max_size=3),
-    st.lists(anything, max_size=3), st.floats(0.0, 0.2), st.floats(-1.0, 1e9), st.floats(-5, 5))
+    st.lists(st.sampled_from(['a', 'b', 'x']), max_size=3),
+    st.lists(anything, max_size=3),
+    st.lists(anything, max_size=3),
+    st.floats(0.0, 0.2),
+    st.floats(-1.0, 1e9),
+    st.floats(-5, 5),
+)
 
 
 @given(st.lists(messages, max_size=20))

@@ -156,12 +156,20 @@ def regrouped_by_21(x, y, alpha, theta):
     xx, xy, xz, yy, yz, zz = (y[name] for name in TENSOR)
     x['XX'] += c * c * xx + s * s * yy - 2 * c * s * xy
     x['YY'] += (
-        s * s * ca * ca * xx + c * c * ca * ca * yy + sa * sa * zz + 2 * c * s * ca * ca * xy
-        - 2 * s * ca * sa * xz - 2 * c * ca * sa * yz
+        s * s * ca * ca * xx
+        + c * c * ca * ca * yy
+        + sa * sa * zz
+        + 2 * c * s * ca * ca * xy
+        - 2 * s * ca * sa * xz
+        - 2 * c * ca * sa * yz
     )
     x['ZZ'] += (
-        s * s * sa * sa * xx + c * c * sa * sa * yy + ca * ca * zz + 2 * c * s * sa * sa * xy
-        + 2 * s * ca * sa * xz + 2 * c * ca * sa * yz
+        s * s * sa * sa * xx
+        + c * c * sa * sa * yy
+        + ca * ca * zz
+        + 2 * c * s * sa * sa * xy
+        + 2 * s * ca * sa * xz
+        + 2 * c * ca * sa * yz
     )
     # Against the print: C(alpha) in XY's first factor, plus in front of XZ's and YZ's first terms.
     x['XY'] += (
@@ -171,8 +179,12 @@ def regrouped_by_21(x, y, alpha, theta):
         c * s * sa * xx - c * s * sa * yy + (c * c - s * s) * sa * xy + c * ca * xz - s * ca * yz
     )
     x['YZ'] += (
-        s * s * ca * sa * xx + c * c * ca * sa * yy - ca * sa * zz + 2 * c * s * ca * sa * xy
-        + s * (ca * ca - sa * sa) * xz + c * (ca * ca - sa * sa) * yz
+        s * s * ca * sa * xx
+        + c * c * ca * sa * yy
+        - ca * sa * zz
+        + 2 * c * s * ca * sa * xy
+        + s * (ca * ca - sa * sa) * xz
+        + c * (ca * ca - sa * sa) * yz
     )
     y.update(dict.fromkeys(TENSOR, 0.0))
     return list(x.values()), list(y.values())

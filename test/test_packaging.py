@@ -50,7 +50,8 @@ def manifest(path):
 
 def test_package_xml_names_every_imported_package_and_no_other():
     declared = {
-        element.text for element in manifest('package.xml')
+        element.text
+        for element in manifest('package.xml')
         if element.tag in ('depend', 'exec_depend')
     }
     imported = imported_packages() - OPTIONAL | imported_packages('launch')
@@ -110,11 +111,15 @@ def test_every_source_file_names_its_licence():
         *ROOT.glob('*.py'),
         *(ROOT / 'environment').glob('*.py'),
         *(ROOT / 'environment').glob('*.sh'),
-        *(path for folder in ('robodyn_ros', 'test', 'launch', 'benchmarks', 'examples')
-          for path in (ROOT / folder).rglob('*.py')),
+        *(
+            path
+            for folder in ('robodyn_ros', 'test', 'launch', 'benchmarks', 'examples')
+            for path in (ROOT / folder).rglob('*.py')
+        ),
     ]
     unnamed = [
-        path for path in sources
+        path
+        for path in sources
         if path.stat().st_size
         and 'SPDX-License-Identifier: Apache-2.0' not in path.read_text(encoding='utf-8')[:200]
     ]

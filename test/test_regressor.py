@@ -89,7 +89,17 @@ def test_rotor_and_friction_columns():
     states = random_states(arm, 20, seed=5)
     parameters = ClassicalParameters(arm, rotor_inertia=True, friction=True)
     assert parameters.names[28:] == (
-        'mZ3', 'm3', 'Ia1', 'Ia2', 'Ia3', 'Fv1', 'Fv2', 'Fv3', 'Fc1', 'Fc2', 'Fc3'
+        'mZ3',
+        'm3',
+        'Ia1',
+        'Ia2',
+        'Ia3',
+        'Fv1',
+        'Fv2',
+        'Fv3',
+        'Fc1',
+        'Fc2',
+        'Fc3',
     )
     assert parameters.units[30:36] == ('kg m2', 'kg', 'kg m2', 'N m s/rad', 'N s/m', 'N m s/rad')
     full = rd.regressor(arm, *states, rotor_inertia=True, friction=True)
@@ -136,8 +146,10 @@ def test_lagranges_equation_of_the_energies_gives_the_torque_regressor():
     def momentum(t):  # dE / d qd, quadratic in qd: the central difference is exact
         position, rate = q + qd * t + qdd * t * t / 2, qd + qdd * t
         return np.array(
-            [(lagrangian(position, rate + s) - lagrangian(position, rate - s)) / (2 * h)
-             for s in steps]
+            [
+                (lagrangian(position, rate + s) - lagrangian(position, rate - s)) / (2 * h)
+                for s in steps
+            ]
         )
 
     force = np.array([(lagrangian(q + s, qd) - lagrangian(q - s, qd)) / (2 * h) for s in steps])
@@ -151,29 +163,39 @@ def printed_lambda(alpha, d, theta, r):
     cc, ss, cs_a, cs = ca * ca, sa * sa, ca * sa, c * s
     dj1 = [
         [c * c, cs * ca, cs * sa, s * s * cc, s * s * cs_a, s * s * ss],
-        [-2 * cs, (c * c - s * s) * ca, (c * c - s * s) * sa, 2 * cs * cc, 2 * cs * cs_a,
-         2 * cs * ss],
+        [
+            -2 * cs,
+            (c * c - s * s) * ca,
+            (c * c - s * s) * sa,
+            2 * cs * cc,
+            2 * cs * cs_a,
+            2 * cs * ss,
+        ],
         [0, -c * sa, c * ca, -2 * s * cs_a, s * (cc - ss), 2 * s * cs_a],
         [s * s, -cs * ca, -cs * sa, c * c * cc, c * c * cs_a, c * c * ss],
         [0, s * sa, -s * ca, -2 * c * cs_a, c * (cc - ss), 2 * c * cs_a],
         [0, 0, 0, ss, -cs_a, cc],
     ]
-    ds1 = np.transpose([
-        [0, 0, 2 * r],
-        [c * sa * r - s * ca * d, -c * ca * d - s * sa * r, sa * d],
-        [-c * ca * r - s * sa * d, -c * sa * d + s * ca * r, -ca * d],
-        [2 * (c * d + s * cs_a * r), 2 * (c * cs_a * r - s * d), 2 * cc * r],
-        [s * r * (ss - cc), c * r * (ss - cc), 2 * cs_a * r],
-        [2 * (c * d - s * cs_a * r), 2 * (-c * cs_a * r - s * d), 2 * ss * r],
-    ])
+    ds1 = np.transpose(
+        [
+            [0, 0, 2 * r],
+            [c * sa * r - s * ca * d, -c * ca * d - s * sa * r, sa * d],
+            [-c * ca * r - s * sa * d, -c * sa * d + s * ca * r, -ca * d],
+            [2 * (c * d + s * cs_a * r), 2 * (c * cs_a * r - s * d), 2 * cc * r],
+            [s * r * (ss - cc), c * r * (ss - cc), 2 * cs_a * r],
+            [2 * (c * d - s * cs_a * r), 2 * (-c * cs_a * r - s * d), 2 * ss * r],
+        ]
+    )
     dm1 = [[r * r, sa * d * r, -ca * d * r, cc * r * r + d * d, cs_a * r * r, ss * r * r + d * d]]
     # The transposed transform stands in the first moments' and the mass's columns.
-    t = np.array([
-        [c, -s, 0, d],
-        [s * ca, c * ca, -sa, -r * sa],
-        [s * sa, c * sa, ca, r * ca],
-        [0, 0, 0, 1],
-    ])
+    t = np.array(
+        [
+            [c, -s, 0, d],
+            [s * ca, c * ca, -sa, -r * sa],
+            [s * sa, c * sa, ca, r * ca],
+            [0, 0, 0, 1],
+        ]
+    )
     result = np.zeros((10, 10))
     result[:, :6] = np.vstack([dj1, ds1, dm1])
     result[6:, 6:] = t.T
@@ -207,11 +229,13 @@ def printed_f(prismatic, rate, alpha, d, theta, r, w, v):
     ds4 = [[-s, c * ca, c * sa], [-c, -s * ca, -s * sa], [0, 0, 0]]
     dm2, dm3 = [0, -ca * d, -sa * d], [0, -sa, ca]
     turns = 0.0 if prismatic else 1.0
-    on_w = np.vstack([
-        turns * np.array(dj2),
-        (1 - turns) * np.array(ds2) + turns * np.array(ds3),
-        [(1 - turns) * np.array(dm2)],
-    ])
+    on_w = np.vstack(
+        [
+            turns * np.array(dj2),
+            (1 - turns) * np.array(ds2) + turns * np.array(ds3),
+            [(1 - turns) * np.array(dm2)],
+        ]
+    )
     on_v = np.vstack([np.zeros((6, 3)), turns * np.array(ds4), [(1 - turns) * np.array(dm3)]])
     last = np.array([0, 0, 0, 0, 0, turns, 0, 0, 0, 1 - turns])
     return rate * (on_w @ w + on_v @ v) + rate**2 * last / 2

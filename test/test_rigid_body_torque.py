@@ -49,6 +49,4 @@ def test_compiled_falls_back_to_newton_euler_and_says_why(arm, monkeypatch):
     assert torque.algorithm == 'newton_euler'
     assert 'no compiler' in torque.notes[0]
     states = random_states(arm, 2, seed=5)
-    np.testing.assert_array_equal(
-        torque.under(arm)(*states), rd.inverse_dynamics(arm, *states)
-    )
+    np.testing.assert_array_equal(torque.under(arm)(*states), rd.inverse_dynamics(arm, *states))

@@ -19,15 +19,22 @@ def panda():
 
 
 def link(name, mass=None):
-    inertial = '' if mass is None else (
-        f'<inertial><origin xyz="0 0 0.1"/><mass value="{mass}"/>'
-        '<inertia ixx="0.02" iyy="0.02" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial>')
+    inertial = (
+        ''
+        if mass is None
+        else (
+            f'<inertial><origin xyz="0 0 0.1"/><mass value="{mass}"/>'
+            '<inertia ixx="0.02" iyy="0.02" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial>'
+        )
+    )
     return f'<link name="{name}">{inertial}</link>'
 
 
 def joint(name, kind, parent, child, inside=''):
-    return (f'<joint name="{name}" type="{kind}"><parent link="{parent}"/>'
-            f'<child link="{child}"/>{inside}</joint>')
+    return (
+        f'<joint name="{name}" type="{kind}"><parent link="{parent}"/>'
+        f'<child link="{child}"/>{inside}</joint>'
+    )
 
 
 def robot(*parts):
@@ -37,10 +44,16 @@ def robot(*parts):
 def slider(dynamics=''):
     """One mass of 2 kg on a horizontal rail, from 'world' to 'carriage'."""
     return robot(
-        link('world'), link('carriage', 2.0),
-        joint('rail', 'prismatic', 'world', 'carriage',
-              '<axis xyz="1 0 0"/><limit lower="-1" upper="1" effort="9" velocity="9"/>'
-              + dynamics))
+        link('world'),
+        link('carriage', 2.0),
+        joint(
+            'rail',
+            'prismatic',
+            'world',
+            'carriage',
+            '<axis xyz="1 0 0"/><limit lower="-1" upper="1" effort="9" velocity="9"/>' + dynamics,
+        ),
+    )
 
 
 def test_brakes_hold_the_arm_until_the_first_torque(panda):
@@ -58,13 +71,17 @@ def test_brakes_hold_the_arm_until_the_first_torque(panda):
 
 @pytest.mark.parametrize(
     'name, tip, welded',
-    [('panda.urdf', 'panda_link8', ('panda_finger_joint1', 'panda_finger_joint2')),
-     ('ur5_robot.urdf', 'tool0', ())])
+    [
+        ('panda.urdf', 'panda_link8', ('panda_finger_joint1', 'panda_finger_joint2')),
+        ('ur5_robot.urdf', 'tool0', ()),
+    ],
+)
 def test_one_step_is_forward_dynamics_as_pinocchio_computes_it(name, tip, welded):
     pinocchio = pytest.importorskip('pinocchio')
     model = pinocchio.buildModelFromUrdf(str(public_urdf(name)))
     model = pinocchio.buildReducedModel(
-        model, [model.getJointId(joint_name) for joint_name in welded], pinocchio.neutral(model))
+        model, [model.getJointId(joint_name) for joint_name in welded], pinocchio.neutral(model)
+    )
     data = model.createData()
     step = 1e-6
     simulation = ArmSimulation(public_urdf(name), tip_link=tip, time_step=step)
@@ -80,7 +97,8 @@ def test_one_step_is_forward_dynamics_as_pinocchio_computes_it(name, tip, welded
             measured = (simulation.velocity - qd) / step
             expected = pinocchio.aba(model, data, q, qd, tau)
             np.testing.assert_allclose(
-                measured, expected, rtol=1e-4, atol=1e-4 * np.abs(expected).max())
+                measured, expected, rtol=1e-4, atol=1e-4 * np.abs(expected).max()
+            )
 
 
 def test_viscous_friction_is_that_of_the_urdf():
@@ -112,28 +130,46 @@ def test_a_position_limit_stops_the_joint():
 
 
 def test_links_without_mass_get_none():
-    simulation = ArmSimulation(robot(
-        link('base'), link('arm', 2.0), link('flange'), link('camera', 0.0),
-        joint('shoulder', 'continuous', 'base', 'arm', '<axis xyz="0 1 0"/>'),
-        joint('bolt', 'fixed', 'arm', 'flange'), joint('glue', 'fixed', 'arm', 'camera')),
-        tip_link='flange')
+    simulation = ArmSimulation(
+        robot(
+            link('base'),
+            link('arm', 2.0),
+            link('flange'),
+            link('camera', 0.0),
+            joint('shoulder', 'continuous', 'base', 'arm', '<axis xyz="0 1 0"/>'),
+            joint('bolt', 'fixed', 'arm', 'flange'),
+            joint('glue', 'fixed', 'arm', 'camera'),
+        ),
+        tip_link='flange',
+    )
     assert simulation._model.body_mass.sum() == pytest.approx(2.0)
 
 
 def test_a_moving_link_without_mass_is_refused_and_not_given_one():
     with pytest.raises(CannotSimulate, match='mass'):
-        ArmSimulation(robot(
-            link('base'), link('arm'), joint('shoulder', 'continuous', 'base', 'arm')))
+        ArmSimulation(
+            robot(link('base'), link('arm'), joint('shoulder', 'continuous', 'base', 'arm'))
+        )
 
 
 def test_joints_off_the_chain_are_welded_where_the_model_locks_them():
     arm = robot(
-        link('base'), link('arm', 2.0), link('flange'), link('left', 0.5), link('right', 0.5),
+        link('base'),
+        link('arm', 2.0),
+        link('flange'),
+        link('left', 0.5),
+        link('right', 0.5),
         joint('shoulder', 'continuous', 'base', 'arm', '<axis xyz="0 1 0"/>'),
         joint('bolt', 'fixed', 'arm', 'flange'),
         joint('finger', 'prismatic', 'arm', 'left', '<axis xyz="1 0 0"/>'),
-        joint('twin', 'prismatic', 'arm', 'right',
-              '<axis xyz="1 0 0"/><mimic joint="finger" multiplier="-1" offset="0.3"/>'))
+        joint(
+            'twin',
+            'prismatic',
+            'arm',
+            'right',
+            '<axis xyz="1 0 0"/><mimic joint="finger" multiplier="-1" offset="0.3"/>',
+        ),
+    )
     simulation = ArmSimulation(arm, tip_link='flange', gravity=(0, 0, -10))
     assert simulation.joint_names == ('shoulder',)
     # The twin stands 0.3 m off: gravity turns the arm about y by 0.5 kg * 10 m/s2 * 0.3 m.
@@ -145,10 +181,18 @@ def test_joints_off_the_chain_are_welded_where_the_model_locks_them():
 
 def test_gravity_is_in_the_axes_of_the_base_link():
     lying = robot(
-        link('floor'), link('base'), link('arm', 2.0),
+        link('floor'),
+        link('base'),
+        link('arm', 2.0),
         joint('mount', 'fixed', 'floor', 'base', '<origin xyz="0 0 0" rpy="0 1.57 0"/>'),
-        joint('lift', 'prismatic', 'base', 'arm',
-              '<axis xyz="0 0 1"/><limit lower="-9" upper="9" effort="9" velocity="9"/>'))
+        joint(
+            'lift',
+            'prismatic',
+            'base',
+            'arm',
+            '<axis xyz="0 0 1"/><limit lower="-9" upper="9" effort="9" velocity="9"/>',
+        ),
+    )
     simulation = ArmSimulation(lying, base_link='base')
     simulation.step([0.0])
     assert simulation.velocity[0] == pytest.approx(-9.81 * simulation.time_step)

@@ -28,15 +28,18 @@ JOINTS = ['joint1', 'joint2']
 
 def swinging_arm():
     """Two links that swing in a vertical plane, from 'base' to 'link2'."""
-    inertial = ('<inertial><origin xyz="0.5 0 0"/><mass value="1"/>'
-                '<inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial>')
+    inertial = (
+        '<inertial><origin xyz="0.5 0 0"/><mass value="1"/>'
+        '<inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial>'
+    )
     return (
         f'<robot name="arm"><link name="base"/><link name="link1">{inertial}</link>'
         f'<link name="link2">{inertial}</link>'
         '<joint name="joint1" type="continuous"><parent link="base"/><child link="link1"/>'
         '<axis xyz="0 1 0"/></joint>'
         '<joint name="joint2" type="continuous"><parent link="link1"/><child link="link2"/>'
-        '<origin xyz="1 0 0"/><axis xyz="0 1 0"/></joint></robot>')
+        '<origin xyz="1 0 0"/><axis xyz="0 1 0"/></joint></robot>'
+    )
 
 
 class SimulatorRig:
@@ -64,9 +67,12 @@ class SimulatorRig:
 
     def start(self, **parameters):
         self.process = NodeProcess(
-            'simulator_node', namespace=self.namespace, parameters=parameters,
+            'simulator_node',
+            namespace=self.namespace,
+            parameters=parameters,
             remappings={'/clock': 'clock', '/diagnostics': 'diagnostics'},
-            log=self.folder / 'simulator.log')
+            log=self.folder / 'simulator.log',
+        )
         self.process.__enter__()
         return self
 
@@ -92,8 +98,9 @@ class SimulatorRig:
         self.torques.publish(message)
 
     def stamps(self):
-        return [state.header.stamp.sec + 1e-9 * state.header.stamp.nanosec
-                for state in self.states]
+        return [
+            state.header.stamp.sec + 1e-9 * state.header.stamp.nanosec for state in self.states
+        ]
 
     def counts(self):
         return {pair.key: int(pair.value) for pair in self.reports[-1].status[0].values}
@@ -189,12 +196,15 @@ def test_simulator_ends_cleanly_when_told_to(rig, number):
     assert 'Traceback' not in rig.process.log.read_text()
 
 
-@pytest.mark.parametrize('parameters, reason', [
-    ({'urdf_file': '/no/such/file.urdf'}, '/no/such/file.urdf'),
-    ({'tip_link': 'elbow'}, "one of 'base', 'link1', 'link2'"),
-    ({'initial_position': [0.0]}, r'\(2,\)'),
-    ({'lockstep': True, 'lockstep_timeout': 0.0}, 'lockstep_timeout'),
-])
+@pytest.mark.parametrize(
+    'parameters, reason',
+    [
+        ({'urdf_file': '/no/such/file.urdf'}, '/no/such/file.urdf'),
+        ({'tip_link': 'elbow'}, "one of 'base', 'link1', 'link2'"),
+        ({'initial_position': [0.0]}, r'\(2,\)'),
+        ({'lockstep': True, 'lockstep_timeout': 0.0}, 'lockstep_timeout'),
+    ],
+)
 def test_what_cannot_be_simulated_ends_the_simulator_with_the_reason(rig, parameters, reason):
     rig.start(**{'urdf_file': str(rig.urdf), **parameters})
     with pytest.raises(NodeEnded, match=reason) as caught:

@@ -112,12 +112,10 @@ def test_first_states_that_no_model_takes_are_no_reason_to_stay_silent():
 def test_refused_cycles_do_not_hurry_a_ramp():
     arm = enabled(ramp_time=0.5, **NO_RATE_LIMIT)
     arm.run(0.2, Q)
-    heavier = replace(
-        control_law(), inverse_dynamics=lambda q, qd, qdd: 1.4 * WEIGHT * np.cos(q))
+    heavier = replace(control_law(), inverse_dynamics=lambda q, qd, qdd: 1.4 * WEIGHT * np.cos(q))
     arm.path.change_law(heavier)
     assert arm.run(0.001, Q)[-1].torque == pytest.approx(GRAVITY)
-    arm.path.law = replace(
-        heavier, inverse_dynamics=lambda q, qd, qdd: np.full_like(q, np.nan))
+    arm.path.law = replace(heavier, inverse_dynamics=lambda q, qd, qdd: np.full_like(q, np.nan))
     assert arm.run(0.05, Q) == [None] * 50
     arm.path.law = heavier
     # 51 ms of 500: a tenth of the way.
@@ -182,8 +180,10 @@ def test_trajectory_is_followed_with_the_law_of_the_mode():
     command = arm.run(0.5)[-1]
     assert command.reference.position == pytest.approx([0.3, 0.2], abs=1e-3)
     expected = MASS * (
-        command.reference.acceleration + [20.0, 16.0] * command.reference.velocity
-        + [100.0, 64.0] * (command.reference.position - Q))
+        command.reference.acceleration
+        + [20.0, 16.0] * command.reference.velocity
+        + [100.0, 64.0] * (command.reference.position - Q)
+    )
     assert command.parts.inertial + command.parts.feedback == pytest.approx(expected)
 
 
@@ -287,7 +287,8 @@ def test_torque_that_is_not_finite_is_never_sent_and_becomes_stale():
     arm = enabled()
     arm.run(0.01)
     arm.path.law = replace(
-        arm.path.law, inverse_dynamics=lambda q, qd, qdd: np.full_like(q, np.nan))
+        arm.path.law, inverse_dynamics=lambda q, qd, qdd: np.full_like(q, np.nan)
+    )
     for _ in range(200):
         arm.now += 0.001
         assert arm.receive(Q) is None
@@ -321,8 +322,8 @@ def test_stale_state_holds_gravity_then_is_silent():
     first = next(i for i, command in enumerate(commands) if command)
     assert first in (9, 10)
     assert commands[first].torque == pytest.approx(GRAVITY)
-    assert all(command is not None for command in commands[first:first + 50])
-    assert commands[first + 51:] == [None] * (100 - first - 51)
+    assert all(command is not None for command in commands[first : first + 50])
+    assert commands[first + 51 :] == [None] * (100 - first - 51)
 
 
 def test_hold_on_a_stale_state_has_no_feedback():
@@ -402,8 +403,9 @@ def test_clock_set_back_drops_the_reference():
 # --- stopping ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize('on_stop, wanted', [
-    ('hold_gravity', GRAVITY), ('zero', [0.0, 0.0]), ('silent', None)])
+@pytest.mark.parametrize(
+    'on_stop, wanted', [('hold_gravity', GRAVITY), ('zero', [0.0, 0.0]), ('silent', None)]
+)
 def test_last_word_is_what_was_promised(on_stop, wanted):
     arm = enabled(on_stop=on_stop)
     arm.run(0.6)
@@ -481,12 +483,20 @@ def test_torque_beyond_the_effort_limit_fades_like_one_within():
     torques = []
     for share in np.linspace(0.0, 1.0, 11):
         arm = enabled(
-            'feedforward', {'friction': False}, ramp_time=0.0, position_guard=OUTWARD,
-            **NO_RATE_LIMIT)
+            'feedforward',
+            {'friction': False},
+            ramp_time=0.0,
+            position_guard=OUTWARD,
+            **NO_RATE_LIMIT,
+        )
         q = [LIMIT + share * OUTWARD, 0.2]
         arm.receive(q)
-        arm.path.law = replace(law, inverse_dynamics=lambda q, qd, qdd: WEIGHT * np.cos(q) + 300.0
-                               * (np.asarray(qd) == 0.0).all(axis=-1, keepdims=True))
+        arm.path.law = replace(
+            law,
+            inverse_dynamics=lambda q, qd, qdd: (
+                WEIGHT * np.cos(q) + 300.0 * (np.asarray(qd) == 0.0).all(axis=-1, keepdims=True)
+            ),
+        )
         arm.now += 0.001
         torques.append(arm.receive(q).torque[0])
     assert torques[0] == 60.0
@@ -525,8 +535,11 @@ def test_joint_without_limits_and_a_guard_of_no_width_have_no_guard():
 
 
 @given(
-    st.floats(-3.0, 3.0), st.floats(-5.0, 5.0), st.floats(-50.0, 50.0),
-    st.sampled_from([0.0, 0.05, 0.5]))
+    st.floats(-3.0, 3.0),
+    st.floats(-5.0, 5.0),
+    st.floats(-50.0, 50.0),
+    st.sampled_from([0.0, 0.05, 0.5]),
+)
 def test_guard_only_takes_energy_out_and_is_continuous(position, velocity, torque, width):
     law = control_law()
 
@@ -543,8 +556,11 @@ def test_guard_only_takes_energy_out_and_is_continuous(position, velocity, torqu
     if side * velocity > 0.0:
         assert change * velocity <= 1e-9
     step = 1e-7
-    for near in ((position + step, velocity, torque), (position, velocity + step, torque),
-                 (position, velocity, torque + step)):
+    for near in (
+        (position + step, velocity, torque),
+        (position, velocity + step, torque),
+        (position, velocity, torque + step),
+    ):
         assert guarded(*near) == pytest.approx(guarded(position, velocity, torque), abs=1e-3)
 
 

@@ -14,45 +14,69 @@ from robodyn_ros.errors import RejectedTrajectory
 
 WATCHDOG_PERIOD = 0.01
 
-number = st.one_of(
-    st.floats(-4.0, 4.0), st.floats(allow_nan=True, allow_infinity=True))
+number = st.one_of(st.floats(-4.0, 4.0), st.floats(allow_nan=True, allow_infinity=True))
 pair = st.lists(number, min_size=2, max_size=2)
 pause = st.one_of(st.just(0.001), st.floats(0.0, 0.02), st.floats(0.0, 2.0))
 stamp = st.one_of(st.none(), st.just(0.0), st.floats(0.0, 1e6))
 states = st.tuples(
-    st.just('state'), pause, pair, st.one_of(pair, st.just([])), stamp, st.floats(-1.0, 1.0),
-    st.sampled_from([NAMES, NAMES[::-1], NAMES[:1], NAMES[1:]]))
+    st.just('state'),
+    pause,
+    pair,
+    st.one_of(pair, st.just([])),
+    stamp,
+    st.floats(-1.0, 1.0),
+    st.sampled_from([NAMES, NAMES[::-1], NAMES[:1], NAMES[1:]]),
+)
 regular = st.tuples(st.just('regular'), st.integers(1, 30), st.floats(-2.0, 2.0))
 motions = st.tuples(
-    st.just('motion'), st.floats(-1.5, 1.5), st.floats(-0.4, 0.4), st.floats(0.05, 0.5),
-    st.integers(1, 60))
+    st.just('motion'),
+    st.floats(-1.5, 1.5),
+    st.floats(-0.4, 0.4),
+    st.floats(0.05, 0.5),
+    st.integers(1, 60),
+)
 trajectories = st.tuples(
-    st.just('trajectory'), st.lists(st.floats(0.0, 1.0), min_size=1, max_size=3),
-    st.lists(pair, min_size=1, max_size=3), st.one_of(st.none(), st.floats(-1.0, 1.0)))
+    st.just('trajectory'),
+    st.lists(st.floats(0.0, 1.0), min_size=1, max_size=3),
+    st.lists(pair, min_size=1, max_size=3),
+    st.one_of(st.none(), st.floats(-1.0, 1.0)),
+)
 laws = st.tuples(
-    st.just('law'), st.sampled_from(['gravity_compensation', 'feedforward', 'computed_torque']),
-    st.booleans(), st.booleans())
-changes = st.fixed_dictionaries({}, optional={
-    'effort_limits': st.floats(0.0, 1.0).map(lambda scale: scale * np.array([60.0, 30.0])),
-    'torque_rate_limits': st.sampled_from([10.0, 1000.0, np.inf]).map(lambda r: np.array([r, r])),
-    'ramp_time': st.floats(0.0, 0.5),
-    'on_stale_state': st.sampled_from(ACTIONS),
-    'on_stop': st.sampled_from(ACTIONS),
-    'state_timeout': st.floats(0.02, 0.5),
-    'stale_hold_time': st.floats(0.0, 1.0),
-    'position_guard': st.sampled_from([0.0, 0.05, 1.0]),
-}).map(lambda values: ('settings', values))
+    st.just('law'),
+    st.sampled_from(['gravity_compensation', 'feedforward', 'computed_torque']),
+    st.booleans(),
+    st.booleans(),
+)
+changes = st.fixed_dictionaries(
+    {},
+    optional={
+        'effort_limits': st.floats(0.0, 1.0).map(lambda scale: scale * np.array([60.0, 30.0])),
+        'torque_rate_limits': st.sampled_from([10.0, 1000.0, np.inf]).map(
+            lambda r: np.array([r, r])
+        ),
+        'ramp_time': st.floats(0.0, 0.5),
+        'on_stale_state': st.sampled_from(ACTIONS),
+        'on_stop': st.sampled_from(ACTIONS),
+        'state_timeout': st.floats(0.02, 0.5),
+        'stale_hold_time': st.floats(0.0, 1.0),
+        'position_guard': st.sampled_from([0.0, 0.05, 1.0]),
+    },
+).map(lambda values: ('settings', values))
 beyond = st.tuples(
-    st.just('beyond'), st.floats(-4.0, 4.0), st.floats(-3.0, 3.0), st.integers(1, 30))
+    st.just('beyond'), st.floats(-4.0, 4.0), st.floats(-3.0, 3.0), st.integers(1, 30)
+)
 clocks = st.tuples(
-    st.just('clock'), st.sampled_from(['stop', 'run', 'back', 'ahead', 'unstamped']))
+    st.just('clock'), st.sampled_from(['stop', 'run', 'back', 'ahead', 'unstamped'])
+)
 models = st.tuples(st.just('model'), st.floats(0.0, 3.0))
-others = st.tuples(
-    st.sampled_from(['enable', 'disable', 'words', 'cancel', 'silence']), pause)
+others = st.tuples(st.sampled_from(['enable', 'disable', 'words', 'cancel', 'silence']), pause)
 events = st.lists(
-    st.one_of(regular, motions, states, trajectories, laws, changes, beyond, clocks, models,
-              others),
-    min_size=1, max_size=25)
+    st.one_of(
+        regular, motions, states, trajectories, laws, changes, beyond, clocks, models, others
+    ),
+    min_size=1,
+    max_size=25,
+)
 
 
 class Witness:
@@ -143,15 +167,21 @@ class Witness:
             self.turn(event[1])
         elif kind == 'model':
             law = arm.path.law
-            arm.path.change_model(replace(
-                law, inverse_dynamics=lambda q, qd, qdd: (
-                    event[1] * inverse_dynamics(q, qd, qdd) + 0.1 * q**3)))  # may overflow
+            arm.path.change_model(
+                replace(
+                    law,
+                    inverse_dynamics=lambda q, qd, qdd: (
+                        event[1] * inverse_dynamics(q, qd, qdd) + 0.1 * q**3
+                    ),
+                )
+            )  # may overflow
         elif kind == 'state':
             _, elapsed, position, velocity, at, age, names = event
             self.wait(elapsed)
-            velocity = velocity[:len(names)]
-            self.check(arm.receive(
-                position[:len(names)], velocity, names=names, age=age, stamp=at))
+            velocity = velocity[: len(names)]
+            self.check(
+                arm.receive(position[: len(names)], velocity, names=names, age=age, stamp=at)
+            )
         elif kind == 'motion':
             _, position, way, duration, cycles = event
             self.run(('regular', 2, position))
@@ -210,9 +240,17 @@ class Witness:
         if start is not None and path.state is not None:
             start += path.state.time
         try:
-            path.follow(Trajectory.from_points(
-                NAMES, np.cumsum(times[:count]), positions[:count], none, none, none,
-                start=start))
+            path.follow(
+                Trajectory.from_points(
+                    NAMES,
+                    np.cumsum(times[:count]),
+                    positions[:count],
+                    none,
+                    none,
+                    none,
+                    start=start,
+                )
+            )
         except RejectedTrajectory:
             pass
 

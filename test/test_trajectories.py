@@ -17,12 +17,19 @@ from robodyn_ros.errors import RejectedTrajectory
 REST = ReferenceState.at_rest(np.array([0.1, 0.2]))
 
 
-def trajectory(times, positions, velocities=None, accelerations=None, efforts=None,
-               names=NAMES, start=None):
+def trajectory(
+    times, positions, velocities=None, accelerations=None, efforts=None, names=NAMES, start=None
+):
     none = [()] * len(times)
     return Trajectory.from_points(
-        names, times, positions, velocities or none, accelerations or none, efforts or none,
-        start=start)
+        names,
+        times,
+        positions,
+        velocities or none,
+        accelerations or none,
+        efforts or none,
+        start=start,
+    )
 
 
 def planned(request, now=10.0, measured=REST, current=None, **limits):
@@ -38,11 +45,10 @@ def largest_jump(reference, begin, end, order, samples=4000):
 
 
 def test_accelerations_given_make_a_quintic():
-    reference = planned(trajectory(
-        [1.0], [[1.1, 0.2]], [[0.0, 0.0]], [[0.0, 0.0]]))
+    reference = planned(trajectory([1.0], [[1.1, 0.2]], [[0.0, 0.0]], [[0.0, 0.0]]))
     for s in (0.0, 0.3, 0.5, 0.8, 1.0):
         state = reference.sample(10.0 + s)
-        minimum_jerk = 10 * s ** 3 - 15 * s ** 4 + 6 * s ** 5
+        minimum_jerk = 10 * s**3 - 15 * s**4 + 6 * s**5
         assert state.position == pytest.approx([0.1 + minimum_jerk, 0.2], abs=1e-12)
     assert reference.sample(10.5).velocity == pytest.approx([1.875, 0.0])
 
@@ -55,16 +61,18 @@ def test_velocities_given_make_a_cubic():
 
 
 def test_positions_alone_give_continuous_accelerations():
-    reference = planned(trajectory(
-        [0.5, 1.0, 1.5, 2.0], [[0.4, 0.2], [0.9, 0.0], [0.8, 0.3], [0.8, 0.9]]))
+    reference = planned(
+        trajectory([0.5, 1.0, 1.5, 2.0], [[0.4, 0.2], [0.9, 0.0], [0.8, 0.3], [0.8, 0.9]])
+    )
     assert largest_jump(reference, 9.9, 12.1, 2) < 0.2
     for time, wanted in ((10.5, 0.4), (11.0, 0.9), (12.0, 0.8)):
         assert reference.sample(time).position[0] == pytest.approx(wanted)
 
 
 def test_positions_on_a_line_are_passed_at_constant_velocity():
-    reference = planned(trajectory(
-        [1.0, 2.0, 3.0, 4.0], [[0.2, 0.2], [0.3, 0.2], [0.4, 0.2], [0.5, 0.2]]))
+    reference = planned(
+        trajectory([1.0, 2.0, 3.0, 4.0], [[0.2, 0.2], [0.3, 0.2], [0.4, 0.2], [0.5, 0.2]])
+    )
     assert reference.sample(11.5).velocity[0] == pytest.approx(0.1)
     assert reference.sample(11.5).acceleration[0] == pytest.approx(0.0, abs=1e-12)
 
@@ -122,14 +130,15 @@ def test_waiting_references_do_not_pile_up():
     reference = None
     for i in range(50):
         reference = planned(
-            trajectory([1.0], [[0.3, 0.2]], start=11.0 + i), now=10.0 + 0.01 * i,
-            current=reference)
+            trajectory([1.0], [[0.3, 0.2]], start=11.0 + i), now=10.0 + 0.01 * i, current=reference
+        )
     assert reference.before is not None and reference.before.before is None
 
 
 def test_points_in_the_past_are_left_out():
-    reference = planned(trajectory(
-        [0.2, 0.5, 2.0], [[0.1, 0.2], [0.12, 0.2], [0.9, 0.2]], start=9.0))
+    reference = planned(
+        trajectory([0.2, 0.5, 2.0], [[0.1, 0.2], [0.12, 0.2], [0.9, 0.2]], start=9.0)
+    )
     assert reference.sample(10.0).position == pytest.approx(REST.position)
     assert reference.sample(11.0).position == pytest.approx([0.9, 0.2])
 
@@ -161,39 +170,46 @@ def test_replacement_in_motion_does_not_jump():
     for order in range(3):
         fields = ('position', 'velocity', 'acceleration')
         assert getattr(second.sample(10.4), fields[order]) == pytest.approx(
-            getattr(first.sample(10.4), fields[order]))
+            getattr(first.sample(10.4), fields[order])
+        )
 
 
 def test_planner_trajectory_that_ends_with_deceleration_does_not_overshoot():
-    reference = planned(trajectory(
-        [0.0, 1.0], [[0.1, 0.2], [0.9, 0.2]], [[0.0, 0.0]] * 2, [[4.0, 0.0], [-5.0, 0.0]]))
+    reference = planned(
+        trajectory(
+            [0.0, 1.0], [[0.1, 0.2], [0.9, 0.2]], [[0.0, 0.0]] * 2, [[4.0, 0.0], [-5.0, 0.0]]
+        )
+    )
     assert max(reference.sample(t).position[0] for t in np.linspace(11, 12, 200)) <= 0.9
 
 
-@pytest.mark.parametrize('changes, reason', [
-    ({'names': ('shoulder', 'wrist')}, 'wrist'),
-    ({'names': ('elbow', 'elbow')}, 'each joint once'),
-    ({'names': ()}, 'at least one joint'),
-    ({'times': [], 'positions': []}, 'at least one point'),
-    ({'positions': [[0.1]]}, '1 values'),
-    ({'positions': [[]]}, '0 values'),
-    ({'positions': [[np.nan, 0.0]]}, 'finite'),
-    ({'positions': [[np.inf, 0.0]]}, 'finite'),
-    ({'velocities': [[0.0]]}, 'velocities'),
-    ({'velocities': [[0.0, np.nan]]}, 'finite'),
-    ({'accelerations': [[0.0, 0.0]]}, 'without velocities'),
-    ({'efforts': [[1.0, 2.0, 3.0]]}, 'effort'),
-    ({'times': [-1.0]}, 'negative'),
-    ({'times': [np.nan]}, 'finite'),
-    ({'times': [1.0, 1.0], 'positions': [[0.1, 0.2]] * 2}, 'later'),
-    ({'times': [2.0, 1.0], 'positions': [[0.1, 0.2]] * 2}, 'later'),
-    ({'positions': [[2.5, 0.2]]}, 'position limits'),
-    ({'velocities': [[9.0, 0.0]], 'positions': [[1.9, 0.2]]}, 'position limits'),
-    ({'times': [0.0], 'positions': [[0.5, 0.2]]}, 'max_reference_step'),
-    ({'times': [0.001], 'positions': [[0.5, 0.2]]}, 'max_reference_step'),
-    ({'times': [0.012], 'positions': [[0.5, 0.2]]}, 'max_reference_step'),
-    ({'positions': [[0.1, 1e308]], 'velocities': [[0.0, 1e308]]}, 'too large'),
-])
+@pytest.mark.parametrize(
+    'changes, reason',
+    [
+        ({'names': ('shoulder', 'wrist')}, 'wrist'),
+        ({'names': ('elbow', 'elbow')}, 'each joint once'),
+        ({'names': ()}, 'at least one joint'),
+        ({'times': [], 'positions': []}, 'at least one point'),
+        ({'positions': [[0.1]]}, '1 values'),
+        ({'positions': [[]]}, '0 values'),
+        ({'positions': [[np.nan, 0.0]]}, 'finite'),
+        ({'positions': [[np.inf, 0.0]]}, 'finite'),
+        ({'velocities': [[0.0]]}, 'velocities'),
+        ({'velocities': [[0.0, np.nan]]}, 'finite'),
+        ({'accelerations': [[0.0, 0.0]]}, 'without velocities'),
+        ({'efforts': [[1.0, 2.0, 3.0]]}, 'effort'),
+        ({'times': [-1.0]}, 'negative'),
+        ({'times': [np.nan]}, 'finite'),
+        ({'times': [1.0, 1.0], 'positions': [[0.1, 0.2]] * 2}, 'later'),
+        ({'times': [2.0, 1.0], 'positions': [[0.1, 0.2]] * 2}, 'later'),
+        ({'positions': [[2.5, 0.2]]}, 'position limits'),
+        ({'velocities': [[9.0, 0.0]], 'positions': [[1.9, 0.2]]}, 'position limits'),
+        ({'times': [0.0], 'positions': [[0.5, 0.2]]}, 'max_reference_step'),
+        ({'times': [0.001], 'positions': [[0.5, 0.2]]}, 'max_reference_step'),
+        ({'times': [0.012], 'positions': [[0.5, 0.2]]}, 'max_reference_step'),
+        ({'positions': [[0.1, 1e308]], 'velocities': [[0.0, 1e308]]}, 'too large'),
+    ],
+)
 def test_malformed_trajectory_is_refused_with_its_reason(changes, reason):
     request = {'times': [1.0], 'positions': [[0.5, 0.2]], **changes}
     with pytest.raises(RejectedTrajectory, match=reason):
@@ -205,14 +221,17 @@ def test_continuous_joint_goes_the_shorter_way_whatever_turn_it_is_in():
     measured = ReferenceState.at_rest(np.array([0.1, 4.0 - 2.0 * np.pi]))
     current = Reference.hold(np.array([0.1, 4.0]), 9.0)
     goal = 4.0 - 2.0 * np.pi + 0.28
-    for request in (trajectory([3.0], [[0.1, goal]]),
-                    trajectory([0.0, 3.0], [measured.position, [0.1, goal]])):
+    for request in (
+        trajectory([3.0], [[0.1, goal]]),
+        trajectory([0.0, 3.0], [measured.position, [0.1, goal]]),
+    ):
         reference = planned_reference(request, 10.0, measured, current, limits)
         path = np.array([reference.sample(t).position[1] for t in np.linspace(10.0, 13.0, 50)])
         assert path.min() >= 4.0 - 1e-9 and path[-1] == pytest.approx(4.28)
     with pytest.raises(RejectedTrajectory, match='first step'):
         planned_reference(
-            request, 10.0, measured, current, replace(limits, continuous=np.zeros(2, bool)))
+            request, 10.0, measured, current, replace(limits, continuous=np.zeros(2, bool))
+        )
 
 
 def test_more_points_than_can_be_planned_in_time_are_refused():
@@ -262,7 +281,9 @@ def test_point_on_the_limit_is_accepted():
 
 points = st.lists(
     st.tuples(st.floats(0.05, 2.0), st.floats(-1.9, 1.9), st.floats(-3.0, 3.0)),
-    min_size=1, max_size=5)
+    min_size=1,
+    max_size=5,
+)
 
 
 @settings(deadline=None, max_examples=60)
@@ -276,7 +297,8 @@ def test_accepted_reference_stays_inside_the_limits_and_passes_its_points(points
     try:
         reference = planned(
             trajectory(times, positions, given_velocities, given_accelerations),
-            max_reference_step=1.0)
+            max_reference_step=1.0,
+        )
     except RejectedTrajectory:
         return
     for time, position in zip(times, positions):

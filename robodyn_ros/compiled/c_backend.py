@@ -56,8 +56,13 @@ def build_identity() -> str:
     version = subprocess.run([*command, '--version'], capture_output=True, text=True, check=False)
     return '\n'.join(
         [
-            ' '.join(command), version.stdout, ' '.join(FLAGS), sys.version, np.__version__,
-            sysconfig.get_config_var('SOABI') or '', _processor(),
+            ' '.join(command),
+            version.stdout,
+            ' '.join(FLAGS),
+            sys.version,
+            np.__version__,
+            sysconfig.get_config_var('SOABI') or '',
+            _processor(),
         ]
     )
 

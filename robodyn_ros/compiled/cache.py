@@ -125,9 +125,7 @@ def _read_private(path: Path) -> bytes:
         return file.read()
 
 
-def _check_private(
-    path: Path, status: os.stat_result, is_kind: Callable[[int], bool]
-) -> None:
+def _check_private(path: Path, status: os.stat_result, is_kind: Callable[[int], bool]) -> None:
     allowed = 'the own user, with access for nobody else'
     if not is_kind(status.st_mode):
         raise RefusedCacheEntry(f'cache path {path}', stat.filemode(status.st_mode), allowed)

@@ -213,9 +213,7 @@ def _permuted(row: Row, before: Motion) -> tuple[Vector, Vector, list[Vector]]:
     return turned(before.wd), squares, u
 
 
-def inertial_wrench(
-    body: Body, motion: Motion, axial: Scalar = 0.0
-) -> tuple[Vector, Vector]:
+def inertial_wrench(body: Body, motion: Motion, axial: Scalar = 0.0) -> tuple[Vector, Vector]:
     """
     Return force and moment that move a link, about its frame's origin.
 
@@ -229,7 +227,11 @@ def inertial_wrench(
     moment = [
         exy * u[2][0] + eyy * u[2][1] + eyz * (zz - yy) - exz * u[1][0] - ezz * u[1][2],
         exz * (xx - zz) + eyz * u[0][1] + ezz * u[0][2] - exx * u[2][0] - exy * u[2][1],
-        exx * u[1][0] + exy * (yy - xx) + exz * u[1][2] - eyy * u[0][1] - eyz * u[0][2]
+        exx * u[1][0]
+        + exy * (yy - xx)
+        + exz * u[1][2]
+        - eyy * u[0][1]
+        - eyz * u[0][2]
         + axial * motion.wd[2],
     ]
     if all(isinstance(x, float) and x == 0.0 for x in (exy, exz, eyz)):
@@ -239,8 +241,7 @@ def inertial_wrench(
     x, y, z = body.first
     levers = [y * vd[2] - z * vd[1], z * vd[0] - x * vd[2], x * vd[1] - y * vd[0]]
     force = [
-        body.mass * vd[k]
-        + (x * _signed(u, k, 0) + y * _signed(u, k, 1) + z * _signed(u, k, 2))
+        body.mass * vd[k] + (x * _signed(u, k, 0) + y * _signed(u, k, 1) + z * _signed(u, k, 2))
         for k in range(3)
     ]
     return force, [a + b for a, b in zip(moment, levers)]

@@ -133,12 +133,14 @@ def _angles(code: StraightLine) -> list[str]:
     if not code.angles:
         return []
     count = len(code.angles)
-    lines = [f'    vec angles[PADDED({count}) / LANES], sines[PADDED({count}) / LANES],'
-             f' cosines[PADDED({count}) / LANES];',
-             f'    const double angle[PADDED({count})] = {{{", ".join(code.angles)}}};',
-             '    memcpy(angles, angle, sizeof angles);',
-             f'    for (int k = 0; k < PADDED({count}) / LANES; k++)',
-             '        sines_and_cosines(angles + k, sines + k, cosines + k);']
+    lines = [
+        f'    vec angles[PADDED({count}) / LANES], sines[PADDED({count}) / LANES],'
+        f' cosines[PADDED({count}) / LANES];',
+        f'    const double angle[PADDED({count})] = {{{", ".join(code.angles)}}};',
+        '    memcpy(angles, angle, sizeof angles);',
+        f'    for (int k = 0; k < PADDED({count}) / LANES; k++)',
+        '        sines_and_cosines(angles + k, sines + k, cosines + k);',
+    ]
     for name, function, k in code.functions:
         array = {'sin': 'sines', 'cos': 'cosines'}[function]
         lines.append(f'    const double {name} = {array}[{k} / LANES][{k} % LANES];')
@@ -148,9 +150,11 @@ def _angles(code: StraightLine) -> list[str]:
 def _lane_angles(code: StraightLine) -> list[str]:
     lines = []
     for k, text in enumerate(code.angles):
-        lines += [f'    vec s{k}, c{k};',
-                  f'    const vec angle{k} = {text};',
-                  f'    sines_and_cosines(&angle{k}, &s{k}, &c{k});']
+        lines += [
+            f'    vec s{k}, c{k};',
+            f'    const vec angle{k} = {text};',
+            f'    sines_and_cosines(&angle{k}, &s{k}, &c{k});',
+        ]
     return lines
 
 
@@ -162,6 +166,8 @@ def _lane_existence(pivots: list[str]) -> list[str]:
     lines = ['    int exists = 1;']
     if pivots:
         wrong = ' | '.join(f'((vec){{0}} + {pivot} <= 0.0)' for pivot in pivots)
-        lines += [f'    const ivec wrong = {wrong};',
-                  '    for (int lane = 0; lane < LANES; lane++) exists &= !wrong[lane];']
+        lines += [
+            f'    const ivec wrong = {wrong};',
+            '    for (int lane = 0; lane < LANES; lane++) exists &= !wrong[lane];',
+        ]
     return [*lines, '    return exists;']

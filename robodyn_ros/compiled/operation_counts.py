@@ -60,9 +60,7 @@ def folded_count(model: RobotModel) -> Count:
 def formulation_count(model: RobotModel, method: str) -> Count:
     """Return the operations that a formulation of ``robodyn_ros.dynamics`` carries out."""
     graph = Graph(shared=False)
-    states = [
-        np.array(graph.input(name, model.n), dtype=object) for name in ('q', 'qd', 'qdd')
-    ]
+    states = [np.array(graph.input(name, model.n), dtype=object) for name in ('q', 'qd', 'qdd')]
     formulation: Callable[..., Any] = METHODS[method]
     formulation(model, *states)
     return executed_operations(graph)

@@ -234,8 +234,11 @@ def tip_jacobian(rows: Sequence[Row], base: FloatArray, tip: FloatArray) -> Matr
             columns.append([*z, 0.0, 0.0, 0.0])
         else:
             columns.append(
-                [z[(k + 1) % 3] * arm[(k + 2) % 3] - z[(k + 2) % 3] * arm[(k + 1) % 3]
-                 for k in range(3)] + z
+                [
+                    z[(k + 1) % 3] * arm[(k + 2) % 3] - z[(k + 2) % 3] * arm[(k + 1) % 3]
+                    for k in range(3)
+                ]
+                + z
             )
     return [list(row) for row in zip(*columns)]
 

@@ -109,8 +109,16 @@ class RunTime:
 
     def _check(self, model: RobotModel) -> None:
         compiled = self.model
-        for name in ('alpha', 'a', 'beta', 'theta', 'd', 'prismatic', 'base_transform',
-                     'tip_transform'):
+        for name in (
+            'alpha',
+            'a',
+            'beta',
+            'theta',
+            'd',
+            'prismatic',
+            'base_transform',
+            'tip_transform',
+        ):
             if not np.array_equal(getattr(model.dh, name), getattr(compiled.dh, name)):
                 raise NotCompiledFor(f'model.dh.{name}', getattr(model.dh, name), 'as compiled')
         if not np.array_equal(model.rotor_inertia, compiled.rotor_inertia):
@@ -153,7 +161,5 @@ def _varying(
         parameters[body] = generator.uniform(0.5, 1.5, 10)
         reached |= regrouping.pseudo_inertias(parameters) != 0.0
     return tuple(
-        (int(j), int(row), int(column))
-        for j, row, column in np.argwhere(reached)
-        if row <= column
+        (int(j), int(row), int(column)) for j, row, column in np.argwhere(reached) if row <= column
     )

@@ -53,8 +53,14 @@ class TorqueParts(NamedTuple):
     @property
     def total(self) -> np.ndarray:
         """The sum of the parts."""
-        return (self.inertial + self.coriolis + self.gravity
-                + self.friction + self.feedback + self.effort)
+        return (
+            self.inertial
+            + self.coriolis
+            + self.gravity
+            + self.friction
+            + self.feedback
+            + self.effort
+        )
 
 
 @dataclass(frozen=True)
@@ -148,8 +154,9 @@ class ControlLaw:
         if self.mode == 'feedforward':
             position, velocity, correction = reference.position, reference.velocity, zero
         else:
-            correction = (self.kd * (reference.velocity - velocity)
-                          + self.kp * self.position_error(position, reference.position))
+            correction = self.kd * (reference.velocity - velocity) + self.kp * self.position_error(
+                position, reference.position
+            )
         states = np.zeros((3, 4, len(zero)))
         states[0] = position
         states[1, 1] = velocity

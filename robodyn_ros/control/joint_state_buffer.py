@@ -127,12 +127,15 @@ class JointStateBuffer:
             return None
         time = stamp if stamp > 0.0 else received
         if source is self._whole and self._take_in_whole(
-                position, velocity, received - max(age, 0.0), time, stamp > 0.0):
+            position, velocity, received - max(age, 0.0), time, stamp > 0.0
+        ):
             return None
         positions = np.asarray(position, dtype=float)[source]
         velocities = (
-            np.asarray(velocity, dtype=float)[source] if len(velocity)
-            else np.full(len(source), np.nan))
+            np.asarray(velocity, dtype=float)[source]
+            if len(velocity)
+            else np.full(len(source), np.nan)
+        )
         usable = np.isfinite(positions)
         if time < self._newest:
             usable &= ~self._is_late(target, time, stamp > 0.0, received)
@@ -204,8 +207,11 @@ class JointStateBuffer:
         behind = self._sampled[target] - time
         is_fresh = received - self._received[target] <= self.timeout
         return (
-            (self._stamped[target] == stamped) & (behind > 0.0)
-            & (behind < min(LONGEST_DELAY, self.timeout)) & is_fresh)
+            (self._stamped[target] == stamped)
+            & (behind > 0.0)
+            & (behind < min(LONGEST_DELAY, self.timeout))
+            & is_fresh
+        )
 
     def _take_in_whole(
         self,
@@ -244,7 +250,8 @@ class JointStateBuffer:
             joints = target[differenced]
             velocities = velocities.copy()
             velocities[differenced] = self._differenced(
-                joints, positions[differenced], time, stamped)
+                joints, positions[differenced], time, stamped
+            )
         # Copies: the arrays may be in use, in the state of a message that was whole.
         self._whole_state = None
         self._position, self._velocity = self._position.copy(), self._velocity.copy()
@@ -263,7 +270,8 @@ class JointStateBuffer:
         way = positions - self._position[joints]
         way = np.where(self._continuous[joints], wrapped(way), way)
         comparable = (
-            (self._stamped[joints] == stamped) & (elapsed >= 0.0) & (elapsed <= self.timeout))
+            (self._stamped[joints] == stamped) & (elapsed >= 0.0) & (elapsed <= self.timeout)
+        )
         repeated = comparable & (elapsed == 0.0) & (way == 0.0)
         with np.errstate(divide='ignore', invalid='ignore', over='ignore'):
             slope = way / elapsed

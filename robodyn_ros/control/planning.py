@@ -100,8 +100,11 @@ def planned_reference(
     start = now if trajectory.start is None else max(now, trajectory.start)
     offset = start if trajectory.start is None else trajectory.start
     if start > now:
-        before = current.followed_at(now) if current else Reference.stopping(
-            measured, now, limits.settle_time, limits.position_limits)
+        before = (
+            current.followed_at(now)
+            if current
+            else Reference.stopping(measured, now, limits.settle_time, limits.position_limits)
+        )
         beginning = before.sample(start)
     else:
         before = None
@@ -113,15 +116,19 @@ def planned_reference(
     if ahead.any():
         points = _way_points(trajectory, columns, times, beginning, start, limits)
         reference = Reference.through(
-            [start, *times[ahead]], joined(beginning, _rows(points, ahead)),
-            limits.settle_time, before)
+            [start, *times[ahead]],
+            joined(beginning, _rows(points, ahead)),
+            limits.settle_time,
+            before,
+        )
     elif trajectory.start is None and len(times) == 1:
         points = _way_points(trajectory, columns, times, beginning, start, limits)
         still = ReferenceState(*(np.nan_to_num(part) for part in vars(points).values()))
         reference = Reference.through([start], still, limits.settle_time, before)
     else:
         raise RejectedTrajectory(
-            'trajectory', f'ends {start - times[-1]:.3f} s ago', 'an end in the future')
+            'trajectory', f'ends {start - times[-1]:.3f} s ago', 'an end in the future'
+        )
     lower = np.minimum(beginning.position, measured.position)
     upper = np.maximum(beginning.position, measured.position)
     _check_path(reference, lower, upper, limits)
@@ -133,7 +140,8 @@ def _columns(trajectory: Trajectory, limits: ReferenceLimits) -> np.ndarray:
     for name in trajectory.joint_names:
         if name not in limits.joint_names:
             raise RejectedTrajectory(
-                'trajectory joint_names', name, 'one of ' + ', '.join(limits.joint_names))
+                'trajectory joint_names', name, 'one of ' + ', '.join(limits.joint_names)
+            )
     return np.array([limits.joint_names.index(name) for name in trajectory.joint_names])
 
 
@@ -170,7 +178,9 @@ def _check_first_step(
             worst = int(np.argmax(step))
             raise RejectedTrajectory(
                 f'trajectory joint {trajectory.joint_names[worst]!r} first step',
-                float(step[worst]), f'at most max_reference_step = {limits.max_reference_step}')
+                float(step[worst]),
+                f'at most max_reference_step = {limits.max_reference_step}',
+            )
 
 
 def _rows(points: ReferenceState, rows: np.ndarray) -> ReferenceState:
@@ -188,8 +198,9 @@ def _way_points(
     """Return the way-points of all joints; accelerations stay NaN where cubics are meant."""
     others = Reference.stopping(beginning, start, limits.settle_time, limits.position_limits)
     count = len(times)
-    points = ReferenceState(*(
-        np.tile(part, (count, 1)) for part in vars(others.end_state).values()))
+    points = ReferenceState(
+        *(np.tile(part, (count, 1)) for part in vars(others.end_state).values())
+    )
     for i in np.flatnonzero(times < others.knots[-1]):
         state = others.sample(max(float(times[i]), start))
         points.position[i] = state.position
@@ -234,7 +245,9 @@ def _harmonic_slopes(steps: np.ndarray, slopes: np.ndarray) -> np.ndarray:
 
 
 def _check_path(
-    reference: Reference, lowest_start: np.ndarray, highest_start: np.ndarray,
+    reference: Reference,
+    lowest_start: np.ndarray,
+    highest_start: np.ndarray,
     limits: ReferenceLimits,
 ) -> None:
     """Check the whole path, between way-points too; an arm outside its limits may come back."""
@@ -243,10 +256,13 @@ def _check_path(
     lowest, highest = reference.extremes(lower, upper)
     if not (np.isfinite(lowest).all() and np.isfinite(highest).all()):
         raise RejectedTrajectory(
-            'trajectory', 'numbers too large to interpolate', 'values an arm can follow')
+            'trajectory', 'numbers too large to interpolate', 'values an arm can follow'
+        )
     for i, name in enumerate(limits.joint_names):
         if lowest[i] < lower[i] or highest[i] > upper[i]:
             reached = lowest[i] if lowest[i] < lower[i] else highest[i]
             raise RejectedTrajectory(
-                f'trajectory joint {name!r} position on the way', float(reached),
-                f'within the position limits {limits.position_limits[i].tolist()}')
+                f'trajectory joint {name!r} position on the way',
+                float(reached),
+                f'within the position limits {limits.position_limits[i].tolist()}',
+            )

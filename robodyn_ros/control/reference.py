@@ -11,8 +11,9 @@ from math import comb
 import numpy as np
 
 # Bernstein coefficients of a quintic out of its monomial ones: the curve stays in their hull.
-_BERNSTEIN = np.array([
-    [comb(i, j) / comb(5, j) if j <= i else 0.0 for j in range(6)] for i in range(6)])
+_BERNSTEIN = np.array(
+    [[comb(i, j) / comb(5, j) if j <= i else 0.0 for j in range(6)] for i in range(6)]
+)
 # Bernstein coefficients of its two halves out of those of a whole.
 _FIRST_HALF = np.array([[comb(i, j) / 2**i for j in range(6)] for i in range(6)])
 _SECOND_HALF = _FIRST_HALF[::-1, ::-1]
@@ -46,7 +47,8 @@ class ReferenceState:
     def row(self, i: int) -> ReferenceState:
         """Return the i-th of states whose arrays have shape (k, n)."""
         return ReferenceState(
-            self.position[i], self.velocity[i], self.acceleration[i], self.effort[i])
+            self.position[i], self.velocity[i], self.acceleration[i], self.effort[i]
+        )
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,8 @@ class Reference:
         rest = np.clip(
             state.position + 0.5 * duration * state.velocity,
             np.minimum(position_limits[:, 0], state.position),
-            np.maximum(position_limits[:, 1], state.position))
+            np.maximum(position_limits[:, 1], state.position),
+        )
         points = joined(state, ReferenceState.at_rest(rest[None]))
         return cls.through([now, now + duration], points, 0.0)
 
@@ -172,8 +175,13 @@ class Reference:
         Segments are halved until their hulls are inside; a joint that was found outside is not
         looked at again, so that the time this takes is bounded.
         """
-        ends = np.vstack([self.start_state.position[None], self.end_state.position[None],
-                          self.coefficients[:, 0]])
+        ends = np.vstack(
+            [
+                self.start_state.position[None],
+                self.end_state.position[None],
+                self.coefficients[:, 0],
+            ]
+        )
         lowest, highest = ends.min(axis=0), ends.max(axis=0)
         with np.errstate(over='ignore', invalid='ignore'):
             hulls = (_BERNSTEIN @ self.coefficients).transpose(0, 2, 1)
@@ -184,7 +192,8 @@ class Reference:
         for _ in range(_MOST_HALVINGS):
             inside = (lowest >= lower) & (highest <= upper)
             may_leave = inside[joint] & (
-                (hulls.min(axis=1) < lower[joint]) | (hulls.max(axis=1) > upper[joint]))
+                (hulls.min(axis=1) < lower[joint]) | (hulls.max(axis=1) > upper[joint])
+            )
             if not may_leave.any():
                 break
             hulls, joint = hulls[may_leave], joint[may_leave]
@@ -202,7 +211,8 @@ def joined(first: ReferenceState, rest: ReferenceState) -> ReferenceState:
         np.vstack([first.position, rest.position]),
         np.vstack([first.velocity, rest.velocity]),
         np.vstack([first.acceleration, rest.acceleration]),
-        np.vstack([first.effort, rest.effort]))
+        np.vstack([first.effort, rest.effort]),
+    )
 
 
 def _segments(points: ReferenceState, durations: np.ndarray) -> np.ndarray:
@@ -211,8 +221,8 @@ def _segments(points: ReferenceState, durations: np.ndarray) -> np.ndarray:
     with np.errstate(over='ignore', invalid='ignore'):
         start, way = points.position[:-1], np.diff(points.position, axis=0)
         va, vb = points.velocity[:-1] * duration, points.velocity[1:] * duration
-        aa = points.acceleration[:-1] * duration ** 2
-        ab = points.acceleration[1:] * duration ** 2
+        aa = points.acceleration[:-1] * duration**2
+        ab = points.acceleration[1:] * duration**2
         cubic = [start, va, 3 * way - 2 * va - vb, -2 * way + va + vb, 0 * way, 0 * way]
         quintic = [
             start,
@@ -228,11 +238,28 @@ def _segments(points: ReferenceState, durations: np.ndarray) -> np.ndarray:
 
 def _powers(s: float, duration: float) -> np.ndarray:
     """Return the rows that give position and its two derivatives by time."""
-    a, b = 1.0 / duration, 1.0 / duration ** 2
+    a, b = 1.0 / duration, 1.0 / duration**2
     s2 = s * s
     s3, s4 = s2 * s, s2 * s2
-    return np.array((
-        1.0, s, s2, s3, s4, s4 * s,
-        0.0, a, 2.0 * a * s, 3.0 * a * s2, 4.0 * a * s3, 5.0 * a * s4,
-        0.0, 0.0, 2.0 * b, 6.0 * b * s, 12.0 * b * s2, 20.0 * b * s3,
-    )).reshape(3, 6)
+    return np.array(
+        (
+            1.0,
+            s,
+            s2,
+            s3,
+            s4,
+            s4 * s,
+            0.0,
+            a,
+            2.0 * a * s,
+            3.0 * a * s2,
+            4.0 * a * s3,
+            5.0 * a * s4,
+            0.0,
+            0.0,
+            2.0 * b,
+            6.0 * b * s,
+            12.0 * b * s2,
+            20.0 * b * s3,
+        )
+    ).reshape(3, 6)

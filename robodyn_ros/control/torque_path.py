@@ -202,18 +202,23 @@ class TorquePath:
             raise RejectedTrajectory('trajectory', 'while disabled', 'an enabled, active node')
         if self.law.mode == 'gravity_compensation':
             raise RejectedTrajectory(
-                'trajectory', 'in mode gravity_compensation', 'feedforward or computed_torque')
+                'trajectory', 'in mode gravity_compensation', 'feedforward or computed_torque'
+            )
         if self._is_clock_stopped:
             raise RejectedTrajectory(
-                'trajectory', "while the joint states' stamps stand still", 'a clock that runs')
+                'trajectory', "while the joint states' stamps stand still", 'a clock that runs'
+            )
         if state is None or self.is_stale or not np.isfinite(state.velocity).all():
             raise RejectedTrajectory(
-                'trajectory', 'without a fresh joint state',
-                'trajectories once positions and velocities of all joints are known')
+                'trajectory',
+                'without a fresh joint state',
+                'trajectories once positions and velocities of all joints are known',
+            )
         zero = np.zeros_like(state.position)
         measured = ReferenceState(state.position, state.velocity, zero, zero)
         self._reference = planned_reference(
-            trajectory, state.time, measured, self._reference, self.reference_limits)
+            trajectory, state.time, measured, self._reference, self.reference_limits
+        )
 
     def cancel(self) -> None:
         """Follow nothing any more: back to gravity compensation, by a ramp."""
@@ -237,7 +242,8 @@ class TorquePath:
             return None
         elapsed, jumped = self._elapsed(state, now)
         if self.is_stale or (
-                self._reference is not None and (jumped or not _is_finite(state.velocity))):
+            self._reference is not None and (jumped or not _is_finite(state.velocity))
+        ):
             self._drop_reference()
         reference = self._reference.sample(state.time) if self._reference else None
         try:
@@ -248,13 +254,19 @@ class TorquePath:
                     elapsed = 0.0
                 torque = self._ramp.torque(parts.total, elapsed)
                 shares = shares_beyond(
-                    state.position, self.reference_limits.position_limits,
-                    self.settings.position_guard)
+                    state.position,
+                    self.reference_limits.position_limits,
+                    self.settings.position_guard,
+                )
                 if shares is not None:
                     limits = self.settings.effort_limits
                     torque = guarded_torque(
-                        np.clip(torque, -limits, limits), shares, self.law, state.position,
-                        state.velocity)
+                        np.clip(torque, -limits, limits),
+                        shares,
+                        self.law,
+                        state.position,
+                        state.velocity,
+                    )
         except NonFiniteValue:  # an overflow on the way to the model
             torque = None
         if torque is None or not _is_finite(torque):
@@ -401,7 +413,8 @@ class TorquePath:
     ) -> Command:
         """Return the command after the limits; it counts as sent."""
         limited = self._limiter.limited(
-            torque, self.settings.effort_limits, self.settings.torque_rate_limits, now)
+            torque, self.settings.effort_limits, self.settings.torque_rate_limits, now
+        )
         position_limited = np.zeros(len(torque), dtype=bool) if shares is None else shares != 0.0
         return Command(*limited, position_limited, parts, state, reference)
 

@@ -71,13 +71,14 @@ class Trajectory:
         if not names:
             raise RejectedTrajectory('trajectory joint_names', names, 'at least one joint')
         if len(set(names)) < len(names):
-            (twice, _), = Counter(names).most_common(1)
+            ((twice, _),) = Counter(names).most_common(1)
             raise RejectedTrajectory('trajectory joint_names', twice, 'each joint once')
         if len(times) == 0:
             raise RejectedTrajectory('trajectory points', 0, 'at least one point')
         if len(times) > MOST_POINTS:
             raise RejectedTrajectory(
-                'trajectory points', len(times), f'at most {MOST_POINTS}; send them in parts')
+                'trajectory points', len(times), f'at most {MOST_POINTS}; send them in parts'
+            )
         trajectory = cls(
             names,
             _checked_times(times),
@@ -91,7 +92,9 @@ class Trajectory:
         if lost.any():
             raise RejectedTrajectory(
                 f'trajectory points[{int(np.argmax(lost.any(axis=1)))}]',
-                'accelerations without velocities', 'velocities wherever there are accelerations')
+                'accelerations without velocities',
+                'velocities wherever there are accelerations',
+            )
         return trajectory
 
 
@@ -99,13 +102,16 @@ def _checked_times(given: Sequence[float]) -> np.ndarray:
     times = np.asarray(given, dtype=float)
     if not np.isfinite(times).all() or times[0] < 0.0:
         raise RejectedTrajectory(
-            'trajectory time_from_start', times.tolist(), 'finite times, none negative')
+            'trajectory time_from_start', times.tolist(), 'finite times, none negative'
+        )
     late = np.diff(times) <= 0.0
     if late.any():
         at = int(np.argmax(late)) + 1
         raise RejectedTrajectory(
-            f'trajectory points[{at}] time_from_start', float(times[at]),
-            f'later than the point before it, at {float(times[at - 1])} s')
+            f'trajectory points[{at}] time_from_start',
+            float(times[at]),
+            f'later than the point before it, at {float(times[at - 1])} s',
+        )
     return times
 
 
@@ -120,13 +126,16 @@ def _rows(
             given.append(i)
         elif len(row) > 0 or not optional:
             raise RejectedTrajectory(
-                f'trajectory points[{i}].{field}', f'{len(row)} values',
-                f'{length}, one for each joint' + (', or none' if optional else ''))
+                f'trajectory points[{i}].{field}',
+                f'{len(row)} values',
+                f'{length}, one for each joint' + (', or none' if optional else ''),
+            )
     if given:
         table[given] = np.array([rows[i] for i in given], dtype=float)
     bad = ~np.isfinite(table).all(axis=1)
     for i in given:
         if bad[i]:
             raise RejectedTrajectory(
-                f'trajectory points[{i}].{field}', list(rows[i]), 'finite numbers')
+                f'trajectory points[{i}].{field}', list(rows[i]), 'finite numbers'
+            )
     return table

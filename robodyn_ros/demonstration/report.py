@@ -189,10 +189,12 @@ def save_plot(results: Results, path: Path) -> None:
         0.06, 0.915, _headline(results, unit), fontsize=23, fontweight='bold', color='#222222'
     )
     figure.text(
-        0.06, 0.862,
+        0.06,
+        0.862,
         f'{results.robot} in MuJoCo at 1 kHz, driven over ROS 2: the same feedback, with more and '
         'more of the model',
-        fontsize=13.5, color='#555555',
+        fontsize=13.5,
+        color='#555555',
     )
 
     joint = _worst_joint(results, joints)
@@ -241,8 +243,12 @@ def _draw_motion(axes: Any, results: Results, joint: int) -> None:
         )
     time = results.tracking['computed_torque'].time
     axes.plot(
-        time, scale * results.motion.position(time)[:, joint], color='black', linewidth=1.4,
-        linestyle=(0, (4, 3)), label='desired',
+        time,
+        scale * results.motion.position(time)[:, joint],
+        color='black',
+        linewidth=1.4,
+        linestyle=(0, (4, 3)),
+        label='desired',
     )
     axes.legend(frameon=False, fontsize=13, loc='best', handlelength=2.2)
     _dress(axes, f'Position of {results.joint_names[joint]} [{unit}]')
@@ -256,7 +262,9 @@ def _draw_errors(axes: Any, results: Results, joints: BoolArray, unit: str) -> N
         error = 1e3 * tracking_error(results, name)[:, joints]
         over_joints = np.sqrt(np.mean(error**2, axis=1))
         axes.semilogy(
-            results.tracking[name].time, np.maximum(over_joints, 1e-9), color=law.color,
+            results.tracking[name].time,
+            np.maximum(over_joints, 1e-9),
+            color=law.color,
             linewidth=2.4,
         )
         moved = moved_joints(results, name)
@@ -273,7 +281,13 @@ def _draw_errors(axes: Any, results: Results, joints: BoolArray, unit: str) -> N
     heights = [_LINE * (label.count('\n') + 1) for label in labels]
     for law, label, center in zip(LAWS.values(), labels, kept_apart(centers, heights)):
         axes.text(
-            1.02, center, label, color=law.color, fontsize=13, fontweight='bold', va='center',
+            1.02,
+            center,
+            label,
+            color=law.color,
+            fontsize=13,
+            fontweight='bold',
+            va='center',
             transform=axes.transAxes,
         )
 

@@ -116,9 +116,7 @@ class BaseParameters:
     def no_effect(self) -> tuple[str, ...]:
         """Names of the classical parameters that no motion brings to bear on any torque."""
         unused = ~(self.regrouping != 0.0).any(axis=0)
-        return tuple(
-            name for name, none in zip(self.classical.names, unused, strict=True) if none
-        )
+        return tuple(name for name, none in zip(self.classical.names, unused, strict=True) if none)
 
     @cached_property
     def expressions(self) -> tuple[Expression, ...]:

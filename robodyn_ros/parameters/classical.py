@@ -103,4 +103,4 @@ class ClassicalParameters:
 def regrouped_name(name: str) -> str:
     """Return the paper's name of a parameter that others are regrouped into: XXR2 for XX2."""
     letters = name.rstrip('0123456789')
-    return f'{letters}R{name[len(letters):]}'
+    return f'{letters}R{name[len(letters) :]}'

@@ -148,9 +148,7 @@ def _elimination(
     return Elimination(eliminated, bodies, False)
 
 
-def _echelon(
-    rows: NDArray, tolerance: float, order: Sequence[int]
-) -> tuple[NDArray, list[int]]:
+def _echelon(rows: NDArray, tolerance: float, order: Sequence[int]) -> tuple[NDArray, list[int]]:
     """
     Return independent rows that span what ``rows`` span, and the column each one leads in.
 

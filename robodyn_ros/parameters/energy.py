@@ -27,9 +27,7 @@ if TYPE_CHECKING:
     from robodyn_ros.model import RobotModel
 
 
-def energy_regressor(
-    model: RobotModel, q: ArrayLike, qd: ArrayLike
-) -> tuple[NDArray, NDArray]:
+def energy_regressor(model: RobotModel, q: ArrayLike, qd: ArrayLike) -> tuple[NDArray, NDArray]:
     """
     Return DE and DU: the energies of the links as linear forms in their inertial parameters.
 

@@ -41,7 +41,7 @@ def parameters_report(base: BaseParameters, *, lengths: str = 'numbers') -> str:
         f'{base.count} minimal parameters out of {base.classical_count} classical ones, '
         f'gravity {_vector_text(base.classical.model.gravity)} m/s2',
         f'condition number {base.conditioning:.3g}; '
-        f'regrouping changes the torque by {base.residual:.1g} of it',
+        f'regrouping changes the regressor by {base.residual:.1g} of its largest element',
     ]
     if base.depends_on_tolerance:
         fewest, most = base.count_range

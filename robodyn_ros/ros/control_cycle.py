@@ -73,7 +73,8 @@ class ControlCycle:
         self._subscriptions = [
             node.create_subscription(JointState, 'joint_states', self._on_joint_state, SENSOR),
             node.create_subscription(
-                JointTrajectory, '~/joint_trajectory', self._on_trajectory, RELIABLE),
+                JointTrajectory, '~/joint_trajectory', self._on_trajectory, RELIABLE
+            ),
         ]
 
     def start(self) -> None:
@@ -81,8 +82,8 @@ class ControlCycle:
         self._started, self._is_awaited = time.monotonic(), True
         self.assembly.path.enable(self._started)
         self._watchdog_timer = self._node.create_timer(
-            self._watchdog_period, self._on_watchdog,
-            clock=Clock(clock_type=ClockType.STEADY_TIME))
+            self._watchdog_period, self._on_watchdog, clock=Clock(clock_type=ClockType.STEADY_TIME)
+        )
 
     def say_last_word(self) -> None:
         """Publish the way to what ``on_stop`` promises, if anything was commanded; then stop."""
@@ -92,7 +93,8 @@ class ControlCycle:
             if now - begin > LONGEST_STOP:
                 self._node.get_logger().error(
                     f'stopped {LONGEST_STOP} s after being told to, on the way to on_stop: '
-                    f'{path.settings.on_stop}: torque_rate_limit is too small to get there')
+                    f'{path.settings.on_stop}: torque_rate_limit is too small to get there'
+                )
                 break
             if word.rate_limited.any():
                 time.sleep(LAST_WORD_PERIOD)
@@ -120,17 +122,19 @@ class ControlCycle:
         stamp = conversions.seconds(message.header.stamp)
         age = self._ros_time() - stamp if stamp > 0.0 else 0.0
         fault = joint_states.receive(
-            message.name, message.position, message.velocity,
-            received=now, stamp=stamp, age=age)
+            message.name, message.position, message.velocity, received=now, stamp=stamp, age=age
+        )
         if fault is not None:
             self.counts.malformed += 1
             self.counts.last_malformed = fault
             self._node.get_logger().warning(
-                f'joint state ignored: {fault}', throttle_duration_sec=WARNING_PERIOD)
+                f'joint state ignored: {fault}', throttle_duration_sec=WARNING_PERIOD
+            )
         if age > path.settings.state_timeout:
             self._node.get_logger().warning(
                 f'joint states are stamped {age:.3f} s ago: is use_sim_time right?',
-                throttle_duration_sec=WARNING_PERIOD)
+                throttle_duration_sec=WARNING_PERIOD,
+            )
         if not joint_states.is_complete:
             return
         state = joint_states.take()

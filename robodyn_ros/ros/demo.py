@@ -157,12 +157,20 @@ def run_demo(arm: Arm, output: Path, *, hold_time: float = 10.0) -> dict[str, An
             def phase(name: str, label: str, parameters: Mapping[str, Any], **options: Any) -> Any:
                 progress.update(bar, description=label)
                 return _run_phase(
-                    name, arm, model, motion, {**limits, **parameters}, logs,
-                    advance=lambda seconds: progress.advance(bar, seconds), **options,
+                    name,
+                    arm,
+                    model,
+                    motion,
+                    {**limits, **parameters},
+                    logs,
+                    advance=lambda seconds: progress.advance(bar, seconds),
+                    **options,
                 )
 
             hold = phase(
-                'hold', 'gravity compensation holds', {'mode': 'gravity_compensation'},
+                'hold',
+                'gravity compensation holds',
+                {'mode': 'gravity_compensation'},
                 hold_time=hold_time,
             )
             tracking = {
@@ -300,9 +308,7 @@ class _Waiting:
                 )
 
 
-def _switch_terms(
-    client: AsyncParameterClient, wait: _Waiting, terms: tuple[str, ...]
-) -> None:
+def _switch_terms(client: AsyncParameterClient, wait: _Waiting, terms: tuple[str, ...]) -> None:
     """Have the dynamics node command these terms of the model's torque, and no other."""
     answer = client.set_parameters(
         [Parameter(f'terms.{term}', value=term in terms) for term in ALL_TERMS]

@@ -43,15 +43,14 @@ class CycleOutputs:
     ) -> None:
         self._node = node
         self._order = order
-        self._commands = node.create_lifecycle_publisher(
-            Float64MultiArray, '~/commands', RELIABLE)
+        self._commands = node.create_lifecycle_publisher(Float64MultiArray, '~/commands', RELIABLE)
         self._torques = node.create_lifecycle_publisher(JointState, '~/torques', RELIABLE)
-        self._states = node.create_lifecycle_publisher(
-            DynamicsState, '~/dynamics_state', RELIABLE)
+        self._states = node.create_lifecycle_publisher(DynamicsState, '~/dynamics_state', RELIABLE)
         names = list(joint_names)
         self._command = Float64MultiArray()
         self._command.layout.dim = [
-            MultiArrayDimension(label='joints', size=len(names), stride=len(names))]
+            MultiArrayDimension(label='joints', size=len(names), stride=len(names))
+        ]
         self._torque = JointState(name=names)
         self._state = DynamicsState(joint_names=names)
 
