@@ -232,7 +232,7 @@ def test_arm_on_a_tilted_base_holds_still_once_the_service_has_told(lockstep, ro
 def test_unknown_payload_told_while_moving_stops_spoiling_the_tracking(
     lockstep, robot, heavy_urdf
 ):
-    rig, limit = lockstep, 2000.0  # by the wall clock, which lockstep outruns
+    rig, limit = lockstep, 1000.0  # by the wall clock, which lockstep outruns
     period, told_after, end = 2.0, 4.0, 8.0
     rig.start_simulator(**{**robot, 'urdf_file': heavy_urdf}, initial_position=POSITION)
     rig.start(**robot, mode='computed_torque', torque_rate_limit=f'[{limit}]')

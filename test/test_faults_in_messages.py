@@ -318,7 +318,7 @@ def trajectory(names=ARM, seconds=(1.0,), positions=None, **fields):
             'trajectory with numbers of 1e308',
             REFUSED,
             trajectory(velocities=[1e308] * 7),
-            'max_reference_step',
+            'position limits',
         ),
     ],
 )

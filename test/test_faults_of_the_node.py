@@ -165,6 +165,7 @@ def test_killed_node_can_be_started_again(own, gravity):
     own.launch(mode='computed_torque')
     first = len(own.record)
     own.bring_up(POSITION)
+    own.stream(POSITION, lambda: len(own.record) > first)
     assert own.commands_after(first)[0] == pytest.approx(gravity, abs=1e-6)
     own.in_motion()
 
