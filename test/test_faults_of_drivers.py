@@ -68,7 +68,7 @@ def test_driver_that_dies_in_motion_leaves_gravity_held(rig, gravity):
     assert np.array(rig.commands[-1].data) == pytest.approx(gravity, abs=1e-6)
 
 
-@fault('driver paused and continued', 'Stale while it is paused; then it recovers by a ramp.')
+@fault('driver paused and continued', 'Stale while it is paused; then it recovers without a step.')
 def test_paused_driver_is_stale_and_comes_back(rig):
     driver = rig.driver()
     rig.until_commanded()

@@ -172,7 +172,7 @@ def test_killed_node_can_be_started_again(own, gravity):
 
 @fault(
     'node paused and continued in motion',
-    'On waking it finds old states: stale; it recovers with the next new one, by a ramp.',
+    'On waking it finds old states: stale; it recovers with the next new one, without a step.',
 )
 def test_paused_node_comes_back_without_a_step(rig):
     rig.in_motion()

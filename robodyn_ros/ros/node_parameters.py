@@ -150,7 +150,7 @@ PARAMETERS = (
     NodeParameter(
         'ramp_time',
         0.5,
-        'Duration of the ramp at activation, enable and change of law [s].',
+        'Duration of a ramp: change of law, or enabling again before the last torque is old [s].',
         bounds=(0.0, 60.0),
     ),
     NodeParameter(
