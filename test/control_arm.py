@@ -6,7 +6,8 @@ import numpy as np
 from robodyn_ros.control.computed_torque import ControlLaw, Terms
 from robodyn_ros.control.joint_state_buffer import JointStateBuffer
 from robodyn_ros.control.planning import ReferenceLimits
-from robodyn_ros.control.torque_path import SafetySettings, TorquePath
+from robodyn_ros.control.safety_settings import SafetySettings
+from robodyn_ros.control.torque_path import TorquePath
 
 NAMES = ('shoulder', 'elbow')
 MASS = np.array([2.0, 0.5])

@@ -8,7 +8,7 @@ from control_arm import NAMES, control_law, enabled, inverse_dynamics
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from robodyn_ros.control.torque_path import ACTIONS
+from robodyn_ros.control.safety_settings import ACTIONS
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.errors import RejectedTrajectory
 

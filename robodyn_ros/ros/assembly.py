@@ -16,7 +16,8 @@ from robodyn_ros.control.joint_state_buffer import JointStateBuffer
 from robodyn_ros.control.load import Gravity, Load
 from robodyn_ros.control.planning import ReferenceLimits
 from robodyn_ros.control.rigid_body import RigidBodyTorque
-from robodyn_ros.control.torque_path import SafetySettings, TorquePath
+from robodyn_ros.control.safety_settings import SafetySettings
+from robodyn_ros.control.torque_path import TorquePath
 from robodyn_ros.errors import (
     InvalidNumber,
     MalformedXml,

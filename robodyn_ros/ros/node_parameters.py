@@ -15,7 +15,7 @@ from rclpy.parameter import Parameter
 
 from robodyn_ros.control.computed_torque import MODES
 from robodyn_ros.control.rigid_body import ALGORITHMS
-from robodyn_ros.control.torque_path import ACTIONS
+from robodyn_ros.control.safety_settings import ACTIONS
 from robodyn_ros.errors import InvalidNumber, UnknownOption, WrongShape
 
 _HUGE = 1e9

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the torque path never exceeds, and what it does when states or commanding end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+ACTIONS = ('hold_gravity', 'zero', 'silent')
+
+
+@dataclass(frozen=True)
+class SafetySettings:
+    """
+    What the torque path holds itself to.
+
+    Parameters
+    ----------
+    effort_limits : array, shape (n,)
+        Largest torque [N m] or force [N] of each joint.
+    torque_rate_limits : array, shape (n,)
+        Largest change [N m/s] or [N/s]; infinite: none.
+    ramp_time : float
+        How long a change of law takes [s].
+    state_timeout : float
+        Age at which a joint state is stale [s].
+    on_stale_state, on_stop : str
+        One of `ACTIONS`.
+    stale_hold_time : float
+        How long gravity is held on a stale state before silence [s].
+    position_guard : float
+        Way beyond a position limit to the full effect of the guard [rad] or [m]; 0: no guard.
+    """
+
+    effort_limits: np.ndarray
+    torque_rate_limits: np.ndarray
+    ramp_time: float
+    state_timeout: float
+    on_stale_state: str
+    stale_hold_time: float
+    on_stop: str
+    position_guard: float = 0.0
