@@ -14,7 +14,7 @@ setup(
     license='Apache-2.0',
     python_requires='>=3.10',
     packages=find_packages(include=[PACKAGE, f'{PACKAGE}.*']),
-    package_data={PACKAGE: ['py.typed', 'compiled/extension.h', 'analysis/report/page.*']},
+    package_data={PACKAGE: ['py.typed', 'compiled/c/extension.h', 'report/page.*']},
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{PACKAGE}']),
         (f'share/{PACKAGE}', ['package.xml']),
@@ -45,7 +45,7 @@ setup(
     entry_points={
         'console_scripts': [
             'robodyn = robodyn_ros.cli:main',
-            'dynamics_node = robodyn_ros.ros.dynamics_node:main',
+            'dynamics_node = robodyn_ros.ros.dynamics.dynamics_node:main',
             'simulator_node = robodyn_ros.ros.simulator_node:main',
         ],
     },

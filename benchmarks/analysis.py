@@ -17,21 +17,21 @@ from collections.abc import Callable
 from pathlib import Path
 from time import process_time
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test'))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test' / 'support'))
 
 from robots import public_urdf
 
 from robodyn_ros import RobotModel
 from robodyn_ros.analysis import (
-    coupling_over_workspace,
+    coupling_over_joint_space,
     gravity_formulas,
     inertia_formulas,
     inertial_characteristics,
     ranges,
     simplified_model,
 )
-from robodyn_ros.compiled.kernels import build_kernel
-from robodyn_ros.compiled.run_time import RunTime
+from robodyn_ros.compiled.symbolic.kernels import build_kernel
+from robodyn_ros.compiled.symbolic.run_time import RunTime
 
 URDFS = Path(__file__).resolve().parents[1] / 'urdf'
 ERRORS = (0.02, 0.05)
@@ -50,7 +50,7 @@ def print_times(models: dict[str, RobotModel]) -> None:
         'M formulas': inertia_formulas,
         'g formulas': gravity_formulas,
         'ranges': ranges,
-        'coupling': coupling_over_workspace,
+        'coupling': coupling_over_joint_space,
     }
     print('[s]'.ljust(10) + ''.join(f'{name:>12}' for name in columns))
     for name, model in models.items():

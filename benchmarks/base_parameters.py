@@ -19,15 +19,15 @@ from pathlib import Path
 from time import process_time
 
 os.environ['OPENBLAS_NUM_THREADS'] = '1'  # read when NumPy is imported
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test'))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test' / 'support'))
 
 import numpy as np
+from numeric_reduction import numeric_reduction
 from oracles import random_states
 from parameter_arms import DOWN, TILTED, dh_arm, generic_arm
 from robots import public_urdf
 
 from robodyn_ros import RobotModel, base_parameters, regressor
-from robodyn_ros.parameters.numeric import numeric_reduction
 
 ROUNDS = 20
 URDFS = Path(__file__).resolve().parents[1] / 'urdf'

@@ -23,7 +23,7 @@ from time import perf_counter, process_time
 from timeit import Timer
 
 os.environ['OPENBLAS_NUM_THREADS'] = '1'  # read when NumPy is imported
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test'))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test' / 'support'))
 
 import numpy as np
 import pinocchio as pin
@@ -77,7 +77,7 @@ def fastest(timers: dict[str, Timer], rounds: int, shortest: float = 2e-3) -> di
 
 
 def our_function(compiled: CompiledModel, name: str) -> Callable:
-    return compiled.minimal_regressor if name == 'regressor' else getattr(compiled, name)
+    return compiled.base_regressor if name == 'regressor' else getattr(compiled, name)
 
 
 def mujoco_calls(source: str | Path, base: str, tip: str) -> dict[str, tuple[str, dict]]:
@@ -85,7 +85,7 @@ def mujoco_calls(source: str | Path, base: str, tip: str) -> dict[str, tuple[str
     try:
         import mujoco
 
-        from robodyn_ros.simulation import ArmSimulation
+        from robodyn_ros.simulation.arm import ArmSimulation
 
         simulation = ArmSimulation(source, base_link=base, tip_link=tip)
     except (ImportError, rd.RobodynError):

@@ -16,15 +16,15 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test'))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test' / 'support'))
 
 import numpy as np
 from oracles import PinocchioArm, pose_difference, random_states, relative_difference
 from robots import public_urdfs
 
 import robodyn_ros as rd
-from robodyn_ros.description import RobotDescription
-from robodyn_ros.urdf import description_of_urdf
+from robodyn_ros.description.records import RobotDescription
+from robodyn_ros.description.urdf import description_of_urdf
 
 STATES = 10
 

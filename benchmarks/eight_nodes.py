@@ -25,7 +25,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from robodyn_ros.ros.processes import NodeProcess
+from robodyn_ros.ros.demo.node_process import NodeProcess
 
 ARM = Path(__file__).resolve().parents[1] / 'urdf' / 'arm.urdf.xacro'
 JOINTS = [f'joint{i}' for i in range(1, 7)]
@@ -95,7 +95,7 @@ def measure(count: int, rate: float, duration: float, folder: Path) -> str:
     names = [f'arm{i}' for i in range(1, count + 1)]
     processes = [
         NodeProcess(
-            'dynamics_node',
+            'dynamics.dynamics_node',
             namespace=f'/{name}',
             parameters=PARAMETERS,
             remappings={},

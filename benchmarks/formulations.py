@@ -28,14 +28,14 @@ from pathlib import Path
 from time import process_time
 
 os.environ['OPENBLAS_NUM_THREADS'] = '1'  # read when NumPy is imported
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test'))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test' / 'support'))
 
 import numpy as np
 from oracles import random_states
 from robots import random_chain
 
 from robodyn_ros import RobotModel
-from robodyn_ros.compiled.expression import Graph, executed_operations
+from robodyn_ros.compiled.symbolic.expression import Graph, executed_operations
 from robodyn_ros.dynamics import METHODS, lagrange_euler
 
 ROUNDS = 7

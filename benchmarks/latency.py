@@ -36,14 +36,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test'))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test' / 'support'))
 
 import numpy as np
 import rclpy
-from conftest import robot_path
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.signals import SignalHandlerOptions
+from robots import public_urdf
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
@@ -277,13 +277,13 @@ def relay_run(seconds: float, fifo: bool, executor: str = 'spin') -> Run:
 def node_arguments() -> list[str]:
     """Return the command line of the dynamics node for the Panda."""
     parameters = {
-        'urdf_file': robot_path('panda_description/urdf/panda.urdf'),
+        'urdf_file': str(public_urdf('panda.urdf')),
         'base_link': 'panda_link0',
         'tip_link': 'panda_link8',
         'mode': 'computed_torque',
         'state_timeout': 0.5,
     }
-    arguments = ['-m', 'robodyn_ros.ros.dynamics_node', '--ros-args']
+    arguments = ['-m', 'robodyn_ros.ros.dynamics.dynamics_node', '--ros-args']
     for name, value in parameters.items():
         arguments += ['-p', f'{name}:={value}']
     return arguments

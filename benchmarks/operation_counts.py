@@ -16,20 +16,15 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test'))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test' / 'support'))
 
 import numpy as np
+from counting import Count, folded_count, formulation_count, structural_count
 from robots import public_urdf, random_chain
 
 import robodyn_ros as rd
-from robodyn_ros.compiled.kernels import NODE_KERNELS, build_kernel
-from robodyn_ros.compiled.operation_counts import (
-    Count,
-    folded_count,
-    formulation_count,
-    structural_count,
-)
-from robodyn_ros.compiled.run_time import RunTime
+from robodyn_ros.compiled.symbolic.kernels import NODE_KERNELS, build_kernel
+from robodyn_ros.compiled.symbolic.run_time import RunTime
 
 ROOT = Path(__file__).resolve().parents[1]
 DEGREES = {
@@ -239,7 +234,7 @@ Why ours differ from the print:
   with that along the axis at zero (in place of YY), so that it shares U with the first moment;
   because U z is turned from link to link in place of the angular acceleration; and because
   parallel axes share what lies before the first of them. See
-  `robodyn_ros/compiled/customized_newton_euler.py`.
+  `robodyn_ros/compiled/symbolic/newton_euler.py`.
 - **Its own numbers** take fewer operations than any numbers: zeros fold, the most frequent offset
   is the unit of length, and the last frame is turned so that the last mass centre lies over x.
 - **Simplified** means diagonal tensors and one component of each first moment. The paper does not

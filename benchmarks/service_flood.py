@@ -30,9 +30,9 @@ from typing import Any
 import numpy as np
 
 from robodyn_ros import RobotModel
-from robodyn_ros.demonstration.motion import suitable_motion
-from robodyn_ros.ros.demo import panda
-from robodyn_ros.ros.processes import NodeProcess
+from robodyn_ros.motions.point_to_point import suitable_motion
+from robodyn_ros.ros.demo.demonstration import panda
+from robodyn_ros.ros.demo.node_process import NodeProcess
 
 TIME_STEP = 0.004  # of the simulator, which is also the control period [s]
 WARMING_TIME = 5.0  # before the first run: everybody is still discovering everybody [s]
@@ -48,17 +48,22 @@ def flood(clients: int, joints: int, tip_link: str, is_wanted: Any, answered: An
 
     from robodyn_interfaces.msg import Payload
     from robodyn_interfaces.srv import SetPayload
-    from robodyn_ros.ros.answering_node import CHANGES, PATIENT, QUESTIONS, QUESTIONS_ABOUT_A_STATE
+    from robodyn_ros.ros.services.service_node import (
+        CHANGE_SERVICES,
+        MODEL_SERVICES,
+        SERVICE_QOS,
+        STATE_SERVICES,
+    )
 
     rclpy.init()
     node = rclpy.create_node('flood')
-    kinds = {**QUESTIONS, **QUESTIONS_ABOUT_A_STATE, 'set_payload': CHANGES['set_payload']}
+    kinds = {**MODEL_SERVICES, **STATE_SERVICES, 'set_payload': CHANGE_SERVICES['set_payload']}
     names = list(kinds)
     generator = np.random.default_rng(0)
 
     def request(name: str) -> Any:
         message = kinds[name][0].Request()
-        if name in QUESTIONS_ABOUT_A_STATE:
+        if name in STATE_SERVICES:
             message.position = generator.uniform(-1.0, 1.0, joints).tolist()
         if name == 'compute_forward_dynamics':
             message.effort = [0.0] * joints
@@ -83,7 +88,9 @@ def flood(clients: int, joints: int, tip_link: str, is_wanted: Any, answered: An
     for i in range(clients):
         name = names[i % len(names)]
         # Each client hears the answers to all others of its service.
-        client = node.create_client(kinds[name][0], f'/dynamics_node/{name}', qos_profile=PATIENT)
+        client = node.create_client(
+            kinds[name][0], f'/dynamics_node/{name}', qos_profile=SERVICE_QOS
+        )
         client.wait_for_service()
         waiting.append((name, client))
     executor = rclpy.executors.SingleThreadedExecutor()
@@ -205,7 +212,7 @@ def main() -> None:
             log=Path(logs, 'simulator.log'),
         )
         node = NodeProcess(
-            'dynamics_node',
+            'dynamics.dynamics_node',
             namespace='/',
             remappings={},
             parameters={**arm.parameters, 'mode': 'computed_torque'},

@@ -14,7 +14,7 @@ from pathlib import Path
 from click.testing import CliRunner
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / 'test'))
+sys.path.insert(0, str(ROOT / 'test' / 'support'))
 
 from browser import chromium  # noqa: E402
 from robots import public_urdf  # noqa: E402

@@ -20,10 +20,10 @@ import xacro
 from lxml import etree
 from matplotlib.figure import Figure
 
+from robodyn_ros.control.control_stack import build_control_stack, control_law
 from robodyn_ros.control.trajectory import Trajectory
-from robodyn_ros.ros.assembly import assembled, control_law
-from robodyn_ros.ros.node_parameters import PARAMETERS, checked
-from robodyn_ros.simulation import ArmSimulation
+from robodyn_ros.ros.dynamics.node_parameters import PARAMETERS, checked
+from robodyn_ros.simulation.arm import ArmSimulation
 
 ROOT = Path(__file__).resolve().parents[1]
 IMAGES = ROOT / 'docs' / 'images'
@@ -66,7 +66,7 @@ def simulated(
     """
     values = {parameter.name: parameter.default for parameter in PARAMETERS}
     values.update({'mode': 'computed_torque', 'ramp_time': 0.0, **changes})
-    arm = assembled(checked(values), ARM)
+    arm = build_control_stack(checked(values), ARM)
     simulation = ArmSimulation(
         heavier(ARM), tip_link='tool0', time_step=TIME_STEP, initial_position=START
     )
@@ -224,7 +224,7 @@ def raised_gain(ramp_time: float) -> tuple[np.ndarray, np.ndarray]:
     """Return times [s] and the torque of joint 2 [N m] of an arm that is held off its goal."""
     values = {parameter.name: parameter.default for parameter in PARAMETERS}
     values.update({'mode': 'computed_torque', 'kp': (25.0,), 'ramp_time': ramp_time})
-    arm = assembled(checked(values), ARM)
+    arm = build_control_stack(checked(values), ARM)
     names, rest = arm.model.joint_names, [[0.0] * arm.model.n]
     arm.path.enable(0.0)
     times, torques = [], []

@@ -32,7 +32,7 @@ class Collector:
 
 def faults() -> list[tuple[str, str, str]]:
     """Return fault, what happens, and the test that shows it, for every test of the suite."""
-    files = sorted(str(path) for path in (ROOT / 'test').glob('test_faults_*.py'))
+    files = sorted(str(path) for path in (ROOT / 'test').rglob('test_faults_*.py'))
     collector = Collector()
     with contextlib.redirect_stdout(io.StringIO()):
         pytest.main(

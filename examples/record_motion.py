@@ -53,8 +53,8 @@ def record(bag: Path, payload: float) -> None:
     os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
     import rclpy
 
-    from robodyn_ros.ros.demo import panda
-    from robodyn_ros.ros.processes import NodeProcess
+    from robodyn_ros.ros.demo.demonstration import panda
+    from robodyn_ros.ros.demo.node_process import NodeProcess
 
     arm = panda()
     namespace = f'/recording_{os.getpid()}'
@@ -74,7 +74,7 @@ def record(bag: Path, payload: float) -> None:
         log=logs / 'simulator.log',
     )
     node = NodeProcess(
-        'dynamics_node',
+        'dynamics.dynamics_node',
         namespace=namespace,
         parameters={
             **arm.parameters,

@@ -12,7 +12,7 @@ import numpy as np
 
 from robodyn_ros import RobotModel, base_parameters
 from robodyn_ros.analysis import coefficients_of_coupling, design_guidelines, simplified_model
-from robodyn_ros.analysis.workspace import Workspace
+from robodyn_ros.analysis.joint_space import JointSpace
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -27,7 +27,7 @@ def main(urdf: Path) -> None:
     print('\nDesign guidelines (Tourassis and Neuman 1985)')
     print(*design_guidelines(arm), sep='\n')
 
-    coupling = coefficients_of_coupling(arm, Workspace.of(arm).sample(1024)).mean(axis=0)
+    coupling = coefficients_of_coupling(arm, JointSpace.of(arm).sample(1024)).mean(axis=0)
     pairs = np.triu(coupling, 1)
     i, j = divmod(int(pairs.argmax()), arm.n)
     print(f'\n{arm.joint_names[i]} and {arm.joint_names[j]} couple most: {coupling[i, j]:.2f}')

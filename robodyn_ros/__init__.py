@@ -10,7 +10,8 @@ M(q) qdd + C(q, qd) qd + g(q) = tau, modified DH.
 """
 
 from robodyn_ros.compiled import CompiledModel, compile_model
-from robodyn_ros.dh import DHTable
+from robodyn_ros.description.records import Finding
+from robodyn_ros.dh.table import DHTable
 from robodyn_ros.dynamics import (
     christoffel_symbols,
     coriolis_matrix,
@@ -21,7 +22,6 @@ from robodyn_ros.dynamics import (
     mass_matrix,
 )
 from robodyn_ros.errors import RobodynError
-from robodyn_ros.findings import Finding
 from robodyn_ros.kinematics import forward_kinematics, jacobian
 from robodyn_ros.model import Payload, RobotModel
 from robodyn_ros.parameters import BaseParameters, base_parameters, regressor

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import click
 
-from robodyn_ros.commands.choice_of_arm import examples
+from robodyn_ros.commands.arm_options import examples
 from robodyn_ros.commands.demonstration import demo
 from robodyn_ros.commands.description import check, dh, params
 from robodyn_ros.commands.motion import simulate, torque

@@ -13,23 +13,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robodyn_ros.arguments import checked_array
-from robodyn_ros.chain import Chain, serial_chain
-from robodyn_ros.description import RobotDescription, description_of_urdfpy
-from robodyn_ros.dh import DHTable, dh_table
-from robodyn_ros.errors import (
-    ImplausiblePayload,
-    InvalidNumber,
-    NoSuchLink,
-)
-from robodyn_ros.findings import Finding, chain_findings
-from robodyn_ros.kinematics import frame_transforms
+from robodyn_ros.description.chain import Chain, serial_chain
+from robodyn_ros.description.findings import chain_findings
+from robodyn_ros.description.records import Finding, RobotDescription
+from robodyn_ros.description.urdf import description_of_urdf
+from robodyn_ros.description.urdfpy import description_of_urdfpy
+from robodyn_ros.dh.axes_to_dh import dh_table
+from robodyn_ros.dh.frames import frame_transforms
+from robodyn_ros.dh.table import DHTable
+from robodyn_ros.errors import ImplausiblePayload, InvalidNumber, NoSuchLink
 from robodyn_ros.spatial import (
     FloatArray,
     inertial_parameters,
     inverse_transform,
     moved_parameters,
 )
-from robodyn_ros.urdf import description_of_urdf
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 

@@ -1,36 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What several tests share: robots, and a two-joint arm that needs no URDF."""
+"""What several tests share: two public robots."""
 
-import importlib.util
-from pathlib import Path
+from importlib.metadata import PackageNotFoundError
 
 import pytest
+from robots import public_urdf
 
 
-def robot_path(relative: str) -> str:
-    """Return the path of a file of PyPI's example-robot-data, or skip."""
-    found = importlib.util.find_spec('cmeel')
-    for root in (found.submodule_search_locations if found else ()) or ():
-        path = (
-            Path(root).parent
-            / 'cmeel.prefix'
-            / 'share'
-            / 'example-robot-data'
-            / 'robots'
-            / relative
-        )
-        if path.is_file():
-            return str(path)
-    pytest.skip(f'example-robot-data is not installed: no {relative}')
+def path_of(name: str) -> str:
+    """Return the path of a public URDF, or skip."""
+    try:
+        return str(public_urdf(name))
+    except PackageNotFoundError as error:
+        pytest.skip(f'{error}: no {name}')
 
 
 @pytest.fixture(scope='session')
 def panda_urdf() -> str:
     """Path of the Panda: base panda_link0, tip panda_link8, seven revolute joints, fingers."""
-    return robot_path('panda_description/urdf/panda.urdf')
+    return path_of('panda.urdf')
 
 
 @pytest.fixture(scope='session')
 def ur5_urdf() -> str:
     """Path of the UR5: six revolute joints."""
-    return robot_path('ur_description/urdf/ur5_robot.urdf')
+    return path_of('ur5_robot.urdf')

@@ -12,7 +12,7 @@ Results are plain records with their units, ``to_json`` and ``from_json``.
 from robodyn_ros.analysis.coupling import (
     Coupling,
     coefficients_of_coupling,
-    coupling_over_workspace,
+    coupling_over_joint_space,
     kinematic_factors,
     loading_factors,
 )
@@ -25,6 +25,7 @@ from robodyn_ros.analysis.inertial_characteristics import (
     InertialCharacteristics,
     inertial_characteristics,
 )
+from robodyn_ros.analysis.joint_space import Extreme, JointSpace
 from robodyn_ros.analysis.ranges import Range, Ranges, ranges
 from robodyn_ros.analysis.ratios import (
     RatioMap,
@@ -42,7 +43,6 @@ from robodyn_ros.analysis.simplification import (
     simplified_model,
 )
 from robodyn_ros.analysis.trajectory_split import SplitElement, TrajectorySplit, split_along
-from robodyn_ros.analysis.workspace import Extreme, Workspace
 
 __all__ = [
     'Coefficient',
@@ -62,9 +62,9 @@ __all__ = [
     'SplitElement',
     'Term',
     'TrajectorySplit',
-    'Workspace',
+    'JointSpace',
     'coefficients_of_coupling',
-    'coupling_over_workspace',
+    'coupling_over_joint_space',
     'coupling_ratio_map',
     'coupling_ratio_range',
     'coupling_ratios',

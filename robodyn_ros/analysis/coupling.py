@@ -18,22 +18,19 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from robodyn_ros.analysis.inertial_characteristics import inertial_characteristics
+from robodyn_ros.analysis.joint_space import Extreme, Function, JointSpace, Limits
 from robodyn_ros.analysis.quantities import quotient, symbol
 from robodyn_ros.analysis.records import Record
-from robodyn_ros.analysis.workspace import Extreme, Function, Limits, Workspace
 from robodyn_ros.arguments import checked_states
+from robodyn_ros.dh.frames import frame_transforms
 from robodyn_ros.dynamics.mass_matrix import composite_mass_matrix
-from robodyn_ros.kinematics import frame_transforms
+from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import FloatArray, cross, pseudo_inertia
-
-if TYPE_CHECKING:
-    from robodyn_ros.model import RobotModel
 
 _SAMPLE = 4096
 
@@ -67,7 +64,7 @@ class Coupling(Record):
     largest_kinematic_factor: float
 
 
-def coupling_over_workspace(
+def coupling_over_joint_space(
     model: RobotModel, limits: Limits | None = None
 ) -> tuple[Coupling, ...]:
     """
@@ -77,13 +74,13 @@ def coupling_over_workspace(
     ----------
     model : RobotModel
     limits : mapping of joint name to (lower, upper), optional
-        See ``Workspace.of``, which also says what is raised.
+        See ``JointSpace.of``, which also says what is raised.
 
     Notes
     -----
     Means are over evenly scattered positions; the largest value is found by global optimisation.
     """
-    workspace = Workspace.of(model, limits)
+    workspace = JointSpace.of(model, limits)
     structure = inertial_characteristics(model)
     means = coefficients_of_coupling(model, workspace.sample(_SAMPLE)).mean(axis=0)
     loading = loading_factors(model)

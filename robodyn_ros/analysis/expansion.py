@@ -17,7 +17,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +25,8 @@ from robodyn_ros.analysis.formulas import Factor, Formula, Product, Term
 from robodyn_ros.analysis.quantities import force_unit, inertia_unit, symbol
 from robodyn_ros.dynamics.lagrangian_coefficients import gravitational_coefficients
 from robodyn_ros.dynamics.mass_matrix import composite_mass_matrix
+from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import FloatArray
-
-if TYPE_CHECKING:
-    from robodyn_ros.model import RobotModel
 
 # Terms under this share of the largest one are rounding, of the description's numbers if not ours.
 _ROUNDING = 1e-10

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robodyn_ros.analysis.records import Record
-from robodyn_ros.compiled.expression import Scalar, sine_and_cosine
+from robodyn_ros.compiled.symbolic.expression import Scalar, sine_and_cosine
 from robodyn_ros.spatial import FloatArray
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,9 +14,7 @@ from robodyn_ros.analysis.inertial_characteristics import (
 )
 from robodyn_ros.analysis.quantities import symbol
 from robodyn_ros.analysis.records import Record
-
-if TYPE_CHECKING:
-    from robodyn_ros.model import RobotModel
+from robodyn_ros.model import RobotModel
 
 TRANSLATIONAL_JOINTS = 'as many translational joints as the application allows'
 RIGHT_ANGLES = 'axes in parallel or orthogonal directions'

@@ -22,7 +22,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,10 +33,8 @@ from robodyn_ros.dynamics.lagrangian_coefficients import (
     gravitational_coefficients,
     inertial_coefficients,
 )
+from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import pseudo_inertia
-
-if TYPE_CHECKING:
-    from robodyn_ros.model import RobotModel
 
 KINDS = ('self-inertial', 'mutual inertial', 'centrifugal', 'Coriolis', 'gravitational')
 CARTESIAN_SPARSITY = 4 / 17

@@ -10,20 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from robodyn_ros.analysis.inertial_characteristics import inertial_characteristics
+from robodyn_ros.analysis.joint_space import Extreme, JointSpace, Limits
 from robodyn_ros.analysis.quantities import force_unit, inertia_unit, position_unit, symbol
 from robodyn_ros.analysis.records import Record
-from robodyn_ros.analysis.workspace import Extreme, Limits, Workspace
 from robodyn_ros.dynamics.lagrangian_coefficients import gravitational_coefficients
 from robodyn_ros.dynamics.mass_matrix import composite_mass_matrix
-
-if TYPE_CHECKING:
-    from robodyn_ros.model import Payload, RobotModel
+from robodyn_ros.model import Payload, RobotModel
 
 
 @dataclass(frozen=True)
@@ -117,7 +114,7 @@ def ranges(
     payload : Payload, optional
         To search again with it.
     limits : mapping of joint name to (lower, upper), optional
-        See ``Workspace.of``, which also says what is raised.
+        See ``JointSpace.of``, which also says what is raised.
 
     Raises
     ------
@@ -125,7 +122,7 @@ def ranges(
     NoSuchLink, ImplausiblePayload, WrongShape, NonFiniteValue
         Of the payload.
     """
-    workspace = Workspace.of(model, limits)
+    workspace = JointSpace.of(model, limits)
     inertia, gravity = _ranges_of(model, workspace)
     loaded = None if payload is None else _ranges_of(model.with_payload(payload), workspace)
     return Ranges(
@@ -140,7 +137,7 @@ def ranges(
 
 
 def _ranges_of(
-    model: RobotModel, workspace: Workspace
+    model: RobotModel, workspace: JointSpace
 ) -> tuple[tuple[Range, ...], tuple[Range, ...]]:
     structure = inertial_characteristics(model)
     slides = model.dh.prismatic

@@ -14,23 +14,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from robodyn_ros.analysis.inertial_characteristics import inertial_characteristics
+from robodyn_ros.analysis.joint_space import JointSpace, Limits
 from robodyn_ros.analysis.quantities import acceleration_unit, position_unit, quotient, symbol
 from robodyn_ros.analysis.ranges import Range
 from robodyn_ros.analysis.records import Record
-from robodyn_ros.analysis.workspace import Limits, Workspace
 from robodyn_ros.arguments import checked_array, checked_states
 from robodyn_ros.dynamics.lagrangian_coefficients import gravitational_coefficients
 from robodyn_ros.dynamics.mass_matrix import composite_mass_matrix
 from robodyn_ros.errors import InvalidNumber, NoSuchJoint
-
-if TYPE_CHECKING:
-    from robodyn_ros.model import RobotModel
+from robodyn_ros.model import RobotModel
 
 Function = Callable[[NDArray], NDArray]
 
@@ -92,7 +89,7 @@ def coupling_ratio_range(
     model : RobotModel
     joint, by : str
     limits : mapping of joint name to (lower, upper), optional
-        See ``Workspace.of``. Equal ones hold a joint still.
+        See ``JointSpace.of``. Equal ones hold a joint still.
 
     Raises
     ------
@@ -133,7 +130,7 @@ def coupling_ratio_map(
     position : array-like (n,), optional
         Where the others rest [rad or m]; in the middle of their limits where not given.
     limits : mapping of joint name to (lower, upper), optional
-        See ``Workspace.of``.
+        See ``JointSpace.of``.
 
     Raises
     ------
@@ -206,7 +203,7 @@ def _range(
     involved = {*structure[above].joints, *structure[symbol('d', i, i)].joints}
     depends_on = tuple(joint for joint in model.joint_names if joint in involved)
     joints = [_index(model, joint) for joint in depends_on]
-    extremes = Workspace.of(model, limits).extremes(function, joints)
+    extremes = JointSpace.of(model, limits).extremes(function, joints)
     return Range(name[0], model.joint_names[i], name[1], depends_on, *extremes)
 
 
@@ -221,7 +218,7 @@ def _map(
 ) -> RatioMap:
     if resolution < 2:
         raise InvalidNumber('argument resolution', resolution, 'two or more')
-    workspace = Workspace.of(model, limits)
+    workspace = JointSpace.of(model, limits)
     rest = checked_array(
         'position', workspace.center if position is None else position, (model.n,)
     )

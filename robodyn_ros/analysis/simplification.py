@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from robodyn_ros.analysis.formulas import Formula, expressions
+from robodyn_ros.analysis.joint_space import JointSpace, Limits
 from robodyn_ros.analysis.records import Record
 from robodyn_ros.analysis.term_choice import (
     MEASURES,
@@ -28,15 +28,12 @@ from robodyn_ros.analysis.term_choice import (
     WeighedFormulas,
     operations_of,
 )
-from robodyn_ros.analysis.workspace import Limits, Workspace
 from robodyn_ros.arguments import checked_states
-from robodyn_ros.compiled.c_export import reference_states, write_c
-from robodyn_ros.compiled.expression import Graph, Scalar
-from robodyn_ros.compiled.kernels import Kernel
+from robodyn_ros.compiled.c.export import reference_states, write_c
+from robodyn_ros.compiled.symbolic.expression import Graph, Scalar
+from robodyn_ros.compiled.symbolic.kernels import Kernel
 from robodyn_ros.errors import InvalidNumber, UnknownOption
-
-if TYPE_CHECKING:
-    from robodyn_ros.model import RobotModel
+from robodyn_ros.model import RobotModel
 
 
 @dataclass(frozen=True)
@@ -240,7 +237,7 @@ def simplified_model(
         A gravity torque that nobody would miss: errors in G_i are weighed against at least
         ``negligible_torque / error``.
     limits : mapping of joint name to (lower, upper), optional
-        See ``Workspace.of``.
+        See ``JointSpace.of``.
 
     Raises
     ------
@@ -261,7 +258,7 @@ def simplified_model(
     for part in parts:
         if part not in PARTS:
             raise UnknownOption('argument parts', part, ', '.join(map(repr, PARTS)))
-    workspace = Workspace.of(model, limits)
+    workspace = JointSpace.of(model, limits)
     if negligible_torque and not error:
         raise InvalidNumber('argument error', error, 'more than zero beside a negligible torque')
     smallest_peak = negligible_torque / error if negligible_torque else 0.0

@@ -13,23 +13,20 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from robodyn_ros.analysis.expansion import gravity_formulas, inertia_formulas
 from robodyn_ros.analysis.formulas import Formula, expressions, products
+from robodyn_ros.analysis.joint_space import JointSpace
 from robodyn_ros.analysis.quantities import quotient
 from robodyn_ros.analysis.records import Record
-from robodyn_ros.analysis.workspace import Workspace
-from robodyn_ros.compiled.expression import FUNCTIONS, Graph, live_nodes, operation_count
+from robodyn_ros.compiled.symbolic.expression import FUNCTIONS, Graph, live_nodes, operation_count
 from robodyn_ros.dynamics.lagrangian_coefficients import gravitational_coefficients
 from robodyn_ros.dynamics.mass_matrix import composite_mass_matrix
+from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import FloatArray
-
-if TYPE_CHECKING:
-    from robodyn_ros.model import RobotModel
 
 PARTS = ('inertia', 'gravity')
 MEASURES = ('largest', 'mean')
@@ -82,7 +79,7 @@ class WeighedFormulas:
     """The complete formulas of one part, and what their errors are weighed against."""
 
     def __init__(
-        self, model: RobotModel, part: str, workspace: Workspace, smallest_peak: float
+        self, model: RobotModel, part: str, workspace: JointSpace, smallest_peak: float
     ) -> None:
         self.model, self.part, self.smallest_peak = model, part, smallest_peak
         self.choosing = workspace.sample(_CHOOSING)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,9 +20,7 @@ from robodyn_ros.analysis.records import Record
 from robodyn_ros.arguments import checked_states
 from robodyn_ros.dynamics.generalized_dalembert import inertia_matrices, velocity_torques
 from robodyn_ros.errors import InvalidNumber, WrongShape
-
-if TYPE_CHECKING:
-    from robodyn_ros.model import RobotModel
+from robodyn_ros.model import RobotModel
 
 _ROUNDING = 1e-12
 TRANSLATIONAL, ROTATIONAL, BOTH, NONE = 'translational', 'rotational', 'both', 'none'

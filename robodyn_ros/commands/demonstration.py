@@ -10,7 +10,7 @@ from types import FrameType
 
 import click
 
-from robodyn_ros.commands.choice_of_arm import examples
+from robodyn_ros.commands.arm_options import examples
 
 
 @click.command(
@@ -50,8 +50,8 @@ def demo(urdf: Path | None, base: str, tip: str, output: Path, hold_time: float)
     _keep_to_this_machine()
     signal.signal(signal.SIGTERM, _interrupt)
     try:
-        from robodyn_ros.ros.demo import Arm, DemoFailed, panda, run_demo
-        from robodyn_ros.ros.processes import NodeEnded
+        from robodyn_ros.ros.demo.demonstration import Arm, DemoFailed, panda, run_demo
+        from robodyn_ros.ros.demo.node_process import NodeEnded
     except ImportError as error:
         raise click.ClickException(
             f'{error}. The demonstration needs ROS 2: source your ROS 2 workspace, or type '

@@ -8,12 +8,13 @@ from dataclasses import asdict
 
 import click
 
-from robodyn_ros.commands.choice_of_arm import ChosenArm, arm_options, examples
-from robodyn_ros.dh_text import matrix_text, row_formula, table_as_dict
+from robodyn_ros.commands.arm_options import ChosenArm, arm_options, examples
+from robodyn_ros.dh.table import row_formula, table_as_dict
+from robodyn_ros.dh.text import matrix_text
 from robodyn_ros.parameters.base_parameters import base_parameters
-from robodyn_ros.parameters.expressions import LENGTH_STYLES
-from robodyn_ros.parameters.report import parameters_record, parameters_report
-from robodyn_ros.residual import conversion_residual
+from robodyn_ros.parameters.combinations import LENGTH_STYLES
+from robodyn_ros.parameters.text import parameters_record, parameters_report
+from robodyn_ros.report.residual import conversion_residual
 
 
 @click.command(

@@ -10,11 +10,11 @@ from typing import Any
 import click
 import numpy as np
 
-from robodyn_ros.commands.choice_of_arm import ChosenArm, arm_options, examples
+from robodyn_ros.commands.arm_options import ChosenArm, arm_options, examples
 from robodyn_ros.control.computed_torque import MODES, friction_compensation
 from robodyn_ros.dynamics import METHODS, inverse_dynamics
 from robodyn_ros.model import RobotModel
-from robodyn_ros.motions import JointMotion, read_motion, table_as_csv
+from robodyn_ros.motions import MotionSamples, read_motion, table_as_csv
 
 FRICTION_VELOCITY = 0.01
 """Width of the smooth sign of Coulomb friction [rad/s or m/s], as the dynamics node has it."""
@@ -144,8 +144,8 @@ def simulate(
     `robodyn report`: time, positions, velocities, then NAME.torque as it was commanded. With
     computed_torque and feedforward these torques include the URDF's friction.
     """
-    from robodyn_ros.closed_loop import simulated_motion
-    from robodyn_ros.simulation import ArmSimulation
+    from robodyn_ros.simulation.arm import ArmSimulation
+    from robodyn_ros.simulation.closed_loop import simulated_motion
 
     if arm.chain_arguments['locked_positions'] or arm.chain_arguments['mimic'] != 'error':
         raise click.UsageError('the simulation knows neither --lock nor --mimic')
@@ -195,18 +195,18 @@ def simulate(
 
 def motion_of_file(
     model: RobotModel, path: Path, topic: str | None, cutoff: float | None
-) -> JointMotion:
+) -> MotionSamples:
     """Return the motion in a CSV file or a bag, low-passed where a cutoff is given."""
     motion = read_motion(path, model.joint_names, topic=topic)
     return motion if cutoff is None else motion.low_passed(cutoff)
 
 
-def example_motion(model: RobotModel, samples: int = 501) -> JointMotion:
+def example_motion(model: RobotModel, samples: int = 501) -> MotionSamples:
     """Return a motion from rest to rest within the arm's own limits."""
-    from robodyn_ros.demonstration.motion import suitable_motion
+    from robodyn_ros.motions.point_to_point import suitable_motion
 
     motion = suitable_motion(model)
     time = np.linspace(0.0, motion.duration, samples)
-    return JointMotion.from_samples(
+    return MotionSamples.from_samples(
         time, motion.position(time), motion.velocity(time), motion.acceleration(time)
     )

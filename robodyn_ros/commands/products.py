@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from robodyn_ros.commands.choice_of_arm import ChosenArm, arm_options, examples
+from robodyn_ros.commands.arm_options import ChosenArm, arm_options, examples
 
 
 @click.command(
@@ -54,8 +54,8 @@ def report(
     as_json: bool,
 ) -> None:
     """Write everything that is known about an arm into one HTML file."""
-    from robodyn_ros.analysis.report import STEPS, gathered_facts, report_page
     from robodyn_ros.commands.motion import motion_of_file
+    from robodyn_ros.report import STEPS, arm_facts, report_page
 
     robot, chain = arm.description_and_chain()
     model = arm.model()
@@ -68,7 +68,7 @@ def report(
         def show(step: str) -> None:
             progress.update(task, description=step, advance=1)
 
-        facts = gathered_facts(
+        facts = arm_facts(
             robot,
             chain,
             model,
@@ -131,8 +131,8 @@ def export(
 ) -> None:
     """Write an arm's dynamics as plain C99, with a self-test."""
     from robodyn_ros.analysis import simplified_model
-    from robodyn_ros.compiled.c_export import export_c
-    from robodyn_ros.compiled.kernels import NODE_KERNELS
+    from robodyn_ros.compiled.c.export import export_c
+    from robodyn_ros.compiled.symbolic.kernels import NODE_KERNELS
 
     model = arm.model()
     if simplified is None:

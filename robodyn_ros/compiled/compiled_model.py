@@ -8,22 +8,24 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache as remembered
-from importlib.resources import files
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from robodyn_ros.compiled import c_backend, cache, numba_backend
-from robodyn_ros.compiled.kernels import KERNELS, Kernel, build_kernel
-from robodyn_ros.compiled.run_time import RunTime
+from robodyn_ros.compiled import numba_backend
+from robodyn_ros.compiled.c import backend as c_backend
+from robodyn_ros.compiled.c import cache
+from robodyn_ros.compiled.symbolic.kernels import KERNELS, Kernel, build_kernel
+from robodyn_ros.compiled.symbolic.run_time import RunTime
 from robodyn_ros.errors import NoBackend, NotCompiledFor, RefusedCacheEntry, UnknownOption
 from robodyn_ros.model import Payload, RobotModel
 from robodyn_ros.spatial import FloatArray
 
 BACKENDS = ('auto', 'c', 'numba')
-_GENERATORS = ('compiled', 'parameters', 'dh.py', 'kinematics.py', 'spatial.py')
+_GENERATORS = ('compiled', 'parameters', 'dh', 'kinematics.py', 'spatial.py')
 
 
 def _missing(*arguments: Any, **keywords: Any) -> NDArray:
@@ -57,7 +59,7 @@ class CompiledModel:
     forward_dynamics : (q, qd, tau, out=None) -> (n,)
     forward_kinematics : (q, out=None) -> (4, 4)
     jacobian : (q, out=None) -> (6, n)
-    minimal_regressor : (q, qd, qdd, out=None) -> (n, count)
+    base_regressor : (q, qd, qdd, out=None) -> (n, count)
         That of ``base_parameters(model)``, of the links without rotors.
     tip_wrench_torque : (q, tip_wrench, out=None) -> (n,)
         What ``tip_wrench`` adds to the inverse dynamics.
@@ -76,7 +78,7 @@ class CompiledModel:
     forward_dynamics: Callable[..., NDArray] = _missing
     forward_kinematics: Callable[..., NDArray] = _missing
     jacobian: Callable[..., NDArray] = _missing
-    minimal_regressor: Callable[..., NDArray] = _missing
+    base_regressor: Callable[..., NDArray] = _missing
     tip_wrench_torque: Callable[..., NDArray] = _missing
 
     @property
@@ -210,9 +212,10 @@ def _key(run_time: RunTime, names: tuple[str, ...], identity: str) -> str:
 def _generator() -> str:
     """Return the digest of the modules that make the code: it changes with every version."""
     digest = hashlib.sha256()
+    package = Path(__file__).parents[1]
     for name in _GENERATORS:
-        place = files('robodyn_ros').joinpath(name)
-        for file in sorted(place.iterdir(), key=str) if place.is_dir() else [place]:
-            if file.is_file():
+        place = package / name
+        for file in sorted(place.rglob('*.[ph]*')) if place.is_dir() else [place]:
+            if file.suffix in ('.py', '.h'):
                 digest.update(file.read_bytes())
     return digest.hexdigest()

@@ -8,7 +8,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from robodyn_ros.compiled.expression import (
+from robodyn_ros.compiled.symbolic.expression import (
     FUNCTIONS,
     INPUT,
     NUMBER,
@@ -17,7 +17,7 @@ from robodyn_ros.compiled.expression import (
     graph_of,
     live_nodes,
 )
-from robodyn_ros.compiled.kernels import Kernel
+from robodyn_ros.compiled.symbolic.kernels import Kernel
 
 _DOUBLE, _INTEGER = ir.DoubleType(), ir.IntType(64)
 # As in extension.h: pi/2 in three parts, and the polynomials of fdlibm in the angle's square.

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robodyn_ros.arguments import float_array
-from robodyn_ros.compiled.kernels import WRENCH, Kernel
-from robodyn_ros.compiled.run_time import PARAMETERS
+from robodyn_ros.compiled.symbolic.kernels import WRENCH, Kernel
+from robodyn_ros.compiled.symbolic.run_time import PARAMETERS
 from robodyn_ros.errors import NoBackend, SingularMassMatrix, WrongShape
 from robodyn_ros.spatial import FloatArray
 

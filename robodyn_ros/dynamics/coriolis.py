@@ -19,16 +19,12 @@ As dP_j/dt = W_j P_j + P_j W_jT, it follows that dM/dt = C + CT: dM/dt - 2 C is 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
-from robodyn_ros.kinematics import frame_transforms, joint_operators
+from robodyn_ros.dh.frames import frame_transforms, joint_operators
+from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import inverse_transform, pseudo_inertia
-
-if TYPE_CHECKING:
-    from robodyn_ros.model import RobotModel
 
 
 def christoffel_coriolis_matrix(model: RobotModel, q: NDArray, qd: NDArray) -> NDArray:

@@ -3,15 +3,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from robodyn_ros.arguments import checked_states
-
-if TYPE_CHECKING:
-    from robodyn_ros.model import RobotModel
+from robodyn_ros.model import RobotModel
 
 
 def friction_torque(model: RobotModel, qd: ArrayLike) -> NDArray:

@@ -16,17 +16,14 @@ but for the slide along z_i of a prismatic joint, which adds 2 w_(i-1) x z_i qd_
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
+from robodyn_ros.dh.frames import frame_transforms
 from robodyn_ros.dynamics.mass_centers import mass_centers
-from robodyn_ros.kinematics import frame_transforms, tip_wrench_torque
+from robodyn_ros.kinematics import tip_wrench_torque
+from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import cross
-
-if TYPE_CHECKING:
-    from robodyn_ros.model import RobotModel
 
 
 def joint_torques(

@@ -16,18 +16,16 @@ minus that of (35), (43), (45), which is the one along +z_i that is returned her
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from robodyn_ros.dh import DHTable
+from robodyn_ros.dh.frames import cosines_and_sines
+from robodyn_ros.dh.table import DHTable
 from robodyn_ros.dynamics.mass_centers import mass_centers
-from robodyn_ros.kinematics import cosines_and_sines
+from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import cross
-
-if TYPE_CHECKING:
-    from robodyn_ros.model import RobotModel
 
 Components = tuple[Any, Any, Any]
 

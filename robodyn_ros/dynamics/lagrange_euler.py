@@ -24,21 +24,13 @@ each Coriolis pair once where his (1) sums both orders, and his (31), (33), (48)
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
-from robodyn_ros.kinematics import (
-    frame_transforms,
-    joint_operators,
-    relative_transforms,
-    tip_wrench_torque,
-)
+from robodyn_ros.dh.frames import frame_transforms, joint_operators, relative_transforms
+from robodyn_ros.kinematics import tip_wrench_torque
+from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import pseudo_inertia
-
-if TYPE_CHECKING:
-    from robodyn_ros.model import RobotModel
 
 Coefficients = tuple[NDArray, NDArray, NDArray]
 

@@ -31,21 +31,14 @@ from __future__ import annotations
 
 from functools import cache, cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from robodyn_ros.kinematics import (
-    frame_transforms,
-    joint_operators,
-    relative_transforms,
-    tip_wrench_torque,
-)
+from robodyn_ros.dh.frames import frame_transforms, joint_operators, relative_transforms
+from robodyn_ros.kinematics import tip_wrench_torque
+from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import pseudo_inertia
-
-if TYPE_CHECKING:
-    from robodyn_ros.model import RobotModel
 
 
 def joint_torques(

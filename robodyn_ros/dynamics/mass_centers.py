@@ -3,16 +3,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
 from robodyn_ros.errors import InvalidNumber
+from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import inertia_tensor, skew
-
-if TYPE_CHECKING:
-    from robodyn_ros.model import RobotModel
 
 
 def mass_centers(model: RobotModel) -> tuple[NDArray, NDArray, NDArray]:

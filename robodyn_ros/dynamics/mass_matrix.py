@@ -3,16 +3,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
-from robodyn_ros.kinematics import step_transforms
+from robodyn_ros.dh.frames import step_transforms
+from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import cross, inertia_tensor, parameters_of_pseudo_inertia, pseudo_inertia
-
-if TYPE_CHECKING:
-    from robodyn_ros.model import RobotModel
 
 
 def composite_mass_matrix(model: RobotModel, q: NDArray) -> NDArray:

@@ -12,16 +12,12 @@ the base's acceleration to minus the gravity field; Table 3.3's moment is (3.3-5
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
-from robodyn_ros.kinematics import frame_transforms, joint_transforms
+from robodyn_ros.dh.frames import frame_transforms, joint_transforms
+from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import cross, inertia_tensor, skew
-
-if TYPE_CHECKING:
-    from robodyn_ros.model import RobotModel
 
 
 def joint_torques(

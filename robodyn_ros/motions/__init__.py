@@ -14,14 +14,14 @@ from pathlib import Path
 from robodyn_ros.errors import UnreadableSource
 from robodyn_ros.motions.bag import BAG_SUFFIXES, motion_of_bag
 from robodyn_ros.motions.csv_text import motion_of_csv, table_as_csv
-from robodyn_ros.motions.joint_motion import JointMotion, MalformedMotion
+from robodyn_ros.motions.motion_samples import MalformedMotion, MotionSamples
 
-__all__ = ['JointMotion', 'MalformedMotion', 'read_motion', 'table_as_csv']
+__all__ = ['MotionSamples', 'MalformedMotion', 'read_motion', 'table_as_csv']
 
 
 def read_motion(
     path: str | Path, joint_names: Sequence[str], *, topic: str | None = None
-) -> JointMotion:
+) -> MotionSamples:
     """
     Return the motion of some joints out of a CSV file or a ROS bag.
 

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from robodyn_ros.errors import UnreadableSource
-from robodyn_ros.motions.joint_motion import JointMotion, MalformedMotion
+from robodyn_ros.motions.motion_samples import MalformedMotion, MotionSamples
 
 BAG_SUFFIXES = ('.bag', '.db3', '.mcap')
 _TYPE = 'sensor_msgs/msg/JointState'
 _NANOSECOND = 1e-9
 
 
-def motion_of_bag(path: Path, joint_names: Sequence[str], topic: str | None) -> JointMotion:
+def motion_of_bag(path: Path, joint_names: Sequence[str], topic: str | None) -> MotionSamples:
     """
     Return the motion of some joints; the first sample is at time zero.
 
@@ -49,7 +49,7 @@ def motion_of_bag(path: Path, joint_names: Sequence[str], topic: str | None) -> 
     time = np.array([(stamp - stamps[0]) * _NANOSECOND for stamp in stamps])
     later = np.concatenate([[True], np.diff(np.maximum.accumulate(time)) > 0])
     qd = np.array(velocities, dtype=float)[later]
-    return JointMotion.from_samples(
+    return MotionSamples.from_samples(
         time[later], np.array(positions)[later], qd if np.isfinite(qd).all() else None
     )
 

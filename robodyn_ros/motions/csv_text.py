@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from robodyn_ros.motions.joint_motion import JointMotion, MalformedMotion
+from robodyn_ros.motions.motion_samples import MalformedMotion, MotionSamples
 from robodyn_ros.spatial import FloatArray
 
 TIME = 'time'
@@ -24,7 +24,7 @@ SUFFIXES = ('', '.velocity', '.acceleration')
 _MOST_COLUMNS_NAMED = 20
 
 
-def motion_of_csv(text: str, joint_names: Sequence[str]) -> JointMotion:
+def motion_of_csv(text: str, joint_names: Sequence[str]) -> MotionSamples:
     """
     Return the motion of some joints, in their order.
 
@@ -51,7 +51,9 @@ def motion_of_csv(text: str, joint_names: Sequence[str]) -> JointMotion:
     assert positions is not None  # the header was checked
     velocities = group(SUFFIXES[1])
     accelerations = None if velocities is None else group(SUFFIXES[2])
-    return JointMotion.from_samples(table[:, columns[TIME]], positions, velocities, accelerations)
+    return MotionSamples.from_samples(
+        table[:, columns[TIME]], positions, velocities, accelerations
+    )
 
 
 def table_as_csv(names: Sequence[str], time: FloatArray, *tables: FloatArray) -> str:

@@ -7,15 +7,15 @@ finds the fewest parameters that suffice, as formulas (Gautier and Khalil 1988).
 """
 
 from robodyn_ros.parameters.base_parameters import BaseParameters, base_parameters
-from robodyn_ros.parameters.classical import ClassicalParameters
+from robodyn_ros.parameters.combinations import Expression
 from robodyn_ros.parameters.energy import energy_regressor
-from robodyn_ros.parameters.expressions import Expression
 from robodyn_ros.parameters.regressor import regressor
-from robodyn_ros.parameters.report import parameters_record, parameters_report
+from robodyn_ros.parameters.standard import StandardParameters
+from robodyn_ros.parameters.text import parameters_record, parameters_report
 
 __all__ = [
     'BaseParameters',
-    'ClassicalParameters',
+    'StandardParameters',
     'Expression',
     'base_parameters',
     'energy_regressor',

@@ -10,22 +10,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from robodyn_ros.arguments import checked_array
 from robodyn_ros.errors import InvalidNumber
-from robodyn_ros.parameters.classical import ClassicalParameters, regrouped_name
+from robodyn_ros.model import RobotModel
+from robodyn_ros.parameters.combinations import Expression
 from robodyn_ros.parameters.elimination import Elimination, eliminations
-from robodyn_ros.parameters.expressions import Expression
 from robodyn_ros.parameters.regressor import excitation
 from robodyn_ros.parameters.regrouping import Polynomials, evaluated, lengths, regrouped
+from robodyn_ros.parameters.standard import StandardParameters, regrouped_name
 from robodyn_ros.spatial import FloatArray
-
-if TYPE_CHECKING:
-    from robodyn_ros.model import RobotModel
 
 # The count is also taken at tolerances so many times smaller and larger: a geometry within that
 # distance of a singular one has a count that depends on where the line is drawn.
@@ -39,7 +36,7 @@ class BaseParameters:
 
     Attributes
     ----------
-    classical : ClassicalParameters
+    classical : StandardParameters
         What they are made of; knows the model.
     columns : tuple of int
         Which columns of the classical regressor remain, base to tip.
@@ -51,7 +48,7 @@ class BaseParameters:
     tolerance : float
     """
 
-    classical: ClassicalParameters
+    classical: StandardParameters
     columns: tuple[int, ...]
     polynomials: Polynomials
     general_links: tuple[bool, ...]
@@ -267,7 +264,7 @@ def base_parameters(
         raise InvalidNumber('argument tolerance', tolerance, 'between 0 and 1')
     if rotor_inertia is None:
         rotor_inertia = bool(model.rotor_inertia.any())
-    classical = ClassicalParameters(model, rotor_inertia, friction)
+    classical = StandardParameters(model, rotor_inertia, friction)
     taken = _eliminations(classical, tolerance)
     n = model.n
     gone = {
@@ -290,7 +287,7 @@ def base_parameters(
     )
 
 
-def _eliminations(classical: ClassicalParameters, tolerance: float) -> list[Elimination]:
+def _eliminations(classical: StandardParameters, tolerance: float) -> list[Elimination]:
     model = classical.model
     return eliminations(
         model.dh, model.gravity, tolerance=tolerance, rotor_inertia=classical.rotor_inertia

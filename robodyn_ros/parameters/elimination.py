@@ -26,13 +26,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from robodyn_ros.dh import DHTable, constant_transform
-from robodyn_ros.parameters.energy import (
-    energy_form,
-    joint_axis,
-    moved_twist,
-    recursion_matrix,
-)
+from robodyn_ros.dh.table import DHTable, constant_transform
+from robodyn_ros.parameters.energy import energy_form, joint_axis, moved_twist, recursion_matrix
 from robodyn_ros.spatial import FloatArray, rotation_z, transform
 
 # What is kept first, where there is a choice; the last element is the joint's rotor inertia. For

@@ -14,17 +14,13 @@ the appendix has q_j. The table's Hayati angle is in lambda_j like the other con
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from robodyn_ros.arguments import checked_states
-from robodyn_ros.kinematics import joint_transforms
+from robodyn_ros.dh.frames import joint_transforms
+from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import cross, moved_parameters
-
-if TYPE_CHECKING:
-    from robodyn_ros.model import RobotModel
 
 
 def energy_regressor(model: RobotModel, q: ArrayLike, qd: ArrayLike) -> tuple[NDArray, NDArray]:

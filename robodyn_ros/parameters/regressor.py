@@ -8,17 +8,13 @@ the other (eq. 4), from the Newton-Euler equations of each link about its frame'
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from robodyn_ros.arguments import checked_states
-from robodyn_ros.kinematics import frame_transforms
+from robodyn_ros.dh.frames import frame_transforms
+from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import cross, inertia_tensor, skew
-
-if TYPE_CHECKING:
-    from robodyn_ros.model import RobotModel
 
 EXCITATION_SEED = 1988
 
@@ -57,7 +53,7 @@ def regressor(
     -------
     array (n, 10 n) or (N, n, 10 n); n columns more for rotors, 2 n more for friction
         Link by link XX XY XZ YY YZ ZZ mX mY mZ m, about the DH frames;
-        ``ClassicalParameters`` names the columns.
+        ``StandardParameters`` names the columns.
 
     Raises
     ------

@@ -20,7 +20,7 @@ from collections import defaultdict
 import numpy as np
 from numpy.typing import NDArray
 
-from robodyn_ros.dh import DHTable
+from robodyn_ros.dh.table import DHTable
 from robodyn_ros.parameters.elimination import Elimination, link_transform
 from robodyn_ros.parameters.energy import recursion_matrix
 from robodyn_ros.spatial import FloatArray, transform

@@ -48,9 +48,9 @@ from rosgraph_msgs.msg import Clock as ClockMessage
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 
+from robodyn_ros.description.urdf import sanitized_urdf
 from robodyn_ros.errors import InvalidNumber, RobodynError
-from robodyn_ros.simulation import ArmSimulation
-from robodyn_ros.urdf import kept_urdf
+from robodyn_ros.simulation.arm import ArmSimulation
 
 RELIABLE = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -253,7 +253,7 @@ class SimulatorNode(Node):
 def _urdf_text(path: Path) -> str:
     """Return what robot_description carries: the file, or what its macros expand to."""
     if path.suffix == '.xacro':
-        return etree.tostring(kept_urdf(path), encoding='unicode')
+        return etree.tostring(sanitized_urdf(path), encoding='unicode')
     return path.read_text(encoding='utf-8')
 
 

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The options that choose an arm out of a URDF, the same for every command."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from robodyn_ros.description.chain import MIMIC_CHOICES, Chain, serial_chain
+from robodyn_ros.description.records import RobotDescription
+from robodyn_ros.description.urdf import description_of_urdf
+from robodyn_ros.model import STANDARD_GRAVITY, RobotModel
+
+
+@dataclass(frozen=True)
+class ChosenArm:
+    """
+    What was chosen on the command line.
+
+    Attributes
+    ----------
+    source : str or Path
+        What ``RobotModel.from_urdf`` takes.
+    chain_arguments : dict
+        Its other arguments, but for gravity.
+    gravity : tuple of float
+    """
+
+    source: str | Path
+    chain_arguments: dict[str, Any]
+    gravity: tuple[float, float, float]
+
+    def model(self) -> RobotModel:
+        """Return the model of the arm."""
+        return RobotModel.from_urdf(self.source, gravity=self.gravity, **self.chain_arguments)
+
+    def description_and_chain(self) -> tuple[RobotDescription, Chain]:
+        """Return the robot as the URDF has it, and the arm in it."""
+        robot = description_of_urdf(self.source)
+        return robot, serial_chain(robot, **self.chain_arguments)
+
+
+def arm_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the argument URDF and the options that choose an arm: a ``ChosenArm``."""
+
+    @functools.wraps(command)
+    def with_chosen_arm(
+        urdf: Path,
+        base: str | None,
+        tip: str | None,
+        locked: tuple[str, ...],
+        mimic: str,
+        gravity: tuple[float, float, float],
+        **others: Any,
+    ) -> None:
+        source = sys.stdin.read() if str(urdf) == '-' else urdf
+        chain_arguments = {
+            'base_link': base,
+            'tip_link': tip,
+            'locked_positions': _locked_positions(locked),
+            'mimic': mimic,
+        }
+        command(ChosenArm(source, chain_arguments, gravity), **others)
+
+    decorated: Callable[..., None] = with_chosen_arm
+    for option in (
+        click.option('--json', 'as_json', is_flag=True, help='Print JSON.'),
+        click.option(
+            '--gravity',
+            type=float,
+            nargs=3,
+            metavar='X Y Z',
+            default=STANDARD_GRAVITY,
+            show_default=True,
+            help="Gravity [m/s2] in the base link's axes.",
+        ),
+        click.option(
+            '--mimic',
+            type=click.Choice(MIMIC_CHOICES),
+            default=MIMIC_CHOICES[0],
+            show_default=True,
+            help='What to do with a mimic joint on the chain.',
+        ),
+        click.option(
+            '--lock',
+            'locked',
+            multiple=True,
+            metavar='JOINT=POSITION',
+            help='Hold a joint off the chain there [rad or m]; others are held at zero.',
+        ),
+        click.option('--tip', help='Link that the chain ends at; not given: the only leaf.'),
+        click.option('--base', help='Link that the chain begins at; not given: the root.'),
+        click.argument('urdf', type=click.Path(path_type=Path)),
+    ):
+        decorated = option(decorated)
+    return decorated
+
+
+def examples(*lines: str) -> str:
+    """Return the end of a command's help: click leaves lines after a backspace as they are."""
+    return '\b\nExamples:\n' + '\n'.join(f'  {line}' for line in lines)
+
+
+def _locked_positions(locked: tuple[str, ...]) -> dict[str, float]:
+    positions = {}
+    for text in locked:
+        name, _, position = text.rpartition('=')
+        try:
+            positions[name] = float(position)
+        except ValueError as error:
+            raise click.BadParameter(
+                f'{text!r} is not JOINT=POSITION', param_hint='--lock'
+            ) from error
+    return positions

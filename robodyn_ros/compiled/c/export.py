@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Kernels as plain C99, for a microcontroller or a controller written in C or C++.
+
+No allocation, no state, no dependency but ``sin`` and ``cos``. Nothing that a robot description
+holds, no name of it, becomes part of the code.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from robodyn_ros.compiled.c.source import StraightLine, input_name, straight_line
+from robodyn_ros.compiled.symbolic.kernels import NODE_KERNELS, Kernel, build_kernel
+from robodyn_ros.compiled.symbolic.run_time import RunTime
+from robodyn_ros.dynamics import forward_dynamics, gravity_torque, inverse_dynamics, mass_matrix
+from robodyn_ros.errors import UnknownOption
+from robodyn_ros.kinematics import forward_kinematics, jacobian
+from robodyn_ros.model import RobotModel
+from robodyn_ros.spatial import FloatArray
+
+_STATES = 5
+_SEED = 1
+_TOLERANCE = 1e-9
+_RESULTS = {
+    'mass_matrix': 'mass',
+    'forward_dynamics': 'qdd',
+    'forward_kinematics': 'pose',
+    'jacobian': 'jacobian',
+}
+_SENTENCES = {
+    'inverse_dynamics': 'Joint torques that cause accelerations qdd.',
+    'gravity_torque': 'Joint torques that hold the arm still.',
+    'bias_torque': 'Coriolis, centrifugal and gravity torques.',
+    'mass_matrix': 'Mass matrix, row by row.',
+    'forward_dynamics': 'Accelerations that torques cause; 0, or -1 without inertia.',
+    'forward_kinematics': "The tip link's pose (4, 4) in the base link's frame, row by row.",
+    'jacobian': "The tip's Jacobian (6, n), linear rows first, in base link axes, row by row.",
+}
+
+
+def export_c(
+    model: RobotModel,
+    folder: str | Path,
+    *,
+    name: str = 'arm',
+    kernels: Sequence[str] = NODE_KERNELS,
+) -> list[Path]:
+    """
+    Write a header, a source and a self-test with reference values; return their paths.
+
+    Parameters
+    ----------
+    model : RobotModel
+    folder : str or Path
+        Made where it is missing; files of the same names are overwritten.
+    name : str
+        Of the files, and what the functions' names begin with: a C identifier in lower case.
+    kernels : sequence of str
+        Of ``NODE_KERNELS``.
+
+    Raises
+    ------
+    UnknownOption
+    OSError
+    """
+    for kernel in kernels:
+        if kernel not in NODE_KERNELS:
+            raise UnknownOption('argument kernels', kernel, ', '.join(map(repr, NODE_KERNELS)))
+    built = [build_kernel(kernel, RunTime.of(model, ())) for kernel in kernels]
+    kinds = ''.join('P' if slides else 'R' for slides in model.dh.prismatic)
+    gravity = ', '.join(f'{x:g}' for x in model.gravity)
+    about = (
+        f'Dynamics of an arm of {model.n} joints ({kinds}).',
+        f"Gravity {gravity} m/s2 in the base link's axes. Friction is not in it.",
+    )
+    states = reference_states(model.n)
+    states['tau'] = inverse_dynamics(model, states['q'], states['qd'], states['qdd'])
+    expected = {kernel: _expected(kernel, model, states) for kernel in kernels}
+    return write_c(folder, name, built, about, states, expected)
+
+
+def reference_states(n: int) -> dict[str, FloatArray]:
+    """Return positions, velocities and accelerations (5, n) to compare results at."""
+    generator = np.random.default_rng(_SEED)
+    return {key: generator.uniform(-2, 2, (_STATES, n)) for key in ('q', 'qd', 'qdd')}
+
+
+def write_c(
+    folder: str | Path,
+    name: str,
+    kernels: Sequence[Kernel],
+    about: Sequence[str],
+    states: Mapping[str, FloatArray],
+    expected: Mapping[str, FloatArray],
+) -> list[Path]:
+    """
+    Write kernels of one arm, and a self-test of them; return the paths.
+
+    Parameters
+    ----------
+    folder, name
+        As in ``export_c``.
+    kernels : sequence of Kernel
+        Without run-time parameters.
+    about : sequence of str
+        What the header begins with.
+    states : mapping of input to (5, n)
+    expected : mapping of kernel to (5, ...)
+        Its results at the states, computed without generated code.
+
+    Raises
+    ------
+    UnknownOption, OSError
+    """
+    if not re.fullmatch('[a-z][a-z0-9_]{0,30}', name):
+        raise UnknownOption('argument name', name, 'a C identifier in lower case, at most 31 long')
+    target = Path(folder)
+    target.mkdir(parents=True, exist_ok=True)
+    texts = {
+        f'{name}.h': _header(name, kernels, about),
+        f'{name}.c': _source(name, kernels),
+        f'{name}_test.c': _self_test(name, kernels, states, expected),
+    }
+    for file, text in texts.items():
+        target.joinpath(file).write_text(text, encoding='utf-8')
+    return [target / file for file in texts]
+
+
+def _header(name: str, kernels: Sequence[Kernel], about: Sequence[str]) -> str:
+    guard = f'{name.upper()}_H'
+    joints = dict(kernels[0].inputs)['q']
+    lines = [
+        '/*',
+        *(f' * {line}' for line in about),
+        ' * Generated by robodyn_ros.',
+        ' *',
+        ' * SI units; arrays in chain order, base to tip; M(q) qdd + C(q, qd) qd + g(q) = tau.',
+        ' * A result may be written over an argument.',
+        ' */',
+        f'#ifndef {guard}\n#define {guard}\n',
+        f'#define {name.upper()}_JOINTS {joints}\n',
+        '#ifdef __cplusplus\nextern "C" {\n#endif\n',
+    ]
+    for kernel in kernels:
+        multiplications, additions = kernel.operation_count
+        lines += [
+            f'/* {_SENTENCES[kernel.name]}',
+            f' * {multiplications} multiplications, {additions} additions. */',
+            f'{_signature(name, kernel)};\n',
+        ]
+    return '\n'.join([*lines, '#ifdef __cplusplus\n}\n#endif\n', '#endif\n'])
+
+
+def _signature(name: str, kernel: Kernel) -> str:
+    arguments = [f'const double {input}[{width}]' for input, width in kernel.inputs]
+    result = f'double {_result(kernel)}[{len(kernel.outputs)}]'
+    kind = 'int' if kernel.pivots else 'void'
+    return f'{kind} {name}_{kernel.name}({", ".join([*arguments, result])})'
+
+
+def _result(kernel: Kernel) -> str:
+    return _RESULTS.get(kernel.name, 'tau')
+
+
+def _source(name: str, kernels: Sequence[Kernel]) -> str:
+    parts = [
+        f'/* Generated by robodyn_ros; see {name}.h. */',
+        f'#include "{name}.h"\n#include <math.h>\n',
+    ]
+    for kernel in kernels:
+        code = straight_line([*kernel.outputs, *kernel.pivots])
+        parts += [f'{_signature(name, kernel)}\n{{', *_body(kernel, code), '}\n']
+    return '\n'.join(parts)
+
+
+def _body(kernel: Kernel, code: StraightLine) -> list[str]:
+    size, result = len(kernel.outputs), _result(kernel)
+    read = {input for input, _ in code.inputs}
+    lines = [f'    (void){input};' for input, _ in kernel.inputs if input not in read]
+    lines += [
+        f'    const double {input_name(input, k)} = {input}[{k}];'
+        for input, k in sorted(code.inputs)
+    ]
+    lines += [
+        f'    const double {variable} = {function}({code.angles[k]});'
+        for variable, function, k in code.functions
+    ]
+    section = ''
+    for (variable, text), belongs in zip(code.statements, code.sections):
+        if belongs != section:
+            lines.append(f'    /* {belongs} */')
+            section = belongs
+        lines.append(f'    const double {variable} = {text};')
+    lines += [f'    {result}[{k}] = {text};' for k, text in enumerate(code.outputs[:size])]
+    if kernel.pivots:
+        wrong = ' || '.join(f'{pivot} <= 0.0' for pivot in code.outputs[size:])
+        lines.append(f'    return {wrong} ? -1 : 0;')
+    return lines
+
+
+def _self_test(
+    name: str,
+    kernels: Sequence[Kernel],
+    states: Mapping[str, FloatArray],
+    expected: Mapping[str, FloatArray],
+) -> str:
+    used = {input for kernel in kernels for input, _ in kernel.inputs}
+    lines = [
+        f'/* Self-test of {name}.c, generated by robodyn_ros: 0 where all values agree. */',
+        f'#include "{name}.h"\n#include <math.h>\n#include <stdio.h>\n',
+        *(_table(key, values) for key, values in states.items() if key in used),
+    ]
+    body = []
+    for kernel in kernels:
+        size = len(kernel.outputs)
+        values = expected[kernel.name].reshape(_STATES, size)
+        lines.append(_table(f'expected_{kernel.name}', values))
+        call = ', '.join([*(f'{key}[i]' for key, _ in kernel.inputs), 'result'])
+        body += [
+            f'        {name}_{kernel.name}({call});',
+            f'        wrong += differs("{kernel.name}", i, result, expected_{kernel.name}[i],'
+            f' {size});',
+        ]
+    largest = max(len(kernel.outputs) for kernel in kernels)
+    return '\n'.join(
+        [
+            *lines,
+            'static int differs(const char *name, int state, const double *value,',
+            '                   const double *expected, int size)',
+            '{',
+            '    double scale = 1.0, difference = 0.0;',
+            '    for (int k = 0; k < size; k++) scale = fmax(scale, fabs(expected[k]));',
+            '    for (int k = 0; k < size; k++)',
+            '        difference = fmax(difference, fabs(value[k] - expected[k]) / scale);',
+            f'    if (difference < {_TOLERANCE!r}) return 0;',
+            '    printf("%s, state %d: differs by %g\\n", name, state, difference);',
+            '    return 1;',
+            '}\n',
+            'int main(void)',
+            '{',
+            f'    double result[{largest}];',
+            '    int wrong = 0;',
+            f'    for (int i = 0; i < {_STATES}; i++) {{',
+            *body,
+            '    }',
+            '    printf(wrong ? "%d results differ\\n" : "all results agree\\n", wrong);',
+            '    return wrong != 0;',
+            '}\n',
+        ]
+    )
+
+
+def _expected(kernel: str, model: RobotModel, states: Mapping[str, FloatArray]) -> FloatArray:
+    """Return what robodyn_ros computes without generated code."""
+    q, qd, qdd, tau = states.values()
+    still = np.zeros_like(q)
+    return {
+        'inverse_dynamics': lambda: inverse_dynamics(model, q, qd, qdd),
+        'gravity_torque': lambda: gravity_torque(model, q),
+        'bias_torque': lambda: inverse_dynamics(model, q, qd, still),
+        'mass_matrix': lambda: mass_matrix(model, q),
+        'forward_dynamics': lambda: forward_dynamics(model, q, qd, tau),
+        'forward_kinematics': lambda: forward_kinematics(model, q),
+        'jacobian': lambda: jacobian(model, q),
+    }[kernel]()
+
+
+def _table(name: str, values: FloatArray) -> str:
+    rows = ',\n'.join(f'    {{{", ".join(repr(float(x)) for x in row)}}}' for row in values)
+    return f'static const double {name}[{len(values)}][{values.shape[1]}] = {{\n{rows},\n}};\n'

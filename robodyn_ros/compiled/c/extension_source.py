@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""C source of the extension module of one arm: its kernels for one sample and for many at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.resources import files
+
+from robodyn_ros.compiled.c.source import StraightLine, input_name, straight_line
+from robodyn_ros.compiled.symbolic.kernels import WRENCH, Kernel
+from robodyn_ros.compiled.symbolic.run_time import PARAMETERS
+
+# With more operations, compiling takes long and lanes gain little: one sample at a time.
+_LARGEST_FOR_LANES = 3000
+
+
+def extension_source(kernels: Sequence[Kernel]) -> str:
+    """Return the source of a module with these kernels as functions."""
+    parts = [files('robodyn_ros.compiled.c').joinpath('extension.h').read_text(encoding='utf-8')]
+    # The wrench's kernel comes first: others refer to it.
+    ordered = sorted(kernels, key=lambda kernel: kernel.name != WRENCH)
+    has_wrench = ordered[0].name == WRENCH
+    for kernel in ordered:
+        parts += _kernel(kernel, has_wrench)
+    parts.append('static PyMethodDef kernel_methods[] = {')
+    for kernel in kernels:
+        arguments = ', '.join(name for name, _ in kernel.inputs)
+        parts.append(
+            f'    {{"{kernel.name}", (PyCFunction)(void (*)(void)){kernel.name},'
+            f' METH_FASTCALL | METH_KEYWORDS,\n'
+            f'     "{kernel.name}($self, {arguments}, out=None)\\n--\\n\\n"}},'
+        )
+    parts.append('    {NULL, NULL, 0, NULL},\n};\n')
+    return '\n'.join(parts)
+
+
+def _kernel(kernel: Kernel, has_wrench: bool) -> list[str]:
+    name, size = kernel.name, len(kernel.outputs)
+    code = straight_line([*kernel.outputs, *kernel.pivots])
+    widths = dict(kernel.inputs)
+    names = [input for input, _ in kernel.inputs]
+    shape = (*kernel.shape, 0)[:2]
+    in_lanes = sum(kernel.operation_count) <= _LARGEST_FOR_LANES
+    many = f'{name}_lanes' if in_lanes else f'{name}_one'
+    quoted = ', '.join(f'"{input}"' for input in names)
+    wrench = f'&{WRENCH}_kernel' if has_wrench and name == 'inverse_dynamics' else 'NULL'
+    return [
+        f'static int {name}_one(const double *parameters, const double *const *in, double *out)',
+        '{',
+        *_inputs(code, names),
+        *_angles(code),
+        *(f'    const double {t} = {text};' for t, text in code.statements),
+        *(f'    out[{k}] = {text};' for k, text in enumerate(code.outputs[:size])),
+        *_existence(code.outputs[size:]),
+        '}\n',
+        *(_lanes(kernel, code, names) if in_lanes else []),
+        f'static int {name}_many(const double *parameters, npy_intp count,'
+        ' const double *const *in, double *out)',
+        '{',
+        f'    const double *row[] = {{{", ".join(f"in[{k}]" for k in range(len(names)))}}};',
+        '    int exists = 1;',
+        '    while (count > 0) {',
+        f'        const int step = {"count < LANES ? 1 : LANES" if in_lanes else "1"};',
+        f'        exists &= (step == 1 ? {name}_one : {many})(parameters, row, out);',
+        *(f'        row[{k}] += step * {widths[input]};' for k, input in enumerate(names)),
+        f'        out += step * {size};',
+        '        count -= step;',
+        '    }',
+        '    return exists;',
+        '}\n',
+        f'static const Kernel {name}_kernel = {{',
+        f'    "{name}", {len(names)},'
+        f' {{{quoted}}},'
+        f' {{{", ".join(str(widths[input]) for input in names)}}},',
+        f'    {len(kernel.shape)}, {{{shape[0]}, {shape[1]}}}, {size},'
+        f' {name}_one, {name}_many, {wrench}',
+        '};\n',
+        f'static PyObject *{name}(PyObject *self, PyObject *const *args, Py_ssize_t count,'
+        ' PyObject *names)',
+        '{',
+        f'    return call_kernel(&{name}_kernel, self, args, count, names);',
+        '}\n',
+    ]
+
+
+def _lanes(kernel: Kernel, code: StraightLine, names: list[str]) -> list[str]:
+    """Return the function for LANES samples at once."""
+    size = len(kernel.outputs)
+    return [
+        f'static int {kernel.name}_lanes('
+        'const double *parameters, const double *const *in, double *out)',
+        '{',
+        *_lane_inputs(code, names, dict(kernel.inputs)),
+        *_lane_angles(code),
+        *(f'    const vec {variable} = {text};' for variable, text in code.statements),
+        f'    vec result[{size}];',
+        *(
+            f'    result[{k}] = (vec){{0}} + {text if text[0] != "-" else f"({text})"};'
+            for k, text in enumerate(code.outputs[:size])
+        ),
+        '    for (int lane = 0; lane < LANES; lane++)',
+        f'        for (int k = 0; k < {size}; k++) out[lane * {size} + k] = result[k][lane];',
+        *_lane_existence(code.outputs[size:]),
+        '}\n',
+    ]
+
+
+def _inputs(code: StraightLine, names: list[str]) -> list[str]:
+    """Return the lines that load all inputs first, so that results may overwrite them."""
+    lines = ['    (void)parameters, (void)in;']
+    for name, k in sorted(code.inputs):
+        array = name if name == PARAMETERS else f'in[{names.index(name)}]'
+        lines.append(f'    const double {input_name(name, k)} = {array}[{k}];')
+    return lines
+
+
+def _lane_inputs(code: StraightLine, names: list[str], widths: dict[str, int]) -> list[str]:
+    lines = ['    (void)parameters, (void)in;']
+    for name, k in sorted(code.inputs):
+        variable = input_name(name, k)
+        if name == PARAMETERS:
+            lines.append(f'    const vec {variable} = (vec){{0}} + parameters[{k}];')
+        else:
+            element = f'in[{names.index(name)}][lane * {widths[name]} + {k}]'
+            lines += [
+                f'    vec {variable};',
+                f'    for (int lane = 0; lane < LANES; lane++) {variable}[lane] = {element};',
+            ]
+    return lines
+
+
+def _angles(code: StraightLine) -> list[str]:
+    if not code.angles:
+        return []
+    count = len(code.angles)
+    lines = [
+        f'    vec angles[PADDED({count}) / LANES], sines[PADDED({count}) / LANES],'
+        f' cosines[PADDED({count}) / LANES];',
+        f'    const double angle[PADDED({count})] = {{{", ".join(code.angles)}}};',
+        '    memcpy(angles, angle, sizeof angles);',
+        f'    for (int k = 0; k < PADDED({count}) / LANES; k++)',
+        '        sines_and_cosines(angles + k, sines + k, cosines + k);',
+    ]
+    for name, function, k in code.functions:
+        array = {'sin': 'sines', 'cos': 'cosines'}[function]
+        lines.append(f'    const double {name} = {array}[{k} / LANES][{k} % LANES];')
+    return lines
+
+
+def _lane_angles(code: StraightLine) -> list[str]:
+    lines = []
+    for k, text in enumerate(code.angles):
+        lines += [
+            f'    vec s{k}, c{k};',
+            f'    const vec angle{k} = {text};',
+            f'    sines_and_cosines(&angle{k}, &s{k}, &c{k});',
+        ]
+    return lines
+
+
+def _existence(pivots: list[str]) -> list[str]:
+    return ['    return ' + ' && '.join(f'!({pivot} <= 0.0)' for pivot in pivots or ['1.0']) + ';']
+
+
+def _lane_existence(pivots: list[str]) -> list[str]:
+    lines = ['    int exists = 1;']
+    if pivots:
+        wrong = ' | '.join(f'((vec){{0}} + {pivot} <= 0.0)' for pivot in pivots)
+        lines += [
+            f'    const ivec wrong = {wrong};',
+            '    for (int lane = 0; lane < LANES; lane++) exists &= !wrong[lane];',
+        ]
+    return [*lines, '    return exists;']

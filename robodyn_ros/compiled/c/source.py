@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Straight-line C from the expressions of a kernel.
+
+All names are made here, from numbers: nothing that a robot description holds becomes source code.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from robodyn_ros.compiled.symbolic.expression import (
+    FUNCTIONS,
+    INPUT,
+    LEAVES,
+    NUMBER,
+    Expression,
+    Graph,
+    Scalar,
+    angle_nodes,
+    graph_of,
+    live_nodes,
+)
+
+_LONGEST_TEXT = 64
+
+
+@dataclass(frozen=True)
+class StraightLine:
+    """
+    Statements that compute a kernel.
+
+    Attributes
+    ----------
+    inputs : list of (name, k)
+        The components that are read.
+    angles : list of str
+        Expressions of the inputs; sine and cosine of angle k are called ``s{k}`` and ``c{k}``.
+    functions : list of (name, function, k)
+        The sines and cosines that are used: ``('s3', 'sin', 3)`` is that of angle 3.
+    statements : list of (name, expression)
+    sections : list of str
+        What each statement belongs to.
+    outputs : list of str
+    """
+
+    inputs: list[tuple[str, int]]
+    angles: list[str]
+    functions: list[tuple[str, str, int]]
+    statements: list[tuple[str, str]]
+    sections: list[str]
+    outputs: list[str]
+
+
+def straight_line(outputs: Sequence[Scalar]) -> StraightLine:
+    """Return the statements of outputs; what is used once is written where it is used."""
+    graph, nodes = graph_of(outputs), live_nodes(outputs)
+    uses = Counter(output.node for output in outputs if isinstance(output, Expression))
+    for node in nodes:
+        operator, a, b = graph.nodes[node]
+        if operator not in LEAVES:
+            uses.update([a] if b is None else [a, b])
+    in_angles = {k for parts in angle_nodes(graph, nodes).values() for k in parts}
+    writer = _Writer(graph, uses, in_angles)
+    for node in nodes:
+        writer.write(node)
+    texts = [
+        _signed(writer.text[x.node], x.sign) if isinstance(x, Expression) else _number(x)
+        for x in outputs
+    ]
+    return StraightLine(
+        writer.inputs, writer.angles, writer.functions, writer.statements, writer.sections, texts
+    )
+
+
+class _Writer:
+    """Gives every node its text: a name, or an expression where it is used once."""
+
+    def __init__(self, graph: Graph, uses: Counter[int], in_angles: set[int]) -> None:
+        self.text: dict[int, str] = {}
+        self.inputs: list[tuple[str, int]] = []
+        self.angles: list[str] = []
+        self.functions: list[tuple[str, str, int]] = []
+        self.statements: list[tuple[str, str]] = []
+        self.sections: list[str] = []
+        self._graph = graph
+        self._uses = uses
+        self._in_angles = in_angles
+        self._angle_of: dict[int, int] = {}
+
+    def write(self, node: int) -> None:
+        operator, a, b = self._graph.nodes[node]
+        if operator == INPUT:
+            self.inputs.append((a, b))
+            self.text[node] = input_name(a, b)
+        elif operator == NUMBER:
+            self.text[node] = _number(a)
+        elif operator in FUNCTIONS:
+            if a not in self._angle_of:
+                self._angle_of[a] = len(self.angles)
+                self.angles.append(self.text[a])
+            name = f'{operator[0]}{self._angle_of[a]}'
+            self.functions.append((name, operator, self._angle_of[a]))
+            self.text[node] = name
+        else:
+            self._write_operation(node, operator, a, b)
+
+    def _write_operation(self, node: int, operator: str, a: int, b: int) -> None:
+        left, right = self.text[a], self.text[b]
+        if operator in '*/':
+            left, right = _in_brackets(left), _in_brackets(right)
+        elif operator == '-':
+            right = _in_brackets(right)
+        text = f'{left} {operator} {right}'
+        if node in self._in_angles or (self._uses[node] == 1 and len(text) <= _LONGEST_TEXT):
+            self.text[node] = text
+        else:
+            name = f't{len(self.statements)}'
+            self.statements.append((name, text))
+            self.sections.append(self._graph.sections[node])
+            self.text[node] = name
+
+
+def input_name(name: str, k: int) -> str:
+    """Return the variable that holds a component of an input."""
+    return f'{name}_{k}'
+
+
+def _in_brackets(text: str) -> str:
+    return f'({text})' if ' ' in text else text
+
+
+def _signed(text: str, sign: int) -> str:
+    return text if sign > 0 else f'-{_in_brackets(text)}'
+
+
+def _number(value: Scalar) -> str:
+    assert not isinstance(value, Expression)
+    return repr(float(value))

@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mass matrix, forward dynamics, regressor, pose and Jacobian on symbolic scalars."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from robodyn_ros.compiled.symbolic.arm import Body, Matrix, Row, SymbolicArm, Turn, Vector
+from robodyn_ros.compiled.symbolic.expression import Scalar
+from robodyn_ros.compiled.symbolic.newton_euler import Motion, carried_inward, turned_xy, turned_z
+from robodyn_ros.spatial import FloatArray
+
+
+def mass_matrix(arm: SymbolicArm) -> Matrix:
+    """
+    Return M (n, n) by composite bodies (Walker and Orin 1982, method 3), with rotors.
+
+    The wrench that a unit acceleration of joint k needs is carried inward to every joint before.
+    """
+    n = arm.n
+    result: Matrix = [[0.0] * n for _ in range(n)]
+    composite = arm.bodies[-1]
+    for k in range(n - 1, -1, -1):
+        arm.rows[k].begin(f'column {k + 1} of M: the body behind joint {k + 1}')
+        (exx, _, exz), (_, eyy, eyz), _ = composite.second
+        x, y, _ = composite.first
+        if arm.rows[k].prismatic:
+            force, couple = [0.0, 0.0, composite.mass], [y, -x, 0.0]
+        else:
+            force, couple = [-y, x, 0.0], [-exz, -eyz, exx + eyy]
+        for i in range(k, -1, -1):
+            result[i][k] = result[k][i] = (force if arm.rows[i].prismatic else couple)[2]
+            force, couple = carried_inward(arm.rows[i], force, couple)
+        result[k][k] = result[k][k] + arm.rotor_inertia[k]
+        if k > 0:
+            composite = _together(arm.bodies[k - 1], _body_carried_inward(arm.rows[k], composite))
+    return result
+
+
+def _together(a: Body, b: Body) -> Body:
+    return Body(
+        [[x + y for x, y in zip(*rows)] for rows in zip(a.second, b.second)],
+        [x + y for x, y in zip(a.first, b.first)],
+        a.mass + b.mass,
+    )
+
+
+def _body_carried_inward(row: Row, body: Body) -> Body:
+    """Return a body about the origin of frame i - 1, in its axes, from frame i."""
+    body = _slid(body, 2, row.d)
+    body = _turned_back(body, 0, 1, row.theta)
+    body = _turned_back(body, 2, 0, row.beta)
+    body = _slid(body, 0, row.a)
+    return _turned_back(body, 1, 2, row.alpha)
+
+
+def _slid(body: Body, axis: int, distance: Scalar) -> Body:
+    """Return a body about a point that lies ``-distance`` along an axis."""
+    second, first = [list(row) for row in body.second], list(body.first)
+    moved = distance * body.mass
+    for k in range(3):
+        if k != axis:
+            second[k][axis] = second[axis][k] = second[axis][k] + distance * first[k]
+    second[axis][axis] = second[axis][axis] + distance * (2.0 * first[axis] + moved)
+    first[axis] = first[axis] + moved
+    return Body(second, first, body.mass)
+
+
+def _turned_back(body: Body, i: int, k: int, turn: Turn) -> Body:
+    """Return a body in the axes before a turn in the plane of axes i and k."""
+    c, s = turn
+    second, first = [list(row) for row in body.second], list(body.first)
+    other = 3 - i - k
+    if c == 0:
+        second[i][i], second[k][k] = second[k][k], second[i][i]
+        second[i][k] = second[k][i] = -second[i][k]
+    elif s != 0:
+        # Eii - s w, Ekk + s w, c w - Eik for w = s (Eii - Ekk) + 2 c Eik.
+        ii, kk, ik = second[i][i], second[k][k], second[i][k]
+        w = s * (ii - kk) + c * (2.0 * ik)
+        second[i][i], second[k][k] = ii - s * w, kk + s * w
+        second[i][k] = second[k][i] = c * w - ik
+    a, b = _turned_back_pair(turn, second[i][other], second[k][other])
+    second[i][other] = second[other][i] = a
+    second[k][other] = second[other][k] = b
+    first[i], first[k] = _turned_back_pair(turn, first[i], first[k])
+    return Body(second, first, body.mass)
+
+
+def _turned_back_pair(turn: Turn, a: Scalar, b: Scalar) -> tuple[Scalar, Scalar]:
+    c, s = turn
+    return c * a - s * b, s * a + c * b
+
+
+def accelerations(mass: Matrix, net_torque: Vector) -> tuple[Vector, Vector]:
+    """
+    Return the accelerations that a net torque causes, and the pivots of M = L D LT.
+
+    M is positive definite where all pivots are positive.
+    """
+    n = len(net_torque)
+    lower: Matrix = [[0.0] * n for _ in range(n)]
+    scaled: Matrix = [[0.0] * n for _ in range(n)]
+    pivots: Vector = []
+    inverses: Vector = []
+    for i in range(n):
+        for k in range(i):
+            scaled[i][k] = _less(mass[i][k], scaled[i][:k], lower[k])
+            lower[i][k] = scaled[i][k] * inverses[k]
+        pivots.append(_less(mass[i][i], scaled[i][:i], lower[i]))
+        inverses.append(0.0 if pivots[i] == 0.0 else 1.0 / pivots[i])
+    x = list(net_torque)
+    for i in range(n):
+        x[i] = _less(x[i], lower[i][:i], x)
+    x = [a * b for a, b in zip(x, inverses)]
+    for i in range(n - 1, -1, -1):
+        x[i] = _less(x[i], [lower[k][i] for k in range(i + 1, n)], x[i + 1 :])
+    return x, pivots
+
+
+def _less(value: Scalar, a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
+    """Return a value less the sum of products."""
+    for x, y in zip(a, b):
+        value = value - x * y
+    return value
+
+
+def regressor_columns(
+    arm: SymbolicArm, motions: Sequence[Motion], columns: Sequence[tuple[int, int]]
+) -> list[Vector]:
+    """
+    Return columns of the regressor, each n joint torques.
+
+    Column (j, k) holds the torques that parameter k of link j, in the order
+    ``XX XY XZ YY YZ ZZ mX mY mZ m``, causes with a value of one. Joint i feels the wrench on the
+    link through the link's velocity for a unit velocity of joint i alone.
+    """
+    result = []
+    for j, k in columns:
+        force, couple = _unit_wrench(motions[j], k)
+        result.append(
+            [
+                _dot(velocity, force) + _dot(spin, couple) if i <= j else 0.0
+                for i, (velocity, spin) in enumerate(_partial_velocities(arm, j))
+            ]
+            + [0.0] * (arm.n - 1 - j)
+        )
+    return result
+
+
+def _partial_velocities(arm: SymbolicArm, j: int) -> list[tuple[Vector, Vector]]:
+    """Return velocity and spin of link j, in its axes, for unit velocities of joints 0 to j."""
+    result = []
+    for i in range(j + 1):
+        z: Vector = [0.0, 0.0, 1.0]
+        zero: Vector = [0.0, 0.0, 0.0]
+        v, w = (z, zero) if arm.rows[i].prismatic else (zero, z)
+        for row in arm.rows[i + 1 : j + 1]:
+            v = [v[0], v[1] + row.a * w[2], v[2] - row.a * w[1]]
+            v, w = (turned_z(row.theta, turned_xy(row, x)) for x in (v, w))
+            v = [v[0] + row.d * w[1], v[1] - row.d * w[0], v[2]]
+        result.append((v, w))
+    return result
+
+
+def _unit_wrench(motion: Motion, k: int) -> tuple[Vector, Vector]:
+    """Return force and moment that parameter k of a link takes with a value of one."""
+    zero: Vector = [0.0, 0.0, 0.0]
+    u, (xx, yy, zz) = motion.u, motion.squares
+    w, wd, vd = motion.w, motion.wd, motion.vd
+    if k == 9:
+        return vd, zero
+    if k >= 6:
+        axis = k - 6
+        first, second = (axis + 1) % 3, (axis + 2) % 3
+        couple: Vector = [0.0, 0.0, 0.0]
+        couple[first], couple[second] = -vd[second], vd[first]
+        return [-u[i][i] if i == axis else u[i][axis] for i in range(3)], couple
+    xy, xz, yz = w[0] * w[1], w[0] * w[2], w[1] * w[2]
+    return zero, [
+        [wd[0], xz, -xy],
+        [-u[2][0], u[2][1], xx - yy],
+        [u[1][0], zz - xx, -u[1][2]],
+        [-yz, wd[1], xy],
+        [yy - zz, -u[0][1], u[0][2]],
+        [yz, -xz, wd[2]],
+    ][k]
+
+
+def _dot(a: Vector, b: Vector) -> Scalar:
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+def frames(rows: Sequence[Row], base: FloatArray) -> list[tuple[Matrix, Vector]]:
+    """Return rotation (3, 3) and origin of frames 1 to n in the base link's frame."""
+    rotation: Matrix = base[:3, :3].tolist()
+    origin: Vector = base[:3, 3].tolist()
+    result = []
+    for j, row in enumerate(rows):
+        row.begin(f'frame {j + 1}')
+        origin = [x + row.a * r[0] for x, r in zip(origin, rotation)]
+        rotation = [turned_z(row.theta, turned_xy(row, r)) for r in rotation]
+        origin = [x + row.d * r[2] for x, r in zip(origin, rotation)]
+        result.append((rotation, origin))
+    return result
+
+
+def tip_pose(rows: Sequence[Row], base: FloatArray, tip: FloatArray) -> Matrix:
+    """Return the tip link's pose (4, 4) in the base link's frame."""
+    rotation, origin = frames(rows, base)[-1]
+    pose: Matrix = [
+        [_dot(r, tip[:3, k].tolist()) + (x if k == 3 else 0.0) for k in range(4)]
+        for r, x in zip(rotation, origin)
+    ]
+    return [*pose, [0.0, 0.0, 0.0, 1.0]]
+
+
+def tip_jacobian(rows: Sequence[Row], base: FloatArray, tip: FloatArray) -> Matrix:
+    """Return the tip's Jacobian (6, n), linear rows first, in the base link's axes."""
+    placed = frames(rows, base)
+    last_rotation, last_origin = placed[-1]
+    point = [x + _dot(r, tip[:3, 3].tolist()) for x, r in zip(last_origin, last_rotation)]
+    columns = []
+    rows[0].begin('columns of the Jacobian')
+    for row, (rotation, origin) in zip(rows, placed):
+        z = [r[2] for r in rotation]
+        arm = [a - b for a, b in zip(point, origin)]
+        if row.prismatic:
+            columns.append([*z, 0.0, 0.0, 0.0])
+        else:
+            columns.append(
+                [
+                    z[(k + 1) % 3] * arm[(k + 2) % 3] - z[(k + 2) % 3] * arm[(k + 1) % 3]
+                    for k in range(3)
+                ]
+                + z
+            )
+    return [list(row) for row in zip(*columns)]
+
+
+def wrench_torques(
+    rows: Sequence[Row], base: FloatArray, tip: FloatArray, wrench: Sequence[Scalar]
+) -> Vector:
+    """
+    Return the joint torques under which the tip exerts a wrench (6,) on the world.
+
+    The wrench acts at the tip link's origin, in base link axes.
+    """
+    force, couple = _wrench_in_last_frame(rows, base, tip, list(wrench[:3]), list(wrench[3:]))
+    torques: Vector = []
+    for row in reversed(rows):
+        torques.append((force if row.prismatic else couple)[2])
+        force, couple = carried_inward(row, force, couple)
+    return torques[::-1]
+
+
+def _wrench_in_last_frame(
+    rows: Sequence[Row], base: FloatArray, tip: FloatArray, force: Vector, moment: Vector
+) -> tuple[Vector, Vector]:
+    """Return a wrench at the tip, in base link axes, about the origin of frame n in its axes."""
+    rotation: Matrix = base[:3, :3].T.tolist()
+    f, m = ([_dot(r, v) for r in rotation] for v in (force, moment))
+    for row in rows:
+        f, m = (turned_z(row.theta, turned_xy(row, v)) for v in (f, m))
+    x, y, z = tip[:3, 3].tolist()
+    lever = [y * f[2] - z * f[1], z * f[0] - x * f[2], x * f[1] - y * f[0]]
+    return f, [a + b for a, b in zip(m, lever)]

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which numbers of an arm stay inputs of its kernels, so that a new payload compiles nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from robodyn_ros.compiled.symbolic.arm import gravity_in_first_frame
+from robodyn_ros.compiled.symbolic.equivalent_inertias import EquivalentInertias
+from robodyn_ros.compiled.symbolic.expression import Graph, Scalar
+from robodyn_ros.errors import NoSuchLink, NotCompiledFor, UnknownOption
+from robodyn_ros.model import RobotModel
+from robodyn_ros.spatial import FloatArray
+
+RUN_TIME = ('gravity', 'payload')
+PARAMETERS = 'parameters'
+"""The kernels' first input: gravity in frame 0, then the regrouped elements that may vary."""
+
+
+@dataclass(frozen=True, eq=False)
+class RunTime:
+    """
+    The run-time inputs of an arm's kernels.
+
+    Attributes
+    ----------
+    model : RobotModel
+        What was compiled: all that is not an input is folded.
+    regrouping : EquivalentInertias
+    with_gravity : bool
+        Whether gravity is an input.
+    varying : tuple of (link, row, column)
+        The elements of regrouped pseudo-inertias that are inputs.
+    """
+
+    model: RobotModel
+    regrouping: EquivalentInertias
+    with_gravity: bool = False
+    varying: tuple[tuple[int, int, int], ...] = ()
+
+    @classmethod
+    def of(
+        cls, model: RobotModel, inputs: Sequence[str], payload_links: Iterable[str] | None = None
+    ) -> RunTime:
+        """
+        Return the run-time inputs for gravity, for payloads on some links, or for both.
+
+        Raises
+        ------
+        UnknownOption
+            An input is neither ``'gravity'`` nor ``'payload'``.
+        NoSuchLink
+        """
+        for name in inputs:
+            if name not in RUN_TIME:
+                raise UnknownOption('argument runtime', name, ', '.join(map(repr, RUN_TIME)))
+        varying: tuple[tuple[int, int, int], ...] = ()
+        parameters = model.inertial_parameters
+        regrouping = EquivalentInertias.fewest_operations(model.dh, parameters)
+        if 'payload' in inputs:
+            regrouping = EquivalentInertias(model.dh, regrouping.length_unit)
+            links = (model.tip_link,) if payload_links is None else tuple(payload_links)
+            varying = _varying(model, regrouping, {_body(model, link) for link in links})
+        return cls(model, regrouping, 'gravity' in inputs, varying)
+
+    @property
+    def size(self) -> int:
+        """Number of run-time inputs."""
+        return 3 * self.with_gravity + len(self.varying)
+
+    def gravity(self, graph: Graph) -> list[Scalar] | None:
+        """Return gravity's expressions, or None where it is folded."""
+        return list(graph.input(PARAMETERS, 3)) if self.with_gravity else None
+
+    def inertias(self, graph: Graph) -> list[list[list[Scalar]]] | None:
+        """Return regrouped pseudo-inertias with the inputs among them, or None without inputs."""
+        if not self.varying:
+            return None
+        folded = self.regrouping.pseudo_inertias(self.model.inertial_parameters)
+        result: list[list[list[Scalar]]] = folded.tolist()
+        inputs = graph.input(PARAMETERS, self.size)[3 * self.with_gravity :]
+        for (j, row, column), expression in zip(self.varying, inputs):
+            result[j][row][column] = result[j][column][row] = expression
+        return result
+
+    def values(self, model: RobotModel) -> FloatArray:
+        """
+        Return the run-time inputs for another gravity or payload.
+
+        Raises
+        ------
+        NotCompiledFor
+            The model differs in something that was folded.
+        """
+        self._check(model)
+        result = np.empty(self.size)
+        if self.with_gravity:
+            result[:3] = gravity_in_first_frame(model, self.regrouping)
+        if self.varying:
+            inertias = self.regrouping.pseudo_inertias(model.inertial_parameters)
+            result[3 * self.with_gravity :] = inertias[tuple(np.transpose(self.varying))]
+        return result
+
+    def _check(self, model: RobotModel) -> None:
+        compiled = self.model
+        for name in (
+            'alpha',
+            'a',
+            'beta',
+            'theta',
+            'd',
+            'prismatic',
+            'base_transform',
+            'tip_transform',
+        ):
+            if not np.array_equal(getattr(model.dh, name), getattr(compiled.dh, name)):
+                raise NotCompiledFor(f'model.dh.{name}', getattr(model.dh, name), 'as compiled')
+        if not np.array_equal(model.rotor_inertia, compiled.rotor_inertia):
+            raise NotCompiledFor('model.rotor_inertia', model.rotor_inertia, 'as compiled')
+        if not self.with_gravity and not np.array_equal(model.gravity, compiled.gravity):
+            raise NotCompiledFor(
+                'model.gravity', model.gravity.tolist(), "as compiled, or runtime=('gravity',)"
+            )
+        ours, theirs = (
+            self.regrouping.pseudo_inertias(m.inertial_parameters) for m in (compiled, model)
+        )
+        scale = np.abs(ours).max(axis=0) + np.abs(theirs).max(axis=0)
+        differs = np.abs(ours - theirs) > 1e-12 * scale
+        if self.varying:
+            j, row, column = np.transpose(self.varying)
+            differs[j, row, column] = differs[j, column, row] = False
+        for j in np.flatnonzero(differs.any(axis=(1, 2)))[-1:]:
+            raise NotCompiledFor(
+                f'inertial parameters of link {j + 1}',
+                model.inertial_parameters[j].tolist(),
+                "as compiled, or runtime=('payload',) with its payload_links",
+            )
+
+
+def _body(model: RobotModel, link: str) -> int:
+    if link not in model.link_frames:
+        known = ', '.join(map(repr, model.link_frames))
+        raise NoSuchLink('payload link', link, f'one of {known}')
+    return model.link_frames[link][0]
+
+
+def _varying(
+    model: RobotModel, regrouping: EquivalentInertias, bodies: set[int]
+) -> tuple[tuple[int, int, int], ...]:
+    """Return which elements the inertial parameters of some bodies reach through regrouping."""
+    reached = np.zeros((model.n, 4, 4), dtype=bool)
+    generator = np.random.default_rng(0)
+    for body in bodies - {-1}:
+        parameters = np.zeros((model.n, 10))
+        parameters[body] = generator.uniform(0.5, 1.5, 10)
+        reached |= regrouping.pseudo_inertias(parameters) != 0.0
+    return tuple(
+        (int(j), int(row), int(column)) for j, row, column in np.argwhere(reached) if row <= column
+    )

@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a robot's description and checked parameters to a torque path that is ready to run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+
+from robodyn_ros.control.command_pipeline import CommandPipeline
+from robodyn_ros.control.computed_torque import ControlLaw, Terms, friction_compensation
+from robodyn_ros.control.joint_state_buffer import JointStateBuffer
+from robodyn_ros.control.load import Gravity, Load
+from robodyn_ros.control.planning import ReferenceLimits
+from robodyn_ros.control.rigid_body import RigidBodyTorque
+from robodyn_ros.control.safety_settings import SafetySettings
+from robodyn_ros.errors import (
+    InvalidNumber,
+    MalformedXml,
+    MissingEffortLimit,
+    NoSuchJoint,
+    UnreadableSource,
+    WrongShape,
+)
+from robodyn_ros.model import Payload, RobotModel
+
+
+@dataclass
+class ControlStack:
+    """
+    What a configured node runs.
+
+    Parameters
+    ----------
+    arm : RobotModel
+        As configured, carrying nothing; in chain order as everything inside.
+    load : Load
+        Payloads and gravity in force.
+    model : RobotModel
+        The arm under the load.
+    order : array of int, shape (n,)
+        The chain's index of each joint, in the order of the commands.
+    joint_states : JointStateBuffer
+        Fed by joint states.
+    path : CommandPipeline
+        Makes the commands.
+    torque : RigidBodyTorque
+        The inverse dynamics that they are made with.
+    """
+
+    arm: RobotModel
+    load: Load
+    model: RobotModel
+    order: np.ndarray
+    joint_states: JointStateBuffer
+    path: CommandPipeline
+    torque: RigidBodyTorque
+
+
+def robot_model(parameters: SimpleNamespace, description: str | None) -> RobotModel:
+    """
+    Return the model of the parameter ``urdf_file``, or else of the description.
+
+    Raises
+    ------
+    RobodynError
+        Neither is there, or what `RobotModel.from_urdf` finds wrong.
+    """
+    source: str | Path
+    if parameters.urdf_file:
+        source = Path(parameters.urdf_file)
+    elif description is None:
+        raise UnreadableSource(
+            'topic robot_description',
+            'nothing received yet',
+            'a URDF on that topic, or parameter urdf_file',
+        )
+    elif not description.lstrip('\ufeff \t\r\n').startswith('<'):
+        raise MalformedXml('topic robot_description', description, 'the text of a URDF')
+    else:
+        source = description
+    return RobotModel.from_urdf(
+        source,
+        base_link=parameters.base_link or None,
+        tip_link=parameters.tip_link or None,
+        gravity=parameters.gravity,
+    )
+
+
+def build_control_stack(parameters: SimpleNamespace, description: str | None) -> ControlStack:
+    """
+    Return everything that a configured node runs.
+
+    Raises
+    ------
+    RobodynError
+        What is wrong with the robot or the parameters.
+    """
+    model = robot_model(parameters, description)
+    order = command_order(model, parameters.joints)
+    joint_states = JointStateBuffer(
+        model.joint_names, parameters.state_timeout, continuous_joints(model)
+    )
+    torque = RigidBodyTorque.of(model, parameters.algorithm)
+    path = CommandPipeline(
+        control_law(model, parameters, torque),
+        joint_states,
+        safety_settings(model, parameters),
+        reference_limits(model, parameters),
+    )
+    return ControlStack(model, Load(model.gravity), model, order, joint_states, path, torque)
+
+
+def continuous_joints(model: RobotModel) -> np.ndarray:
+    """Return which joints turn without end, shape (n,)."""
+    return ~model.dh.prismatic & np.isinf(model.position_limits).all(axis=1)
+
+
+def command_order(model: RobotModel, joints: Sequence[str]) -> np.ndarray:
+    """
+    Return the chain's index of each of the joints, shape (n,); none named: chain order.
+
+    Raises
+    ------
+    NoSuchJoint
+        The joints are no permutation of the chain's.
+    """
+    if not joints:
+        return np.arange(model.n)
+    if sorted(joints) != sorted(model.joint_names):
+        raise NoSuchJoint(
+            'parameter joints', list(joints), 'each of these once: ' + ', '.join(model.joint_names)
+        )
+    return np.array([model.joint_names.index(name) for name in joints])
+
+
+def control_law(
+    model: RobotModel, parameters: SimpleNamespace, torque: RigidBodyTorque
+) -> ControlLaw:
+    """Return the law of the mode, the gains and the terms."""
+    return ControlLaw(
+        torque.under(model),
+        partial(
+            friction_compensation,
+            model.viscous_friction,
+            model.coulomb_friction,
+            parameters.friction_velocity,
+        ),
+        parameters.mode,
+        Terms(
+            parameters.terms_inertial,
+            parameters.terms_coriolis,
+            parameters.terms_gravity,
+            parameters.terms_friction,
+        ),
+        _each_joint(model, parameters, 'kp'),
+        _each_joint(model, parameters, 'kd'),
+        continuous_joints(model),
+    )
+
+
+def safety_settings(model: RobotModel, parameters: SimpleNamespace) -> SafetySettings:
+    """
+    Return what the torque path holds itself to.
+
+    Raises
+    ------
+    MissingEffortLimit
+        A joint without limit in the URDF while ``effort_limits`` is empty.
+    """
+    if parameters.effort_limits:
+        limits = _each_joint(model, parameters, 'effort_limits')
+    else:
+        limits = model.effort_limits
+        for name, limit in zip(model.joint_names, limits):
+            if not np.isfinite(limit) or limit <= 0.0:
+                raise MissingEffortLimit(
+                    f'joint {name!r} effort limit',
+                    float(limit),
+                    'a positive <limit effort> in the URDF, or parameter effort_limits',
+                )
+    rates = _each_joint(model, parameters, 'torque_rate_limit')
+    return SafetySettings(
+        parameters.effort_limit_scale * limits,
+        np.where(rates > 0.0, rates, np.inf),
+        parameters.ramp_time,
+        parameters.state_timeout,
+        parameters.on_stale_state,
+        parameters.stale_hold_time,
+        parameters.on_stop,
+        parameters.position_guard,
+    )
+
+
+def reference_limits(model: RobotModel, parameters: SimpleNamespace) -> ReferenceLimits:
+    """Return what a trajectory must respect; the ramp time is also the time to settle."""
+    return ReferenceLimits(
+        model.joint_names,
+        model.position_limits,
+        parameters.max_reference_step,
+        parameters.ramp_time,
+        continuous_joints(model),
+    )
+
+
+def _each_joint(model: RobotModel, parameters: SimpleNamespace, name: str) -> np.ndarray:
+    """Return a parameter in chain order, shape (n,): one value for all, or one for each joint."""
+    given = np.array(getattr(parameters, name), dtype=float)
+    if len(given) not in (1, model.n):
+        raise WrongShape(
+            f'parameter {name}', f'{len(given)} values', f'1 or {model.n}, one for each joint'
+        )
+    values = np.empty(model.n)
+    values[command_order(model, parameters.joints)] = given
+    return values
+
+
+def change(assembly: ControlStack, parameters: SimpleNamespace, names: set[str]) -> None:
+    """
+    Put changed parameters into force, checked before; a change of law is a ramp.
+
+    Parameters
+    ----------
+    assembly : ControlStack
+        What runs.
+    parameters : SimpleNamespace
+        All of them, with their new values.
+    names : set of str
+        Those that changed.
+    """
+    model, path = assembly.model, assembly.path
+    path.settings = safety_settings(model, parameters)
+    path.reference_limits = reference_limits(model, parameters)
+    assembly.joint_states.timeout = parameters.state_timeout
+    of_law = {'mode', 'kp', 'kd', 'friction_velocity', 'position_guard'}
+    if names & of_law or any(name.startswith('terms.') for name in names):
+        path.change_law(control_law(model, parameters, assembly.torque))
+
+
+def _check_carried(assembly: ControlStack, law: ControlLaw) -> None:
+    """Refuse a law under which gravity is beyond an effort limit where it was not before."""
+    path = assembly.path
+    if not path.is_enabled or path.state is None:
+        return
+    position = path.state.position
+    with np.errstate(over='ignore', invalid='ignore'):
+        before, after = (np.abs(x.gravity_torque(position)) for x in (path.law, law))
+    limits = path.settings.effort_limits
+    too_heavy = ~(after <= np.maximum(limits, before))
+    if too_heavy.any():
+        worst = int(np.argmax(too_heavy))
+        raise InvalidNumber(
+            f'gravity torque of joint {assembly.arm.joint_names[worst]!r} here',
+            float(after[worst]),
+            f'at most its effort limit, {limits[worst]:g}',
+        )
+
+
+def put_in_force(
+    assembly: ControlStack, parameters: SimpleNamespace, change: Payload | Gravity
+) -> Load:
+    """
+    Change what the arm carries or how its base stands; the next cycle knows it.
+
+    Returns
+    -------
+    Load
+        In force now.
+
+    Raises
+    ------
+    RobodynError
+        What `Load.changed` refuses, and what the arm cannot carry where it is; then nothing has
+        changed.
+    """
+    load = assembly.load.changed(change, assembly.arm)
+    model = load.applied_to(assembly.arm)
+    law = control_law(model, parameters, assembly.torque)
+    _check_carried(assembly, law)
+    assembly.path.change_model(law)
+    assembly.load, assembly.model = load, model
+    return load

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+What happens to a torque while a joint is measured beyond its position limits.
+
+Beyond a limit, what the torque has over gravity and points further out fades to nothing over the
+width of the guard, and outward motion is braked as much as the fading has grown. Gravity itself
+stays in full, so that the arm never drops; torques that lead back pass; nothing pulls. The guard
+only ever takes energy out of a joint, is continuous in position and velocity, and has no state:
+it ends where the arm is back inside.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from robodyn_ros.control.computed_torque import ControlLaw
+
+
+def limit_penetration(position: np.ndarray, limits: np.ndarray, width: float) -> np.ndarray | None:
+    """
+    Return how far each joint is in the guard, shape (n,), or None where the whole arm is inside.
+
+    It is 0 for a joint inside its limits.
+
+    Parameters
+    ----------
+    position : array, shape (n,)
+        Measured [rad] or [m].
+    limits : array, shape (n, 2)
+        Lower and upper [rad] or [m]; infinite where there is none.
+    width : float
+        Way from a limit to the full effect, 1 beyond the upper limit and -1 beyond the lower one
+        [rad] or [m]; 0: no guard.
+    """
+    beyond = position - np.minimum(np.maximum(position, limits[:, 0]), limits[:, 1])
+    if width <= 0.0 or not beyond.any():
+        return None
+    return np.clip(beyond / width, -1.0, 1.0)
+
+
+def soft_limited_torque(
+    torque: np.ndarray,
+    shares: np.ndarray,
+    law: ControlLaw,
+    position: np.ndarray,
+    velocity: np.ndarray,
+) -> np.ndarray:
+    """
+    Return the torque that a joint beyond its limits may have, shape (n,) [N m] or [N].
+
+    With s the joint's share, tau' = g + (1 - |s|) (tau - g) where tau - g points outward, and
+    minus |s| K_d M_jj qd where the joint moves outward.
+
+    Parameters
+    ----------
+    torque : array, shape (n,)
+        What the law wants.
+    shares : array, shape (n,)
+        From `limit_penetration`.
+    law : ControlLaw
+        Knows gravity, the joints' own inertias and the gain of the brake.
+    position, velocity : array, shape (n,)
+        Measured; a velocity that is not known (NaN) is not braked.
+
+    Notes
+    -----
+    Each joint is braked with its own inertia, not the coupled matrix, so that the brake's power
+    is never positive. It costs one call of the inverse dynamics, while a joint is outside only.
+    """
+    gravity, inertia = law.gravity_and_inertia(position, np.flatnonzero(shares))
+    side = np.sign(shares)
+    amount = np.abs(shares)
+    beyond_gravity = torque - gravity
+    is_outward = side * beyond_gravity > 0.0
+    kept = np.where(is_outward, (1.0 - amount) * beyond_gravity, beyond_gravity)
+    outward_velocity = np.where(side * velocity > 0.0, velocity, 0.0)
+    return gravity + kept - amount * law.kd * inertia * outward_velocity

@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A robot description as plain records: links, inertials and joints, checked one by one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from robodyn_ros.errors import InvalidAxis, InvalidNumber, MalformedUrdf
+from robodyn_ros.spatial import FloatArray
+
+MOVABLE_KINDS = ('revolute', 'continuous', 'prismatic')
+JOINT_KINDS = (*MOVABLE_KINDS, 'fixed', 'floating', 'planar')
+
+LARGEST_NUMBER = 1e12
+"""No length, mass or inertia of a robot is larger; products of such numbers stay finite."""
+
+
+@dataclass(frozen=True, eq=False)
+class Inertial:
+    """A link's mass [kg], mass centre (3,) [m] and inertia (3, 3) [kg m2] about it, link axes."""
+
+    mass: float
+    center_of_mass: FloatArray
+    inertia: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Link:
+    """A link; ``inertial`` is None where the description gives none: it then has no mass."""
+
+    name: str
+    inertial: Inertial | None = None
+
+
+@dataclass(frozen=True)
+class Mimic:
+    """Position = multiplier * position of ``joint`` + offset."""
+
+    joint: str
+    multiplier: float = 1.0
+    offset: float = 0.0
+
+
+@dataclass(frozen=True)
+class JointLimit:
+    """Limits in SI units; infinite where the description gives none."""
+
+    lower: float = -math.inf
+    upper: float = math.inf
+    velocity: float = math.inf
+    effort: float = math.inf
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """
+    A joint: ``origin`` (4, 4) places the child link's frame in the parent's at position zero.
+
+    ``axis`` (3,) is a unit vector in the child link's frame; ``axis_length`` is the length that
+    the description gave it.
+    """
+
+    name: str
+    kind: str
+    parent: str
+    child: str
+    origin: FloatArray
+    axis: FloatArray
+    axis_length: float = 1.0
+    limit: JointLimit = field(default_factory=JointLimit)
+    damping: float = 0.0
+    friction: float = 0.0
+    mimic: Mimic | None = None
+
+    @property
+    def movable(self) -> bool:
+        """Whether it is revolute, continuous or prismatic."""
+        return self.kind in MOVABLE_KINDS
+
+
+@dataclass(frozen=True, eq=False)
+class RobotDescription:
+    """Links by name and joints by name, in the description's order."""
+
+    links: dict[str, Link]
+    joints: dict[str, Joint]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """
+    One thing that a user should know about the robot's description.
+
+    Attributes
+    ----------
+    code : str
+        What kind of finding, for programs: ``'no_mass'``.
+    level : str
+        ``'warning'`` where torques are likely wrong, ``'info'`` where it is only good to know.
+    element : str
+        The link or joint.
+    value
+        The value found there.
+    message : str
+        What is odd about it.
+    """
+
+    code: str
+    level: str
+    element: str
+    value: Any
+    message: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields for JSON; a number that is not finite, which JSON lacks, as text."""
+        return {**vars(self), 'value': _for_json(self.value)}
+
+    def __str__(self) -> str:
+        values = self.value if isinstance(self.value, tuple) else (self.value,)
+        shown = ', '.join(f'{x:g}' if isinstance(x, float) else str(x) for x in values)
+        return f'{self.element}: {self.message} ({shown})'
+
+
+def _for_json(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_for_json(entry) for entry in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def robot_description(links: Iterable[Link], joints: Iterable[Joint]) -> RobotDescription:
+    """
+    Return a description out of checked records.
+
+    Raises
+    ------
+    MalformedUrdf
+        No link, a name given twice, or a joint whose parent or child does not exist.
+    """
+    links_by_name: dict[str, Link] = {}
+    for link in links:
+        if link.name in links_by_name:
+            raise MalformedUrdf('link name', link.name, 'each link name once')
+        links_by_name[link.name] = link
+    if not links_by_name:
+        raise MalformedUrdf('robot', 'no <link>', 'at least one <link>')
+    joints_by_name: dict[str, Joint] = {}
+    for joint in joints:
+        if joint.name in joints_by_name:
+            raise MalformedUrdf('joint name', joint.name, 'each joint name once')
+        for end, name in (('parent', joint.parent), ('child', joint.child)):
+            if name not in links_by_name:
+                raise MalformedUrdf(f'joint {joint.name!r} {end}', name, 'the name of a <link>')
+        joints_by_name[joint.name] = joint
+    return RobotDescription(links_by_name, joints_by_name)
+
+
+def inertial(
+    element: str, mass: float, rotation: ArrayLike, center: ArrayLike, inertia: ArrayLike
+) -> Inertial:
+    """
+    Return a checked inertial out of one whose inertia is along its own frame's axes.
+
+    Parameters
+    ----------
+    element : str
+        The link, for error messages.
+    mass : float
+        [kg]
+    rotation : array-like (3, 3)
+        Inertial frame to link frame.
+    center : array-like (3,)
+        Mass centre [m], in the link's frame.
+    inertia : array-like (3, 3)
+        [kg m2], about the mass centre, along the inertial frame's axes.
+
+    Raises
+    ------
+    InvalidNumber
+        A mass that is negative, or any number that is not finite or absurdly large.
+    """
+    mass = checked_number(f'{element} mass', mass)
+    if mass < 0:
+        raise InvalidNumber(f'{element} mass', mass, 'zero or more [kg]')
+    r = np.asarray(rotation, dtype=float)
+    tensor = checked_numbers(f'{element} inertia', inertia)
+    tensor_in_link = r @ tensor @ r.T
+    return Inertial(
+        mass,
+        checked_numbers(f'{element} centre of mass', center),
+        (tensor_in_link + tensor_in_link.T) / 2,
+    )
+
+
+def unit_axis(element: str, axis: ArrayLike) -> tuple[FloatArray, float]:
+    """
+    Return the unit vector along ``axis`` (3,), and the length that it had.
+
+    Raises
+    ------
+    InvalidAxis
+        It is zero or not finite.
+    """
+    vector = np.asarray(axis, dtype=float)
+    largest = np.max(np.abs(vector)) if vector.shape == (3,) else math.nan
+    if not (math.isfinite(largest) and largest > 0):
+        raise InvalidAxis(element, vector.tolist(), 'three finite numbers, not all zero')
+    scaled = vector / largest
+    length = math.sqrt(scaled @ scaled)
+    return scaled / length, float(largest * length)
+
+
+def checked_number(element: str, value: float) -> float:
+    """Return the value as a float; InvalidNumber if it is not finite or absurdly large."""
+    number = float(value)
+    if not abs(number) <= LARGEST_NUMBER:
+        raise InvalidNumber(element, number, f'a finite number, at most {LARGEST_NUMBER:g}')
+    return number
+
+
+def checked_numbers(element: str, values: ArrayLike) -> FloatArray:
+    """Return the values as an array; InvalidNumber if one is not finite or absurdly large."""
+    array = np.array(values, dtype=float)
+    for number in array.flat:
+        checked_number(element, number)
+    return array
+
+
+def joint_limit(element: str, kind: str, limit: Any) -> JointLimit:
+    """
+    Return the limits of a joint out of a library's object with the URDF's attribute names.
+
+    A bound that is missing is zero, as the URDF specification says, and none for a continuous
+    joint; a missing velocity or effort limit is infinite.
+
+    Raises
+    ------
+    InvalidNumber
+        A limit is not a number.
+    """
+    if limit is None:
+        return JointLimit()
+    defaults = {'lower': 0.0, 'upper': 0.0, 'velocity': math.inf, 'effort': math.inf}
+    values = {}
+    for name, default in defaults.items():
+        given = getattr(limit, name)
+        values[name] = default if given is None else float(given)
+        if math.isnan(values[name]):
+            raise InvalidNumber(f'{element} limit {name}', given, 'a number')
+    if kind == 'continuous':
+        values |= {'lower': -math.inf, 'upper': math.inf}
+    return JointLimit(**values)
+
+
+def joint_mimic(element: str, mimic: Any) -> Mimic | None:
+    """Return the mimic rule out of a library's object; InvalidNumber if it holds no numbers."""
+    if mimic is None:
+        return None
+    return Mimic(
+        mimic.joint,
+        checked_number(f'{element} mimic multiplier', _or_default(mimic.multiplier, 1.0)),
+        checked_number(f'{element} mimic offset', _or_default(mimic.offset, 0.0)),
+    )
+
+
+def joint_friction(element: str, dynamics: Any) -> dict[str, float]:
+    """Return ``damping`` and ``friction`` out of a library's object, zero where not given."""
+    return {
+        name: checked_number(f'{element} {name}', _or_default(getattr(dynamics, name, None), 0.0))
+        for name in ('damping', 'friction')
+    }
+
+
+def _or_default(value: float | None, default: float) -> float:
+    return default if value is None else value

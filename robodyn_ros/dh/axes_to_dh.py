@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Joint axes -> DH table, exactly; modified (Khalil and Kleinfinger; Craig) and standard.
+
+Row i of the modified table takes frame i - 1 to frame i:
+
+    Rot(x, alpha) Trans(x, a) Rot(y, beta) Rot(z, theta) Trans(z, d)
+
+Frame i moves with joint i, z_i points along its axis, and the joint variable is added to theta
+(revolute) or d (prismatic) with the sign +1. The angle beta (Hayati and Mirmirani 1985) is zero,
+save where two axes are nearly parallel or their common normal lies far away: there the normal
+would ruin the conditioning of everything that is computed from the table.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from robodyn_ros.dh.table import DHTable, constant_transform
+from robodyn_ros.spatial import (
+    FloatArray,
+    inverse_transform,
+    rotation_z,
+    rotation_z_onto,
+    transform,
+)
+
+_PARALLEL_SINE = 1e-12
+_NEARLY_PARALLEL_SINE = 0.05
+_CLEAN_UP = 1e-12
+# A foot of the common normal may lie so many arm lengths from its joint's origin; further, and
+# beta takes over. As a foot is never further than |distance| / sine, this keeps beta away from
+# axes at more than about 42 degrees.
+_FARTHEST_FOOT = 1.5
+_SHORTEST_ARM = 0.1
+# theta within this of +-pi/2 counts as pi/2 when the direction of a common normal is chosen.
+_TIE = 1e-9
+
+
+def dh_table(
+    joint_frames: ArrayLike, axes: ArrayLike, prismatic: ArrayLike, tip_frame: ArrayLike
+) -> DHTable:
+    """
+    Return the modified DH table of a chain of joint axes.
+
+    Parameters
+    ----------
+    joint_frames : array-like (n, 4, 4)
+        Frame of each joint at position zero, in the base link's frame: a point of its axis, and
+        the directions that x of the first and of a lone frame are taken from.
+    axes : array-like (n, 3)
+        Unit vector along each axis, in its joint frame.
+    prismatic : array-like (n,) of bool
+    tip_frame : array-like (4, 4)
+        The tip link's frame at position zero, in the base link's frame.
+
+    Notes
+    -----
+    The table starts with a zero row: frame 0 is frame 1 at position zero. It ends with
+    theta = d = 0. A common normal may point either way; it is taken so that |theta| <= pi/2, so
+    that position zero looks like zero. Each row is composed from the frame that the rows before,
+    as rounded, give; the tip transform closes the chain.
+    """
+    frames = np.asarray(joint_frames, dtype=float)
+    axes_in_joints = np.asarray(axes, dtype=float)
+    directions = np.einsum('nij,nj->ni', frames[:, :3, :3], axes_in_joints)
+    origins = frames[:, :3, 3]
+    slides = np.array(prismatic, dtype=bool)
+    n = len(frames)
+    steps = np.linalg.norm(np.diff(origins, axis=0), axis=1)
+    arm_length = max(_SHORTEST_ARM, float(steps.sum()))
+    alpha, a, beta, theta, d = np.zeros((5, n))
+
+    # `frame` has its z on axis i; turned by theta_i and slid by d_i it becomes frame i.
+    frame = transform(frames[0, :3, :3] @ rotation_z_onto(axes_in_joints[0]), origins[0])
+    base = frame
+    for i in range(n - 1):
+        theta[i], d[i], alpha[i + 1], a[i + 1], beta[i + 1] = _row_to_next_axis(
+            frame, origins[i], origins[i + 1], directions[i + 1], arm_length
+        )
+        frame = (
+            frame
+            @ transform(rotation_z(theta[i]), (0, 0, d[i]))
+            @ constant_transform(alpha[i + 1], a[i + 1], beta[i + 1])
+        )
+    _give_offsets_to_prismatic_neighbours(alpha, beta, d, slides)
+    base = base @ transform(rotation_z(theta[0]), (0, 0, d[0]))
+    theta[[0, -1]] = d[[0, -1]] = 0.0
+    frame = base
+    for i in range(n):
+        frame = frame @ constant_transform(alpha[i], a[i], beta[i])
+        frame = frame @ transform(rotation_z(theta[i]), (0, 0, d[i]))
+    tip = inverse_transform(frame) @ np.asarray(tip_frame, dtype=float)
+    return DHTable(alpha, a, beta, theta, d, slides, base, tip)
+
+
+def _row_to_next_axis(
+    frame: FloatArray,
+    origin: FloatArray,
+    next_origin: FloatArray,
+    next_direction: FloatArray,
+    arm_length: float,
+) -> tuple[float, float, float, float, float]:
+    """
+    Return theta_i, d_i, alpha_(i+1), a_(i+1), beta_(i+1) that lead from axis i to axis i + 1.
+
+    ``frame`` (4, 4) has its z on axis i; ``origin`` and ``next_origin`` are the origins of the two
+    joints, all in the base link's frame.
+    """
+    # In `frame`: direction and a point of axis i + 1, and where along z joint i's origin lies.
+    u = frame[:3, :3].T @ next_direction
+    w = frame[:3, :3].T @ (next_origin - frame[:3, 3])
+    own_z = float(frame[:3, 2] @ (origin - frame[:3, 3]))
+    sine = math.hypot(u[0], u[1])
+    if sine < _PARALLEL_SINE:
+        return _parallel_row(u, w, 0.0 if abs(own_z) <= arm_length else own_z)
+    # Feet of the common normal: on axis i, and on axis i + 1 from the next joint's origin.
+    next_foot = -float(w[:2] @ u[:2]) / sine**2
+    foot = float(w[2] + next_foot * u[2])
+    farthest = _FARTHEST_FOOT * arm_length
+    if sine >= _NEARLY_PARALLEL_SINE and max(abs(foot - own_z), abs(next_foot)) <= farthest:
+        return _common_normal_row(u, w, foot)
+    stays_near = max(abs(own_z), abs(w[2] / u[2])) <= arm_length
+    return _beta_row(u, w, 0.0 if stays_near else own_z)
+
+
+def _parallel_row(
+    u: FloatArray, w: FloatArray, d: float
+) -> tuple[float, float, float, float, float]:
+    theta, a, _ = _normal(math.atan2(w[1], w[0]), math.hypot(w[0], w[1]))
+    return theta if a else 0.0, _clean_length(d), 0.0 if u[2] > 0 else math.pi, a, 0.0
+
+
+def _common_normal_row(
+    u: FloatArray, w: FloatArray, foot: float
+) -> tuple[float, float, float, float, float]:
+    """Return the row whose x lies along z x u."""
+    sine = math.hypot(u[0], u[1])
+    theta, a, turned_round = _normal(math.atan2(u[0], -u[1]), (w[1] * u[0] - w[0] * u[1]) / sine)
+    alpha = math.atan2(-sine if turned_round else sine, u[2])
+    return theta, _clean_length(foot), _clean_angle(alpha), a, 0.0
+
+
+def _beta_row(u: FloatArray, w: FloatArray, d: float) -> tuple[float, float, float, float, float]:
+    """Return the row whose x points to P, where axis i + 1 meets the plane at d across z."""
+    along = (d - w[2]) / u[2]
+    px, py = float(w[0] + along * u[0]), float(w[1] + along * u[1])
+    a = _clean_length(math.hypot(px, py))
+    if a == 0.0:
+        return _common_normal_row(u, np.zeros(3), d)
+    theta = _clean_angle(math.atan2(py, px))
+    ux, uy, uz = rotation_z(theta).T @ u
+    alpha = _clean_angle(math.atan2(-uy, uz))
+    beta = _clean_angle(math.atan2(ux, math.hypot(uy, uz)))
+    return theta, _clean_length(d), alpha, a, beta
+
+
+def _normal(theta: float, a: float) -> tuple[float, float, bool]:
+    """Return theta and a of a common normal, turned round if that brings theta near zero."""
+    theta, a = _clean_angle(theta), _clean_length(a)
+    if abs(abs(theta) - math.pi / 2) < _TIE:
+        flipped = a < 0
+    else:
+        flipped = abs(theta) > math.pi / 2
+    if not flipped:
+        return theta, a, False
+    return _clean_angle(theta - math.copysign(math.pi, theta)), 0.0 - a, True
+
+
+def _clean_angle(angle: float) -> float:
+    """Return the multiple of pi/2 that the angle is within rounding of, else the angle."""
+    nearest = round(angle / (math.pi / 2)) * (math.pi / 2)
+    return nearest if abs(angle - nearest) < _CLEAN_UP else angle
+
+
+def _clean_length(length: float) -> float:
+    return 0.0 if abs(length) < _CLEAN_UP else length
+
+
+def _give_offsets_to_prismatic_neighbours(
+    alpha: FloatArray, beta: FloatArray, d: FloatArray, prismatic: NDArray[np.bool_]
+) -> None:
+    """Move d of a revolute joint into that of a prismatic one whose axis is parallel to it."""
+    for i in range(1, len(d)):
+        if beta[i] != 0.0 or alpha[i] not in (0.0, math.pi) or prismatic[i - 1] == prismatic[i]:
+            continue
+        revolute, slider = (i, i - 1) if prismatic[i - 1] else (i - 1, i)
+        d[slider] += math.cos(alpha[i]) * d[revolute]
+        d[revolute] = 0.0

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The frames of a modified DH table at given joint positions."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robodyn_ros.dh.table import DHTable
+
+
+def frame_transforms(dh: DHTable, q: NDArray) -> NDArray:
+    """
+    Return the DH frames 1 to n in the base link's frame, (..., n, 4, 4), for q (..., n).
+
+    ``dh`` is a modified table.
+    """
+    steps = step_transforms(dh, q)
+    frames = np.empty_like(steps)
+    frame = dh.base_transform
+    for i in range(dh.n):
+        frame = frame @ steps[..., i, :, :]
+        frames[..., i, :, :] = frame
+    return frames
+
+
+def relative_transforms(dh: DHTable, q: NDArray) -> NDArray:
+    """
+    Return frame j in frame i for all i <= j, (..., n, n, 4, 4), and zero below.
+
+    ``dh`` is a modified table, q (..., n) the joint positions [rad or m].
+    """
+    steps = step_transforms(dh, q)
+    frames = np.zeros((*q.shape, dh.n, 4, 4), dtype=steps.dtype)
+    for j in range(dh.n):
+        if j:
+            frames[..., :j, j, :, :] = frames[..., :j, j - 1, :, :] @ steps[..., None, j, :, :]
+        frames[..., j, j, :, :] = np.eye(4)
+    return frames
+
+
+def joint_operators(dh: DHTable) -> NDArray:
+    """
+    Return Q_i (n, 4, 4): the derivative of a transform to frame i by q_i is it times Q_i.
+
+    Fu, Gonzalez and Lee 1987, (3.2-7), (3.2-9): a quarter turn about z_i, or a step along it.
+    """
+    operators = np.zeros((dh.n, 4, 4))
+    operators[~dh.prismatic, :2, :2] = [[0, -1], [1, 0]]
+    operators[dh.prismatic, 2, 3] = 1
+    return operators
+
+
+def step_transforms(dh: DHTable, q: NDArray) -> NDArray:
+    """
+    Return frame i in frame i - 1, (..., n, 4, 4), for q (..., n).
+
+    ``dh`` is a modified table.
+    """
+    rotations, origins = joint_transforms(dh, q)
+    steps = np.zeros((*q.shape, 4, 4), dtype=rotations.dtype)
+    steps[..., :3, :3] = rotations
+    steps[..., :3, 3] = origins
+    steps[..., 3, 3] = 1
+    return steps
+
+
+def joint_transforms(dh: DHTable, q: NDArray) -> tuple[NDArray, NDArray]:
+    """
+    Return rotation (..., n, 3, 3) and origin (..., n, 3) [m] of frame i in frame i - 1.
+
+    ``dh`` is a modified table, q (..., n) the joint positions [rad or m].
+    """
+    c, s = (x[..., None] for x in cosines_and_sines(dh, q))
+    d = np.where(dh.prismatic, q + dh.d, dh.d)[..., None]
+    x, y, z = (dh.constant_rotations[:, :, k] for k in range(3))
+    rotation = np.empty((*q.shape, 3, 3), dtype=c.dtype)
+    rotation[..., 0] = c * x + s * y
+    rotation[..., 1] = c * y - s * x
+    rotation[..., 2] = z
+    origin = d * z
+    origin[..., 0] += dh.a
+    return rotation, origin
+
+
+def cosines_and_sines(dh: DHTable, q: NDArray) -> tuple[NDArray, NDArray]:
+    """Return cos and sin of theta (..., n), which a prismatic joint's position does not enter."""
+    # Each with its own constants: those of an array of objects are plain floats.
+    turned = q + dh.theta
+    return (
+        np.where(dh.prismatic, np.cos(dh.theta), np.cos(turned)),
+        np.where(dh.prismatic, np.sin(dh.theta), np.sin(turned)),
+    )

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A DH table, modified or standard, with its base and tip transforms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robodyn_ros.dh.text import angle_text, number_text
+from robodyn_ros.spatial import FloatArray, rotation_x, rotation_y, transform
+
+
+@dataclass(frozen=True, eq=False)
+class DHTable:
+    """
+    A DH table with its base and tip transforms.
+
+    Attributes
+    ----------
+    alpha, beta, theta : array (n,) [rad]
+        Constants; for a revolute joint theta is the offset that the joint variable is added to.
+    a, d : array (n,) [m]
+        Constants; for a prismatic joint d is the offset.
+    prismatic : bool array (n,)
+    base_transform : array (4, 4)
+        Frame 0 in the base link's frame.
+    tip_transform : array (4, 4)
+        The tip link's frame in frame n.
+    convention : 'modified' or 'standard'
+        A modified row is Rx(alpha) Tx(a) Ry(beta) Rz(theta) Tz(d), and frame i moves with joint
+        i; a standard row is Rz(theta) Tz(d) Tx(a) Rx(alpha) Ry(beta), and joint i acts about
+        z_(i-1).
+    """
+
+    alpha: FloatArray
+    a: FloatArray
+    beta: FloatArray
+    theta: FloatArray
+    d: FloatArray
+    prismatic: NDArray[np.bool_]
+    base_transform: FloatArray
+    tip_transform: FloatArray
+    convention: str = 'modified'
+
+    def __post_init__(self) -> None:
+        for array in vars(self).values():
+            if isinstance(array, np.ndarray):
+                array.setflags(write=False)
+
+    @property
+    def n(self) -> int:
+        """Number of joints."""
+        return len(self.alpha)
+
+    @cached_property
+    def constant_rotations(self) -> FloatArray:
+        """Rot(x, alpha) Rot(y, beta) of each row, (n, 3, 3)."""
+        return np.array(
+            [
+                rotation_x(alpha) @ rotation_y(beta)
+                for alpha, beta in zip(self.alpha, self.beta, strict=True)
+            ]
+        )
+
+    def standard(self) -> DHTable:
+        """
+        Return the standard table of the same axes.
+
+        The product of all modified rows, regrouped one half row further, is the product of all
+        standard rows: row i keeps theta_i and d_i and takes alpha, a and beta of row i + 1.
+        """
+        if self.convention == 'standard':
+            return self
+        base = self.base_transform @ constant_transform(self.alpha[0], self.a[0], self.beta[0])
+        return replace(
+            self,
+            alpha=np.append(self.alpha[1:], 0.0),
+            a=np.append(self.a[1:], 0.0),
+            beta=np.append(self.beta[1:], 0.0),
+            base_transform=base,
+            convention='standard',
+        )
+
+    def __str__(self) -> str:
+        return printed_table(self)
+
+
+def constant_transform(alpha: float, a: float, beta: float) -> FloatArray:
+    """Return Rot(x, alpha) Trans(x, a) Rot(y, beta) (4, 4), what of a row no joint moves."""
+    return transform(rotation_x(alpha) @ rotation_y(beta), (a, 0.0, 0.0))
+
+
+def printed_table(table: DHTable) -> str:
+    """Return the rows of a table as text: lengths in metres, angles in radians."""
+    rows = table_rows(table)
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    return '\n'.join(
+        '  '.join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+        for row in rows
+    )
+
+
+def table_rows(table: DHTable) -> list[list[str]]:
+    """Return the cells of a table as text, the headings first."""
+    with_beta = bool(table.beta.any())
+    angle_and_length = ['α [rad]', 'a [m]'] + ['β [rad]'] * with_beta
+    joint_columns = ['θ [rad]', 'd [m]']
+    modified = table.convention == 'modified'
+    if modified:
+        header = ['i', *angle_and_length, *joint_columns]
+    else:
+        header = ['i', *joint_columns, *(['a [m]', 'α [rad]'] + ['β [rad]'] * with_beta)]
+    rows = [header]
+    for i in range(table.n):
+        alpha, a, beta = angle_text(table.alpha[i]), number_text(table.a[i]), table.beta[i]
+        theta, d = angle_text(table.theta[i]), number_text(table.d[i])
+        if table.prismatic[i]:
+            d = _with_variable(i, d)
+        else:
+            theta = _with_variable(i, theta)
+        constants = [alpha, a] if modified else [a, alpha]
+        constants += [angle_text(beta)] * with_beta
+        variables = [theta, d]
+        halves = [*constants, *variables] if modified else [*variables, *constants]
+        rows.append([str(i + 1), *halves])
+    return rows
+
+
+def row_formula(table: DHTable) -> str:
+    """Return what one row of the table stands for."""
+    beta = ' Rot(y, β)' if table.beta.any() else ''
+    if table.convention == 'modified':
+        return f'Rot(x, α) Trans(x, a){beta} Rot(z, θ) Trans(z, d)'
+    return f'Rot(z, θ) Trans(z, d) Trans(x, a) Rot(x, α){beta}'
+
+
+def table_as_dict(table: DHTable) -> dict[str, Any]:
+    """Return a table as plain lists, for JSON."""
+    names = ('alpha', 'a', 'beta', 'theta', 'd', 'prismatic', 'base_transform', 'tip_transform')
+    lists = {name: getattr(table, name).tolist() for name in names}
+    return {'convention': table.convention, **lists}
+
+
+def _with_variable(i: int, offset: str) -> str:
+    if offset == '0':
+        return f'q{i + 1}'
+    sign = '-' if offset.startswith('-') else '+'
+    return f'q{i + 1} {sign} {offset.lstrip("-")}'

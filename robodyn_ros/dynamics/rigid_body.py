@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Rigid-body dynamics of a model: M(q) qdd + C(q, qd) qd + g(q) = tau.
+
+Rotor inertia, where the model has any, stands on the diagonal of M. It is added here, once, to
+what the formulations return.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from robodyn_ros.arguments import checked_states, checked_wrench
+from robodyn_ros.dynamics import (
+    generalized_dalembert,
+    kane,
+    lagrange_euler,
+    lagrangian_coefficients,
+    newton_euler,
+)
+from robodyn_ros.dynamics.coriolis import christoffel_coriolis_matrix
+from robodyn_ros.dynamics.forward import accelerations
+from robodyn_ros.dynamics.mass_matrix import composite_mass_matrix
+from robodyn_ros.errors import UnknownOption
+from robodyn_ros.model import RobotModel
+
+METHODS: dict[str, Callable[..., NDArray]] = {
+    'newton_euler': newton_euler.joint_torques,
+    'kane': kane.joint_torques,
+    'lagrange_euler': lagrange_euler.joint_torques,
+    'generalized_dalembert': generalized_dalembert.joint_torques,
+    'lagrangian_coefficients': lagrangian_coefficients.joint_torques,
+}
+"""The formulations by name; all take (model, q, qd, qdd, tip_wrench) and know no rotors."""
+
+
+def inverse_dynamics(
+    model: RobotModel,
+    q: ArrayLike,
+    qd: ArrayLike,
+    qdd: ArrayLike,
+    *,
+    method: str = 'newton_euler',
+    tip_wrench: ArrayLike | None = None,
+) -> NDArray:
+    """
+    Return the joint torques that cause given accelerations.
+
+    Parameters
+    ----------
+    model : RobotModel
+    q, qd, qdd : array-like (n,) or (N, n)
+        Joint positions, velocities and accelerations [rad or m, and per s, s2].
+    method : str
+        The formulation, one of ``METHODS``.
+    tip_wrench : array-like (6,) or (N, 6), optional
+        Force [N] and moment [N m] that the tip exerts on the world at the tip link's origin, in
+        base link axes.
+
+    Returns
+    -------
+    array of the shape of q [N m or N]
+        Without friction; see ``friction_torque``.
+
+    Raises
+    ------
+    WrongShape, NonFiniteValue, UnknownOption
+    InvalidNumber
+        A link has first moments but no mass, and the formulation is written in mass centres
+        (``'kane'``, ``'generalized_dalembert'``).
+    """
+    q, qd, qdd = checked_states(model.n, q=q, qd=qd, qdd=qdd)
+    if method not in METHODS:
+        raise UnknownOption('argument method', method, ', '.join(map(repr, METHODS)))
+    wrench = None if tip_wrench is None else checked_wrench(tip_wrench, q)
+    return METHODS[method](model, q, qd, qdd, wrench) + model.rotor_inertia * qdd
+
+
+def gravity_torque(model: RobotModel, q: ArrayLike) -> NDArray:
+    """
+    Return g(q), the torques that hold the arm still against gravity.
+
+    Parameters
+    ----------
+    model : RobotModel
+    q : array-like (n,) or (N, n)
+        Joint positions [rad or m].
+
+    Returns
+    -------
+    array of the shape of q [N m or N]
+
+    Raises
+    ------
+    WrongShape, NonFiniteValue
+    """
+    (q,) = checked_states(model.n, q=q)
+    still = np.zeros_like(q)
+    return newton_euler.joint_torques(model, q, still, still)
+
+
+def mass_matrix(model: RobotModel, q: ArrayLike) -> NDArray:
+    """
+    Return M(q), symmetric, with rotor inertia on its diagonal.
+
+    Parameters
+    ----------
+    model : RobotModel
+    q : array-like (n,) or (N, n)
+        Joint positions [rad or m].
+
+    Returns
+    -------
+    array (n, n) or (N, n, n)
+        [kg m2] between revolute joints, [kg m] between a revolute and a prismatic one, [kg]
+        between prismatic ones.
+
+    Raises
+    ------
+    WrongShape, NonFiniteValue
+    """
+    (q,) = checked_states(model.n, q=q)
+    return composite_mass_matrix(model, q) + np.diag(model.rotor_inertia)
+
+
+def coriolis_matrix(model: RobotModel, q: ArrayLike, qd: ArrayLike) -> NDArray:
+    """
+    Return C(q, qd) with C qd the Coriolis and centrifugal torque and dM/dt - 2 C skew-symmetric.
+
+    Parameters
+    ----------
+    model : RobotModel
+    q, qd : array-like (n,) or (N, n)
+        Joint positions and velocities [rad or m, and per s].
+
+    Returns
+    -------
+    array (n, n) or (N, n, n)
+
+    Raises
+    ------
+    WrongShape, NonFiniteValue
+
+    Notes
+    -----
+    The one of ``christoffel_symbols``: C_ij = sum over k of G_ijk qd_k.
+    """
+    q, qd = checked_states(model.n, q=q, qd=qd)
+    return christoffel_coriolis_matrix(model, q, qd)
+
+
+def christoffel_symbols(model: RobotModel, q: ArrayLike) -> NDArray:
+    """
+    Return G_ijk(q), symmetric in j and k: tau_i = sum of G_ijk qd_j qd_k.
+
+    G_ijk = (dM_ij/dq_k + dM_ik/dq_j - dM_jk/dq_i) / 2.
+
+    Parameters
+    ----------
+    model : RobotModel
+    q : array-like (n,) or (N, n)
+        Joint positions [rad or m].
+
+    Returns
+    -------
+    array (n, n, n) or (N, n, n, n)
+
+    Raises
+    ------
+    WrongShape, NonFiniteValue
+    """
+    (q,) = checked_states(model.n, q=q)
+    return lagrangian_coefficients.christoffel_symbols(model, q)
+
+
+def forward_dynamics(model: RobotModel, q: ArrayLike, qd: ArrayLike, tau: ArrayLike) -> NDArray:
+    """
+    Return the joint accelerations that given torques cause, without friction.
+
+    Parameters
+    ----------
+    model : RobotModel
+    q, qd, tau : array-like (n,) or (N, n)
+        Joint positions, velocities and torques [rad or m, per s, N m or N].
+
+    Returns
+    -------
+    array of the shape of q [rad/s2 or m/s2]
+
+    Raises
+    ------
+    WrongShape, NonFiniteValue
+    SingularMassMatrix
+        Some link that a joint moves has no inertia.
+    """
+    q, qd, tau = checked_states(model.n, q=q, qd=qd, tau=tau)
+    bias = newton_euler.joint_torques(model, q, qd, np.zeros_like(q))
+    return accelerations(mass_matrix(model, q), tau - bias)

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A motion as samples: positions, and the velocities and accelerations that go with them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from robodyn_ros.errors import InvalidNumber, RobodynError
+from robodyn_ros.spatial import FloatArray
+
+_ORDER = 4
+
+
+class MalformedMotion(RobodynError):
+    """A file does not hold the motion of the joints that were asked for."""
+
+
+@dataclass(frozen=True, eq=False)
+class MotionSamples:
+    """
+    A motion of n joints at N times.
+
+    Attributes
+    ----------
+    time : array (N,)
+        [s], increasing.
+    q, qd, qdd : array (N, n)
+        Positions, velocities and accelerations [rad or m, and per s, s2].
+    derived : str
+        What of it was not given but derived: '', 'accelerations', or
+        'velocities and accelerations'.
+    """
+
+    time: FloatArray
+    q: FloatArray
+    qd: FloatArray
+    qdd: FloatArray
+    derived: str = ''
+
+    @classmethod
+    def from_samples(
+        cls,
+        time: FloatArray,
+        q: FloatArray,
+        qd: FloatArray | None = None,
+        qdd: FloatArray | None = None,
+    ) -> MotionSamples:
+        """
+        Return the motion, with what is missing taken from splines through what is given.
+
+        Raises
+        ------
+        MalformedMotion
+            There are no samples, or times do not increase.
+        """
+        if not len(time):
+            raise MalformedMotion('motion', 'no samples', 'at least one')
+        late = np.diff(time) <= 0
+        if late.any():
+            k = int(late.argmax()) + 1
+            allowed = f'later than the sample before it, at {time[k - 1]:.9g} s'
+            raise MalformedMotion(f'time of sample {k + 1}', float(time[k]), allowed)
+        derived = ''
+        if qd is None:
+            derived = 'velocities and accelerations'
+            qd, qdd = _derivative(time, q, 1), _derivative(time, q, 2)
+        elif qdd is None:
+            derived = 'accelerations'
+            qdd = _derivative(time, qd, 1)
+        return cls(time, q, qd, qdd, derived)
+
+    def low_passed(self, cutoff: float) -> MotionSamples:
+        """
+        Return the motion with positions filtered, and its derivatives made anew.
+
+        For measured motions: what a spline makes of noise, twice derived, is mostly noise.
+
+        Parameters
+        ----------
+        cutoff : float
+            [Hz], of a Butterworth filter that runs forwards and backwards: it delays nothing.
+
+        Raises
+        ------
+        InvalidNumber
+            The cutoff is not between zero and half the rate of the samples.
+        MalformedMotion
+            There are too few samples to filter.
+        """
+        # Here, as in _derivative, because it takes half a second, and few commands need it.
+        from scipy.signal import butter, sosfiltfilt
+
+        steps = len(self.time) - 1
+        least = 3 * (2 * _ORDER + 1)
+        if steps < least:
+            raise MalformedMotion('motion', f'{steps + 1} samples', f'more than {least} to filter')
+        rate = steps / (self.time[-1] - self.time[0])
+        if not 0 < cutoff < rate / 2:
+            raise InvalidNumber('cutoff', cutoff, f'more than 0, less than {rate / 2:.6g} Hz')
+        # The filter wants even steps; recorders do not keep them.
+        even = np.linspace(self.time[0], self.time[-1], steps + 1)
+        columns = [np.interp(even, self.time, column) for column in self.q.T]
+        filter_ = butter(_ORDER, cutoff, fs=rate, output='sos')
+        return MotionSamples.from_samples(even, sosfiltfilt(filter_, np.stack(columns, 1), axis=0))
+
+
+def _derivative(time: FloatArray, values: FloatArray, order: int) -> FloatArray:
+    if len(time) == 1:
+        return np.zeros_like(values)
+    from scipy.interpolate import CubicSpline
+
+    return CubicSpline(time, values)(time, order)

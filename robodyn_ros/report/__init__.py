@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Everything that is known about an arm, as one page that needs nothing else.
+
+>>> facts = arm_facts(robot, chain, model)
+>>> Path('report.html').write_text(report_page(facts), encoding='utf-8')
+"""
+
+from robodyn_ros.report.facts import STEPS, ArmFacts, arm_facts
+from robodyn_ros.report.page import report_page
+
+__all__ = ['STEPS', 'ArmFacts', 'arm_facts', 'report_page']

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An arm drawn from its DH table: links as the table's lengths, joints as their axes, frames."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from robodyn_ros.dh.frames import frame_transforms
+from robodyn_ros.model import RobotModel
+from robodyn_ros.report.labels import Label, placed_labels
+from robodyn_ros.report.svg import Ink, inline_svg
+from robodyn_ros.spatial import FloatArray, rotation_x, rotation_z
+
+_WIDTH, _TALLEST, _LOWEST = 380.0, 400.0, 220.0
+_MARGIN = 32.0
+_DOTS_APART = 6.0
+_LARGEST_DISC = 22.0
+_ELEVATION = np.radians(24)
+_ASIDE = np.radians(25)
+_TURN = np.linspace(0, 2 * np.pi, 61)
+_DISC = np.stack([np.cos(_TURN), np.sin(_TURN), np.zeros_like(_TURN)], axis=1)
+_ARROW, _AXIS, _GROUND = 0.13, 0.055, 0.11  # of the arm's size
+
+
+def frames_drawing(model: RobotModel, q: FloatArray, name: str, label: str) -> str:
+    """Return an arm at q (n,) [rad or m] with its DH frames, as an ``<svg>`` element."""
+    picture = _Picture(model, q)
+
+    def draw(axes: Axes) -> None:
+        picture.draw_body(axes)
+        for i, frame in enumerate(picture.frames, start=1):
+            picture.draw_frame(axes, frame, str(i))
+        picture.draw_labels(axes)
+
+    return inline_svg(draw, _WIDTH, picture.height, name=name, label=label)
+
+
+def masses_drawing(model: RobotModel, q: FloatArray, name: str, label: str) -> str:
+    """Return an arm with a disc at each mass centre, its area the mass, as ``<svg>``."""
+    picture = _Picture(model, q)
+    masses = model.inertial_parameters[:, 9]
+
+    def draw(axes: Axes) -> None:
+        picture.draw_body(axes)
+        for i, (frame, row) in enumerate(zip(picture.frames, model.inertial_parameters), start=1):
+            if row[9] > 0:
+                center = (frame @ np.append(row[6:9] / row[9], 1.0))[:3]
+                radius = _LARGEST_DISC * np.sqrt(row[9] / masses.max())
+                picture.draw_mass(axes, center, radius, f'{i}: {row[9]:.3g} kg')
+        picture.draw_labels(axes)
+
+    return inline_svg(draw, _WIDTH, picture.height, name=name, label=label)
+
+
+@dataclass
+class _Picture:
+    """An arm on paper: where everything lies in pixels, and what labels have to keep clear of."""
+
+    model: RobotModel
+    q: FloatArray
+    labels: list[Label] = field(default_factory=list)
+    lines: list[FloatArray] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        dh = self.model.dh
+        self.frames = frame_transforms(dh, self.q)
+        self.tip = self.frames[-1] @ dh.tip_transform
+        before = np.concatenate([dh.base_transform[None], self.frames[:-1]])
+        # Each row goes along x by a, then along z by d.
+        feet = [frame @ np.array([a, 0.0, 0.0, 1.0]) for frame, a in zip(before, dh.a)]
+        self.feet = np.array(feet)[:, :3]
+        self.starts, self.origins = before[:, :3, 3], self.frames[:, :3, 3]
+        points = np.vstack([np.zeros(3), self.starts, self.feet, self.origins, self.tip[:3, 3]])
+        self.size = max(float(np.ptp(points, axis=0).max()), 1e-6)
+        self.view = _view(points)
+        arrows = self.size * _ARROW * np.swapaxes(self.frames[:, :3, [0, 2]], 1, 2)
+        ends = (self.origins[:, None] + arrows).reshape(-1, 3)
+        flat = np.vstack([points, ends, self.size * _GROUND * _DISC]) @ self.view.T
+        low, high = flat.min(axis=0), flat.max(axis=0)
+        room = np.array([_WIDTH, _TALLEST]) - 2 * _MARGIN
+        self.scale = float((room / np.maximum(high - low, 1e-9)).min())
+        self.height = max(float(self.scale * (high - low)[1]) + 2 * _MARGIN, _LOWEST)
+        self.shift = np.array([_WIDTH, self.height]) / 2 - self.scale * (low + high) / 2
+
+    def on_paper(self, points: FloatArray) -> FloatArray:
+        """Return points (..., 3) [m] as pixels (..., 2)."""
+        return self.scale * (points @ self.view.T) + self.shift
+
+    def draw_body(self, axes: Axes) -> None:
+        """Draw ground, links, joints; and set the axes up."""
+        axes.set_xlim(0, _WIDTH)
+        axes.set_ylim(0, self.height)
+        axes.set_aspect('equal')
+        axes.set_axis_off()
+        ground = self.on_paper(self.size * _GROUND * _DISC)
+        axes.fill(*ground.T, facecolor=Ink.GRID, edgecolor=Ink.MUTED, linewidth=0.8)
+        self._line(axes, [np.zeros(3), self.starts[0]])
+        for start, foot, origin, slides in zip(
+            self.starts, self.feet, self.origins, self.model.dh.prismatic
+        ):
+            self._line(axes, [start, foot])
+            self._line(axes, [foot, origin], slide=bool(slides))
+        self._line(axes, [self.origins[-1], self.tip[:3, 3]])
+        for frame, slides in zip(self.frames, self.model.dh.prismatic):
+            half = self.size * _AXIS * frame[:3, 2]
+            ends = self.on_paper(np.stack([frame[:3, 3] - half, frame[:3, 3] + half]))
+            self.lines.append(_dots(ends[0], ends[1]))
+            cap = 'butt' if slides else 'round'
+            axes.plot(*ends.T, color=Ink.TEXT, linewidth=11, solid_capstyle=cap, zorder=3)
+            axes.plot(*ends.T, color=Ink.PAPER, linewidth=8.6, solid_capstyle=cap, zorder=3)
+        axes.plot(*self.on_paper(self.tip[:3, 3]), 'o', color=Ink.TEXT, markersize=5, zorder=4)
+        self.labels.append(Label('tip', self.on_paper(self.tip[:3, 3]), Ink.TEXT))
+
+    def draw_frame(self, axes: Axes, frame: FloatArray, index: str) -> None:
+        """Draw x and z of a frame as arrows."""
+        start = self.on_paper(frame[:3, 3])
+        for column, letter, color in ((0, 'x', Ink.RED), (2, 'z', Ink.BLUE)):
+            end = self.on_paper(frame[:3, 3] + self.size * _ARROW * frame[:3, column])
+            axes.annotate(
+                '',
+                (end[0], end[1]),
+                (start[0], start[1]),
+                arrowprops={
+                    'arrowstyle': '-|>,head_width=0.22,head_length=0.5',
+                    'color': color,
+                    'linewidth': 1.7,
+                    'shrinkA': 0,
+                    'shrinkB': 0,
+                },
+                zorder=5,
+            )
+            self.lines.append(_dots(start, end))
+            self.labels.append(Label(f'{letter}{index}', end, color, away_from=start))
+
+    def draw_mass(self, axes: Axes, center: FloatArray, radius: float, text: str) -> None:
+        """Draw a disc of a radius in pixels."""
+        at = self.on_paper(center)
+        axes.plot(
+            *at,
+            'o',
+            color=Ink.ORANGE,
+            alpha=0.55,
+            markersize=2 * radius,
+            markeredgewidth=0,
+            zorder=5,
+        )
+        axes.plot(*at, 'o', color=Ink.TEXT, markersize=2.5, zorder=6)
+        self.lines.append(at + radius * _DISC[::4, :2])
+        self.lines.append(at + radius / 2 * _DISC[::8, :2])
+        self.labels.append(Label(text, at, Ink.TEXT, distance=0.8 * radius + 4))
+
+    def draw_labels(self, axes: Axes) -> None:
+        """Write every label where it hides nothing."""
+        for label, at in placed_labels(self.labels, np.vstack(self.lines), (_WIDTH, self.height)):
+            axes.text(
+                at[0],
+                at[1],
+                label.text,
+                color=label.color,
+                ha='center',
+                va='center',
+                fontsize=11.5,
+                zorder=7,
+            )
+
+    def _line(self, axes: Axes, points: list[FloatArray], slide: bool = False) -> None:
+        flat = self.on_paper(np.array(points))
+        width, color = (3.0, Ink.ORANGE) if slide else (7.0, Ink.BODY)
+        axes.plot(*flat.T, color=color, linewidth=width, solid_capstyle='round', zorder=2)
+        self.lines.append(_dots(flat[0], flat[1]))
+
+
+def _dots(start: FloatArray, end: FloatArray) -> FloatArray:
+    """Return points (k, 2) [px] along a line, so close that no label fits in between."""
+    return np.linspace(start, end, 2 + int(np.hypot(*(end - start)) / _DOTS_APART))
+
+
+def _view(points: FloatArray) -> FloatArray:
+    """Return the two rows (2, 3) that flatten the world: from where the arm is widest, aside."""
+    turns = np.radians(np.arange(0, 180, 15))
+    widths = [np.std(points @ rotation_z(-turn)[0]) for turn in turns]
+    turn = turns[int(np.argmax(widths))] + _ASIDE
+    return (rotation_x(_ELEVATION) @ rotation_z(-turn))[[0, 2]]

@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The facts that a report tells: everything is computed here, and nothing when it is drawn."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+
+from robodyn_ros.analysis.guidelines import Guideline, design_guidelines
+from robodyn_ros.analysis.ranges import Ranges, ranges
+from robodyn_ros.analysis.simplification import SimplifiedModel, simplified_model
+from robodyn_ros.description.chain import Chain
+from robodyn_ros.description.records import RobotDescription
+from robodyn_ros.dynamics import friction_torque, gravity_torque, inverse_dynamics
+from robodyn_ros.errors import RobodynError
+from robodyn_ros.model import RobotModel
+from robodyn_ros.motions.motion_samples import MotionSamples
+from robodyn_ros.motions.point_to_point import suitable_motion
+from robodyn_ros.parameters.base_parameters import BaseParameters, base_parameters
+from robodyn_ros.report.joint_space_coupling import JointSpaceCoupling, joint_space_coupling
+from robodyn_ros.report.measurements import CallTimes, measured_call_times
+from robodyn_ros.report.residual import Residual, conversion_residual
+from robodyn_ros.spatial import FloatArray
+
+T = TypeVar('T')
+
+STEPS = (
+    'conversion',
+    'minimal parameters',
+    'coupling',
+    'ranges',
+    'torques along a motion',
+    'simplified model',
+    'compiled code',
+)
+"""What ``arm_facts`` does, one after the other."""
+
+_EXAMPLE_SAMPLES = 241
+
+
+@dataclass(frozen=True, eq=False)
+class MotionTorques:
+    """
+    The torque along a motion, and what it is made of: arrays (N, n) [N m or N].
+
+    ``given`` is whether the motion was, and not made within the arm's limits.
+    """
+
+    motion: MotionSamples
+    given: bool
+    gravity: FloatArray
+    inertial: FloatArray
+    velocity: FloatArray
+    friction: FloatArray
+
+    @property
+    def total(self) -> FloatArray:
+        """The sum of the parts."""
+        return self.gravity + self.inertial + self.velocity + self.friction
+
+
+@dataclass(frozen=True, eq=False)
+class ArmFacts:
+    """
+    What a report tells of an arm.
+
+    A fact that cannot be found, such as extremes over the workspace of a slide without limits, is
+    None, and ``notes`` has the reason under the name of the step.
+    """
+
+    title: str
+    model: RobotModel
+    chain: Chain
+    residual: Residual
+    guidelines: tuple[Guideline, ...]
+    base: BaseParameters
+    coupling: JointSpaceCoupling | None
+    ranges: Ranges | None
+    torques: MotionTorques | None
+    simplified: SimplifiedModel | None
+    simplified_torque_error: FloatArray | None
+    speed: CallTimes
+    notes: dict[str, str]
+    seconds: float
+
+    @property
+    def masses(self) -> FloatArray:
+        """Mass (n,) [kg] of each link that moves, with what is fixed to it."""
+        return self.model.inertial_parameters[:, 9]
+
+    def summary(self) -> dict[str, Any]:
+        """Return the main numbers, for JSON."""
+        findings = [finding.level for finding in self.model.findings]
+        return {
+            'joint_names': list(self.model.joint_names),
+            'moving_mass': float(self.masses.sum()),
+            'warnings': findings.count('warning'),
+            'infos': findings.count('info'),
+            'minimal_parameters': self.base.count,
+            'standard_parameters': self.base.classical_count,
+            'operation_counts': {name: list(c) for name, c in self.speed.operations.items()},
+            'microseconds': self.speed.microseconds,
+            'notes': self.notes,
+            'seconds': self.seconds,
+        }
+
+
+def arm_facts(
+    robot: RobotDescription,
+    chain: Chain,
+    model: RobotModel,
+    *,
+    title: str = '',
+    motion: MotionSamples | None = None,
+    simplification_error: float = 0.02,
+    on_step: Callable[[str], None] = lambda step: None,
+) -> ArmFacts:
+    """
+    Return the facts about an arm.
+
+    Parameters
+    ----------
+    robot : RobotDescription
+    chain : Chain
+    model : RobotModel
+        Of that chain.
+    title : str
+        What the page is called; where not given, base and tip link.
+    motion : MotionSamples, optional
+        To show torques along; where not given, one within the arm's limits.
+    simplification_error : float
+        Allowed share; see ``simplified_model``.
+    on_step : callable
+        Called with each of ``STEPS`` as it begins.
+    """
+    began = time.perf_counter()
+    notes: dict[str, str] = {}
+
+    def attempted(step: str, fact: Callable[[], T]) -> T | None:
+        on_step(step)
+        try:
+            return fact()
+        except RobodynError as error:
+            notes[step] = str(error)
+            return None
+
+    with _one_thread():
+        on_step(STEPS[0])
+        residual = conversion_residual(robot, chain, model)
+        guidelines = design_guidelines(model)
+        on_step(STEPS[1])
+        base = base_parameters(model)
+        coupling = attempted(STEPS[2], lambda: joint_space_coupling(model))
+        extremes = attempted(STEPS[3], lambda: ranges(model))
+        torques = attempted(STEPS[4], lambda: _torques_along(model, motion))
+        simplified = attempted(STEPS[5], lambda: simplified_model(model, simplification_error))
+        off = None
+        if simplified is not None and torques is not None:
+            off = _torque_error(model, simplified, torques.motion)
+        on_step(STEPS[6])
+        speed = measured_call_times(model)
+    if speed.missing:
+        notes[STEPS[6]] = speed.missing
+    return ArmFacts(
+        title=title,
+        model=model,
+        chain=chain,
+        residual=residual,
+        guidelines=guidelines,
+        base=base,
+        coupling=coupling,
+        ranges=extremes,
+        torques=torques,
+        simplified=simplified,
+        simplified_torque_error=off,
+        speed=speed,
+        notes=notes,
+        seconds=time.perf_counter() - began,
+    )
+
+
+def _torques_along(model: RobotModel, given: MotionSamples | None) -> MotionTorques:
+    motion = given or _example_motion(model)
+    still = np.zeros_like(motion.q)
+    gravity = gravity_torque(model, motion.q)
+    return MotionTorques(
+        motion=motion,
+        given=given is not None,
+        gravity=gravity,
+        inertial=inverse_dynamics(model, motion.q, still, motion.qdd) - gravity,
+        velocity=inverse_dynamics(model, motion.q, motion.qd, still) - gravity,
+        friction=friction_torque(model, motion.qd),
+    )
+
+
+def _example_motion(model: RobotModel) -> MotionSamples:
+    motion = suitable_motion(model)
+    t = np.linspace(0.0, motion.duration, _EXAMPLE_SAMPLES)
+    return MotionSamples.from_samples(
+        t, motion.position(t), motion.velocity(t), motion.acceleration(t)
+    )
+
+
+def _torque_error(
+    model: RobotModel, simplified: SimplifiedModel, motion: MotionSamples
+) -> FloatArray:
+    """Return the largest error (n,) along a motion, as a share of each joint's largest torque."""
+    every = slice(None, None, max(1, len(motion.time) // _EXAMPLE_SAMPLES))
+    state = motion.q[every], motion.qd[every], motion.qdd[every]
+    exact = inverse_dynamics(model, *state)
+    error = np.abs(simplified.inverse_dynamics(*state) - exact).max(axis=0)
+    peak = np.abs(exact).max(axis=0)
+    return np.divide(error, peak, out=np.zeros_like(error), where=peak > 0)
+
+
+@contextlib.contextmanager
+def _one_thread() -> Iterator[None]:
+    """Keep linear algebra to one thread: on small matrices the others only stand in its way."""
+    try:
+        from threadpoolctl import threadpool_limits
+    except ImportError:  # slower by a few times, no more
+        yield
+        return
+    with threadpool_limits(1):
+        yield

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The page itself: facts and figures through a template that escapes whatever it is given.
+
+Only the style and what ``svg`` made go in unescaped, and no name of a URDF is in them. The page
+forbids scripts and everything from elsewhere besides, by its content security policy.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from numpy.typing import NDArray
+
+import robodyn_ros
+from robodyn_ros.analysis.ranges import Range
+from robodyn_ros.dh.table import DHTable, row_formula, table_rows
+from robodyn_ros.report.arm_drawing import frames_drawing, masses_drawing
+from robodyn_ros.report.charts import (
+    PARTS,
+    coupling_map,
+    coupling_matrix,
+    range_chart,
+    simplification_matrix,
+    speed_chart,
+    torque_chart,
+)
+from robodyn_ros.report.facts import STEPS, ArmFacts
+from robodyn_ros.report.text import (
+    matrix_rows,
+    number,
+    plural,
+    share,
+    true_minus,
+    unit_text,
+    visible,
+)
+from robodyn_ros.spatial import FloatArray, inertia_tensor, skew
+
+_HERE = Path(__file__).parent
+_LONGEST_FORMULAS = 1500
+
+
+def report_page(facts: ArmFacts) -> str:
+    """Return the report as HTML text."""
+    environment = Environment(
+        loader=FileSystemLoader(_HERE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        'number': number,
+        'share': share,
+        'visible': visible,
+        'unit': unit_text,
+        'plural': plural,
+    }
+    model = facts.model
+    return environment.get_template('page.html.jinja').render(
+        facts=facts,
+        model=model,
+        version=robodyn_ros.__version__,
+        date=datetime.datetime.now(datetime.timezone.utc).strftime('%Y-%m-%d %H:%M UTC'),
+        style=_HERE.joinpath('page.css').read_text(encoding='utf-8'),
+        kinds=''.join('P' if slides else 'R' for slides in model.dh.prismatic),
+        tables=[_table(table) for table in (model.dh, model.dh.standard())],
+        transforms=[
+            (f'{model.base_link} to frame 0', matrix_rows(model.dh.base_transform)),
+            (f'frame {model.n} to {model.tip_link}', matrix_rows(model.dh.tip_transform)),
+        ],
+        links=_links(facts),
+        levels=[finding.level for finding in model.findings],
+        lengths=facts.base.expressions[0].lengths if facts.base.expressions else {},
+        formulas=[x.text('symbols').partition(' = ')[2] for x in facts.base.expressions],
+        joints=_joints(facts),
+        parts=PARTS,
+        steps=STEPS,
+        simplified_formulas=_simplified_formulas(facts),
+        longest_formulas=_LONGEST_FORMULAS,
+        figures=dict(_figures(facts)),
+        maps=_map_captions(facts),
+    )
+
+
+def _figures(facts: ArmFacts) -> Iterable[tuple[str, str]]:
+    """Yield every figure of the page and its name, which begins with that of its section."""
+    model = facts.model
+    zero, bent = np.zeros(model.n), _bent(facts)
+    yield 'arm-zero', frames_drawing(model, zero, 'arm-zero', 'The arm, all joints at zero')
+    yield 'arm-bent', frames_drawing(model, bent, 'arm-bent', 'The arm, joints bent')
+    if facts.masses.any():
+        yield 'masses', masses_drawing(model, bent, 'masses', 'Where the masses are')
+    if facts.coupling:
+        yield 'coupling', coupling_matrix(facts.coupling, 'coupling')
+        for k, found in enumerate(facts.coupling.maps):
+            name = f'coupling-map-{k}'
+            yield name, coupling_map(found, model.dh.prismatic, name)
+    if facts.ranges:
+        yield from _range_figures(facts.ranges.inertia, 'inertia', model.dh.prismatic)
+        yield from _range_figures(facts.ranges.gravity, 'gravity', model.dh.prismatic)
+    if facts.torques:
+        for k in range(model.n):
+            yield f'torque-{k}', torque_chart(facts.torques, k, f'torque-{k}')
+    if facts.simplified:
+        yield 'simplified', simplification_matrix(facts.simplified, 'simplified')
+    yield 'speed', speed_chart(facts.speed, 'speed')
+
+
+def _range_figures(
+    ranges: tuple[Range, ...], what: str, prismatic: NDArray
+) -> Iterable[tuple[str, str]]:
+    """Yield a figure for the joints that turn and one for those that slide."""
+    logarithmic = what == 'inertia'
+    for kind, slides in (('turns', False), ('slides', True)):
+        joints = [
+            k
+            for k, found in enumerate(ranges)
+            if prismatic[k] == slides and (found.relative or not logarithmic)
+        ]
+        if joints:
+            name = f'range-{what}-{kind}'
+            yield (
+                name,
+                range_chart(
+                    ranges, name, label=f'Range of {what}', joints=joints, logarithmic=logarithmic
+                ),
+            )
+
+
+def _bent(facts: ArmFacts) -> FloatArray:
+    """Return where the motion begins (n,), or the middle of the ranges where there is none."""
+    if facts.torques:
+        return facts.torques.motion.q[0]
+    limits = facts.model.position_limits
+    return np.where(np.isfinite(limits).all(axis=1), np.nan_to_num(limits).mean(axis=1), 0.0)
+
+
+def _table(table: DHTable) -> dict[str, Any]:
+    header, *rows = table_rows(table)
+    return {
+        'convention': table.convention,
+        'formula': row_formula(table),
+        'header': header,
+        'rows': [[true_minus(cell) for cell in row] for row in rows],
+    }
+
+
+def _links(facts: ArmFacts) -> list[dict[str, Any]]:
+    """Return mass, mass centre and principal moments about it, for each link in its DH frame."""
+    links = []
+    bodies = facts.chain.bodies[1:]
+    for joint, body, row in zip(facts.chain.joints, bodies, facts.model.inertial_parameters):
+        mass = row[9]
+        center = row[6:9] / mass if mass else np.zeros(3)
+        about_center = inertia_tensor(row) + mass * skew(center) @ skew(center)
+        links.append(
+            {
+                'name': joint.child,
+                'others': [name for name in body.link_transforms if name != joint.child],
+                'mass': mass,
+                'center': center,
+                'moments': np.linalg.eigvalsh(about_center),
+            }
+        )
+    return links
+
+
+def _joints(facts: ArmFacts) -> list[dict[str, Any]]:
+    """Return what the page says of each joint."""
+    model, off = facts.model, facts.simplified_torque_error
+    joints = []
+    for k, name in enumerate(model.joint_names):
+        slides = bool(model.dh.prismatic[k])
+        peak = np.abs(facts.torques.total[:, k]).max() if facts.torques else None
+        limit = model.effort_limits[k]
+        known = 0 < limit < np.inf
+        gravity = facts.ranges.gravity[k] if facts.ranges else None
+        joints.append(
+            {
+                'name': name,
+                'kind': facts.chain.joints[k].kind,
+                'simplified_error': off[k] if off is not None else None,
+                'unit': 'N' if slides else 'N m',
+                'position_unit': 'm' if slides else 'rad',
+                'limits': model.position_limits[k],
+                'speed': model.velocity_limits[k],
+                'limit': limit if known else None,
+                'peak': peak,
+                'peak_share': peak / limit if known and peak is not None else None,
+                'gravity': gravity,
+                'gravity_share': abs(gravity.peak.value) / limit if known and gravity else None,
+                'inertia': facts.ranges.inertia[k] if facts.ranges else None,
+            }
+        )
+    return joints
+
+
+def _simplified_formulas(facts: ArmFacts) -> list[str]:
+    if facts.simplified is None:
+        return []
+    return [
+        f'{true_minus(str(found.formula))}  [{found.formula.unit}]'
+        for found in facts.simplified.gravity
+    ]
+
+
+def _map_captions(facts: ArmFacts) -> list[dict[str, Any]]:
+    names = facts.model.joint_names
+    return [
+        {
+            'figure': f'coupling-map-{k}',
+            'pair': [(j + 1, names[j]) for j in found.pair],
+            'over': [(j + 1, names[j]) for j in found.over],
+        }
+        for k, found in enumerate(facts.coupling.maps if facts.coupling else ())
+    ]

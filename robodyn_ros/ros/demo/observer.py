@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the demonstration sees of the two nodes, and the motion that it sends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from builtin_interfaces.msg import Duration, Time
+from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from robodyn_interfaces.msg import DynamicsState
+from robodyn_ros.motions.point_to_point import PointToPoint
+from robodyn_ros.ros.demo.results import Recording
+
+TIME_STEP = 0.001  # of the physics and of the control cycle [s]
+
+# Nothing of a slow subscriber is lost: it is what the results are made of.
+EVERYTHING = QoSProfile(depth=20_000, reliability=ReliabilityPolicy.RELIABLE)
+
+
+class Observer(Node):
+    """Records what the simulator publishes, and sends the motion to the dynamics node."""
+
+    def __init__(self, namespace: str, n: int) -> None:
+        super().__init__('conductor', namespace=namespace)
+        self._n = n
+        self._times: list[float] = []
+        self._positions: list[Any] = []
+        self._references: dict[float, Any] = {}
+        self._newest_reference: Any = ()
+        self.counts: dict[str, int] = {}
+        self.create_subscription(JointState, 'joint_states', self._on_state, EVERYTHING)
+        self.create_subscription(
+            DynamicsState, 'dynamics_node/dynamics_state', self._on_dynamics, EVERYTHING
+        )
+        self.create_subscription(DiagnosticArray, 'diagnostics', self._on_diagnostics, 10)
+        self._trajectories = self.create_publisher(
+            JointTrajectory, 'dynamics_node/joint_trajectory', 10
+        )
+
+    @property
+    def time(self) -> float:
+        """Stamp of the newest state [s]."""
+        return self._times[-1] if self._times else 0.0
+
+    @property
+    def moves(self) -> bool:
+        """Whether the arm has left its brakes: in lockstep, time stands still before."""
+        return bool(self._times) and self._times[-1] > self._times[0]
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether the dynamics node listens for trajectories."""
+        return self._trajectories.get_subscription_count() > 0
+
+    @property
+    def is_followed(self) -> bool:
+        """Whether the dynamics node has a reference."""
+        return len(self._newest_reference) == self._n
+
+    def steps_by(self, time: float) -> int:
+        """Return how many steps the simulator has made at a stamp."""
+        return round(time / TIME_STEP) - 1
+
+    def send(self, joint_names: tuple[str, ...], motion: PointToPoint, start: float) -> None:
+        """Ask for the motion, to begin at a stamp [s]."""
+        n = len(joint_names)
+        seconds, nanoseconds = divmod(round(motion.duration * 1e9), 10**9)
+        point = JointTrajectoryPoint(
+            positions=motion.goal.tolist(),
+            velocities=[0.0] * n,
+            accelerations=[0.0] * n,
+            time_from_start=Duration(sec=seconds, nanosec=nanoseconds),
+        )
+        message = JointTrajectory(joint_names=list(joint_names), points=[point])
+        seconds, nanoseconds = divmod(round(start * 1e9), 10**9)
+        message.header.stamp = Time(sec=seconds, nanosec=nanoseconds)
+        self._trajectories.publish(message)
+
+    def references(self, start: float, duration: float) -> tuple[Any, Any]:
+        """Return times (N,) after the start [s] and references (N, n) within the motion."""
+        kept = [
+            (time - start, reference)
+            for time, reference in self._references.items()
+            if -0.5 * TIME_STEP <= time - start <= duration and len(reference) == self._n
+        ]
+        times = np.array([time for time, _ in kept])
+        return times, np.array([reference for _, reference in kept]).reshape(-1, self._n)
+
+    def recording(self, start: float, duration: float) -> Recording:
+        """Return the states from the start on, for the given duration [s]."""
+        times, index = np.unique(np.array(self._times), return_index=True)
+        kept = (times >= start - 0.5 * TIME_STEP) & (times <= start + duration + 0.5 * TIME_STEP)
+        return Recording(
+            time=times[kept] - start,
+            position=np.array(self._positions)[index[kept]],
+            commands=self.counts['commands'],
+            missed_cycles=self.counts['missed_cycles'],
+        )
+
+    def _on_state(self, message: JointState) -> None:
+        self._times.append(_seconds(message.header.stamp))
+        self._positions.append(message.position)
+
+    def _on_dynamics(self, message: DynamicsState) -> None:
+        self._newest_reference = message.reference_position
+        self._references[_seconds(message.header.stamp)] = message.reference_position
+
+    def _on_diagnostics(self, message: DiagnosticArray) -> None:
+        for status in message.status:
+            if status.hardware_id == 'mujoco':
+                self.counts = {pair.key: int(pair.value) for pair in status.values}
+
+
+def _seconds(stamp: Time) -> float:
+    return stamp.sec + 1e-9 * stamp.nanosec

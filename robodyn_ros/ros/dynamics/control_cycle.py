@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A configured robot's topics: joint states and trajectories in, commands out."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+
+from builtin_interfaces.msg import Time
+from rclpy.clock import Clock, ClockType
+from rclpy.lifecycle import LifecycleNode
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.timer import Timer
+from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import JointTrajectory
+
+from robodyn_ros.control.command_pipeline import Command
+from robodyn_ros.control.control_stack import ControlStack
+from robodyn_ros.errors import RejectedTrajectory
+from robodyn_ros.ros import conversions
+from robodyn_ros.ros.dynamics.diagnostics import CycleCounts
+from robodyn_ros.ros.dynamics.outputs import RELIABLE, CycleOutputs
+from robodyn_ros.ros.services.state_snapshot import StateSnapshot
+
+SENSOR = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
+
+STOP_COMMAND_PERIOD = 0.001  # between the last words, which lead to the promised torque [s]
+LONGEST_STOP = 4.0  # that they may take [s]: launch files kill a process after 5 s
+DELIVERY_TIMEOUT = 0.2  # that the last word is given to reach its subscribers [s]
+WAITING_TIME = 3.0  # for the first states before the log says which are missing [s]
+WARNING_PERIOD = 1.0  # a warning that every message could cause is written once in so long [s]
+
+
+class ControlCycle:
+    """
+    Runs a torque path on a node's topics, from configure to clean-up.
+
+    Parameters
+    ----------
+    node : LifecycleNode
+        Owns the topics.
+    assembly : ControlStack
+        What to run.
+    watchdog_period : float
+        How often staleness is looked at [s].
+    report : callable
+        Publishes the node's diagnostics and returns their sentence; called when they change.
+    snapshot : StateSnapshot
+        Where every complete state is put up.
+    """
+
+    def __init__(
+        self,
+        node: LifecycleNode,
+        assembly: ControlStack,
+        watchdog_period: float,
+        report: Callable[[], str],
+        snapshot: StateSnapshot,
+    ) -> None:
+        self.assembly = assembly
+        self.counts = CycleCounts()
+        self._node = node
+        self._report = report
+        self._snapshot = snapshot
+        self._watchdog_period = watchdog_period
+        self._watchdog_timer: Timer | None = None
+        self._is_reported_stale = False
+        self._started = -math.inf
+        self._is_awaited = False  # whether no state has come since the start, and nobody was told
+        self._stamp = Time()
+        self._outputs = CycleOutputs(node, assembly.model.joint_names, assembly.order)
+        self._subscriptions = [
+            node.create_subscription(JointState, 'joint_states', self._on_joint_state, SENSOR),
+            node.create_subscription(
+                JointTrajectory, '~/joint_trajectory', self._on_trajectory, RELIABLE
+            ),
+        ]
+
+    def start(self) -> None:
+        """Begin to command with the next complete joint state."""
+        self._started, self._is_awaited = time.monotonic(), True
+        self.assembly.path.enable(self._started)
+        self._watchdog_timer = self._node.create_timer(
+            self._watchdog_period, self._on_watchdog, clock=Clock(clock_type=ClockType.STEADY_TIME)
+        )
+
+    def publish_stop_command(self) -> None:
+        """Publish the way to what ``on_stop`` promises, if anything was commanded; then stop."""
+        path, begin = self.assembly.path, time.monotonic()
+        while (word := path.stop_command(now := time.monotonic())) is not None:
+            self._publish(word, now)
+            if now - begin > LONGEST_STOP:
+                self._node.get_logger().error(
+                    f'stopped {LONGEST_STOP} s after being told to, on the way to on_stop: '
+                    f'{path.settings.on_stop}: torque_rate_limit is too small to get there'
+                )
+                break
+            if word.rate_limited.any():
+                time.sleep(STOP_COMMAND_PERIOD)
+        if path.is_enabled:
+            path.disable()
+            self._outputs.wait_for_delivery(DELIVERY_TIMEOUT)
+
+    def stop(self) -> None:
+        """Say the last word and look for nothing any more."""
+        self.publish_stop_command()
+        if self._watchdog_timer is not None:
+            self._node.destroy_timer(self._watchdog_timer)
+            self._watchdog_timer = None
+
+    def destroy(self) -> None:
+        """Stop, and close the topics."""
+        self.stop()
+        for subscription in self._subscriptions:
+            self._node.destroy_subscription(subscription)
+        self._outputs.destroy()
+
+    def _on_joint_state(self, message: JointState) -> None:
+        now = time.monotonic()
+        joint_states, path = self.assembly.joint_states, self.assembly.path
+        stamp = conversions.seconds(message.header.stamp)
+        age = self._ros_time() - stamp if stamp > 0.0 else 0.0
+        fault = joint_states.receive(
+            message.name, message.position, message.velocity, received=now, stamp=stamp, age=age
+        )
+        if fault is not None:
+            self.counts.malformed += 1
+            self.counts.last_malformed = fault
+            self._node.get_logger().warning(
+                f'joint state ignored: {fault}', throttle_duration_sec=WARNING_PERIOD
+            )
+        if age > path.settings.state_timeout:
+            self._node.get_logger().warning(
+                f'joint states are stamped {age:.3f} s ago: is use_sim_time right?',
+                throttle_duration_sec=WARNING_PERIOD,
+            )
+        if not joint_states.is_complete:
+            return
+        state = joint_states.take()
+        command = path.step(state, time.monotonic())
+        if command is not None:
+            self._stamp = message.header.stamp
+            self.counts.count(command, self._publish(command, now))
+            if self.counts.cycles == 1:
+                self._node.get_logger().info('commanding')
+        self._snapshot.write(state.position, state.velocity)
+        if command is not None and self._is_reported_stale:
+            self._is_reported_stale = False
+            self._node.get_logger().info(f'recovered: {self._report()}')
+
+    def _on_watchdog(self) -> None:
+        now = time.monotonic()
+        path = self.assembly.path
+        command = path.watchdog(now)
+        if command is not None:
+            self._publish(command, now)
+        if self._is_awaited and now - self._started > WAITING_TIME:
+            self._is_awaited = False
+            if path.state is None:
+                self._node.get_logger().warning(self._report())
+        if path.is_stale and not self._is_reported_stale:
+            self._is_reported_stale = True
+            self.counts.missed_cycles += 1
+            self._node.get_logger().error(self._report())
+
+    def _on_trajectory(self, message: JointTrajectory) -> None:
+        path = self.assembly.path
+        if not message.points:
+            path.cancel()
+            return
+        try:
+            path.follow(conversions.trajectory(message, self._start(message)))
+        except RejectedTrajectory as error:
+            self.counts.last_rejection = str(error)
+            self._node.get_logger().warning(f'trajectory rejected: {error}')
+
+    def _start(self, message: JointTrajectory) -> float | None:
+        """Return the trajectory's start on the clock of the joint states [s]; None: at once."""
+        stamp = conversions.seconds(message.header.stamp)
+        state = self.assembly.path.state
+        if stamp <= 0.0:
+            return None
+        if state is None or state.stamped:
+            return stamp
+        return time.monotonic() + stamp - self._ros_time()
+
+    def _publish(self, command: Command, received: float) -> float:
+        path = self.assembly.path
+        cycle_time = self._outputs.publish(command, self._stamp, path.law.mode, received)
+        path.sent(received + cycle_time)
+        return cycle_time
+
+    def _ros_time(self) -> float:
+        clock = self._node.get_clock()
+        if not clock.ros_time_is_active:
+            return time.time()  # the same, in a tenth of the time
+        return 1e-9 * clock.now().nanoseconds

@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+What the dynamics node tells about itself on /diagnostics.
+
+Two statuses: ``torque``, what is commanded and how well, and ``model``, what it is computed from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+
+from robodyn_ros.control.command_pipeline import Command
+from robodyn_ros.control.control_stack import ControlStack
+from robodyn_ros.control.load import gravity_text
+from robodyn_ros.model import RobotModel
+
+OK, WARN = DiagnosticStatus.OK, DiagnosticStatus.WARN
+ERROR, STALE = DiagnosticStatus.ERROR, DiagnosticStatus.STALE
+
+PERCENTILES = (50, 90, 99, 100)  # of the cycle times; the last is the longest
+MOST_FINDINGS = 20  # that are shown one by one
+_HASH_LENGTH = 12
+
+
+@dataclass(frozen=True)
+class Recent:
+    """
+    The cycles since the last report.
+
+    Parameters
+    ----------
+    rate : float
+        [1/s]
+    cycle_times : array, shape (4,)
+        The `PERCENTILES` of the time from a joint state to its command [s].
+    saturated : array of int
+        Indices of the joints that an effort limit held back.
+    """
+
+    rate: float
+    cycle_times: np.ndarray
+    saturated: np.ndarray
+
+
+@dataclass
+class CycleCounts:
+    """
+    What has happened since the node was configured, and since the last report.
+
+    Parameters
+    ----------
+    cycles, missed_cycles : int
+        Control cycles, and times that joint states failed to come in time.
+    effort_limited, rate_limited : int
+        Cycles in which that limit changed a torque.
+    malformed : int
+        Joint states that could not be read.
+    last_malformed, last_rejection : str
+        Why the last joint state, the last trajectory was refused; empty: none was.
+    """
+
+    cycles: int = 0
+    missed_cycles: int = 0
+    effort_limited: int = 0
+    rate_limited: int = 0
+    malformed: int = 0
+    last_malformed: str = ''
+    last_rejection: str = ''
+    _since: float = field(default_factory=time.monotonic)
+    _cycle_times: list[float] = field(default_factory=list)
+    _saturated: np.ndarray | None = None
+
+    def count(self, command: Command, cycle_time: float) -> None:
+        """Count one control cycle that took a time [s]."""
+        self.cycles += 1
+        self._cycle_times.append(cycle_time)
+        if command.effort_limited.any():
+            self.effort_limited += 1
+            before = False if self._saturated is None else self._saturated
+            self._saturated = command.effort_limited | before
+        self.rate_limited += bool(command.rate_limited.any())
+
+    def recent(self, now: float) -> Recent:
+        """Return what happened since this was last asked."""
+        times = self._cycle_times
+        elapsed = now - self._since
+        saturated = (
+            np.empty(0, int) if self._saturated is None else np.flatnonzero(self._saturated)
+        )
+        self._since, self._cycle_times, self._saturated = now, [], None
+        return Recent(
+            len(times) / elapsed if elapsed > 0.0 else 0.0,
+            np.percentile(times or [0.0], PERCENTILES),
+            saturated,
+        )
+
+
+def statuses(
+    name: str,
+    lifecycle: str,
+    assembly: ControlStack | None,
+    counts: CycleCounts | None,
+    are_services_lost: bool,
+    now: float,
+) -> list[DiagnosticStatus]:
+    """
+    Return the node's statuses at a steady time [s].
+
+    - torque: ERROR while a state that came before is stale, or no torque is finite; STALE while
+      no joint state has come at all, and when none has come for so long that nothing is commanded
+      any more; WARN while waiting for some joints, disabled, or held back by an effort limit.
+    - model: WARN where the checker warns of the robot, where compiled torques were asked for and
+      do not work, or where the services have ended.
+    """
+    return [
+        _torque_status(name, lifecycle, assembly, counts, now),
+        _model_status(name, assembly, are_services_lost),
+    ]
+
+
+def fingerprint(model: RobotModel) -> str:
+    """Return a hash of all numbers that the torques depend on, payloads and gravity included."""
+    digest = hashlib.sha256()
+    dh = model.dh
+    for array in (
+        dh.alpha,
+        dh.a,
+        dh.beta,
+        dh.d,
+        dh.theta,
+        dh.prismatic,
+        dh.base_transform,
+        dh.tip_transform,
+        model.inertial_parameters,
+        model.rotor_inertia,
+        model.viscous_friction,
+        model.coulomb_friction,
+        model.gravity,
+    ):
+        digest.update(np.ascontiguousarray(array, dtype='<f8').tobytes())
+    return digest.hexdigest()[:_HASH_LENGTH]
+
+
+def _torque_status(
+    name: str,
+    lifecycle: str,
+    assembly: ControlStack | None,
+    counts: CycleCounts | None,
+    now: float,
+) -> DiagnosticStatus:
+    if assembly is None or counts is None:
+        return _status(
+            f'{name}: torque',
+            name,
+            OK,
+            f'{lifecycle}, commanding nothing',
+            {'lifecycle': lifecycle},
+        )
+    path, recent = assembly.path, counts.recent(now)
+    saturated = ' '.join(assembly.arm.joint_names[i] for i in recent.saturated)
+    level, message = _torque_verdict(lifecycle, assembly, saturated, now)
+    median, ninety, ninety_nine, longest = (f'{1e6 * time:.0f}' for time in recent.cycle_times)
+    return _status(
+        f'{name}: torque',
+        name,
+        level,
+        message,
+        {
+            'lifecycle': lifecycle,
+            'mode': path.law.mode,
+            'enabled': path.is_enabled,
+            'reference': path.reference_status,
+            'last_rejection': counts.last_rejection,
+            'fallback': path.fallback,
+            'state_age_s': f'{assembly.joint_states.age(now):.4f}',
+            'stale_joints': ' '.join(assembly.joint_states.stale_joints(now)),
+            'rate_hz': f'{recent.rate:.1f}',
+            'cycle_time_p50_us': median,
+            'cycle_time_p90_us': ninety,
+            'cycle_time_p99_us': ninety_nine,
+            'cycle_time_max_us': longest,
+            'cycles': counts.cycles,
+            'missed_cycles': counts.missed_cycles,
+            'saturated_joints': saturated,
+            'effort_limited_cycles': counts.effort_limited,
+            'rate_limited_cycles': counts.rate_limited,
+            'refused_torques': path.refused_torques,
+            'malformed_joint_states': counts.malformed,
+            'last_malformed': counts.last_malformed,
+        },
+    )
+
+
+def _torque_verdict(
+    lifecycle: str, assembly: ControlStack, saturated: str, now: float
+) -> tuple[bytes, str]:
+    path, joint_states = assembly.path, assembly.joint_states
+    if lifecycle != 'active':
+        return OK, f'{lifecycle}, commanding nothing'
+    if not path.is_enabled:
+        return WARN, 'disabled, commanding nothing'
+    stale = joint_states.stale_joints(now)
+    if path.state is None:
+        if not joint_states.has_begun:
+            return STALE, 'no joint state has come yet'
+        return WARN, f'waiting for the state of {", ".join(stale) or "every joint"}'
+    if path.is_stale:
+        fallback = path.fallback
+        cause = f'no fresh state of {", ".join(stale)}' if stale else 'no finite torque'
+        is_over = joint_states.age(now) > (
+            path.settings.state_timeout + path.settings.stale_hold_time
+        )
+        return STALE if fallback == 'silent' and is_over else ERROR, f'{cause}: {fallback}'
+    if saturated:
+        return WARN, f'effort limit reached: {saturated}'
+    if path.reference_status == 'none':
+        return OK, 'compensating gravity'
+    return OK, f'{path.law.mode}, {path.reference_status}'
+
+
+def _model_status(
+    name: str, assembly: ControlStack | None, are_services_lost: bool
+) -> DiagnosticStatus:
+    facts: dict[str, object] = {'services': 'ended' if are_services_lost else 'answering'}
+    warnings: list[str] = []
+    summary = 'no robot'
+    if assembly is not None:
+        model, load = assembly.model, assembly.load
+        findings = model.findings
+        warnings = [str(finding) for finding in findings if finding.level == 'warning']
+        moving_mass = float(model.inertial_parameters[:, 9].sum())
+        summary = f'{model.n} joints, {moving_mass:.3f} kg, {load}'
+        facts.update(
+            {
+                'model_hash': fingerprint(model),
+                'moving_mass_kg': f'{moving_mass:.6g}',
+                'payload_mass_kg': f'{load.payload_mass:.6g}',
+                'payload': load,
+                'gravity': gravity_text(model.gravity),
+                'base_link': model.base_link,
+                'tip_link': model.tip_link,
+                'algorithm': ' '.join(
+                    (assembly.torque.algorithm, assembly.torque.backend)
+                ).strip(),
+                'algorithm_notes': '; '.join(assembly.torque.notes),
+                'findings': len(findings),
+            }
+        )
+        facts.update(
+            {
+                f'finding_{i}': f'{finding.level}: {finding}'
+                for i, finding in enumerate(findings[:MOST_FINDINGS], start=1)
+            }
+        )
+        if assembly.torque.is_fallback:
+            warnings.append(f'torques by {assembly.torque.algorithm}, as nothing compiles here')
+    if are_services_lost:
+        warnings.insert(0, 'the services have ended: restart the node')
+    level = WARN if warnings else OK
+    return _status(f'{name}: model', name, level, '; '.join(warnings) or summary, facts)
+
+
+def _status(
+    name: str, hardware_id: str, level: bytes, message: str, facts: dict[str, object]
+) -> DiagnosticStatus:
+    values = [KeyValue(key=key, value=str(value)) for key, value in facts.items()]
+    return DiagnosticStatus(
+        name=name, hardware_id=hardware_id, level=level, message=message, values=values
+    )

@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The lifecycle node that turns joint states into torques.
+
+Its callbacks convert a message, call one core function and convert the answer. What makes it safe
+is in robodyn_ros.control.command_pipeline; its parameters are the table in node_parameters.py.
+Most of its services are answered by another process, see robodyn_ros.ros.services.
+"""
+
+from __future__ import annotations
+
+import gc
+import signal
+import sys
+import time
+from types import FrameType, SimpleNamespace
+from typing import Any
+
+import rclpy
+from diagnostic_msgs.msg import DiagnosticArray
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.clock import Clock, ClockType
+from rclpy.exceptions import ParameterException
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.parameter import Parameter
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from rclpy.signals import SignalHandlerOptions
+from rclpy.timer import Timer
+from std_msgs.msg import String
+from std_srvs.srv import SetBool
+
+from robodyn_ros.control import control_stack as assembly
+from robodyn_ros.errors import RobodynError
+from robodyn_ros.ros.dynamics import lifecycle as transitions
+from robodyn_ros.ros.dynamics import node_parameters
+from robodyn_ros.ros.dynamics.control_cycle import ControlCycle
+from robodyn_ros.ros.dynamics.diagnostics import statuses
+from robodyn_ros.ros.dynamics.outputs import RELIABLE
+from robodyn_ros.ros.executors import fastest_executor
+from robodyn_ros.ros.services.service_node import Change, Outcome
+from robodyn_ros.ros.services.service_process import ServiceProcess
+
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+DIAGNOSTICS_PERIOD = 1.0  # [s]
+SIGNAL_PERIOD = 0.05  # how often an idle node looks whether it was told to stop [s]
+
+SUCCESS = TransitionCallbackReturn.SUCCESS
+FAILURE = TransitionCallbackReturn.FAILURE
+
+
+class DynamicsNode(LifecycleNode):
+    """
+    Computes torques from joint states, in the modes and within the limits of its parameters.
+
+    Parameters
+    ----------
+    answering : ServiceProcess
+        Answers the services; it is the caller's to close.
+    """
+
+    def __init__(self, answering: ServiceProcess, **node_options: Any) -> None:
+        super().__init__('dynamics_node', **node_options)
+        self._answering = answering
+        node_parameters.declare(self)
+        self.add_on_set_parameters_callback(self._on_check_parameters)
+        self.add_post_set_parameters_callback(self._on_parameters)
+        transitions.reject_invalid_transitions(self)
+        self._cycle: ControlCycle | None = None  # from configure to clean-up
+        self._in_force: SimpleNamespace | None = None  # the parameters, as the cycle has them
+        self._description: str | None = None
+
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', RELIABLE)
+        self.create_timer(DIAGNOSTICS_PERIOD, self._report, clock=steady)
+        self.create_subscription(String, 'robot_description', self._on_robot_description, LATCHED)
+        self.create_service(SetBool, '~/enable', self._on_enable)
+        answering.open(self, self._on_change)
+        self._is_autostart_due = self._parameter('autostart')
+        self._autostart_timer: Timer | None = None
+        if self._is_autostart_due and self._parameter('urdf_file'):
+            self._autostart_timer = self.create_timer(0.0, self._on_autostart, clock=steady)
+        elif self._is_autostart_due:
+            self.get_logger().info('waiting for the topic robot_description')
+
+    # --- lifecycle -----------------------------------------------------------------------------
+
+    @transitions.log_exceptions
+    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Read the robot and the parameters; what is wrong is logged and configure fails."""
+        try:
+            parameters = node_parameters.checked(node_parameters.values(self))
+            ready = assembly.build_control_stack(parameters, self._description)
+        except RobodynError as error:
+            self.get_logger().error(f'cannot configure: {error}')
+            return FAILURE
+        self._in_force = parameters
+        self._cycle = ControlCycle(
+            self, ready, parameters.watchdog_period, self._report, self._answering.snapshot
+        )
+        self._answering.take(ready.arm, ready.load)
+        if ready.torque.algorithm != parameters.algorithm:
+            self.get_logger().warning(
+                f'algorithm {ready.torque.algorithm} instead of {parameters.algorithm}: '
+                + '; '.join(ready.torque.notes)
+            )
+        for finding in ready.model.findings:
+            if finding.level == 'warning':
+                self.get_logger().warning(str(finding))
+            else:
+                self.get_logger().info(str(finding))
+        self.get_logger().info('joints, base to tip: ' + ', '.join(ready.model.joint_names))
+        self._report()  # the first one imports; that is not to happen between two cycles
+        _relieve_garbage_collector()
+        self._is_autostart_due = False
+        return super().on_configure(state)
+
+    @transitions.log_exceptions
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Begin to command with the next complete joint state."""
+        if self._cycle is None:
+            return FAILURE
+        self._cycle.start()
+        return super().on_activate(state)
+
+    @transitions.log_exceptions
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Say the last word and command nothing more."""
+        if self._cycle is not None:
+            self._cycle.stop()
+        return super().on_deactivate(state)
+
+    @transitions.log_exceptions
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Forget the robot."""
+        self._forget_robot()
+        return super().on_cleanup(state)
+
+    @transitions.log_exceptions
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Say the last word and forget the robot, from any state."""
+        self._forget_robot()
+        self._is_autostart_due = False
+        return super().on_shutdown(state)
+
+    def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Say the last word and be ready to be configured again."""
+        self.get_logger().error('a transition failed; configure again')
+        self._is_autostart_due = False
+        self._forget_robot()
+        return SUCCESS
+
+    def destroy_node(self) -> None:
+        """Say the last word, then close everything."""
+        self._forget_robot()
+        super().destroy_node()
+
+    def _forget_robot(self) -> None:
+        if self._cycle is not None:
+            self._cycle.destroy()
+            self._cycle = None
+            self._answering.forget()
+
+    def _on_autostart(self) -> None:
+        if self._autostart_timer is not None:  # it may have come due again meanwhile
+            self.destroy_timer(self._autostart_timer)
+            self._autostart_timer = None
+            self._autostart()
+
+    def _autostart(self) -> None:
+        """Configure and activate once, where nobody else has configured before."""
+        if self._is_autostart_due and self.trigger_configure() == SUCCESS:
+            self.trigger_activate()
+
+    def _on_robot_description(self, message: String) -> None:
+        is_new = message.data != self._description
+        self._description = message.data
+        if self._parameter('urdf_file'):
+            return
+        if self._cycle is None:
+            self._autostart()
+        elif is_new:
+            self.get_logger().warning(
+                'robot_description was replaced: ignored until clean-up and configure'
+            )
+
+    # --- services ------------------------------------------------------------------------------
+
+    def _on_change(self, change: Change) -> Outcome:
+        """Put a payload or a gravity in force, between two cycles."""
+        if self._cycle is None or self._in_force is None:
+            return Outcome(change.number, None, 'not configured')
+        try:
+            load = assembly.put_in_force(self._cycle.assembly, self._in_force, change.what)
+        except RobodynError as error:
+            return Outcome(change.number, self._cycle.assembly.load, str(error))
+        return Outcome(change.number, load)
+
+    def _on_enable(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        if self._cycle is None or self._lifecycle != 'active':
+            response.success = False
+            response.message = f'the node is {self._lifecycle}, not active'
+            return response
+        response.success = True
+        if request.data:
+            self._cycle.assembly.path.enable(time.monotonic())
+            response.message = 'enabled'
+        else:
+            self._cycle.publish_stop_command()
+            response.message = 'disabled'
+        return response
+
+    # --- parameters ----------------------------------------------------------------------------
+
+    def _on_check_parameters(self, changes: list[Parameter]) -> SetParametersResult:
+        values = node_parameters.values(self)
+        values.update({change.name: change.value for change in changes if change.name in values})
+        try:
+            parameters = node_parameters.checked(values)
+            if self._cycle is not None:
+                node_parameters.check_live(change.name for change in changes)
+                assembly.control_law(self._model, parameters, self._cycle.assembly.torque)
+                assembly.safety_settings(self._model, parameters)
+        except RobodynError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
+
+    def _on_parameters(self, changes: list[Parameter]) -> None:
+        names = {change.name for change in changes} & set(node_parameters.BY_NAME)
+        if self._cycle is None or not names:
+            return
+        self._in_force = node_parameters.checked(node_parameters.values(self))
+        assembly.change(self._cycle.assembly, self._in_force, names)
+
+    def _parameter(self, name: str) -> Any:
+        return self.get_parameter(name).value
+
+    # --- what it tells -------------------------------------------------------------------------
+
+    @property
+    def _model(self) -> Any:
+        return self._cycle.assembly.model if self._cycle else None
+
+    @property
+    def _lifecycle(self) -> str:
+        return self._state_machine.current_state[1]
+
+    def _report(self) -> str:
+        """Publish the diagnostics and return their sentence about the torque."""
+        reports = statuses(
+            self.get_fully_qualified_name().lstrip('/'),
+            self._lifecycle,
+            self._cycle.assembly if self._cycle else None,
+            self._cycle.counts if self._cycle else None,
+            self._answering.has_ended,
+            time.monotonic(),
+        )
+        message = DiagnosticArray(status=reports)
+        message.header.stamp = self.get_clock().now().to_msg()
+        self._diagnostics.publish(message)
+        return reports[0].message
+
+
+def _relieve_garbage_collector() -> None:
+    """
+    Take all objects there are out of the garbage collector's rounds.
+
+    A round over everything that imports and configuring have made would cost 30 ms, forty cycles
+    at 1 kHz; one over what comes later does not show.
+    """
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the node until a signal ends it, with its last word and exit code 0."""
+    is_told_to_stop = False
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        nonlocal is_told_to_stop
+        is_told_to_stop = True
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
+            signal.signal(number, stop)
+    answering = ServiceProcess(args)
+    # rclpy's own handlers would close the publishers before the last word.
+    rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+    try:
+        node = DynamicsNode(answering)
+    except ParameterException as error:
+        rclpy.logging.get_logger('dynamics_node').fatal(str(error))
+        answering.close()
+        rclpy.shutdown()
+        return 1
+    executor = fastest_executor()
+    executor.add_node(node)
+    try:
+        while not is_told_to_stop:
+            executor.spin_once(timeout_sec=SIGNAL_PERIOD)
+        node.get_logger().info('told to stop')
+    finally:
+        node.destroy_node()
+        answering.close()
+        rclpy.shutdown()
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

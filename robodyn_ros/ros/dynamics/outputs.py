@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The dynamics node's three publishers of a control cycle, with messages that are used again."""
+
+from __future__ import annotations
+
+import time
+from array import array
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from rclpy.duration import Duration
+from rclpy.lifecycle import LifecycleNode
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, MultiArrayDimension
+
+from robodyn_interfaces.msg import DynamicsState
+from robodyn_ros.control.command_pipeline import Command
+from robodyn_ros.control.computed_torque import TorqueParts
+from robodyn_ros.ros.conversions import floats
+
+RELIABLE = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
+
+_NONE = array('d')
+
+
+class CycleOutputs:
+    """
+    Publishes commands, first of all, then what they are made of.
+
+    Parameters
+    ----------
+    node : LifecycleNode
+        Owns the publishers; they are silent while it is not active.
+    joint_names : tuple of str, length n
+        In chain order.
+    order : array of int, shape (n,)
+        The chain's index of each joint, in the order of the commands.
+    """
+
+    def __init__(
+        self, node: LifecycleNode, joint_names: tuple[str, ...], order: np.ndarray
+    ) -> None:
+        self._node = node
+        self._order = order
+        self._commands = node.create_lifecycle_publisher(Float64MultiArray, '~/commands', RELIABLE)
+        self._torques = node.create_lifecycle_publisher(JointState, '~/torques', RELIABLE)
+        self._states = node.create_lifecycle_publisher(DynamicsState, '~/dynamics_state', RELIABLE)
+        names = list(joint_names)
+        self._command = Float64MultiArray()
+        self._command.layout.dim = [
+            MultiArrayDimension(label='joints', size=len(names), stride=len(names))
+        ]
+        self._torque = JointState(name=names)
+        self._state = DynamicsState(joint_names=names)
+
+    def publish(self, command: Command, stamp: Time, mode: str, received: float) -> float:
+        """
+        Publish one command and return the time from receipt to its publication [s].
+
+        Parameters
+        ----------
+        command : Command
+            In chain order.
+        stamp : Time
+            Of the joint state that caused it.
+        mode : str
+            The law's mode.
+        received : float
+            When the joint state came, by the steady clock [s].
+        """
+        self._command.data = floats(command.torque[self._order])
+        self._commands.publish(self._command)
+        cycle_time = time.monotonic() - received
+        torque = floats(command.torque)
+        self._torque.header.stamp = stamp
+        self._torque.effort = torque
+        self._torques.publish(self._torque)
+        if command.parts is not None:
+            self._publish_state(command, command.parts, stamp, mode, cycle_time, torque)
+        return cycle_time
+
+    def wait_for_delivery(self, timeout: float) -> None:
+        """Wait until the commands' subscribers have acknowledged them, or the time [s] is over."""
+        self._commands.wait_for_all_acked(Duration(seconds=timeout))
+
+    def destroy(self) -> None:
+        """Close the publishers."""
+        for publisher in (self._commands, self._torques, self._states):
+            self._node.destroy_lifecycle_publisher(publisher)
+
+    def _publish_state(
+        self,
+        command: Command,
+        parts: TorqueParts,
+        stamp: Time,
+        mode: str,
+        cycle_time: float,
+        torque: array,
+    ) -> None:
+        message, reference = self._state, command.reference
+        message.header.stamp = stamp
+        message.position = floats(command.state.position)
+        message.velocity = floats(command.state.velocity)
+        if reference is None:
+            message.reference_position = _NONE
+            message.reference_velocity = _NONE
+            message.reference_acceleration = _NONE
+        else:
+            message.reference_position = floats(reference.position)
+            message.reference_velocity = floats(reference.velocity)
+            message.reference_acceleration = floats(reference.acceleration)
+        message.inertial = floats(parts.inertial)
+        message.coriolis = floats(parts.coriolis)
+        message.gravity = floats(parts.gravity)
+        message.friction = floats(parts.friction)
+        message.feedback = floats(parts.feedback)
+        message.effort = floats(parts.effort)
+        message.total = torque
+        message.effort_limited = command.effort_limited.tolist()
+        message.rate_limited = command.rate_limited.tolist()
+        message.mode = mode
+        message.cycle_time = cycle_time
+        self._states.publish(message)

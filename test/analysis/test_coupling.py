@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Coefficient of coupling, Tourassis and Neuman 1985, (32)-(35)."""
+
+import numpy as np
+import pytest
+from oracles import PinocchioArm, random_states
+from paper_arms import CARTESIAN, CYLINDRICAL, PUMA, SPHERICAL, STANFORD
+from robots import public_urdf, random_chain
+
+import robodyn_ros as rd
+from robodyn_ros.analysis import (
+    Coupling,
+    coefficients_of_coupling,
+    coupling_over_joint_space,
+    kinematic_factors,
+    loading_factors,
+)
+
+SEEDS = range(12)
+
+
+def random_arm(seed):
+    generator = np.random.default_rng(seed)
+    joints = int(generator.integers(2, 8))
+    return rd.RobotModel.from_urdf(random_chain(generator, joints, 0.35), tip_link='tip')
+
+
+@pytest.mark.parametrize('seed', SEEDS)
+def test_coupling_lies_between_zero_and_one(seed):
+    arm = random_arm(seed)
+    k = coefficients_of_coupling(arm, random_states(arm, 200, seed)[0])
+    assert k.min() >= 0 and k.max() <= 1 + 1e-12
+
+
+@pytest.mark.parametrize('seed', SEEDS)
+def test_coupling_is_loading_factor_times_kinematic_factor(seed):
+    # The kinematic factor comes from axes and radii of gyration, not from the mass matrix.
+    arm = random_arm(seed)
+    q = random_states(arm, 50, seed)[0]
+    product = loading_factors(arm) * kinematic_factors(arm, q)
+    np.testing.assert_allclose(product, coefficients_of_coupling(arm, q), atol=1e-9)
+
+
+@pytest.mark.parametrize('seed', SEEDS)
+def test_factors_keep_their_bounds(seed):
+    # The paper bounds the kinematic factor by 1, which holds where the inner joint is prismatic.
+    arm = random_arm(seed)
+    loading = loading_factors(arm)
+    kinematic = kinematic_factors(arm, random_states(arm, 50, seed)[0])
+    assert loading.min() >= 0 and loading.max() <= 1
+    assert kinematic.min() >= 0 and (kinematic <= (1 + 1e-9) / loading).all()
+    for i in np.flatnonzero(arm.dh.prismatic):
+        assert kinematic[:, i, i:].max() <= 1 + 1e-9
+
+
+def test_kinematic_factor_exceeds_one_where_mass_lies_on_the_inner_axis():
+    # All of link 1's mass on axis 1, link 2 a point: k_12 = 1 when stretched, though joint 2
+    # moves only a quarter of the mass that joint 1 moves.
+    def link(name, mass, x):
+        return (
+            f'<link name="{name}"><inertial><origin xyz="{x} 0 0"/><mass value="{mass}"/>'
+            '<inertia ixx="0" iyy="0" izz="0" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+        )
+
+    def joint(name, parent, child, x):
+        return (
+            f'<joint name="{name}" type="continuous"><origin xyz="{x} 0 0"/>'
+            f'<parent link="{parent}"/><child link="{child}"/><axis xyz="0 0 1"/></joint>'
+        )
+
+    text = (
+        f'<robot name="r"><link name="base"/>{link("a", 3, 0)}{link("b", 1, 1)}'
+        f'{joint("j1", "base", "a", 0)}{joint("j2", "a", "b", 1)}</robot>'
+    )
+    arm = rd.RobotModel.from_urdf(text)
+    stretched = np.zeros(2)
+    assert coefficients_of_coupling(arm, stretched)[0, 1] == pytest.approx(1)
+    assert loading_factors(arm)[0, 1] == pytest.approx(0.5)
+    assert kinematic_factors(arm, stretched)[0, 1] == pytest.approx(2)
+
+
+def test_coupling_of_the_panda_by_pinocchios_mass_matrix():
+    path = public_urdf('panda.urdf')
+    arm = rd.RobotModel.from_urdf(path, base_link='panda_link0', tip_link='panda_link8')
+    oracle = PinocchioArm.of(path, arm)
+    q = random_states(arm, 1, seed=1)[0][0]
+    m = oracle.mass_matrix(q)
+    root = np.sqrt(np.diag(m))
+    np.testing.assert_allclose(
+        coefficients_of_coupling(arm, q), np.abs(m) / np.outer(root, root), atol=1e-12
+    )
+
+
+def test_loading_factor_is_the_root_of_the_ratio_of_moved_masses():
+    masses = np.array([13, 17, 5, 0.8, 0.35, 0.09])
+    factors = loading_factors(PUMA.model())
+    assert factors[0, 2] == pytest.approx(np.sqrt(masses[2:].sum() / masses.sum()))
+    assert factors[4, 5] == pytest.approx(np.sqrt(0.09 / 0.44))
+    np.testing.assert_allclose(factors, factors.T)
+
+
+@pytest.mark.parametrize('paper', [CARTESIAN, CYLINDRICAL, SPHERICAL], ids=lambda p: p.file)
+def test_arms_with_diagonal_inertia_are_uncoupled(paper):
+    for pair in coupling_over_joint_space(paper.model()):
+        assert pair.largest.value == 0 and pair.mean == pytest.approx(0, abs=1e-15)
+
+
+@pytest.fixture(scope='module')
+def stanford():
+    arm = STANFORD.model()
+    return arm, coupling_over_joint_space(arm)
+
+
+def test_largest_coupling_is_reached_where_it_says_and_nowhere_exceeded(stanford):
+    arm, pairs = stanford
+    lower, upper = arm.position_limits.T
+    k = coefficients_of_coupling(arm, np.random.default_rng(2).uniform(lower, upper, (20000, 6)))
+    for pair in pairs:
+        i, j = (arm.joint_names.index(name) for name in pair.joints)
+        at = coefficients_of_coupling(arm, pair.largest.position)[i, j]
+        assert at == pytest.approx(pair.largest.value, abs=1e-9)
+        assert k[:, i, j].max() <= pair.largest.value + 1e-9
+        assert k[:, i, j].mean() == pytest.approx(pair.mean, abs=5e-3)
+
+
+def test_workspace_coupling_splits_into_its_factors(stanford):
+    arm, pairs = stanford
+    assert len(pairs) == 15
+    for pair in pairs:
+        assert pair.largest.value == pytest.approx(
+            pair.loading_factor * pair.largest_kinematic_factor
+        )
+        assert pair.mean == pytest.approx(pair.loading_factor * pair.mean_kinematic_factor)
+        assert 0 < pair.loading_factor < 1
+
+
+def test_coupling_survives_json(stanford):
+    for pair in stanford[1]:
+        assert Coupling.from_json(pair.to_json()) == pair
+
+
+def test_links_without_mass_are_uncoupled():
+    arm = PUMA.model()
+    parameters = arm.inertial_parameters.copy()
+    parameters[4:] = 0
+    bare = arm.with_inertial_parameters(parameters)
+    q = random_states(arm, 5, seed=3)[0]
+    for k in (coefficients_of_coupling(bare, q), kinematic_factors(bare, q)):
+        assert np.isfinite(k).all()
+        assert not k[:, 5, :].any()

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Coefficients written out as formulas are the coefficients, and so are their derivatives."""
+
+import numpy as np
+import pytest
+from oracles import PinocchioArm, random_states
+from paper_arms import JPL, JPL_INPUT_INERTIA, PAPER_ARMS
+from robots import public_urdf, random_chain, two_link_urdf
+
+import robodyn_ros as rd
+from robodyn_ros.analysis import Formula, gravity_formulas, inertia_formulas
+from robodyn_ros.analysis.formulas import Factor, Term, expressions, product_of
+from robodyn_ros.compiled.symbolic.expression import Graph, evaluated
+from robodyn_ros.errors import MalformedRecord
+
+PUBLIC = [
+    ('panda.urdf', 'panda_link0', 'panda_link8'),
+    ('ur5_robot.urdf', 'base_link', 'tool0'),
+    ('tiago.urdf', 'base_footprint', 'arm_tool_link'),
+]
+
+
+def values(arm, q):
+    """Return M (N, n, n) and g (N, n) by the formulas."""
+    m = np.zeros((len(q), arm.n, arm.n))
+    for i, row in enumerate(inertia_formulas(arm)):
+        for j, formula in enumerate(row, start=i):
+            m[:, i, j] = m[:, j, i] = formula.values(q)
+    return m, np.stack([formula.values(q) for formula in gravity_formulas(arm)], axis=-1)
+
+
+@pytest.mark.parametrize('file, base, tip', PUBLIC[:2], ids=lambda x: str(x))
+def test_formulas_of_public_arms_give_pinocchios_mass_matrix_and_gravity(file, base, tip):
+    arm = rd.RobotModel.from_urdf(public_urdf(file), base_link=base, tip_link=tip)
+    oracle = PinocchioArm.of(public_urdf(file), arm)
+    q, _, _ = random_states(arm, 10, seed=1)
+    m, g = values(arm, q)
+    still = np.zeros(arm.n)
+    for k in range(len(q)):
+        np.testing.assert_allclose(m[k], oracle.mass_matrix(q[k]), atol=1e-9)
+        np.testing.assert_allclose(g[k], oracle.torque(q[k], still, still), atol=1e-8)
+
+
+@pytest.mark.parametrize('name', PAPER_ARMS)
+def test_formulas_of_the_papers_arms(name):
+    arm = PAPER_ARMS[name].model()
+    q, _, _ = random_states(arm, 20, seed=2)
+    m, g = values(arm, q)
+    scale = np.abs(rd.mass_matrix(arm, q)).max()
+    np.testing.assert_allclose(m, rd.mass_matrix(arm, q), atol=1e-10 * scale)
+    np.testing.assert_allclose(g, rd.gravity_torque(arm, q), atol=1e-8)
+
+
+@pytest.mark.parametrize('seed', range(8))
+def test_formulas_of_random_arms(seed):
+    generator = np.random.default_rng(seed)
+    text = random_chain(generator, int(generator.integers(1, 5)))
+    arm = rd.RobotModel.from_urdf(text, tip_link='tip')
+    arm = arm.with_rotor_inertia(generator.uniform(0, 1, arm.n))
+    arm = arm.with_gravity(generator.normal(size=3) * 5)
+    q, _, _ = random_states(arm, 20, seed)
+    m, g = values(arm, q)
+    scale = max(1.0, np.abs(rd.mass_matrix(arm, q)).max())
+    np.testing.assert_allclose(m, rd.mass_matrix(arm, q), atol=1e-9 * scale)
+    np.testing.assert_allclose(g, rd.gravity_torque(arm, q), atol=1e-8 * scale)
+
+
+def test_parallel_axes_are_written_in_sums_of_angles():
+    # Fu, Gonzalez and Lee 1987: c1 = m1 g l C1/2 + m2 g l C12/2 + m2 g l C1, c2 = m2 g l C12/2.
+    arm = rd.RobotModel.from_urdf(two_link_urdf(2.0, 3.0, 0.5)).with_gravity((0, -9.81, 0))
+    first, second = gravity_formulas(arm)
+    assert str(second) == 'G_2 = + 7.3575 cos(q1 + q2)'.replace('= +', '=')
+    assert [str(term) for term in first.terms] == ['+ 19.62 cos(q1)', '+ 7.3575 cos(q1 + q2)']
+
+
+def test_inertia_of_the_two_link_arm_as_the_book_prints_it():
+    arm = rd.RobotModel.from_urdf(two_link_urdf(1.0, 1.0, 1.0))
+    (d11, d12), (d22,) = inertia_formulas(arm)
+    expected = [({(): 5 / 3, ('cos',): 1.0}, d11), ({(): 1 / 3, ('cos',): 0.5}, d12),
+                ({(): 1 / 3}, d22)]  # fmt: skip
+    for numbers, formula in expected:
+        found = {tuple(f.function for f in t.factors): t.coefficient for t in formula.terms}
+        assert found == pytest.approx(numbers)
+        assert formula.unit == 'kg m2'
+
+
+def test_gravity_of_the_jpl_arm_is_bejczys_127_to_132():
+    g = gravity_formulas(JPL.model())
+    assert [len(formula.terms) for formula in g] == [0, 5, 1, 2, 2, 0]
+    numbers = sorted(abs(t.coefficient) / 9.81 for t in g[1].terms)
+    # d4, d3 twice, d1, d2: printed 0.006, 0.116, 2.788 and 6.47.
+    assert numbers == pytest.approx([0.00583, 0.116, 0.116, 2.788, 6.47], rel=3e-3)
+
+
+def test_of_two_squares_the_one_that_leaves_fewer_terms_is_written():
+    # (60): m4 k411 c4^2 + m4 k433 s4^2 and k_5, k_6 with c4^2 s5^2 once k_11 = k_22 there.
+    d22 = inertia_formulas(JPL.model())[1][0]
+    products = {' '.join(map(str, term.factors)) for term in d22.terms}
+    assert products == {
+        '', 'cos(q4)^2', 'cos(q4)^2 sin(q5)^2', 'q3', 'q3 cos(q5)', 'q3^2'
+    }  # fmt: skip
+
+
+def test_rotor_inertia_is_part_of_the_diagonal():
+    bare, geared = JPL.model(), JPL.model().with_rotor_inertia(JPL_INPUT_INERTIA)
+    for i, (a, b) in enumerate(zip(inertia_formulas(bare), inertia_formulas(geared))):
+        q = np.full((1, 6), 0.3)
+        assert b[0].values(q) - a[0].values(q) == pytest.approx(JPL_INPUT_INERTIA[i])
+        assert a[1:] == b[1:]
+
+
+@pytest.mark.parametrize('seed', range(3))
+def test_derivative_is_the_limit_of_differences(seed):
+    arm = rd.RobotModel.from_urdf(random_chain(np.random.default_rng(seed), 4), tip_link='tip')
+    q, _, _ = random_states(arm, 5, seed)
+    h = 1e-5
+    for formula in [row[0] for row in inertia_formulas(arm)] + list(gravity_formulas(arm)):
+        for joint in range(4):
+            step = h * np.eye(4)[joint]
+            expected = (formula.values(q + step) - formula.values(q - step)) / (2 * h)
+            np.testing.assert_allclose(formula.derivative(joint).values(q), expected, atol=1e-6)
+
+
+def test_straight_line_code_of_formulas_computes_them():
+    arm = JPL.model()
+    formulas = [f for row in inertia_formulas(arm) for f in row] + list(gravity_formulas(arm))
+    q, _, _ = random_states(arm, 10, seed=3)
+    outputs = expressions(formulas, Graph().input('q', 6))
+    expected = np.stack([formula.values(q) for formula in formulas], axis=-1)
+    np.testing.assert_allclose(evaluated(outputs, {'q': q}), expected, atol=1e-10)
+
+
+def test_formula_reads_as_mathematics():
+    sine = Factor((1,), 'sin')
+    slide = Factor((2,), 'position', power=2)
+    turned = Factor((0, 1), 'cos', (1, -1), 0.5)
+    terms = (Term(-2.5, ()), Term(1.0, product_of([slide, sine])), Term(-3.0, (turned,)))
+    formula = Formula('d_11', 'kg m2', terms)
+    assert str(formula) == 'd_11 = - 2.5 + 1 sin(q2) q3^2 - 3 cos(q1 - q2 + 0.5)'
+    assert str(Formula('G_1', 'N m', ())) == 'G_1 = 0'
+    assert formula.joints == (0, 1, 2)
+
+
+def test_formula_survives_json():
+    for formula in gravity_formulas(JPL.model()):
+        assert Formula.from_json(formula.to_json()) == formula
+
+
+@pytest.mark.parametrize(
+    'text, named',
+    [
+        ('{', 'Formula as JSON'),
+        ('[]', 'Formula'),
+        ('{"symbol": "G", "unit": "N"}', 'symbol, unit, terms'),
+        ('{"symbol": 1, "unit": "N", "terms": []}', 'Formula.symbol'),
+        ('{"symbol": "G", "unit": "N", "terms": 3}', 'Formula.terms'),
+        (
+            '{"symbol": "G", "unit": "N", "terms": [{"coefficient": "x", "factors": []}]}',
+            r'Formula.terms\[0\].coefficient',
+        ),
+    ],
+)
+def test_json_of_another_kind_is_refused_by_name(text, named):
+    with pytest.raises(MalformedRecord, match=named):
+        Formula.from_json(text)

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The cache of compiled code is the user's own, and gives back what was stored or nothing."""
+
+import multiprocessing
+import os
+import shutil
+import stat
+
+import numpy as np
+import pytest
+from robots import two_link_urdf
+
+import robodyn_ros as rd
+from robodyn_ros.compiled import compile_model
+from robodyn_ros.compiled.c import backend as c_backend
+from robodyn_ros.compiled.c import cache
+from robodyn_ros.errors import NoBackend, RefusedCacheEntry
+
+KEY = 'a' * 64
+
+
+@pytest.fixture(autouse=True)
+def directory(tmp_path, monkeypatch):
+    path = tmp_path / 'cache'
+    monkeypatch.setenv('ROBODYN_CACHE_DIR', str(path))
+    return path
+
+
+def test_what_was_stored_comes_back(directory):
+    assert cache.stored(KEY) is None
+    cache.store(KEY, b'code')
+    assert cache.stored(KEY) == b'code'
+    cache.store(KEY, b'other')
+    assert cache.stored(KEY) == b'other'
+    assert sorted(os.listdir(directory)) == sorted([KEY, 'secret'])
+
+
+def test_directory_and_files_are_private(directory):
+    cache.store(KEY, b'code')
+    assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+    for name in (KEY, 'secret'):
+        assert stat.S_IMODE((directory / name).stat().st_mode) == 0o600
+
+
+def test_every_changed_byte_is_noticed(directory):
+    cache.store(KEY, b'code')
+    whole = (directory / KEY).read_bytes()
+    for k in range(len(whole)):
+        (directory / KEY).write_bytes(whole[:k] + bytes([whole[k] ^ 1]) + whole[k + 1 :])
+        with pytest.raises(RefusedCacheEntry):
+            cache.stored(KEY)
+    for cut in (0, 10, len(whole) - 1):
+        (directory / KEY).write_bytes(whole[:cut])
+        with pytest.raises(RefusedCacheEntry):
+            cache.stored(KEY)
+
+
+def test_entry_under_another_name_is_refused(directory):
+    cache.store(KEY, b'code')
+    shutil.copy2(directory / KEY, directory / ('b' * 64))
+    with pytest.raises(RefusedCacheEntry):
+        cache.stored('b' * 64)
+
+
+def test_entry_of_another_directory_is_refused(directory, tmp_path, monkeypatch):
+    cache.store(KEY, b'code')
+    monkeypatch.setenv('ROBODYN_CACHE_DIR', str(tmp_path / 'other'))
+    cache.store(KEY, b'own')
+    shutil.copy2(directory / KEY, tmp_path / 'other' / KEY)
+    with pytest.raises(RefusedCacheEntry):
+        cache.stored(KEY)
+
+
+@pytest.mark.parametrize('mode', [0o755, 0o770, 0o707])
+def test_directory_open_to_others_is_refused(directory, mode):
+    cache.store(KEY, b'code')
+    directory.chmod(mode)
+    for call in (lambda: cache.stored(KEY), lambda: cache.store(KEY, b'x')):
+        with pytest.raises(RefusedCacheEntry, match='mode'):
+            call()
+
+
+@pytest.mark.parametrize('name', [KEY, 'secret'])
+@pytest.mark.parametrize('mode', [0o622, 0o606])
+def test_file_open_to_others_is_refused(directory, name, mode):
+    cache.store(KEY, b'code')
+    (directory / name).chmod(mode)
+    with pytest.raises(RefusedCacheEntry, match='mode'):
+        cache.stored(KEY)
+
+
+@pytest.mark.parametrize('name', [KEY, 'secret'])
+def test_link_is_refused(directory, tmp_path, name):
+    cache.store(KEY, b'code')
+    (directory / name).rename(tmp_path / 'elsewhere')
+    (directory / name).symlink_to(tmp_path / 'elsewhere')
+    with pytest.raises(RefusedCacheEntry):
+        cache.stored(KEY)
+
+
+def test_linked_directory_is_refused(directory, tmp_path):
+    (tmp_path / 'real').mkdir(mode=0o700)
+    directory.symlink_to(tmp_path / 'real')
+    with pytest.raises(RefusedCacheEntry):
+        cache.store(KEY, b'code')
+
+
+def test_foreign_owner_is_refused(directory, monkeypatch):
+    cache.store(KEY, b'code')
+    monkeypatch.setattr(os, 'geteuid', lambda: os.getuid() + 1)
+    for call in (lambda: cache.stored(KEY), lambda: cache.store(KEY, b'x')):
+        with pytest.raises(RefusedCacheEntry, match='owner'):
+            call()
+
+
+def test_pipe_in_place_of_an_entry_is_refused(directory):
+    cache.store(KEY, b'code')
+    (directory / KEY).unlink()
+    os.mkfifo(directory / KEY, 0o600)
+    with pytest.raises(RefusedCacheEntry):
+        cache.stored(KEY)
+
+
+def _store(number):
+    cache.store(KEY, bytes([number]) * 100_000)
+    return set(cache.stored(KEY))
+
+
+def test_processes_that_store_at_once_leave_one_whole_entry(directory):
+    with multiprocessing.get_context('spawn').Pool(4) as pool:
+        seen = pool.map(_store, range(24))
+    assert all(len(values) == 1 for values in seen)
+    assert len(os.listdir(directory)) == 2
+
+
+needs_compiler = pytest.mark.skipif(not shutil.which('cc'), reason='there is no C compiler')
+
+
+@pytest.fixture
+def arm():
+    return rd.RobotModel.from_urdf(two_link_urdf(), gravity=(0, -9.81, 0))
+
+
+@pytest.fixture
+def compilations(monkeypatch):
+    """Return a list that grows by one with every run of the compiler."""
+    runs = []
+    original = c_backend.compiled_module
+    monkeypatch.setattr(
+        c_backend, 'compiled_module', lambda kernels: (runs.append(1), original(kernels))[1]
+    )
+    return runs
+
+
+def gravity_is_right(arm, compiled):
+    np.testing.assert_allclose(
+        compiled.gravity_torque([0.1, 0.2]), rd.gravity_torque(arm, [0.1, 0.2]), atol=1e-12
+    )
+
+
+@needs_compiler
+def test_second_compilation_comes_from_the_cache(arm, compilations):
+    first, second = (compile_model(arm, 'c', kernels=['gravity_torque']) for _ in range(2))
+    assert len(compilations) == 1
+    assert first.operation_counts == second.operation_counts
+    gravity_is_right(arm, second)
+
+
+@needs_compiler
+def test_another_model_option_or_version_is_compiled_anew(arm, compilations, monkeypatch):
+    kernels = ['gravity_torque']
+    compile_model(arm, 'c', kernels=kernels)
+    compile_model(arm.with_gravity((0, -1, 0)), 'c', kernels=kernels)
+    compile_model(arm, 'c', kernels=kernels, runtime=['gravity'])
+    compile_model(arm, 'c', kernels=['bias_torque'])
+    from robodyn_ros.compiled import compiled_model
+
+    monkeypatch.setattr(compiled_model, '_generator', lambda: 'the next version')
+    compile_model(arm, 'c', kernels=kernels)
+    assert len(compilations) == 5
+
+
+@needs_compiler
+def test_tampered_code_is_never_loaded_but_compiled_again(arm, directory, compilations):
+    compile_model(arm, 'c', kernels=['gravity_torque'])
+    (entry,) = (path for path in directory.iterdir() if path.name != 'secret')
+    entry.write_bytes(entry.read_bytes()[:-1] + b'x')
+    again = compile_model(arm, 'c', kernels=['gravity_torque'])
+    assert len(compilations) == 2
+    assert 'changed' in again.notes[0]
+    gravity_is_right(arm, again)
+    assert compile_model(arm, 'c', kernels=['gravity_torque']).notes == ()
+
+
+@needs_compiler
+def test_full_disk_leaves_the_functions_and_a_note(arm, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, 'No space left on device')
+
+    monkeypatch.setattr(cache, '_write', full)
+    compiled = compile_model(arm, 'c', kernels=['gravity_torque'])
+    assert 'No space left' in compiled.notes[0]
+    gravity_is_right(arm, compiled)
+
+
+def test_without_a_compiler_numba_takes_over_and_the_reason_is_kept(arm, monkeypatch):
+    monkeypatch.setenv('CC', '/nowhere/cc')
+    compiled = compile_model(arm, kernels=['gravity_torque'])
+    assert compiled.backend == 'numba'
+    assert '/nowhere/cc' in compiled.notes[0]
+    gravity_is_right(arm, compiled)
+    with pytest.raises(NoBackend, match='nowhere'):
+        compile_model(arm, 'c')
+
+
+def test_compiler_that_fails_is_a_reason_too(arm, monkeypatch, tmp_path):
+    broken = tmp_path / 'cc'
+    broken.write_text('#!/bin/sh\necho no licence >&2\nexit 1\n')
+    broken.chmod(0o755)
+    monkeypatch.setenv('CC', str(broken))
+    with pytest.raises(NoBackend, match='no licence'):
+        compile_model(arm, 'c', kernels=['gravity_torque'])
+
+
+def test_without_any_backend_the_reasons_are_told(arm, monkeypatch):
+    import sys
+
+    monkeypatch.setenv('CC', '/nowhere/cc')
+    monkeypatch.setitem(sys.modules, 'numba', None)
+    with pytest.raises(NoBackend, match=r'nowhere.*numba'):
+        compile_model(arm)

@@ -1,0 +1,414 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Generated code gives what the core gives, on every arm, in every shape of arguments."""
+
+import threading
+
+import numpy as np
+import pytest
+from compiled_arms import CORE, PUBLIC_ARMS, interpreted, public_arm, random_arm, states
+from convert_robots import leaves
+from oracles import relative_difference
+from robots import public_urdfs, random_chain, two_link_urdf
+
+import robodyn_ros as rd
+from robodyn_ros.compiled import KERNELS, compile_model
+from robodyn_ros.compiled.c.backend import c_compiler
+from robodyn_ros.compiled.symbolic.kernels import build_kernel
+from robodyn_ros.compiled.symbolic.run_time import RunTime
+from robodyn_ros.description.urdf import description_of_urdf
+from robodyn_ros.errors import (
+    NoBackend,
+    NotCompiledFor,
+    RobodynError,
+    SingularMassMatrix,
+    UnknownOption,
+    WrongShape,
+)
+
+EQUAL = 1e-10
+
+
+def compilers() -> bool:
+    try:
+        c_compiler()
+    except NoBackend:
+        return False
+    return True
+
+
+needs_compiler = pytest.mark.skipif(not compilers(), reason='there is no C compiler')
+
+
+@pytest.fixture(scope='module', autouse=True)
+def cache(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv('ROBODYN_CACHE_DIR', str(tmp_path_factory.mktemp('cache') / 'own'))
+        yield
+
+
+def assert_expressions_equal_core(arm, kernels=KERNELS):
+    given = states(arm)
+    for name in kernels:
+        kernel = build_kernel(name, RunTime.of(arm, ()))
+        arguments = [given[key] for key, _ in kernel.inputs]
+        try:
+            expected = CORE[name](arm, *arguments)
+        except SingularMassMatrix:
+            assert name == 'forward_dynamics'
+            continue
+        value = interpreted(kernel, given)
+        assert relative_difference(value, expected) < tolerance(arm, name, given), name
+
+
+def tolerance(arm, name, given):
+    """Forward dynamics solves with M: both sides lose as many digits as its condition has."""
+    if name != 'forward_dynamics':
+        return EQUAL
+    return max(EQUAL, 1e-14 * float(np.linalg.cond(rd.mass_matrix(arm, given['q'])).max()))
+
+
+@pytest.mark.parametrize('name', PUBLIC_ARMS)
+def test_expressions_of_public_arm(name):
+    assert_expressions_equal_core(public_arm(name))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('path', public_urdfs(), ids=lambda path: path.name)
+def test_expressions_of_every_public_chain(path):
+    try:
+        tips = leaves(description_of_urdf(path))
+    except RobodynError:
+        pytest.skip('no URDF')
+    for tip in tips:
+        try:
+            arm = rd.RobotModel.from_urdf(path, tip_link=tip, mimic='independent')
+        except RobodynError:
+            continue
+        assert_expressions_equal_core(arm, ('inverse_dynamics', 'mass_matrix'))
+
+
+@pytest.mark.parametrize('block', range(20))
+def test_expressions_of_random_chains(block):
+    for seed in range(10 * block, 10 * block + 10):
+        assert_expressions_equal_core(random_arm(seed, rotors=seed % 2 == 1), KERNELS[:-2])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('seed', range(0, 200, 4))
+def test_minimal_regressor_of_random_chains(seed):
+    assert_expressions_equal_core(random_arm(seed), ('base_regressor', 'tip_wrench_torque'))
+
+
+def compared(compiled, arm, count=11):
+    """Compare all functions with the core: one sample, many, and many into ``out``."""
+    given = states(arm, count)
+    for name in KERNELS:
+        kernel = build_kernel(name, RunTime.of(arm, ()))
+        arguments = [given[key] for key, _ in kernel.inputs]
+        expected = CORE[name](arm, *arguments)
+        limit = tolerance(arm, name, given)
+        function = getattr(compiled, name)
+        many = function(*arguments)
+        assert many.shape == expected.shape
+        assert relative_difference(many, expected) < limit, name
+        out = np.full(expected.shape, np.nan)
+        assert function(*arguments, out=out) is out
+        np.testing.assert_array_equal(out, many)
+        one = function(*(array[3] for array in arguments))
+        assert relative_difference(one, expected[3]) < limit, name
+        out = np.full(expected[3].shape, np.nan)
+        assert function(*(array[3] for array in arguments), out=out) is out
+        np.testing.assert_array_equal(out, one)
+
+
+@needs_compiler
+@pytest.mark.parametrize('name', PUBLIC_ARMS)
+def test_c_functions_of_public_arm(name):
+    arm = public_arm(name)
+    compared(compile_model(arm, 'c'), arm)
+
+
+@needs_compiler
+@pytest.mark.parametrize('seed', [3, 7])
+def test_c_functions_of_random_chain(seed):
+    arm = random_arm(seed, rotors=True)
+    compared(compile_model(arm, 'c'), arm)
+
+
+def test_numba_functions_of_random_chain():
+    arm = random_arm(11, rotors=True)
+    compared(compile_model(arm, 'numba'), arm)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('name', PUBLIC_ARMS)
+def test_numba_functions_of_public_arm(name):
+    arm = public_arm(name)
+    compared(compile_model(arm, 'numba'), arm)
+
+
+@pytest.mark.slow
+@needs_compiler
+@pytest.mark.parametrize('seed', range(100, 120))
+def test_c_functions_of_more_random_chains(seed):
+    arm = random_arm(seed, rotors=seed % 2 == 1)
+    compared(compile_model(arm, 'c'), arm)
+
+
+@pytest.fixture(scope='module', params=['c', 'numba'])
+def small(request):
+    """Return a two-joint arm and its functions."""
+    if request.param == 'c' and not compilers():
+        pytest.skip('there is no C compiler')
+    arm = rd.RobotModel.from_urdf(two_link_urdf(), gravity=(0, -9.81, 0))
+    return arm, compile_model(arm, request.param, runtime=('gravity', 'payload'))
+
+
+def test_anything_array_like_is_taken(small):
+    arm, compiled = small
+    expected = rd.inverse_dynamics(arm, [0.1, 0.2], [1, 2], [3, 4])
+    integers = np.array([1, 2])
+    singles = np.array([3, 4], dtype=np.float32)
+    strided = np.array([0.1, 9.0, 0.2])[::2]
+    swapped = np.array([0.1, 0.2], dtype='>f8')
+    for q in ([0.1, 0.2], (0.1, 0.2), strided, swapped):
+        value = compiled.inverse_dynamics(q, integers, singles)
+        np.testing.assert_allclose(value, expected, atol=1e-12)
+    np.testing.assert_allclose(
+        compiled.inverse_dynamics(qdd=[3, 4], q=[0.1, 0.2], qd=[1, 2]), expected, atol=1e-12
+    )
+    whole = [np.array(row) for row in ([1, 2], [3, 4], [5, 6])]
+    for kind in (np.int64, np.float32):
+        value = compiled.inverse_dynamics(*(row.astype(kind) for row in whole))
+        np.testing.assert_allclose(value, rd.inverse_dynamics(arm, *whole), atol=1e-12)
+    columns = np.asfortranarray(np.tile([0.1, 0.2], (5, 1)))
+    value = compiled.gravity_torque(columns)
+    np.testing.assert_allclose(value, rd.gravity_torque(arm, columns), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'named'),
+    [
+        (([1, 2, 3], [1, 2], [1, 2]), 'argument q:'),
+        (([1, 2], [1], [1, 2]), 'argument qd:'),
+        (([1, 2], [1, 2], [[1, 2]]), 'argument qdd:'),
+        ((np.ones((3, 2)), np.ones((2, 2)), np.ones((3, 2))), 'argument qd:'),
+        ((np.ones((1, 3, 2)), np.ones((3, 2)), np.ones((3, 2))), 'argument q:'),
+        ((['a', 'b'], [1, 2], [1, 2]), 'argument q:'),
+        ((1.0, [1, 2], [1, 2]), 'argument q:'),
+    ],
+)
+def test_wrong_shapes_name_the_argument(small, arguments, named):
+    with pytest.raises(WrongShape, match=named):
+        small[1].inverse_dynamics(*arguments)
+
+
+@pytest.mark.parametrize(
+    'out',
+    [
+        np.empty(3),
+        np.empty((2, 2)),
+        np.empty(2, dtype=np.float32),
+        np.empty(4)[::2],
+        [0.0, 0.0],
+    ],
+)
+def test_wrong_out_is_refused(small, out):
+    with pytest.raises(WrongShape, match='argument out'):
+        small[1].gravity_torque([0.1, 0.2], out=out)
+    frozen = np.empty(2)
+    frozen.setflags(write=False)
+    with pytest.raises(WrongShape, match='argument out'):
+        small[1].gravity_torque([0.1, 0.2], out=frozen)
+
+
+def test_wrong_calls_are_type_errors(small):
+    _, compiled = small
+    for call in (
+        lambda: compiled.gravity_torque(),
+        lambda: compiled.gravity_torque([0, 0], np.empty(2), 3),
+        lambda: compiled.gravity_torque([0, 0], nonsense=1),
+        lambda: compiled.gravity_torque([0, 0], q=[0, 0]),
+    ):
+        with pytest.raises(TypeError):
+            call()
+
+
+@pytest.mark.parametrize('bad', [np.nan, np.inf, -np.inf, 1e300])
+def test_numbers_out_of_range_crash_nothing(small, bad):
+    arm, compiled = small
+    q, qd, qdd = np.array([0.3, bad]), np.array([1.0, 2.0]), np.array([3.0, 4.0])
+    with np.errstate(all='ignore'):
+        for name in ('q', 'qd', 'qdd'):
+            state = {'q': np.array([0.3, 0.4]), 'qd': qd, 'qdd': qdd} | {name: q}
+            value = compiled.inverse_dynamics(**state)
+            assert np.isnan(bad) <= np.isnan(value).any()
+            many = {key: np.tile(row, (9, 1)) for key, row in state.items()}
+            np.testing.assert_allclose(compiled.inverse_dynamics(**many)[8], value, rtol=1e-9)
+        compiled.forward_dynamics(q, qd, qdd)
+
+
+@pytest.mark.parametrize('angle', [1e3, 4.9e5, 5.1e5, 1e9, -1e22])
+def test_angles_of_many_turns_keep_their_digits(small, angle):
+    arm, compiled = small
+    for q in ([0.3, angle], [angle, 0.3], np.tile([angle, angle], (9, 1))):
+        # The sum of both angles is rounded where they share an axis direction.
+        limit = 1e-12 + 1e-14 * abs(angle)
+        np.testing.assert_allclose(
+            compiled.gravity_torque(q), rd.gravity_torque(arm, q), atol=min(limit, 1e-6)
+        )
+
+
+def test_results_may_overwrite_arguments(small):
+    arm, compiled = small
+    given = states(arm, 9)
+    q, qd, qdd = given['q'], given['qd'], given['qdd']
+    expected = rd.inverse_dynamics(arm, q, qd, qdd)
+    in_place = q.copy()
+    compiled.inverse_dynamics(in_place, qd, qdd, out=in_place)
+    np.testing.assert_allclose(in_place, expected, atol=1e-12)
+    shifted = np.zeros((10, 2))
+    shifted[:9] = q
+    compiled.inverse_dynamics(shifted[:9], qd, qdd, out=shifted[1:])
+    np.testing.assert_allclose(shifted[1:], expected, atol=1e-12)
+
+
+def test_empty_trajectories_give_empty_results(small):
+    assert small[1].gravity_torque(np.empty((0, 2))).shape == (0, 2)
+    assert small[1].mass_matrix(np.empty((0, 2))).shape == (0, 2, 2)
+
+
+def test_tip_wrench_adds_its_torque(small):
+    arm, compiled = small
+    given = states(arm, 6)
+    state = [given[key] for key in ('q', 'qd', 'qdd')]
+    wrench = given['tip_wrench']
+    for force in (wrench, wrench[0]):
+        np.testing.assert_allclose(
+            compiled.inverse_dynamics(*state, tip_wrench=force),
+            rd.inverse_dynamics(arm, *state, tip_wrench=force),
+            atol=1e-10,
+        )
+    one = [array[2] for array in state]
+    np.testing.assert_allclose(
+        compiled.inverse_dynamics(*one, tip_wrench=wrench[2]),
+        rd.inverse_dynamics(arm, *one, tip_wrench=wrench[2]),
+        atol=1e-10,
+    )
+    with pytest.raises(WrongShape, match='tip_wrench'):
+        compiled.inverse_dynamics(*one, tip_wrench=[1, 2, 3])
+
+
+def test_gravity_and_payload_change_without_compiling(small, monkeypatch):
+    arm, compiled = small
+    monkeypatch.setenv('CC', '/nowhere/cc')
+    monkeypatch.setenv('ROBODYN_CACHE_DIR', '/proc/nowhere')
+    given = states(arm, 3)
+    state = [given[key] for key in ('q', 'qd', 'qdd')]
+    payload = rd.Payload(2.0, (0.1, 0.2, -0.1), np.diag([0.1, 0.2, 0.25]))
+    changed = compiled.with_gravity((1.0, 2.0, -3.0)).with_payload(payload)
+    loaded = arm.with_gravity((1.0, 2.0, -3.0)).with_payload(payload)
+    for function in ('inverse_dynamics', 'forward_dynamics'):
+        np.testing.assert_allclose(
+            getattr(changed, function)(*state), getattr(rd, function)(loaded, *state), atol=1e-9
+        )
+    np.testing.assert_allclose(
+        compiled.inverse_dynamics(*state), rd.inverse_dynamics(arm, *state), atol=1e-10
+    )
+    assert changed.model.gravity.tolist() == [1.0, 2.0, -3.0]
+
+
+def test_what_is_folded_in_cannot_be_changed(small):
+    arm, compiled = small
+    parameters = arm.inertial_parameters.copy()
+    parameters[0, 1] = 0.3  # a product of inertia that no payload of the tip reaches
+    for other in (
+        arm.with_rotor_inertia([1.0, 1.0]),
+        rd.RobotModel.from_urdf(two_link_urdf(length=2.0)),
+        arm.with_inertial_parameters(parameters),
+    ):
+        with pytest.raises(NotCompiledFor):
+            compiled.with_model(other)
+
+
+@pytest.mark.parametrize('seed', range(8))
+def test_payload_on_any_link_of_random_chains_is_a_run_time_input(seed):
+    arm = random_arm(300 + seed)
+    link = list(arm.link_frames)[-1 - seed % 4]
+    run_time = RunTime.of(arm, ('gravity', 'payload'), [link])
+    payload = rd.Payload(3.0, (0.1, -0.2, 0.3), 0.1 * np.eye(3), link=link)
+    loaded = arm.with_gravity((4.0, 5.0, 6.0)).with_payload(payload)
+    given = states(arm)
+    for name in ('inverse_dynamics', 'mass_matrix'):
+        kernel = build_kernel(name, run_time)
+        arguments = [given[key] for key, _ in kernel.inputs]
+        value = interpreted(kernel, given, run_time.values(loaded))
+        assert relative_difference(value, CORE[name](loaded, *arguments)) < EQUAL
+
+
+def test_arm_without_inertia_is_singular(small):
+    arm, compiled = small
+    massless = arm.with_inertial_parameters(np.zeros((2, 10)))
+    singular = compile_model(massless, compiled.backend)
+    for q in (np.zeros(2), np.zeros((9, 2))):
+        with pytest.raises(SingularMassMatrix):
+            singular.forward_dynamics(q, q, q)
+        np.testing.assert_array_equal(singular.inverse_dynamics(q, q, q), q)
+
+
+def test_functions_run_side_by_side_in_threads(small):
+    arm, compiled = small
+    given = states(arm, 5000)
+    state = [given[key] for key in ('q', 'qd', 'qdd')]
+    expected = compiled.inverse_dynamics(*state)
+    results = [None] * 4
+
+    def run(k):
+        results[k] = compiled.inverse_dynamics(*state)
+
+    threads = [threading.Thread(target=run, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for result in results:
+        np.testing.assert_array_equal(result, expected)
+
+
+def test_functions_that_were_not_compiled_say_so(small):
+    arm, compiled = small
+    few = compile_model(arm, compiled.backend, kernels=['gravity_torque'])
+    assert few.gravity_torque([0.0, 0.0]).shape == (2,)
+    with pytest.raises(NotCompiledFor):
+        few.mass_matrix([0.0, 0.0])
+    for wrong in ({'backend': 'fortran'}, {'kernels': ['x']}, {'runtime': ['time']}):
+        with pytest.raises(UnknownOption):
+            compile_model(arm, **wrong)
+
+
+@needs_compiler
+def test_names_from_the_description_never_enter_the_code():
+    from robodyn_ros.compiled.c.extension_source import extension_source
+
+    text = two_link_urdf().replace('joint1', 'INJECTED */ x').replace('link2', 'INJECTED "')
+    text = text.replace('INJECTED "', 'INJECTED &quot;')
+    arm = rd.RobotModel.from_urdf(text)
+    assert 'INJECTED' in ' '.join(arm.joint_names)
+    kernels = [build_kernel(name, RunTime.of(arm, ('payload',))) for name in KERNELS]
+    assert 'INJECTED' not in extension_source(kernels)
+    np.testing.assert_allclose(
+        compile_model(arm, 'c', kernels=['gravity_torque']).gravity_torque([0.1, 0.2]),
+        rd.gravity_torque(arm, [0.1, 0.2]),
+        atol=1e-12,
+    )
+
+
+@needs_compiler
+def test_thirty_joints():
+    text = random_chain(np.random.default_rng(5), 30, prismatic_share=0.0)
+    arm = rd.RobotModel.from_urdf(text, tip_link='tip')
+    compiled = compile_model(arm, 'c', kernels=['inverse_dynamics'])
+    given = states(arm, 3)
+    state = [given[key] for key in ('q', 'qd', 'qdd')]
+    expected = rd.inverse_dynamics(arm, *state)
+    assert relative_difference(compiled.inverse_dynamics(*state), expected) < EQUAL

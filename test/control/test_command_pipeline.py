@@ -1,0 +1,588 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What leaves the torque path is finite, within limits, without jumps, and never out of date."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from control_arm import (
+    MASS,
+    NAMES,
+    POSITION_LIMITS,
+    WEIGHT,
+    Arm,
+    control_law,
+    enabled,
+    safety_settings,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+from robodyn_ros.control.soft_joint_limit import limit_penetration, soft_limited_torque
+from robodyn_ros.control.trajectory import Trajectory
+from robodyn_ros.errors import RejectedTrajectory
+
+Q = np.array([0.1, 0.2])
+GRAVITY = WEIGHT * np.cos(Q)
+WATCHDOG_PERIOD = 0.01
+NO_RATE_LIMIT = {'torque_rate_limits': np.array([np.inf, np.inf])}
+
+
+def to(position, time=1.0, names=NAMES):
+    none = [()]
+    return Trajectory.from_points(names, [time], [position], none, none, none)
+
+
+def last_words(arm, period=0.001):
+    """Return the commands of an end of commanding."""
+    words = []
+    while (word := arm.path.stop_command(arm.now)) is not None:
+        words.append(word)
+        arm.now += period
+    arm.path.disable()
+    return words
+
+
+# --- starting ----------------------------------------------------------------------------------
+
+
+def test_disabled_path_commands_nothing():
+    arm = Arm()
+    assert arm.receive(Q) is None
+    assert arm.path.watchdog(arm.now + 9.0) is None
+    assert arm.path.stop_command(arm.now) is None
+
+
+def test_nothing_is_commanded_before_the_first_complete_state():
+    arm = enabled()
+    assert arm.receive(Q[:1], [0.0], names=NAMES[:1]) is None
+    assert arm.path.watchdog(arm.now + 9.0) is None
+    assert arm.path.stop_command(arm.now) is None
+
+
+def test_first_command_is_gravity_in_full_so_that_the_arm_does_not_drop():
+    assert enabled().receive(Q).torque == pytest.approx(GRAVITY)
+
+
+def test_until_velocities_are_known_only_gravity_is_commanded():
+    arm = enabled()
+    assert arm.receive(Q, []).torque == pytest.approx(GRAVITY)
+    with pytest.raises(RejectedTrajectory, match='velocities'):
+        arm.path.follow(to([0.5, 0.2]))
+    arm.now += 0.001
+    arm.receive(Q, [])
+    arm.path.follow(to([0.5, 0.2]))
+
+
+def test_driver_that_compensates_gravity_gets_none_from_us():
+    arm = enabled(terms={'gravity': False})
+    assert arm.receive(Q).torque == pytest.approx([0.0, 0.0])
+
+
+# --- ramps -------------------------------------------------------------------------------------
+
+
+def test_change_of_law_is_a_ramp_from_the_last_command():
+    arm = enabled(ramp_time=0.5)
+    arm.run(0.1)
+    arm.path.change_law(control_law(gravity=False))
+    shares = np.array([command.torque for command in arm.run(0.6)]) / GRAVITY
+    assert shares[0] == pytest.approx([1.0, 1.0])
+    assert shares[250] == pytest.approx([0.5, 0.5])
+    assert shares[-1] == pytest.approx([0.0, 0.0])
+    assert np.abs(np.diff(shares, axis=0)).max() < 0.0021
+
+
+def test_one_wrong_first_state_does_no_harm_for_longer_than_it_is_there():
+    arm = enabled(**NO_RATE_LIMIT)
+    arm.receive([1.4, 0.2])
+    arm.now += 0.001
+    assert arm.receive(Q).torque == pytest.approx(GRAVITY)
+
+
+def test_first_states_that_no_model_takes_are_no_reason_to_stay_silent():
+    arm = enabled()
+    law = arm.path.law
+    arm.path.law = replace(law, inverse_dynamics=lambda q, qd, qdd: np.full_like(q, np.nan))
+    arm.run(0.05)
+    arm.path.law = law
+    assert arm.run(0.002)[-1].torque == pytest.approx(GRAVITY)
+
+
+def test_refused_cycles_do_not_hurry_a_ramp():
+    arm = enabled(ramp_time=0.5, **NO_RATE_LIMIT)
+    arm.run(0.2, Q)
+    heavier = replace(control_law(), inverse_dynamics=lambda q, qd, qdd: 1.4 * WEIGHT * np.cos(q))
+    arm.path.change_law(heavier)
+    assert arm.run(0.001, Q)[-1].torque == pytest.approx(GRAVITY)
+    arm.path.law = replace(heavier, inverse_dynamics=lambda q, qd, qdd: np.full_like(q, np.nan))
+    assert arm.run(0.05, Q) == [None] * 50
+    arm.path.law = heavier
+    # 51 ms of 500: a tenth of the way.
+    assert arm.run(0.001, Q)[-1].torque == pytest.approx(GRAVITY * (1.0 + 0.4 * 0.051 / 0.5))
+
+
+def test_ramp_under_way_keeps_its_time():
+    arm = enabled(ramp_time=0.5, **NO_RATE_LIMIT)
+    arm.run(0.2, Q)
+    arm.path.change_law(control_law(gravity=False))
+    arm.run(0.251, Q)
+    arm.path.settings = replace(arm.path.settings, ramp_time=0.0)
+    assert arm.run(0.001, Q)[-1].torque == pytest.approx(GRAVITY * (1.0 - 0.251 / 0.5))
+
+
+def test_ramp_time_zero_is_allowed():
+    arm = enabled(ramp_time=0.0, torque_rate_limits=np.array([np.inf, np.inf]))
+    arm.run(0.1)
+    arm.path.change_law(control_law(gravity=False))
+    assert arm.run(0.001)[0].torque == pytest.approx([0.0, 0.0])
+
+
+def test_ramp_ends_although_the_clock_of_the_joint_states_jumps_every_time():
+    arm = enabled(ramp_time=0.5)
+    arm.run(0.1)
+    arm.path.change_law(control_law(gravity=False))
+    for i in range(600):
+        arm.now += 0.001
+        command = arm.receive(Q, stamp=5000.0 + 1000.0 * (i % 2))
+    assert command.torque == pytest.approx([0.0, 0.0])
+
+
+def test_enabling_again_later_gives_gravity_in_full_so_that_the_arm_does_not_drop():
+    arm = enabled(on_stop='zero')
+    arm.run(0.1)
+    assert last_words(arm)[-1].torque == pytest.approx([0.0, 0.0])
+    assert arm.run(0.05) == [None] * 50
+    arm.now += 1.0
+    arm.path.enable(arm.now)
+    for command in arm.run(0.05):
+        assert command.torque == pytest.approx(GRAVITY)
+
+
+def test_enabling_again_at_once_ramps_from_the_last_word():
+    arm = enabled(on_stop='zero', ramp_time=0.5)
+    arm.run(0.1)
+    last_words(arm)
+    arm.path.enable(arm.now)
+    torques = [command.torque for command in arm.run(0.6)]
+    assert torques[0] == pytest.approx([0.0, 0.0])
+    assert torques[250] == pytest.approx(0.5 * GRAVITY)
+    assert torques[-1] == pytest.approx(GRAVITY)
+
+
+# --- following ---------------------------------------------------------------------------------
+
+
+def test_trajectory_is_followed_with_the_law_of_the_mode():
+    arm = enabled(ramp_time=0.0)
+    arm.run(0.01)
+    arm.path.follow(to([0.5, 0.2]))
+    command = arm.run(0.5)[-1]
+    assert command.reference.position == pytest.approx([0.3, 0.2], abs=1e-3)
+    expected = MASS * (
+        command.reference.acceleration
+        + [20.0, 16.0] * command.reference.velocity
+        + [100.0, 64.0] * (command.reference.position - Q)
+    )
+    assert command.parts.inertial + command.parts.feedback == pytest.approx(expected)
+
+
+def test_law_is_continuous_when_a_trajectory_begins():
+    arm = enabled(ramp_time=0.0)
+    before = arm.run(0.01)[-1]
+    arm.path.follow(to([0.5, 0.2]))
+    assert arm.run(0.001)[0].torque == pytest.approx(before.torque, abs=0.1)
+
+
+def test_cancelling_ramps_back_to_gravity():
+    arm = enabled(ramp_time=0.2)
+    arm.run(0.3)
+    arm.path.follow(to([0.3, 0.2]))
+    moving = arm.run(0.5)[-1].torque
+    arm.path.cancel()
+    torques = [command.torque for command in arm.run(0.3)]
+    assert torques[0] == pytest.approx(moving)
+    assert torques[-1] == pytest.approx(GRAVITY)
+    assert arm.path.reference_status == 'none'
+
+
+@pytest.mark.parametrize('mode, match', [('gravity_compensation', 'gravity_compensation')])
+def test_mode_without_reference_refuses_trajectories(mode, match):
+    arm = enabled(mode)
+    arm.run(0.01)
+    with pytest.raises(RejectedTrajectory, match=match):
+        arm.path.follow(to([0.3, 0.2]))
+
+
+def test_disabled_path_refuses_trajectories():
+    with pytest.raises(RejectedTrajectory, match='disabled'):
+        Arm().path.follow(to([0.3, 0.2]))
+
+
+def test_refused_trajectory_leaves_what_is_followed():
+    arm = enabled()
+    arm.run(0.01)
+    arm.path.follow(to([0.3, 0.2]))
+    with pytest.raises(RejectedTrajectory):
+        arm.path.follow(to([9.0, 0.2]))
+    assert arm.path.reference_status == 'moving'
+
+
+def test_feedback_is_not_switched_on_far_from_the_reference():
+    arm = enabled('feedforward')
+    arm.run(0.01)
+    arm.path.follow(to([0.9, 0.2], 0.5))
+    arm.run(0.4)
+    arm.path.change_law(control_law('computed_torque'))
+    assert arm.path.reference_status == 'none'
+
+
+def test_status_tells_what_the_reference_does():
+    arm = enabled()
+    arm.run(0.01)
+    arm.path.follow(to([0.15, 0.2], 0.1))
+    assert arm.path.reference_status == 'moving'
+    arm.run(0.2)
+    assert arm.path.reference_status == 'holding'
+
+
+# --- limits ------------------------------------------------------------------------------------
+
+
+def test_torque_is_clipped_and_the_joint_named():
+    command = enabled(effort_limits=np.array([5.0, 30.0])).receive(Q)
+    assert command.torque == pytest.approx([5.0, GRAVITY[1]])
+    assert command.effort_limited.tolist() == [True, False]
+
+
+def test_rate_limit_counts_at_most_ten_milliseconds():
+    arm = enabled(ramp_time=0.0, state_timeout=10.0)
+    arm.receive(Q)
+    arm.now += 5.0
+    command = arm.receive([3.1, 0.2])
+    assert command.torque[0] == pytest.approx(GRAVITY[0] - 10.0)
+    assert command.rate_limited.tolist() == [True, False]
+
+
+def test_rate_limit_counts_from_when_the_last_command_was_sent():
+    arm = enabled(ramp_time=0.0, torque_rate_limits=np.array([100.0, 100.0]))
+    arm.receive(Q)
+    arm.path.change_law(control_law(gravity=False))
+    arm.now += 0.009  # that the cycle was held up
+    arm.receive(Q)
+    arm.path.sent(arm.now + 0.004)
+    arm.now += 0.005
+    before = arm.path._limiter.last_torque
+    step = np.abs(arm.receive(Q).torque - before)
+    assert step == pytest.approx([0.1, 0.1])
+
+
+def test_no_rate_limit_is_no_limit_even_within_one_instant():
+    arm = enabled(ramp_time=0.0, torque_rate_limits=np.array([np.inf, np.inf]))
+    arm.receive(Q)
+    assert arm.receive([3.1, 0.2]).torque == pytest.approx(WEIGHT * np.cos([3.1, 0.2]))
+
+
+def test_torque_that_is_not_finite_is_never_sent_and_becomes_stale():
+    arm = enabled()
+    arm.run(0.01)
+    arm.path.law = replace(
+        arm.path.law, inverse_dynamics=lambda q, qd, qdd: np.full_like(q, np.nan)
+    )
+    for _ in range(200):
+        arm.now += 0.001
+        assert arm.receive(Q) is None
+    assert arm.path.refused_torques == 200
+    assert arm.path.watchdog(arm.now) is None  # even gravity is not finite: silence
+    assert arm.path.is_stale
+
+
+# --- stale states ------------------------------------------------------------------------------
+
+
+def watch(arm, duration):
+    """Return the watchdog's commands over a time without joint states."""
+    commands = []
+    for _ in range(round(duration / WATCHDOG_PERIOD)):
+        arm.now += WATCHDOG_PERIOD
+        commands.append(arm.path.watchdog(arm.now))
+    return commands
+
+
+def test_fresh_state_needs_no_action():
+    arm = enabled()
+    arm.run(0.01)
+    assert watch(arm, 0.09) == [None] * 9
+
+
+def test_stale_state_holds_gravity_then_is_silent():
+    arm = enabled(stale_hold_time=0.5)
+    arm.run(0.05, velocity=(0.3, 0.3))
+    commands = watch(arm, 1.0)
+    first = next(i for i, command in enumerate(commands) if command)
+    assert first in (9, 10)
+    assert commands[first].torque == pytest.approx(GRAVITY)
+    assert all(command is not None for command in commands[first : first + 50])
+    assert commands[first + 51 :] == [None] * (100 - first - 51)
+
+
+def test_hold_on_a_stale_state_has_no_feedback():
+    arm = enabled()
+    arm.run(0.6)
+    arm.path.follow(to([0.5, 0.2]))
+    arm.run(0.4)
+    assert watch(arm, 0.3)[-1].torque == pytest.approx(GRAVITY)
+    assert arm.path.reference_status == 'none'
+
+
+def test_stale_state_goes_to_zero_within_the_rate_limit():
+    arm = enabled(on_stale_state='zero')
+    arm.run(0.05)
+    torques = [command.torque for command in watch(arm, 0.3) if command]
+    assert torques[0][0] == pytest.approx(GRAVITY[0] - 10.0)
+    assert torques[-1] == pytest.approx([0.0, 0.0])
+
+
+def test_stale_state_can_mean_silence():
+    arm = enabled(on_stale_state='silent')
+    arm.run(0.05)
+    assert watch(arm, 0.5) == [None] * 50
+    assert arm.path.is_stale
+
+
+def test_one_silent_joint_makes_the_arm_stale():
+    arm = enabled()
+    arm.run(0.05)
+    for _ in range(120):
+        arm.now += 0.001
+        arm.receive(Q[:1], [0.0], names=NAMES[:1])
+    assert arm.path.watchdog(arm.now).torque == pytest.approx(GRAVITY)
+
+
+def test_states_with_old_stamps_cause_no_cycle():
+    arm = enabled()
+    arm.run(0.05)
+    arm.now += 0.001
+    assert arm.receive(Q, age=0.2) is None
+    assert arm.path.watchdog(arm.now) is not None
+
+
+def test_recovery_ramps_into_gravity_and_waits_for_a_new_trajectory():
+    arm = enabled()
+    arm.run(0.6)
+    arm.path.follow(to([0.5, 0.2]))
+    arm.run(0.4)
+    watch(arm, 0.3)
+    commands = arm.run(0.6)
+    assert not arm.path.is_stale
+    assert commands[0].reference is None
+    assert commands[-1].torque == pytest.approx(GRAVITY)
+    arm.path.follow(to([0.5, 0.2]))
+    assert arm.path.reference_status == 'moving'
+
+
+def test_torque_follows_the_arm_even_if_every_state_comes_too_late():
+    arm = enabled(torque_rate_limits=np.array([np.inf, np.inf]))
+    for i in range(20):
+        arm.receive([0.05 * i, 0.2])
+        watch(arm, 0.15)
+    assert arm.path.watchdog(arm.now).torque[0] == pytest.approx(20.0 * np.cos(0.95))
+
+
+def test_clock_set_back_drops_the_reference():
+    arm = enabled()
+    arm.run(0.6)
+    arm.path.follow(to([0.5, 0.2]))
+    arm.run(0.1)
+    arm.now += 0.001
+    command = arm.receive(Q, stamp=0.5)
+    assert command.reference is None
+    assert arm.path.reference_status == 'none'
+
+
+# --- stopping ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    'on_stop, wanted', [('hold_gravity', GRAVITY), ('zero', [0.0, 0.0]), ('silent', None)]
+)
+def test_last_word_is_what_was_promised(on_stop, wanted):
+    arm = enabled(on_stop=on_stop)
+    arm.run(0.6)
+    arm.path.follow(to([0.5, 0.2]))
+    arm.run(0.4)
+    words = last_words(arm)
+    if wanted is None:
+        assert not words
+    else:
+        assert words[-1].torque == pytest.approx(wanted)
+    assert arm.run(0.01) == [None] * 10
+    assert arm.path.stop_command(arm.now) is None
+    assert watch(arm, 0.5) == [None] * 50
+
+
+def test_last_words_lead_to_the_promise_at_the_pace_of_the_rate_limit():
+    arm = enabled(on_stop='zero', torque_rate_limits=np.array([1000.0, 500.0]))
+    arm.run(0.1)
+    torques = np.array([GRAVITY, *(word.torque for word in last_words(arm))])
+    steps = -np.diff(torques, axis=0)
+    assert (steps >= 0.0).all() and (steps <= [1.0 + 1e-9, 0.5 + 1e-9]).all()
+    assert torques[-1] == pytest.approx([0.0, 0.0])
+    assert len(torques) == 2 + np.ceil(max(GRAVITY / [1.0, 0.5]))  # the first: at the same time
+
+
+def test_last_words_need_no_way_where_there_is_no_rate_limit():
+    arm = enabled(on_stop='zero', torque_rate_limits=np.array([np.inf, np.inf]))
+    arm.run(0.1)
+    (word,) = last_words(arm)
+    assert word.torque == pytest.approx([0.0, 0.0])
+
+
+def test_lowered_effort_limit_takes_force_at_the_pace_of_the_rate_limit():
+    arm = enabled()
+    arm.run(0.1)
+    arm.path.settings = safety_settings(effort_limits=np.array([5.0, 30.0]))
+    torques = [command.torque[0] for command in arm.run(0.1)]
+    assert torques[0] == pytest.approx(GRAVITY[0] - 1.0)
+    assert np.abs(np.diff(torques)).max() <= 1.0 + 1e-9
+    assert torques[-1] == pytest.approx(5.0)
+
+
+# --- position limits ---------------------------------------------------------------------------
+
+
+OUTWARD = safety_settings().position_guard
+LIMIT = POSITION_LIMITS[0, 1]
+
+
+def torque_at(shoulder, velocity=0.0, gain=0.0, effort=(9.0, 0.0)):
+    """Return the shoulder's torque over gravity with a constant feedforward outward."""
+    arm = enabled('feedforward', {'friction': False}, ramp_time=0.0, **NO_RATE_LIMIT)
+    arm.path.law = replace(arm.path.law, kd=np.array([gain, gain]))
+    q = np.array([LIMIT - 0.01, 0.2])
+    arm.now += 0.001
+    arm.receive(q)
+    none = [()]
+    arm.path.follow(Trajectory.from_points(NAMES, [0.0], [q], none, none, [effort]))
+    arm.now += 0.001
+    command = arm.receive([shoulder, 0.2], [velocity, 0.0])
+    feedforward = WEIGHT[0] * np.cos(q[0]) - WEIGHT[0] * np.cos(shoulder)
+    return command, command.torque[0] - WEIGHT[0] * np.cos(shoulder), feedforward
+
+
+def test_outward_torque_fades_beyond_a_position_limit():
+    for share in (0.0, 0.25, 0.5, 1.0, 3.0):
+        command, torque, feedforward = torque_at(LIMIT + share * OUTWARD)
+        wanted = 9.0 + feedforward
+        assert torque == pytest.approx(max(1.0 - share, 0.0) * wanted)
+        assert command.position_limited.tolist() == [share > 0.0, False]
+
+
+def test_torque_beyond_the_effort_limit_fades_like_one_within():
+    for share in (0.0, 0.25, 0.5, 0.75, 1.0):
+        shoulder = LIMIT + share * OUTWARD
+        _, torque, _ = torque_at(shoulder, effort=(300.0, 0.0))
+        largest = 60.0 - WEIGHT[0] * np.cos(shoulder)
+        assert torque == pytest.approx((1.0 - share) * largest)
+
+
+def test_torque_that_leads_back_inside_passes():
+    _, torque, feedforward = torque_at(LIMIT + 0.5 * OUTWARD, effort=(-9.0, 0.0))
+    assert torque == pytest.approx(-9.0 + feedforward)
+
+
+def test_outward_motion_is_braked_beyond_a_limit_and_inward_motion_is_not():
+    _, still, _ = torque_at(LIMIT + 0.5 * OUTWARD)
+    _, outward, _ = torque_at(LIMIT + 0.5 * OUTWARD, velocity=0.3, gain=20.0)
+    _, inward, _ = torque_at(LIMIT + 0.5 * OUTWARD, velocity=-0.3, gain=20.0)
+    assert outward == pytest.approx(still - 0.5 * 20.0 * MASS[0] * 0.3)
+    assert inward == pytest.approx(still)
+
+
+def test_gravity_is_carried_in_full_beyond_a_limit():
+    arm = enabled('gravity_compensation')
+    for shoulder in (2.0, 2.05, 2.5, 3.0):
+        command = enabled('gravity_compensation').receive([shoulder, 0.2])
+        assert command.torque == pytest.approx(WEIGHT * np.cos([shoulder, 0.2]))
+    assert arm.receive([2.5, 0.2]).position_limited.tolist() == [True, False]
+
+
+def test_unknown_velocity_is_not_braked_and_makes_nothing_that_is_not_finite():
+    command = enabled('gravity_compensation').receive([2.5, 0.2], [])
+    assert command.torque == pytest.approx(WEIGHT * np.cos([2.5, 0.2]))
+
+
+def test_joint_without_limits_and_a_guard_of_no_width_have_no_guard():
+    assert not enabled().receive([0.0, 40.0]).position_limited.any()
+    assert not enabled(position_guard=0.0).receive([2.5, 0.2]).position_limited.any()
+
+
+@given(
+    st.floats(-3.0, 3.0),
+    st.floats(-5.0, 5.0),
+    st.floats(-50.0, 50.0),
+    st.sampled_from([0.0, 0.05, 0.5]),
+)
+def test_guard_only_takes_energy_out_and_is_continuous(position, velocity, torque, width):
+    law = control_law()
+
+    def guarded(q, v, tau):
+        q, v, tau = (np.array([value, 0.0]) for value in (q, v, tau))
+        shares = limit_penetration(q, POSITION_LIMITS, width)
+        return tau[0] if shares is None else soft_limited_torque(tau, shares, law, q, v)[0]
+
+    side = np.sign(position)
+    change = guarded(position, velocity, torque) - torque
+    if abs(position) <= LIMIT or width == 0.0:
+        assert change == pytest.approx(0.0, abs=1e-9)
+    assert side * change <= 1e-9  # never further out than asked for
+    if side * velocity > 0.0:
+        assert change * velocity <= 1e-9
+    step = 1e-7
+    for near in (
+        (position + step, velocity, torque),
+        (position, velocity + step, torque),
+        (position, velocity, torque + step),
+    ):
+        assert guarded(*near) == pytest.approx(guarded(position, velocity, torque), abs=1e-3)
+
+
+# --- clocks ------------------------------------------------------------------------------------
+
+
+def test_stamps_that_stand_still_drop_the_reference_and_the_ramp_goes_on():
+    arm = enabled(ramp_time=0.5)
+    arm.run(0.6)
+    arm.path.follow(to([0.5, 0.2]))
+    stopped = arm.now + 0.001
+    for i in range(800):
+        arm.now += 0.001
+        command = arm.receive(Q, stamp=stopped)
+        assert command is not None
+        if i == 50:
+            assert arm.path.reference_status == 'moving'  # for so long it may be a pause
+    assert arm.path.reference_status == 'none'
+    assert command.torque == pytest.approx(GRAVITY)
+    with pytest.raises(RejectedTrajectory, match='stand still'):
+        arm.path.follow(to([0.5, 0.2]))
+    arm.run(0.01)
+    arm.path.follow(to([0.5, 0.2]))
+    assert arm.path.reference_status == 'moving'
+
+
+def test_ramp_that_begins_with_a_stopped_clock_comes_to_its_end():
+    arm = enabled('gravity_compensation', ramp_time=0.2)
+    for i in range(400):
+        arm.now += 0.001
+        command = arm.receive([0.1 + 0.001 * i, 0.2], stamp=50.0)
+    assert command.torque == pytest.approx(WEIGHT * np.cos([0.1 + 0.001 * i, 0.2]))
+
+
+def test_positions_that_change_under_one_stamp_have_no_known_velocity():
+    arm = enabled()
+    for i in range(5):
+        arm.now += 0.001
+        command = arm.receive([0.1 + 0.001 * i, 0.2], [], stamp=50.0)
+    assert np.isnan(command.state.velocity[0])
+    with pytest.raises(RejectedTrajectory, match='velocities'):
+        arm.path.follow(to([0.5, 0.2]))

@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each malformed description or argument: one error that names the element and the value."""
+
+import numpy as np
+import pytest
+from robots import two_link_urdf
+
+import robodyn_ros as rd
+from robodyn_ros import errors
+from robodyn_ros.description.urdf import LARGEST_SOURCE
+
+SOUND = two_link_urdf()
+
+
+def broken(old: str, new: str) -> str:
+    assert old in SOUND
+    return SOUND.replace(old, new, 1)
+
+
+def error_from(kind, source, **arguments):
+    with pytest.raises(kind) as caught:
+        rd.RobotModel.from_urdf(source, **arguments)
+    assert isinstance(caught.value, errors.RobodynError)
+    assert caught.value.allowed
+    return str(caught.value)
+
+
+def test_no_such_file(tmp_path):
+    assert 'nowhere.urdf' in error_from(errors.UnreadableSource, tmp_path / 'nowhere.urdf')
+
+
+def test_folder_instead_of_a_file(tmp_path):
+    assert str(tmp_path) in error_from(errors.UnreadableSource, tmp_path)
+
+
+def test_source_of_another_type():
+    assert 'int' in error_from(errors.UnreadableSource, 7)
+
+
+def test_not_xml(tmp_path):
+    path = tmp_path / 'notes.urdf'
+    path.write_text('two links and a joint')
+    assert 'well-formed XML' in error_from(errors.MalformedXml, path)
+
+
+def test_xml_that_is_cut_short():
+    assert 'XML' in error_from(errors.MalformedXml, SOUND[:200])
+
+
+def test_root_element_other_than_robot():
+    assert "'sdf'" in error_from(errors.MalformedUrdf, '<sdf/>')
+
+
+def test_no_links():
+    assert 'no <link>' in error_from(errors.MalformedUrdf, '<robot name="r"/>')
+
+
+def test_no_such_link():
+    message = error_from(errors.NoSuchLink, SOUND, tip_link='hand')
+    assert "'hand'" in message
+    assert "'link2'" in message
+
+
+def test_no_path_from_base_to_tip():
+    message = error_from(errors.DisconnectedChain, SOUND, base_link='link2', tip_link='link1')
+    assert "'link2'" in message
+
+
+def test_base_that_is_the_tip():
+    message = error_from(errors.NoMovableJoint, SOUND, base_link='link1', tip_link='link1')
+    assert "'link1'" in message
+
+
+def test_ambiguous_tip_lists_candidates_with_their_joints():
+    text = SOUND.replace(
+        '</robot>',
+        '<link name="camera"/><joint name="mount" type="fixed"><parent link="link1"/>'
+        '<child link="camera"/></joint></robot>',
+    )
+    message = error_from(errors.AmbiguousChain, text)
+    assert "'link2' (2 joints)" in message
+    assert "'camera' (1 joint)" in message
+
+
+def test_zero_axis():
+    message = error_from(errors.InvalidAxis, broken('axis xyz="0 0 1"', 'axis xyz="0 0 0"'))
+    assert "'joint1'" in message
+    assert '[0.0, 0.0, 0.0]' in message
+
+
+@pytest.mark.parametrize('number', ['nan', 'inf', '1e400'])
+def test_axis_that_is_not_finite(number):
+    text = broken('axis xyz="0 0 1"', f'axis xyz="0 {number} 1"')
+    assert "'joint1'" in error_from(errors.InvalidAxis, text)
+
+
+@pytest.mark.parametrize('mass', ['-1', 'nan', 'inf', '1e400'])
+def test_mass_that_no_body_has(mass):
+    message = error_from(errors.InvalidNumber, broken('mass value="1.0"', f'mass value="{mass}"'))
+    assert "link 'link1' mass" in message
+
+
+@pytest.mark.parametrize('word', ['heavy', '1,5', '1_0', '0x10', '', '1 2'])
+def test_mass_that_is_no_number(word):
+    message = error_from(errors.InvalidNumber, broken('mass value="1.0"', f'mass value="{word}"'))
+    assert repr(word) in message
+
+
+def test_vector_of_two_numbers():
+    message = error_from(errors.InvalidNumber, broken('xyz="0.5 0 0"', 'xyz="0.5 0"'))
+    assert '3 numbers' in message
+
+
+@pytest.mark.parametrize('attribute', ['ixx', 'iyz'])
+def test_inertia_that_lacks_an_element(attribute):
+    text = broken(f' {attribute}="0', f' unknown{attribute}="0')
+    assert attribute in error_from(errors.MalformedUrdf, text)
+
+
+def test_inertial_without_mass():
+    assert 'no <mass>' in error_from(errors.MalformedUrdf, broken('<mass value="1.0"/>', ''))
+
+
+def test_joint_without_parent():
+    text = broken('<parent link="base"/>', '')
+    assert "joint 'joint1'" in error_from(errors.MalformedUrdf, text)
+
+
+def test_joint_with_an_unknown_parent():
+    text = broken('<parent link="base"/>', '<parent link="ground"/>')
+    assert "'ground'" in error_from(errors.MalformedUrdf, text)
+
+
+def test_joint_of_an_unknown_type():
+    text = broken('type="continuous"', 'type="spherical"')
+    assert "'spherical'" in error_from(errors.MalformedUrdf, text)
+
+
+def test_joint_without_a_name():
+    assert 'line 1' in error_from(errors.MalformedUrdf, broken('name="joint1" ', ''))
+
+
+def test_link_name_given_twice():
+    text = broken('<link name="link2">', '<link name="link1">')
+    assert "'link1'" in error_from(errors.MalformedUrdf, text)
+
+
+def test_two_inertials_in_one_link():
+    text = broken('</inertial>', '</inertial><inertial/>')
+    assert '2 <inertial>' in error_from(errors.MalformedUrdf, text)
+
+
+def test_link_with_two_parents():
+    text = SOUND.replace(
+        '</robot>',
+        '<joint name="again" type="fixed"><parent link="base"/><child link="link2"/></joint>'
+        '</robot>',
+    )
+    assert "'again'" in error_from(errors.MalformedUrdf, text)
+
+
+def test_joints_that_close_a_loop():
+    text = SOUND.replace(
+        '</robot>',
+        '<joint name="back" type="fixed"><parent link="link2"/><child link="base"/></joint>'
+        '</robot>',
+    )
+    assert 'loops' in error_from(errors.MalformedUrdf, text)
+
+
+@pytest.mark.parametrize('kind', ['floating', 'planar'])
+def test_joint_that_no_serial_chain_holds(kind):
+    text = broken('type="continuous"', f'type="{kind}"')
+    assert kind in error_from(errors.UnsupportedJoint, text)
+
+
+def test_mimic_joint_on_the_chain():
+    text = broken('<axis xyz="0 0 1"/>', '<axis xyz="0 0 1"/><mimic joint="joint2"/>')
+    assert "'joint2'" in error_from(errors.UnsupportedJoint, text)
+    assert rd.RobotModel.from_urdf(text, mimic='independent').n == 2
+    assert "'copy'" in error_from(errors.UnknownOption, SOUND, mimic='copy')
+
+
+def test_entity_bomb():
+    entities = '<!ENTITY a "aaaaaaaaaa">' + ''.join(
+        f'<!ENTITY {b} "{f"&{a};" * 10}">' for a, b in zip('abcdefgh', 'bcdefghi')
+    )
+    bomb = f'<!DOCTYPE robot [{entities}]><robot name="&i;"/>'
+    assert 'XML' in error_from(errors.MalformedXml, bomb)
+
+
+def test_external_entity(tmp_path):
+    secret = tmp_path / 'secret'
+    secret.write_text('hunter2')
+    text = f'<!DOCTYPE robot [<!ENTITY x SYSTEM "{secret.as_uri()}">]>' + SOUND.replace(
+        '<robot name="two_link">', '<robot name="two_link">&x;'
+    )
+    assert 'hunter2' not in error_from(errors.MalformedXml, text)
+
+
+def test_document_type_by_itself():
+    assert 'DOCTYPE' in error_from(errors.MalformedXml, f'<!DOCTYPE robot []>{SOUND}')
+
+
+def test_file_of_100_megabytes(tmp_path):
+    path = tmp_path / 'large.urdf'
+    with path.open('wb') as file:
+        file.truncate(100_000_000)
+    message = error_from(errors.UnreadableSource, path)
+    assert str(LARGEST_SOURCE) in message
+
+
+def test_text_of_more_than_is_read():
+    text = f'<robot name="r"><!--{"x" * LARGEST_SOURCE}--></robot>'
+    assert str(LARGEST_SOURCE) in error_from(errors.UnreadableSource, text)
+
+
+def test_macros_that_were_not_expanded():
+    text = (
+        '<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:arm/>'
+        '<link name="a"/></robot>'
+    )
+    assert 'xacro' in error_from(errors.MalformedUrdf, text)
+
+
+def test_gravity_of_the_wrong_shape_or_not_finite():
+    assert 'gravity' in error_from(errors.WrongShape, SOUND, gravity=(0, 0))
+    assert 'gravity[2]' in error_from(errors.NonFiniteValue, SOUND, gravity=(0, 0, np.nan))
+
+
+def test_locked_position_of_no_joint_or_a_moving_one():
+    message = error_from(errors.NoSuchJoint, SOUND, locked_positions={'finger': 0.0})
+    assert "'finger'" in message
+    message = error_from(errors.UnknownOption, SOUND, locked_positions={'joint1': 0.0})
+    assert "'joint1'" in message
+
+
+@pytest.fixture(scope='module')
+def arm():
+    return rd.RobotModel.from_urdf(SOUND)
+
+
+def test_arguments_of_the_wrong_shape(arm):
+    two, three = np.zeros(2), np.zeros(3)
+    for call in (
+        lambda: rd.inverse_dynamics(arm, two, two, three),
+        lambda: rd.inverse_dynamics(arm, [two] * 4, two, two),
+        lambda: rd.mass_matrix(arm, three),
+        lambda: rd.forward_kinematics(arm, [[two]]),
+        lambda: rd.jacobian(arm, 1.0),
+        lambda: rd.gravity_torque(arm, 'ab'),
+        lambda: rd.forward_dynamics(arm, two, three, two),
+        lambda: rd.friction_torque(arm, three),
+        lambda: rd.inverse_dynamics(arm, two, two, two, tip_wrench=three),
+        lambda: arm.with_inertial_parameters(np.zeros((2, 9))),
+        lambda: arm.with_rotor_inertia(three),
+    ):
+        with pytest.raises(errors.WrongShape, match='argument'):
+            call()
+
+
+def test_arguments_that_are_not_finite(arm):
+    two = np.zeros(2)
+    with pytest.raises(errors.NonFiniteValue, match=r'qd\[1\]: nan'):
+        rd.inverse_dynamics(arm, two, [0, np.nan], two)
+
+
+def test_method_that_does_not_exist(arm):
+    two = np.zeros(2)
+    with pytest.raises(errors.UnknownOption, match='newton_euler'):
+        rd.inverse_dynamics(arm, two, two, two, method='guess')
+
+
+@pytest.mark.parametrize(
+    ('payload', 'kind'),
+    [
+        (rd.Payload(-1.0), errors.ImplausiblePayload),
+        (rd.Payload(np.nan), errors.NonFiniteValue),
+        (rd.Payload(1.0, (0, 0)), errors.WrongShape),
+        (rd.Payload(0.0, inertia=np.eye(3)), errors.ImplausiblePayload),
+        (rd.Payload(1.0, inertia=-np.eye(3)), errors.ImplausiblePayload),
+        (rd.Payload(1.0, inertia=np.diag([1.0, 1.0, 3.0])), errors.ImplausiblePayload),
+        (rd.Payload(1.0, inertia=np.triu(np.ones((3, 3)))), errors.ImplausiblePayload),
+        (rd.Payload(1.0, link='hand'), errors.NoSuchLink),
+    ],
+)
+def test_payload_that_no_body_is(arm, payload, kind):
+    with pytest.raises(kind):
+        arm.with_payload(payload)
+
+
+def test_negative_rotor_inertia(arm):
+    with pytest.raises(errors.InvalidNumber, match="'joint2'"):
+        arm.with_rotor_inertia([0.1, -0.1])
+
+
+def test_arm_whose_links_have_no_mass_has_no_accelerations():
+    arm = rd.RobotModel.from_urdf(
+        '<robot name="r"><link name="a"/><link name="b"/><joint name="j" type="continuous">'
+        '<parent link="a"/><child link="b"/></joint></robot>'
+    )
+    with pytest.raises(errors.SingularMassMatrix):
+        rd.forward_dynamics(arm, [0.0], [0.0], [1.0])

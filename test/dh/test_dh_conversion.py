@@ -1,0 +1,333 @@
+# SPDX-License-Identifier: Apache-2.0
+"""URDF -> DH table, exactly, for every way in which two axes can lie to each other."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import PinocchioArm, pose_difference, random_states, relative_difference
+from robots import public_urdf, random_chain
+
+import robodyn_ros as rd
+from robodyn_ros.description.chain import serial_chain
+from robodyn_ros.description.urdf import description_of_urdf
+from robodyn_ros.dh.axes_to_dh import dh_table
+from robodyn_ros.dh.frames import frame_transforms
+from robodyn_ros.spatial import (
+    inverse_transform,
+    rotation_about,
+    rotation_from_rpy,
+    rotation_x,
+    rotation_y,
+    rotation_z,
+    transform,
+)
+
+STRAIGHT_AXIS = (0.0, 0.0, 1.0)
+
+
+def axes_pose(frames, axes, prismatic, tip, q):
+    """Return the tip pose straight from the joint frames and axes, without any DH table."""
+    pose, before = np.eye(4), np.eye(4)
+    for frame, axis, slides, position in zip(frames, axes, prismatic, q, strict=True):
+        motion = (
+            transform(translation=np.asarray(axis) * position)
+            if slides
+            else transform(rotation_about(axis, position))
+        )
+        pose = pose @ inverse_transform(before) @ frame @ motion
+        before = frame
+    return pose @ inverse_transform(before) @ tip
+
+
+def table_pose(table, q):
+    return frame_transforms(table, np.asarray(q, dtype=float))[-1] @ table.tip_transform
+
+
+def standard_pose(table, q):
+    """Return the product of standard rows Rz(theta) Tz(d) Tx(a) Rx(alpha) Ry(beta)."""
+    pose = table.base_transform
+    for i, position in enumerate(q):
+        theta = table.theta[i] + (0 if table.prismatic[i] else position)
+        d = table.d[i] + (position if table.prismatic[i] else 0)
+        pose = pose @ transform(rotation_z(theta), (0, 0, d))
+        pose = pose @ transform(
+            rotation_x(table.alpha[i]) @ rotation_y(table.beta[i]),
+            rotation_x(0) @ (table.a[i], 0, 0),
+        )
+    return pose @ table.tip_transform
+
+
+def pair_table(rpy, xyz, kinds='RR', tip=(0.1, 0.2, 0.3)):
+    frames = [np.eye(4), transform(rotation_from_rpy(rpy), xyz)]
+    slides = [kind == 'P' for kind in kinds]
+    tip_frame = frames[1] @ transform(translation=tip)
+    table = dh_table(frames, [STRAIGHT_AXIS] * 2, slides, tip_frame)
+    for q in ((0.0, 0.0), (0.7, -1.1), (-2.0, 3.0)):
+        distance, angle = pose_difference(
+            table_pose(table, q), axes_pose(frames, [STRAIGHT_AXIS] * 2, slides, tip_frame, q)
+        )
+        assert distance < 1e-11
+        assert angle < 1e-11
+    return table
+
+
+def test_parallel_axes_have_no_alpha_and_no_offset():
+    table = pair_table((0, 0, 0.4), (0.3, 0.4, 0.5))
+    assert table.alpha[1] == table.beta[1] == 0
+    assert table.a[1] == pytest.approx(0.5, abs=1e-15)
+    assert table.d[0] == 0
+
+
+def test_antiparallel_axes_have_alpha_pi():
+    table = pair_table((math.pi, 0, 0.4), (0.3, 0.4, 0.5))
+    assert abs(table.alpha[1]) == math.pi
+    assert table.beta[1] == 0
+    assert abs(table.a[1]) == pytest.approx(0.5, abs=1e-15)
+
+
+def test_coincident_axes_have_only_an_offset():
+    table = pair_table((0, 0, 0.4), (0, 0, 0.5))
+    assert table.alpha[1] == table.a[1] == table.beta[1] == 0
+    assert table.theta[0] == 0
+
+
+def test_intersecting_axes_have_no_length():
+    table = pair_table((1.0, 0, 0), (0, 0, 0.5))
+    assert table.a[1] == 0
+    assert abs(table.alpha[1]) == pytest.approx(1.0, abs=1e-15)
+
+
+def test_skew_axes_have_the_length_of_their_common_normal():
+    table = pair_table((math.pi / 2, 0, 0), (0.3, 0.4, 0.5))
+    assert abs(table.alpha[1]) == math.pi / 2
+    assert abs(table.a[1]) == pytest.approx(0.3, abs=1e-15)
+
+
+@pytest.mark.parametrize('angle', [1.57, 1.5707, 1.5707963])
+def test_rounded_right_angles_are_not_snapped(angle):
+    table = pair_table((angle, 0, 0), (0.3, 0.4, 0.5))
+    assert abs(table.alpha[1]) == pytest.approx(angle, abs=1e-14)
+    assert table.beta[1] == 0
+
+
+def test_rounded_straight_angle_is_not_snapped():
+    table = pair_table((3.1415, 0, 0), (0.3, 0.4, 0.5))
+    assert table.alpha[1] != math.pi
+    assert table.beta[1] != 0
+
+
+@pytest.mark.parametrize('angle', [1e-11, 1e-9, 1e-6, 1e-3, 0.04])
+def test_nearly_parallel_axes_get_beta_and_stay_near(angle):
+    for rpy in ((angle, 0, 0), (0, angle, 0), (angle, angle / 3, 0.4), (math.pi - angle, 0, 1.0)):
+        table = pair_table(rpy, (0.3, 0.4, 0.5))
+        assert np.abs(table.a).max() < 1.0
+        assert np.abs(table.d).max() < 1.0
+        assert table.beta[1] != 0 or table.alpha[1] not in (0, math.pi, -math.pi)
+
+
+def test_calibrated_arm_keeps_its_size():
+    # Axes 2, 3 and 4 of a factory-calibrated arm: parallel but for a milliradian. Without beta
+    # the common normal lies hundreds of metres away.
+    frames = [
+        transform(rotation_from_rpy((math.pi / 2, 0, 0)), (0, 0, 0.09)),
+        transform(rotation_from_rpy((math.pi / 2 + 7e-4, 1e-4, 0)), (0.425, 0, 0.09)),
+        transform(rotation_from_rpy((math.pi / 2 - 2e-4, 3e-4, 0)), (0.81, 0.1, 0.09)),
+    ]
+    tip = transform(translation=(1.0, 0.2, 0.1))
+    table = dh_table(frames, [STRAIGHT_AXIS] * 3, [False] * 3, tip)
+    assert np.abs(table.d).max() < 1.0
+    q = (0.3, -0.8, 1.2)
+    expected = axes_pose(frames, [STRAIGHT_AXIS] * 3, [False] * 3, tip, q)
+    assert max(pose_difference(table_pose(table, q), expected)) < 1e-12
+
+
+@pytest.mark.parametrize('kinds', ['PR', 'RP', 'PP', 'RR'])
+@pytest.mark.parametrize(
+    'rpy', [(0, 0, 0), (math.pi, 0, 0), (math.pi / 2, 0, 0), (0.3, 0, 0.2), (1e-6, 0, 0)]
+)
+def test_prismatic_joints_beside_any_neighbour(kinds, rpy):
+    pair_table(rpy, (0.1, 0.2, 0.3), kinds)
+
+
+@pytest.mark.parametrize('antiparallel', [False, True])
+@pytest.mark.parametrize('kinds', ['PRR', 'RPR', 'RRP'])
+def test_revolute_joint_beside_a_parallel_prismatic_one_has_no_offset(kinds, antiparallel):
+    turn = (math.pi if antiparallel else 0.0, 0, 0.3)
+    side = rotation_from_rpy((math.pi / 2, 0, 0))
+    frames = [np.eye(4)]
+    for i, step in enumerate(['parallel', 'side'] if kinds != 'RRP' else ['side', 'parallel']):
+        rotation = rotation_from_rpy(turn) if step == 'parallel' else side
+        frames.append(frames[i] @ transform(rotation, (0.1, 0.2, 0.3)))
+    slides = [kind == 'P' for kind in kinds]
+    table = dh_table(frames, [STRAIGHT_AXIS] * 3, slides, frames[-1])
+    for i in (1, 2):
+        if math.sin(table.alpha[i]) < 1e-12 and slides[i] != slides[i - 1]:
+            assert table.d[i - 1 if slides[i] else i] == 0
+    q = (0.2, -0.4, 0.5)
+    expected = axes_pose(frames, [STRAIGHT_AXIS] * 3, slides, frames[-1], q)
+    assert max(pose_difference(table_pose(table, q), expected)) < 1e-12
+
+
+def test_one_joint():
+    frame = transform(rotation_from_rpy((0.1, 0.2, 0.3)), (1, 2, 3))
+    axis = np.array([0.6, 0.0, 0.8])
+    tip = transform(translation=(4, 5, 6))
+    for slides in (False, True):
+        table = dh_table([frame], [axis], [slides], tip)
+        expected = axes_pose([frame], [axis], [slides], tip, [0.7])
+        assert max(pose_difference(table_pose(table, [0.7]), expected)) < 1e-13
+        assert not table.alpha.any() | table.a.any() | table.theta.any() | table.d.any()
+
+
+def test_panda_has_the_table_its_maker_prints():
+    arm = rd.RobotModel.from_urdf(
+        public_urdf('panda.urdf'), base_link='panda_link0', tip_link='panda_link8'
+    )
+    right = math.pi / 2
+    np.testing.assert_allclose(
+        arm.dh.alpha, [0, -right, right, right, -right, right, right], atol=0
+    )
+    np.testing.assert_allclose(arm.dh.a, [0, 0, 0, 0.0825, -0.0825, 0, 0.088], atol=1e-12)
+    np.testing.assert_allclose(arm.dh.d, [0, 0, 0.316, 0, 0.384, 0, 0], atol=1e-12)
+    np.testing.assert_allclose(arm.dh.theta, 0, atol=0)
+    np.testing.assert_allclose(arm.dh.base_transform[:3, 3], [0, 0, 0.333], atol=1e-12)
+    np.testing.assert_allclose(arm.dh.tip_transform[:3, 3], [0, 0, 0.107], atol=1e-12)
+
+
+def test_first_row_is_zero_and_last_row_has_no_joint_constants():
+    for seed in range(20):
+        generator = np.random.default_rng(seed)
+        table = rd.RobotModel.from_urdf(random_chain(generator, 5), tip_link='tip').dh
+        first = (table.alpha[0], table.a[0], table.beta[0], table.theta[0], table.d[0])
+        assert first == (0, 0, 0, 0, 0)
+        assert table.theta[-1] == table.d[-1] == 0
+
+
+@pytest.mark.parametrize('block', range(10))
+def test_random_hard_chains_match_pinocchio_in_both_conventions(block):
+    for seed in range(50 * block, 50 * block + 50):
+        generator = np.random.default_rng(seed)
+        n = 30 if seed % 50 == 0 else int(generator.integers(1, 9))
+        check_chain(random_chain(generator, n), seed)
+
+
+def check_chain(text, seed):
+    arm = rd.RobotModel.from_urdf(text, tip_link='tip')
+    oracle = PinocchioArm.of(text, arm)
+    states = random_states(arm, 3, seed)
+    standard = arm.dh.standard()
+    assert standard.convention == 'standard'
+    poses = rd.forward_kinematics(arm, states[0])
+    torques = rd.inverse_dynamics(arm, *states)
+    for pose, torque, *state in zip(poses, torques, *states, strict=True):
+        expected = oracle.tip_pose(state[0])
+        assert max(pose_difference(pose, expected)) < 1e-9
+        assert max(pose_difference(standard_pose(standard, state[0]), expected)) < 1e-9
+        assert relative_difference(torque, oracle.torque(*state)) < 1e-8
+    origins, reach = joint_origins_and_reach(text)
+    for origin in frame_transforms(arm.dh, np.zeros(arm.n))[:, :3, 3]:
+        assert np.linalg.norm(origins - origin, axis=1).min() <= 2 * reach
+
+
+def joint_origins_and_reach(text):
+    chain = serial_chain(description_of_urdf(text), tip_link='tip')
+    pose, origins = np.eye(4), []
+    for step in chain.joint_transforms:
+        pose = pose @ step
+        origins.append(pose[:3, 3])
+    distances = np.linalg.norm(np.diff(origins, axis=0), axis=1).sum()
+    travel = sum(
+        joint.limit.upper - joint.limit.lower
+        for joint in chain.joints
+        if joint.kind == 'prismatic'
+    )
+    return np.array(origins), max(0.1, distances + travel)
+
+
+angles = st.floats(-math.pi, math.pi)
+lengths = st.floats(-1.0, 1.0)
+placements = st.tuples(
+    st.tuples(lengths, lengths, lengths),
+    st.one_of(
+        st.tuples(angles, angles, angles),
+        st.tuples(st.just(0.0), st.just(0.0), angles),
+        st.tuples(st.sampled_from([math.pi / 2, -math.pi / 2, math.pi]), st.just(0.0), angles),
+        st.tuples(st.floats(-0.06, 0.06), st.floats(-0.06, 0.06), angles),
+    ),
+    st.booleans(),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(placements, min_size=1, max_size=6), st.integers(0, 2**32 - 1))
+def test_any_chain_of_axes_converts(steps, seed):
+    frames, pose = [], np.eye(4)
+    for xyz, rpy, _ in steps:
+        pose = pose @ transform(rotation_from_rpy(rpy), xyz)
+        frames.append(pose)
+    slides = [step[2] for step in steps]
+    axes = [STRAIGHT_AXIS] * len(steps)
+    table = dh_table(frames, axes, slides, pose)
+    q = np.random.default_rng(seed).uniform(-3, 3, len(steps))
+    expected = axes_pose(frames, axes, slides, pose, q)
+    assert max(pose_difference(table_pose(table, q), expected)) < 1e-9
+    assert max(pose_difference(standard_pose(table.standard(), q), expected)) < 1e-9
+    origins = np.array(frames)[:, :3, 3]
+    reach = max(0.1, np.linalg.norm(np.diff(origins, axis=0), axis=1).sum())
+    for origin in frame_transforms(table, np.zeros(len(steps)))[:, :3, 3]:
+        assert np.linalg.norm(origins - origin, axis=1).min() <= 2 * reach
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.integers(0, 10_000),
+    st.integers(0, 3),
+    st.floats(-13, -1),
+    st.tuples(angles, angles),
+)
+def test_moving_an_axis_a_little_moves_the_tip_a_little(seed, which, exponent, direction):
+    chain = serial_chain(
+        description_of_urdf(random_chain(np.random.default_rng(seed), 4)), tip_link='tip'
+    )
+    frames = np.array(
+        [np.linalg.multi_dot([np.eye(4), *chain.joint_transforms[: i + 1]]) for i in range(4)]
+    )
+    tip = frames[-1] @ chain.tip_transform
+    slides = [joint.kind == 'prismatic' for joint in chain.joints]
+    axes = [joint.axis for joint in chain.joints]
+    size = 10.0**exponent
+    moved_axes = list(axes)
+    turn = rotation_from_rpy((direction[0] * size / 4, direction[1] * size / 4, 0))
+    moved_axes[which] = turn @ axes[which]
+    q = np.random.default_rng(seed).uniform(-2, 2, 4)
+    distance, angle = pose_difference(
+        table_pose(dh_table(frames, axes, slides, tip), q),
+        table_pose(dh_table(frames, moved_axes, slides, tip), q),
+    )
+    # An axis that turns by at most `size * pi / 2` turns what it carries by at most 2 sin(q / 2)
+    # times that, which is under 2, and shifts it by that times the distance from the axis.
+    bound = size * math.pi
+    reach = sum(np.linalg.norm(step[:3, 3]) for step in chain.joint_transforms)
+    reach += np.linalg.norm(chain.tip_transform[:3, 3]) + 2 * sum(slides)
+    assert angle <= bound + 1e-10
+    assert distance <= bound * (reach + 2) + 1e-10
+
+
+def test_printed_table_has_symbols_for_variables_and_right_angles():
+    arm = rd.RobotModel.from_urdf(
+        public_urdf('panda.urdf'), base_link='panda_link0', tip_link='panda_link8'
+    )
+    lines = str(arm.dh).splitlines()
+    assert lines[0].split() == ['i', 'α', '[rad]', 'a', '[m]', 'θ', '[rad]', 'd', '[m]']
+    assert lines[3].split() == ['3', 'π/2', '0', 'q3', '0.316']
+    standard = str(arm.dh.standard()).splitlines()
+    assert standard[3].split() == ['3', 'q3', '0.316', '0.0825', 'π/2']
+
+
+def test_printed_table_shows_beta_only_where_there_is_one_and_prismatic_variables_under_d():
+    table = pair_table((1e-3, 0, 0.4), (0.3, 0.4, 0.5), 'RP')
+    assert 'β' in str(table)
+    assert str(table).splitlines()[2].split()[-1].startswith('q2')

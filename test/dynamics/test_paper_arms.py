@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The arms in urdf/ are the papers' arms: poses, DH tables and inertias as printed."""
+
+import numpy as np
+import pytest
+from oracles import random_states
+from paper_arms import PAPER_ARMS, URDF
+
+import robodyn_ros as rd
+from robodyn_ros.dh.frames import frame_transforms
+from robodyn_ros.spatial import pseudo_inertia
+
+WITH_PRINTED_INERTIAS = ('jpl_rrp', 'stanford', 'six_axis_industrial')
+
+
+@pytest.fixture(params=PAPER_ARMS)
+def pair(request):
+    paper = PAPER_ARMS[request.param]
+    return paper, paper.model()
+
+
+def test_every_file_has_its_paper():
+    assert sorted(path.stem for path in URDF.glob('*.urdf')) == sorted(PAPER_ARMS)
+
+
+def test_tip_is_where_the_papers_last_frame_is(pair):
+    paper, arm = pair
+    q, _, _ = random_states(arm, 20, seed=1)
+    for pose, row in zip(rd.forward_kinematics(arm, q), q):
+        np.testing.assert_allclose(pose, paper.frames(row)[-1], rtol=0, atol=1e-12)
+
+
+def test_kinds_of_joints(pair):
+    paper, arm = pair
+    assert ''.join('P' if slides else 'R' for slides in arm.dh.prismatic) == paper.kinds
+
+
+def test_table_has_the_papers_twists_and_lengths(pair):
+    # But for the direction of a common normal, which turns both signs, and the first row, which
+    # goes into the base transform.
+    paper, arm = pair
+    alpha, a, _, _ = paper.modified_rows()
+    assert not arm.dh.beta.any()
+    for i in range(1, arm.n):
+        ours = np.array([arm.dh.alpha[i], arm.dh.a[i]])
+        theirs = np.array([alpha[i], a[i]])
+        difference = min(np.abs(ours - theirs).max(), np.abs(ours + theirs).max())
+        assert difference < 1e-12, i
+
+
+def test_table_has_the_papers_offsets(pair):
+    # Where axes are parallel an offset may stand in any of their rows: their sum counts. Those of
+    # the first and of the last axis go into the base and the tip transform. An angle may differ
+    # by half a turn, as the common normals do.
+    paper, arm = pair
+    alpha, _, theta, d = paper.modified_rows()
+    first = 0
+    for last in range(arm.n):
+        if last + 1 < arm.n and alpha[last + 1] == 0:
+            continue
+        row = slice(first, last + 1)
+        if first > 0 and last + 1 < arm.n:
+            assert arm.dh.d[row].sum() == pytest.approx(d[row].sum(), abs=1e-12)
+            half_turns = (arm.dh.theta[row].sum() - theta[row].sum()) / np.pi
+            assert half_turns == pytest.approx(round(half_turns), abs=1e-12)
+        first = last + 1
+
+
+def test_standard_table_has_the_papers_twists_and_lengths(pair):
+    paper, arm = pair
+    alpha, a, _, _ = paper.modified_rows()
+    table = arm.dh.standard()
+    for i in range(arm.n - 1):
+        ours, theirs = np.array([table.alpha[i], table.a[i]]), np.array([alpha[i + 1], a[i + 1]])
+        assert min(np.abs(ours - theirs).max(), np.abs(ours + theirs).max()) < 1e-12, i
+
+
+@pytest.mark.parametrize('name', WITH_PRINTED_INERTIAS)
+def test_links_have_the_printed_inertias(name):
+    paper = PAPER_ARMS[name]
+    arm = paper.model()
+    q = random_states(arm, 1, seed=2)[0][0]
+    ours = frame_transforms(arm.dh, q)
+    for frame, own, papers_frame, printed in zip(
+        ours, pseudo_inertia(arm.inertial_parameters), paper.frames(q), paper.pseudo_inertias()
+    ):
+        np.testing.assert_allclose(
+            frame @ own @ frame.T,
+            papers_frame @ printed @ papers_frame.T,
+            rtol=0,
+            atol=1e-10 * printed.max(),
+        )
+
+
+def test_limits_hold_the_arm_against_gravity(pair):
+    _, arm = pair
+    lower, upper = arm.position_limits.T
+    q = np.random.default_rng(3).uniform(lower, upper, (200, arm.n))
+    assert (np.abs(rd.gravity_torque(arm, q)) < arm.effort_limits).all()
+    assert (arm.velocity_limits > 0).all()
+    assert np.isfinite(arm.effort_limits).all()

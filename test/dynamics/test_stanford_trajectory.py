@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Stanford arm of Angeles, Ma and Rojas 1989 along its ten seconds of motion."""
+
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+from oracles import PinocchioArm
+from paper_arms import STANFORD, URDF
+
+import robodyn_ros as rd
+
+SCRIPT = Path(__file__).resolve().parents[2] / 'examples' / 'stanford_torques.py'
+
+
+@pytest.fixture(scope='module')
+def script():
+    return runpy.run_path(str(SCRIPT))
+
+
+@pytest.fixture(scope='module')
+def states(script):
+    return script['trajectory'](np.linspace(0, 10, 1001))
+
+
+def test_trajectory_is_the_papers(states):
+    q, qd, qdd = states
+    np.testing.assert_allclose(q[0], [0, np.pi / 2, 0, 0, 0, 0], atol=1e-15)
+    travel = np.array([np.pi / 3, -np.pi / 6, -0.1, np.pi / 3, np.pi / 3, np.pi / 3])
+    np.testing.assert_allclose(q[-1] - q[0], travel, atol=1e-12)
+    np.testing.assert_allclose(qd[[0, -1]], 0, atol=1e-12)
+    np.testing.assert_allclose(np.gradient(q, 0.01, axis=0)[1:-1], qd[1:-1], atol=1e-5)
+    np.testing.assert_allclose(np.gradient(qd, 0.01, axis=0)[1:-1], qdd[1:-1], atol=1e-5)
+
+
+def test_kane_is_newton_euler(states):
+    arm = STANFORD.model()
+    kane = rd.inverse_dynamics(arm, *states, method='kane')
+    newton_euler = rd.inverse_dynamics(arm, *states, method='newton_euler')
+    assert np.abs(kane - newton_euler).max() <= 1e-12 * np.abs(newton_euler).max()
+
+
+def test_kane_is_pinocchio(states):
+    arm = STANFORD.model()
+    oracle = PinocchioArm.of(URDF / STANFORD.file, arm)
+    for torque, *state in zip(rd.inverse_dynamics(arm, *states, method='kane'), *states):
+        np.testing.assert_allclose(torque, oracle.torque(*state), rtol=0, atol=1e-11)
+
+
+def test_arm_at_rest_holds_its_outer_links(states):
+    # Before the start the boom is level: what lies beyond joint 2 hangs on it, in closed form.
+    arm = STANFORD.model()
+    torque = rd.inverse_dynamics(arm, *(x[0] for x in states), method='kane')
+    moment = 1.0 * (0.6 + 0.1) + 0.6 * (0.6 + 0.06) + 0.5 * 0.6
+    assert abs(torque[1]) == pytest.approx(9.81 * moment, rel=1e-12)
+    assert torque[0] == pytest.approx(0, abs=1e-12)
+    assert torque[2] == pytest.approx(0, abs=1e-12)
+
+
+def test_script_draws_its_figure(script, tmp_path):
+    script['main'](tmp_path / 'torques.png')
+    assert (tmp_path / 'torques.png').read_bytes().startswith(b'\x89PNG')

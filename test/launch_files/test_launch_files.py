@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The launch files' arguments, and what cannot be started here, taken apart instead."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+pytest.importorskip('launch_ros', reason='needs launch and launch_ros, of a ROS installation')
+
+from launch import LaunchContext
+from launch.actions import IncludeLaunchDescription
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+from launch_ros.actions import Node
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / 'launch'
+FOR_USERS = ('robodyn', 'simulation', 'demo', 'gazebo', 'two_arms')
+KNOWN = {
+    'use_mock_hardware',
+    'tf_prefix',
+    'description_file',
+    'launch_rviz',
+    'initial_mode',
+    'namespace',
+    'use_sim_time',
+    'autostart',
+    'controllers_file',
+    'rviz_config_file',
+}
+
+
+def launch_file(name):
+    """Return the module of a launch file."""
+    path = FOLDER / f'{name}.launch.py'
+    spec = importlib.util.spec_from_file_location(f'{name}_launch', path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def arguments(name):
+    """Return what `ros2 launch --show-args` lists, by name."""
+    description = launch_file(name).generate_launch_description()
+    return {argument.name: argument for argument in description.get_launch_arguments()}
+
+
+def context(**values):
+    result = LaunchContext()
+    result.launch_configurations.update(values)
+    return result
+
+
+def nodes(entities):
+    return {entity.node_executable: entity for entity in entities if isinstance(entity, Node)}
+
+
+def words(node):
+    """Return what a node is started with, in one line."""
+    parts = (''.join(getattr(each, 'text', '') for each in part) for part in node.cmd)
+    return ' '.join(part for part in parts if part)
+
+
+# --- arguments ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('name', FOR_USERS)
+def test_every_argument_has_a_default_and_is_described_in_sentences(name):
+    for argument in arguments(name).values():
+        assert argument.default_value is not None, argument.name
+        words = argument.description.partition(' Valid choices are:')[0]
+        assert words[0].isupper() and words.endswith('.'), argument.name
+
+
+@pytest.mark.parametrize('name', FOR_USERS)
+def test_every_argument_is_used_by_a_test_or_a_documented_command(name):
+    documents = [*ROOT.glob('*.md'), *ROOT.glob('docs/*.md'), *ROOT.glob('Containerfile')]
+    text = '\n'.join(path.read_text() for path in documents)
+    tests = '\n'.join(path.read_text() for path in ROOT.glob('test/launch_files/test_*launch*.py'))
+    unused = [
+        argument
+        for argument in arguments(name)
+        if not re.search(rf'\b{argument}:=', text) and not re.search(rf'\b{argument}=', tests)
+    ]
+    assert unused == []
+
+
+def test_arguments_have_the_names_that_ros2_control_users_know():
+    assert set(arguments('robodyn')) >= KNOWN
+
+
+# --- what needs packages that may not be here --------------------------------------------------
+
+
+def robodyn_values(tmp_path, **changes):
+    urdf = tmp_path / 'arm.urdf'
+    urdf.write_text('<robot name="arm"/>')
+    return {
+        'namespace': 'cell',
+        'use_mock_hardware': 'true',
+        'urdf_file': str(urdf),
+        'expanded_controllers_file': '/c.yaml',
+        'controller': 'effort_controller',
+        **changes,
+    }
+
+
+def test_mock_hardware_starts_ros2_control_with_both_controllers(tmp_path):
+    started = nodes(launch_file('robodyn').mock_hardware(context(**robodyn_values(tmp_path))))
+    assert set(started) == {'robot_state_publisher', 'ros2_control_node', 'spawner'}
+    line = words(started['spawner'])
+    assert 'joint_state_broadcaster effort_controller --param-file /c.yaml' in line
+    assert all(node._Node__node_namespace == 'cell' for node in started.values())
+
+
+@pytest.mark.parametrize('missing', ['urdf_file', 'expanded_controllers_file'])
+def test_mock_hardware_says_what_it_needs(tmp_path, missing):
+    with pytest.raises(RuntimeError, match='description_file and controllers_file'):
+        launch_file('robodyn').mock_hardware(context(**robodyn_values(tmp_path, **{missing: ''})))
+
+
+def test_nothing_more_is_started_without_mock_hardware(tmp_path):
+    values = robodyn_values(tmp_path, use_mock_hardware='false')
+    assert launch_file('robodyn').mock_hardware(context(**values)) == []
+
+
+def gazebo_values(tmp_path):
+    return {
+        **robodyn_values(tmp_path),
+        'gz_args': '-s -r empty.sdf',
+        'model_name': 'arm_1',
+        'start_gazebo': 'true',
+        'position': '0 -0.5 1',
+    }
+
+
+def test_gazebo_is_started_with_the_robot_its_controllers_and_the_clock(tmp_path):
+    entities = launch_file('gazebo').simulated(context(**gazebo_values(tmp_path)))
+    included = [entity for entity in entities if isinstance(entity, IncludeLaunchDescription)]
+    assert dict(included[0].launch_arguments) == {'gz_args': '-s -r empty.sdf'}
+    started = nodes(entities)
+    assert set(started) == {'parameter_bridge', 'robot_state_publisher', 'create', 'spawner'}
+    assert '/clock@rosgraph_msgs/msg/Clock[gz.msgs.Clock' in words(started['parameter_bridge'])
+    assert '-topic robot_description -name arm_1 -x 0 -y -0.5 -z 1' in words(started['create'])
+    spawner = words(started['spawner'])
+    assert 'joint_state_broadcaster effort_controller --activate-as-group' in spawner
+    assert '--param-file /c.yaml' in spawner
+
+
+def test_robot_is_put_into_a_gazebo_that_runs_already(tmp_path):
+    values = {**gazebo_values(tmp_path), 'start_gazebo': 'false'}
+    entities = launch_file('gazebo').simulated(context(**values))
+    assert set(nodes(entities)) == {'robot_state_publisher', 'create', 'spawner'}
+    assert len(entities) == 3
+
+
+def test_gazebo_names_what_is_not_installed_and_the_command_that_installs_it():
+    module = launch_file('gazebo')
+    missing = [name for name in module.NEEDED if not module.is_installed(name)]
+    if not missing:
+        pytest.skip('all of it is installed')
+    with pytest.raises(
+        RuntimeError, match='sudo apt install ros-.*-' + missing[0].replace('_', '-')
+    ):
+        module.checked(context())
+
+
+def test_rviz_shows_its_file_and_looks_from_the_base():
+    rviz = launch_file('node').rviz(
+        {
+            'namespace': 'cell',
+            'base_link': 'base',
+            'tf_prefix': 'left_',
+            'rviz_config_file': '/show.rviz',
+            'use_sim_time': 'false',
+        }
+    )
+    assert '-d /show.rviz -f left_base' in words(rviz)
+
+
+def test_simulation_tells_rviz_where_the_links_are_on_request(tmp_path):
+    values = {
+        **robodyn_values(tmp_path),
+        'launch_rviz': 'true',
+        'use_sim_time': 'true',
+        'lockstep': 'false',
+        'time_step': '0.001',
+        'initial_position': '[]',
+        'base_link': '',
+        'tip_link': '',
+        'tf_prefix': '',
+        'node_name': 'dynamics_node',
+        'command_topic': 'c',
+        'torques_topic': '~/torques',
+        'joint_states_topic': 'joint_states',
+        'robot_description_topic': 'robot_description',
+    }
+    started = nodes(launch_file('simulation').simulated(context(**values)))
+    assert set(started) == {'simulator_node', 'robot_state_publisher'}
+
+
+# --- what a user may get wrong -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    'name, values, words',
+    [
+        (
+            'robodyn',
+            {'description_file': '/nowhere/arm.urdf'},
+            'there is no file /nowhere/arm.urdf',
+        ),
+        ('robodyn', {'initial_mode': 'impedance'}, 'impedance'),
+        (
+            'robodyn',
+            {
+                'description_file': str(ROOT / 'urdf' / 'arm.urdf.xacro'),
+                'description_arguments': 'use_gazebo',
+            },
+            'is not name:=value',
+        ),
+        (
+            'robodyn',
+            {
+                'controllers_file': str(ROOT / 'config' / 'ros2_controllers.yaml'),
+                'controller': 'none',
+            },
+            'nothing about the joints of none',
+        ),
+        ('gazebo', {}, 'sudo apt install'),
+    ],
+)
+def test_wrong_argument_ends_the_launch_with_words(name, values, words):
+    if name == 'gazebo' and all(map(launch_file(name).is_installed, launch_file(name).NEEDED)):
+        pytest.skip('all of it is installed')
+    source = PythonLaunchDescriptionSource(str(FOLDER / f'{name}.launch.py'))
+    with pytest.raises(RuntimeError, match=re.escape(words)):
+        visit(IncludeLaunchDescription(source, launch_arguments=values.items()), LaunchContext())
+
+
+def visit(entity, launch_context):
+    """Do what an entity asks for, and then what comes of that."""
+    for each in entity.visit(launch_context) or []:
+        visit(each, launch_context)
+
+
+def test_order_of_the_commands_is_read_from_each_way_to_write_the_controllers():
+    joints_of = launch_file('controllers').joints_of
+    section = {'ros__parameters': {'joints': ['b', 'a']}}
+    for text in (
+        {'effort': section},
+        {'/cell/effort': section},
+        {'/**/effort': section},
+        {'/**': {'effort': section}},
+    ):
+        assert joints_of(yaml.safe_load(yaml.safe_dump(text)), 'effort') == ['b', 'a']

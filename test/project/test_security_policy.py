@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The SROS2 policy allows the dynamics node what it does, and nothing else."""
+
+from pathlib import Path
+
+import pytest
+from lxml import etree
+
+POLICY = Path(__file__).parents[2] / 'sros2' / 'robodyn.policy.xml'
+NODE = '/dynamics_node'
+RULES = ('publish', 'subscribe', 'reply', 'request')
+
+# What a node is allowed, though it does not do it without remapping or use_sim_time.
+ON_REQUEST = {'/forward_effort_controller/commands', '/clock'}
+
+
+def allowed(enclave):
+    """Return the names that an enclave may publish, subscribe to, answer and ask, by rule."""
+    result = {rule: set() for rule in RULES}
+    profile = etree.parse(str(POLICY)).find(f'.//enclave[@path="/robodyn/{enclave}"]//profile')
+    node = f'/{profile.get("node")}'
+    for group in profile:
+        for rule in RULES:
+            if group.get(rule) == 'ALLOW':
+                result[rule] |= {absolute(element.text, node) for element in group.iterfind('*')}
+    return result
+
+
+def absolute(name, node):
+    if name.startswith('~'):
+        return node + name[1:]
+    return name if name.startswith('/') else f'/{name}'
+
+
+@pytest.mark.ros
+def test_node_does_all_that_it_may_and_may_all_that_it_does(tmp_path, panda_urdf):
+    pytest.importorskip('rclpy', reason='needs ROS 2')
+    from node_rig import NodeRig
+
+    policy = allowed('dynamics_node').items()
+    rig = NodeRig(tmp_path / 'node.log')
+    try:
+        rig.start(urdf_file=panda_urdf, base_link='panda_link0', tip_link='panda_link8')
+        rig.bring_up([0.1, -0.4, 0.2, -1.9, 0.3, 1.6, 0.7])
+        # The graph is told of a node, and of the process that answers, in its own time.
+        rig.until(lambda: NODE[1:] in rig.node.get_node_names())
+        rig.until(lambda: all(may - ON_REQUEST <= done(rig.node)[rule] for rule, may in policy))
+        found = done(rig.node)
+    finally:
+        rig.close()
+    for rule, may in policy:
+        assert found[rule] - may == set(), rule
+
+
+def done(node):
+    """Return what the dynamics node is seen to do, by the policy's words."""
+    return {
+        'publish': names(node.get_publisher_names_and_types_by_node),
+        'subscribe': names(node.get_subscriber_names_and_types_by_node),
+        'reply': replies(node),
+        'request': names(node.get_client_names_and_types_by_node),
+    }
+
+
+def replies(node):
+    return {name for name, _ in node.get_service_names_and_types() if name.startswith(f'{NODE}/')}
+
+
+def names(question):
+    return {name for name, _ in question(NODE[1:], '/')}
+
+
+@pytest.mark.parametrize('enclave', ['driver', 'operator', 'observer'])
+def test_others_may_only_what_the_node_takes_and_gives(enclave):
+    node, other = allowed('dynamics_node'), allowed(enclave)
+    shared = {'/parameter_events', '/rosout', '/diagnostics'}
+    assert other['publish'] - node['subscribe'] <= shared | {'/clock'}
+    fed_by_the_driver = {'/joint_states', '/robot_description', '/clock'}
+    assert other['subscribe'] - node['publish'] <= shared | fed_by_the_driver
+    assert other['request'] <= node['reply']
+    assert other['reply'] == set()
+
+
+def test_only_the_driver_tells_where_the_joints_are_and_only_the_node_commands():
+    for enclave in ('operator', 'observer'):
+        published = allowed(enclave)['publish']
+        assert '/joint_states' not in published
+        assert not any('commands' in name or 'torques' in name for name in published)
+
+
+def test_observer_changes_nothing():
+    asked = allowed('observer')['request']
+    assert not any(word in name for name in asked for word in ('/set_', 'enable', 'change_state'))

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`robodyn report`: complete, readable on every screen, and proof against hostile names."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from browser import FAULTS, chromium, opened
+from click.testing import CliRunner
+from lxml import html
+from robots import two_link_urdf
+
+import robodyn_ros as rd
+from robodyn_ros.cli import robodyn
+from robodyn_ros.description.chain import serial_chain
+from robodyn_ros.description.urdf import description_of_urdf
+from robodyn_ros.report import STEPS, arm_facts, report_page
+from robodyn_ros.report.labels import Label, placed_labels
+from robodyn_ros.report.text import number, share, visible
+
+SECTIONS = [
+    'arm',
+    'dh',
+    'masses',
+    'parameters',
+    'coupling',
+    'ranges',
+    'torque',
+    'simplified',
+    'speed',
+]
+WIDTHS = (390, 1440)
+HOSTILE = (
+    '</title><script>alert(1)</script>',
+    '"><img src=x onerror=alert(2)>',
+    "it's {{ 7 * 7 }} {% raw %} & $x_1$",
+    'line\nbreak\ttab',
+    '関節 \u202e desrever \u0301',
+)
+
+
+@pytest.fixture(scope='module')
+def browser():
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture(scope='module')
+def report_of(tmp_path_factory, panda_urdf, ur5_urdf):
+    arms = {
+        'panda': (panda_urdf, '--base', 'panda_link0', '--tip', 'panda_link8'),
+        'ur5': (ur5_urdf, '--tip', 'tool0'),
+        'jpl_rrp': ('urdf/jpl_rrp.urdf',),
+    }
+    folder, made = tmp_path_factory.mktemp('reports'), {}
+
+    def report(name):
+        if name not in made:
+            path = folder / f'{name}.html'
+            result = CliRunner().invoke(
+                robodyn,
+                ['report', *arms[name], '-o', str(path), '--json'],
+                catch_exceptions=False,
+            )
+            assert result.exit_code == 0, result.output
+            made[name] = path, json.loads(result.stdout)
+        return made[name]
+
+    return report
+
+
+@pytest.fixture(scope='module')
+def facts_of():
+    def gathered(urdf, **options):
+        robot = description_of_urdf(urdf)
+        return arm_facts(robot, serial_chain(robot), rd.RobotModel.from_urdf(urdf), **options)
+
+    return gathered
+
+
+@pytest.mark.parametrize('name', ['panda', 'ur5', 'jpl_rrp'])
+def test_report_has_every_section_and_figure_and_nothing_overflows(name, report_of, browser):
+    path, summary = report_of(name)
+    n = len(summary['joint_names'])
+    assert summary['notes'] == {}
+    for width in WIDTHS:
+        with opened(browser, path, width) as page:
+            assert page.eval_on_selector_all('section', 'all => all.map(x => x.id)') == SECTIONS
+            labels = page.eval_on_selector_all(
+                'figure svg', "all => all.map(x => x.getAttribute('aria-label'))"
+            )
+            # Two drawings, masses, coupling, inertia, gravity, n torques, simplified, speed.
+            assert len(labels) >= n + 8
+            assert len([x for x in labels if x.startswith('Coupling of q')]) == 3
+            boxes = page.eval_on_selector_all(
+                'figure svg', 'all => all.map(x => x.getBoundingClientRect().toJSON())'
+            )
+            assert all(box['width'] > 150 and box['height'] > 50 for box in boxes)
+            assert page.evaluate(FAULTS) == []
+
+
+def test_report_is_dark_where_the_reader_wants_it(report_of, browser):
+    path, _ = report_of('jpl_rrp')
+    colors = {}
+    for scheme in ('light', 'dark'):
+        with opened(browser, path, 390, scheme) as page:
+            colors[scheme] = page.evaluate(
+                """() => [document.body, document.querySelector('figure svg text')].map(
+                    (x, k) => getComputedStyle(x)[k ? 'fill' : 'backgroundColor'])"""
+            )
+    (paper, ink), (dark_paper, dark_ink) = colors['light'], colors['dark']
+    assert _brightness(paper) > 250 > 60 > _brightness(ink)
+    assert _brightness(dark_paper) < 40 < 200 < _brightness(dark_ink)
+
+
+def _brightness(color):
+    return np.mean([float(x) for x in re.findall(r'[\d.]+', color)[:3]])
+
+
+def test_report_tells_what_was_computed(report_of):
+    path, summary = report_of('jpl_rrp')
+    text = html.parse(str(path)).getroot().text_content()
+    arm = rd.RobotModel.from_urdf('urdf/jpl_rrp.urdf')
+    base = rd.base_parameters(arm)
+    assert summary['minimal_parameters'] == base.count
+    assert f'Of 60 inertial parameters the torques depend on {base.count} combinations' in text
+    for expression in base.expressions:
+        assert expression.text('symbols').partition(' = ')[2] in text
+    assert 'G_3 = 63.5658 cos(q2)' in text
+
+
+def test_names_cannot_break_the_page_or_inject_into_it(tmp_path, facts_of, browser):
+    # Written as a program would write it, so that the names arrive as they are.
+    urdf = two_link_urdf()
+    for old, new in zip(('link1', 'link2', 'joint1', 'joint2', 'base'), HOSTILE, strict=True):
+        quoted = new.translate({ord(x): f'&#{ord(x)};' for x in '<>&"\'\n\t'})
+        urdf = urdf.replace(f'"{old}"', f'"{quoted}"')
+    facts = facts_of(urdf, title=HOSTILE[0])
+    assert facts.model.joint_names == HOSTILE[2:4]
+    path = tmp_path / 'report.html'
+    path.write_text(report_page(facts), encoding='utf-8')
+    with opened(browser, path, 390) as page:
+        assert page.evaluate(FAULTS) == []
+        assert page.eval_on_selector_all('script, img', 'all => all.length') == 0
+        assert page.eval_on_selector_all('section', 'all => all.map(x => x.id)') == SECTIONS
+        text = page.inner_text('body')
+    for name in HOSTILE:
+        assert re.sub(r'\s', ' ', visible(name)) in re.sub(r'\s', ' ', text)
+    assert r'line\nbreak\ttab' in text
+    assert r'\u202e' in text
+
+
+def test_page_allows_no_script_and_names_no_other_place(report_of):
+    path, _ = report_of('jpl_rrp')
+    text = path.read_text(encoding='utf-8')
+    assert "default-src 'none'" in text
+    assert '<script' not in text
+    assert set(re.findall(r'https?://[^"\' )<]+', text)) <= {
+        'http://www.w3.org/2000/svg',
+        'http://www.w3.org/1999/xlink',
+    }
+
+
+def test_what_cannot_be_found_is_left_out_and_says_why(facts_of):
+    endless = two_link_urdf().replace('continuous', 'prismatic')
+    steps = []
+    facts = facts_of(endless, on_step=steps.append)
+    assert steps == list(STEPS)
+    assert set(facts.notes) == {'coupling', 'ranges', 'simplified model'}
+    page = html.fromstring(report_page(facts))
+    assert [x.get('id') for x in page.iter('section')] == SECTIONS
+    assert "position limits of joint 'joint1'" in page.get_element_by_id('ranges').text_content()
+
+
+def test_massless_links_make_a_report_too(facts_of):
+    facts = facts_of(two_link_urdf(m1=0.0, m2=0.0))
+    assert 'masses' in report_page(facts)
+
+
+def test_labels_lie_neither_on_a_link_nor_on_each_other():
+    link = np.column_stack([np.arange(0.0, 200.0, 6.0), np.full(34, 100.0)])
+    labels = [Label(text, np.array([100.0, 100.0]), '') for text in ('tip', 'x4', 'z4', 'x5')]
+    placed = list(placed_labels(labels, link, (200.0, 200.0)))
+    for k, (label, at) in enumerate(placed):
+        off_link = np.abs(link - at) >= label.size / 2 + 3.5
+        assert off_link.any(axis=1).all()
+        for other, other_at in placed[:k]:
+            assert (np.abs(at - other_at) >= (label.size + other.size) / 2).any()
+
+
+def test_numbers_are_written_for_readers():
+    assert number(-1234.5678) == '−1235'
+    assert number(1.5e-7) == '1.5·10⁻⁷'
+    assert number(1e-15, 4, 1e-12) == '0'
+    assert number(float('inf')) == '∞'
+    assert number(None) == '–'
+    assert share(0.1234) == '12 %'
+    assert share(1.5) == '150 %'
+    assert visible('a\u202eb\n') == r'a\u202eb\n'

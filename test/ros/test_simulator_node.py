@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The simulator offers the topics of a driver: in a process of its own, over real DDS."""
+
+import os
+import signal
+import time
+
+import pytest
+
+rclpy = pytest.importorskip('rclpy', reason='needs ROS 2')
+pytest.importorskip('mujoco')
+
+from diagnostic_msgs.msg import DiagnosticArray  # noqa: E402
+from rclpy.executors import SingleThreadedExecutor  # noqa: E402
+from rclpy.qos import DurabilityPolicy, QoSProfile  # noqa: E402
+from rosgraph_msgs.msg import Clock  # noqa: E402
+from sensor_msgs.msg import JointState  # noqa: E402
+from std_msgs.msg import Float64MultiArray, String  # noqa: E402
+
+from robodyn_ros.ros.demo.node_process import NodeEnded, NodeProcess  # noqa: E402
+
+pytestmark = pytest.mark.ros
+
+PATIENCE = 30.0  # for anything that must happen; a loaded machine may take long [s]
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+JOINTS = ['joint1', 'joint2']
+
+
+def swinging_arm():
+    """Two links that swing in a vertical plane, from 'base' to 'link2'."""
+    inertial = (
+        '<inertial><origin xyz="0.5 0 0"/><mass value="1"/>'
+        '<inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial>'
+    )
+    return (
+        f'<robot name="arm"><link name="base"/><link name="link1">{inertial}</link>'
+        f'<link name="link2">{inertial}</link>'
+        '<joint name="joint1" type="continuous"><parent link="base"/><child link="link1"/>'
+        '<axis xyz="0 1 0"/></joint>'
+        '<joint name="joint2" type="continuous"><parent link="link1"/><child link="link2"/>'
+        '<origin xyz="1 0 0"/><axis xyz="0 1 0"/></joint></robot>'
+    )
+
+
+class SimulatorRig:
+    """A simulator in a namespace of its own, and what it publishes."""
+
+    def __init__(self, folder):
+        os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
+        self.folder = folder
+        self.namespace = f'/simulator_test_{os.getpid()}_{time.monotonic_ns()}'
+        self.urdf = folder / 'arm.urdf'
+        self.urdf.write_text(swinging_arm())
+        self.context = rclpy.Context()
+        rclpy.init(context=self.context)
+        self.node = rclpy.create_node('test', namespace=self.namespace, context=self.context)
+        self.executor = SingleThreadedExecutor(context=self.context)
+        self.executor.add_node(self.node)
+        self.states, self.clocks, self.descriptions, self.reports = [], [], [], []
+        subscribe = self.node.create_subscription
+        subscribe(JointState, 'joint_states', self.states.append, 1000)
+        subscribe(Clock, 'clock', self.clocks.append, 1000)
+        subscribe(DiagnosticArray, 'diagnostics', self.reports.append, 10)
+        self.torques = self.node.create_publisher(JointState, 'torques', 10)
+        self.commands = self.node.create_publisher(Float64MultiArray, 'commands', 10)
+        self.process = None
+
+    def start(self, **parameters):
+        self.process = NodeProcess(
+            'simulator_node',
+            namespace=self.namespace,
+            parameters=parameters,
+            remappings={'/clock': 'clock', '/diagnostics': 'diagnostics'},
+            log=self.folder / 'simulator.log',
+        )
+        self.process.__enter__()
+        return self
+
+    def close(self):
+        self.process.__exit__(None, None, None)
+        self.executor.shutdown()
+        self.node.destroy_node()
+        rclpy.shutdown(context=self.context)
+
+    def until(self, condition):
+        deadline = time.monotonic() + PATIENCE
+        while not condition():
+            self.process.check()
+            assert time.monotonic() < deadline, self.process.last_lines()
+            self.executor.spin_once(timeout_sec=0.05)
+
+    def until_heard(self, publisher):
+        self.until(lambda: publisher.get_subscription_count() > 0)
+
+    def answer(self, state, effort=(0.0, 0.0), names=JOINTS):
+        message = JointState(name=list(names), effort=list(effort))
+        message.header.stamp = state.header.stamp
+        self.torques.publish(message)
+
+    def stamps(self):
+        return [
+            state.header.stamp.sec + 1e-9 * state.header.stamp.nanosec for state in self.states
+        ]
+
+    def counts(self):
+        return {pair.key: int(pair.value) for pair in self.reports[-1].status[0].values}
+
+
+@pytest.fixture
+def rig(tmp_path):
+    made = SimulatorRig(tmp_path)
+    yield made
+    made.close()
+
+
+def test_in_lockstep_the_arm_moves_on_the_answer_to_its_last_state_and_on_nothing_else(rig):
+    rig.start(urdf_file=str(rig.urdf), lockstep=True, lockstep_timeout=0.05)
+    rig.until_heard(rig.torques)
+    # On the brakes, the same state comes again and again.
+    rig.until(lambda: len(rig.states) >= 3)
+    assert set(rig.stamps()) == {0.001}
+    assert all(list(state.position) == [0.0, 0.0] for state in rig.states)
+    # The answer to it lets the arm go, by one step.
+    first = rig.states[0]
+    rig.answer(first)
+    rig.until(lambda: rig.stamps()[-1] > 0.001)
+    moved = rig.states[-1]
+    assert rig.stamps()[-1] == pytest.approx(0.002)
+    assert moved.velocity[1] != 0.0
+    # A second answer to the old state does nothing; states that come are the same one again.
+    rig.states.clear()
+    rig.answer(first)
+    rig.until(lambda: len(rig.states) >= 3)
+    assert set(rig.stamps()) == {0.002}
+    assert all(state.position == moved.position for state in rig.states)
+    rig.until(lambda: rig.reports and rig.counts()['missed_cycles'] >= 3)
+    assert rig.counts()['steps'] == rig.counts()['commands'] == 1
+    assert rig.clocks[-1].clock == moved.header.stamp
+
+
+def test_in_lockstep_torques_are_matched_by_joint_name(rig):
+    rig.start(urdf_file=str(rig.urdf), lockstep=True, lockstep_timeout=0.05)
+    rig.until_heard(rig.torques)
+    rig.until(lambda: rig.states)
+    rig.answer(rig.states[-1], effort=[1.0], names=['joint1'])
+    rig.answer(rig.states[-1], effort=[float('nan'), 0.0])
+    count = len(rig.states)
+    rig.until(lambda: len(rig.states) >= count + 3)
+    assert set(rig.stamps()) == {0.001}
+    rig.answer(rig.states[-1], effort=[5.0, -3.0, 7.0], names=['joint2', 'other', 'joint1'])
+    rig.until(lambda: rig.stamps()[-1] > 0.001)
+    assert list(rig.states[-1].effort) == [7.0, 5.0]
+
+
+def test_in_real_time_the_arm_stands_on_its_brakes_until_the_first_command(rig):
+    rig.start(urdf_file=str(rig.urdf), initial_position=[0.3, -0.2], publish_clock=True)
+    rig.until_heard(rig.commands)
+    rig.until(lambda: len(rig.states) >= 50)
+    assert all(list(state.position) == [0.3, -0.2] for state in rig.states)
+    rig.commands.publish(Float64MultiArray(data=[1.0]))  # not a command for this arm
+    count = len(rig.states)
+    rig.until(lambda: len(rig.states) >= count + 50)
+    assert all(list(state.position) == [0.3, -0.2] for state in rig.states)
+    rig.commands.publish(Float64MultiArray(data=[40.0, 0.0]))
+    rig.until(lambda: rig.states[-1].position[0] > 0.31)
+    # One command acts until the next, and time goes on by steps.
+    assert list(rig.states[-1].effort) == [40.0, 0.0]
+    steps = [later - earlier for earlier, later in zip(rig.stamps(), rig.stamps()[1:])]
+    assert min(steps) == pytest.approx(0.001)
+
+
+def test_description_is_published_for_others_where_the_simulator_has_the_file(rig):
+    rig.start(urdf_file=str(rig.urdf))
+    rig.until(lambda: rig.states)
+    rig.node.create_subscription(String, 'robot_description', rig.descriptions.append, LATCHED)
+    rig.until(lambda: rig.descriptions)
+    assert rig.descriptions[0].data == swinging_arm()
+
+
+def test_description_is_taken_from_the_topic_where_there_is_no_file(rig):
+    rig.start(lockstep=True)
+    publisher = rig.node.create_publisher(String, 'robot_description', LATCHED)
+    publisher.publish(String(data='<robot name="empty"/>'))
+    rig.until(lambda: 'robot_description' in rig.process.log.read_text())
+    publisher.publish(String(data=swinging_arm()))
+    rig.until(lambda: rig.states)
+    assert list(rig.states[0].name) == JOINTS
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+def test_simulator_ends_cleanly_when_told_to(rig, number):
+    rig.start(urdf_file=str(rig.urdf))
+    rig.until(lambda: rig.states)
+    rig.process._process.send_signal(number)
+    assert rig.process._process.wait(PATIENCE) == 0
+    assert 'Traceback' not in rig.process.log.read_text()
+
+
+@pytest.mark.parametrize(
+    'parameters, reason',
+    [
+        ({'urdf_file': '/no/such/file.urdf'}, '/no/such/file.urdf'),
+        ({'tip_link': 'elbow'}, "one of 'base', 'link1', 'link2'"),
+        ({'initial_position': [0.0]}, r'\(2,\)'),
+        ({'lockstep': True, 'lockstep_timeout': 0.0}, 'lockstep_timeout'),
+    ],
+)
+def test_what_cannot_be_simulated_ends_the_simulator_with_the_reason(rig, parameters, reason):
+    rig.start(**{'urdf_file': str(rig.urdf), **parameters})
+    with pytest.raises(NodeEnded, match=reason) as caught:
+        rig.until(lambda: False)
+    assert 'ended with code 1' in str(caught.value)
+    assert 'Traceback' not in str(caught.value)

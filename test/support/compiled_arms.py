@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arms to compile, and what the core computes for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from oracles import random_states
+from robots import public_urdf, random_chain
+
+import robodyn_ros as rd
+from robodyn_ros.compiled.symbolic.expression import evaluated
+from robodyn_ros.compiled.symbolic.kernels import Kernel
+from robodyn_ros.compiled.symbolic.run_time import PARAMETERS
+
+PUBLIC_ARMS = {
+    'panda': ('panda.urdf', 'panda_link0', 'panda_link8'),
+    'ur5': ('ur5_robot.urdf', 'base_link', 'tool0'),
+    'tiago': ('tiago.urdf', 'base_footprint', 'arm_tool_link'),
+}
+
+
+def public_arm(name: str) -> rd.RobotModel:
+    file, base, tip = PUBLIC_ARMS[name]
+    return rd.RobotModel.from_urdf(public_urdf(file), base_link=base, tip_link=tip)
+
+
+def random_arm(seed: int, rotors: bool = False) -> rd.RobotModel:
+    """Return a random chain of 2 to 8 joints under tilted gravity."""
+    generator = np.random.default_rng(seed)
+    text = random_chain(generator, int(generator.integers(2, 9)))
+    gravity = generator.uniform(-10, 10, 3)
+    arm = rd.RobotModel.from_urdf(text, base_link='base', tip_link='tip', gravity=gravity)
+    return arm.with_rotor_inertia(generator.uniform(0, 0.5, arm.n)) if rotors else arm
+
+
+def states(arm: rd.RobotModel, count: int = 5, seed: int = 0) -> dict[str, np.ndarray]:
+    """Return seeded inputs by the names that the kernels give them."""
+    q, qd, qdd = random_states(arm, count, seed)
+    generator = np.random.default_rng(seed)
+    return {
+        'q': q,
+        'qd': qd,
+        'qdd': qdd,
+        'tau': generator.uniform(-20, 20, q.shape),
+        'tip_wrench': generator.uniform(-20, 20, (count, 6)),
+    }
+
+
+def _torque_of_wrench(arm, q, tip_wrench):
+    still = np.zeros_like(q)
+    with_it = rd.inverse_dynamics(arm, q, still, still, tip_wrench=tip_wrench)
+    return with_it - rd.gravity_torque(arm, q)
+
+
+def _base_regressor(arm, q, qd, qdd):
+    return rd.base_parameters(arm, rotor_inertia=False).regressor(q, qd, qdd)
+
+
+CORE: dict[str, Callable] = {
+    'inverse_dynamics': rd.inverse_dynamics,
+    'gravity_torque': rd.gravity_torque,
+    'bias_torque': lambda arm, q, qd: rd.inverse_dynamics(arm, q, qd, np.zeros_like(q)),
+    'mass_matrix': rd.mass_matrix,
+    'forward_dynamics': rd.forward_dynamics,
+    'forward_kinematics': rd.forward_kinematics,
+    'jacobian': rd.jacobian,
+    'base_regressor': _base_regressor,
+    'tip_wrench_torque': _torque_of_wrench,
+}
+
+
+def interpreted(kernel: Kernel, given: dict[str, np.ndarray], parameters=()) -> np.ndarray:
+    """Return what the kernel's expressions give, node by node, without any compiler."""
+    count = len(given['q'])
+    inputs = {name: given[name] for name, _ in kernel.inputs}
+    inputs[PARAMETERS] = np.tile(np.asarray(parameters, dtype=float), (count, 1))
+    return evaluated(kernel.outputs, inputs).reshape(count, *kernel.shape)

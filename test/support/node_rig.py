@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A dynamics_node in a process of its own, and everything around it, over real DDS."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import domains
+import rclpy
+from diagnostic_msgs.msg import DiagnosticArray
+from lifecycle_msgs.srv import ChangeState, GetState
+from rcl_interfaces.msg import Parameter, ParameterValue
+from rcl_interfaces.srv import SetParameters
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.parameter import Parameter as NodeParameter
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, String
+from std_srvs.srv import SetBool
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from robodyn_interfaces.msg import DynamicsState
+
+CONFIG = Path(__file__).parents[2] / 'config' / 'dynamics_node.yaml'
+PATIENCE = 30.0  # for anything that must happen; a loaded machine may take long [s]
+REPETITION = 5.0  # of a question without an answer [s]
+PERIOD = 0.005  # between joint states that a test streams [s]
+ARM = [f'panda_joint{i}' for i in range(1, 8)]
+
+
+class NodeRig:
+    """
+    Starts the node, talks to it, and remembers what it said.
+
+    Parameters
+    ----------
+    log_path : Path
+        Where the node's log goes.
+    """
+
+    def __init__(self, log_path):
+        self.domain = domains.claim()
+        self.log_path = log_path
+        self.process = None
+        self.environment = {
+            **os.environ,
+            'ROS_DOMAIN_ID': str(self.domain),
+            'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
+            'RCUTILS_LOGGING_BUFFERED_STREAM': '0',
+            'ROS_LOG_DIR': str(log_path.parent),
+        }
+        self.context = rclpy.Context()
+        rclpy.init(context=self.context, domain_id=self.domain)
+        self.node = rclpy.create_node('test', context=self.context)
+        self.executor = SingleThreadedExecutor(context=self.context)
+        self.executor.add_node(self.node)
+        self.commands, self.torques, self.states, self.reports = [], [], [], []
+        self._keep(Float64MultiArray, 'commands', self.commands)
+        self._keep(JointState, 'torques', self.torques)
+        self._keep(DynamicsState, 'dynamics_state', self.states)
+        self.node.create_subscription(DiagnosticArray, '/diagnostics', self._on_report, 10)
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        self.description = self.node.create_publisher(String, '/robot_description', latched)
+        self.joint_states = self.node.create_publisher(JointState, '/joint_states', 10)
+        self.trajectories = self.node.create_publisher(
+            JointTrajectory, '/dynamics_node/joint_trajectory', 10
+        )
+
+    def close(self):
+        """End the node and leave the graph."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        self.executor.shutdown()
+        self.node.destroy_node()
+        rclpy.shutdown(context=self.context)
+        domains.release(self.domain)
+
+    def start(self, program=None, **parameters):
+        """Start the node, or a program, with the parameter file and these changes on top."""
+        what = (
+            ['-m', 'robodyn_ros.ros.dynamics.dynamics_node']
+            if program is None
+            else ['-c', program]
+        )
+        arguments = ['--ros-args', '--params-file', str(CONFIG)]
+        for name, value in parameters.items():
+            arguments += ['-p', f'{name.replace("__", ".")}:={value}']
+        with open(self.log_path, 'a', encoding='utf-8') as log:
+            self.process = subprocess.Popen(
+                [sys.executable, *what, *arguments],
+                env=self.environment,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+        return self
+
+    @property
+    def log(self):
+        """What the node has logged."""
+        return self.log_path.read_text(encoding='utf-8')
+
+    @property
+    def report(self):
+        """The last diagnostics: all values in a dictionary, level and message of the torque."""
+        return self.reports[-1] if self.reports else {}
+
+    # --- waiting ---------------------------------------------------------------------------
+
+    def until(self, condition, doing=None, patience=PATIENCE):
+        """Spin, doing something again and again, until the condition holds; fail if it never."""
+        deadline = time.monotonic() + patience
+        while not condition():
+            assert time.monotonic() < deadline, f'waited in vain; the log:\n{self.log}'
+            if doing is not None:
+                doing()
+            self.spin(PERIOD)
+
+    def spin(self, duration):
+        """Take in messages for a while [s]."""
+        deadline = time.monotonic() + duration
+        while (remaining := deadline - time.monotonic()) > 0.0:
+            self.executor.spin_once(timeout_sec=remaining)
+
+    # --- talking ---------------------------------------------------------------------------
+
+    def send(self, position, velocity=None, names=ARM, stamp=None):
+        """Publish one joint state, stamped now unless a stamp is given."""
+        message = JointState(
+            name=list(names),
+            position=[float(value) for value in position],
+            velocity=[0.0] * len(names) if velocity is None else velocity,
+        )
+        message.header.stamp = stamp or self.node.get_clock().now().to_msg()
+        self.joint_states.publish(message)
+
+    def stream(self, position, condition, **options):
+        """Publish joint states regularly until the condition holds."""
+        self.until(condition, doing=lambda: self.send(position, **options))
+
+    def commanded_since(self, count, more=5):
+        """Return the condition that some more commands have come than a count."""
+        return lambda: len(self.commands) >= count + more
+
+    def bring_up(self, position):
+        """Stream joint states until commands come."""
+        self.stream(position, self.commanded_since(len(self.commands)))
+
+    def follow(self, positions, seconds, names=ARM, **fields):
+        """Publish a trajectory through positions at times [s]."""
+        message = JointTrajectory(joint_names=list(names))
+        for position, time_from_start in zip(positions, seconds):
+            point = JointTrajectoryPoint(positions=[float(value) for value in position], **fields)
+            point.time_from_start.sec = int(time_from_start)
+            point.time_from_start.nanosec = round(1e9 * (time_from_start % 1))
+            message.points.append(point)
+        self.until(lambda: self.trajectories.get_subscription_count() > 0)
+        self.trajectories.publish(message)
+
+    def call(self, kind, name, request, doing=None):
+        """Return the answer of one of the node's services."""
+        client = self.node.create_client(kind, f'/dynamics_node/{name}')
+        self.until(client.service_is_ready, doing)
+        future = client.call_async(request)
+        if kind.__name__.startswith(('Get', 'Compute')):
+            # The answer is lost where the node has not discovered yet who asks: ask again.
+            asked = time.monotonic()
+            self.until(lambda: future.done() or time.monotonic() > asked + REPETITION, doing)
+            if not future.done():
+                future = client.call_async(request)
+        self.until(future.done, doing)
+        self.node.destroy_client(client)
+        return future.result()
+
+    def transition(self, label, doing=None):
+        """Return whether the node made a lifecycle transition."""
+        request = ChangeState.Request()
+        request.transition.label = label
+        return self.call(ChangeState, 'change_state', request, doing).success
+
+    def lifecycle(self):
+        """Return the node's lifecycle state."""
+        return self.call(GetState, 'get_state', GetState.Request()).current_state.label
+
+    def enable(self, on, doing=None):
+        """Return the answer to enabling or disabling."""
+        return self.call(SetBool, 'enable', SetBool.Request(data=on), doing)
+
+    def set_parameter(self, name, value, doing=None):
+        """Return the result of setting one parameter."""
+        value = NodeParameter(name, value=value).get_parameter_value()
+        assert isinstance(value, ParameterValue)
+        request = SetParameters.Request(parameters=[Parameter(name=name, value=value)])
+        return self.call(SetParameters, 'set_parameters', request, doing).results[0]
+
+    def end(self, number=signal.SIGINT):
+        """Send a signal, and return the exit code."""
+        self.process.send_signal(number)
+        self.until(lambda: self.process.poll() is not None)
+        taken_in = -1
+        while len(self.commands) > taken_in:  # a loaded machine may be behind
+            taken_in = len(self.commands)
+            self.spin(0.2)
+        return self.process.returncode
+
+    def _keep(self, kind, name, into):
+        self.node.create_subscription(kind, f'/dynamics_node/{name}', into.append, 20_000)
+
+    def _on_report(self, message):
+        statuses = {
+            status.name: status
+            for status in message.status
+            if status.name.startswith('dynamics_node')
+        }
+        if statuses:
+            torque, model = statuses['dynamics_node: torque'], statuses['dynamics_node: model']
+            values = {value.key: value.value for value in (*torque.values, *model.values)}
+            self.reports.append(
+                {
+                    **values,
+                    'level': torque.level[0],
+                    'message': torque.message,
+                    'model_level': model.level[0],
+                    'model_message': model.message,
+                }
+            )
