@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ament_python package; `make setup` and colcon both install from here."""
+"""The ament_python package; ``make setup`` and colcon both install from here."""
 
 from glob import glob
 

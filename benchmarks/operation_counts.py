@@ -201,7 +201,7 @@ PAPERS = (
     ('001, Table 3.4, Newton-Euler', '117 n − 24', '103 n − 21', (678, 597)),
     ("001, Table 3.5, generalized d'Alembert", '13/6 n³ + 105/2 n² + 268/3 n + 69',
      '4/3 n³ + 44 n² + 146/3 n + 45', (2963, 2209)),
-    ('003, Table 1, classical parameters', '101 n − 129', '90 n − 118', (477, 422)),
+    ('003, Table 1, standard parameters', '101 n − 129', '90 n − 118', (477, 422)),
     ('003, Table 1, minimum parameters', '92 n − 127', '81 n − 117', (425, 369)),
     ('004, Table 1, Hollerbach 1980', '412 n − 277', '320 n − 201', (2195, 1719)),
     ('004, Table 1, Luh et al.', '150 n − 48', '131 n − 48', (852, 738)),
@@ -236,7 +236,7 @@ Why ours differ from the print:
   parallel axes share what lies before the first of them. See
   `robodyn_ros/compiled/symbolic/newton_euler.py`.
 - **Its own numbers** take fewer operations than any numbers: zeros fold, the most frequent offset
-  is the unit of length, and the last frame is turned so that the last mass centre lies over x.
+  is the unit of length, and the last frame is turned so that the last centre of mass lies over x.
 - **Simplified** means diagonal tensors and one component of each first moment. The paper does not
   print which; for Stanford it is here the largest of Bejczy's Appendix B, in modified DH frames
   (x z z z y z), for SCEMI those along upper arm, forearm and hand (x x y z y z). The note under

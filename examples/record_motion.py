@@ -5,7 +5,7 @@ Record a motion to a rosbag2 (MCAP) and plot what its torque is made of.
     python examples/record_motion.py [--bag motion] [--plot motion.png] [--payload 1.8]
     python examples/record_motion.py --plot motion.png --only-plot some_bag
 
-The Panda follows way-points in MuJoCo under computed torque, and half-way it is told that it
+The Panda follows waypoints in MuJoCo under computed torque, and half-way it is told that it
 carries a payload, which it does not: the feedback shows at once what a wrong model costs. The bag
 holds ~/dynamics_state and the joint states as they were on the wire. ``ros2 bag play``, Foxglove
 and PlotJuggler (config/dynamics_state.plotjuggler.xml) read it, and so does ``--only-plot``,
@@ -39,8 +39,8 @@ PARTS = {
     'friction': 'tab:purple',
     'feedback': 'tab:orange',
 }
-TURN = 0.4  # between way-points [rad]
-STEP_TIME = 1.0  # from one way-point to the next [s]
+TURN = 0.4  # between waypoints [rad]
+STEP_TIME = 1.0  # from one waypoint to the next [s]
 STEPS = 8
 PATIENCE = 120.0  # of real time, for the whole recording [s]
 

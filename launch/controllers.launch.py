@@ -2,8 +2,8 @@
 """
 Part of the other launch files: reads the parameters of the ros2_control controllers.
 
-Sets the launch configurations `expanded_controllers_file`, with $(var tf_prefix) and its like put
-in, and `joints`, a YAML list in the order in which the controller takes its commands.
+Sets the launch configurations ``expanded_controllers_file``, with $(var tf_prefix) and its like
+put in, and ``joints``, a YAML list in the order in which the controller takes its commands.
 """
 
 import yaml

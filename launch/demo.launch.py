@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The demonstration, as `robodyn demo` does it: an arm in MuJoCo holds and tracks on our torques.
+The demonstration, as ``robodyn demo`` does it: an arm in MuJoCo holds and tracks on our torques.
 
 It ends by itself, with a table of the errors and a plot.
 """

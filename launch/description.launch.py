@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Part of the other launch files: sets the launch configuration `urdf_file`.
+Part of the other launch files: sets the launch configuration ``urdf_file``.
 
 It is the path of the robot's URDF. A xacro is expanded into a temporary file, which is removed at
 shutdown.
@@ -47,7 +47,7 @@ def generate_launch_description() -> LaunchDescription:
 
 
 def expanded(context: LaunchContext) -> list[LaunchDescriptionEntity]:
-    """Return the actions that set `urdf_file` and tidy up."""
+    """Return the actions that set ``urdf_file`` and tidy up."""
     values = context.launch_configurations
     if not values['description_file']:
         return [SetLaunchConfiguration('urdf_file', '')]

@@ -120,7 +120,7 @@ def started(context: LaunchContext) -> list[LaunchDescriptionEntity]:
 
 
 def dynamics_node(values: dict[str, str]) -> Node:
-    """Return the node; an empty argument leaves a parameter as it is in `params_file`."""
+    """Return the node; an empty argument leaves a parameter as it is in ``params_file``."""
     given: dict[str, Any] = {
         'urdf_file': values['urdf_file'],
         'mode': values['initial_mode'],

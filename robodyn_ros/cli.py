@@ -41,7 +41,7 @@ def robodyn() -> None:
     """
     Dynamics of serial arms, from URDF to torque.
 
-    URDF is a file, or - for standard input. Exit codes: 0 well; 1 `check` found warnings, or the
+    URDF is a file, or - for standard input. Exit codes: 0 well; 1 ``check`` found warnings, or the
     demonstration failed; 2 something that was given is wrong, and the message says what.
     """
 

@@ -19,12 +19,12 @@ def forward_kinematics(model: RobotModel, q: ArrayLike) -> NDArray:
     Parameters
     ----------
     model : RobotModel
-    q : array-like (n,) or (N, n)
+    q : array-like, shape (n,) or (N, n)
         Joint positions [rad or m].
 
     Returns
     -------
-    array (4, 4) or (N, 4, 4)
+    array, shape (4, 4) or (N, 4, 4)
 
     Raises
     ------
@@ -44,12 +44,12 @@ def jacobian(model: RobotModel, q: ArrayLike) -> NDArray:
     Parameters
     ----------
     model : RobotModel
-    q : array-like (n,) or (N, n)
+    q : array-like, shape (n,) or (N, n)
         Joint positions [rad or m].
 
     Returns
     -------
-    array (6, n) or (N, 6, n)
+    array, shape (6, n) or (N, 6, n)
 
     Raises
     ------

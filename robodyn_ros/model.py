@@ -41,10 +41,10 @@ class Payload:
     ----------
     mass : float
         [kg], zero or more.
-    center_of_mass : array-like (3,)
+    center_of_mass : array-like, shape (3,)
         [m], in the frame of ``link``.
-    inertia : array-like (3, 3)
-        [kg m2], about the mass centre, along the axes of ``link``; zero where not given.
+    inertia : array-like, shape (3, 3)
+        [kg m²], about the centre of mass, along the axes of ``link``; zero where not given.
     link : str, optional
         The link that carries it; the tip link where not given.
     """
@@ -66,19 +66,19 @@ class RobotModel:
         In chain order, base to tip, as all arrays.
     dh : DHTable
         Modified; ``dh.standard()`` gives the other convention.
-    inertial_parameters : array (n, 10)
-        XX XY XZ YY YZ ZZ [kg m2], mX mY mZ [kg m], m [kg] of the body that moves with joint i,
+    inertial_parameters : array, shape (n, 10)
+        XX XY XZ YY YZ ZZ [kg m²], mX mY mZ [kg m], m [kg] of the body that moves with joint i,
         about the origin of DH frame i, along its axes.
-    rotor_inertia : array (n,) [kg m2, or kg for a prismatic joint]
+    rotor_inertia : array, shape (n,) [kg m², or kg for a prismatic joint]
         Reflected to the joint; zero unless given.
-    viscous_friction : array (n,) [N m s/rad or N s/m]
-    coulomb_friction : array (n,) [N m or N]
-    effort_limits : array (n,) [N m or N]
+    viscous_friction : array, shape (n,) [N m s/rad or N s/m]
+    coulomb_friction : array, shape (n,) [N m or N]
+    effort_limits : array, shape (n,) [N m or N]
         Infinite where the description has none.
-    velocity_limits : array (n,) [rad/s or m/s]
-    position_limits : array (n, 2) [rad or m]
+    velocity_limits : array, shape (n,) [rad/s or m/s]
+    position_limits : array, shape (n, 2) [rad or m]
         Lower and upper; infinite where there is none.
-    gravity : array (3,) [m/s2]
+    gravity : array, shape (3,) [m/s²]
         In the base link's axes.
     findings : tuple of Finding
         What the checker noticed; nothing of it was repaired.
@@ -131,8 +131,8 @@ class RobotModel:
             The link that stands still; the root link where not given.
         tip_link : str, optional
             The link at the end; where not given, the only one that ends a path of joints.
-        gravity : array-like (3,)
-            [m/s2], in the base link's axes.
+        gravity : array-like, shape (3,)
+            [m/s²], in the base link's axes.
         locked_positions : mapping of joint name to position, optional
             [rad or m], where joints off the chain are held; zero where not given.
         mimic : 'error' or 'independent'
@@ -260,7 +260,7 @@ class RobotModel:
         return replace(self, inertial_parameters=inertias)
 
     def with_gravity(self, gravity: ArrayLike) -> RobotModel:
-        """Return the model under another gravity (3,) [m/s2], in the base link's axes."""
+        """Return the model under another gravity (3,) [m/s²], in the base link's axes."""
         return replace(self, gravity=checked_array('gravity', gravity, (3,)))
 
     def with_inertial_parameters(self, parameters: ArrayLike) -> RobotModel:
@@ -270,7 +270,7 @@ class RobotModel:
 
     def with_rotor_inertia(self, rotor_inertia: ArrayLike) -> RobotModel:
         """
-        Return the model with rotor inertias (n,) [kg m2 or kg] reflected to the joints.
+        Return the model with rotor inertias (n,) [kg m² or kg] reflected to the joints.
 
         Raises
         ------

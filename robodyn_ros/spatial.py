@@ -4,7 +4,7 @@ Rotations, transforms and moving inertias between frames; knows no robot.
 
 A transform ``T`` (4, 4) takes the coordinates of a point in its own frame to those in its parent
 frame. The ten inertial parameters of a body about the origin of a frame are, in this order,
-``XX XY XZ YY YZ ZZ mX mY mZ m``: the elements of the inertia tensor [kg m2], the first moments
+``XX XY XZ YY YZ ZZ mX mY mZ m``: the elements of the inertia tensor [kg m²], the first moments
 [kg m] and the mass [kg] (Gautier and Khalil 1988, eq. 3).
 """
 
@@ -117,16 +117,16 @@ def inertial_parameters(
     mass: float, center_of_mass: ArrayLike, inertia_about_center: ArrayLike
 ) -> FloatArray:
     """
-    Return the ten parameters (10,) about the frame's origin from those about the mass centre.
+    Return the ten parameters (10,) about the frame's origin from those about the centre of mass.
 
     Parameters
     ----------
     mass : float
         [kg]
-    center_of_mass : array-like (3,)
+    center_of_mass : array-like, shape (3,)
         [m], in the frame.
-    inertia_about_center : array-like (3, 3)
-        [kg m2], about the mass centre, along the frame's axes.
+    inertia_about_center : array-like, shape (3, 3)
+        [kg m²], about the centre of mass, along the frame's axes.
     """
     c = np.asarray(center_of_mass, dtype=float)
     about_origin = np.asarray(inertia_about_center, dtype=float) + mass * (
@@ -136,7 +136,7 @@ def inertial_parameters(
 
 
 def inertia_tensor(parameters: NDArray) -> NDArray:
-    """Return the inertia tensor (..., 3, 3) [kg m2] about the origin, of parameters (..., 10)."""
+    """Return the inertia tensor (..., 3, 3) [kg m²] about the origin, of parameters (..., 10)."""
     tensor = np.empty((*parameters.shape[:-1], 3, 3), dtype=parameters.dtype)
     tensor[..., _TENSOR_ROWS, _TENSOR_COLUMNS] = parameters[..., :6]
     tensor[..., _TENSOR_COLUMNS, _TENSOR_ROWS] = parameters[..., :6]
@@ -180,9 +180,9 @@ def moved_parameters(parameters: NDArray, t: NDArray) -> NDArray:
 
     Parameters
     ----------
-    parameters : array (..., 10)
+    parameters : array, shape (..., 10)
         About the origin of the frame that ``t`` places.
-    t : array (..., 4, 4)
+    t : array, shape (..., 4, 4)
         Places that frame in its parent.
     """
     moved = t @ pseudo_inertia(parameters) @ np.swapaxes(t, -1, -2)

@@ -124,12 +124,12 @@ def kinematic_factors(model: RobotModel, q: ArrayLike) -> NDArray:
     Parameters
     ----------
     model : RobotModel
-    q : array-like (n,) or (N, n)
+    q : array-like, shape (n,) or (N, n)
         Joint positions [rad or m].
 
     Notes
     -----
-    Computed from axes, mass centres and projected radii of gyration of the links beyond each
+    Computed from axes, centres of mass and projected radii of gyration of the links beyond each
     joint, (18)-(23), apart from the mass matrix. Of one joint with itself it is 1.
     """
     (q,) = checked_states(model.n, q=q)

@@ -232,7 +232,7 @@ class _Shares:
 
 
 def _second_moment(model: RobotModel) -> float:
-    """Return the size of what inertias are sums of [kg m2, or kg]: mass and squared lengths."""
+    """Return the size of what inertias are sums of [kg m², or kg]: mass and squared lengths."""
     second = np.trace(pseudo_inertia(model.inertial_parameters)[:, :3, :3], axis1=1, axis2=2)
     reach = 1.0 + float(np.abs(model.dh.a).sum() + np.abs(model.dh.d).sum())
     return float(second.sum() + model.inertial_parameters[:, 9].sum() * reach**2)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-_INERTIA_UNITS = ('kg m2', 'kg m', 'kg', 'kg/m')
+_INERTIA_UNITS = ('kg m²', 'kg m', 'kg', 'kg/m')
 
 
 def symbol(letter: str, *joints: int, of: int | None = None) -> str:
@@ -34,7 +34,7 @@ def force_unit(prismatic: bool) -> str:
 
 def acceleration_unit(prismatic: bool) -> str:
     """Return the unit of a joint acceleration."""
-    return 'm/s2' if prismatic else 'rad/s2'
+    return 'm/s²' if prismatic else 'rad/s²'
 
 
 def inertia_unit(prismatic: Iterable[bool]) -> str:

@@ -3,7 +3,7 @@
 How far inertia and gravity load vary at each joint (Bejczy 1974, Tables 1 and 2).
 
 Bejczy picked the arm's positions by physical reasoning. Here the extremes are searched for over
-the joint limits; his minimum of D_22, 3.59 kg m2, keeps a term that vanishes there: it is 3.56.
+the joint limits; his minimum of D_22, 3.59 kg m², keeps a term that vanishes there: it is 3.56.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ def coupling_ratios(model: RobotModel, q: ArrayLike) -> NDArray:
 
 
 def gravity_ratios(model: RobotModel, q: ArrayLike) -> NDArray:
-    """Return K_i = G_i / D_ii (n,) [rad/s2 or m/s2], or (N, n) for N positions q (N, n)."""
+    """Return K_i = G_i / D_ii (n,) [rad/s² or m/s²], or (N, n) for N positions q (N, n)."""
     (q,) = checked_states(model.n, q=q)
     return _gravity(model, q)
 
@@ -127,7 +127,7 @@ def coupling_ratio_map(
         The joints that move, between their limits.
     resolution : int
         Positions of each, two or more.
-    position : array-like (n,), optional
+    position : array-like, shape (n,), optional
         Where the others rest [rad or m]; in the middle of their limits where not given.
     limits : mapping of joint name to (lower, upper), optional
         See ``JointSpace.of``.

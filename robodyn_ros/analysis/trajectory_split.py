@@ -2,7 +2,7 @@
 """
 Translational and rotational parts along a trajectory (Fu, Gonzalez and Lee 1987, 3.4.1).
 
-D and h of the generalized d'Alembert equations are sums of what the motion of the mass centres
+D and h of the generalized d'Alembert equations are sums of what the motion of the centres of mass
 takes and what the rotation about them takes. Along a trajectory one part of an element often
 rules, and the other can be neglected: Figures 3.10 and 3.11. Rotor inertia is left out.
 """
@@ -89,7 +89,7 @@ def split_along(
     Parameters
     ----------
     model : RobotModel
-    q, qd : array-like (N, n)
+    q, qd : array-like, shape (N, n)
         Positions and velocities at N set points [rad or m, and per s].
     share : float
         One part rules where the other's largest magnitude is at most this share of its own.

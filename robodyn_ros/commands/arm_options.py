@@ -78,7 +78,7 @@ def arm_options(command: Callable[..., None]) -> Callable[..., None]:
             metavar='X Y Z',
             default=STANDARD_GRAVITY,
             show_default=True,
-            help="Gravity [m/s2] in the base link's axes.",
+            help="Gravity [m/s²] in the base link's axes.",
         ),
         click.option(
             '--mimic',

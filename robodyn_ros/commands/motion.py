@@ -117,7 +117,7 @@ def torque(
     show_default=True,
     help="A mode of the dynamics node, or 'free': no torque.",
 )
-@click.option('--kp', type=float, default=100.0, show_default=True, help='[1/s2]')
+@click.option('--kp', type=float, default=100.0, show_default=True, help='[1/s²]')
 @click.option('--kd', type=float, default=20.0, show_default=True, help='[1/s]')
 @click.option(
     '--time-step', type=float, default=0.001, show_default=True, help='[s], of physics and law.'
@@ -140,8 +140,8 @@ def simulate(
     """
     Move an arm in MuJoCo by our torques; needs no ROS.
 
-    Says how far the arm was off. The CSV file can be given to `robodyn torque` and
-    `robodyn report`: time, positions, velocities, then NAME.torque as it was commanded. With
+    Says how far the arm was off. The CSV file can be given to ``robodyn torque`` and
+    ``robodyn report``: time, positions, velocities, then NAME.torque as it was commanded. With
     computed_torque and feedforward these torques include the URDF's friction.
     """
     from robodyn_ros.simulation.arm import ArmSimulation

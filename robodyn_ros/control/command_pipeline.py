@@ -2,11 +2,10 @@
 """
 Everything that stands between the control law and the wire.
 
-`CommandPipeline.step` turns a complete joint state into a command, `CommandPipeline.watchdog` says
-what to do when joint states stop coming, and `CommandPipeline.stop_command` what to leave behind.
-Each returns a command or nothing. The order is: control law, ramp, soft joint limit (behind an
-effort clip of its own), finite check, effort clip, rate limit, effort clip; no torque leaves this
-module otherwise.
+``CommandPipeline.step`` turns a complete joint state into a command, ``watchdog`` says what to do
+when joint states stop coming, and ``stop_command`` what to leave behind. Each returns a command or
+nothing. The order is: control law, ramp, soft joint limit (behind an effort clip of its own),
+finite check, effort clip, rate limit, effort clip; no torque leaves this module otherwise.
 
 Two clocks are kept apart. Steady time (the argument ``now``) measures staleness and the rate
 limit. The time of the joint states (``MeasuredState.time``) moves references and ramps, so that a
@@ -71,7 +70,7 @@ class CommandPipeline:
     law : ControlLaw
         What to command while all is well.
     joint_states : JointStateBuffer
-        Asked for staleness only; the states themselves come through `step`.
+        Asked for staleness only; the states themselves come through ``step``.
     settings : SafetySettings
         What never to exceed, and what to do when states stop.
     reference_limits : ReferenceLimits
@@ -100,7 +99,7 @@ class CommandPipeline:
         self._held: np.ndarray | None = None
         self._clock_moved = -np.inf  # when, by steady time, the joint states' clock last did
         self._is_clock_stopped = False
-        self._stop_torque: np.ndarray | None = None  # where the last words lead
+        self._stop_torque: np.ndarray | None = None  # where the stop command leads
         self._is_stop_command_sent = False
 
     # --- what is asked of it ---------------------------------------------------------------
@@ -117,7 +116,7 @@ class CommandPipeline:
         self._drop_reference()
 
     def disable(self) -> None:
-        """Command nothing more; `stop_command` comes before."""
+        """Command nothing more; ``stop_command`` comes before."""
         self.is_enabled = False
         self._drop_reference()
 
@@ -159,7 +158,7 @@ class CommandPipeline:
         ------
         RejectedTrajectory
             Disabled, a mode that follows none, no fresh joint state with known velocities, stamps
-            that stand still, or what `planned_reference` refuses. What was followed before is
+            that stand still, or what ``planned_reference`` refuses. What was followed before is
             still followed.
         """
         state = self._state
@@ -268,7 +267,7 @@ class CommandPipeline:
         """
         Return the next command on the way to what ``on_stop`` promises; None once it was sent.
 
-        Call it again and again when commanding is to end, with `disable` behind. The way there
+        Call it again and again when commanding is to end, with ``disable`` behind. The way there
         obeys the rate limit like any other: with no limit it is one command. The promise is made
         at the first call, for the last valid state.
         """
@@ -300,7 +299,7 @@ class CommandPipeline:
 
     @property
     def fallback(self) -> str:
-        """The action in force: one of `ACTIONS`, or none."""
+        """The action in force: one of ``ACTIONS``, or none."""
         if self._stale_since is None:
             return 'none'
         action = self.settings.on_stale_state

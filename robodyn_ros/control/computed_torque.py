@@ -75,11 +75,11 @@ class ControlLaw:
     friction_torque : callable
         qd of shape (n,) to the friction torque, shape (n,).
     mode : str
-        One of `MODES`.
+        One of ``MODES``.
     terms : Terms
         What is commanded of the model's torque.
     kp, kd : array, shape (n,)
-        Feedback gains [1/s^2] and [1/s]; they act on accelerations.
+        Feedback gains [1/s²] and [1/s]; they act on accelerations.
     continuous : array of bool, shape (n,)
         Joints that turn without end: their error is the shorter way round.
 
@@ -115,7 +115,7 @@ class ControlLaw:
     def gravity_and_inertia(
         self, position: np.ndarray, joints: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return g(q) as `gravity_torque` does, and M_jj of some joints, zero for the others."""
+        """Return g(q) as ``gravity_torque`` does, and M_jj of some joints, zero for the others."""
         rows = np.zeros((1 + len(joints), len(position)))
         rows[1 + np.arange(len(joints)), joints] = 1.0
         zero = np.zeros_like(rows)
@@ -197,8 +197,8 @@ def friction_compensation(
 
     Notes
     -----
-    The sign of `friction_torque` would jump by twice the Coulomb friction wherever a motion turns
-    round; the tangent has the slope coulomb / width there.
+    The sign of ``friction_torque`` would jump by twice the Coulomb friction wherever a motion
+    turns round; the tangent has the slope coulomb / width there.
     """
     return viscous * velocity + coulomb * np.tanh(velocity / width)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a robot's description and checked parameters to a torque path that is ready to run."""
+"""From a robot's description and checked parameters to a command pipeline that is ready to run."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def robot_model(parameters: SimpleNamespace, description: str | None) -> RobotMo
     Raises
     ------
     RobodynError
-        Neither is there, or what `RobotModel.from_urdf` finds wrong.
+        Neither is there, or what ``RobotModel.from_urdf`` finds wrong.
     """
     source: str | Path
     if parameters.urdf_file:
@@ -165,7 +165,7 @@ def control_law(
 
 def safety_settings(model: RobotModel, parameters: SimpleNamespace) -> SafetySettings:
     """
-    Return what the torque path holds itself to.
+    Return what the command pipeline holds itself to.
 
     Raises
     ------
@@ -274,7 +274,7 @@ def put_in_force(
     Raises
     ------
     RobodynError
-        What `Load.changed` refuses, and what the arm cannot carry where it is; then nothing has
+        What ``Load.changed`` refuses, and what the arm cannot carry where it is; then nothing has
         changed.
     """
     load = assembly.load.changed(change, assembly.arm)

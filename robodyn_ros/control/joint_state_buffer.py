@@ -62,7 +62,7 @@ class JointStateBuffer:
     is missing or not finite is replaced by the filtered difference of positions; it is unknown
     until two samples exist, again after a gap longer than the timeout, and where the position
     changed while the stamp did not. A message stamped before the joint's last one, by less than
-    `LONGEST_DELAY`, is late and ignored; by more, or with that last one stale, the clock was set
+    ``LONGEST_DELAY``, is late and ignored; by more, or with that last one stale, the clock was set
     back.
     """
 
@@ -150,7 +150,7 @@ class JointStateBuffer:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every joint was refreshed since the last `take`."""
+        """Whether every joint was refreshed since the last ``take``."""
         return self._whole_state is not None or bool(self._refreshed.all())
 
     def take(self) -> MeasuredState:

@@ -13,7 +13,7 @@ from robodyn_ros.errors import InvalidNumber, UnknownOption
 from robodyn_ros.model import Payload, RobotModel
 
 STRONGEST_GRAVITY = 50.0
-"""Five times the Earth's: more is a mistake of units or of sign conventions [m/s2]."""
+"""Five times the Earth's: more is a mistake of units or of sign conventions [m/s²]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +24,7 @@ class Gravity:
     Parameters
     ----------
     vector : array, shape (3,)
-        [m/s2], in the axes of ``frame``.
+        [m/s²], in the axes of ``frame``.
     frame : str
         The base link, or empty, which means the same.
     """
@@ -41,7 +41,7 @@ class Load:
     Parameters
     ----------
     gravity : array, shape (3,)
-        [m/s2], in the base link's axes.
+        [m/s²], in the base link's axes.
     payloads : tuple of Payload
         At most one for each link, the link always named.
     """
@@ -63,11 +63,11 @@ class Load:
         Raises
         ------
         NoSuchLink, ImplausiblePayload, WrongShape, NonFiniteValue
-            As `RobotModel.with_payload`.
+            As ``RobotModel.with_payload``.
         UnknownOption
             Gravity in another frame than the base link's.
         InvalidNumber
-            Gravity stronger than `STRONGEST_GRAVITY`.
+            Gravity stronger than ``STRONGEST_GRAVITY``.
         """
         if isinstance(change, Gravity):
             return replace(self, gravity=_checked_gravity(change, arm))
@@ -90,7 +90,7 @@ class Load:
 
 def gravity_text(vector: Any) -> str:
     """Return a gravity, shape (3,), as the messages write it."""
-    return '({:g}, {:g}, {:g}) m/s^2'.format(*vector)
+    return '({:g}, {:g}, {:g}) m/s²'.format(*vector)
 
 
 def _checked_gravity(change: Gravity, arm: RobotModel) -> np.ndarray:
@@ -101,5 +101,5 @@ def _checked_gravity(change: Gravity, arm: RobotModel) -> np.ndarray:
     vector = checked_array('gravity', change.vector, (3,))
     strength = float(np.linalg.norm(vector))
     if strength > STRONGEST_GRAVITY:
-        raise InvalidNumber('gravity strength', strength, f'at most {STRONGEST_GRAVITY} [m/s2]')
+        raise InvalidNumber('gravity strength', strength, f'at most {STRONGEST_GRAVITY} [m/s²]')
     return vector

@@ -2,14 +2,14 @@
 """
 From a joint trajectory to a reference that follows it without a jump.
 
-What is accepted is what the ROS 2 joint trajectory controller accepts: way-points with positions,
-and optionally velocities, accelerations and efforts. Between way-points the reference is
+What is accepted is what the ROS 2 joint trajectory controller accepts: waypoints with positions,
+and optionally velocities, accelerations and efforts. Between waypoints the reference is
 
 - **quintic** where both ends have accelerations,
 - **cubic** where they have velocities but no accelerations,
-- **quintic through completed way-points** where they have positions only. The joint trajectory
+- **quintic through completed waypoints** where they have positions only. The joint trajectory
   controller interpolates those linearly, which makes the velocity jump, and with it the torque.
-  Here a way-point without velocity gets the weighted harmonic mean of the slopes beside it (zero
+  Here a waypoint without velocity gets the weighted harmonic mean of the slopes beside it (zero
   where the direction turns and at the end) and acceleration zero.
 
 The first segment starts from the reference state of that instant, or from the measured state when
@@ -45,7 +45,7 @@ class ReferenceLimits:
     position_limits : array, shape (n, 2)
         Lower and upper [rad] or [m]; infinite where there is none.
     max_reference_step : float
-        Largest step of a joint within `FIRST_STEP_TIME` of the start [rad] or [m].
+        Largest step of a joint within ``FIRST_STEP_TIME`` of the start [rad] or [m].
     settle_time : float
         In this time a joint that must stop comes to rest [s].
     continuous : array of bool, shape (n,)
@@ -72,7 +72,7 @@ def planned_reference(
     Parameters
     ----------
     trajectory : Trajectory
-        What to follow. A start in the future keeps what is followed now until then; way-points
+        What to follow. A start in the future keeps what is followed now until then; waypoints
         in the past are left out.
     now : float
         Time on the clock that references are sampled with [s].
@@ -91,9 +91,9 @@ def planned_reference(
 
     Notes
     -----
-    A single point at time zero is a set-point: it becomes the reference at once. A last point
+    A single point at time zero is a setpoint: it becomes the reference at once. A last point
     that is not at rest is left and reached again within the settle time, at rest, so that a
-    stream of set-points that stops ends as any trajectory does. The first way-point of a
+    stream of setpoints that stops ends as any trajectory does. The first waypoint of a
     continuous joint is reached by the shorter way round, as with the joint trajectory controller.
     """
     columns = _columns(trajectory, limits)
@@ -167,7 +167,7 @@ def _check_first_step(
     reference: Reference,
     limits: ReferenceLimits,
 ) -> None:
-    """Look at the way-points that come at once, at the last one missed, and shortly ahead."""
+    """Look at the waypoints that come at once, at the last one missed, and shortly ahead."""
     start = reference.knots[0]
     first = max(int(np.searchsorted(times, start, side='right')) - 1, 0)
     last = int(np.searchsorted(times, start + FIRST_STEP_TIME, side='right'))
@@ -195,7 +195,7 @@ def _way_points(
     start: float,
     limits: ReferenceLimits,
 ) -> ReferenceState:
-    """Return the way-points of all joints; accelerations stay NaN where cubics are meant."""
+    """Return the waypoints of all joints; accelerations stay NaN where cubics are meant."""
     others = Reference.stopping(beginning, start, limits.settle_time, limits.position_limits)
     count = len(times)
     points = ReferenceState(
@@ -217,12 +217,12 @@ def _way_points(
 def _completed(
     trajectory: Trajectory, times: np.ndarray, beginning: np.ndarray, start: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return velocities and accelerations with those of position-only way-points filled in."""
+    """Return velocities and accelerations with those of position-only waypoints filled in."""
     velocities = trajectory.velocities.copy()
     accelerations = trajectory.accelerations.copy()
     bare = np.isnan(velocities).all(axis=1)
     if bare.any():
-        # A first way-point in the past, or at once, still needs a slope to come from.
+        # A first waypoint in the past, or at once, still needs a slope to come from.
         first = min(start, times[0] - FIRST_STEP_TIME)
         steps = np.diff(np.concatenate([[first], times]))[:, None]
         with np.errstate(over='ignore', divide='ignore', invalid='ignore'):
@@ -233,7 +233,7 @@ def _completed(
 
 
 def _harmonic_slopes(steps: np.ndarray, slopes: np.ndarray) -> np.ndarray:
-    """Return slopes at way-points (Fritsch and Butland 1984): no overshoot between them."""
+    """Return slopes at waypoints (Fritsch and Butland 1984): no overshoot between them."""
     before, after = slopes[:-1], slopes[1:]
     weight_before = 2.0 * steps[1:] + steps[:-1]
     weight_after = steps[1:] + 2.0 * steps[:-1]
@@ -250,7 +250,7 @@ def _check_path(
     highest_start: np.ndarray,
     limits: ReferenceLimits,
 ) -> None:
-    """Check the whole path, between way-points too; an arm outside its limits may come back."""
+    """Check the whole path, between waypoints too; an arm outside its limits may come back."""
     lower = np.minimum(limits.position_limits[:, 0], lowest_start) - _ROUNDING
     upper = np.maximum(limits.position_limits[:, 1], highest_start) + _ROUNDING
     lowest, highest = reference.extremes(lower, upper)

@@ -28,7 +28,7 @@ class ReferenceState:
     Parameters
     ----------
     position, velocity, acceleration : array, shape (n,) or (k, n)
-        [rad], [rad/s], [rad/s^2] or the same in metres.
+        [rad], [rad/s], [rad/s²] or the same in metres.
     effort : array, shape (n,) or (k, n)
         Feedforward torque that the trajectory asks for [N m] or [N].
     """
@@ -54,7 +54,7 @@ class ReferenceState:
 @dataclass(frozen=True)
 class Reference:
     """
-    A motion that can be sampled at any time; made by `through`, `hold` or `stopping`.
+    A motion that can be sampled at any time; made by ``through``, ``hold`` or ``stopping``.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ class Reference:
 
         A joint's segment is a quintic where its accelerations are finite at both ends, else a
         cubic. A last point that still moves is followed by a settling segment back to it. Its
-        acceleration counts only if it is a set-point of its own: planners end trajectories with
+        acceleration counts only if it is a setpoint of its own: planners end trajectories with
         the deceleration still on, and settling from that would overshoot their goal.
         """
         knots = [float(time) for time in times]

@@ -19,7 +19,7 @@ ALGORITHMS = ('compiled', 'newton_euler', 'kane')
 @dataclass(frozen=True, eq=False)
 class RigidBodyTorque:
     """
-    An arm's inverse dynamics, ready for any payload and gravity; made by `of`.
+    An arm's inverse dynamics, ready for any payload and gravity; made by ``of``.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class RigidBodyTorque:
     @classmethod
     def of(cls, model: RobotModel, algorithm: str) -> RigidBodyTorque:
         """
-        Return an arm's inverse dynamics by one of `ALGORITHMS`.
+        Return an arm's inverse dynamics by one of ``ALGORITHMS``.
 
         ``'compiled'`` falls back to Newton-Euler where no backend works. Compiling takes seconds,
         from the cache milliseconds; nothing compiles after this.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the torque path never exceeds, and what it does when states or commanding end."""
+"""What the command pipeline never exceeds, and what it does when states or commanding end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ACTIONS = ('hold_gravity', 'zero', 'silent')
 @dataclass(frozen=True)
 class SafetySettings:
     """
-    What the torque path holds itself to.
+    What the command pipeline holds itself to.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ class SafetySettings:
     state_timeout : float
         Age at which a joint state is stale [s].
     on_stale_state, on_stop : str
-        One of `ACTIONS`.
+        One of ``ACTIONS``.
     stale_hold_time : float
         How long gravity is held on a stale state before silence [s].
     position_guard : float

@@ -56,7 +56,7 @@ def soft_limited_torque(
     torque : array, shape (n,)
         What the law wants.
     shares : array, shape (n,)
-        From `limit_penetration`.
+        From ``limit_penetration``.
     law : ControlLaw
         Knows gravity, the joints' own inertias and the gain of the brake.
     position, velocity : array, shape (n,)

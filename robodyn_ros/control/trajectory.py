@@ -18,16 +18,16 @@ MOST_POINTS = 10_000
 @dataclass(frozen=True)
 class Trajectory:
     """
-    Way-points of some joints; build it with `Trajectory.from_points`, which checks it.
+    Waypoints of some joints; build it with ``Trajectory.from_points``, which checks it.
 
     Parameters
     ----------
     joint_names : tuple of str, length m
         The joints that move.
     times : array, shape (k,)
-        Time of each way-point after the start [s], strictly increasing.
+        Time of each waypoint after the start [s], strictly increasing.
     positions, velocities, accelerations : array, shape (k, m)
-        [rad], [rad/s], [rad/s^2] or the same in metres; NaN in the rows of way-points that give
+        [rad], [rad/s], [rad/s²] or the same in metres; NaN in the rows of waypoints that give
         none.
     efforts : array, shape (k, m)
         Feedforward torque [N m] or force [N], zero where none is given.
@@ -56,14 +56,14 @@ class Trajectory:
         start: float | None = None,
     ) -> Trajectory:
         """
-        Return the checked trajectory; every argument has one entry per way-point.
+        Return the checked trajectory; every argument has one entry per waypoint.
 
-        An empty velocity, acceleration or effort of a way-point means that it gives none.
+        An empty velocity, acceleration or effort of a waypoint means that it gives none.
 
         Raises
         ------
         RejectedTrajectory
-            A joint named twice, no joints, no way-points or more than `MOST_POINTS`, a row of the
+            A joint named twice, no joints, no waypoints or more than ``MOST_POINTS``, a row of the
             wrong length, a value that is not finite, an acceleration without velocity, times that
             do not increase.
         """

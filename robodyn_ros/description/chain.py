@@ -54,9 +54,9 @@ class Chain:
     joints : tuple of n Joint
     bodies : tuple of n + 1 Body
         The first one stands still with the base link; body i moves with joint i.
-    joint_transforms : array (n, 4, 4)
+    joint_transforms : array, shape (n, 4, 4)
         At position zero, the frame of joint i (its child link's) in that of body i - 1.
-    tip_transform : array (4, 4)
+    tip_transform : array, shape (4, 4)
         The tip link's frame in that of the last body.
     """
 

@@ -97,7 +97,7 @@ def _inertial_findings(name: str, inertial: Inertial, reach: float) -> Iterator[
             'warning',
             element,
             (smallest, middle, largest),
-            'principal moments of inertia [kg m2] must not be negative',
+            'principal moments of inertia [kg m²] must not be negative',
         )
     elif largest > (smallest + middle) * (1 + _ROUNDING):
         yield Finding(
@@ -105,7 +105,7 @@ def _inertial_findings(name: str, inertial: Inertial, reach: float) -> Iterator[
             'warning',
             element,
             (smallest, middle, largest),
-            'the largest principal moment of inertia [kg m2] exceeds the sum of the other two',
+            'the largest principal moment of inertia [kg m²] exceeds the sum of the other two',
         )
     distance = float(np.linalg.norm(inertial.center_of_mass))
     if distance > reach:
@@ -114,7 +114,7 @@ def _inertial_findings(name: str, inertial: Inertial, reach: float) -> Iterator[
             'warning',
             element,
             distance,
-            f'its mass centre [m] is further away than the arm is long ({reach:.3g} m)',
+            f'its centre of mass [m] is further away than the arm is long ({reach:.3g} m)',
         )
     if inertial.mass > 0 and size > inertial.mass * reach * reach:
         yield Finding(
@@ -122,7 +122,7 @@ def _inertial_findings(name: str, inertial: Inertial, reach: float) -> Iterator[
             'warning',
             element,
             size,
-            f'moment of inertia [kg m2] too large for {inertial.mass:g} kg within {reach:.3g} m',
+            f'moment of inertia [kg m²] too large for {inertial.mass:g} kg within {reach:.3g} m',
         )
     if (inertial.mass > 0) != (size > 0):
         yield Finding(

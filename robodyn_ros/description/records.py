@@ -23,7 +23,7 @@ LARGEST_NUMBER = 1e12
 
 @dataclass(frozen=True, eq=False)
 class Inertial:
-    """A link's mass [kg], mass centre (3,) [m] and inertia (3, 3) [kg m2] about it, link axes."""
+    """Mass [kg], centre of mass (3,) [m] and inertia (3, 3) [kg m²] about it, in link axes."""
 
     mass: float
     center_of_mass: FloatArray
@@ -172,12 +172,12 @@ def inertial(
         The link, for error messages.
     mass : float
         [kg]
-    rotation : array-like (3, 3)
+    rotation : array-like, shape (3, 3)
         Inertial frame to link frame.
-    center : array-like (3,)
-        Mass centre [m], in the link's frame.
-    inertia : array-like (3, 3)
-        [kg m2], about the mass centre, along the inertial frame's axes.
+    center : array-like, shape (3,)
+        Centre of mass [m], in the link's frame.
+    inertia : array-like, shape (3, 3)
+        [kg m²], about the centre of mass, along the inertial frame's axes.
 
     Raises
     ------

@@ -48,13 +48,13 @@ def dh_table(
 
     Parameters
     ----------
-    joint_frames : array-like (n, 4, 4)
+    joint_frames : array-like, shape (n, 4, 4)
         Frame of each joint at position zero, in the base link's frame: a point of its axis, and
         the directions that x of the first and of a lone frame are taken from.
-    axes : array-like (n, 3)
+    axes : array-like, shape (n, 3)
         Unit vector along each axis, in its joint frame.
-    prismatic : array-like (n,) of bool
-    tip_frame : array-like (4, 4)
+    prismatic : array-like, shape (n,) of bool
+    tip_frame : array-like, shape (4, 4)
         The tip link's frame at position zero, in the base link's frame.
 
     Notes

@@ -21,14 +21,14 @@ class DHTable:
 
     Attributes
     ----------
-    alpha, beta, theta : array (n,) [rad]
+    alpha, beta, theta : array, shape (n,) [rad]
         Constants; for a revolute joint theta is the offset that the joint variable is added to.
-    a, d : array (n,) [m]
+    a, d : array, shape (n,) [m]
         Constants; for a prismatic joint d is the offset.
-    prismatic : bool array (n,)
-    base_transform : array (4, 4)
+    prismatic : bool array, shape (n,)
+    base_transform : array, shape (4, 4)
         Frame 0 in the base link's frame.
-    tip_transform : array (4, 4)
+    tip_transform : array, shape (4, 4)
         The tip link's frame in frame n.
     convention : 'modified' or 'standard'
         A modified row is Rx(alpha) Tx(a) Ry(beta) Rz(theta) Tz(d), and frame i moves with joint

@@ -34,7 +34,7 @@ def christoffel_coriolis_matrix(model: RobotModel, q: NDArray, qd: NDArray) -> N
     Parameters
     ----------
     model : RobotModel
-    q, qd : array (..., n)
+    q, qd : array, shape (..., n)
         Positions and velocities [rad or m, and per s].
 
     Notes

@@ -17,7 +17,7 @@ def friction_torque(model: RobotModel, qd: ArrayLike) -> NDArray:
     Parameters
     ----------
     model : RobotModel
-    qd : array-like (n,) or (N, n)
+    qd : array-like, shape (n,) or (N, n)
         Joint velocities [rad/s or m/s].
 
     Returns

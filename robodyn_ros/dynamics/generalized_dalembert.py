@@ -6,7 +6,7 @@ Generalized d'Alembert equations (Fu, Gonzalez and Lee 1987, section 3.4), with 
     h_i   = htran_i + hrot_i                                         (3.4-26), (3.4-27)
     c_i   = - g . sum over links s of m_s dv_s/dqd_i                 (3.4-28)
 
-The translational parts come from the motion of the mass centres, r_s, with
+The translational parts come from the motion of the centres of mass, r_s, with
 dv_s/dqd_i = z_i x (r_s - p_i) for a revolute joint i <= s, (3.4-7), and z_i for a prismatic one;
 the rotational parts from the rotation of the links about them, in link axes, with
 dw_s/dqd_i = z_i for a revolute joint and zero for a prismatic one. In modified DH joint i acts
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robodyn_ros.dh.frames import frame_transforms
-from robodyn_ros.dynamics.mass_centers import mass_centers
+from robodyn_ros.dynamics.centers_of_mass import centers_of_mass
 from robodyn_ros.kinematics import tip_wrench_torque
 from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import cross
@@ -39,9 +39,9 @@ def joint_torques(
     Parameters
     ----------
     model : RobotModel
-    q, qd, qdd : array (..., n)
+    q, qd, qdd : array, shape (..., n)
         Positions, velocities, accelerations [rad or m, and per s, s2].
-    tip_wrench : array (6,) or (..., 6), optional
+    tip_wrench : array, shape (6,) or (..., 6), optional
         Force [N] and moment [N m] that the tip exerts on the world, about the tip link's origin,
         in base link axes.
 
@@ -74,7 +74,7 @@ def velocity_torques(model: RobotModel, q: NDArray, qd: NDArray) -> tuple[NDArra
     Parameters
     ----------
     model : RobotModel
-    q, qd : array (..., n)
+    q, qd : array, shape (..., n)
         Positions and velocities [rad or m, and per s].
     """
     geometry = _Geometry(model, q)
@@ -83,7 +83,7 @@ def velocity_torques(model: RobotModel, q: NDArray, qd: NDArray) -> tuple[NDArra
 
 class _Geometry:
     """
-    Axes, origins and mass centres at one configuration, in the base link's axes.
+    Axes, origins and centres of mass at one configuration, in the base link's axes.
 
     ``reach`` (..., n, n, 3) holds dv_s/dqd_i and ``spin`` (..., n, n, 3) dw_s/dqd_i in the axes
     of link s, at [s, i], both zero for i > s.
@@ -92,7 +92,7 @@ class _Geometry:
     def __init__(self, model: RobotModel, q: NDArray) -> None:
         n = model.n
         self.model = model
-        self.mass, rho, self.inertia = mass_centers(model)
+        self.mass, rho, self.inertia = centers_of_mass(model)
         frames = frame_transforms(model.dh, q)
         self.rotation, self.origin = frames[..., :3, :3], frames[..., :3, 3]
         self.to_center = _times(self.rotation, rho)

@@ -3,9 +3,10 @@
 Inverse dynamics out of Kane's equations (Angeles, Ma and Rojas 1989), in three stages.
 
 tau = sum over links j of A_jT hd_j + B_jT m_j (cdd_j - g), eq. (37): the rates of momentum of each
-link, about its mass centre, seen through its partial angular velocities A_j and partial velocities
-B_j, eqs. (31)-(36). The sums are gathered from the tip inwards, eqs. (44)-(49). Rotations are
-never multiplied out: eqs. (54), (55) take a vector through a joint in 8 multiplications.
+link, about its centre of mass, seen through its partial angular velocities A_j and partial
+velocities B_j, eqs. (31)-(36). The sums are gathered from the tip inwards, eqs. (44)-(49).
+Rotations are never multiplied out: eqs. (54), (55) take a vector through a joint in 8
+multiplications.
 
 Corrected against the print: the frames here are those of modified DH, whose offset d_i is minus
 the paper's b_i of eq. (8), so that a_i has the sign that stage 1 prints and a prismatic joint's
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 
 from robodyn_ros.dh.frames import cosines_and_sines
 from robodyn_ros.dh.table import DHTable
-from robodyn_ros.dynamics.mass_centers import mass_centers
+from robodyn_ros.dynamics.centers_of_mass import centers_of_mass
 from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import cross
 
@@ -43,9 +44,9 @@ def joint_torques(
     Parameters
     ----------
     model : RobotModel
-    q, qd, qdd : array (..., n)
+    q, qd, qdd : array, shape (..., n)
         Positions, velocities, accelerations [rad or m, and per s, s2].
-    tip_wrench : array (6,) or (..., 6), optional
+    tip_wrench : array, shape (6,) or (..., 6), optional
         Force [N] and moment [N m] that the tip exerts on the world, about the tip link's origin,
         in base link axes.
 
@@ -61,7 +62,7 @@ def joint_torques(
     active force, where the print's v_(n+1), w_(n+1) are zero.
     """
     dh = model.dh
-    mass, rho, inertia = mass_centers(model)
+    mass, rho, inertia = centers_of_mass(model)
     z = np.array([0.0, 0.0, 1.0])
     turns = (~dh.prismatic)[:, None] * z
     slides = dh.prismatic[:, None] * z
@@ -74,7 +75,7 @@ def joint_torques(
     to_base = dh.base_transform[:3, :3]
 
     # Stage 2: angular velocities, W_i = wd_i x + w_i x w_i x, and pdd_i: the accelerations of the
-    # mass centres minus gravity.
+    # centres of mass minus gravity.
     w = joints.outward((0.0, 0.0, 0.0), turns * qd)
     wd = joints.outward((0.0, 0.0, 0.0), turns * qdd + cross(w, turns * qd))
     swing = _swing(w, wd)

@@ -50,9 +50,9 @@ def joint_torques(
     Parameters
     ----------
     model : RobotModel
-    q, qd, qdd : array (..., n)
+    q, qd, qdd : array, shape (..., n)
         Positions, velocities, accelerations [rad or m, and per s, s2].
-    tip_wrench : array (6,) or (..., 6), optional
+    tip_wrench : array, shape (6,) or (..., 6), optional
         Force [N] and moment [N m] that the tip exerts on the world, about the tip link's origin,
         in base link axes.
     leading_transforms : bool
@@ -77,7 +77,7 @@ def shortened_coefficients(model: RobotModel, q: NDArray) -> Coefficients:
     Parameters
     ----------
     model : RobotModel
-    q : array (..., n)
+    q : array, shape (..., n)
         Joint positions [rad or m].
 
     Notes

@@ -24,7 +24,7 @@ worked out, the others follow from c_jm(i) = c_mj(i) and from
 In modified DH joint i acts about z_i, where standard DH has z_(i-1): frame i here is the paper's
 frame i - 1. Corrected against the print: gravity's sign in (10), (13), (40), (B-3), (B-4); d_ij
 for d_ii in (12); z_j x z_i in (A-4); a product for the second + of (A-10)'s last line; x_i, y_i
-in (B-2) are those of the mass centre of links i to n.
+in (B-2) are those of the centre of mass of links i to n.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ def joint_torques(
     Parameters
     ----------
     model : RobotModel
-    q, qd, qdd : array (..., n)
+    q, qd, qdd : array, shape (..., n)
         Positions, velocities, accelerations [rad or m, and per s, s2].
-    tip_wrench : array (6,) or (..., 6), optional
+    tip_wrench : array, shape (6,) or (..., 6), optional
         Force [N] and moment [N m] that the tip exerts on the world, about the tip link's origin,
         in base link axes.
 

@@ -13,7 +13,7 @@ from robodyn_ros.spatial import cross, inertia_tensor, parameters_of_pseudo_iner
 
 def composite_mass_matrix(model: RobotModel, q: NDArray) -> NDArray:
     """
-    Return M(q) (..., n, n) [kg m2, kg m, kg], without rotor inertia.
+    Return M(q) (..., n, n) [kg m², kg m, kg], without rotor inertia.
 
     Column k holds the joint torques that a unit acceleration of joint k alone needs at rest,
     without gravity: all links beyond joint k then move as one body.
@@ -21,7 +21,7 @@ def composite_mass_matrix(model: RobotModel, q: NDArray) -> NDArray:
     Parameters
     ----------
     model : RobotModel
-    q : array (..., n)
+    q : array, shape (..., n)
         Joint positions [rad or m].
     """
     dh = model.dh

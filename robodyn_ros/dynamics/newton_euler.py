@@ -3,8 +3,8 @@
 Recursive Newton-Euler inverse dynamics in link coordinates.
 
 Luh, Walker and Paul's recursion (Fu, Gonzalez and Lee 1987, Table 3.3) for modified DH frames,
-with the first moment m c and the inertia about the frame's origin in place of the mass centre, as
-in Gautier and Khalil 1988, eqs. (4)-(9). Gravity enters as an acceleration -g of the base.
+with the first moment m c and the inertia about the frame's origin in place of the centre of mass,
+as in Gautier and Khalil 1988, eqs. (4)-(9). Gravity enters as an acceleration -g of the base.
 
 Corrected against the print: (3.3-51) takes the angular acceleration of link i - 1; (3.3-46) sets
 the base's acceleration to minus the gravity field; Table 3.3's moment is (3.3-57)'s.
@@ -33,9 +33,9 @@ def joint_torques(
     Parameters
     ----------
     model : RobotModel
-    q, qd, qdd : array (..., n)
+    q, qd, qdd : array, shape (..., n)
         Positions, velocities, accelerations [rad or m, and per s, s2].
-    tip_wrench : array (6,) or (..., 6), optional
+    tip_wrench : array, shape (6,) or (..., 6), optional
         Force [N] and moment [N m] that the tip exerts on the world, about the tip link's origin,
         in base link axes.
 

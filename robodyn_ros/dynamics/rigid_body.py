@@ -52,11 +52,11 @@ def inverse_dynamics(
     Parameters
     ----------
     model : RobotModel
-    q, qd, qdd : array-like (n,) or (N, n)
+    q, qd, qdd : array-like, shape (n,) or (N, n)
         Joint positions, velocities and accelerations [rad or m, and per s, s2].
     method : str
         The formulation, one of ``METHODS``.
-    tip_wrench : array-like (6,) or (N, 6), optional
+    tip_wrench : array-like, shape (6,) or (N, 6), optional
         Force [N] and moment [N m] that the tip exerts on the world at the tip link's origin, in
         base link axes.
 
@@ -69,7 +69,7 @@ def inverse_dynamics(
     ------
     WrongShape, NonFiniteValue, UnknownOption
     InvalidNumber
-        A link has first moments but no mass, and the formulation is written in mass centres
+        A link has first moments but no mass, and the formulation is written in centres of mass
         (``'kane'``, ``'generalized_dalembert'``).
     """
     q, qd, qdd = checked_states(model.n, q=q, qd=qd, qdd=qdd)
@@ -86,7 +86,7 @@ def gravity_torque(model: RobotModel, q: ArrayLike) -> NDArray:
     Parameters
     ----------
     model : RobotModel
-    q : array-like (n,) or (N, n)
+    q : array-like, shape (n,) or (N, n)
         Joint positions [rad or m].
 
     Returns
@@ -109,13 +109,13 @@ def mass_matrix(model: RobotModel, q: ArrayLike) -> NDArray:
     Parameters
     ----------
     model : RobotModel
-    q : array-like (n,) or (N, n)
+    q : array-like, shape (n,) or (N, n)
         Joint positions [rad or m].
 
     Returns
     -------
-    array (n, n) or (N, n, n)
-        [kg m2] between revolute joints, [kg m] between a revolute and a prismatic one, [kg]
+    array, shape (n, n) or (N, n, n)
+        [kg m²] between revolute joints, [kg m] between a revolute and a prismatic one, [kg]
         between prismatic ones.
 
     Raises
@@ -133,12 +133,12 @@ def coriolis_matrix(model: RobotModel, q: ArrayLike, qd: ArrayLike) -> NDArray:
     Parameters
     ----------
     model : RobotModel
-    q, qd : array-like (n,) or (N, n)
+    q, qd : array-like, shape (n,) or (N, n)
         Joint positions and velocities [rad or m, and per s].
 
     Returns
     -------
-    array (n, n) or (N, n, n)
+    array, shape (n, n) or (N, n, n)
 
     Raises
     ------
@@ -161,12 +161,12 @@ def christoffel_symbols(model: RobotModel, q: ArrayLike) -> NDArray:
     Parameters
     ----------
     model : RobotModel
-    q : array-like (n,) or (N, n)
+    q : array-like, shape (n,) or (N, n)
         Joint positions [rad or m].
 
     Returns
     -------
-    array (n, n, n) or (N, n, n, n)
+    array, shape (n, n, n) or (N, n, n, n)
 
     Raises
     ------
@@ -183,12 +183,12 @@ def forward_dynamics(model: RobotModel, q: ArrayLike, qd: ArrayLike, tau: ArrayL
     Parameters
     ----------
     model : RobotModel
-    q, qd, tau : array-like (n,) or (N, n)
+    q, qd, tau : array-like, shape (n,) or (N, n)
         Joint positions, velocities and torques [rad or m, per s, N m or N].
 
     Returns
     -------
-    array of the shape of q [rad/s2 or m/s2]
+    array of the shape of q [rad/s² or m/s²]
 
     Raises
     ------

@@ -24,9 +24,9 @@ class MotionSamples:
 
     Attributes
     ----------
-    time : array (N,)
+    time : array, shape (N,)
         [s], increasing.
-    q, qd, qdd : array (N, n)
+    q, qd, qdd : array, shape (N, n)
         Positions, velocities and accelerations [rad or m, and per s, s2].
     derived : str
         What of it was not given but derived: '', 'accelerations', or

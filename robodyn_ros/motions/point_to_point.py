@@ -41,7 +41,7 @@ class PointToPoint:
 
     Parameters
     ----------
-    start, goal : array (n,)
+    start, goal : array, shape (n,)
         [rad] or [m].
     duration : float
         [s]
@@ -62,7 +62,7 @@ class PointToPoint:
         return self._along(30 * s**2 * (1 - s) ** 2 / self.duration)
 
     def acceleration(self, time: ArrayLike) -> FloatArray:
-        """Return the acceleration (N, n) [rad/s2 or m/s2] at times (N,) [s]."""
+        """Return the acceleration (N, n) [rad/s² or m/s²] at times (N,) [s]."""
         s = self._phase(time)
         return self._along(60 * s * (1 - s) * (1 - 2 * s) / self.duration**2)
 

@@ -40,7 +40,7 @@ class BaseParameters:
         What they are made of; knows the model.
     columns : tuple of int
         Which columns of the classical regressor remain, base to tip.
-    polynomials : mapping of products of lengths to array (count, classical_count)
+    polynomials : mapping of products of lengths to array, shape (count, classical_count)
         The minimal parameters in terms of the classical ones.
     general_links : tuple of n bool
         Whether the general relations (20), (21) say all about a link, or whether, near the base,
@@ -82,7 +82,7 @@ class BaseParameters:
 
     @property
     def classical_count(self) -> int:
-        """Number of classical parameters: ten a link, and rotors and friction where asked for."""
+        """Number of standard parameters: ten a link, and rotors and friction where asked for."""
         return self.classical.count
 
     @cached_property
@@ -104,14 +104,14 @@ class BaseParameters:
 
     @cached_property
     def values(self) -> FloatArray:
-        """Values (count,) for the model's parameters [kg m2, kg m, kg and friction units]."""
+        """Values (count,) for the model's parameters [kg m², kg m, kg and friction units]."""
         values = self.regrouping @ self.classical.values
         values.setflags(write=False)
         return values
 
     @cached_property
     def no_effect(self) -> tuple[str, ...]:
-        """Names of the classical parameters that no motion brings to bear on any torque."""
+        """Names of the standard parameters that no motion brings to bear on any torque."""
         unused = ~(self.regrouping != 0.0).any(axis=0)
         return tuple(name for name, none in zip(self.classical.names, unused, strict=True) if none)
 
@@ -173,12 +173,12 @@ class BaseParameters:
 
         Parameters
         ----------
-        q, qd, qdd : array-like (n,) or (N, n)
+        q, qd, qdd : array-like, shape (n,) or (N, n)
             Joint positions, velocities and accelerations [rad or m, and per s, s2].
 
         Returns
         -------
-        array (n, count) or (N, n, count)
+        array, shape (n, count) or (N, n, count)
 
         Raises
         ------
@@ -196,7 +196,7 @@ class BaseParameters:
 
         Parameters
         ----------
-        values : array-like (count,), optional
+        values : array-like, shape (count,), optional
             Minimal parameters, identified ones for example; the model's own where not given.
 
         Raises

@@ -39,7 +39,7 @@ class Expression:
     unit : str
     value : float
         [unit]
-    terms : mapping of classical parameter to coefficient
+    terms : mapping of standard parameter to coefficient
         Each coefficient a mapping from products of lengths, () for none, to factors.
     lengths : mapping of name to length [m]
         The lengths a_j, d_j that the coefficients speak of.
@@ -54,7 +54,7 @@ class Expression:
 
     @property
     def coefficients(self) -> dict[str, float]:
-        """Classical parameter to the number it is multiplied by."""
+        """Standard parameter to the number it is multiplied by."""
         return {name: self._value(coefficient) for name, coefficient in self.terms.items()}
 
     def text(self, lengths: str = 'numbers') -> str:

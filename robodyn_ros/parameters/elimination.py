@@ -73,7 +73,7 @@ def eliminations(
     ----------
     dh : DHTable
         Modified.
-    gravity : array (3,) [m/s2]
+    gravity : array, shape (3,) [m/s²]
         In the base link's axes; only its direction matters, and whether there is any.
     tolerance : float
         A direction that reaches less than this, with lengths in units of the largest one in the

@@ -34,12 +34,12 @@ def energy_regressor(model: RobotModel, q: ArrayLike, qd: ArrayLike) -> tuple[ND
     Parameters
     ----------
     model : RobotModel
-    q, qd : array-like (n,) or (N, n)
+    q, qd : array-like, shape (n,) or (N, n)
         Joint positions and velocities [rad or m, and per s].
 
     Returns
     -------
-    DE, DU : array (10 n,) or (N, 10 n)
+    DE, DU : array, shape (10 n,) or (N, 10 n)
 
     Raises
     ------

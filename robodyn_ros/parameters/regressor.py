@@ -41,7 +41,7 @@ def regressor(
     ----------
     model : RobotModel
         Its geometry and gravity; its inertial parameters are not used.
-    q, qd, qdd : array-like (n,) or (N, n)
+    q, qd, qdd : array-like, shape (n,) or (N, n)
         Joint positions, velocities and accelerations [rad or m, and per s, s2].
     rotor_inertia : bool
         Append a column for each joint's rotor inertia, reflected to the joint.
@@ -51,7 +51,7 @@ def regressor(
 
     Returns
     -------
-    array (n, 10 n) or (N, n, 10 n); n columns more for rotors, 2 n more for friction
+    array, shape (n, 10 n) or (N, n, 10 n); n columns more for rotors, 2 n more for friction
         Link by link XX XY XZ YY YZ ZZ mX mY mZ m, about the DH frames;
         ``StandardParameters`` names the columns.
 

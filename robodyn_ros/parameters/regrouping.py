@@ -45,7 +45,7 @@ def regrouped(dh: DHTable, eliminations: list[Elimination], count: int) -> Polyn
         Modified.
     eliminations : list of n Elimination
     count : int
-        Number of classical parameters: ten for each link, then what the joints have of their own.
+        Number of standard parameters: ten for each link, then what the joints have of their own.
 
     Returns
     -------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The classical parameters of an arm, in the order of the regressor's columns."""
+"""The standard parameters of an arm, in the order of the regressor's columns."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from robodyn_ros.parameters.regressor import regressor
 from robodyn_ros.spatial import FloatArray
 
 PARAMETER_NAMES = ('XX', 'XY', 'XZ', 'YY', 'YZ', 'ZZ', 'mX', 'mY', 'mZ', 'm')
-_UNITS = ('kg m2',) * 6 + ('kg m',) * 3 + ('kg',)
+_UNITS = ('kg m²',) * 6 + ('kg m',) * 3 + ('kg',)
 _JOINT_UNITS = {
-    'Ia': ('kg m2', 'kg'),
+    'Ia': ('kg m²', 'kg'),
     'Fv': ('N m s/rad', 'N s/m'),
     'Fc': ('N m', 'N'),
 }

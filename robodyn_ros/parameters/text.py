@@ -39,7 +39,7 @@ def parameters_report(base: BaseParameters, *, lengths: str = 'numbers') -> str:
     unit_width = max((len(expression.unit) for expression in base.expressions), default=0)
     lines = [
         f'{base.count} minimal parameters out of {base.classical_count} classical ones, '
-        f'gravity {_vector_text(base.classical.model.gravity)} m/s2',
+        f'gravity {_vector_text(base.classical.model.gravity)} m/s²',
         f'condition number {base.conditioning:.3g}; '
         f'regrouping changes the regressor by {base.residual:.1g} of its largest element',
     ]

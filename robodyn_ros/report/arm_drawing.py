@@ -39,7 +39,7 @@ def frames_drawing(model: RobotModel, q: FloatArray, name: str, label: str) -> s
 
 
 def masses_drawing(model: RobotModel, q: FloatArray, name: str, label: str) -> str:
-    """Return an arm with a disc at each mass centre, its area the mass, as ``<svg>``."""
+    """Return an arm with a disc at each centre of mass, its area the mass, as ``<svg>``."""
     picture = _Picture(model, q)
     masses = model.inertial_parameters[:, 9]
 

@@ -28,9 +28,9 @@ class CouplingMap:
     ----------
     pair, over : (int, int)
         Joints from 0: those coupled, and those that move.
-    first, second : array (k,)
+    first, second : array, shape (k,)
         Positions [rad or m] of the joints that move.
-    values : array (k, k)
+    values : array, shape (k, k)
         At ``first[a]``, ``second[b]`` in ``values[a, b]``.
     """
 

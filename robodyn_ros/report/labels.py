@@ -26,7 +26,7 @@ class Label:
     Attributes
     ----------
     color : str
-    away_from : array (2,), optional
+    away_from : array, shape (2,), optional
         Another point: the label would best lie beyond the first, as seen from there.
     distance : float
         From the point [px], at best.
@@ -54,7 +54,7 @@ def placed_labels(
     ----------
     labels : sequence of Label
         Served in this order.
-    lines : array (k, 2)
+    lines : array, shape (k, 2)
         Points that should stay visible [px].
     paper : (float, float)
         Width and height [px]: labels stay on it.

@@ -153,7 +153,7 @@ def _table(table: DHTable) -> dict[str, Any]:
 
 
 def _links(facts: ArmFacts) -> list[dict[str, Any]]:
-    """Return mass, mass centre and principal moments about it, for each link in its DH frame."""
+    """Return mass, centre of mass and principal moments about it, for each link."""
     links = []
     bodies = facts.chain.bodies[1:]
     for joint, body, row in zip(facts.chain.joints, bodies, facts.model.inertial_parameters):

@@ -34,7 +34,7 @@ def floats(values: np.ndarray) -> array:
 
 def trajectory(message: JointTrajectory, start: float | None) -> Trajectory:
     """
-    Return the checked way-points of a message.
+    Return the checked waypoints of a message.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def wrench(message: Wrench) -> np.ndarray:
 
 
 def gravity(message: Vector3Stamped) -> Gravity:
-    """Return a gravity, unchecked [m/s2]."""
+    """Return a gravity, unchecked [m/s²]."""
     return Gravity(vector(message.vector), message.header.frame_id)
 
 

@@ -14,7 +14,7 @@ pub        ``/clock``              rosgraph_msgs/Clock           in lockstep or 
 pub        ``/diagnostics``        diagnostic_msgs/...           steps, commands, missed cycles
 ========== ======================= ============================= ==================================
 
-The arm stands on its brakes until the first command arrives; after that the last command acts
+The arm is held by its brakes until the first command arrives; after that the last command acts
 until the next, as with a forward command controller. A command of the wrong length, or with a
 number that is not finite, is ignored with a warning.
 
@@ -69,7 +69,7 @@ class SimulatorNode(Node):
     Parameters of the node, all read once:
 
     - ``urdf_file`` (empty: take the topic), ``base_link``, ``tip_link`` (empty: found in the URDF)
-    - ``gravity`` [m/s2], base link axes; ``initial_position`` [rad or m] (not set: zero)
+    - ``gravity`` [m/s²], base link axes; ``initial_position`` [rad or m] (not set: zero)
     - ``time_step`` [s]; ``publish_clock``: stamp with simulated time and publish ``/clock``
     - ``lockstep`` (has ``publish_clock`` in it); ``lockstep_timeout`` [s]
 
@@ -98,7 +98,7 @@ class SimulatorNode(Node):
             )
 
         self._timer: Any = None
-        self._torque: np.ndarray | None = None  # the last command; None: on the brakes
+        self._torque: np.ndarray | None = None  # the last command; None: held by the brakes
         self._steps = 0
         self._commands = 0
         self._missed_cycles = 0
@@ -149,7 +149,7 @@ class SimulatorNode(Node):
             self._timer = self.create_timer(self._time_step, self._catch_up, clock=steady)
         self.create_timer(1.0, self._publish_diagnostics, clock=steady)
         names = ', '.join(simulation.joint_names)
-        self.get_logger().info(f'{simulation.n} joints on their brakes: {names}')
+        self.get_logger().info(f'{simulation.n} joints held by their brakes: {names}')
         self._publish_state()
 
     # --- lockstep ------------------------------------------------------------------------------
@@ -169,7 +169,7 @@ class SimulatorNode(Node):
             self._timer.reset()
 
     def _send_again(self) -> None:
-        if not self._simulation.on_brakes:
+        if not self._simulation.brakes_engaged:
             self._missed_cycles += 1
         self._publish_state(again=True)
 
@@ -230,11 +230,11 @@ class SimulatorNode(Node):
         return Time(sec=seconds, nanosec=nanoseconds)
 
     def _publish_diagnostics(self) -> None:
-        on_brakes = self._simulation.on_brakes
+        brakes_engaged = self._simulation.brakes_engaged
         status = DiagnosticStatus(
             level=DiagnosticStatus.OK,
             name=f'{self.get_fully_qualified_name()[1:]}: arm',
-            message='on its brakes' if on_brakes else 'moving freely',
+            message='held by its brakes' if brakes_engaged else 'moving freely',
             hardware_id='mujoco',
             values=[
                 KeyValue(key='steps', value=str(self._steps)),

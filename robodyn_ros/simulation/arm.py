@@ -40,7 +40,7 @@ class ArmSimulation:
     At a position limit the joint meets a stop. Torques are applied as they come: effort limits are
     the controller's to keep. Links do not collide. Between two steps the torque is constant.
 
-    The arm stands on its brakes until the first ``step``.
+    The arm is held by its brakes until the first ``step``.
 
     Parameters
     ----------
@@ -48,11 +48,11 @@ class ArmSimulation:
         A URDF, as ``RobotModel.from_urdf`` takes it.
     base_link, tip_link : str, optional
         Ends of the chain; movable joints off the chain are welded as in the model.
-    gravity : array-like (3,)
-        [m/s2], in the base link's axes.
+    gravity : array-like, shape (3,)
+        [m/s²], in the base link's axes.
     time_step : float
         [s]
-    initial_position : array-like (n,), optional
+    initial_position : array-like, shape (n,), optional
         [rad] or [m]; zero where not given.
 
     Raises
@@ -99,11 +99,11 @@ class ArmSimulation:
         self.reset(np.zeros(self.n) if initial_position is None else initial_position)
 
     def reset(self, position: ArrayLike) -> None:
-        """Stand still at ``position`` (n,) [rad or m] on the brakes, at time zero."""
+        """Stand still at ``position`` (n,) [rad or m] held by the brakes, at time zero."""
         self._mujoco.mj_resetData(self._model, self._data)
         self._data.qpos[self._position_index] = _vector('position', position, self.n)
         self._mujoco.mj_forward(self._model, self._data)
-        self.on_brakes = True
+        self.brakes_engaged = True
 
     def step(self, torque: ArrayLike) -> None:
         """
@@ -115,11 +115,11 @@ class ArmSimulation:
             The torque is not one finite number per joint; the arm has not moved.
         """
         self._data.qfrc_applied[self._velocity_index] = _vector('torque', torque, self.n)
-        self.on_brakes = False
+        self.brakes_engaged = False
         self._mujoco.mj_step(self._model, self._data)
 
     def wait(self) -> None:
-        """Advance the time by one step on the brakes; nothing moves."""
+        """Advance the time by one step held by the brakes; nothing moves."""
         self._data.time += self.time_step
 
     @property

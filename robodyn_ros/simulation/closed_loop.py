@@ -27,9 +27,9 @@ class SimulatedMotion:
 
     Attributes
     ----------
-    time : array (N,)
+    time : array, shape (N,)
         [s]
-    desired, position, velocity, torque : array (N, n)
+    desired, position, velocity, torque : array, shape (N, n)
         [rad or m], [rad/s or m/s], [N m or N]; the torque is what was commanded at that time.
     """
 
@@ -67,7 +67,7 @@ def simulated_motion(
     law : str
         One of ``LAWS``.
     kp, kd : float
-        Gains of computed torque [1/s2], [1/s].
+        Gains of computed torque [1/s²], [1/s].
 
     Raises
     ------

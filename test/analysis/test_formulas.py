@@ -81,7 +81,7 @@ def test_inertia_of_the_two_link_arm_as_the_book_prints_it():
     for numbers, formula in expected:
         found = {tuple(f.function for f in t.factors): t.coefficient for t in formula.terms}
         assert found == pytest.approx(numbers)
-        assert formula.unit == 'kg m2'
+        assert formula.unit == 'kg m²'
 
 
 def test_gravity_of_the_jpl_arm_is_bejczys_127_to_132():
@@ -135,7 +135,7 @@ def test_formula_reads_as_mathematics():
     slide = Factor((2,), 'position', power=2)
     turned = Factor((0, 1), 'cos', (1, -1), 0.5)
     terms = (Term(-2.5, ()), Term(1.0, product_of([slide, sine])), Term(-3.0, (turned,)))
-    formula = Formula('d_11', 'kg m2', terms)
+    formula = Formula('d_11', 'kg m²', terms)
     assert str(formula) == 'd_11 = - 2.5 + 1 sin(q2) q3^2 - 3 cos(q1 - q2 + 0.5)'
     assert str(Formula('G_1', 'N m', ())) == 'G_1 = 0'
     assert formula.joints == (0, 1, 2)

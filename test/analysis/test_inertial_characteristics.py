@@ -257,7 +257,7 @@ def test_structure_survives_json():
 
 def test_units_follow_the_joints():
     structure = inertial_characteristics(STANFORD.model())
-    assert structure['d_22'].unit == 'kg m2'
+    assert structure['d_22'].unit == 'kg m²'
     assert structure['d_13'].unit == 'kg m'
     assert structure['c_22(3)'].unit == 'kg m'
     assert structure['G_3'].unit == 'N' and structure['G_4'].unit == 'N m'

@@ -103,7 +103,7 @@ def test_two_payloads_add(arm, method):
 
 @pytest.mark.parametrize('method', METHODS)
 def test_payload_weighs_where_its_link_is(arm, method):
-    # A payload on any link of the arm: its weight times the motion of its mass centre.
+    # A payload on any link of the arm: its weight times the motion of its centre of mass.
     q = random_states(arm, 1, seed=6)[0][0]
     still = np.zeros(arm.n)
     center = np.array([0.1, -0.2, 0.05])

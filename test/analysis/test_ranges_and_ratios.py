@@ -180,7 +180,7 @@ def test_limits_of_a_joint_that_does_not_exist(arm):
 
 def test_ranges_survive_json(found):
     assert Ranges.from_json(found.to_json()) == found
-    assert found.inertia[0].unit == 'kg m2' and found.gravity[2].unit == 'N'
+    assert found.inertia[0].unit == 'kg m²' and found.gravity[2].unit == 'N'
     assert found.position_units[2] == 'm'
     assert 'with the payload' in str(found)
 
@@ -219,7 +219,7 @@ def test_ratio_k2_is_gravity_but_for_the_input_inertia(arm):
     # (138) leaves the input inertia of joint 3 out.
     bare = gravity_ratio_range(arm.with_rotor_inertia(np.zeros(6)), 'joint3', limits=LIMITS)
     assert bare.peak.value == pytest.approx(9.81)
-    assert bare.unit == 'm/s2'
+    assert bare.unit == 'm/s²'
     assert bare.depends_on == ('joint2',)
 
 
@@ -228,7 +228,7 @@ def test_ratios_k3_and_k4_of_the_loaded_arm(arm, joint, amplitude):
     # The paper's d3 with load, 0.566, is 0.9 % high.
     ratio = gravity_ratio_range(arm.with_payload(JPL_LOAD), f'joint{joint}', limits=LIMITS)
     assert abs(ratio.peak.value) == pytest.approx(amplitude, rel=1.2e-2)
-    assert ratio.unit == 'rad/s2'
+    assert ratio.unit == 'rad/s²'
 
 
 def test_ratios_are_quotients_of_mass_matrix_and_gravity(arm):

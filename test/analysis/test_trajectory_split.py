@@ -40,7 +40,7 @@ def test_parts_add_up_to_pinocchios_mass_matrix_and_coriolis_torque(split, motio
 
 
 def test_two_link_arm_parts_in_closed_form():
-    # Slender rods: of m l2/3 about the end three quarters are translation of the mass centre.
+    # Slender rods: of m l2/3 about the end three quarters are translation of the centre of mass.
     m1, m2, length = 2.0, 3.0, 0.5
     arm = rd.RobotModel.from_urdf(two_link_urdf(m1, m2, length))
     q = np.array([[0.3, 0.9], [0.1, -1.2]])
@@ -69,7 +69,7 @@ def test_elements_where_the_book_sees_translation_rule(split):
 
 
 def test_last_joint_only_rotates(split):
-    # Link 6 has its mass centre on axis 6.
+    # Link 6 has its centre of mass on axis 6.
     assert split['D_66'].dominant == 'rotational'
     assert split['D_66'].lesser_share == 0
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What leaves the torque path is finite, within limits, without jumps, and never out of date."""
+"""What leaves the command pipeline is finite, within limits, without jumps, never stale."""
 
 from dataclasses import replace
 
@@ -33,7 +33,7 @@ def to(position, time=1.0, names=NAMES):
     return Trajectory.from_points(names, [time], [position], none, none, none)
 
 
-def last_words(arm, period=0.001):
+def stop_command(arm, period=0.001):
     """Return the commands of an end of commanding."""
     words = []
     while (word := arm.path.stop_command(arm.now)) is not None:
@@ -151,7 +151,7 @@ def test_ramp_ends_although_the_clock_of_the_joint_states_jumps_every_time():
 def test_enabling_again_later_gives_gravity_in_full_so_that_the_arm_does_not_drop():
     arm = enabled(on_stop='zero')
     arm.run(0.1)
-    assert last_words(arm)[-1].torque == pytest.approx([0.0, 0.0])
+    assert stop_command(arm)[-1].torque == pytest.approx([0.0, 0.0])
     assert arm.run(0.05) == [None] * 50
     arm.now += 1.0
     arm.path.enable(arm.now)
@@ -162,7 +162,7 @@ def test_enabling_again_later_gives_gravity_in_full_so_that_the_arm_does_not_dro
 def test_enabling_again_at_once_ramps_from_the_last_word():
     arm = enabled(on_stop='zero', ramp_time=0.5)
     arm.run(0.1)
-    last_words(arm)
+    stop_command(arm)
     arm.path.enable(arm.now)
     torques = [command.torque for command in arm.run(0.6)]
     assert torques[0] == pytest.approx([0.0, 0.0])
@@ -411,7 +411,7 @@ def test_last_word_is_what_was_promised(on_stop, wanted):
     arm.run(0.6)
     arm.path.follow(to([0.5, 0.2]))
     arm.run(0.4)
-    words = last_words(arm)
+    words = stop_command(arm)
     if wanted is None:
         assert not words
     else:
@@ -424,7 +424,7 @@ def test_last_word_is_what_was_promised(on_stop, wanted):
 def test_last_words_lead_to_the_promise_at_the_pace_of_the_rate_limit():
     arm = enabled(on_stop='zero', torque_rate_limits=np.array([1000.0, 500.0]))
     arm.run(0.1)
-    torques = np.array([GRAVITY, *(word.torque for word in last_words(arm))])
+    torques = np.array([GRAVITY, *(word.torque for word in stop_command(arm))])
     steps = -np.diff(torques, axis=0)
     assert (steps >= 0.0).all() and (steps <= [1.0 + 1e-9, 0.5 + 1e-9]).all()
     assert torques[-1] == pytest.approx([0.0, 0.0])
@@ -434,7 +434,7 @@ def test_last_words_lead_to_the_promise_at_the_pace_of_the_rate_limit():
 def test_last_words_need_no_way_where_there_is_no_rate_limit():
     arm = enabled(on_stop='zero', torque_rate_limits=np.array([np.inf, np.inf]))
     arm.run(0.1)
-    (word,) = last_words(arm)
+    (word,) = stop_command(arm)
     assert word.torque == pytest.approx([0.0, 0.0])
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever hypothesis invents, the torque path keeps what the design promises of every command."""
+"""Whatever hypothesis invents, the command pipeline keeps what the design promises."""
 
 from dataclasses import replace
 
@@ -89,7 +89,7 @@ class Witness:
         self.is_first = True
         self.watched = self.arm.now
         self.clock, self.offset = 'run', 0.0
-        self.was_asked = False  # for last words before; they are promised once
+        self.was_asked = False  # for a stop command before; it is decided once
 
     @property
     def stamp(self):

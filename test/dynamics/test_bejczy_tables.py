@@ -5,7 +5,7 @@ Bejczy 1974, Tables 1 and 2 and Appendix C, row by row, from the JPL arm's URDF.
 Each row is printed in kilograms and metres and in ounces and inches. The arm's numbers are those
 of the second column, so its results are held to the second: within 0.25 %, the rounding of a third
 digit. Against the first, which the paper added up from terms of two digits, 1 % is asked (2 % of
-D55: 0.114 there, 15.87 oz in s2 = 0.1121 beside it).
+D55: 0.114 there, 15.87 oz in s² = 0.1121 beside it).
 """
 
 import numpy as np
@@ -29,7 +29,7 @@ def loaded(arm):
     return arm.with_payload(JPL_LOAD)
 
 
-# Joint, configuration, kg m2 or kg, and oz in s2 or oz s2/in, both without and with load.
+# Joint, configuration, kg m² or kg, and oz in s² or oz s2/in, both without and with load.
 OUTSTRETCHED = (0, RIGHT, LONGEST, 0, 0, 0)
 WRIST_BENT = (0, 0, LONGEST, 0, RIGHT, 0)
 TABLE_1_MAXIMA = [
@@ -63,7 +63,7 @@ def test_table_1_maxima_are_maxima(arm, loaded, joint, q, metric, ounces):
 
 
 def test_table_1_minimum_of_joint_1(arm):
-    # 196 oz in s2 beside it, 1.384 kg m2, is a misprint.
+    # 196 oz in s² beside it, 1.384 kg m², is a misprint.
     inertia = rd.mass_matrix(arm, (0, 0, LONGEST, 0, RIGHT, 0))[0, 0]
     assert inertia == pytest.approx(1.417, rel=2.5e-3)
 

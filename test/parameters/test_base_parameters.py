@@ -486,7 +486,7 @@ def test_expressions_carry_link_unit_and_value():
             for parameter, factor in expression.coefficients.items()
         )
         assert total == pytest.approx(value, abs=1e-12)
-    assert (base.expressions[0].link, base.expressions[0].unit) == ('l1', 'kg m2')
+    assert (base.expressions[0].link, base.expressions[0].unit) == ('l1', 'kg m²')
     assert (base.expressions[-1].link, base.expressions[-1].unit) == ('l6', 'kg m')
 
 

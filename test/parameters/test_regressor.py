@@ -101,7 +101,7 @@ def test_rotor_and_friction_columns():
         'Fc2',
         'Fc3',
     )
-    assert parameters.units[30:36] == ('kg m2', 'kg', 'kg m2', 'N m s/rad', 'N s/m', 'N m s/rad')
+    assert parameters.units[30:36] == ('kg m²', 'kg', 'kg m²', 'N m s/rad', 'N s/m', 'N m s/rad')
     full = rd.regressor(arm, *states, rotor_inertia=True, friction=True)
     expected = rd.inverse_dynamics(arm, *states) + rd.friction_torque(arm, states[1])
     assert relative_difference(full @ parameters.values, expected) < 1e-12

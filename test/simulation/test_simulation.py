@@ -61,11 +61,11 @@ def test_brakes_hold_the_arm_until_the_first_torque(panda):
     panda.reset(q)
     for _ in range(50):
         panda.wait()
-    assert panda.on_brakes
+    assert panda.brakes_engaged
     assert panda.time == pytest.approx(0.05)
     np.testing.assert_array_equal(panda.position, q)
     panda.step(np.zeros(7))
-    assert not panda.on_brakes
+    assert not panda.brakes_engaged
     assert np.all(panda.velocity != 0)
 
 
@@ -172,7 +172,7 @@ def test_joints_off_the_chain_are_welded_where_the_model_locks_them():
     )
     simulation = ArmSimulation(arm, tip_link='flange', gravity=(0, 0, -10))
     assert simulation.joint_names == ('shoulder',)
-    # The twin stands 0.3 m off: gravity turns the arm about y by 0.5 kg * 10 m/s2 * 0.3 m.
+    # The twin stands 0.3 m off: gravity turns the arm about y by 0.5 kg * 10 m/s² * 0.3 m.
     inertia = 2 * 0.1**2 + 0.5 * 0.1**2 + 0.5 * (0.1**2 + 0.3**2) + 3 * 0.02
     simulation.step([0.0])
     acceleration = simulation.velocity[0] / simulation.time_step
@@ -209,7 +209,7 @@ def test_a_torque_that_is_none_leaves_the_arm_where_it_was(panda):
         panda.step(np.zeros(6))
     with pytest.raises(NonFiniteValue):
         panda.step([0, 0, 0, np.nan, 0, 0, 0])
-    assert panda.on_brakes
+    assert panda.brakes_engaged
     assert panda.time == 0
 
 

@@ -57,7 +57,7 @@ def safety_settings(**changes):
 
 
 class Arm:
-    """A torque path with its buffer and a steady clock that the test turns."""
+    """A command pipeline with its buffer and a steady clock that the test turns."""
 
     def __init__(self, mode='computed_torque', terms=None, **settings):
         self.now = 100.0
@@ -93,7 +93,7 @@ class Arm:
 
 
 def enabled(*args, **kwargs):
-    """Return an arm whose torque path is enabled."""
+    """Return an arm whose command pipeline is enabled."""
     arm = Arm(*args, **kwargs)
     arm.path.enable(arm.now)
     return arm

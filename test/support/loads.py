@@ -5,7 +5,7 @@ import numpy as np
 
 
 def carrying(urdf, link, mass, center_of_mass=(0.0, 0.0, 0.0), inertia=None):
-    """Return the URDF text with a body fixed to a link; inertia (3, 3) about its mass centre."""
+    """Return the URDF text with a body fixed to a link; inertia about its centre of mass."""
     inertia = np.zeros((3, 3)) if inertia is None else np.asarray(inertia)
     tensor = ' '.join(
         f'i{"xyz"[i]}{"xyz"[j]}="{float(inertia[i, j])!r}"' for i in range(3) for j in range(i, 3)

@@ -36,7 +36,7 @@ class LockstepRig(NodeRig):
         return self
 
     def start_simulator(self, **parameters):
-        """Start the arm on its brakes; it is let go by the first torque."""
+        """Start the arm held by its brakes; it is let go by the first torque."""
         arguments = ['--ros-args', '-r', 'torques:=dynamics_node/torques']
         for name, value in {'lockstep': True, 'time_step': TIME_STEP, **parameters}.items():
             value = list(map(float, value)) if isinstance(value, (list, np.ndarray)) else value

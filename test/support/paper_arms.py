@@ -18,7 +18,7 @@ class PaperArm:
     """
     A DH table in degrees and metres, and inertias in the paper's link frames where it has any.
 
-    ``inertia`` is about the mass centre, or about the frame's origin where the paper says so.
+    ``inertia`` is about the centre of mass, or about the frame's origin where the paper says so.
     """
 
     file: str

@@ -76,7 +76,7 @@ def export_c(
     gravity = ', '.join(f'{x:g}' for x in model.gravity)
     about = (
         f'Dynamics of an arm of {model.n} joints ({kinds}).',
-        f"Gravity {gravity} m/s2 in the base link's axes. Friction is not in it.",
+        f"Gravity {gravity} m/s² in the base link's axes. Friction is not in it.",
     )
     states = reference_states(model.n)
     states['tau'] = inverse_dynamics(model, states['q'], states['qd'], states['qdd'])

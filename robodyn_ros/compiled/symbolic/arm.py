@@ -50,7 +50,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Body:
-    """Second moments (3, 3) [kg m2], first moments (3,) [kg m] and mass [kg] of a link."""
+    """Second moments (3, 3) [kg m²], first moments (3,) [kg m] and mass [kg] of a link."""
 
     second: Matrix
     first: Vector

@@ -50,7 +50,7 @@ class EquivalentInertias:
         Return the regrouping that suits these parameters (n, 10).
 
         The most frequent offset becomes the unit of length, where all joints are revolute, and
-        the mass centre of the last link lies above x.
+        the centre of mass of the last link lies above x.
         """
         if dh.prismatic.any():
             unit = 1.0

@@ -36,13 +36,13 @@ class Motion:
     Attributes
     ----------
     w, wd : 3 scalars
-        Angular velocity and acceleration [rad/s, rad/s2].
+        Angular velocity and acceleration [rad/s, rad/s²].
     squares : 3 scalars
         Those of the components of w.
     u : (3, 3) scalars
         S(wd) + S(w) S(w), without its diagonal's sign: u[k][k] is minus that entry.
     vd : 3 scalars
-        Acceleration of the frame's origin less gravity [m/s2].
+        Acceleration of the frame's origin less gravity [m/s²].
     before : (w, U z) or None
         Before the first of a row of parallel axes, where they have few components.
     """

@@ -31,9 +31,9 @@ class Recording:
 
     Attributes
     ----------
-    time : array (N,)
+    time : array, shape (N,)
         [s] of simulated time, after the beginning of what is judged.
-    position : array (N, n)
+    position : array, shape (N, n)
         [rad] or [m].
     commands, missed_cycles : int
         Torques that the arm took in the whole phase, and states that stayed without one.

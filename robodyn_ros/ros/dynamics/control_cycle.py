@@ -25,16 +25,16 @@ from robodyn_ros.ros.services.state_snapshot import StateSnapshot
 
 SENSOR = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 
-STOP_COMMAND_PERIOD = 0.001  # between the last words, which lead to the promised torque [s]
+STOP_COMMAND_PERIOD = 0.001  # between the steps of the stop command to its torque [s]
 LONGEST_STOP = 4.0  # that they may take [s]: launch files kill a process after 5 s
-DELIVERY_TIMEOUT = 0.2  # that the last word is given to reach its subscribers [s]
+DELIVERY_TIMEOUT = 0.2  # that the stop command is given to reach its subscribers [s]
 WAITING_TIME = 3.0  # for the first states before the log says which are missing [s]
 WARNING_PERIOD = 1.0  # a warning that every message could cause is written once in so long [s]
 
 
 class ControlCycle:
     """
-    Runs a torque path on a node's topics, from configure to clean-up.
+    Runs a command pipeline on a node's topics, from configure to clean-up.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ class ControlCycle:
             self._outputs.wait_for_delivery(DELIVERY_TIMEOUT)
 
     def stop(self) -> None:
-        """Say the last word and look for nothing any more."""
+        """Send the stop command and look for nothing any more."""
         self.publish_stop_command()
         if self._watchdog_timer is not None:
             self._node.destroy_timer(self._watchdog_timer)

@@ -37,7 +37,7 @@ class Recent:
     rate : float
         [1/s]
     cycle_times : array, shape (4,)
-        The `PERCENTILES` of the time from a joint state to its command [s].
+        The ``PERCENTILES`` of the time from a joint state to its command [s].
     saturated : array of int
         Indices of the joints that an effort limit held back.
     """

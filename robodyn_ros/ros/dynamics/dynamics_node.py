@@ -125,7 +125,7 @@ class DynamicsNode(LifecycleNode):
 
     @transitions.log_exceptions
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Say the last word and command nothing more."""
+        """Send the stop command and command nothing more."""
         if self._cycle is not None:
             self._cycle.stop()
         return super().on_deactivate(state)
@@ -138,20 +138,20 @@ class DynamicsNode(LifecycleNode):
 
     @transitions.log_exceptions
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Say the last word and forget the robot, from any state."""
+        """Send the stop command and forget the robot, from any state."""
         self._forget_robot()
         self._is_autostart_due = False
         return super().on_shutdown(state)
 
     def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Say the last word and be ready to be configured again."""
+        """Send the stop command and be ready to be configured again."""
         self.get_logger().error('a transition failed; configure again')
         self._is_autostart_due = False
         self._forget_robot()
         return SUCCESS
 
     def destroy_node(self) -> None:
-        """Say the last word, then close everything."""
+        """Send the stop command, then close everything."""
         self._forget_robot()
         super().destroy_node()
 
@@ -274,7 +274,7 @@ def _relieve_garbage_collector() -> None:
 
 
 def main(args: list[str] | None = None) -> int:
-    """Run the node until a signal ends it, with its last word and exit code 0."""
+    """Run the node until a signal ends it, with its stop command and exit code 0."""
     is_told_to_stop = False
 
     def stop(number: int, frame: FrameType | None) -> None:
@@ -285,7 +285,7 @@ def main(args: list[str] | None = None) -> int:
         if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
             signal.signal(number, stop)
     answering = ServiceProcess(args)
-    # rclpy's own handlers would close the publishers before the last word.
+    # rclpy's own handlers would close the publishers before the stop command.
     rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
     try:
         node = DynamicsNode(answering)

@@ -29,7 +29,7 @@ class NodeParameter:
     Parameters
     ----------
     name, description : str
-        What `ros2 param describe` shows.
+        What ``ros2 param describe`` shows.
     default
         Its type is the parameter's type; arrays are tuples.
     bounds : (float, float) or None
@@ -114,7 +114,7 @@ PARAMETERS = (
     NodeParameter(
         'gravity',
         (0.0, 0.0, -9.81),
-        "Gravity in the base link's axes [m/s^2].",
+        "Gravity in the base link's axes [m/s²].",
         bounds=(-_HUGE, _HUGE),
         lengths=(3,),
         is_live=False,
@@ -126,7 +126,7 @@ PARAMETERS = (
     NodeParameter(
         'kp',
         (100.0,),
-        'Position gains of computed_torque [1/s^2]: they act on accelerations.',
+        'Position gains of computed_torque [1/s²]: they act on accelerations.',
         bounds=(0.0, _HUGE),
     ),
     NodeParameter('kd', (20.0,), 'Velocity gains of computed_torque [1/s].', bounds=(0.0, _HUGE)),
@@ -176,7 +176,7 @@ PARAMETERS = (
         bounds=(0.0, 3600.0),
     ),
     NodeParameter(
-        'on_stop', 'hold_gravity', 'The last word when commanding ends.', choices=ACTIONS
+        'on_stop', 'hold_gravity', 'The stop command when commanding ends.', choices=ACTIONS
     ),
     NodeParameter(
         'effort_limits',

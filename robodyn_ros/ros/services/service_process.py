@@ -142,6 +142,8 @@ class ServiceProcess:
             return
         try:
             self._send(self._put_in_force(change))
-        except Exception:  # out of an executor's task it would end the process without last words
+        except (
+            Exception
+        ):  # out of an executor's task it would end the process without a stop command
             self._node.get_logger().error(f'a change failed: {traceback.format_exc()}')
             self._send(Outcome(change.number, None, 'it failed; see the log'))

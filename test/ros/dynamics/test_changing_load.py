@@ -199,7 +199,7 @@ def test_parts_of_the_torque_sum_to_the_total_with_the_trajectory_s_own_effort(r
 def test_gravity_told_while_active_is_in_the_next_torques(rig, robot):
     gravity = (0.0, 5.0, 8.0)
     answer = rig.call(SetGravity, 'set_gravity', gravity_request(gravity), hold(rig))
-    assert answer.success and answer.message == '(0, 5, 8) m/s^2'
+    assert answer.success and answer.message == '(0, 5, 8) m/s²'
     hold_until(rig, holding_torque(robot['urdf_file'], gravity))
     answer = rig.call(SetGravity, 'set_gravity', gravity_request((0, 0, -9.81)), hold(rig))
     assert answer.success

@@ -390,7 +390,7 @@ def test_flood_of_trajectories_causes_no_jump(rig):
 
 @fault(
     'two hundred single points as a stream, then silence',
-    'Each is a set-point; the last one is held.',
+    'Each is a setpoint; the last one is held.',
 )
 def test_stream_of_points_that_stops_is_held(rig):
     for i in range(200):

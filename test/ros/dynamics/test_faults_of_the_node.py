@@ -62,13 +62,13 @@ def ends_with(rig, wanted):
     [
         case(
             'SIGINT in motion',
-            'Last words at the pace of the rate limit, to gravity; exit code 0.',
+            'Stop command at the pace of the rate limit, to gravity; exit code 0.',
             [signal.SIGINT],
             'hold_gravity',
         ),
         case(
             'SIGTERM in motion',
-            'Last words at the pace of the rate limit, to zero; exit code 0.',
+            'Stop command at the pace of the rate limit, to zero; exit code 0.',
             [signal.SIGTERM],
             'zero',
         ),
@@ -97,7 +97,7 @@ def test_signal_in_motion_ends_with_the_promised_torque(own, gravity, numbers, o
     assert 'Traceback' not in own.log
 
 
-@fault('SIGTERM while the arm is silent and stale', 'The last words still come; exit code 0.')
+@fault('SIGTERM while the arm is silent and stale', 'The stop command still comes; exit code 0.')
 def test_signal_while_stale_ends_with_the_promised_torque(own, gravity):
     own.launch(on_stop='zero')
     own.bring_up(POSITION)
@@ -120,8 +120,8 @@ def test_silent_stop_says_nothing(own):
 
 @pytest.mark.slow
 @fault(
-    'rate limit too small for the last words',
-    'They end after 4 s where they are, with an ERROR in the log; no step.',
+    'rate limit too small for the stop command',
+    'It ends after 4 s where it is, with an ERROR in the log; no step.',
 )
 def test_last_words_that_would_take_too_long_end_with_an_error(own):
     own.launch(on_stop='zero', torque_rate_limit='[1.0]')
@@ -131,7 +131,9 @@ def test_last_words_that_would_take_too_long_end_with_an_error(own):
     own.check_stream(rate_limit=1.0)
 
 
-@fault('a bug in the control cycle', 'The last words come, then the process ends with the trace.')
+@fault(
+    'a bug in the control cycle', 'The stop command comes, then the process ends with the trace.'
+)
 def test_bug_ends_the_node_with_its_last_words(own, gravity):
     own.launch_patched(
         'from robodyn_ros.control import command_pipeline\n'
@@ -187,7 +189,7 @@ def test_paused_node_comes_back_without_a_step(rig):
 # --- the lifecycle in motion -------------------------------------------------------------------
 
 
-@fault('deactivated and reactivated in motion', 'Last words; then it begins anew with gravity.')
+@fault('deactivated and reactivated in motion', 'Stop command; then it begins anew with gravity.')
 def test_deactivation_in_motion_and_back(rig, gravity):
     rig.in_motion(seconds=1.0)
     rig.stream(POSITION, lambda: np.abs(rig.commands[-1].data - gravity).max() > 2.0)
@@ -200,7 +202,7 @@ def test_deactivation_in_motion_and_back(rig, gravity):
     assert not rig.states[-1].reference_position
 
 
-@fault('disabled and enabled at once in motion', 'Last words; the ramp begins where they ended.')
+@fault('disabled and enabled at once in motion', 'Stop command; the ramp begins where it ended.')
 def test_disabling_and_enabling_at_once_causes_no_step(rig):
     rig.in_motion(seconds=1.0)
     for _ in range(3):
@@ -209,7 +211,7 @@ def test_disabling_and_enabling_at_once_causes_no_step(rig):
         rig.bring_up(POSITION)
 
 
-@fault('cleaned up and configured in motion', 'Deactivated by last words first; begins anew.')
+@fault('cleaned up and configured in motion', 'Deactivated by a stop command first; begins anew.')
 def test_clean_up_and_configure(rig, gravity):
     rig.in_motion(seconds=1.0)
     assert rig.transition('deactivate', rig.send_home)
@@ -221,7 +223,7 @@ def test_clean_up_and_configure(rig, gravity):
     rig.bring_up(POSITION)
 
 
-@fault('shut down in motion', 'Last words; the node stays finalized until its process ends.')
+@fault('shut down in motion', 'Stop command; the node stays finalized until its process ends.')
 def test_shutdown_in_motion(own, gravity):
     own.launch(mode='computed_torque', on_stop='zero')
     own.bring_up(POSITION)

@@ -30,7 +30,7 @@ from robodyn_ros import base_parameters, friction_torque
 pytestmark = pytest.mark.ros
 
 WARN = 1
-CUBE = 1.8 * 442e-6 ** (2 / 3) / 6  # Bejczy's load: 1.8 kg in 442 cm3 [kg m^2]
+CUBE = 1.8 * 442e-6 ** (2 / 3) / 6  # Bejczy's load: 1.8 kg in 442 cm3 [kg m²]
 LOAD = {'mass': 1.8, 'ixx': CUBE, 'iyy': CUBE, 'izz': CUBE}
 TOOL = {
     'mass': 0.7,
@@ -183,7 +183,7 @@ def test_minimal_parameters_reproduce_the_torque_of_pinocchio(unloaded):
         assert torque == pytest.approx(pinocchio.torque(q, qd, qdd), rel=1e-7, abs=1e-7)
     for parameter in answer.parameters:
         assert parameter.expression.startswith(f'{parameter.name} = ')
-        assert parameter.unit in ('kg m2', 'kg m', 'kg')
+        assert parameter.unit in ('kg m²', 'kg m', 'kg')
         assert parameter.link
 
 
@@ -253,7 +253,7 @@ def test_fifty_clients_at_once_all_get_their_own_answer(arm):
 
 def test_payload_and_gravity_are_seen_in_the_diagnostics(unloaded):
     arm = unloaded
-    upright = '(0, 0, -9.81) m/s^2'  # an old report may tell of the test before
+    upright = '(0, 0, -9.81) m/s²'  # an old report may tell of the test before
     arm.rig.until(
         lambda: (
             arm.rig.report.get('gravity') == upright and arm.rig.report['payload'] == 'no payload'
@@ -262,7 +262,7 @@ def test_payload_and_gravity_are_seen_in_the_diagnostics(unloaded):
     before = arm.rig.report
     assert arm.carry(**LOAD).success
     assert arm.feel(0.0, 0.0, 9.81).success
-    arm.rig.until(lambda: arm.rig.report['gravity'] == '(0, 0, 9.81) m/s^2')
+    arm.rig.until(lambda: arm.rig.report['gravity'] == '(0, 0, 9.81) m/s²')
     report = arm.rig.report
     assert report['payload'] == f'1.8 kg on {arm.tip_link}'
     gained = float(report['moving_mass_kg']) - float(before['moving_mass_kg'])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mass, mass centre and central inertia of each link, for formulations written in them."""
+"""Mass, centre of mass and central inertia of each link, for formulations written in them."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import inertia_tensor, skew
 
 
-def mass_centers(model: RobotModel) -> tuple[NDArray, NDArray, NDArray]:
+def centers_of_mass(model: RobotModel) -> tuple[NDArray, NDArray, NDArray]:
     """
-    Return masses (n,) [kg], mass centres (n, 3) [m] and inertias (n, 3, 3) [kg m2] about them.
+    Return masses (n,) [kg], centres of mass (n, 3) [m] and inertias (n, 3, 3) [kg m²] about them.
 
-    All in the axes of each link's DH frame. A link with no mass has its mass centre at the origin.
+    All in the axes of each link's DH frame; that of a link with no mass is at the origin.
 
     Raises
     ------
     InvalidNumber
-        A link has first moments but no mass, as regrouped parameters may: it has no mass centre.
+        A link has first moments but no mass, as regrouped parameters may.
     """
     parameters = model.inertial_parameters
     mass, moment = parameters[:, 9], parameters[:, 6:9]
@@ -31,7 +31,7 @@ def mass_centers(model: RobotModel) -> tuple[NDArray, NDArray, NDArray]:
                 f'mass of the link that joint {name!r} moves',
                 0.0,
                 f'not zero where the first moments {first_moment.tolist()} are not: there is no '
-                "mass centre, which 'newton_euler', for one, does without",
+                "centre of mass, which 'newton_euler', for one, does without",
             )
     center = moment / np.where(massless, 1.0, mass)[:, None]
     to_center = skew(center)
