@@ -26,12 +26,10 @@ state is sent again, which counts as a missed cycle once the arm has moved.
 
 from __future__ import annotations
 
-import signal
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -40,23 +38,16 @@ from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from lxml import etree
 from rclpy.clock import Clock, ClockType
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
-from rclpy.signals import SignalHandlerOptions
 from rosgraph_msgs.msg import Clock as ClockMessage
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 
 from robodyn_ros.description.urdf import sanitized_urdf
 from robodyn_ros.errors import InvalidNumber, RobodynError
+from robodyn_ros.ros.qos import LATCHED, RELIABLE
+from robodyn_ros.ros.spinning import run_until_signal
 from robodyn_ros.simulation.arm import ArmSimulation
-
-RELIABLE = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
-LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-
-SIGNAL_PERIOD = 0.05
-"""How often an idle node looks whether it was told to stop [s]."""
 
 LONGEST_LAG = 0.1
 """Real time that is made up for after a pause [s]; the rest of a longer one is skipped."""
@@ -258,29 +249,8 @@ def _urdf_text(path: Path) -> str:
 
 
 def main(args: list[str] | None = None) -> int:
-    """Run the node until SIGINT or SIGTERM, which end it with code 0; 1 where it cannot begin."""
-    is_told_to_stop = False
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        nonlocal is_told_to_stop
-        is_told_to_stop = True
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, stop)
-    rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
-    try:
-        node = SimulatorNode()
-        executor = SingleThreadedExecutor()
-        executor.add_node(node)
-        while not is_told_to_stop:
-            executor.spin_once(timeout_sec=SIGNAL_PERIOD)
-        node.destroy_node()
-    except RobodynError as error:
-        rclpy.logging.get_logger('simulator_node').fatal(str(error))
-        return 1
-    finally:
-        rclpy.shutdown()
-    return 0
+    """Run the node until a signal ends it with code 0; 1 where it cannot begin."""
+    return run_until_signal('simulator_node', SimulatorNode, args)
 
 
 if __name__ == '__main__':

@@ -12,17 +12,16 @@ pytest.importorskip('mujoco')
 
 from diagnostic_msgs.msg import DiagnosticArray  # noqa: E402
 from rclpy.executors import SingleThreadedExecutor  # noqa: E402
-from rclpy.qos import DurabilityPolicy, QoSProfile  # noqa: E402
 from rosgraph_msgs.msg import Clock  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
 from std_msgs.msg import Float64MultiArray, String  # noqa: E402
 
 from robodyn_ros.ros.demo.node_process import NodeEnded, NodeProcess  # noqa: E402
+from robodyn_ros.ros.qos import LATCHED  # noqa: E402
 
 pytestmark = pytest.mark.ros
 
 PATIENCE = 30.0  # for anything that must happen; a loaded machine may take long [s]
-LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 JOINTS = ['joint1', 'joint2']
 
 
@@ -187,7 +186,7 @@ def test_description_is_taken_from_the_topic_where_there_is_no_file(rig):
     assert list(rig.states[0].name) == JOINTS
 
 
-@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_simulator_ends_cleanly_when_told_to(rig, number):
     rig.start(urdf_file=str(rig.urdf))
     rig.until(lambda: rig.states)

@@ -9,34 +9,32 @@ import numpy as np
 from builtin_interfaces.msg import Duration, Time
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
-from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robodyn_interfaces.msg import DynamicsState
 from robodyn_ros.motions.point_to_point import PointToPoint
+from robodyn_ros.ros.conversions import seconds
 from robodyn_ros.ros.demo.results import Recording
+from robodyn_ros.ros.qos import RECORDING
 
 TIME_STEP = 0.001  # of the physics and of the control cycle [s]
-
-# Nothing of a slow subscriber is lost: it is what the results are made of.
-EVERYTHING = QoSProfile(depth=20_000, reliability=ReliabilityPolicy.RELIABLE)
 
 
 class Observer(Node):
     """Records what the simulator publishes, and sends the motion to the dynamics node."""
 
     def __init__(self, namespace: str, n: int) -> None:
-        super().__init__('conductor', namespace=namespace)
+        super().__init__('observer', namespace=namespace)
         self._n = n
         self._times: list[float] = []
         self._positions: list[Any] = []
         self._references: dict[float, Any] = {}
         self._newest_reference: Any = ()
         self.counts: dict[str, int] = {}
-        self.create_subscription(JointState, 'joint_states', self._on_state, EVERYTHING)
+        self.create_subscription(JointState, 'joint_states', self._on_state, RECORDING)
         self.create_subscription(
-            DynamicsState, 'dynamics_node/dynamics_state', self._on_dynamics, EVERYTHING
+            DynamicsState, 'dynamics_node/dynamics_state', self._on_dynamics, RECORDING
         )
         self.create_subscription(DiagnosticArray, 'diagnostics', self._on_diagnostics, 10)
         self._trajectories = self.create_publisher(
@@ -70,16 +68,16 @@ class Observer(Node):
     def send(self, joint_names: tuple[str, ...], motion: PointToPoint, start: float) -> None:
         """Ask for the motion, to begin at a stamp [s]."""
         n = len(joint_names)
-        seconds, nanoseconds = divmod(round(motion.duration * 1e9), 10**9)
+        whole, nanoseconds = divmod(round(motion.duration * 1e9), 10**9)
         point = JointTrajectoryPoint(
             positions=motion.goal.tolist(),
             velocities=[0.0] * n,
             accelerations=[0.0] * n,
-            time_from_start=Duration(sec=seconds, nanosec=nanoseconds),
+            time_from_start=Duration(sec=whole, nanosec=nanoseconds),
         )
         message = JointTrajectory(joint_names=list(joint_names), points=[point])
-        seconds, nanoseconds = divmod(round(start * 1e9), 10**9)
-        message.header.stamp = Time(sec=seconds, nanosec=nanoseconds)
+        whole, nanoseconds = divmod(round(start * 1e9), 10**9)
+        message.header.stamp = Time(sec=whole, nanosec=nanoseconds)
         self._trajectories.publish(message)
 
     def references(self, start: float, duration: float) -> tuple[Any, Any]:
@@ -104,18 +102,14 @@ class Observer(Node):
         )
 
     def _on_state(self, message: JointState) -> None:
-        self._times.append(_seconds(message.header.stamp))
+        self._times.append(seconds(message.header.stamp))
         self._positions.append(message.position)
 
     def _on_dynamics(self, message: DynamicsState) -> None:
         self._newest_reference = message.reference_position
-        self._references[_seconds(message.header.stamp)] = message.reference_position
+        self._references[seconds(message.header.stamp)] = message.reference_position
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:
             if status.hardware_id == 'mujoco':
                 self.counts = {pair.key: int(pair.value) for pair in status.values}
-
-
-def _seconds(stamp: Time) -> float:
-    return stamp.sec + 1e-9 * stamp.nanosec

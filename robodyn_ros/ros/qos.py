@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The quality of service of the nodes' topics and services."""
+
+from __future__ import annotations
+
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+
+RELIABLE = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
+"""Commands, trajectories and whatever else must arrive; the default of ROS 2."""
+
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+"""``robot_description``: a subscriber that comes late is given the last message."""
+
+SENSOR = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
+"""Joint states: a late one is worth less than the next; takes publishers of either reliability."""
+
+RECORDING = QoSProfile(depth=20_000, reliability=ReliabilityPolicy.RELIABLE)
+"""A slow subscriber that must not lose a message."""
+
+# The usual depth of ten would drop what fifty clients ask at once, and they would wait for ever.
+SERVICES = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
+"""Requests of many clients at once."""

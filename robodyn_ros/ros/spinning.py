@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One way to run a node: until a signal ends it."""
+
+from __future__ import annotations
+
+import signal
+import traceback
+from collections.abc import Callable, Sequence
+from types import FrameType
+
+import rclpy
+from rclpy.exceptions import ParameterException
+from rclpy.executors import Executor, SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+
+from robodyn_ros.errors import RobodynError
+
+SIGNAL_PERIOD = 0.05  # between looks at whether a signal has come, while the node is idle [s]
+LOG_PERIOD = 1.0  # an error that every message could cause is logged once in so long [s]
+
+PACKAGE = __name__.partition('.')[0]
+
+
+class StopSignal:
+    """
+    Takes SIGINT, SIGTERM and SIGHUP from now on, and remembers that one has come.
+
+    SIGHUP stays ignored where it is ignored already, as under ``nohup``. The others do not: a
+    shell starts what is put in the background by a script with SIGINT ignored.
+
+    Attributes
+    ----------
+    has_come : bool
+        Whether the process was told to stop.
+    """
+
+    def __init__(self) -> None:
+        self.has_come = False
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._on_signal)
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+            signal.signal(signal.SIGHUP, self._on_signal)
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        self.has_come = True
+
+
+def run_until_signal(
+    name: str,
+    build: Callable[[], Node],
+    args: Sequence[str] | None = None,
+    *,
+    executor: Callable[[], Executor] = SingleThreadedExecutor,
+    stop_signal: StopSignal | None = None,
+) -> int:
+    """
+    Run a node until a signal ends it, and return the exit code of the process.
+
+    Parameters
+    ----------
+    name : str
+        Of the logger where the node cannot be built.
+    build : callable
+        Returns the node; ROS has been initialised when it is called.
+    args : sequence of str, optional
+        The ROS arguments of the command line; the process's own where not given.
+    executor : callable, optional
+        Returns what runs the node's callbacks.
+    stop_signal : StopSignal, optional
+        One that was made before, where something else had to be started in between.
+
+    Returns
+    -------
+    int
+        0 after a signal; 1 where a parameter or the robot cannot be used, with a FATAL log entry.
+
+    Notes
+    -----
+    Messages that rclpy itself cannot take in (a parameter of a type that does not exist, a clock
+    before zero) end neither the node nor the control cycle: they are logged as ERROR, at most
+    once a second. See ``is_rejected_message``. Every other exception, which is a bug, leaves this
+    function, and so does the process; the node's ``destroy_node``, which sends the stop command,
+    runs before.
+    """
+    stop_signal = stop_signal or StopSignal()
+    # rclpy's own handlers would close the publishers before the stop command.
+    rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+    try:
+        try:
+            node = build()
+        except (RobodynError, ParameterException) as error:
+            rclpy.logging.get_logger(name).fatal(str(error))
+            return 1
+        try:
+            _spin(node, executor(), stop_signal)
+        finally:
+            node.destroy_node()
+    finally:
+        rclpy.shutdown()
+    return 0
+
+
+def is_rejected_message(error: Exception) -> bool:
+    """
+    Return whether what was caught around an executor is rclpy's refusal of a message's content.
+
+    Notes
+    -----
+    It is where it is one of those that Python raises for a bad value, and no code of this package
+    ran between the executor and where it was raised: rclpy was converting the message. An
+    exception under a callback of ours has a frame of this package in its traceback, and is a bug.
+    """
+    if not isinstance(error, (ValueError, TypeError, OverflowError)):
+        return False
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)][1:]  # of the executor
+    modules = [frame.f_globals.get('__name__', '') for frame in frames]
+    return bool(modules) and all(module.partition('.')[0] != PACKAGE for module in modules)
+
+
+def _spin(node: Node, executor: Executor, stop_signal: StopSignal) -> None:
+    executor.add_node(node)
+    while not stop_signal.has_come:
+        try:
+            executor.spin_once(timeout_sec=SIGNAL_PERIOD)
+        except Exception as error:
+            if not is_rejected_message(error):
+                raise
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            node.get_logger().error(
+                f'a message was not taken in: {error} ({place.filename}:{place.lineno})',
+                throttle_duration_sec=LOG_PERIOD,
+            )
+    node.get_logger().info('told to stop')
