@@ -25,7 +25,7 @@ export ROS_LOG_DIR ?= $(abspath $(VENV))/ros_log
 # A ROS installation finds the packages built here only where they are sourced.
 WITH_ROS := $(if $(ROS_DISTRO),source $(VENV)/local_setup.bash &&)
 
-.PHONY: help setup demo test test-all bench lint docs clean
+.PHONY: help setup demo test test-all test-long bench lint docs clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,8 +39,11 @@ demo: setup  ## an arm in a physics engine holds and tracks on our torques [URDF
 test: setup  ## run the tests, the slow ones left out
 	@$(WITH_ROS) $(BIN)/python -m pytest -q -n 2 --dist loadfile -m 'not slow'
 
-test-all: setup  ## run all the tests
-	@$(WITH_ROS) $(BIN)/python -m pytest -q -n 2 --dist loadfile
+test-all: setup  ## run all the tests, those of properties on fresh examples
+	@$(WITH_ROS) $(BIN)/python -m pytest -q -n 2 --dist loadfile --hypothesis-profile fresh
+
+test-long: setup  ## run the tests of properties on a hundred times as many examples (hours)
+	@$(WITH_ROS) $(BIN)/python -m pytest -q -n 2 -m hypothesis --hypothesis-profile long
 
 bench: setup $(BENCH)  ## run the benchmarks
 	@$(WITH_ROS) set -e; for script in benchmarks/*.py; do $(BIN)/python "$$script"; done

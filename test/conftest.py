@@ -1,10 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What several tests share: two public robots."""
+"""What several tests share: two public robots, and how many examples Hypothesis draws."""
 
 from importlib.metadata import PackageNotFoundError
 
 import pytest
+from hypothesis import settings
 from robots import public_urdf
+
+# `make test` draws the same examples in every run, `make test-all` others each time, and
+# `make test-long` a hundred times as many. What they find becomes an @example.
+settings.register_profile('fixed', max_examples=100, deadline=None, derandomize=True)
+settings.register_profile('fresh', max_examples=100, deadline=None, print_blob=True)
+settings.register_profile('long', max_examples=10_000, deadline=None, print_blob=True)
+settings.load_profile('fixed')
 
 
 def path_of(name: str) -> str:

@@ -5,7 +5,7 @@ import operator
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from robodyn_ros.compiled.c.source import straight_line
@@ -87,7 +87,6 @@ def test_sines_and_cosines_of_arrays_are_not_counted(xyz):
 OPERATORS = {'+': operator.add, '-': operator.sub, '*': operator.mul}
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(
         st.tuples(st.sampled_from('+-*'), st.integers(0, 9), st.integers(0, 9)),

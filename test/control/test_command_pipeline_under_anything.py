@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 from control_arm import NAMES, control_law, enabled, inverse_dynamics
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from robodyn_ros.control.safety_settings import ACTIONS
@@ -255,7 +255,6 @@ class Witness:
             pass
 
 
-@settings(deadline=None, max_examples=150)
 @given(events, st.sampled_from([0.0, 0.3]))
 def test_no_sequence_of_events_makes_it_break_its_promises(sequence, ramp_time):
     witness = Witness(ramp_time=ramp_time)

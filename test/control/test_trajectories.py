@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from control_arm import NAMES, POSITION_LIMITS, reference_limits
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from robodyn_ros.control.planning import planned_reference
@@ -286,7 +286,6 @@ points = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=60)
 @given(points=points, kind=st.sampled_from(['positions', 'velocities', 'accelerations']))
 def test_accepted_reference_stays_inside_the_limits_and_passes_its_points(points, kind):
     times = np.cumsum([p[0] for p in points])

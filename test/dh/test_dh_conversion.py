@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracles import PinocchioArm, pose_difference, random_states, relative_difference
 from robots import public_urdf, random_chain
@@ -261,7 +261,6 @@ placements = st.tuples(
 )
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.lists(placements, min_size=1, max_size=6), st.integers(0, 2**32 - 1))
 def test_any_chain_of_axes_converts(steps, seed):
     frames, pose = [], np.eye(4)
@@ -281,7 +280,6 @@ def test_any_chain_of_axes_converts(steps, seed):
         assert np.linalg.norm(origins - origin, axis=1).min() <= 2 * reach
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     st.integers(0, 10_000),
     st.integers(0, 3),

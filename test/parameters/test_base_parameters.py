@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numeric_reduction import numeric_reduction
 from oracles import random_states, relative_difference
@@ -320,7 +320,6 @@ def check_against_numbers(arm, **options):
     return base
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.text('RP', min_size=1, max_size=6), st.integers(0, 2**32 - 1))
 def test_closed_form_agrees_with_rank_revealing_qr(kinds, seed):
     arm = structured_arm(np.random.default_rng(seed), kinds)
@@ -337,7 +336,6 @@ def test_closed_form_agrees_with_rank_revealing_qr(kinds, seed):
             assert expression.text(lengths).startswith(f'{expression.name} = ')
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.text('RP', min_size=1, max_size=5), st.integers(0, 2**32 - 1), st.booleans())
 def test_rotors_and_friction_agree_with_rank_revealing_qr(kinds, seed, friction):
     generator = np.random.default_rng(seed)

@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from oracles import random_states, relative_difference
 from parameter_arms import DOWN, TILTED, generic_arm, rank, structured_arm
@@ -13,6 +13,7 @@ from robodyn_ros.parameters import energy_regressor
 
 NAMES = ('XX', 'XY', 'XZ', 'YY', 'YZ', 'ZZ', 'mX', 'mY', 'mZ', 'm')
 TENSOR = NAMES[:6]
+ELIMINATED_BY_20 = {'YY', 'mZ', 'm'}
 
 kinds_and_seed = (st.text('RP', min_size=2, max_size=5), st.integers(0, 2**32 - 1))
 
@@ -47,33 +48,35 @@ def kept_by_general_relations(kinds):
 
 
 def check_theorem_1_beyond(arm, kinds, j):
-    """Check that (20), (21) say all about the links beyond the first j."""
+    """Check that (20), (21) find all that regroups beyond link j; return what has no effect."""
     columns = columns_of(arm)
     added = independent(columns) - independent(columns[:j])
     assert added == kept_by_general_relations(kinds[j:])
-    assert np.abs(columns[j:]).max(axis=1).min() > 1e-9
+    size = np.abs(columns[j:]).max(axis=1)
+    return {name for link in size for name, length in zip(NAMES, link) if length < 1e-9}
 
 
-@settings(max_examples=40, deadline=None)
 @given(*kinds_and_seed)
 def test_theorem_1_where_the_ten_forms_are_independent(kinds, seed):
     arm = arm_of(kinds, seed)
     for j, forms in enumerate(forms_of(arm), start=1):
         if j < arm.n and rank(forms, 1e-6) == 10:
-            check_theorem_1_beyond(arm, kinds, j)
+            assert check_theorem_1_beyond(arm, kinds, j) == set()
             break
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(3, 6), st.integers(0, 2**32 - 1))
+@example(n=6, seed=52819)  # the origin of frame 4 lies where no inner axis moves it
 def test_theorem_1_as_printed_for_arms_without_prismatic_joints_under_gravity(n, seed):
-    # Without gravity it fails even there: axes 2 and 3 on one line, for example.
+    # Without gravity it fails even there: axes 2 and 3 on one line, for example. Its last
+    # sentence, that every parameter further out has an effect, fails under gravity too: a mass
+    # has none whose frame's origin stays where it is. (20) eliminates it all the same.
     arm = arm_of('R' * n, seed)
     if not arm.gravity.any():
         arm = arm.with_gravity(TILTED)
     for j, forms in enumerate(forms_of(arm), start=1):
         if j < n and np.abs(forms).max(axis=0).min() > 1e-9:
-            check_theorem_1_beyond(arm, 'R' * n, j)
+            assert check_theorem_1_beyond(arm, 'R' * n, j) <= ELIMINATED_BY_20
             break
 
 
@@ -90,7 +93,6 @@ def test_theorem_1_as_printed_fails_for_a_turning_base_with_two_oblique_sliders(
     assert rd.base_parameters(arm).count == independent(columns)
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.text('RP', min_size=3, max_size=5), st.integers(0, 2**32 - 1))
 def test_theorem_2_regrouping_two_links_down_goes_through_the_link_between(kinds, seed):
     columns = columns_of(arm_of(kinds, seed))
@@ -107,7 +109,6 @@ def test_theorem_2_regrouping_two_links_down_goes_through_the_link_between(kinds
         np.testing.assert_allclose(left @ (left.T @ regrouped), regrouped, atol=1e-8)
 
 
-@settings(max_examples=40, deadline=None)
 @given(*kinds_and_seed)
 def test_theorems_3_and_4_the_first_link_shows_little(kinds, seed):
     arm = arm_of(kinds, seed)
@@ -117,10 +118,11 @@ def test_theorems_3_and_4_the_first_link_shows_little(kinds, seed):
     else:
         hidden = {'XX', 'XY', 'XZ', 'YY', 'YZ', 'mZ', 'm'}
         hidden |= {'mX', 'mY'} if along(arm) else set()
+    no_effect = rd.base_parameters(arm).no_effect
     for name, size in zip(NAMES, first):
         if name in hidden:
             assert size < 1e-12
-            assert f'{name}1' in rd.base_parameters(arm).no_effect
+            assert f'{name}1' in no_effect
 
 
 def along(arm):
@@ -190,7 +192,6 @@ def regrouped_by_21(x, y, alpha, theta):
     return list(x.values()), list(y.values())
 
 
-@settings(max_examples=40, deadline=None)
 @given(*kinds_and_seed, st.integers(1, 4))
 def test_theorems_5_and_6_relations_20_and_21_leave_the_torque_as_it_is(kinds, seed, link):
     arm = generic_arm(kinds, seed % 1000, gravity=(TILTED, DOWN)[seed % 2])
@@ -207,7 +208,6 @@ def test_theorems_5_and_6_relations_20_and_21_leave_the_torque_as_it_is(kinds, s
     assert relative_difference(other, torque) < 1e-12
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.text('RP', min_size=1, max_size=7), st.integers(0, 2**32 - 1))
 def test_theorem_7_bounds_the_count(kinds, seed):
     # Printed -3 - sigma_1; Theorems 3 and 4 need 1 - sigma_1.
