@@ -21,8 +21,8 @@ from lxml import etree
 from matplotlib.figure import Figure
 
 from robodyn_ros.control.control_stack import build_control_stack, control_law
+from robodyn_ros.control.parameter_table import PARAMETERS, checked
 from robodyn_ros.control.trajectory import Trajectory
-from robodyn_ros.ros.dynamics.node_parameters import PARAMETERS, checked
 from robodyn_ros.simulation.arm import ArmSimulation
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -72,7 +72,7 @@ def simulated(
     )
     names = simulation.joint_names
     rest = [[0.0] * simulation.n]
-    arm.path.enable(0.0)
+    arm.pipeline.enable(0.0)
     waiting: deque[np.ndarray] = deque()
     times, errors, torques = [], [], []
     torque = np.zeros(simulation.n)
@@ -84,7 +84,7 @@ def simulated(
             arm.joint_states.receive(
                 names, simulation.position, simulation.velocity, received=now, stamp=now
             )
-            command = arm.path.step(arm.joint_states.take(), now)
+            command = arm.pipeline.step(arm.joint_states.take(), now)
             if command is not None:
                 waiting.append(command.torque)
                 if len(waiting) > delay:
@@ -92,7 +92,7 @@ def simulated(
             if not followed and now >= settle:
                 followed = True
                 goal = START if motion_time is None else GOAL
-                arm.path.follow(
+                arm.pipeline.follow(
                     Trajectory.from_points(
                         names, [motion_time or TIME_STEP], [goal], rest, rest, [[]], start=now
                     )
@@ -226,7 +226,7 @@ def raised_gain(ramp_time: float) -> tuple[np.ndarray, np.ndarray]:
     values.update({'mode': 'computed_torque', 'kp': (25.0,), 'ramp_time': ramp_time})
     arm = build_control_stack(checked(values), ARM)
     names, rest = arm.model.joint_names, [[0.0] * arm.model.n]
-    arm.path.enable(0.0)
+    arm.pipeline.enable(0.0)
     times, torques = [], []
     for i in range(3000):
         now = (i + 1) * TIME_STEP
@@ -234,12 +234,12 @@ def raised_gain(ramp_time: float) -> tuple[np.ndarray, np.ndarray]:
             names, START + 0.05, np.zeros(arm.model.n), received=now, stamp=now
         )
         if i == 600:
-            arm.path.follow(
+            arm.pipeline.follow(
                 Trajectory.from_points(names, [0.1], [START], rest, rest, [[]], start=now)
             )
         if i == 2000:
-            arm.path.change_law(control_law(arm.model, checked({**values, 'kp': (100.0,)})))
-        torques.append(arm.path.step(arm.joint_states.take(), now).torque[1])
+            arm.pipeline.change_law(control_law(arm.model, checked({**values, 'kp': (100.0,)})))
+        torques.append(arm.pipeline.step(arm.joint_states.take(), now).torque[1])
         times.append(now - 2.0)
     shown = slice(1800, None)
     return np.array(times)[shown], np.array(torques)[shown]

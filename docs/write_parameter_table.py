@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from robodyn_ros.ros.dynamics.node_parameters import PARAMETERS, NodeParameter
+from robodyn_ros.control.parameter_table import PARAMETERS, NodeParameter
 
 DOCS = Path(__file__).resolve().parent
 README = DOCS.parent / 'README.md'
@@ -21,7 +21,7 @@ BETWEEN_MARKS = re.compile(
 INTRODUCTION = """\
 # Parameters of dynamics_node
 
-Made by docs/write_parameter_table.py from robodyn_ros/ros/dynamics/node_parameters.py;
+Made by docs/write_parameter_table.py from robodyn_ros/control/parameter_table.py;
 `ros2 param describe` shows the same. The file
 [config/dynamics_node.yaml](../config/dynamics_node.yaml) holds all of them with their defaults; it
 is what the tests start the node with.

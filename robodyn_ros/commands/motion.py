@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 import numpy as np
 
 from robodyn_ros.commands.arm_options import ChosenArm, arm_options, examples
-from robodyn_ros.control.computed_torque import MODES, friction_compensation
+from robodyn_ros.control.computed_torque import MODES, Mode, friction_compensation
 from robodyn_ros.dynamics import METHODS, inverse_dynamics
 from robodyn_ros.model import RobotModel
 from robodyn_ros.motions import MotionSamples, read_motion, table_as_csv
@@ -128,7 +128,7 @@ def torque(
 def simulate(
     arm: ChosenArm,
     motion: Path | None,
-    law: str,
+    law: Mode | Literal['free'],
     kp: float,
     kd: float,
     time_step: float,

@@ -5,14 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
 from robodyn_ros.control.reference import ReferenceState
 from robodyn_ros.errors import UnknownOption
 
-MODES = ('gravity_compensation', 'feedforward', 'computed_torque')
+Mode = Literal['gravity_compensation', 'feedforward', 'computed_torque']
+MODES: tuple[Mode, ...] = get_args(Mode)
 
 InverseDynamics = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
@@ -63,7 +64,7 @@ class TorqueParts(NamedTuple):
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ControlLaw:
     """
     The torque for a measured state and a reference.
@@ -91,7 +92,7 @@ class ControlLaw:
 
     inverse_dynamics: InverseDynamics
     friction_torque: Callable[[np.ndarray], np.ndarray]
-    mode: str
+    mode: Mode
     terms: Terms
     kp: np.ndarray
     kd: np.ndarray

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a robot's description and checked parameters to a command pipeline that is ready to run."""
+"""From a robot's description and checked settings to a command pipeline that is ready to run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from robodyn_ros.control.load import Gravity, Load
 from robodyn_ros.control.planning import ReferenceLimits
 from robodyn_ros.control.rigid_body import RigidBodyTorque
 from robodyn_ros.control.safety_settings import SafetySettings
+from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.errors import (
     InvalidNumber,
     MalformedXml,
@@ -46,7 +46,7 @@ class ControlStack:
         The chain's index of each joint, in the order of the commands.
     joint_states : JointStateBuffer
         Fed by joint states.
-    path : CommandPipeline
+    pipeline : CommandPipeline
         Makes the commands.
     torque : RigidBodyTorque
         The inverse dynamics that they are made with.
@@ -57,11 +57,11 @@ class ControlStack:
     model: RobotModel
     order: np.ndarray
     joint_states: JointStateBuffer
-    path: CommandPipeline
+    pipeline: CommandPipeline
     torque: RigidBodyTorque
 
 
-def robot_model(parameters: SimpleNamespace, description: str | None) -> RobotModel:
+def robot_model(settings: ControlSettings, description: str | None) -> RobotModel:
     """
     Return the model of the parameter ``urdf_file``, or else of the description.
 
@@ -71,8 +71,8 @@ def robot_model(parameters: SimpleNamespace, description: str | None) -> RobotMo
         Neither is there, or what ``RobotModel.from_urdf`` finds wrong.
     """
     source: str | Path
-    if parameters.urdf_file:
-        source = Path(parameters.urdf_file)
+    if settings.urdf_file:
+        source = Path(settings.urdf_file)
     elif description is None:
         raise UnreadableSource(
             'topic robot_description',
@@ -85,34 +85,34 @@ def robot_model(parameters: SimpleNamespace, description: str | None) -> RobotMo
         source = description
     return RobotModel.from_urdf(
         source,
-        base_link=parameters.base_link or None,
-        tip_link=parameters.tip_link or None,
-        gravity=parameters.gravity,
+        base_link=settings.base_link or None,
+        tip_link=settings.tip_link or None,
+        gravity=settings.gravity,
     )
 
 
-def build_control_stack(parameters: SimpleNamespace, description: str | None) -> ControlStack:
+def build_control_stack(settings: ControlSettings, description: str | None) -> ControlStack:
     """
     Return everything that a configured node runs.
 
     Raises
     ------
     RobodynError
-        What is wrong with the robot or the parameters.
+        What is wrong with the robot or the settings.
     """
-    model = robot_model(parameters, description)
-    order = command_order(model, parameters.joints)
+    model = robot_model(settings, description)
+    order = command_order(model, settings.joints)
     joint_states = JointStateBuffer(
-        model.joint_names, parameters.state_timeout, continuous_joints(model)
+        model.joint_names, settings.state_timeout, continuous_joints(model)
     )
-    torque = RigidBodyTorque.of(model, parameters.algorithm)
-    path = CommandPipeline(
-        control_law(model, parameters, torque),
+    torque = RigidBodyTorque.of(model, settings.algorithm)
+    pipeline = CommandPipeline(
+        control_law(model, settings, torque),
         joint_states,
-        safety_settings(model, parameters),
-        reference_limits(model, parameters),
+        safety_settings(model, settings),
+        reference_limits(model, settings),
     )
-    return ControlStack(model, Load(model.gravity), model, order, joint_states, path, torque)
+    return ControlStack(model, Load(model.gravity), model, order, joint_states, pipeline, torque)
 
 
 def continuous_joints(model: RobotModel) -> np.ndarray:
@@ -139,7 +139,7 @@ def command_order(model: RobotModel, joints: Sequence[str]) -> np.ndarray:
 
 
 def control_law(
-    model: RobotModel, parameters: SimpleNamespace, torque: RigidBodyTorque
+    model: RobotModel, settings: ControlSettings, torque: RigidBodyTorque
 ) -> ControlLaw:
     """Return the law of the mode, the gains and the terms."""
     return ControlLaw(
@@ -148,22 +148,22 @@ def control_law(
             friction_compensation,
             model.viscous_friction,
             model.coulomb_friction,
-            parameters.friction_velocity,
+            settings.friction_velocity,
         ),
-        parameters.mode,
+        settings.mode,
         Terms(
-            parameters.terms_inertial,
-            parameters.terms_coriolis,
-            parameters.terms_gravity,
-            parameters.terms_friction,
+            settings.terms_inertial,
+            settings.terms_coriolis,
+            settings.terms_gravity,
+            settings.terms_friction,
         ),
-        _each_joint(model, parameters, 'kp'),
-        _each_joint(model, parameters, 'kd'),
+        _each_joint(model, settings, 'kp'),
+        _each_joint(model, settings, 'kd'),
         continuous_joints(model),
     )
 
 
-def safety_settings(model: RobotModel, parameters: SimpleNamespace) -> SafetySettings:
+def safety_settings(model: RobotModel, settings: ControlSettings) -> SafetySettings:
     """
     Return what the command pipeline holds itself to.
 
@@ -172,8 +172,8 @@ def safety_settings(model: RobotModel, parameters: SimpleNamespace) -> SafetySet
     MissingEffortLimit
         A joint without limit in the URDF while ``effort_limits`` is empty.
     """
-    if parameters.effort_limits:
-        limits = _each_joint(model, parameters, 'effort_limits')
+    if settings.effort_limits:
+        limits = _each_joint(model, settings, 'effort_limits')
     else:
         limits = model.effort_limits
         for name, limit in zip(model.joint_names, limits):
@@ -183,85 +183,85 @@ def safety_settings(model: RobotModel, parameters: SimpleNamespace) -> SafetySet
                     float(limit),
                     'a positive <limit effort> in the URDF, or parameter effort_limits',
                 )
-    rates = _each_joint(model, parameters, 'torque_rate_limit')
+    rates = _each_joint(model, settings, 'torque_rate_limit')
     return SafetySettings(
-        parameters.effort_limit_scale * limits,
+        settings.effort_limit_scale * limits,
         np.where(rates > 0.0, rates, np.inf),
-        parameters.ramp_time,
-        parameters.state_timeout,
-        parameters.on_stale_state,
-        parameters.stale_hold_time,
-        parameters.on_stop,
-        parameters.position_guard,
+        settings.ramp_time,
+        settings.state_timeout,
+        settings.on_stale_state,
+        settings.stale_hold_time,
+        settings.on_stop,
+        settings.position_guard,
     )
 
 
-def reference_limits(model: RobotModel, parameters: SimpleNamespace) -> ReferenceLimits:
+def reference_limits(model: RobotModel, settings: ControlSettings) -> ReferenceLimits:
     """Return what a trajectory must respect; the ramp time is also the time to settle."""
     return ReferenceLimits(
         model.joint_names,
         model.position_limits,
-        parameters.max_reference_step,
-        parameters.ramp_time,
+        settings.max_reference_step,
+        settings.ramp_time,
         continuous_joints(model),
     )
 
 
-def _each_joint(model: RobotModel, parameters: SimpleNamespace, name: str) -> np.ndarray:
+def _each_joint(model: RobotModel, settings: ControlSettings, name: str) -> np.ndarray:
     """Return a parameter in chain order, shape (n,): one value for all, or one for each joint."""
-    given = np.array(getattr(parameters, name), dtype=float)
+    given = np.array(getattr(settings, name), dtype=float)
     if len(given) not in (1, model.n):
         raise WrongShape(
             f'parameter {name}', f'{len(given)} values', f'1 or {model.n}, one for each joint'
         )
     values = np.empty(model.n)
-    values[command_order(model, parameters.joints)] = given
+    values[command_order(model, settings.joints)] = given
     return values
 
 
-def change(assembly: ControlStack, parameters: SimpleNamespace, names: set[str]) -> None:
+def apply_settings(stack: ControlStack, settings: ControlSettings, names: set[str]) -> None:
     """
     Put changed parameters into force, checked before; a change of law is a ramp.
 
     Parameters
     ----------
-    assembly : ControlStack
+    stack : ControlStack
         What runs.
-    parameters : SimpleNamespace
+    settings : ControlSettings
         All of them, with their new values.
     names : set of str
         Those that changed.
     """
-    model, path = assembly.model, assembly.path
-    path.settings = safety_settings(model, parameters)
-    path.reference_limits = reference_limits(model, parameters)
-    assembly.joint_states.timeout = parameters.state_timeout
+    model, pipeline = stack.model, stack.pipeline
+    pipeline.settings = safety_settings(model, settings)
+    pipeline.reference_limits = reference_limits(model, settings)
+    stack.joint_states.timeout = settings.state_timeout
     of_law = {'mode', 'kp', 'kd', 'friction_velocity', 'position_guard'}
     if names & of_law or any(name.startswith('terms.') for name in names):
-        path.change_law(control_law(model, parameters, assembly.torque))
+        pipeline.change_law(control_law(model, settings, stack.torque))
 
 
-def _check_carried(assembly: ControlStack, law: ControlLaw) -> None:
+def _check_carried(stack: ControlStack, law: ControlLaw) -> None:
     """Refuse a law under which gravity is beyond an effort limit where it was not before."""
-    path = assembly.path
-    if not path.is_enabled or path.state is None:
+    pipeline = stack.pipeline
+    if not pipeline.is_enabled or pipeline.state is None:
         return
-    position = path.state.position
+    position = pipeline.state.position
     with np.errstate(over='ignore', invalid='ignore'):
-        before, after = (np.abs(x.gravity_torque(position)) for x in (path.law, law))
-    limits = path.settings.effort_limits
+        before, after = (np.abs(x.gravity_torque(position)) for x in (pipeline.law, law))
+    limits = pipeline.settings.effort_limits
     too_heavy = ~(after <= np.maximum(limits, before))
     if too_heavy.any():
         worst = int(np.argmax(too_heavy))
         raise InvalidNumber(
-            f'gravity torque of joint {assembly.arm.joint_names[worst]!r} here',
+            f'gravity torque of joint {stack.arm.joint_names[worst]!r} here',
             float(after[worst]),
             f'at most its effort limit, {limits[worst]:g}',
         )
 
 
-def put_in_force(
-    assembly: ControlStack, parameters: SimpleNamespace, change: Payload | Gravity
+def apply_change(
+    stack: ControlStack, settings: ControlSettings, change: Payload | Gravity
 ) -> Load:
     """
     Change what the arm carries or how its base stands; the next cycle knows it.
@@ -277,10 +277,10 @@ def put_in_force(
         What ``Load.changed`` refuses, and what the arm cannot carry where it is; then nothing has
         changed.
     """
-    load = assembly.load.changed(change, assembly.arm)
-    model = load.applied_to(assembly.arm)
-    law = control_law(model, parameters, assembly.torque)
-    _check_carried(assembly, law)
-    assembly.path.change_model(law)
-    assembly.load, assembly.model = load, model
+    load = stack.load.changed(change, stack.arm)
+    model = load.applied_to(stack.arm)
+    law = control_law(model, settings, stack.torque)
+    _check_carried(stack, law)
+    stack.pipeline.change_model(law)
+    stack.load, stack.model = load, model
     return load

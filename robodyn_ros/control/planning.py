@@ -33,7 +33,7 @@ FIRST_STEP_TIME = 0.01
 _ROUNDING = 1e-9  # a polynomial that ends on a limit may leave it by rounding [rad] or [m]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ReferenceLimits:
     """
     What a reference must respect.

@@ -20,7 +20,7 @@ _SECOND_HALF = _FIRST_HALF[::-1, ::-1]
 _MOST_HALVINGS = 30  # the hull is 4^30 times closer to the curve than at first
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ReferenceState:
     """
     Where the joints should be at one instant, or at k of them.
@@ -51,7 +51,7 @@ class ReferenceState:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Reference:
     """
     A motion that can be sampled at any time; made by ``through``, ``hold`` or ``stopping``.

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Literal, get_args
 
 from robodyn_ros.compiled import CompiledModel, compile_model
 from robodyn_ros.control.computed_torque import InverseDynamics
@@ -12,7 +13,8 @@ from robodyn_ros.dynamics import inverse_dynamics
 from robodyn_ros.errors import NoBackend
 from robodyn_ros.model import RobotModel
 
-ALGORITHMS = ('compiled', 'newton_euler', 'kane')
+Algorithm = Literal['compiled', 'newton_euler', 'kane']
+ALGORITHMS: tuple[Algorithm, ...] = get_args(Algorithm)
 """Those fast enough for a control cycle, the fastest first."""
 
 
@@ -31,13 +33,13 @@ class RigidBodyTorque:
         Why it is not the algorithm asked for, or what did not work on the way to it.
     """
 
-    algorithm: str
+    algorithm: Algorithm
     backend: str = ''
     notes: tuple[str, ...] = ()
     _compiled: CompiledModel | None = None
 
     @classmethod
-    def of(cls, model: RobotModel, algorithm: str) -> RigidBodyTorque:
+    def of(cls, model: RobotModel, algorithm: Algorithm) -> RigidBodyTorque:
         """
         Return an arm's inverse dynamics by one of ``ALGORITHMS``.
 

@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import numpy as np
 
-ACTIONS = ('hold_gravity', 'zero', 'silent')
+Action = Literal['hold_gravity', 'zero', 'silent']
+ACTIONS: tuple[Action, ...] = get_args(Action)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SafetySettings:
     """
     What the command pipeline holds itself to.
@@ -37,7 +39,7 @@ class SafetySettings:
     torque_rate_limits: np.ndarray
     ramp_time: float
     state_timeout: float
-    on_stale_state: str
+    on_stale_state: Action
     stale_hold_time: float
-    on_stop: str
+    on_stop: Action
     position_guard: float = 0.0

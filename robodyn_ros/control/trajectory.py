@@ -15,7 +15,7 @@ MOST_POINTS = 10_000
 """Planning more would hold the control cycle up for longer than a state may be old."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Trajectory:
     """
     Waypoints of some joints; build it with ``Trajectory.from_points``, which checks it.

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import numpy as np
 
-from robodyn_ros.control.computed_torque import MODES, ControlLaw, Terms
+from robodyn_ros.control.computed_torque import MODES, ControlLaw, Mode, Terms
 from robodyn_ros.control.reference import ReferenceState
 from robodyn_ros.dynamics import friction_torque, inverse_dynamics
 from robodyn_ros.errors import InvalidNumber, UnknownOption
@@ -16,7 +17,8 @@ from robodyn_ros.motions.motion_samples import MotionSamples
 from robodyn_ros.simulation.arm import ArmSimulation
 from robodyn_ros.spatial import FloatArray
 
-LAWS = (*MODES, 'free')
+Law = Literal[Mode, 'free']
+LAWS: tuple[Law, ...] = get_args(Law)
 """The modes of the dynamics node, and no torque at all."""
 
 
@@ -49,7 +51,7 @@ def simulated_motion(
     simulation: ArmSimulation,
     model: RobotModel,
     motion: MotionSamples,
-    law: str = 'computed_torque',
+    law: Law = 'computed_torque',
     *,
     kp: float = 100.0,
     kd: float = 20.0,

@@ -36,10 +36,10 @@ def to(position, time=1.0, names=NAMES):
 def stop_command(arm, period=0.001):
     """Return the commands of an end of commanding."""
     words = []
-    while (word := arm.path.stop_command(arm.now)) is not None:
+    while (word := arm.pipeline.stop_command(arm.now)) is not None:
         words.append(word)
         arm.now += period
-    arm.path.disable()
+    arm.pipeline.disable()
     return words
 
 
@@ -49,15 +49,15 @@ def stop_command(arm, period=0.001):
 def test_disabled_path_commands_nothing():
     arm = Arm()
     assert arm.receive(Q) is None
-    assert arm.path.watchdog(arm.now + 9.0) is None
-    assert arm.path.stop_command(arm.now) is None
+    assert arm.pipeline.watchdog(arm.now + 9.0) is None
+    assert arm.pipeline.stop_command(arm.now) is None
 
 
 def test_nothing_is_commanded_before_the_first_complete_state():
     arm = enabled()
     assert arm.receive(Q[:1], [0.0], names=NAMES[:1]) is None
-    assert arm.path.watchdog(arm.now + 9.0) is None
-    assert arm.path.stop_command(arm.now) is None
+    assert arm.pipeline.watchdog(arm.now + 9.0) is None
+    assert arm.pipeline.stop_command(arm.now) is None
 
 
 def test_first_command_is_gravity_in_full_so_that_the_arm_does_not_drop():
@@ -68,10 +68,10 @@ def test_until_velocities_are_known_only_gravity_is_commanded():
     arm = enabled()
     assert arm.receive(Q, []).torque == pytest.approx(GRAVITY)
     with pytest.raises(RejectedTrajectory, match='velocities'):
-        arm.path.follow(to([0.5, 0.2]))
+        arm.pipeline.follow(to([0.5, 0.2]))
     arm.now += 0.001
     arm.receive(Q, [])
-    arm.path.follow(to([0.5, 0.2]))
+    arm.pipeline.follow(to([0.5, 0.2]))
 
 
 def test_driver_that_compensates_gravity_gets_none_from_us():
@@ -85,7 +85,7 @@ def test_driver_that_compensates_gravity_gets_none_from_us():
 def test_change_of_law_is_a_ramp_from_the_last_command():
     arm = enabled(ramp_time=0.5)
     arm.run(0.1)
-    arm.path.change_law(control_law(gravity=False))
+    arm.pipeline.change_law(control_law(gravity=False))
     shares = np.array([command.torque for command in arm.run(0.6)]) / GRAVITY
     assert shares[0] == pytest.approx([1.0, 1.0])
     assert shares[250] == pytest.approx([0.5, 0.5])
@@ -102,10 +102,10 @@ def test_one_wrong_first_state_does_no_harm_for_longer_than_it_is_there():
 
 def test_first_states_that_no_model_takes_are_no_reason_to_stay_silent():
     arm = enabled()
-    law = arm.path.law
-    arm.path.law = replace(law, inverse_dynamics=lambda q, qd, qdd: np.full_like(q, np.nan))
+    law = arm.pipeline.law
+    arm.pipeline.law = replace(law, inverse_dynamics=lambda q, qd, qdd: np.full_like(q, np.nan))
     arm.run(0.05)
-    arm.path.law = law
+    arm.pipeline.law = law
     assert arm.run(0.002)[-1].torque == pytest.approx(GRAVITY)
 
 
@@ -113,11 +113,13 @@ def test_refused_cycles_do_not_hurry_a_ramp():
     arm = enabled(ramp_time=0.5, **NO_RATE_LIMIT)
     arm.run(0.2, Q)
     heavier = replace(control_law(), inverse_dynamics=lambda q, qd, qdd: 1.4 * WEIGHT * np.cos(q))
-    arm.path.change_law(heavier)
+    arm.pipeline.change_law(heavier)
     assert arm.run(0.001, Q)[-1].torque == pytest.approx(GRAVITY)
-    arm.path.law = replace(heavier, inverse_dynamics=lambda q, qd, qdd: np.full_like(q, np.nan))
+    arm.pipeline.law = replace(
+        heavier, inverse_dynamics=lambda q, qd, qdd: np.full_like(q, np.nan)
+    )
     assert arm.run(0.05, Q) == [None] * 50
-    arm.path.law = heavier
+    arm.pipeline.law = heavier
     # 51 ms of 500: a tenth of the way.
     assert arm.run(0.001, Q)[-1].torque == pytest.approx(GRAVITY * (1.0 + 0.4 * 0.051 / 0.5))
 
@@ -125,23 +127,23 @@ def test_refused_cycles_do_not_hurry_a_ramp():
 def test_ramp_under_way_keeps_its_time():
     arm = enabled(ramp_time=0.5, **NO_RATE_LIMIT)
     arm.run(0.2, Q)
-    arm.path.change_law(control_law(gravity=False))
+    arm.pipeline.change_law(control_law(gravity=False))
     arm.run(0.251, Q)
-    arm.path.settings = replace(arm.path.settings, ramp_time=0.0)
+    arm.pipeline.settings = replace(arm.pipeline.settings, ramp_time=0.0)
     assert arm.run(0.001, Q)[-1].torque == pytest.approx(GRAVITY * (1.0 - 0.251 / 0.5))
 
 
 def test_ramp_time_zero_is_allowed():
     arm = enabled(ramp_time=0.0, torque_rate_limits=np.array([np.inf, np.inf]))
     arm.run(0.1)
-    arm.path.change_law(control_law(gravity=False))
+    arm.pipeline.change_law(control_law(gravity=False))
     assert arm.run(0.001)[0].torque == pytest.approx([0.0, 0.0])
 
 
 def test_ramp_ends_although_the_clock_of_the_joint_states_jumps_every_time():
     arm = enabled(ramp_time=0.5)
     arm.run(0.1)
-    arm.path.change_law(control_law(gravity=False))
+    arm.pipeline.change_law(control_law(gravity=False))
     for i in range(600):
         arm.now += 0.001
         command = arm.receive(Q, stamp=5000.0 + 1000.0 * (i % 2))
@@ -154,7 +156,7 @@ def test_enabling_again_later_gives_gravity_in_full_so_that_the_arm_does_not_dro
     assert stop_command(arm)[-1].torque == pytest.approx([0.0, 0.0])
     assert arm.run(0.05) == [None] * 50
     arm.now += 1.0
-    arm.path.enable(arm.now)
+    arm.pipeline.enable(arm.now)
     for command in arm.run(0.05):
         assert command.torque == pytest.approx(GRAVITY)
 
@@ -163,7 +165,7 @@ def test_enabling_again_at_once_ramps_from_the_last_word():
     arm = enabled(on_stop='zero', ramp_time=0.5)
     arm.run(0.1)
     stop_command(arm)
-    arm.path.enable(arm.now)
+    arm.pipeline.enable(arm.now)
     torques = [command.torque for command in arm.run(0.6)]
     assert torques[0] == pytest.approx([0.0, 0.0])
     assert torques[250] == pytest.approx(0.5 * GRAVITY)
@@ -176,7 +178,7 @@ def test_enabling_again_at_once_ramps_from_the_last_word():
 def test_trajectory_is_followed_with_the_law_of_the_mode():
     arm = enabled(ramp_time=0.0)
     arm.run(0.01)
-    arm.path.follow(to([0.5, 0.2]))
+    arm.pipeline.follow(to([0.5, 0.2]))
     command = arm.run(0.5)[-1]
     assert command.reference.position == pytest.approx([0.3, 0.2], abs=1e-3)
     expected = MASS * (
@@ -190,20 +192,20 @@ def test_trajectory_is_followed_with_the_law_of_the_mode():
 def test_law_is_continuous_when_a_trajectory_begins():
     arm = enabled(ramp_time=0.0)
     before = arm.run(0.01)[-1]
-    arm.path.follow(to([0.5, 0.2]))
+    arm.pipeline.follow(to([0.5, 0.2]))
     assert arm.run(0.001)[0].torque == pytest.approx(before.torque, abs=0.1)
 
 
 def test_cancelling_ramps_back_to_gravity():
     arm = enabled(ramp_time=0.2)
     arm.run(0.3)
-    arm.path.follow(to([0.3, 0.2]))
+    arm.pipeline.follow(to([0.3, 0.2]))
     moving = arm.run(0.5)[-1].torque
-    arm.path.cancel()
+    arm.pipeline.cancel()
     torques = [command.torque for command in arm.run(0.3)]
     assert torques[0] == pytest.approx(moving)
     assert torques[-1] == pytest.approx(GRAVITY)
-    assert arm.path.reference_status == 'none'
+    assert arm.pipeline.reference_status == 'none'
 
 
 @pytest.mark.parametrize('mode, match', [('gravity_compensation', 'gravity_compensation')])
@@ -211,39 +213,39 @@ def test_mode_without_reference_refuses_trajectories(mode, match):
     arm = enabled(mode)
     arm.run(0.01)
     with pytest.raises(RejectedTrajectory, match=match):
-        arm.path.follow(to([0.3, 0.2]))
+        arm.pipeline.follow(to([0.3, 0.2]))
 
 
 def test_disabled_path_refuses_trajectories():
     with pytest.raises(RejectedTrajectory, match='disabled'):
-        Arm().path.follow(to([0.3, 0.2]))
+        Arm().pipeline.follow(to([0.3, 0.2]))
 
 
 def test_refused_trajectory_leaves_what_is_followed():
     arm = enabled()
     arm.run(0.01)
-    arm.path.follow(to([0.3, 0.2]))
+    arm.pipeline.follow(to([0.3, 0.2]))
     with pytest.raises(RejectedTrajectory):
-        arm.path.follow(to([9.0, 0.2]))
-    assert arm.path.reference_status == 'moving'
+        arm.pipeline.follow(to([9.0, 0.2]))
+    assert arm.pipeline.reference_status == 'moving'
 
 
 def test_feedback_is_not_switched_on_far_from_the_reference():
     arm = enabled('feedforward')
     arm.run(0.01)
-    arm.path.follow(to([0.9, 0.2], 0.5))
+    arm.pipeline.follow(to([0.9, 0.2], 0.5))
     arm.run(0.4)
-    arm.path.change_law(control_law('computed_torque'))
-    assert arm.path.reference_status == 'none'
+    arm.pipeline.change_law(control_law('computed_torque'))
+    assert arm.pipeline.reference_status == 'none'
 
 
 def test_status_tells_what_the_reference_does():
     arm = enabled()
     arm.run(0.01)
-    arm.path.follow(to([0.15, 0.2], 0.1))
-    assert arm.path.reference_status == 'moving'
+    arm.pipeline.follow(to([0.15, 0.2], 0.1))
+    assert arm.pipeline.reference_status == 'moving'
     arm.run(0.2)
-    assert arm.path.reference_status == 'holding'
+    assert arm.pipeline.reference_status == 'holding'
 
 
 # --- limits ------------------------------------------------------------------------------------
@@ -267,12 +269,12 @@ def test_rate_limit_counts_at_most_ten_milliseconds():
 def test_rate_limit_counts_from_when_the_last_command_was_sent():
     arm = enabled(ramp_time=0.0, torque_rate_limits=np.array([100.0, 100.0]))
     arm.receive(Q)
-    arm.path.change_law(control_law(gravity=False))
+    arm.pipeline.change_law(control_law(gravity=False))
     arm.now += 0.009  # that the cycle was held up
     arm.receive(Q)
-    arm.path.sent(arm.now + 0.004)
+    arm.pipeline.sent(arm.now + 0.004)
     arm.now += 0.005
-    before = arm.path._limiter.last_torque
+    before = arm.pipeline._limiter.last_torque
     step = np.abs(arm.receive(Q).torque - before)
     assert step == pytest.approx([0.1, 0.1])
 
@@ -286,15 +288,15 @@ def test_no_rate_limit_is_no_limit_even_within_one_instant():
 def test_torque_that_is_not_finite_is_never_sent_and_becomes_stale():
     arm = enabled()
     arm.run(0.01)
-    arm.path.law = replace(
-        arm.path.law, inverse_dynamics=lambda q, qd, qdd: np.full_like(q, np.nan)
+    arm.pipeline.law = replace(
+        arm.pipeline.law, inverse_dynamics=lambda q, qd, qdd: np.full_like(q, np.nan)
     )
     for _ in range(200):
         arm.now += 0.001
         assert arm.receive(Q) is None
-    assert arm.path.refused_torques == 200
-    assert arm.path.watchdog(arm.now) is None  # even gravity is not finite: silence
-    assert arm.path.is_stale
+    assert arm.pipeline.refused_torques == 200
+    assert arm.pipeline.watchdog(arm.now) is None  # even gravity is not finite: silence
+    assert arm.pipeline.is_stale
 
 
 # --- stale states ------------------------------------------------------------------------------
@@ -305,7 +307,7 @@ def watch(arm, duration):
     commands = []
     for _ in range(round(duration / WATCHDOG_PERIOD)):
         arm.now += WATCHDOG_PERIOD
-        commands.append(arm.path.watchdog(arm.now))
+        commands.append(arm.pipeline.watchdog(arm.now))
     return commands
 
 
@@ -329,10 +331,10 @@ def test_stale_state_holds_gravity_then_is_silent():
 def test_hold_on_a_stale_state_has_no_feedback():
     arm = enabled()
     arm.run(0.6)
-    arm.path.follow(to([0.5, 0.2]))
+    arm.pipeline.follow(to([0.5, 0.2]))
     arm.run(0.4)
     assert watch(arm, 0.3)[-1].torque == pytest.approx(GRAVITY)
-    assert arm.path.reference_status == 'none'
+    assert arm.pipeline.reference_status == 'none'
 
 
 def test_stale_state_goes_to_zero_within_the_rate_limit():
@@ -347,7 +349,7 @@ def test_stale_state_can_mean_silence():
     arm = enabled(on_stale_state='silent')
     arm.run(0.05)
     assert watch(arm, 0.5) == [None] * 50
-    assert arm.path.is_stale
+    assert arm.pipeline.is_stale
 
 
 def test_one_silent_joint_makes_the_arm_stale():
@@ -356,7 +358,7 @@ def test_one_silent_joint_makes_the_arm_stale():
     for _ in range(120):
         arm.now += 0.001
         arm.receive(Q[:1], [0.0], names=NAMES[:1])
-    assert arm.path.watchdog(arm.now).torque == pytest.approx(GRAVITY)
+    assert arm.pipeline.watchdog(arm.now).torque == pytest.approx(GRAVITY)
 
 
 def test_states_with_old_stamps_cause_no_cycle():
@@ -364,21 +366,21 @@ def test_states_with_old_stamps_cause_no_cycle():
     arm.run(0.05)
     arm.now += 0.001
     assert arm.receive(Q, age=0.2) is None
-    assert arm.path.watchdog(arm.now) is not None
+    assert arm.pipeline.watchdog(arm.now) is not None
 
 
 def test_recovery_ramps_into_gravity_and_waits_for_a_new_trajectory():
     arm = enabled()
     arm.run(0.6)
-    arm.path.follow(to([0.5, 0.2]))
+    arm.pipeline.follow(to([0.5, 0.2]))
     arm.run(0.4)
     watch(arm, 0.3)
     commands = arm.run(0.6)
-    assert not arm.path.is_stale
+    assert not arm.pipeline.is_stale
     assert commands[0].reference is None
     assert commands[-1].torque == pytest.approx(GRAVITY)
-    arm.path.follow(to([0.5, 0.2]))
-    assert arm.path.reference_status == 'moving'
+    arm.pipeline.follow(to([0.5, 0.2]))
+    assert arm.pipeline.reference_status == 'moving'
 
 
 def test_torque_follows_the_arm_even_if_every_state_comes_too_late():
@@ -386,18 +388,18 @@ def test_torque_follows_the_arm_even_if_every_state_comes_too_late():
     for i in range(20):
         arm.receive([0.05 * i, 0.2])
         watch(arm, 0.15)
-    assert arm.path.watchdog(arm.now).torque[0] == pytest.approx(20.0 * np.cos(0.95))
+    assert arm.pipeline.watchdog(arm.now).torque[0] == pytest.approx(20.0 * np.cos(0.95))
 
 
 def test_clock_set_back_drops_the_reference():
     arm = enabled()
     arm.run(0.6)
-    arm.path.follow(to([0.5, 0.2]))
+    arm.pipeline.follow(to([0.5, 0.2]))
     arm.run(0.1)
     arm.now += 0.001
     command = arm.receive(Q, stamp=0.5)
     assert command.reference is None
-    assert arm.path.reference_status == 'none'
+    assert arm.pipeline.reference_status == 'none'
 
 
 # --- stopping ----------------------------------------------------------------------------------
@@ -409,7 +411,7 @@ def test_clock_set_back_drops_the_reference():
 def test_last_word_is_what_was_promised(on_stop, wanted):
     arm = enabled(on_stop=on_stop)
     arm.run(0.6)
-    arm.path.follow(to([0.5, 0.2]))
+    arm.pipeline.follow(to([0.5, 0.2]))
     arm.run(0.4)
     words = stop_command(arm)
     if wanted is None:
@@ -417,7 +419,7 @@ def test_last_word_is_what_was_promised(on_stop, wanted):
     else:
         assert words[-1].torque == pytest.approx(wanted)
     assert arm.run(0.01) == [None] * 10
-    assert arm.path.stop_command(arm.now) is None
+    assert arm.pipeline.stop_command(arm.now) is None
     assert watch(arm, 0.5) == [None] * 50
 
 
@@ -441,7 +443,7 @@ def test_last_words_need_no_way_where_there_is_no_rate_limit():
 def test_lowered_effort_limit_takes_force_at_the_pace_of_the_rate_limit():
     arm = enabled()
     arm.run(0.1)
-    arm.path.settings = safety_settings(effort_limits=np.array([5.0, 30.0]))
+    arm.pipeline.settings = safety_settings(effort_limits=np.array([5.0, 30.0]))
     torques = [command.torque[0] for command in arm.run(0.1)]
     assert torques[0] == pytest.approx(GRAVITY[0] - 1.0)
     assert np.abs(np.diff(torques)).max() <= 1.0 + 1e-9
@@ -458,12 +460,12 @@ LIMIT = POSITION_LIMITS[0, 1]
 def torque_at(shoulder, velocity=0.0, gain=0.0, effort=(9.0, 0.0)):
     """Return the shoulder's torque over gravity with a constant feedforward outward."""
     arm = enabled('feedforward', {'friction': False}, ramp_time=0.0, **NO_RATE_LIMIT)
-    arm.path.law = replace(arm.path.law, kd=np.array([gain, gain]))
+    arm.pipeline.law = replace(arm.pipeline.law, kd=np.array([gain, gain]))
     q = np.array([LIMIT - 0.01, 0.2])
     arm.now += 0.001
     arm.receive(q)
     none = [()]
-    arm.path.follow(Trajectory.from_points(NAMES, [0.0], [q], none, none, [effort]))
+    arm.pipeline.follow(Trajectory.from_points(NAMES, [0.0], [q], none, none, [effort]))
     arm.now += 0.001
     command = arm.receive([shoulder, 0.2], [velocity, 0.0])
     feedforward = WEIGHT[0] * np.cos(q[0]) - WEIGHT[0] * np.cos(shoulder)
@@ -553,21 +555,21 @@ def test_guard_only_takes_energy_out_and_is_continuous(position, velocity, torqu
 def test_stamps_that_stand_still_drop_the_reference_and_the_ramp_goes_on():
     arm = enabled(ramp_time=0.5)
     arm.run(0.6)
-    arm.path.follow(to([0.5, 0.2]))
+    arm.pipeline.follow(to([0.5, 0.2]))
     stopped = arm.now + 0.001
     for i in range(800):
         arm.now += 0.001
         command = arm.receive(Q, stamp=stopped)
         assert command is not None
         if i == 50:
-            assert arm.path.reference_status == 'moving'  # for so long it may be a pause
-    assert arm.path.reference_status == 'none'
+            assert arm.pipeline.reference_status == 'moving'  # for so long it may be a pause
+    assert arm.pipeline.reference_status == 'none'
     assert command.torque == pytest.approx(GRAVITY)
     with pytest.raises(RejectedTrajectory, match='stand still'):
-        arm.path.follow(to([0.5, 0.2]))
+        arm.pipeline.follow(to([0.5, 0.2]))
     arm.run(0.01)
-    arm.path.follow(to([0.5, 0.2]))
-    assert arm.path.reference_status == 'moving'
+    arm.pipeline.follow(to([0.5, 0.2]))
+    assert arm.pipeline.reference_status == 'moving'
 
 
 def test_ramp_that_begins_with_a_stopped_clock_comes_to_its_end():
@@ -585,4 +587,4 @@ def test_positions_that_change_under_one_stamp_have_no_known_velocity():
         command = arm.receive([0.1 + 0.001 * i, 0.2], [], stamp=50.0)
     assert np.isnan(command.state.velocity[0])
     with pytest.raises(RejectedTrajectory, match='velocities'):
-        arm.path.follow(to([0.5, 0.2]))
+        arm.pipeline.follow(to([0.5, 0.2]))

@@ -84,7 +84,7 @@ class Witness:
 
     def __init__(self, **settings):
         self.arm = enabled(**settings)
-        self.arm.path.watchdog(self.arm.now)
+        self.arm.pipeline.watchdog(self.arm.now)
         self.last = None
         self.is_first = True
         self.watched = self.arm.now
@@ -110,7 +110,7 @@ class Witness:
     def check(self, command):
         if command is None:
             return
-        safety = self.arm.path.settings
+        safety = self.arm.pipeline.settings
         torque = command.torque
         assert np.isfinite(torque).all()
         timeout = safety.state_timeout
@@ -138,17 +138,17 @@ class Witness:
         self.arm.now = until
 
     def watch(self):
-        path, now = self.arm.path, self.arm.now
-        command = path.watchdog(now)
+        pipeline, now = self.arm.pipeline, self.arm.now
+        command = pipeline.watchdog(now)
         stale = bool(self.arm.buffer.stale_joints(now))
-        if path.is_enabled and path.state is not None and stale:
-            assert path.is_stale
+        if pipeline.is_enabled and pipeline.state is not None and stale:
+            assert pipeline.is_stale
             # The hold, once over, is over for good.
-            is_held = path._held is not None and np.isfinite(path._held).all()
-            if path._held is not None:
-                assert now - path._stale_since < path.settings.stale_hold_time
+            is_held = pipeline._held is not None and np.isfinite(pipeline._held).all()
+            if pipeline._held is not None:
+                assert now - pipeline._stale_since < pipeline.settings.stale_hold_time
             promised = {'hold_gravity': is_held, 'zero': True, 'silent': False}
-            assert (command is not None) == promised[path.settings.on_stale_state]
+            assert (command is not None) == promised[pipeline.settings.on_stale_state]
         return command
 
     def run(self, event):
@@ -166,8 +166,8 @@ class Witness:
         elif kind == 'clock':
             self.turn(event[1])
         elif kind == 'model':
-            law = arm.path.law
-            arm.path.change_model(
+            law = arm.pipeline.law
+            arm.pipeline.change_model(
                 replace(
                     law,
                     inverse_dynamics=lambda q, qd, qdd: (
@@ -191,31 +191,31 @@ class Witness:
             self.follow(*event[1:])
         elif kind == 'law':
             _, mode, gravity, inertial = event
-            arm.path.change_law(control_law(mode, gravity=gravity, inertial=inertial))
+            arm.pipeline.change_law(control_law(mode, gravity=gravity, inertial=inertial))
         elif kind == 'settings':
-            arm.path.settings = replace(arm.path.settings, **event[1])
-            arm.buffer.timeout = arm.path.settings.state_timeout
+            arm.pipeline.settings = replace(arm.pipeline.settings, **event[1])
+            arm.buffer.timeout = arm.pipeline.settings.state_timeout
         elif kind == 'enable':
-            if not arm.path.is_enabled:
+            if not arm.pipeline.is_enabled:
                 self.is_first, self.was_asked = True, False
-            arm.path.enable(arm.now)
+            arm.pipeline.enable(arm.now)
         elif kind == 'disable':
             self.stop()
         elif kind == 'words':  # an end of commanding that was broken off
             self.was_asked = True
-            self.check(arm.path.stop_command(arm.now))
+            self.check(arm.pipeline.stop_command(arm.now))
         elif kind == 'cancel':
-            arm.path.cancel()
+            arm.pipeline.cancel()
         else:
             self.wait(event[1])
 
     def stop(self):
         """End commanding as the node does, and check that the promise is kept."""
-        path = self.arm.path
-        promised = path.is_enabled and path.state is not None
+        pipeline = self.arm.pipeline
+        promised = pipeline.is_enabled and pipeline.state is not None
         commanded = False
         for _ in range(100000):
-            word = path.stop_command(self.arm.now)
+            word = pipeline.stop_command(self.arm.now)
             if word is None:
                 break
             commanded = True
@@ -223,24 +223,24 @@ class Witness:
             self.arm.now += 0.01
         self.watched = self.arm.now
         if commanded:
-            gravity = path.law.gravity_torque(path.state.position)
-            wanted = np.zeros(2) if path.settings.on_stop == 'zero' else gravity
-            limits = path.settings.effort_limits
+            gravity = pipeline.law.gravity_torque(pipeline.state.position)
+            wanted = np.zeros(2) if pipeline.settings.on_stop == 'zero' else gravity
+            limits = pipeline.settings.effort_limits
             kept = np.abs(self.last[0] - np.clip(wanted, -limits, limits)).max() < 1e-9
             assert kept or self.was_asked
-        elif promised and path.settings.on_stop == 'zero':
+        elif promised and pipeline.settings.on_stop == 'zero':
             assert self.was_asked
-        path.disable()
-        assert path.stop_command(self.arm.now) is None
+        pipeline.disable()
+        assert pipeline.stop_command(self.arm.now) is None
 
     def follow(self, times, positions, start):
-        path = self.arm.path
+        pipeline = self.arm.pipeline
         count = min(len(times), len(positions))
         none = [()] * count
-        if start is not None and path.state is not None:
-            start += path.state.time
+        if start is not None and pipeline.state is not None:
+            start += pipeline.state.time
         try:
-            path.follow(
+            pipeline.follow(
                 Trajectory.from_points(
                     NAMES,
                     np.cumsum(times[:count]),
@@ -264,7 +264,7 @@ def test_no_sequence_of_events_makes_it_break_its_promises(sequence, ramp_time):
     for _ in range(150):
         witness.wait(0.001)
         witness.check(witness.arm.receive([0.1, 0.2]))
-    path = witness.arm.path
-    if path.is_enabled:  # whatever happened, it recovers without a restart
-        assert not path.is_stale
-        assert path.state is not None
+    pipeline = witness.arm.pipeline
+    if pipeline.is_enabled:  # whatever happened, it recovers without a restart
+        assert not pipeline.is_stale
+        assert pipeline.state is not None

@@ -65,7 +65,7 @@ class Arm:
         self.buffer = JointStateBuffer(
             NAMES, safety.state_timeout, continuous=np.array([False, True])
         )
-        self.path = CommandPipeline(
+        self.pipeline = CommandPipeline(
             control_law(mode, **(terms or {})), self.buffer, safety, reference_limits()
         )
 
@@ -81,7 +81,7 @@ class Arm:
         )
         if not self.buffer.is_complete:
             return None
-        return self.path.step(self.buffer.take(), self.now)
+        return self.pipeline.step(self.buffer.take(), self.now)
 
     def run(self, duration, position=(0.1, 0.2), velocity=(0.0, 0.0), period=0.001):
         """Return the commands of regular messages over a time [s]."""
@@ -95,5 +95,5 @@ class Arm:
 def enabled(*args, **kwargs):
     """Return an arm whose command pipeline is enabled."""
     arm = Arm(*args, **kwargs)
-    arm.path.enable(arm.now)
+    arm.pipeline.enable(arm.now)
     return arm

@@ -40,7 +40,7 @@ class ControlCycle:
     ----------
     node : LifecycleNode
         Owns the topics.
-    assembly : ControlStack
+    stack : ControlStack
         What to run.
     watchdog_period : float
         How often staleness is looked at [s].
@@ -53,12 +53,12 @@ class ControlCycle:
     def __init__(
         self,
         node: LifecycleNode,
-        assembly: ControlStack,
+        stack: ControlStack,
         watchdog_period: float,
         report: Callable[[], str],
         snapshot: StateSnapshot,
     ) -> None:
-        self.assembly = assembly
+        self.stack = stack
         self.counts = CycleCounts()
         self._node = node
         self._report = report
@@ -69,7 +69,7 @@ class ControlCycle:
         self._started = -math.inf
         self._is_awaited = False  # whether no state has come since the start, and nobody was told
         self._stamp = Time()
-        self._outputs = CycleOutputs(node, assembly.model.joint_names, assembly.order)
+        self._outputs = CycleOutputs(node, stack.model.joint_names, stack.order)
         self._subscriptions = [
             node.create_subscription(JointState, 'joint_states', self._on_joint_state, SENSOR),
             node.create_subscription(
@@ -80,26 +80,26 @@ class ControlCycle:
     def start(self) -> None:
         """Begin to command with the next complete joint state."""
         self._started, self._is_awaited = time.monotonic(), True
-        self.assembly.path.enable(self._started)
+        self.stack.pipeline.enable(self._started)
         self._watchdog_timer = self._node.create_timer(
             self._watchdog_period, self._on_watchdog, clock=Clock(clock_type=ClockType.STEADY_TIME)
         )
 
     def publish_stop_command(self) -> None:
         """Publish the way to what ``on_stop`` promises, if anything was commanded; then stop."""
-        path, begin = self.assembly.path, time.monotonic()
-        while (word := path.stop_command(now := time.monotonic())) is not None:
+        pipeline, begin = self.stack.pipeline, time.monotonic()
+        while (word := pipeline.stop_command(now := time.monotonic())) is not None:
             self._publish(word, now)
             if now - begin > LONGEST_STOP:
                 self._node.get_logger().error(
                     f'stopped {LONGEST_STOP} s after being told to, on the way to on_stop: '
-                    f'{path.settings.on_stop}: torque_rate_limit is too small to get there'
+                    f'{pipeline.settings.on_stop}: torque_rate_limit is too small to get there'
                 )
                 break
             if word.rate_limited.any():
                 time.sleep(STOP_COMMAND_PERIOD)
-        if path.is_enabled:
-            path.disable()
+        if pipeline.is_enabled:
+            pipeline.disable()
             self._outputs.wait_for_delivery(DELIVERY_TIMEOUT)
 
     def stop(self) -> None:
@@ -118,7 +118,7 @@ class ControlCycle:
 
     def _on_joint_state(self, message: JointState) -> None:
         now = time.monotonic()
-        joint_states, path = self.assembly.joint_states, self.assembly.path
+        joint_states, pipeline = self.stack.joint_states, self.stack.pipeline
         stamp = conversions.seconds(message.header.stamp)
         age = self._ros_time() - stamp if stamp > 0.0 else 0.0
         fault = joint_states.receive(
@@ -130,7 +130,7 @@ class ControlCycle:
             self._node.get_logger().warning(
                 f'joint state ignored: {fault}', throttle_duration_sec=WARNING_PERIOD
             )
-        if age > path.settings.state_timeout:
+        if age > pipeline.settings.state_timeout:
             self._node.get_logger().warning(
                 f'joint states are stamped {age:.3f} s ago: is use_sim_time right?',
                 throttle_duration_sec=WARNING_PERIOD,
@@ -138,7 +138,7 @@ class ControlCycle:
         if not joint_states.is_complete:
             return
         state = joint_states.take()
-        command = path.step(state, time.monotonic())
+        command = pipeline.step(state, time.monotonic())
         if command is not None:
             self._stamp = message.header.stamp
             self.counts.count(command, self._publish(command, now))
@@ -151,26 +151,26 @@ class ControlCycle:
 
     def _on_watchdog(self) -> None:
         now = time.monotonic()
-        path = self.assembly.path
-        command = path.watchdog(now)
+        pipeline = self.stack.pipeline
+        command = pipeline.watchdog(now)
         if command is not None:
             self._publish(command, now)
         if self._is_awaited and now - self._started > WAITING_TIME:
             self._is_awaited = False
-            if path.state is None:
+            if pipeline.state is None:
                 self._node.get_logger().warning(self._report())
-        if path.is_stale and not self._is_reported_stale:
+        if pipeline.is_stale and not self._is_reported_stale:
             self._is_reported_stale = True
             self.counts.missed_cycles += 1
             self._node.get_logger().error(self._report())
 
     def _on_trajectory(self, message: JointTrajectory) -> None:
-        path = self.assembly.path
+        pipeline = self.stack.pipeline
         if not message.points:
-            path.cancel()
+            pipeline.cancel()
             return
         try:
-            path.follow(conversions.trajectory(message, self._start(message)))
+            pipeline.follow(conversions.trajectory(message, self._start(message)))
         except RejectedTrajectory as error:
             self.counts.last_rejection = str(error)
             self._node.get_logger().warning(f'trajectory rejected: {error}')
@@ -178,7 +178,7 @@ class ControlCycle:
     def _start(self, message: JointTrajectory) -> float | None:
         """Return the trajectory's start on the clock of the joint states [s]; None: at once."""
         stamp = conversions.seconds(message.header.stamp)
-        state = self.assembly.path.state
+        state = self.stack.pipeline.state
         if stamp <= 0.0:
             return None
         if state is None or state.stamped:
@@ -186,9 +186,9 @@ class ControlCycle:
         return time.monotonic() + stamp - self._ros_time()
 
     def _publish(self, command: Command, received: float) -> float:
-        path = self.assembly.path
-        cycle_time = self._outputs.publish(command, self._stamp, path.law.mode, received)
-        path.sent(received + cycle_time)
+        pipeline = self.stack.pipeline
+        cycle_time = self._outputs.publish(command, self._stamp, pipeline.law.mode, received)
+        pipeline.sent(received + cycle_time)
         return cycle_time
 
     def _ros_time(self) -> float:

@@ -103,7 +103,7 @@ class CycleCounts:
 def statuses(
     name: str,
     lifecycle: str,
-    assembly: ControlStack | None,
+    stack: ControlStack | None,
     counts: CycleCounts | None,
     are_services_lost: bool,
     now: float,
@@ -118,8 +118,8 @@ def statuses(
       do not work, or where the services have ended.
     """
     return [
-        _torque_status(name, lifecycle, assembly, counts, now),
-        _model_status(name, assembly, are_services_lost),
+        _torque_status(name, lifecycle, stack, counts, now),
+        _model_status(name, stack, are_services_lost),
     ]
 
 
@@ -149,11 +149,11 @@ def fingerprint(model: RobotModel) -> str:
 def _torque_status(
     name: str,
     lifecycle: str,
-    assembly: ControlStack | None,
+    stack: ControlStack | None,
     counts: CycleCounts | None,
     now: float,
 ) -> DiagnosticStatus:
-    if assembly is None or counts is None:
+    if stack is None or counts is None:
         return _status(
             f'{name}: torque',
             name,
@@ -161,9 +161,9 @@ def _torque_status(
             f'{lifecycle}, commanding nothing',
             {'lifecycle': lifecycle},
         )
-    path, recent = assembly.path, counts.recent(now)
-    saturated = ' '.join(assembly.arm.joint_names[i] for i in recent.saturated)
-    level, message = _torque_verdict(lifecycle, assembly, saturated, now)
+    pipeline, recent = stack.pipeline, counts.recent(now)
+    saturated = ' '.join(stack.arm.joint_names[i] for i in recent.saturated)
+    level, message = _torque_verdict(lifecycle, stack, saturated, now)
     median, ninety, ninety_nine, longest = (f'{1e6 * time:.0f}' for time in recent.cycle_times)
     return _status(
         f'{name}: torque',
@@ -172,13 +172,13 @@ def _torque_status(
         message,
         {
             'lifecycle': lifecycle,
-            'mode': path.law.mode,
-            'enabled': path.is_enabled,
-            'reference': path.reference_status,
+            'mode': pipeline.law.mode,
+            'enabled': pipeline.is_enabled,
+            'reference': pipeline.reference_status,
             'last_rejection': counts.last_rejection,
-            'fallback': path.fallback,
-            'state_age_s': f'{assembly.joint_states.age(now):.4f}',
-            'stale_joints': ' '.join(assembly.joint_states.stale_joints(now)),
+            'fallback': pipeline.fallback,
+            'state_age_s': f'{stack.joint_states.age(now):.4f}',
+            'stale_joints': ' '.join(stack.joint_states.stale_joints(now)),
             'rate_hz': f'{recent.rate:.1f}',
             'cycle_time_p50_us': median,
             'cycle_time_p90_us': ninety,
@@ -189,7 +189,7 @@ def _torque_status(
             'saturated_joints': saturated,
             'effort_limited_cycles': counts.effort_limited,
             'rate_limited_cycles': counts.rate_limited,
-            'refused_torques': path.refused_torques,
+            'refused_torques': pipeline.refused_torques,
             'malformed_joint_states': counts.malformed,
             'last_malformed': counts.last_malformed,
         },
@@ -197,40 +197,40 @@ def _torque_status(
 
 
 def _torque_verdict(
-    lifecycle: str, assembly: ControlStack, saturated: str, now: float
+    lifecycle: str, stack: ControlStack, saturated: str, now: float
 ) -> tuple[bytes, str]:
-    path, joint_states = assembly.path, assembly.joint_states
+    pipeline, joint_states = stack.pipeline, stack.joint_states
     if lifecycle != 'active':
         return OK, f'{lifecycle}, commanding nothing'
-    if not path.is_enabled:
+    if not pipeline.is_enabled:
         return WARN, 'disabled, commanding nothing'
     stale = joint_states.stale_joints(now)
-    if path.state is None:
+    if pipeline.state is None:
         if not joint_states.has_begun:
             return STALE, 'no joint state has come yet'
         return WARN, f'waiting for the state of {", ".join(stale) or "every joint"}'
-    if path.is_stale:
-        fallback = path.fallback
+    if pipeline.is_stale:
+        fallback = pipeline.fallback
         cause = f'no fresh state of {", ".join(stale)}' if stale else 'no finite torque'
         is_over = joint_states.age(now) > (
-            path.settings.state_timeout + path.settings.stale_hold_time
+            pipeline.settings.state_timeout + pipeline.settings.stale_hold_time
         )
         return STALE if fallback == 'silent' and is_over else ERROR, f'{cause}: {fallback}'
     if saturated:
         return WARN, f'effort limit reached: {saturated}'
-    if path.reference_status == 'none':
+    if pipeline.reference_status == 'none':
         return OK, 'compensating gravity'
-    return OK, f'{path.law.mode}, {path.reference_status}'
+    return OK, f'{pipeline.law.mode}, {pipeline.reference_status}'
 
 
 def _model_status(
-    name: str, assembly: ControlStack | None, are_services_lost: bool
+    name: str, stack: ControlStack | None, are_services_lost: bool
 ) -> DiagnosticStatus:
     facts: dict[str, object] = {'services': 'ended' if are_services_lost else 'answering'}
     warnings: list[str] = []
     summary = 'no robot'
-    if assembly is not None:
-        model, load = assembly.model, assembly.load
+    if stack is not None:
+        model, load = stack.model, stack.load
         findings = model.findings
         warnings = [str(finding) for finding in findings if finding.level == 'warning']
         moving_mass = float(model.inertial_parameters[:, 9].sum())
@@ -244,10 +244,8 @@ def _model_status(
                 'gravity': gravity_text(model.gravity),
                 'base_link': model.base_link,
                 'tip_link': model.tip_link,
-                'algorithm': ' '.join(
-                    (assembly.torque.algorithm, assembly.torque.backend)
-                ).strip(),
-                'algorithm_notes': '; '.join(assembly.torque.notes),
+                'algorithm': ' '.join((stack.torque.algorithm, stack.torque.backend)).strip(),
+                'algorithm_notes': '; '.join(stack.torque.notes),
                 'findings': len(findings),
             }
         )
@@ -257,8 +255,8 @@ def _model_status(
                 for i, finding in enumerate(findings[:MOST_FINDINGS], start=1)
             }
         )
-        if assembly.torque.is_fallback:
-            warnings.append(f'torques by {assembly.torque.algorithm}, as nothing compiles here')
+        if stack.torque.is_fallback:
+            warnings.append(f'torques by {stack.torque.algorithm}, as nothing compiles here')
     if are_services_lost:
         warnings.insert(0, 'the services have ended: restart the node')
     level = WARN if warnings else OK

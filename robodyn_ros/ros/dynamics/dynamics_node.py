@@ -13,7 +13,7 @@ import gc
 import signal
 import sys
 import time
-from types import FrameType, SimpleNamespace
+from types import FrameType
 from typing import Any
 
 import rclpy
@@ -29,7 +29,8 @@ from rclpy.timer import Timer
 from std_msgs.msg import String
 from std_srvs.srv import SetBool
 
-from robodyn_ros.control import control_stack as assembly
+from robodyn_ros.control import control_stack, parameter_table
+from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.errors import RobodynError
 from robodyn_ros.ros.dynamics import lifecycle as transitions
 from robodyn_ros.ros.dynamics import node_parameters
@@ -67,7 +68,7 @@ class DynamicsNode(LifecycleNode):
         self.add_post_set_parameters_callback(self._on_parameters)
         transitions.reject_invalid_transitions(self)
         self._cycle: ControlCycle | None = None  # from configure to clean-up
-        self._in_force: SimpleNamespace | None = None  # the parameters, as the cycle has them
+        self._settings: ControlSettings | None = None  # the parameters, as the cycle has them
         self._description: str | None = None
 
         steady = Clock(clock_type=ClockType.STEADY_TIME)
@@ -89,12 +90,12 @@ class DynamicsNode(LifecycleNode):
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Read the robot and the parameters; what is wrong is logged and configure fails."""
         try:
-            parameters = node_parameters.checked(node_parameters.values(self))
-            ready = assembly.build_control_stack(parameters, self._description)
+            parameters = parameter_table.checked(node_parameters.values(self))
+            ready = control_stack.build_control_stack(parameters, self._description)
         except RobodynError as error:
             self.get_logger().error(f'cannot configure: {error}')
             return FAILURE
-        self._in_force = parameters
+        self._settings = parameters
         self._cycle = ControlCycle(
             self, ready, parameters.watchdog_period, self._report, self._answering.snapshot
         )
@@ -188,12 +189,12 @@ class DynamicsNode(LifecycleNode):
 
     def _on_change(self, change: Change) -> Outcome:
         """Put a payload or a gravity in force, between two cycles."""
-        if self._cycle is None or self._in_force is None:
+        if self._cycle is None or self._settings is None:
             return Outcome(change.number, None, 'not configured')
         try:
-            load = assembly.put_in_force(self._cycle.assembly, self._in_force, change.what)
+            load = control_stack.apply_change(self._cycle.stack, self._settings, change.what)
         except RobodynError as error:
-            return Outcome(change.number, self._cycle.assembly.load, str(error))
+            return Outcome(change.number, self._cycle.stack.load, str(error))
         return Outcome(change.number, load)
 
     def _on_enable(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
@@ -203,7 +204,7 @@ class DynamicsNode(LifecycleNode):
             return response
         response.success = True
         if request.data:
-            self._cycle.assembly.path.enable(time.monotonic())
+            self._cycle.stack.pipeline.enable(time.monotonic())
             response.message = 'enabled'
         else:
             self._cycle.publish_stop_command()
@@ -216,21 +217,21 @@ class DynamicsNode(LifecycleNode):
         values = node_parameters.values(self)
         values.update({change.name: change.value for change in changes if change.name in values})
         try:
-            parameters = node_parameters.checked(values)
+            parameters = parameter_table.checked(values)
             if self._cycle is not None:
-                node_parameters.check_live(change.name for change in changes)
-                assembly.control_law(self._model, parameters, self._cycle.assembly.torque)
-                assembly.safety_settings(self._model, parameters)
+                parameter_table.check_live(change.name for change in changes)
+                control_stack.control_law(self._model, parameters, self._cycle.stack.torque)
+                control_stack.safety_settings(self._model, parameters)
         except RobodynError as error:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
 
     def _on_parameters(self, changes: list[Parameter]) -> None:
-        names = {change.name for change in changes} & set(node_parameters.BY_NAME)
+        names = {change.name for change in changes} & set(parameter_table.BY_NAME)
         if self._cycle is None or not names:
             return
-        self._in_force = node_parameters.checked(node_parameters.values(self))
-        assembly.change(self._cycle.assembly, self._in_force, names)
+        self._settings = parameter_table.checked(node_parameters.values(self))
+        control_stack.apply_settings(self._cycle.stack, self._settings, names)
 
     def _parameter(self, name: str) -> Any:
         return self.get_parameter(name).value
@@ -239,7 +240,7 @@ class DynamicsNode(LifecycleNode):
 
     @property
     def _model(self) -> Any:
-        return self._cycle.assembly.model if self._cycle else None
+        return self._cycle.stack.model if self._cycle else None
 
     @property
     def _lifecycle(self) -> str:
@@ -250,7 +251,7 @@ class DynamicsNode(LifecycleNode):
         reports = statuses(
             self.get_fully_qualified_name().lstrip('/'),
             self._lifecycle,
-            self._cycle.assembly if self._cycle else None,
+            self._cycle.stack if self._cycle else None,
             self._cycle.counts if self._cycle else None,
             self._answering.has_ended,
             time.monotonic(),

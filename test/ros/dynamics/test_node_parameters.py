@@ -11,8 +11,9 @@ import pytest
 pytest.importorskip('rclpy', reason='needs ROS 2')
 yaml = pytest.importorskip('yaml')
 
+from robodyn_ros.control.parameter_table import PARAMETERS, check_live, checked  # noqa: E402
 from robodyn_ros.errors import InvalidNumber, UnknownOption, WrongShape  # noqa: E402
-from robodyn_ros.ros.dynamics.node_parameters import PARAMETERS, check_live, checked, declare  # noqa: E402
+from robodyn_ros.ros.dynamics.node_parameters import declare  # noqa: E402
 
 pytestmark = pytest.mark.ros
 

@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The dynamics node's parameters: one table that describes, bounds and documents them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+from robodyn_ros.control.computed_torque import MODES
+from robodyn_ros.control.rigid_body import ALGORITHMS
+from robodyn_ros.control.safety_settings import ACTIONS
+from robodyn_ros.control.settings import ControlSettings
+from robodyn_ros.errors import InvalidNumber, UnknownOption, WrongShape
+
+_HUGE = 1e9
+
+
+@dataclass(frozen=True)
+class NodeParameter:
+    """
+    One row of the table.
+
+    Parameters
+    ----------
+    name, description : str
+        What ``ros2 param describe`` shows.
+    bounds : (float, float) or None
+        Smallest and largest number, also of each number of an array.
+    choices : tuple of str
+        The values that exist; empty: any.
+    lengths : tuple of int
+        Lengths that an array may have; empty: one value, or one for each joint.
+    is_live : bool
+        Takes effect at once; otherwise the node must be cleaned up to change it.
+    is_read_only : bool
+        Read once, when the node starts.
+    meanwhile : str
+        How to get the effect of one that is not live while the node is configured.
+    """
+
+    name: str
+    description: str
+    bounds: tuple[float, float] | None = None
+    choices: tuple[str, ...] = ()
+    lengths: tuple[int, ...] = ()
+    is_live: bool = True
+    is_read_only: bool = False
+    meanwhile: str = ''
+
+    @property
+    def field(self) -> str:
+        """Its name in ``ControlSettings``."""
+        return self.name.replace('.', '_')
+
+    @property
+    def default(self) -> Any:
+        """That of ``ControlSettings``; its type is the parameter's type, arrays are tuples."""
+        return getattr(ControlSettings, self.field)
+
+    @property
+    def kind(self) -> str:
+        """The parameter's type as ROS writes it."""
+        if not isinstance(self.default, tuple):
+            return {bool: 'bool', str: 'string', float: 'double'}[type(self.default)]
+        return 'string[]' if self.bounds is None else 'double[]'
+
+    @property
+    def allowed(self) -> str:
+        """What values it may have, in words; empty: any of its type."""
+        if self.choices:
+            return 'one of ' + ', '.join(self.choices)
+        if self.bounds is None:
+            return ''
+        low, high = self.bounds
+        each = 'each ' if isinstance(self.default, tuple) else ''
+        if high < _HUGE:
+            return f'{each}{low:g} to {high:g}'
+        if low <= -_HUGE:
+            return f'{each}finite'
+        return f'{each}at least {low:g}' if low == 0.0 else f'{each}positive'
+
+    @property
+    def change(self) -> str:
+        """When it may be changed, in words."""
+        if self.is_read_only:
+            return 'never: read when the node starts'
+        return 'at any time' if self.is_live else 'before configure'
+
+
+PARAMETERS = (
+    NodeParameter(
+        'urdf_file',
+        'Path of the URDF; empty: the topic robot_description.',
+        is_live=False,
+    ),
+    NodeParameter(
+        'base_link',
+        'Link that the chain begins at; empty: the root.',
+        is_live=False,
+    ),
+    NodeParameter(
+        'tip_link',
+        'Link that the chain ends at; empty: the only leaf.',
+        is_live=False,
+    ),
+    NodeParameter(
+        'joints',
+        "Order of the commands, a permutation of the chain's joints; empty: from "
+        'base to tip. Parameters with one value for each joint are in this order too.',
+        is_live=False,
+    ),
+    NodeParameter(
+        'algorithm',
+        'How the inverse dynamics is computed; compiled falls back to '
+        'newton_euler where there is neither a C compiler nor numba.',
+        choices=ALGORITHMS,
+        is_live=False,
+    ),
+    NodeParameter(
+        'gravity',
+        "Gravity in the base link's axes [m/s²].",
+        bounds=(-_HUGE, _HUGE),
+        lengths=(3,),
+        is_live=False,
+        meanwhile='the service set_gravity',
+    ),
+    NodeParameter(
+        'mode',
+        'What is commanded; changed by a ramp.',
+        choices=MODES,
+    ),
+    NodeParameter(
+        'kp',
+        'Position gains of computed_torque [1/s²]: they act on accelerations.',
+        bounds=(0.0, _HUGE),
+    ),
+    NodeParameter(
+        'kd',
+        'Velocity gains of computed_torque [1/s].',
+        bounds=(0.0, _HUGE),
+    ),
+    NodeParameter(
+        'terms.inertial',
+        'Command M(q) qdd_d; false where the driver does.',
+    ),
+    NodeParameter(
+        'terms.coriolis',
+        'Command C(q, qd) qd; false where the driver does.',
+    ),
+    NodeParameter(
+        'terms.gravity',
+        'Command g(q); false where the driver compensates gravity.',
+    ),
+    NodeParameter(
+        'terms.friction',
+        "Command the URDF's friction at the desired velocity; false where the driver does.",
+    ),
+    NodeParameter(
+        'friction_velocity',
+        'Velocity at which three quarters of the Coulomb friction are '
+        'compensated [rad/s] or [m/s]: width of the smooth sign.',
+        bounds=(1e-6, _HUGE),
+    ),
+    NodeParameter(
+        'ramp_time',
+        'Duration of a ramp: change of law, or enabling again before the last torque is old [s].',
+        bounds=(0.0, 60.0),
+    ),
+    NodeParameter(
+        'state_timeout',
+        "Age at which a joint's state is stale [s].",
+        bounds=(0.001, 60.0),
+    ),
+    NodeParameter(
+        'watchdog_period',
+        'How often staleness is looked at [s].',
+        bounds=(0.001, 1.0),
+        is_live=False,
+    ),
+    NodeParameter(
+        'on_stale_state',
+        'What to command when joint states stop.',
+        choices=ACTIONS,
+    ),
+    NodeParameter(
+        'stale_hold_time',
+        'How long gravity is held before silence [s].',
+        bounds=(0.0, 3600.0),
+    ),
+    NodeParameter(
+        'on_stop',
+        'The stop command when commanding ends.',
+        choices=ACTIONS,
+    ),
+    NodeParameter(
+        'effort_limits',
+        'Largest torques [N m] or forces [N]; empty: those of the URDF.',
+        bounds=(1e-9, _HUGE),
+        is_live=False,
+    ),
+    NodeParameter(
+        'effort_limit_scale',
+        'Share of the effort limits that may be used.',
+        bounds=(0.0, 1.0),
+    ),
+    NodeParameter(
+        'torque_rate_limit',
+        'Largest change of torque [N m/s] or [N/s]; 0: off.',
+        bounds=(0.0, _HUGE),
+    ),
+    NodeParameter(
+        'max_reference_step',
+        'Largest first step of a trajectory away from where the arm should be [rad] or [m].',
+        bounds=(1e-6, _HUGE),
+    ),
+    NodeParameter(
+        'position_guard',
+        'Way beyond a position limit over which outward torque fades and outward motion is braked '
+        '[rad] or [m]; 0: off.',
+        bounds=(0.0, _HUGE),
+    ),
+    NodeParameter(
+        'autostart',
+        'Configure and activate without a lifecycle manager.',
+        is_live=False,
+        is_read_only=True,
+    ),
+)
+
+BY_NAME = {parameter.name: parameter for parameter in PARAMETERS}
+
+
+def checked(values: Mapping[str, Any]) -> ControlSettings:
+    """
+    Return the settings that the parameters' values are, each checked against the table.
+
+    Raises
+    ------
+    UnknownOption, InvalidNumber, WrongShape
+        The parameter, its value and what is allowed.
+    """
+    result = {}
+    for parameter in PARAMETERS:
+        value = values[parameter.name]
+        element = f'parameter {parameter.name}'
+        if isinstance(parameter.default, tuple):
+            value = tuple(entry for entry in value if entry != '')
+            if parameter.lengths and len(value) not in parameter.lengths:
+                raise WrongShape(element, list(value), f'{parameter.lengths[0]} numbers')
+        if parameter.choices and value not in parameter.choices:
+            raise UnknownOption(element, value, ', '.join(parameter.choices))
+        if parameter.bounds:
+            low, high = parameter.bounds
+            for number in value if isinstance(value, tuple) else (value,):
+                if not isfinite(number) or not low <= number <= high:
+                    raise InvalidNumber(element, number, parameter.allowed)
+        result[parameter.field] = value
+    return ControlSettings(**result)
+
+
+def check_live(names: Iterable[str]) -> None:
+    """
+    Check that a configured node may change these parameters.
+
+    Raises
+    ------
+    UnknownOption
+        One takes effect only at configure.
+    """
+    for name in names:
+        if name in BY_NAME and not BY_NAME[name].is_live:
+            meanwhile = BY_NAME[name].meanwhile
+            raise UnknownOption(
+                f'parameter {name}',
+                'changed while configured',
+                'changes before configure' + (meanwhile and f'; meanwhile {meanwhile}'),
+            )
