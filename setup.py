@@ -9,7 +9,7 @@ PACKAGE = 'robodyn_ros'
 
 setup(
     name=PACKAGE,
-    version='0.1.0',
+    version='0.2.0',
     description='Dynamics of serial manipulators, from URDF to torque, for Python and ROS 2',
     license='Apache-2.0',
     python_requires='>=3.10',

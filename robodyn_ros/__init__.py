@@ -48,4 +48,4 @@ __all__ = [
     'regressor',
 ]
 
-__version__ = '0.1.0'
+__version__ = '0.2.0'
