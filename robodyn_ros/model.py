@@ -165,8 +165,14 @@ class RobotModel:
         """
         Return the model of an arm in a ``urdfpy.URDF`` or ``urchin.URDF`` object.
 
-        Those libraries invent 1 kg for links without inertials; see ``findings``. Arguments and
-        errors are those of ``from_urdf``.
+        Those libraries invent 1 kg for links without inertials; see ``findings``. Errors are
+        those of ``from_urdf``.
+
+        Parameters
+        ----------
+        robot : urdfpy.URDF or urchin.URDF
+        base_link, tip_link, gravity, locked_positions, mimic
+            As in ``from_urdf``.
         """
         return cls._from_description(
             description_of_urdfpy(robot), base_link, tip_link, gravity, locked_positions, mimic
@@ -240,6 +246,14 @@ class RobotModel:
         """
         Return the model with a body fixed to one of its links; payloads add up.
 
+        Parameters
+        ----------
+        payload : Payload
+
+        Returns
+        -------
+        RobotModel
+
         Raises
         ------
         NoSuchLink
@@ -260,22 +274,62 @@ class RobotModel:
         return replace(self, inertial_parameters=inertias)
 
     def with_gravity(self, gravity: ArrayLike) -> RobotModel:
-        """Return the model under another gravity (3,) [m/s²], in the base link's axes."""
+        """
+        Return the model under another gravity.
+
+        Parameters
+        ----------
+        gravity : array-like, shape (3,)
+            [m/s²], in the base link's axes.
+
+        Returns
+        -------
+        RobotModel
+
+        Raises
+        ------
+        WrongShape, NonFiniteValue
+        """
         return replace(self, gravity=checked_array('gravity', gravity, (3,)))
 
     def with_inertial_parameters(self, parameters: ArrayLike) -> RobotModel:
-        """Return the model with other inertial parameters (n, 10), about its DH frames."""
+        """
+        Return the model with other inertial parameters.
+
+        Parameters
+        ----------
+        parameters : array-like, shape (n, 10)
+            As the attribute ``inertial_parameters``. They need not be those of bodies.
+
+        Returns
+        -------
+        RobotModel
+
+        Raises
+        ------
+        WrongShape, NonFiniteValue
+        """
         checked = checked_array('parameters', parameters, (self.n, 10))
         return replace(self, inertial_parameters=checked)
 
     def with_rotor_inertia(self, rotor_inertia: ArrayLike) -> RobotModel:
         """
-        Return the model with rotor inertias (n,) [kg m² or kg] reflected to the joints.
+        Return the model with other rotor inertias.
+
+        Parameters
+        ----------
+        rotor_inertia : array-like, shape (n,)
+            Reflected to the joints [kg m², or kg for a prismatic joint].
+
+        Returns
+        -------
+        RobotModel
 
         Raises
         ------
         InvalidNumber
             One is negative.
+        WrongShape, NonFiniteValue
         """
         checked = checked_array('rotor_inertia', rotor_inertia, (self.n,))
         for name, value in zip(self.joint_names, checked, strict=True):

@@ -90,6 +90,15 @@ class CompiledModel:
         """
         Return the same machine code for another gravity or payload; nothing is compiled.
 
+        Parameters
+        ----------
+        model : RobotModel
+            As ``self.model`` but for what ``compile_model(runtime=...)`` made an input.
+
+        Returns
+        -------
+        CompiledModel
+
         Raises
         ------
         NotCompiledFor
@@ -99,11 +108,40 @@ class CompiledModel:
         return replace(self, model=model, **functions)
 
     def with_gravity(self, gravity: ArrayLike) -> CompiledModel:
-        """Return the same machine code under another gravity (3,); see ``with_model``."""
+        """
+        Return the same machine code under another gravity; see ``with_model``.
+
+        Parameters
+        ----------
+        gravity : array-like, shape (3,)
+            [m/s²], in the base link's axes.
+
+        Returns
+        -------
+        CompiledModel
+
+        Raises
+        ------
+        NotCompiledFor, WrongShape, NonFiniteValue
+        """
         return self.with_model(self.model.with_gravity(gravity))
 
     def with_payload(self, payload: Payload) -> CompiledModel:
-        """Return the same machine code with a further payload; see ``with_model``."""
+        """
+        Return the same machine code with a further payload; see ``with_model``.
+
+        Parameters
+        ----------
+        payload : Payload
+
+        Returns
+        -------
+        CompiledModel
+
+        Raises
+        ------
+        NotCompiledFor, NoSuchLink, ImplausiblePayload, WrongShape, NonFiniteValue
+        """
         return self.with_model(self.model.with_payload(payload))
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The minimal inertial parameters of a robot (Gautier and Khalil 1988), from its DH table alone.
+The base (minimal) inertial parameters of a robot, from its DH table alone (Gautier, Khalil 1988).
 
 Step a, parameters without effect; step b, regrouping from link n to 1; step c, what more the first
 links allow: all three come out of ``elimination`` and ``regrouping`` at once, automatically.
@@ -32,16 +32,16 @@ _TOLERANCE_RANGE = 1e3
 @dataclass(frozen=True, eq=False)
 class BaseParameters:
     """
-    The minimal inertial parameters of a model.
+    The base (minimal) inertial parameters of a model.
 
     Attributes
     ----------
     classical : StandardParameters
         What they are made of; knows the model.
     columns : tuple of int
-        Which columns of the classical regressor remain, base to tip.
+        Which columns of the standard regressor remain, base to tip.
     polynomials : mapping of products of lengths to array, shape (count, classical_count)
-        The minimal parameters in terms of the classical ones.
+        The base parameters in terms of the standard ones.
     general_links : tuple of n bool
         Whether the general relations (20), (21) say all about a link, or whether, near the base,
         more is eliminated because the link cannot move in every direction.
@@ -56,7 +56,7 @@ class BaseParameters:
 
     @property
     def count(self) -> int:
-        """Number of minimal parameters."""
+        """Number of base parameters."""
         return len(self.columns)
 
     @cached_property
@@ -87,7 +87,7 @@ class BaseParameters:
 
     @cached_property
     def regrouping(self) -> FloatArray:
-        """The matrix (count, classical_count) from classical to minimal parameters."""
+        """The matrix (count, classical_count) from standard to base parameters."""
         matrix = evaluated(self.polynomials, lengths(self.classical.model.dh))
         matrix.setflags(write=False)
         return matrix
@@ -117,7 +117,7 @@ class BaseParameters:
 
     @cached_property
     def expressions(self) -> tuple[Expression, ...]:
-        """Each minimal parameter as a linear combination of classical ones."""
+        """Each base parameter as a linear combination of standard ones."""
         terms: list[dict[int, dict[tuple[str, ...], float]]] = [{} for _ in self.columns]
         for monomial, array in sorted(self.polynomials.items()):
             for row, column in np.argwhere(array):
@@ -143,7 +143,7 @@ class BaseParameters:
     @cached_property
     def conditioning(self) -> float:
         """
-        Condition number of the minimal regressor over a seeded excitation, columns normalised.
+        Condition number of the base regressor over a seeded excitation, columns normalised.
 
         A measure of the structure, not of any trajectory that a robot was made to follow.
         """
@@ -169,7 +169,7 @@ class BaseParameters:
 
     def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> NDArray:
         """
-        Return the minimal regressor, which times ``values`` is the joint torque.
+        Return the base regressor, which times ``values`` is the joint torque.
 
         Parameters
         ----------
@@ -197,7 +197,7 @@ class BaseParameters:
         Parameters
         ----------
         values : array-like, shape (count,), optional
-            Minimal parameters, identified ones for example; the model's own where not given.
+            Base parameters, identified ones for example; the model's own where not given.
 
         Raises
         ------
@@ -206,7 +206,18 @@ class BaseParameters:
         return self._spread(values)[: 10 * self.classical.model.n].reshape(-1, 10)
 
     def to_rotor_inertia(self, values: ArrayLike | None = None) -> FloatArray:
-        """Return the rotor inertias (n,) that go with ``to_inertial_parameters``."""
+        """
+        Return the rotor inertias (n,) that go with ``to_inertial_parameters``.
+
+        Parameters
+        ----------
+        values : array-like, shape (count,), optional
+            As in ``to_inertial_parameters``.
+
+        Raises
+        ------
+        WrongShape, NonFiniteValue
+        """
         n = self.classical.model.n
         if not self.classical.rotor_inertia:
             return np.zeros(n)
@@ -228,7 +239,7 @@ def base_parameters(
     friction: bool = False,
 ) -> BaseParameters:
     """
-    Return the minimal inertial parameters: the fewest that the joint torques depend on.
+    Return the base (minimal) inertial parameters: the fewest that the joint torques depend on.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Minimal parameters as linear combinations of classical ones: data, and text as papers print it.
+Base parameters as linear combinations of standard ones: data, and text as papers print it.
 
 A coefficient is a polynomial in the DH table's lengths, a mapping from products of lengths to
 factors: {('a3', 'a3'): -1.0} is -a3^2.
@@ -28,7 +28,7 @@ _DIGITS_IN_TEXT = 6
 @dataclass(frozen=True, eq=False)
 class Expression:
     """
-    One minimal parameter.
+    One base parameter.
 
     Attributes
     ----------

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Regrouping from link n to link 1: the minimal parameters as combinations of the classical ones.
+Regrouping from link n to link 1: the base parameters as combinations of the standard ones.
 
 Gautier and Khalil 1988, eqs. (20) and (21), in the one form that both are cases of, and that
 holds with the Hayati angle too: the eliminated body moves from frame j to frame j - 1 by the
@@ -37,7 +37,7 @@ _ROUNDING = 1e-14
 
 def regrouped(dh: DHTable, eliminations: list[Elimination], count: int) -> Polynomials:
     """
-    Return all kept parameters, link by link, in terms of all classical ones.
+    Return all kept parameters, link by link, in terms of all standard ones.
 
     Parameters
     ----------

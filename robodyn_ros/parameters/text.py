@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The minimal parameters for people, as text, and for programs, as JSON-able records."""
+"""The base parameters for people, as text, and for programs, as JSON-able records."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ROUNDING = 1e-12
 
 def parameters_report(base: BaseParameters, *, lengths: str = 'numbers') -> str:
     """
-    Return the minimal parameters as text, link by link: value, unit and formula.
+    Return the base parameters as text, link by link: value, unit and formula.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def parameters_report(base: BaseParameters, *, lengths: str = 'numbers') -> str:
     value_width = max(map(len, values), default=0)
     unit_width = max((len(expression.unit) for expression in base.expressions), default=0)
     lines = [
-        f'{base.count} minimal parameters out of {base.classical_count} classical ones, '
+        f'{base.count} base (minimal) parameters out of {base.classical_count} standard ones, '
         f'gravity {_vector_text(base.classical.model.gravity)} m/s²',
         f'condition number {base.conditioning:.3g}; '
         f'regrouping changes the regressor by {base.residual:.1g} of its largest element',
@@ -70,7 +70,7 @@ def parameters_report(base: BaseParameters, *, lengths: str = 'numbers') -> str:
 
 
 def parameters_record(base: BaseParameters) -> dict[str, Any]:
-    """Return the minimal parameters for JSON: numbers, strings, lists and dicts only."""
+    """Return the base parameters for JSON: numbers, strings, lists and dicts only."""
     model = base.classical.model
     lengths = dict(base.expressions[0].lengths) if base.expressions else {}
     return {

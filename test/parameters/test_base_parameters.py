@@ -491,7 +491,9 @@ def test_expressions_carry_link_unit_and_value():
 def test_report_shows_every_parameter_and_its_formula():
     base = rd.base_parameters(scemi())
     text = parameters_report(base, lengths='paper')
-    assert text.startswith('36 minimal parameters out of 60 classical ones, gravity (0, 0, -9.81)')
+    assert text.startswith(
+        '36 base (minimal) parameters out of 60 standard ones, gravity (0, 0, -9.81) m/s²'
+    )
     for expression in base.expressions:
         assert expression.text('paper').partition(' = ')[2] in text
     assert 'without effect: XX1 XY1 XZ1 YY1 YZ1 mX1 mY1 mZ1 m1 mZ2 m2' in text

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The public names, and what models promise about themselves."""
+"""The public names, their signatures and docstrings, and what models promise about themselves."""
 
 import inspect
+import re
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -9,10 +11,161 @@ from robots import public_urdf, two_link_urdf
 
 import robodyn_ros as rd
 
+# What users may rely on, as they read it: names, order, kinds and defaults. Whoever changes a line
+# writes it into CHANGELOG.rst under "Breaking".
+FUNCTIONS = """
+base_parameters(model, *, tolerance=1e-09, rotor_inertia=None, friction=False)
+christoffel_symbols(model, q)
+compile_model(model, backend='auto', *, kernels=('inverse_dynamics', 'gravity_torque', \
+'bias_torque', 'mass_matrix', 'forward_dynamics', 'forward_kinematics', 'jacobian', \
+'base_regressor', 'tip_wrench_torque'), runtime=(), payload_links=None)
+coriolis_matrix(model, q, qd)
+forward_dynamics(model, q, qd, tau)
+forward_kinematics(model, q)
+friction_torque(model, qd)
+gravity_torque(model, q)
+inverse_dynamics(model, q, qd, qdd, *, method='newton_euler', tip_wrench=None)
+jacobian(model, q)
+mass_matrix(model, q)
+regressor(model, q, qd, qdd, *, rotor_inertia=False, friction=False)
+"""
+CONSTRUCTORS = """
+DHTable(alpha, a, beta, theta, d, prismatic, base_transform, tip_transform, convention='modified')
+Finding(code, level, element, value, message)
+Payload(mass, center_of_mass=(0.0, 0.0, 0.0), inertia=<factory>, link=None)
+RobodynError(element, value, allowed)
+"""
+METHODS = """
+BaseParameters.regressor(self, q, qd, qdd)
+BaseParameters.to_inertial_parameters(self, values=None)
+BaseParameters.to_rotor_inertia(self, values=None)
+CompiledModel.with_gravity(self, gravity)
+CompiledModel.with_model(self, model)
+CompiledModel.with_payload(self, payload)
+DHTable.standard(self)
+Finding.as_dict(self)
+RobotModel.from_urdf(source, *, base_link=None, tip_link=None, gravity=(0.0, 0.0, -9.81), \
+locked_positions=None, mimic='error')
+RobotModel.from_urdfpy(robot, *, base_link=None, tip_link=None, gravity=(0.0, 0.0, -9.81), \
+locked_positions=None, mimic='error')
+RobotModel.with_gravity(self, gravity)
+RobotModel.with_inertial_parameters(self, parameters)
+RobotModel.with_payload(self, payload)
+RobotModel.with_rotor_inertia(self, rotor_inertia)
+"""
+ATTRIBUTES = {
+    'BaseParameters': 'classical classical_count columns conditioning count count_range'
+    ' depends_on_tolerance expressions general_links names no_effect polynomials regrouping'
+    ' residual tolerance values',
+    'CompiledModel': 'backend base_regressor bias_torque forward_dynamics forward_kinematics'
+    ' gravity_torque inverse_dynamics jacobian mass_matrix model n notes operation_counts'
+    ' tip_wrench_torque',
+    'DHTable': 'a alpha base_transform beta constant_rotations convention d n prismatic theta'
+    ' tip_transform',
+    'Finding': 'code element level message value',
+    'Payload': 'center_of_mass inertia link mass',
+    'RobodynError': '',
+    'RobotModel': 'base_link coulomb_friction dh effort_limits findings gravity'
+    ' inertial_parameters joint_names link_frames n position_limits rotor_inertia tip_link'
+    ' velocity_limits viscous_friction',
+}
 
-def test_every_public_name_exists_and_explains_itself():
-    for name in rd.__all__:
-        assert inspect.getdoc(getattr(rd, name)), name
+
+def members(name: str) -> dict[str, object]:
+    """Return what a public class defines, with its fields, but nothing private or inherited."""
+    cls = getattr(rd, name)
+    fields = dict.fromkeys(cls.__dict__.get('__annotations__', {}))
+    return {
+        key: inspect.getattr_static(cls, key, None)
+        for key in {**fields, **vars(cls)}
+        if not key.startswith('_')
+    }
+
+
+def is_method(name: str, key: str, member: object) -> bool:
+    is_field = key in getattr(rd, name).__dict__.get('__annotations__', {})
+    return not is_field and (inspect.isfunction(member) or isinstance(member, classmethod))
+
+
+def public_methods() -> Iterator[str]:
+    for name in ATTRIBUTES:
+        for key, member in members(name).items():
+            if is_method(name, key, member):
+                yield f'{name}.{key}'
+
+
+def found(dotted: str) -> object:
+    result = rd
+    for part in dotted.split('.'):
+        result = getattr(result, part)
+    return result
+
+
+def signature(dotted: str) -> str:
+    """Return the signature as it is written, without types."""
+    bare = inspect.signature(found(dotted))
+    parameters = [p.replace(annotation=p.empty) for p in bare.parameters.values()]
+    return dotted + str(bare.replace(parameters=parameters, return_annotation=bare.empty))
+
+
+def written(text: str) -> set[str]:
+    return set(filter(None, text.splitlines()))
+
+
+def names_in(text: str) -> set[str]:
+    return {line.partition('(')[0] for line in written(text)}
+
+
+def test_the_public_names_are_these():
+    assert set(rd.__all__) == names_in(FUNCTIONS) | set(ATTRIBUTES)
+    assert len(rd.__all__) == len(set(rd.__all__))
+
+
+@pytest.mark.parametrize('line', sorted(written(FUNCTIONS + CONSTRUCTORS + METHODS)))
+def test_signature_is_as_written_here(line):
+    assert signature(line.partition('(')[0]) == line
+
+
+@pytest.mark.parametrize('name', ATTRIBUTES)
+def test_a_public_class_has_these_attributes_and_no_others(name):
+    attributes = {key for key, member in members(name).items() if not is_method(name, key, member)}
+    assert attributes == set(ATTRIBUTES[name].split())
+
+
+def test_the_public_classes_have_these_methods_and_no_others():
+    assert set(public_methods()) == names_in(METHODS)
+
+
+def documented(docstring: str, section: str) -> list[str]:
+    """Return the names that a section of a NumPy docstring explains."""
+    match = re.search(rf'^{section}\n-+\n(.*?)(?=^\w[\w ]*\n-+$|\Z)', docstring, re.S | re.M)
+    lines = re.findall(r'^(\S.*?)(?: : .*| \[.*)?$', match.group(1), re.M) if match else []
+    return [name for line in lines for name in line.split(', ')]
+
+
+@pytest.mark.parametrize('name', sorted(names_in(FUNCTIONS + METHODS)))
+def test_parameters_section_names_exactly_the_parameters(name):
+    docstring = inspect.getdoc(found(name)) or ''
+    parameters = [key for key in inspect.signature(found(name)).parameters if key != 'self']
+    assert docstring
+    assert documented(docstring, 'Parameters') == parameters
+
+
+@pytest.mark.parametrize('name', ATTRIBUTES)
+def test_docstring_of_a_class_explains_each_field(name):
+    cls = getattr(rd, name)
+    fields = {key for key in cls.__dict__.get('__annotations__', {}) if key[0] != '_'}
+    docstring = inspect.getdoc(cls) or ''
+    explained = documented(docstring, 'Parameters') + documented(docstring, 'Attributes')
+    assert docstring
+    assert set(explained) >= fields
+
+
+@pytest.mark.parametrize('name', ATTRIBUTES)
+def test_every_property_explains_itself(name):
+    for key, member in members(name).items():
+        if hasattr(member, '__get__') and not callable(member):
+            assert inspect.getdoc(member), key
 
 
 def test_arrays_of_a_model_cannot_be_written():
