@@ -87,7 +87,7 @@ def mujoco_calls(source: str | Path, base: str, tip: str) -> dict[str, tuple[str
 
         from robodyn_ros.simulation.arm import ArmSimulation
 
-        simulation = ArmSimulation(source, base_link=base, tip_link=tip)
+        simulation = ArmSimulation.from_urdf(source, base_link=base, tip_link=tip)
     except (ImportError, rd.RobodynError):
         return {}
     scope = {'mujoco': mujoco, 'model': simulation._model, 'data': simulation._data}

@@ -67,7 +67,7 @@ def simulated(
     values = {parameter.name: parameter.default for parameter in PARAMETERS}
     values.update({'mode': 'computed_torque', 'ramp_time': 0.0, **changes})
     arm = build_control_stack(checked(values), ARM)
-    simulation = ArmSimulation(
+    simulation = ArmSimulation.from_urdf(
         heavier(ARM), tip_link='tool0', time_step=TIME_STEP, initial_position=START
     )
     names = simulation.joint_names

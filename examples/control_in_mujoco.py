@@ -24,7 +24,7 @@ def main(urdf: Path) -> None:
     """Print the largest error of each joint under each law."""
     arm = RobotModel.from_urdf(urdf)
     motion = example_motion(arm)
-    simulation = ArmSimulation(urdf)
+    simulation = ArmSimulation.from_urdf(urdf)
     wrong = arm.with_payload(Payload(1.0))
     runs = [(law, arm) for law in LAWS] + [('computed_torque', wrong)]
     with np.printoptions(precision=5, suppress=True):

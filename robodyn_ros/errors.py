@@ -74,6 +74,10 @@ class NoSuchJoint(RobodynError):
     """A joint of that name does not exist; the message lists those that do."""
 
 
+class NotLockable(RobodynError):
+    """A position is given for a joint that moves with the chain, or that has no single one."""
+
+
 class DisconnectedChain(RobodynError):
     """No path of joints leads from the base link to the tip link."""
 
@@ -123,6 +127,25 @@ class NoBackend(RobodynError):
 
 class RefusedCacheEntry(RobodynError):
     """A file of the cache is not the user's own, or not what was stored; it is not loaded."""
+
+
+# --- motions and simulation --------------------------------------------------------------------
+
+
+class MalformedMotion(RobodynError):
+    """A file does not hold the motion of the joints that were asked for."""
+
+
+class TooWeak(RobodynError):
+    """The arm's effort limits do not even carry its own weight."""
+
+
+class MujocoMissing(RobodynError):
+    """MuJoCo is not installed."""
+
+
+class CannotSimulate(RobodynError):
+    """MuJoCo refuses the arm, for a reason it gives: a moving body without mass, for instance."""
 
 
 # --- control -----------------------------------------------------------------------------------

@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robodyn_ros.arguments import checked_array
-from robodyn_ros.description.chain import Chain, serial_chain
+from robodyn_ros.description.chain import Chain, MimicChoice, serial_chain
 from robodyn_ros.description.findings import chain_findings
-from robodyn_ros.description.records import Finding, RobotDescription
-from robodyn_ros.description.urdf import description_of_urdf
+from robodyn_ros.description.records import Finding
 from robodyn_ros.description.urdfpy import description_of_urdfpy
 from robodyn_ros.dh.axes_to_dh import dh_table
 from robodyn_ros.dh.frames import frame_transforms
@@ -117,7 +116,7 @@ class RobotModel:
         tip_link: str | None = None,
         gravity: ArrayLike = STANDARD_GRAVITY,
         locked_positions: Mapping[str, float] | None = None,
-        mimic: str = 'error',
+        mimic: MimicChoice = 'error',
     ) -> RobotModel:
         """
         Return the model of the arm between two links of a URDF.
@@ -126,7 +125,7 @@ class RobotModel:
         ----------
         source : str or Path
             A path, or XML text: a str whose first character after white space or a byte order
-            mark is ``<``.
+            mark is ``<``. What a topic carries goes to ``from_urdf_text``, which opens no file.
         base_link : str, optional
             The link that stands still; the root link where not given.
         tip_link : str, optional
@@ -142,14 +141,55 @@ class RobotModel:
         ------
         UnreadableSource, MalformedXml, MalformedUrdf, InvalidNumber, InvalidAxis
             The source is no sound URDF.
-        NoSuchLink, NoSuchJoint, AmbiguousChain, DisconnectedChain, NoMovableJoint
+        NoSuchLink, NoSuchJoint, AmbiguousChain, DisconnectedChain, NoMovableJoint, NotLockable
             There is no such arm in it.
         UnsupportedJoint
             A floating, planar or mimic joint on the chain.
         """
-        return cls._from_description(
-            description_of_urdf(source), base_link, tip_link, gravity, locked_positions, mimic
+        chain = Chain.from_urdf(
+            source,
+            base_link=base_link,
+            tip_link=tip_link,
+            locked_positions=locked_positions,
+            mimic=mimic,
         )
+        return cls.from_chain(chain, gravity=gravity)
+
+    @classmethod
+    def from_urdf_text(
+        cls,
+        text: str,
+        *,
+        base_link: str | None = None,
+        tip_link: str | None = None,
+        gravity: ArrayLike = STANDARD_GRAVITY,
+        locked_positions: Mapping[str, float] | None = None,
+        mimic: MimicChoice = 'error',
+    ) -> RobotModel:
+        """
+        Return the model of an arm in a URDF that is given as text, as a topic carries it.
+
+        No file is opened and no macro expanded, whatever the text says. The other arguments and
+        errors are those of ``from_urdf``.
+
+        Parameters
+        ----------
+        text : str
+            XML: its first character after white space or a byte order mark is ``<``.
+
+        Raises
+        ------
+        MalformedXml
+            The text does not begin with ``<``, or is not well-formed.
+        """
+        chain = Chain.from_urdf_text(
+            text,
+            base_link=base_link,
+            tip_link=tip_link,
+            locked_positions=locked_positions,
+            mimic=mimic,
+        )
+        return cls.from_chain(chain, gravity=gravity)
 
     @classmethod
     def from_urdfpy(
@@ -160,7 +200,7 @@ class RobotModel:
         tip_link: str | None = None,
         gravity: ArrayLike = STANDARD_GRAVITY,
         locked_positions: Mapping[str, float] | None = None,
-        mimic: str = 'error',
+        mimic: MimicChoice = 'error',
     ) -> RobotModel:
         """
         Return the model of an arm in a ``urdfpy.URDF`` or ``urchin.URDF`` object.
@@ -174,27 +214,31 @@ class RobotModel:
         base_link, tip_link, gravity, locked_positions, mimic
             As in ``from_urdf``.
         """
-        return cls._from_description(
-            description_of_urdfpy(robot), base_link, tip_link, gravity, locked_positions, mimic
-        )
-
-    @classmethod
-    def _from_description(
-        cls,
-        robot: RobotDescription,
-        base_link: str | None,
-        tip_link: str | None,
-        gravity: ArrayLike,
-        locked_positions: Mapping[str, float] | None,
-        mimic: str,
-    ) -> RobotModel:
         chain = serial_chain(
-            robot,
+            description_of_urdfpy(robot),
             base_link=base_link,
             tip_link=tip_link,
             locked_positions=locked_positions,
             mimic=mimic,
         )
+        return cls.from_chain(chain, gravity=gravity)
+
+    @classmethod
+    def from_chain(cls, chain: Chain, *, gravity: ArrayLike = STANDARD_GRAVITY) -> RobotModel:
+        """
+        Return the model of a chain, which several things can be made of from one reading.
+
+        Parameters
+        ----------
+        chain : Chain
+        gravity : array-like, shape (3,)
+            [m/s²], in the base link's axes.
+
+        Raises
+        ------
+        WrongShape, NonFiniteValue
+            Of gravity.
+        """
         # Everything at position zero, in the base link's frame.
         first_links = [np.eye(4)]
         for step in chain.joint_transforms:
@@ -214,14 +258,14 @@ class RobotModel:
                 placed = to_frame @ link_transform
                 placed.setflags(write=False)
                 link_frames[name] = (i, placed)
-                inertial = robot.links[name].inertial
+                inertial = chain.description.links[name].inertial
                 if i >= 0 and inertial is not None:
                     about_link = inertial_parameters(
                         inertial.mass, inertial.center_of_mass, inertial.inertia
                     )
                     inertias[i] += moved_parameters(about_link, placed)
         return cls(
-            joint_names=tuple(joint.name for joint in chain.joints),
+            joint_names=chain.joint_names,
             dh=dh,
             inertial_parameters=inertias,
             rotor_inertia=np.zeros(dh.n),
@@ -231,7 +275,7 @@ class RobotModel:
             velocity_limits=_of_limits(chain, 'velocity'),
             position_limits=np.stack([_of_limits(chain, 'lower'), _of_limits(chain, 'upper')], 1),
             gravity=checked_array('gravity', gravity, (3,)),
-            findings=chain_findings(robot, chain),
+            findings=chain_findings(chain),
             base_link=chain.base_link,
             tip_link=chain.tip_link,
             link_frames=MappingProxyType(link_frames),

@@ -7,43 +7,38 @@ import functools
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import click
 
-from robodyn_ros.description.chain import MIMIC_CHOICES, Chain, serial_chain
-from robodyn_ros.description.records import RobotDescription
-from robodyn_ros.description.urdf import description_of_urdf
+from robodyn_ros.description.chain import MIMIC_CHOICES, Chain
 from robodyn_ros.model import STANDARD_GRAVITY, RobotModel
 
 
 @dataclass(frozen=True)
 class ChosenArm:
     """
-    What was chosen on the command line.
+    What was chosen on the command line; the URDF has been read once.
 
     Attributes
     ----------
-    source : str or Path
-        What ``RobotModel.from_urdf`` takes.
-    chain_arguments : dict
-        Its other arguments, but for gravity.
+    title : str
+        Name of the file without its ending, empty for standard input.
+    chain : Chain
     gravity : tuple of float
+        [m/s²], in the base link's axes.
     """
 
-    source: str | Path
-    chain_arguments: dict[str, Any]
+    title: str
+    chain: Chain
     gravity: tuple[float, float, float]
 
+    @cached_property
     def model(self) -> RobotModel:
-        """Return the model of the arm."""
-        return RobotModel.from_urdf(self.source, gravity=self.gravity, **self.chain_arguments)
-
-    def description_and_chain(self) -> tuple[RobotDescription, Chain]:
-        """Return the robot as the URDF has it, and the arm in it."""
-        robot = description_of_urdf(self.source)
-        return robot, serial_chain(robot, **self.chain_arguments)
+        """The model of the arm."""
+        return RobotModel.from_chain(self.chain, gravity=self.gravity)
 
 
 def arm_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -59,14 +54,17 @@ def arm_options(command: Callable[..., None]) -> Callable[..., None]:
         gravity: tuple[float, float, float],
         **others: Any,
     ) -> None:
-        source = sys.stdin.read() if str(urdf) == '-' else urdf
-        chain_arguments = {
+        arguments: dict[str, Any] = {
             'base_link': base,
             'tip_link': tip,
             'locked_positions': _locked_positions(locked),
             'mimic': mimic,
         }
-        command(ChosenArm(source, chain_arguments, gravity), **others)
+        if str(urdf) == '-':
+            arm = ChosenArm('', Chain.from_urdf_text(sys.stdin.read(), **arguments), gravity)
+        else:
+            arm = ChosenArm(urdf.stem, Chain.from_urdf(urdf, **arguments), gravity)
+        command(arm, **others)
 
     decorated: Callable[..., None] = with_chosen_arm
     for option in (

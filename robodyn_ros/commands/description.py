@@ -28,10 +28,9 @@ from robodyn_ros.report.residual import conversion_residual
 @click.option('--standard', is_flag=True, help='The standard table instead of the modified one.')
 def dh(arm: ChosenArm, as_json: bool, standard: bool) -> None:
     """Print the DH table of an arm, and how far it is from its URDF."""
-    robot, chain = arm.description_and_chain()
-    model = arm.model()
+    model = arm.model
     table = model.dh.standard() if standard else model.dh
-    residual = conversion_residual(robot, chain, model)
+    residual = conversion_residual(arm.chain, model)
     if as_json:
         record = {
             'base_link': model.base_link,
@@ -44,7 +43,7 @@ def dh(arm: ChosenArm, as_json: bool, standard: bool) -> None:
         return
     base_text, tip_text = matrix_text(table.base_transform), matrix_text(table.tip_transform)
     joints = '\n'.join(
-        f'q{i}: {joint.name!r}, {joint.kind}' for i, joint in enumerate(chain.joints, start=1)
+        f'q{i}: {joint.name!r}, {joint.kind}' for i, joint in enumerate(arm.chain.joints, start=1)
     )
     click.echo(
         f'{model.base_link!r} to {model.tip_link!r}, {table.convention} DH: '
@@ -71,7 +70,7 @@ def check(arm: ChosenArm, as_json: bool) -> None:
 
     Exit code 0: no warnings; 1: warnings; 2: no model can be made of it.
     """
-    model = arm.model()
+    model = arm.model
     if as_json:
         click.echo(
             json.dumps(
@@ -115,7 +114,7 @@ def check(arm: ChosenArm, as_json: bool) -> None:
 )
 def params(arm: ChosenArm, as_json: bool, lengths: str, friction: bool, tolerance: float) -> None:
     """Print the minimal inertial parameters: values and formulas."""
-    base = base_parameters(arm.model(), tolerance=tolerance, friction=friction)
+    base = base_parameters(arm.model, tolerance=tolerance, friction=friction)
     if as_json:
         click.echo(json.dumps(parameters_record(base), indent=2, allow_nan=False))
     else:

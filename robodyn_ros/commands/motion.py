@@ -66,7 +66,7 @@ def torque(
     NAME.acceleration; what is not known is derived. Torques come out under the joints' names.
     They are without friction, unless --friction is given.
     """
-    model = arm.model()
+    model = arm.model
     given = motion_of_file(model, motion, topic, cutoff)
     torques = inverse_dynamics(model, given.q, given.qd, given.qdd, method=method)
     if friction:
@@ -147,17 +147,9 @@ def simulate(
     from robodyn_ros.simulation.arm import ArmSimulation
     from robodyn_ros.simulation.closed_loop import simulated_motion
 
-    if arm.chain_arguments['locked_positions'] or arm.chain_arguments['mimic'] != 'error':
-        raise click.UsageError('the simulation knows neither --lock nor --mimic')
-    model = arm.model()
+    model = arm.model
     asked = motion_of_file(model, motion, topic, cutoff) if motion else example_motion(model)
-    simulation = ArmSimulation(
-        arm.source,
-        base_link=model.base_link,
-        tip_link=model.tip_link,
-        gravity=model.gravity,
-        time_step=time_step,
-    )
+    simulation = ArmSimulation(arm.chain, gravity=model.gravity, time_step=time_step)
     did = simulated_motion(simulation, model, asked, law, kp=kp, kd=kd)
     if output is not None:
         names = [

@@ -57,8 +57,7 @@ def report(
     from robodyn_ros.commands.motion import motion_of_file
     from robodyn_ros.report import STEPS, arm_facts, report_page
 
-    robot, chain = arm.description_and_chain()
-    model = arm.model()
+    model = arm.model
     given = motion_of_file(model, motion, topic, cutoff) if motion else None
     console = Console(stderr=True)
     columns = (TextColumn('{task.description:32}'), BarColumn(), TimeElapsedColumn())
@@ -69,10 +68,9 @@ def report(
             progress.update(task, description=step, advance=1)
 
         facts = arm_facts(
-            robot,
-            chain,
+            arm.chain,
             model,
-            title=arm.source.stem if isinstance(arm.source, Path) else '',
+            title=arm.title,
             motion=given,
             simplification_error=error,
             on_step=show,
@@ -134,7 +132,7 @@ def export(
     from robodyn_ros.compiled.c.export import export_c
     from robodyn_ros.compiled.symbolic.kernels import NODE_KERNELS
 
-    model = arm.model()
+    model = arm.model
     if simplified is None:
         paths = export_c(model, output, name=name, kernels=functions or NODE_KERNELS)
     else:

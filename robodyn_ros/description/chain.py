@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Records -> the serial chain from base link to tip link, with what hangs on it lumped in.
+A description -> the serial chain from base link to tip link, with what hangs on it lumped in.
 
 Only the joints on the chain move. Every other movable joint below the base link is locked, and
 its subtree belongs, with the fixed links, to the body that carries it.
@@ -8,28 +8,22 @@ its subtree belongs, with the fixed links, to the body that carries it.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
 
 import numpy as np
 
+from robodyn_ros.description.link_tree import LinkTree
+from robodyn_ros.description.locked_positions import LockedPositions
 from robodyn_ros.description.records import Finding, Joint, RobotDescription
-from robodyn_ros.errors import (
-    AmbiguousChain,
-    DisconnectedChain,
-    InvalidNumber,
-    MalformedUrdf,
-    NoMovableJoint,
-    NoSuchJoint,
-    NoSuchLink,
-    UnknownOption,
-    UnsupportedJoint,
-)
-from robodyn_ros.spatial import FloatArray, rotation_about, transform
+from robodyn_ros.description.urdf import description_of_urdf, description_of_urdf_text
+from robodyn_ros.errors import NoMovableJoint, UnknownOption, UnsupportedJoint
+from robodyn_ros.spatial import FloatArray
 
-MIMIC_CHOICES = ('error', 'independent')
-_MOST_CANDIDATES = 20
+MimicChoice = Literal['error', 'independent']
+MIMIC_CHOICES: tuple[MimicChoice, ...] = get_args(MimicChoice)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,10 +41,13 @@ class Body:
 @dataclass(frozen=True, eq=False)
 class Chain:
     """
-    The movable joints from base to tip and the bodies between them.
+    The movable joints from base to tip and the bodies between them; knows its description.
 
     Attributes
     ----------
+    description : RobotDescription
+        The whole robot that the chain is a part of.
+    base_link, tip_link : str
     joints : tuple of n Joint
     bodies : tuple of n + 1 Body
         The first one stands still with the base link; body i moves with joint i.
@@ -58,8 +55,11 @@ class Chain:
         At position zero, the frame of joint i (its child link's) in that of body i - 1.
     tip_transform : array, shape (4, 4)
         The tip link's frame in that of the last body.
+    findings : tuple of Finding
+        About the joints that are held.
     """
 
+    description: RobotDescription
     base_link: str
     tip_link: str
     joints: tuple[Joint, ...]
@@ -68,21 +68,68 @@ class Chain:
     tip_transform: FloatArray
     findings: tuple[Finding, ...]
 
+    @classmethod
+    def from_urdf(
+        cls,
+        source: str | Path,
+        *,
+        base_link: str | None = None,
+        tip_link: str | None = None,
+        locked_positions: Mapping[str, float] | None = None,
+        mimic: MimicChoice = 'error',
+    ) -> Chain:
+        """
+        Return the chain of a URDF; see ``description_of_urdf`` and ``serial_chain``.
+
+        For a file that the caller names; what a topic carries goes to ``from_urdf_text``.
+        """
+        return serial_chain(
+            description_of_urdf(source),
+            base_link=base_link,
+            tip_link=tip_link,
+            locked_positions=locked_positions,
+            mimic=mimic,
+        )
+
+    @classmethod
+    def from_urdf_text(
+        cls,
+        text: str,
+        *,
+        base_link: str | None = None,
+        tip_link: str | None = None,
+        locked_positions: Mapping[str, float] | None = None,
+        mimic: MimicChoice = 'error',
+    ) -> Chain:
+        """Return the chain of a URDF given as text, which opens no file; as ``from_urdf``."""
+        return serial_chain(
+            description_of_urdf_text(text),
+            base_link=base_link,
+            tip_link=tip_link,
+            locked_positions=locked_positions,
+            mimic=mimic,
+        )
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Names of the joints that move, base to tip."""
+        return tuple(joint.name for joint in self.joints)
+
 
 def serial_chain(
-    robot: RobotDescription,
+    description: RobotDescription,
     *,
     base_link: str | None = None,
     tip_link: str | None = None,
     locked_positions: Mapping[str, float] | None = None,
-    mimic: str = 'error',
+    mimic: MimicChoice = 'error',
 ) -> Chain:
     """
     Return the chain from ``base_link`` to ``tip_link``.
 
     Parameters
     ----------
-    robot : RobotDescription
+    description : RobotDescription
     base_link, tip_link : str, optional
         Without a base, the root link; without a tip, the only link that ends a path of joints
         with at least one that moves.
@@ -94,6 +141,10 @@ def serial_chain(
     Raises
     ------
     NoSuchLink, NoSuchJoint, AmbiguousChain, DisconnectedChain, NoMovableJoint
+    NotLockable, InvalidNumber
+        A locked position that its joint cannot take.
+    UnknownOption
+        No such choice of ``mimic``.
     UnsupportedJoint
         A floating or planar joint on the chain, or a mimic joint unless ``'independent'``.
     MalformedUrdf
@@ -101,7 +152,7 @@ def serial_chain(
     """
     if mimic not in MIMIC_CHOICES:
         raise UnknownOption('argument mimic', mimic, ', '.join(map(repr, MIMIC_CHOICES)))
-    tree = _Tree(robot)
+    tree = LinkTree(description)
     base = tree.base(base_link)
     tip = tree.tip(base, tip_link)
     path = tree.path(base, tip)
@@ -112,7 +163,7 @@ def serial_chain(
         raise NoMovableJoint(
             'chain', f'{base!r} to {tip!r}', 'at least one revolute, continuous or prismatic joint'
         )
-    positions = _LockedPositions(robot, joints, locked_positions or {})
+    positions = LockedPositions(description, joints, locked_positions or {})
     chain_children = {joint.child for joint in joints}
     findings: list[Finding] = []
     # What is locked on the base link never moves, and is no finding.
@@ -124,6 +175,7 @@ def serial_chain(
         ),
     )
     return Chain(
+        description=description,
         base_link=base,
         tip_link=tip,
         joints=joints,
@@ -139,7 +191,7 @@ def serial_chain(
     )
 
 
-def _check_supported(joint: Joint, mimic: str) -> None:
+def _check_supported(joint: Joint, mimic: MimicChoice) -> None:
     element = f'joint {joint.name!r} on the chain'
     if not joint.movable:
         raise UnsupportedJoint(element, joint.kind, 'revolute, continuous, prismatic or fixed')
@@ -149,170 +201,11 @@ def _check_supported(joint: Joint, mimic: str) -> None:
         )
 
 
-class _Tree:
-    """The links as a forest: each link's parent joint and child joints."""
-
-    def __init__(self, robot: RobotDescription) -> None:
-        self.parent_joint: dict[str, Joint] = {}
-        self.child_joints: dict[str, list[Joint]] = {name: [] for name in robot.links}
-        for joint in robot.joints.values():
-            other = self.parent_joint.get(joint.child)
-            if other is not None:
-                raise MalformedUrdf(
-                    f'link {joint.child!r}',
-                    f'child of the joints {other.name!r} and {joint.name!r}',
-                    'one parent joint',
-                )
-            self.parent_joint[joint.child] = joint
-            self.child_joints[joint.parent].append(joint)
-        self.roots = [name for name in robot.links if name not in self.parent_joint]
-        reached = sum(len(self.below(root)) for root in self.roots)
-        if reached != len(robot.links):
-            raise MalformedUrdf(
-                'joints',
-                f'{len(robot.links) - reached} links that no root link leads to',
-                'a tree without loops',
-            )
-
-    def below(self, link: str) -> list[str]:
-        """Return the link and all links that joints lead to from it, parents first."""
-        links = [link]
-        for name in links:
-            links.extend(joint.child for joint in self.child_joints[name])
-        return links
-
-    def base(self, base_link: str | None) -> str:
-        if base_link is not None:
-            self._check_link('base_link', base_link)
-            return base_link
-        if len(self.roots) > 1:
-            raise AmbiguousChain('base_link', 'not given', f'one of {_listed(self.roots)}')
-        return self.roots[0]
-
-    def tip(self, base: str, tip_link: str | None) -> str:
-        if tip_link is not None:
-            self._check_link('tip_link', tip_link)
-            return tip_link
-        movable_joints = {base: 0}
-        leaves = []
-        for name in self.below(base):
-            for joint in self.child_joints[name]:
-                movable_joints[joint.child] = movable_joints[name] + (joint.kind != 'fixed')
-            if not self.child_joints[name] and movable_joints[name]:
-                leaves.append(name)
-        if not leaves:
-            raise NoMovableJoint('robot', f'no joint moves below {base!r}', 'at least one')
-        if len(leaves) > 1:
-            described = [
-                f'{leaf!r} ({movable_joints[leaf]} joint{"s" * (movable_joints[leaf] > 1)})'
-                for leaf in leaves
-            ]
-            raise AmbiguousChain(
-                'tip_link',
-                'not given',
-                f'one of {_listed(described, quote=False)}, or a link before them',
-            )
-        return leaves[0]
-
-    def path(self, base: str, tip: str) -> list[Joint]:
-        joints = []
-        link = tip
-        while link != base:
-            joint = self.parent_joint.get(link)
-            if joint is None:
-                raise DisconnectedChain(
-                    'chain',
-                    f'no path of joints from {base!r} to {tip!r}',
-                    f'a tip below the base: {_listed(self.below(base)[1:])}',
-                )
-            joints.append(joint)
-            link = joint.parent
-        return joints[::-1]
-
-    def _check_link(self, element: str, name: str) -> None:
-        if name not in self.child_joints:
-            raise NoSuchLink(element, name, f'one of {_listed(list(self.child_joints))}')
-
-
-def _listed(names: list[str], quote: bool = True) -> str:
-    shown = [repr(name) if quote else name for name in names[:_MOST_CANDIDATES]]
-    if len(names) > _MOST_CANDIDATES:
-        shown.append(f'and {len(names) - _MOST_CANDIDATES} more')
-    return ', '.join(shown) or 'none'
-
-
-class _LockedPositions:
-    """Where each joint off the chain is held; says so in findings."""
-
-    def __init__(
-        self,
-        robot: RobotDescription,
-        chain_joints: tuple[Joint, ...],
-        given: Mapping[str, float],
-    ) -> None:
-        self._joints = robot.joints
-        self._on_chain = {joint.name for joint in chain_joints}
-        self._given = {name: self._checked(name, value) for name, value in given.items()}
-
-    def _checked(self, name: str, value: float) -> float:
-        if name not in self._joints:
-            raise NoSuchJoint('locked_positions', name, f'one of {_listed(list(self._joints))}')
-        element = f'locked position of joint {name!r}'
-        if name in self._on_chain:
-            raise UnknownOption(element, value, 'a joint off the chain: this one moves')
-        if not self._joints[name].movable:
-            kind = self._joints[name].kind
-            raise UnknownOption(element, value, f'a joint with one position: this one is {kind}')
-        if not math.isfinite(value):
-            raise InvalidNumber(element, value, 'a finite number [rad or m]')
-        return float(value)
-
-    def transform(self, joint: Joint, findings: list[Finding]) -> FloatArray:
-        """Return the child link's frame in the parent link's, for a joint that does not move."""
-        if joint.kind == 'fixed':
-            return joint.origin
-        position, level, how = self._position(joint)
-        findings.append(
-            Finding(
-                'locked_joint', level, f'joint {joint.name!r}', position, f'off the chain: {how}'
-            )
-        )
-        if joint.kind == 'prismatic':
-            return joint.origin @ transform(translation=joint.axis * position)
-        return joint.origin @ transform(rotation_about(joint.axis, position))
-
-    def _position(self, joint: Joint) -> tuple[float, str, str]:
-        """Return position, level of the finding and how it is held; mimics follow their leader."""
-        if not joint.movable:
-            return 0.0, 'warning', f'{joint.kind}, locked at zero'
-        multiplier, offset, how = 1.0, 0.0, 'locked'
-        seen: set[str] = set()
-        while joint.name not in self._given and joint.mimic is not None:
-            leader = self._joints.get(joint.mimic.joint)
-            offset += multiplier * joint.mimic.offset
-            multiplier *= joint.mimic.multiplier
-            if leader is None or leader.name in seen:
-                return (
-                    offset,
-                    'warning',
-                    f'mimics {joint.mimic.joint!r}, taken as at zero: no such leader',
-                )
-            seen.add(leader.name)
-            joint, how = leader, f'locked, as it mimics {leader.name!r}'
-        if joint.name in self._on_chain:
-            return (
-                offset,
-                'warning',
-                f'mimics {joint.name!r}, which moves: locked as if that were at zero',
-            )
-        return multiplier * self._given.get(joint.name, 0.0) + offset, 'info', how
-
-
 def _link_transforms(
-    tree: _Tree,
+    tree: LinkTree,
     first: str,
     chain_children: set[str],
-    positions: _LockedPositions,
+    positions: LockedPositions,
     findings: list[Finding],
 ) -> dict[str, FloatArray]:
     """Place every link that moves with ``first``, up to the next joints of the chain."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from robodyn_ros.description.chain import Body, Chain
-from robodyn_ros.description.records import Finding, Inertial, Joint, RobotDescription
+from robodyn_ros.description.records import Finding, Inertial, Joint
 
 # A ratio of masses of neighbouring bodies that no arm has: 7 g beside 7 kg.
 _STRANGE_MASS_RATIO = 500.0
@@ -19,19 +19,19 @@ _UNIT_AXIS_TOLERANCE = 1e-4
 _MOST_NAMES = 6
 
 
-def chain_findings(robot: RobotDescription, chain: Chain) -> tuple[Finding, ...]:
+def chain_findings(chain: Chain) -> tuple[Finding, ...]:
     """Return all findings about the joints and bodies of a chain, base to tip."""
     findings = list(chain.findings)
     reach = _reach(chain)
     for joint, body in zip(chain.joints, chain.bodies[1:], strict=True):
         findings.extend(_joint_findings(joint))
         for name in body.link_transforms:
-            inertial = robot.links[name].inertial
+            inertial = chain.description.links[name].inertial
             if inertial is not None:
                 findings.extend(_inertial_findings(name, inertial, reach))
-    masses = [_mass(robot, body) for body in chain.bodies[1:]]
+    masses = [_mass(chain, body) for body in chain.bodies[1:]]
     findings.extend(_mass_findings(chain, masses))
-    findings.extend(_lumped_findings(robot, chain))
+    findings.extend(_lumped_findings(chain))
     return tuple(findings)
 
 
@@ -39,12 +39,12 @@ def _reach(chain: Chain) -> float:
     """Return how long the arm can be at most [m], or 0.1."""
     steps = [*chain.joint_transforms[1:], chain.tip_transform]
     length = sum(float(np.linalg.norm(step[:3, 3])) for step in steps)
-    ways = [
+    strokes = [
         joint.limit.upper - joint.limit.lower
         for joint in chain.joints
         if joint.kind == 'prismatic'
     ]
-    return max(0.1, length + sum(way for way in ways if 0 < way < math.inf))
+    return max(0.1, length + sum(stroke for stroke in strokes if 0 < stroke < math.inf))
 
 
 def _joint_findings(joint: Joint) -> Iterator[Finding]:
@@ -142,8 +142,8 @@ def _inertial_findings(name: str, inertial: Inertial, reach: float) -> Iterator[
         )
 
 
-def _mass(robot: RobotDescription, body: Body) -> float:
-    inertials = (robot.links[name].inertial for name in body.link_transforms)
+def _mass(chain: Chain, body: Body) -> float:
+    inertials = (chain.description.links[name].inertial for name in body.link_transforms)
     return sum(inertial.mass for inertial in inertials if inertial is not None)
 
 
@@ -166,11 +166,11 @@ def _mass_findings(chain: Chain, masses: list[float]) -> Iterator[Finding]:
             )
 
 
-def _lumped_findings(robot: RobotDescription, chain: Chain) -> Iterator[Finding]:
+def _lumped_findings(chain: Chain) -> Iterator[Finding]:
     for joint, body in zip(chain.joints, chain.bodies[1:], strict=True):
         lumped = {}
         for name in body.link_transforms:
-            inertial = robot.links[name].inertial
+            inertial = chain.description.links[name].inertial
             if name != joint.child and inertial is not None and inertial.mass > 0:
                 lumped[name] = inertial.mass
         if lumped:

@@ -6,13 +6,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from robodyn_ros.errors import InvalidAxis, InvalidNumber, MalformedUrdf
 from robodyn_ros.spatial import FloatArray
+
+Level = Literal['warning', 'info']
+"""``'warning'`` where torques are likely wrong, ``'info'`` where it is only good to know."""
 
 MOVABLE_KINDS = ('revolute', 'continuous', 'prismatic')
 JOINT_KINDS = (*MOVABLE_KINDS, 'fixed', 'floating', 'planar')
@@ -101,7 +104,7 @@ class Finding:
     ----------
     code : str
         What kind of finding, for programs: ``'no_mass'``.
-    level : str
+    level : 'warning' or 'info'
         ``'warning'`` where torques are likely wrong, ``'info'`` where it is only good to know.
     element : str
         The link or joint.
@@ -112,7 +115,7 @@ class Finding:
     """
 
     code: str
-    level: str
+    level: Level
     element: str
     value: Any
     message: str

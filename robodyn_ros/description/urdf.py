@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-URDF text -> records, safely: the text may come from a topic.
+URDF -> records: links, inertials and joints with checked numbers.
 
-The text is parsed by lxml without entities, document types or network, and bounded in size. What
-is left of it, links, inertials and joints with checked numbers, is read by ``urdf_parser_py``.
+A file that the caller names is read by ``description_of_urdf``; what came over a topic goes to
+``description_of_urdf_text``, which opens nothing. What a model needs of the XML is kept, the rest
+is dropped unread, and ``urdf_parser_py`` reads what is left.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from pathlib import Path
 from typing import Any
@@ -30,11 +30,9 @@ from robodyn_ros.description.records import (
     robot_description,
     unit_axis,
 )
-from robodyn_ros.errors import InvalidNumber, MalformedUrdf, MalformedXml, UnreadableSource
+from robodyn_ros.description.source import bytes_of_source, bytes_of_text, parsed_xml
+from robodyn_ros.errors import InvalidNumber, MalformedUrdf
 from robodyn_ros.spatial import rotation_from_rpy, transform
-
-LARGEST_SOURCE = 16 * 2**20
-"""Bytes of XML that are read at the most."""
 
 MOST_ELEMENTS = 20_000
 """Links and joints that are read at the most."""
@@ -69,7 +67,7 @@ _REQUIRED_CHILDREN = {'inertial': ('mass', 'inertia'), 'link': (), 'joint': ('pa
 
 def description_of_urdf(source: str | Path) -> RobotDescription:
     """
-    Return the links and joints of a URDF.
+    Return the links and joints of a URDF that the caller names; never for what a topic carries.
 
     Parameters
     ----------
@@ -86,9 +84,33 @@ def description_of_urdf(source: str | Path) -> RobotDescription:
     MalformedUrdf, InvalidNumber, InvalidAxis
         A link or joint is not as the URDF specification demands.
     """
-    kept = sanitized_urdf(source)
+    return _description(sanitized_urdf(source))
+
+
+def description_of_urdf_text(text: str) -> RobotDescription:
+    """
+    Return the links and joints of a URDF that is given as text; opens no file whatever it says.
+
+    Parameters
+    ----------
+    text : str
+        XML: its first character after white space or a byte order mark is ``<``.
+
+    Raises
+    ------
+    UnreadableSource
+        Larger than ``LARGEST_SOURCE`` bytes, or no str.
+    MalformedXml
+        It does not begin with ``<``, is not well-formed, or has a document type or entities.
+    MalformedUrdf, InvalidNumber, InvalidAxis
+        A link or joint is not as the URDF specification demands.
+    """
+    return _description(_sanitized(bytes_of_text(text)))
+
+
+def _description(sanitized: Any) -> RobotDescription:
     try:
-        robot = URDF.from_xml_string(etree.tostring(kept))
+        robot = URDF.from_xml_string(etree.tostring(sanitized))
     except Exception as error:  # the library raises bare Exception, AssertionError, ValueError
         raise MalformedUrdf('robot', str(error), 'a URDF that urdf_parser_py reads') from error
     return robot_description(
@@ -103,7 +125,11 @@ def sanitized_urdf(source: str | Path) -> Any:
 
     Arguments and errors are those of ``description_of_urdf``.
     """
-    root = _parsed(_source_bytes(source))
+    return _sanitized(bytes_of_source(source))
+
+
+def _sanitized(content: bytes) -> Any:
+    root = parsed_xml(content)
     if root.tag != 'robot':
         raise MalformedUrdf('root element', root.tag, 'robot')
     kept = etree.Element('robot', name='robot')
@@ -121,73 +147,7 @@ def sanitized_urdf(source: str | Path) -> Any:
     return kept
 
 
-# --- text to elements --------------------------------------------------------------------------
-
-
-def _source_bytes(source: str | Path) -> bytes:
-    if isinstance(source, str) and source.lstrip().lstrip('\ufeff').lstrip().startswith('<'):
-        text = source.lstrip().lstrip('\ufeff').lstrip()
-        # The str is Unicode whatever encoding its declaration names.
-        text = re.sub(
-            r'^(<\?xml[^>]*?)\s+encoding\s*=\s*("[^"]*"|\'[^\']*\')', r'\1', text, count=1
-        )
-        try:
-            content = text.encode('utf-8')
-        except UnicodeEncodeError as error:
-            raise MalformedXml('XML text', str(error), 'text without surrogates') from error
-        return _bounded(content, 'XML text')
-    if not isinstance(source, (str, Path)):
-        raise UnreadableSource('source', type(source).__name__, 'a path or XML text')
-    path = Path(source)
-    try:
-        if not path.is_file():
-            raise UnreadableSource('source', str(source), 'the path of a file, or XML text')
-        if path.suffix == '.xacro':
-            return _bounded(_expanded_xacro(path), f'file {str(path)!r}')
-        with path.open('rb') as file:
-            return _bounded(file.read(LARGEST_SOURCE + 1), f'file {str(path)!r}')
-    except (OSError, ValueError) as error:
-        raise UnreadableSource('source', str(source), f'a readable file ({error})') from error
-
-
-def _bounded(content: bytes, element: str) -> bytes:
-    if len(content) > LARGEST_SOURCE:
-        raise UnreadableSource(
-            element, f'over {LARGEST_SOURCE} bytes', f'at most {LARGEST_SOURCE}'
-        )
-    return content
-
-
-def _expanded_xacro(path: Path) -> bytes:
-    """Expand a xacro file, which may evaluate expressions: only for files the caller names."""
-    if importlib.util.find_spec('xacro') is None:
-        raise UnreadableSource(
-            'source', str(path), 'a URDF; for .xacro files, install the xacro package'
-        )
-    import xacro
-
-    try:
-        return xacro.process_file(str(path)).toxml(encoding='utf-8')
-    except Exception as error:  # xacro evaluates the file's own expressions: anything can come
-        raise MalformedXml(f'file {str(path)!r}', str(error), 'a file xacro expands') from error
-
-
-def _parsed(content: bytes) -> Any:
-    parser = etree.XMLParser(
-        resolve_entities=False,
-        load_dtd=False,
-        no_network=True,
-        huge_tree=False,
-        remove_comments=True,
-        remove_pis=True,
-    )
-    try:
-        root = etree.fromstring(content, parser)
-    except (etree.XMLSyntaxError, ValueError, LookupError) as error:
-        raise MalformedXml('XML', str(error), 'well-formed XML without entities') from error
-    if root.getroottree().docinfo.internalDTD is not None:
-        raise MalformedXml('XML', 'a <!DOCTYPE ...> declaration', 'XML without a document type')
-    return root
+# --- what is kept of the elements ----------------------------------------------------------------
 
 
 def _kept_part(element: Any) -> Any:

@@ -14,9 +14,9 @@ from pathlib import Path
 from robodyn_ros.errors import UnreadableSource
 from robodyn_ros.motions.bag import BAG_SUFFIXES, motion_of_bag
 from robodyn_ros.motions.csv_text import motion_of_csv, table_as_csv
-from robodyn_ros.motions.motion_samples import MalformedMotion, MotionSamples
+from robodyn_ros.motions.motion_samples import MotionSamples
 
-__all__ = ['MotionSamples', 'MalformedMotion', 'read_motion', 'table_as_csv']
+__all__ = ['MotionSamples', 'read_motion', 'table_as_csv']
 
 
 def read_motion(

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from robodyn_ros.errors import UnreadableSource
-from robodyn_ros.motions.motion_samples import MalformedMotion, MotionSamples
+from robodyn_ros.errors import MalformedMotion, UnreadableSource
+from robodyn_ros.motions.motion_samples import MotionSamples
 
 BAG_SUFFIXES = ('.bag', '.db3', '.mcap')
 _TYPE = 'sensor_msgs/msg/JointState'

@@ -16,7 +16,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from robodyn_ros.motions.motion_samples import MalformedMotion, MotionSamples
+from robodyn_ros.errors import MalformedMotion
+from robodyn_ros.motions.motion_samples import MotionSamples
 from robodyn_ros.spatial import FloatArray
 
 TIME = 'time'

@@ -7,14 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robodyn_ros.errors import InvalidNumber, RobodynError
+from robodyn_ros.errors import InvalidNumber, MalformedMotion
 from robodyn_ros.spatial import FloatArray
 
 _ORDER = 4
-
-
-class MalformedMotion(RobodynError):
-    """A file does not hold the motion of the joints that were asked for."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robodyn_ros.dynamics import friction_torque, inverse_dynamics
-from robodyn_ros.errors import RobodynError
+from robodyn_ros.errors import TooWeak
 from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import FloatArray
 
@@ -28,10 +28,6 @@ SHORTEST_DURATION = 1.5
 
 LONGEST_DURATION = 60.0
 """[s]"""
-
-
-class TooWeak(RobodynError):
-    """The arm's effort limits do not even carry its own weight."""
 
 
 @dataclass(frozen=True, eq=False)

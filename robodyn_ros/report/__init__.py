@@ -2,7 +2,8 @@
 """
 Everything that is known about an arm, as one page that needs nothing else.
 
->>> facts = arm_facts(robot, chain, model)
+>>> chain = Chain.from_urdf('arm.urdf')
+>>> facts = arm_facts(chain, RobotModel.from_chain(chain))
 >>> Path('report.html').write_text(report_page(facts), encoding='utf-8')
 """
 

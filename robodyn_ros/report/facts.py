@@ -15,7 +15,6 @@ from robodyn_ros.analysis.guidelines import Guideline, design_guidelines
 from robodyn_ros.analysis.ranges import Ranges, ranges
 from robodyn_ros.analysis.simplification import SimplifiedModel, simplified_model
 from robodyn_ros.description.chain import Chain
-from robodyn_ros.description.records import RobotDescription
 from robodyn_ros.dynamics import friction_torque, gravity_torque, inverse_dynamics
 from robodyn_ros.errors import RobodynError
 from robodyn_ros.model import RobotModel
@@ -111,7 +110,6 @@ class ArmFacts:
 
 
 def arm_facts(
-    robot: RobotDescription,
     chain: Chain,
     model: RobotModel,
     *,
@@ -125,7 +123,6 @@ def arm_facts(
 
     Parameters
     ----------
-    robot : RobotDescription
     chain : Chain
     model : RobotModel
         Of that chain.
@@ -151,7 +148,7 @@ def arm_facts(
 
     with _one_thread():
         on_step(STEPS[0])
-        residual = conversion_residual(robot, chain, model)
+        residual = conversion_residual(chain, model)
         guidelines = design_guidelines(model)
         on_step(STEPS[1])
         base = base_parameters(model)

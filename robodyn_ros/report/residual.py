@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robodyn_ros.description.chain import Chain
-from robodyn_ros.description.records import RobotDescription
 from robodyn_ros.dynamics import inverse_dynamics
 from robodyn_ros.kinematics import forward_kinematics
 from robodyn_ros.model import RobotModel
@@ -39,9 +38,7 @@ class Residual:
     torque: float
 
 
-def conversion_residual(
-    robot: RobotDescription, chain: Chain, model: RobotModel, states: int = 100
-) -> Residual:
+def conversion_residual(chain: Chain, model: RobotModel, states: int = 100) -> Residual:
     """Return how far a model's poses and torques are from those of the chain it came from."""
     generator = np.random.default_rng(_SEED)
     reach = np.where(model.dh.prismatic, 1.0, np.pi)
@@ -57,7 +54,7 @@ def conversion_residual(
         position = max(position, float(np.linalg.norm(poses[k, :3, 3] - pose[:3, 3])))
         chord = float(np.linalg.norm(poses[k, :3, :3] - pose[:3, :3]))
         angle = max(angle, 2 * np.arcsin(min(1.0, chord / np.sqrt(8))))
-        expected = _torques(robot, chain, model.gravity, frames, qd[k], qdd[k])
+        expected = _torques(chain, model.gravity, frames, qd[k], qdd[k])
         scale = max(1.0, float(np.abs(expected).max()))
         torque = max(torque, float(np.abs(torques[k] - expected).max()) / scale)
     return Residual(states, position, float(angle), torque)
@@ -76,7 +73,6 @@ def _link_frames(chain: Chain, q: NDArray) -> list[FloatArray]:
 
 
 def _torques(
-    robot: RobotDescription,
     chain: Chain,
     gravity: FloatArray,
     frames: list[FloatArray],
@@ -99,7 +95,7 @@ def _torques(
             wd = wd + axis * qdd[i] + np.cross(w, axis * qd[i])
             w = w + axis * qd[i]
         for name, placed in chain.bodies[i + 1].link_transforms.items():
-            inertial = robot.links[name].inertial
+            inertial = chain.description.links[name].inertial
             if inertial is None:
                 continue
             pose = frame @ placed

@@ -43,6 +43,7 @@ from rosgraph_msgs.msg import Clock as ClockMessage
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 
+from robodyn_ros.description.chain import Chain
 from robodyn_ros.description.urdf import sanitized_urdf
 from robodyn_ros.errors import InvalidNumber, RobodynError
 from robodyn_ros.ros.qos import LATCHED, RELIABLE
@@ -73,8 +74,10 @@ class SimulatorNode(Node):
     def __init__(self) -> None:
         super().__init__('simulator_node')
         urdf_file = self.declare_parameter('urdf_file', '').value
-        self._base_link = self.declare_parameter('base_link', '').value
-        self._tip_link = self.declare_parameter('tip_link', '').value
+        self._ends: dict[str, Any] = {
+            name: self.declare_parameter(name, '').value or None
+            for name in ('base_link', 'tip_link')
+        }
         self._gravity = self.declare_parameter('gravity', [0.0, 0.0, -9.81]).value
         self._initial_position = self.declare_parameter(
             'initial_position', rclpy.Parameter.Type.DOUBLE_ARRAY
@@ -102,7 +105,7 @@ class SimulatorNode(Node):
             else None
         )
         if urdf_file:
-            self._load(Path(urdf_file))
+            self._load(Chain.from_urdf(Path(urdf_file), **self._ends))
             description = self.create_publisher(String, 'robot_description', LATCHED)
             description.publish(String(data=_urdf_text(Path(urdf_file))))
         else:
@@ -116,15 +119,13 @@ class SimulatorNode(Node):
             self.get_logger().warning('robot_description ignored: the arm is loaded already')
             return
         try:
-            self._load(message.data)
+            self._load(Chain.from_urdf_text(message.data, **self._ends))
         except RobodynError as error:
             self.get_logger().error(f'robot_description: {error}')
 
-    def _load(self, source: str | Path) -> None:
+    def _load(self, chain: Chain) -> None:
         simulation = ArmSimulation(
-            source,
-            base_link=self._base_link or None,
-            tip_link=self._tip_link or None,
+            chain,
             gravity=self._gravity,
             time_step=self._time_step,
             initial_position=self._initial_position or None,

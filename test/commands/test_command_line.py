@@ -47,17 +47,16 @@ def test_dh_json_can_be_read_back():
 
 def test_residual_sees_a_wrong_table():
     import robodyn_ros as rd
-    from robodyn_ros.description.chain import serial_chain
-    from robodyn_ros.description.urdf import description_of_urdf
+    from robodyn_ros.description.chain import Chain
     from robodyn_ros.report.residual import conversion_residual
 
-    robot = description_of_urdf(two_link_urdf())
+    chain = Chain.from_urdf_text(two_link_urdf())
     arm = rd.RobotModel.from_urdf(two_link_urdf())
     other = rd.RobotModel.from_urdf(two_link_urdf(length=1.001))
-    residual = conversion_residual(robot, serial_chain(robot), arm)
+    residual = conversion_residual(chain, arm)
     assert residual.position < 1e-12
     assert residual.torque < 1e-12
-    wrong = conversion_residual(robot, serial_chain(robot), other)
+    wrong = conversion_residual(chain, other)
     assert wrong.position == pytest.approx(0.001, rel=1e-6)
     assert wrong.torque > 1e-4
 

@@ -166,10 +166,35 @@ def test_simulated_arm_follows_and_writes_what_it_did(tmp_path):
     assert json.loads(run('torque', PUMA, path, '--json'))['derived'] == 'accelerations'
 
 
-def test_simulation_refuses_what_it_does_not_know():
-    result = CliRunner().invoke(robodyn, ['simulate', PUMA, '--lock', 'x=1'])
-    assert result.exit_code == 2
-    assert 'neither --lock nor --mimic' in result.output
+def test_simulation_holds_what_is_locked_and_moves_a_mimic_joint(tmp_path):
+    pytest.importorskip('mujoco')
+    inertial = (
+        '<inertial><origin xyz="0.2 0 0"/><mass value="1"/>'
+        '<inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial>'
+    )
+    joints = (('a', 'base', 'arm', ''), ('b', 'arm', 'hand', '<mimic joint="a"/>'))
+    joints += (('finger', 'hand', 'tip', ''),)
+    path = tmp_path / 'arm.urdf'
+    path.write_text(
+        '<robot name="r"><link name="base"/>'
+        + ''.join(f'<link name="{name}">{inertial}</link>' for name in ('arm', 'hand', 'tip'))
+        + ''.join(
+            f'<joint name="{name}" type="continuous"><origin xyz="0.3 0 0"/>'
+            f'<parent link="{parent}"/>'
+            f'<child link="{child}"/><axis xyz="0 1 0"/>{mimic}</joint>'
+            for name, parent, child, mimic in joints
+        )
+        + '</robot>'
+    )
+    given = (path, '--tip', 'hand', '--mimic', 'independent', '--lock')
+    out, bent = (
+        json.loads(run('simulate', *given, f'finger={angle}', '--json'))['joints']
+        for angle in (0.0, 1.5)
+    )
+    assert [joint['name'] for joint in out] == ['a', 'b']
+    assert max(joint['largest_error'] for joint in out + bent) < 1e-3
+    # A finger that is bent reaches less far: less torque.
+    assert bent[1]['largest_torque'] < 0.9 * out[1]['largest_torque']
 
 
 @pytest.mark.parametrize(

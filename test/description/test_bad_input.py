@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each malformed description or argument: one error that names the element and the value."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from robots import two_link_urdf
 
 import robodyn_ros as rd
 from robodyn_ros import errors
-from robodyn_ros.description.urdf import LARGEST_SOURCE
+from robodyn_ros.description.source import LARGEST_SOURCE
 
 SOUND = two_link_urdf()
 
@@ -35,6 +37,41 @@ def test_folder_instead_of_a_file(tmp_path):
 
 def test_source_of_another_type():
     assert 'int' in error_from(errors.UnreadableSource, 7)
+
+
+@pytest.mark.parametrize('name', ['arm.urdf', 'arm.urdf.xacro'])
+def test_text_that_is_a_path_is_refused_and_nothing_is_opened(name, tmp_path, monkeypatch):
+    path = tmp_path / name
+    path.write_text(SOUND)
+    assert rd.RobotModel.from_urdf(str(path)).n == 2
+    opened = []
+
+    def open_nothing(*arguments, **options):
+        opened.append(arguments)
+        raise OSError
+
+    for module, function in (
+        ('builtins', 'open'),
+        ('io', 'open'),
+        ('os', 'open'),
+        ('os', 'stat'),
+        ('xacro', 'process_file'),
+    ):
+        monkeypatch.setattr(f'{module}.{function}', open_nothing)
+    with pytest.raises(errors.MalformedXml) as caught:
+        rd.RobotModel.from_urdf_text(str(path))
+    monkeypatch.undo()
+    assert name in str(caught.value)
+    assert str(path) not in str(opened)
+
+
+def test_text_is_a_str_that_begins_with_xml():
+    assert rd.RobotModel.from_urdf_text(f'\ufeff\n {SOUND}').n == 2
+    for text in ('', '  ', 'robot', f'x{SOUND}'):
+        with pytest.raises(errors.MalformedXml):
+            rd.RobotModel.from_urdf_text(text)
+    with pytest.raises(errors.UnreadableSource, match='PosixPath'):
+        rd.RobotModel.from_urdf_text(Path('arm.urdf'))
 
 
 def test_not_xml(tmp_path):
@@ -231,7 +268,7 @@ def test_gravity_of_the_wrong_shape_or_not_finite():
 def test_locked_position_of_no_joint_or_a_moving_one():
     message = error_from(errors.NoSuchJoint, SOUND, locked_positions={'finger': 0.0})
     assert "'finger'" in message
-    message = error_from(errors.UnknownOption, SOUND, locked_positions={'joint1': 0.0})
+    message = error_from(errors.NotLockable, SOUND, locked_positions={'joint1': 0.0})
     assert "'joint1'" in message
 
 

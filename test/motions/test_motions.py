@@ -4,8 +4,8 @@
 import numpy as np
 import pytest
 
-from robodyn_ros.errors import InvalidNumber, UnreadableSource
-from robodyn_ros.motions import MalformedMotion, MotionSamples, read_motion, table_as_csv
+from robodyn_ros.errors import InvalidNumber, MalformedMotion, UnreadableSource
+from robodyn_ros.motions import MotionSamples, read_motion, table_as_csv
 from robodyn_ros.motions.csv_text import motion_of_csv
 
 JOINTS = ('shoulder', 'elbow, "left"')

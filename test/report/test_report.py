@@ -13,8 +13,7 @@ from robots import two_link_urdf
 
 import robodyn_ros as rd
 from robodyn_ros.cli import robodyn
-from robodyn_ros.description.chain import serial_chain
-from robodyn_ros.description.urdf import description_of_urdf
+from robodyn_ros.description.chain import Chain
 from robodyn_ros.report import STEPS, arm_facts, report_page
 from robodyn_ros.report.labels import Label, placed_labels
 from robodyn_ros.report.text import number, share, visible
@@ -73,8 +72,8 @@ def report_of(tmp_path_factory, panda_urdf, ur5_urdf):
 @pytest.fixture(scope='module')
 def facts_of():
     def gathered(urdf, **options):
-        robot = description_of_urdf(urdf)
-        return arm_facts(robot, serial_chain(robot), rd.RobotModel.from_urdf(urdf), **options)
+        chain = Chain.from_urdf(urdf)
+        return arm_facts(chain, rd.RobotModel.from_chain(chain), **options)
 
     return gathered
 

@@ -195,6 +195,22 @@ def test_simulator_ends_cleanly_when_told_to(rig, number):
     assert 'Traceback' not in rig.process.log.read_text()
 
 
+@pytest.mark.parametrize('name', ['arm.urdf', 'arm.urdf.xacro'])
+def test_a_description_that_is_a_path_opens_no_file(rig, name):
+    path = rig.folder / name
+    path.write_text(swinging_arm())
+    rig.start()
+    publisher = rig.node.create_publisher(String, 'robot_description', LATCHED)
+    publisher.publish(String(data=str(path)))
+    rig.until(
+        lambda: f'robot_description: URDF text: {str(path)!r}' in rig.process.log.read_text()
+    )
+    # It goes on waiting for a description, and takes one.
+    assert not rig.states
+    publisher.publish(String(data=swinging_arm()))
+    rig.until(lambda: rig.states)
+
+
 @pytest.mark.parametrize(
     'parameters, reason',
     [

@@ -7,15 +7,23 @@ import numpy as np
 import pytest
 from robots import public_urdf
 
-from robodyn_ros.errors import InvalidNumber, NonFiniteValue, WrongShape
-from robodyn_ros.simulation.arm import ArmSimulation, CannotSimulate, MujocoMissing
+from robodyn_ros import RobotModel, forward_dynamics
+from robodyn_ros.description.chain import Chain
+from robodyn_ros.errors import (
+    CannotSimulate,
+    InvalidNumber,
+    MujocoMissing,
+    NonFiniteValue,
+    WrongShape,
+)
+from robodyn_ros.simulation.arm import ArmSimulation
 
 pytest.importorskip('mujoco')
 
 
 @pytest.fixture(scope='module')
 def panda():
-    return ArmSimulation(public_urdf('panda.urdf'), tip_link='panda_link8')
+    return ArmSimulation.from_urdf(public_urdf('panda.urdf'), tip_link='panda_link8')
 
 
 def link(name, mass=None):
@@ -84,7 +92,7 @@ def test_one_step_is_forward_dynamics_as_pinocchio_computes_it(name, tip, welded
     )
     data = model.createData()
     step = 1e-6
-    simulation = ArmSimulation(public_urdf(name), tip_link=tip, time_step=step)
+    simulation = ArmSimulation.from_urdf(public_urdf(name), tip_link=tip, time_step=step)
     assert simulation.joint_names == tuple(model.names)[1:]
     rng = np.random.default_rng(7)
     lower, upper = model.lowerPositionLimit, model.upperPositionLimit
@@ -102,7 +110,7 @@ def test_one_step_is_forward_dynamics_as_pinocchio_computes_it(name, tip, welded
 
 
 def test_viscous_friction_is_that_of_the_urdf():
-    simulation = ArmSimulation(slider('<dynamics damping="3"/>'))
+    simulation = ArmSimulation.from_urdf(slider('<dynamics damping="3"/>'))
     for _ in range(20_000):
         simulation.step([1.5])
         if simulation.position[0] > 0.9:
@@ -114,7 +122,7 @@ def test_viscous_friction_is_that_of_the_urdf():
 
 @pytest.mark.parametrize('push, moves', [(0.4, False), (0.6, True)])
 def test_coulomb_friction_is_that_of_the_urdf(push, moves):
-    simulation = ArmSimulation(slider('<dynamics friction="0.5"/>'))
+    simulation = ArmSimulation.from_urdf(slider('<dynamics friction="0.5"/>'))
     for _ in range(1000):
         simulation.step([push])
     # A mass of 2 kg under the force that is left travels a t^2 / 2.
@@ -123,14 +131,14 @@ def test_coulomb_friction_is_that_of_the_urdf(push, moves):
 
 
 def test_a_position_limit_stops_the_joint():
-    simulation = ArmSimulation(slider())
+    simulation = ArmSimulation.from_urdf(slider())
     for _ in range(3000):
         simulation.step([2.0])
     assert simulation.position[0] == pytest.approx(1.0, abs=0.01)
 
 
 def test_links_without_mass_get_none():
-    simulation = ArmSimulation(
+    simulation = ArmSimulation.from_urdf(
         robot(
             link('base'),
             link('arm', 2.0),
@@ -147,9 +155,118 @@ def test_links_without_mass_get_none():
 
 def test_a_moving_link_without_mass_is_refused_and_not_given_one():
     with pytest.raises(CannotSimulate, match='mass'):
-        ArmSimulation(
+        ArmSimulation.from_urdf(
             robot(link('base'), link('arm'), joint('shoulder', 'continuous', 'base', 'arm'))
         )
+
+
+def test_what_mujoco_refuses_is_said_in_one_line_with_the_link_and_a_remedy():
+    arm = robot(
+        link('base'),
+        link('arm', 2.0),
+        link('wrist'),
+        link('hand', 1.0),
+        joint('shoulder', 'continuous', 'base', 'arm'),
+        joint('elbow', 'continuous', 'arm', 'wrist'),
+        joint('twist', 'continuous', 'wrist', 'hand', '<axis xyz="0 0 1"/>'),
+    )
+    with pytest.raises(CannotSimulate) as caught:
+        ArmSimulation.from_urdf(arm)
+    message = str(caught.value)
+    assert "link 'wrist'" in message
+    assert '\\n' not in message
+    assert '\n' not in message
+    assert 'robodyn check' in message
+
+
+def test_a_speck_of_a_link_and_a_finger_off_the_chain_are_simulated_with_what_carries_them():
+    """Sawyer's right_hand of 1e-8 kg, and a finger of no inertia off the chain, as Fetch has."""
+    speck = (
+        '<link name="speck"><inertial><mass value="1e-8"/>'
+        '<inertia ixx="1e-8" iyy="1e-8" izz="1e-8" ixy="1e-8" ixz="1e-8" iyz="1e-8"/>'
+        '</inertial></link>'
+    )
+    point = (
+        '<link name="finger"><inertial><origin xyz="0 0 0"/><mass value="0.1"/>'
+        '<inertia ixx="0" iyy="0" izz="0" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+    )
+    chain = Chain.from_urdf_text(
+        robot(
+            link('base'),
+            link('arm', 2.0),
+            speck,
+            point,
+            joint('shoulder', 'continuous', 'base', 'arm', '<axis xyz="0 1 0"/>'),
+            joint('bolt', 'fixed', 'arm', 'speck'),
+            joint(
+                'grip',
+                'prismatic',
+                'arm',
+                'finger',
+                '<origin xyz="0.3 0 0"/><axis xyz="1 0 0"/>',
+            ),
+        ),
+        tip_link='speck',
+    )
+    simulation = ArmSimulation(chain, gravity=(0, 0, -10))
+    simulation.step([0.0])
+    acceleration = simulation.velocity[0] / simulation.time_step
+    # A point of 0.1 kg at 0.3 m beside the 2 kg at 0.1 m above the axis.
+    inertia = 0.02 + 2 * 0.1**2 + 0.1 * 0.3**2
+    assert acceleration == pytest.approx(0.1 * 10 * 0.3 / inertia, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    'name, tip, options',
+    [
+        ('panda.urdf', 'panda_leftfinger', {}),
+        ('panda.urdf', 'panda_link8', {'locked_positions': {'panda_finger_joint1': 0.04}}),
+        ('tiago.urdf', 'xtion_optical_frame', {'locked_positions': {'arm_2_joint': -1.0}}),
+        ('kinova.urdf', 'j2s6s200_end_effector', {'mimic': 'independent'}),
+    ],
+)
+def test_one_step_is_forward_dynamics_of_the_same_chain(name, tip, options):
+    chain = Chain.from_urdf(public_urdf(name), tip_link=tip, **options)
+    gravity = np.array([1.0, -2.0, -9.0])
+    model = RobotModel.from_chain(chain, gravity=gravity)
+    step = 1e-7
+    simulation = ArmSimulation(chain, gravity=gravity, time_step=step)
+    simulation._model.dof_damping[:] = simulation._model.dof_frictionloss[:] = 0.0
+    generator = np.random.default_rng(3)
+    lower, upper = np.clip(model.position_limits, -1.0, 1.0).T
+    for _ in range(5):
+        q = generator.uniform(0.7 * lower + 0.3 * upper, 0.3 * lower + 0.7 * upper)
+        torque = generator.uniform(-1.0, 1.0, model.n)
+        simulation.reset(q)
+        simulation.step(torque)
+        expected = forward_dynamics(model, q, np.zeros(model.n), torque)
+        np.testing.assert_allclose(
+            simulation.velocity / step, expected, rtol=0, atol=1e-8 * np.abs(expected).max()
+        )
+
+
+def test_no_name_of_the_urdf_is_in_mujocos_model():
+    text = robot(
+        link('base'),
+        link('&lt;worldbody/&gt;', 2.0),
+        joint('a&quot;/&gt;', 'continuous', 'base', '&lt;worldbody/&gt;'),
+    )
+    chain = Chain.from_urdf_text(text)
+    simulation = ArmSimulation(chain)
+    assert simulation.joint_names == ('a"/>',)
+    assert simulation._model.joint(0).name == 'joint0'
+    assert simulation._model.body(1).name == 'body0'
+
+
+@pytest.mark.parametrize('lower, upper', [(-np.inf, 0.5), (0.2, np.inf), (1.0, -1.0), (0.3, 0.3)])
+def test_limits_that_bound_one_side_are_stops_and_those_without_room_are_not(lower, upper):
+    arm = slider().replace('lower="-1" upper="1"', f'lower="{lower}" upper="{upper}"')
+    simulation = ArmSimulation.from_urdf(arm, initial_position=[0.3])
+    for _ in range(3000):
+        simulation.step([2.0])
+    # 2 N move 2 kg by 4.5 m in 3 s.
+    expected = upper if (lower, upper) == (-np.inf, 0.5) else 0.3 + 4.5
+    assert simulation.position[0] == pytest.approx(expected, abs=0.01)
 
 
 def test_joints_off_the_chain_are_welded_where_the_model_locks_them():
@@ -170,7 +287,7 @@ def test_joints_off_the_chain_are_welded_where_the_model_locks_them():
             '<axis xyz="1 0 0"/><mimic joint="finger" multiplier="-1" offset="0.3"/>',
         ),
     )
-    simulation = ArmSimulation(arm, tip_link='flange', gravity=(0, 0, -10))
+    simulation = ArmSimulation.from_urdf(arm, tip_link='flange', gravity=(0, 0, -10))
     assert simulation.joint_names == ('shoulder',)
     # The twin stands 0.3 m off: gravity turns the arm about y by 0.5 kg * 10 m/s² * 0.3 m.
     inertia = 2 * 0.1**2 + 0.5 * 0.1**2 + 0.5 * (0.1**2 + 0.3**2) + 3 * 0.02
@@ -193,14 +310,14 @@ def test_gravity_is_in_the_axes_of_the_base_link():
             '<axis xyz="0 0 1"/><limit lower="-9" upper="9" effort="9" velocity="9"/>',
         ),
     )
-    simulation = ArmSimulation(lying, base_link='base')
+    simulation = ArmSimulation.from_urdf(lying, base_link='base')
     simulation.step([0.0])
     assert simulation.velocity[0] == pytest.approx(-9.81 * simulation.time_step)
 
 
 def test_joint_without_axis_turns_about_x():
     arm = robot(link('base'), link('arm', 2.0), joint('shoulder', 'continuous', 'base', 'arm'))
-    np.testing.assert_array_equal(ArmSimulation(arm)._model.jnt_axis, [[1, 0, 0]])
+    np.testing.assert_array_equal(ArmSimulation.from_urdf(arm)._model.jnt_axis, [[1, 0, 0]])
 
 
 def test_a_torque_that_is_none_leaves_the_arm_where_it_was(panda):
@@ -216,10 +333,10 @@ def test_a_torque_that_is_none_leaves_the_arm_where_it_was(panda):
 @pytest.mark.parametrize('time_step', [0.0, -0.001, np.nan, np.inf])
 def test_time_step_must_be_positive(time_step):
     with pytest.raises(InvalidNumber, match='time_step'):
-        ArmSimulation(slider(), time_step=time_step)
+        ArmSimulation.from_urdf(slider(), time_step=time_step)
 
 
 def test_without_mujoco_the_error_says_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, 'mujoco', None)
     with pytest.raises(MujocoMissing, match='pip install mujoco'):
-        ArmSimulation(slider())
+        ArmSimulation.from_urdf(slider())

@@ -15,8 +15,8 @@ from rich.console import Console
 from robots import public_urdf, public_urdfs
 
 from robodyn_ros import RobotModel, inverse_dynamics
-from robodyn_ros.errors import RobodynError
-from robodyn_ros.motions.point_to_point import TooWeak, suitable_motion
+from robodyn_ros.errors import RobodynError, TooWeak
+from robodyn_ros.motions.point_to_point import suitable_motion
 from robodyn_ros.ros.demo.results import (
     LAWS,
     Recording,

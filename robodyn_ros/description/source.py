@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Where a URDF comes from: a file that the caller names, or text; to bytes and to XML, safely.
+
+Text may come from a topic, so ``bytes_of_text`` opens nothing. Either is bounded in size and
+parsed without entities, document types or network.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+from typing import Any
+
+from lxml import etree
+
+from robodyn_ros.errors import MalformedXml, UnreadableSource
+
+LARGEST_SOURCE = 16 * 2**20
+"""Bytes of XML that are read at the most."""
+
+_BEFORE_TEXT = re.compile(r'[\s\ufeff]*')
+
+
+def _is_xml_text(source: str) -> bool:
+    return _BEFORE_TEXT.sub('', source, count=1).startswith('<')
+
+
+def bytes_of_text(text: str) -> bytes:
+    """
+    Return XML that is given as text, in UTF-8; opens no file whatever the text says.
+
+    Raises
+    ------
+    UnreadableSource
+        No str, or larger than ``LARGEST_SOURCE`` bytes.
+    MalformedXml
+        It does not begin with ``<``.
+    """
+    if not isinstance(text, str):
+        raise UnreadableSource('URDF text', type(text).__name__, 'a str of XML')
+    if not _is_xml_text(text):
+        raise MalformedXml('URDF text', text, "XML, which begins with '<': no path is opened here")
+    # The str is Unicode whatever encoding its declaration names.
+    text = re.sub(
+        r'^(<\?xml[^>]*?)\s+encoding\s*=\s*("[^"]*"|\'[^\']*\')',
+        r'\1',
+        _BEFORE_TEXT.sub('', text, count=1),
+        count=1,
+    )
+    try:
+        content = text.encode('utf-8')
+    except UnicodeEncodeError as error:
+        raise MalformedXml('XML text', str(error), 'text without surrogates') from error
+    return _bounded(content, 'XML text')
+
+
+def bytes_of_source(source: str | Path) -> bytes:
+    """
+    Return the XML of a file that the caller names, its macros expanded, or of XML text.
+
+    Raises
+    ------
+    UnreadableSource
+        No such file, not a regular file, or larger than ``LARGEST_SOURCE`` bytes.
+    MalformedXml
+        A macro cannot be expanded.
+    """
+    if isinstance(source, str) and _is_xml_text(source):
+        return bytes_of_text(source)
+    if not isinstance(source, (str, Path)):
+        raise UnreadableSource('source', type(source).__name__, 'a path or XML text')
+    path = Path(source)
+    try:
+        if not path.is_file():
+            raise UnreadableSource('source', str(source), 'the path of a file, or XML text')
+        if path.suffix == '.xacro':
+            return _bounded(_expanded_xacro(path), f'file {str(path)!r}')
+        with path.open('rb') as file:
+            return _bounded(file.read(LARGEST_SOURCE + 1), f'file {str(path)!r}')
+    except (OSError, ValueError) as error:
+        raise UnreadableSource('source', str(source), f'a readable file ({error})') from error
+
+
+def _bounded(content: bytes, element: str) -> bytes:
+    if len(content) > LARGEST_SOURCE:
+        raise UnreadableSource(
+            element, f'over {LARGEST_SOURCE} bytes', f'at most {LARGEST_SOURCE}'
+        )
+    return content
+
+
+def _expanded_xacro(path: Path) -> bytes:
+    """Expand a xacro file, which may evaluate expressions: only for files the caller names."""
+    if importlib.util.find_spec('xacro') is None:
+        raise UnreadableSource(
+            'source', str(path), 'a URDF; for .xacro files, install the xacro package'
+        )
+    import xacro
+
+    try:
+        return xacro.process_file(str(path)).toxml(encoding='utf-8')
+    except Exception as error:  # xacro evaluates the file's own expressions: anything can come
+        raise MalformedXml(f'file {str(path)!r}', str(error), 'a file xacro expands') from error
+
+
+def parsed_xml(content: bytes) -> Any:
+    """
+    Return the root element.
+
+    Raises
+    ------
+    MalformedXml
+        Not well-formed, or with a document type or entities.
+    """
+    parser = etree.XMLParser(
+        resolve_entities=False,
+        load_dtd=False,
+        no_network=True,
+        huge_tree=False,
+        remove_comments=True,
+        remove_pis=True,
+    )
+    try:
+        root = etree.fromstring(content, parser)
+    except (etree.XMLSyntaxError, ValueError, LookupError) as error:
+        raise MalformedXml('XML', str(error), 'well-formed XML without entities') from error
+    if root.getroottree().docinfo.internalDTD is not None:
+        raise MalformedXml('XML', 'a <!DOCTYPE ...> declaration', 'XML without a document type')
+    return root
