@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The documented parameter file and the node's table say the same."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -18,6 +19,47 @@ from robodyn_ros.ros.dynamics.node_parameters import declare  # noqa: E402
 pytestmark = pytest.mark.ros
 
 CONFIG = Path(__file__).parents[3] / 'config' / 'dynamics_node.yaml'
+
+
+# What users may rely on: type, what is allowed, and when it may change.
+MANY = 1e9
+ACTIONS = 'one of hold_gravity, zero, silent'
+DECLARED = {
+    'urdf_file': ('STRING',),
+    'base_link': ('STRING',),
+    'tip_link': ('STRING',),
+    'joints': ('STRING_ARRAY',),
+    'algorithm': ('STRING', 'one of compiled, newton_euler, kane'),
+    'gravity': ('DOUBLE_ARRAY', 'each finite'),
+    'mode': ('STRING', 'one of gravity_compensation, feedforward, computed_torque'),
+    'kp': ('DOUBLE_ARRAY', 'each at least 0'),
+    'kd': ('DOUBLE_ARRAY', 'each at least 0'),
+    'terms.inertial': ('BOOL',),
+    'terms.coriolis': ('BOOL',),
+    'terms.gravity': ('BOOL',),
+    'terms.friction': ('BOOL',),
+    'friction_velocity': ('DOUBLE', 1e-6, MANY),
+    'ramp_time': ('DOUBLE', 0.0, 60.0),
+    'state_timeout': ('DOUBLE', 0.001, 60.0),
+    'watchdog_period': ('DOUBLE', 0.001, 1.0),
+    'on_stale_state': ('STRING', ACTIONS),
+    'stale_hold_time': ('DOUBLE', 0.0, 3600.0),
+    'on_stop': ('STRING', ACTIONS),
+    'effort_limits': ('DOUBLE_ARRAY', 'each positive'),
+    'effort_limit_scale': ('DOUBLE', 0.0, 1.0),
+    'torque_rate_limit': ('DOUBLE_ARRAY', 'each at least 0'),
+    'max_reference_step': ('DOUBLE', 1e-6, MANY),
+    'position_guard': ('DOUBLE', 0.0, MANY),
+    'autostart': ('BOOL',),
+}
+BEFORE_CONFIGURE = (
+    'urdf_file base_link tip_link joints algorithm gravity watchdog_period effort_limits'.split()
+)
+WHEN = {
+    **dict.fromkeys(DECLARED, 'at any time'),
+    **dict.fromkeys(BEFORE_CONFIGURE, 'before configure'),
+    'autostart': 'never',
+}
 
 
 def defaults(**changes):
@@ -47,10 +89,22 @@ def test_parameter_file_holds_the_defaults_of_the_table():
     assert documented == {'joints': ['']}
 
 
-def test_parameter_file_mentions_every_parameter():
-    text = CONFIG.read_text(encoding='utf-8')
-    for parameter in PARAMETERS:
-        assert parameter.name.split('.')[-1] + ':' in text
+def test_parameter_file_says_of_every_parameter_when_it_may_change():
+    # What stands there commented out, as an example, counts too.
+    text = CONFIG.read_text(encoding='utf-8').replace('# effort_limits:', 'effort_limits:')
+    entries = re.findall(r'^ +(\w+):(.*\n(?: *#.*\n|\n)*)', text.partition('parameters:')[2], re.M)
+    comments = iter(entries)
+    for name in flattened(yaml.safe_load(text)['/**']['ros__parameters']):
+        key, comment = next(comments)
+        if key == 'terms':
+            key, comment = next(comments)
+        assert key == name.split('.')[-1]
+        when = re.findall(r'\[(configure|start)\]', comment)
+        assert when == {'before configure': ['configure'], 'never': ['start']}.get(
+            WHEN[name], []
+        ), name
+    assert next(comments, None) is None
+    assert set(flattened(yaml.safe_load(text)['/**']['ros__parameters'])) == set(WHEN)
 
 
 def test_default_values_pass_their_own_check():
@@ -92,29 +146,29 @@ def descriptors():
     rclpy.shutdown(context=context)
 
 
-@pytest.mark.parametrize('parameter', PARAMETERS, ids=lambda p: p.name)
-def test_every_parameter_is_declared_with_its_type_range_and_description(parameter, descriptors):
+@pytest.mark.parametrize('name', WHEN)
+def test_every_parameter_is_declared_with_its_type_range_and_description(name, descriptors):
     from rcl_interfaces.msg import ParameterType
 
-    descriptor = descriptors[0][parameter.name]
-    types = {
-        'bool': ParameterType.PARAMETER_BOOL,
-        'string': ParameterType.PARAMETER_STRING,
-        'double': ParameterType.PARAMETER_DOUBLE,
-        'double[]': ParameterType.PARAMETER_DOUBLE_ARRAY,
-        'string[]': ParameterType.PARAMETER_STRING_ARRAY,
-    }
-    assert descriptor.type == types[parameter.kind]
-    assert descriptor.description.endswith(('.', 'off.'))
-    assert descriptor.read_only == (parameter.name == 'autostart')
-    assert parameter.change in descriptor.additional_constraints
-    for choice in parameter.choices:
-        assert choice in descriptor.additional_constraints
-    if parameter.kind == 'double':
-        (allowed,) = descriptor.floating_point_range
-        assert (allowed.from_value, allowed.to_value) == parameter.bounds
-    if parameter.kind == 'double[]':
-        assert 'each' in descriptor.additional_constraints
+    descriptor = descriptors[0][name]
+    kind, *allowed = DECLARED[name]
+    assert descriptor.type == getattr(ParameterType, f'PARAMETER_{kind}')
+    assert descriptor.description.endswith('.')
+    assert descriptor.read_only == (WHEN[name] == 'never')
+    assert descriptor.additional_constraints.split('; ', 1)[-1].startswith(
+        f'may change {WHEN[name]}'
+    )
+    ranges = [(r.from_value, r.to_value) for r in descriptor.floating_point_range]
+    if kind == 'DOUBLE':
+        assert ranges == [tuple(allowed)]
+    else:
+        assert ranges == []
+        constraints = descriptor.additional_constraints.rpartition('may change')[0]
+        assert constraints.rstrip('; ') == ''.join(allowed)
+
+
+def test_no_other_parameter_is_declared(descriptors):
+    assert {parameter.name for parameter in PARAMETERS} == set(WHEN)
 
 
 def test_parameter_that_is_read_only_cannot_be_set(descriptors):
@@ -125,12 +179,14 @@ def test_parameter_that_is_read_only_cannot_be_set(descriptors):
     assert not result.successful and 'read-only' in result.reason
 
 
-@pytest.mark.parametrize(
-    'parameter', [p for p in PARAMETERS if not p.is_live], ids=lambda p: p.name
-)
-def test_parameter_that_is_not_live_is_refused_with_the_reason(parameter):
-    with pytest.raises(UnknownOption, match=f'{parameter.name}.*configured.*before configure'):
-        check_live([parameter.name])
+@pytest.mark.parametrize('name', [*BEFORE_CONFIGURE, 'autostart'])
+def test_parameter_that_is_not_live_is_refused_with_the_reason(name):
+    with pytest.raises(UnknownOption, match=f'{name}.*configured.*before configure'):
+        check_live([name])
+
+
+def test_parameters_that_are_live_may_change_while_configured():
+    check_live([name for name, when in WHEN.items() if when == 'at any time'])
 
 
 def test_gravity_refused_while_configured_names_the_service():
