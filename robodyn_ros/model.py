@@ -169,18 +169,19 @@ class RobotModel:
         """
         Return the model of an arm in a URDF that is given as text, as a topic carries it.
 
-        No file is opened and no macro expanded, whatever the text says. The other arguments and
-        errors are those of ``from_urdf``.
+        No file is opened and no macro expanded, whatever the text says.
 
         Parameters
         ----------
         text : str
             XML: its first character after white space or a byte order mark is ``<``.
+        base_link, tip_link, gravity, locked_positions, mimic
+            As in ``from_urdf``.
 
         Raises
         ------
         MalformedXml
-            The text does not begin with ``<``, or is not well-formed.
+            The text does not begin with ``<``, or is not well-formed; else as ``from_urdf``.
         """
         chain = Chain.from_urdf_text(
             text,
