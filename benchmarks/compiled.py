@@ -31,7 +31,8 @@ from oracles import PinocchioArm, random_states
 from robots import public_urdf, random_chain
 
 import robodyn_ros as rd
-from robodyn_ros.compiled import NODE_KERNELS, CompiledModel, compile_model
+from robodyn_ros.compiled import EXPORTED, CompiledModel, compile_model
+from robodyn_ros.control.rigid_body import RigidBodyTorque
 
 ROOT = Path(__file__).resolve().parents[1]
 SAMPLES = 4000
@@ -128,10 +129,8 @@ def time_arm(
     arm = rd.RobotModel.from_urdf(source, base_link=base, tip_link=tip)
     oracle = PinocchioArm.of(source, arm)
     q, qd, qdd = (x[0] for x in random_states(arm, 1, seed=1))
-    compiled = {'C': compile_model(arm, 'c')}
-    node = compile_model(arm, 'c', kernels=NODE_KERNELS, runtime=('gravity', 'payload'))
-    if arm.n < 10:
-        compiled['numba'] = compile_model(arm, 'numba')
+    compiled = compile_model(arm)
+    changeable = compile_model(arm, kernels=EXPORTED, runtime=('gravity', 'payload'))
     state = {'q': q, 'qd': qd, 'qdd': qdd, 'tau': 5.0 * qdd}
     theirs = {**state, 'q': oracle.configuration(q), 'pin': pin, 'model': oracle.model}
     theirs['data'] = oracle.data
@@ -140,15 +139,13 @@ def time_arm(
     table = {}
     for name in FUNCTIONS:
         timers = {'Pinocchio': Timer(PINOCCHIO[name], globals=theirs)}
-        for backend, functions in compiled.items():
-            function = our_function(functions, name)
-            timers[backend] = Timer(OURS[name], globals={**state, 'f': function})
-        function = our_function(compiled['C'], name)
+        function = our_function(compiled, name)
+        timers['C'] = Timer(OURS[name], globals={**state, 'f': function})
         scope = {**state, 'f': function, 'out': eval(OURS[name], {**state, 'f': function})}
         timers['C, out='] = Timer(OUT[name], globals=scope)
         if name != 'regressor':
             timers['C, run-time payload'] = Timer(
-                OURS[name], globals={**state, 'f': our_function(node, name)}
+                OURS[name], globals={**state, 'f': our_function(changeable, name)}
             )
         for competitor, calls in (('MuJoCo', mujoco), ('roboticstoolbox', toolbox)):
             if name in calls:
@@ -170,11 +167,8 @@ def time_batches(source: str | Path, base: str, tip: str, rounds: int) -> dict[s
     result = np.empty((arm.n, SAMPLES), order='F')
     timers = {
         'Pinocchio': lambda: pin.rneaInParallel(1, pool, *columns, result),
-        'C': partial_call(compile_model(arm, 'c').inverse_dynamics, states, out),
+        'C': partial_call(compile_model(arm).inverse_dynamics, states, out),
     }
-    if arm.n < 10:
-        compiled = compile_model(arm, 'numba', kernels=['inverse_dynamics'])
-        timers['numba'] = partial_call(compiled.inverse_dynamics, states, out)
     best = dict.fromkeys(timers, np.inf)
     for _ in range(2 * rounds):
         for name, function in timers.items():
@@ -188,15 +182,14 @@ def partial_call(function: Callable, states: tuple[np.ndarray, ...], out: np.nda
 
 
 def compile_times(arm: rd.RobotModel) -> list[tuple[float, float]]:
-    """Return seconds, on the clock and of processors, of C, C from the cache, and numba."""
-    options = {'kernels': NODE_KERNELS, 'runtime': ('gravity', 'payload')}
+    """Return seconds, on the clock and of processors, of the node's code: new, and cached."""
     known = os.environ.get('ROBODYN_CACHE_DIR')
     seconds = []
     with tempfile.TemporaryDirectory() as folder:
         os.environ['ROBODYN_CACHE_DIR'] = str(Path(folder, 'cache'))
-        for backend in ('c', 'c', 'numba'):
+        for _ in range(2):
             start, used = perf_counter(), sum(os.times()[:4])
-            compile_model(arm, backend, **options)
+            RigidBodyTorque.of(arm, 'compiled')
             seconds.append((perf_counter() - start, sum(os.times()[:4]) - used))
     if known is None:
         del os.environ['ROBODYN_CACHE_DIR']
@@ -211,7 +204,7 @@ def growth(rounds: int, joints: tuple[int, ...] = (2, 5, 10, 15, 20, 25, 30)) ->
     for n in joints:
         text = random_chain(np.random.default_rng(n), n, prismatic_share=0.0, fixed_links=False)
         arm = rd.RobotModel.from_urdf(text, tip_link='tip')
-        compiled = compile_model(arm, 'c', kernels=['inverse_dynamics'])
+        compiled = compile_model(arm, kernels=['inverse_dynamics'])
         q, qd, qdd = (x[0] for x in random_states(arm, 1, seed=1))
         scope = {'f': compiled.inverse_dynamics, 'q': q, 'qd': qd, 'qdd': qdd, 'out': np.empty(n)}
         time = fastest({'': Timer('f(q, qd, qdd, out=out)', globals=scope)}, rounds)['']
@@ -248,9 +241,9 @@ def markdown(tables: dict, batches: dict, times: list, rows: list[tuple]) -> str
         'One state, arguments and result NumPy arrays, the result allocated by the call but for',
         '`out=`. MuJoCo takes its state from its data structure; its forward dynamics includes',
         'kinematics and the search for contacts, of which there are none. roboticstoolbox',
-        'computes its own DH models of these arms. Our regressor is the minimal one,',
-        "Pinocchio's has ten columns a link. *Run-time payload* are the functions of the node,",
-        'which take gravity and the payload as inputs.',
+        'computes its own DH models of these arms. Our regressor is that of the base parameters,',
+        "Pinocchio's has ten columns a link. *Run-time payload* are functions that take gravity",
+        "and the payload as inputs, as the node's inverse dynamics does.",
     ]
     for arm, table in tables.items():
         labels = sorted({label for row in table.values() for label in row}, key=_order)
@@ -265,18 +258,20 @@ def markdown(tables: dict, batches: dict, times: list, rows: list[tuple]) -> str
         '',
         "Processor time, one thread; Pinocchio's is `rneaInParallel`.",
         '',
-        '| | Pinocchio | C | numba |',
-        '|---|---|---|---|',
+        '| | Pinocchio | C |',
+        '|---|---|---|',
     ]
     for arm, row in batches.items():
-        cells = (_cell(row, label) for label in ('Pinocchio', 'C', 'numba'))
+        cells = (_cell(row, label) for label in ('Pinocchio', 'C'))
         lines.append(f'| {arm} | ' + ' | '.join(cells) + ' |')
     lines += [
         '',
         '## Compiling what a node needs, Panda',
         '',
-        '| | C, first time | C, from the cache | numba |',
-        '|---|---|---|---|',
+        'Its inverse dynamics, for any gravity and a payload on any link.',
+        '',
+        '| | first time | from the cache |',
+        '|---|---|---|',
         '| on the clock | ' + ' | '.join(f'{clock:.3f} s' for clock, _ in times) + ' |',
         '| of processors | ' + ' | '.join(f'{used:.2f} s' for _, used in times) + ' |',
         '',
@@ -299,7 +294,6 @@ _LABELS = (
     'C',
     'C, out=',
     'C, run-time payload',
-    'numba',
 )
 
 
@@ -331,13 +325,12 @@ def draw(tables: dict, rows: list[tuple], path: Path) -> None:
         'MuJoCo': '0.8',
         'roboticstoolbox': '0.3',
         'C': 'tab:blue',
-        'numba': 'tab:orange',
     }
     for axis, arm in zip(axes, ('UR5', 'Panda')):
         for k, (label, colour) in enumerate(colours.items()):
             heights = [tables[arm][name].get(label, np.nan) for name in FUNCTIONS]
-            places = np.arange(len(FUNCTIONS)) + 0.17 * (k - 2)
-            axis.bar(places, heights, 0.16, color=colour, label=label)
+            places = np.arange(len(FUNCTIONS)) + 0.2 * (k - 1.5)
+            axis.bar(places, heights, 0.19, color=colour, label=label)
         names = [name.replace('_', '\n') for name in FUNCTIONS]
         axis.set_xticks(range(len(FUNCTIONS)), names, fontsize=8)
         axis.set_title(arm)
@@ -354,7 +347,7 @@ def draw(tables: dict, rows: list[tuple], path: Path) -> None:
     other.set_ylim(0)
     axes[2].set_xlabel('joints')
     axes[2].set_title('inverse dynamics')
-    figure.legend(*axes[0].get_legend_handles_labels(), loc='lower left', ncol=5, frameon=False)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc='lower left', ncol=4, frameon=False)
     figure.tight_layout(rect=(0, 0.06, 1, 1))
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=110)

@@ -23,7 +23,8 @@ from counting import Count, folded_count, formulation_count, structural_count
 from robots import public_urdf, random_chain
 
 import robodyn_ros as rd
-from robodyn_ros.compiled.symbolic.kernels import NODE_KERNELS, build_kernel
+from robodyn_ros.compiled.c.export import EXPORTED
+from robodyn_ros.compiled.symbolic.kernels import build_kernel
 from robodyn_ros.compiled.symbolic.run_time import RunTime
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -258,7 +259,7 @@ def document() -> str:
         run_time = RunTime.of(arms()[name], ())
         node = RunTime.of(arms()[name], ('gravity', 'payload'))
         for label, inputs in ((name, run_time), (f'{name}, run-time gravity and payload', node)):
-            counts = (build_kernel(kernel, inputs).operation_count for kernel in NODE_KERNELS)
+            counts = (build_kernel(kernel, inputs).operation_count for kernel in EXPORTED)
             kernels.append([label, *map(pair, counts)])
     return '\n'.join(
         [
@@ -289,7 +290,7 @@ def document() -> str:
             EXPLANATION,
             '## All functions, own numbers',
             '',
-            table(('', *(name.replace('_', ' ') for name in NODE_KERNELS)), kernels),
+            table(('', *(name.replace('_', ' ') for name in EXPORTED)), kernels),
             '',
         ]
     )

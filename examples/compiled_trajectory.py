@@ -23,7 +23,7 @@ def main(urdf: Path) -> None:
     arm = RobotModel.from_urdf(urdf)
     compiled = compile_model(arm, kernels=('inverse_dynamics',))
     multiplications, additions = compiled.operation_counts['inverse_dynamics']
-    print(f'{compiled.backend}: {multiplications} multiplications, {additions} additions')
+    print(f'{multiplications} multiplications, {additions} additions')
 
     t = np.linspace(0, 10, SAMPLES)[:, None]
     phase = np.arange(arm.n)

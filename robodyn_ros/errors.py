@@ -118,15 +118,15 @@ class SingularMassMatrix(RobodynError):
 
 
 class NotCompiledFor(RobodynError):
-    """Compiled kernels were asked for a model that differs in what they folded in."""
+    """Compiled code was asked for a function or a model that it was not made for."""
 
 
 class NoBackend(RobodynError):
-    """Neither a C compiler nor numba is there to compile kernels with; the value says why."""
+    """No C compiler is there, or it failed; the value says why. NumPy serves without one."""
 
 
 class RefusedCacheEntry(RobodynError):
-    """A file of the cache is not the user's own, or not what was stored; it is not loaded."""
+    """A file of the cache is not the user's own, or is damaged; it is not loaded."""
 
 
 # --- motions and simulation --------------------------------------------------------------------

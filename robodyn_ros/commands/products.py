@@ -129,12 +129,11 @@ def export(
 ) -> None:
     """Write an arm's dynamics as plain C99, with a self-test."""
     from robodyn_ros.analysis import simplified_model
-    from robodyn_ros.compiled.c.export import export_c
-    from robodyn_ros.compiled.symbolic.kernels import NODE_KERNELS
+    from robodyn_ros.compiled.c.export import EXPORTED, export_c
 
     model = arm.model
     if simplified is None:
-        paths = export_c(model, output, name=name, kernels=functions or NODE_KERNELS)
+        paths = export_c(model, output, name=name, kernels=functions or EXPORTED)
     else:
         few = simplified_model(model, simplified)
         paths = few.export_c(output, name=name, functions=functions)

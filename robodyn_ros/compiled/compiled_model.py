@@ -5,34 +5,35 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache as remembered
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from robodyn_ros.compiled import numba_backend
-from robodyn_ros.compiled.c import backend as c_backend
-from robodyn_ros.compiled.c import cache
-from robodyn_ros.compiled.symbolic.kernels import KERNELS, Kernel, build_kernel
+from robodyn_ros.compiled.c import backend, cache
+from robodyn_ros.compiled.functions import (
+    NotCompiled,
+    OfAcceleration,
+    OfAccelerationAndWrench,
+    OfPosition,
+    OfTorque,
+    OfVelocity,
+    OfWrench,
+)
+from robodyn_ros.compiled.symbolic.kernels import KERNELS, build_kernel
 from robodyn_ros.compiled.symbolic.run_time import RunTime
-from robodyn_ros.errors import NoBackend, NotCompiledFor, RefusedCacheEntry, UnknownOption
+from robodyn_ros.errors import RefusedCacheEntry, UnknownOption
 from robodyn_ros.model import Payload, RobotModel
-from robodyn_ros.spatial import FloatArray
 
-BACKENDS = ('auto', 'c', 'numba')
 _GENERATORS = ('compiled', 'parameters', 'dh', 'kinematics.py', 'spatial.py')
 
 
-def _missing(*arguments: Any, **keywords: Any) -> NDArray:
-    raise NotCompiledFor('function', 'not compiled', 'those of compile_model(kernels=...)')
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CompiledModel:
     """
     The functions of ``robodyn_ros`` for one arm, without their argument ``model``.
@@ -42,44 +43,52 @@ class CompiledModel:
     shape, which makes the call free of allocations. Numbers that are not finite give results that
     are not finite; nothing checks for them.
 
+    It pickles as the model and its options: unpickling takes the machine code from the cache, or
+    compiles it there.
+
     Attributes
     ----------
     model : RobotModel
         The arm at its present gravity and payload.
-    backend : 'c' or 'numba'
     notes : tuple of str
-        What did not work on the way: a compiler that is missing, a cache that was refused.
+        What did not work on the way: a cache that was refused.
     operation_counts : mapping of function name to (multiplications, additions)
         Of one sample. Sines, cosines and changes of sign are not counted.
     inverse_dynamics : (q, qd, qdd, out=None, *, tip_wrench=None) -> (n,)
+        Joint torques [N m or N] that cause accelerations qdd [rad/s² or m/s²], where the tip
+        exerts the wrench (6,) [N, N m] on the world.
     gravity_torque : (q, out=None) -> (n,)
+        Joint torques [N m or N] that hold the arm still.
     bias_torque : (q, qd, out=None) -> (n,)
-        Coriolis, centrifugal and gravity torques together: C(q, qd) qd + g(q).
+        Coriolis, centrifugal and gravity torques together, C(q, qd) qd + g(q) [N m or N].
     mass_matrix : (q, out=None) -> (n, n)
+        M(q) [kg m², kg m or kg].
     forward_dynamics : (q, qd, tau, out=None) -> (n,)
+        Accelerations [rad/s² or m/s²] that torques cause.
     forward_kinematics : (q, out=None) -> (4, 4)
+        The tip link's pose in the base link's frame.
     jacobian : (q, out=None) -> (6, n)
+        The tip's Jacobian, linear rows first, in base link axes.
     base_regressor : (q, qd, qdd, out=None) -> (n, count)
         That of ``base_parameters(model)``, of the links without rotors.
     tip_wrench_torque : (q, tip_wrench, out=None) -> (n,)
-        What ``tip_wrench`` adds to the inverse dynamics.
+        What ``tip_wrench`` adds to the inverse dynamics [N m or N].
     """
 
     model: RobotModel
-    backend: str
     notes: tuple[str, ...]
     operation_counts: Mapping[str, tuple[int, int]]
     _run_time: RunTime
-    _bind: Callable[[FloatArray], dict[str, Any]]
-    inverse_dynamics: Callable[..., NDArray] = _missing
-    gravity_torque: Callable[..., NDArray] = _missing
-    bias_torque: Callable[..., NDArray] = _missing
-    mass_matrix: Callable[..., NDArray] = _missing
-    forward_dynamics: Callable[..., NDArray] = _missing
-    forward_kinematics: Callable[..., NDArray] = _missing
-    jacobian: Callable[..., NDArray] = _missing
-    base_regressor: Callable[..., NDArray] = _missing
-    tip_wrench_torque: Callable[..., NDArray] = _missing
+    _module: Any
+    inverse_dynamics: OfAccelerationAndWrench = NotCompiled('inverse_dynamics')
+    gravity_torque: OfPosition = NotCompiled('gravity_torque')
+    bias_torque: OfVelocity = NotCompiled('bias_torque')
+    mass_matrix: OfPosition = NotCompiled('mass_matrix')
+    forward_dynamics: OfTorque = NotCompiled('forward_dynamics')
+    forward_kinematics: OfPosition = NotCompiled('forward_kinematics')
+    jacobian: OfPosition = NotCompiled('jacobian')
+    base_regressor: OfAcceleration = NotCompiled('base_regressor')
+    tip_wrench_torque: OfWrench = NotCompiled('tip_wrench_torque')
 
     @property
     def n(self) -> int:
@@ -104,7 +113,7 @@ class CompiledModel:
         NotCompiledFor
             The model differs in something that is no run-time input.
         """
-        functions = self._bind(self._run_time.values(model))
+        functions = backend.bound_functions(self._module, self._run_time.values(model))
         return replace(self, model=model, **functions)
 
     def with_gravity(self, gravity: ArrayLike) -> CompiledModel:
@@ -144,25 +153,29 @@ class CompiledModel:
         """
         return self.with_model(self.model.with_payload(payload))
 
+    def __repr__(self) -> str:
+        names = ', '.join(self.operation_counts)
+        return f'CompiledModel({self.model.tip_link}, {self.n} joints: {names})'
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _compiled, (self._run_time, tuple(self.operation_counts), self.model)
+
 
 def compile_model(
     model: RobotModel,
-    backend: str = 'auto',
     *,
     kernels: Sequence[str] = KERNELS,
-    runtime: Sequence[str] = (),
+    runtime: Sequence[Literal['gravity', 'payload']] = (),
     payload_links: Iterable[str] | None = None,
 ) -> CompiledModel:
     """
-    Return the functions of an arm as machine code.
+    Return the functions of an arm as machine code, made by the machine's C compiler.
 
     Parameters
     ----------
     model : RobotModel
-    backend : 'auto', 'c' or 'numba'
-        A C extension, or numba; ``'auto'`` takes the first that works.
     kernels : sequence of str
-        The functions to compile; ``NODE_KERNELS`` are those that a controller needs.
+        The functions to compile, of ``KERNELS``.
     runtime : sequence of 'gravity' and 'payload'
         What stays an input, to be changed later without compiling: see ``with_model``.
     payload_links : iterable of str, optional
@@ -170,68 +183,47 @@ def compile_model(
 
     Raises
     ------
-    UnknownOption, NoSuchLink
+    UnknownOption
+        A kernel or a run-time input is not one of those that exist.
+    NoSuchLink
     NoBackend
-        None of the backends works here; the message says why.
+        There is no C compiler with Python's headers, or it failed; the functions of
+        ``robodyn_ros`` compute the same with NumPy.
     """
-    if backend not in BACKENDS:
-        raise UnknownOption('argument backend', backend, ', '.join(map(repr, BACKENDS)))
     for name in kernels:
         if name not in KERNELS:
             raise UnknownOption('argument kernels', name, ', '.join(map(repr, KERNELS)))
     names = tuple(name for name in KERNELS if name in kernels)
-    run_time = RunTime.of(model, runtime, payload_links)
+    return _compiled(RunTime.of(model, runtime, payload_links), names, model)
+
+
+def _compiled(run_time: RunTime, names: tuple[str, ...], model: RobotModel) -> CompiledModel:
+    """Return functions for a model that differs from the one compiled in run-time inputs only."""
     notes: list[str] = []
-    for kind in ('c', 'numba') if backend == 'auto' else (backend,):
-        try:
-            counts, bind = _BACKENDS[kind](run_time, names, notes)
-        except NoBackend as error:
-            notes.append(str(error))
-            continue
-        functions = bind(run_time.values(model))
-        return CompiledModel(
-            model, kind, tuple(notes), MappingProxyType(counts), run_time, bind, **functions
-        )
-    raise NoBackend('backends', '; '.join(notes), 'a C compiler with Python.h, or numba')
-
-
-Backend = tuple[dict[str, tuple[int, int]], Callable[[FloatArray], dict[str, Any]]]
-
-
-def _c_backend(run_time: RunTime, names: tuple[str, ...], notes: list[str]) -> Backend:
-    key = _key(run_time, names, c_backend.build_identity())
+    key = _key(run_time, names, backend.build_identity())
     content = None
     try:
         content = cache.stored(key)
     except (RefusedCacheEntry, OSError) as error:
         notes.append(f'not taken from the cache: {error}')
     if content is None:
-        kernels = _kernels(run_time, names)
+        kernels = [build_kernel(name, run_time) for name in names]
         counts = json.dumps({kernel.name: kernel.operation_count for kernel in kernels})
-        content = counts.encode() + b'\n' + c_backend.compiled_module(kernels)
+        content = counts.encode() + b'\n' + backend.compiled_module(kernels)
         try:
             cache.store(key, content)
         except (RefusedCacheEntry, OSError) as error:
             notes.append(f'not put into the cache: {error}')
     head, code = content.split(b'\n', 1)
-    module = c_backend.load_module(code)
-    return (
-        {name: (m, a) for name, (m, a) in json.loads(head).items()},
-        lambda parameters: c_backend.bound_functions(module, parameters),
+    module = backend.load_module(code)
+    return CompiledModel(
+        model,
+        tuple(notes),
+        MappingProxyType({name: (m, a) for name, (m, a) in json.loads(head).items()}),
+        run_time,
+        module,
+        **backend.bound_functions(module, run_time.values(model)),
     )
-
-
-def _numba_backend(run_time: RunTime, names: tuple[str, ...], notes: list[str]) -> Backend:
-    kernels = _kernels(run_time, names)
-    bind = numba_backend.compiled_functions(kernels)
-    return {kernel.name: kernel.operation_count for kernel in kernels}, bind
-
-
-_BACKENDS = {'c': _c_backend, 'numba': _numba_backend}
-
-
-def _kernels(run_time: RunTime, names: tuple[str, ...]) -> list[Kernel]:
-    return [build_kernel(name, run_time) for name in names]
 
 
 def _key(run_time: RunTime, names: tuple[str, ...], identity: str) -> str:

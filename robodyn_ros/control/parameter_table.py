@@ -114,7 +114,7 @@ PARAMETERS = (
     NodeParameter(
         'algorithm',
         'How the inverse dynamics is computed; compiled falls back to '
-        'newton_euler where there is neither a C compiler nor numba.',
+        'newton_euler where there is no C compiler.',
         choices=ALGORITHMS,
         is_live=False,
     ),

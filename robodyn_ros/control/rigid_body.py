@@ -27,14 +27,11 @@ class RigidBodyTorque:
     ----------
     algorithm : str
         The one in force.
-    backend : str
-        What compiled it; empty: nothing is compiled.
     notes : tuple of str
         Why it is not the algorithm asked for, or what did not work on the way to it.
     """
 
     algorithm: Algorithm
-    backend: str = ''
     notes: tuple[str, ...] = ()
     _compiled: CompiledModel | None = None
 
@@ -43,7 +40,7 @@ class RigidBodyTorque:
         """
         Return an arm's inverse dynamics by one of ``ALGORITHMS``.
 
-        ``'compiled'`` falls back to Newton-Euler where no backend works. Compiling takes seconds,
+        ``'compiled'`` falls back to Newton-Euler without a C compiler. Compiling takes seconds,
         from the cache milliseconds; nothing compiles after this.
         """
         if algorithm != 'compiled':
@@ -58,7 +55,7 @@ class RigidBodyTorque:
             )
         except NoBackend as error:
             return cls('newton_euler', notes=(str(error),))
-        return cls('compiled', compiled.backend, compiled.notes, compiled)
+        return cls('compiled', compiled.notes, compiled)
 
     @property
     def is_fallback(self) -> bool:

@@ -186,9 +186,9 @@ def torque_chart(torques: MotionTorques, joint: int, name: str) -> str:
     return inline_svg(draw, _WIDTH, 220, name=name, label=label)
 
 
-def speed_chart(speed: CallTimes, name: str) -> str:
+def call_time_chart(call_times: CallTimes, name: str) -> str:
     """Return the time of each function, the fastest first, on a logarithmic axis."""
-    times = sorted(speed.microseconds.items(), key=lambda item: item[1])
+    times = sorted(call_times.microseconds.items(), key=lambda item: item[1])
 
     def draw(axes: Axes) -> None:
         for row, (function, microseconds) in enumerate(times):

@@ -83,7 +83,7 @@ class ArmFacts:
     torques: MotionTorques | None
     simplified: SimplifiedModel | None
     simplified_torque_error: FloatArray | None
-    speed: CallTimes
+    call_times: CallTimes
     notes: dict[str, str]
     seconds: float
 
@@ -102,8 +102,8 @@ class ArmFacts:
             'infos': findings.count('info'),
             'minimal_parameters': self.base.count,
             'standard_parameters': self.base.classical_count,
-            'operation_counts': {name: list(c) for name, c in self.speed.operations.items()},
-            'microseconds': self.speed.microseconds,
+            'operation_counts': {name: list(c) for name, c in self.call_times.operations.items()},
+            'microseconds': self.call_times.microseconds,
             'notes': self.notes,
             'seconds': self.seconds,
         }
@@ -160,9 +160,9 @@ def arm_facts(
         if simplified is not None and torques is not None:
             off = _torque_error(model, simplified, torques.motion)
         on_step(STEPS[6])
-        speed = measured_call_times(model)
-    if speed.missing:
-        notes[STEPS[6]] = speed.missing
+        call_times = measured_call_times(model)
+    if call_times.missing:
+        notes[STEPS[6]] = call_times.missing
     return ArmFacts(
         title=title,
         model=model,
@@ -175,7 +175,7 @@ def arm_facts(
         torques=torques,
         simplified=simplified,
         simplified_torque_error=off,
-        speed=speed,
+        call_times=call_times,
         notes=notes,
         seconds=time.perf_counter() - began,
     )

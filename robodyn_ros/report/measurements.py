@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How fast an arm's functions are here: operation counts, and microseconds for each call."""
+"""What an arm's functions cost on this machine: operation counts, and times of a call."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from robodyn_ros.compiled import NODE_KERNELS, CompiledModel, compile_model
+from robodyn_ros.compiled import EXPORTED, CompiledModel, compile_model
 from robodyn_ros.dynamics import METHODS, inverse_dynamics
 from robodyn_ros.errors import NoBackend, SingularMassMatrix
 from robodyn_ros.model import RobotModel
@@ -30,26 +30,23 @@ _ARGUMENTS = {
 @dataclass(frozen=True)
 class CallTimes:
     """
-    Attributes of the arm's code on this machine.
+    Operation counts of an arm's functions, and the times of a call on this machine.
 
     Attributes
     ----------
     operations : dict of function to (multiplications, additions)
         Of compiled code.
-    microseconds : dict of function to time [us]
+    microseconds : dict of function to time [µs]
         Of one call from Python for one state: 'compiled <function>', and the methods of
         ``inverse_dynamics`` in NumPy under their names. The fastest of a few rounds. Without
         forward dynamics where a link that moves has no inertia.
-    backend : str
-        What compiled; empty where nothing did.
     missing : str
-        Why nothing did.
+        Why nothing was compiled; empty otherwise.
     machine : str
     """
 
     operations: dict[str, tuple[int, int]]
     microseconds: dict[str, float]
-    backend: str
     missing: str
     machine: str
 
@@ -61,11 +58,11 @@ def measured_call_times(model: RobotModel) -> CallTimes:
     state['tau'] = inverse_dynamics(model, *state.values())
     times: dict[str, float] = {}
     operations: dict[str, tuple[int, int]] = {}
-    backend = missing = ''
+    missing = ''
     compiled: CompiledModel | None = None
     try:
-        compiled = compile_model(model, kernels=NODE_KERNELS)
-        backend, operations = compiled.backend, dict(compiled.operation_counts)
+        compiled = compile_model(model, kernels=EXPORTED)
+        operations = dict(compiled.operation_counts)
     except NoBackend as error:
         missing = str(error)
     for name in operations:
@@ -78,7 +75,7 @@ def measured_call_times(model: RobotModel) -> CallTimes:
         times[f'compiled {name}'] = _microseconds(_bound(function, arguments, out))
     for method in METHODS:
         times[method] = _microseconds(_method(model, method, state))
-    return CallTimes(operations, times, backend, missing, _machine())
+    return CallTimes(operations, times, missing, _machine())
 
 
 def _bound(function: Callable[..., Any], arguments: list[Any], out: Any) -> Callable[[], Any]:

@@ -23,11 +23,11 @@ from robodyn_ros.dh.table import DHTable, row_formula, table_rows
 from robodyn_ros.report.arm_drawing import frames_drawing, masses_drawing
 from robodyn_ros.report.charts import (
     PARTS,
+    call_time_chart,
     coupling_map,
     coupling_matrix,
     range_chart,
     simplification_matrix,
-    speed_chart,
     torque_chart,
 )
 from robodyn_ros.report.facts import STEPS, ArmFacts
@@ -110,7 +110,7 @@ def _figures(facts: ArmFacts) -> Iterable[tuple[str, str]]:
             yield f'torque-{k}', torque_chart(facts.torques, k, f'torque-{k}')
     if facts.simplified:
         yield 'simplified', simplification_matrix(facts.simplified, 'simplified')
-    yield 'speed', speed_chart(facts.speed, 'speed')
+    yield 'call-times', call_time_chart(facts.call_times, 'call-times')
 
 
 def _range_figures(

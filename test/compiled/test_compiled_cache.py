@@ -32,14 +32,13 @@ def test_what_was_stored_comes_back(directory):
     assert cache.stored(KEY) == b'code'
     cache.store(KEY, b'other')
     assert cache.stored(KEY) == b'other'
-    assert sorted(os.listdir(directory)) == sorted([KEY, 'secret'])
+    assert os.listdir(directory) == [KEY]
 
 
 def test_directory_and_files_are_private(directory):
     cache.store(KEY, b'code')
     assert stat.S_IMODE(directory.stat().st_mode) == 0o700
-    for name in (KEY, 'secret'):
-        assert stat.S_IMODE((directory / name).stat().st_mode) == 0o600
+    assert stat.S_IMODE((directory / KEY).stat().st_mode) == 0o600
 
 
 def test_every_changed_byte_is_noticed(directory):
@@ -62,15 +61,6 @@ def test_entry_under_another_name_is_refused(directory):
         cache.stored('b' * 64)
 
 
-def test_entry_of_another_directory_is_refused(directory, tmp_path, monkeypatch):
-    cache.store(KEY, b'code')
-    monkeypatch.setenv('ROBODYN_CACHE_DIR', str(tmp_path / 'other'))
-    cache.store(KEY, b'own')
-    shutil.copy2(directory / KEY, tmp_path / 'other' / KEY)
-    with pytest.raises(RefusedCacheEntry):
-        cache.stored(KEY)
-
-
 @pytest.mark.parametrize('mode', [0o755, 0o770, 0o707])
 def test_directory_open_to_others_is_refused(directory, mode):
     cache.store(KEY, b'code')
@@ -80,20 +70,18 @@ def test_directory_open_to_others_is_refused(directory, mode):
             call()
 
 
-@pytest.mark.parametrize('name', [KEY, 'secret'])
-@pytest.mark.parametrize('mode', [0o622, 0o606])
-def test_file_open_to_others_is_refused(directory, name, mode):
+@pytest.mark.parametrize('mode', [0o622, 0o606, 0o640])
+def test_file_open_to_others_is_refused(directory, mode):
     cache.store(KEY, b'code')
-    (directory / name).chmod(mode)
+    (directory / KEY).chmod(mode)
     with pytest.raises(RefusedCacheEntry, match='mode'):
         cache.stored(KEY)
 
 
-@pytest.mark.parametrize('name', [KEY, 'secret'])
-def test_link_is_refused(directory, tmp_path, name):
+def test_link_is_refused(directory, tmp_path):
     cache.store(KEY, b'code')
-    (directory / name).rename(tmp_path / 'elsewhere')
-    (directory / name).symlink_to(tmp_path / 'elsewhere')
+    (directory / KEY).rename(tmp_path / 'elsewhere')
+    (directory / KEY).symlink_to(tmp_path / 'elsewhere')
     with pytest.raises(RefusedCacheEntry):
         cache.stored(KEY)
 
@@ -130,7 +118,7 @@ def test_processes_that_store_at_once_leave_one_whole_entry(directory):
     with multiprocessing.get_context('spawn').Pool(4) as pool:
         seen = pool.map(_store, range(24))
     assert all(len(values) == 1 for values in seen)
-    assert len(os.listdir(directory)) == 2
+    assert os.listdir(directory) == [KEY]
 
 
 needs_compiler = pytest.mark.skipif(not shutil.which('cc'), reason='there is no C compiler')
@@ -160,7 +148,7 @@ def gravity_is_right(arm, compiled):
 
 @needs_compiler
 def test_second_compilation_comes_from_the_cache(arm, compilations):
-    first, second = (compile_model(arm, 'c', kernels=['gravity_torque']) for _ in range(2))
+    first, second = (compile_model(arm, kernels=['gravity_torque']) for _ in range(2))
     assert len(compilations) == 1
     assert first.operation_counts == second.operation_counts
     gravity_is_right(arm, second)
@@ -169,27 +157,27 @@ def test_second_compilation_comes_from_the_cache(arm, compilations):
 @needs_compiler
 def test_another_model_option_or_version_is_compiled_anew(arm, compilations, monkeypatch):
     kernels = ['gravity_torque']
-    compile_model(arm, 'c', kernels=kernels)
-    compile_model(arm.with_gravity((0, -1, 0)), 'c', kernels=kernels)
-    compile_model(arm, 'c', kernels=kernels, runtime=['gravity'])
-    compile_model(arm, 'c', kernels=['bias_torque'])
+    compile_model(arm, kernels=kernels)
+    compile_model(arm.with_gravity((0, -1, 0)), kernels=kernels)
+    compile_model(arm, kernels=kernels, runtime=['gravity'])
+    compile_model(arm, kernels=['bias_torque'])
     from robodyn_ros.compiled import compiled_model
 
     monkeypatch.setattr(compiled_model, '_generator', lambda: 'the next version')
-    compile_model(arm, 'c', kernels=kernels)
+    compile_model(arm, kernels=kernels)
     assert len(compilations) == 5
 
 
 @needs_compiler
-def test_tampered_code_is_never_loaded_but_compiled_again(arm, directory, compilations):
-    compile_model(arm, 'c', kernels=['gravity_torque'])
-    (entry,) = (path for path in directory.iterdir() if path.name != 'secret')
+def test_damaged_code_is_never_loaded_but_compiled_again(arm, directory, compilations):
+    compile_model(arm, kernels=['gravity_torque'])
+    (entry,) = directory.iterdir()
     entry.write_bytes(entry.read_bytes()[:-1] + b'x')
-    again = compile_model(arm, 'c', kernels=['gravity_torque'])
+    again = compile_model(arm, kernels=['gravity_torque'])
     assert len(compilations) == 2
     assert 'changed' in again.notes[0]
     gravity_is_right(arm, again)
-    assert compile_model(arm, 'c', kernels=['gravity_torque']).notes == ()
+    assert compile_model(arm, kernels=['gravity_torque']).notes == ()
 
 
 @needs_compiler
@@ -198,19 +186,15 @@ def test_full_disk_leaves_the_functions_and_a_note(arm, monkeypatch):
         raise OSError(28, 'No space left on device')
 
     monkeypatch.setattr(cache, '_write', full)
-    compiled = compile_model(arm, 'c', kernels=['gravity_torque'])
+    compiled = compile_model(arm, kernels=['gravity_torque'])
     assert 'No space left' in compiled.notes[0]
     gravity_is_right(arm, compiled)
 
 
-def test_without_a_compiler_numba_takes_over_and_the_reason_is_kept(arm, monkeypatch):
+def test_without_a_compiler_the_error_names_it_and_what_serves_instead(arm, monkeypatch):
     monkeypatch.setenv('CC', '/nowhere/cc')
-    compiled = compile_model(arm, kernels=['gravity_torque'])
-    assert compiled.backend == 'numba'
-    assert '/nowhere/cc' in compiled.notes[0]
-    gravity_is_right(arm, compiled)
-    with pytest.raises(NoBackend, match='nowhere'):
-        compile_model(arm, 'c')
+    with pytest.raises(NoBackend, match=r'/nowhere/cc.*NumPy'):
+        compile_model(arm)
 
 
 def test_compiler_that_fails_is_a_reason_too(arm, monkeypatch, tmp_path):
@@ -219,13 +203,4 @@ def test_compiler_that_fails_is_a_reason_too(arm, monkeypatch, tmp_path):
     broken.chmod(0o755)
     monkeypatch.setenv('CC', str(broken))
     with pytest.raises(NoBackend, match='no licence'):
-        compile_model(arm, 'c', kernels=['gravity_torque'])
-
-
-def test_without_any_backend_the_reasons_are_told(arm, monkeypatch):
-    import sys
-
-    monkeypatch.setenv('CC', '/nowhere/cc')
-    monkeypatch.setitem(sys.modules, 'numba', None)
-    with pytest.raises(NoBackend, match=r'nowhere.*numba'):
-        compile_model(arm)
+        compile_model(arm, kernels=['gravity_torque'])

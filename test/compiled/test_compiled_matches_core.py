@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Generated code gives what the core gives, on every arm, in every shape of arguments."""
 
+import inspect
 import threading
 
 import numpy as np
@@ -13,7 +14,7 @@ from robots import public_urdfs, random_chain, two_link_urdf
 import robodyn_ros as rd
 from robodyn_ros.compiled import KERNELS, compile_model
 from robodyn_ros.compiled.c.backend import c_compiler
-from robodyn_ros.compiled.symbolic.kernels import build_kernel
+from robodyn_ros.compiled.symbolic.kernels import DESCRIPTIONS, build_kernel
 from robodyn_ros.compiled.symbolic.run_time import RunTime
 from robodyn_ros.description.urdf import description_of_urdf
 from robodyn_ros.errors import (
@@ -125,26 +126,14 @@ def compared(compiled, arm, count=11):
 @pytest.mark.parametrize('name', PUBLIC_ARMS)
 def test_c_functions_of_public_arm(name):
     arm = public_arm(name)
-    compared(compile_model(arm, 'c'), arm)
+    compared(compile_model(arm), arm)
 
 
 @needs_compiler
 @pytest.mark.parametrize('seed', [3, 7])
 def test_c_functions_of_random_chain(seed):
     arm = random_arm(seed, rotors=True)
-    compared(compile_model(arm, 'c'), arm)
-
-
-def test_numba_functions_of_random_chain():
-    arm = random_arm(11, rotors=True)
-    compared(compile_model(arm, 'numba'), arm)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize('name', PUBLIC_ARMS)
-def test_numba_functions_of_public_arm(name):
-    arm = public_arm(name)
-    compared(compile_model(arm, 'numba'), arm)
+    compared(compile_model(arm), arm)
 
 
 @pytest.mark.slow
@@ -152,16 +141,16 @@ def test_numba_functions_of_public_arm(name):
 @pytest.mark.parametrize('seed', range(100, 120))
 def test_c_functions_of_more_random_chains(seed):
     arm = random_arm(seed, rotors=seed % 2 == 1)
-    compared(compile_model(arm, 'c'), arm)
+    compared(compile_model(arm), arm)
 
 
-@pytest.fixture(scope='module', params=['c', 'numba'])
-def small(request):
+@pytest.fixture(scope='module')
+def small():
     """Return a two-joint arm and its functions."""
-    if request.param == 'c' and not compilers():
+    if not compilers():
         pytest.skip('there is no C compiler')
     arm = rd.RobotModel.from_urdf(two_link_urdf(), gravity=(0, -9.81, 0))
-    return arm, compile_model(arm, request.param, runtime=('gravity', 'payload'))
+    return arm, compile_model(arm, runtime=('gravity', 'payload'))
 
 
 def test_anything_array_like_is_taken(small):
@@ -349,7 +338,7 @@ def test_payload_on_any_link_of_random_chains_is_a_run_time_input(seed):
 def test_arm_without_inertia_is_singular(small):
     arm, compiled = small
     massless = arm.with_inertial_parameters(np.zeros((2, 10)))
-    singular = compile_model(massless, compiled.backend)
+    singular = compile_model(massless)
     for q in (np.zeros(2), np.zeros((9, 2))):
         with pytest.raises(SingularMassMatrix):
             singular.forward_dynamics(q, q, q)
@@ -377,13 +366,28 @@ def test_functions_run_side_by_side_in_threads(small):
 
 def test_functions_that_were_not_compiled_say_so(small):
     arm, compiled = small
-    few = compile_model(arm, compiled.backend, kernels=['gravity_torque'])
+    few = compile_model(arm, kernels=['gravity_torque'])
     assert few.gravity_torque([0.0, 0.0]).shape == (2,)
-    with pytest.raises(NotCompiledFor):
+    with pytest.raises(NotCompiledFor, match="function mass_matrix: 'not compiled'"):
         few.mass_matrix([0.0, 0.0])
-    for wrong in ({'backend': 'fortran'}, {'kernels': ['x']}, {'runtime': ['time']}):
+    for wrong in ({'kernels': ['x']}, {'runtime': ['time']}):
         with pytest.raises(UnknownOption):
             compile_model(arm, **wrong)
+
+
+def test_functions_carry_signature_and_docstring(small):
+    _, compiled = small
+    torque = compiled.inverse_dynamics
+    assert list(inspect.signature(torque).parameters) == ['q', 'qd', 'qdd', 'out', 'tip_wrench']
+    assert list(inspect.signature(compiled.mass_matrix).parameters) == ['q', 'out']
+    for name in KERNELS:
+        assert getattr(compiled, name).__doc__ == DESCRIPTIONS[name]
+
+
+def test_compiled_model_prints_in_one_line(small):
+    arm, _ = small
+    few = compile_model(arm, kernels=['gravity_torque'])
+    assert repr(few) == f'CompiledModel({arm.tip_link}, 2 joints: gravity_torque)'
 
 
 @needs_compiler
@@ -397,7 +401,7 @@ def test_names_from_the_description_never_enter_the_code():
     kernels = [build_kernel(name, RunTime.of(arm, ('payload',))) for name in KERNELS]
     assert 'INJECTED' not in extension_source(kernels)
     np.testing.assert_allclose(
-        compile_model(arm, 'c', kernels=['gravity_torque']).gravity_torque([0.1, 0.2]),
+        compile_model(arm, kernels=['gravity_torque']).gravity_torque([0.1, 0.2]),
         rd.gravity_torque(arm, [0.1, 0.2]),
         atol=1e-12,
     )
@@ -407,7 +411,7 @@ def test_names_from_the_description_never_enter_the_code():
 def test_thirty_joints():
     text = random_chain(np.random.default_rng(5), 30, prismatic_share=0.0)
     arm = rd.RobotModel.from_urdf(text, tip_link='tip')
-    compiled = compile_model(arm, 'c', kernels=['inverse_dynamics'])
+    compiled = compile_model(arm, kernels=['inverse_dynamics'])
     given = states(arm, 3)
     state = [given[key] for key in ('q', 'qd', 'qdd')]
     expected = rd.inverse_dynamics(arm, *state)

@@ -42,7 +42,7 @@ def test_payload_on_any_link_and_gravity_change_without_compiling(arm, algorithm
 
 def test_compiled_falls_back_to_newton_euler_and_says_why(arm, monkeypatch):
     def nothing_works(*_, **__):
-        raise NoBackend('backends', 'no compiler, no numba', 'one of them')
+        raise NoBackend('C compiler', 'no compiler', 'one that works')
 
     monkeypatch.setattr(rigid_body, 'compile_model', nothing_works)
     torque = RigidBodyTorque.of(arm, 'compiled')

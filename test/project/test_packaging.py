@@ -26,7 +26,7 @@ ROSDEP_KEYS = {
     'yaml': 'python3-yaml',
 }
 # Imported where they are needed, with a plain error where they are missing.
-OPTIONAL = {'llvmlite', 'mujoco', 'numba', 'rosbags', 'threadpoolctl', 'xacro'}
+OPTIONAL = {'mujoco', 'rosbags', 'threadpoolctl', 'xacro'}
 
 
 # What the launch files start or are started with; Gazebo, RViz and ros2_control are not for all.

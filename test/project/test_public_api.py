@@ -16,7 +16,7 @@ import robodyn_ros as rd
 FUNCTIONS = """
 base_parameters(model, *, tolerance=1e-09, rotor_inertia=None, friction=False)
 christoffel_symbols(model, q)
-compile_model(model, backend='auto', *, kernels=('inverse_dynamics', 'gravity_torque', \
+compile_model(model, *, kernels=('inverse_dynamics', 'gravity_torque', \
 'bias_torque', 'mass_matrix', 'forward_dynamics', 'forward_kinematics', 'jacobian', \
 'base_regressor', 'tip_wrench_torque'), runtime=(), payload_links=None)
 coriolis_matrix(model, q, qd)
@@ -60,7 +60,7 @@ ATTRIBUTES = {
     'BaseParameters': 'classical classical_count columns conditioning count count_range'
     ' depends_on_tolerance expressions general_links names no_effect polynomials regrouping'
     ' residual tolerance values',
-    'CompiledModel': 'backend base_regressor bias_torque forward_dynamics forward_kinematics'
+    'CompiledModel': 'base_regressor bias_torque forward_dynamics forward_kinematics'
     ' gravity_torque inverse_dynamics jacobian mass_matrix model n notes operation_counts'
     ' tip_wrench_torque',
     'DHTable': 'a alpha base_transform beta constant_rotations convention d n prismatic theta'

@@ -27,7 +27,7 @@ SECTIONS = [
     'ranges',
     'torque',
     'simplified',
-    'speed',
+    'call-times',
 ]
 WIDTHS = (390, 1440)
 HOSTILE = (
@@ -89,7 +89,7 @@ def test_report_has_every_section_and_figure_and_nothing_overflows(name, report_
             labels = page.eval_on_selector_all(
                 'figure svg', "all => all.map(x => x.getAttribute('aria-label'))"
             )
-            # Two drawings, masses, coupling, inertia, gravity, n torques, simplified, speed.
+            # Two drawings, masses, coupling, inertia, gravity, n torques, simplified, call times.
             assert len(labels) >= n + 8
             assert len([x for x in labels if x.startswith('Coupling of q')]) == 3
             boxes = page.eval_on_selector_all(

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib.machinery import ExtensionFileLoader, ModuleSpec
 from importlib.util import module_from_spec
 from pathlib import Path
@@ -29,8 +29,7 @@ FLAGS = ('-std=gnu11', '-O2', '-shared', '-fPIC', '-fvisibility=hidden', '-fno-m
 _NATIVE = '-march=native'
 _MODULE = 'robodyn_kernels'
 _LONGEST_COMPILATION = 300.0
-
-Functions = dict[str, Callable[..., Any]]
+_WANTED = 'a compiler that works, with Python.h; NumPy computes the same without'
 
 
 def c_compiler() -> list[str]:
@@ -47,7 +46,7 @@ def c_compiler() -> list[str]:
         path = shutil.which(command[0])
         if path:
             return [path, *command[1:]]
-    raise NoBackend('C compiler', named or 'cc, gcc, clang', 'one that is installed')
+    raise NoBackend('C compiler', named or 'cc, gcc, clang', _WANTED)
 
 
 def build_identity() -> str:
@@ -101,8 +100,8 @@ def compiled_module(kernels: Sequence[Kernel]) -> bytes:
                 if result.returncode == 0:
                     return module.read_bytes()
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise NoBackend('C compiler', str(error), 'a compiler that works') from error
-    raise NoBackend('C compiler', result.stderr[-500:], 'a compiler that works, Python.h')
+        raise NoBackend('C compiler', str(error), _WANTED) from error
+    raise NoBackend('C compiler', result.stderr[-500:], _WANTED)
 
 
 def load_module(code: bytes) -> Any:
@@ -128,6 +127,6 @@ def load_module(code: bytes) -> Any:
         raise NoBackend('compiled module', str(error), 'one that can be loaded') from error
 
 
-def bound_functions(module: Any, parameters: FloatArray) -> Functions:
+def bound_functions(module: Any, parameters: FloatArray) -> dict[str, Any]:
     """Return a module's functions, bound to run-time parameters."""
     return module.bind(parameters, WrongShape, SingularMassMatrix)

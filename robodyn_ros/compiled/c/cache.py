@@ -1,20 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Compiled code kept on disk, private to the user; what was tampered with is refused.
+Compiled code kept on disk, private to the user; what is damaged is refused.
 
-Loading an entry runs it. So the directory belongs to the user and to nobody else (mode 0700), and
-every entry carries a message authentication code under a secret that lies beside it, over its
-name and its content: neither a changed entry nor one moved to another name is loaded. An entry is
-read once, checked, and loaded from the memory that was checked.
+Loading an entry runs it. So the directory and its files belong to the user and are open to nobody
+else (modes 0700 and 0600), which is checked at every reading. Each entry begins with a digest of
+its name and its content: an entry that was cut short, damaged or moved to another name is not
+loaded. An entry is read once, checked, and loaded from the memory that was checked.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-import hmac
 import os
-import secrets
 import stat
 import tempfile
 from collections.abc import Callable
@@ -22,8 +20,7 @@ from pathlib import Path
 
 from robodyn_ros.errors import RefusedCacheEntry
 
-_MAC_SIZE = 32
-_SECRET = 'secret'
+_DIGEST_SIZE = hashlib.sha256().digest_size
 
 
 def cache_directory() -> Path:
@@ -62,13 +59,12 @@ def stored(key: str) -> bytes | None:
     directory = cache_directory()
     try:
         entry = _read_private(directory / key)
-        secret = _read_private(directory / _SECRET)
     except FileNotFoundError:
         return None
-    mac, content = entry[:_MAC_SIZE], entry[_MAC_SIZE:]
-    if not secret or not hmac.compare_digest(mac, _code(secret, key, content)):
+    digest, content = entry[:_DIGEST_SIZE], entry[_DIGEST_SIZE:]
+    if digest != _digest(key, content):
         raise RefusedCacheEntry(
-            f'cache entry {directory / key}', 'a content that was changed', 'what was stored there'
+            f'cache entry {directory / key}', 'a content that changed', 'what was stored there'
         )
     return content
 
@@ -82,32 +78,20 @@ def store(key: str, content: bytes) -> None:
     RefusedCacheEntry, OSError
     """
     directory = cache_directory()
-    _write(directory, key, _code(_secret(directory), key, content) + content)
+    _write(directory / key, _digest(key, content) + content)
 
 
-def _secret(directory: Path) -> bytes:
-    """Return the secret of a directory; the first process to come makes it."""
-    path = directory / _SECRET
-    if not path.exists():
-        _write(directory, _SECRET, secrets.token_bytes(32), replace=False)
-    return _read_private(path)
+def _digest(key: str, content: bytes) -> bytes:
+    return hashlib.sha256(key.encode() + b'\0' + content).digest()
 
 
-def _code(secret: bytes, key: str, content: bytes) -> bytes:
-    return hmac.digest(secret, key.encode() + b'\0' + content, hashlib.sha256)
-
-
-def _write(directory: Path, name: str, content: bytes, replace: bool = True) -> None:
+def _write(path: Path, content: bytes) -> None:
     """Write a file that nobody sees half done, mode 0600."""
-    descriptor, temporary = tempfile.mkstemp(dir=directory)
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent)
     try:
         with os.fdopen(descriptor, 'wb') as file:
             file.write(content)
-        if replace:
-            os.replace(temporary, directory / name)
-        else:
-            with contextlib.suppress(FileExistsError):
-                os.link(temporary, directory / name)
+        os.replace(temporary, path)
     finally:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from robodyn_ros.compiled.c.source import StraightLine, input_name, straight_line
-from robodyn_ros.compiled.symbolic.kernels import NODE_KERNELS, Kernel, build_kernel
+from robodyn_ros.compiled.symbolic.kernels import DESCRIPTIONS, Kernel, build_kernel
 from robodyn_ros.compiled.symbolic.run_time import RunTime
 from robodyn_ros.dynamics import forward_dynamics, gravity_torque, inverse_dynamics, mass_matrix
 from robodyn_ros.errors import UnknownOption
@@ -26,21 +26,23 @@ from robodyn_ros.spatial import FloatArray
 _STATES = 5
 _SEED = 1
 _TOLERANCE = 1e-9
+_RETURNS = ' Returns 0, or -1 without inertia.'
 _RESULTS = {
     'mass_matrix': 'mass',
     'forward_dynamics': 'qdd',
     'forward_kinematics': 'pose',
     'jacobian': 'jacobian',
 }
-_SENTENCES = {
-    'inverse_dynamics': 'Joint torques that cause accelerations qdd.',
-    'gravity_torque': 'Joint torques that hold the arm still.',
-    'bias_torque': 'Coriolis, centrifugal and gravity torques.',
-    'mass_matrix': 'Mass matrix, row by row.',
-    'forward_dynamics': 'Accelerations that torques cause; 0, or -1 without inertia.',
-    'forward_kinematics': "The tip link's pose (4, 4) in the base link's frame, row by row.",
-    'jacobian': "The tip's Jacobian (6, n), linear rows first, in base link axes, row by row.",
-}
+EXPORTED = (
+    'inverse_dynamics',
+    'gravity_torque',
+    'bias_torque',
+    'mass_matrix',
+    'forward_dynamics',
+    'forward_kinematics',
+    'jacobian',
+)
+"""The functions that can be written as C99."""
 
 
 def export_c(
@@ -48,7 +50,7 @@ def export_c(
     folder: str | Path,
     *,
     name: str = 'arm',
-    kernels: Sequence[str] = NODE_KERNELS,
+    kernels: Sequence[str] = EXPORTED,
 ) -> list[Path]:
     """
     Write a header, a source and a self-test with reference values; return their paths.
@@ -61,7 +63,7 @@ def export_c(
     name : str
         Of the files, and what the functions' names begin with: a C identifier in lower case.
     kernels : sequence of str
-        Of ``NODE_KERNELS``.
+        Of ``EXPORTED``.
 
     Raises
     ------
@@ -69,10 +71,10 @@ def export_c(
     OSError
     """
     for kernel in kernels:
-        if kernel not in NODE_KERNELS:
-            raise UnknownOption('argument kernels', kernel, ', '.join(map(repr, NODE_KERNELS)))
+        if kernel not in EXPORTED:
+            raise UnknownOption('argument kernels', kernel, ', '.join(map(repr, EXPORTED)))
     built = [build_kernel(kernel, RunTime.of(model, ())) for kernel in kernels]
-    kinds = ''.join('P' if slides else 'R' for slides in model.dh.prismatic)
+    kinds = ''.join('P' if prismatic else 'R' for prismatic in model.dh.prismatic)
     gravity = ', '.join(f'{x:g}' for x in model.gravity)
     about = (
         f'Dynamics of an arm of {model.n} joints ({kinds}).',
@@ -149,7 +151,7 @@ def _header(name: str, kernels: Sequence[Kernel], about: Sequence[str]) -> str:
     for kernel in kernels:
         multiplications, additions = kernel.operation_count
         lines += [
-            f'/* {_SENTENCES[kernel.name]}',
+            f'/* {DESCRIPTIONS[kernel.name]}{_RETURNS if kernel.pivots else ""}',
             f' * {multiplications} multiplications, {additions} additions. */',
             f'{_signature(name, kernel)};\n',
         ]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 
 from robodyn_ros.compiled.c.source import StraightLine, input_name, straight_line
-from robodyn_ros.compiled.symbolic.kernels import WRENCH, Kernel
+from robodyn_ros.compiled.symbolic.kernels import DESCRIPTIONS, WRENCH, Kernel
 from robodyn_ros.compiled.symbolic.run_time import PARAMETERS
 
 # With more operations, compiling takes long and lanes gain little: one sample at a time.
@@ -24,11 +24,14 @@ def extension_source(kernels: Sequence[Kernel]) -> str:
         parts += _kernel(kernel, has_wrench)
     parts.append('static PyMethodDef kernel_methods[] = {')
     for kernel in kernels:
-        arguments = ', '.join(name for name, _ in kernel.inputs)
+        arguments = ', '.join([*(name for name, _ in kernel.inputs), 'out=None'])
+        if has_wrench and kernel.name == 'inverse_dynamics':
+            arguments += ', *, tip_wrench=None'
         parts.append(
             f'    {{"{kernel.name}", (PyCFunction)(void (*)(void)){kernel.name},'
             f' METH_FASTCALL | METH_KEYWORDS,\n'
-            f'     "{kernel.name}($self, {arguments}, out=None)\\n--\\n\\n"}},'
+            f'     "{kernel.name}($self, {arguments})\\n--\\n\\n'
+            f'{DESCRIPTIONS[kernel.name]}"}},'
         )
     parts.append('    {NULL, NULL, 0, NULL},\n};\n')
     return '\n'.join(parts)

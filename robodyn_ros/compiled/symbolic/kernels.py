@@ -165,6 +165,19 @@ def _flat(rows: Iterable[Iterable[Scalar]]) -> list[Scalar]:
     return [x for row in rows for x in row]
 
 
+DESCRIPTIONS = {
+    'inverse_dynamics': 'Joint torques that cause accelerations qdd.',
+    'tip_wrench_torque': 'Joint torques for a wrench that the tip exerts on the world.',
+    'gravity_torque': 'Joint torques that hold the arm still.',
+    'bias_torque': 'Coriolis, centrifugal and gravity torques.',
+    'mass_matrix': 'Mass matrix, row by row.',
+    'forward_dynamics': 'Accelerations that torques cause.',
+    'forward_kinematics': "The tip link's pose (4, 4) in the base link's frame, row by row.",
+    'jacobian': "The tip's Jacobian (6, n), linear rows first, in base link axes, row by row.",
+    'base_regressor': 'Regressor (n, count) of the base parameters of the links, row by row.',
+}
+"""What each kernel computes."""
+
 _BUILDERS: dict[str, Callable[[_Inputs], Result]] = {
     'inverse_dynamics': _inverse_dynamics,
     'gravity_torque': _gravity_torque,
@@ -179,8 +192,6 @@ _BUILDERS: dict[str, Callable[[_Inputs], Result]] = {
 KERNELS = tuple(_BUILDERS)
 """The kernels by name."""
 WRENCH = 'tip_wrench_torque'
-NODE_KERNELS = KERNELS[:7]
-"""Those that a controller needs."""
 
 
 def build_kernel(name: str, run_time: RunTime, *, generic: bool = False) -> Kernel:

@@ -244,7 +244,7 @@ def _model_status(
                 'gravity': gravity_text(model.gravity),
                 'base_link': model.base_link,
                 'tip_link': model.tip_link,
-                'algorithm': ' '.join((stack.torque.algorithm, stack.torque.backend)).strip(),
+                'algorithm': stack.torque.algorithm,
                 'algorithm_notes': '; '.join(stack.torque.notes),
                 'findings': len(findings),
             }
