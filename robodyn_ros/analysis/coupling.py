@@ -38,7 +38,7 @@ _SAMPLE = 4096
 @dataclass(frozen=True)
 class Coupling(Record):
     """
-    The coupling of two joints over the workspace.
+    The coupling of two joints over the joint space.
 
     Attributes
     ----------
@@ -80,18 +80,18 @@ def coupling_over_joint_space(
     -----
     Means are over evenly scattered positions; the largest value is found by global optimisation.
     """
-    workspace = JointSpace.of(model, limits)
+    joint_space = JointSpace.of(model, limits)
     structure = inertial_characteristics(model)
-    means = coefficients_of_coupling(model, workspace.sample(_SAMPLE)).mean(axis=0)
+    means = coefficients_of_coupling(model, joint_space.sample(_SAMPLE)).mean(axis=0)
     loading = loading_factors(model)
     result = []
     for i, j in combinations(range(model.n), 2):
         coefficients = [structure[symbol('d', *pair)] for pair in ((i, i), (j, j), (i, j))]
         names = {name for x in coefficients for name in x.joints}
         joints = [k for k, name in enumerate(model.joint_names) if name in names]
-        largest = Extreme(0.0, tuple(map(float, workspace.center)))
+        largest = Extreme(0.0, tuple(map(float, joint_space.center)))
         if coefficients[2].nonzero:
-            square = workspace.largest(_squared_coupling(model, i, j), joints)
+            square = joint_space.largest(_squared_coupling(model, i, j), joints)
             largest = Extreme(math.sqrt(square.value), square.position)
         mean, factor = float(means[i, j]), float(loading[i, j])
         kinematic = [x / factor if factor > 0 else 0.0 for x in (mean, largest.value)]

@@ -28,7 +28,7 @@ from robodyn_ros.dynamics.mass_matrix import composite_mass_matrix
 from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import FloatArray
 
-# Terms under this share of the largest one are rounding, of the description's numbers if not ours.
+# Terms under this fraction of the largest are rounding, of the description's numbers or ours.
 _ROUNDING = 1e-10
 # Numbers keep so many digits, so that those which are equal but for rounding are equal.
 _DIGITS = 11
@@ -55,9 +55,9 @@ def inertia_formulas(model: RobotModel) -> tuple[tuple[Formula, ...], ...]:
         def row(q: NDArray, i: int = i) -> NDArray:
             return composite_mass_matrix(model, q)[:, i, i:]
 
-        slides = model.dh.prismatic
+        prismatic = model.dh.prismatic
         symbols = [symbol('d', i, j) for j in range(i, model.n)]
-        units = [inertia_unit(slides[[i, j]]) for j in range(i, model.n)]
+        units = [inertia_unit(prismatic[[i, j]]) for j in range(i, model.n)]
         offset = np.zeros(model.n - i)
         offset[0] = model.rotor_inertia[i]
         rows.append(_formulas(model, row, 2, symbols, units, offset))
@@ -67,7 +67,7 @@ def inertia_formulas(model: RobotModel) -> tuple[tuple[Formula, ...], ...]:
 def gravity_formulas(model: RobotModel) -> tuple[Formula, ...]:
     """Return G_1 to G_n [N m or N]; 3^k configurations, k being the joints they depend on."""
     symbols = [symbol('G', i) for i in range(model.n)]
-    units = [force_unit(slides) for slides in model.dh.prismatic]
+    units = [force_unit(prismatic) for prismatic in model.dh.prismatic]
     none = np.zeros(model.n)
     return _formulas(
         model, lambda q: gravitational_coefficients(model, q), 1, symbols, units, none

@@ -120,11 +120,6 @@ class Formula(Record):
             tuple(Term(value, product) for product, value in sorted(total.items()) if value),
         )
 
-    def scaled(self, factor: float) -> Formula:
-        """Return the formula times a number."""
-        terms = tuple(Term(factor * term.coefficient, term.factors) for term in self.terms)
-        return Formula(self.symbol, self.unit, terms)
-
     def __str__(self) -> str:
         return f'{self.symbol} = {" ".join(map(str, self.terms)).removeprefix("+ ") or "0"}'
 

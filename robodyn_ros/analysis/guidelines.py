@@ -100,7 +100,7 @@ def design_guidelines(
             4,
             NO_GRAVITY_ON_FIRST,
             not gravity.nonzero,
-            (gravity.share,),
+            (gravity.fraction,),
             'of what it could be',
             f'largest {gravity.symbol}',
         ),

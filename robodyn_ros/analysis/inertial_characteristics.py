@@ -14,7 +14,7 @@ Cauchy and Schwarz allow it there, with m_i the mass of links i to n and g the g
     |c_jm(i)| <= sqrt(d_ii d_mm)        for j <= m, and zero if joint j is prismatic
     |G_i| <= |g| sqrt(m_i d_ii)
 
-Such a share is a pure number from 0 to 1: a coefficient counts if it exceeds the tolerance.
+Such a fraction is a pure number from 0 to 1: a coefficient counts if it exceeds the tolerance.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ KINDS = ('self-inertial', 'mutual inertial', 'centrifugal', 'Coriolis', 'gravita
 CARTESIAN_SPARSITY = 4 / 17
 _CONFIGURATIONS = 24
 _SEED = 11
-# A self-inertial coefficient under this share of the second moments that it is computed from is
+# A self-inertial coefficient under this fraction of the second moments that it is computed from is
 # rounding: no link beyond the joint has any inertia about it.
 _NO_INERTIA = 1e-13
 
@@ -57,8 +57,8 @@ class Coefficient(Record):
     kind : str
         One of ``KINDS``.
     unit : str
-    share : float
-        The largest share, 0 to 1, of what it could be.
+    fraction : float
+        The largest fraction, 0 to 1, of what it could be.
     nonzero : bool
     joints : tuple of str
         Those it depends on; none if it is constant.
@@ -67,7 +67,7 @@ class Coefficient(Record):
     symbol: str
     kind: str
     unit: str
-    share: float
+    fraction: float
     nonzero: bool
     joints: tuple[str, ...]
 
@@ -96,7 +96,7 @@ class InertialCharacteristics(Record):
     ----------
     joint_names : tuple of str
     tolerance : float
-        Shares up to it count as zero.
+        Fractions up to it count as zero.
     coefficients : tuple of Coefficient
         All independent ones.
     counts : tuple of Count
@@ -107,7 +107,7 @@ class InertialCharacteristics(Record):
         Revolute joints by joints, N_R / N.
     empirical_sparsity : float
         4/17 [1 + (N_R / N)^2]^2, what the arms of Table 3 obey; their 0.235 is 4/17.
-    largest_zero_share, smallest_share : float
+    largest_zero_fraction, smallest_fraction : float
         On either side of the tolerance: far apart, the structure is certain.
     """
 
@@ -118,8 +118,8 @@ class InertialCharacteristics(Record):
     sparsity: float
     degree_of_anthropomorphism: float
     empirical_sparsity: float
-    largest_zero_share: float
-    smallest_share: float
+    largest_zero_fraction: float
+    smallest_fraction: float
 
     @property
     def total(self) -> int:
@@ -154,7 +154,7 @@ def inertial_characteristics(
     model : RobotModel
         Rotor inertia is left out: it would only add a constant to d_ii.
     tolerance : float
-        Shares up to it count as zero. The default leaves room for rounding only: axes that a
+        Fractions up to it count as zero. The default leaves room for rounding only: axes that a
         description calls perpendicular by writing 1.5708 are not, by 4e-6; at 1e-4 they are.
     """
     n = model.n
@@ -164,17 +164,17 @@ def inertial_characteristics(
     q = np.repeat(at[None], n + 1, axis=0)
     joints = np.arange(n)
     q[joints + 1, :, joints] += generator.uniform(0.5, 2.5, (n, _CONFIGURATIONS))
-    shares = _Shares(model, q)
+    fractions = _Fractions(model, q)
     names = np.array(model.joint_names)
     coefficients = []
-    for name, kind, unit, values in shares.independent():
-        share = float(np.abs(values[0]).max())
+    for name, kind, unit, values in fractions.independent():
+        fraction = float(np.abs(values[0]).max())
         moved = np.abs(values[1:] - values[0]).max(axis=-1) > tolerance
-        nonzero = share > tolerance
+        nonzero = fraction > tolerance
         depends = tuple(map(str, names[moved])) if nonzero else ()
-        coefficients.append(Coefficient(name, kind, unit, share, nonzero, depends))
+        coefficients.append(Coefficient(name, kind, unit, fraction, nonzero, depends))
     counts = tuple(_count(kind, coefficients) for kind in KINDS)
-    found = [x.share for x in coefficients if x.nonzero]
+    found = [x.fraction for x in coefficients if x.nonzero]
     anthropomorphism = float((~model.dh.prismatic).mean())
     return InertialCharacteristics(
         joint_names=model.joint_names,
@@ -184,16 +184,18 @@ def inertial_characteristics(
         sparsity=len(found) / len(coefficients),
         degree_of_anthropomorphism=anthropomorphism,
         empirical_sparsity=CARTESIAN_SPARSITY * (1 + anthropomorphism**2) ** 2,
-        largest_zero_share=max((x.share for x in coefficients if not x.nonzero), default=0.0),
-        smallest_share=min(found, default=1.0),
+        largest_zero_fraction=max(
+            (x.fraction for x in coefficients if not x.nonzero), default=0.0
+        ),
+        smallest_fraction=min(found, default=1.0),
     )
 
 
-class _Shares:
-    """The coefficients at q (k, N, n) as shares of what Cauchy and Schwarz allow."""
+class _Fractions:
+    """The coefficients at q (k, N, n) as fractions of what Cauchy and Schwarz allow."""
 
     def __init__(self, model: RobotModel, q: NDArray) -> None:
-        self.slides = model.dh.prismatic
+        self.prismatic = model.dh.prismatic
         d = inertial_coefficients(model, q)
         mass = np.cumsum(model.inertial_parameters[::-1, 9])[::-1]
         inertia = np.diagonal(d, axis1=-2, axis2=-1).max(axis=(0, 1))
@@ -207,8 +209,8 @@ class _Shares:
         self.root = root
 
     def independent(self) -> Iterator[tuple[str, str, str, NDArray]]:
-        """Yield symbol, kind, unit and shares (k, N) of every independent coefficient."""
-        n = len(self.slides)
+        """Yield symbol, kind, unit and fractions (k, N) of every independent coefficient."""
+        n = len(self.prismatic)
         for i in range(n):
             yield symbol('d', i, i), KINDS[0], self._unit(i, i), self.d[..., i, i]
         for i, j in combinations(range(n), 2):
@@ -221,14 +223,14 @@ class _Shares:
             yield self._velocity(KINDS[3], a, b, c)
             yield self._velocity(KINDS[3], b, a, c)
         for i in range(n):
-            yield symbol('G', i), KINDS[4], force_unit(self.slides[i]), self.g[..., i]
+            yield symbol('G', i), KINDS[4], force_unit(self.prismatic[i]), self.g[..., i]
 
     def _velocity(self, kind: str, i: int, j: int, m: int) -> tuple[str, str, str, NDArray]:
-        share = quotient(self.c[..., i, j, m], self.root[i] * self.root[max(j, m)])
-        return symbol('c', j, m, of=i), kind, self._unit(i, j, m), share
+        fraction = quotient(self.c[..., i, j, m], self.root[i] * self.root[max(j, m)])
+        return symbol('c', j, m, of=i), kind, self._unit(i, j, m), fraction
 
     def _unit(self, *joints: int) -> str:
-        return inertia_unit(self.slides[list(joints)])
+        return inertia_unit(self.prismatic[list(joints)])
 
 
 def _second_moment(model: RobotModel) -> float:

@@ -26,7 +26,7 @@ from robodyn_ros.model import Payload, RobotModel
 @dataclass(frozen=True)
 class Range(Record):
     """
-    A quantity's extremes over the workspace.
+    A quantity's extremes over the joint space.
 
     Attributes
     ----------
@@ -122,13 +122,13 @@ def ranges(
     NoSuchLink, ImplausiblePayload, WrongShape, NonFiniteValue
         Of the payload.
     """
-    workspace = JointSpace.of(model, limits)
-    inertia, gravity = _ranges_of(model, workspace)
-    loaded = None if payload is None else _ranges_of(model.with_payload(payload), workspace)
+    joint_space = JointSpace.of(model, limits)
+    inertia, gravity = _ranges_of(model, joint_space)
+    loaded = None if payload is None else _ranges_of(model.with_payload(payload), joint_space)
     return Ranges(
         joint_names=model.joint_names,
         position_units=tuple(position_unit(x) for x in model.dh.prismatic),
-        limits=tuple((float(a), float(b)) for a, b in zip(workspace.lower, workspace.upper)),
+        limits=tuple((float(a), float(b)) for a, b in zip(joint_space.lower, joint_space.upper)),
         inertia=inertia,
         gravity=gravity,
         loaded_inertia=loaded and loaded[0],
@@ -137,16 +137,16 @@ def ranges(
 
 
 def _ranges_of(
-    model: RobotModel, workspace: JointSpace
+    model: RobotModel, joint_space: JointSpace
 ) -> tuple[tuple[Range, ...], tuple[Range, ...]]:
     structure = inertial_characteristics(model)
-    slides = model.dh.prismatic
+    prismatic = model.dh.prismatic
 
     def found(letter: str, i: int, unit: str, function: Callable[[NDArray], NDArray]) -> Range:
         indices = (i, i) if letter == 'd' else (i,)
         depends_on = structure[symbol(letter, *indices)].joints
         joints = [k for k, name in enumerate(model.joint_names) if name in depends_on]
-        extremes = workspace.extremes(function, joints)
+        extremes = joint_space.extremes(function, joints)
         name = symbol(letter.upper(), *indices)
         return Range(name, model.joint_names[i], unit, depends_on, *extremes)
 
@@ -160,6 +160,6 @@ def _ranges_of(
 
     joints = range(model.n)
     return (
-        tuple(found('d', i, inertia_unit(slides[[i, i]]), self_inertia(i)) for i in joints),
-        tuple(found('G', i, force_unit(slides[i]), gravity_load(i)) for i in joints),
+        tuple(found('d', i, inertia_unit(prismatic[[i, i]]), self_inertia(i)) for i in joints),
+        tuple(found('G', i, force_unit(prismatic[i]), gravity_load(i)) for i in joints),
     )

@@ -175,8 +175,8 @@ def _gravity_of(model: RobotModel, i: int) -> Function:
 
 
 def _coupling_name(model: RobotModel, i: int, j: int) -> tuple[str, str]:
-    slides = model.dh.prismatic
-    unit = '1' if slides[i] == slides[j] else ('m' if slides[i] else '1/m')
+    prismatic = model.dh.prismatic
+    unit = '1' if prismatic[i] == prismatic[j] else ('m' if prismatic[i] else '1/m')
     return symbol('R', i, j), unit
 
 
@@ -218,13 +218,13 @@ def _map(
 ) -> RatioMap:
     if resolution < 2:
         raise InvalidNumber('argument resolution', resolution, 'two or more')
-    workspace = JointSpace.of(model, limits)
+    joint_space = JointSpace.of(model, limits)
     rest = checked_array(
-        'position', workspace.center if position is None else position, (model.n,)
+        'position', joint_space.center if position is None else position, (model.n,)
     )
     a, b = (_index(model, joint) for joint in over)
     first, second = (
-        np.linspace(workspace.lower[k], workspace.upper[k], resolution) for k in (a, b)
+        np.linspace(joint_space.lower[k], joint_space.upper[k], resolution) for k in (a, b)
     )
     q = np.tile(rest, (resolution, resolution, 1))
     q[..., a] = first[:, None]

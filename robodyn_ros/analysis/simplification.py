@@ -2,9 +2,9 @@
 """
 Simplified models: the terms of d_ij and G_i that matter, as Bejczy (1974, VII.D) kept by hand.
 
-Every coefficient is written out exactly (``expansion``), and terms are dropped, those of the
-smallest share first, as long as the error stays under a given one (``term_choice``). What is left
-keeps its exact numbers, so that coefficients go on sharing subexpressions.
+Every coefficient is written out exactly (``expansion``), and terms are dropped, the
+smallest first, as long as the error stays under a given one (``term_choice``). What is left keeps
+its exact numbers, so that coefficients go on sharing subexpressions.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class SimplifiedModel(Record):
     error : float
         What was allowed.
     measure : 'largest' or 'mean'
-        Over the workspace: what ``error`` bounds.
+        Over the joint space: what ``error`` bounds.
     inertia : tuple of Simplification
         d_11, d_12, ... d_1n, d_22, ... d_nn, rotor inertia included; empty if not asked for.
     gravity : tuple of Simplification
@@ -229,9 +229,9 @@ def simplified_model(
     model : RobotModel
         With its payload, if it is to carry one.
     error : float
-        Allowed share, as 0.02 for 2 %.
+        Allowed fraction, as 0.02 for 2 %.
     measure : 'largest' or 'mean'
-        Whether the error over the workspace is to stay under it everywhere or in the mean.
+        Whether the error over the joint space is to stay under it everywhere or in the mean.
     parts : sequence of 'inertia', 'gravity'
     negligible_torque : float [N m or N]
         A gravity torque that nobody would miss: errors in G_i are weighed against at least
@@ -258,14 +258,14 @@ def simplified_model(
     for part in parts:
         if part not in PARTS:
             raise UnknownOption('argument parts', part, ', '.join(map(repr, PARTS)))
-    workspace = JointSpace.of(model, limits)
+    joint_space = JointSpace.of(model, limits)
     if negligible_torque and not error:
         raise InvalidNumber('argument error', error, 'more than zero beside a negligible torque')
     smallest_peak = negligible_torque / error if negligible_torque else 0.0
     groups: dict[str, tuple[Simplification, ...]] = dict.fromkeys(PARTS, ())
     complete: list[Formula] = []
     for part in sorted(set(parts), key=PARTS.index):
-        weighed = WeighedFormulas(model, part, workspace, smallest_peak)
+        weighed = WeighedFormulas(model, part, joint_space, smallest_peak)
         groups[part] = weighed.simplified(error, measure)
         complete += weighed.formulas
     kept = [x.formula for group in groups.values() for x in group]

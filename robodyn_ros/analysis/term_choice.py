@@ -5,7 +5,7 @@ Which terms of d_ij and G_i an error allows to drop.
 The error is weighed against
 
     d_ij : sqrt(d_ii d_jj) at the same position; for i = j that is the relative error,
-    G_i  : the largest |G_i| of the workspace.
+    G_i  : the largest |G_i| of the joint space.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _CHOOSING, _MEASURING = 2048, 8192
 _MEASURING_SEED = 21
 # Terms are chosen at some positions and the error is measured at others: leave room for those.
 _MARGIN = 0.9
-# A gravity load under this share of the arm's largest is rounding, and no scale for an error.
+# A gravity load under this fraction of the arm's largest is rounding, and no scale for an error.
 _ROUNDING = 1e-9
 
 Place = tuple[int, int]
@@ -66,7 +66,7 @@ class Simplification(Record):
         The terms that are kept.
     dropped_terms : int
     mean_error, largest_error : float
-        Over the workspace, as shares of what the coefficient is weighed against.
+        Over the joint space, as fractions of what the coefficient is weighed against.
     """
 
     formula: Formula
@@ -79,11 +79,11 @@ class WeighedFormulas:
     """The complete formulas of one part, and what their errors are weighed against."""
 
     def __init__(
-        self, model: RobotModel, part: str, workspace: JointSpace, smallest_peak: float
+        self, model: RobotModel, part: str, joint_space: JointSpace, smallest_peak: float
     ) -> None:
         self.model, self.part, self.smallest_peak = model, part, smallest_peak
-        self.choosing = workspace.sample(_CHOOSING)
-        self.measuring = workspace.sample(_MEASURING, _MEASURING_SEED)
+        self.choosing = joint_space.sample(_CHOOSING)
+        self.measuring = joint_space.sample(_MEASURING, _MEASURING_SEED)
         if part == 'inertia':
             self.formulas = [f for row in inertia_formulas(model) for f in row]
         else:
@@ -147,9 +147,9 @@ def _droppable(
     parts: Sequence[NDArray], units: Sequence[Sequence[Place]], error: float, measure: str
 ) -> set[Place]:
     """
-    Return the terms (row, k) that can go: whole units, the smallest share first.
+    Return the terms (row, k) that can go: whole units, the smallest fraction first.
 
-    ``parts[row][k]`` (N,) is term k of coefficient ``row`` as a share, at N positions.
+    ``parts[row][k]`` (N,) is term k of coefficient ``row`` as a fraction, at N positions.
     """
     total = [np.zeros(part.shape[1]) for part in parts]
     dropped: set[Place] = set()

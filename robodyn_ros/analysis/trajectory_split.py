@@ -38,7 +38,7 @@ class SplitElement(Record):
         At each set point; the element is their sum.
     dominant : str
         Which part rules: 'translational', 'rotational', 'both', or 'none' where it is zero.
-    lesser_share : float
+    lesser_fraction : float
         The largest magnitude of the lesser part by the larger of the two parts'.
     """
 
@@ -47,7 +47,7 @@ class SplitElement(Record):
     translational: tuple[float, ...]
     rotational: tuple[float, ...]
     dominant: str
-    lesser_share: float
+    lesser_fraction: float
 
     @property
     def values(self) -> tuple[float, ...]:
@@ -63,25 +63,25 @@ class TrajectorySplit(Record):
     Attributes
     ----------
     joint_names : tuple of str
-    share : float
-        A lesser part up to this share is neglected.
+    fraction : float
+        A lesser part up to this fraction is neglected.
     inertia : tuple of SplitElement
         D_11, D_12, ... D_1n, D_22, ... D_nn.
-    velocity : tuple of SplitElement
+    coriolis : tuple of SplitElement
         h_1 to h_n, Coriolis and centrifugal torques.
     """
 
     joint_names: tuple[str, ...]
-    share: float
+    fraction: float
     inertia: tuple[SplitElement, ...]
-    velocity: tuple[SplitElement, ...]
+    coriolis: tuple[SplitElement, ...]
 
     def __getitem__(self, name: str) -> SplitElement:
-        return next(x for x in (*self.inertia, *self.velocity) if x.symbol == name)
+        return next(x for x in (*self.inertia, *self.coriolis) if x.symbol == name)
 
 
 def split_along(
-    model: RobotModel, q: ArrayLike, qd: ArrayLike, *, share: float = 0.1
+    model: RobotModel, q: ArrayLike, qd: ArrayLike, *, fraction: float = 0.1
 ) -> TrajectorySplit:
     """
     Return D and h along a trajectory, each split into two parts.
@@ -91,45 +91,45 @@ def split_along(
     model : RobotModel
     q, qd : array-like, shape (N, n)
         Positions and velocities at N set points [rad or m, and per s].
-    share : float
-        One part rules where the other's largest magnitude is at most this share of its own.
+    fraction : float
+        One part rules where the other's largest magnitude is at most this fraction of its own.
 
     Raises
     ------
     WrongShape, NonFiniteValue
     InvalidNumber
-        The share is not between 0 and 1, or a link has first moments but no mass.
+        The fraction is not between 0 and 1, or a link has first moments but no mass.
     """
     q, qd = checked_states(model.n, q=q, qd=qd)
     if q.ndim != 2 or not len(q):
         raise WrongShape('argument q', f'shape {q.shape}', f'shape (N, {model.n})')
-    if not 0 <= share <= 1:
-        raise InvalidNumber('argument share', share, '0 to 1')
-    slides = model.dh.prismatic
+    if not 0 <= fraction <= 1:
+        raise InvalidNumber('argument fraction', fraction, '0 to 1')
+    prismatic = model.dh.prismatic
     inertia = inertia_matrices(model, q)
-    velocity = velocity_torques(model, q, qd)
+    coriolis = velocity_torques(model, q, qd)
     scale = np.abs(inertia[0] + inertia[1]).max(initial=0.0)
-    speed = np.abs(qd).max(initial=0.0)
+    fastest = np.abs(qd).max(initial=0.0)
     return TrajectorySplit(
         joint_names=model.joint_names,
-        share=share,
+        fraction=fraction,
         inertia=tuple(
             _element(
                 symbol('D', i, j),
-                inertia_unit(slides[[i, j]]),
+                inertia_unit(prismatic[[i, j]]),
                 [part[:, i, j] for part in inertia],
-                share,
+                fraction,
                 _ROUNDING * scale,
             )
             for i, j in combinations_with_replacement(range(model.n), 2)
         ),
-        velocity=tuple(
+        coriolis=tuple(
             _element(
                 symbol('h', i),
-                force_unit(slides[i]),
-                [part[:, i] for part in velocity],
-                share,
-                _ROUNDING * scale * speed**2,
+                force_unit(prismatic[i]),
+                [part[:, i] for part in coriolis],
+                fraction,
+                _ROUNDING * scale * fastest**2,
             )
             for i in range(model.n)
         ),
@@ -137,14 +137,14 @@ def split_along(
 
 
 def _element(
-    name: str, unit: str, parts: list[NDArray], share: float, rounding: float
+    name: str, unit: str, parts: list[NDArray], fraction: float, rounding: float
 ) -> SplitElement:
     sizes = [float(np.abs(part).max()) for part in parts]
     sizes = [size if size > rounding else 0.0 for size in sizes]
     lesser = min(sizes) / max(sizes) if max(sizes) > 0 else 0.0
     if max(sizes) == 0:
         dominant = NONE
-    elif lesser > share:
+    elif lesser > fraction:
         dominant = BOTH
     else:
         dominant = TRANSLATIONAL if sizes[0] > sizes[1] else ROTATIONAL

@@ -115,7 +115,7 @@ def report(
     '--simplified',
     type=click.FloatRange(0, 1),
     metavar='ERROR',
-    help='Write the model in the terms that matter: the share of itself that a coefficient may '
+    help='Write the model in the terms that matter: the fraction of itself that a coefficient may '
     'be wrong by, as 0.02.',
 )
 def export(

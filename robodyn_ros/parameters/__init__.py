@@ -7,7 +7,7 @@ finds the fewest parameters that suffice, as formulas (Gautier and Khalil 1988).
 """
 
 from robodyn_ros.parameters.base_parameters import BaseParameters, base_parameters
-from robodyn_ros.parameters.combinations import Expression
+from robodyn_ros.parameters.combinations import LinearCombination
 from robodyn_ros.parameters.energy import energy_regressor
 from robodyn_ros.parameters.regressor import regressor
 from robodyn_ros.parameters.standard import StandardParameters
@@ -16,7 +16,7 @@ from robodyn_ros.parameters.text import parameters_record, parameters_report
 __all__ = [
     'BaseParameters',
     'StandardParameters',
-    'Expression',
+    'LinearCombination',
     'base_parameters',
     'energy_regressor',
     'parameters_record',

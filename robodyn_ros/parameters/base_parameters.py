@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from robodyn_ros.arguments import checked_array
 from robodyn_ros.errors import InvalidNumber
 from robodyn_ros.model import RobotModel
-from robodyn_ros.parameters.combinations import Expression
+from robodyn_ros.parameters.combinations import LinearCombination
 from robodyn_ros.parameters.elimination import Elimination, eliminations
 from robodyn_ros.parameters.regressor import excitation
 from robodyn_ros.parameters.regrouping import Polynomials, evaluated, lengths, regrouped
@@ -116,7 +116,7 @@ class BaseParameters:
         return tuple(name for name, none in zip(self.classical.names, unused, strict=True) if none)
 
     @cached_property
-    def expressions(self) -> tuple[Expression, ...]:
+    def expressions(self) -> tuple[LinearCombination, ...]:
         """Each base parameter as a linear combination of standard ones."""
         terms: list[dict[int, dict[tuple[str, ...], float]]] = [{} for _ in self.columns]
         for monomial, array in sorted(self.polynomials.items()):
@@ -129,7 +129,7 @@ class BaseParameters:
         for k, column in enumerate(self.columns):
             order = [column, *sorted(terms[k].keys() - {column})]
             result.append(
-                Expression(
+                LinearCombination(
                     name=self.names[k],
                     link=self.classical.links[column],
                     unit=self.classical.units[column],

@@ -26,9 +26,9 @@ _DIGITS_IN_TEXT = 6
 
 
 @dataclass(frozen=True, eq=False)
-class Expression:
+class LinearCombination:
     """
-    One base parameter.
+    A base parameter: the linear combination of standard parameters that it stands for.
 
     Attributes
     ----------

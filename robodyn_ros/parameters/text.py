@@ -21,7 +21,7 @@ def parameters_report(base: BaseParameters, *, lengths: str = 'numbers') -> str:
     ----------
     base : BaseParameters
     lengths : 'numbers', 'symbols' or 'paper'
-        How formulas write lengths; see ``Expression.text``.
+        How formulas write lengths; see ``LinearCombination.text``.
 
     Raises
     ------

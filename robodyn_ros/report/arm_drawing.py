@@ -98,17 +98,17 @@ class _Picture:
         ground = self.on_paper(self.size * _GROUND * _DISC)
         axes.fill(*ground.T, facecolor=Ink.GRID, edgecolor=Ink.MUTED, linewidth=0.8)
         self._line(axes, [np.zeros(3), self.starts[0]])
-        for start, foot, origin, slides in zip(
+        for start, foot, origin, prismatic in zip(
             self.starts, self.feet, self.origins, self.model.dh.prismatic
         ):
             self._line(axes, [start, foot])
-            self._line(axes, [foot, origin], slide=bool(slides))
+            self._line(axes, [foot, origin], prismatic=bool(prismatic))
         self._line(axes, [self.origins[-1], self.tip[:3, 3]])
-        for frame, slides in zip(self.frames, self.model.dh.prismatic):
+        for frame, prismatic in zip(self.frames, self.model.dh.prismatic):
             half = self.size * _AXIS * frame[:3, 2]
             ends = self.on_paper(np.stack([frame[:3, 3] - half, frame[:3, 3] + half]))
             self.lines.append(_dots(ends[0], ends[1]))
-            cap = 'butt' if slides else 'round'
+            cap = 'butt' if prismatic else 'round'
             axes.plot(*ends.T, color=Ink.TEXT, linewidth=11, solid_capstyle=cap, zorder=3)
             axes.plot(*ends.T, color=Ink.PAPER, linewidth=8.6, solid_capstyle=cap, zorder=3)
         axes.plot(*self.on_paper(self.tip[:3, 3]), 'o', color=Ink.TEXT, markersize=5, zorder=4)
@@ -166,9 +166,9 @@ class _Picture:
                 zorder=7,
             )
 
-    def _line(self, axes: Axes, points: list[FloatArray], slide: bool = False) -> None:
+    def _line(self, axes: Axes, points: list[FloatArray], prismatic: bool = False) -> None:
         flat = self.on_paper(np.array(points))
-        width, color = (3.0, Ink.ORANGE) if slide else (7.0, Ink.BODY)
+        width, color = (3.0, Ink.ORANGE) if prismatic else (7.0, Ink.BODY)
         axes.plot(*flat.T, color=color, linewidth=width, solid_capstyle='round', zorder=2)
         self.lines.append(_dots(flat[0], flat[1]))
 

@@ -23,7 +23,7 @@ _COLORS = matplotlib.colormaps['cividis']
 PARTS = {
     'gravity': Ink.BLUE,
     'inertial': Ink.ORANGE,
-    'velocity': Ink.RED,
+    'coriolis': Ink.RED,
     'friction': Ink.GREEN,
 }
 """Parts of a torque and their colours."""
@@ -36,20 +36,20 @@ def coupling_matrix(coupling: JointSpaceCoupling, name: str) -> str:
 
 
 def simplification_matrix(simplified: SimplifiedModel, name: str) -> str:
-    """Return the share of each inertial coefficient's terms that is kept."""
+    """Return the fraction of each inertial coefficient's terms that is kept."""
     n = simplified.n
-    shares = np.full((n, n), np.nan)
+    fractions = np.full((n, n), np.nan)
     texts = [[''] * n for _ in range(n)]
     for i, j, found in zip(*np.triu_indices(n), simplified.inertia):
         kept = len(found.formula.terms)
         complete = kept + found.dropped_terms
-        shares[i, j] = kept / complete if complete else 0.0
+        fractions[i, j] = kept / complete if complete else 0.0
         texts[i][j] = str(kept) if complete else ''
-    return _matrix(shares, texts, name, 'Terms kept of each coefficient of the mass matrix')
+    return _matrix(fractions, texts, name, 'Terms kept of each coefficient of the mass matrix')
 
 
 def _matrix(values: np.ndarray, texts: list[list[str]], name: str, label: str) -> str:
-    """Return a square table of shares as colours; a joint stands where there is no text."""
+    """Return a square table of fractions as colours; a joint stands where there is no text."""
     n = len(values)
     cell = min(44.0, 340.0 / n)
 
@@ -79,7 +79,7 @@ def _matrix(values: np.ndarray, texts: list[list[str]], name: str, label: str) -
 
 
 def _short_texts(values: np.ndarray) -> list[list[str]]:
-    """Return shares as texts of two digits, nothing on the diagonal."""
+    """Return fractions as texts of two digits, nothing on the diagonal."""
     texts = [[''] * len(values) for _ in values]
     for (i, j), value in np.ndenumerate(values):
         if i != j:
@@ -117,7 +117,7 @@ def range_chart(
     ranges: tuple[Range, ...], name: str, *, label: str, joints: list[int], logarithmic: bool
 ) -> str:
     """Return bars from the smallest to the largest value of some joints, all in one unit."""
-    unit = ranges[joints[0]].unit.replace('2', '²')
+    unit = ranges[joints[0]].unit
     lows = [ranges[k].smallest.value for k in joints]
     highs = [ranges[k].largest.value for k in joints]
 

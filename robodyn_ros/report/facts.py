@@ -14,8 +14,10 @@ import numpy as np
 from robodyn_ros.analysis.guidelines import Guideline, design_guidelines
 from robodyn_ros.analysis.ranges import Ranges, ranges
 from robodyn_ros.analysis.simplification import SimplifiedModel, simplified_model
+from robodyn_ros.control.computed_torque import friction_compensation
+from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.description.chain import Chain
-from robodyn_ros.dynamics import friction_torque, gravity_torque, inverse_dynamics
+from robodyn_ros.dynamics import gravity_torque, inverse_dynamics
 from robodyn_ros.errors import RobodynError
 from robodyn_ros.model import RobotModel
 from robodyn_ros.motions.motion_samples import MotionSamples
@@ -30,7 +32,7 @@ T = TypeVar('T')
 
 STEPS = (
     'conversion',
-    'minimal parameters',
+    'base parameters',
     'coupling',
     'ranges',
     'torques along a motion',
@@ -47,20 +49,30 @@ class MotionTorques:
     """
     The torque along a motion, and what it is made of: arrays (N, n) [N m or N].
 
-    ``given`` is whether the motion was, and not made within the arm's limits.
+    Attributes
+    ----------
+    motion : MotionSamples
+    given : bool
+        Whether the motion was given, and not made within the arm's limits.
+    gravity, inertial : array, shape (N, n)
+        g(q), and M(q) qdd.
+    coriolis : array, shape (N, n)
+        Coriolis and centrifugal torque, C(q, qd) qd.
+    friction : array, shape (N, n)
+        Viscous and Coulomb, with the smooth sign of the dynamics node.
     """
 
     motion: MotionSamples
     given: bool
     gravity: FloatArray
     inertial: FloatArray
-    velocity: FloatArray
+    coriolis: FloatArray
     friction: FloatArray
 
     @property
     def total(self) -> FloatArray:
         """The sum of the parts."""
-        return self.gravity + self.inertial + self.velocity + self.friction
+        return self.gravity + self.inertial + self.coriolis + self.friction
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,8 +80,8 @@ class ArmFacts:
     """
     What a report tells of an arm.
 
-    A fact that cannot be found, such as extremes over the workspace of a slide without limits, is
-    None, and ``notes`` has the reason under the name of the step.
+    A fact that cannot be found, such as extremes over the joint space where a prismatic joint has
+    no limits, is None, and ``notes`` has the reason under the name of the step.
     """
 
     title: str
@@ -131,7 +143,7 @@ def arm_facts(
     motion : MotionSamples, optional
         To show torques along; where not given, one within the arm's limits.
     simplification_error : float
-        Allowed share; see ``simplified_model``.
+        Allowed fraction, as 0.02 for 2 %; see ``simplified_model``.
     on_step : callable
         Called with each of ``STEPS`` as it begins.
     """
@@ -190,8 +202,13 @@ def _torques_along(model: RobotModel, given: MotionSamples | None) -> MotionTorq
         given=given is not None,
         gravity=gravity,
         inertial=inverse_dynamics(model, motion.q, still, motion.qdd) - gravity,
-        velocity=inverse_dynamics(model, motion.q, motion.qd, still) - gravity,
-        friction=friction_torque(model, motion.qd),
+        coriolis=inverse_dynamics(model, motion.q, motion.qd, still) - gravity,
+        friction=friction_compensation(
+            model.viscous_friction,
+            model.coulomb_friction,
+            ControlSettings.friction_velocity,
+            motion.qd,
+        ),
     )
 
 
@@ -206,7 +223,7 @@ def _example_motion(model: RobotModel) -> MotionSamples:
 def _torque_error(
     model: RobotModel, simplified: SimplifiedModel, motion: MotionSamples
 ) -> FloatArray:
-    """Return the largest error (n,) along a motion, as a share of each joint's largest torque."""
+    """Return the largest error (n,) along a motion, as a fraction of each largest torque."""
     every = slice(None, None, max(1, len(motion.time) // _EXAMPLE_SAMPLES))
     state = motion.q[every], motion.qd[every], motion.qdd[every]
     exact = inverse_dynamics(model, *state)

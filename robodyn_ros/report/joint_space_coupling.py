@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coupling of every two joints, sampled over the workspace, and maps of the most varied pairs."""
+"""Coupling of every two joints over the joint space, and maps of the most varied pairs."""
 
 from __future__ import annotations
 
@@ -65,12 +65,12 @@ def joint_space_coupling(model: RobotModel) -> JointSpaceCoupling:
     InvalidNumber
         See ``JointSpace.of``.
     """
-    workspace = JointSpace.of(model)
-    sampled = coefficients_of_coupling(model, workspace.sample(_SAMPLE))
+    joint_space = JointSpace.of(model)
+    sampled = coefficients_of_coupling(model, joint_space.sample(_SAMPLE))
     variation = np.triu(sampled.std(axis=0), 1)
     order = np.argsort(variation, axis=None, kind='stable')[::-1][:_CANDIDATES]
     pairs = [(int(k) // model.n, int(k) % model.n) for k in order]
-    maps = [_map(model, workspace, p) for p in pairs if variation[p] > _LEAST_VARIATION]
+    maps = [_map(model, joint_space, p) for p in pairs if variation[p] > _LEAST_VARIATION]
     # Those that two joints change come first: the others are stripes.
     maps.sort(key=lambda found: _lesser_variation(found) < _LEAST_VARIATION)
     chosen = tuple(maps[:_MAPS])
@@ -82,14 +82,14 @@ def _lesser_variation(found: CouplingMap) -> float:
     return min(float(found.values.std(axis=k).mean()) for k in (0, 1))
 
 
-def _map(model: RobotModel, workspace: JointSpace, pair: tuple[int, int]) -> CouplingMap:
+def _map(model: RobotModel, joint_space: JointSpace, pair: tuple[int, int]) -> CouplingMap:
     """Return the map over two joints that both change the coupling, the most of all."""
 
     def over(a: int, b: int, resolution: int) -> CouplingMap:
         first, second = (
-            np.linspace(workspace.lower[k], workspace.upper[k], resolution) for k in (a, b)
+            np.linspace(joint_space.lower[k], joint_space.upper[k], resolution) for k in (a, b)
         )
-        q = np.tile(workspace.center, (resolution, resolution, 1))
+        q = np.tile(joint_space.center, (resolution, resolution, 1))
         q[..., a], q[..., b] = first[:, None], second
         values = coefficients_of_coupling(model, q.reshape(-1, model.n))[:, pair[0], pair[1]]
         return CouplingMap(pair, (a, b), first, second, values.reshape(resolution, resolution))

@@ -34,10 +34,9 @@ from robodyn_ros.report.facts import STEPS, ArmFacts
 from robodyn_ros.report.text import (
     matrix_rows,
     number,
+    percent,
     plural,
-    share,
     true_minus,
-    unit_text,
     visible,
 )
 from robodyn_ros.spatial import FloatArray, inertia_tensor, skew
@@ -57,9 +56,8 @@ def report_page(facts: ArmFacts) -> str:
     )
     environment.filters |= {
         'number': number,
-        'share': share,
+        'percent': percent,
         'visible': visible,
-        'unit': unit_text,
         'plural': plural,
     }
     model = facts.model
@@ -69,7 +67,7 @@ def report_page(facts: ArmFacts) -> str:
         version=robodyn_ros.__version__,
         date=datetime.datetime.now(datetime.timezone.utc).strftime('%Y-%m-%d %H:%M UTC'),
         style=_HERE.joinpath('page.css').read_text(encoding='utf-8'),
-        kinds=''.join('P' if slides else 'R' for slides in model.dh.prismatic),
+        kinds=''.join('P' if prismatic else 'R' for prismatic in model.dh.prismatic),
         tables=[_table(table) for table in (model.dh, model.dh.standard())],
         transforms=[
             (f'{model.base_link} to frame 0', matrix_rows(model.dh.base_transform)),
@@ -116,13 +114,13 @@ def _figures(facts: ArmFacts) -> Iterable[tuple[str, str]]:
 def _range_figures(
     ranges: tuple[Range, ...], what: str, prismatic: NDArray
 ) -> Iterable[tuple[str, str]]:
-    """Yield a figure for the joints that turn and one for those that slide."""
+    """Yield a figure for the revolute joints and one for the prismatic ones."""
     logarithmic = what == 'inertia'
-    for kind, slides in (('turns', False), ('slides', True)):
+    for kind, is_prismatic in (('revolute', False), ('prismatic', True)):
         joints = [
             k
             for k, found in enumerate(ranges)
-            if prismatic[k] == slides and (found.relative or not logarithmic)
+            if prismatic[k] == is_prismatic and (found.relative or not logarithmic)
         ]
         if joints:
             name = f'range-{what}-{kind}'
@@ -177,7 +175,7 @@ def _joints(facts: ArmFacts) -> list[dict[str, Any]]:
     model, off = facts.model, facts.simplified_torque_error
     joints = []
     for k, name in enumerate(model.joint_names):
-        slides = bool(model.dh.prismatic[k])
+        prismatic = bool(model.dh.prismatic[k])
         peak = np.abs(facts.torques.total[:, k]).max() if facts.torques else None
         limit = model.effort_limits[k]
         known = 0 < limit < np.inf
@@ -187,15 +185,15 @@ def _joints(facts: ArmFacts) -> list[dict[str, Any]]:
                 'name': name,
                 'kind': facts.chain.joints[k].kind,
                 'simplified_error': off[k] if off is not None else None,
-                'unit': 'N' if slides else 'N m',
-                'position_unit': 'm' if slides else 'rad',
+                'unit': 'N' if prismatic else 'N m',
+                'position_unit': 'm' if prismatic else 'rad',
                 'limits': model.position_limits[k],
-                'speed': model.velocity_limits[k],
+                'velocity': model.velocity_limits[k],
                 'limit': limit if known else None,
                 'peak': peak,
-                'peak_share': peak / limit if known and peak is not None else None,
+                'peak_fraction': peak / limit if known and peak is not None else None,
                 'gravity': gravity,
-                'gravity_share': abs(gravity.peak.value) / limit if known and gravity else None,
+                'gravity_fraction': abs(gravity.peak.value) / limit if known and gravity else None,
                 'inertia': facts.ranges.inertia[k] if facts.ranges else None,
             }
         )

@@ -33,21 +33,16 @@ def true_minus(text: str) -> str:
     return text.replace('-', '−')
 
 
-def share(value: float | None) -> str:
-    """Return a share as a percentage of two or three digits."""
+def percent(value: float | None) -> str:
+    """Return a fraction as a percentage of two or three digits."""
     if value is None:
         return '–'
-    percent = 100 * value
-    if percent == 0:
+    size = 100 * value
+    if size == 0:
         return '0 %'
-    if percent < 0.01:
+    if size < 0.01:
         return '< 0.01 %'
-    return f'{float(f"{percent:.2g}"):g} %' if percent < 99.5 else f'{percent:.0f} %'
-
-
-def unit_text(unit: str) -> str:
-    """Return a unit with raised powers."""
-    return unit.replace('2', '²')
+    return f'{float(f"{size:.2g}"):g} %' if size < 99.5 else f'{size:.0f} %'
 
 
 def plural(count: int, noun: str) -> str:

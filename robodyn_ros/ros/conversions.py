@@ -17,7 +17,7 @@ from robodyn_ros.control.load import Gravity
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.errors import NonFiniteValue
 from robodyn_ros.model import Payload
-from robodyn_ros.parameters import Expression
+from robodyn_ros.parameters import LinearCombination
 
 
 def seconds(stamp: Time) -> float:
@@ -131,7 +131,7 @@ def payload_message(body: Payload) -> PayloadMessage:
     )
 
 
-def minimal_parameter(expression: Expression) -> MinimalParameter:
+def minimal_parameter(expression: LinearCombination) -> MinimalParameter:
     """Return the message of a minimal parameter."""
     return MinimalParameter(
         name=expression.name,

@@ -123,7 +123,7 @@ def test_largest_coupling_is_reached_where_it_says_and_nowhere_exceeded(stanford
         assert k[:, i, j].mean() == pytest.approx(pair.mean, abs=5e-3)
 
 
-def test_workspace_coupling_splits_into_its_factors(stanford):
+def test_joint_space_coupling_splits_into_its_factors(stanford):
     arm, pairs = stanford
     assert len(pairs) == 15
     for pair in pairs:

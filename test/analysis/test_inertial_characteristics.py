@@ -187,19 +187,19 @@ def test_coefficients_that_differences_of_the_mass_matrix_show_count_and_no_othe
             j, m, i = numbers
             size = np.abs(symbols[:, i, j, m]).max()
             assert x.nonzero or size < 1e-6, x
-            assert not x.nonzero or x.share < 1e-6 or size > 1e-9, x
+            assert not x.nonzero or x.fraction < 1e-6 or size > 1e-9, x
         elif x.symbol[0] == 'd':
             assert (inertia[tuple(numbers)] > 1e-12) == x.nonzero, x
 
 
 @pytest.mark.parametrize('seed', SEEDS)
-def test_shares_lie_between_zero_and_one(seed):
+def test_fractions_lie_between_zero_and_one(seed):
     for x in inertial_characteristics(random_arm(seed)).coefficients:
-        assert 0 <= x.share <= 1 + 1e-12
-        assert x.nonzero or x.share < 1e-13
+        assert 0 <= x.fraction <= 1 + 1e-12
+        assert x.nonzero or x.fraction < 1e-13
 
 
-def test_share_weighs_a_velocity_coefficient_against_the_outer_joints_inertia():
+def test_fraction_weighs_a_velocity_coefficient_against_the_outer_joints_inertia():
     # c_jm(i) by sqrt(d_ii d_mm), j <= m; the maxima are over more positions here.
     arm = PUMA.model()
     structure = inertial_characteristics(arm)
@@ -207,10 +207,10 @@ def test_share_weighs_a_velocity_coefficient_against_the_outer_joints_inertia():
     largest = np.sqrt(np.diagonal(rd.mass_matrix(arm, q), axis1=1, axis2=2).max(axis=0))
     c = np.abs(christoffel_symbols(arm, q)).max(axis=0)
     for x in structure.coefficients:
-        if x.kind == 'Coriolis' and x.share > 1e-9:
+        if x.kind == 'Coriolis' and x.fraction > 1e-9:
             j, m, i = (int(character) - 1 for character in x.symbol if character.isdigit())
             bound = c[i, j, m] / (largest[i] * largest[m])
-            assert 0.4 * bound < x.share < 1.05 * bound, x
+            assert 0.4 * bound < x.fraction < 1.05 * bound, x
 
 
 def test_gravity_along_a_horizontal_first_axis_loads_it():

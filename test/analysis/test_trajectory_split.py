@@ -53,10 +53,10 @@ def test_two_link_arm_parts_in_closed_form():
     assert split['D_22'].translational == pytest.approx((m2 * square / 4,) * 2)
     assert split['D_22'].rotational == pytest.approx((m2 * square / 12,) * 2)
     assert split['D_22'].dominant == 'both'
-    assert split['D_22'].lesser_share == pytest.approx(1 / 3)
+    assert split['D_22'].lesser_fraction == pytest.approx(1 / 3)
     # All rotations are about one axis, so that nothing turns gyroscopically.
     assert split['h_1'].dominant == split['h_2'].dominant == 'translational'
-    assert split_along(arm, q, np.ones_like(q), share=0.4)['D_22'].dominant == 'translational'
+    assert split_along(arm, q, np.ones_like(q), fraction=0.4)['D_22'].dominant == 'translational'
 
 
 def test_elements_where_the_book_sees_translation_rule(split):
@@ -71,7 +71,7 @@ def test_elements_where_the_book_sees_translation_rule(split):
 def test_last_joint_only_rotates(split):
     # Link 6 has its centre of mass on axis 6.
     assert split['D_66'].dominant == 'rotational'
-    assert split['D_66'].lesser_share == 0
+    assert split['D_66'].lesser_fraction == 0
 
 
 def test_arm_of_slides_only_translates():
@@ -84,7 +84,7 @@ def test_arm_of_slides_only_translates():
 
 def test_split_survives_json(split):
     assert TrajectorySplit.from_json(split.to_json()) == split
-    assert len(split.inertia) == 21 and len(split.velocity) == 6
+    assert len(split.inertia) == 21 and len(split.coriolis) == 6
     assert len(split['D_11'].translational) == SET_POINTS
 
 
@@ -93,6 +93,6 @@ def test_single_configuration_is_no_trajectory():
         split_along(PUMA.model(), np.zeros(6), np.zeros(6))
 
 
-def test_share_beyond_one_is_refused(motion):
-    with pytest.raises(InvalidNumber, match='share'):
-        split_along(PUMA.model(), *motion, share=1.5)
+def test_fraction_beyond_one_is_refused(motion):
+    with pytest.raises(InvalidNumber, match='fraction'):
+        split_along(PUMA.model(), *motion, fraction=1.5)

@@ -14,9 +14,10 @@ from robots import two_link_urdf
 import robodyn_ros as rd
 from robodyn_ros.cli import robodyn
 from robodyn_ros.description.chain import Chain
+from robodyn_ros.motions import MotionSamples
 from robodyn_ros.report import STEPS, arm_facts, report_page
 from robodyn_ros.report.labels import Label, placed_labels
-from robodyn_ros.report.text import number, share, visible
+from robodyn_ros.report.text import number, percent, visible
 
 SECTIONS = [
     'arm',
@@ -188,12 +189,24 @@ def test_labels_lie_neither_on_a_link_nor_on_each_other():
             assert (np.abs(at - other_at) >= (label.size + other.size) / 2).any()
 
 
+def test_friction_is_smooth_where_a_joint_turns_round_as_the_node_s_is(facts_of):
+    text = two_link_urdf().replace('</joint>', '<dynamics damping="0.5" friction="2"/></joint>')
+    time = np.linspace(0, 1, 11)
+    qd = np.outer([0.01] * 11, [1.0, -1.0])  # the default of the node's friction_velocity
+    motion = MotionSamples.from_samples(time, qd * time[:, None], qd, np.zeros_like(qd))
+    torques = facts_of(text, motion=motion).torques
+    expected = (0.5 * 0.01 + 2 * np.tanh(1)) * np.sign(qd)
+    np.testing.assert_allclose(torques.friction, expected, rtol=1e-12)
+    whole = torques.gravity + torques.inertial + torques.coriolis + torques.friction
+    np.testing.assert_array_equal(torques.total, whole)
+
+
 def test_numbers_are_written_for_readers():
     assert number(-1234.5678) == '−1235'
     assert number(1.5e-7) == '1.5·10⁻⁷'
     assert number(1e-15, 4, 1e-12) == '0'
     assert number(float('inf')) == '∞'
     assert number(None) == '–'
-    assert share(0.1234) == '12 %'
-    assert share(1.5) == '150 %'
+    assert percent(0.1234) == '12 %'
+    assert percent(1.5) == '150 %'
     assert visible('a\u202eb\n') == r'a\u202eb\n'
