@@ -155,5 +155,17 @@ class RejectedTrajectory(RobodynError):
     """A trajectory cannot be taken as the reference; the message says why."""
 
 
+class NoJointState(RobodynError):
+    """A measured state is asked for before every joint's state has come."""
+
+
+class StaleJointState(RobodynError):
+    """The last measured state is too old to be called the present one."""
+
+
+class ChangeRefused(RobodynError):
+    """The control cycle did not apply a change of payload or gravity; the value says why."""
+
+
 class MissingEffortLimit(RobodynError):
     """A joint has no positive effort limit, neither in the URDF nor in the parameters."""

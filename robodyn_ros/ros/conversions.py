@@ -143,25 +143,9 @@ def minimal_parameter(expression: LinearCombination) -> MinimalParameter:
 
 
 def quaternion(rotation: np.ndarray) -> tuple[float, float, float, float]:
-    """
-    Return the unit quaternion (x, y, z, w), w >= 0, of a rotation matrix, shape (3, 3).
+    """Return the unit quaternion (x, y, z, w), w >= 0, of a rotation matrix, shape (3, 3)."""
+    # Importing it takes as long as half of the node's start; only one of the services needs it.
+    from scipy.spatial.transform import Rotation
 
-    Notes
-    -----
-    The eigenvector of the largest eigenvalue of Bar-Itzhack's symmetric matrix: as exact near
-    half a turn as anywhere.
-    """
-    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = rotation
-    symmetric = np.array(
-        [
-            [xx - yy - zz, xy + yx, xz + zx, zy - yz],
-            [xy + yx, yy - xx - zz, yz + zy, xz - zx],
-            [xz + zx, yz + zy, zz - xx - yy, yx - xy],
-            [zy - yz, xz - zx, yx - xy, xx + yy + zz],
-        ]
-    )
-    vector = np.linalg.eigh(symmetric)[1][:, -1]
-    if vector[3] < 0.0:
-        vector = -vector
-    x, y, z, w = (float(value) for value in vector)
-    return x, y, z, w
+    x, y, z, w = Rotation.from_matrix(rotation).as_quat().tolist()
+    return (x, y, z, w) if w >= 0.0 else (-x, -y, -z, -w)

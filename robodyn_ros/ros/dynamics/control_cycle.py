@@ -144,7 +144,7 @@ class ControlCycle:
             self.counts.count(command, self._publish(command, now))
             if self.counts.cycles == 1:
                 self._node.get_logger().info('commanding')
-        self._snapshot.write(state.position, state.velocity)
+        self._snapshot.write(state.position, state.velocity, now - joint_states.age(now))
         if command is not None and self._is_reported_stale:
             self._is_reported_stale = False
             self._node.get_logger().info(f'recovered: {self._report()}')

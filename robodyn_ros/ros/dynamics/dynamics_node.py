@@ -38,7 +38,7 @@ from robodyn_ros.ros.dynamics.control_cycle import ControlCycle
 from robodyn_ros.ros.dynamics.diagnostics import statuses
 from robodyn_ros.ros.dynamics.outputs import RELIABLE
 from robodyn_ros.ros.executors import fastest_executor
-from robodyn_ros.ros.services.service_node import Change, Outcome
+from robodyn_ros.ros.services.exchange import Change, Outcome
 from robodyn_ros.ros.services.service_process import ServiceProcess
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)

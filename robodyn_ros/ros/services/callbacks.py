@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the services answer: convert the request, call one core function, convert the answer."""
+"""The service callbacks: convert the request, call one core function, convert the response."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, wraps
@@ -29,29 +30,39 @@ from robodyn_ros.dynamics import (
     inverse_dynamics,
     mass_matrix,
 )
-from robodyn_ros.errors import NonFiniteValue, RobodynError, UnknownOption, WrongShape
+from robodyn_ros.errors import (
+    NoJointState,
+    NonFiniteValue,
+    RobodynError,
+    StaleJointState,
+    UnknownOption,
+    WrongShape,
+)
 from robodyn_ros.model import Payload, RobotModel
 from robodyn_ros.parameters import BaseParameters, base_parameters
 from robodyn_ros.ros import conversions
-
-State = tuple[np.ndarray, np.ndarray]
+from robodyn_ros.ros.services.exchange import LONGEST_AGE
+from robodyn_ros.ros.services.state_snapshot import Snapshot
 
 
 @dataclass(frozen=True, eq=False)
 class Robot:
     """
-    What the answers are about.
+    What the services compute with.
 
     Parameters
     ----------
     arm : RobotModel
-        As configured, carrying nothing.
+        As configured, without payloads.
     load : Load
-        In force.
+        Payloads and gravity in force.
+    longest_age : float
+        Of a measured state that a request without a position is computed at [s].
     """
 
     arm: RobotModel
     load: Load
+    longest_age: float = LONGEST_AGE
 
     @cached_property
     def model(self) -> RobotModel:
@@ -60,15 +71,15 @@ class Robot:
 
     @cached_property
     def minimal_parameters(self) -> BaseParameters:
-        """Those of the arm under the load."""
+        """The base (minimal) parameters of the arm under the load."""
         return base_parameters(self.model)
 
 
-def _answering(service: Callable[..., str | None]) -> Callable[..., Any]:
-    """Return the service with its errors as ``success`` and ``message`` of the answer."""
+def _callback(service: Callable[..., str | None]) -> Callable[..., Any]:
+    """Return the service with its errors as ``success`` and ``message`` of the response."""
 
     @wraps(service)
-    def answer(robot: Robot | None, request: Any, response: Any, *rest: Any) -> Any:
+    def respond(robot: Robot | None, request: Any, response: Any, *rest: Any) -> Any:
         response.success = False
         if robot is None:
             response.message = 'no robot: the node is not configured'
@@ -82,17 +93,17 @@ def _answering(service: Callable[..., str | None]) -> Callable[..., Any]:
             response.joint_names = list(robot.arm.joint_names)
         return response
 
-    return answer
+    return respond
 
 
 # --- what the arm is ---------------------------------------------------------------------------
 
 
-@_answering
+@_callback
 def get_dh_parameters(
     robot: Robot, request: GetDHParameters.Request, response: GetDHParameters.Response
 ) -> None:
-    """Answer with the DH table in the convention asked for."""
+    """Give the DH table in the convention asked for."""
     dh = robot.arm.dh
     tables = {'': lambda: dh, 'modified': lambda: dh, 'standard': dh.standard}
     if request.convention not in tables:
@@ -105,11 +116,11 @@ def get_dh_parameters(
     response.tip_transform = conversions.transform(table.tip_transform)
 
 
-@_answering
+@_callback
 def get_minimal_parameters(
     robot: Robot, request: GetMinimalParameters.Request, response: GetMinimalParameters.Response
 ) -> None:
-    """Answer with the minimal parameters of the arm under its load."""
+    """Give the base (minimal) parameters of the arm under its load."""
     minimal = robot.minimal_parameters
     response.parameters = [conversions.minimal_parameter(e) for e in minimal.expressions]
     response.no_effect = list(minimal.no_effect)
@@ -119,26 +130,26 @@ def get_minimal_parameters(
 # --- what it would do --------------------------------------------------------------------------
 
 
-@_answering
+@_callback
 def get_mass_matrix(
     robot: Robot,
     request: GetMassMatrix.Request,
     response: GetMassMatrix.Response,
-    measured: State | None,
+    measured: Snapshot | None,
 ) -> None:
-    """Answer with M(q) at the given position or at the measured one."""
+    """Give M(q) at the given position or at the measured one."""
     position = _position(robot, request.position, measured)
     response.mass_matrix = conversions.matrix(mass_matrix(robot.model, position))
 
 
-@_answering
+@_callback
 def get_dynamics_terms(
     robot: Robot,
     request: GetDynamicsTerms.Request,
     response: GetDynamicsTerms.Response,
-    measured: State | None,
+    measured: Snapshot | None,
 ) -> None:
-    """Answer with M, C qd, g and friction at one state."""
+    """Give M, C qd, g and friction at one state."""
     model = robot.model
     q, qd = _state(robot, request, measured)
     gravity = gravity_torque(model, q)
@@ -151,14 +162,14 @@ def get_dynamics_terms(
     response.friction = conversions.floats(friction_torque(model, qd))
 
 
-@_answering
+@_callback
 def compute_inverse_dynamics(
     robot: Robot,
     request: ComputeInverseDynamics.Request,
     response: ComputeInverseDynamics.Response,
-    measured: State | None,
+    measured: Snapshot | None,
 ) -> None:
-    """Answer with the torques for an acceleration and a wrench at the tip."""
+    """Give the torques for an acceleration and a wrench at the tip."""
     q, qd = _state(robot, request, measured)
     qdd = _each_joint(robot, 'request acceleration', request.acceleration, np.zeros(robot.arm.n))
     wrench = conversions.wrench(request.tip_wrench)
@@ -167,14 +178,14 @@ def compute_inverse_dynamics(
     response.friction = conversions.floats(friction_torque(robot.model, qd))
 
 
-@_answering
+@_callback
 def compute_forward_dynamics(
     robot: Robot,
     request: ComputeForwardDynamics.Request,
     response: ComputeForwardDynamics.Response,
-    measured: State | None,
+    measured: Snapshot | None,
 ) -> None:
-    """Answer with the accelerations that torques cause."""
+    """Give the accelerations that torques cause."""
     q, qd = _state(robot, request, measured)
     effort = _each_joint(robot, 'request effort', request.effort)
     response.acceleration = conversions.floats(forward_dynamics(robot.model, q, qd, effort))
@@ -183,9 +194,9 @@ def compute_forward_dynamics(
 # --- what it carries ---------------------------------------------------------------------------
 
 
-@_answering
+@_callback
 def get_payload(robot: Robot, request: GetPayload.Request, response: GetPayload.Response) -> str:
-    """Answer with what is carried."""
+    """Give the payloads."""
     load = robot.load
     response.payloads = [conversions.payload_message(payload) for payload in load.payloads]
     response.payload_mass = load.payload_mass
@@ -193,48 +204,62 @@ def get_payload(robot: Robot, request: GetPayload.Request, response: GetPayload.
     return str(load)
 
 
-@_answering
+@_callback
 def set_payload(
     robot: Robot,
     request: SetPayload.Request,
     response: SetPayload.Response,
-    put_in_force: Callable[[Payload], Load],
+    apply: Callable[[Payload], Load],
 ) -> str:
-    """Put a payload in force between two control cycles."""
-    return str(put_in_force(conversions.payload(request.payload)))
+    """Apply a payload between two control cycles."""
+    return str(apply(conversions.payload(request.payload)))
 
 
-@_answering
+@_callback
 def set_gravity(
     robot: Robot,
     request: SetGravity.Request,
     response: SetGravity.Response,
-    put_in_force: Callable[[Gravity], Load],
+    apply: Callable[[Gravity], Load],
 ) -> str:
-    """Put a gravity in force between two control cycles."""
-    return gravity_text(put_in_force(conversions.gravity(request.gravity)).gravity)
+    """Apply a gravity between two control cycles."""
+    return gravity_text(apply(conversions.gravity(request.gravity)).gravity)
 
 
-# --- how ---------------------------------------------------------------------------------------
+# --- the state asked about ----------------------------------------------------------------------
 
 
-def _state(robot: Robot, request: Any, measured: State | None) -> State:
+def _state(robot: Robot, request: Any, measured: Snapshot | None) -> tuple[np.ndarray, np.ndarray]:
     """Return position and velocity, as the requests' comments say where they come from."""
+    if len(request.position) == 0 and len(request.velocity) == 0:
+        state = _current(robot, measured)
+        velocity = _each_joint(robot, 'latest measured velocity', state.velocity)
+        return state.position, velocity
     position = _position(robot, request.position, measured)
-    if len(request.velocity) == 0 and len(request.position) == 0 and measured is not None:
-        return position, _each_joint(robot, 'latest measured velocity', measured[1])
     at_rest = np.zeros(robot.arm.n)
     return position, _each_joint(robot, 'request velocity', request.velocity, at_rest)
 
 
-def _position(robot: Robot, given: Sequence[float], measured: State | None) -> np.ndarray:
+def _position(robot: Robot, given: Sequence[float], measured: Snapshot | None) -> np.ndarray:
     if len(given) > 0:
         return _each_joint(robot, 'request position', given)
+    return _current(robot, measured).position
+
+
+def _current(robot: Robot, measured: Snapshot | None) -> Snapshot:
+    """Return the measured state, if it is recent enough to be the present one."""
     if measured is None:
-        raise UnknownOption(
+        raise NoJointState(
             'request position', [], f'{robot.arm.n} positions: no joint state came yet'
         )
-    return measured[0]
+    age = time.monotonic() - measured.time
+    if age > robot.longest_age:
+        raise StaleJointState(
+            'age of the latest measured state [s]',
+            round(age, 3),
+            f'at most {robot.longest_age:g}, or {robot.arm.n} positions in the request',
+        )
+    return measured
 
 
 def _each_joint(

@@ -1,40 +1,46 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dynamics node's end of the line to the process that answers its services."""
+"""The dynamics node's end of the connection to its service process."""
 
 from __future__ import annotations
 
-import math
-import os
-import signal
-import sys
+import atexit
+import multiprocessing
+import queue
 import threading
 import time
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from multiprocessing import Pipe
+from typing import Any, Literal
 
 from rclpy.node import Node
 
 from robodyn_ros.control.load import Load
 from robodyn_ros.model import RobotModel
-from robodyn_ros.ros.services import service_node as service_node
-from robodyn_ros.ros.services.service_node import (
+from robodyn_ros.ros.services import service_node
+from robodyn_ros.ros.services.exchange import (
+    LONGEST_AGE,
     Acknowledgement,
     Change,
     NewRobot,
     Opening,
     Outcome,
+    Ping,
 )
 from robodyn_ros.ros.services.state_snapshot import StateSnapshot
 
 READY_TIMEOUT = 5.0  # that the process is given to take in a robot [s]
 END_TIMEOUT = 2.0  # that it is given to end by itself [s]
+PING_PERIOD = 1.0  # between a ping that came back and the next [s]
+PING_TIMEOUT = 4.0  # longer than a change may take; then the process counts as hung [s]
+START_TIMEOUT = 30.0  # the same for the first ping, which waits for ROS to start [s]
+
+Status = Literal['answering', 'hung', 'ended']
 
 
 class ServiceProcess:
     """
-    A forked process that answers services; make it before ``rclpy.init`` and before any thread.
+    A forked process that offers services; make it before ``rclpy.init`` and before any thread.
 
     Parameters
     ----------
@@ -44,36 +50,51 @@ class ServiceProcess:
     Attributes
     ----------
     snapshot : StateSnapshot
-        To put up the measured state on.
+        To write the measured state to.
     has_ended : bool
-        Whether the process is gone, so that nobody answers any more.
+        Whether the process is gone, so that nobody responds any more.
+
+    Notes
+    -----
+    The process ends on ``close``, at the exit of this process at the latest, and when this process
+    is killed. Nothing here waits for a process that hangs, but ``take`` for ``READY_TIMEOUT`` and
+    ``close`` for ``END_TIMEOUT``: a thread sends, another receives, and both wait nearly always.
     """
 
     def __init__(self, args: Sequence[str] | None = None) -> None:
         self.snapshot = StateSnapshot()
-        self._connection, theirs = Pipe()
+        self.has_ended = False
         self._is_ready = threading.Event()
         self._is_closing = False
-        self.has_ended = False
-        sys.stdout.flush()
-        sys.stderr.flush()
-        self._pid = os.fork()
-        if self._pid == 0:
-            self._connection.close()
-            code = 1
-            try:
-                service_node.run(theirs, self.snapshot, args)
-                code = 0
-            except BaseException:
-                traceback.print_exc()
-            finally:
-                # Nothing of the parent's is to be run or closed from here.
-                sys.stdout.flush()
-                sys.stderr.flush()
-                os._exit(code)
+        self._ping = Ping(0)
+        self._pinged: float | None = None  # steady time of a ping that has not come back [s]
+        self._outbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        context = multiprocessing.get_context('fork')
+        self._connection, theirs = context.Pipe()
+        self._process = context.Process(
+            target=service_node.run,
+            args=(theirs, self._connection, self.snapshot, args),
+            name='services',
+            daemon=True,
+        )
+        self._process.start()
         theirs.close()
+        # multiprocessing ends daemons by SIGTERM, which the process ignores, and waits for ever.
+        atexit.register(self.close)
+        threading.Thread(target=self._send, daemon=True).start()
 
-    def open(self, node: Node, put_in_force: Callable[[Change], Outcome]) -> None:
+    @property
+    def status(self) -> Status:
+        """Whether the process responds, as far as the last ping tells."""
+        if self.has_ended:
+            return 'ended'
+        pinged = self._pinged
+        timeout = START_TIMEOUT if self._ping.number == 1 else PING_TIMEOUT
+        if pinged is not None and time.monotonic() - pinged > timeout:
+            return 'hung'
+        return 'answering'
+
+    def open(self, node: Node, apply: Callable[[Change], Outcome]) -> None:
         """
         Offer the services under a node's name.
 
@@ -81,52 +102,75 @@ class ServiceProcess:
         ----------
         node : Node
             Its remappings decide the services' names.
-        put_in_force : callable
-            Takes a change, between two control cycles, and tells what became of it.
+        apply : callable
+            Applies a change, between two control cycles, and returns what became of it.
         """
         self._node = node
-        self._put_in_force = put_in_force
+        self._apply = apply
         names = {name: node.resolve_service_name(f'~/{name}') for name in service_node.SERVICES}
-        self._send(Opening(f'_{node.get_name()}_services', node.get_namespace(), names))
-        self._listener = threading.Thread(target=self._listen, daemon=True)
-        self._listener.start()
+        self._outbox.put(Opening(f'_{node.get_name()}_services', node.get_namespace(), names))
+        threading.Thread(target=self._listen, daemon=True).start()
 
-    def take(self, arm: RobotModel, load: Load) -> None:
-        """Answer about an arm from now on; returns when it does."""
+    def take(self, arm: RobotModel, load: Load, longest_age: float = LONGEST_AGE) -> None:
+        """
+        Respond about an arm from now on; returns when the process does.
+
+        Parameters
+        ----------
+        arm : RobotModel
+            Without payloads.
+        load : Load
+            Payloads and gravity in force.
+        longest_age : float
+            Of a measured state that a request without a position is computed at [s].
+        """
         self.snapshot.clear()
         self._is_ready.clear()
-        self._send(NewRobot.of(arm, load))
-        if not self._is_ready.wait(READY_TIMEOUT):
+        self._outbox.put(NewRobot.of(arm, load, longest_age))
+        if self.has_ended or not self._is_ready.wait(READY_TIMEOUT):
             self._node.get_logger().error('the services are not ready: nobody answers')
 
     def forget(self) -> None:
-        """Answer that there is no robot."""
+        """Respond that there is no robot."""
         self.snapshot.clear()
-        self._send(NewRobot(None, None))
+        self._outbox.put(NewRobot())
 
     def close(self) -> None:
-        """End the process."""
+        """End the process, by force if need be."""
+        if self._is_closing:
+            return
         self._is_closing = True
-        self._send(None)
-        deadline = time.monotonic() + END_TIMEOUT
-        with suppress(ChildProcessError):
-            while os.waitpid(self._pid, os.WNOHANG) == (0, 0):
-                if time.monotonic() > deadline:
-                    os.kill(self._pid, signal.SIGKILL)
-                    deadline = math.inf
-                time.sleep(0.005)
-        self._connection.close()
+        atexit.unregister(self.close)
+        self._outbox.put(None)
+        self._process.join(END_TIMEOUT)
+        self._process.kill()
+        self._process.join()
 
-    def _send(self, message: object) -> None:
+    # --- in threads ----------------------------------------------------------------------------
+
+    def _send(self) -> None:
+        """Send what the node says; only this thread waits where the process does not read."""
         with suppress(OSError):  # it has ended, which the listener tells
-            self._connection.send(message)
+            while True:
+                self._connection.send(message := self._outbox.get())
+                if message is None:
+                    return
 
     def _listen(self) -> None:
-        """Take in what the process says; runs in a thread that waits nearly always."""
+        """Receive what the process says, and ping it."""
+        next_ping = time.monotonic()
         with suppress(EOFError, OSError):
             while True:
+                if self._pinged is None and time.monotonic() >= next_ping:
+                    self._ping = Ping(self._ping.number + 1)
+                    self._pinged = time.monotonic()
+                    self._outbox.put(self._ping)
+                if not self._connection.poll(PING_PERIOD):
+                    continue
                 message = self._connection.recv()
-                if isinstance(message, Acknowledgement):
+                if isinstance(message, Ping):
+                    self._pinged, next_ping = None, time.monotonic() + PING_PERIOD
+                elif isinstance(message, Acknowledgement):
                     self._is_ready.set()
                 elif self._node.executor is not None:
                     # The events executor knows no guard conditions; a task wakes any executor.
@@ -136,14 +180,15 @@ class ServiceProcess:
         if not self._is_closing:
             self._node.get_logger().error('the process that answers the services has ended')
 
+    # --- between two control cycles ------------------------------------------------------------
+
     def _on_change(self, change: Change) -> None:
         if time.monotonic() > change.deadline:
-            self._send(Outcome(change.number, None, 'asked for too long ago'))
+            self._outbox.put(Outcome(change.number, None, 'asked for too long ago'))
             return
         try:
-            self._send(self._put_in_force(change))
-        except (
-            Exception
-        ):  # out of an executor's task it would end the process without a stop command
+            self._outbox.put(self._apply(change))
+        except Exception:
+            # Out of an executor's task it would end the process without a stop command.
             self._node.get_logger().error(f'a change failed: {traceback.format_exc()}')
-            self._send(Outcome(change.number, None, 'it failed; see the log'))
+            self._outbox.put(Outcome(change.number, None, 'it failed; see the log'))

@@ -285,18 +285,31 @@ def test_terms_without_a_position_are_those_of_the_measured_state(arm):
     names = arm.model.joint_names
     position, velocity, _ = (state.tolist() for state in next(iter(arm.states())))
 
+    answers = []
+
     def has_come():
-        answer = arm.ask(GetDynamicsTerms)
-        return answer.success and list(answer.position) == position
+        answers.append(arm.ask(GetDynamicsTerms))
+        return answers[-1].success and list(answers[-1].position) == position
 
     arm.rig.until(has_come, lambda: arm.rig.send(position, velocity, names))
-    answer = arm.ask(GetDynamicsTerms)
+    answer = answers[-1]
     assert list(answer.velocity) == velocity
     pinocchio, still = arm.pinocchio(), np.zeros(arm.model.n)
     gravity = pinocchio.torque(position, still, still)
     coriolis = pinocchio.torque(position, velocity, still) - gravity
     assert np.array(answer.coriolis) == pytest.approx(coriolis, rel=1e-9, abs=1e-9)
     assert np.array(answer.gravity) == pytest.approx(gravity, rel=1e-9, abs=1e-9)
+
+
+def test_measured_state_of_long_ago_is_refused_as_such(arm):
+    names = arm.model.joint_names
+    arm.rig.until(
+        lambda: arm.ask(GetMassMatrix).success,
+        lambda: arm.rig.send([0.1] * len(names), None, names),
+    )
+    arm.rig.spin(1.1)
+    answer = arm.ask(GetMassMatrix)
+    assert not answer.success and 'age of the latest measured state' in answer.message
 
 
 def test_velocity_that_is_not_known_yet_is_refused(arm):

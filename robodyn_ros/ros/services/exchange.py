@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the dynamics node and its service process tell each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from robodyn_ros.control.load import Gravity, Load
+from robodyn_ros.model import Payload, RobotModel
+
+LONGEST_AGE = 1.0  # of a measured state that services still use, unless another is given [s]
+
+
+@dataclass(frozen=True)
+class Opening:
+    """To the services: the names, resolved where the dynamics node's remappings are known."""
+
+    node_name: str
+    namespace: str
+    services: Mapping[str, str]
+
+
+@dataclass(frozen=True, eq=False)
+class NewRobot:
+    """
+    To the services: the robot was configured, or cleaned up; it is acknowledged.
+
+    Parameters
+    ----------
+    fields : mapping or None
+        Of the arm without payloads, in a form that can be sent; None: there is no robot.
+    load : Load or None
+        Payloads and gravity in force.
+    longest_age : float
+        Of a measured state that a request without a position is computed at [s].
+    """
+
+    fields: Mapping[str, Any] | None = None
+    load: Load | None = None
+    longest_age: float = LONGEST_AGE
+
+    @classmethod
+    def of(cls, arm: RobotModel, load: Load, longest_age: float) -> NewRobot:
+        """Return the message of an arm."""
+        fields = {**vars(arm), 'link_frames': dict(arm.link_frames)}
+        return cls(fields, load, longest_age)
+
+    @property
+    def arm(self) -> RobotModel | None:
+        """The arm without payloads."""
+        return None if self.fields is None else RobotModel(**self.fields)
+
+
+@dataclass(frozen=True)
+class Acknowledgement:
+    """From the services: a new robot was taken in."""
+
+
+@dataclass(frozen=True)
+class Ping:
+    """To the services, which return it from the loop that runs their callbacks."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class Change:
+    """From the services: a change that a client asks for; void after a steady time [s]."""
+
+    number: int
+    deadline: float
+    what: Payload | Gravity
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """To the services: the load in force after a change, and why it is not the one asked for."""
+
+    number: int
+    load: Load | None
+    refusal: str = ''
