@@ -4,15 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from robodyn_ros.arguments import checked_array
+from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.description.chain import Chain, MimicChoice, serial_chain
 from robodyn_ros.description.findings import chain_findings
 from robodyn_ros.description.records import Finding
@@ -20,7 +20,8 @@ from robodyn_ros.description.urdfpy import description_of_urdfpy
 from robodyn_ros.dh.axes_to_dh import dh_table
 from robodyn_ros.dh.frames import frame_transforms
 from robodyn_ros.dh.table import DHTable
-from robodyn_ros.errors import ImplausiblePayload, InvalidNumber, NoSuchLink
+from robodyn_ros.errors import InvalidNumber, NoSuchLink
+from robodyn_ros.payload import Payload, payload_parameters
 from robodyn_ros.spatial import (
     FloatArray,
     inertial_parameters,
@@ -28,34 +29,14 @@ from robodyn_ros.spatial import (
     moved_parameters,
 )
 
+__all__ = ['STANDARD_GRAVITY', 'Payload', 'RobotModel']
+
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
+"""Where none is given: downwards in the base link's axes [m/s²]."""
 
 
-@dataclass(frozen=True, eq=False)
-class Payload:
-    """
-    A body fixed to a link.
-
-    Parameters
-    ----------
-    mass : float
-        [kg], zero or more.
-    center_of_mass : array-like, shape (3,)
-        [m], in the frame of ``link``.
-    inertia : array-like, shape (3, 3)
-        [kg m²], about the centre of mass, along the axes of ``link``; zero where not given.
-    link : str, optional
-        The link that carries it; the tip link where not given.
-    """
-
-    mass: float
-    center_of_mass: ArrayLike = (0.0, 0.0, 0.0)
-    inertia: ArrayLike = field(default_factory=lambda: np.zeros((3, 3)))
-    link: str | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class RobotModel:
+@dataclass(frozen=True, eq=False, repr=False)
+class RobotModel(ArrayRecord):
     """
     A serial arm: DH table, ten inertial parameters a link, limits and friction.
 
@@ -102,10 +83,9 @@ class RobotModel:
     tip_link: str
     link_frames: Mapping[str, tuple[int, FloatArray]]
 
-    def __post_init__(self) -> None:
-        for array in vars(self).values():
-            if isinstance(array, np.ndarray):
-                array.setflags(write=False)
+    def __repr__(self) -> str:
+        joints = ', '.join(map(repr, self.joint_names))
+        return f'<RobotModel {self.base_link!r} to {self.tip_link!r}: {joints}>'
 
     @classmethod
     def from_urdf(
@@ -257,7 +237,6 @@ class RobotModel:
             to_frame = np.eye(4) if i < 0 else inverse_transform(dh_frames[i]) @ first_links[i + 1]
             for name, link_transform in body.link_transforms.items():
                 placed = to_frame @ link_transform
-                placed.setflags(write=False)
                 link_frames[name] = (i, placed)
                 inertial = chain.description.links[name].inertial
                 if i >= 0 and inertial is not None:
@@ -279,7 +258,7 @@ class RobotModel:
             findings=chain_findings(chain),
             base_link=chain.base_link,
             tip_link=chain.tip_link,
-            link_frames=MappingProxyType(link_frames),
+            link_frames=link_frames,
         )
 
     @property
@@ -303,16 +282,13 @@ class RobotModel:
         ------
         NoSuchLink
             The payload's link is not one of the arm's.
-        ImplausiblePayload
-            Negative mass, inertia without mass, or an inertia that no body has.
-        WrongShape, NonFiniteValue
         """
         link = self.tip_link if payload.link is None else payload.link
         if link not in self.link_frames:
             known = ', '.join(map(repr, self.link_frames))
             raise NoSuchLink('payload link', link, f'one of {known}')
         body, placed = self.link_frames[link]
-        about_link = _payload_parameters(payload)
+        about_link = payload_parameters(payload)
         inertias = self.inertial_parameters.copy()
         if body >= 0:
             inertias[body] += moved_parameters(about_link, placed)
@@ -381,27 +357,6 @@ class RobotModel:
             if value < 0:
                 raise InvalidNumber(f'rotor inertia of joint {name!r}', value, 'zero or more')
         return replace(self, rotor_inertia=checked)
-
-
-def _payload_parameters(payload: Payload) -> FloatArray:
-    mass = float(checked_array('payload.mass', payload.mass, ()))
-    center = checked_array('payload.center_of_mass', payload.center_of_mass, (3,))
-    inertia = checked_array('payload.inertia', payload.inertia, (3, 3))
-    if mass < 0:
-        raise ImplausiblePayload('payload mass', mass, 'zero or more [kg]')
-    size = float(np.abs(inertia).max())
-    if size > 0 and mass == 0:
-        raise ImplausiblePayload('payload inertia', inertia.tolist(), 'zero, as its mass is zero')
-    if np.abs(inertia - inertia.T).max() > 1e-9 * size:
-        raise ImplausiblePayload('payload inertia', inertia.tolist(), 'a symmetric matrix')
-    smallest, middle, largest = np.linalg.eigvalsh(inertia)
-    if smallest < -1e-9 * size or largest > (smallest + middle) * (1 + 1e-6) + 1e-12 * size:
-        raise ImplausiblePayload(
-            'payload inertia',
-            inertia.tolist(),
-            'principal moments of which none is negative or exceeds the sum of the other two',
-        )
-    return inertial_parameters(mass, center, inertia)
 
 
 def _of_joints(chain: Chain, name: str) -> FloatArray:

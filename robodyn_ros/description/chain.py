@@ -15,6 +15,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.description.link_tree import LinkTree
 from robodyn_ros.description.locked_positions import LockedPositions
 from robodyn_ros.description.records import Finding, Joint, RobotDescription
@@ -26,8 +27,8 @@ MimicChoice = Literal['error', 'independent']
 MIMIC_CHOICES: tuple[MimicChoice, ...] = get_args(MimicChoice)
 
 
-@dataclass(frozen=True, eq=False)
-class Body:
+@dataclass(frozen=True, eq=False, repr=False)
+class Body(ArrayRecord):
     """
     A part of the arm that moves as one: the links between two joints of the chain.
 
@@ -35,11 +36,11 @@ class Body:
     that of the body's first link: the base link, or the child link of the body's joint.
     """
 
-    link_transforms: dict[str, FloatArray]
+    link_transforms: Mapping[str, FloatArray]
 
 
-@dataclass(frozen=True, eq=False)
-class Chain:
+@dataclass(frozen=True, eq=False, repr=False)
+class Chain(ArrayRecord):
     """
     The movable joints from base to tip and the bodies between them; knows its description.
 

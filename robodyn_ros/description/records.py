@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.errors import InvalidAxis, InvalidNumber, MalformedUrdf
 from robodyn_ros.spatial import FloatArray
 
@@ -24,8 +25,8 @@ LARGEST_NUMBER = 1e12
 """No length, mass or inertia of a robot is larger; products of such numbers stay finite."""
 
 
-@dataclass(frozen=True, eq=False)
-class Inertial:
+@dataclass(frozen=True, eq=False, repr=False)
+class Inertial(ArrayRecord):
     """Mass [kg], centre of mass (3,) [m] and inertia (3, 3) [kg m²] about it, in link axes."""
 
     mass: float
@@ -33,8 +34,8 @@ class Inertial:
     inertia: FloatArray
 
 
-@dataclass(frozen=True, eq=False)
-class Link:
+@dataclass(frozen=True, eq=False, repr=False)
+class Link(ArrayRecord):
     """A link; ``inertial`` is None where the description gives none: it then has no mass."""
 
     name: str
@@ -60,8 +61,8 @@ class JointLimit:
     effort: float = math.inf
 
 
-@dataclass(frozen=True, eq=False)
-class Joint:
+@dataclass(frozen=True, eq=False, repr=False)
+class Joint(ArrayRecord):
     """
     A joint: ``origin`` (4, 4) places the child link's frame in the parent's at position zero.
 
@@ -87,12 +88,12 @@ class Joint:
         return self.kind in MOVABLE_KINDS
 
 
-@dataclass(frozen=True, eq=False)
-class RobotDescription:
+@dataclass(frozen=True, eq=False, repr=False)
+class RobotDescription(ArrayRecord):
     """Links by name and joints by name, in the description's order."""
 
-    links: dict[str, Link]
-    joints: dict[str, Joint]
+    links: Mapping[str, Link]
+    joints: Mapping[str, Joint]
 
 
 @dataclass(frozen=True)

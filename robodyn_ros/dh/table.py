@@ -5,17 +5,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.dh.text import angle_text, number_text
 from robodyn_ros.spatial import FloatArray, rotation_x, rotation_y, transform
 
+Convention = Literal['modified', 'standard']
 
-@dataclass(frozen=True, eq=False)
-class DHTable:
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DHTable(ArrayRecord):
     """
     A DH table with its base and tip transforms.
 
@@ -44,12 +47,7 @@ class DHTable:
     prismatic: NDArray[np.bool_]
     base_transform: FloatArray
     tip_transform: FloatArray
-    convention: str = 'modified'
-
-    def __post_init__(self) -> None:
-        for array in vars(self).values():
-            if isinstance(array, np.ndarray):
-                array.setflags(write=False)
+    convention: Convention = 'modified'
 
     @property
     def n(self) -> int:

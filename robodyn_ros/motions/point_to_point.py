@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.dynamics import friction_torque, inverse_dynamics
 from robodyn_ros.errors import TooWeak
 from robodyn_ros.model import RobotModel
@@ -30,8 +31,8 @@ LONGEST_DURATION = 60.0
 """[s]"""
 
 
-@dataclass(frozen=True, eq=False)
-class PointToPoint:
+@dataclass(frozen=True, eq=False, repr=False)
+class PointToPoint(ArrayRecord):
     """
     A motion from rest to rest along a quintic, all joints at the same time.
 

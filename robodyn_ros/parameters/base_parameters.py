@@ -8,6 +8,7 @@ links allow: all three come out of ``elimination`` and ``regrouping`` at once, a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,12 +16,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from robodyn_ros.arguments import checked_array
+from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.errors import InvalidNumber
 from robodyn_ros.model import RobotModel
 from robodyn_ros.parameters.combinations import LinearCombination
 from robodyn_ros.parameters.elimination import Elimination, eliminations
 from robodyn_ros.parameters.regressor import excitation
-from robodyn_ros.parameters.regrouping import Polynomials, evaluated, lengths, regrouped
+from robodyn_ros.parameters.regrouping import Monomial, evaluated, lengths, regrouped
 from robodyn_ros.parameters.standard import StandardParameters, regrouped_name
 from robodyn_ros.spatial import FloatArray
 
@@ -29,8 +31,8 @@ from robodyn_ros.spatial import FloatArray
 _TOLERANCE_RANGE = 1e3
 
 
-@dataclass(frozen=True, eq=False)
-class BaseParameters:
+@dataclass(frozen=True, eq=False, repr=False)
+class BaseParameters(ArrayRecord):
     """
     The base (minimal) inertial parameters of a model.
 
@@ -50,9 +52,13 @@ class BaseParameters:
 
     classical: StandardParameters
     columns: tuple[int, ...]
-    polynomials: Polynomials
+    polynomials: Mapping[Monomial, FloatArray]
     general_links: tuple[bool, ...]
     tolerance: float
+
+    def __repr__(self) -> str:
+        model = self.classical.model
+        return f'<BaseParameters: {self.count} of {self.classical_count} of {model!r}>'
 
     @property
     def count(self) -> int:

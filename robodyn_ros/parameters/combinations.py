@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.errors import UnknownOption
 
 Coefficient = Mapping[tuple[str, ...], float]
@@ -25,8 +26,8 @@ _DIGITS_THAT_COUNT = 12
 _DIGITS_IN_TEXT = 6
 
 
-@dataclass(frozen=True, eq=False)
-class LinearCombination:
+@dataclass(frozen=True, eq=False, repr=False)
+class LinearCombination(ArrayRecord):
     """
     A base parameter: the linear combination of standard parameters that it stands for.
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,7 +87,7 @@ def lengths(dh: DHTable) -> dict[str, float]:
     return {name: value for name, value in result.items() if value != 0.0}
 
 
-def evaluated(polynomials: Polynomials, values: dict[str, float]) -> FloatArray:
+def evaluated(polynomials: Mapping[Monomial, FloatArray], values: dict[str, float]) -> FloatArray:
     """Return the array of the polynomials' values; what cancels up to rounding is zero."""
     total = np.zeros_like(next(iter(polynomials.values())))
     size = np.zeros_like(total)

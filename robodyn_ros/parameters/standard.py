@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.model import RobotModel
 from robodyn_ros.parameters.regressor import regressor
 from robodyn_ros.spatial import FloatArray
@@ -22,8 +23,8 @@ _JOINT_UNITS = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class StandardParameters:
+@dataclass(frozen=True, eq=False, repr=False)
+class StandardParameters(ArrayRecord):
     """
     Ten parameters a link; on request rotor inertia Ia, viscous Fv and Coulomb friction Fc.
 

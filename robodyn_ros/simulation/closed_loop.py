@@ -8,6 +8,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.control.computed_torque import MODES, ControlLaw, Mode, Terms
 from robodyn_ros.control.reference import ReferenceState
 from robodyn_ros.dynamics import friction_torque, inverse_dynamics
@@ -22,8 +23,8 @@ LAWS: tuple[Law, ...] = get_args(Law)
 """The modes of the dynamics node, and no torque at all."""
 
 
-@dataclass(frozen=True, eq=False)
-class SimulatedMotion:
+@dataclass(frozen=True, eq=False, repr=False)
+class SimulatedMotion(ArrayRecord):
     """
     What an arm did at N times.
 

@@ -309,21 +309,25 @@ def test_method_that_does_not_exist(arm):
 
 
 @pytest.mark.parametrize(
-    ('payload', 'kind'),
+    ('arguments', 'kind'),
     [
-        (rd.Payload(-1.0), errors.ImplausiblePayload),
-        (rd.Payload(np.nan), errors.NonFiniteValue),
-        (rd.Payload(1.0, (0, 0)), errors.WrongShape),
-        (rd.Payload(0.0, inertia=np.eye(3)), errors.ImplausiblePayload),
-        (rd.Payload(1.0, inertia=-np.eye(3)), errors.ImplausiblePayload),
-        (rd.Payload(1.0, inertia=np.diag([1.0, 1.0, 3.0])), errors.ImplausiblePayload),
-        (rd.Payload(1.0, inertia=np.triu(np.ones((3, 3)))), errors.ImplausiblePayload),
-        (rd.Payload(1.0, link='hand'), errors.NoSuchLink),
+        ({'mass': -1.0}, errors.ImplausiblePayload),
+        ({'mass': np.nan}, errors.NonFiniteValue),
+        ({'mass': 1.0, 'center_of_mass': (0, 0)}, errors.WrongShape),
+        ({'mass': 0.0, 'inertia': np.eye(3)}, errors.ImplausiblePayload),
+        ({'mass': 1.0, 'inertia': -np.eye(3)}, errors.ImplausiblePayload),
+        ({'mass': 1.0, 'inertia': np.diag([1.0, 1.0, 3.0])}, errors.ImplausiblePayload),
+        ({'mass': 1.0, 'inertia': np.triu(np.ones((3, 3)))}, errors.ImplausiblePayload),
     ],
 )
-def test_payload_that_no_body_is(arm, payload, kind):
-    with pytest.raises(kind):
-        arm.with_payload(payload)
+def test_payload_that_no_body_is_cannot_be_made(arguments, kind):
+    with pytest.raises(kind, match='payload'):
+        rd.Payload(**arguments)
+
+
+def test_payload_on_a_link_that_does_not_exist(arm):
+    with pytest.raises(errors.NoSuchLink, match="'hand'"):
+        arm.with_payload(rd.Payload(1.0, link='hand'))
 
 
 def test_negative_rotor_inertia(arm):

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every record compares by value, prints in one line, pickles, and cannot be written."""
+
+import copy
+import pickle
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import fields, replace
+from multiprocessing import get_context
+
+import numpy as np
+import pytest
+from robots import public_urdf, two_link_urdf
+
+import robodyn_ros as rd
+from robodyn_ros.array_record import ArrayRecord, ReadOnlyMapping, read_only
+from robodyn_ros.description.chain import Chain
+from robodyn_ros.motions import MotionSamples
+from robodyn_ros.motions.point_to_point import suitable_motion
+from robodyn_ros.simulation.closed_loop import SimulatedMotion
+
+TIME = np.linspace(0.0, 1.0, 5)
+TABLE = np.outer(TIME, [1.0, 2.0])
+
+
+def loaded():
+    """Return one of every kind of record of an arm that is read anew."""
+    chain = Chain.from_urdf_text(two_link_urdf())
+    model = rd.RobotModel.from_chain(chain)
+    base = rd.base_parameters(model)
+    return {
+        'chain': chain,
+        'body': chain.bodies[1],
+        'description': chain.description,
+        'link': chain.description.links['link1'],
+        'inertial': chain.description.links['link1'].inertial,
+        'joint': chain.joints[0],
+        'limit': chain.joints[0].limit,
+        'finding': model.findings[0],
+        'model': model,
+        'dh': model.dh,
+        'standard dh': model.dh.standard(),
+        'payload': rd.Payload(1.0),
+        'base parameters': base,
+        'standard parameters': base.classical,
+        'expression': base.expressions[0],
+        'motion': MotionSamples.from_samples(TIME, TABLE),
+        'point to point': suitable_motion(model),
+        'simulated motion': SimulatedMotion(TIME, *[TABLE] * 4),
+    }
+
+
+KINDS = list(loaded())
+
+
+def test_every_record_of_arrays_is_tried_here():
+    tried = {type(record) for record in loaded().values()}
+    assert set(ArrayRecord.__subclasses__()) <= tried
+
+
+@pytest.mark.parametrize('kind', KINDS)
+def test_two_of_one_source_are_equal_and_have_one_hash(kind):
+    one, other = loaded()[kind], loaded()[kind]
+    assert one is not other
+    assert one == other
+    assert hash(one) == hash(other)
+
+
+@pytest.mark.parametrize('kind', KINDS)
+def test_pickles_and_deep_copies_are_equal(kind):
+    record = loaded()[kind]
+    for twin in (pickle.loads(pickle.dumps(record)), copy.deepcopy(record), copy.copy(record)):
+        assert type(twin) is type(record)
+        assert twin == record
+
+
+@pytest.mark.parametrize('kind', KINDS)
+def test_a_record_prints_in_one_line(kind):
+    text = repr(loaded()[kind])
+    assert text
+    assert '\n' not in text
+
+
+def test_any_field_that_differs_makes_records_differ():
+    model = loaded()['model']
+    for field in fields(model):
+        value = getattr(model, field.name)
+        if isinstance(value, np.ndarray):
+            other = np.where(np.isinf(value), 1.0, value + 1.0)
+        elif isinstance(value, str):
+            other = value + '?'
+        elif isinstance(value, tuple):
+            other = value[:-1]
+        elif isinstance(value, rd.DHTable):
+            other = replace(value, a=value.a + 1e-12)
+        else:
+            body, placed = value['link2']
+            other = {**value, 'link2': (body, placed + 1e-12)}
+        assert replace(model, **{field.name: other}) != model, field.name
+    assert model != 'model'
+
+
+def test_arrays_stay_read_only_through_a_pickle_and_a_deep_copy():
+    model = rd.RobotModel.from_urdf(two_link_urdf())
+    for twin in (model, pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        with pytest.raises(ValueError, match='read-only'):
+            twin.gravity[0] = 1.0
+        with pytest.raises(ValueError, match='read-only'):
+            twin.dh.alpha[0] = 1.0
+        with pytest.raises(ValueError, match='read-only'):
+            twin.link_frames['link2'][1][0, 0] = 2.0
+        with pytest.raises(TypeError):
+            twin.link_frames['link2'] = None
+
+
+def test_a_record_leaves_the_callers_arrays_alone():
+    arrays = [np.zeros(2) for _ in range(5)]
+    table = rd.DHTable(*arrays, np.zeros(2, bool), np.eye(4), np.eye(4))
+    arrays[1][0] = 1.0
+    assert table.a.tolist() == [0.0, 0.0]
+    whole = np.zeros((2, 3))
+    view = read_only(whole[0])
+    whole[0, 0] = 1.0
+    assert view[0] == 0.0
+
+
+def test_cached_properties_are_no_part_of_a_record():
+    fresh, used = loaded()['dh'], loaded()['dh']
+    assert used.constant_rotations.shape == (2, 3, 3)
+    assert used == fresh
+    assert 'constant_rotations' not in vars(pickle.loads(pickle.dumps(used)))
+
+
+def test_zero_has_no_sign_and_nan_equals_nan():
+    samples = MotionSamples(TIME, *[np.zeros((5, 1))] * 3)
+    negative = replace(samples, q=-samples.q)
+    assert samples == negative
+    assert hash(samples) == hash(negative)
+    unknown = [replace(samples, q=np.full((5, 1), np.nan)) for _ in range(2)]
+    assert unknown[0] == unknown[1]
+    assert hash(unknown[0]) == hash(unknown[1])
+
+
+def test_read_only_mapping_equals_the_dict_it_was_made_of():
+    given = {'a': (1, np.eye(2)), 'b': (2, np.zeros(2))}
+    mapping = ReadOnlyMapping(given)
+    assert mapping == given
+    assert mapping != {**given, 'b': (2, np.ones(2))}
+    assert list(mapping) == ['a', 'b']
+    assert len(mapping) == 2
+
+
+def test_models_go_through_a_pool_of_processes():
+    model = rd.RobotModel.from_urdf(public_urdf('panda.urdf'), tip_link='panda_link8')
+    with ProcessPoolExecutor(1, mp_context=get_context('spawn')) as pool:
+        there = pool.submit(rd.RobotModel.with_gravity, model, (0, 0, -1.62)).result()
+    assert there == model.with_gravity((0, 0, -1.62))
