@@ -55,8 +55,8 @@ def folded_count(model: RobotModel) -> Count:
     """Return the operations of the customised recursion with the model's own numbers."""
     graph = Graph()
     q, qd, qdd = (list(graph.input(name, model.n)) for name in ('q', 'qd', 'qdd'))
-    regrouping = EquivalentInertias.fewest_operations(model.dh, model.inertial_parameters)
-    torques: list[Scalar] = joint_torques(symbolic_arm(model, q, regrouping), qd, qdd)
+    equivalent_inertias = EquivalentInertias.fewest_operations(model.dh, model.inertial_parameters)
+    torques: list[Scalar] = joint_torques(symbolic_arm(model, q, equivalent_inertias), qd, qdd)
     return operation_count(torques)
 
 

@@ -14,7 +14,7 @@ from robodyn_ros.compiled.symbolic.expression import Graph, Scalar, graph_of, si
 from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import FloatArray, rotation_x
 
-Turn = tuple[Scalar, Scalar]
+PlaneRotation = tuple[Scalar, Scalar]
 """Cosine and sine of an angle."""
 Vector = list[Scalar]
 Matrix = list[Vector]
@@ -29,19 +29,19 @@ class Row:
     ----------
     right_angled : bool
         Whether alpha is a multiple of pi/2 and beta zero.
-    total : Turn or None
+    total : PlaneRotation or None
         By the sum of the angles since the first of a row of parallel revolute axes; None where
         the axis before is not parallel.
     """
 
-    alpha: Turn
+    alpha: PlaneRotation
     a: Scalar
-    beta: Turn
-    theta: Turn
+    beta: PlaneRotation
+    theta: PlaneRotation
     d: Scalar
     prismatic: bool
     right_angled: bool
-    total: Turn | None
+    total: PlaneRotation | None
 
     def begin(self, section: str) -> None:
         """Say what is computed from here on: a comment in the code that comes of it."""
@@ -65,7 +65,7 @@ class Body:
 @dataclass(frozen=True)
 class SymbolicArm:
     """
-    What the recursions compute with; in the units and with the last frame of a regrouping.
+    What the recursions compute with, in the unit of length of ``EquivalentInertias``.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class SymbolicArm:
 def symbolic_arm(
     model: RobotModel,
     q: Sequence[Scalar],
-    regrouping: EquivalentInertias,
+    equivalent_inertias: EquivalentInertias,
     *,
     symbols: Graph | None = None,
     gravity: Sequence[Scalar] | None = None,
@@ -105,23 +105,23 @@ def symbolic_arm(
     ----------
     model : RobotModel
     q : sequence of n scalars
-    regrouping : EquivalentInertias
+    equivalent_inertias : EquivalentInertias
     symbols : Graph, optional
         Where numbers other than 0 and +-1 become symbolic constants: one for each distinct
         length, sine or cosine, and one for each inertial parameter. They are folded otherwise.
     gravity : sequence of 3 scalars, optional
         As ``gravity_in_first_frame`` gives it; the model's where not given.
     inertias : (n, 4, 4) scalars, optional
-        As ``regrouping.pseudo_inertias`` gives them; the model's where not given.
+        As ``equivalent_inertias.pseudo_inertias`` gives them; the model's where not given.
     """
     fold = float if symbols is None else constants(symbols)
     if inertias is None:
-        numbers = regrouping.pseudo_inertias(model.inertial_parameters)
+        numbers = equivalent_inertias.pseudo_inertias(model.inertial_parameters)
         inertias = numbers.tolist() if symbols is None else _inertia_symbols(symbols, numbers)
     if gravity is None:
-        gravity = [fold(x) for x in gravity_in_first_frame(model, regrouping)]
+        gravity = [fold(x) for x in gravity_in_first_frame(model, equivalent_inertias)]
     return SymbolicArm(
-        dh_rows(model, q, regrouping, fold),
+        dh_rows(model, q, equivalent_inertias, fold),
         [Body.of_pseudo_inertia(pseudo) for pseudo in inertias],
         [fold(x) for x in model.rotor_inertia],
         [-x for x in gravity],
@@ -131,50 +131,54 @@ def symbolic_arm(
 def dh_rows(
     model: RobotModel,
     q: Sequence[Scalar],
-    regrouping: EquivalentInertias,
+    equivalent_inertias: EquivalentInertias,
     fold: Callable[[float], Scalar] = float,
 ) -> list[Row]:
     """Return the rows of the model's DH table at joint positions ``q``."""
-    dh, unit = model.dh, regrouping.length_unit
+    dh, unit = model.dh, equivalent_inertias.length_unit
     rows: list[Row] = []
     angle: Scalar = 0.0
-    turned = 0.0
+    offsets = 0.0
     for j in range(dh.n):
-        slides = bool(dh.prismatic[j])
-        alpha, beta = _turn(dh.alpha[j], fold), _turn(dh.beta[j], fold)
-        offset = dh.theta[j] + (regrouping.tip_turn if j == dh.n - 1 else 0.0)
+        prismatic = bool(dh.prismatic[j])
+        alpha, beta = _plane_rotation(dh.alpha[j], fold), _plane_rotation(dh.beta[j], fold)
+        offset = dh.theta[j] + (equivalent_inertias.tip_angle if j == dh.n - 1 else 0.0)
         # An angle of 1e-9 has a cosine of exactly one, and is not zero.
         straight = beta == (1, 0)
-        parallel = j > 0 and not (slides or dh.prismatic[j - 1]) and straight and alpha == (1, 0)
-        angle, turned = (angle + q[j], turned + offset) if parallel else (q[j], offset)
+        parallel = (
+            j > 0 and not (prismatic or dh.prismatic[j - 1]) and straight and alpha == (1, 0)
+        )
+        angle, offsets = (angle + q[j], offsets + offset) if parallel else (q[j], offset)
         rows.append(
             Row(
                 alpha,
                 fold(dh.a[j] / unit),
                 beta,
-                _turn(offset, fold) if slides else _joint_turn(q[j], offset),
-                q[j] + fold(dh.d[j]) if slides else fold(dh.d[j] / unit),
-                slides,
+                _plane_rotation(offset, fold) if prismatic else _joint_rotation(q[j], offset),
+                q[j] + fold(dh.d[j]) if prismatic else fold(dh.d[j] / unit),
+                prismatic,
                 straight and 0 in alpha,
-                _joint_turn(angle, turned) if parallel else None,
+                _joint_rotation(angle, offsets) if parallel else None,
             )
         )
     return rows
 
 
-def gravity_in_first_frame(model: RobotModel, regrouping: EquivalentInertias) -> FloatArray:
-    """Return gravity (3,) in DH frame 0 and the regrouping's unit of length, rounding removed."""
+def gravity_in_first_frame(
+    model: RobotModel, equivalent_inertias: EquivalentInertias
+) -> FloatArray:
+    """Return gravity (3,) in DH frame 0 and the unit of length, rounding removed."""
     gravity = model.dh.base_transform[:3, :3].T @ model.gravity
     gravity[np.abs(gravity) < 1e-15 * np.abs(gravity).max()] = 0.0
-    return gravity / regrouping.length_unit
+    return gravity / equivalent_inertias.length_unit
 
 
-def _turn(angle: float, fold: Callable[[float], Scalar]) -> Turn:
+def _plane_rotation(angle: float, fold: Callable[[float], Scalar]) -> PlaneRotation:
     rotation = rotation_x(float(angle))
     return fold(rotation[1, 1]), fold(rotation[2, 1])
 
 
-def _joint_turn(q: Scalar, offset: float) -> Turn:
+def _joint_rotation(q: Scalar, offset: float) -> PlaneRotation:
     """Return cosine and sine of q + offset; offsets of whole quarter turns cost nothing."""
     quarters = round(offset / (math.pi / 2))
     if offset != quarters * (math.pi / 2):

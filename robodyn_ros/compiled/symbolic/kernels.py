@@ -89,7 +89,7 @@ class _Inputs:
         return symbolic_arm(
             self.model,
             q,
-            self._run_time.regrouping,
+            self._run_time.equivalent_inertias,
             symbols=self._graph if self._generic else None,
             gravity=self._run_time.gravity(self._graph),
             inertias=self._run_time.inertias(self._graph),

@@ -8,9 +8,9 @@ recursion of ``robodyn_ros.dynamics.newton_euler`` in what it shares and in what
 - Rotations act as two plane rotations each, by alpha and by theta, and offsets a and d along the
   axes between them.
 - The matrix U = S(wd) + S(w) S(w) serves the acceleration of the next origin, the force of the
-  first moment and, as the tensor is given in second moments, the couple as well.
+  first moment and, as the tensor is given in second moments, the moment as well.
 - U z is the same for both links that share the axis z: the offset d costs one multiple of it, and
-  where alpha is a multiple of pi/2 it is turned from link to link in place of the angular
+  where alpha is a multiple of pi/2 it is rotated from link to link in place of the angular
   acceleration. wx^2 + wy^2 is shared in the same way.
 - Behind a link that turns about one direction, w and U z have few components before the first of
   several parallel axes: every link of such a row takes them from there, by the sum of the angles,
@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from robodyn_ros.compiled.symbolic.arm import Body, Row, SymbolicArm, Turn, Vector
+from robodyn_ros.compiled.symbolic.arm import Body, PlaneRotation, Row, SymbolicArm, Vector
 from robodyn_ros.compiled.symbolic.expression import Scalar
 
 _AXES: list[Vector] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
@@ -82,9 +82,9 @@ def joint_torques(
         arm.rows[j].begin(f'joint {j + 1}: the wrench that moves all behind it')
         rotor = arm.rotor_inertia[j]
         is_alone = _turns_by_itself(arm, j)
-        force, couple = inertial_wrench(arm.bodies[j], motions[j], rotor if is_alone else 0.0)
+        force, moment = inertial_wrench(arm.bodies[j], motions[j], rotor if is_alone else 0.0)
         f = [x + y for x, y in zip(force, f)]
-        n = [x + y for x, y in zip(couple, n)]
+        n = [x + y for x, y in zip(moment, n)]
         row = arm.rows[j]
         torques[j] = (f if row.prismatic else n)[2] + (0.0 if is_alone else rotor * qdd[j])
         if row.total is not None and motions[j].before is not None:
@@ -118,17 +118,17 @@ def link_motions(arm: SymbolicArm, qd: Sequence[Scalar], qdd: Sequence[Scalar]) 
     zero: Vector = [0.0, 0.0, 0.0]
     motion = Motion(zero, zero, zero, [zero, zero, zero], arm.base_acceleration)
     motions = []
-    for j, (row, speed, acceleration) in enumerate(zip(arm.rows, qd, qdd)):
+    for j, (row, velocity, acceleration) in enumerate(zip(arm.rows, qd, qdd)):
         row.begin(f'link {j + 1}: how it moves')
-        motion = _next_motion(row, motion, speed, acceleration)
+        motion = _next_motion(row, motion, velocity, acceleration)
         motions.append(motion)
     return motions
 
 
 def _next_motion(row: Row, before: Motion, qd: Scalar, qdd: Scalar) -> Motion:
     vd = [before.vd[k] + row.a * _signed(before.u, k, 0) for k in range(3)]
-    vd = turned_z(row.theta, turned_xy(row, vd))
-    w = turned_xy(row, before.w)
+    vd = rotated_z(row.theta, rotated_xy(row, vd))
+    w = rotated_xy(row, before.w)
     column = _column_before(row, before)
     first: tuple[Vector, Vector] | None = (w, column)
     if row.total is not None and before.before is not None:
@@ -138,7 +138,7 @@ def _next_motion(row: Row, before: Motion, qd: Scalar, qdd: Scalar) -> Motion:
     else:
         if row.prismatic or 0 not in w[:2] or not row.right_angled:
             first = None
-        w, column = turned_z(row.theta, w), turned_z(row.theta, column)
+        w, column = rotated_z(row.theta, w), rotated_z(row.theta, column)
     if not row.prismatic:
         w = [w[0], w[1], w[2] + qd]
     if row.right_angled and row.prismatic and 0 in row.theta:
@@ -158,7 +158,7 @@ def _own_products(
     row: Row, before: Motion, w: Vector, qd: Scalar, qdd: Scalar
 ) -> tuple[Vector, Vector, list[Vector]]:
     """Return wd, squares and U of a link from the angular acceleration before."""
-    wd = turned_z(row.theta, turned_xy(row, before.wd))
+    wd = rotated_z(row.theta, rotated_xy(row, before.wd))
     if not row.prismatic:
         wd = [wd[0] + w[1] * qd, wd[1] - w[0] * qd, wd[2] + qdd]
     squares = [x * x for x in w]
@@ -172,19 +172,19 @@ def _own_products(
 
 
 def _column_before(row: Row, before: Motion) -> Vector:
-    """Return U z in the frame that alpha alone has turned: a column of U before, permuted."""
+    """Return U z in the frame that alpha alone has rotated: a column of U before, permuted."""
     if not row.right_angled:
         return [0.0, 0.0, 0.0]
     c, s = row.alpha
     column = [c * _signed(before.u, k, 2) - s * _signed(before.u, k, 1) for k in range(3)]
-    return turned_x(row.alpha, column)
+    return rotated_x(row.alpha, column)
 
 
 def _shared_products(
     row: Row, before: Motion, w: Vector, column: Vector, qdd: Scalar
 ) -> tuple[Vector, Vector, list[Vector]]:
     """Return wd, squares and U of a link from U z, where alpha is a multiple of pi/2."""
-    wd_z = turned_x(row.alpha, before.wd)[2]
+    wd_z = rotated_x(row.alpha, before.wd)[2]
     if not row.prismatic:
         wd_z = wd_z + qdd
     xy, xz, yz = w[0] * w[1], w[0] * w[2], w[1] * w[2]
@@ -200,17 +200,17 @@ def _shared_products(
 
 
 def _permuted(row: Row, before: Motion) -> tuple[Vector, Vector, list[Vector]]:
-    """Return wd, squares and U of a link that slides, its axes along those before."""
-    axes = [turned_z(row.theta, turned_x(row.alpha, e)) for e in _AXES]
+    """Return wd, squares and U of a link behind a prismatic joint, its axes along those before."""
+    axes = [rotated_z(row.theta, rotated_x(row.alpha, e)) for e in _AXES]
 
-    def turned(v: Vector) -> Vector:
+    def rotated(v: Vector) -> Vector:
         return [sum((axes[i][k] * v[i] for i in range(3)), 0.0) for k in range(3)]
 
-    rows = [turned([_signed(before.u, i, j) for j in range(3)]) for i in range(3)]
-    columns = [turned([rows[i][k] for i in range(3)]) for k in range(3)]
+    rows = [rotated([_signed(before.u, i, j) for j in range(3)]) for i in range(3)]
+    columns = [rotated([rows[i][k] for i in range(3)]) for k in range(3)]
     u = [[columns[k][i] if i != k else -columns[i][i] for k in range(3)] for i in range(3)]
     squares = [sum((axes[i][k] ** 2 * before.squares[i] for i in range(3)), 0.0) for k in range(3)]
-    return turned(before.wd), squares, u
+    return rotated(before.wd), squares, u
 
 
 def inertial_wrench(body: Body, motion: Motion, axial: Scalar = 0.0) -> tuple[Vector, Vector]:
@@ -253,12 +253,12 @@ def carried_inward(
     """
     Return a wrench about the origin of frame i - 1, in its axes, from frame i.
 
-    ``far`` (2,) is a moment that is added before theta turns the frame.
+    ``far`` (2,) is a moment that is added before theta rotates the frame.
     """
     n = [n[0] - row.d * f[1], n[1] + row.d * f[0], n[2]]
-    f = turned_back_xy(row, turned_z(_back(row.theta), f))
-    n = turned_z(_back(row.theta), n)
-    n = turned_back_xy(row, [n[0] + far[0], n[1] + far[1], n[2]])
+    f = rotated_back_xy(row, rotated_z(_back(row.theta), f))
+    n = rotated_z(_back(row.theta), n)
+    n = rotated_back_xy(row, [n[0] + far[0], n[1] + far[1], n[2]])
     return f, [n[0], n[1] - row.a * f[2], n[2] + row.a * f[1]]
 
 
@@ -266,38 +266,38 @@ def _signed(u: list[Vector], row: int, column: int) -> Scalar:
     return -u[row][row] if row == column else u[row][column]
 
 
-def _plane(turn: Turn, a: Scalar, b: Scalar) -> tuple[Scalar, Scalar]:
-    c, s = turn
+def _plane(rotation: PlaneRotation, a: Scalar, b: Scalar) -> tuple[Scalar, Scalar]:
+    c, s = rotation
     return c * a + s * b, c * b - s * a
 
 
-def _back(turn: Turn) -> Turn:
-    return turn[0], -turn[1]
+def _back(rotation: PlaneRotation) -> PlaneRotation:
+    return rotation[0], -rotation[1]
 
 
-def turned_x(turn: Turn, v: Vector) -> Vector:
-    """Return the components of a vector in a frame turned about x."""
-    y, z = _plane(turn, v[1], v[2])
+def rotated_x(rotation: PlaneRotation, v: Vector) -> Vector:
+    """Return the components of a vector in a frame rotated about x."""
+    y, z = _plane(rotation, v[1], v[2])
     return [v[0], y, z]
 
 
-def turned_y(turn: Turn, v: Vector) -> Vector:
-    """Return the components of a vector in a frame turned about y."""
-    z, x = _plane(turn, v[2], v[0])
+def rotated_y(rotation: PlaneRotation, v: Vector) -> Vector:
+    """Return the components of a vector in a frame rotated about y."""
+    z, x = _plane(rotation, v[2], v[0])
     return [x, v[1], z]
 
 
-def turned_z(turn: Turn, v: Vector) -> Vector:
-    """Return the components of a vector in a frame turned about z."""
-    x, y = _plane(turn, v[0], v[1])
+def rotated_z(rotation: PlaneRotation, v: Vector) -> Vector:
+    """Return the components of a vector in a frame rotated about z."""
+    x, y = _plane(rotation, v[0], v[1])
     return [x, y, v[2]]
 
 
-def turned_xy(row: Row, v: Vector) -> Vector:
+def rotated_xy(row: Row, v: Vector) -> Vector:
     """Return the components of a vector past alpha and beta of a row."""
-    return turned_y(row.beta, turned_x(row.alpha, v))
+    return rotated_y(row.beta, rotated_x(row.alpha, v))
 
 
-def turned_back_xy(row: Row, v: Vector) -> Vector:
+def rotated_back_xy(row: Row, v: Vector) -> Vector:
     """Return the components of a vector before alpha and beta of a row."""
-    return turned_x(_back(row.alpha), turned_y(_back(row.beta), v))
+    return rotated_x(_back(row.alpha), rotated_y(_back(row.beta), v))

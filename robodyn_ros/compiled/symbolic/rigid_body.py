@@ -5,9 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from robodyn_ros.compiled.symbolic.arm import Body, Matrix, Row, SymbolicArm, Turn, Vector
+from robodyn_ros.compiled.symbolic.arm import Body, Matrix, PlaneRotation, Row, SymbolicArm, Vector
 from robodyn_ros.compiled.symbolic.expression import Scalar
-from robodyn_ros.compiled.symbolic.newton_euler import Motion, carried_inward, turned_xy, turned_z
+from robodyn_ros.compiled.symbolic.newton_euler import (
+    Motion,
+    carried_inward,
+    rotated_xy,
+    rotated_z,
+)
 from robodyn_ros.spatial import FloatArray
 
 
@@ -25,12 +30,12 @@ def mass_matrix(arm: SymbolicArm) -> Matrix:
         (exx, _, exz), (_, eyy, eyz), _ = composite.second
         x, y, _ = composite.first
         if arm.rows[k].prismatic:
-            force, couple = [0.0, 0.0, composite.mass], [y, -x, 0.0]
+            force, moment = [0.0, 0.0, composite.mass], [y, -x, 0.0]
         else:
-            force, couple = [-y, x, 0.0], [-exz, -eyz, exx + eyy]
+            force, moment = [-y, x, 0.0], [-exz, -eyz, exx + eyy]
         for i in range(k, -1, -1):
-            result[i][k] = result[k][i] = (force if arm.rows[i].prismatic else couple)[2]
-            force, couple = carried_inward(arm.rows[i], force, couple)
+            result[i][k] = result[k][i] = (force if arm.rows[i].prismatic else moment)[2]
+            force, moment = carried_inward(arm.rows[i], force, moment)
         result[k][k] = result[k][k] + arm.rotor_inertia[k]
         if k > 0:
             composite = _together(arm.bodies[k - 1], _body_carried_inward(arm.rows[k], composite))
@@ -47,14 +52,14 @@ def _together(a: Body, b: Body) -> Body:
 
 def _body_carried_inward(row: Row, body: Body) -> Body:
     """Return a body about the origin of frame i - 1, in its axes, from frame i."""
-    body = _slid(body, 2, row.d)
-    body = _turned_back(body, 0, 1, row.theta)
-    body = _turned_back(body, 2, 0, row.beta)
-    body = _slid(body, 0, row.a)
-    return _turned_back(body, 1, 2, row.alpha)
+    body = _shifted(body, 2, row.d)
+    body = _rotated_back(body, 0, 1, row.theta)
+    body = _rotated_back(body, 2, 0, row.beta)
+    body = _shifted(body, 0, row.a)
+    return _rotated_back(body, 1, 2, row.alpha)
 
 
-def _slid(body: Body, axis: int, distance: Scalar) -> Body:
+def _shifted(body: Body, axis: int, distance: Scalar) -> Body:
     """Return a body about a point that lies ``-distance`` along an axis."""
     second, first = [list(row) for row in body.second], list(body.first)
     moved = distance * body.mass
@@ -66,9 +71,9 @@ def _slid(body: Body, axis: int, distance: Scalar) -> Body:
     return Body(second, first, body.mass)
 
 
-def _turned_back(body: Body, i: int, k: int, turn: Turn) -> Body:
-    """Return a body in the axes before a turn in the plane of axes i and k."""
-    c, s = turn
+def _rotated_back(body: Body, i: int, k: int, rotation: PlaneRotation) -> Body:
+    """Return a body in the axes before a rotation in the plane of axes i and k."""
+    c, s = rotation
     second, first = [list(row) for row in body.second], list(body.first)
     other = 3 - i - k
     if c == 0:
@@ -80,15 +85,15 @@ def _turned_back(body: Body, i: int, k: int, turn: Turn) -> Body:
         w = s * (ii - kk) + c * (2.0 * ik)
         second[i][i], second[k][k] = ii - s * w, kk + s * w
         second[i][k] = second[k][i] = c * w - ik
-    a, b = _turned_back_pair(turn, second[i][other], second[k][other])
+    a, b = _rotated_back_pair(rotation, second[i][other], second[k][other])
     second[i][other] = second[other][i] = a
     second[k][other] = second[other][k] = b
-    first[i], first[k] = _turned_back_pair(turn, first[i], first[k])
+    first[i], first[k] = _rotated_back_pair(rotation, first[i], first[k])
     return Body(second, first, body.mass)
 
 
-def _turned_back_pair(turn: Turn, a: Scalar, b: Scalar) -> tuple[Scalar, Scalar]:
-    c, s = turn
+def _rotated_back_pair(rotation: PlaneRotation, a: Scalar, b: Scalar) -> tuple[Scalar, Scalar]:
+    c, s = rotation
     return c * a - s * b, s * a + c * b
 
 
@@ -137,11 +142,11 @@ def regressor_columns(
     """
     result = []
     for j, k in columns:
-        force, couple = _unit_wrench(motions[j], k)
+        force, moment = _unit_wrench(motions[j], k)
         result.append(
             [
-                _dot(velocity, force) + _dot(spin, couple) if i <= j else 0.0
-                for i, (velocity, spin) in enumerate(_partial_velocities(arm, j))
+                _dot(velocity, force) + _dot(w, moment) if i <= j else 0.0
+                for i, (velocity, w) in enumerate(_partial_velocities(arm, j))
             ]
             + [0.0] * (arm.n - 1 - j)
         )
@@ -149,7 +154,7 @@ def regressor_columns(
 
 
 def _partial_velocities(arm: SymbolicArm, j: int) -> list[tuple[Vector, Vector]]:
-    """Return velocity and spin of link j, in its axes, for unit velocities of joints 0 to j."""
+    """Return velocities v, w of link j, in its axes, for unit velocities of joints 0 to j."""
     result = []
     for i in range(j + 1):
         z: Vector = [0.0, 0.0, 1.0]
@@ -157,7 +162,7 @@ def _partial_velocities(arm: SymbolicArm, j: int) -> list[tuple[Vector, Vector]]
         v, w = (z, zero) if arm.rows[i].prismatic else (zero, z)
         for row in arm.rows[i + 1 : j + 1]:
             v = [v[0], v[1] + row.a * w[2], v[2] - row.a * w[1]]
-            v, w = (turned_z(row.theta, turned_xy(row, x)) for x in (v, w))
+            v, w = (rotated_z(row.theta, rotated_xy(row, x)) for x in (v, w))
             v = [v[0] + row.d * w[1], v[1] - row.d * w[0], v[2]]
         result.append((v, w))
     return result
@@ -173,9 +178,9 @@ def _unit_wrench(motion: Motion, k: int) -> tuple[Vector, Vector]:
     if k >= 6:
         axis = k - 6
         first, second = (axis + 1) % 3, (axis + 2) % 3
-        couple: Vector = [0.0, 0.0, 0.0]
-        couple[first], couple[second] = -vd[second], vd[first]
-        return [-u[i][i] if i == axis else u[i][axis] for i in range(3)], couple
+        moment: Vector = [0.0, 0.0, 0.0]
+        moment[first], moment[second] = -vd[second], vd[first]
+        return [-u[i][i] if i == axis else u[i][axis] for i in range(3)], moment
     xy, xz, yz = w[0] * w[1], w[0] * w[2], w[1] * w[2]
     return zero, [
         [wd[0], xz, -xy],
@@ -199,7 +204,7 @@ def frames(rows: Sequence[Row], base: FloatArray) -> list[tuple[Matrix, Vector]]
     for j, row in enumerate(rows):
         row.begin(f'frame {j + 1}')
         origin = [x + row.a * r[0] for x, r in zip(origin, rotation)]
-        rotation = [turned_z(row.theta, turned_xy(row, r)) for r in rotation]
+        rotation = [rotated_z(row.theta, rotated_xy(row, r)) for r in rotation]
         origin = [x + row.d * r[2] for x, r in zip(origin, rotation)]
         result.append((rotation, origin))
     return result
@@ -246,11 +251,11 @@ def wrench_torques(
 
     The wrench acts at the tip link's origin, in base link axes.
     """
-    force, couple = _wrench_in_last_frame(rows, base, tip, list(wrench[:3]), list(wrench[3:]))
+    force, moment = _wrench_in_last_frame(rows, base, tip, list(wrench[:3]), list(wrench[3:]))
     torques: Vector = []
     for row in reversed(rows):
-        torques.append((force if row.prismatic else couple)[2])
-        force, couple = carried_inward(row, force, couple)
+        torques.append((force if row.prismatic else moment)[2])
+        force, moment = carried_inward(row, force, moment)
     return torques[::-1]
 
 
@@ -261,7 +266,7 @@ def _wrench_in_last_frame(
     rotation: Matrix = base[:3, :3].T.tolist()
     f, m = ([_dot(r, v) for r in rotation] for v in (force, moment))
     for row in rows:
-        f, m = (turned_z(row.theta, turned_xy(row, v)) for v in (f, m))
+        f, m = (rotated_z(row.theta, rotated_xy(row, v)) for v in (f, m))
     x, y, z = tip[:3, 3].tolist()
     lever = [y * f[2] - z * f[1], z * f[0] - x * f[2], x * f[1] - y * f[0]]
     return f, [a + b for a, b in zip(m, lever)]

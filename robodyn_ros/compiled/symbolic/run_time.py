@@ -29,7 +29,7 @@ class RunTime:
     ----------
     model : RobotModel
         What was compiled: all that is not an input is folded.
-    regrouping : EquivalentInertias
+    equivalent_inertias : EquivalentInertias
     with_gravity : bool
         Whether gravity is an input.
     varying : tuple of (link, row, column)
@@ -37,7 +37,7 @@ class RunTime:
     """
 
     model: RobotModel
-    regrouping: EquivalentInertias
+    equivalent_inertias: EquivalentInertias
     with_gravity: bool = False
     varying: tuple[tuple[int, int, int], ...] = ()
 
@@ -59,12 +59,12 @@ class RunTime:
                 raise UnknownOption('argument runtime', name, ', '.join(map(repr, RUN_TIME)))
         varying: tuple[tuple[int, int, int], ...] = ()
         parameters = model.inertial_parameters
-        regrouping = EquivalentInertias.fewest_operations(model.dh, parameters)
+        equivalent_inertias = EquivalentInertias.fewest_operations(model.dh, parameters)
         if 'payload' in inputs:
-            regrouping = EquivalentInertias(model.dh, regrouping.length_unit)
+            equivalent_inertias = EquivalentInertias(model.dh, equivalent_inertias.length_unit)
             links = (model.tip_link,) if payload_links is None else tuple(payload_links)
-            varying = _varying(model, regrouping, {_body(model, link) for link in links})
-        return cls(model, regrouping, 'gravity' in inputs, varying)
+            varying = _varying(model, equivalent_inertias, {_body(model, link) for link in links})
+        return cls(model, equivalent_inertias, 'gravity' in inputs, varying)
 
     @property
     def size(self) -> int:
@@ -79,7 +79,7 @@ class RunTime:
         """Return regrouped pseudo-inertias with the inputs among them, or None without inputs."""
         if not self.varying:
             return None
-        folded = self.regrouping.pseudo_inertias(self.model.inertial_parameters)
+        folded = self.equivalent_inertias.pseudo_inertias(self.model.inertial_parameters)
         result: list[list[list[Scalar]]] = folded.tolist()
         inputs = graph.input(PARAMETERS, self.size)[3 * self.with_gravity :]
         for (j, row, column), expression in zip(self.varying, inputs):
@@ -98,9 +98,9 @@ class RunTime:
         self._check(model)
         result = np.empty(self.size)
         if self.with_gravity:
-            result[:3] = gravity_in_first_frame(model, self.regrouping)
+            result[:3] = gravity_in_first_frame(model, self.equivalent_inertias)
         if self.varying:
-            inertias = self.regrouping.pseudo_inertias(model.inertial_parameters)
+            inertias = self.equivalent_inertias.pseudo_inertias(model.inertial_parameters)
             result[3 * self.with_gravity :] = inertias[tuple(np.transpose(self.varying))]
         return result
 
@@ -125,7 +125,8 @@ class RunTime:
                 'model.gravity', model.gravity.tolist(), "as compiled, or runtime=('gravity',)"
             )
         ours, theirs = (
-            self.regrouping.pseudo_inertias(m.inertial_parameters) for m in (compiled, model)
+            self.equivalent_inertias.pseudo_inertias(m.inertial_parameters)
+            for m in (compiled, model)
         )
         scale = np.abs(ours).max(axis=0) + np.abs(theirs).max(axis=0)
         differs = np.abs(ours - theirs) > 1e-12 * scale
@@ -148,15 +149,15 @@ def _body(model: RobotModel, link: str) -> int:
 
 
 def _varying(
-    model: RobotModel, regrouping: EquivalentInertias, bodies: set[int]
+    model: RobotModel, equivalent_inertias: EquivalentInertias, bodies: set[int]
 ) -> tuple[tuple[int, int, int], ...]:
-    """Return which elements the inertial parameters of some bodies reach through regrouping."""
+    """Return the elements of equivalent inertias that the parameters of some bodies reach."""
     reached = np.zeros((model.n, 4, 4), dtype=bool)
     generator = np.random.default_rng(0)
     for body in bodies - {-1}:
         parameters = np.zeros((model.n, 10))
         parameters[body] = generator.uniform(0.5, 1.5, 10)
-        reached |= regrouping.pseudo_inertias(parameters) != 0.0
+        reached |= equivalent_inertias.pseudo_inertias(parameters) != 0.0
     return tuple(
         (int(j), int(row), int(column)) for j, row, column in np.argwhere(reached) if row <= column
     )
