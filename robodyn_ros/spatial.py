@@ -20,6 +20,9 @@ FloatArray = NDArray[np.float64]
 _TENSOR_ROWS = np.array([0, 0, 0, 1, 1, 2])
 _TENSOR_COLUMNS = np.array([0, 1, 2, 1, 2, 2])
 
+# Numbers smaller than this have fewer digits, so that a quotient of two of them is inaccurate.
+_FEWER_DIGITS = float(np.finfo(float).tiny)
+
 
 def cross(a: NDArray, b: NDArray) -> NDArray:
     """Return the vector product a x b over the last axis, (..., 3), broadcasting."""
@@ -84,6 +87,9 @@ def rotation_z_onto(direction: ArrayLike) -> FloatArray:
     # Rodrigues' formula about z x direction / sine; 1 - cos = sine^2 / (1 + cos), which keeps its
     # digits near z, and its mirror image near -z.
     kx, ky = -y / sine, x / sine
+    if sine < _FEWER_DIGITS:
+        length = math.hypot(kx, ky)
+        kx, ky = kx / length, ky / length
     versine = sine * sine / (1.0 + z) if z > 0 else 1.0 - z
     return np.array(
         [

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from oracles import PinocchioArm, pose_difference, random_states, relative_difference
 from robots import public_urdf, random_chain
@@ -286,6 +286,7 @@ def test_any_chain_of_axes_converts(steps, seed):
     st.floats(-13, -1),
     st.tuples(angles, angles),
 )
+@example(seed=1, which=0, exponent=-9.0, direction=(2.2250738585072014e-308,) * 2)
 def test_moving_an_axis_a_little_moves_the_tip_a_little(seed, which, exponent, direction):
     chain = serial_chain(
         description_of_urdf(random_chain(np.random.default_rng(seed), 4)), tip_link='tip'
