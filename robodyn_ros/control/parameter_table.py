@@ -202,7 +202,7 @@ PARAMETERS = (
     ),
     NodeParameter(
         'effort_limit_scale',
-        'Share of the effort limits that may be used.',
+        'Fraction of the effort limits that may be used.',
         bounds=(0.0, 1.0),
     ),
     NodeParameter(
@@ -217,8 +217,8 @@ PARAMETERS = (
     ),
     NodeParameter(
         'position_guard',
-        'Way beyond a position limit over which outward torque fades and outward motion is braked '
-        '[rad] or [m]; 0: off.',
+        'Width of the soft joint limit: displacement beyond a position limit over which outward '
+        'torque fades and outward motion is braked [rad] or [m]; 0: off.',
         bounds=(0.0, _HUGE),
     ),
     NodeParameter(

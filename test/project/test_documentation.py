@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The documentation tells the truth: its commands and examples run, its site builds unbroken."""
 
+import importlib
 import re
 import shlex
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -15,6 +17,8 @@ from robodyn_ros.cli import robodyn
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / 'docs'
+# Where a file or folder may be that a page names without saying what it is in.
+PACKAGES = [ROOT / 'robodyn_ros', ROOT / 'launch']
 PAGES = sorted(path for path in [ROOT / 'README.md', *DOCS.glob('*.md')])
 # What is in ```sh may be copied and run in a checkout as it stands; what needs more, a robot or
 # a recording, stands in plain fences.
@@ -80,6 +84,57 @@ def test_every_page_is_in_the_contents():
     left_out = {'index', 'release_checklist'}
     for path in DOCS.glob('*.md'):
         assert path.stem in left_out or re.search(rf'^{path.stem}$', contents, re.M), path.name
+
+
+def is_a_name_of_the_package(dotted):
+    parts = dotted.split('.')
+    for k in range(len(parts), 0, -1):
+        try:
+            found = importlib.import_module('.'.join(parts[:k]))
+        except ModuleNotFoundError:
+            continue
+        for part in parts[k:]:
+            if not hasattr(found, part):
+                return False
+            found = getattr(found, part)
+        return True
+    return False
+
+
+@cache
+def names_of_tests():
+    paths = list((ROOT / 'test').rglob('*.py'))
+    text = '\n'.join(path.read_text(encoding='utf-8') for path in paths)
+    return {path.stem for path in paths} | set(re.findall(r'^def (test_\w+)', text, re.M))
+
+
+def is_somewhere(path):
+    """Return whether a page may call a file or folder, or an interface, by this path."""
+    interface = re.fullmatch(r'robodyn_interfaces/(?:(?:msg|srv)/)?(\w+)', path)
+    if interface:
+        return any((ROOT / 'robodyn_interfaces').glob(f'*/{interface.group(1)}.*'))
+    return any((root / path).exists() for root in (ROOT, DOCS, *PACKAGES))
+
+
+@pytest.mark.parametrize('page', PAGES, ids=lambda path: path.stem)
+def test_every_test_file_folder_and_module_that_a_page_names_exists(page):
+    text = page.read_text(encoding='utf-8')
+    missing = sorted(set(re.findall(r'\btest_\w+\b(?!\*)', text)) - names_of_tests())
+    # A path is one of the repository, of docs/ or of the package; what a user makes has no folder.
+    spoken = re.findall(r'(?<![\w/.~$-])(?:[\w-]+/)+[\w.-]*\w(?!\w*\*)|(?<=`)(?:\w+/)+(?=`)', text)
+    bare = set(re.findall(r'(?<![\w/.-])\w+\.py\b', text))
+    missing += sorted(bare - {path.name for path in [*ROOT.glob('*.py'), *ROOT.glob('*/**/*.py')]})
+    folders = {path.name for root in (ROOT, ROOT / 'robodyn_ros') for path in root.iterdir()}
+    for path in set(spoken):
+        is_ours = path.endswith('.py') or path.split('/')[0] in folders - {'src'}
+        if is_ours and not is_somewhere(path):
+            missing.append(path)
+    missing += [
+        name
+        for name in set(re.findall(r'\brobodyn_ros(?:\.[A-Za-z]\w*)+', text))
+        if not name.endswith('.git') and not is_a_name_of_the_package(name)
+    ]
+    assert missing == []
 
 
 @pytest.mark.slow
