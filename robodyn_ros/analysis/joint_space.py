@@ -12,6 +12,7 @@ from scipy.optimize import Bounds, differential_evolution, minimize
 from scipy.stats import qmc
 
 from robodyn_ros.analysis.records import Record
+from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.errors import InvalidNumber, NoSuchJoint
 from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import FloatArray
@@ -40,8 +41,8 @@ class Extreme(Record):
     position: tuple[float, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class JointSpace:
+@dataclass(frozen=True, eq=False, repr=False)
+class JointSpace(ArrayRecord):
     """The box lower <= q <= upper, arrays (n,) [rad or m]."""
 
     lower: FloatArray

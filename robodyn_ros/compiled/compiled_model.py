@@ -43,8 +43,8 @@ class CompiledModel:
     shape, which makes the call free of allocations. Numbers that are not finite give results that
     are not finite; nothing checks for them.
 
-    It pickles as the model and its options: unpickling takes the machine code from the cache, or
-    compiles it there.
+    Two are equal where model, functions and run-time inputs are. It pickles as these: unpickling
+    takes the machine code from the cache, or compiles it there.
 
     Attributes
     ----------
@@ -157,8 +157,18 @@ class CompiledModel:
         names = ', '.join(self.operation_counts)
         return f'CompiledModel({self.model.tip_link}, {self.n} joints: {names})'
 
+    def _source(self) -> tuple[RunTime, tuple[str, ...], RobotModel]:
+        """Return all that the machine code and its parameters follow from."""
+        return self._run_time, tuple(self.operation_counts), self.model
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CompiledModel) and self._source() == other._source()
+
+    def __hash__(self) -> int:
+        return hash(self._source())
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return _compiled, (self._run_time, tuple(self.operation_counts), self.model)
+        return _compiled, self._source()
 
 
 def compile_model(

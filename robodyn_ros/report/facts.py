@@ -14,6 +14,7 @@ import numpy as np
 from robodyn_ros.analysis.guidelines import Guideline, design_guidelines
 from robodyn_ros.analysis.ranges import Ranges, ranges
 from robodyn_ros.analysis.simplification import SimplifiedModel, simplified_model
+from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.control.computed_torque import friction_compensation
 from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.description.chain import Chain
@@ -44,8 +45,8 @@ STEPS = (
 _EXAMPLE_SAMPLES = 241
 
 
-@dataclass(frozen=True, eq=False)
-class MotionTorques:
+@dataclass(frozen=True, eq=False, repr=False)
+class MotionTorques(ArrayRecord):
     """
     The torque along a motion, and what it is made of: arrays (N, n) [N m or N].
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from robodyn_ros.analysis.coupling import coefficients_of_coupling
 from robodyn_ros.analysis.joint_space import JointSpace
+from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import FloatArray
 
@@ -19,8 +20,8 @@ _LEAST_VARIATION = 0.02
 _COARSE, _FINE = 13, 49
 
 
-@dataclass(frozen=True, eq=False)
-class CouplingMap:
+@dataclass(frozen=True, eq=False, repr=False)
+class CouplingMap(ArrayRecord):
     """
     k_ij over the positions of two joints, the others in the middle of their limits.
 
@@ -41,8 +42,8 @@ class CouplingMap:
     values: FloatArray
 
 
-@dataclass(frozen=True, eq=False)
-class JointSpaceCoupling:
+@dataclass(frozen=True, eq=False, repr=False)
+class JointSpaceCoupling(ArrayRecord):
     """
     Mean and largest k_ij (n, n) of ``samples`` scattered positions, and maps of some pairs.
 

@@ -2,6 +2,7 @@
 """Generated code gives what the core gives, on every arm, in every shape of arguments."""
 
 import inspect
+import pickle
 import threading
 
 import numpy as np
@@ -384,10 +385,21 @@ def test_functions_carry_signature_and_docstring(small):
         assert getattr(compiled, name).__doc__ == DESCRIPTIONS[name]
 
 
-def test_compiled_model_prints_in_one_line(small):
-    arm, _ = small
-    few = compile_model(arm, kernels=['gravity_torque'])
-    assert repr(few) == f'CompiledModel({arm.tip_link}, 2 joints: gravity_torque)'
+def test_compiled_model_pickles_compares_by_value_and_prints_in_one_line(small):
+    arm, compiled = small
+    few = compile_model(arm, kernels=['gravity_torque'], runtime=['gravity'])
+    changed = few.with_gravity((1.0, 2.0, 3.0))
+    copy = pickle.loads(pickle.dumps(changed))
+    assert copy == changed != few
+    assert hash(copy) == hash(changed)
+    np.testing.assert_allclose(
+        copy.gravity_torque([0.1, 0.2]),
+        rd.gravity_torque(arm.with_gravity((1.0, 2.0, 3.0)), [0.1, 0.2]),
+        atol=1e-12,
+    )
+    with pytest.raises(NotCompiledFor, match='function mass_matrix'):
+        copy.mass_matrix([0.1, 0.2])
+    assert repr(copy) == f'CompiledModel({arm.tip_link}, 2 joints: gravity_torque)'
 
 
 @needs_compiler

@@ -12,10 +12,13 @@ import pytest
 from robots import public_urdf, two_link_urdf
 
 import robodyn_ros as rd
+from robodyn_ros.analysis.joint_space import JointSpace
 from robodyn_ros.array_record import ArrayRecord, ReadOnlyMapping, read_only
 from robodyn_ros.description.chain import Chain
 from robodyn_ros.motions import MotionSamples
 from robodyn_ros.motions.point_to_point import suitable_motion
+from robodyn_ros.report.facts import MotionTorques
+from robodyn_ros.report.joint_space_coupling import CouplingMap, JointSpaceCoupling
 from robodyn_ros.simulation.closed_loop import SimulatedMotion
 
 TIME = np.linspace(0.0, 1.0, 5)
@@ -46,6 +49,10 @@ def loaded():
         'motion': MotionSamples.from_samples(TIME, TABLE),
         'point to point': suitable_motion(model),
         'simulated motion': SimulatedMotion(TIME, *[TABLE] * 4),
+        'joint space': JointSpace(TIME, TIME + 1.0),
+        'coupling map': CouplingMap((0, 1), (0, 1), TIME, TIME, TABLE),
+        'coupling': JointSpaceCoupling(TABLE, TABLE, 7, ()),
+        'torques': MotionTorques(MotionSamples.from_samples(TIME, TABLE), True, *[TABLE] * 4),
     }
 
 

@@ -24,7 +24,7 @@ from robodyn_ros.spatial import FloatArray, pseudo_inertia, rotation_z
 _ROUNDING = 1e-13
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class EquivalentInertias:
     """
     A linear map from inertial parameters to the pseudo-inertias that the kernels compute with.

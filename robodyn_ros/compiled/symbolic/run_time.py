@@ -20,7 +20,7 @@ PARAMETERS = 'parameters'
 """The kernels' first input: gravity in frame 0, then the regrouped elements that may vary."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class RunTime:
     """
     The run-time inputs of an arm's kernels.
