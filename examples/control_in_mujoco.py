@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from robodyn_ros import Payload, RobotModel
-from robodyn_ros.commands.motion import example_motion
+from robodyn_ros.motions import example_motion
 from robodyn_ros.simulation.arm import ArmSimulation
 from robodyn_ros.simulation.closed_loop import LAWS, simulated_motion
 

@@ -31,6 +31,11 @@ def cross(a: NDArray, b: NDArray) -> NDArray:
     return np.stack([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx], axis=-1)
 
 
+def matrix_times(matrix: NDArray, vector: NDArray) -> NDArray:
+    """Return the products (..., m) of matrices (..., m, n) and vectors (..., n), broadcasting."""
+    return (matrix @ vector[..., None])[..., 0]
+
+
 def skew(v: NDArray) -> NDArray:
     """Return the matrix S(v) (..., 3, 3) with S(v) u = v x u."""
     x, y, z = v[..., 0], v[..., 1], v[..., 2]

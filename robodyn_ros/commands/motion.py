@@ -12,12 +12,13 @@ import numpy as np
 
 from robodyn_ros.commands.arm_options import ChosenArm, arm_options, examples
 from robodyn_ros.control.computed_torque import MODES, Mode, friction_compensation
+from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.dynamics import METHODS, inverse_dynamics
 from robodyn_ros.model import RobotModel
-from robodyn_ros.motions import MotionSamples, read_motion, table_as_csv
+from robodyn_ros.motions import MotionSamples, example_motion, read_motion, table_as_csv
 
-FRICTION_VELOCITY = 0.01
-"""Width of the smooth sign of Coulomb friction [rad/s or m/s], as the dynamics node has it."""
+FRICTION_VELOCITY = ControlSettings.friction_velocity
+"""Width of the smooth sign of Coulomb friction [rad/s or m/s], the dynamics node's."""
 
 _TOPIC = click.option('--topic', help='Topic of a bag; not given: the only one of joint states.')
 _OUTPUT = click.option(
@@ -191,14 +192,3 @@ def motion_of_file(
     """Return the motion in a CSV file or a bag, low-passed where a cutoff is given."""
     motion = read_motion(path, model.joint_names, topic=topic)
     return motion if cutoff is None else motion.low_passed(cutoff)
-
-
-def example_motion(model: RobotModel, samples: int = 501) -> MotionSamples:
-    """Return a motion from rest to rest within the arm's own limits."""
-    from robodyn_ros.motions.point_to_point import suitable_motion
-
-    motion = suitable_motion(model)
-    time = np.linspace(0.0, motion.duration, samples)
-    return MotionSamples.from_samples(
-        time, motion.position(time), motion.velocity(time), motion.acceleration(time)
-    )

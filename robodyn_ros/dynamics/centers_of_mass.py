@@ -36,3 +36,17 @@ def centers_of_mass(model: RobotModel) -> tuple[NDArray, NDArray, NDArray]:
     center = moment / np.where(massless, 1.0, mass)[:, None]
     to_center = skew(center)
     return mass, center, inertia_tensor(parameters) + mass[:, None, None] * to_center @ to_center
+
+
+def outer_pseudo_inertias(to_frame: NDArray, own: NDArray) -> NDArray:
+    """
+    Return the pseudo-inertia of links j to n as one body, in frame j, (..., n, 4, 4).
+
+    Parameters
+    ----------
+    to_frame : array, shape (..., n, n, 4, 4)
+        Frame j in frame i at [i, j], as ``relative_transforms`` gives it.
+    own : array, shape (n, 4, 4)
+        Of each link, in its own frame.
+    """
+    return (to_frame @ own @ np.swapaxes(to_frame, -1, -2)).sum(axis=-3)

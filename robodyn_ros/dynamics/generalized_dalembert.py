@@ -23,7 +23,7 @@ from robodyn_ros.dh.frames import frame_transforms
 from robodyn_ros.dynamics.centers_of_mass import centers_of_mass
 from robodyn_ros.kinematics import tip_wrench_torque
 from robodyn_ros.model import RobotModel
-from robodyn_ros.spatial import cross
+from robodyn_ros.spatial import cross, matrix_times
 
 
 def joint_torques(
@@ -95,7 +95,7 @@ class _Geometry:
         self.mass, rho, self.inertia = centers_of_mass(model)
         frames = frame_transforms(model.dh, q)
         self.rotation, self.origin = frames[..., :3, :3], frames[..., :3, 3]
-        self.to_center = _times(self.rotation, rho)
+        self.to_center = matrix_times(self.rotation, rho)
         self.z = frames[..., :3, 2]
         slides = model.dh.prismatic[:, None]
         carried = np.tri(n, dtype=bool)[..., None]
@@ -133,9 +133,9 @@ class _Geometry:
         turns = qd[..., None, :, None] * self.spin
         w = turns.sum(axis=-2)
         outer = w[..., None, :] - np.cumsum(turns, axis=-2)
-        first = _times(self.inertia, cross(turns, outer).sum(axis=-2))
+        first = matrix_times(self.inertia, cross(turns, outer).sum(axis=-2))
         # The second term, (z_i x w_s)T I_s w_s, is z_i . (w_s x I_s w_s).
-        second = cross(w, _times(self.inertia, w))
+        second = cross(w, matrix_times(self.inertia, w))
         return _sum_of_projections(self.spin, first + second)
 
     def gravity_torque(self) -> NDArray:
@@ -158,7 +158,3 @@ def _sum_of_projections(a: NDArray, vectors: NDArray) -> NDArray:
 
 def _twice(w: NDArray, r: NDArray) -> NDArray:
     return cross(w, cross(w, r))
-
-
-def _times(matrix: NDArray, vector: NDArray) -> NDArray:
-    return (matrix @ vector[..., None])[..., 0]

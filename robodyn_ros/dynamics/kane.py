@@ -26,7 +26,7 @@ from robodyn_ros.dh.frames import cosines_and_sines
 from robodyn_ros.dh.table import DHTable
 from robodyn_ros.dynamics.centers_of_mass import centers_of_mass
 from robodyn_ros.model import RobotModel
-from robodyn_ros.spatial import cross
+from robodyn_ros.spatial import cross, matrix_times
 
 Components = tuple[Any, Any, Any]
 
@@ -80,13 +80,13 @@ def joint_torques(
     wd = joints.outward((0.0, 0.0, 0.0), turns * qdd + cross(w, turns * qd))
     swing = _swing(w, wd)
     swung = np.zeros_like(w)
-    swung[..., 1:, :] = _times(swing[..., :-1, :, :], a[..., 1:, :] - rho[:-1])
+    swung[..., 1:, :] = matrix_times(swing[..., :-1, :, :], a[..., 1:, :] - rho[:-1])
     slid = slides * qdd + 2.0 * cross(w, slides * qd)
-    pdd = joints.outward(tuple(-to_base.T @ model.gravity), _times(swing, rho) + slid, swung)
+    pdd = joints.outward(tuple(-to_base.T @ model.gravity), matrix_times(swing, rho) + slid, swung)
 
     # Stage 3: u_i = m_i pdd_i, v_i = sum of u_j and w_i = sum of hd_j + s_ji x u_j, j = i to n.
     u = mass[:, None] * pdd
-    hd = _times(inertia, wd) + cross(w, _times(inertia, w))
+    hd = matrix_times(inertia, wd) + cross(w, matrix_times(inertia, w))
     force, moment = _tip_wrench_in_last_frame(joints, to_base, tip_wrench)
     a_next = np.concatenate([a[..., 1:, :], np.zeros_like(a[..., :1, :])], axis=-2)
     a_next[..., -1, :] = dh.tip_transform[:3, 3]
@@ -180,7 +180,3 @@ def _joints_first(vectors: NDArray) -> NDArray:
 
 def _sum(x: Components, y: NDArray) -> Components:
     return x[0] + y[0], x[1] + y[1], x[2] + y[2]
-
-
-def _times(matrix: NDArray, vector: NDArray) -> NDArray:
-    return (matrix @ vector[..., None])[..., 0]

@@ -28,9 +28,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robodyn_ros.dh.frames import frame_transforms, joint_operators, relative_transforms
+from robodyn_ros.dynamics.centers_of_mass import outer_pseudo_inertias
 from robodyn_ros.kinematics import tip_wrench_torque
 from robodyn_ros.model import RobotModel
-from robodyn_ros.spatial import pseudo_inertia
+from robodyn_ros.spatial import matrix_times, pseudo_inertia
 
 Coefficients = tuple[NDArray, NDArray, NDArray]
 
@@ -64,10 +65,8 @@ def joint_torques(
     """
     coefficients = complete_coefficients if leading_transforms else shortened_coefficients
     inertia, velocity, gravity = coefficients(model, q)
-    h = ((velocity @ qd[..., None, :, None])[..., 0] @ qd[..., None])[..., 0]
-    return (
-        (inertia @ qdd[..., None])[..., 0] + h + gravity + tip_wrench_torque(model, q, tip_wrench)
-    )
+    h = matrix_times(matrix_times(velocity, qd[..., None, :]), qd)
+    return matrix_times(inertia, qdd) + h + gravity + tip_wrench_torque(model, q, tip_wrench)
 
 
 def shortened_coefficients(model: RobotModel, q: NDArray) -> Coefficients:
@@ -88,7 +87,7 @@ def shortened_coefficients(model: RobotModel, q: NDArray) -> Coefficients:
     step = joint_operators(model.dh)
     to_frame = relative_transforms(model.dh, q)
     own = pseudo_inertia(model.inertial_parameters)
-    bodies = (to_frame @ own @ _transposed(to_frame)).sum(axis=-3)
+    bodies = outer_pseudo_inertias(to_frame, own)
     gravity = frame_transforms(model.dh, q)[..., :3, :3].swapaxes(-1, -2) @ model.gravity
 
     inertia = np.zeros((*q.shape, n), dtype=to_frame.dtype)

@@ -36,9 +36,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robodyn_ros.dh.frames import frame_transforms, joint_operators, relative_transforms
+from robodyn_ros.dynamics.centers_of_mass import outer_pseudo_inertias
 from robodyn_ros.kinematics import tip_wrench_torque
 from robodyn_ros.model import RobotModel
-from robodyn_ros.spatial import pseudo_inertia
+from robodyn_ros.spatial import matrix_times, pseudo_inertia
 
 
 def joint_torques(
@@ -66,8 +67,8 @@ def joint_torques(
     """
     chain = _Chain(model, q)
     symbols = chain.christoffel_symbols()
-    velocity = ((symbols @ qd[..., None, :, None])[..., 0] @ qd[..., None])[..., 0]
-    inertia = (chain.inertial_coefficients() @ qdd[..., None])[..., 0]
+    velocity = matrix_times(matrix_times(symbols, qd[..., None, :]), qd)
+    inertia = matrix_times(chain.inertial_coefficients(), qdd)
     wrench = tip_wrench_torque(model, q, tip_wrench)
     return inertia + velocity + chain.gravitational_coefficients() + wrench
 
@@ -100,7 +101,7 @@ class _Chain:
         self.model, self.q = model, q
         self.to_frame = relative_transforms(model.dh, q)
         own = pseudo_inertia(model.inertial_parameters)
-        self.bodies = (self.to_frame @ own @ np.swapaxes(self.to_frame, -1, -2)).sum(axis=-3)
+        self.bodies = outer_pseudo_inertias(self.to_frame, own)
         self.lines = _line(self.to_frame)
         self.sums = _sums(self.bodies)
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from robodyn_ros.dh.frames import frame_transforms, joint_transforms
 from robodyn_ros.model import RobotModel
-from robodyn_ros.spatial import cross, inertia_tensor, skew
+from robodyn_ros.spatial import cross, inertia_tensor, matrix_times, skew
 
 
 def joint_torques(
@@ -57,7 +57,7 @@ def joint_torques(
     u = skew(wd) + skew(w) @ skew(w)
     base_acceleration = still - dh.base_transform[:3, :3].T @ model.gravity
     u_before = np.concatenate([np.zeros_like(u[..., :1, :, :]), u[..., :-1, :, :]], axis=-3)
-    swung = _row_times_matrix(_matrix_times(u_before, origin), rotation)
+    swung = _row_times_matrix(matrix_times(u_before, origin), rotation)
     slid = slides * qdd + 2.0 * cross(w, slides * qd)
     vd = _outward(rotation, swung + slid, base_acceleration)
 
@@ -65,13 +65,13 @@ def joint_torques(
     parameters = model.inertial_parameters
     mass, moment = parameters[:, 9:], parameters[:, 6:9]
     inertia = inertia_tensor(parameters)
-    force = mass * vd + _matrix_times(u, moment)
-    couple = _matrix_times(inertia, wd) + cross(w, _matrix_times(inertia, w)) + cross(moment, vd)
+    force = mass * vd + matrix_times(u, moment)
+    couple = matrix_times(inertia, wd) + cross(w, matrix_times(inertia, w)) + cross(moment, vd)
 
     # Inward: force and moment that link i - 1 exerts on link i, about the origin of frame i.
     tip_force, tip_moment = _wrench_on_last_frame(model, q, tip_wrench)
     f = _inward(rotation, force, tip_force)
-    levers = cross(origin[..., 1:, :], _matrix_times(rotation, f)[..., 1:, :])
+    levers = cross(origin[..., 1:, :], matrix_times(rotation, f)[..., 1:, :])
     couple[..., :-1, :] += levers
     n = _inward(rotation, couple, tip_moment)
     return np.where(dh.prismatic, f[..., 2], n[..., 2])
@@ -106,13 +106,9 @@ def _inward(rotation: NDArray, increments: NDArray, at_tip: NDArray | float) -> 
     x = increments[..., last, :] + at_tip
     result[..., last, :] = x
     for i in range(last - 1, -1, -1):
-        x = _matrix_times(rotation[..., i + 1, :, :], x) + increments[..., i, :]
+        x = matrix_times(rotation[..., i + 1, :, :], x) + increments[..., i, :]
         result[..., i, :] = x
     return result
-
-
-def _matrix_times(matrix: NDArray, vector: NDArray) -> NDArray:
-    return (matrix @ vector[..., None])[..., 0]
 
 
 def _row_times_matrix(vector: NDArray, matrix: NDArray) -> NDArray:

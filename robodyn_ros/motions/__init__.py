@@ -15,8 +15,9 @@ from robodyn_ros.errors import UnreadableSource
 from robodyn_ros.motions.bag import BAG_SUFFIXES, motion_of_bag
 from robodyn_ros.motions.csv_text import motion_of_csv, table_as_csv
 from robodyn_ros.motions.motion_samples import MotionSamples
+from robodyn_ros.motions.point_to_point import example_motion
 
-__all__ = ['MotionSamples', 'read_motion', 'table_as_csv']
+__all__ = ['MotionSamples', 'example_motion', 'read_motion', 'table_as_csv']
 
 
 def read_motion(

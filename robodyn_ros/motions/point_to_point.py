@@ -12,6 +12,7 @@ from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.dynamics import friction_torque, inverse_dynamics
 from robodyn_ros.errors import TooWeak
 from robodyn_ros.model import RobotModel
+from robodyn_ros.motions.motion_samples import MotionSamples
 from robodyn_ros.spatial import FloatArray
 
 LARGEST_TURN = 1.0
@@ -20,9 +21,9 @@ LARGEST_TURN = 1.0
 LARGEST_SLIDE = 0.2
 """A prismatic joint travels so far at the most [m]."""
 
-SHARE_OF_RANGE = 0.7
-SHARE_OF_VELOCITY = 0.6
-SHARE_OF_EFFORT = 0.8
+RANGE_FRACTION = 0.7
+VELOCITY_FRACTION = 0.6
+EFFORT_FRACTION = 0.8
 
 SHORTEST_DURATION = 1.5
 """[s]"""
@@ -66,8 +67,8 @@ class PointToPoint(ArrayRecord):
     def _phase(self, time: ArrayLike) -> FloatArray:
         return np.clip(np.asarray(time, dtype=float) / self.duration, 0.0, 1.0)
 
-    def _along(self, share: FloatArray, offset: float | FloatArray = 0.0) -> FloatArray:
-        return offset + share[:, None] * (self.goal - self.start)
+    def _along(self, fraction: FloatArray, offset: float | FloatArray = 0.0) -> FloatArray:
+        return offset + fraction[:, None] * (self.goal - self.start)
 
 
 def suitable_motion(model: RobotModel) -> PointToPoint:
@@ -89,17 +90,17 @@ def suitable_motion(model: RobotModel) -> PointToPoint:
     middle[bounded] = (lower[bounded] + upper[bounded]) / 2
     reach = np.where(bounded, upper - lower, np.inf)
     travel = np.minimum(
-        SHARE_OF_RANGE * reach, np.where(model.dh.prismatic, LARGEST_SLIDE, LARGEST_TURN)
+        RANGE_FRACTION * reach, np.where(model.dh.prismatic, LARGEST_SLIDE, LARGEST_TURN)
     )
-    way = travel / 2 * np.where(np.arange(model.n) % 2 == 0, 1.0, -1.0)
-    start, goal = middle - way, middle + way
+    displacement = travel / 2 * np.where(np.arange(model.n) % 2 == 0, 1.0, -1.0)
+    start, goal = middle - displacement, middle + displacement
     # The quintic's largest velocity is 15/8 of the mean.
     velocity_limits = np.where(model.velocity_limits > 0, model.velocity_limits, np.inf)
-    durations = 15 / 8 * travel / (SHARE_OF_VELOCITY * velocity_limits)
+    durations = 15 / 8 * travel / (VELOCITY_FRACTION * velocity_limits)
     duration = max(SHORTEST_DURATION, *durations.tolist())
     while True:
         motion = PointToPoint(start, goal, duration)
-        excess = largest_torque(model, motion) - SHARE_OF_EFFORT * known_effort_limits(model)
+        excess = largest_torque(model, motion) - EFFORT_FRACTION * known_effort_limits(model)
         if np.all(excess <= 0):
             return motion
         duration *= 1.25
@@ -110,7 +111,22 @@ def suitable_motion(model: RobotModel) -> PointToPoint:
         f'joint {model.joint_names[joint]!r} effort limit',
         float(model.effort_limits[joint]),
         f'enough to carry the arm through the middle of its range, with '
-        f'{1 - SHARE_OF_EFFORT:.0%} to spare',
+        f'{1 - EFFORT_FRACTION:.0%} to spare',
+    )
+
+
+def example_motion(model: RobotModel, samples: int = 501) -> MotionSamples:
+    """
+    Return ``suitable_motion`` sampled at even times.
+
+    Raises
+    ------
+    TooWeak
+    """
+    motion = suitable_motion(model)
+    time = np.linspace(0.0, motion.duration, samples)
+    return MotionSamples.from_samples(
+        time, motion.position(time), motion.velocity(time), motion.acceleration(time)
     )
 
 

@@ -22,7 +22,7 @@ from robodyn_ros.dynamics import gravity_torque, inverse_dynamics
 from robodyn_ros.errors import RobodynError
 from robodyn_ros.model import RobotModel
 from robodyn_ros.motions.motion_samples import MotionSamples
-from robodyn_ros.motions.point_to_point import suitable_motion
+from robodyn_ros.motions.point_to_point import example_motion
 from robodyn_ros.parameters.base_parameters import BaseParameters, base_parameters
 from robodyn_ros.report.joint_space_coupling import JointSpaceCoupling, joint_space_coupling
 from robodyn_ros.report.measurements import CallTimes, measured_call_times
@@ -195,7 +195,7 @@ def arm_facts(
 
 
 def _torques_along(model: RobotModel, given: MotionSamples | None) -> MotionTorques:
-    motion = given or _example_motion(model)
+    motion = given or example_motion(model, _EXAMPLE_SAMPLES)
     still = np.zeros_like(motion.q)
     gravity = gravity_torque(model, motion.q)
     return MotionTorques(
@@ -210,14 +210,6 @@ def _torques_along(model: RobotModel, given: MotionSamples | None) -> MotionTorq
             ControlSettings.friction_velocity,
             motion.qd,
         ),
-    )
-
-
-def _example_motion(model: RobotModel) -> MotionSamples:
-    motion = suitable_motion(model)
-    t = np.linspace(0.0, motion.duration, _EXAMPLE_SAMPLES)
-    return MotionSamples.from_samples(
-        t, motion.position(t), motion.velocity(t), motion.acceleration(t)
     )
 
 

@@ -46,6 +46,7 @@ from std_msgs.msg import Float64MultiArray, String
 from robodyn_ros.description.chain import Chain
 from robodyn_ros.description.urdf import sanitized_urdf
 from robodyn_ros.errors import InvalidNumber, RobodynError
+from robodyn_ros.model import STANDARD_GRAVITY
 from robodyn_ros.ros.qos import LATCHED, RELIABLE
 from robodyn_ros.ros.spinning import run_until_signal
 from robodyn_ros.simulation.arm import ArmSimulation
@@ -78,7 +79,7 @@ class SimulatorNode(Node):
             name: self.declare_parameter(name, '').value or None
             for name in ('base_link', 'tip_link')
         }
-        self._gravity = self.declare_parameter('gravity', [0.0, 0.0, -9.81]).value
+        self._gravity = self.declare_parameter('gravity', list(STANDARD_GRAVITY)).value
         self._initial_position = self.declare_parameter(
             'initial_position', rclpy.Parameter.Type.DOUBLE_ARRAY
         ).value

@@ -9,9 +9,11 @@ from typing import Literal, get_args
 import numpy as np
 
 from robodyn_ros.array_record import ArrayRecord
-from robodyn_ros.control.computed_torque import MODES, ControlLaw, Mode, Terms
+from robodyn_ros.control.computed_torque import Mode
+from robodyn_ros.control.control_stack import control_law
 from robodyn_ros.control.reference import ReferenceState
-from robodyn_ros.dynamics import friction_torque, inverse_dynamics
+from robodyn_ros.control.rigid_body import RigidBodyTorque
+from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.errors import InvalidNumber, UnknownOption
 from robodyn_ros.model import RobotModel
 from robodyn_ros.motions.motion_samples import MotionSamples
@@ -88,15 +90,11 @@ def simulated_motion(
     time = np.arange(steps + 1) * simulation.time_step
     q, qd, qdd = _sampled(motion, motion.time[0] + time)
     asked = ReferenceState(q, qd, qdd, np.zeros_like(q))
-    control = ControlLaw(
-        inverse_dynamics=lambda q, qd, qdd: inverse_dynamics(model, q, qd, qdd),
-        friction_torque=lambda qd: friction_torque(model, qd),
-        mode=MODES[0] if law == 'free' else law,
-        terms=Terms(),
-        kp=np.full(model.n, kp),
-        kd=np.full(model.n, kd),
-        continuous=np.zeros(model.n, dtype=bool),
+    # The node's own law: its friction, its shorter way round for joints that turn without end.
+    settings = ControlSettings(
+        mode='gravity_compensation' if law == 'free' else law, kp=(kp,), kd=(kd,)
     )
+    control = control_law(model, settings, RigidBodyTorque('newton_euler'))
     simulation.reset(asked.position[0])
     position, velocity, torque = np.zeros((3, steps + 1, model.n))
     for k in range(steps + 1):

@@ -16,7 +16,8 @@ from robodyn_ros.errors import (
     NonFiniteValue,
     WrongShape,
 )
-from robodyn_ros.simulation.arm import ArmSimulation
+from robodyn_ros.motions import MotionSamples
+from robodyn_ros.simulation import ArmSimulation, simulated_motion
 
 pytest.importorskip('mujoco')
 
@@ -340,3 +341,37 @@ def test_without_mujoco_the_error_says_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, 'mujoco', None)
     with pytest.raises(MujocoMissing, match='pip install mujoco'):
         ArmSimulation.from_urdf(slider())
+
+
+def test_the_law_is_the_nodes_whose_friction_is_smooth_at_rest():
+    chain = Chain.from_urdf_text(slider('<dynamics damping="3" friction="0.5"/>'))
+    time = np.linspace(0.0, 1.0, 201)
+    q, qd, qdd = (0.002 * f[:, None] for f in (-np.cos(time), np.sin(time), np.cos(time)))
+    did = simulated_motion(
+        ArmSimulation(chain, time_step=0.005),
+        RobotModel.from_chain(chain),
+        MotionSamples(time, q, qd, qdd),
+        'feedforward',
+    )
+    # Two kilograms on a horizontal rail; 0.01 m/s is the node's parameter friction_velocity.
+    expected = 2.0 * qdd + 3.0 * qd + 0.5 * np.tanh(qd / 0.01)
+    np.testing.assert_allclose(did.torque, expected, atol=1e-9)
+
+
+def test_a_joint_that_turns_without_end_takes_the_shorter_way_as_under_the_node():
+    chain = Chain.from_urdf_text(
+        robot(
+            link('base'),
+            link('wheel', 2.0),
+            joint('axle', 'continuous', 'base', 'wheel', '<axis xyz="0 0 1"/>'),
+        )
+    )
+    wanted = np.array([[0.0], [2 * np.pi + 0.1]])
+    still = np.zeros((2, 1))
+    did = simulated_motion(
+        ArmSimulation(chain, time_step=0.001),
+        RobotModel.from_chain(chain),
+        MotionSamples(np.array([0.0, 0.001]), wanted, still, still),
+    )
+    # 0.01 kg m² and the gain 100 1/s² on an error of 0.1 rad, not of a turn more.
+    assert did.torque[1, 0] == pytest.approx(0.01 * 100 * 0.1, rel=1e-9)
