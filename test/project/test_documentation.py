@@ -102,8 +102,15 @@ def is_a_name_of_the_package(dotted):
 
 
 @cache
+def python_files():
+    """Return the files of the package, its tests and what stands beside them."""
+    folders = ('robodyn_ros', 'test', 'launch', 'examples', 'benchmarks', 'environment', 'docs')
+    return [path for folder in folders for path in (ROOT / folder).rglob('*.py')]
+
+
+@cache
 def names_of_tests():
-    paths = list((ROOT / 'test').rglob('*.py'))
+    paths = [path for path in python_files() if ROOT / 'test' in path.parents]
     text = '\n'.join(path.read_text(encoding='utf-8') for path in paths)
     return {path.stem for path in paths} | set(re.findall(r'^def (test_\w+)', text, re.M))
 
@@ -123,7 +130,7 @@ def test_every_test_file_folder_and_module_that_a_page_names_exists(page):
     # A path is one of the repository, of docs/ or of the package; what a user makes has no folder.
     spoken = re.findall(r'(?<![\w/.~$-])(?:[\w-]+/)+[\w.-]*\w(?!\w*\*)|(?<=`)(?:\w+/)+(?=`)', text)
     bare = set(re.findall(r'(?<![\w/.-])\w+\.py\b', text))
-    missing += sorted(bare - {path.name for path in [*ROOT.glob('*.py'), *ROOT.glob('*/**/*.py')]})
+    missing += sorted(bare - {path.name for path in [*ROOT.glob('*.py'), *python_files()]})
     folders = {path.name for root in (ROOT, ROOT / 'robodyn_ros') for path in root.iterdir()}
     for path in set(spoken):
         is_ours = path.endswith('.py') or path.split('/')[0] in folders - {'src'}
