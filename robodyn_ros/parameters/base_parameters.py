@@ -117,7 +117,7 @@ class BaseParameters(ArrayRecord):
 
     @cached_property
     def no_effect(self) -> tuple[str, ...]:
-        """Names of the standard parameters that no motion brings to bear on any torque."""
+        """Names of the unidentifiable standard parameters: they act on no torque in any motion."""
         unused = ~(self.regrouping != 0.0).any(axis=0)
         return tuple(name for name, none in zip(self.classical.names, unused, strict=True) if none)
 
