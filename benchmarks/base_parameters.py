@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Count the minimal parameters of known arms, and time how they are found.
+Count the base parameters of known arms, and time how they are found.
 
     python benchmarks/base_parameters.py
 
-The first table counts, for each arm, classical and minimal parameters, the latter upright and with
-the base tilted, those without effect, and the condition number of the minimal regressor. The
+The first table counts, for each arm, standard and base parameters, the latter upright and with
+the base tilted, those without effect, and the condition number of the base regressor. The
 second one times the closed form, the formulas, the numeric method that they are checked with, and
 the regressor: processor time on one thread, the fastest of several rounds.
 """
@@ -61,7 +61,7 @@ def milliseconds(function: Callable[[], object], rounds: int = ROUNDS) -> float:
 
 
 def print_counts(models: dict[str, RobotModel]) -> None:
-    print(f'{"arm":<12}{"classical":>10}{"upright":>9}{"tilted":>8}{"no effect":>11}{"cond":>8}')
+    print(f'{"arm":<12}{"standard":>10}{"upright":>9}{"tilted":>8}{"no effect":>11}{"cond":>8}')
     for name, model in models.items():
         upright = base_parameters(model.with_gravity(DOWN))
         tilted = base_parameters(model.with_gravity(TILTED))

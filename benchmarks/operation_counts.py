@@ -26,6 +26,7 @@ import robodyn_ros as rd
 from robodyn_ros.compiled.c.export import EXPORTED
 from robodyn_ros.compiled.symbolic.kernels import build_kernel
 from robodyn_ros.compiled.symbolic.run_time import RunTime
+from robodyn_ros.model import STANDARD_GRAVITY
 
 ROOT = Path(__file__).resolve().parents[1]
 DEGREES = {
@@ -73,7 +74,7 @@ def general_arm(n: int) -> rd.RobotModel:
     still = np.zeros(n)
     table = replace(arm.dh, alpha=alpha, a=a, beta=still, theta=still, d=d)
     arm = replace(arm, dh=replace(table, base_transform=np.eye(4)))
-    return general_inertias(arm.with_gravity((0.0, 0.0, -9.81)))
+    return general_inertias(arm.with_gravity(STANDARD_GRAVITY))
 
 
 def general_inertias(arm: rd.RobotModel) -> rd.RobotModel:

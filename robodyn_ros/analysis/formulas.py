@@ -13,6 +13,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,8 @@ from numpy.typing import NDArray
 from robodyn_ros.analysis.records import Record
 from robodyn_ros.compiled.symbolic.expression import Scalar, sine_and_cosine
 from robodyn_ros.spatial import FloatArray
+
+Function = Literal['position', 'cos', 'sin']
 
 
 @dataclass(frozen=True, order=True)
@@ -39,7 +42,7 @@ class Factor(Record):
     """
 
     joints: tuple[int, ...]
-    function: str
+    function: Function
     multiples: tuple[int, ...] = (1,)
     phase: float = 0.0
     power: int = 1
@@ -135,7 +138,7 @@ def _add_derivative(
     inner: list[Factor] = []
     if factor.function != 'position':
         coefficient *= 1 if factor.function == 'sin' else -1
-        other = 'cos' if factor.function == 'sin' else 'sin'
+        other: Function = 'cos' if factor.function == 'sin' else 'sin'
         inner = [Factor(factor.joints, other, factor.multiples, factor.phase)]
     if factor.power > 1:
         inner.append(factor.to_power(factor.power - 1))

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import types
 from dataclasses import fields, is_dataclass
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from robodyn_ros.errors import MalformedRecord
 
@@ -61,6 +61,10 @@ def _restored(kind: Any, value: Any, where: str) -> Any:
             return None
         (kind,) = [argument for argument in arguments if argument is not type(None)]
         return _restored(kind, value, where)
+    if origin is Literal:
+        if value not in arguments:
+            raise MalformedRecord(where, value, ', '.join(map(repr, arguments)))
+        return value
     if origin is tuple:
         if not isinstance(value, list):
             raise MalformedRecord(where, value, 'a list')

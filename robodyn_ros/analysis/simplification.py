@@ -23,7 +23,9 @@ from robodyn_ros.analysis.records import Record
 from robodyn_ros.analysis.term_choice import (
     MEASURES,
     PARTS,
+    Measure,
     Operations,
+    Part,
     Simplification,
     WeighedFormulas,
     operations_of,
@@ -58,7 +60,7 @@ class SimplifiedModel(Record):
 
     joint_names: tuple[str, ...]
     error: float
-    measure: str
+    measure: Measure
     inertia: tuple[Simplification, ...]
     gravity: tuple[Simplification, ...]
     operations: Operations
@@ -216,8 +218,8 @@ def simplified_model(
     model: RobotModel,
     error: float,
     *,
-    measure: str = 'largest',
-    parts: Sequence[str] = PARTS,
+    measure: Measure = 'largest',
+    parts: Sequence[Part] = PARTS,
     negligible_torque: float = 0.0,
     limits: Limits | None = None,
 ) -> SimplifiedModel:

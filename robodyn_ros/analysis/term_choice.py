@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +29,10 @@ from robodyn_ros.dynamics.mass_matrix import composite_mass_matrix
 from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import FloatArray
 
-PARTS = ('inertia', 'gravity')
-MEASURES = ('largest', 'mean')
+Part = Literal['inertia', 'gravity']
+Measure = Literal['largest', 'mean']
+PARTS: tuple[Part, ...] = get_args(Part)
+MEASURES: tuple[Measure, ...] = get_args(Measure)
 _CHOOSING, _MEASURING = 2048, 8192
 _MEASURING_SEED = 21
 # Terms are chosen at some positions and the error is measured at others: leave room for those.
@@ -79,7 +82,7 @@ class WeighedFormulas:
     """The complete formulas of one part, and what their errors are weighed against."""
 
     def __init__(
-        self, model: RobotModel, part: str, joint_space: JointSpace, smallest_peak: float
+        self, model: RobotModel, part: Part, joint_space: JointSpace, smallest_peak: float
     ) -> None:
         self.model, self.part, self.smallest_peak = model, part, smallest_peak
         self.choosing = joint_space.sample(_CHOOSING)
@@ -102,7 +105,7 @@ class WeighedFormulas:
         scale = np.sqrt(np.maximum(self_inertia[:, i] * self_inertia[:, j], 0.0))
         return inertia[:, i, j].T, scale.T
 
-    def simplified(self, error: float, measure: str) -> tuple[Simplification, ...]:
+    def simplified(self, error: float, measure: Measure) -> tuple[Simplification, ...]:
         """Return all coefficients of the part with the terms that the error needs."""
         _, scales = self.values_and_scales(self.choosing)
         parts = [
@@ -144,7 +147,7 @@ class WeighedFormulas:
 
 
 def _droppable(
-    parts: Sequence[NDArray], units: Sequence[Sequence[Place]], error: float, measure: str
+    parts: Sequence[NDArray], units: Sequence[Sequence[Place]], error: float, measure: Measure
 ) -> set[Place]:
     """
     Return the terms (row, k) that can go: whole units, the smallest fraction first.

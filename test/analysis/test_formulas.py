@@ -158,6 +158,11 @@ def test_formula_survives_json():
             '{"symbol": "G", "unit": "N", "terms": [{"coefficient": "x", "factors": []}]}',
             r'Formula.terms\[0\].coefficient',
         ),
+        (
+            '{"symbol": "G", "unit": "N", "terms": [{"coefficient": 1.0, "factors": [{"joints": '
+            '[0], "function": "tan", "multiples": [1], "phase": 0.0, "power": 1}]}]}',
+            r"factors\[0\].function: 'tan'; allowed: 'position', 'cos', 'sin'",
+        ),
     ],
 )
 def test_json_of_another_kind_is_refused_by_name(text, named):
