@@ -7,7 +7,13 @@ Dynamics of serial arms from their URDF: torques, mass matrix, DH table.
 
 Conventions are those of docs/conventions.md: SI units, arrays (n,) in chain order base to tip,
 M(q) qdd + C(q, qd) qd + g(q) = tau, modified DH.
+
+The errors are ``robodyn_ros.errors``, leaves of ``RobodynError``. What takes longer to import is
+imported on first use: ``robodyn_ros.analysis``, ``motions``, ``report``, ``simulation``.
 """
+
+import importlib
+from types import ModuleType
 
 from robodyn_ros.compiled import CompiledModel, compile_model
 from robodyn_ros.description.records import Finding
@@ -49,3 +55,12 @@ __all__ = [
 ]
 
 __version__ = '0.2.0'
+
+_ROOMS = ('analysis', 'motions', 'report', 'simulation')
+
+
+def __getattr__(name: str) -> ModuleType:
+    """Import a room of the package when it is first named."""
+    if name in _ROOMS:
+        return importlib.import_module(f'robodyn_ros.{name}')
+    raise AttributeError(f'module {__name__!r} has no attribute {name!r}')

@@ -59,9 +59,11 @@ def float_array(name: str, values: ArrayLike) -> FloatArray:
         Naming the argument.
     """
     try:
+        if np.iscomplexobj(values):
+            raise TypeError('complex numbers')
         return np.array(values, dtype=float, order='C')
     except (TypeError, ValueError) as error:
-        raise WrongShape(f'argument {name}', values, 'an array of numbers') from error
+        raise WrongShape(f'argument {name}', values, 'an array of real numbers') from error
 
 
 def _finite_floats(name: str, values: ArrayLike) -> FloatArray:

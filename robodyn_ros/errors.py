@@ -93,15 +93,15 @@ class NoMovableJoint(RobodynError):
 # --- calling the library -----------------------------------------------------------------------
 
 
-class WrongShape(RobodynError):
+class WrongShape(RobodynError, ValueError):
     """An array argument has the wrong shape."""
 
 
-class NonFiniteValue(RobodynError):
+class NonFiniteValue(RobodynError, ValueError):
     """An array argument holds a NaN or an infinity."""
 
 
-class UnknownOption(RobodynError):
+class UnknownOption(RobodynError, ValueError):
     """An option, a method or a mode is not one of those that exist."""
 
 

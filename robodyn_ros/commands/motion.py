@@ -13,7 +13,7 @@ import numpy as np
 from robodyn_ros.commands.arm_options import ChosenArm, arm_options, examples
 from robodyn_ros.control.computed_torque import MODES, Mode, friction_compensation
 from robodyn_ros.control.settings import ControlSettings
-from robodyn_ros.dynamics import METHODS, inverse_dynamics
+from robodyn_ros.dynamics import METHODS, Method, inverse_dynamics
 from robodyn_ros.model import RobotModel
 from robodyn_ros.motions import MotionSamples, example_motion, read_motion, table_as_csv
 
@@ -54,7 +54,7 @@ def torque(
     motion: Path,
     output: Path | None,
     as_json: bool,
-    method: str,
+    method: Method,
     friction: bool,
     topic: str | None,
     cutoff: float | None,

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 from robodyn_ros.compiled import CompiledModel, compile_model
 from robodyn_ros.control.computed_torque import InverseDynamics
-from robodyn_ros.dynamics import inverse_dynamics
+from robodyn_ros.dynamics import Method, inverse_dynamics
 from robodyn_ros.errors import NoBackend
 from robodyn_ros.model import RobotModel
 
@@ -64,6 +64,7 @@ class RigidBodyTorque:
 
     def under(self, model: RobotModel) -> InverseDynamics:
         """Return the inverse dynamics of the arm under another payload or gravity."""
-        if self._compiled is None:
-            return partial(inverse_dynamics, model, method=self.algorithm)
-        return self._compiled.with_model(model).inverse_dynamics
+        if self._compiled is not None:
+            return self._compiled.with_model(model).inverse_dynamics
+        method: Method = 'newton_euler' if self.algorithm == 'compiled' else self.algorithm
+        return partial(inverse_dynamics, model, method=method)

@@ -4,6 +4,7 @@
 from robodyn_ros.dynamics.friction import friction_torque
 from robodyn_ros.dynamics.rigid_body import (
     METHODS,
+    Method,
     christoffel_symbols,
     coriolis_matrix,
     forward_dynamics,
@@ -14,6 +15,7 @@ from robodyn_ros.dynamics.rigid_body import (
 
 __all__ = [
     'METHODS',
+    'Method',
     'christoffel_symbols',
     'coriolis_matrix',
     'forward_dynamics',

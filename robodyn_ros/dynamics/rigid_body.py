@@ -9,6 +9,7 @@ what the formulations return.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,7 +28,10 @@ from robodyn_ros.dynamics.mass_matrix import composite_mass_matrix
 from robodyn_ros.errors import UnknownOption
 from robodyn_ros.model import RobotModel
 
-METHODS: dict[str, Callable[..., NDArray]] = {
+Method = Literal[
+    'newton_euler', 'kane', 'lagrange_euler', 'generalized_dalembert', 'lagrangian_coefficients'
+]
+METHODS: dict[Method, Callable[..., NDArray]] = {
     'newton_euler': newton_euler.joint_torques,
     'kane': kane.joint_torques,
     'lagrange_euler': lagrange_euler.joint_torques,
@@ -43,7 +47,7 @@ def inverse_dynamics(
     qd: ArrayLike,
     qdd: ArrayLike,
     *,
-    method: str = 'newton_euler',
+    method: Method = 'newton_euler',
     tip_wrench: ArrayLike | None = None,
 ) -> NDArray:
     """

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from robodyn_ros.compiled import EXPORTED, CompiledModel, compile_model
-from robodyn_ros.dynamics import METHODS, inverse_dynamics
+from robodyn_ros.dynamics import METHODS, Method, inverse_dynamics
 from robodyn_ros.errors import NoBackend, SingularMassMatrix
 from robodyn_ros.model import RobotModel
 
@@ -82,7 +82,7 @@ def _bound(function: Callable[..., Any], arguments: list[Any], out: Any) -> Call
     return lambda: function(*arguments, out=out)
 
 
-def _method(model: RobotModel, method: str, state: dict[str, Any]) -> Callable[[], Any]:
+def _method(model: RobotModel, method: Method, state: dict[str, Any]) -> Callable[[], Any]:
     q, qd, qdd = state['q'], state['qd'], state['qdd']
     return lambda: inverse_dynamics(model, q, qd, qdd, method=method)
 

@@ -3,7 +3,10 @@
 
 import inspect
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -232,3 +235,39 @@ def test_path_may_be_a_str_or_a_path(tmp_path):
     path.write_bytes(two_link_urdf().encode('utf-16'))
     assert rd.RobotModel.from_urdf(path).n == 2
     assert rd.RobotModel.from_urdf(str(path)).n == 2
+
+
+@pytest.mark.parametrize('room', ['analysis', 'errors', 'motions', 'report', 'simulation'])
+def test_a_room_is_reached_from_the_root_without_importing_it(room):
+    code = f'import robodyn_ros; print(robodyn_ros.{room}.__name__)'
+    printed = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)
+    assert printed.stdout == f'robodyn_ros.{room}\n', printed.stderr
+
+
+def test_a_room_that_does_not_exist_is_no_attribute():
+    with pytest.raises(AttributeError, match="'kitchen'"):
+        getattr(rd, 'kitchen')  # noqa: B009
+
+
+def test_every_error_of_the_package_stands_in_errors():
+    root = Path(rd.__file__).parent
+    outside = {
+        path.relative_to(root).as_posix()
+        for path in root.rglob('*.py')
+        if path != root / 'errors.py'
+        and re.search(r'^class \w+\(RobodynError', path.read_text(encoding='utf-8'), re.M)
+    }
+    assert outside == set()
+    for leaf in vars(rd.errors).values():
+        if inspect.isclass(leaf) and leaf.__module__ == rd.errors.__name__:
+            assert issubclass(leaf, rd.RobodynError)
+            assert leaf.__doc__
+
+
+def test_errors_of_arguments_are_value_errors_and_complex_numbers_are_refused():
+    arm = rd.RobotModel.from_urdf(two_link_urdf())
+    for wrong in ([0.0], [0.0, np.nan], [0.0, 1j], np.zeros(2, complex)):
+        with pytest.raises(ValueError, match='argument q'):
+            rd.gravity_torque(arm, wrong)
+    with pytest.raises(ValueError, match='method'):
+        rd.inverse_dynamics(arm, [0, 0], [0, 0], [0, 0], method='guess')
