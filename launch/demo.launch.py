@@ -11,12 +11,12 @@ from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 from launch.actions import (
     DeclareLaunchArgument,
     ExecuteProcess,
-    IncludeLaunchDescription,
     OpaqueFunction,
 )
-from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import PathJoinSubstitution
 from launch_ros.substitutions import ExecutableInPackage, FindPackageShare
+
+from robodyn_ros.ros.launching import included
 
 HERE = Path(__file__).parent
 SHARE = FindPackageShare('robodyn_ros')
@@ -52,9 +52,7 @@ ARGUMENTS = (
 
 def generate_launch_description() -> LaunchDescription:
     """Return the arguments and the demonstration."""
-    description = IncludeLaunchDescription(
-        PythonLaunchDescriptionSource(str(HERE / 'description.launch.py'))
-    )
+    description = included(HERE, 'description')
     return LaunchDescription([*ARGUMENTS, description, OpaqueFunction(function=demonstration)])
 
 

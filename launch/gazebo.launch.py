@@ -16,6 +16,8 @@ from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
 from launch_ros.actions import Node
 from launch_ros.substitutions import FindPackageShare
 
+from robodyn_ros.ros.launching import included
+
 HERE = Path(__file__).parent
 SHARE = FindPackageShare('robodyn_ros')
 NEEDED = (
@@ -79,9 +81,10 @@ def generate_launch_description() -> LaunchDescription:
         [
             *ARGUMENTS,
             OpaqueFunction(function=checked),
-            included('controllers'),
+            included(HERE, 'controllers'),
             COMMAND_TOPIC,
             included(
+                HERE,
                 'node',
                 description_arguments=[
                     LaunchConfiguration('description_arguments', default=''),
@@ -94,12 +97,6 @@ def generate_launch_description() -> LaunchDescription:
             OpaqueFunction(function=simulated),
         ]
     )
-
-
-def included(name: str, **arguments: object) -> IncludeLaunchDescription:
-    """Return one of this package's launch files with these arguments."""
-    source = PythonLaunchDescriptionSource(str(HERE / f'{name}.launch.py'))
-    return IncludeLaunchDescription(source, launch_arguments=arguments.items())
 
 
 def checked(context: LaunchContext) -> list[LaunchDescriptionEntity]:

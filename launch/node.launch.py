@@ -6,11 +6,13 @@ from typing import Any
 
 import yaml
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
-from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription, OpaqueFunction
-from launch.launch_description_sources import PythonLaunchDescriptionSource
+from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch.substitutions import PathJoinSubstitution
 from launch_ros.actions import Node
 from launch_ros.substitutions import FindPackageShare
+
+from robodyn_ros.ros.launching import included
+from robodyn_ros.ros.lockstep import IN_LOCKSTEP
 
 HERE = Path(__file__).parent
 SHARE = FindPackageShare('robodyn_ros')
@@ -104,9 +106,7 @@ ARGUMENTS = (
 
 def generate_launch_description() -> LaunchDescription:
     """Return the arguments and what starts."""
-    description = IncludeLaunchDescription(
-        PythonLaunchDescriptionSource(str(HERE / 'description.launch.py'))
-    )
+    description = included(HERE, 'description')
     return LaunchDescription([description, *ARGUMENTS, OpaqueFunction(function=started)])
 
 
@@ -130,8 +130,7 @@ def dynamics_node(values: dict[str, str]) -> Node:
     }
     parameters = {name: value for name, value in given.items() if value}
     if values.get('lockstep') == 'true':
-        # Both are about real time, which means nothing there.
-        parameters.update(torque_rate_limit=[0.0], state_timeout=5.0)
+        parameters.update(IN_LOCKSTEP)
     parameters['autostart'] = values['autostart'] == 'true'
     parameters['use_sim_time'] = values['use_sim_time'] == 'true'
     return Node(

@@ -4,10 +4,11 @@
 from pathlib import Path
 
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
-from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription, OpaqueFunction
-from launch.launch_description_sources import PythonLaunchDescriptionSource
+from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
+
+from robodyn_ros.ros.launching import included
 
 HERE = Path(__file__).parent
 
@@ -32,9 +33,10 @@ def generate_launch_description() -> LaunchDescription:
     """Return the arguments and what starts."""
     return LaunchDescription(
         [
-            included('controllers'),
+            included(HERE, 'controllers'),
             *ARGUMENTS,
             included(
+                HERE,
                 'node',
                 description_arguments=[
                     LaunchConfiguration('description_arguments', default=''),
@@ -45,12 +47,6 @@ def generate_launch_description() -> LaunchDescription:
             OpaqueFunction(function=mock_hardware),
         ]
     )
-
-
-def included(name: str, **arguments: object) -> IncludeLaunchDescription:
-    """Return one of this package's launch files with these arguments."""
-    source = PythonLaunchDescriptionSource(str(HERE / f'{name}.launch.py'))
-    return IncludeLaunchDescription(source, launch_arguments=arguments.items())
 
 
 def mock_hardware(context: LaunchContext) -> list[LaunchDescriptionEntity]:

@@ -7,14 +7,14 @@ import yaml
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 from launch.actions import (
     DeclareLaunchArgument,
-    IncludeLaunchDescription,
     OpaqueFunction,
     SetLaunchConfiguration,
 )
-from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
 from launch_ros.actions import Node
 from launch_ros.substitutions import FindPackageShare
+
+from robodyn_ros.ros.launching import included
 
 HERE = Path(__file__).parent
 SHARE = FindPackageShare('robodyn_ros')
@@ -64,16 +64,10 @@ def generate_launch_description() -> LaunchDescription:
             *ARGUMENTS,
             # Two simulations keep two times: each has its clock in its namespace.
             SetLaunchConfiguration('clock_topic', 'clock'),
-            included('node'),
+            included(HERE, 'node'),
             OpaqueFunction(function=simulated),
         ]
     )
-
-
-def included(name: str, **arguments: object) -> IncludeLaunchDescription:
-    """Return one of this package's launch files with these arguments."""
-    source = PythonLaunchDescriptionSource(str(HERE / f'{name}.launch.py'))
-    return IncludeLaunchDescription(source, launch_arguments=arguments.items())
 
 
 def simulated(context: LaunchContext) -> list[LaunchDescriptionEntity]:

@@ -8,9 +8,10 @@ Every argument of simulation.launch.py, but namespace and tf_prefix, is taken fo
 from pathlib import Path
 
 from launch import LaunchDescription
-from launch.actions import DeclareLaunchArgument, GroupAction, IncludeLaunchDescription
-from launch.launch_description_sources import PythonLaunchDescriptionSource
+from launch.actions import DeclareLaunchArgument, GroupAction
 from launch.substitutions import LaunchConfiguration
+
+from robodyn_ros.ros.launching import included
 
 HERE = Path(__file__).parent
 SIDES = ('left', 'right')
@@ -43,11 +44,4 @@ def argument(side: str) -> DeclareLaunchArgument:
 def arm(side: str) -> GroupAction:
     """Return one arm; the group keeps its arguments from the other."""
     name = LaunchConfiguration(f'{side}_name')
-    simulation = PythonLaunchDescriptionSource(str(HERE / 'simulation.launch.py'))
-    return GroupAction(
-        [
-            IncludeLaunchDescription(
-                simulation, launch_arguments={'namespace': name, 'tf_prefix': [name, '_']}.items()
-            )
-        ]
-    )
+    return GroupAction([included(HERE, 'simulation', namespace=name, tf_prefix=[name, '_'])])

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A dynamics_node in a process of its own, and everything around it, over real DDS."""
 
+import math
 import os
 import signal
 import subprocess
@@ -26,7 +27,7 @@ from robodyn_interfaces.msg import DynamicsState
 
 CONFIG = Path(__file__).parents[2] / 'config' / 'dynamics_node.yaml'
 PATIENCE = 30.0  # for anything that must happen; a loaded machine may take long [s]
-REPETITION = 5.0  # of a question without an answer [s]
+REPETITION = 5.0  # of a request without an answer [s]
 PERIOD = 0.005  # between joint states that a test streams [s]
 ARM = [f'panda_joint{i}' for i in range(1, 8)]
 
@@ -57,6 +58,7 @@ class NodeRig:
         self.node = rclpy.create_node('test', context=self.context)
         self.executor = SingleThreadedExecutor(context=self.context)
         self.executor.add_node(self.node)
+        self._clients = {}
         self.commands, self.torques, self.states, self.reports = [], [], [], []
         self._keep(Float64MultiArray, 'commands', self.commands)
         self._keep(JointState, 'torques', self.torques)
@@ -161,19 +163,43 @@ class NodeRig:
         self.trajectories.publish(message)
 
     def call(self, kind, name, request, doing=None):
-        """Return the answer of one of the node's services."""
-        client = self.node.create_client(kind, f'/dynamics_node/{name}')
+        """
+        Return the answer of one of the node's services, asked again where none comes.
+
+        A node answers into the void until it has discovered the client that asks. What changes
+        nothing when it is asked twice is asked again; a transition is only asked for once the node
+        has answered a client that was made later than the one that asks.
+        """
+        client = self._client(kind, name)
         self.until(client.service_is_ready, doing)
-        future = client.call_async(request)
-        if kind.__name__.startswith(('Get', 'Compute')):
-            # The answer is lost where the node has not discovered yet who asks: ask again.
-            asked = time.monotonic()
-            self.until(lambda: future.done() or time.monotonic() > asked + REPETITION, doing)
-            if not future.done():
-                future = client.call_async(request)
-        self.until(future.done, doing)
-        self.node.destroy_client(client)
-        return future.result()
+        if kind is ChangeState:
+            probe = self.node.create_client(GetState, '/dynamics_node/get_state')
+            self.until(probe.service_is_ready, doing)
+            self._ask(probe, GetState.Request(), doing)
+            self.node.destroy_client(probe)
+            future = client.call_async(request)
+            self.until(future.done, doing)
+            return future.result()
+        return self._ask(client, request, doing)
+
+    def _client(self, kind, name):
+        """Return the one client of a service, so that it is discovered once."""
+        if name not in self._clients:
+            self._clients[name] = self.node.create_client(kind, f'/dynamics_node/{name}')
+        return self._clients[name]
+
+    def _ask(self, client, request, doing):
+        futures, asked = [], -math.inf
+
+        def is_answered():
+            nonlocal asked
+            if time.monotonic() - asked > REPETITION:
+                futures.append(client.call_async(request))
+                asked = time.monotonic()
+            return any(future.done() for future in futures)
+
+        self.until(is_answered, doing)
+        return next(future.result() for future in futures if future.done())
 
     def transition(self, label, doing=None):
         """Return whether the node made a lifecycle transition."""

@@ -38,6 +38,7 @@ from robodyn_ros.motions.point_to_point import (
 from robodyn_ros.ros.demo.node_process import NodeProcess
 from robodyn_ros.ros.demo.observer import TIME_STEP, Observer
 from robodyn_ros.ros.demo.results import LAWS, Recording, Results, save_plot, summary, tables
+from robodyn_ros.ros.lockstep import IN_LOCKSTEP
 
 LEAD_TIME = 2.5  # simulated time from sending the motion to its start, to settle in [s]
 LOCKSTEP_TIMEOUT = 0.5  # after which a state counts as lost and is sent again [s]
@@ -333,12 +334,7 @@ def _check_reference(
 
 def _effort_limits(model: RobotModel, motion: PointToPoint, console: Console) -> dict[str, Any]:
     """Return what lockstep asks of the node, and effort limits where the URDF has gaps."""
-    parameters: dict[str, Any] = {
-        'use_sim_time': True,
-        # Both are about real time, which means nothing in lockstep.
-        'torque_rate_limit': [0.0],
-        'state_timeout': 5.0,
-    }
+    parameters: dict[str, Any] = {'use_sim_time': True, **IN_LOCKSTEP}
     limits = known_effort_limits(model)
     missing = np.isinf(limits)
     if missing.any():

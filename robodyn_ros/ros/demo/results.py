@@ -84,8 +84,8 @@ LAWS = {
 }
 
 
-SMALLEST_SHARE_OF_WAY = 0.1
-"""A joint that went less of its way did not move: its error says nothing of tracking."""
+SMALLEST_FRACTION = 0.1
+"""A joint that made less of its displacement did not move: its error says nothing of tracking."""
 
 
 def hold_drift(results: Results) -> FloatArray:
@@ -107,12 +107,12 @@ def rms(error: FloatArray) -> float:
 
 def moved_joints(results: Results, law: str) -> BoolArray:
     """
-    Return which joints (n,) went a part of the way that was asked of them.
+    Return which joints, shape (n,), made a fraction of the displacement asked of them.
 
     A joint that Coulomb friction holds does not. One that is asked to stay counts as moved.
     """
-    way = np.abs(results.motion.goal - results.motion.start)
-    return np.ptp(results.tracking[law].position, axis=0) >= SMALLEST_SHARE_OF_WAY * way
+    displacement = np.abs(results.motion.goal - results.motion.start)
+    return np.ptp(results.tracking[law].position, axis=0) >= SMALLEST_FRACTION * displacement
 
 
 def summary(results: Results) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from robodyn_ros.control.load import Gravity, Load
 from robodyn_ros.model import Payload, RobotModel
@@ -29,28 +28,17 @@ class NewRobot:
 
     Parameters
     ----------
-    fields : mapping or None
-        Of the arm without payloads, in a form that can be sent; None: there is no robot.
+    arm : RobotModel or None
+        Without payloads; None: there is no robot.
     load : Load or None
         Payloads and gravity in force.
     longest_age : float
         Of a measured state that a request without a position is computed at [s].
     """
 
-    fields: Mapping[str, Any] | None = None
+    arm: RobotModel | None = None
     load: Load | None = None
     longest_age: float = LONGEST_AGE
-
-    @classmethod
-    def of(cls, arm: RobotModel, load: Load, longest_age: float) -> NewRobot:
-        """Return the message of an arm."""
-        fields = {**vars(arm), 'link_frames': dict(arm.link_frames)}
-        return cls(fields, load, longest_age)
-
-    @property
-    def arm(self) -> RobotModel | None:
-        """The arm without payloads."""
-        return None if self.fields is None else RobotModel(**self.fields)
 
 
 @dataclass(frozen=True)

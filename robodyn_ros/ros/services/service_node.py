@@ -227,10 +227,9 @@ def run(
 
 
 def _robot(message: NewRobot) -> callbacks.Robot | None:
-    arm = message.arm
-    if arm is None or message.load is None:
+    if message.arm is None or message.load is None:
         return None
-    return callbacks.Robot(arm, message.load, message.longest_age)
+    return callbacks.Robot(message.arm, message.load, message.longest_age)
 
 
 def _yield_to_others() -> None:

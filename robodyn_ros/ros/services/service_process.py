@@ -126,7 +126,7 @@ class ServiceProcess:
         """
         self.snapshot.clear()
         self._is_ready.clear()
-        self._outbox.put(NewRobot.of(arm, load, longest_age))
+        self._outbox.put(NewRobot(arm, load, longest_age))
         if self.has_ended or not self._is_ready.wait(READY_TIMEOUT):
             self._node.get_logger().error('the services are not ready: nobody answers')
 

@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the dynamics node is told where a simulation waits for each of its torques."""
+
+from __future__ import annotations
+
+from typing import Any
+
+IN_LOCKSTEP: dict[str, Any] = {'torque_rate_limit': [0.0], 'state_timeout': 5.0}
+"""Parameters that are about real time, which means nothing in lockstep."""
