@@ -64,9 +64,9 @@ def tip_jacobian(model: RobotModel, q: NDArray) -> NDArray:
     frames = frame_transforms(model.dh, q)
     tip = (frames[..., -1, :, :] @ model.dh.tip_transform)[..., :3, 3]
     z = frames[..., :3, 2]
-    slides = model.dh.prismatic[:, None]
-    linear = np.where(slides, z, cross(z, tip[..., None, :] - frames[..., :3, 3]))
-    angular = np.where(slides, 0.0, z)
+    prismatic = model.dh.prismatic[:, None]
+    linear = np.where(prismatic, z, cross(z, tip[..., None, :] - frames[..., :3, 3]))
+    angular = np.where(prismatic, 0.0, z)
     return np.swapaxes(np.concatenate([linear, angular], axis=-1), -1, -2)
 
 

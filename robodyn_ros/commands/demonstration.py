@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The whole way over ROS 2: ``demo``."""
+"""An arm held and moved over ROS 2: ``demo``."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def torque(
     if as_json:
         record = {
             'joint_names': model.joint_names,
-            'units': ['N' if slides else 'N m' for slides in model.dh.prismatic],
+            'units': ['N' if prismatic else 'N m' for prismatic in model.dh.prismatic],
             'derived': given.derived,
             'time': given.time.tolist(),
             'torque': torques.tolist(),
@@ -90,8 +90,10 @@ def torque(
     else:
         output.write_text(text, encoding='utf-8')
         peaks = np.abs(torques).max(axis=0)
-        for name, peak, slides in zip(model.joint_names, peaks, model.dh.prismatic, strict=True):
-            click.echo(f'{name!r}: at most {peak:.4g} {"N" if slides else "N m"}')
+        for name, peak, prismatic in zip(
+            model.joint_names, peaks, model.dh.prismatic, strict=True
+        ):
+            click.echo(f'{name!r}: at most {peak:.4g} {"N" if prismatic else "N m"}')
         click.echo(f'{len(given.time)} samples in {output}')
     if given.derived:
         click.echo(f'{given.derived} were derived from what {motion} gives.', err=True)
@@ -163,12 +165,12 @@ def simulate(
     joints: list[dict[str, Any]] = [
         {
             'name': name,
-            'unit': 'm' if slides else 'rad',
+            'unit': 'm' if prismatic else 'rad',
             'rms_error': float(np.sqrt(np.mean(error**2))),
             'largest_error': float(np.abs(error).max()),
             'largest_torque': float(np.abs(torque).max()),
         }
-        for name, slides, error, torque in zip(
+        for name, prismatic, error, torque in zip(
             model.joint_names, model.dh.prismatic, did.error.T, did.torque.T, strict=True
         )
     ]

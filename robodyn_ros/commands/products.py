@@ -42,7 +42,7 @@ from robodyn_ros.commands.arm_options import ChosenArm, arm_options, examples
     type=click.FloatRange(0, 1),
     default=0.02,
     show_default=True,
-    help='Share of itself that a coefficient of the simplified model may be wrong by.',
+    help='Fraction of itself that a coefficient of the simplified model may be wrong by.',
 )
 def report(
     arm: ChosenArm,

@@ -23,9 +23,11 @@ def centers_of_mass(model: RobotModel) -> tuple[NDArray, NDArray, NDArray]:
         A link has first moments but no mass, as regrouped parameters may.
     """
     parameters = model.inertial_parameters
-    mass, moment = parameters[:, 9], parameters[:, 6:9]
+    mass, first_moments = parameters[:, 9], parameters[:, 6:9]
     massless = mass == 0
-    for name, first_moment, no_mass in zip(model.joint_names, moment, massless, strict=True):
+    for name, first_moment, no_mass in zip(
+        model.joint_names, first_moments, massless, strict=True
+    ):
         if no_mass and first_moment.any():
             raise InvalidNumber(
                 f'mass of the link that joint {name!r} moves',
@@ -33,7 +35,7 @@ def centers_of_mass(model: RobotModel) -> tuple[NDArray, NDArray, NDArray]:
                 f'not zero where the first moments {first_moment.tolist()} are not: there is no '
                 "centre of mass, which 'newton_euler', for one, does without",
             )
-    center = moment / np.where(massless, 1.0, mass)[:, None]
+    center = first_moments / np.where(massless, 1.0, mass)[:, None]
     to_center = skew(center)
     return mass, center, inertia_tensor(parameters) + mass[:, None, None] * to_center @ to_center
 

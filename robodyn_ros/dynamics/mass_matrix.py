@@ -27,22 +27,22 @@ def composite_mass_matrix(model: RobotModel, q: NDArray) -> NDArray:
     dh = model.dh
     steps = step_transforms(dh, q)
     parameters = _composite_parameters(model, steps)
-    mass, moment = parameters[..., 9:], parameters[..., 6:9]
-    slides = dh.prismatic[:, None]
+    mass, first_moment = parameters[..., 9:], parameters[..., 6:9]
+    prismatic = dh.prismatic[:, None]
     z = np.array([0.0, 0.0, 1.0])
 
     # Row k: force and moment on the composite body beyond joint k, about the origin of frame k.
-    force = np.where(slides, mass * z, cross(z, moment))
-    couple = np.where(slides, cross(moment, z), inertia_tensor(parameters)[..., 2])
+    force = np.where(prismatic, mass * z, cross(z, first_moment))
+    moment = np.where(prismatic, cross(first_moment, z), inertia_tensor(parameters)[..., 2])
     result = np.empty((*q.shape, dh.n), dtype=force.dtype)
     for i in range(dh.n - 1, -1, -1):
-        # Rows i to n - 1 have arrived in frame i: joint i feels their share along its axis.
-        share = (force if dh.prismatic[i] else couple)[..., i:, 2]
-        result[..., i, i:] = result[..., i:, i] = share
+        # Rows i to n - 1 have arrived in frame i: joint i feels what of them is along its axis.
+        along_axis = (force if dh.prismatic[i] else moment)[..., i:, 2]
+        result[..., i, i:] = result[..., i:, i] = along_axis
         inward = np.swapaxes(steps[..., i, :3, :3], -1, -2)
         lever = steps[..., i, None, :3, 3]
         force[..., i:, :] = force[..., i:, :] @ inward
-        couple[..., i:, :] = couple[..., i:, :] @ inward + cross(lever, force[..., i:, :])
+        moment[..., i:, :] = moment[..., i:, :] @ inward + cross(lever, force[..., i:, :])
     return result
 
 

@@ -63,17 +63,19 @@ def joint_torques(
 
     # Newton and Euler: force and moment that each link takes, about its frame's origin.
     parameters = model.inertial_parameters
-    mass, moment = parameters[:, 9:], parameters[:, 6:9]
+    mass, first_moment = parameters[:, 9:], parameters[:, 6:9]
     inertia = inertia_tensor(parameters)
-    force = mass * vd + matrix_times(u, moment)
-    couple = matrix_times(inertia, wd) + cross(w, matrix_times(inertia, w)) + cross(moment, vd)
+    force = mass * vd + matrix_times(u, first_moment)
+    moment = (
+        matrix_times(inertia, wd) + cross(w, matrix_times(inertia, w)) + cross(first_moment, vd)
+    )
 
     # Inward: force and moment that link i - 1 exerts on link i, about the origin of frame i.
     tip_force, tip_moment = _wrench_on_last_frame(model, q, tip_wrench)
     f = _inward(rotation, force, tip_force)
     levers = cross(origin[..., 1:, :], matrix_times(rotation, f)[..., 1:, :])
-    couple[..., :-1, :] += levers
-    n = _inward(rotation, couple, tip_moment)
+    moment[..., :-1, :] += levers
+    n = _inward(rotation, moment, tip_moment)
     return np.where(dh.prismatic, f[..., 2], n[..., 2])
 
 

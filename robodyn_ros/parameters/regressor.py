@@ -106,11 +106,11 @@ def _link_columns(model: RobotModel, q: NDArray, qd: NDArray, qdd: NDArray) -> N
     # Axis of joint j as link i feels it, about the origin of frame i, [..., i, j, :].
     z = np.swapaxes(rotation, -1, -2)[..., None, :, 2, :]
     lever = origin[..., :, None, :] - origin[..., None, :, :]
-    slides = model.dh.prismatic[:, None]
+    prismatic = model.dh.prismatic[:, None]
     axes = np.concatenate(
         [
-            np.where(slides, z, cross(z, lever)) @ rotation,
-            np.where(slides, 0.0, z) @ rotation,
+            np.where(prismatic, z, cross(z, lever)) @ rotation,
+            np.where(prismatic, 0.0, z) @ rotation,
         ],
         axis=-1,
     )
@@ -128,16 +128,16 @@ def _link_motions(
     Gravity enters as an acceleration -g of the base.
     """
     z, origin = frames[..., :3, 2], frames[..., :3, 3]
-    slides = model.dh.prismatic[:, None]
+    prismatic = model.dh.prismatic[:, None]
     rate, growth = z * qd[..., None], z * qdd[..., None]
-    spin = np.where(slides, 0.0, rate)
+    spin = np.where(prismatic, 0.0, rate)
     w = np.cumsum(spin, axis=-2)
     w_before = w - spin
-    spin_growth = np.where(slides, 0.0, growth) + cross(w_before, spin)
+    spin_growth = np.where(prismatic, 0.0, growth) + cross(w_before, spin)
     wd = np.cumsum(spin_growth, axis=-2)
     step = np.diff(origin, axis=-2, prepend=origin[..., :1, :])
     swung = cross(wd - spin_growth, step) + cross(w_before, cross(w_before, step))
-    slid = np.where(slides, growth + 2.0 * cross(w_before, rate), 0.0)
+    slid = np.where(prismatic, growth + 2.0 * cross(w_before, rate), 0.0)
     return w, wd, np.cumsum(swung + slid, axis=-2) - model.gravity
 
 

@@ -67,9 +67,9 @@ class StandardParameters(ArrayRecord):
     def units(self) -> tuple[str, ...]:
         """The parameters' units."""
         of_joints = (
-            _JOINT_UNITS[name][int(slides)]
+            _JOINT_UNITS[name][int(prismatic)]
             for name in self._of_joints
-            for slides in self.model.dh.prismatic
+            for prismatic in self.model.dh.prismatic
         )
         return (*_UNITS * self.model.n, *of_joints)
 
