@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from robodyn_ros.analysis.quantities import force_unit, inertia_unit, symbol
 from robodyn_ros.analysis.records import Record
 from robodyn_ros.arguments import checked_states
-from robodyn_ros.dynamics.generalized_dalembert import inertia_matrices, velocity_torques
+from robodyn_ros.dynamics.generalized_dalembert import coriolis_torques, inertia_matrices
 from robodyn_ros.errors import InvalidNumber, WrongShape
 from robodyn_ros.model import RobotModel
 
@@ -107,7 +107,7 @@ def split_along(
         raise InvalidNumber('argument fraction', fraction, '0 to 1')
     prismatic = model.dh.prismatic
     inertia = inertia_matrices(model, q)
-    coriolis = velocity_torques(model, q, qd)
+    coriolis = coriolis_torques(model, q, qd)
     scale = np.abs(inertia[0] + inertia[1]).max(initial=0.0)
     fastest = np.abs(qd).max(initial=0.0)
     return TrajectorySplit(

@@ -217,16 +217,16 @@ class CommandPipeline:
                     self._begin_ramp(now)
                     elapsed = 0.0
                 torque = self._ramp.torque(parts.total, elapsed)
-                shares = limit_penetration(
+                penetration = limit_penetration(
                     state.position,
                     self.reference_limits.position_limits,
                     self.settings.position_guard,
                 )
-                if shares is not None:
+                if penetration is not None:
                     limits = self.settings.effort_limits
                     torque = soft_limited_torque(
                         np.clip(torque, -limits, limits),
-                        shares,
+                        penetration,
                         self.law,
                         state.position,
                         state.velocity,
@@ -240,7 +240,7 @@ class CommandPipeline:
         self._state = state
         self._last_cycle = now
         self._stale_since = None
-        return self._limited(torque, state, now, parts, reference, shares)
+        return self._limited(torque, state, now, parts, reference, penetration)
 
     def watchdog(self, now: float) -> Command | None:
         """
@@ -373,13 +373,15 @@ class CommandPipeline:
         now: float,
         parts: TorqueParts | None = None,
         reference: ReferenceState | None = None,
-        shares: np.ndarray | None = None,
+        penetration: np.ndarray | None = None,
     ) -> Command:
         """Return the command after the limits; it counts as sent."""
         limited = self._limiter.limited(
             torque, self.settings.effort_limits, self.settings.torque_rate_limits, now
         )
-        position_limited = np.zeros(len(torque), dtype=bool) if shares is None else shares != 0.0
+        position_limited = (
+            np.zeros(len(torque), dtype=bool) if penetration is None else penetration != 0.0
+        )
         return Command(*limited, position_limited, parts, state, reference)
 
 

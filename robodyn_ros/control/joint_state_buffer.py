@@ -267,14 +267,14 @@ class JointStateBuffer:
         """Return filtered velocities; NaN where the last sample is no ground for a difference."""
         elapsed = time - self._sampled[joints]
         known = self._velocity[joints]
-        way = positions - self._position[joints]
-        way = np.where(self._continuous[joints], wrapped(way), way)
+        displacement = positions - self._position[joints]
+        displacement = np.where(self._continuous[joints], wrapped(displacement), displacement)
         comparable = (
             (self._stamped[joints] == stamped) & (elapsed >= 0.0) & (elapsed <= self.timeout)
         )
-        repeated = comparable & (elapsed == 0.0) & (way == 0.0)
+        repeated = comparable & (elapsed == 0.0) & (displacement == 0.0)
         with np.errstate(divide='ignore', invalid='ignore', over='ignore'):
-            slope = way / elapsed
+            slope = displacement / elapsed
             weight = -np.expm1(-elapsed / VELOCITY_TIME_CONSTANT)
             filtered = np.where(np.isnan(known), slope, known + weight * (slope - known))
         result = np.where(repeated, known, np.where(comparable, filtered, np.nan))

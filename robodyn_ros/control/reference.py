@@ -93,7 +93,8 @@ class Reference:
         """
         Return the reference that brings a state to rest, without turning back.
 
-        It stops half a duration's way ahead, inside the position limits (n, 2) if it began there.
+        It stops half a duration times the velocity ahead, inside the position limits (n, 2) if it
+        began there.
         """
         is_moving = state.velocity.any() or state.acceleration.any()
         if duration <= 0.0 or not is_moving:
@@ -219,18 +220,25 @@ def _segments(points: ReferenceState, durations: np.ndarray) -> np.ndarray:
     """Return the coefficients, shape (k - 1, 6, n), of the polynomials between k states."""
     duration = durations[:, None]
     with np.errstate(over='ignore', invalid='ignore'):
-        start, way = points.position[:-1], np.diff(points.position, axis=0)
+        start, displacement = points.position[:-1], np.diff(points.position, axis=0)
         va, vb = points.velocity[:-1] * duration, points.velocity[1:] * duration
         aa = points.acceleration[:-1] * duration**2
         ab = points.acceleration[1:] * duration**2
-        cubic = [start, va, 3 * way - 2 * va - vb, -2 * way + va + vb, 0 * way, 0 * way]
+        cubic = [
+            start,
+            va,
+            3 * displacement - 2 * va - vb,
+            -2 * displacement + va + vb,
+            0 * displacement,
+            0 * displacement,
+        ]
         quintic = [
             start,
             va,
             0.5 * aa,
-            10 * way - 6 * va - 4 * vb - 1.5 * aa + 0.5 * ab,
-            -15 * way + 8 * va + 7 * vb + 1.5 * aa - ab,
-            6 * way - 3 * va - 3 * vb - 0.5 * aa + 0.5 * ab,
+            10 * displacement - 6 * va - 4 * vb - 1.5 * aa + 0.5 * ab,
+            -15 * displacement + 8 * va + 7 * vb + 1.5 * aa - ab,
+            6 * displacement - 3 * va - 3 * vb - 0.5 * aa + 0.5 * ab,
         ]
     is_cubic = np.isnan(aa) | np.isnan(ab)
     return np.where(is_cubic[:, None], np.stack(cubic, axis=1), np.stack(quintic, axis=1))

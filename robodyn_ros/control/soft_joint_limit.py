@@ -29,8 +29,8 @@ def limit_penetration(position: np.ndarray, limits: np.ndarray, width: float) ->
     limits : array, shape (n, 2)
         Lower and upper [rad] or [m]; infinite where there is none.
     width : float
-        Way from a limit to the full effect, 1 beyond the upper limit and -1 beyond the lower one
-        [rad] or [m]; 0: no guard.
+        Displacement from a limit to the full effect, 1 beyond the upper limit and -1 beyond the
+        lower one [rad] or [m]; 0: no guard.
     """
     beyond = position - np.minimum(np.maximum(position, limits[:, 0]), limits[:, 1])
     if width <= 0.0 or not beyond.any():
@@ -40,7 +40,7 @@ def limit_penetration(position: np.ndarray, limits: np.ndarray, width: float) ->
 
 def soft_limited_torque(
     torque: np.ndarray,
-    shares: np.ndarray,
+    penetration: np.ndarray,
     law: ControlLaw,
     position: np.ndarray,
     velocity: np.ndarray,
@@ -48,14 +48,14 @@ def soft_limited_torque(
     """
     Return the torque that a joint beyond its limits may have, shape (n,) [N m] or [N].
 
-    With s the joint's share, tau' = g + (1 - |s|) (tau - g) where tau - g points outward, and
-    minus |s| K_d M_jj qd where the joint moves outward.
+    With s the joint's penetration, tau' = g + (1 - |s|) (tau - g) where tau - g points outward,
+    and minus |s| K_d M_jj qd where the joint moves outward.
 
     Parameters
     ----------
     torque : array, shape (n,)
         What the law wants.
-    shares : array, shape (n,)
+    penetration : array, shape (n,)
         From ``limit_penetration``.
     law : ControlLaw
         Knows gravity, the joints' own inertias and the gain of the brake.
@@ -67,9 +67,9 @@ def soft_limited_torque(
     Each joint is braked with its own inertia, not the coupled matrix, so that the brake's power
     is never positive. It costs one call of the inverse dynamics, while a joint is outside only.
     """
-    gravity, inertia = law.gravity_and_inertia(position, np.flatnonzero(shares))
-    side = np.sign(shares)
-    amount = np.abs(shares)
+    gravity, inertia = law.gravity_and_inertia(position, np.flatnonzero(penetration))
+    side = np.sign(penetration)
+    amount = np.abs(penetration)
     beyond_gravity = torque - gravity
     is_outward = side * beyond_gravity > 0.0
     kept = np.where(is_outward, (1.0 - amount) * beyond_gravity, beyond_gravity)

@@ -68,13 +68,13 @@ def dh_table(
     axes_in_joints = np.asarray(axes, dtype=float)
     directions = np.einsum('nij,nj->ni', frames[:, :3, :3], axes_in_joints)
     origins = frames[:, :3, 3]
-    slides = np.array(prismatic, dtype=bool)
+    is_prismatic = np.array(prismatic, dtype=bool)
     n = len(frames)
     steps = np.linalg.norm(np.diff(origins, axis=0), axis=1)
     arm_length = max(_SHORTEST_ARM, float(steps.sum()))
     alpha, a, beta, theta, d = np.zeros((5, n))
 
-    # `frame` has its z on axis i; turned by theta_i and slid by d_i it becomes frame i.
+    # `frame` has its z on axis i; rotated by theta_i and displaced by d_i it becomes frame i.
     frame = transform(frames[0, :3, :3] @ rotation_z_onto(axes_in_joints[0]), origins[0])
     base = frame
     for i in range(n - 1):
@@ -86,7 +86,7 @@ def dh_table(
             @ transform(rotation_z(theta[i]), (0, 0, d[i]))
             @ constant_transform(alpha[i + 1], a[i + 1], beta[i + 1])
         )
-    _give_offsets_to_prismatic_neighbours(alpha, beta, d, slides)
+    _give_offsets_to_prismatic_neighbours(alpha, beta, d, is_prismatic)
     base = base @ transform(rotation_z(theta[0]), (0, 0, d[0]))
     theta[[0, -1]] = d[[0, -1]] = 0.0
     frame = base
@@ -94,7 +94,7 @@ def dh_table(
         frame = frame @ constant_transform(alpha[i], a[i], beta[i])
         frame = frame @ transform(rotation_z(theta[i]), (0, 0, d[i]))
     tip = inverse_transform(frame) @ np.asarray(tip_frame, dtype=float)
-    return DHTable(alpha, a, beta, theta, d, slides, base, tip)
+    return DHTable(alpha, a, beta, theta, d, is_prismatic, base, tip)
 
 
 def _row_to_next_axis(
@@ -187,6 +187,6 @@ def _give_offsets_to_prismatic_neighbours(
     for i in range(1, len(d)):
         if beta[i] != 0.0 or alpha[i] not in (0.0, math.pi) or prismatic[i - 1] == prismatic[i]:
             continue
-        revolute, slider = (i, i - 1) if prismatic[i - 1] else (i - 1, i)
-        d[slider] += math.cos(alpha[i]) * d[revolute]
+        revolute, sliding = (i, i - 1) if prismatic[i - 1] else (i - 1, i)
+        d[sliding] += math.cos(alpha[i]) * d[revolute]
         d[revolute] = 0.0

@@ -11,7 +11,8 @@ dv_s/dqd_i = z_i x (r_s - p_i) for a revolute joint i <= s, (3.4-7), and z_i for
 the rotational parts from the rotation of the links about them, in link axes, with
 dw_s/dqd_i = z_i for a revolute joint and zero for a prismatic one. In modified DH joint i acts
 about z_i through p_i, and the vector between origins p_(i-1) and p_i stands still in link i - 1,
-but for the slide along z_i of a prismatic joint, which adds 2 w_(i-1) x z_i qd_i to (3.4-11).
+but for the displacement of a prismatic joint along z_i, which adds 2 w_(i-1) x z_i qd_i to
+(3.4-11).
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def joint_torques(
     ----------
     model : RobotModel
     q, qd, qdd : array, shape (..., n)
-        Positions, velocities, accelerations [rad or m, and per s, s2].
+        Positions, velocities, accelerations [rad or m, and per s, s²].
     tip_wrench : array, shape (6,) or (..., 6), optional
         Force [N] and moment [N m] that the tip exerts on the world, about the tip link's origin,
         in base link axes.
@@ -56,9 +57,9 @@ def joint_torques(
     """
     geometry = _Geometry(model, q)
     inertia = geometry.translational_inertia() + geometry.rotational_inertia()
-    velocity = geometry.translational_velocity_torque(qd) + geometry.rotational_velocity_torque(qd)
+    coriolis = geometry.translational_coriolis_torque(qd) + geometry.rotational_coriolis_torque(qd)
     wrench = tip_wrench_torque(model, q, tip_wrench)
-    return (inertia @ qdd[..., None])[..., 0] + velocity + geometry.gravity_torque() + wrench
+    return (inertia @ qdd[..., None])[..., 0] + coriolis + geometry.gravity_torque() + wrench
 
 
 def inertia_matrices(model: RobotModel, q: NDArray) -> tuple[NDArray, NDArray]:
@@ -67,9 +68,11 @@ def inertia_matrices(model: RobotModel, q: NDArray) -> tuple[NDArray, NDArray]:
     return geometry.translational_inertia(), geometry.rotational_inertia()
 
 
-def velocity_torques(model: RobotModel, q: NDArray, qd: NDArray) -> tuple[NDArray, NDArray]:
+def coriolis_torques(model: RobotModel, q: NDArray, qd: NDArray) -> tuple[NDArray, NDArray]:
     """
-    Return htran and hrot (..., n) [N m or N], (3.4-26) and (3.4-27).
+    Return the Coriolis and centrifugal torques htran and hrot (..., n) [N m or N].
+
+    These are (3.4-26) and (3.4-27).
 
     Parameters
     ----------
@@ -78,7 +81,7 @@ def velocity_torques(model: RobotModel, q: NDArray, qd: NDArray) -> tuple[NDArra
         Positions and velocities [rad or m, and per s].
     """
     geometry = _Geometry(model, q)
-    return geometry.translational_velocity_torque(qd), geometry.rotational_velocity_torque(qd)
+    return geometry.translational_coriolis_torque(qd), geometry.rotational_coriolis_torque(qd)
 
 
 class _Geometry:
@@ -97,13 +100,13 @@ class _Geometry:
         self.rotation, self.origin = frames[..., :3, :3], frames[..., :3, 3]
         self.to_center = matrix_times(self.rotation, rho)
         self.z = frames[..., :3, 2]
-        slides = model.dh.prismatic[:, None]
+        prismatic = model.dh.prismatic[:, None]
         carried = np.tri(n, dtype=bool)[..., None]
         z = self.z[..., None, :, :]
         center = self.origin + self.to_center
         lever = center[..., :, None, :] - self.origin[..., None, :, :]
-        self.reach = np.where(carried, np.where(slides, z, cross(z, lever)), 0.0)
-        self.spin = np.where(carried & ~slides, z @ self.rotation, 0.0)
+        self.reach = np.where(carried, np.where(prismatic, z, cross(z, lever)), 0.0)
+        self.spin = np.where(carried & ~prismatic, z @ self.rotation, 0.0)
 
     def translational_inertia(self) -> NDArray:
         """Return Dtran (..., n, n): sum of m_s (dv_s/dqd_i . dv_s/dqd_j), (3.4-25)."""
@@ -113,27 +116,27 @@ class _Geometry:
         """Return Drot (..., n, n): sum of (sR0 z_i)T I_s (sR0 z_j), (3.4-25)."""
         return _sum_of_products(self.spin, self.spin @ self.inertia)
 
-    def translational_velocity_torque(self, qd: NDArray) -> NDArray:
+    def translational_coriolis_torque(self, qd: NDArray) -> NDArray:
         """Return htran (..., n): sum of m_s vd_s . dv_s/dqd_i without qdd, (3.4-26), (3.4-11)."""
         dh = self.model.dh
-        turns = np.where(dh.prismatic, 0.0, qd)[..., None] * self.z
-        slides = np.where(dh.prismatic, qd, 0.0)[..., None] * self.z
-        w = np.cumsum(turns, axis=-2)
-        w_before = w - turns
-        wd = np.cumsum(cross(w_before, turns), axis=-2)
-        # Of the origins: link i - 1 carries the vector to p_i, along which p_i slides.
+        rotating = np.where(dh.prismatic, 0.0, qd)[..., None] * self.z
+        sliding = np.where(dh.prismatic, qd, 0.0)[..., None] * self.z
+        w = np.cumsum(rotating, axis=-2)
+        w_before = w - rotating
+        wd = np.cumsum(cross(w_before, rotating), axis=-2)
+        # Of the origins: link i - 1 carries the vector to p_i, which a prismatic joint moves.
         to_next = self.origin[..., 1:, :] - self.origin[..., :-1, :]
-        a = 2.0 * cross(w_before, slides)
+        a = 2.0 * cross(w_before, sliding)
         a[..., 1:, :] += cross(wd[..., :-1, :], to_next) + _twice(w[..., :-1, :], to_next)
         vd = np.cumsum(a, axis=-2) + cross(wd, self.to_center) + _twice(w, self.to_center)
         return _sum_of_projections(self.reach, self.mass[:, None] * vd)
 
-    def rotational_velocity_torque(self, qd: NDArray) -> NDArray:
+    def rotational_coriolis_torque(self, qd: NDArray) -> NDArray:
         """Return hrot (..., n), (3.4-27), a sum over links s in their own axes."""
-        turns = qd[..., None, :, None] * self.spin
-        w = turns.sum(axis=-2)
-        outer = w[..., None, :] - np.cumsum(turns, axis=-2)
-        first = matrix_times(self.inertia, cross(turns, outer).sum(axis=-2))
+        rotating = qd[..., None, :, None] * self.spin
+        w = rotating.sum(axis=-2)
+        outer = w[..., None, :] - np.cumsum(rotating, axis=-2)
+        first = matrix_times(self.inertia, cross(rotating, outer).sum(axis=-2))
         # The second term, (z_i x w_s)T I_s w_s, is z_i . (w_s x I_s w_s).
         second = cross(w, matrix_times(self.inertia, w))
         return _sum_of_projections(self.spin, first + second)

@@ -45,7 +45,7 @@ def joint_torques(
     ----------
     model : RobotModel
     q, qd, qdd : array, shape (..., n)
-        Positions, velocities, accelerations [rad or m, and per s, s2].
+        Positions, velocities, accelerations [rad or m, and per s, s²].
     tip_wrench : array, shape (6,) or (..., 6), optional
         Force [N] and moment [N m] that the tip exerts on the world, about the tip link's origin,
         in base link axes.
@@ -64,8 +64,8 @@ def joint_torques(
     dh = model.dh
     mass, rho, inertia = centers_of_mass(model)
     z = np.array([0.0, 0.0, 1.0])
-    turns = (~dh.prismatic)[:, None] * z
-    slides = dh.prismatic[:, None] * z
+    revolute_axes = (~dh.prismatic)[:, None] * z
+    prismatic_axes = dh.prismatic[:, None] * z
     qd, qdd = qd[..., None], qdd[..., None]
 
     # Stage 1: what of the rotations Q_i and the steps a_i (in frame i - 1) depends on q.
@@ -76,13 +76,15 @@ def joint_torques(
 
     # Stage 2: angular velocities, W_i = wd_i x + w_i x w_i x, and pdd_i: the accelerations of the
     # centres of mass minus gravity.
-    w = joints.outward((0.0, 0.0, 0.0), turns * qd)
-    wd = joints.outward((0.0, 0.0, 0.0), turns * qdd + cross(w, turns * qd))
+    w = joints.outward((0.0, 0.0, 0.0), revolute_axes * qd)
+    wd = joints.outward((0.0, 0.0, 0.0), revolute_axes * qdd + cross(w, revolute_axes * qd))
     swing = _swing(w, wd)
     swung = np.zeros_like(w)
     swung[..., 1:, :] = matrix_times(swing[..., :-1, :, :], a[..., 1:, :] - rho[:-1])
-    slid = slides * qdd + 2.0 * cross(w, slides * qd)
-    pdd = joints.outward(tuple(-to_base.T @ model.gravity), matrix_times(swing, rho) + slid, swung)
+    sliding = prismatic_axes * qdd + 2.0 * cross(w, prismatic_axes * qd)
+    pdd = joints.outward(
+        tuple(-to_base.T @ model.gravity), matrix_times(swing, rho) + sliding, swung
+    )
 
     # Stage 3: u_i = m_i pdd_i, v_i = sum of u_j and w_i = sum of hd_j + s_ji x u_j, j = i to n.
     u = mass[:, None] * pdd
@@ -90,9 +92,9 @@ def joint_torques(
     force, moment = _tip_wrench_in_last_frame(joints, to_base, tip_wrench)
     a_next = np.concatenate([a[..., 1:, :], np.zeros_like(a[..., :1, :])], axis=-2)
     a_next[..., -1, :] = dh.tip_transform[:3, 3]
-    carried, v = joints.inward(force, u)
-    _, couple = joints.inward(moment, hd + cross(rho, u) + cross(a_next, carried))
-    return np.where(dh.prismatic, v[..., 2], couple[..., 2])
+    carried, total_force = joints.inward(force, u)
+    _, total_moment = joints.inward(moment, hd + cross(rho, u) + cross(a_next, carried))
+    return np.where(dh.prismatic, total_force[..., 2], total_moment[..., 2])
 
 
 class _Rotations:

@@ -52,7 +52,7 @@ def joint_torques(
     ----------
     model : RobotModel
     q, qd, qdd : array, shape (..., n)
-        Positions, velocities, accelerations [rad or m, and per s, s2].
+        Positions, velocities, accelerations [rad or m, and per s, s²].
     tip_wrench : array, shape (6,) or (..., 6), optional
         Force [N] and moment [N m] that the tip exerts on the world, about the tip link's origin,
         in base link axes.
@@ -64,8 +64,8 @@ def joint_torques(
     Of order n^3; with the leading transforms n^4.
     """
     coefficients = complete_coefficients if leading_transforms else shortened_coefficients
-    inertia, velocity, gravity = coefficients(model, q)
-    h = matrix_times(matrix_times(velocity, qd[..., None, :]), qd)
+    inertia, coriolis, gravity = coefficients(model, q)
+    h = matrix_times(matrix_times(coriolis, qd[..., None, :]), qd)
     return matrix_times(inertia, qdd) + h + gravity + tip_wrench_torque(model, q, tip_wrench)
 
 
@@ -91,7 +91,7 @@ def shortened_coefficients(model: RobotModel, q: NDArray) -> Coefficients:
     gravity = frame_transforms(model.dh, q)[..., :3, :3].swapaxes(-1, -2) @ model.gravity
 
     inertia = np.zeros((*q.shape, n), dtype=to_frame.dtype)
-    velocity = np.zeros((*q.shape, n, n), dtype=to_frame.dtype)
+    coriolis = np.zeros((*q.shape, n, n), dtype=to_frame.dtype)
     for s in range(n):
         # All coefficients whose lowest index is s, in frame s: u[i, t] is U_ti without 0A_s.
         u = to_frame[..., s, s:, None, :, :] @ step[s:, None] @ to_frame[..., s:, s:, :, :]
@@ -102,16 +102,16 @@ def shortened_coefficients(model: RobotModel, q: NDArray) -> Coefficients:
 
         # i = s lowest: Tr(U_mkm P_m U_msT) for k <= m, where U_mkm = u[k, m] Q_m.
         felt = seen @ _transposed(step[s:])
-        velocity[..., s, s:, s:] = _symmetric(_paired_traces(u, felt))
+        coriolis[..., s, s:, s:] = _symmetric(_paired_traces(u, felt))
         # k = s lowest: Tr(Q_s u[m, t] P_t U_tiT), t = max(i, m): first t = m, then t = i.
         highest = _diagonal(u) @ body
         inner = _paired_traces(u, step[s] @ highest)
         outer = _paired_traces(u, step[s].T @ highest)
         pair = np.triu(inner) + np.swapaxes(np.triu(outer, 1), -1, -2)
-        velocity[..., s:, s, s:] = pair
-        velocity[..., s:, s:, s] = pair
+        coriolis[..., s:, s, s:] = pair
+        coriolis[..., s:, s:, s] = pair
     moved = (step @ bodies)[..., :3, 3]
-    return inertia, velocity, -(gravity * moved).sum(axis=-1)
+    return inertia, coriolis, -(gravity * moved).sum(axis=-1)
 
 
 def complete_coefficients(model: RobotModel, q: NDArray) -> Coefficients:
@@ -126,7 +126,7 @@ def complete_coefficients(model: RobotModel, q: NDArray) -> Coefficients:
     to_frame = relative_transforms(model.dh, q)
     own = pseudo_inertia(model.inertial_parameters)
     inertia = np.zeros((*q.shape, n), dtype=frames.dtype)
-    velocity = np.zeros((*q.shape, n, n), dtype=frames.dtype)
+    coriolis = np.zeros((*q.shape, n, n), dtype=frames.dtype)
     gravity = np.zeros(q.shape, dtype=frames.dtype)
     for j in range(n):
         # Link j feels joints 0 to j; u[i] is U_ji, second[k, m] is U_jkm for k <= m.
@@ -139,9 +139,9 @@ def complete_coefficients(model: RobotModel, q: NDArray) -> Coefficients:
         inertia[..., up_to, up_to] += _traces(weighed, u)
         square = _traces(second.reshape(*q.shape[:-1], (j + 1) ** 2, 4, 4), weighed)
         square = square.reshape(*q.shape[:-1], j + 1, j + 1, j + 1)
-        velocity[..., up_to, up_to, up_to] += _symmetric(np.moveaxis(square, -1, -3))
+        coriolis[..., up_to, up_to, up_to] += _symmetric(np.moveaxis(square, -1, -3))
         gravity[..., up_to] -= weighed[..., :3, 3] @ model.gravity
-    return inertia, velocity, gravity
+    return inertia, coriolis, gravity
 
 
 def _traces(a: NDArray, b: NDArray) -> NDArray:

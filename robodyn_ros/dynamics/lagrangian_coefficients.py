@@ -56,7 +56,7 @@ def joint_torques(
     ----------
     model : RobotModel
     q, qd, qdd : array, shape (..., n)
-        Positions, velocities, accelerations [rad or m, and per s, s2].
+        Positions, velocities, accelerations [rad or m, and per s, s²].
     tip_wrench : array, shape (6,) or (..., 6), optional
         Force [N] and moment [N m] that the tip exerts on the world, about the tip link's origin,
         in base link axes.
@@ -84,7 +84,7 @@ def christoffel_symbols(model: RobotModel, q: NDArray) -> NDArray:
 
 
 def gravitational_coefficients(model: RobotModel, q: NDArray) -> NDArray:
-    """Return G_i (..., n) [N m or N], (B-3) with its sign turned, at q (..., n) [rad or m]."""
+    """Return G_i (..., n) [N m or N], (B-3) with the sign reversed, at q (..., n) [rad or m]."""
     return _Chain(model, q).gravitational_coefficients()
 
 
@@ -141,8 +141,8 @@ class _Chain:
         frames = frame_transforms(self.model.dh, self.q)[..., :3, :3]
         g = np.swapaxes(frames, -1, -2) @ self.model.gravity
         mass, mx, my = (self.sums[..., k] for k in range(3))
-        turning = mx * g[..., 1] - my * g[..., 0]
-        return -np.where(self.model.dh.prismatic, mass * g[..., 2], turning)
+        moment = mx * g[..., 1] - my * g[..., 0]
+        return -np.where(self.model.dh.prismatic, mass * g[..., 2], moment)
 
     def _derivative_between(self, i: NDArray, m: NDArray, j: NDArray) -> NDArray:
         """Return the derivatives of d_ij with respect to q_m, i < m <= j: the transform's."""
@@ -166,25 +166,25 @@ class _Chain:
     @cached_property
     def _changes_of_sums(self) -> NDArray:
         """Derivatives of ``sums`` j with respect to q_m, m > j, (..., j, m, 6)."""
-        turned = joint_operators(self.model.dh) @ self.bodies
-        change = self.to_frame @ (turned + np.swapaxes(turned, -1, -2))[..., None, :, :, :]
+        rate = joint_operators(self.model.dh) @ self.bodies
+        change = self.to_frame @ (rate + np.swapaxes(rate, -1, -2))[..., None, :, :, :]
         return _sums(change @ np.swapaxes(self.to_frame, -1, -2))
 
     def _inertial_coefficient(
         self, i: NDArray, j: NDArray, line: NDArray, body: NDArray
     ) -> NDArray:
         """Return (A-10) for pairs of joints i <= j out of the numbers of transform and body."""
-        slides = self.model.dh.prismatic
+        prismatic = self.model.dh.prismatic
         n_z, o_z, a_z, about_n, about_o, about_a = np.moveaxis(line, -1, 0)
         mass, mx, my, izz, iyz, ixz = np.moveaxis(body, -1, 0)
         across = o_z * mx - n_z * my
-        of_slide = np.where(slides[j], mass * a_z, across)
-        of_turn = np.where(
-            slides[j],
+        of_prismatic = np.where(prismatic[j], mass * a_z, across)
+        of_revolute = np.where(
+            prismatic[j],
             -across - mass * about_a,
             a_z * izz - o_z * iyz - n_z * ixz + about_n * my - about_o * mx,
         )
-        return np.where(slides[i], of_slide, of_turn)
+        return np.where(prismatic[i], of_prismatic, of_revolute)
 
 
 def _line(transform: NDArray) -> NDArray:

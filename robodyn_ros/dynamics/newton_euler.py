@@ -34,7 +34,7 @@ def joint_torques(
     ----------
     model : RobotModel
     q, qd, qdd : array, shape (..., n)
-        Positions, velocities, accelerations [rad or m, and per s, s2].
+        Positions, velocities, accelerations [rad or m, and per s, s²].
     tip_wrench : array, shape (6,) or (..., 6), optional
         Force [N] and moment [N m] that the tip exerts on the world, about the tip link's origin,
         in base link axes.
@@ -46,20 +46,20 @@ def joint_torques(
     dh = model.dh
     rotation, origin = joint_transforms(dh, q)
     z = np.array([0.0, 0.0, 1.0])
-    turns = (~dh.prismatic)[:, None] * z
-    slides = dh.prismatic[:, None] * z
+    revolute_axes = (~dh.prismatic)[:, None] * z
+    prismatic_axes = dh.prismatic[:, None] * z
     qd, qdd = qd[..., None], qdd[..., None]
 
     # Outward: angular velocity and acceleration of each link, acceleration of its origin.
     still = np.zeros_like(origin[..., 0, :])
-    w = _outward(rotation, turns * qd, still)
-    wd = _outward(rotation, turns * qdd + cross(w, turns * qd), still)
+    w = _outward(rotation, revolute_axes * qd, still)
+    wd = _outward(rotation, revolute_axes * qdd + cross(w, revolute_axes * qd), still)
     u = skew(wd) + skew(w) @ skew(w)
     base_acceleration = still - dh.base_transform[:3, :3].T @ model.gravity
     u_before = np.concatenate([np.zeros_like(u[..., :1, :, :]), u[..., :-1, :, :]], axis=-3)
     swung = _row_times_matrix(matrix_times(u_before, origin), rotation)
-    slid = slides * qdd + 2.0 * cross(w, slides * qd)
-    vd = _outward(rotation, swung + slid, base_acceleration)
+    sliding = prismatic_axes * qdd + 2.0 * cross(w, prismatic_axes * qd)
+    vd = _outward(rotation, swung + sliding, base_acceleration)
 
     # Newton and Euler: force and moment that each link takes, about its frame's origin.
     parameters = model.inertial_parameters

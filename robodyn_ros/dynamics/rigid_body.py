@@ -57,7 +57,7 @@ def inverse_dynamics(
     ----------
     model : RobotModel
     q, qd, qdd : array-like, shape (n,) or (N, n)
-        Joint positions, velocities and accelerations [rad or m, and per s, s2].
+        Joint positions, velocities and accelerations [rad or m, and per s, s²].
     method : str
         The formulation, one of ``METHODS``.
     tip_wrench : array-like, shape (6,) or (N, 6), optional

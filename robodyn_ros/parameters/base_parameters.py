@@ -180,7 +180,7 @@ class BaseParameters(ArrayRecord):
         Parameters
         ----------
         q, qd, qdd : array-like, shape (n,) or (N, n)
-            Joint positions, velocities and accelerations [rad or m, and per s, s2].
+            Joint positions, velocities and accelerations [rad or m, and per s, s²].
 
         Returns
         -------

@@ -118,5 +118,5 @@ def energy_form(one: NDArray, other: NDArray) -> NDArray:
         ],
         axis=-1,
     )
-    moment = cross(v, x) + cross(u, w)
-    return np.concatenate([tensor, moment, (v * u).sum(axis=-1, keepdims=True)], axis=-1)
+    first_moment = cross(v, x) + cross(u, w)
+    return np.concatenate([tensor, first_moment, (v * u).sum(axis=-1, keepdims=True)], axis=-1)

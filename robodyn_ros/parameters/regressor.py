@@ -42,7 +42,7 @@ def regressor(
     model : RobotModel
         Its geometry and gravity; its inertial parameters are not used.
     q, qd, qdd : array-like, shape (n,) or (N, n)
-        Joint positions, velocities and accelerations [rad or m, and per s, s2].
+        Joint positions, velocities and accelerations [rad or m, and per s, s²].
     rotor_inertia : bool
         Append a column for each joint's rotor inertia, reflected to the joint.
     friction : bool
@@ -95,7 +95,7 @@ def _link_columns(model: RobotModel, q: NDArray, qd: NDArray, qdd: NDArray) -> N
     into_link = np.swapaxes(rotation, -1, -2)
     w, wd, vd = (_matrix_times(into_link, x) for x in (w, wd, vd))
 
-    # Force = u mS + m vd and couple = J wd + w x J w + mS x vd of link i, in its own axes.
+    # Force = u mS + m vd and moment = J wd + w x J w + mS x vd of link i, in its own axes.
     swing = skew(w)
     body = np.zeros((*q.shape, 6, 10))
     body[..., :3, 6:9] = skew(wd) + swing @ swing
@@ -137,8 +137,8 @@ def _link_motions(
     wd = np.cumsum(spin_growth, axis=-2)
     step = np.diff(origin, axis=-2, prepend=origin[..., :1, :])
     swung = cross(wd - spin_growth, step) + cross(w_before, cross(w_before, step))
-    slid = np.where(prismatic, growth + 2.0 * cross(w_before, rate), 0.0)
-    return w, wd, np.cumsum(swung + slid, axis=-2) - model.gravity
+    sliding = np.where(prismatic, growth + 2.0 * cross(w_before, rate), 0.0)
+    return w, wd, np.cumsum(swung + sliding, axis=-2) - model.gravity
 
 
 def _tensor_times(w: NDArray) -> NDArray:

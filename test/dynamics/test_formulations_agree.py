@@ -183,11 +183,11 @@ def test_coefficients(pair, road):
         np.testing.assert_allclose(velocity[i], np.swapaxes(velocity[i], 1, 2), atol=1e-12)
 
 
-def test_generalized_dalembert_splits_inertia_and_velocity_torques(pair):
+def test_generalized_dalembert_splits_inertia_and_coriolis_torques(pair):
     arm, oracle = pair
     q, qd, _ = random_states(arm, 5, seed=6)
     translational, rotational = generalized_dalembert.inertia_matrices(arm, q)
-    h_translational, h_rotational = generalized_dalembert.velocity_torques(arm, q, qd)
+    h_translational, h_rotational = generalized_dalembert.coriolis_torques(arm, q, qd)
     # Without central inertias nothing turns against the links; without masses nothing else.
     points = arm.inertial_parameters.copy()
     for row in points:

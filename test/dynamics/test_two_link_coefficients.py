@@ -90,7 +90,7 @@ def test_generalized_dalembert_parts(arm, states):
     expected = np.array([[M1 * own + M2 * own, M2 * own], [M2 * own, M2 * own]])
     np.testing.assert_allclose(rotational, np.broadcast_to(expected, (1000, 2, 2)), atol=1e-12)
     np.testing.assert_allclose(translational + rotational, closed_form(q)[0], atol=1e-12)
-    h_translational, h_rotational = generalized_dalembert.velocity_torques(arm, q, qd)
+    h_translational, h_rotational = generalized_dalembert.coriolis_torques(arm, q, qd)
     np.testing.assert_allclose(h_rotational, 0, atol=1e-12)
     expected = np.einsum('nijk,nj,nk->ni', closed_form(q)[1], qd, qd)
     np.testing.assert_allclose(h_translational, expected, atol=1e-11)
