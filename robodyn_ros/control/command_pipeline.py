@@ -4,66 +4,47 @@ Everything that stands between the control law and the wire.
 
 ``CommandPipeline.step`` turns a complete joint state into a command, ``watchdog`` says what to do
 when joint states stop coming, and ``stop_command`` what to leave behind. Each returns a command or
-nothing. The order is: control law, ramp, soft joint limit (behind an effort clip of its own),
-finite check, effort clip, rate limit, effort clip; no torque leaves this module otherwise.
+nothing. The order is: control law, soft joint limits (behind an effort clip of their own), finite
+check, effort clip, rate limit, effort clip; no torque leaves this module otherwise.
 
-Two clocks are kept apart. Steady time (the argument ``now``) measures staleness and the rate
-limit. The time of the joint states (``MeasuredState.time``) moves references and ramps, so that a
-simulation gives the same torques at any pace; when it jumps, or stands still for longer than the
-state timeout while states come, the reference is dropped and steady time moves the ramp.
+No change throws the arm. A change of mode, gains or terms fades: each joint's torque stays
+between what the laws in force ask for at the present state (``law_transition``). A new reference,
+a payload or gravity, enabling and recovery act at once, at the pace of the rate limit. A reference
+that ends early is braked to rest (``braking``) where there is feedback; in feedforward it fades to
+gravity; and where gravity compensation takes over a moving arm, damping brings it to rest.
+
+Two clocks are kept apart. Steady time (the argument ``now``) measures staleness, the rate limit
+and transitions. The time of the joint states (``MeasuredState.time``) moves references, while it
+keeps pace with the steady one (``stamp_clock``); simulated time moves both, so that a simulation
+gives the same torques at any pace.
 """
 
 from __future__ import annotations
 
 from math import isfinite
-from typing import NamedTuple
 
 import numpy as np
 
-from robodyn_ros.control.computed_torque import ControlLaw, TorqueParts
+from robodyn_ros.control.braking import is_at_rest
+from robodyn_ros.control.command import Command
+from robodyn_ros.control.computed_torque import ControlLaw, TorqueParts, gravity_overload
 from robodyn_ros.control.joint_state_buffer import JointStateBuffer, MeasuredState
-from robodyn_ros.control.planning import ReferenceLimits, planned_reference
-from robodyn_ros.control.ramp import Ramp
-from robodyn_ros.control.reference import Reference, ReferenceState
-from robodyn_ros.control.safety_settings import SafetySettings
+from robodyn_ros.control.law_in_force import LawInForce
+from robodyn_ros.control.planning import ReferenceLimits
+from robodyn_ros.control.plausibility import Plausibility
+from robodyn_ros.control.reference import ReferenceState
+from robodyn_ros.control.reference_follower import ReferenceFollower
+from robodyn_ros.control.safety_settings import Action, SafetySettings
 from robodyn_ros.control.soft_joint_limit import limit_penetration, soft_limited_torque
+from robodyn_ros.control.stamp_clock import StampClock
 from robodyn_ros.control.torque_limits import TorqueLimiter
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.errors import NonFiniteValue, RejectedTrajectory
 
 
-class Command(NamedTuple):
-    """
-    One torque to send, and where it comes from.
-
-    Parameters
-    ----------
-    torque : array, shape (n,)
-        [N m] or [N], finite and within the limits.
-    effort_limited, rate_limited : array of bool, shape (n,)
-        Joints whose torque that limit changed.
-    position_limited : array of bool, shape (n,)
-        Joints beyond a position limit, where the guard acts.
-    parts : TorqueParts or None
-        What the law added up; None when there was no control cycle.
-    state : MeasuredState
-        The joint state behind it.
-    reference : ReferenceState or None
-        What was followed.
-    """
-
-    torque: np.ndarray
-    effort_limited: np.ndarray
-    rate_limited: np.ndarray
-    position_limited: np.ndarray
-    parts: TorqueParts | None
-    state: MeasuredState
-    reference: ReferenceState | None
-
-
 class CommandPipeline:
     """
-    The state machine behind the commands: enabled or not, fresh or stale, ramping or not.
+    The state machine behind the commands: enabled or not, fresh or stale, following or not.
 
     Parameters
     ----------
@@ -75,6 +56,16 @@ class CommandPipeline:
         What never to exceed, and what to do when states stop.
     reference_limits : ReferenceLimits
         What a trajectory must respect.
+    is_time_simulated : bool
+        Whether the states' stamps are of a clock that runs at any pace.
+
+    Attributes
+    ----------
+    last_fault : str
+        Why a reference was last given up, or commanding refused; empty: it was not.
+    refused_torques, implausible_states, following_errors : int
+        Cycles without a finite torque; states that no joint can have come to; references that were
+        given up because the arm was too far away.
     """
 
     def __init__(
@@ -83,22 +74,28 @@ class CommandPipeline:
         joint_states: JointStateBuffer,
         settings: SafetySettings,
         reference_limits: ReferenceLimits,
+        *,
+        is_time_simulated: bool = False,
     ) -> None:
-        self.law = law
         self.settings = settings
         self.reference_limits = reference_limits
         self.is_enabled = False
-        self.refused_torques = 0  # cycles whose torque was not finite
+        self.last_fault = ''
+        self.refused_torques = 0
+        self.implausible_states = 0
+        self.following_errors = 0
         self._joint_states = joint_states
-        self._reference: Reference | None = None
+        self._law = LawInForce(law)
+        self._follower = ReferenceFollower()
+        self._clock = StampClock(is_time_simulated)
+        self._plausibility = Plausibility()
+        self._limiter = TorqueLimiter()
         self._state: MeasuredState | None = None  # of the last valid cycle since enabling
         self._last_cycle = -np.inf
-        self._limiter = TorqueLimiter()
-        self._ramp = Ramp()
+        self._elapsed = 0.0  # since the last valid cycle [s]
         self._stale_since: float | None = None
         self._held: np.ndarray | None = None
-        self._clock_moved = -np.inf  # when, by steady time, the joint states' clock last did
-        self._is_clock_stopped = False
+        self._is_stopping = False
         self._stop_torque: np.ndarray | None = None  # where the stop command leads
         self._is_stop_command_sent = False
 
@@ -109,46 +106,51 @@ class CommandPipeline:
         if self.is_enabled:
             return
         self.is_enabled = True
+        self.last_fault = ''
         self._state = None
         self._last_cycle = now
+        self._elapsed = 0.0
+        self._clock.reset()
+        self._plausibility = Plausibility()
         self._stale_since = None
+        self._is_stopping = False
         self._stop_torque, self._is_stop_command_sent = None, False
-        self._drop_reference()
+        self._law.jump()
+        self._follower.forget()
 
     def disable(self) -> None:
         """Command nothing more; ``stop_command`` comes before."""
         self.is_enabled = False
-        self._drop_reference()
+        self._is_stopping = False
+        self._follower.forget()
 
     def change_law(self, law: ControlLaw) -> None:
         """
-        Take another mode, other gains or other terms, by a ramp.
+        Take another mode, other gains or other terms; what is in force fades into it.
 
-        The reference is kept if the new law follows one; feedback only if the arm is near it.
+        A reference is kept while the laws in force follow one. Where feedback begins far from it,
+        the arm is braked where it is instead.
         """
-        far = False
-        follows = law.mode == 'computed_torque'
-        if follows and self._reference is not None and self._state is not None:
-            wanted = self._reference.sample(self._state.time).position
-            error = law.position_error(self._state.position, wanted)
-            far = bool((np.abs(error) > self.reference_limits.max_reference_step).any())
-        self.law = law
-        if far or law.mode == 'gravity_compensation':
-            self._drop_reference()
-        self._ramp.is_due = True
+        begins_feedback = law.weights.has_feedback and not self._law.goal.has_feedback
+        is_moving = self._state is not None and not is_at_rest(self._state.velocity)
+        is_damped = self._law.goal.damping != 0.0 or (
+            is_moving and self._follower.reference is not None
+        )
+        self._law.change(law, self.settings.ramp_time, self.settings.damping if is_damped else 0.0)
+        if begins_feedback and self._follower.is_far(law, self._state, self.reference_limits):
+            self._follower.give_up(law)
 
     def change_model(self, law: ControlLaw) -> None:
         """
         Take the same law for another payload or gravity; the reference and the feedback go on.
 
         The next cycle commands what the new model asks for, and the rate limit shapes the change
-        of torque. Where a joint has none, a ramp does.
+        of torque. Where a joint has none, the old model fades into the new one.
         """
-        self.law = law
         if self._state is not None and self._held is not None:
             self._held = law.gravity_torque(self._state.position)
-        if not np.isfinite(self.settings.torque_rate_limits).all():
-            self._ramp.is_due = True
+        is_shaped = np.isfinite(self.settings.torque_rate_limits).all() or self._state is None
+        self._law.change_model(law, 0.0 if is_shaped else self.settings.ramp_time)
 
     def follow(self, trajectory: Trajectory) -> None:
         """
@@ -157,20 +159,21 @@ class CommandPipeline:
         Raises
         ------
         RejectedTrajectory
-            Disabled, a mode that follows none, no fresh joint state with known velocities, stamps
-            that stand still, or what ``planned_reference`` refuses. What was followed before is
-            still followed.
+            Disabled or stopping, a mode that follows none, no fresh joint state with known
+            velocities, stamps that do not keep pace with time, or what ``planned_reference``
+            refuses. What was followed before is still followed.
         """
         state = self._state
-        if not self.is_enabled:
+        if not self.is_enabled or self._is_stopping:
             raise RejectedTrajectory('trajectory', 'while disabled', 'an enabled, active node')
         if self.law.mode == 'gravity_compensation':
             raise RejectedTrajectory(
                 'trajectory', 'in mode gravity_compensation', 'feedforward or computed_torque'
             )
-        if self._is_clock_stopped:
+        if not self._clock.may_be_followed(self._last_cycle):
+            how = 'stand still' if self._clock.is_stopped else 'run faster or slower than time'
             raise RejectedTrajectory(
-                'trajectory', "while the joint states' stamps stand still", 'a clock that runs'
+                'trajectory', f"while the joint states' stamps {how}", 'a clock that keeps pace'
             )
         if state is None or self.is_stale or not np.isfinite(state.velocity).all():
             raise RejectedTrajectory(
@@ -178,16 +181,24 @@ class CommandPipeline:
                 'without a fresh joint state',
                 'trajectories once positions and velocities of all joints are known',
             )
-        zero = np.zeros_like(state.position)
-        measured = ReferenceState(state.position, state.velocity, zero, zero)
-        self._reference = planned_reference(
-            trajectory, state.time, measured, self._reference, self.reference_limits
-        )
+        self._follower.follow(trajectory, state, self.reference_limits)
+        self.last_fault = ''
+        self._law.end_damping(self.settings.ramp_time)
 
     def cancel(self) -> None:
-        """Follow nothing any more: back to gravity compensation, by a ramp."""
-        if self._reference is not None:
-            self._drop_reference()
+        """Follow nothing any more: brake to rest and hold, or fade to gravity compensation."""
+        if self._state is not None and not self._follower.is_braking:
+            self._follower.end(self.law, self._state.time, self.settings, self.reference_limits)
+
+    def begin_stop(self) -> None:
+        """Bring a moving arm to rest, until ``has_stopped``; no trajectory is taken any more."""
+        if not self.is_enabled or self._is_stopping:
+            return
+        self._is_stopping = True
+        if self._follower.is_idle:
+            self._law.jump(self.settings.damping)
+        else:
+            self.cancel()
 
     # --- what it commands ------------------------------------------------------------------
 
@@ -204,39 +215,47 @@ class CommandPipeline:
         """
         if not self.is_enabled or self._joint_states.stale_joints(now):
             return None
-        elapsed, jumped = self._elapsed(state, now)
-        if self.is_stale or (
-            self._reference is not None and (jumped or not _is_finite(state.velocity))
-        ):
-            self._drop_reference()
-        reference = self._reference.sample(state.time) if self._reference else None
+        if not self._is_believed(state, now):
+            return None
+        reading = self._clock.advance(state.time, now, self.settings.state_timeout)
+        self._elapsed += reading.elapsed
+        if self._state is None:
+            overload = gravity_overload(
+                self.law,
+                state.position,
+                self.settings.effort_limits,
+                self.reference_limits.joint_names,
+            )
+            if overload:
+                self.last_fault = overload
+                self.refused_torques += 1
+                return None
+            if now - self._limiter.last_sent >= self.settings.state_timeout:
+                self._limiter.forget()  # others may have commanded since, or brakes hold the arm
+            self._law.jump(self.settings.damping)
+        elif self.is_stale:
+            # At the pace of the rate limit alone.
+            self._law.jump(0.0 if self._follower.is_brake_due else self.settings.damping)
+        law = self._law.at(self._elapsed)
+        self._look_after_reference(state, reading.is_believed)
+        reference = self._follower.sample(state.time)
+        torque = None
         try:
             with np.errstate(over='ignore', invalid='ignore'):
-                parts = self.law.torque(state.position, state.velocity, reference)
-                if self._ramp.is_due:
-                    self._begin_ramp(now)
-                    elapsed = 0.0
-                torque = self._ramp.torque(parts.total, elapsed)
-                penetration = limit_penetration(
-                    state.position,
-                    self.reference_limits.position_limits,
-                    self.settings.position_guard,
+                parts = self._follower.faded(
+                    law.torque(state.position, state.velocity, reference),
+                    law,
+                    state,
+                    self._elapsed,
+                    self.settings.ramp_time,
                 )
-                if penetration is not None:
-                    limits = self.settings.effort_limits
-                    torque = soft_limited_torque(
-                        np.clip(torque, -limits, limits),
-                        penetration,
-                        self.law,
-                        state.position,
-                        state.velocity,
-                    )
+                torque, penetration = self._soft_limited(parts.total, law, state)
         except NonFiniteValue:  # an overflow on the way to the model
-            torque = None
+            pass
         if torque is None or not _is_finite(torque):
             self.refused_torques += 1
             return None
-        self._ramp.advance(elapsed)  # once, however many cycles were refused before
+        self._advance(state)
         self._state = state
         self._last_cycle = now
         self._stale_since = None
@@ -256,7 +275,9 @@ class CommandPipeline:
             return None
         if self._stale_since is None:
             self._stale_since = now
-            self._drop_reference()
+            if self._follower.reference is not None:
+                self._follower.give_up(self.law)
+            self._follower.end_fading()
             self._held = self.law.gravity_torque(self._state.position)
         if now - self._stale_since >= self.settings.stale_hold_time:
             self._held = None  # for good, whatever the hold time becomes
@@ -265,11 +286,12 @@ class CommandPipeline:
 
     def stop_command(self, now: float) -> Command | None:
         """
-        Return the next command on the way to what ``on_stop`` promises; None once it was sent.
+        Return the next command on the way to what ``on_stop`` says; None once it was sent.
 
-        Call it again and again when commanding is to end, with ``disable`` behind. The way there
-        obeys the rate limit like any other: with no limit it is one command. The promise is made
-        at the first call, for the last valid state.
+        Call it again and again when commanding is to end, with ``begin_stop`` before, where the
+        arm moves, and ``disable`` behind. The way there obeys the rate limit like any other: with
+        no limit it is one command. Where it leads is decided at the first call, for the last valid
+        state.
         """
         if not self.is_enabled or self._state is None or self._is_stop_command_sent:
             return None
@@ -293,9 +315,23 @@ class CommandPipeline:
     # --- what it says about itself ---------------------------------------------------------
 
     @property
+    def law(self) -> ControlLaw:
+        """The latest law; what is in force may still be on its way to it."""
+        return self._law.latest
+
+    @property
     def is_stale(self) -> bool:
         """Whether the watchdog found the state stale and no valid cycle came since."""
         return self._stale_since is not None
+
+    @property
+    def has_stopped(self) -> bool:
+        """Whether there is nothing to wait for before the stop command: no motion, no states."""
+        if self._state is None or self.is_stale or self.law.mode == 'feedforward':
+            return True
+        if self._follower.is_brake_due or self.reference_status == 'braking':
+            return False
+        return is_at_rest(self._state.velocity) or np.isnan(self._state.velocity).any()
 
     @property
     def fallback(self) -> str:
@@ -311,54 +347,72 @@ class CommandPipeline:
         return self._state
 
     @property
+    def last_torque(self) -> np.ndarray | None:
+        """The last command, shape (n,) [N m] or [N]; None before the first."""
+        return self._limiter.last_torque
+
+    @property
     def reference_status(self) -> str:
-        """One of: none, waiting, moving, holding."""
-        if self._reference is None or self._state is None:
-            return 'none'
-        if self._state.time < self._reference.knots[0]:
-            return 'waiting'
-        return 'holding' if self._reference.is_finished(self._state.time) else 'moving'
+        """One of: none, waiting, moving, braking, holding."""
+        return 'none' if self._state is None else self._follower.status(self._state.time)
 
     # --- how -------------------------------------------------------------------------------
 
-    def _drop_reference(self) -> None:
-        self._reference = None
-        self._ramp.is_due = True
+    def _look_after_reference(self, state: MeasuredState, is_clock_believed: bool) -> None:
+        """Give up a reference that cannot be followed on, and brake where braking is due."""
+        follower, law = self._follower, self.law
+        fault = follower.fault(law, state, is_clock_believed, self.settings, self.reference_limits)
+        if fault:
+            self.last_fault = fault
+            self.following_errors += 'max_following_error' in fault
+            follower.give_up(law)
+        if not is_clock_believed:
+            follower.end_fading()
+        elif follower.is_brake_due and _is_finite(state.velocity):
+            q, qd, time = state.position, state.velocity, state.time
+            follower.brake(law, q, qd, time, self.settings, self.reference_limits)
 
-    def _elapsed(self, state: MeasuredState, now: float) -> tuple[float, bool]:
-        """
-        Return the time since the last cycle [s], and whether the joint states' clock jumped.
+    def _advance(self, state: MeasuredState) -> None:
+        """Let the time since the last valid cycle pass, for all that fades."""
+        elapsed, self._elapsed = self._elapsed, 0.0
+        self._law.advance(elapsed, is_at_rest(state.velocity), self.settings.ramp_time)
+        self._follower.advance(elapsed, self.settings.ramp_time)
+        if not self._law.follows:
+            self._follower.forget()
 
-        Where it jumped, or stands still for too long, steady time stands in, so that a ramp comes
-        to its end whatever the clock does.
-        """
-        elapsed = state.time - self._state.time if self._state is not None else 0.0
-        if self._state is None or elapsed != 0.0:
-            self._clock_moved = now
-        self._is_clock_stopped = now - self._clock_moved > self.settings.state_timeout
-        if 0.0 <= elapsed <= self.settings.state_timeout and not self._is_clock_stopped:
-            return elapsed, False
-        return now - self._last_cycle, True
+    def _is_believed(self, state: MeasuredState, now: float) -> bool:
+        """Return whether the joints can have come here since the last cycle."""
+        last = self._state
+        if last is None or self.is_stale:
+            return True
+        elapsed, stamped = now - self._last_cycle, state.time - last.time
+        if elapsed < stamped <= self.settings.state_timeout:
+            elapsed = stamped  # a simulation may run ahead of time
+        verdict = self._plausibility.verdict(state, last, elapsed, self.reference_limits)
+        if verdict == 'plausible':
+            return True
+        self.implausible_states += 1
+        if verdict == 'jump':
+            self.last_fault = 'a position changed faster than its joint can move'
+            if self._follower.reference is not None:
+                self._follower.give_up(self.law)
+        return verdict == 'jump'
 
-    def _begin_ramp(self, now: float) -> None:
-        """
-        Begin a ramp at the last torque if it is recent; else there is none, and gravity in full.
+    def _soft_limited(
+        self, torque: np.ndarray, law: ControlLaw, state: MeasuredState
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        penetration = limit_penetration(
+            state.position, self.reference_limits.position_limits, law.weights.limit_slope
+        )
+        if penetration is None:
+            return torque, None
+        limits = self.settings.effort_limits
+        clipped = np.clip(torque, -limits, limits)
+        return soft_limited_torque(
+            clipped, penetration, law, state.position, state.velocity
+        ), penetration
 
-        The first torque after having been disabled, the last one being older than the state
-        timeout, owes nothing to that, the rate limit neither: others may have commanded since, or
-        brakes may hold the arm, and will let go at this command. A rise from an old zero would
-        drop it. No reference is followed yet, so that each of the first cycles commands gravity
-        where the arm then is: one wrong first state does no harm for longer than it is there.
-        """
-        last = self._limiter.last_torque
-        if last is not None and now - self._limiter.last_sent < self.settings.state_timeout:
-            self._ramp.begin(last, self.settings.ramp_time)
-            return
-        self._ramp.skip()
-        if self._state is None:
-            self._limiter.forget()
-
-    def _action_torque(self, action: str, gravity: np.ndarray | None) -> np.ndarray | None:
+    def _action_torque(self, action: Action, gravity: np.ndarray | None) -> np.ndarray | None:
         """Return the torque of an action, None for silence."""
         if action == 'zero':
             return np.zeros_like(self.settings.effort_limits)
@@ -379,10 +433,8 @@ class CommandPipeline:
         limited = self._limiter.limited(
             torque, self.settings.effort_limits, self.settings.torque_rate_limits, now
         )
-        position_limited = (
-            np.zeros(len(torque), dtype=bool) if penetration is None else penetration != 0.0
-        )
-        return Command(*limited, position_limited, parts, state, reference)
+        is_beyond = penetration != 0.0 if penetration is not None else np.zeros(len(torque), bool)
+        return Command(*limited, is_beyond, parts, state, reference)
 
 
 def _is_finite(values: np.ndarray) -> bool:

@@ -3,29 +3,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, get_args
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
+from robodyn_ros.control.law_weights import (
+    CORIOLIS,
+    EFFORT,
+    FRICTION,
+    GRAVITY,
+    INERTIAL,
+    MODES,
+    LawWeights,
+    Mode,
+    Terms,
+)
 from robodyn_ros.control.reference import ReferenceState
 from robodyn_ros.errors import UnknownOption
 
-Mode = Literal['gravity_compensation', 'feedforward', 'computed_torque']
-MODES: tuple[Mode, ...] = get_args(Mode)
-
 InverseDynamics = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
-
-
-@dataclass(frozen=True)
-class Terms:
-    """Which parts of the model's torque are commanded; a driver may already add some itself."""
-
-    inertial: bool = True
-    coriolis: bool = True
-    gravity: bool = True
-    friction: bool = True
 
 
 class TorqueParts(NamedTuple):
@@ -74,7 +73,8 @@ class ControlLaw:
     inverse_dynamics : callable
         (q, qd, qdd), each of shape (N, n), to rigid-body torques of shape (N, n).
     friction_torque : callable
-        qd of shape (n,) to the friction torque, shape (n,).
+        (width, qd), a float and shape (n,), to the friction torque, shape (n,); the width is
+        that of the smooth sign of Coulomb friction [rad/s] or [m/s].
     mode : str
         One of ``MODES``.
     terms : Terms
@@ -83,6 +83,12 @@ class ControlLaw:
         Feedback gains [1/s²] and [1/s]; they act on accelerations.
     continuous : array of bool, shape (n,)
         Joints that turn without end: their error is the shorter way round.
+    friction_velocity : float
+        [rad/s] or [m/s], the width that ``friction_torque`` is given.
+    limit_width : float
+        Width of the soft joint limits [rad] or [m]; 0: none.
+    damping : float
+        [1/s]: adds -damping M(q) qd.
 
     Raises
     ------
@@ -91,12 +97,16 @@ class ControlLaw:
     """
 
     inverse_dynamics: InverseDynamics
-    friction_torque: Callable[[np.ndarray], np.ndarray]
+    friction_torque: Callable[[float, np.ndarray], np.ndarray]
     mode: Mode
     terms: Terms
     kp: np.ndarray
     kd: np.ndarray
     continuous: np.ndarray
+    friction_velocity: float = 0.01
+    limit_width: float = 0.0
+    damping: float = 0.0
+    _weights: LawWeights | None = None
     _zero: np.ndarray = field(init=False, repr=False)
     _any_continuous: bool = field(init=False, repr=False)
 
@@ -106,29 +116,55 @@ class ControlLaw:
         object.__setattr__(self, '_zero', np.zeros(len(self.kp)))
         object.__setattr__(self, '_any_continuous', bool(np.any(self.continuous)))
 
+    @cached_property
+    def weights(self) -> LawWeights:
+        """The coefficients that its torque is linear in."""
+        if self._weights is not None:
+            return self._weights
+        return LawWeights.of(
+            self.mode,
+            self.terms,
+            self.kp,
+            self.kd,
+            friction_velocity=self.friction_velocity,
+            limit_width=self.limit_width,
+            damping=self.damping,
+        )
+
+    def with_weights(self, weights: LawWeights) -> ControlLaw:
+        """Return the law of other coefficients, for the same arm."""
+        return replace(self, _weights=weights)
+
     def gravity_torque(self, position: np.ndarray) -> np.ndarray:
         """Return g(q), shape (n,), or zeros where the driver compensates gravity."""
-        if not self.terms.gravity:
+        weight = self.weights.gravity
+        if weight == 0.0:
             return self._zero
         zero = self._zero[None]
-        return self.inverse_dynamics(position[None], zero, zero)[0]
+        return weight * self.inverse_dynamics(position[None], zero, zero)[0]
 
     def gravity_and_inertia(
         self, position: np.ndarray, joints: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return g(q) as ``gravity_torque`` does, and M_jj of some joints, zero for the others."""
+        """Return g(q) as ``gravity_torque`` does, and M_jj of some joints, else zero."""
         rows = np.zeros((1 + len(joints), len(position)))
         rows[1 + np.arange(len(joints)), joints] = 1.0
         zero = np.zeros_like(rows)
         torques = self.inverse_dynamics(zero + position, zero, rows)
         inertia = np.zeros_like(position)
         inertia[joints] = (torques[1:] - torques[0])[np.arange(len(joints)), joints]
-        return torques[0] if self.terms.gravity else self._zero, inertia
+        return self.weights.gravity * torques[0], inertia
 
-    def gravity_compensation(self, position: np.ndarray) -> TorqueParts:
-        """Return the parts of the torque that only carries the arm's weight."""
-        zero = self._zero
-        return TorqueParts(zero, zero, self.gravity_torque(position), zero, zero, zero)
+    def bias_and_inertial_torque(
+        self, position: np.ndarray, velocity: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return C(q, qd) qd + g(q) and M(q) qd, shape (n,) each, whatever is commanded."""
+        states = np.zeros((3, 3, len(position)))
+        states[0] = position
+        states[1, 1] = velocity
+        states[2, 2] = velocity
+        gravity, bias, inertial = self.inverse_dynamics(*states)
+        return bias, inertial - gravity
 
     def torque(
         self, position: np.ndarray, velocity: np.ndarray, reference: ReferenceState | None
@@ -142,42 +178,112 @@ class ControlLaw:
         - feedforward: M(q_d) qdd_d + C(q_d, qd_d) qd_d + g(q_d) + friction(qd_d),
         - computed torque: M(q) (qdd_d + K_d ed + K_p e) + C(q, qd) qd + g(q) + friction(qd_d),
 
-        each part only where its term is switched on; the feedback always is.
+        each part only where its term is switched on; the feedback always is. Damping, where there
+        is any, is part of the feedback.
 
         Notes
         -----
         One batched call of the inverse dynamics gives all parts. Friction is compensated at the
         desired velocity: at the measured one its sign would flutter with the noise around rest.
         """
-        if reference is None or self.mode == 'gravity_compensation':
-            return self.gravity_compensation(position)
-        zero = self._zero
-        if self.mode == 'feedforward':
-            position, velocity, correction = reference.position, reference.velocity, zero
-        else:
-            correction = self.kd * (reference.velocity - velocity) + self.kp * self.position_error(
-                position, reference.position
-            )
-        states = np.zeros((3, 4, len(zero)))
+        weights, zero = self.weights, self._zero
+        has_damping = weights.damping != 0.0 and not np.isnan(velocity).any()
+        follows = reference is not None and weights.follows
+        if not follows and not has_damping:
+            return TorqueParts(zero, zero, self.gravity_torque(position), zero, zero, zero)
+        has_feedback = reference is not None and weights.has_feedback
+        has_feedforward = reference is not None and weights.has_feedforward
+        rows = 1 + has_damping + 3 * has_feedback + 3 * has_feedforward
+        states = np.zeros((3, rows, len(zero)))
         states[0] = position
-        states[1, 1] = velocity
-        states[2, 2] = reference.acceleration
-        states[2, 3] = correction
-        gravity, moving, inertial, feedback = self.inverse_dynamics(*states)
-        terms = self.terms
-        return TorqueParts(
-            inertial - gravity if terms.inertial else zero,
-            moving - gravity if terms.coriolis else zero,
-            gravity if terms.gravity else zero,
-            self.friction_torque(reference.velocity) if terms.friction else zero,
-            feedback - gravity,
-            reference.effort,
-        )
+        row = 1
+        if has_damping:
+            states[2, row] = velocity
+            row += 1
+        if has_feedback:
+            assert reference is not None
+            states[1, row] = velocity
+            states[2, row + 1] = reference.acceleration
+            states[2, row + 2] = weights.kd * (
+                reference.velocity - velocity
+            ) + weights.kp * self.position_error(position, reference.position)
+            row += 3
+        if has_feedforward:
+            assert reference is not None
+            states[0, row:] = reference.position
+            states[1, row + 1] = reference.velocity
+            states[2, row + 2] = reference.acceleration
+        torques = self.inverse_dynamics(*states)
+        return self._parts(torques, reference, has_damping, has_feedback, has_feedforward)
+
+    def _parts(
+        self,
+        torques: np.ndarray,
+        reference: ReferenceState | None,
+        has_damping: bool,
+        has_feedback: bool,
+        has_feedforward: bool,
+    ) -> TorqueParts:
+        """Return the parts out of the torques of ``torque``'s batch."""
+        weights, zero = self.weights, self._zero
+        here = torques[0]
+        inertial = coriolis = friction = feedback = effort = zero
+        gravity = (weights.hold if reference is not None else weights.gravity) * here
+        row = 1
+        if has_damping:
+            feedback = -weights.damping * (torques[row] - here)
+            row += 1
+        if has_feedback:
+            w = weights.computed
+            coriolis = w[CORIOLIS] * (torques[row] - here)
+            inertial = w[INERTIAL] * (torques[row + 1] - here)
+            feedback = feedback + (torques[row + 2] - here)
+            gravity = gravity + w[GRAVITY] * here
+            row += 3
+        if has_feedforward:
+            w = weights.feedforward
+            there = torques[row]
+            coriolis = coriolis + w[CORIOLIS] * (torques[row + 1] - there)
+            inertial = inertial + w[INERTIAL] * (torques[row + 2] - there)
+            gravity = gravity + w[GRAVITY] * there
+        if reference is not None:
+            both = weights.computed + weights.feedforward
+            if both[FRICTION] != 0.0:
+                width = 1.0 / weights.friction_slope
+                friction = both[FRICTION] * self.friction_torque(width, reference.velocity)
+            effort = both[EFFORT] * reference.effort
+        return TorqueParts(inertial, coriolis, gravity, friction, feedback, effort)
 
     def position_error(self, position: np.ndarray, wanted: np.ndarray) -> np.ndarray:
         """Return wanted - position, shape (n,), the shorter way round for continuous joints."""
         error = wanted - position
         return np.where(self.continuous, wrapped(error), error) if self._any_continuous else error
+
+
+def gravity_overload(
+    law: ControlLaw, position: np.ndarray, limits: np.ndarray, names: Sequence[str]
+) -> str:
+    """
+    Return which joint cannot carry the arm at a position, in words; empty: every joint can.
+
+    Parameters
+    ----------
+    position : array, shape (n,)
+        [rad] or [m]
+    limits : array, shape (n,)
+        Effort limits [N m] or [N].
+    names : sequence of n str
+    """
+    with np.errstate(over='ignore', invalid='ignore'):
+        gravity = np.abs(law.gravity_torque(position))
+    beyond = ~(gravity <= limits)
+    if not beyond.any():
+        return ''
+    worst = int(np.argmax(np.where(beyond, gravity / limits, 0.0)))
+    return (
+        f'gravity torque of joint {names[worst]!r} here: {gravity[worst]:.4g}; '
+        f'allowed: at most its effort limit, {limits[worst]:.4g}'
+    )
 
 
 def friction_compensation(

@@ -115,6 +115,11 @@ def build_control_stack(settings: ControlSettings, description: str | None) -> C
     return ControlStack(model, Load(model.gravity), model, order, joint_states, pipeline, torque)
 
 
+def speed_limits(model: RobotModel) -> np.ndarray:
+    """Return the velocity limits, shape (n,) [rad/s] or [m/s]; infinite where there is none."""
+    return np.where(model.velocity_limits > 0.0, model.velocity_limits, np.inf)
+
+
 def continuous_joints(model: RobotModel) -> np.ndarray:
     """Return which joints turn without end, shape (n,)."""
     return ~model.dh.prismatic & np.isinf(model.position_limits).all(axis=1)
@@ -148,7 +153,6 @@ def control_law(
             friction_compensation,
             model.viscous_friction,
             model.coulomb_friction,
-            settings.friction_velocity,
         ),
         settings.mode,
         Terms(
@@ -160,6 +164,8 @@ def control_law(
         _each_joint(model, settings, 'kp'),
         _each_joint(model, settings, 'kd'),
         continuous_joints(model),
+        settings.friction_velocity,
+        settings.position_guard,
     )
 
 
@@ -192,7 +198,11 @@ def safety_settings(model: RobotModel, settings: ControlSettings) -> SafetySetti
         settings.on_stale_state,
         settings.stale_hold_time,
         settings.on_stop,
-        settings.position_guard,
+        settings.max_following_error or np.inf,
+        _each_joint(model, settings, 'braking_acceleration')
+        if settings.braking_acceleration
+        else None,
+        settings.damping,
     )
 
 
@@ -201,6 +211,7 @@ def reference_limits(model: RobotModel, settings: ControlSettings) -> ReferenceL
     return ReferenceLimits(
         model.joint_names,
         model.position_limits,
+        speed_limits(model),
         settings.max_reference_step,
         settings.ramp_time,
         continuous_joints(model),

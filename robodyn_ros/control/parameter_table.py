@@ -216,6 +216,22 @@ PARAMETERS = (
         bounds=(1e-6, _HUGE),
     ),
     NodeParameter(
+        'max_following_error',
+        'Error at which a reference is given up and the arm braked [rad] or [m]; 0: off.',
+        bounds=(0.0, _HUGE),
+    ),
+    NodeParameter(
+        'braking_acceleration',
+        'Largest deceleration when a reference ends early or the node is told to stop [rad/s²] or '
+        '[m/s²]; empty: what the effort limits allow.',
+        bounds=(1e-6, _HUGE),
+    ),
+    NodeParameter(
+        'damping',
+        'Of an arm in motion when gravity compensation takes over, until it rests [1/s]; 0: off.',
+        bounds=(0.0, 1000.0),
+    ),
+    NodeParameter(
         'position_guard',
         'Width of the soft joint limit: displacement beyond a position limit over which outward '
         'torque fades and outward motion is braked [rad] or [m]; 0: off.',

@@ -44,6 +44,8 @@ class ReferenceLimits:
         All joints of the arm, in chain order.
     position_limits : array, shape (n, 2)
         Lower and upper [rad] or [m]; infinite where there is none.
+    velocity_limits : array, shape (n,)
+        Largest speed [rad/s] or [m/s]; infinite where there is none.
     max_reference_step : float
         Largest step of a joint within ``FIRST_STEP_TIME`` of the start [rad] or [m].
     settle_time : float
@@ -54,6 +56,7 @@ class ReferenceLimits:
 
     joint_names: tuple[str, ...]
     position_limits: np.ndarray
+    velocity_limits: np.ndarray
     max_reference_step: float
     settle_time: float
     continuous: np.ndarray

@@ -31,8 +31,12 @@ class SafetySettings:
         One of ``ACTIONS``.
     stale_hold_time : float
         How long gravity is held on a stale state before silence [s].
-    position_guard : float
-        Way beyond a position limit to the full effect of the guard [rad] or [m]; 0: no guard.
+    max_following_error : float
+        Error of a joint at which a reference is given up [rad] or [m]; infinite: none.
+    braking_acceleration : array, shape (n,), or None
+        Largest deceleration to rest [rad/s²] or [m/s²]; None: what the effort limits allow.
+    damping : float
+        Of an arm that moves when gravity compensation takes over, until it rests [1/s].
     """
 
     effort_limits: np.ndarray
@@ -42,4 +46,6 @@ class SafetySettings:
     on_stale_state: Action
     stale_hold_time: float
     on_stop: Action
-    position_guard: float = 0.0
+    max_following_error: float = np.inf
+    braking_acceleration: np.ndarray | None = None
+    damping: float = 0.0

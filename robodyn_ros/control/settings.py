@@ -45,5 +45,8 @@ class ControlSettings:
     effort_limit_scale: float = 1.0
     torque_rate_limit: tuple[float, ...] = (1000.0,)
     max_reference_step: float = 0.1
+    max_following_error: float = 0.2
+    braking_acceleration: tuple[float, ...] = ()
+    damping: float = 5.0
     position_guard: float = 0.05
     autostart: bool = True

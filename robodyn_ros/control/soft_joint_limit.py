@@ -3,10 +3,10 @@
 What happens to a torque while a joint is measured beyond its position limits.
 
 Beyond a limit, what the torque has over gravity and points further out fades to nothing over the
-width of the guard, and outward motion is braked as much as the fading has grown. Gravity itself
-stays in full, so that the arm never drops; torques that lead back pass; nothing pulls. The guard
-only ever takes energy out of a joint, is continuous in position and velocity, and has no state:
-it ends where the arm is back inside.
+width of the soft joint limit, and outward motion is braked as much as the fading has grown.
+Gravity itself stays in full, so that the arm never drops; torques that lead back pass; nothing
+pulls. The soft limit only ever takes energy out of a joint, is continuous in position and
+velocity, and has no state: it ends where the arm is back inside.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import numpy as np
 from robodyn_ros.control.computed_torque import ControlLaw
 
 
-def limit_penetration(position: np.ndarray, limits: np.ndarray, width: float) -> np.ndarray | None:
+def limit_penetration(position: np.ndarray, limits: np.ndarray, slope: float) -> np.ndarray | None:
     """
-    Return how far each joint is in the guard, shape (n,), or None where the whole arm is inside.
+    Return the penetration of each joint, shape (n,), or None where the whole arm is inside.
 
-    It is 0 for a joint inside its limits.
+    It is 0 for a joint inside its limits, and 1 or -1 far beyond the upper or the lower one.
 
     Parameters
     ----------
@@ -28,14 +28,13 @@ def limit_penetration(position: np.ndarray, limits: np.ndarray, width: float) ->
         Measured [rad] or [m].
     limits : array, shape (n, 2)
         Lower and upper [rad] or [m]; infinite where there is none.
-    width : float
-        Displacement from a limit to the full effect, 1 beyond the upper limit and -1 beyond the
-        lower one [rad] or [m]; 0: no guard.
+    slope : float
+        Penetration per displacement beyond a limit [1/rad] or [1/m]; 0: no soft joint limits.
     """
     beyond = position - np.minimum(np.maximum(position, limits[:, 0]), limits[:, 1])
-    if width <= 0.0 or not beyond.any():
+    if slope <= 0.0 or not beyond.any():
         return None
-    return np.clip(beyond / width, -1.0, 1.0)
+    return np.clip(slope * beyond, -1.0, 1.0)
 
 
 def soft_limited_torque(
@@ -48,8 +47,8 @@ def soft_limited_torque(
     """
     Return the torque that a joint beyond its limits may have, shape (n,) [N m] or [N].
 
-    With s the joint's penetration, tau' = g + (1 - |s|) (tau - g) where tau - g points outward,
-    and minus |s| K_d M_jj qd where the joint moves outward.
+    With the penetration p, tau' = g + (1 - |p|) (tau - g) where tau - g points outward, and
+    minus |p| K_d M_jj qd where the joint moves outward.
 
     Parameters
     ----------
@@ -69,9 +68,9 @@ def soft_limited_torque(
     """
     gravity, inertia = law.gravity_and_inertia(position, np.flatnonzero(penetration))
     side = np.sign(penetration)
-    amount = np.abs(penetration)
+    depth = np.abs(penetration)
     beyond_gravity = torque - gravity
     is_outward = side * beyond_gravity > 0.0
-    kept = np.where(is_outward, (1.0 - amount) * beyond_gravity, beyond_gravity)
+    kept = np.where(is_outward, (1.0 - depth) * beyond_gravity, beyond_gravity)
     outward_velocity = np.where(side * velocity > 0.0, velocity, 0.0)
-    return gravity + kept - amount * law.kd * inertia * outward_velocity
+    return gravity + kept - depth * law.weights.limit_damping * inertia * outward_velocity

@@ -46,6 +46,7 @@ laws = st.tuples(
     st.sampled_from(['gravity_compensation', 'feedforward', 'computed_torque']),
     st.booleans(),
     st.booleans(),
+    st.sampled_from([0.0, 0.05, 1.0]),
 )
 changes = st.fixed_dictionaries(
     {},
@@ -59,7 +60,9 @@ changes = st.fixed_dictionaries(
         'on_stop': st.sampled_from(ACTIONS),
         'state_timeout': st.floats(0.02, 0.5),
         'stale_hold_time': st.floats(0.0, 1.0),
-        'position_guard': st.sampled_from([0.0, 0.05, 1.0]),
+        'max_following_error': st.sampled_from([0.05, np.inf]),
+        'damping': st.sampled_from([0.0, 5.0]),
+        'braking_acceleration': st.sampled_from([None, np.array([0.5, 2.0])]),
     },
 ).map(lambda values: ('settings', values))
 beyond = st.tuples(
@@ -89,6 +92,7 @@ class Witness:
         self.is_first = True
         self.watched = self.arm.now
         self.clock, self.offset = 'run', 0.0
+        self.stale_since, self.is_hold_over = None, False
         self.was_asked = False  # for a stop command before; it is decided once
 
     @property
@@ -141,14 +145,22 @@ class Witness:
         pipeline, now = self.arm.pipeline, self.arm.now
         command = pipeline.watchdog(now)
         stale = bool(self.arm.buffer.stale_joints(now))
+        if not pipeline.is_stale:
+            self.stale_since, self.is_hold_over = None, False
+        elif self.stale_since is None:
+            self.stale_since = now
+        if self.stale_since is not None:
+            self.is_hold_over |= now - self.stale_since >= pipeline.settings.stale_hold_time
         if pipeline.is_enabled and pipeline.state is not None and stale:
             assert pipeline.is_stale
-            # The hold, once over, is over for good.
-            is_held = pipeline._held is not None and np.isfinite(pipeline._held).all()
-            if pipeline._held is not None:
-                assert now - pipeline._stale_since < pipeline.settings.stale_hold_time
-            promised = {'hold_gravity': is_held, 'zero': True, 'silent': False}
-            assert (command is not None) == promised[pipeline.settings.on_stale_state]
+            action = pipeline.settings.on_stale_state
+            if action == 'hold_gravity':
+                # The hold, once over, is over for good.
+                assert command is None or not self.is_hold_over
+                gravity = pipeline.law.gravity_torque(pipeline.state.position)
+                assert command is not None or self.is_hold_over or not np.isfinite(gravity).all()
+            else:
+                assert (command is not None) == (action == 'zero')
         return command
 
     def run(self, event):
@@ -190,8 +202,8 @@ class Witness:
         elif kind == 'trajectory':
             self.follow(*event[1:])
         elif kind == 'law':
-            _, mode, gravity, inertial = event
-            arm.pipeline.change_law(control_law(mode, gravity=gravity, inertial=inertial))
+            _, mode, gravity, inertial, width = event
+            arm.pipeline.change_law(control_law(mode, width, gravity=gravity, inertial=inertial))
         elif kind == 'settings':
             arm.pipeline.settings = replace(arm.pipeline.settings, **event[1])
             arm.buffer.timeout = arm.pipeline.settings.state_timeout
@@ -260,11 +272,13 @@ def test_no_sequence_of_events_makes_it_break_its_promises(sequence, ramp_time):
     witness = Witness(ramp_time=ramp_time)
     for event in sequence:
         witness.run(event)
+    limits = np.array([60.0, 30.0])  # with which the arm can be carried
+    pipeline = witness.arm.pipeline
+    pipeline.settings = replace(pipeline.settings, effort_limits=limits)
     witness.wait(0.3)
     for _ in range(150):
         witness.wait(0.001)
         witness.check(witness.arm.receive([0.1, 0.2]))
-    pipeline = witness.arm.pipeline
     if pipeline.is_enabled:  # whatever happened, it recovers without a restart
         assert not pipeline.is_stale
         assert pipeline.state is not None

@@ -23,7 +23,7 @@ def test_computed_torque_is_the_law_of_the_documentation():
     parts = law.torque(Q, QD, WANTED)
     assert parts.total == pytest.approx(
         inverse_dynamics(Q, QD, WANTED.acceleration + correction)
-        + friction_torque(WANTED.velocity)
+        + friction_torque(0.01, WANTED.velocity)
         + WANTED.effort
     )
     assert parts.gravity == pytest.approx(WEIGHT * np.cos(Q))
@@ -36,7 +36,7 @@ def test_feedforward_is_the_inverse_dynamics_of_the_reference_alone():
     parts = control_law('feedforward').torque(Q, QD, WANTED)
     assert parts.total == pytest.approx(
         inverse_dynamics(WANTED.position, WANTED.velocity, WANTED.acceleration)
-        + friction_torque(WANTED.velocity)
+        + friction_torque(0.01, WANTED.velocity)
         + WANTED.effort
     )
     assert parts.feedback == pytest.approx([0.0, 0.0])

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A two-joint arm for the control tests: simple enough to be checked by hand."""
 
+import types
+from dataclasses import replace
+
 import numpy as np
 
 from robodyn_ros.control.command_pipeline import CommandPipeline
@@ -20,11 +23,11 @@ def inverse_dynamics(q, qd, qdd):
     return MASS * qdd + 0.4 * qd * qd + WEIGHT * np.cos(q)
 
 
-def friction_torque(qd):
+def friction_torque(width, qd):
     return VISCOUS * qd
 
 
-def control_law(mode='computed_torque', **terms):
+def control_law(mode='computed_torque', limit_width=0.1, **terms):
     return ControlLaw(
         inverse_dynamics,
         friction_torque,
@@ -33,12 +36,18 @@ def control_law(mode='computed_torque', **terms):
         kp=np.array([100.0, 64.0]),
         kd=np.array([20.0, 16.0]),
         continuous=np.array([False, True]),
+        limit_width=limit_width,
     )
 
 
 def reference_limits(max_reference_step=0.1, settle_time=0.2):
     return ReferenceLimits(
-        NAMES, POSITION_LIMITS, max_reference_step, settle_time, np.zeros(2, dtype=bool)
+        NAMES,
+        POSITION_LIMITS,
+        np.array([20.0, 20.0]),
+        max_reference_step,
+        settle_time,
+        np.zeros(2, dtype=bool),
     )
 
 
@@ -51,7 +60,6 @@ def safety_settings(**changes):
         'on_stale_state': 'hold_gravity',
         'stale_hold_time': 1.0,
         'on_stop': 'hold_gravity',
-        'position_guard': 0.1,
     }
     return SafetySettings(**{**settings, **changes})
 
@@ -59,15 +67,30 @@ def safety_settings(**changes):
 class Arm:
     """A command pipeline with its buffer and a steady clock that the test turns."""
 
-    def __init__(self, mode='computed_torque', terms=None, **settings):
+    def __init__(self, mode='computed_torque', terms=None, limit_width=0.1, **settings):
         self.now = 100.0
         safety = safety_settings(**settings)
         self.buffer = JointStateBuffer(
             NAMES, safety.state_timeout, continuous=np.array([False, True])
         )
         self.pipeline = CommandPipeline(
-            control_law(mode, **(terms or {})), self.buffer, safety, reference_limits()
+            control_law(mode, limit_width, **(terms or {})),
+            self.buffer,
+            safety,
+            reference_limits(),
         )
+
+    def break_model(self, is_broken):
+        """Make the model give no finite torques, or heal it again."""
+        self.is_broken = is_broken
+        if isinstance(self.pipeline.law.inverse_dynamics, types.MethodType):
+            return
+        self.pipeline.change_model(
+            replace(self.pipeline.law, inverse_dynamics=self._inverse_dynamics)
+        )
+
+    def _inverse_dynamics(self, q, qd, qdd):
+        return np.full_like(q, np.nan) if self.is_broken else inverse_dynamics(q, qd, qdd)
 
     def receive(self, position, velocity=(0.0, 0.0), *, stamp=None, names=NAMES, age=0.0):
         """Take in one message and return the command it causes."""

@@ -15,7 +15,7 @@ from rclpy.timer import Timer
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
-from robodyn_ros.control.command_pipeline import Command
+from robodyn_ros.control.command import Command
 from robodyn_ros.control.control_stack import ControlStack
 from robodyn_ros.errors import RejectedTrajectory
 from robodyn_ros.ros import conversions

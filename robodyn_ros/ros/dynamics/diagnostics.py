@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 
-from robodyn_ros.control.command_pipeline import Command
+from robodyn_ros.control.command import Command
 from robodyn_ros.control.control_stack import ControlStack
 from robodyn_ros.control.load import gravity_text
 from robodyn_ros.model import RobotModel

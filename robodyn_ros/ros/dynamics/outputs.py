@@ -15,7 +15,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
 from robodyn_interfaces.msg import DynamicsState
-from robodyn_ros.control.command_pipeline import Command
+from robodyn_ros.control.command import Command
 from robodyn_ros.control.computed_torque import TorqueParts
 from robodyn_ros.ros.conversions import floats
 

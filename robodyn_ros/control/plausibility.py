@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a joint can have come from one measured state to the next."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from robodyn_ros.control.computed_torque import wrapped
+from robodyn_ros.control.joint_state_buffer import MeasuredState
+from robodyn_ros.control.planning import ReferenceLimits
+
+PLAUSIBLE_SPEED = 2.0
+"""A joint's position may change so many times faster than its velocity limit."""
+
+PLAUSIBLE_STEP = 0.05
+"""And by so much more between two states, for noise [rad] or [m]."""
+
+
+class Plausibility:
+    """
+    Holds each state against the last one that was believed.
+
+    One state that the joints cannot have come to is an outlier, and not believed. A second one
+    that agrees with it is where the arm is, and where it was before is no longer known.
+    """
+
+    def __init__(self) -> None:
+        self._doubted: MeasuredState | None = None
+
+    def verdict(
+        self,
+        state: MeasuredState,
+        last: MeasuredState,
+        elapsed: float,
+        limits: ReferenceLimits,
+    ) -> str:
+        """
+        Return 'plausible', 'outlier' or 'jump'.
+
+        Parameters
+        ----------
+        state, last : MeasuredState
+            Now, and when it was believed last.
+        elapsed : float
+            Time in between [s].
+        limits : ReferenceLimits
+            Knows the velocity limits, and which joints turn without end.
+        """
+        if _is_reachable(state, last, elapsed, limits):
+            self._doubted = None
+            return 'plausible'
+        before, self._doubted = self._doubted, state
+        if before is None or not _is_reachable(state, before, elapsed, limits):
+            return 'outlier'
+        self._doubted = None
+        return 'jump'
+
+
+def _is_reachable(
+    state: MeasuredState, last: MeasuredState, elapsed: float, limits: ReferenceLimits
+) -> bool:
+    displacement = state.position - last.position
+    displacement = np.where(limits.continuous, wrapped(displacement), displacement)
+    reach = PLAUSIBLE_SPEED * limits.velocity_limits * elapsed + PLAUSIBLE_STEP
+    return bool((np.abs(displacement) <= reach).all())

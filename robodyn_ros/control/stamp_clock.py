@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The clock of the joint states' stamps, held against the steady clock that we have ourselves."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+CLOCK_TOLERANCE = 0.1
+"""How far the stamps' clock may leave the steady one within ``WINDOW`` [s]."""
+
+WINDOW = 1.0
+"""Time over which the two clocks are compared [s]; twice that is looked back at most."""
+
+
+class ClockReading(NamedTuple):
+    """
+    What passed between two cycles.
+
+    Parameters
+    ----------
+    elapsed : float
+        [s], by the stamps where they are believed, else by the steady clock.
+    is_believed : bool
+        Whether references may go on by the stamps.
+    """
+
+    elapsed: float
+    is_believed: bool
+
+
+class StampClock:
+    """
+    Says from cycle to cycle how much time passed, and whether the stamps tell it.
+
+    Stamps are believed while they neither jump, nor stand still, nor run faster or slower than
+    the steady clock by more than ``CLOCK_TOLERANCE`` within ``WINDOW``. Simulated time may run at
+    any pace: of it only jumps and standing still are noticed.
+
+    Parameters
+    ----------
+    is_simulated : bool
+        Whether the stamps are of simulated time.
+
+    Notes
+    -----
+    Messages come late by some milliseconds, never early. So the clocks' difference is compared
+    with that of the least delayed message of the last one to two windows.
+    """
+
+    def __init__(self, is_simulated: bool = False) -> None:
+        self.is_simulated = is_simulated
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin anew with the next cycle."""
+        self._time: float | None = None
+        self._now = self._moved = self._window_began = -math.inf
+        self._least_delayed = -math.inf  # stamp minus steady time, in this window
+        self._least_delayed_before = -math.inf  # and in the one before
+        self._disbelieved = self._distrusted_until = -math.inf
+        self.is_stopped = False
+        self.is_believed = True
+
+    def advance(self, time: float, now: float, longest: float) -> ClockReading:
+        """
+        Return what passed since the last cycle.
+
+        Parameters
+        ----------
+        time : float
+            Of the joint state [s].
+        now : float
+            Steady time [s].
+        longest : float
+            Stamps that are further apart than this jumped, and those that do not move for so long
+            stand still [s].
+        """
+        if self._time is None:
+            self._time, self._now, self._moved = time, now, now
+            self._begin_window(time - now, now)
+            return ClockReading(0.0, True)
+        elapsed, steady = time - self._time, now - self._now
+        self._time, self._now = time, now
+        if elapsed != 0.0:
+            self._moved = now
+        self.is_stopped = now - self._moved > longest
+        jumped = not 0.0 <= elapsed <= longest
+        self.is_believed = not jumped and not self.is_stopped
+        if jumped:
+            self._begin_window(time - now, now)
+        if self.is_simulated:
+            return ClockReading(elapsed if self.is_believed else steady, self.is_believed)
+        if self.is_believed:
+            self.is_believed = self._keeps_pace(time - now, now)
+        return ClockReading(steady, self.is_believed)
+
+    def may_be_followed(self, now: float) -> bool:
+        """Return whether the stamps did not run wrong repeatedly of late, nor stand still."""
+        return not self.is_stopped and now >= self._distrusted_until
+
+    def _keeps_pace(self, difference: float, now: float) -> bool:
+        """Return whether stamp minus steady time is where it was, and follow where it goes."""
+        change = difference - max(self._least_delayed, self._least_delayed_before)
+        if abs(change) > CLOCK_TOLERANCE:
+            if now - self._disbelieved < WINDOW:
+                self._distrusted_until = now + WINDOW
+            self._disbelieved = now
+        if change > CLOCK_TOLERANCE:
+            self._begin_window(difference, now)
+            return False
+        self._least_delayed = max(self._least_delayed, difference)
+        if now - self._window_began > WINDOW:
+            self._least_delayed_before, self._least_delayed = self._least_delayed, difference
+            self._window_began = now
+        return change >= -CLOCK_TOLERANCE
+
+    def _begin_window(self, difference: float, now: float) -> None:
+        self._least_delayed = self._least_delayed_before = difference
+        self._window_began = now

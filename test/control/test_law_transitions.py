@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+"""No change throws the arm: what fades, what is braked, what is damped, and what is refused."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from control_arm import MASS, NAMES, WEIGHT, control_law, enabled
+
+from robodyn_ros.control.law_weights import Terms
+from robodyn_ros.control.trajectory import Trajectory
+from robodyn_ros.errors import RejectedTrajectory
+
+Q = np.array([0.1, 0.2])
+GRAVITY = WEIGHT * np.cos(Q)
+NO_RATE_LIMIT = {'torque_rate_limits': np.array([np.inf, np.inf])}
+
+
+def to(position, time=1.0, effort=()):
+    return Trajectory.from_points(NAMES, [time], [position], [()], [()], [effort])
+
+
+# --- fading ------------------------------------------------------------------------------------
+
+
+def test_change_of_law_fades_from_the_old_law_to_the_new_one():
+    arm = enabled(ramp_time=0.5)
+    arm.run(0.1)
+    arm.pipeline.change_law(control_law(gravity=False))
+    fractions = np.array([command.torque for command in arm.run(0.6)]) / GRAVITY
+    assert fractions[0] == pytest.approx([0.998, 0.998])
+    assert fractions[249] == pytest.approx([0.5, 0.5])
+    assert fractions[-1] == pytest.approx([0.0, 0.0])
+    assert np.abs(np.diff(fractions, axis=0)).max() < 0.0021
+
+
+def test_fading_law_is_asked_at_the_present_state_and_not_at_the_one_where_the_change_began():
+    arm = enabled(ramp_time=0.5, **NO_RATE_LIMIT)
+    arm.run(0.1)
+    arm.pipeline.change_law(control_law(gravity=False))
+    for i in range(250):
+        arm.now += 0.001
+        q = Q + 0.0002 * (i + 1)
+        command = arm.receive(q)
+    assert command.torque == pytest.approx(0.5 * WEIGHT * np.cos(q))
+
+
+def test_law_that_does_not_change_changes_nothing():
+    arm, untouched = enabled(ramp_time=0.5), enabled(ramp_time=0.5)
+    for each in (arm, untouched):
+        each.run(0.1)
+        each.pipeline.follow(to([0.3, 0.2]))
+    for _ in range(20):
+        arm.pipeline.change_law(control_law())
+        for mine, other in zip(arm.run(0.05), untouched.run(0.05)):
+            assert mine.torque == pytest.approx(other.torque, abs=1e-12)
+
+
+def test_change_of_gains_on_its_way_turns_round_where_it_is():
+    arm = enabled(ramp_time=0.5, **NO_RATE_LIMIT)
+    arm.run(0.01)
+    arm.pipeline.follow(to([0.15, 0.2], 0.01))
+    arm.run(0.1)
+    error = np.array([0.05, 0.0])
+    soft, stiff = control_law(), replace(control_law(), kp=np.array([300.0, 64.0]))
+    arm.pipeline.change_law(stiff)
+    assert arm.run(0.25)[-1].parts.feedback == pytest.approx(MASS * 200.0 * error)
+    arm.pipeline.change_law(soft)
+    assert arm.run(0.125)[-1].parts.feedback == pytest.approx(MASS * 175.0 * error)
+    assert arm.run(0.4)[-1].parts.feedback == pytest.approx(MASS * 100.0 * error)
+
+
+def test_refused_cycles_do_not_hurry_a_transition():
+    arm = enabled(ramp_time=0.5, **NO_RATE_LIMIT)
+    arm.break_model(False)
+    arm.run(0.2, Q)
+    arm.pipeline.change_law(replace(arm.pipeline.law, terms=Terms(gravity=False)))
+    arm.break_model(True)
+    assert arm.run(0.05, Q) == [None] * 50
+    arm.break_model(False)
+    # 51 ms of 500: a tenth of the way.
+    assert arm.run(0.001, Q)[-1].torque == pytest.approx(GRAVITY * (1.0 - 0.051 / 0.5))
+
+
+def test_transition_under_way_keeps_its_time():
+    arm = enabled(ramp_time=0.5, **NO_RATE_LIMIT)
+    arm.run(0.2, Q)
+    arm.pipeline.change_law(control_law(gravity=False))
+    arm.run(0.25, Q)
+    arm.pipeline.settings = replace(arm.pipeline.settings, ramp_time=0.0)
+    assert arm.run(0.001, Q)[-1].torque == pytest.approx(GRAVITY * (1.0 - 0.251 / 0.5))
+
+
+def test_another_model_fades_in_where_no_rate_limit_protects_from_a_step():
+    arm = enabled(ramp_time=0.5, **NO_RATE_LIMIT)
+    arm.run(0.1, Q)
+
+    def carrying(times):
+        return replace(
+            control_law(), inverse_dynamics=lambda q, qd, qdd: times * WEIGHT * np.cos(q)
+        )
+
+    arm.pipeline.change_model(carrying(2.0))
+    assert arm.run(0.251, Q)[-1].torque == pytest.approx(1.5 * GRAVITY)
+    arm.pipeline.change_model(carrying(1.2))  # waits for its turn
+    assert arm.run(0.250, Q)[-1].torque == pytest.approx(2.0 * GRAVITY)
+    assert arm.run(0.250, Q)[-1].torque == pytest.approx(1.6 * GRAVITY, rel=0.01)
+    assert arm.run(0.500, Q)[-1].torque == pytest.approx(1.2 * GRAVITY)
+
+
+def test_reference_is_kept_through_a_short_excursion_into_gravity_compensation():
+    arm = enabled(ramp_time=0.5)
+    arm.run(0.01)
+    arm.pipeline.follow(to([0.15, 0.2], 2.0))
+    arm.run(0.1)
+    arm.pipeline.change_law(control_law('gravity_compensation'))
+    arm.run(0.1)
+    arm.pipeline.change_law(control_law())
+    arm.run(0.6)
+    assert arm.pipeline.reference_status == 'moving'
+    arm.pipeline.change_law(control_law('gravity_compensation'))
+    arm.run(0.6)
+    assert arm.pipeline.reference_status == 'none'
+
+
+# --- references that end early -----------------------------------------------------------------
+
+
+def test_cancelled_reference_is_braked_to_rest_and_held():
+    arm = enabled(ramp_time=0.2)
+    arm.run(0.3)
+    arm.pipeline.follow(to([0.3, 0.2]))
+    before = arm.run(0.5)[-1].reference
+    arm.pipeline.cancel()
+    assert arm.pipeline.reference_status == 'braking'
+    references = [command.reference for command in arm.run(0.3)]
+    speeds = np.array([reference.velocity[0] for reference in references])
+    assert speeds[0] == pytest.approx(before.velocity[0], rel=0.01)
+    assert (np.diff(speeds) <= 1e-12).all() and (speeds >= 0.0).all()
+    assert speeds[-1] == 0.0
+    assert arm.pipeline.reference_status == 'holding'
+    arm.pipeline.cancel()  # which changes nothing any more
+    assert arm.run(0.1)[-1].reference.position == pytest.approx(references[-1].position)
+
+
+def test_braking_keeps_to_its_acceleration():
+    arm = enabled(braking_acceleration=np.array([0.5, 0.5]))
+    arm.run(0.01)
+    arm.pipeline.follow(to([0.3, 0.2]))
+    arm.run(0.5)
+    arm.pipeline.cancel()
+    decelerations = [command.reference.acceleration[0] for command in arm.run(2.0)]
+    assert min(decelerations) == pytest.approx(-0.5, rel=1e-3)
+
+
+def test_feedforward_fades_to_gravity_when_it_is_cancelled():
+    arm = enabled('feedforward', {'friction': False}, ramp_time=0.2, **NO_RATE_LIMIT)
+    arm.run(0.3)
+    arm.pipeline.follow(to(Q, 0.0, np.array([5.0, 0.0])))
+    assert arm.run(0.01)[-1].torque == pytest.approx(GRAVITY + [5.0, 0.0])
+    arm.pipeline.cancel()
+    torques = np.array([command.torque for command in arm.run(0.3)]) - GRAVITY
+    assert torques[99] == pytest.approx([2.5, 0.0])
+    assert torques[-1] == pytest.approx([0.0, 0.0])
+    assert arm.pipeline.reference_status == 'none'
+
+
+def test_arm_that_does_not_follow_is_braked_where_it_is():
+    arm = enabled(max_following_error=0.05)
+    arm.run(0.01)
+    arm.pipeline.follow(to([0.2, 0.2], 2.0))
+    commands = arm.run(2.0)
+    assert arm.pipeline.following_errors == 1
+    assert 'shoulder' in arm.pipeline.last_fault and '0.05' in arm.pipeline.last_fault
+    assert commands[-1].reference.position == pytest.approx(Q)
+    assert commands[-1].parts.feedback == pytest.approx([0.0, 0.0])
+    arm.pipeline.follow(to([0.12, 0.2]))
+    assert arm.pipeline.last_fault == ''
+
+
+# --- damping -----------------------------------------------------------------------------------
+
+
+def test_moving_arm_is_damped_from_enabling_until_it_rests_and_then_moves_freely():
+    arm = enabled('gravity_compensation', damping=5.0)
+    speed = np.array([0.4, -0.2])
+    drag = -5.0 * MASS * speed
+    assert arm.run(0.1, Q, speed)[-1].parts.feedback == pytest.approx(drag)
+    arm.run(1.0, Q)
+    assert arm.run(0.1, Q, speed)[-1].torque == pytest.approx(GRAVITY)
+
+
+def test_damping_ends_although_somebody_keeps_the_arm_moving():
+    arm = enabled('gravity_compensation', damping=5.0)
+    assert arm.run(3.0, Q, [0.4, 0.0])[-1].torque == pytest.approx(GRAVITY)
+
+
+def test_gravity_compensation_that_takes_over_a_moving_arm_damps_it():
+    arm = enabled(damping=5.0, ramp_time=0.1)
+    arm.run(0.1, Q)
+    arm.pipeline.follow(to([0.15, 0.2]))
+    arm.run(0.5, Q, [0.3, 0.0])
+    arm.pipeline.change_law(control_law('gravity_compensation'))
+    torque = arm.run(0.2, Q, [0.3, 0.0])[-1].torque
+    assert torque == pytest.approx(GRAVITY - 5.0 * MASS * [0.3, 0.0])
+
+
+# --- states and loads that are not believed ----------------------------------------------------
+
+
+def test_state_that_no_joint_can_have_come_to_is_not_believed():
+    arm = enabled()
+    arm.run(0.05)
+    arm.now += 0.001
+    assert arm.receive(Q + [3.1, 0.0]) is None
+    assert arm.run(0.01)[0].torque == pytest.approx(GRAVITY)
+    assert arm.pipeline.implausible_states == 1
+
+
+def test_joint_that_wraps_ends_the_reference_and_is_held_where_it_says_it_is():
+    arm = enabled(**NO_RATE_LIMIT)
+    arm.run(0.05)
+    arm.pipeline.follow(to([0.15, 0.2]))
+    arm.run(0.1)
+    commands = arm.run(0.5, Q - [2.0 * np.pi, 0.0])
+    assert commands[0] is None
+    assert max(np.abs(command.parts.feedback).max() for command in commands[1:]) < 1e-9
+    assert 'faster' in arm.pipeline.last_fault
+
+
+def test_arm_that_the_drives_cannot_carry_is_left_to_its_brakes():
+    arm = enabled(effort_limits=np.array([5.0, 30.0]))
+    assert arm.run(0.1) == [None] * 100
+    assert 'shoulder' in arm.pipeline.last_fault and '19.9' in arm.pipeline.last_fault
+    assert arm.run(0.01, [1.5, 0.2])[-1] is not None
+
+
+# --- stopping in motion ------------------------------------------------------------------------
+
+
+def test_told_to_stop_in_motion_it_brakes_before_the_stop_command():
+    arm = enabled()
+    arm.run(0.01)
+    arm.pipeline.follow(to([0.3, 0.2]))
+    moving = arm.run(0.5)[-1].reference
+    arm.pipeline.begin_stop()
+    assert not arm.pipeline.has_stopped
+    assert arm.run(0.001)[0].reference.velocity[0] == pytest.approx(moving.velocity[0], rel=0.05)
+    with pytest.raises(RejectedTrajectory):
+        arm.pipeline.follow(to([0.5, 0.2]))
+    arm.run(0.5)
+    assert arm.pipeline.has_stopped
+    while (command := arm.pipeline.stop_command(arm.now)) is not None:
+        last = command.torque
+        arm.now += 0.001
+    assert last == pytest.approx(GRAVITY)
+
+
+def test_arm_at_rest_has_nothing_to_brake():
+    arm = enabled('gravity_compensation', damping=5.0)
+    arm.run(0.1)
+    arm.pipeline.begin_stop()
+    assert arm.pipeline.has_stopped

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whatever is changed, whenever: each torque is between what the laws in force ask for."""
+
+from dataclasses import replace
+
+import numpy as np
+from control_arm import safety_settings
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from robots import random_chain
+
+import robodyn_ros as rd
+from robodyn_ros.control.command_pipeline import CommandPipeline
+from robodyn_ros.control.computed_torque import ControlLaw, friction_compensation
+from robodyn_ros.control.joint_state_buffer import JointStateBuffer
+from robodyn_ros.control.law_weights import MODES, Terms
+from robodyn_ros.control.planning import ReferenceLimits
+from robodyn_ros.control.trajectory import Trajectory
+from robodyn_ros.errors import RejectedTrajectory
+
+PERIOD = 0.005
+RAMP_TIME = 0.05
+DAMPING = 5.0
+
+gain = st.sampled_from([0.0, 10.0, 100.0, 400.0])
+changes_of_law = st.tuples(
+    st.just('law'),
+    st.sampled_from(MODES),
+    st.tuples(*[st.booleans()] * 4),
+    gain,
+    gain,
+    st.sampled_from([0.001, 0.01, 0.3]),
+)
+changes_of_model = st.tuples(st.just('model'), st.sampled_from([0.0, 0.5, 1.0, 3.0]))
+references = st.tuples(st.sampled_from(['follow', 'cancel', 'stop']))
+events = st.lists(
+    st.tuples(st.integers(0, 15), st.one_of(changes_of_law, changes_of_model, references)),
+    min_size=1,
+    max_size=12,
+)
+
+
+class ArmInMotion:
+    """A random arm that is moved by somebody else, and what laws are in force for it."""
+
+    def __init__(self, seed, n):
+        generator = np.random.default_rng(seed)
+        self.model = rd.RobotModel.from_urdf(
+            random_chain(generator, n), base_link='base', tip_link='tip'
+        )
+        self.amplitude, self.phase = generator.uniform(0.1, 0.5, n), generator.uniform(0, 6, n)
+        self.friction = generator.uniform(0.0, 2.0, (2, n))
+        self.n, self.now, self.payload = n, 100.0, 0.0
+        self.choice = ('gravity_compensation', (True,) * 4, 100.0, 20.0, 0.01)
+        law = self.law(self.choice, self.payload)
+        self.in_force, self.since = [(self.choice, self.payload)], -1.0
+        names = self.model.joint_names
+        buffer = JointStateBuffer(names, 0.5)
+        unlimited = np.full(n, np.inf)
+        safety = replace(
+            safety_settings(ramp_time=RAMP_TIME, state_timeout=0.5, damping=DAMPING),
+            effort_limits=unlimited,
+            torque_rate_limits=unlimited,
+        )
+        limits = ReferenceLimits(
+            names,
+            np.array([[-np.inf, np.inf]] * n),
+            np.full(n, np.inf),
+            1e9,
+            0.1,
+            np.zeros(n, dtype=bool),
+        )
+        self.buffer = buffer
+        self.pipeline = CommandPipeline(law, buffer, safety, limits)
+        self.pipeline.enable(self.now)
+
+    def law(self, choice, payload, damping=0.0):
+        mode, terms, kp, kd, width = choice
+        loaded = self.model.with_payload(rd.Payload(payload, (0.1, 0.0, 0.0)))
+
+        def friction(width, velocity):
+            return friction_compensation(*self.friction, width, velocity)
+
+        return ControlLaw(
+            lambda q, qd, qdd: rd.inverse_dynamics(loaded, q, qd, qdd),
+            friction,
+            mode,
+            Terms(*terms),
+            np.full(self.n, kp),
+            np.full(self.n, kd),
+            np.zeros(self.n, dtype=bool),
+            friction_velocity=width,
+            damping=damping,
+        )
+
+    def state(self):
+        angle = self.phase + 3.0 * (self.now - 100.0)
+        return self.amplitude * np.sin(angle), 3.0 * self.amplitude * np.cos(angle)
+
+    def change(self, event):
+        if event[0] in ('law', 'model'):
+            if event[0] == 'law':
+                self.choice = event[1:]
+                self.pipeline.change_law(self.law(self.choice, self.payload))
+            else:
+                self.payload = event[1]
+                self.pipeline.change_model(self.law(self.choice, self.payload))
+            self.in_force.append((self.choice, self.payload))
+            # Another model may have to wait for one that is fading in.
+            self.since = self.now
+        elif event[0] == 'follow':
+            goal = self.state()[0] + 0.3
+            none = [()]
+            try:
+                self.pipeline.follow(
+                    Trajectory.from_points(self.model.joint_names, [0.2], [goal], none, none, none)
+                )
+            except RejectedTrajectory:
+                pass
+        elif event[0] == 'cancel':
+            self.pipeline.cancel()
+        else:
+            self.pipeline.begin_stop()
+
+    def cycle(self):
+        self.now += PERIOD
+        q, qd = self.state()
+        names = self.model.joint_names
+        self.buffer.receive(names, q, qd, received=self.now, stamp=self.now)
+        command = self.pipeline.step(self.buffer.take(), self.now)
+        if self.now - self.since > 2.0 * RAMP_TIME + 3.0 * PERIOD:
+            self.in_force = self.in_force[-1:]
+        choices = {choice for choice, _ in self.in_force}
+        payloads = {payload for _, payload in self.in_force}
+        asked = np.array(
+            [
+                self.law(choice, payload, damping).torque(q, qd, reference).total
+                for choice in choices
+                for payload in payloads
+                for damping in (0.0, DAMPING)
+                for reference in self.references(command)
+            ]
+        )
+        slack = 1e-6 * max(1.0, np.abs(asked).max())
+        assert (command.torque >= asked.min(axis=0) - slack).all()
+        assert (command.torque <= asked.max(axis=0) + slack).all()
+
+    def references(self, command):
+        """Return the references that laws in force may follow: in feedforward an old one fades."""
+        fading = self.pipeline._follower._fading
+        return [command.reference] + ([fading.sample(self.now)] if fading else [])
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 10_000), st.integers(1, 4), events)
+def test_torque_is_in_the_hull_of_the_laws_in_force_at_the_present_state(seed, n, sequence):
+    arm = ArmInMotion(seed, n)
+    arm.cycle()
+    for pause, event in sequence:
+        for _ in range(pause):
+            arm.cycle()
+        arm.change(event)
+        arm.cycle()
+    for _ in range(25):
+        arm.cycle()
