@@ -167,5 +167,9 @@ class ChangeRefused(RobodynError):
     """The control cycle did not apply a change of payload or gravity; the value says why."""
 
 
+class TooHeavy(RobodynError):
+    """A load is more than the drives can carry where the arm is."""
+
+
 class MissingEffortLimit(RobodynError):
     """A joint has no positive effort limit, neither in the URDF nor in the parameters."""

@@ -4,25 +4,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from robodyn_ros.control.command_pipeline import CommandPipeline
-from robodyn_ros.control.computed_torque import ControlLaw, Terms, friction_compensation
+from robodyn_ros.control.computed_torque import (
+    ControlLaw,
+    Terms,
+    friction_compensation,
+    gravity_overload,
+)
 from robodyn_ros.control.joint_state_buffer import JointStateBuffer
-from robodyn_ros.control.load import Gravity, Load
+from robodyn_ros.control.load import GravityChange, Load
 from robodyn_ros.control.planning import ReferenceLimits
 from robodyn_ros.control.rigid_body import RigidBodyTorque
 from robodyn_ros.control.safety_settings import SafetySettings
 from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.errors import (
-    InvalidNumber,
     MalformedXml,
     MissingEffortLimit,
     NoSuchJoint,
+    TooHeavy,
     UnreadableSource,
     WrongShape,
 )
@@ -91,7 +96,9 @@ def robot_model(settings: ControlSettings, description: str | None) -> RobotMode
     )
 
 
-def build_control_stack(settings: ControlSettings, description: str | None) -> ControlStack:
+def build_control_stack(
+    settings: ControlSettings, description: str | None, *, is_time_simulated: bool = False
+) -> ControlStack:
     """
     Return everything that a configured node runs.
 
@@ -111,6 +118,7 @@ def build_control_stack(settings: ControlSettings, description: str | None) -> C
         joint_states,
         safety_settings(model, settings),
         reference_limits(model, settings),
+        is_time_simulated=is_time_simulated,
     )
     return ControlStack(model, Load(model.gravity), model, order, joint_states, pipeline, torque)
 
@@ -249,7 +257,9 @@ def apply_settings(stack: ControlStack, settings: ControlSettings, names: set[st
     stack.joint_states.timeout = settings.state_timeout
     of_law = {'mode', 'kp', 'kd', 'friction_velocity', 'position_guard'}
     if names & of_law or any(name.startswith('terms.') for name in names):
-        pipeline.change_law(control_law(model, settings, stack.torque))
+        law = control_law(model, settings, stack.torque)
+        # The model stays what it is, and may itself be on its way to another.
+        pipeline.change_law(replace(law, inverse_dynamics=pipeline.law.inverse_dynamics))
 
 
 def _check_carried(stack: ControlStack, law: ControlLaw) -> None:
@@ -259,20 +269,16 @@ def _check_carried(stack: ControlStack, law: ControlLaw) -> None:
         return
     position = pipeline.state.position
     with np.errstate(over='ignore', invalid='ignore'):
-        before, after = (np.abs(x.gravity_torque(position)) for x in (pipeline.law, law))
-    limits = pipeline.settings.effort_limits
-    too_heavy = ~(after <= np.maximum(limits, before))
-    if too_heavy.any():
-        worst = int(np.argmax(too_heavy))
-        raise InvalidNumber(
-            f'gravity torque of joint {stack.arm.joint_names[worst]!r} here',
-            float(after[worst]),
-            f'at most its effort limit, {limits[worst]:g}',
-        )
+        before = np.abs(pipeline.law.gravity_torque(position))
+    limits = np.fmax(pipeline.settings.effort_limits, before)
+    overload = gravity_overload(law, position, limits, stack.arm.joint_names)
+    if overload:
+        element, _, value = overload.partition(': ')
+        raise TooHeavy(element, value.partition(';')[0], value.partition('allowed: ')[2])
 
 
 def apply_change(
-    stack: ControlStack, settings: ControlSettings, change: Payload | Gravity
+    stack: ControlStack, settings: ControlSettings, change: Payload | GravityChange
 ) -> Load:
     """
     Change what the arm carries or how its base stands; the next cycle knows it.
@@ -289,6 +295,8 @@ def apply_change(
         changed.
     """
     load = stack.load.changed(change, stack.arm)
+    if load == stack.load:
+        return load
     model = load.applied_to(stack.arm)
     law = control_law(model, settings, stack.torque)
     _check_carried(stack, law)

@@ -52,7 +52,7 @@ class LawInForce:
         """Fade into another mode, other gains or terms in a duration [s], with damping [1/s]."""
         before, self.latest = self.latest, law
         goal = law.weights
-        if goal.is_equal(before.weights):
+        if goal == before.weights:
             return
         if damping != 0.0 and law.mode == 'gravity_compensation':
             goal = replace(goal, damping=damping)

@@ -41,7 +41,7 @@ class LawTransition:
 
     def begin(self, goal: LawWeights, duration: float) -> None:
         """Begin to move from what is in force now to other weights, in a duration [s]."""
-        if goal.is_equal(self.goal):
+        if goal == self.goal:
             return
         self._origin, self.goal = self.weights(0.0), goal
         self._elapsed, self._duration = 0.0, duration

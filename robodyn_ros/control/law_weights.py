@@ -17,6 +17,8 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from robodyn_ros.array_record import ArrayRecord
+
 Mode = Literal['gravity_compensation', 'feedforward', 'computed_torque']
 MODES: tuple[Mode, ...] = get_args(Mode)
 
@@ -34,8 +36,8 @@ class Terms:
     friction: bool = True
 
 
-@dataclass(frozen=True, eq=False)
-class LawWeights:
+@dataclass(frozen=True, eq=False, repr=False)
+class LawWeights(ArrayRecord):
     """
     The coefficients of one law, or of a law on its way to another.
 
@@ -69,6 +71,7 @@ class LawWeights:
     limit_damping: np.ndarray
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         object.__setattr__(self, 'has_feedforward', bool(self.feedforward.any()))
         feedback = self.computed.any() or self.kp.any() or self.kd.any()
         object.__setattr__(self, 'has_feedback', bool(feedback))
@@ -129,10 +132,6 @@ class LawWeights:
     def follows(self) -> bool:
         """Whether a reference makes a difference."""
         return self.has_feedforward or self.has_feedback
-
-    def is_equal(self, other: LawWeights) -> bool:
-        """Return whether all coefficients are the same."""
-        return all(np.array_equal(mine, vars(other)[name]) for name, mine in vars(self).items())
 
     def mixed(self, other: LawWeights, fraction: float) -> LawWeights:
         """Return the convex combination that has a fraction, 0 to 1, of the other's."""

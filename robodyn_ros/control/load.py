@@ -3,21 +3,29 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from robodyn_ros.arguments import checked_array
-from robodyn_ros.errors import InvalidNumber, UnknownOption
+from robodyn_ros.array_record import ArrayRecord
+from robodyn_ros.errors import ImplausiblePayload, InvalidNumber, UnknownOption
 from robodyn_ros.model import Payload, RobotModel
 
 STRONGEST_GRAVITY = 50.0
 """Five times the Earth's: more is a mistake of units or of sign conventions [m/s²]."""
 
+HEAVIEST_PAYLOAD = 100.0
+"""More than this, and than ten times what of the arm moves, is a mistake of units [kg]."""
 
-@dataclass(frozen=True, eq=False)
-class Gravity:
+LARGEST_PAYLOAD = 1.0
+"""A radius of gyration beyond this, and beyond the arm's reach, is a mistake of units [m]."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GravityChange(ArrayRecord):
     """
     A change of gravity.
 
@@ -33,8 +41,8 @@ class Gravity:
     frame: str = ''
 
 
-@dataclass(frozen=True, eq=False)
-class Load:
+@dataclass(frozen=True, eq=False, repr=False)
+class Load(ArrayRecord):
     """
     Payloads by link, and gravity.
 
@@ -54,7 +62,7 @@ class Load:
         """Mass of all payloads [kg]."""
         return float(sum(payload.mass for payload in self.payloads))
 
-    def changed(self, change: Payload | Gravity, arm: RobotModel) -> Load:
+    def changed(self, change: Payload | GravityChange, arm: RobotModel) -> Load:
         """
         Return the load after a change, which is checked against the arm.
 
@@ -63,16 +71,18 @@ class Load:
         Raises
         ------
         NoSuchLink, ImplausiblePayload, WrongShape, NonFiniteValue
-            As ``RobotModel.with_payload``.
+            As ``RobotModel.with_payload``, and a payload that is heavier or larger than any of
+            this arm's.
         UnknownOption
             Gravity in another frame than the base link's.
         InvalidNumber
             Gravity stronger than ``STRONGEST_GRAVITY``.
         """
-        if isinstance(change, Gravity):
+        if isinstance(change, GravityChange):
             return replace(self, gravity=_checked_gravity(change, arm))
         payload = replace(change, link=change.link or arm.tip_link)
         arm.with_payload(payload)
+        _check_size(payload, arm)
         others = tuple(kept for kept in self.payloads if kept.link != payload.link)
         return replace(self, payloads=(*others, payload) if payload.mass > 0.0 else others)
 
@@ -93,7 +103,26 @@ def gravity_text(vector: Any) -> str:
     return '({:g}, {:g}, {:g}) m/s²'.format(*vector)
 
 
-def _checked_gravity(change: Gravity, arm: RobotModel) -> np.ndarray:
+def _check_size(payload: Payload, arm: RobotModel) -> None:
+    """Refuse a mass or an inertia that must be in other units than kg and kg m²."""
+    heaviest = max(HEAVIEST_PAYLOAD, 10.0 * float(arm.inertial_parameters[:, 9].sum()))
+    if payload.mass > heaviest:
+        raise ImplausiblePayload('payload mass', payload.mass, f'at most {heaviest:.4g} [kg]')
+    if payload.mass <= 0.0:
+        return
+    moment = float(np.linalg.eigvalsh(np.asarray(payload.inertia, dtype=float))[-1])
+    radius = math.sqrt(max(moment, 0.0) / payload.mass)
+    reach = float(np.abs(arm.dh.a).sum() + np.abs(arm.dh.d).sum())
+    largest = max(LARGEST_PAYLOAD, reach)
+    if radius > largest:
+        raise ImplausiblePayload(
+            'payload radius of gyration',
+            radius,
+            f'at most {largest:.3g} [m]: inertia is in kg m², about the centre of mass',
+        )
+
+
+def _checked_gravity(change: GravityChange, arm: RobotModel) -> np.ndarray:
     if change.frame not in ('', arm.base_link):
         raise UnknownOption(
             'gravity frame_id', change.frame, f'the base link {arm.base_link!r}, or empty'

@@ -118,7 +118,7 @@ class ReferenceFollower:
         if not np.isfinite(state.velocity).all():
             return 'velocities are no longer known'
         largest = settings.max_following_error
-        if not law.weights.has_feedback or largest == np.inf:
+        if not law.weights.follows or largest == np.inf:
             return ''
         wanted = self.reference.sample(state.time).position
         error = np.abs(law.position_error(state.position, wanted))

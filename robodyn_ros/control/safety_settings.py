@@ -8,12 +8,14 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from robodyn_ros.array_record import ArrayRecord
+
 Action = Literal['hold_gravity', 'zero', 'silent']
 ACTIONS: tuple[Action, ...] = get_args(Action)
 
 
-@dataclass(frozen=True, eq=False)
-class SafetySettings:
+@dataclass(frozen=True, eq=False, repr=False)
+class SafetySettings(ArrayRecord):
     """
     What the command pipeline holds itself to.
 

@@ -13,7 +13,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from robodyn_interfaces.msg import MinimalParameter
 from robodyn_interfaces.msg import Payload as PayloadMessage
-from robodyn_ros.control.load import Gravity
+from robodyn_ros.control.load import GravityChange
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.errors import NonFiniteValue
 from robodyn_ros.model import Payload
@@ -99,9 +99,9 @@ def wrench(message: Wrench) -> np.ndarray:
     return values
 
 
-def gravity(message: Vector3Stamped) -> Gravity:
+def gravity(message: Vector3Stamped) -> GravityChange:
     """Return a gravity, unchecked [m/s²]."""
-    return Gravity(vector(message.vector), message.header.frame_id)
+    return GravityChange(vector(message.vector), message.header.frame_id)
 
 
 def payload(message: PayloadMessage) -> Payload:

@@ -25,8 +25,9 @@ from robodyn_ros.ros.services.state_snapshot import StateSnapshot
 
 SENSOR = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 
-STOP_COMMAND_PERIOD = 0.001  # between the steps of the stop command to its torque [s]
-LONGEST_STOP = 4.0  # that they may take [s]: launch files kill a process after 5 s
+STOP_PERIOD = 0.001  # between the steps of the stop command to its torque [s]
+LONGEST_BRAKING = 3.0  # that an arm is given to come to rest before [s]
+LONGEST_STOP = 4.0  # that all of it may take [s]: launch files kill a process after 5 s
 DELIVERY_TIMEOUT = 0.2  # that the stop command is given to reach its subscribers [s]
 WAITING_TIME = 3.0  # for the first states before the log says which are missing [s]
 WARNING_PERIOD = 1.0  # a warning that every message could cause is written once in so long [s]
@@ -66,6 +67,7 @@ class ControlCycle:
         self._watchdog_period = watchdog_period
         self._watchdog_timer: Timer | None = None
         self._is_reported_stale = False
+        self._reported_fault = ''
         self._started = -math.inf
         self._is_awaited = False  # whether no state has come since the start, and nobody was told
         self._stamp = Time()
@@ -85,26 +87,23 @@ class ControlCycle:
             self._watchdog_period, self._on_watchdog, clock=Clock(clock_type=ClockType.STEADY_TIME)
         )
 
-    def publish_stop_command(self) -> None:
-        """Publish the way to what ``on_stop`` promises, if anything was commanded; then stop."""
+    def stop_commanding(self) -> None:
+        """Bring a moving arm to rest, send the stop command, and command nothing more."""
         pipeline, begin = self.stack.pipeline, time.monotonic()
-        while (word := pipeline.stop_command(now := time.monotonic())) is not None:
-            self._publish(word, now)
-            if now - begin > LONGEST_STOP:
-                self._node.get_logger().error(
-                    f'stopped {LONGEST_STOP} s after being told to, on the way to on_stop: '
-                    f'{pipeline.settings.on_stop}: torque_rate_limit is too small to get there'
-                )
-                break
-            if word.rate_limited.any():
-                time.sleep(STOP_COMMAND_PERIOD)
-        if pipeline.is_enabled:
-            pipeline.disable()
-            self._outputs.wait_for_delivery(DELIVERY_TIMEOUT)
+        if not pipeline.is_enabled:
+            return
+        pipeline.begin_stop()
+        while not pipeline.has_stopped and time.monotonic() - begin < LONGEST_BRAKING:
+            self._take_states()
+            self._on_watchdog()
+            time.sleep(STOP_PERIOD)
+        self._send_stop_command(begin)
+        pipeline.disable()
+        self._outputs.wait_for_delivery(DELIVERY_TIMEOUT)
 
     def stop(self) -> None:
-        """Send the stop command and look for nothing any more."""
-        self.publish_stop_command()
+        """End commanding, and the watchdog with it."""
+        self.stop_commanding()
         if self._watchdog_timer is not None:
             self._node.destroy_timer(self._watchdog_timer)
             self._watchdog_timer = None
@@ -115,6 +114,30 @@ class ControlCycle:
         for subscription in self._subscriptions:
             self._node.destroy_subscription(subscription)
         self._outputs.destroy()
+
+    def _take_states(self) -> None:
+        """Take in the joint states that wait, where no executor does it."""
+        subscription = self._subscriptions[0]
+        while True:
+            with subscription.handle:
+                taken = subscription.handle.take_message(JointState, False)
+            if taken is None:
+                return
+            self._on_joint_state(taken[0])
+
+    def _send_stop_command(self, begin: float) -> None:
+        """Send the stop command at the pace of the rate limit; stopping began at a time [s]."""
+        pipeline = self.stack.pipeline
+        while (command := pipeline.stop_command(now := time.monotonic())) is not None:
+            self._publish(command, now)
+            if now - begin > LONGEST_STOP:
+                self._node.get_logger().error(
+                    f'stopped {LONGEST_STOP} s after being told to, on the way to on_stop: '
+                    f'{pipeline.settings.on_stop}: torque_rate_limit is too small to get there'
+                )
+                break
+            if command.rate_limited.any():
+                time.sleep(STOP_PERIOD)
 
     def _on_joint_state(self, message: JointState) -> None:
         now = time.monotonic()
@@ -139,6 +162,8 @@ class ControlCycle:
             return
         state = joint_states.take()
         command = pipeline.step(state, time.monotonic())
+        if pipeline.last_fault != self._reported_fault:
+            self._report_fault(pipeline.last_fault)
         if command is not None:
             self._stamp = message.header.stamp
             self.counts.count(command, self._publish(command, now))
@@ -148,6 +173,12 @@ class ControlCycle:
         if command is not None and self._is_reported_stale:
             self._is_reported_stale = False
             self._node.get_logger().info(f'recovered: {self._report()}')
+
+    def _report_fault(self, fault: str) -> None:
+        self._reported_fault = fault
+        if fault:
+            self._node.get_logger().error(fault)
+            self._report()
 
     def _on_watchdog(self) -> None:
         now = time.monotonic()

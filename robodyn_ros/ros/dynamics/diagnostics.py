@@ -38,13 +38,14 @@ class Recent:
         [1/s]
     cycle_times : array, shape (4,)
         The ``PERCENTILES`` of the time from a joint state to its command [s].
-    saturated : array of int
-        Indices of the joints that an effort limit held back.
+    saturated, beyond : array of int
+        Indices of the joints that an effort limit held back, and of those beyond a position limit.
     """
 
     rate: float
     cycle_times: np.ndarray
     saturated: np.ndarray
+    beyond: np.ndarray
 
 
 @dataclass
@@ -74,6 +75,7 @@ class CycleCounts:
     _since: float = field(default_factory=time.monotonic)
     _cycle_times: list[float] = field(default_factory=list)
     _saturated: np.ndarray | None = None
+    _beyond: np.ndarray | None = None
 
     def count(self, command: Command, cycle_time: float) -> None:
         """Count one control cycle that took a time [s]."""
@@ -83,20 +85,25 @@ class CycleCounts:
             self.effort_limited += 1
             before = False if self._saturated is None else self._saturated
             self._saturated = command.effort_limited | before
+        if command.position_limited.any():
+            before = False if self._beyond is None else self._beyond
+            self._beyond = command.position_limited | before
         self.rate_limited += bool(command.rate_limited.any())
 
     def recent(self, now: float) -> Recent:
         """Return what happened since this was last asked."""
         times = self._cycle_times
         elapsed = now - self._since
-        saturated = (
-            np.empty(0, int) if self._saturated is None else np.flatnonzero(self._saturated)
+        saturated, beyond = (
+            np.empty(0, int) if joints is None else np.flatnonzero(joints)
+            for joints in (self._saturated, self._beyond)
         )
-        self._since, self._cycle_times, self._saturated = now, [], None
+        self._since, self._cycle_times, self._saturated, self._beyond = now, [], None, None
         return Recent(
             len(times) / elapsed if elapsed > 0.0 else 0.0,
             np.percentile(times or [0.0], PERCENTILES),
             saturated,
+            beyond,
         )
 
 
@@ -162,8 +169,11 @@ def _torque_status(
             {'lifecycle': lifecycle},
         )
     pipeline, recent = stack.pipeline, counts.recent(now)
-    saturated = ' '.join(stack.arm.joint_names[i] for i in recent.saturated)
-    level, message = _torque_verdict(lifecycle, stack, saturated, now)
+    saturated, beyond = (
+        ' '.join(stack.arm.joint_names[i] for i in joints)
+        for joints in (recent.saturated, recent.beyond)
+    )
+    level, message = _torque_verdict(lifecycle, stack, saturated, beyond, now)
     median, ninety, ninety_nine, longest = (f'{1e6 * time:.0f}' for time in recent.cycle_times)
     return _status(
         f'{name}: torque',
@@ -186,7 +196,11 @@ def _torque_status(
             'cycle_time_max_us': longest,
             'cycles': counts.cycles,
             'missed_cycles': counts.missed_cycles,
+            'last_fault': pipeline.last_fault,
+            'following_errors': pipeline.following_errors,
+            'implausible_states': pipeline.implausible_states,
             'saturated_joints': saturated,
+            'joints_beyond_position_limits': beyond,
             'effort_limited_cycles': counts.effort_limited,
             'rate_limited_cycles': counts.rate_limited,
             'refused_torques': pipeline.refused_torques,
@@ -197,7 +211,7 @@ def _torque_status(
 
 
 def _torque_verdict(
-    lifecycle: str, stack: ControlStack, saturated: str, now: float
+    lifecycle: str, stack: ControlStack, saturated: str, beyond: str, now: float
 ) -> tuple[bytes, str]:
     pipeline, joint_states = stack.pipeline, stack.joint_states
     if lifecycle != 'active':
@@ -205,6 +219,8 @@ def _torque_verdict(
     if not pipeline.is_enabled:
         return WARN, 'disabled, commanding nothing'
     stale = joint_states.stale_joints(now)
+    if pipeline.state is None and pipeline.last_fault:
+        return ERROR, f'commanding nothing: {pipeline.last_fault}'
     if pipeline.state is None:
         if not joint_states.has_begun:
             return STALE, 'no joint state has come yet'
@@ -216,9 +232,15 @@ def _torque_verdict(
             pipeline.settings.state_timeout + pipeline.settings.stale_hold_time
         )
         return STALE if fallback == 'silent' and is_over else ERROR, f'{cause}: {fallback}'
+    if pipeline.last_fault:
+        return ERROR, pipeline.last_fault
     if saturated:
         return WARN, f'effort limit reached: {saturated}'
+    if beyond:
+        return WARN, f'beyond a position limit: {beyond}'
     if pipeline.reference_status == 'none':
+        if not pipeline.law.terms.gravity:
+            return OK, 'commanding nothing until there is a reference: terms.gravity is false'
         return OK, 'compensating gravity'
     return OK, f'{pipeline.law.mode}, {pipeline.reference_status}'
 

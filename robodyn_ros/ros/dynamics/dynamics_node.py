@@ -10,21 +10,15 @@ Most of its services are answered by another process, see robodyn_ros.ros.servic
 from __future__ import annotations
 
 import gc
-import signal
 import sys
 import time
-from types import FrameType
 from typing import Any
 
-import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.clock import Clock, ClockType
-from rclpy.exceptions import ParameterException
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
-from rclpy.qos import DurabilityPolicy, QoSProfile
-from rclpy.signals import SignalHandlerOptions
 from rclpy.timer import Timer
 from std_msgs.msg import String
 from std_srvs.srv import SetBool
@@ -36,15 +30,13 @@ from robodyn_ros.ros.dynamics import lifecycle as transitions
 from robodyn_ros.ros.dynamics import node_parameters
 from robodyn_ros.ros.dynamics.control_cycle import ControlCycle
 from robodyn_ros.ros.dynamics.diagnostics import statuses
-from robodyn_ros.ros.dynamics.outputs import RELIABLE
 from robodyn_ros.ros.executors import fastest_executor
+from robodyn_ros.ros.qos import LATCHED, RELIABLE
 from robodyn_ros.ros.services.exchange import Change, Outcome
 from robodyn_ros.ros.services.service_process import ServiceProcess
-
-LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+from robodyn_ros.ros.spinning import StopSignal, run_until_signal
 
 DIAGNOSTICS_PERIOD = 1.0  # [s]
-SIGNAL_PERIOD = 0.05  # how often an idle node looks whether it was told to stop [s]
 
 SUCCESS = TransitionCallbackReturn.SUCCESS
 FAILURE = TransitionCallbackReturn.FAILURE
@@ -56,13 +48,13 @@ class DynamicsNode(LifecycleNode):
 
     Parameters
     ----------
-    answering : ServiceProcess
+    services : ServiceProcess
         Answers the services; it is the caller's to close.
     """
 
-    def __init__(self, answering: ServiceProcess, **node_options: Any) -> None:
+    def __init__(self, services: ServiceProcess, **node_options: Any) -> None:
         super().__init__('dynamics_node', **node_options)
-        self._answering = answering
+        self._services = services
         node_parameters.declare(self)
         self.add_on_set_parameters_callback(self._on_check_parameters)
         self.add_post_set_parameters_callback(self._on_parameters)
@@ -76,7 +68,7 @@ class DynamicsNode(LifecycleNode):
         self.create_timer(DIAGNOSTICS_PERIOD, self._report, clock=steady)
         self.create_subscription(String, 'robot_description', self._on_robot_description, LATCHED)
         self.create_service(SetBool, '~/enable', self._on_enable)
-        answering.open(self, self._on_change)
+        services.open(self, self._on_change)
         self._is_autostart_due = self._parameter('autostart')
         self._autostart_timer: Timer | None = None
         if self._is_autostart_due and self._parameter('urdf_file'):
@@ -91,15 +83,17 @@ class DynamicsNode(LifecycleNode):
         """Read the robot and the parameters; what is wrong is logged and configure fails."""
         try:
             parameters = parameter_table.checked(node_parameters.values(self))
-            ready = control_stack.build_control_stack(parameters, self._description)
+            ready = control_stack.build_control_stack(
+                parameters, self._description, is_time_simulated=self._parameter('use_sim_time')
+            )
         except RobodynError as error:
             self.get_logger().error(f'cannot configure: {error}')
             return FAILURE
         self._settings = parameters
         self._cycle = ControlCycle(
-            self, ready, parameters.watchdog_period, self._report, self._answering.snapshot
+            self, ready, parameters.watchdog_period, self._report, self._services.snapshot
         )
-        self._answering.take(ready.arm, ready.load)
+        self._services.take(ready.arm, ready.load)
         if ready.torque.algorithm != parameters.algorithm:
             self.get_logger().warning(
                 f'algorithm {ready.torque.algorithm} instead of {parameters.algorithm}: '
@@ -160,7 +154,7 @@ class DynamicsNode(LifecycleNode):
         if self._cycle is not None:
             self._cycle.destroy()
             self._cycle = None
-            self._answering.forget()
+            self._services.forget()
 
     def _on_autostart(self) -> None:
         if self._autostart_timer is not None:  # it may have come due again meanwhile
@@ -207,7 +201,7 @@ class DynamicsNode(LifecycleNode):
             self._cycle.stack.pipeline.enable(time.monotonic())
             response.message = 'enabled'
         else:
-            self._cycle.publish_stop_command()
+            self._cycle.stop_commanding()
             response.message = 'disabled'
         return response
 
@@ -253,7 +247,7 @@ class DynamicsNode(LifecycleNode):
             self._lifecycle,
             self._cycle.stack if self._cycle else None,
             self._cycle.counts if self._cycle else None,
-            self._answering.has_ended,
+            self._services.has_ended,
             time.monotonic(),
         )
         message = DiagnosticArray(status=reports)
@@ -276,36 +270,18 @@ def _relieve_garbage_collector() -> None:
 
 def main(args: list[str] | None = None) -> int:
     """Run the node until a signal ends it, with its stop command and exit code 0."""
-    is_told_to_stop = False
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        nonlocal is_told_to_stop
-        is_told_to_stop = True
-
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
-            signal.signal(number, stop)
-    answering = ServiceProcess(args)
-    # rclpy's own handlers would close the publishers before the stop command.
-    rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+    stop_signal = StopSignal()
+    services = ServiceProcess(args)
     try:
-        node = DynamicsNode(answering)
-    except ParameterException as error:
-        rclpy.logging.get_logger('dynamics_node').fatal(str(error))
-        answering.close()
-        rclpy.shutdown()
-        return 1
-    executor = fastest_executor()
-    executor.add_node(node)
-    try:
-        while not is_told_to_stop:
-            executor.spin_once(timeout_sec=SIGNAL_PERIOD)
-        node.get_logger().info('told to stop')
+        return run_until_signal(
+            'dynamics_node',
+            lambda: DynamicsNode(services),
+            args,
+            executor=fastest_executor,
+            stop_signal=stop_signal,
+        )
     finally:
-        node.destroy_node()
-        answering.close()
-        rclpy.shutdown()
-    return 0
+        services.close()
 
 
 if __name__ == '__main__':

@@ -22,7 +22,7 @@ from robodyn_interfaces.srv import (
     SetGravity,
     SetPayload,
 )
-from robodyn_ros.control.load import Gravity, Load, gravity_text
+from robodyn_ros.control.load import GravityChange, Load, gravity_text
 from robodyn_ros.dynamics import (
     forward_dynamics,
     friction_torque,
@@ -220,7 +220,7 @@ def set_gravity(
     robot: Robot,
     request: SetGravity.Request,
     response: SetGravity.Response,
-    apply: Callable[[Gravity], Load],
+    apply: Callable[[GravityChange], Load],
 ) -> str:
     """Apply a gravity between two control cycles."""
     return gravity_text(apply(conversions.gravity(request.gravity)).gravity)

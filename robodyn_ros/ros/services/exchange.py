@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from robodyn_ros.control.load import Gravity, Load
+from robodyn_ros.control.load import GravityChange, Load
 from robodyn_ros.model import Payload, RobotModel
 
 LONGEST_AGE = 1.0  # of a measured state that services still use, unless another is given [s]
@@ -59,7 +59,7 @@ class Change:
 
     number: int
     deadline: float
-    what: Payload | Gravity
+    what: Payload | GravityChange
 
 
 @dataclass(frozen=True)

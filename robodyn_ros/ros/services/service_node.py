@@ -36,7 +36,7 @@ from robodyn_interfaces.srv import (
     SetGravity,
     SetPayload,
 )
-from robodyn_ros.control.load import Gravity, Load
+from robodyn_ros.control.load import GravityChange, Load
 from robodyn_ros.errors import ChangeRefused
 from robodyn_ros.model import Payload
 from robodyn_ros.ros import qos
@@ -147,7 +147,7 @@ class ServiceNode(Node):
         apply = None if robot is None else partial(self._apply, robot)
         return callback(robot, request, response, apply)
 
-    def _apply(self, robot: callbacks.Robot, change: Payload | Gravity) -> Load:
+    def _apply(self, robot: callbacks.Robot, change: Payload | GravityChange) -> Load:
         """Have the control cycle apply a change, and return the load in force."""
         robot.load.changed(change, robot.arm)
         self._changes += 1
