@@ -30,6 +30,9 @@ from robodyn_ros.errors import RejectedTrajectory
 FIRST_STEP_TIME = 0.01
 """How far ahead the first step of a reference is looked at [s]: the rate limit's longest step."""
 
+SPEED_TOLERANCE = 1.1
+"""Planners keep velocity limits at waypoints; between them a polynomial may exceed them so."""
+
 _ROUNDING = 1e-9  # a polynomial that ends on a limit may leave it by rounding [rad] or [m]
 
 
@@ -90,7 +93,7 @@ def planned_reference(
     ------
     RejectedTrajectory
         An unknown joint, an end in the past, a first step that is too large, a position outside
-        the limits, numbers too large to interpolate.
+        the limits, a speed beyond the velocity limits, numbers too large to interpolate.
 
     Notes
     -----
@@ -136,6 +139,7 @@ def planned_reference(
     upper = np.maximum(beginning.position, measured.position)
     _check_path(reference, lower, upper, limits)
     _check_first_step(trajectory, columns, times, beginning, reference, limits)
+    _check_speed(reference, beginning, current, limits)
     return reference
 
 
@@ -245,6 +249,27 @@ def _harmonic_slopes(steps: np.ndarray, slopes: np.ndarray) -> np.ndarray:
     mean = (weight_before + weight_after) / (weight_before / before + weight_after / after)
     through[:-1] = np.where(turning, 0.0, mean)
     return through
+
+
+def _check_speed(
+    reference: Reference,
+    beginning: ReferenceState,
+    current: Reference | None,
+    limits: ReferenceLimits,
+) -> None:
+    """Check the speed all the way, and that of a stream of setpoints from one to the next."""
+    speeds = reference.largest_speeds()
+    if len(reference.knots) == 1 and current is not None:
+        elapsed = max(reference.knots[0] - current.knots[0], FIRST_STEP_TIME)
+        speeds = np.abs(reference.end_state.position - beginning.position) / elapsed
+    allowed = np.fmax(SPEED_TOLERANCE * limits.velocity_limits, np.abs(beginning.velocity))
+    for i, name in enumerate(limits.joint_names):
+        if not speeds[i] <= allowed[i] * (1.0 + _ROUNDING):
+            raise RejectedTrajectory(
+                f'trajectory joint {name!r} speed on the way',
+                float(speeds[i]),
+                f'at most its velocity limit, {limits.velocity_limits[i]:g}',
+            )
 
 
 def _check_path(

@@ -17,6 +17,7 @@ _BERNSTEIN = np.array(
 # Bernstein coefficients of its two halves out of those of a whole.
 _FIRST_HALF = np.array([[comb(i, j) / 2**i for j in range(6)] for i in range(6)])
 _SECOND_HALF = _FIRST_HALF[::-1, ::-1]
+_SPEED_SAMPLES = 17  # of each segment
 _MOST_HALVINGS = 30  # the hull is 4^30 times closer to the curve than at first
 
 
@@ -168,6 +169,15 @@ class Reference:
         """Return whether the reference only holds its last point from this time [s] on."""
         return time >= self.knots[-1]
 
+    def largest_speeds(self) -> np.ndarray:
+        """Return each joint's largest speed, shape (n,), to within a hundredth."""
+        durations = np.diff(self.knots)
+        if not len(durations):
+            return np.abs(self.start_state.velocity)
+        with np.errstate(over='ignore', invalid='ignore'):
+            speeds = np.abs(_SPEED_ROWS @ self.coefficients) / durations[:, None, None]
+        return speeds.max(axis=(0, 1))
+
     def extremes(self, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """
         Return bounds of each joint's position, each of shape (n,).
@@ -204,6 +214,16 @@ class Reference:
                 np.minimum.at(lowest, joint, on_the_path)
                 np.maximum.at(highest, joint, on_the_path)
         return lowest, highest
+
+
+def _speed_rows() -> np.ndarray:
+    """Return the rows (k, 6) that give derivatives by s at k places of a segment."""
+    s = np.linspace(0.0, 1.0, _SPEED_SAMPLES)[:, None]
+    powers = np.arange(6)
+    return powers * s ** np.maximum(powers - 1, 0)
+
+
+_SPEED_ROWS = _speed_rows()
 
 
 def joined(first: ReferenceState, rest: ReferenceState) -> ReferenceState:

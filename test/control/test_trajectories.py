@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from control_arm import NAMES, POSITION_LIMITS, reference_limits
+from control_arm import NAMES, POSITION_LIMITS, enabled, reference_limits
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -312,3 +312,42 @@ def test_hold_stays_where_it_is():
     reference = Reference.hold(np.array([1.0, 2.0]), 5.0)
     assert reference.sample(4.0).position.tolist() == [1.0, 2.0]
     assert reference.sample(6.0).position.tolist() == [1.0, 2.0]
+
+
+# --- speed -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('duration, is_refused', [(0.05, False), (0.008, False), (0.006, True)])
+def test_trajectory_faster_than_a_velocity_limit_is_refused_with_its_speed(duration, is_refused):
+    arm = enabled()
+    arm.run(0.01)
+    none = [()]
+    trajectory = Trajectory.from_points(NAMES, [duration], [[0.19, 0.2]], none, none, none)
+    # A quintic from rest to rest is 15/8 as fast at its middle as on average: limit 20 rad/s.
+    speed = 15 / 8 * 0.09 / duration
+    assert (speed > 1.1 * 20.0) == is_refused
+    if is_refused:
+        with pytest.raises(RejectedTrajectory, match=f"'shoulder' .*: {speed:.4g}"):
+            arm.pipeline.follow(trajectory)
+    else:
+        arm.pipeline.follow(trajectory)
+
+
+def test_setpoints_that_run_away_faster_than_the_joint_are_refused():
+    arm = enabled()
+    slow = np.array([2.0, 2.0])
+    arm.pipeline.reference_limits = replace(arm.pipeline.reference_limits, velocity_limits=slow)
+    arm.run(0.01)
+    none = [()]
+
+    def setpoint(position):
+        arm.pipeline.follow(
+            Trajectory.from_points(NAMES, [0.0], [[position, 0.2]], none, none, none)
+        )
+
+    setpoint(0.15)
+    arm.run(0.01)
+    setpoint(0.17)
+    arm.run(0.01)
+    with pytest.raises(RejectedTrajectory, match='speed'):
+        setpoint(0.25)

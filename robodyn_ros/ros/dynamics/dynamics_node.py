@@ -54,7 +54,7 @@ class DynamicsNode(LifecycleNode):
 
     def __init__(self, services: ServiceProcess, **node_options: Any) -> None:
         super().__init__('dynamics_node', **node_options)
-        self._services = services
+        self._service_process = services
         node_parameters.declare(self)
         self.add_on_set_parameters_callback(self._on_check_parameters)
         self.add_post_set_parameters_callback(self._on_parameters)
@@ -91,9 +91,9 @@ class DynamicsNode(LifecycleNode):
             return FAILURE
         self._settings = parameters
         self._cycle = ControlCycle(
-            self, ready, parameters.watchdog_period, self._report, self._services.snapshot
+            self, ready, parameters.watchdog_period, self._report, self._service_process.snapshot
         )
-        self._services.take(ready.arm, ready.load)
+        self._service_process.take(ready.arm, ready.load)
         if ready.torque.algorithm != parameters.algorithm:
             self.get_logger().warning(
                 f'algorithm {ready.torque.algorithm} instead of {parameters.algorithm}: '
@@ -154,7 +154,7 @@ class DynamicsNode(LifecycleNode):
         if self._cycle is not None:
             self._cycle.destroy()
             self._cycle = None
-            self._services.forget()
+            self._service_process.forget()
 
     def _on_autostart(self) -> None:
         if self._autostart_timer is not None:  # it may have come due again meanwhile
@@ -247,7 +247,7 @@ class DynamicsNode(LifecycleNode):
             self._lifecycle,
             self._cycle.stack if self._cycle else None,
             self._cycle.counts if self._cycle else None,
-            self._services.has_ended,
+            self._service_process.has_ended,
             time.monotonic(),
         )
         message = DiagnosticArray(status=reports)

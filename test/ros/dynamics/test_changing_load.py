@@ -133,7 +133,7 @@ def test_torque_goes_to_that_of_the_new_payload_no_faster_than_its_limit(rig, ro
 def test_payload_that_the_arm_cannot_carry_here_is_refused(rig, robot):
     bare = holding_torque(robot['urdf_file'])
     hold_until(rig, bare)
-    request = SetPayload.Request(payload=Payload(mass=500.0))  # grams, perhaps
+    request = SetPayload.Request(payload=Payload(mass=50.0))
     answer = rig.call(SetPayload, 'set_payload', request, hold(rig))
     assert not answer.success
     assert 'panda_joint2' in answer.message and 'effort limit, 87' in answer.message

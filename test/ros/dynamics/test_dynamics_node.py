@@ -391,12 +391,26 @@ def test_rejected_trajectory_is_explained_in_log_and_diagnostics(rig, robot):
 def test_trajectory_is_followed_held_and_cancelled(rig, robot):
     rig.start(**robot, **SERVICE_QOS, mode='computed_torque')
     rig.bring_up(POSITION)
-    target = np.array(POSITION) + 0.2
+    target = np.array(POSITION) + 0.1  # which the arm never gets to, but near enough
     rig.follow([target], [0.5])
     rig.stream(POSITION, lambda: rig.report.get('reference') == 'holding')
     assert np.array(rig.states[-1].reference_position) == pytest.approx(target)
+    rig.follow([target - 0.05], [2.0])
+    rig.stream(POSITION, lambda: rig.report.get('reference') == 'moving')
     rig.follow([], [])
-    rig.stream(POSITION, lambda: not rig.states[-1].reference_position)
+    rig.stream(POSITION, lambda: rig.report.get('reference') == 'holding')
+    assert (np.array(rig.states[-1].reference_position) > target - 0.0499).all()
+
+
+def test_arm_that_does_not_follow_is_an_error_in_diagnostics(rig, robot):
+    rig.start(**robot, **SERVICE_QOS, mode='computed_torque', max_following_error=0.1)
+    rig.bring_up(POSITION)
+    rig.follow([np.array(POSITION) + 0.3], [0.5])
+    rig.stream(POSITION, lambda: 'max_following_error' in rig.report.get('last_fault', ''))
+    assert rig.report['following_errors'] == '1'
+    assert np.array(rig.states[-1].reference_position) == pytest.approx(POSITION)
+    rig.follow([np.array(POSITION) + 0.05], [0.5])
+    rig.stream(POSITION, lambda: rig.report.get('last_fault') == '')
 
 
 # --- services and parameters -------------------------------------------------------------------

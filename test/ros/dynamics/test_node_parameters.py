@@ -49,6 +49,9 @@ DECLARED = {
     'effort_limit_scale': ('DOUBLE', 0.0, 1.0),
     'torque_rate_limit': ('DOUBLE_ARRAY', 'each at least 0'),
     'max_reference_step': ('DOUBLE', 1e-6, MANY),
+    'max_following_error': ('DOUBLE', 0.0, MANY),
+    'braking_acceleration': ('DOUBLE_ARRAY', 1e-6, MANY),
+    'damping': ('DOUBLE', 0.0, 1000.0),
     'position_guard': ('DOUBLE', 0.0, MANY),
     'autostart': ('BOOL',),
 }
@@ -81,7 +84,7 @@ def test_parameter_file_holds_the_defaults_of_the_table():
         yaml.safe_load(CONFIG.read_text(encoding='utf-8'))['/**']['ros__parameters']
     )
     for parameter in PARAMETERS:
-        if parameter.name in ('joints', 'effort_limits'):
+        if parameter.name in ('joints', 'effort_limits', 'braking_acceleration'):
             continue
         value = documented.pop(parameter.name)
         wanted = list(parameter.default) if isinstance(value, list) else parameter.default
