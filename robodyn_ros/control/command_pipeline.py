@@ -200,6 +200,16 @@ class CommandPipeline:
         else:
             self.cancel()
 
+    def continue_from(self, torque: np.ndarray, sent: float) -> None:
+        """
+        Go on from a torque that another commanded in this one's place, sent at a steady time [s].
+
+        It is as if states had been stale: what was followed before is given up.
+        """
+        self._limiter.last_torque, self._limiter.last_sent = torque, sent
+        if self._state is not None:
+            self._become_stale(self._state, sent)
+
     # --- what it commands ------------------------------------------------------------------
 
     def step(self, state: MeasuredState, now: float) -> Command | None:
@@ -273,13 +283,8 @@ class CommandPipeline:
         overdue = now - self._last_cycle > self.settings.state_timeout
         if not overdue and not self._joint_states.stale_joints(now):
             return None
-        if self._stale_since is None:
-            self._stale_since = now
-            if self._follower.reference is not None:
-                self._follower.give_up(self.law)
-            self._follower.end_fading()
-            self._held = self.law.gravity_torque(self._state.position)
-        if now - self._stale_since >= self.settings.stale_hold_time:
+        since = self._become_stale(self._state, now)
+        if now - since >= self.settings.stale_hold_time:
             self._held = None  # for good, whatever the hold time becomes
         torque = self._action_torque(self.settings.on_stale_state, self._held)
         return None if torque is None else self._limited(torque, self._state, now)
@@ -357,6 +362,17 @@ class CommandPipeline:
         return 'none' if self._state is None else self._follower.status(self._state.time)
 
     # --- how -------------------------------------------------------------------------------
+
+    def _become_stale(self, state: MeasuredState, now: float) -> float:
+        """Give up what is followed, once, and return the time since which states are stale [s]."""
+        if self._stale_since is not None:
+            return self._stale_since
+        self._stale_since = now
+        if self._follower.reference is not None:
+            self._follower.give_up(self.law)
+        self._follower.end_fading()
+        self._held = self.law.gravity_torque(state.position)
+        return now
 
     def _look_after_reference(self, state: MeasuredState, is_clock_believed: bool) -> None:
         """Give up a reference that cannot be followed on, and brake where braking is due."""

@@ -46,6 +46,7 @@ class NodeRig:
         self.domain = domains.claim()
         self.log_path = log_path
         self.process = None
+        self.output = None  # where the node prints to; None: the log
         self.environment = {
             **os.environ,
             'ROS_DOMAIN_ID': str(self.domain),
@@ -95,7 +96,7 @@ class NodeRig:
             self.process = subprocess.Popen(
                 [sys.executable, *what, *arguments],
                 env=self.environment,
-                stdout=log,
+                stdout=log if self.output is None else self.output,
                 stderr=subprocess.STDOUT,
             )
         return self
@@ -243,7 +244,11 @@ class NodeRig:
         }
         if statuses:
             torque, model = statuses['dynamics_node: torque'], statuses['dynamics_node: model']
-            values = {value.key: value.value for value in (*torque.values, *model.values)}
+            processes = statuses['dynamics_node: processes']
+            values = {
+                value.key: value.value
+                for value in (*torque.values, *model.values, *processes.values)
+            }
             self.reports.append(
                 {
                     **values,

@@ -22,12 +22,14 @@ from robodyn_ros.ros import conversions
 from robodyn_ros.ros.dynamics.diagnostics import CycleCounts
 from robodyn_ros.ros.dynamics.outputs import RELIABLE, CycleOutputs
 from robodyn_ros.ros.services.state_snapshot import StateSnapshot
+from robodyn_ros.ros.watchdog.watchdog_process import WatchdogProcess
 
 SENSOR = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 STOP_PERIOD = 0.001  # between the steps of the stop command to its torque [s]
 LONGEST_BRAKING = 3.0  # that an arm is given to come to rest before [s]
 LONGEST_STOP = 4.0  # that all of it may take [s]: launch files kill a process after 5 s
+LONGEST_RETURN = 0.2  # that the watchdog is given to leave the commands to the stop command [s]
 DELIVERY_TIMEOUT = 0.2  # that the stop command is given to reach its subscribers [s]
 WAITING_TIME = 3.0  # for the first states before the log says which are missing [s]
 WARNING_PERIOD = 1.0  # a warning that every message could cause is written once in so long [s]
@@ -49,6 +51,8 @@ class ControlCycle:
         Publishes the node's diagnostics and returns their sentence; called when they change.
     snapshot : StateSnapshot
         Where every complete state is put up.
+    watchdog : WatchdogProcess
+        Commands in this one's place when it no longer hears of it.
     """
 
     def __init__(
@@ -58,12 +62,14 @@ class ControlCycle:
         watchdog_period: float,
         report: Callable[[], str],
         snapshot: StateSnapshot,
+        watchdog: WatchdogProcess,
     ) -> None:
         self.stack = stack
         self.counts = CycleCounts()
         self._node = node
         self._report = report
         self._snapshot = snapshot
+        self._watchdog = watchdog
         self._watchdog_period = watchdog_period
         self._watchdog_timer: Timer | None = None
         self._is_reported_stale = False
@@ -92,6 +98,8 @@ class ControlCycle:
         pipeline, begin = self.stack.pipeline, time.monotonic()
         if not pipeline.is_enabled:
             return
+        while self._is_taken_over() and time.monotonic() - begin < LONGEST_RETURN:
+            time.sleep(STOP_PERIOD)
         pipeline.begin_stop()
         while not pipeline.has_stopped and time.monotonic() - begin < LONGEST_BRAKING:
             self._take_states()
@@ -99,6 +107,7 @@ class ControlCycle:
             time.sleep(STOP_PERIOD)
         self._send_stop_command(begin)
         pipeline.disable()
+        self._beat(time.monotonic())
         self._outputs.wait_for_delivery(DELIVERY_TIMEOUT)
 
     def stop(self) -> None:
@@ -130,6 +139,7 @@ class ControlCycle:
         pipeline = self.stack.pipeline
         while (command := pipeline.stop_command(now := time.monotonic())) is not None:
             self._publish(command, now)
+            self._beat(now)
             if now - begin > LONGEST_STOP:
                 self._node.get_logger().error(
                     f'stopped {LONGEST_STOP} s after being told to, on the way to on_stop: '
@@ -161,6 +171,8 @@ class ControlCycle:
         if not joint_states.is_complete:
             return
         state = joint_states.take()
+        if self._is_taken_over():
+            return
         command = pipeline.step(state, time.monotonic())
         if pipeline.last_fault != self._reported_fault:
             self._report_fault(pipeline.last_fault)
@@ -183,6 +195,9 @@ class ControlCycle:
     def _on_watchdog(self) -> None:
         now = time.monotonic()
         pipeline = self.stack.pipeline
+        self._beat(now)
+        if self._is_taken_over():
+            return
         command = pipeline.watchdog(now)
         if command is not None:
             self._publish(command, now)
@@ -220,7 +235,27 @@ class ControlCycle:
         pipeline = self.stack.pipeline
         cycle_time = self._outputs.publish(command, self._stamp, pipeline.law.mode, received)
         pipeline.sent(received + cycle_time)
+        self._watchdog.sent(command, received + cycle_time)
         return cycle_time
+
+    def _beat(self, now: float) -> None:
+        """Tell the watchdog that the node lives."""
+        self._watchdog.beat(self.stack, self._watchdog_period, now)
+
+    def _is_taken_over(self) -> bool:
+        """Return whether the watchdog commands in place of this; then it is asked to stop."""
+        if self._watchdog.has_commands:
+            return True
+        last = self._watchdog.continues_from()
+        if last is not None:
+            sent, torque = last
+            self.stack.pipeline.continue_from(torque, sent)
+            self.counts.missed_cycles += 1
+            self._is_reported_stale = True
+            self._node.get_logger().error(
+                'the watchdog commanded meanwhile: this process had stood still'
+            )
+        return False
 
     def _ros_time(self) -> float:
         clock = self._node.get_clock()

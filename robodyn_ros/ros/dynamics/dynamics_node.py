@@ -30,11 +30,14 @@ from robodyn_ros.ros.dynamics import lifecycle as transitions
 from robodyn_ros.ros.dynamics import node_parameters
 from robodyn_ros.ros.dynamics.control_cycle import ControlCycle
 from robodyn_ros.ros.dynamics.diagnostics import statuses
+from robodyn_ros.ros.dynamics.process_status import process_status
 from robodyn_ros.ros.executors import fastest_executor
+from robodyn_ros.ros.log_writer import LogWriter
 from robodyn_ros.ros.qos import LATCHED, RELIABLE
 from robodyn_ros.ros.services.exchange import Change, Outcome
 from robodyn_ros.ros.services.service_process import ServiceProcess
 from robodyn_ros.ros.spinning import StopSignal, run_until_signal
+from robodyn_ros.ros.watchdog.watchdog_process import WatchdogProcess
 
 DIAGNOSTICS_PERIOD = 1.0  # [s]
 
@@ -50,11 +53,23 @@ class DynamicsNode(LifecycleNode):
     ----------
     services : ServiceProcess
         Answers the services; it is the caller's to close.
+    watchdog : WatchdogProcess
+        Commands when this process no longer does; it is the caller's to close.
+    log : LogWriter
+        Takes what is printed.
     """
 
-    def __init__(self, services: ServiceProcess, **node_options: Any) -> None:
+    def __init__(
+        self,
+        services: ServiceProcess,
+        watchdog: WatchdogProcess,
+        log: LogWriter,
+        **node_options: Any,
+    ) -> None:
         super().__init__('dynamics_node', **node_options)
         self._service_process = services
+        self._watchdog = watchdog
+        self._log = log
         node_parameters.declare(self)
         self.add_on_set_parameters_callback(self._on_check_parameters)
         self.add_post_set_parameters_callback(self._on_parameters)
@@ -69,6 +84,7 @@ class DynamicsNode(LifecycleNode):
         self.create_subscription(String, 'robot_description', self._on_robot_description, LATCHED)
         self.create_service(SetBool, '~/enable', self._on_enable)
         services.open(self, self._on_change)
+        watchdog.open(self)
         self._is_autostart_due = self._parameter('autostart')
         self._autostart_timer: Timer | None = None
         if self._is_autostart_due and self._parameter('urdf_file'):
@@ -91,7 +107,12 @@ class DynamicsNode(LifecycleNode):
             return FAILURE
         self._settings = parameters
         self._cycle = ControlCycle(
-            self, ready, parameters.watchdog_period, self._report, self._service_process.snapshot
+            self,
+            ready,
+            parameters.watchdog_period,
+            self._report,
+            self._service_process.snapshot,
+            self._watchdog,
         )
         self._service_process.take(ready.arm, ready.load)
         if ready.torque.algorithm != parameters.algorithm:
@@ -240,16 +261,21 @@ class DynamicsNode(LifecycleNode):
     def _lifecycle(self) -> str:
         return self._state_machine.current_state[1]
 
+    @property
+    def _diagnosed_name(self) -> str:
+        return self.get_fully_qualified_name().lstrip('/')
+
     def _report(self) -> str:
         """Publish the diagnostics and return their sentence about the torque."""
         reports = statuses(
-            self.get_fully_qualified_name().lstrip('/'),
+            self._diagnosed_name,
             self._lifecycle,
             self._cycle.stack if self._cycle else None,
             self._cycle.counts if self._cycle else None,
             self._service_process.has_ended,
             time.monotonic(),
         )
+        reports.append(process_status(self._diagnosed_name, self._watchdog, self._log))
         message = DiagnosticArray(status=reports)
         message.header.stamp = self.get_clock().now().to_msg()
         self._diagnostics.publish(message)
@@ -271,16 +297,19 @@ def _relieve_garbage_collector() -> None:
 def main(args: list[str] | None = None) -> int:
     """Run the node until a signal ends it, with its stop command and exit code 0."""
     stop_signal = StopSignal()
+    log = LogWriter()
+    watchdog = WatchdogProcess(args)
     services = ServiceProcess(args)
     try:
         return run_until_signal(
             'dynamics_node',
-            lambda: DynamicsNode(services),
+            lambda: DynamicsNode(services, watchdog, log),
             args,
             executor=fastest_executor,
             stop_signal=stop_signal,
         )
     finally:
+        watchdog.close()
         services.close()
 
 

@@ -157,7 +157,7 @@ def test_bug_ends_the_node_with_its_last_words(own, gravity):
 
 @fault(
     'node killed and restarted in motion',
-    'SIGKILL leaves the last torque with the driver; the new process begins with gravity.',
+    'The watchdog sends the stop command; the new process begins with gravity.',
 )
 def test_killed_node_can_be_started_again(own, gravity):
     own.launch(mode='computed_torque')

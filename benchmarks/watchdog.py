@@ -1,0 +1,362 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Kill, crash and stop the dynamics node, and time what its watchdog sends.
+
+    python benchmarks/watchdog.py [--repetitions 100] [--stop-seconds 5] [--energy 5]
+
+A Panda in MuJoCo, in real time, moves under the node in computed torque. Then the node gets
+SIGKILL, SIGSEGV or SIGSTOP. Counted is how often the watchdog's first command was on the wire, by
+its source time stamp, within ``state_timeout`` plus one ``watchdog_period`` of the signal; the
+worst one is printed with the machine's load. After a SIGSTOP the commands that the node sends on
+waking and that are not the watchdog's are counted: one may be old.
+
+Then, for --energy repetitions each: speed and kinetic energy 1 s after SIGKILL in motion, with
+the watchdog, with one that gets no joint states, and with none; and what the watchdog costs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test' / 'support'))
+
+import numpy as np
+import rclpy
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+from robots import public_urdf
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from robodyn_ros import RobotModel, mass_matrix
+
+STATE_TIMEOUT, WATCHDOG_PERIOD = 0.1, 0.01
+BOUND = STATE_TIMEOUT + WATCHDOG_PERIOD
+POSITION = np.array([0.1, -0.4, 0.2, -1.9, 0.3, 1.6, 0.7])
+GOAL = POSITION + np.array([0.6, 0.4, -0.5, 0.5, 0.6, 0.5, 0.6])
+MOTION_TIME = 2.0  # of which a second passes before the signal [s]
+PATIENCE = 60.0
+CHAIN = {'base_link': 'panda_link0', 'tip_link': 'panda_link8'}
+BLIND = (
+    'from robodyn_ros.ros.watchdog import watchdog_node\n'
+    'watchdog_node.WatchdogNode._subscribe = lambda node, takeover: node.create_timer(1e9, id)\n'
+)
+
+
+@dataclass
+class Heard:
+    """What the listener got: (source time [s], sequence number, torque), and the last state."""
+
+    commands: list[tuple[float, int, np.ndarray]] = field(default_factory=list)
+    state: JointState | None = None
+
+
+class Scene:
+    """A simulator, a node and a listener, each in a process of its own."""
+
+    count = 0
+
+    def __init__(self, listener: Node, patch: str = '') -> None:
+        self.heard = Heard()
+        Scene.count += 1
+        name = f'arm{Scene.count}'  # the graph shows those that were killed for a while
+        self.commands = f'/{name}/commands'
+        self._listener = listener
+        self._subscriptions = [
+            listener.create_subscription(
+                Float64MultiArray, self.commands, self._on_command, QoSProfile(depth=5000)
+            ),
+            listener.create_subscription(JointState, f'/{name}/states', self._on_state, 10),
+        ]
+        self._trajectories = listener.create_publisher(
+            JointTrajectory, f'/{name}/joint_trajectory', 10
+        )
+        self._executor = SingleThreadedExecutor()
+        self._executor.add_node(listener)
+        urdf = str(public_urdf('panda.urdf'))
+        states = {'joint_states': f'/{name}/states'}
+        self.simulator = start(
+            'from robodyn_ros.ros.simulator_node import main',
+            {
+                'urdf_file': urdf,
+                **CHAIN,
+                'time_step': 0.002,
+                'initial_position': POSITION.tolist(),
+            },
+            {'__node': f'{name}_simulator', 'commands': self.commands, **states},
+        )
+        self.node = start(
+            patch + 'from robodyn_ros.ros.dynamics.dynamics_node import main',
+            {
+                'urdf_file': urdf,
+                **CHAIN,
+                'mode': 'computed_torque',
+                'state_timeout': STATE_TIMEOUT,
+                'watchdog_period': WATCHDOG_PERIOD,
+            },
+            {'__node': name, **states},
+        )
+
+    def _on_command(self, message: Float64MultiArray, info: Any) -> None:
+        self.heard.commands.append(
+            (
+                1e-9 * info['source_timestamp'],
+                info['publication_sequence_number'],
+                np.array(message.data),
+            )
+        )
+
+    def _on_state(self, message: JointState) -> None:
+        self.heard.state = message
+
+    @property
+    def watchdog(self) -> int:
+        """The process that watches: the node's child with a session of its own."""
+        return next(pid for pid in self.children() if os.getsid(pid) == pid)
+
+    def children(self) -> list[int]:
+        """The processes that the node has forked."""
+        pid = self.node.pid
+        return [
+            int(child) for child in Path(f'/proc/{pid}/task/{pid}/children').read_text().split()
+        ]
+
+    def spin(self, seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        while (remaining := deadline - time.monotonic()) > 0.0:
+            self._executor.spin_once(timeout_sec=remaining)
+
+    def until(self, condition: Any) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while not condition():
+            if time.monotonic() > deadline:
+                raise TimeoutError('the node did not do what it was waited for')
+            self.spin(0.01)
+
+    def bring_up(self) -> None:
+        """Wait until the node commands, and its watchdog could."""
+        count = len(self.heard.commands)
+        self.until(lambda: len(self.heard.commands) > count + 20)
+        self.until(lambda: self._listener.count_publishers(self.commands) == 2)
+        self.until(lambda: self._trajectories.get_subscription_count() == 1)
+
+    def move(self, goal: np.ndarray) -> None:
+        """Begin a motion, and return in the middle of it."""
+        message = JointTrajectory(joint_names=[f'panda_joint{i}' for i in range(1, 8)])
+        point = JointTrajectoryPoint(positions=goal.tolist())
+        point.time_from_start.sec = int(MOTION_TIME)
+        message.points.append(point)
+        self._trajectories.publish(message)
+        self.spin(0.5 * MOTION_TIME)
+
+    def signal(self, number: int) -> float | None:
+        """Send the node a signal; return when the watchdog commanded after it [s], if ever."""
+        before = len(self.heard.commands)
+        moment = time.time()
+        self.node.send_signal(number)
+        self.spin(2.0 * BOUND + 0.3)
+        sent = self.heard.commands[max(before - 1, 0) :]
+        for (_, last, _), (stamp, sequence, _) in zip(sent, sent[1:]):
+            # The watchdog's own numbers begin at one: they do not go on from the node's.
+            if sequence != last + 1:
+                return stamp - moment
+        return None
+
+    def motion(self, model: RobotModel) -> tuple[float, float]:
+        """Return the largest speed [rad/s] and the kinetic energy [J] of the arm."""
+        assert self.heard.state is not None
+        velocity = np.array(self.heard.state.velocity)
+        mass = mass_matrix(model, np.array(self.heard.state.position))
+        return float(np.abs(velocity).max()), float(0.5 * velocity @ mass @ velocity)
+
+    def close(self) -> None:
+        for process in (self.node, self.simulator):
+            if process.poll() is None:
+                process.send_signal(signal.SIGCONT)
+                process.kill()
+            process.wait()
+        self._executor.remove_node(self._listener)
+        for subscription in self._subscriptions:
+            self._listener.destroy_subscription(subscription)
+        self._listener.destroy_publisher(self._trajectories)
+
+
+def start(
+    program: str, parameters: dict[str, Any], remappings: dict[str, str]
+) -> subprocess.Popen:
+    """Start a node of this package in a process of its own."""
+    arguments = ['--ros-args']
+    for name, value in parameters.items():
+        arguments += ['-p', f'{name}:={value}']
+    for name, target in remappings.items():
+        arguments += ['-r', f'{name}:={target}']
+    return subprocess.Popen(
+        [sys.executable, '-c', f'{program}\nmain()', *arguments],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def report(name: str, delays: list[float | None], worst_load: float) -> None:
+    """Print how many were in time, and the worst."""
+    known = np.array([np.inf if delay is None else delay for delay in delays])
+    print(
+        f'{name}: {np.mean(known <= BOUND):.0%} of {len(known)} within {1e3 * BOUND:.0f} ms; '
+        f'median {1e3 * np.median(known):.1f} ms, worst {1e3 * known.max():.1f} ms '
+        f'at load {worst_load:.1f} on {os.cpu_count()} processors',
+        flush=True,
+    )
+
+
+def ended(listener: Node, name: str, number: int, repetitions: int) -> None:
+    """Time the watchdog where the node ends, a new scene each time."""
+    delays: list[float | None] = []
+    load = 0.0
+    for _ in range(repetitions):
+        scene = Scene(listener)
+        try:
+            scene.bring_up()
+            scene.move(GOAL)
+            delays.append(scene.signal(number))
+        finally:
+            scene.close()
+        if delays[-1] is None or delays[-1] >= max(d or np.inf for d in delays):
+            load = os.getloadavg()[0]
+    report(name, delays, load)
+
+
+def stopped(listener: Node, repetitions: int, seconds: float) -> None:
+    """Time the watchdog where the node is stopped and continued, in one scene."""
+    delays: list[float | None] = []
+    strays: list[int] = []
+    load = 0.0
+    scene = Scene(listener)
+    try:
+        scene.bring_up()
+        for i in range(repetitions):
+            scene.move(GOAL if i % 2 == 0 else POSITION)
+            delays.append(scene.signal(signal.SIGSTOP))
+            if delays[-1] is None or delays[-1] >= max(d or np.inf for d in delays):
+                load = os.getloadavg()[0]
+            scene.spin(max(seconds - 2.0 * BOUND - 0.3, 0.0))
+            strays.append(strays_on_waking(scene))
+    finally:
+        scene.close()
+    report(f'SIGSTOP for {seconds:g} s', delays, load)
+    print(f'   commands of the node on waking before it looked: at most {max(strays)}')
+
+
+def strays_on_waking(scene: Scene) -> int:
+    """Continue the node, and return how many commands of it the watchdog's came after."""
+    before = len(scene.heard.commands)
+    scene.node.send_signal(signal.SIGCONT)
+    scene.until(lambda: len(scene.heard.commands) > before + 200)
+    numbers = [sequence for _, sequence, _ in scene.heard.commands[before - 1 :]]
+    count = 0
+    for i in range(1, len(numbers)):
+        if numbers[i] != numbers[i - 1] + 1:  # from one publisher to the other
+            back = [k for k in range(i + 1, len(numbers)) if numbers[k] == numbers[i - 1] + 1]
+            count += bool(back)
+    return count
+
+
+def energies(listener: Node, name: str, patch: str, is_watched: bool, repetitions: int) -> None:
+    """Print how the arm moves a second after SIGKILL in motion."""
+    model = RobotModel.from_urdf(public_urdf('panda.urdf'), **CHAIN)
+    begun, found = [], []
+    for _ in range(repetitions):
+        scene = Scene(listener, patch)
+        try:
+            scene.bring_up()
+            scene.move(GOAL)
+            if not is_watched:
+                os.kill(scene.watchdog, signal.SIGKILL)
+            begun.append(scene.motion(model))
+            scene.node.kill()
+            scene.spin(1.0)
+            found.append(scene.motion(model))
+        finally:
+            scene.close()
+    speed, energy = np.median(begun, axis=0)
+    speed_after, energy_after = np.median(found, axis=0)
+    worst_speed, worst_energy = np.max(found, axis=0)
+    print(
+        f'{name}: {speed:.2f} rad/s, {energy:.2f} J at SIGKILL; 1 s later median '
+        f'{speed_after:.3f} rad/s, {energy_after:.4f} J, worst {worst_speed:.3f} rad/s, '
+        f'{worst_energy:.4f} J ({repetitions} times)',
+        flush=True,
+    )
+
+
+def cost(listener: Node, seconds: float = 20.0) -> None:
+    """Print memory and processor time of the processes beside the node."""
+    scene = Scene(listener)
+    try:
+        scene.bring_up()
+        scene.spin(2.0)
+        pids = {scene.watchdog: 'watchdog'}
+        pids |= {pid: 'other' for pid in scene.children() if pid not in pids}
+        pids[scene.node.pid] = 'node'
+        begin = {pid: processor_time(pid) for pid in pids}
+        scene.spin(seconds)
+        for pid, name in pids.items():
+            share = (processor_time(pid) - begin[pid]) / seconds
+            rss, pss, private = memory(pid)
+            print(
+                f'{name}: {100.0 * share:.2f} % of a processor, {rss:.1f} MB resident, '
+                f'{pss:.1f} MB proportional, {private:.1f} MB its own',
+                flush=True,
+            )
+    finally:
+        scene.close()
+
+
+def processor_time(pid: int) -> float:
+    """Return what the threads of a process have used [s]."""
+    tasks = Path(f'/proc/{pid}/task').iterdir()
+    return 1e-9 * sum(int((task / 'schedstat').read_text().split()[0]) for task in tasks)
+
+
+def memory(pid: int) -> tuple[float, float, float]:
+    """Return the resident, proportional and private memory of a process [MB]."""
+    sizes = {}
+    for line in Path(f'/proc/{pid}/smaps_rollup').read_text().splitlines()[1:]:
+        name, value, *_ = line.split()
+        sizes[name.rstrip(':')] = int(value) / 1024.0
+    return sizes['Rss'], sizes['Pss'], sizes['Private_Clean'] + sizes['Private_Dirty']
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split('\n\n')[0])
+    parser.add_argument('--repetitions', type=int, default=100)
+    parser.add_argument('--stop-seconds', type=float, default=5.0)
+    parser.add_argument('--energy', type=int, default=5)
+    options = parser.parse_args()
+    os.environ.setdefault('ROS_DOMAIN_ID', str(1 + os.getpid() % 100))
+    os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
+    rclpy.init()
+    listener = rclpy.create_node('bench')
+    cost(listener)
+    if options.energy:
+        energies(listener, 'with the watchdog', '', True, options.energy)
+        energies(listener, 'with one that gets no joint states', BLIND, True, options.energy)
+        energies(listener, 'without', '', False, options.energy)
+    if options.repetitions:
+        ended(listener, 'SIGKILL', signal.SIGKILL, options.repetitions)
+        ended(listener, 'SIGSEGV', signal.SIGSEGV, options.repetitions)
+        stopped(listener, options.repetitions, options.stop_seconds)
+    rclpy.shutdown()
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The watchdog's own process: it waits for the node's heartbeat to stop, and then commands.
+
+It has one publisher, made when the node starts, because discovery takes time; while the node lives
+it neither computes nor receives anything. It wakes some twenty times a second.
+"""
+
+from __future__ import annotations
+
+import gc
+import math
+import os
+import select
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+
+import numpy as np
+import rclpy
+from rclpy.duration import Duration
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from rclpy.signals import SignalHandlerOptions
+from rclpy.type_support import check_for_type_support
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, MultiArrayDimension
+
+from robodyn_ros.ros import conversions
+from robodyn_ros.ros.qos import RELIABLE, SENSOR
+from robodyn_ros.ros.spinning import is_rejected_message
+from robodyn_ros.ros.watchdog.shared_command import (
+    LastCommand,
+    Opening,
+    SharedCommand,
+    WatchdogSettings,
+)
+from robodyn_ros.ros.watchdog.takeover import Takeover
+
+WAKE_PERIOD = 0.05  # between looks at the heartbeat, if none is due before [s]
+COMMAND_PERIOD = 0.002  # between commands while the torque changes [s]
+DELIVERY_TIMEOUT = 0.2  # that the stop command is given to reach its subscribers [s]
+NICENESS = -10  # it is idle but when all depends on it
+LONGEST_LIFE = 10  # after the node's end [s]; no bug may keep the process for longer
+CLOSING_TIME = 2  # that closing may take [s]
+
+QUIET = ['--ros-args', '--disable-stdout-logs', '--disable-rosout-logs']
+QUIET += ['--disable-external-lib-logs', '--']
+
+_IGNORED = (
+    *('SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGTSTP', 'SIGTTIN', 'SIGTTOU'),
+    *('SIGUSR1', 'SIGUSR2', 'SIGPIPE'),
+)
+
+
+class Parent:
+    """
+    The process that is watched.
+
+    Parameters
+    ----------
+    pid : int
+        Its number.
+    wake : int
+        End of a pipe that it writes to when there is news.
+    """
+
+    def __init__(self, pid: int, wake: int) -> None:
+        self._pid = pid
+        self._wake = wake
+        self._poll = select.poll()
+        self._poll.register(wake, select.POLLIN)
+        self._pidfd: int | None = None
+        with suppress(AttributeError, OSError):  # before Linux 5.3, or it has ended already
+            self._pidfd = os.pidfd_open(pid)
+            self._poll.register(self._pidfd, select.POLLIN)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it has not ended, in whatever way."""
+        return os.getppid() == self._pid
+
+    def wait(self, timeout: float) -> None:
+        """Wait until it ends or has news, or the time [s] is over."""
+        ready = self._poll.poll(max(1e3 * timeout, 0.0))
+        if any(fd == self._wake for fd, _ in ready):
+            os.read(self._wake, 1024)
+
+
+class WatchdogNode(Node):
+    """
+    The publisher, and what is commanded by it.
+
+    Parameters
+    ----------
+    opening : Opening
+        The names.
+    shared : SharedCommand
+        What is known of the node that is watched.
+    parent : Parent
+        Its process.
+    """
+
+    def __init__(self, opening: Opening, shared: SharedCommand, parent: Parent) -> None:
+        super().__init__(
+            opening.node_name,
+            namespace=opening.namespace,
+            use_global_arguments=False,
+            start_parameter_services=False,
+            enable_rosout=False,
+            parameter_overrides=[Parameter('start_type_description_service', value=False)],
+        )
+        check_for_type_support(JointState)  # now: loading it takes longer than subscribing
+        self._shared = shared
+        self._parent = parent
+        self._joint_states = opening.joint_states
+        self._commands = self.create_publisher(Float64MultiArray, opening.commands, RELIABLE)
+        self._executor = SingleThreadedExecutor()
+        self._executor.add_node(self)
+        self._last: tuple[float, np.ndarray] | None = None  # of this process
+        self._given_back = -np.inf  # when [s]
+
+    def watch(self) -> None:
+        """Wait, and command when it has to be, until the other process ends or says so."""
+        shared, parent = self._shared, self._parent
+        planned = np.inf
+        while not shared.is_closing:
+            is_alive = parent.is_alive  # first: what is read below is its last word if it is not
+            heartbeat, settings, now = shared.heartbeat, shared.settings, time.monotonic()
+            if not heartbeat.is_active or settings is None:
+                if not is_alive:
+                    return
+                planned = now + WAKE_PERIOD
+            elif not is_alive:
+                self._command(settings)
+                return
+            else:
+                period = settings.watchdog_period
+                timeout = max(settings.state_timeout, 2.0 * period)
+                planned_before = planned
+                command = shared.command
+                # The executor may starve the timer on a busy machine, while cycles go on.
+                lived = heartbeat.time if command is None else max(heartbeat.time, command.time)
+                planned = max(lived, self._given_back) + timeout
+                if planned <= now:
+                    if now - planned_before > period:
+                        planned = now + period  # all of the machine stood still: it may go on
+                    elif self._command(settings):
+                        return
+                    else:
+                        planned = np.inf
+                        continue
+                planned = min(planned, now + WAKE_PERIOD)
+            parent.wait(planned - now)
+
+    def _command(self, settings: WatchdogSettings) -> bool:
+        """Have the commands until the node wants them back; return whether it is gone instead."""
+        shared, parent = self._shared, self._parent
+        last, arm = shared.command, shared.arm
+        if last is None or arm is None:
+            return False
+        if self._last is not None and self._last[0] > last.time:
+            last = LastCommand(*self._last, last.position)
+        shared.take()
+        takeover = Takeover(arm, settings, last, time.monotonic())
+        message = Float64MultiArray()
+        size = len(settings.order)
+        message.layout.dim = [MultiArrayDimension(label='joints', size=size, stride=size)]
+        subscription = None
+        others: set[bytes] | None = None
+        looked = -np.inf
+        is_mourning = False
+        while not shared.is_closing:
+            is_alive = parent.is_alive
+            if is_alive and shared.is_wanted_back:
+                break
+            if not is_alive and not is_mourning:
+                is_mourning = True
+                signal.alarm(LONGEST_LIFE + math.ceil(settings.stale_hold_time))
+            now = time.monotonic()
+            torque = takeover.command(now, is_alive)
+            if torque is not None:
+                command = (settings.command_scale * torque)[settings.order]
+                message.data = conversions.floats(command)
+                self._commands.publish(message)
+                takeover.sent(time.monotonic())
+                self._last = takeover.last
+            if takeover.is_over:
+                break
+            if subscription is None or others is None:  # after the first command
+                subscription, others = self._subscribe(takeover), self._commanders()
+            if is_mourning and now > looked + WAKE_PERIOD:
+                looked = now
+                if self._commanders() - others:
+                    takeover.yield_commands()
+            is_steady = torque is None or takeover.is_steady
+            self._spin_until(now + (settings.watchdog_period if is_steady else COMMAND_PERIOD))
+        if subscription is not None:
+            self.destroy_subscription(subscription)
+        self._given_back = time.monotonic()
+        shared.give_back(*(self._last or (0.0, None)))
+        return takeover.is_over
+
+    def end(self) -> None:
+        """Wait until the last command has arrived, and leave the graph."""
+        signal.alarm(CLOSING_TIME + LONGEST_LIFE)
+        self._commands.wait_for_all_acked(Duration(seconds=DELIVERY_TIMEOUT))
+        # A middleware that never finishes closing was seen: it gets this long.
+        signal.alarm(CLOSING_TIME)
+        self.destroy_node()
+
+    def _commanders(self) -> set[bytes]:
+        """Return who publishes commands; those of a node that was killed are seen for a while."""
+        found = self.get_publishers_info_by_topic(self._commands.topic_name)
+        return {bytes(publisher.endpoint_gid) for publisher in found}
+
+    def _subscribe(self, takeover: Takeover) -> rclpy.subscription.Subscription:
+        def receive(message: JointState) -> None:
+            takeover.joint_states.receive(
+                message.name,
+                message.position,
+                message.velocity,
+                received=time.monotonic(),
+                stamp=conversions.seconds(message.header.stamp),
+            )
+
+        return self.create_subscription(JointState, self._joint_states, receive, SENSOR)
+
+    def _spin_until(self, deadline: float) -> None:
+        while (remaining := deadline - time.monotonic()) > 0.0:
+            try:
+                self._executor.spin_once(timeout_sec=remaining)
+            except Exception as error:
+                if not is_rejected_message(error):
+                    raise
+
+
+def run(shared: SharedCommand, wake: int, parent_pid: int, args: Sequence[str] | None) -> None:
+    """Watch until the other process ends; this is all that the forked process does."""
+    for name in _IGNORED:
+        signal.signal(getattr(signal, name), signal.SIG_IGN)
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    with suppress(OSError):
+        os.setsid()  # a terminal or a launcher that kills its group leaves it alive
+    _come_before_the_node()
+    gc.disable()  # it makes nothing in circles, and looking would copy the parent's memory
+    parent = Parent(parent_pid, wake)
+    while (opening := shared.opening) is None:
+        if shared.is_closing or not parent.is_alive:
+            return
+        parent.wait(WAKE_PERIOD)
+    arguments = list(sys.argv if args is None else args)
+    rclpy.init(args=arguments + QUIET, signal_handler_options=SignalHandlerOptions.NO)
+    node = WatchdogNode(opening, shared, parent)
+    node.watch()
+    node.end()
+    rclpy.shutdown()
+
+
+def _come_before_the_node() -> None:
+    """Take the next higher priority, real-time or not, where the process may."""
+    with suppress(AttributeError, OSError):
+        policy, parameter = os.sched_getscheduler(0), os.sched_getparam(0)
+        if policy in (os.SCHED_FIFO, os.SCHED_RR):
+            priority = min(parameter.sched_priority + 1, os.sched_get_priority_max(policy))
+            os.sched_setscheduler(0, policy, os.sched_param(priority))
+    with suppress(OSError):
+        os.nice(NICENESS)

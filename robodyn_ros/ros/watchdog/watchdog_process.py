@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The dynamics node's end of the line to the process that watches it."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Sequence
+from contextlib import suppress
+
+import numpy as np
+from rclpy.node import Node
+
+from robodyn_ros.control.command import Command
+from robodyn_ros.control.control_stack import ControlStack, continuous_joints
+from robodyn_ros.model import RobotModel
+from robodyn_ros.ros.watchdog import watchdog_node
+from robodyn_ros.ros.watchdog.shared_command import (
+    Arm,
+    Opening,
+    SharedCommand,
+    WatchdogSettings,
+)
+
+END_TIMEOUT = 3.0  # that the process is given to end by itself [s]
+
+
+class WatchdogProcess:
+    """
+    A forked process that commands when this one no longer does.
+
+    Make it before ``rclpy.init`` and before any thread, and before other processes are forked.
+
+    Parameters
+    ----------
+    args : sequence of str, optional
+        The ROS arguments of the command line; the process's own where not given.
+
+    Notes
+    -----
+    ``beat`` and ``sent`` write a few hundred bytes of shared memory and never wait. Before every
+    command look at ``has_commands``, and after it was true at ``continues_from``.
+    """
+
+    def __init__(self, args: Sequence[str] | None = None) -> None:
+        self._shared = SharedCommand()
+        wake, self._wake = os.pipe()
+        os.set_blocking(self._wake, False)
+        self.has_ended = False
+        self.node_name, self.namespace = '', ''
+        self._continues_from: tuple[float, np.ndarray] | None = None
+        self._was_taken = False
+        self._model: RobotModel | None = None  # as it was told of
+        self._told: tuple[object, object] = (None, None)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        parent = os.getpid()
+        self._pid = os.fork()
+        if self._pid == 0:
+            os.close(self._wake)
+            code = 1
+            try:
+                watchdog_node.run(self._shared, wake, parent, args)
+                code = 0
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                # Nothing of the parent's is to be run or closed from here.
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(code)
+        os.close(wake)
+
+    # --- what it is told -----------------------------------------------------------------------
+
+    def open(self, node: Node) -> None:
+        """Publish on a node's command topic from now on; its remappings decide the names."""
+        self.node_name, self.namespace = f'_{node.get_name()}_watchdog', node.get_namespace()
+        self._shared.open(
+            Opening(
+                self.node_name,
+                self.namespace,
+                node.resolve_topic_name('~/commands'),
+                node.resolve_topic_name('joint_states'),
+            )
+        )
+        self._wake_up()
+
+    def beat(self, stack: ControlStack, watchdog_period: float, now: float) -> None:
+        """Live at a steady time [s], with a period [s] to the next beat, on what is running."""
+        self._look_for_end()
+        pipeline = stack.pipeline
+        if stack.model is not self._model:
+            self._model = stack.model
+            if not self._shared.set_arm(Arm(stack.model, continuous_joints(stack.model))):
+                self._model = None  # of thousands of joints: nothing is taken over
+        if self._model is None:
+            return
+        told = pipeline.settings, pipeline.law
+        if told[0] is not self._told[0] or told[1] is not self._told[1]:
+            self._told = told
+            self._shared.set_settings(watchdog_settings(stack, watchdog_period))
+        self._shared.beat(now, pipeline.is_enabled and pipeline.state is not None)
+
+    def sent(self, command: Command, now: float) -> None:
+        """Have sent a command at a steady time [s]."""
+        self._shared.sent(now, command.torque, command.state.position)
+
+    def close(self) -> None:
+        """End the process; whatever it commands ends with it."""
+        self._shared.close()
+        self._wake_up()
+        deadline = time.monotonic() + END_TIMEOUT
+        while not self._look_for_end():
+            if time.monotonic() > deadline:
+                with suppress(ProcessLookupError):
+                    os.kill(self._pid, signal.SIGKILL)
+                deadline = math.inf
+            time.sleep(0.005)
+        os.close(self._wake)
+
+    # --- what it tells -------------------------------------------------------------------------
+
+    @property
+    def has_commands(self) -> bool:
+        """Whether it commands, so that the node must not; asks it to stop."""
+        if not self._shared.is_taken:
+            if self._was_taken:
+                self._was_taken = False
+                self._continues_from = self._shared.last_of_watchdog
+            return False
+        self._was_taken = True
+        if self._look_for_end():
+            return False
+        self._shared.want_back()
+        return True
+
+    def continues_from(self) -> tuple[float, np.ndarray] | None:
+        """Return once when and what it commanded last: the rate limit goes on from there."""
+        result, self._continues_from = self._continues_from, None
+        return result
+
+    @property
+    def takeovers(self) -> int:
+        """How often it has taken over."""
+        return self._shared.takeovers
+
+    def _look_for_end(self) -> bool:
+        if not self.has_ended:
+            try:
+                self.has_ended = os.waitpid(self._pid, os.WNOHANG) != (0, 0)
+            except ChildProcessError:
+                self.has_ended = True
+        return self.has_ended
+
+    def _wake_up(self) -> None:
+        with suppress(OSError):  # full, or the process is gone
+            os.write(self._wake, b'!')
+
+
+def watchdog_settings(stack: ControlStack, watchdog_period: float) -> WatchdogSettings:
+    """Return what the watchdog is to do, as a control stack would."""
+    settings, law = stack.pipeline.settings, stack.pipeline.law
+    braking_acceleration = settings.braking_acceleration
+    if braking_acceleration is None:
+        braking_acceleration = np.full(stack.model.n, np.inf)
+    return WatchdogSettings(
+        order=stack.order,
+        command_scale=np.ones(stack.model.n),
+        effort_limits=settings.effort_limits,
+        torque_rate_limits=settings.torque_rate_limits,
+        braking_acceleration=braking_acceleration,
+        state_timeout=settings.state_timeout,
+        watchdog_period=watchdog_period,
+        stale_hold_time=settings.stale_hold_time,
+        on_stale_state=settings.on_stale_state,
+        on_stop=settings.on_stop,
+        compensates_gravity=law.terms.gravity,
+        brakes=law.mode != 'feedforward',
+    )

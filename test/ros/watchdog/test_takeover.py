@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is commanded in a node's place: within its limits, and not with more energy."""
+
+import numpy as np
+import pytest
+
+from robodyn_ros import RobotModel, forward_dynamics, gravity_torque, mass_matrix
+from robodyn_ros.ros.watchdog.shared_command import Arm, LastCommand, WatchdogSettings
+from robodyn_ros.ros.watchdog.takeover import (
+    DISCOVERY_TIME,
+    LONGEST_BRAKING,
+    REST_SPEED,
+    Takeover,
+)
+
+POSITION = np.array([0.1, -0.4, 0.2, -1.9, 0.3, 1.6, 0.7])
+VELOCITY = np.array([0.5, 0.4, -0.5, 0.6, 0.8, -0.7, 1.0])
+RATE = 1000.0
+STEP = 0.002
+
+
+@pytest.fixture(scope='module')
+def model(panda_urdf):
+    return RobotModel.from_urdf(panda_urdf, base_link='panda_link0', tip_link='panda_link8')
+
+
+class Scene:
+    """An arm without friction, its driver and a takeover, on a clock that the test turns."""
+
+    def __init__(self, model, velocity=VELOCITY, last=None, **changes):
+        n = model.n
+        settings = {
+            'order': np.arange(n),
+            'command_scale': np.ones(n),
+            'effort_limits': model.effort_limits,
+            'torque_rate_limits': np.full(n, RATE),
+            'braking_acceleration': np.full(n, np.inf),
+            'state_timeout': 0.1,
+            'watchdog_period': 0.01,
+            'stale_hold_time': 1.0,
+            'on_stale_state': 'hold_gravity',
+            'on_stop': 'hold_gravity',
+            'compensates_gravity': True,
+            'brakes': True,
+        }
+        self.settings = WatchdogSettings(**{**settings, **changes})
+        self.model, self.now = model, 100.0
+        self.position, self.velocity = POSITION.copy(), np.array(velocity, dtype=float)
+        torque = gravity_torque(model, POSITION) if last is None else last
+        self.last = LastCommand(self.now, torque, POSITION)
+        self.takeover = Takeover(
+            Arm(model, np.zeros(n, dtype=bool)), self.settings, self.last, self.now
+        )
+        self.torques, self.energies = [torque], [self.energy]
+
+    @property
+    def energy(self):
+        return 0.5 * self.velocity @ mass_matrix(self.model, self.position) @ self.velocity
+
+    def report(self, velocity=True):
+        self.takeover.joint_states.receive(
+            self.model.joint_names,
+            self.position.tolist(),
+            self.velocity.tolist() if velocity else [],
+            received=self.now,
+            stamp=self.now,
+        )
+
+    def step(self, alive, report=True):
+        """Let one period pass, and return what was commanded at its beginning."""
+        if report:
+            self.report()
+        self.last_position = self.position.copy()
+        torque = self.takeover.command(self.now, alive)
+        if torque is not None:
+            self.torques.append(torque)
+        for _ in range(2):
+            acceleration = forward_dynamics(
+                self.model, self.position, self.velocity, self.torques[-1]
+            )
+            self.velocity += acceleration * STEP / 2
+            self.position += self.velocity * STEP / 2
+        self.now += STEP
+        self.energies.append(self.energy)
+        return torque
+
+    def run(self, seconds, alive, **options):
+        for _ in range(round(seconds / STEP)):
+            if self.takeover.is_over:
+                return
+            self.step(alive, **options)
+
+    def check_limits(self):
+        torques = np.array(self.torques)
+        assert np.isfinite(torques).all()
+        assert (np.abs(torques) <= self.settings.effort_limits).all()
+        assert np.abs(np.diff(torques, axis=0)).max() <= RATE * STEP + 1e-9
+
+
+def test_arm_is_left_to_somebody_else_at_once(model):
+    scene = Scene(model, velocity=np.zeros(7), stale_hold_time=100.0)
+    scene.run(1.0, alive=False)
+    assert not scene.takeover.is_over
+    scene.takeover.yield_commands()
+    assert scene.step(alive=False) is not None and scene.takeover.is_over
+
+
+@pytest.mark.parametrize('alive', [True, False])
+def test_moving_arm_is_braked_to_rest_and_its_energy_only_falls(model, alive):
+    scene = Scene(model, stale_hold_time=0.1)
+    scene.run(1.0, alive)
+    energies = np.array(scene.energies)
+    assert np.diff(energies).max() < 1e-4 * energies[0]
+    assert energies[-1] < 1e-3 * energies[0]
+    assert scene.takeover.is_over != alive
+    scene.check_limits()
+
+
+@pytest.mark.parametrize('period', [0.02, 0.05, 0.09])
+def test_joint_states_that_come_seldom_do_not_make_braking_an_engine(model, period):
+    scene = Scene(model, torque_rate_limits=np.full(7, np.inf))
+    for _ in range(round(2.0 / period)):
+        scene.report()
+        scene.run(period, alive=True, report=False)
+    assert max(scene.energies) < 1.6 * scene.energies[0]
+    assert scene.energies[-1] < scene.energies[0]
+
+
+def test_braking_that_makes_the_arm_faster_is_given_up(model):
+    scene = Scene(model, torque_rate_limits=np.full(7, np.inf))
+    scene.run(0.01, alive=True)
+    scene.velocity *= 1.5  # a payload that nobody told of falls, say
+    scene.now += 0.005
+    assert scene.step(alive=True) == pytest.approx(gravity_torque(model, scene.last_position))
+
+
+def test_arm_is_left_at_rest_with_gravity_when_the_node_is_gone(model):
+    scene = Scene(model)
+    scene.run(10.0, alive=False)
+    hold_time = scene.settings.stale_hold_time
+    assert scene.takeover.is_over and 100.0 + hold_time < scene.now < 102.0 + hold_time
+    assert (np.abs(scene.velocity) < 2.0 * REST_SPEED).all()
+    left = gravity_torque(model, scene.position)
+    assert scene.torques[-1] == pytest.approx(left, abs=0.05)
+
+
+def test_first_command_continues_the_last_one_of_the_node(model):
+    far = gravity_torque(model, POSITION) + np.array([5.0, -5.0, 5.0, 5.0, 2.0, -2.0, 1.0])
+    scene = Scene(model, last=far)
+    scene.now += STEP
+    scene.step(alive=False)
+    assert np.abs(scene.torques[1] - far).max() <= RATE * STEP + 1e-9
+    scene.run(1.0, alive=False)
+    scene.check_limits()
+
+
+def test_small_effort_limits_scale_the_braking_and_keep_its_direction(model):
+    gravity = np.abs(gravity_torque(model, POSITION))
+    scene = Scene(model, effort_limits=gravity + 1.0, torque_rate_limits=np.full(7, np.inf))
+    torque = scene.step(alive=True)
+    braking = torque - gravity_torque(model, POSITION)
+    wanted = -mass_matrix(model, POSITION) @ VELOCITY
+    assert braking / np.linalg.norm(braking) == pytest.approx(wanted / np.linalg.norm(wanted))
+    assert np.abs(braking).max() == pytest.approx(1.0)
+
+
+def test_braking_acceleration_bounds_the_deceleration(model):
+    scene = Scene(
+        model, braking_acceleration=np.full(7, 2.0), torque_rate_limits=np.full(7, np.inf)
+    )
+    torque = scene.step(alive=True)
+    braking = torque - gravity_torque(model, POSITION)
+    deceleration = -np.linalg.solve(mass_matrix(model, POSITION), braking)
+    assert np.abs(deceleration).max() == pytest.approx(2.0)
+    assert deceleration / np.abs(deceleration).max() == pytest.approx(VELOCITY)
+
+
+def test_drives_with_a_loop_of_their_own_are_given_gravity_only(model):
+    scene = Scene(model, brakes=False)
+    assert scene.step(alive=True) == pytest.approx(gravity_torque(model, POSITION))
+
+
+def test_driver_that_compensates_gravity_is_given_the_braking_only(model):
+    scene = Scene(
+        model,
+        last=np.zeros(7),
+        compensates_gravity=False,
+        torque_rate_limits=np.full(7, np.inf),
+    )
+    torque = scene.step(alive=True)
+    assert torque == pytest.approx(-10.0 * mass_matrix(model, POSITION) @ VELOCITY)
+
+
+def test_unknown_velocities_get_gravity_where_the_arm_is(model):
+    scene = Scene(model)
+    scene.position += 0.01
+    scene.report(velocity=False)
+    torque = scene.takeover.command(scene.now + 0.01, True)
+    assert torque == pytest.approx(gravity_torque(model, scene.position))
+    assert not scene.takeover.is_over
+
+
+def test_zero_is_approached_at_the_rate_limit_then_it_is_over(model):
+    scene = Scene(model, on_stop='zero')
+    scene.run(1.0, alive=False, report=False)
+    assert scene.takeover.is_over
+    assert (scene.torques[-1] == 0.0).all()
+    assert len(scene.torques) >= np.abs(scene.torques[0]).max() / (RATE * STEP)
+    scene.check_limits()
+
+
+def test_silent_says_nothing(model):
+    scene = Scene(model, on_stale_state='silent', on_stop='silent')
+    assert scene.step(alive=True) is None and not scene.takeover.is_over
+    assert scene.step(alive=False) is None and scene.takeover.is_over
+
+
+def test_without_joint_states_gravity_is_held_until_they_are_given_up(model):
+    scene = Scene(model, velocity=np.zeros(7))
+    scene.run(10.0, alive=False, report=False)
+    assert scene.takeover.is_over
+    assert DISCOVERY_TIME <= scene.now - 100.0 <= DISCOVERY_TIME + 2 * STEP
+    assert scene.torques[-1] == pytest.approx(gravity_torque(model, POSITION))
+
+
+def test_hung_node_without_joint_states_is_held_for_the_hold_time_only(model):
+    scene = Scene(model, velocity=np.zeros(7))
+    scene.run(0.99, alive=True, report=False)
+    assert scene.step(alive=True, report=False) is not None
+    scene.now += 0.1
+    assert scene.step(alive=True, report=False) is None
+    assert not scene.takeover.is_over
+
+
+def test_hung_node_with_joint_states_is_stood_in_for_without_end(model):
+    scene = Scene(model)
+    scene.run(3.0, alive=True)
+    assert scene.step(alive=True) is not None
+    assert scene.energies[-1] < 1e-4
+
+
+def test_node_that_hangs_and_then_dies_is_followed_by_its_stop_command(model):
+    scene = Scene(model, on_stop='zero')
+    scene.run(0.5, alive=True)
+    scene.run(1.0, alive=False)
+    assert scene.takeover.is_over and (scene.torques[-1] == 0.0).all()
+    scene.check_limits()
+
+
+def test_arm_that_never_comes_to_rest_is_given_up_after_four_seconds(model):
+    scene = Scene(model)
+    while not scene.takeover.is_over:
+        assert scene.now < 100.0 + LONGEST_BRAKING + scene.settings.stale_hold_time + 0.1
+        scene.velocity[:] = VELOCITY  # something drives it
+        scene.position[:] = POSITION
+        scene.report()
+        scene.takeover.command(scene.now, False)
+        scene.now += 0.02
+    assert scene.now >= 100.0 + LONGEST_BRAKING
+
+
+def test_joint_states_that_stop_while_braking_leave_the_gravity_known_last(model):
+    scene = Scene(model)
+    scene.run(0.1, alive=True)
+    position, velocity = scene.position.copy(), scene.velocity.copy()
+    scene.run(0.2, alive=True, report=False)
+    timeout = scene.settings.state_timeout
+    left = gravity_torque(model, position + timeout * velocity)
+    assert scene.torques[-1] == pytest.approx(left, abs=0.05)
+    assert (scene.torques[-1] == scene.torques[-40]).all()
+
+
+def test_absurd_joint_states_get_no_absurd_torque(model):
+    scene = Scene(model, velocity=np.zeros(7))
+    scene.velocity = np.full(7, 1e308)
+    scene.report()
+    torque = scene.takeover.command(scene.now + 0.01, True)
+    assert torque == pytest.approx(gravity_torque(model, POSITION))
