@@ -66,7 +66,7 @@ def print_counts(models: dict[str, RobotModel]) -> None:
         upright = base_parameters(model.with_gravity(DOWN))
         tilted = base_parameters(model.with_gravity(TILTED))
         print(
-            f'{name:<12}{upright.classical_count:>10}{upright.count:>9}{tilted.count:>8}'
+            f'{name:<12}{upright.standard_count:>10}{upright.count:>9}{tilted.count:>8}'
             f'{len(upright.no_effect):>11}{upright.conditioning:>8.2g}'
         )
 

@@ -56,7 +56,7 @@ OUT = {name: call.replace(')', ', out=out)') for name, call in OURS.items()}
 
 def sources() -> dict[str, tuple[str | Path, str, str]]:
     """Return URDF, base and tip link of the arms."""
-    chain = random_chain(np.random.default_rng(30), 30, prismatic_share=0.0, fixed_links=False)
+    chain = random_chain(np.random.default_rng(30), 30, prismatic_fraction=0.0, fixed_links=False)
     return {
         'UR5': (public_urdf('ur5_robot.urdf'), 'base_link', 'tool0'),
         'Panda': (public_urdf('panda.urdf'), 'panda_link0', 'panda_link8'),
@@ -202,7 +202,7 @@ def growth(rounds: int, joints: tuple[int, ...] = (2, 5, 10, 15, 20, 25, 30)) ->
     """Return (joints, microseconds, multiplications, additions) of random revolute chains."""
     rows = []
     for n in joints:
-        text = random_chain(np.random.default_rng(n), n, prismatic_share=0.0, fixed_links=False)
+        text = random_chain(np.random.default_rng(n), n, prismatic_fraction=0.0, fixed_links=False)
         arm = rd.RobotModel.from_urdf(text, tip_link='tip')
         compiled = compile_model(arm, kernels=['inverse_dynamics'])
         q, qd, qdd = (x[0] for x in random_states(arm, 1, seed=1))

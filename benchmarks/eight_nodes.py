@@ -123,12 +123,12 @@ def measure(count: int, rate: float, duration: float, folder: Path) -> str:
         own, start = time.process_time(), time.monotonic()
         run(executor, drivers, rate, duration)
         elapsed = time.monotonic() - start
-        shares = [100 * (processor_time(pid) - used) / elapsed for pid, used in zip(pids, before)]
+        usage = [100 * (processor_time(pid) - used) / elapsed for pid, used in zip(pids, before)]
         commands = (sum(drivers.commands.values()) - counted) / elapsed / count
         own = 100 * (time.process_time() - own) / elapsed
     return (
-        f'| {count} | {commands:.0f} | {sum(shares) / count:.0f} | {max(shares):.0f} | '
-        f'{10 * sum(shares) / count / commands:.2f} | {sum(shares):.0f} | {own:.0f} |'
+        f'| {count} | {commands:.0f} | {sum(usage) / count:.0f} | {max(usage):.0f} | '
+        f'{10 * sum(usage) / count / commands:.2f} | {sum(usage):.0f} | {own:.0f} |'
     )
 
 
@@ -146,7 +146,7 @@ def measure(count: int, rate: float, duration: float, folder: Path) -> str:
 @click.option('--duration', default=10.0, show_default=True, help='Of each measurement [s].')
 def main(counts: tuple[int, ...], rate: float, duration: float) -> None:
     """Print the table."""
-    click.echo(f'{os.cpu_count()} cores, joint states at {rate:g} Hz; shares of one core')
+    click.echo(f'{os.cpu_count()} cores, joint states at {rate:g} Hz; usage of one core')
     click.echo(
         '| nodes | commands per node [1/s] | CPU per node [%] | largest [%] | '
         'CPU per command [ms] | all nodes [%] | the drivers [%] |'

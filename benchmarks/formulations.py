@@ -110,7 +110,7 @@ def print_table(joints: list[int], batch: int | None) -> None:
 def general_arm(n: int) -> RobotModel:
     """Return an arm of n revolute joints without a zero in its DH table or its inertias."""
     generator = np.random.default_rng(n)
-    arm = RobotModel.from_urdf(random_chain(generator, n, prismatic_share=0.0), tip_link='tip')
+    arm = RobotModel.from_urdf(random_chain(generator, n, prismatic_fraction=0.0), tip_link='tip')
     numbers = generator.uniform(0.1, 1.0, (4, n))
     names = ('alpha', 'a', 'theta', 'd')
     table = replace(arm.dh, **dict(zip(names, numbers)), beta=np.zeros(n))

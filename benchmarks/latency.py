@@ -70,8 +70,8 @@ class Run:
     sent: int
     answered: int
 
-    def percentile(self, share: float) -> float:
-        return float(np.percentile(self.latency, share))
+    def percentile(self, percent: float) -> float:
+        return float(np.percentile(self.latency, percent))
 
 
 def set_priority(pid: int, fifo: bool) -> None:

@@ -67,7 +67,7 @@ SIMPLE_MOMENTS = {'Stanford': (0, 2, 2, 2, 1, 2), 'SCEMI, RX90': (0, 0, 1, 2, 1,
 
 def general_arm(n: int) -> rd.RobotModel:
     """Return a revolute arm without a zero in its DH table beyond row 1, gravity along axis 1."""
-    chain = random_chain(np.random.default_rng(n), n, prismatic_share=0.0)
+    chain = random_chain(np.random.default_rng(n), n, prismatic_fraction=0.0)
     arm = rd.RobotModel.from_urdf(chain, tip_link='tip')
     alpha, a, d = np.random.default_rng(n).uniform(0.1, 1.0, (3, n))
     alpha[0] = a[0] = d[0] = 0.0

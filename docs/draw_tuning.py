@@ -28,7 +28,7 @@ from robodyn_ros.simulation.arm import ArmSimulation
 ROOT = Path(__file__).resolve().parents[1]
 IMAGES = ROOT / 'docs' / 'images'
 ARM = xacro.process_file(str(ROOT / 'urdf' / 'arm.urdf.xacro')).toxml()
-EXCESS = 0.05  # share by which each link is heavier than the model says
+EXCESS = 0.05  # fraction by which each link is heavier than the model says
 
 TIME_STEP = 0.001
 START = np.array([0.0, -0.8, 1.2, 0.0, 0.5, 0.0])

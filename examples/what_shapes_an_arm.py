@@ -21,7 +21,7 @@ def main(urdf: Path) -> None:
     """Print them for the arm."""
     arm = RobotModel.from_urdf(urdf)
     base = base_parameters(arm)
-    print(f'{base.count} of {base.classical_count} inertial parameters matter, the first five:')
+    print(f'{base.count} of {base.standard_count} inertial parameters matter, the first five:')
     print(*(expression.text('symbols') for expression in base.expressions[:5]), sep='\n')
 
     print('\nDesign guidelines (Tourassis and Neuman 1985)')

@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +37,8 @@ from robodyn_ros.dynamics.lagrangian_coefficients import (
 from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import pseudo_inertia
 
-KINDS = ('self-inertial', 'mutual inertial', 'centrifugal', 'Coriolis', 'gravitational')
+Kind = Literal['self-inertial', 'mutual inertial', 'centrifugal', 'Coriolis', 'gravitational']
+KINDS: tuple[Kind, ...] = get_args(Kind)
 CARTESIAN_SPARSITY = 4 / 17
 _CONFIGURATIONS = 24
 _SEED = 11
@@ -54,8 +56,7 @@ class Coefficient(Record):
     ----------
     symbol : str
         d_ij, c_jm(i) or G_i, with joints numbered from 1.
-    kind : str
-        One of ``KINDS``.
+    kind : {'self-inertial', 'mutual inertial', 'centrifugal', 'Coriolis', 'gravitational'}
     unit : str
     fraction : float
         The largest fraction, 0 to 1, of what it could be.
@@ -65,7 +66,7 @@ class Coefficient(Record):
     """
 
     symbol: str
-    kind: str
+    kind: Kind
     unit: str
     fraction: float
     nonzero: bool
@@ -81,7 +82,7 @@ class Coefficient(Record):
 class Count(Record):
     """How many independent coefficients of a kind there are, are not zero, and are constant."""
 
-    kind: str
+    kind: Kind
     independent: int
     nonzero: int
     constant: int
@@ -208,7 +209,7 @@ class _Fractions:
         self.c = christoffel_symbols(model, q)
         self.root = root
 
-    def independent(self) -> Iterator[tuple[str, str, str, NDArray]]:
+    def independent(self) -> Iterator[tuple[str, Kind, str, NDArray]]:
         """Yield symbol, kind, unit and fractions (k, N) of every independent coefficient."""
         n = len(self.prismatic)
         for i in range(n):
@@ -218,14 +219,14 @@ class _Fractions:
         for i in range(n):
             for j in range(n):
                 if i != j:
-                    yield self._velocity(KINDS[2], i, j, j)
+                    yield self._christoffel(KINDS[2], i, j, j)
         for a, b, c in combinations(range(n), 3):
-            yield self._velocity(KINDS[3], a, b, c)
-            yield self._velocity(KINDS[3], b, a, c)
+            yield self._christoffel(KINDS[3], a, b, c)
+            yield self._christoffel(KINDS[3], b, a, c)
         for i in range(n):
             yield symbol('G', i), KINDS[4], force_unit(self.prismatic[i]), self.g[..., i]
 
-    def _velocity(self, kind: str, i: int, j: int, m: int) -> tuple[str, str, str, NDArray]:
+    def _christoffel(self, kind: Kind, i: int, j: int, m: int) -> tuple[str, Kind, str, NDArray]:
         fraction = quotient(self.c[..., i, j, m], self.root[i] * self.root[max(j, m)])
         return symbol('c', j, m, of=i), kind, self._unit(i, j, m), fraction
 
@@ -240,6 +241,6 @@ def _second_moment(model: RobotModel) -> float:
     return float(second.sum() + model.inertial_parameters[:, 9].sum() * reach**2)
 
 
-def _count(kind: str, coefficients: list[Coefficient]) -> Count:
+def _count(kind: Kind, coefficients: list[Coefficient]) -> Count:
     found = [x for x in coefficients if x.kind == kind]
     return Count(kind, len(found), sum(x.nonzero for x in found), sum(x.constant for x in found))

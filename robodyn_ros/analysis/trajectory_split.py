@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,7 +24,7 @@ from robodyn_ros.errors import InvalidNumber, WrongShape
 from robodyn_ros.model import RobotModel
 
 _ROUNDING = 1e-12
-TRANSLATIONAL, ROTATIONAL, BOTH, NONE = 'translational', 'rotational', 'both', 'none'
+Dominance = Literal['translational', 'rotational', 'both', 'none']
 
 
 @dataclass(frozen=True)
@@ -35,9 +36,9 @@ class SplitElement(Record):
     ----------
     symbol, unit : str
     translational, rotational : tuple of float
-        At each set point; the element is their sum.
-    dominant : str
-        Which part rules: 'translational', 'rotational', 'both', or 'none' where it is zero.
+        At each setpoint; the element is their sum.
+    dominant : {'translational', 'rotational', 'both', 'none'}
+        The larger part; 'none' where both are zero.
     lesser_fraction : float
         The largest magnitude of the lesser part by the larger of the two parts'.
     """
@@ -46,7 +47,7 @@ class SplitElement(Record):
     unit: str
     translational: tuple[float, ...]
     rotational: tuple[float, ...]
-    dominant: str
+    dominant: Dominance
     lesser_fraction: float
 
     @property
@@ -90,7 +91,7 @@ def split_along(
     ----------
     model : RobotModel
     q, qd : array-like, shape (N, n)
-        Positions and velocities at N set points [rad or m, and per s].
+        Positions and velocities at N setpoints [rad or m, and per s].
     fraction : float
         One part rules where the other's largest magnitude is at most this fraction of its own.
 
@@ -142,11 +143,12 @@ def _element(
     sizes = [float(np.abs(part).max()) for part in parts]
     sizes = [size if size > rounding else 0.0 for size in sizes]
     lesser = min(sizes) / max(sizes) if max(sizes) > 0 else 0.0
+    dominant: Dominance
     if max(sizes) == 0:
-        dominant = NONE
+        dominant = 'none'
     elif lesser > fraction:
-        dominant = BOTH
+        dominant = 'both'
     else:
-        dominant = TRANSLATIONAL if sizes[0] > sizes[1] else ROTATIONAL
+        dominant = 'translational' if sizes[0] > sizes[1] else 'rotational'
     translational, rotational = (tuple(part.tolist()) for part in parts)
     return SplitElement(name, unit, translational, rotational, dominant, lesser)

@@ -340,7 +340,7 @@ class CommandPipeline:
 
     @property
     def fallback(self) -> str:
-        """The action in force: one of ``ACTIONS``, or none."""
+        """The action under way: one of ``ACTIONS``, or none."""
         if self._stale_since is None:
             return 'none'
         action = self.settings.on_stale_state

@@ -44,7 +44,7 @@ class ControlStack:
     arm : RobotModel
         As configured, carrying nothing; in chain order as everything inside.
     load : Load
-        Payloads and gravity in force.
+        Payloads and gravity that apply.
     model : RobotModel
         The arm under the load.
     order : array of int, shape (n,)
@@ -240,7 +240,7 @@ def _each_joint(model: RobotModel, settings: ControlSettings, name: str) -> np.n
 
 def apply_settings(stack: ControlStack, settings: ControlSettings, names: set[str]) -> None:
     """
-    Put changed parameters into force, checked before; a change of law is a ramp.
+    Apply changed parameters, checked before; a change of law is a ramp.
 
     Parameters
     ----------

@@ -120,7 +120,7 @@ def planned_reference(
 
     ahead = times > start
     if ahead.any():
-        points = _way_points(trajectory, columns, times, beginning, start, limits)
+        points = _waypoints(trajectory, columns, times, beginning, start, limits)
         reference = Reference.through(
             [start, *times[ahead]],
             joined(beginning, _rows(points, ahead)),
@@ -128,7 +128,7 @@ def planned_reference(
             before,
         )
     elif trajectory.start is None and len(times) == 1:
-        points = _way_points(trajectory, columns, times, beginning, start, limits)
+        points = _waypoints(trajectory, columns, times, beginning, start, limits)
         still = ReferenceState(*(np.nan_to_num(part) for part in vars(points).values()))
         reference = Reference.through([start], still, limits.settle_time, before)
     else:
@@ -194,7 +194,7 @@ def _rows(points: ReferenceState, rows: np.ndarray) -> ReferenceState:
     return ReferenceState(*(part[rows] for part in vars(points).values()))
 
 
-def _way_points(
+def _waypoints(
     trajectory: Trajectory,
     columns: np.ndarray,
     times: np.ndarray,

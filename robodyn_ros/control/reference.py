@@ -158,7 +158,7 @@ class Reference:
         return ReferenceState(position, velocity, acceleration, effort)
 
     def followed_at(self, time: float) -> Reference:
-        """Return the reference that is in force at a time, without what is past by then."""
+        """Return the reference that applies at a time, without what is past by then."""
         if self.before is None:
             return self
         if time >= self.knots[0]:

@@ -38,11 +38,11 @@ class BaseParameters(ArrayRecord):
 
     Attributes
     ----------
-    classical : StandardParameters
+    standard : StandardParameters
         What they are made of; knows the model.
     columns : tuple of int
         Which columns of the standard regressor remain, base to tip.
-    polynomials : mapping of products of lengths to array, shape (count, classical_count)
+    polynomials : mapping of products of lengths to array, shape (count, standard_count)
         The base parameters in terms of the standard ones.
     general_links : tuple of n bool
         Whether the general relations (20), (21) say all about a link, or whether, near the base,
@@ -50,15 +50,15 @@ class BaseParameters(ArrayRecord):
     tolerance : float
     """
 
-    classical: StandardParameters
+    standard: StandardParameters
     columns: tuple[int, ...]
     polynomials: Mapping[Monomial, FloatArray]
     general_links: tuple[bool, ...]
     tolerance: float
 
     def __repr__(self) -> str:
-        model = self.classical.model
-        return f'<BaseParameters: {self.count} of {self.classical_count} of {model!r}>'
+        model = self.standard.model
+        return f'<BaseParameters: {self.count} of {self.standard_count} of {model!r}>'
 
     @property
     def count(self) -> int:
@@ -75,8 +75,8 @@ class BaseParameters(ArrayRecord):
         """
         levels = (self.tolerance / _TOLERANCE_RANGE, min(self.tolerance * _TOLERANCE_RANGE, 0.1))
         counts = [
-            self.classical_count
-            - sum(len(link.eliminated) for link in _eliminations(self.classical, level))
+            self.standard_count
+            - sum(len(link.eliminated) for link in _eliminations(self.standard, level))
             for level in levels
         ]
         return min(self.count, *counts), max(self.count, *counts)
@@ -87,14 +87,14 @@ class BaseParameters(ArrayRecord):
         return self.count_range[0] != self.count_range[1]
 
     @property
-    def classical_count(self) -> int:
+    def standard_count(self) -> int:
         """Number of standard parameters: ten a link, and rotors and friction where asked for."""
-        return self.classical.count
+        return self.standard.count
 
     @cached_property
     def regrouping(self) -> FloatArray:
-        """The matrix (count, classical_count) from standard to base parameters."""
-        matrix = evaluated(self.polynomials, lengths(self.classical.model.dh))
+        """The matrix (count, standard_count) from standard to base parameters."""
+        matrix = evaluated(self.polynomials, lengths(self.standard.model.dh))
         matrix.setflags(write=False)
         return matrix
 
@@ -102,16 +102,16 @@ class BaseParameters(ArrayRecord):
     def names(self) -> tuple[str, ...]:
         """XXR2 where others are regrouped into XX2, XY2 where it stands alone."""
         alone = (self.regrouping != 0.0).sum(axis=1) == 1
-        classical = (self.classical.names[k] for k in self.columns)
+        standard = (self.standard.names[k] for k in self.columns)
         return tuple(
             name if single else regrouped_name(name)
-            for name, single in zip(classical, alone, strict=True)
+            for name, single in zip(standard, alone, strict=True)
         )
 
     @cached_property
     def values(self) -> FloatArray:
         """Values (count,) for the model's parameters [kg m², kg m, kg and friction units]."""
-        values = self.regrouping @ self.classical.values
+        values = self.regrouping @ self.standard.values
         values.setflags(write=False)
         return values
 
@@ -119,7 +119,7 @@ class BaseParameters(ArrayRecord):
     def no_effect(self) -> tuple[str, ...]:
         """Names of the unidentifiable standard parameters: they act on no torque in any motion."""
         unused = ~(self.regrouping != 0.0).any(axis=0)
-        return tuple(name for name, none in zip(self.classical.names, unused, strict=True) if none)
+        return tuple(name for name, none in zip(self.standard.names, unused, strict=True) if none)
 
     @cached_property
     def expressions(self) -> tuple[LinearCombination, ...]:
@@ -130,17 +130,17 @@ class BaseParameters(ArrayRecord):
                 if self.regrouping[row, column] != 0.0:
                     factors = terms[row].setdefault(int(column), {})
                     factors[monomial] = float(array[row, column])
-        known_lengths = lengths(self.classical.model.dh)
+        known_lengths = lengths(self.standard.model.dh)
         result = []
         for k, column in enumerate(self.columns):
             order = [column, *sorted(terms[k].keys() - {column})]
             result.append(
                 LinearCombination(
                     name=self.names[k],
-                    link=self.classical.links[column],
-                    unit=self.classical.units[column],
+                    link=self.standard.links[column],
+                    unit=self.standard.units[column],
                     value=float(self.values[k]),
-                    terms={self.classical.names[other]: terms[k][other] for other in order},
+                    terms={self.standard.names[other]: terms[k][other] for other in order},
                     lengths=known_lengths,
                 )
             )
@@ -171,7 +171,7 @@ class BaseParameters(ArrayRecord):
 
     @cached_property
     def _excited(self) -> FloatArray:
-        return self.classical.regressor(*excitation(self.classical.model))
+        return self.standard.regressor(*excitation(self.standard.model))
 
     def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> NDArray:
         """
@@ -190,7 +190,7 @@ class BaseParameters(ArrayRecord):
         ------
         WrongShape, NonFiniteValue
         """
-        return self.classical.regressor(q, qd, qdd)[..., self.columns]
+        return self.standard.regressor(q, qd, qdd)[..., self.columns]
 
     def to_inertial_parameters(self, values: ArrayLike | None = None) -> FloatArray:
         """
@@ -209,7 +209,7 @@ class BaseParameters(ArrayRecord):
         ------
         WrongShape, NonFiniteValue
         """
-        return self._spread(values)[: 10 * self.classical.model.n].reshape(-1, 10)
+        return self._spread(values)[: 10 * self.standard.model.n].reshape(-1, 10)
 
     def to_rotor_inertia(self, values: ArrayLike | None = None) -> FloatArray:
         """
@@ -224,15 +224,15 @@ class BaseParameters(ArrayRecord):
         ------
         WrongShape, NonFiniteValue
         """
-        n = self.classical.model.n
-        if not self.classical.rotor_inertia:
+        n = self.standard.model.n
+        if not self.standard.rotor_inertia:
             return np.zeros(n)
         return self._spread(values)[10 * n : 11 * n]
 
     def _spread(self, values: ArrayLike | None) -> FloatArray:
         if values is not None:
             values = checked_array('values', values, (self.count,))
-        result = np.zeros(self.classical_count)
+        result = np.zeros(self.standard_count)
         result[list(self.columns)] = self.values if values is None else values
         return result
 
@@ -281,22 +281,22 @@ def base_parameters(
         raise InvalidNumber('argument tolerance', tolerance, 'between 0 and 1')
     if rotor_inertia is None:
         rotor_inertia = bool(model.rotor_inertia.any())
-    classical = StandardParameters(model, rotor_inertia, friction)
-    taken = _eliminations(classical, tolerance)
+    standard = StandardParameters(model, rotor_inertia, friction)
+    taken = _eliminations(standard, tolerance)
     n = model.n
     gone = {
         10 * j + k if k < 10 else 10 * n + j
         for j, link in enumerate(taken)
         for k in link.eliminated
     }
-    columns = [k for k in range(classical.count) if k not in gone]
+    columns = [k for k in range(standard.count) if k not in gone]
     polynomials = {
         monomial: rows
-        for monomial, array in regrouped(model.dh, taken, classical.count).items()
+        for monomial, array in regrouped(model.dh, taken, standard.count).items()
         if (rows := array[columns]).any()
     }
     return BaseParameters(
-        classical=classical,
+        standard=standard,
         columns=tuple(columns),
         polynomials=polynomials,
         general_links=tuple(link.general for link in taken),
@@ -304,8 +304,8 @@ def base_parameters(
     )
 
 
-def _eliminations(classical: StandardParameters, tolerance: float) -> list[Elimination]:
-    model = classical.model
+def _eliminations(standard: StandardParameters, tolerance: float) -> list[Elimination]:
+    model = standard.model
     return eliminations(
-        model.dh, model.gravity, tolerance=tolerance, rotor_inertia=classical.rotor_inertia
+        model.dh, model.gravity, tolerance=tolerance, rotor_inertia=standard.rotor_inertia
     )

@@ -38,8 +38,8 @@ def parameters_report(base: BaseParameters, *, lengths: str = 'numbers') -> str:
     value_width = max(map(len, values), default=0)
     unit_width = max((len(expression.unit) for expression in base.expressions), default=0)
     lines = [
-        f'{base.count} base (minimal) parameters out of {base.classical_count} standard ones, '
-        f'gravity {_vector_text(base.classical.model.gravity)} m/s²',
+        f'{base.count} base (minimal) parameters out of {base.standard_count} standard ones, '
+        f'gravity {_vector_text(base.standard.model.gravity)} m/s²',
         f'condition number {base.conditioning:.3g}; '
         f'regrouping changes the regressor by {base.residual:.1g} of its largest element',
     ]
@@ -71,13 +71,13 @@ def parameters_report(base: BaseParameters, *, lengths: str = 'numbers') -> str:
 
 def parameters_record(base: BaseParameters) -> dict[str, Any]:
     """Return the base parameters for JSON: numbers, strings, lists and dicts only."""
-    model = base.classical.model
+    model = base.standard.model
     lengths = dict(base.expressions[0].lengths) if base.expressions else {}
     return {
         'joint_names': list(model.joint_names),
         'gravity': model.gravity.tolist(),
         'count': base.count,
-        'classical_count': base.classical_count,
+        'classical_count': base.standard_count,
         'count_range': list(base.count_range),
         'depends_on_tolerance': base.depends_on_tolerance,
         'tolerance': base.tolerance,

@@ -114,7 +114,7 @@ class ArmFacts:
             'warnings': findings.count('warning'),
             'infos': findings.count('info'),
             'minimal_parameters': self.base.count,
-            'standard_parameters': self.base.classical_count,
+            'standard_parameters': self.base.standard_count,
             'operation_counts': {name: list(c) for name, c in self.call_times.operations.items()},
             'microseconds': self.call_times.microseconds,
             'notes': self.notes,

@@ -16,7 +16,7 @@ SET_POINTS = 31
 
 @pytest.fixture(scope='module')
 def motion():
-    """Return 31 set points, as many as in Figure 3.10, of a smooth motion of the PUMA."""
+    """Return 31 setpoints, as many as in Figure 3.10, of a smooth motion of the PUMA."""
     t = np.linspace(0, 1, SET_POINTS)[:, None]
     amplitude = np.array([1.0, -0.8, 0.9, 0.5, -0.7, 1.2])
     return amplitude * (10 * t**3 - 15 * t**4 + 6 * t**5), amplitude * 30 * t**2 * (1 - t) ** 2

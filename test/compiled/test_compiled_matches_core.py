@@ -97,7 +97,7 @@ def test_expressions_of_random_chains(block):
 
 @pytest.mark.slow
 @pytest.mark.parametrize('seed', range(0, 200, 4))
-def test_minimal_regressor_of_random_chains(seed):
+def test_base_regressor_of_random_chains(seed):
     assert_expressions_equal_core(random_arm(seed), ('base_regressor', 'tip_wrench_torque'))
 
 
@@ -421,7 +421,7 @@ def test_names_from_the_description_never_enter_the_code():
 
 @needs_compiler
 def test_thirty_joints():
-    text = random_chain(np.random.default_rng(5), 30, prismatic_share=0.0)
+    text = random_chain(np.random.default_rng(5), 30, prismatic_fraction=0.0)
     arm = rd.RobotModel.from_urdf(text, tip_link='tip')
     compiled = compile_model(arm, kernels=['inverse_dynamics'])
     given = states(arm, 3)

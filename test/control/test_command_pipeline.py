@@ -364,7 +364,7 @@ def test_clock_set_back_drops_the_reference():
 @pytest.mark.parametrize(
     'on_stop, wanted', [('hold_gravity', GRAVITY), ('zero', [0.0, 0.0]), ('silent', None)]
 )
-def test_last_word_is_what_was_promised(on_stop, wanted):
+def test_stop_command_is_what_on_stop_asks_for(on_stop, wanted):
     arm = enabled(on_stop=on_stop)
     arm.run(0.6)
     arm.pipeline.follow(to([0.5, 0.2]))
@@ -379,7 +379,7 @@ def test_last_word_is_what_was_promised(on_stop, wanted):
     assert watch(arm, 0.5) == [None] * 50
 
 
-def test_last_words_lead_to_the_promise_at_the_pace_of_the_rate_limit():
+def test_stop_commands_reach_what_on_stop_asks_for_within_the_rate_limit():
     arm = enabled(on_stop='zero', torque_rate_limits=np.array([1000.0, 500.0]))
     arm.run(0.1)
     torques = np.array([GRAVITY, *(word.torque for word in stop_command(arm))])
@@ -389,7 +389,7 @@ def test_last_words_lead_to_the_promise_at_the_pace_of_the_rate_limit():
     assert len(torques) == 2 + np.ceil(max(GRAVITY / [1.0, 0.5]))  # the first: at the same time
 
 
-def test_last_words_need_no_way_where_there_is_no_rate_limit():
+def test_stop_is_a_single_command_where_there_is_no_rate_limit():
     arm = enabled(on_stop='zero', torque_rate_limits=np.array([np.inf, np.inf]))
     arm.run(0.1)
     (word,) = stop_command(arm)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever hypothesis invents, the command pipeline keeps what the design promises."""
+"""Whatever hypothesis invents, the command pipeline keeps to the specification."""
 
 from dataclasses import replace
 
@@ -83,7 +83,7 @@ events = st.lists(
 
 
 class Witness:
-    """Runs events against an arm and checks what the design promises at every command."""
+    """Runs events against an arm and checks the specification at every command."""
 
     def __init__(self, **settings):
         self.arm = enabled(**settings)
@@ -222,9 +222,9 @@ class Witness:
             self.wait(event[1])
 
     def stop(self):
-        """End commanding as the node does, and check that the promise is kept."""
+        """End commanding as the node does, and check the stop command."""
         pipeline = self.arm.pipeline
-        promised = pipeline.is_enabled and pipeline.state is not None
+        asked_for = pipeline.is_enabled and pipeline.state is not None
         commanded = False
         for _ in range(100000):
             word = pipeline.stop_command(self.arm.now)
@@ -240,7 +240,7 @@ class Witness:
             limits = pipeline.settings.effort_limits
             kept = np.abs(self.last[0] - np.clip(wanted, -limits, limits)).max() < 1e-9
             assert kept or self.was_asked
-        elif promised and pipeline.settings.on_stop == 'zero':
+        elif asked_for and pipeline.settings.on_stop == 'zero':
             assert self.was_asked
         pipeline.disable()
         assert pipeline.stop_command(self.arm.now) is None
@@ -268,7 +268,7 @@ class Witness:
 
 
 @given(events, st.sampled_from([0.0, 0.3]))
-def test_no_sequence_of_events_makes_it_break_its_promises(sequence, ramp_time):
+def test_no_sequence_of_events_violates_the_specification(sequence, ramp_time):
     witness = Witness(ramp_time=ramp_time)
     for event in sequence:
         witness.run(event)

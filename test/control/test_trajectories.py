@@ -259,8 +259,8 @@ def test_path_is_outside_where_its_samples_are_and_nowhere_else(seed):
     reference = Reference.through([0.0, *np.cumsum(generator.uniform(0.5, 4.0, 4))], points, 1.0)
     times = np.linspace(reference.knots[0], reference.knots[-1], 5_000)
     path = np.array([reference.sample(time).position for time in times])
-    for share in (0.5, 0.9, 0.999):
-        limit = share * np.abs(path).max(axis=0)
+    for fraction in (0.5, 0.9, 0.999):
+        limit = fraction * np.abs(path).max(axis=0)
         lowest, highest = reference.extremes(-limit, limit)
         found = (lowest < -limit) | (highest > limit)
         assert (found == (np.abs(path).max(axis=0) > limit)).all()

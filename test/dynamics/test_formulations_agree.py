@@ -93,9 +93,9 @@ def test_one_configuration_gives_what_a_batch_gives(pair, method):
 
 
 @pytest.mark.parametrize('method', METHODS)
-@pytest.mark.parametrize('prismatic_share', [0, 1])
-def test_one_joint(method, prismatic_share):
-    text = random_chain(np.random.default_rng(1), 1, prismatic_share)
+@pytest.mark.parametrize('prismatic_fraction', [0, 1])
+def test_one_joint(method, prismatic_fraction):
+    text = random_chain(np.random.default_rng(1), 1, prismatic_fraction)
     arm = rd.RobotModel.from_urdf(text, tip_link='tip')
     oracle = PinocchioArm.of(text, arm)
     states = random_states(arm, 3, seed=9)
@@ -113,7 +113,9 @@ def test_no_configuration_at_all(method):
 @pytest.mark.parametrize('seed', range(200))
 def test_random_chains(seed):
     generator = np.random.default_rng(seed)
-    text = random_chain(generator, n=2 + seed % 7, prismatic_share=generator.choice([0, 0.3, 1]))
+    text = random_chain(
+        generator, n=2 + seed % 7, prismatic_fraction=generator.choice([0, 0.3, 1])
+    )
     arm = rd.RobotModel.from_urdf(text, tip_link='tip', gravity=generator.normal(size=3) * 6)
     oracle = PinocchioArm.of(text, arm)
     states = random_states(arm, 3, seed)
@@ -281,7 +283,7 @@ class Number:
 
 @pytest.mark.parametrize('method', METHODS)
 def test_formulations_compute_with_other_numbers_than_floats(method):
-    text = random_chain(np.random.default_rng(5), 4, prismatic_share=0.4)
+    text = random_chain(np.random.default_rng(5), 4, prismatic_fraction=0.4)
     arm = rd.RobotModel.from_urdf(text, tip_link='tip')
     states = [x[0] for x in random_states(arm, 1, seed=8)]
     numbers = [np.array([Number(x) for x in row], dtype=object) for row in states]

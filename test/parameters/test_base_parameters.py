@@ -86,7 +86,7 @@ def test_scemi_has_the_papers_36_parameters_symbolically(source):
     }
     assert found == SCEMI
     assert base.count == 36
-    assert base.classical_count == 60
+    assert base.standard_count == 60
     assert set(base.no_effect) == {
         'XX1',
         'XY1',
@@ -330,7 +330,7 @@ def test_closed_form_agrees_with_rank_revealing_qr(kinds, seed):
     torque = rd.inverse_dynamics(arm, *states)
     assert relative_difference(base.regressor(*states) @ base.values, torque) < 1e-11
     for expression, row in zip(base.expressions, base.regrouping, strict=True):
-        factors = [expression.coefficients.get(name, 0.0) for name in base.classical.names]
+        factors = [expression.coefficients.get(name, 0.0) for name in base.standard.names]
         np.testing.assert_allclose(factors, row, rtol=1e-12, atol=1e-12 * np.abs(row).max())
         for lengths in ('numbers', 'symbols', 'paper'):
             assert expression.text(lengths).startswith(f'{expression.name} = ')
@@ -360,7 +360,7 @@ def test_no_effect_means_no_effect():
         arm = structured_arm(generator, ''.join(generator.choice(['R', 'P'], 5)))
         columns = rd.regressor(arm, *random_states(arm, 20, seed)).reshape(-1, 50)
         size = np.abs(columns).max(axis=0)
-        names = rd.base_parameters(arm).classical.names
+        names = rd.base_parameters(arm).standard.names
         expected = {name for name, s in zip(names, size) if s < 1e-12 * size.max()}
         assert set(rd.base_parameters(arm).no_effect) == expected
 
@@ -448,7 +448,7 @@ def test_energy_is_the_same_up_to_a_constant():
     np.testing.assert_allclose(shift - shift[0], 0, atol=1e-10)
 
 
-def test_conditioning_is_that_of_the_normalised_minimal_regressor():
+def test_conditioning_is_that_of_the_normalised_base_regressor():
     arm = scemi()
     base = rd.base_parameters(arm)
     assert 1 < base.conditioning < 100
@@ -480,7 +480,7 @@ def test_expressions_carry_link_unit_and_value():
         assert expression.value == value
         assert expression.name == name
         total = sum(
-            factor * base.classical.values[base.classical.names.index(parameter)]
+            factor * base.standard.values[base.standard.names.index(parameter)]
             for parameter, factor in expression.coefficients.items()
         )
         assert total == pytest.approx(value, abs=1e-12)

@@ -74,7 +74,7 @@ def test_every_public_chain(chain):
 def random_arm(seed):
     generator = np.random.default_rng(seed)
     n = 1 + seed % 7
-    text = random_chain(generator, n, prismatic_share=(0.2, 0.5, 0.7)[seed % 3])
+    text = random_chain(generator, n, prismatic_fraction=(0.2, 0.5, 0.7)[seed % 3])
     return text, rd.RobotModel.from_urdf(text, tip_link='tip')
 
 

@@ -47,7 +47,7 @@ def test_regressor_is_pinocchios_reordered(pair):
 
 @pytest.mark.parametrize('seed', range(40))
 def test_regressor_of_random_chains_is_pinocchios_reordered(seed):
-    text = random_chain(np.random.default_rng(seed), 1 + seed % 8, prismatic_share=0.5)
+    text = random_chain(np.random.default_rng(seed), 1 + seed % 8, prismatic_fraction=0.5)
     arm = rd.RobotModel.from_urdf(text, tip_link='tip')
     states = random_states(arm, 5, seed)
     expected = about_dh_frames(arm, pinocchio_regressor(PinocchioArm.of(text, arm), states))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The public names, their signatures and docstrings, and what models promise about themselves."""
+"""The public names, their signatures and docstrings, and what models guarantee."""
 
 import inspect
 import re
@@ -60,9 +60,9 @@ RobotModel.with_payload(self, payload)
 RobotModel.with_rotor_inertia(self, rotor_inertia)
 """
 ATTRIBUTES = {
-    'BaseParameters': 'classical classical_count columns conditioning count count_range'
+    'BaseParameters': 'columns conditioning count count_range'
     ' depends_on_tolerance expressions general_links names no_effect polynomials regrouping'
-    ' residual tolerance values',
+    ' residual standard standard_count tolerance values',
     'CompiledModel': 'base_regressor bias_torque forward_dynamics forward_kinematics'
     ' gravity_torque inverse_dynamics jacobian mass_matrix model n notes operation_counts'
     ' tip_wrench_torque',

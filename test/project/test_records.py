@@ -44,7 +44,7 @@ def loaded():
         'standard dh': model.dh.standard(),
         'payload': rd.Payload(1.0),
         'base parameters': base,
-        'standard parameters': base.classical,
+        'standard parameters': base.standard,
         'expression': base.expressions[0],
         'motion': MotionSamples.from_samples(TIME, TABLE),
         'point to point': suitable_motion(model),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A node under faults, with every command recorded and held against what the design promises."""
+"""A node under faults, with every command recorded and held against the specification."""
 
 import signal
 import subprocess

@@ -28,7 +28,7 @@ class NumericReduction:
     ----------
     columns : tuple of int
         Those kept, in ascending order.
-    regrouping : array (count, classical_count)
+    regrouping : array (count, standard_count)
         The regressor is its kept columns times this.
     singular_values : array
         Of the stacked regressor, its columns normalised, relative to the largest; columns that
@@ -75,7 +75,7 @@ def numeric_reduction(
 
 
 def reduction(stacked: NDArray, tolerance: float = 1e-9) -> NumericReduction:
-    """Return the independent columns of a stacked regressor (rows, classical_count)."""
+    """Return the independent columns of a stacked regressor (rows, standard_count)."""
     size = np.linalg.norm(stacked, axis=0)
     present = np.flatnonzero(size > tolerance * size.max(initial=0.0))
     normalised = stacked[:, present] / size[present]

@@ -63,13 +63,16 @@ RELATIONS = (
 
 
 def random_chain(
-    generator: np.random.Generator, n: int, prismatic_share: float = 0.3, fixed_links: bool = True
+    generator: np.random.Generator,
+    n: int,
+    prismatic_fraction: float = 0.3,
+    fixed_links: bool = True,
 ) -> str:
     """Return the URDF text of a chain of n joints, from 'base' to 'tip'."""
     parts = ['<robot name="random"><link name="base"/>']
     parent = 'base'
     for i in range(1, n + 1):
-        kind = 'prismatic' if generator.random() < prismatic_share else 'revolute'
+        kind = 'prismatic' if generator.random() < prismatic_fraction else 'revolute'
         xyz, rpy = _placement(generator, generator.choice(RELATIONS))
         axis = _axis(generator)
         # The relation holds between z of this joint's frame and z of the one before; the axis is

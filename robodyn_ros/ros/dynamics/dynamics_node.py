@@ -203,7 +203,7 @@ class DynamicsNode(LifecycleNode):
     # --- services ------------------------------------------------------------------------------
 
     def _on_change(self, change: Change) -> Outcome:
-        """Put a payload or a gravity in force, between two cycles."""
+        """Apply a payload or a gravity, between two cycles."""
         if self._cycle is None or self._settings is None:
             return Outcome(change.number, None, 'not configured')
         try:

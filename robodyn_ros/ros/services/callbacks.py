@@ -55,7 +55,7 @@ class Robot:
     arm : RobotModel
         As configured, without payloads.
     load : Load
-        Payloads and gravity in force.
+        Payloads and gravity that apply.
     longest_age : float
         Of a measured state that a request without a position is computed at [s].
     """
@@ -124,7 +124,7 @@ def get_minimal_parameters(
     minimal = robot.minimal_parameters
     response.parameters = [conversions.minimal_parameter(e) for e in minimal.expressions]
     response.no_effect = list(minimal.no_effect)
-    response.classical_count = minimal.classical_count
+    response.classical_count = minimal.standard_count
 
 
 # --- what it would do --------------------------------------------------------------------------

@@ -31,7 +31,7 @@ class NewRobot:
     arm : RobotModel or None
         Without payloads; None: there is no robot.
     load : Load or None
-        Payloads and gravity in force.
+        Payloads and gravity that apply.
     longest_age : float
         Of a measured state that a request without a position is computed at [s].
     """
@@ -64,7 +64,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Outcome:
-    """To the services: the load in force after a change, and why it is not the one asked for."""
+    """To the services: the load after a change, and why it is not the one asked for."""
 
     number: int
     load: Load | None

@@ -148,7 +148,7 @@ class ServiceNode(Node):
         return callback(robot, request, response, apply)
 
     def _apply(self, robot: callbacks.Robot, change: Payload | GravityChange) -> Load:
-        """Have the control cycle apply a change, and return the load in force."""
+        """Have the control cycle apply a change, and return the load that applies."""
         robot.load.changed(change, robot.arm)
         self._changes += 1
         deadline = time.monotonic() + CHANGE_TIMEOUT

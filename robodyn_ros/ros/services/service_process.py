@@ -120,7 +120,7 @@ class ServiceProcess:
         arm : RobotModel
             Without payloads.
         load : Load
-            Payloads and gravity in force.
+            Payloads and gravity that apply.
         longest_age : float
             Of a measured state that a request without a position is computed at [s].
         """
@@ -178,7 +178,7 @@ class ServiceProcess:
         self.has_ended = True
         self._is_ready.set()
         if not self._is_closing:
-            self._node.get_logger().error('the process that answers the services has ended')
+            self._node.get_logger().error('the service process has ended')
 
     # --- between two control cycles ------------------------------------------------------------
 

@@ -160,9 +160,9 @@ def test_without_a_rate_limit_a_new_payload_is_a_ramp(rig, robot, heavy_urdf):
     before = len(rig.commands)
     tell(rig, HEAVY)
     hold_until(rig, heavy)
-    share = (np.array([c.data for c in rig.commands[before:]]) - bare) @ (heavy - bare)
-    share /= (heavy - bare) @ (heavy - bare)
-    assert ((share > 0.05) & (share < 0.95)).sum() > 3
+    fraction = (np.array([c.data for c in rig.commands[before:]]) - bare) @ (heavy - bare)
+    fraction /= (heavy - bare) @ (heavy - bare)
+    assert ((fraction > 0.05) & (fraction < 0.95)).sum() > 3
 
 
 def test_payload_on_a_link_half_way_is_in_the_torque(rig, robot, tmp_path):

@@ -266,7 +266,7 @@ def rig_text(text):
 
 
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
-def test_signal_ends_the_node_with_its_last_word_and_exit_code_zero(rig, robot, number):
+def test_signal_ends_the_node_with_its_stop_command_and_exit_code_zero(rig, robot, number):
     rig.start(**robot, **SERVICE_QOS, on_stop='zero')
     rig.bring_up(POSITION)
     assert rig.end(number) == 0
@@ -274,7 +274,7 @@ def test_signal_ends_the_node_with_its_last_word_and_exit_code_zero(rig, robot, 
     assert 'Traceback' not in rig.log
 
 
-def test_last_word_holds_gravity_by_default(rig, robot, gravity):
+def test_stop_command_holds_gravity_by_default(rig, robot, gravity):
     rig.start(**robot, **SERVICE_QOS, mode='computed_torque')
     rig.bring_up(POSITION)
     rig.follow([np.array(POSITION) + 0.5], [1.0])
@@ -295,7 +295,7 @@ def test_node_without_a_robot_ends_on_a_signal(rig):
     assert rig.end() == 0
 
 
-def test_disabling_says_the_last_word_and_enabling_begins_again(rig, robot, gravity):
+def test_disabling_sends_the_stop_command_and_enabling_begins_again(rig, robot, gravity):
     rig.start(**robot, **SERVICE_QOS, on_stop='zero')
 
     def stream():

@@ -220,7 +220,7 @@ def test_repeated_stamp_drops_the_reference(rig):
         case('bytes that end too soon', 'The middleware drops it.', CDR[:90]),
         case('bytes that are no message', 'The middleware drops it.', b'\xff' * 200),
         case(
-            'lengths that promise gigabytes',
+            'lengths that claim gigabytes',
             'The middleware drops it.',
             CDR[:4] + b'\0' * 8 + b'\xff\xff\xff\x7f' * 8,
         ),

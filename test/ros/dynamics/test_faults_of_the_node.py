@@ -81,7 +81,7 @@ def ends_with(rig, wanted):
         ),
     ],
 )
-def test_signal_in_motion_ends_with_the_promised_torque(own, gravity, numbers, on_stop):
+def test_signal_in_motion_ends_with_the_torque_of_on_stop(own, gravity, numbers, on_stop):
     own.launch(mode='computed_torque', on_stop=on_stop)
     own.bring_up(POSITION)
     own.in_motion(seconds=1.0)
@@ -98,7 +98,7 @@ def test_signal_in_motion_ends_with_the_promised_torque(own, gravity, numbers, o
 
 
 @fault('SIGTERM while the arm is silent and stale', 'The stop command still comes; exit code 0.')
-def test_signal_while_stale_ends_with_the_promised_torque(own, gravity):
+def test_signal_while_stale_ends_with_the_torque_of_on_stop(own, gravity):
     own.launch(on_stop='zero')
     own.bring_up(POSITION)
     own.until_held()
@@ -123,7 +123,7 @@ def test_silent_stop_says_nothing(own):
     'rate limit too small for the stop command',
     'It ends after 4 s where it is, with an ERROR in the log; no step.',
 )
-def test_last_words_that_would_take_too_long_end_with_an_error(own):
+def test_stop_command_that_would_take_too_long_ends_with_an_error(own):
     own.launch(on_stop='zero', torque_rate_limit='[1.0]')
     own.bring_up(POSITION)
     assert own.end() == 0
@@ -134,7 +134,7 @@ def test_last_words_that_would_take_too_long_end_with_an_error(own):
 @fault(
     'a bug in the control cycle', 'The stop command comes, then the process ends with the trace.'
 )
-def test_bug_ends_the_node_with_its_last_words(own, gravity):
+def test_bug_ends_the_node_with_its_stop_command(own, gravity):
     own.launch_patched(
         'from robodyn_ros.control import command_pipeline\n'
         'step, calls = command_pipeline.CommandPipeline.step, []\n'

@@ -158,12 +158,12 @@ def test_process_that_hangs_is_told_from_one_that_responds_and_one_that_has_ende
     assert rig.carry(1.5).success
     os.kill(rig.service_process, signal.SIGKILL)
     rig.until_told('ended')
-    rig.until(lambda: 'the process that answers the services has ended' in rig.log)
+    rig.until(lambda: 'the service process has ended' in rig.log)
     assert rig.end() == 0
 
 
 def test_node_is_not_held_up_by_a_process_that_reads_nothing(rig):
-    # Far more than fits between the two; the last word is what counts when it reads again.
+    # Far more than fits between the two; the latest message is what counts when it reads again.
     more = (
         'self.flood = self.create_timer(1.0, lambda: (self.flood.cancel(), '
         "[services.forget() for _ in range(20_000)], print('flooded', flush=True)))"

@@ -326,7 +326,7 @@ def test_velocity_that_is_not_known_yet_is_refused(arm):
     arm.rig.until(is_refused, lambda: arm.rig.send(position, [], names, stamp))
 
 
-def test_control_goes_on_when_the_answering_process_dies(request, tmp_path_factory):
+def test_control_goes_on_when_the_service_process_dies(request, tmp_path_factory):
     for arm in started(request, tmp_path_factory, 'panda'):
         children = Path(f'/proc/{arm.rig.process.pid}/task/{arm.rig.process.pid}/children')
         (child,) = children.read_text().split()
@@ -339,7 +339,7 @@ def test_control_goes_on_when_the_answering_process_dies(request, tmp_path_facto
         assert arm.rig.end() == 0
 
 
-def test_answering_process_ends_with_the_node_even_when_that_is_killed(request, tmp_path_factory):
+def test_service_process_ends_with_the_node_even_when_that_is_killed(request, tmp_path_factory):
     for arm in started(request, tmp_path_factory, 'panda'):
         children = Path(f'/proc/{arm.rig.process.pid}/task/{arm.rig.process.pid}/children')
         (child,) = children.read_text().split()
