@@ -23,8 +23,8 @@ from robodyn_ros.control.planning import ReferenceLimits
 from robodyn_ros.control.rigid_body import RigidBodyTorque
 from robodyn_ros.control.safety_settings import SafetySettings
 from robodyn_ros.control.settings import ControlSettings
+from robodyn_ros.description.chain import Chain
 from robodyn_ros.errors import (
-    MalformedXml,
     MissingEffortLimit,
     NoSuchJoint,
     TooHeavy,
@@ -75,25 +75,18 @@ def robot_model(settings: ControlSettings, description: str | None) -> RobotMode
     RobodynError
         Neither is there, or what ``RobotModel.from_urdf`` finds wrong.
     """
-    source: str | Path
+    base_link, tip_link = settings.base_link or None, settings.tip_link or None
     if settings.urdf_file:
-        source = Path(settings.urdf_file)
+        chain = Chain.from_urdf(Path(settings.urdf_file), base_link=base_link, tip_link=tip_link)
     elif description is None:
         raise UnreadableSource(
             'topic robot_description',
             'nothing received yet',
             'a URDF on that topic, or parameter urdf_file',
         )
-    elif not description.lstrip('\ufeff \t\r\n').startswith('<'):
-        raise MalformedXml('topic robot_description', description, 'the text of a URDF')
     else:
-        source = description
-    return RobotModel.from_urdf(
-        source,
-        base_link=settings.base_link or None,
-        tip_link=settings.tip_link or None,
-        gravity=settings.gravity,
-    )
+        chain = Chain.from_urdf_text(description, base_link=base_link, tip_link=tip_link)
+    return RobotModel.from_chain(chain, gravity=settings.gravity)
 
 
 def build_control_stack(

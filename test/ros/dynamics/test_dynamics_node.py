@@ -210,7 +210,7 @@ def test_broken_robot_fails_configure_and_a_good_one_can_follow(rig, robot, pand
     rig.start(**robot, **SERVICE_QOS)
     text = Path(panda_urdf).read_text(encoding='utf-8')
     rig.description.publish(rig_text('/etc/hostname'))
-    rig.until(lambda: 'the text of a URDF' in rig.log)
+    rig.until(lambda: 'no path is opened here' in rig.log)
     rig.description.publish(rig_text(text.replace('</robot>', '')))
     rig.until(lambda: 'cannot configure: XML' in rig.log)
     assert rig.lifecycle() == 'unconfigured'
