@@ -279,7 +279,8 @@ def gravity_overload(
     beyond = ~(gravity <= limits)
     if not beyond.any():
         return ''
-    worst = int(np.argmax(np.where(beyond, gravity / limits, 0.0)))
+    with np.errstate(invalid='ignore'):
+        worst = int(np.argmax(np.where(beyond, np.nan_to_num(gravity) - limits, -np.inf)))
     return (
         f'gravity torque of joint {names[worst]!r} here: {gravity[worst]:.4g}; '
         f'allowed: at most its effort limit, {limits[worst]:.4g}'
