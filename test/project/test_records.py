@@ -14,6 +14,9 @@ from robots import public_urdf, two_link_urdf
 import robodyn_ros as rd
 from robodyn_ros.analysis.joint_space import JointSpace
 from robodyn_ros.array_record import ArrayRecord, ReadOnlyMapping, read_only
+from robodyn_ros.control.law_weights import LawWeights, Terms
+from robodyn_ros.control.load import GravityChange, Load
+from robodyn_ros.control.safety_settings import SafetySettings
 from robodyn_ros.description.chain import Chain
 from robodyn_ros.motions import MotionSamples
 from robodyn_ros.motions.point_to_point import suitable_motion
@@ -52,6 +55,12 @@ def loaded():
         'joint space': JointSpace(TIME, TIME + 1.0),
         'coupling map': CouplingMap((0, 1), (0, 1), TIME, TIME, TABLE),
         'coupling': JointSpaceCoupling(TABLE, TABLE, 7, ()),
+        'load': Load(np.array([0.0, 0.0, -9.81]), (rd.Payload(1.0),)),
+        'gravity change': GravityChange(np.array([0.0, 0.0, 9.81])),
+        'safety settings': SafetySettings(TIME, TIME, 0.5, 0.1, 'zero', 1.0, 'silent'),
+        'law weights': LawWeights.of(
+            'computed_torque', Terms(), TIME, TIME, friction_velocity=0.1, limit_width=0.0
+        ),
         'torques': MotionTorques(MotionSamples.from_samples(TIME, TABLE), True, *[TABLE] * 4),
     }
 
