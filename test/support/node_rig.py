@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A dynamics_node in a process of its own, and everything around it, over real DDS."""
 
+import contextlib
 import math
 import os
 import signal
@@ -30,6 +31,21 @@ PATIENCE = 30.0  # for anything that must happen; a loaded machine may take long
 REPETITION = 5.0  # of a request without an answer [s]
 PERIOD = 0.005  # between joint states that a test streams [s]
 ARM = [f'panda_joint{i}' for i in range(1, 8)]
+
+
+def processes_of(domain):
+    """Return the dynamics nodes of a domain, with the processes that they forked."""
+    found = []
+    for entry in Path('/proc').iterdir():
+        with contextlib.suppress(OSError):
+            if (
+                entry.name.isdigit()
+                and b'dynamics_node' in (entry / 'cmdline').read_bytes()
+                and f'ROS_DOMAIN_ID={domain}'.encode()
+                in (entry / 'environ').read_bytes().split(b'\0')
+            ):
+                found.append(int(entry.name))
+    return found
 
 
 class NodeRig:
@@ -74,8 +90,11 @@ class NodeRig:
 
     def close(self):
         """End the node and leave the graph."""
-        if self.process is not None and self.process.poll() is None:
-            self.process.kill()
+        if self.process is not None:
+            # Its watchdog would carry the arm on for a while, in the next test's domain.
+            for pid in processes_of(self.domain):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
             self.process.wait()
         self.executor.shutdown()
         self.node.destroy_node()
@@ -149,8 +168,9 @@ class NodeRig:
         return lambda: len(self.commands) >= count + more
 
     def bring_up(self, position):
-        """Stream joint states until commands come."""
-        self.stream(position, self.commanded_since(len(self.commands)))
+        """Stream joint states until commands come, and from the node, not from a watchdog."""
+        is_commanded, before = self.commanded_since(len(self.commands)), len(self.states)
+        self.stream(position, lambda: is_commanded() and len(self.states) > before)
 
     def follow(self, positions, seconds, names=ARM, **fields):
         """Publish a trajectory through positions at times [s]."""

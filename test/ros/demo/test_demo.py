@@ -245,7 +245,7 @@ def test_demo_that_cannot_go_on_says_why_and_leaves_nothing_behind(tmp_path):
     urdf.write_text(lift().replace('ixx="0.1"', 'ixx="-0.1"'))
     result = robodyn_demo('--urdf', urdf, '--output', tmp_path / 'out')
     assert result.returncode != 0
-    assert 'an arm that MuJoCo accepts' in result.stderr
+    assert 'a mass and an inertia that a body can have' in result.stderr
     assert 'Traceback' not in result.stderr
     assert not demo_processes(urdf)
 

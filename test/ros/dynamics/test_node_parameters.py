@@ -50,7 +50,7 @@ DECLARED = {
     'torque_rate_limit': ('DOUBLE_ARRAY', 'each at least 0'),
     'max_reference_step': ('DOUBLE', 1e-6, MANY),
     'max_following_error': ('DOUBLE', 0.0, MANY),
-    'braking_acceleration': ('DOUBLE_ARRAY', 1e-6, MANY),
+    'braking_acceleration': ('DOUBLE_ARRAY', 'each positive'),
     'damping': ('DOUBLE', 0.0, 1000.0),
     'position_guard': ('DOUBLE', 0.0, MANY),
     'autostart': ('BOOL',),
@@ -94,7 +94,8 @@ def test_parameter_file_holds_the_defaults_of_the_table():
 
 def test_parameter_file_says_of_every_parameter_when_it_may_change():
     # What stands there commented out, as an example, counts too.
-    text = CONFIG.read_text(encoding='utf-8').replace('# effort_limits:', 'effort_limits:')
+    given_or_not = '# (effort_limits|braking_acceleration):'
+    text = re.sub(given_or_not, r'\1:', CONFIG.read_text(encoding='utf-8'))
     entries = re.findall(r'^ +(\w+):(.*\n(?: *#.*\n|\n)*)', text.partition('parameters:')[2], re.M)
     comments = iter(entries)
     for name in flattened(yaml.safe_load(text)['/**']['ros__parameters']):

@@ -328,9 +328,7 @@ def test_velocity_that_is_not_known_yet_is_refused(arm):
 
 def test_control_goes_on_when_the_service_process_dies(request, tmp_path_factory):
     for arm in started(request, tmp_path_factory, 'panda'):
-        children = Path(f'/proc/{arm.rig.process.pid}/task/{arm.rig.process.pid}/children')
-        (child,) = children.read_text().split()
-        os.kill(int(child), 9)
+        os.kill(service_process(arm.rig.process.pid), 9)
         assert arm.rig.transition('activate')
         arm.rig.bring_up([0.1, -0.4, 0.2, -1.9, 0.3, 1.6, 0.7])
         arm.rig.until(lambda arm=arm: arm.rig.report.get('services') == 'ended')
@@ -341,11 +339,17 @@ def test_control_goes_on_when_the_service_process_dies(request, tmp_path_factory
 
 def test_service_process_ends_with_the_node_even_when_that_is_killed(request, tmp_path_factory):
     for arm in started(request, tmp_path_factory, 'panda'):
-        children = Path(f'/proc/{arm.rig.process.pid}/task/{arm.rig.process.pid}/children')
-        (child,) = children.read_text().split()
+        child = service_process(arm.rig.process.pid)
         arm.rig.process.kill()
         arm.rig.process.wait()
-        arm.rig.until(lambda child=child: not is_running(int(child)))
+        arm.rig.until(lambda child=child: not is_running(child))
+
+
+def service_process(parent):
+    """Return the process identifier of a node's child that runs at lower priority."""
+    children = Path(f'/proc/{parent}/task/{parent}/children').read_text().split()
+    (child,) = (int(pid) for pid in children if os.getpriority(os.PRIO_PROCESS, int(pid)) > 0)
+    return child
 
 
 def is_running(pid):
