@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -79,7 +80,7 @@ class CrossValidation:
         self._richest = Layout(model.n, sum(terms.count for terms in _RICHEST), _TILT)
         columns = [self._columns(each) for each in rows]
         self._held_out = [
-            self._compressed(columns, lambda each: np.ones_like(each.used), block)
+            self._compressed(columns, _in_motion, block)
             for block in range(BLOCKS)
         ]
         used = [
@@ -90,7 +91,6 @@ class CrossValidation:
             for block in range(BLOCKS)
         ]
         self._all = _joined(used)
-        self._starts: dict[tuple[DriveTerms, bool], Estimate] = {}
 
     def score(self, terms: DriveTerms, *, tilt: bool = False) -> Score:
         """Return how well a candidate predicts blocks that it was not trained with."""
@@ -116,9 +116,8 @@ class CrossValidation:
             for joint, factor in enumerate(held_out):
                 of_joint = factor.of_columns(chosen[joint])
                 squares[joint] += of_joint.squared_residual(found.x[layout.columns(joint)])
-        counts = np.array([sum(block[joint].count for block in self._held_out) for joint in range(n)])
-        total = sum(block[joint].triangle[:, -1] @ block[joint].triangle[:, -1]
-                    for block in self._held_out for joint in range(n))  # fmt: skip
+        counts = self._counts
+        total = float((self._torque**2 * counts).sum())
         return Score(
             terms=terms,
             tilt=tilt,
@@ -164,14 +163,19 @@ class CrossValidation:
         problem = problem_of(mine, layout, terms, noise.scale, deviation, self._prior)
         return mine, estimate(problem, start)
 
-    @property
+    @cached_property
+    def _counts(self) -> FloatArray:
+        return np.array(
+            [sum(block[j].count for block in self._held_out) for j in range(self._model.n)]
+        )
+
+    @cached_property
     def _torque(self) -> FloatArray:
-        squares = [
-            sum(float(block[j].triangle[:, -1] @ block[j].triangle[:, -1]) for block in self._held_out)
-            for j in range(self._model.n)
-        ]
-        counts = [sum(block[j].count for block in self._held_out) for j in range(self._model.n)]
-        return np.sqrt(np.array(squares) / np.maximum(counts, 1))
+        """The rms of each joint's torque over all blocks (n,)."""
+        squares = np.zeros(self._model.n)
+        for block in self._held_out:
+            squares += [float(factor.triangle[:, -1] @ factor.triangle[:, -1]) for factor in block]
+        return np.sqrt(squares / np.maximum(self._counts, 1))
 
     def _columns(self, rows: Rows) -> tuple[FloatArray, FloatArray]:
         """Return the drive columns of the richest candidates and the tilt's."""
@@ -208,6 +212,11 @@ class CrossValidation:
             common = [links + self._richest.terms + k for k in range(_TILT if tilt else 0)]
             result.append(np.r_[0:links, [links + k for k in drive], common].astype(int))
         return result
+
+
+def _in_motion(rows: Rows) -> np.ndarray:
+    """Return all joints' rows while any joint moves: where all stand, stiction decides."""
+    return np.broadcast_to(rows.moving.any(axis=1, keepdims=True), rows.moving.shape)
 
 
 def _joined(blocks: Sequence[Sequence[JointFactor]]) -> list[JointFactor]:

@@ -72,9 +72,12 @@ class Band:
     ----------
     cutoff : float
         Of efforts, and of all that is compared with them [Hz].
+    rows_per_cutoff : int
+        Rate of the rows over the cut-off.
     """
 
     cutoff: float
+    rows_per_cutoff: int = _ROWS_PER_CUTOFF
 
     @property
     def state_cutoff(self) -> float:
@@ -84,7 +87,7 @@ class Band:
     @property
     def row_rate(self) -> float:
         """How many rows of the regression there are in a second [Hz]."""
-        return _ROWS_PER_CUTOFF * self.cutoff
+        return self.rows_per_cutoff * self.cutoff
 
     @property
     def oversampling(self) -> int:
@@ -222,9 +225,11 @@ def motion_band(stretches: Sequence[EvenSamples]) -> Band:
     return Band(_within(cutoff, min(stretch.rate for stretch in stretches)))
 
 
-def band_with_cutoff(cutoff: float, stretches: Sequence[EvenSamples]) -> Band:
+def band_with_cutoff(
+    cutoff: float, stretches: Sequence[EvenSamples], rows_per_cutoff: int = _ROWS_PER_CUTOFF
+) -> Band:
     """Return the band with this cut-off [Hz], or the highest that the recordings' rates allow."""
-    return Band(_within(cutoff, min(stretch.rate for stretch in stretches)))
+    return Band(_within(cutoff, min(stretch.rate for stretch in stretches)), rows_per_cutoff)
 
 
 def _within(cutoff: float, rate: float) -> float:

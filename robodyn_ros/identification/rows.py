@@ -111,7 +111,12 @@ def rigid_torque(model: RobotModel, parameters: FloatArray, states: States) -> F
     return inverse_dynamics(bodies, states.q, states.qd, states.qdd)
 
 
-def rows_of(model: RobotModel, states: States, effort_scale: FloatArray) -> Rows:
+def rows_of(
+    model: RobotModel,
+    states: States,
+    effort_scale: FloatArray,
+    silent: np.ndarray | None = None,
+) -> Rows:
     """
     Return the rows of a prepared stretch.
 
@@ -122,17 +127,22 @@ def rows_of(model: RobotModel, states: States, effort_scale: FloatArray) -> Rows
     states : States
     effort_scale : array, shape (n,)
         [N m or N] for a unit of the recorded effort.
+    silent : array of bool, shape (n,), optional
+        Joints whose effort says nothing.
     """
     moving = np.abs(states.row_velocity) >= STANDSTILL
     inside = np.zeros(len(moving), dtype=bool)
     ends = int(np.ceil(_END_PERIODS * states.band.row_rate / states.band.cutoff))
     inside[ends : len(moving) - ends] = True
+    used = moving & inside[:, None]
+    if silent is not None:
+        used[:, silent] = False
     return Rows(
         states=states,
         inertial=states.rows(regressor(model, states.q, states.qd, states.qdd)),
         effort=states.effort * effort_scale,
         moving=moving,
-        used=moving & inside[:, None],
+        used=used,
     )
 
 

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether the recorded effort is a torque, judged by the URDF's masses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from robodyn_ros import Finding, RobotModel
+from robodyn_ros.identification.drive_terms import DriveTerms
+from robodyn_ros.identification.rows import Rows
+from robodyn_ros.spatial import FloatArray
+
+# A joint tells where so much of its effort is the rigid body's.
+_TELLING = 0.3
+# URDFs are wrong, but not by so much.
+_LARGEST_FACTOR = 3.0
+
+
+def assumed_effort_scale(
+    model: RobotModel, rows: Sequence[Rows]
+) -> tuple[FloatArray, tuple[Finding, ...]]:
+    """
+    Return the factor from recorded effort to torque (n,): 1, unless it cannot be one.
+
+    Where a joint's effort follows the URDF's torque, but is more than three times larger or
+    smaller, it is in another unit, amperes for example, and the factor that makes the URDF's
+    masses true is taken; joints that cannot tell get the others' geometric mean. Absolute masses
+    are then the URDF's by assumption.
+
+    Parameters
+    ----------
+    model : RobotModel
+        As described by the URDF.
+    rows : sequence of Rows
+        Prepared with a factor of one.
+    """
+    factors = np.ones(model.n)
+    told = np.zeros(model.n, dtype=bool)
+    columns = np.concatenate([each.drive(DriveTerms())[..., 1:] for each in rows])
+    torque = np.concatenate(
+        [each.inertial @ model.inertial_parameters.ravel() for each in rows]
+    )
+    effort = np.concatenate([each.effort for each in rows])
+    used = np.concatenate([each.used for each in rows])
+    for joint in range(model.n):
+        mine = used[:, joint]
+        if mine.sum() < 20 or not torque[mine, joint].any():
+            continue
+        matrix = np.column_stack([torque[mine, joint], columns[mine, joint]])
+        slope = float(np.linalg.lstsq(matrix, effort[mine, joint], rcond=None)[0][0])
+        explained = np.linalg.norm(slope * torque[mine, joint])
+        told[joint] = slope > 0 and explained > _TELLING * np.linalg.norm(effort[mine, joint])
+        if told[joint]:
+            factors[joint] = 1.0 / slope
+    off = told & (np.maximum(factors, 1.0 / factors) > _LARGEST_FACTOR)
+    if not off.any() or off.sum() < 0.5 * told.sum():
+        return np.ones(model.n), ()
+    mean = float(np.exp(np.log(factors[off]).mean()))
+    scale = np.where(off, factors, mean)
+    names = ', '.join(repr(model.joint_names[joint]) for joint in np.flatnonzero(off))
+    return scale, (
+        Finding(
+            'effort_unit',
+            'warning',
+            'effort',
+            tuple(float(f'{x:.4g}') for x in scale),
+            f'the effort of {names} is no torque; these factors [N m per unit], which make the '
+            "URDF's masses true, were assumed: give effort_scale",
+        ),
+    )
