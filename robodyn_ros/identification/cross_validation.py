@@ -49,6 +49,10 @@ class Score:
         Rms error of each joint [N m or N].
     relative_error : float
         Of all joints together, relative to the measured torques.
+    typical_deviation : float
+        Geometric mean of the joints' rms errors [N m or N]: what candidates are compared by. It
+        is the likelihood of the errors with each joint's own noise, so that the strongest joint
+        does not decide for all.
     converged : bool
     """
 
@@ -56,6 +60,7 @@ class Score:
     tilt: bool
     deviation: FloatArray
     relative_error: float
+    typical_deviation: float
     converged: bool
 
 
@@ -118,11 +123,13 @@ class CrossValidation:
                 squares[joint] += of_joint.squared_residual(found.x[layout.columns(joint)])
         counts = self._counts
         total = float((self._torque**2 * counts).sum())
+        sizes = np.sqrt(squares / np.maximum(counts, 1))
         return Score(
             terms=terms,
             tilt=tilt,
-            deviation=np.sqrt(squares / np.maximum(counts, 1)),
+            deviation=sizes,
             relative_error=float(np.sqrt(squares.sum() / total)),
+            typical_deviation=float(np.exp(np.log(floored(sizes, self._torque)).mean())),
             converged=converged,
         )
 
@@ -144,9 +151,9 @@ class CrossValidation:
             scores.append(self.score(terms))
             if progress is not None:
                 progress()
-        best = min(score.relative_error for score in scores)
-        good = [score for score in scores if score.relative_error <= (1 + _TOLERANCE) * best]
-        plainest = min(good, key=lambda score: (score.terms.complexity, score.relative_error))
+        best = (1 + _TOLERANCE) * min(score.typical_deviation for score in scores)
+        good = [score for score in scores if score.typical_deviation <= best]
+        plainest = min(good, key=lambda score: (score.terms.complexity, score.typical_deviation))
         return plainest, tuple(scores)
 
     def _solved(

@@ -263,13 +263,13 @@ def _tilt(
     if wanted is False or not model.gravity.any():
         return none, none, model, best
     score = validator.score(best.terms, tilt=True)
-    if wanted == 'auto' and score.relative_error > 0.9 * best.relative_error:
+    if wanted == 'auto' and score.typical_deviation > 0.9 * best.typical_deviation:
         return none, none, model, best
     fit = fitted(model, rows, prior, best.terms, tilt=True)
     factor = fit.estimate.deviation_factor[-2:]
     covariance = factor @ factor.T
     if wanted == 'auto' and not is_worth_it(
-        score.relative_error, best.relative_error, fit.common, covariance
+        score.typical_deviation, best.typical_deviation, fit.common, covariance
     ):
         return none, none, model, best
     deviation = np.sqrt(np.diagonal(covariance))
