@@ -10,9 +10,7 @@ A line imports only lines above it: recording (its files, its cleaning), prepara
 terms; prior, estimator; fit, cross_validation; prediction, comparison, findings; identify.
 """
 
-from robodyn_ros.identification.comparison import RecordingErrors
-from robodyn_ros.identification.drive_terms import DriveTerms
-from robodyn_ros.identification.errors import (
+from robodyn_ros.errors import (
     MalformedIdentification,
     MalformedRecording,
     NoEffort,
@@ -21,11 +19,9 @@ from robodyn_ros.identification.errors import (
     RepeatedMotion,
     TooShortRecording,
 )
-from robodyn_ros.identification.identification import (
-    CandidateError,
-    Identification,
-    JointFriction,
-)
+from robodyn_ros.identification.comparison import CandidateError, RecordingErrors
+from robodyn_ros.identification.drive_terms import DriveTerms
+from robodyn_ros.identification.identification import Identification, JointFriction
 from robodyn_ros.identification.identify import identify
 from robodyn_ros.identification.parameters import IdentifiedParameter
 from robodyn_ros.identification.prediction import Prediction

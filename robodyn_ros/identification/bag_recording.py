@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from robodyn_ros.errors import NoSuchJoint, UnreadableSource
+from robodyn_ros.errors import MalformedRecording, NoSuchJoint, UnreadableSource
 from robodyn_ros.identification.csv_recording import Samples
-from robodyn_ros.identification.errors import MalformedRecording
 
 _TYPE = 'sensor_msgs/msg/JointState'
 _NANOSECOND = 1e-9

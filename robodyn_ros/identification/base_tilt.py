@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from robodyn_ros import RobotModel
 from robodyn_ros.identification.rows import tilt_axes
+from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import FloatArray, rotation_about
 
 # A tilt must pay in cross-validation, be large, and be certain.

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from robodyn_ros import Finding
-from robodyn_ros.identification.errors import MalformedRecording, NoEffort
+from robodyn_ros.description.records import Finding
+from robodyn_ros.errors import MalformedRecording, NoEffort
 from robodyn_ros.spatial import FloatArray
 
 BoolArray = NDArray[np.bool_]
@@ -114,7 +114,7 @@ def _check_effort(joint_names: Sequence[str], effort: FloatArray) -> None:
 def _plausible(values: FloatArray, largest: float = np.inf) -> BoolArray:
     """Return which rows (N,) hold finite numbers, none of them out of all proportion."""
     finite = np.isfinite(values) & (np.abs(np.nan_to_num(values)) <= largest)
-    plausible = finite.all(axis=1)
+    plausible: BoolArray = np.asarray(finite.all(axis=1))
     if plausible.any():
         middle = np.median(values[plausible], axis=0)
         distance = np.abs(np.where(finite, values, middle) - middle)
@@ -129,7 +129,7 @@ def _plausible_stamps(time: FloatArray) -> BoolArray:
         return np.ones(len(time), dtype=bool)
     first, last = np.percentile(time, (5.0, 95.0))
     span = max(last - first, 1e-9)
-    return (time >= first - span) & (time <= last + span)
+    return np.asarray((time >= first - span) & (time <= last + span))
 
 
 def _increasing(time: FloatArray) -> BoolArray:

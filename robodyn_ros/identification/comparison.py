@@ -8,15 +8,31 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robodyn_ros import RobotModel
 from robodyn_ros.identification.drive_terms import DriveTerms
 from robodyn_ros.identification.noise import rms
 from robodyn_ros.identification.prediction import DriveModel, prediction_states
 from robodyn_ros.identification.recording import Recording
 from robodyn_ros.identification.rows import Rows, rows_of
+from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import FloatArray
 
 MODELS = ('urdf', 'urdf_friction', 'identified')
+
+
+@dataclass(frozen=True, eq=False)
+class CandidateError:
+    """
+    What cross-validation says of a kind of friction.
+
+    Attributes
+    ----------
+    terms : DriveTerms
+    relative_error : float
+        On blocks that were left out of the training, all joints together.
+    """
+
+    terms: DriveTerms
+    relative_error: float
 
 
 @dataclass(frozen=True, eq=False)

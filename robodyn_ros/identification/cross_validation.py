@@ -14,7 +14,6 @@ from functools import cached_property
 
 import numpy as np
 
-from robodyn_ros import RobotModel
 from robodyn_ros.identification.drive_terms import (
     PRESLIDING_DISPLACEMENTS,
     DriveTerms,
@@ -25,6 +24,7 @@ from robodyn_ros.identification.factors import JointFactor, Layout, joint_factor
 from robodyn_ros.identification.fit import Fit, Prior, drive_deviation, problem_of
 from robodyn_ros.identification.noise import Noise, floored
 from robodyn_ros.identification.rows import Rows, gravity_columns
+from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import FloatArray
 
 BLOCKS = 4
@@ -84,10 +84,7 @@ class CrossValidation:
         self._model, self._rows, self._prior, self._baseline = model, rows, prior, baseline
         self._richest = Layout(model.n, sum(terms.count for terms in _RICHEST), _TILT)
         columns = [self._columns(each) for each in rows]
-        self._held_out = [
-            self._compressed(columns, _in_motion, block)
-            for block in range(BLOCKS)
-        ]
+        self._held_out = [self._compressed(columns, _in_motion, block) for block in range(BLOCKS)]
         used = [
             self._compressed(columns, lambda each: each.used, block) for block in range(BLOCKS)
         ]

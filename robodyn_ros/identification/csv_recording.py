@@ -9,8 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from robodyn_ros.errors import NoSuchJoint, UnreadableSource
-from robodyn_ros.identification.errors import MalformedRecording, NoEffort
+from robodyn_ros.errors import MalformedRecording, NoEffort, NoSuchJoint, UnreadableSource
 from robodyn_ros.spatial import FloatArray
 
 _TIME = 'time'

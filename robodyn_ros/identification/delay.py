@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from robodyn_ros import RobotModel
 from robodyn_ros.identification.estimator import estimate
 from robodyn_ros.identification.factors import Layout, joint_factors
 from robodyn_ros.identification.fit import Fit, Prior, drive_deviation, predicted, problem_of
 from robodyn_ros.identification.rows import Rows
+from robodyn_ros.model import RobotModel
 
 
 def estimated_delay(

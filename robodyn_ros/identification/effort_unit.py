@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from robodyn_ros import Finding, RobotModel
+from robodyn_ros.description.records import Finding
 from robodyn_ros.identification.drive_terms import DriveTerms
 from robodyn_ros.identification.rows import Rows
+from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import FloatArray
 
 # A joint tells where so much of its effort is the rigid body's.
@@ -39,9 +40,7 @@ def assumed_effort_scale(
     factors = np.ones(model.n)
     told = np.zeros(model.n, dtype=bool)
     columns = np.concatenate([each.drive(DriveTerms())[..., 1:] for each in rows])
-    torque = np.concatenate(
-        [each.inertial @ model.inertial_parameters.ravel() for each in rows]
-    )
+    torque = np.concatenate([each.inertial @ model.inertial_parameters.ravel() for each in rows])
     effort = np.concatenate([each.effort for each in rows])
     used = np.concatenate([each.used for each in rows])
     for joint in range(model.n):

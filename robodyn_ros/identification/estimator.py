@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from robodyn_ros.identification.factors import triangular_factor
 from robodyn_ros.identification.prior import (
     PARAMETERS,
     congruence,
@@ -76,7 +77,7 @@ class Problem:
         rows, columns = self.factor.shape
         if rows <= columns + 1:
             return self
-        triangle = np.linalg.qr(np.column_stack([self.factor, self.target]), mode='r')
+        triangle = triangular_factor(np.column_stack([self.factor, self.target]))
         return replace(self, factor=triangle[:, :-1], target=triangle[:, -1])
 
 
@@ -155,7 +156,7 @@ def estimate(problem: Problem, start: Estimate | None = None) -> Estimate:
     Boyd and Vandenberghe 2004, section 11.3 (barrier method).
     """
     problem = problem.reduced()
-    prior_roots = np.linalg.cholesky(problem.prior)
+    prior_roots: FloatArray = np.asarray(np.linalg.cholesky(problem.prior), dtype=float)
     point = _beginning(problem, prior_roots, start)
     first = _data_term(problem, point)
     floor = 1e-22 * max(first, 1e-300)
@@ -198,7 +199,8 @@ def estimate(problem: Problem, start: Estimate | None = None) -> Estimate:
 
 def _beginning(problem: Problem, prior_roots: FloatArray, start: Estimate | None) -> _Point:
     if start is not None and len(start.others) == len(problem.deviation):
-        return _Point(np.linalg.cholesky(start.pseudo_inertia), start.others)
+        roots: FloatArray = np.asarray(np.linalg.cholesky(start.pseudo_inertia), dtype=float)
+        return _Point(roots, start.others)
     scale = _scale(problem)
     return _Point(prior_roots, np.where(problem.positive, 0.1 * scale, 0.0))
 
@@ -224,7 +226,7 @@ def _divergence(prior_roots: FloatArray, point: _Point) -> float:
 
 def _relative(prior_roots: FloatArray, point: _Point) -> FloatArray:
     """Return the roots M_i with P_i = L_i M_i M_iᵀ L_iᵀ, L_i the prior's root."""
-    return np.linalg.solve(prior_roots, point.roots)
+    return np.asarray(np.linalg.solve(prior_roots, point.roots), dtype=float)
 
 
 def _barrier_term(
@@ -298,7 +300,7 @@ def _linear_problem(
 
 def _least_squares(matrix: FloatArray, vector: FloatArray) -> tuple[FloatArray, float]:
     """Return the least-squares solution, and by how much it lowers half the squared residual."""
-    triangle = np.linalg.qr(np.column_stack([matrix, vector]), mode='r')
+    triangle = triangular_factor(np.column_stack([matrix, vector]))
     size = matrix.shape[1]
     right = triangle[:size, size]
     upper = _regular(triangle[:size, :size])
@@ -363,5 +365,5 @@ def _deviation_factor(problem: Problem, point: _Point) -> FloatArray:
     diagonal = np.full(size, np.sqrt(problem.strength))
     diagonal[10 * n :] = scale / problem.deviation
     stacked = np.vstack([_local_factor(problem, columns), np.diag(diagonal)])
-    upper = _regular(np.linalg.qr(stacked, mode='r'))
+    upper = _regular(triangular_factor(stacked))
     return columns @ solve_triangular(upper, np.eye(size), check_finite=False)

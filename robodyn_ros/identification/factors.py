@@ -37,13 +37,13 @@ class JointFactor:
     @classmethod
     def of(cls, columns: FloatArray, effort: FloatArray) -> JointFactor:
         """Return the factor of rows, shape (K, columns), and their efforts, shape (K,)."""
-        return cls(_triangle(np.column_stack([columns, effort])), len(effort))
+        return cls(triangular_factor(np.column_stack([columns, effort])), len(effort))
 
     @classmethod
     def joined(cls, factors: Sequence[JointFactor]) -> JointFactor:
         """Return the factor of the rows of several factors."""
         stacked = np.vstack([factor.triangle for factor in factors])
-        return cls(_triangle(stacked), sum(factor.count for factor in factors))
+        return cls(triangular_factor(stacked), sum(factor.count for factor in factors))
 
     def of_columns(self, columns: FloatArray) -> JointFactor:
         """Return the factor with a choice of its columns, by their numbers."""
@@ -56,10 +56,9 @@ class JointFactor:
         return float(residual @ residual)
 
 
-def _triangle(rows: FloatArray) -> FloatArray:
-    if len(rows) <= rows.shape[1]:
-        return rows
-    return np.linalg.qr(rows, mode='r')
+def triangular_factor(rows: FloatArray) -> FloatArray:
+    """Return R of the QR factors of rows, shape (min(rows, columns), columns)."""
+    return np.asarray(np.linalg.qr(rows, mode='r'), dtype=float)
 
 
 @dataclass(frozen=True)
@@ -136,7 +135,5 @@ def joint_factors(
             ]
         )
         scale = weight[chosen, joint]
-        factors.append(
-            JointFactor.of(columns * scale[:, None], effort[chosen, joint] * scale)
-        )
+        factors.append(JointFactor.of(columns * scale[:, None], effort[chosen, joint] * scale))
     return factors

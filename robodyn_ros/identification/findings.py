@@ -8,14 +8,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robodyn_ros import Finding, RobotModel
+from robodyn_ros.description.records import Finding
+from robodyn_ros.errors import TooShortRecording
 from robodyn_ros.identification.comparison import RecordingErrors
 from robodyn_ros.identification.cross_validation import Score
-from robodyn_ros.identification.errors import TooShortRecording
 from robodyn_ros.identification.fit import Fit, predicted
 from robodyn_ros.identification.noise import rms
 from robodyn_ros.identification.parameters import IdentifiedParameter
 from robodyn_ros.identification.rows import Rows
+from robodyn_ros.model import RobotModel
 
 _SHORT, _GOOD = 8.0, 15.0  # s
 _LEAST_ROWS = 20
@@ -111,7 +112,7 @@ def of_estimate(
                 'info',
                 f'{each.element} {each.name}',
                 float(f'{each.remaining:.3g}'),
-                "of the prior's deviation is left: it comes from the URDF, not from the recordings",
+                "of the prior's deviation is left: it comes from the URDF, not from measurement",
             )
     measured = [each for each in parameters if each.is_well_known]
     yield Finding(

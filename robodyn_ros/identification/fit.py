@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robodyn_ros import RobotModel, mass_matrix
+from robodyn_ros.dynamics import mass_matrix
 from robodyn_ros.identification.drive_terms import DriveTerms
 from robodyn_ros.identification.estimator import Estimate, Problem, estimate
 from robodyn_ros.identification.factors import JointFactor, Layout, joint_factors
@@ -20,6 +20,7 @@ from robodyn_ros.identification.noise import (
     rms,
 )
 from robodyn_ros.identification.rows import Rows, gravity_columns
+from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import FloatArray, parameters_of_pseudo_inertia
 
 _ROUNDS = 4

@@ -8,13 +8,16 @@ from pathlib import Path
 
 import numpy as np
 
-from robodyn_ros import Finding, RobotModel
-from robodyn_ros.identification.comparison import RecordingErrors
+from robodyn_ros.description.records import Finding
+from robodyn_ros.identification.comparison import CandidateError, RecordingErrors
 from robodyn_ros.identification.drive_terms import DriveTerms
 from robodyn_ros.identification.kinematics_digest import check_kinematics
 from robodyn_ros.identification.parameters import IdentifiedParameter
 from robodyn_ros.identification.prediction import DriveModel, Prediction, prediction
 from robodyn_ros.identification.recording import Recording
+from robodyn_ros.identification.storage import read_fields, write_fields
+from robodyn_ros.identification.urdf_output import identified_urdf
+from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import FloatArray
 
 
@@ -42,22 +45,6 @@ class JointFriction:
     curve: FloatArray
     load: FloatArray
     presliding: float
-
-
-@dataclass(frozen=True, eq=False)
-class CandidateError:
-    """
-    What cross-validation says of a kind of friction.
-
-    Attributes
-    ----------
-    terms : DriveTerms
-    relative_error : float
-        On blocks that were left out of the training, all joints together.
-    """
-
-    terms: DriveTerms
-    relative_error: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,9 +152,7 @@ class Identification:
 
     def save(self, path: str | Path) -> None:
         """Write it as YAML; ``load`` reads it back."""
-        from robodyn_ros.identification.storage import identification_as_yaml
-
-        Path(path).write_text(identification_as_yaml(self), encoding='utf-8')
+        write_fields(Path(path), vars(self))
 
     @classmethod
     def load(cls, path: str | Path) -> Identification:
@@ -181,9 +166,7 @@ class Identification:
         MalformedIdentification
             It holds no identification.
         """
-        from robodyn_ros.identification.storage import identification_of_file
-
-        return identification_of_file(Path(path))
+        return cls(**read_fields(Path(path)))
 
     def check_kinematics(self, model: RobotModel) -> None:
         """
@@ -214,9 +197,7 @@ class Identification:
         OtherKinematics
             It is not the robot that was identified.
         """
-        from robodyn_ros.identification.urdf_output import identified_urdf
-
-        Path(path).write_bytes(identified_urdf(self, source))
+        Path(path).write_bytes(identified_urdf(self.model, source))
 
     def _coefficient(self, name: str) -> FloatArray:
         if name not in self.terms.names:

@@ -9,19 +9,23 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robodyn_ros import Finding, RobotModel
 from robodyn_ros.arguments import checked_array
+from robodyn_ros.description.records import Finding
 from robodyn_ros.errors import InvalidNumber, UnknownOption, WrongShape
 from robodyn_ros.identification import findings as found
 from robodyn_ros.identification.base_tilt import is_worth_it, tilted
-from robodyn_ros.identification.comparison import UrdfWithFriction, recording_errors
+from robodyn_ros.identification.comparison import (
+    CandidateError,
+    UrdfWithFriction,
+    recording_errors,
+)
 from robodyn_ros.identification.cross_validation import CrossValidation, Score
 from robodyn_ros.identification.delay import estimated_delay
 from robodyn_ros.identification.drive_terms import DriveTerms, candidates
 from robodyn_ros.identification.effort_unit import assumed_effort_scale
 from robodyn_ros.identification.estimator import Problem, estimate
 from robodyn_ros.identification.fit import Fit, Prior, drive_deviation, fitted
-from robodyn_ros.identification.identification import CandidateError, Identification
+from robodyn_ros.identification.identification import Identification
 from robodyn_ros.identification.kinematics_digest import kinematics_digest
 from robodyn_ros.identification.parameters import identified_parameters
 from robodyn_ros.identification.prediction import DriveModel
@@ -36,6 +40,7 @@ from robodyn_ros.identification.prior import prior_pseudo_inertia
 from robodyn_ros.identification.recording import Recording
 from robodyn_ros.identification.repeated_motion import repeats
 from robodyn_ros.identification.rows import Rows, rows_of
+from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import FloatArray
 
 _BASELINE_ROUNDS = 3
@@ -128,7 +133,9 @@ def identify(
     if outlying.robust:
         fit = fitted(tilted_model, rows, prior, best.terms, start=fit, robust=True)
     delay, delay_deviation = estimated_delay(tilted_model, rows, prior, fit)
-    drive_model, parameters, covariance = _result(model, tilted_model, rows, prior, fit, best, scale)
+    drive_model, parameters, covariance = _result(
+        model, tilted_model, rows, prior, fit, best, scale
+    )
 
     report(0.9, 'comparing')
     urdf = UrdfWithFriction.fitted(model, training.rows(model, scale))
@@ -191,7 +198,9 @@ class _Prepared:
         cut = [even_samples(each) for each in mine]
         stretches = tuple(stretch for each in cut for stretch in each)
         numbers = tuple(k for k, each in enumerate(cut) for _ in each)
-        silent = np.array([not any(each.effort[:, j].any() for each in mine) for j in range(model.n)])
+        silent = np.array(
+            [not any(each.effort[:, j].any() for each in mine) for j in range(model.n)]
+        )
         return cls(mine, stretches, numbers, motion_band(stretches), silent)
 
     def rows(self, model: RobotModel, scale: FloatArray) -> list[Rows]:

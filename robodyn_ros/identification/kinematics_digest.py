@@ -7,8 +7,8 @@ import hashlib
 
 import numpy as np
 
-from robodyn_ros import RobotModel
-from robodyn_ros.identification.errors import OtherKinematics
+from robodyn_ros.errors import OtherKinematics
+from robodyn_ros.model import RobotModel
 
 # Geometry that differs by less [m or rad] is the same.
 _DECIMALS = 8
@@ -35,7 +35,9 @@ def check_kinematics(digest: str, identified: RobotModel, model: RobotModel) -> 
     """
     if identified.joint_names != model.joint_names:
         names = ', '.join(map(repr, identified.joint_names))
-        raise OtherKinematics('joints of the robot', model.joint_names, f'those identified: {names}')
+        raise OtherKinematics(
+            'joints of the robot', model.joint_names, f'those identified: {names}'
+        )
     if kinematics_digest(model) != digest:
         raise OtherKinematics(
             f'kinematics from {model.base_link!r} to {model.tip_link!r}',

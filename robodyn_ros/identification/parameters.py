@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robodyn_ros import RobotModel, base_parameters
 from robodyn_ros.identification.drive_terms import DriveTerms
 from robodyn_ros.identification.estimator import Estimate
-from robodyn_ros.parameters import BaseParameters
+from robodyn_ros.model import RobotModel
+from robodyn_ros.parameters import BaseParameters, base_parameters
 from robodyn_ros.spatial import FloatArray
 
 # Where the data leave so much of the prior's deviation, the value is the prior's.
@@ -87,8 +87,7 @@ def identified_parameters(
     estimate, prior : Estimate
         With the recordings, and without: of the same parameters.
     """
-    bare = model.with_rotor_inertia(np.zeros(model.n))
-    base = base_parameters(bare, rotor_inertia=False)
+    base = bare_base_parameters(model)
     count = model.n * terms.count
     matrix = np.zeros((base.count + count, len(estimate.x)))
     matrix[: base.count, : 10 * model.n] = base.regrouping
@@ -109,6 +108,11 @@ def identified_parameters(
         for (name, element, unit), *numbers in columns
     )
     return base, found, covariance
+
+
+def bare_base_parameters(model: RobotModel) -> BaseParameters:
+    """Return the base parameters of the bodies alone: rotors and friction are the drives'."""
+    return base_parameters(model.with_rotor_inertia(np.zeros(model.n)), rotor_inertia=False)
 
 
 def _labels(

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.interpolate import CubicSpline
 
-from robodyn_ros import RobotModel
 from robodyn_ros.identification.drive_terms import DriveTerms
 from robodyn_ros.identification.preparation import (
     Band,
@@ -20,6 +19,7 @@ from robodyn_ros.identification.preparation import (
 )
 from robodyn_ros.identification.recording import Recording
 from robodyn_ros.identification.rows import Rows, rows_of
+from robodyn_ros.model import RobotModel
 from robodyn_ros.parameters import BaseParameters
 from robodyn_ros.spatial import FloatArray
 

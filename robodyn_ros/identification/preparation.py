@@ -18,7 +18,7 @@ import numpy as np
 from scipy.interpolate import CubicSpline, PchipInterpolator
 from scipy.signal import butter, sosfiltfilt
 
-from robodyn_ros.identification.errors import TooShortRecording
+from robodyn_ros.errors import TooShortRecording
 from robodyn_ros.identification.recording import Recording
 from robodyn_ros.spatial import FloatArray
 
@@ -254,7 +254,7 @@ def _bandwidth(stretch: EvenSamples) -> float:
 
 
 def states_of(stretch: EvenSamples, band: Band) -> States:
-    """Return the low-passed states of a stretch, at the band's rate, and the efforts at its rows."""
+    """Return the low-passed states of a stretch, and the efforts at the band's rows."""
     cutoff = _within(band.state_cutoff, stretch.rate)
     position = CubicSpline(stretch.time, low_passed(stretch.position, cutoff, stretch.rate))
     if stretch.velocity is None:

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from robodyn_ros import Finding, RobotModel
+from robodyn_ros.description.records import Finding
+from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import FloatArray, parameters_of_pseudo_inertia, pseudo_inertia
 
 # A body's smallest radius of gyration, over which its mass is spread along any direction [m]: of a

@@ -9,12 +9,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robodyn_ros import Finding, RobotModel
 from robodyn_ros.arguments import float_array
+from robodyn_ros.description.records import Finding
 from robodyn_ros.errors import NoSuchJoint, WrongShape
 from robodyn_ros.identification.bag_recording import samples_of_bag
 from robodyn_ros.identification.cleaning import usable_samples
 from robodyn_ros.identification.csv_recording import samples_of_csv
+from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import FloatArray
 
 

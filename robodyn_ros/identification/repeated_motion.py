@@ -29,7 +29,7 @@ def repeats(validation: Sequence[EvenSamples], training: Sequence[EvenSamples]) 
     varying = spread > 1e-6 * spread.max()
     scale = 1.0 / (spread[varying] * np.sqrt(varying.sum()))
     distance, _ = cKDTree(known[:, varying] * scale).query(new[:, varying] * scale)
-    return bool((distance < _SAME).mean() > _MOST)
+    return bool(np.mean(distance < _SAME) > _MOST)
 
 
 def _points(stretch: EvenSamples) -> FloatArray:

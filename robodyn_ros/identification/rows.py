@@ -12,9 +12,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from scipy.interpolate import interp1d
 
-from robodyn_ros import RobotModel, gravity_torque, inverse_dynamics, regressor
+from robodyn_ros.dynamics import gravity_torque, inverse_dynamics
 from robodyn_ros.identification.drive_terms import DriveTerms, drive_columns, presliding_state
 from robodyn_ros.identification.preparation import STANDSTILL, States
+from robodyn_ros.model import RobotModel
+from robodyn_ros.parameters import regressor
 from robodyn_ros.spatial import FloatArray
 
 # So many periods of the cut-off a filter's end effects last.
@@ -94,7 +96,7 @@ class Rows:
                 z = presliding_state(states.qd, states.step, displacement)
             else:
                 measured = presliding_state(even.velocity, 1.0 / even.rate, displacement)
-                z = interp1d(even.time, measured, axis=0)(states.time)
+                z = np.asarray(interp1d(even.time, measured, axis=0)(states.time), dtype=float)
             self._turned[displacement] = z
         return self._turned[displacement]
 
