@@ -15,6 +15,10 @@ from robodyn_ros.spatial import FloatArray
 
 # A joint tells where so much of its effort is the rigid body's.
 _TELLING = 0.3
+# It is sure where the URDF's torque and friction explain all but so much of its effort, and two
+# joints must say the same.
+_SURE = 0.4
+_LEAST_TOLD = 2
 # URDFs are wrong, but not by so much.
 _LARGEST_FACTOR = 3.0
 
@@ -48,13 +52,15 @@ def assumed_effort_scale(
         if mine.sum() < 20 or not torque[mine, joint].any():
             continue
         matrix = np.column_stack([torque[mine, joint], columns[mine, joint]])
-        slope = float(np.linalg.lstsq(matrix, effort[mine, joint], rcond=None)[0][0])
+        solution = np.linalg.lstsq(matrix, effort[mine, joint], rcond=None)[0]
+        slope, size = float(solution[0]), float(np.linalg.norm(effort[mine, joint]))
         explained = np.linalg.norm(slope * torque[mine, joint])
-        told[joint] = slope > 0 and explained > _TELLING * np.linalg.norm(effort[mine, joint])
+        residual = np.linalg.norm(effort[mine, joint] - matrix @ solution)
+        told[joint] = slope > 0 and explained > _TELLING * size and residual < _SURE * size
         if told[joint]:
             factors[joint] = 1.0 / slope
     off = told & (np.maximum(factors, 1.0 / factors) > _LARGEST_FACTOR)
-    if not off.any() or off.sum() < 0.5 * told.sum():
+    if off.sum() < _LEAST_TOLD or not off[told].all():
         return np.ones(model.n), ()
     mean = float(np.exp(np.log(factors[off]).mean()))
     scale = np.where(off, factors, mean)

@@ -24,8 +24,8 @@ from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import FloatArray, parameters_of_pseudo_inertia
 
 _ROUNDS = 4
-_FIRST_DEVIATION = 0.1
-_FIRST_CORRELATION = 4.0
+_FIRST_DEVIATION = 0.01
+_FIRST_CORRELATION = 1.0
 _TILT_DEVIATION = 0.1  # rad
 _STATES_FOR_INERTIA = 200
 # What the drive's terms may do, relative to the joint's rms torque.
@@ -162,7 +162,12 @@ def problem_of(
 
 
 def first_noise(rows: Sequence[Rows]) -> Noise:
-    """Return a tenth of the rms torques, as long as there is no residual to look at."""
+    """
+    Return a hundredth of the rms torques, as long as there is no residual to look at.
+
+    Little to begin with: what the prior resists would pass for noise, and the noise that it
+    makes would let the prior resist.
+    """
     torque = typical_torque(rows)
     return Noise(_FIRST_DEVIATION * torque, np.full(len(torque), _FIRST_CORRELATION))
 
