@@ -9,6 +9,7 @@ import numpy as np
 
 from robodyn_ros.description.records import Finding
 from robodyn_ros.identification.drive_terms import DriveTerms
+from robodyn_ros.identification.fit import Fit
 from robodyn_ros.identification.rows import Rows
 from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import FloatArray
@@ -19,6 +20,7 @@ _TELLING = 0.3
 # joints must say the same.
 _SURE = 0.4
 _LEAST_TOLD = 2
+_LEAST_ROWS = 20
 # URDFs are wrong, but not by so much.
 _LARGEST_FACTOR = 3.0
 
@@ -49,7 +51,7 @@ def assumed_effort_scale(
     used = np.concatenate([each.used for each in rows])
     for joint in range(model.n):
         mine = used[:, joint]
-        if mine.sum() < 20 or not torque[mine, joint].any():
+        if mine.sum() < _LEAST_ROWS or not torque[mine, joint].any():
             continue
         matrix = np.column_stack([torque[mine, joint], columns[mine, joint]])
         solution = np.linalg.lstsq(matrix, effort[mine, joint], rcond=None)[0]
@@ -75,3 +77,34 @@ def assumed_effort_scale(
             "URDF's masses true, were assumed: give effort_scale",
         ),
     )
+
+
+def refined_effort_scale(scale: FloatArray, rows: Sequence[Rows], fit: Fit) -> FloatArray:
+    """
+    Return the factors under which each joint's effort agrees best with a fit's bodies (n,).
+
+    Bodies couple the joints: what joint 3 carries, joint 2 carries, too. So fits and factors, in
+    turn, bring the joints' units together; the URDF's masses, by the prior, fix them all.
+
+    Parameters
+    ----------
+    scale : array, shape (n,)
+        That the rows were prepared with.
+    rows : sequence of Rows
+    fit : Fit
+        Of the plainest drive terms.
+    """
+    columns = np.concatenate([each.drive(DriveTerms()) for each in rows])
+    torque = np.concatenate([each.inertial @ fit.inertial_parameters.ravel() for each in rows])
+    effort = np.concatenate([each.effort for each in rows])
+    used = np.concatenate([each.used for each in rows])
+    result = scale.copy()
+    for joint in range(len(scale)):
+        mine = used[:, joint]
+        size = np.linalg.norm(effort[mine, joint])
+        if mine.sum() < _LEAST_ROWS or np.linalg.norm(torque[mine, joint]) < _TELLING * size:
+            continue
+        matrix = np.column_stack([torque[mine, joint], columns[mine, joint]])
+        slope = float(np.linalg.lstsq(matrix, effort[mine, joint], rcond=None)[0][0])
+        result[joint] /= float(np.clip(slope, 0.5, 2.0))
+    return result

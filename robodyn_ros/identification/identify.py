@@ -22,7 +22,7 @@ from robodyn_ros.identification.comparison import (
 from robodyn_ros.identification.cross_validation import CrossValidation, Score
 from robodyn_ros.identification.delay import estimated_delay
 from robodyn_ros.identification.drive_terms import DriveTerms, candidates
-from robodyn_ros.identification.effort_unit import assumed_effort_scale
+from robodyn_ros.identification.effort_unit import assumed_effort_scale, refined_effort_scale
 from robodyn_ros.identification.estimator import Problem, estimate
 from robodyn_ros.identification.fit import Fit, Prior, drive_deviation, fitted
 from robodyn_ros.identification.identification import Identification
@@ -44,6 +44,7 @@ from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import FloatArray
 
 _BASELINE_ROUNDS = 3
+_UNIT_ROUNDS = 40
 Progress = Callable[[float, str], None]
 
 
@@ -117,6 +118,12 @@ def identify(
     found.check_rows(model, rows)
     report(0.1, 'first estimate')
     baseline = fitted(model, rows, prior, DriveTerms(), rounds=_BASELINE_ROUNDS)
+    if unit_findings:
+        for _ in range(_UNIT_ROUNDS):
+            refined = refined_effort_scale(scale, rows, baseline)
+            rows = [replace(each, effort=each.effort * (refined / scale)) for each in rows]
+            scale = refined
+            baseline = fitted(model, rows, prior, DriveTerms(), start=baseline, rounds=1)
 
     report(0.2, 'choosing the friction')
     validator = CrossValidation(model, rows, prior, baseline)

@@ -144,7 +144,7 @@ def _restored(hint: Any, value: Any) -> Any:
         if inner[-1] is Ellipsis:
             return tuple(_restored(inner[0], entry) for entry in value)
         return tuple(_restored(each, entry) for each, entry in zip(inner, value, strict=True))
-    if origin is not None and issubclass(origin, Mapping):
+    if isinstance(origin, type) and issubclass(origin, Mapping):
         _, inner_hint = get_args(hint)
         return MappingProxyType({key: _restored(inner_hint, v) for key, v in value.items()})
     if hint is DriveModel:
