@@ -136,9 +136,16 @@ class Identification:
         """Torque for a unit of the recordings' effort, array, shape (n,) [N m or N]."""
         return self.drive_model.effort_scale
 
-    def predict(self, recording: Recording) -> Prediction:
+    def predict(self, recording: Recording, *, standing: bool = False) -> Prediction:
         """
         Return what the drives are expected to report for a motion, with its band.
+
+        Parameters
+        ----------
+        recording : Recording
+        standing : bool
+            Whether what comes before the first motion and after the last is predicted, too:
+            there stiction decides, and the band is as wide as Coulomb friction.
 
         Raises
         ------
@@ -148,7 +155,7 @@ class Identification:
             There is hardly any motion.
         """
         mine = recording.of_joints(self.model.joint_names)
-        return prediction(self.drive_model, mine, self.cutoff)
+        return prediction(self.drive_model, mine, self.cutoff, standing=standing)
 
     def save(self, path: str | Path) -> None:
         """Write it as YAML; ``load`` reads it back."""

@@ -33,7 +33,8 @@ class Prediction:
     Predicted and measured efforts of n joints at K times.
 
     Both are low-passed at ``cutoff``. Times are even, at the recording's own rate, from the first
-    motion to the last: before and after, stiction and brakes decide what the drives report.
+    motion to the last unless asked otherwise: before and after, stiction and brakes decide what
+    the drives report.
 
     Attributes
     ----------
@@ -121,14 +122,18 @@ class DriveModel:
         return np.maximum(friction, 0.0) / np.sqrt(3.0)
 
 
-def prediction_states(recording: Recording, cutoff: float) -> tuple[tuple[States, ...], Band]:
+def prediction_states(
+    recording: Recording, cutoff: float, *, standing: bool = False
+) -> tuple[tuple[States, ...], Band]:
     """Return the states that efforts are predicted from, and their band: 5 Hz at least."""
-    stretches = even_samples(recording)
+    stretches = even_samples(recording, standing=standing)
     band = band_with_cutoff(max(cutoff, LOWEST_CUTOFF), stretches, _ROWS_PER_CUTOFF)
     return tuple(states_of(stretch, band) for stretch in stretches), band
 
 
-def prediction(drive_model: DriveModel, recording: Recording, cutoff: float) -> Prediction:
+def prediction(
+    drive_model: DriveModel, recording: Recording, cutoff: float, *, standing: bool = False
+) -> Prediction:
     """
     Return what the drives are expected to report, beside what they did.
 
@@ -139,8 +144,10 @@ def prediction(drive_model: DriveModel, recording: Recording, cutoff: float) -> 
         Of the model's joints, in their order.
     cutoff : float
         That the model was trained with [Hz].
+    standing : bool
+        Whether what comes before the first motion and after the last is predicted, too.
     """
-    states, band = prediction_states(recording, cutoff)
+    states, band = prediction_states(recording, cutoff, standing=standing)
     scale = drive_model.effort_scale
     parts = []
     for each in states:

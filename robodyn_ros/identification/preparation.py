@@ -142,19 +142,26 @@ class States:
         return low_passed(values, self.band.cutoff, rate)[:: self.band.oversampling]
 
 
-def even_samples(recording: Recording) -> tuple[EvenSamples, ...]:
+def even_samples(recording: Recording, *, standing: bool = False) -> tuple[EvenSamples, ...]:
     """
     Return the recording at even times, at its own rate, from its first to its last motion.
 
     Before and after it the arm stands, and its brakes and stiction decide what the drives report.
     Where stamps pause the recording is cut.
 
+    Parameters
+    ----------
+    recording : Recording
+    standing : bool
+        Whether what comes before the first motion and after the last is kept.
+
     Raises
     ------
     TooShortRecording
         No stretch of motion is as long as a second.
     """
-    recording = _in_motion(recording)
+    if not standing:
+        recording = _in_motion(recording)
     steps = np.diff(recording.time)
     step = float(np.median(steps))
     cuts = np.flatnonzero(steps > max(_GAP, _GAP_SAMPLES * step)) + 1
