@@ -14,7 +14,6 @@ from robodyn_ros.control.command_pipeline import CommandPipeline
 from robodyn_ros.control.computed_torque import (
     ControlLaw,
     Terms,
-    friction_compensation,
     gravity_overload,
 )
 from robodyn_ros.control.joint_state_buffer import JointStateBuffer
@@ -24,6 +23,7 @@ from robodyn_ros.control.rigid_body import RigidBodyTorque
 from robodyn_ros.control.safety_settings import SafetySettings
 from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.description.chain import Chain
+from robodyn_ros.dynamics import smooth_friction_torque
 from robodyn_ros.errors import (
     MissingEffortLimit,
     NoSuchJoint,
@@ -150,11 +150,7 @@ def control_law(
     """Return the law of the mode, the gains and the terms."""
     return ControlLaw(
         torque.under(model),
-        partial(
-            friction_compensation,
-            model.viscous_friction,
-            model.coulomb_friction,
-        ),
+        partial(smooth_friction_torque, model),
         settings.mode,
         Terms(
             settings.terms_inertial,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.identification.drive_terms import DriveTerms
 from robodyn_ros.identification.noise import rms
 from robodyn_ros.identification.prediction import DriveModel, prediction_states
@@ -19,7 +20,7 @@ from robodyn_ros.spatial import FloatArray
 MODELS = ('urdf', 'urdf_friction', 'identified')
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class CandidateError:
     """
     What cross-validation says of a kind of friction.
@@ -35,8 +36,8 @@ class CandidateError:
     relative_error: float
 
 
-@dataclass(frozen=True, eq=False)
-class RecordingErrors:
+@dataclass(frozen=True, eq=False, repr=False)
+class RecordingErrors(ArrayRecord):
     """
     Rms errors on one recording, low-passed as a prediction is.
 

@@ -19,11 +19,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from robodyn_ros.dynamics.friction import CURVE_VELOCITIES
 from robodyn_ros.spatial import FloatArray
 
 # Velocity [rad/s or m/s] over which the sign of the velocity is smoothed.
 DIRECTION_VELOCITY = 0.01
-CURVE_VELOCITIES = (0.1, 0.4)
 _REST_VELOCITY = 0.002
 PRESLIDING_DISPLACEMENTS = (1e-4, 1e-3)
 

@@ -84,6 +84,12 @@ class Fit:
         size = self.layout.n * self.layout.terms
         return self.estimate.others[:size].reshape(self.layout.n, self.layout.terms)
 
+    def coefficient(self, name: str) -> FloatArray:
+        """Return the coefficients of a drive term, shape (n,), zero where it was left out."""
+        if name not in self.terms.names:
+            return np.zeros(self.layout.n)
+        return self.drive[:, self.terms.names.index(name)].copy()
+
     @property
     def common(self) -> FloatArray:
         """Parameters that all joints have in common: the tilt, if any."""

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
+from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.description.records import Finding
+from robodyn_ros.identification.base_tilt import tilted
 from robodyn_ros.identification.comparison import CandidateError, RecordingErrors
 from robodyn_ros.identification.drive_terms import DriveTerms
 from robodyn_ros.identification.kinematics_digest import check_kinematics
@@ -21,8 +21,8 @@ from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import FloatArray
 
 
-@dataclass(frozen=True, eq=False)
-class JointFriction:
+@dataclass(frozen=True, eq=False, repr=False)
+class JointFriction(ArrayRecord):
     """
     Friction of n joints beside the rigid body's torque.
 
@@ -47,8 +47,8 @@ class JointFriction:
     presliding: float
 
 
-@dataclass(frozen=True, eq=False)
-class Identification:
+@dataclass(frozen=True, eq=False, repr=False)
+class Identification(ArrayRecord):
     """
     What ``identify`` found.
 
@@ -113,21 +113,21 @@ class Identification:
     @property
     def rotor_inertia(self) -> FloatArray:
         """Reflected to the joints, array, shape (n,) [kg m² or kg]."""
-        return self._coefficient('Ia')
+        return self.model.rotor_inertia
 
     @property
     def offset(self) -> FloatArray:
         """Constant part of each joint's torque, array, shape (n,) [N m or N]."""
-        return self._coefficient('offset')
+        return self.model.effort_offset
 
     @property
     def friction(self) -> JointFriction:
         """Friction of the joints."""
         return JointFriction(
-            viscous=self._coefficient('Fv'),
-            coulomb=self._coefficient('Fc'),
-            curve=np.stack([self._coefficient('c1'), self._coefficient('c2')], axis=1),
-            load=self._coefficient('mu'),
+            viscous=self.model.viscous_friction,
+            coulomb=self.model.coulomb_friction,
+            curve=self.model.friction_curve,
+            load=self.model.load_friction,
             presliding=self.terms.presliding,
         )
 
@@ -175,6 +175,29 @@ class Identification:
         """
         return cls(**read_fields(Path(path)))
 
+    def applied_to(self, model: RobotModel) -> RobotModel:
+        """
+        Return a model of the same robot with the bodies, drives and base tilt identified.
+
+        Its limits and its gravity, turned by the tilt, stay its own.
+
+        Raises
+        ------
+        OtherKinematics
+            The model's kinematics are not those that it was made for.
+        """
+        self.check_kinematics(model)
+        return replace(
+            tilted(model, self.base_tilt),
+            inertial_parameters=self.model.inertial_parameters,
+            rotor_inertia=self.model.rotor_inertia,
+            viscous_friction=self.model.viscous_friction,
+            coulomb_friction=self.model.coulomb_friction,
+            effort_offset=self.model.effort_offset,
+            friction_curve=self.model.friction_curve,
+            load_friction=self.model.load_friction,
+        )
+
     def check_kinematics(self, model: RobotModel) -> None:
         """
         Refuse a model of another robot.
@@ -205,8 +228,3 @@ class Identification:
             It is not the robot that was identified.
         """
         Path(path).write_bytes(identified_urdf(self.model, source))
-
-    def _coefficient(self, name: str) -> FloatArray:
-        if name not in self.terms.names:
-            return np.zeros(self.model.n)
-        return self.drive_model.coefficients[:, self.terms.names.index(name)]

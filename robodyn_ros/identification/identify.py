@@ -311,11 +311,15 @@ def _result(
         positive=np.zeros(len(deviation), dtype=bool),
     )
     bodies = tilted_model.with_inertial_parameters(fit.inertial_parameters)
-    names = fit.terms.names
+    coefficient = fit.coefficient
     identified = replace(
-        bodies.with_rotor_inertia(fit.drive[:, names.index('Ia')]),
-        viscous_friction=fit.drive[:, names.index('Fv')].copy(),
-        coulomb_friction=fit.drive[:, names.index('Fc')].copy(),
+        bodies,
+        rotor_inertia=coefficient('Ia'),
+        viscous_friction=coefficient('Fv'),
+        coulomb_friction=coefficient('Fc'),
+        effort_offset=coefficient('offset'),
+        friction_curve=np.stack([coefficient('c1'), coefficient('c2')], axis=1),
+        load_friction=coefficient('mu'),
     )
     base, parameters, covariance = identified_parameters(
         identified, fit.terms, fit.estimate, estimate(nothing)

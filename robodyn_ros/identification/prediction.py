@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.interpolate import CubicSpline
 
+from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.identification.drive_terms import DriveTerms
 from robodyn_ros.identification.preparation import (
     Band,
@@ -27,8 +28,8 @@ LOWEST_CUTOFF = 5.0
 _ROWS_PER_CUTOFF = 20
 
 
-@dataclass(frozen=True, eq=False)
-class Prediction:
+@dataclass(frozen=True, eq=False, repr=False)
+class Prediction(ArrayRecord):
     """
     Predicted and measured efforts of n joints at K times.
 
@@ -61,8 +62,8 @@ class Prediction:
     cutoff: float
 
 
-@dataclass(frozen=True, eq=False)
-class DriveModel:
+@dataclass(frozen=True, eq=False, repr=False)
+class DriveModel(ArrayRecord):
     """
     All that the effort follows from: bodies, drive terms, and how well they are known.
 
@@ -166,8 +167,6 @@ def prediction(
     time, effort, deviation, measured, moving = (
         np.concatenate(group) for group in zip(*parts, strict=True)
     )
-    for array in (time, effort, deviation, measured, moving):
-        array.setflags(write=False)
     return Prediction(time, effort, deviation, measured, moving, band.cutoff)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robodyn_ros.arguments import float_array
+from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.description.records import Finding
 from robodyn_ros.errors import NoSuchJoint, WrongShape
 from robodyn_ros.identification.bag_recording import samples_of_bag
@@ -19,8 +20,8 @@ from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import FloatArray
 
 
-@dataclass(frozen=True, eq=False)
-class Recording:
+@dataclass(frozen=True, eq=False, repr=False)
+class Recording(ArrayRecord):
     """
     Positions, velocities and efforts of n joints at N times.
 
@@ -74,11 +75,10 @@ class Recording:
             'effort': effort[sound],
         }
         for name, array in arrays.items():
-            if array is not None:
-                array.setflags(write=False)
             object.__setattr__(self, name, array)
         object.__setattr__(self, 'joint_names', names)
         object.__setattr__(self, 'findings', (*self.findings, *findings))
+        super().__post_init__()
 
     def __repr__(self) -> str:
         return (

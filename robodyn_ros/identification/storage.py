@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -146,7 +145,7 @@ def _restored(hint: Any, value: Any) -> Any:
         return tuple(_restored(each, entry) for each, entry in zip(inner, value, strict=True))
     if isinstance(origin, type) and issubclass(origin, Mapping):
         _, inner_hint = get_args(hint)
-        return MappingProxyType({key: _restored(inner_hint, v) for key, v in value.items()})
+        return {key: _restored(inner_hint, entry) for key, entry in value.items()}
     if hint is DriveModel:
         return _restored_drive_model(value)
     if is_dataclass(hint) and isinstance(hint, type):

@@ -159,7 +159,8 @@ def get_dynamics_terms(
     response.mass_matrix = conversions.matrix(mass_matrix(model, q))
     response.coriolis = conversions.floats(coriolis)
     response.gravity = conversions.floats(gravity)
-    response.friction = conversions.floats(friction_torque(model, qd))
+    friction = friction_torque(model, qd, rigid_torque=coriolis + gravity)
+    response.friction = conversions.floats(friction)
 
 
 @_callback
@@ -175,7 +176,8 @@ def compute_inverse_dynamics(
     wrench = conversions.wrench(request.tip_wrench)
     torque = inverse_dynamics(robot.model, q, qd, qdd, tip_wrench=wrench)
     response.effort = conversions.floats(torque)
-    response.friction = conversions.floats(friction_torque(robot.model, qd))
+    friction = friction_torque(robot.model, qd, rigid_torque=torque)
+    response.friction = conversions.floats(friction)
 
 
 @_callback
