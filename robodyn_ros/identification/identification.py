@@ -13,11 +13,17 @@ from robodyn_ros.identification.comparison import CandidateError, RecordingError
 from robodyn_ros.identification.drive_terms import DriveTerms
 from robodyn_ros.identification.kinematics_digest import check_kinematics
 from robodyn_ros.identification.parameters import IdentifiedParameter
-from robodyn_ros.identification.prediction import DriveModel, Prediction, prediction
+from robodyn_ros.identification.prediction import (
+    DriveModel,
+    Prediction,
+    base_parameter_deviation,
+    prediction,
+)
 from robodyn_ros.identification.recording import Recording
 from robodyn_ros.identification.storage import read_fields, write_fields
 from robodyn_ros.identification.urdf_output import identified_urdf
 from robodyn_ros.model import RobotModel
+from robodyn_ros.parameters import BaseParameters
 from robodyn_ros.spatial import FloatArray
 
 
@@ -135,6 +141,17 @@ class Identification(ArrayRecord):
     def effort_scale(self) -> FloatArray:
         """Torque for a unit of the recordings' effort, array, shape (n,) [N m or N]."""
         return self.drive_model.effort_scale
+
+    def base_parameter_deviation(self, base: BaseParameters) -> FloatArray:
+        """
+        Return the standard deviations of base parameters, shape (base.count,).
+
+        Parameters
+        ----------
+        base : BaseParameters
+            Of the identified model, rotor inertia and friction counted or not.
+        """
+        return base_parameter_deviation(self.drive_model, base)
 
     def predict(self, recording: Recording, *, standing: bool = False) -> Prediction:
         """

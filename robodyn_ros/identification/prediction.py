@@ -176,3 +176,31 @@ def _at(time: FloatArray, known: FloatArray, values: FloatArray) -> FloatArray:
 
 def _linear(time: FloatArray, known: FloatArray, values: FloatArray) -> FloatArray:
     return np.stack([np.interp(time, known, column) for column in values.T], axis=1)
+
+
+def base_parameter_deviation(drive_model: DriveModel, base: BaseParameters) -> FloatArray:
+    """
+    Return the standard deviations of base parameters, shape (base.count,).
+
+    Parameters
+    ----------
+    drive_model : DriveModel
+        Knows the covariance of the bodies' base parameters and the drives' coefficients.
+    base : BaseParameters
+        Of the same arm, in which rotors may be regrouped with bodies.
+    """
+    n, terms = drive_model.model.n, drive_model.terms
+    known = drive_model.base.count
+    standard = np.zeros((known + n * terms.count, base.classical.count))
+    standard[:known, : 10 * n] = drive_model.base.regrouping
+    names = ('Ia', 'Fv', 'Fc')
+    extra = (base.classical.count - 10 * n) // n
+    kept = names[:extra] if base.classical.rotor_inertia else names[1 : 1 + extra]
+    for k, name in enumerate(kept):
+        for joint in range(n):
+            row = known + joint * terms.count + terms.names.index(name)
+            standard[row, 10 * n + k * n + joint] = 1.0
+    # Both describe the same torques: one is a combination of the other.
+    combination = np.linalg.lstsq(standard.T, base.regrouping.T, rcond=1e-9)[0].T
+    variance = ((combination @ drive_model.covariance) * combination).sum(axis=1)
+    return np.sqrt(np.maximum(variance, 0.0))

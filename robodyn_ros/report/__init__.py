@@ -8,7 +8,6 @@ Everything that is known about an arm, as one page that needs nothing else.
 """
 
 from robodyn_ros.report.facts import STEPS, ArmFacts, arm_facts
-from robodyn_ros.report.identification_page import identification_page
 from robodyn_ros.report.page import report_page
 
-__all__ = ['STEPS', 'ArmFacts', 'arm_facts', 'identification_page', 'report_page']
+__all__ = ['STEPS', 'ArmFacts', 'arm_facts', 'report_page']

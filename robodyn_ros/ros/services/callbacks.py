@@ -58,11 +58,14 @@ class Robot:
         Payloads and gravity that apply.
     longest_age : float
         Of a measured state that a request without a position is computed at [s].
+    parameter_deviation : array, shape (count,), or None
+        Of the base parameters, where the arm was identified.
     """
 
     arm: RobotModel
     load: Load
     longest_age: float = LONGEST_AGE
+    parameter_deviation: np.ndarray | None = None
 
     @cached_property
     def model(self) -> RobotModel:
@@ -122,7 +125,13 @@ def get_minimal_parameters(
 ) -> None:
     """Give the base (minimal) parameters of the arm under its load."""
     minimal = robot.minimal_parameters
-    response.parameters = [conversions.minimal_parameter(e) for e in minimal.expressions]
+    deviation = robot.parameter_deviation
+    if deviation is None or len(deviation) != len(minimal.expressions):
+        deviation = np.full(len(minimal.expressions), np.nan)
+    response.parameters = [
+        conversions.minimal_parameter(expression, float(each))
+        for expression, each in zip(minimal.expressions, deviation, strict=True)
+    ]
     response.no_effect = list(minimal.no_effect)
     response.classical_count = minimal.standard_count
 
