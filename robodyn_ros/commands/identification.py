@@ -21,13 +21,11 @@ from robodyn_ros.commands.arm_options import ChosenArm, arm_options, examples
     ),
 )
 @arm_options
-@click.argument(
-    'recordings', type=click.Path(path_type=Path, exists=True), nargs=-1, required=True
-)
+@click.argument('recordings', type=click.Path(path_type=Path), nargs=-1, required=True)
 @click.option(
     '--validate',
     'validation',
-    type=click.Path(path_type=Path, exists=True),
+    type=click.Path(path_type=Path),
     multiple=True,
     help='Recording of another motion, for errors that are held out.',
 )
