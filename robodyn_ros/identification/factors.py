@@ -17,6 +17,10 @@ import numpy as np
 
 from robodyn_ros.spatial import FloatArray
 
+# Directions of the regression that are so much weaker than the strongest tell nothing.
+_NEGLIGIBLE = 1e-6
+_LEAST_SPARE = 10
+
 
 @dataclass(frozen=True, eq=False)
 class JointFactor:
@@ -49,6 +53,20 @@ class JointFactor:
         """Return the factor with a choice of its columns, by their numbers."""
         chosen = np.append(columns, self.triangle.shape[1] - 1)
         return JointFactor(self.triangle[:, chosen], self.count)
+
+    @property
+    def free_deviation(self) -> float:
+        """Deviation that least squares by itself leaves; NaN where it leaves no rows to tell."""
+        if not self.count:
+            return float('nan')
+        columns, effort = self.triangle[:, :-1], self.triangle[:, -1]
+        left, singular, _ = np.linalg.svd(columns, full_matrices=False)
+        known = left[:, singular > _NEGLIGIBLE * singular[0]]
+        spare = self.count - known.shape[1]
+        if spare < _LEAST_SPARE:
+            return float('nan')
+        residual = effort - known @ (known.T @ effort)
+        return float(np.sqrt(residual @ residual / spare))
 
     def squared_residual(self, x: FloatArray) -> float:
         """Return the sum of squared residuals of its rows under parameters (columns,)."""

@@ -25,7 +25,7 @@ from robodyn_ros.spatial import FloatArray, parameters_of_pseudo_inertia
 
 _ROUNDS = 4
 _FIRST_DEVIATION = 0.01
-_FIRST_CORRELATION = 1.0
+_FIRST_CORRELATION = 2.0
 _TILT_DEVIATION = 0.1  # rad
 _STATES_FOR_INERTIA = 200
 # What the drive's terms may do, relative to the joint's rms torque.
@@ -169,13 +169,24 @@ def problem_of(
 
 def first_noise(rows: Sequence[Rows]) -> Noise:
     """
-    Return a hundredth of the rms torques, as long as there is no residual to look at.
+    Return the noise to begin with: what no parameters explain, each joint by itself.
 
-    Little to begin with: what the prior resists would pass for noise, and the noise that it
-    makes would let the prior resist.
+    Bodies that need not exist, other ones for every joint, leave a residual that is noise at the
+    most. To begin with more would be wrong: what the prior resists would pass for noise, and the
+    noise that it makes would let the prior resist.
     """
+    drive = [each.drive(DriveTerms()) for each in rows]
+    factors = joint_factors(
+        np.concatenate([each.inertial for each in rows]),
+        np.concatenate(drive),
+        np.zeros((*np.concatenate([each.effort for each in rows]).shape, 0)),
+        np.concatenate([each.effort for each in rows]),
+        np.concatenate([each.used for each in rows]).astype(float),
+    )
     torque = typical_torque(rows)
-    return Noise(_FIRST_DEVIATION * torque, np.full(len(torque), _FIRST_CORRELATION))
+    free = np.array([factor.free_deviation for factor in factors])
+    deviation = np.where(np.isfinite(free), free, _FIRST_DEVIATION * torque)
+    return Noise(floored(deviation, torque), np.full(len(torque), _FIRST_CORRELATION))
 
 
 def fitted(
