@@ -56,7 +56,7 @@ def identify_command(
     as_json: bool,
 ) -> None:
     """
-    Find the masses, inertias and friction that an arm's own drives report.
+    Find the model that an arm's own drives report.
 
     RECORDINGS are ROS bags with joint states, or CSV files with the columns time, NAME,
     NAME.velocity and NAME.effort. Writes the URDF with other inertials and friction, the
