@@ -191,11 +191,11 @@ def base_parameter_deviation(drive_model: DriveModel, base: BaseParameters) -> F
     """
     n, terms = drive_model.model.n, drive_model.terms
     known = drive_model.base.count
-    standard = np.zeros((known + n * terms.count, base.classical.count))
+    standard = np.zeros((known + n * terms.count, base.standard.count))
     standard[:known, : 10 * n] = drive_model.base.regrouping
     names = ('Ia', 'Fv', 'Fc')
-    extra = (base.classical.count - 10 * n) // n
-    kept = names[:extra] if base.classical.rotor_inertia else names[1 : 1 + extra]
+    extra = (base.standard.count - 10 * n) // n
+    kept = names[:extra] if base.standard.rotor_inertia else names[1 : 1 + extra]
     for k, name in enumerate(kept):
         for joint in range(n):
             row = known + joint * terms.count + terms.names.index(name)
