@@ -167,10 +167,6 @@ class RepeatedMotion(RobodynError):
     """A validation recording repeats the motion that the model was identified from."""
 
 
-class NotConverged(RobodynError):
-    """The estimator stopped before it had reached the optimum."""
-
-
 class OtherKinematics(RobodynError):
     """An identified model belongs to a robot with other kinematics."""
 

@@ -92,11 +92,11 @@ def identify(
         There is too little motion.
     WrongShape, NonFiniteValue, InvalidNumber, UnknownOption
         An argument is none that is allowed.
-    NotConverged
-        The optimum was not reached.
 
     Notes
     -----
+    ``converged`` of the result says whether the optimum was reached; a finding, if it was not.
+
     Ten parameters of every link and the terms of every drive are estimated together, every link's
     pseudo-inertia positive definite, drawn to the URDF's by an entropic divergence. See
     docs/identification.md.

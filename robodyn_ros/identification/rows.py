@@ -7,7 +7,7 @@ Everything here went through the same filter as the efforts, and is in N m (or N
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.interpolate import interp1d
@@ -99,12 +99,6 @@ class Rows:
                 z = np.asarray(interp1d(even.time, measured, axis=0)(states.time), dtype=float)
             self._turned[displacement] = z
         return self._turned[displacement]
-
-    def between(self, first: int, last: int) -> Rows:
-        """Return the rows from ``first`` to before ``last``, marked as the only ones to use."""
-        inside = np.zeros(len(self.effort), dtype=bool)
-        inside[first:last] = True
-        return replace(self, used=self.used & inside[:, None])
 
 
 def rigid_torque(model: RobotModel, parameters: FloatArray, states: States) -> FloatArray:
