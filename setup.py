@@ -14,7 +14,9 @@ setup(
     license='Apache-2.0',
     python_requires='>=3.10',
     packages=find_packages(include=[PACKAGE, f'{PACKAGE}.*']),
-    package_data={PACKAGE: ['py.typed', 'compiled/c/extension.h', 'report/page.*']},
+    package_data={
+        PACKAGE: ['py.typed', 'compiled/c/extension.h', 'report/*.css', 'report/*.jinja']
+    },
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{PACKAGE}']),
         (f'share/{PACKAGE}', ['package.xml']),
@@ -30,6 +32,7 @@ setup(
         'numpy',
         'scipy',
         'lxml',
+        'pyyaml',
         'click',
         'rich',
         'matplotlib',

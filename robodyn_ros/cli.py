@@ -8,6 +8,7 @@ import click
 from robodyn_ros.commands.arm_options import examples
 from robodyn_ros.commands.demonstration import demo
 from robodyn_ros.commands.description import check, dh, params
+from robodyn_ros.commands.identification import identify_command
 from robodyn_ros.commands.motion import simulate, torque
 from robodyn_ros.commands.products import export, report
 from robodyn_ros.errors import RobodynError
@@ -46,7 +47,7 @@ def robodyn() -> None:
     """
 
 
-for command in (dh, check, params, torque, simulate, report, export, demo):
+for command in (dh, check, params, torque, simulate, identify_command, report, export, demo):
     robodyn.add_command(command)
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +66,12 @@ class RobotModel(ArrayRecord):
     link_frames : mapping of link name to (body, transform)
         For every link of the arm: the index of the joint it moves with, -1 for those that stand
         still, and the transform (4, 4) from its frame to DH frame ``body`` or to the base link's.
+    effort_offset : array, shape (n,) [N m or N]
+        Constant part of what a moving joint's drive has to do; zero unless identified.
+    friction_curve : array, shape (n, 2) [N m or N]
+        Friction that saturates at 0.1 and at 0.4 rad/s or m/s; zero unless identified.
+    load_friction : array, shape (n,)
+        Coulomb friction for each N m or N of the rigid body's torque; zero unless identified.
     """
 
     joint_names: tuple[str, ...]
@@ -82,6 +88,16 @@ class RobotModel(ArrayRecord):
     base_link: str
     tip_link: str
     link_frames: Mapping[str, tuple[int, FloatArray]]
+    effort_offset: FloatArray = field(default_factory=lambda: np.zeros(0))
+    friction_curve: FloatArray = field(default_factory=lambda: np.zeros((0, 2)))
+    load_friction: FloatArray = field(default_factory=lambda: np.zeros(0))
+
+    def __post_init__(self) -> None:
+        for name in ('effort_offset', 'friction_curve', 'load_friction'):
+            given = getattr(self, name)
+            if not len(given):
+                object.__setattr__(self, name, np.zeros((self.n, *given.shape[1:])))
+        super().__post_init__()
 
     def __repr__(self) -> str:
         joints = ', '.join(map(repr, self.joint_names))

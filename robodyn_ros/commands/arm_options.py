@@ -29,11 +29,14 @@ class ChosenArm:
     chain : Chain
     gravity : tuple of float
         [m/s²], in the base link's axes.
+    source : str or Path
+        The file, or the text of standard input.
     """
 
     title: str
     chain: Chain
     gravity: tuple[float, float, float]
+    source: str | Path
 
     @cached_property
     def model(self) -> RobotModel:
@@ -61,9 +64,10 @@ def arm_options(command: Callable[..., None]) -> Callable[..., None]:
             'mimic': mimic,
         }
         if str(urdf) == '-':
-            arm = ChosenArm('', Chain.from_urdf_text(sys.stdin.read(), **arguments), gravity)
+            text = sys.stdin.read()
+            arm = ChosenArm('', Chain.from_urdf_text(text, **arguments), gravity, text)
         else:
-            arm = ChosenArm(urdf.stem, Chain.from_urdf(urdf, **arguments), gravity)
+            arm = ChosenArm(urdf.stem, Chain.from_urdf(urdf, **arguments), gravity, urdf)
         command(arm, **others)
 
     decorated: Callable[..., None] = with_chosen_arm

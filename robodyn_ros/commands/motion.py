@@ -11,9 +11,9 @@ import click
 import numpy as np
 
 from robodyn_ros.commands.arm_options import ChosenArm, arm_options, examples
-from robodyn_ros.control.computed_torque import MODES, Mode, friction_compensation
+from robodyn_ros.control.computed_torque import MODES, Mode
 from robodyn_ros.control.settings import ControlSettings
-from robodyn_ros.dynamics import METHODS, Method, inverse_dynamics
+from robodyn_ros.dynamics import METHODS, Method, inverse_dynamics, smooth_friction_torque
 from robodyn_ros.model import RobotModel
 from robodyn_ros.motions import MotionSamples, example_motion, read_motion, table_as_csv
 
@@ -71,9 +71,7 @@ def torque(
     given = motion_of_file(model, motion, topic, cutoff)
     torques = inverse_dynamics(model, given.q, given.qd, given.qdd, method=method)
     if friction:
-        torques = torques + friction_compensation(
-            model.viscous_friction, model.coulomb_friction, FRICTION_VELOCITY, given.qd
-        )
+        torques = torques + smooth_friction_torque(model, FRICTION_VELOCITY, given.qd, torques)
     if as_json:
         record = {
             'joint_names': model.joint_names,

@@ -73,8 +73,8 @@ class ControlLaw:
     inverse_dynamics : callable
         (q, qd, qdd), each of shape (N, n), to rigid-body torques of shape (N, n).
     friction_torque : callable
-        (width, qd), a float and shape (n,), to the friction torque, shape (n,); the width is
-        that of the smooth sign of Coulomb friction [rad/s] or [m/s].
+        (width, qd, rigid_torque), a float and twice shape (n,), to the friction torque, shape
+        (n,); the width is that of the smooth sign of Coulomb friction [rad/s] or [m/s].
     mode : str
         One of ``MODES``.
     terms : Terms
@@ -97,7 +97,7 @@ class ControlLaw:
     """
 
     inverse_dynamics: InverseDynamics
-    friction_torque: Callable[[float, np.ndarray], np.ndarray]
+    friction_torque: Callable[[float, np.ndarray, np.ndarray], np.ndarray]
     mode: Mode
     terms: Terms
     kp: np.ndarray
@@ -239,6 +239,8 @@ class ControlLaw:
             inertial = w[INERTIAL] * (torques[row + 1] - here)
             feedback = feedback + (torques[row + 2] - here)
             gravity = gravity + w[GRAVITY] * here
+            rigid = torques[row] + torques[row + 1] - here
+            friction = friction + self._friction(w[FRICTION], reference, rigid)
             row += 3
         if has_feedforward:
             w = weights.feedforward
@@ -246,13 +248,21 @@ class ControlLaw:
             coriolis = coriolis + w[CORIOLIS] * (torques[row + 1] - there)
             inertial = inertial + w[INERTIAL] * (torques[row + 2] - there)
             gravity = gravity + w[GRAVITY] * there
+            rigid = torques[row + 1] + torques[row + 2] - there
+            friction = friction + self._friction(w[FRICTION], reference, rigid)
         if reference is not None:
             both = weights.computed + weights.feedforward
-            if both[FRICTION] != 0.0:
-                width = 1.0 / weights.friction_slope
-                friction = both[FRICTION] * self.friction_torque(width, reference.velocity)
             effort = both[EFFORT] * reference.effort
         return TorqueParts(inertial, coriolis, gravity, friction, feedback, effort)
+
+    def _friction(
+        self, weight: float, reference: ReferenceState | None, rigid_torque: np.ndarray
+    ) -> np.ndarray:
+        """Return a fraction of the friction at the desired velocity, under the rigid torque."""
+        if weight == 0.0 or reference is None:
+            return self._zero
+        width = 1.0 / self.weights.friction_slope
+        return weight * self.friction_torque(width, reference.velocity, rigid_torque)
 
     def position_error(self, position: np.ndarray, wanted: np.ndarray) -> np.ndarray:
         """Return wanted - position, shape (n,), the shorter way round for continuous joints."""
@@ -285,30 +295,6 @@ def gravity_overload(
         f'gravity torque of joint {names[worst]!r} here: {gravity[worst]:.4g}; '
         f'allowed: at most its effort limit, {limits[worst]:.4g}'
     )
-
-
-def friction_compensation(
-    viscous: np.ndarray, coulomb: np.ndarray, width: float, velocity: np.ndarray
-) -> np.ndarray:
-    """
-    Return viscous * qd + coulomb * tanh(qd / width), shape (n,) [N m] or [N].
-
-    Parameters
-    ----------
-    viscous, coulomb : array, shape (n,)
-        [N m s/rad] and [N m], or [N s/m] and [N].
-    width : float
-        At this velocity three quarters of the Coulomb friction are compensated, at three times
-        this all but half a percent [rad/s] or [m/s].
-    velocity : array, shape (n,)
-        Desired [rad/s] or [m/s].
-
-    Notes
-    -----
-    The sign of ``friction_torque`` would jump by twice the Coulomb friction wherever a motion
-    turns round; the tangent has the slope coulomb / width there.
-    """
-    return viscous * velocity + coulomb * np.tanh(velocity / width)
 
 
 def wrapped(angle: np.ndarray) -> np.ndarray:

@@ -14,7 +14,6 @@ from robodyn_ros.control.command_pipeline import CommandPipeline
 from robodyn_ros.control.computed_torque import (
     ControlLaw,
     Terms,
-    friction_compensation,
     gravity_overload,
 )
 from robodyn_ros.control.joint_state_buffer import JointStateBuffer
@@ -24,6 +23,7 @@ from robodyn_ros.control.rigid_body import RigidBodyTorque
 from robodyn_ros.control.safety_settings import SafetySettings
 from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.description.chain import Chain
+from robodyn_ros.dynamics import smooth_friction_torque
 from robodyn_ros.errors import (
     MissingEffortLimit,
     NoSuchJoint,
@@ -32,6 +32,7 @@ from robodyn_ros.errors import (
     WrongShape,
 )
 from robodyn_ros.model import Payload, RobotModel
+from robodyn_ros.parameters import base_parameters
 
 
 @dataclass
@@ -55,6 +56,8 @@ class ControlStack:
         Makes the commands.
     torque : RigidBodyTorque
         The inverse dynamics that they are made with.
+    parameter_deviation : array, shape (count,), or None
+        Of the arm's base parameters, where it was identified.
     """
 
     arm: RobotModel
@@ -64,6 +67,7 @@ class ControlStack:
     joint_states: JointStateBuffer
     pipeline: CommandPipeline
     torque: RigidBodyTorque
+    parameter_deviation: np.ndarray | None = None
 
 
 def robot_model(settings: ControlSettings, description: str | None) -> RobotModel:
@@ -89,6 +93,29 @@ def robot_model(settings: ControlSettings, description: str | None) -> RobotMode
     return RobotModel.from_chain(chain, gravity=settings.gravity)
 
 
+def identified_robot_model(
+    model: RobotModel, settings: ControlSettings
+) -> tuple[RobotModel, np.ndarray | None]:
+    """
+    Return the model with what was identified, and the deviations of its base parameters.
+
+    Raises
+    ------
+    UnreadableSource, MalformedIdentification
+        The parameter ``identified_model`` names no identification.
+    OtherKinematics
+        It is another robot's.
+    """
+    if not settings.identified_model:
+        return model, None
+    # Importing it takes as long as half of the node's start; few nodes need it.
+    from robodyn_ros.identification import Identification
+
+    found = Identification.load(settings.identified_model)
+    identified = found.applied_to(model)
+    return identified, found.base_parameter_deviation(base_parameters(identified))
+
+
 def build_control_stack(
     settings: ControlSettings, description: str | None, *, is_time_simulated: bool = False
 ) -> ControlStack:
@@ -100,7 +127,7 @@ def build_control_stack(
     RobodynError
         What is wrong with the robot or the settings.
     """
-    model = robot_model(settings, description)
+    model, deviation = identified_robot_model(robot_model(settings, description), settings)
     order = command_order(model, settings.joints)
     joint_states = JointStateBuffer(
         model.joint_names, settings.state_timeout, continuous_joints(model)
@@ -113,7 +140,9 @@ def build_control_stack(
         reference_limits(model, settings),
         is_time_simulated=is_time_simulated,
     )
-    return ControlStack(model, Load(model.gravity), model, order, joint_states, pipeline, torque)
+    return ControlStack(
+        model, Load(model.gravity), model, order, joint_states, pipeline, torque, deviation
+    )
 
 
 def speed_limits(model: RobotModel) -> np.ndarray:
@@ -150,11 +179,7 @@ def control_law(
     """Return the law of the mode, the gains and the terms."""
     return ControlLaw(
         torque.under(model),
-        partial(
-            friction_compensation,
-            model.viscous_friction,
-            model.coulomb_friction,
-        ),
+        partial(smooth_friction_torque, model),
         settings.mode,
         Terms(
             settings.terms_inertial,

@@ -96,6 +96,12 @@ PARAMETERS = (
         is_live=False,
     ),
     NodeParameter(
+        'identified_model',
+        'Path of the YAML that robodyn identify wrote for this robot: its bodies and friction '
+        "instead of the URDF's; empty: the URDF's.",
+        is_live=False,
+    ),
+    NodeParameter(
         'base_link',
         'Link that the chain begins at; empty: the root.',
         is_live=False,

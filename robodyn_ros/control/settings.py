@@ -22,6 +22,7 @@ class ControlSettings:
     """
 
     urdf_file: str = ''
+    identified_model: str = ''
     base_link: str = ''
     tip_link: str = ''
     joints: tuple[str, ...] = ()

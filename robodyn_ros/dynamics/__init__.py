@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rigid-body dynamics and friction of a model: M(q) qdd + C(q, qd) qd + g(q) = tau."""
 
-from robodyn_ros.dynamics.friction import friction_torque
+from robodyn_ros.dynamics.friction import friction_torque, smooth_friction_torque
 from robodyn_ros.dynamics.rigid_body import (
     METHODS,
     Method,
@@ -20,6 +20,7 @@ __all__ = [
     'coriolis_matrix',
     'forward_dynamics',
     'friction_torque',
+    'smooth_friction_torque',
     'gravity_torque',
     'inverse_dynamics',
     'mass_matrix',

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joint friction, viscous and Coulomb, as the URDF's <dynamics> gives it."""
+"""Joint friction: as the URDF's <dynamics> gives it, and what an identification adds."""
 
 from __future__ import annotations
 
@@ -9,16 +9,28 @@ from numpy.typing import ArrayLike, NDArray
 from robodyn_ros.arguments import checked_states
 from robodyn_ros.model import RobotModel
 
+CURVE_VELOCITIES = (0.1, 0.4)
+"""Where the two parts of a friction curve have three quarters of their size [rad/s or m/s]."""
 
-def friction_torque(model: RobotModel, qd: ArrayLike) -> NDArray:
+
+def friction_torque(
+    model: RobotModel, qd: ArrayLike, *, rigid_torque: ArrayLike | None = None
+) -> NDArray:
     """
-    Return the torque that overcomes friction: viscous * qd + coulomb * sign(qd).
+    Return the torque that overcomes friction: viscous * qd + coulomb * sign(qd), and more.
+
+    An identified model has a curve, curve_1 tanh(qd / 0.1) + curve_2 tanh(qd / 0.4), an offset
+    while the joint moves, offset * |sign(qd)|, and friction that grows with the rigid body's
+    torque, load * |rigid_torque| * sign(qd).
 
     Parameters
     ----------
     model : RobotModel
     qd : array-like, shape (n,) or (N, n)
         Joint velocities [rad/s or m/s].
+    rigid_torque : array-like of the shape of qd, optional
+        Of the inverse dynamics [N m or N]; friction that grows with it is left out where it is
+        not given.
 
     Returns
     -------
@@ -29,5 +41,49 @@ def friction_torque(model: RobotModel, qd: ArrayLike) -> NDArray:
     ------
     WrongShape, NonFiniteValue
     """
-    (qd,) = checked_states(model.n, qd=qd)
-    return model.viscous_friction * qd + model.coulomb_friction * np.sign(qd)
+    if rigid_torque is None:
+        (qd,) = checked_states(model.n, qd=qd)
+        return friction_of(model, qd, np.sign(qd))
+    qd, rigid = checked_states(model.n, qd=qd, rigid_torque=rigid_torque)
+    return friction_of(model, qd, np.sign(qd), rigid)
+
+
+def smooth_friction_torque(
+    model: RobotModel,
+    width: float,
+    qd: NDArray,
+    rigid_torque: NDArray | None = None,
+) -> NDArray:
+    """
+    Return the friction torque with tanh(qd / width) for sign(qd), to be commanded.
+
+    The sign would jump by twice the Coulomb friction wherever a motion turns round; the tangent
+    has the slope coulomb / width there, and everything is zero at rest.
+
+    Parameters
+    ----------
+    model : RobotModel
+    width : float
+        At this velocity three quarters of the Coulomb friction act, at three times this all but
+        half a percent [rad/s or m/s].
+    qd : array, shape (n,) or (N, n)
+        Joint velocities [rad/s or m/s]; not checked.
+    rigid_torque : array of the shape of qd, optional
+        Of the inverse dynamics [N m or N].
+    """
+    return friction_of(model, qd, np.tanh(qd / width), rigid_torque)
+
+
+def friction_of(
+    model: RobotModel, qd: NDArray, direction: NDArray, rigid_torque: NDArray | None = None
+) -> NDArray:
+    """Return the friction torque under a direction of motion from -1 to 1, of the shape of qd."""
+    torque = model.viscous_friction * qd + model.coulomb_friction * direction
+    if model.friction_curve.any():
+        for factor, velocity in zip(model.friction_curve.T, CURVE_VELOCITIES, strict=True):
+            torque = torque + factor * np.tanh(qd / velocity)
+    if model.effort_offset.any():
+        torque = torque + model.effort_offset * np.abs(direction)
+    if rigid_torque is not None and model.load_friction.any():
+        torque = torque + model.load_friction * np.abs(rigid_torque) * direction
+    return torque

@@ -15,10 +15,9 @@ from robodyn_ros.analysis.guidelines import Guideline, design_guidelines
 from robodyn_ros.analysis.ranges import Ranges, ranges
 from robodyn_ros.analysis.simplification import SimplifiedModel, simplified_model
 from robodyn_ros.array_record import ArrayRecord
-from robodyn_ros.control.computed_torque import friction_compensation
 from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.description.chain import Chain
-from robodyn_ros.dynamics import gravity_torque, inverse_dynamics
+from robodyn_ros.dynamics import gravity_torque, inverse_dynamics, smooth_friction_torque
 from robodyn_ros.errors import RobodynError
 from robodyn_ros.model import RobotModel
 from robodyn_ros.motions.motion_samples import MotionSamples
@@ -204,11 +203,11 @@ def _torques_along(model: RobotModel, given: MotionSamples | None) -> MotionTorq
         gravity=gravity,
         inertial=inverse_dynamics(model, motion.q, still, motion.qdd) - gravity,
         coriolis=inverse_dynamics(model, motion.q, motion.qd, still) - gravity,
-        friction=friction_compensation(
-            model.viscous_friction,
-            model.coulomb_friction,
+        friction=smooth_friction_torque(
+            model,
             ControlSettings.friction_velocity,
             motion.qd,
+            inverse_dynamics(model, motion.q, motion.qd, motion.qdd),
         ),
     )
 

@@ -131,11 +131,12 @@ def payload_message(body: Payload) -> PayloadMessage:
     )
 
 
-def minimal_parameter(expression: LinearCombination) -> MinimalParameter:
-    """Return the message of a minimal parameter."""
+def minimal_parameter(expression: LinearCombination, deviation: float) -> MinimalParameter:
+    """Return the message of a minimal parameter; the deviation is NaN where none is known."""
     return MinimalParameter(
         name=expression.name,
         value=expression.value,
+        deviation=deviation,
         expression=expression.text(),
         link=expression.link,
         unit=expression.unit,

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from control_arm import MASS, WEIGHT, control_law, friction_torque, inverse_dynamics
 
-from robodyn_ros.control.computed_torque import friction_compensation, wrapped
+from robodyn_ros.control.computed_torque import wrapped
 from robodyn_ros.control.reference import ReferenceState
 from robodyn_ros.errors import UnknownOption
 
@@ -72,19 +72,6 @@ def test_wrapped_angles_are_within_half_a_turn():
     assert wrapped(np.array([0.0, 7.0, -7.0])) == pytest.approx(
         [0.0, 7.0 - 2 * np.pi, 2 * np.pi - 7.0]
     )
-
-
-def test_friction_is_compensated_with_a_smooth_sign():
-    viscous, coulomb, width = np.array([0.5, 0.0]), np.array([2.0, 3.0]), 0.01
-    for velocity in (np.array([1.0, -1.0]), np.array([0.03, -0.03])):
-        torque = friction_compensation(viscous, coulomb, width, velocity)
-        assert torque == pytest.approx(viscous * velocity + coulomb * np.sign(velocity), rel=6e-3)
-    assert not friction_compensation(viscous, coulomb, width, np.zeros(2)).any()
-    fine = [
-        friction_compensation(viscous, coulomb, width, np.array([v, v]))
-        for v in np.linspace(-0.1, 0.1, 2001)
-    ]
-    assert np.abs(np.diff(fine, axis=0)).max() <= 1e-4 * (coulomb / width + viscous).max()
 
 
 def test_unknown_mode_is_named():

@@ -11,7 +11,7 @@ from robots import random_chain
 
 import robodyn_ros as rd
 from robodyn_ros.control.command_pipeline import CommandPipeline
-from robodyn_ros.control.computed_torque import ControlLaw, friction_compensation
+from robodyn_ros.control.computed_torque import ControlLaw
 from robodyn_ros.control.joint_state_buffer import JointStateBuffer
 from robodyn_ros.control.law_weights import MODES, Terms
 from robodyn_ros.control.planning import ReferenceLimits
@@ -78,8 +78,10 @@ class ArmInMotion:
         mode, terms, kp, kd, width = choice
         loaded = self.model.with_payload(rd.Payload(payload, (0.1, 0.0, 0.0)))
 
-        def friction(width, velocity):
-            return friction_compensation(*self.friction, width, velocity)
+        def friction(width, velocity, rigid_torque):
+            viscous, coulomb = self.friction
+            direction = np.tanh(velocity / width)
+            return viscous * velocity + (coulomb + 0.1 * np.abs(rigid_torque)) * direction
 
         return ControlLaw(
             lambda q, qd, qdd: rd.inverse_dynamics(loaded, q, qd, qdd),

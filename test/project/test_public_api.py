@@ -25,7 +25,7 @@ compile_model(model, *, kernels=('inverse_dynamics', 'gravity_torque', \
 coriolis_matrix(model, q, qd)
 forward_dynamics(model, q, qd, tau)
 forward_kinematics(model, q)
-friction_torque(model, qd)
+friction_torque(model, qd, *, rigid_torque=None)
 gravity_torque(model, q)
 inverse_dynamics(model, q, qd, qdd, *, method='newton_euler', tip_wrench=None)
 jacobian(model, q)
@@ -71,9 +71,9 @@ ATTRIBUTES = {
     'Finding': 'code element level message value',
     'Payload': 'center_of_mass inertia link mass',
     'RobodynError': '',
-    'RobotModel': 'base_link coulomb_friction dh effort_limits findings gravity'
-    ' inertial_parameters joint_names link_frames n position_limits rotor_inertia tip_link'
-    ' velocity_limits viscous_friction',
+    'RobotModel': 'base_link coulomb_friction dh effort_limits effort_offset findings'
+    ' friction_curve gravity inertial_parameters joint_names link_frames load_friction n'
+    ' position_limits rotor_inertia tip_link velocity_limits viscous_friction',
 }
 
 

@@ -23,7 +23,7 @@ def inverse_dynamics(q, qd, qdd):
     return MASS * qdd + 0.4 * qd * qd + WEIGHT * np.cos(q)
 
 
-def friction_torque(width, qd):
+def friction_torque(width, qd, rigid_torque=None):
     return VISCOUS * qd
 
 

@@ -147,6 +147,9 @@ def fingerprint(model: RobotModel) -> str:
         model.rotor_inertia,
         model.viscous_friction,
         model.coulomb_friction,
+        model.effort_offset,
+        model.friction_curve,
+        model.load_friction,
         model.gravity,
     ):
         digest.update(np.ascontiguousarray(array, dtype='<f8').tobytes())

@@ -114,7 +114,9 @@ class DynamicsNode(LifecycleNode):
             self._service_process.snapshot,
             self._watchdog,
         )
-        self._service_process.take(ready.arm, ready.load)
+        self._service_process.take(
+            ready.arm, ready.load, parameter_deviation=ready.parameter_deviation
+        )
         if ready.torque.algorithm != parameters.algorithm:
             self.get_logger().warning(
                 f'algorithm {ready.torque.algorithm} instead of {parameters.algorithm}: '

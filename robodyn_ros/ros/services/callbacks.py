@@ -58,11 +58,14 @@ class Robot:
         Payloads and gravity that apply.
     longest_age : float
         Of a measured state that a request without a position is computed at [s].
+    parameter_deviation : array, shape (count,), or None
+        Of the base parameters, where the arm was identified.
     """
 
     arm: RobotModel
     load: Load
     longest_age: float = LONGEST_AGE
+    parameter_deviation: np.ndarray | None = None
 
     @cached_property
     def model(self) -> RobotModel:
@@ -122,7 +125,13 @@ def get_minimal_parameters(
 ) -> None:
     """Give the base (minimal) parameters of the arm under its load."""
     minimal = robot.minimal_parameters
-    response.parameters = [conversions.minimal_parameter(e) for e in minimal.expressions]
+    deviation = robot.parameter_deviation
+    if deviation is None or len(deviation) != len(minimal.expressions):
+        deviation = np.full(len(minimal.expressions), np.nan)
+    response.parameters = [
+        conversions.minimal_parameter(expression, float(each))
+        for expression, each in zip(minimal.expressions, deviation, strict=True)
+    ]
     response.no_effect = list(minimal.no_effect)
     response.classical_count = minimal.standard_count
 
@@ -159,7 +168,8 @@ def get_dynamics_terms(
     response.mass_matrix = conversions.matrix(mass_matrix(model, q))
     response.coriolis = conversions.floats(coriolis)
     response.gravity = conversions.floats(gravity)
-    response.friction = conversions.floats(friction_torque(model, qd))
+    friction = friction_torque(model, qd, rigid_torque=coriolis + gravity)
+    response.friction = conversions.floats(friction)
 
 
 @_callback
@@ -175,7 +185,8 @@ def compute_inverse_dynamics(
     wrench = conversions.wrench(request.tip_wrench)
     torque = inverse_dynamics(robot.model, q, qd, qdd, tip_wrench=wrench)
     response.effort = conversions.floats(torque)
-    response.friction = conversions.floats(friction_torque(robot.model, qd))
+    friction = friction_torque(robot.model, qd, rigid_torque=torque)
+    response.friction = conversions.floats(friction)
 
 
 @_callback

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from robodyn_ros.control.load import GravityChange, Load
 from robodyn_ros.model import Payload, RobotModel
 
@@ -34,11 +36,14 @@ class NewRobot:
         Payloads and gravity that apply.
     longest_age : float
         Of a measured state that a request without a position is computed at [s].
+    parameter_deviation : array or None
+        Of the base parameters of an identified arm.
     """
 
     arm: RobotModel | None = None
     load: Load | None = None
     longest_age: float = LONGEST_AGE
+    parameter_deviation: np.ndarray | None = None
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from multiprocessing.connection import Connection
 from typing import Any
@@ -173,7 +174,7 @@ class ServiceNode(Node):
     def _on_outcome(self, outcome: Outcome) -> None:
         robot = self._robot
         if robot is not None and outcome.load is not None:
-            self._robot = callbacks.Robot(robot.arm, outcome.load, robot.longest_age)
+            self._robot = replace(robot, load=outcome.load)
         self._outcomes.put(outcome)
 
     def _send(self, message: Any) -> None:
@@ -229,7 +230,9 @@ def run(
 def _robot(message: NewRobot) -> callbacks.Robot | None:
     if message.arm is None or message.load is None:
         return None
-    return callbacks.Robot(message.arm, message.load, message.longest_age)
+    return callbacks.Robot(
+        message.arm, message.load, message.longest_age, message.parameter_deviation
+    )
 
 
 def _yield_to_others() -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Literal
 
+import numpy as np
 from rclpy.node import Node
 
 from robodyn_ros.control.load import Load
@@ -111,7 +112,13 @@ class ServiceProcess:
         self._outbox.put(Opening(f'_{node.get_name()}_services', node.get_namespace(), names))
         threading.Thread(target=self._listen, daemon=True).start()
 
-    def take(self, arm: RobotModel, load: Load, longest_age: float = LONGEST_AGE) -> None:
+    def take(
+        self,
+        arm: RobotModel,
+        load: Load,
+        longest_age: float = LONGEST_AGE,
+        parameter_deviation: np.ndarray | None = None,
+    ) -> None:
         """
         Respond about an arm from now on; returns when the process does.
 
@@ -123,10 +130,12 @@ class ServiceProcess:
             Payloads and gravity that apply.
         longest_age : float
             Of a measured state that a request without a position is computed at [s].
+        parameter_deviation : array, shape (count,), optional
+            Of the base parameters, where the arm was identified.
         """
         self.snapshot.clear()
         self._is_ready.clear()
-        self._outbox.put(NewRobot(arm, load, longest_age))
+        self._outbox.put(NewRobot(arm, load, longest_age, parameter_deviation))
         if self.has_ended or not self._is_ready.wait(READY_TIMEOUT):
             self._node.get_logger().error('the services are not ready: nobody answers')
 

@@ -26,6 +26,7 @@ MANY = 1e9
 ACTIONS = 'one of hold_gravity, zero, silent'
 DECLARED = {
     'urdf_file': ('STRING',),
+    'identified_model': ('STRING',),
     'base_link': ('STRING',),
     'tip_link': ('STRING',),
     'joints': ('STRING_ARRAY',),
@@ -56,7 +57,8 @@ DECLARED = {
     'autostart': ('BOOL',),
 }
 BEFORE_CONFIGURE = (
-    'urdf_file base_link tip_link joints algorithm gravity watchdog_period effort_limits'.split()
+    'urdf_file identified_model base_link tip_link joints algorithm gravity watchdog_period'
+    ' effort_limits'.split()
 )
 WHEN = {
     **dict.fromkeys(DECLARED, 'at any time'),

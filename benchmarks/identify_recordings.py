@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Identify arms from recordings, and compare with the URDF and plain least squares, held out.
+
+    python benchmarks/identify_recordings.py DIR [NAME ...]
+
+DIR holds recordings of real arms, as its README.md says. The first table is the error on motions
+that were not trained with, |predicted - measured| / |measured|, both low-passed at 5 Hz, all
+joints and samples from the first motion to the last, in per cent; beside it how much of what was
+measured lies within the stated 95 % band, and the processor time of ``identify``. The second says
+what was chosen. Names choose rows.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from time import process_time
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test' / 'support'))
+
+from robots import public_urdf
+
+from robodyn_ros import RobotModel
+from robodyn_ros.identification import DriveTerms, Recording, identify
+from robodyn_ros.identification.parameters import bare_base_parameters
+from robodyn_ros.identification.prediction import prediction_states
+from robodyn_ros.identification.preparation import (
+    even_samples,
+    low_passed,
+    motion_band,
+    states_of,
+)
+from robodyn_ros.identification.rows import Rows, rows_of
+from robodyn_ros.spatial import pseudo_inertia
+
+CUTOFF = 5.0  # Hz
+# The UR10e reports amperes; torque constants [N m/A] from a known load on the same arm.
+UR10E_SCALE = np.array([11.98, 12.20, 10.06, 10.32, 10.05, 10.26])
+
+
+@dataclass
+class Split:
+    name: str
+    accept: float
+    model: RobotModel
+    training: list[Recording]
+    held_out: Recording
+    scale: np.ndarray
+
+
+def splits(folder: Path) -> Iterator[Split]:
+    panda = RobotModel.from_urdf(
+        public_urdf('panda.urdf'), base_link='panda_link0', tip_link='panda_link8'
+    )
+    ur10 = RobotModel.from_urdf(
+        public_urdf('ur10_robot.urdf'), base_link='base_link', tip_link='tool0'
+    )
+    ur10e = RobotModel.from_urdf(
+        folder / 'ur10e' / 'arm.urdf', base_link='base_link', tip_link='tool0'
+    )
+    motion_a = Recording.from_csv(folder / 'panda' / 'motion_a.csv', panda)
+    fer = Recording.from_csv(folder / 'fer' / 'first_12_s.csv', panda)
+    slow = Recording.from_csv(folder / 'ur10' / 'first_19_s.csv', ur10)
+    thirty, fifty, harmonics = (
+        Recording.from_csv(folder / 'ur10e' / name, ur10e)
+        for name in (
+            '20_02_10-30sec_12harm.csv',
+            '20_02_12-50sec_12harm.csv',
+            '20_02_19_14harm50sec.csv',
+        )
+    )
+    ones = np.ones(7)
+    end = np.inf
+    yield Split('Panda a -> fer', 4.5, panda, [motion_a], fer, ones)
+    yield Split('fer 8 s -> rest', 2.3, panda, [fer.between(0, 8)], fer.between(8, end), ones)
+    yield Split(
+        'UR10 13 s -> rest', 5.0, ur10, [slow.between(0, 13)], slow.between(13, end), ones[:6]
+    )
+    yield Split('UR10e 30 s -> 50 s', 2.7, ur10e, [thirty], fifty, UR10E_SCALE)
+    yield Split('UR10e 30 s -> 14 h.', 2.7, ur10e, [thirty], harmonics, UR10E_SCALE)
+
+
+def least_squares_error(split: Split) -> float:
+    """Return the error of base parameters and plain drive terms by weighted least squares."""
+    stretches = [stretch for each in split.training for stretch in even_samples(each)]
+    band = motion_band(stretches)
+    model, n = split.model, split.model.n
+    columns = list(bare_base_parameters(model).columns)
+
+    def matrix(rows: Rows) -> np.ndarray:
+        drive = rows.drive(DriveTerms())
+        wide = (drive[..., None, :] * np.eye(n)[None, :, :, None]).reshape(*drive.shape[:2], -1)
+        return np.concatenate([rows.inertial[..., columns], wide], axis=-1)
+
+    training = [rows_of(model, states_of(each, band), split.scale) for each in stretches]
+    used = np.concatenate([each.used for each in training])
+    regressor = np.concatenate([matrix(each) for each in training])
+    effort = np.concatenate([each.effort for each in training])
+    weight = np.ones(n)
+    for _ in range(3):
+        scaled = (regressor * weight[:, None])[used]
+        x = np.linalg.lstsq(scaled, (effort * weight)[used], rcond=1e-10)[0]
+        residual = np.where(used, effort - regressor @ x, 0.0)
+        weight = np.sqrt(used.sum(axis=0) / np.maximum((residual**2).sum(axis=0), 1e-12))
+    error = size = 0.0
+    for states in prediction_states(split.held_out, CUTOFF)[0]:
+        rows = rows_of(model, states, split.scale)
+        error += float(((matrix(rows) @ x - rows.effort) ** 2).sum())
+        size += float((rows.effort**2).sum())
+    return float(np.sqrt(error / size))
+
+
+def print_tables(chosen: list[Split]) -> None:
+    heads = ('accept', 'URDF', '+ friction', 'WLS', 'identified', 'in band', 'time [s]')
+    print('held out [%]'.ljust(22) + ''.join(f'{head:>12}' for head in heads))
+    notes = []
+    for split in chosen:
+        start = process_time()
+        found = identify(
+            split.model, split.training, validation=[split.held_out], effort_scale=split.scale
+        )
+        seconds = process_time() - start
+        errors = found.errors[-1]
+        expected = found.predict(split.held_out)
+        rate = (len(expected.time) - 1) / (expected.time[-1] - expected.time[0])
+        effort, measured = (
+            low_passed(values * split.scale, CUTOFF, rate)
+            for values in (expected.effort, expected.measured)
+        )
+        figures = (
+            split.accept,
+            100 * errors.relative('urdf'),
+            100 * errors.relative('urdf_friction'),
+            100 * least_squares_error(split),
+            100 * np.linalg.norm(effort - measured) / np.linalg.norm(measured),
+            100
+            * (np.abs(expected.measured - expected.effort) <= 1.96 * expected.deviation).mean(),
+            seconds,
+        )
+        print(split.name.ljust(22) + ''.join(f'{figure:12.1f}' for figure in figures), flush=True)
+        smallest = np.linalg.eigvalsh(pseudo_inertia(found.model.inertial_parameters)).min()
+        measured_count = sum(each.is_measured for each in found.parameters)
+        notes.append(
+            f'{split.name}: {found.terms}; compared up to {found.cutoff:.1f} Hz; '
+            f'{measured_count} of {len(found.parameters)} parameters measured; '
+            f'tilt {np.degrees(np.linalg.norm(found.base_tilt)):.1f} deg; '
+            f'smallest eigenvalue of a pseudo-inertia {smallest:.1e}; '
+            f'{"converged" if found.converged else "NOT converged"}'
+        )
+    print('\n' + '\n'.join(notes))
+
+
+def main() -> None:
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    folder = Path(sys.argv[1])
+    names = sys.argv[2:]
+    print_tables(
+        [
+            split
+            for split in splits(folder)
+            if not names or any(name.lower() in split.name.lower() for name in names)
+        ]
+    )
+
+
+if __name__ == '__main__':
+    main()

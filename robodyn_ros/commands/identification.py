@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From recordings to a model that is true: ``identify``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from robodyn_ros.commands.arm_options import ChosenArm, arm_options, examples
+
+
+@click.command(
+    'identify',
+    epilog=examples(
+        'robodyn identify arm.urdf motion.mcap --validate other.mcap -o identified/',
+        'robodyn identify arm.urdf one.csv two.csv --effort-scale 11.5 --base base_link',
+    ),
+)
+@arm_options
+@click.argument('recordings', type=click.Path(path_type=Path), nargs=-1, required=True)
+@click.option(
+    '--validate',
+    'validation',
+    type=click.Path(path_type=Path),
+    multiple=True,
+    help='Recording of another motion, for errors that are held out.',
+)
+@click.option('--topic', help='Of bags; not given: the one that names the joints.')
+@click.option(
+    '--effort-scale',
+    'effort_scale',
+    type=float,
+    multiple=True,
+    metavar='FACTOR',
+    help='Torque for a unit of the recorded effort, as N m/A: one, or one for each joint.',
+)
+@click.option(
+    '-o',
+    '--output',
+    type=click.Path(path_type=Path, file_okay=False),
+    default='identified',
+    show_default=True,
+    help='Folder, made where it is missing.',
+)
+def identify_command(
+    arm: ChosenArm,
+    recordings: tuple[Path, ...],
+    validation: tuple[Path, ...],
+    topic: str | None,
+    effort_scale: tuple[float, ...],
+    output: Path,
+    as_json: bool,
+) -> None:
+    """
+    Find the model that an arm's own drives report.
+
+    RECORDINGS are ROS bags with joint states, or CSV files with the columns time, NAME,
+    NAME.velocity and NAME.effort. Writes the URDF with other inertials and friction, the
+    identified model as YAML and JSON, and a page that shows how good it is, and what is not known.
+    """
+    # Imported here: it takes longer than most commands do.
+    from robodyn_ros.commands import identified_files as files
+    from robodyn_ros.identification import identify
+
+    model = arm.model
+    training = [files.recording_of_file(path, model, topic) for path in recordings]
+    held_out = [files.recording_of_file(path, model, topic) for path in validation]
+    scale = effort_scale[0] if len(effort_scale) == 1 else list(effort_scale) or None
+    console = Console(stderr=True)
+    columns = (TextColumn('{task.description:24}'), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=as_json) as progress:
+        task = progress.add_task('', total=1.0)
+        found = identify(
+            model,
+            training,
+            validation=held_out,
+            effort_scale=scale,
+            progress=lambda done, what: progress.update(task, completed=done, description=what),
+        )
+        files.refuse_repetition(found, validation)
+        progress.update(task, description='drawing')
+        written = files.write(found, arm, (held_out or training)[-1], output)
+    if as_json:
+        click.echo(json.dumps(files.record(found), indent=2, allow_nan=False))
+        return
+    for line in files.warnings(found):
+        click.echo(line, err=True)
+    for line in files.summary(found):
+        click.echo(line)
+    for path in written:
+        click.echo(path)

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+From recordings of an arm to a model that is true.
+
+>>> recording = Recording.from_bag('motion.mcap', model)
+>>> found = identify(model, [recording], validation=[Recording.from_bag('other.mcap', model)])
+>>> found.to_urdf('arm.urdf', 'identified.urdf')
+
+A line imports only lines above it: recording (its files, its cleaning), preparation, rows, drive
+terms; prior, estimator; fit, cross_validation; prediction, comparison, findings; identify.
+"""
+
+from robodyn_ros.errors import (
+    MalformedIdentification,
+    MalformedRecording,
+    NoEffort,
+    OtherKinematics,
+    RepeatedMotion,
+    TooShortRecording,
+)
+from robodyn_ros.identification.comparison import CandidateError, RecordingErrors
+from robodyn_ros.identification.drive_terms import DriveTerms
+from robodyn_ros.identification.identification import Identification, JointFriction
+from robodyn_ros.identification.identify import identify
+from robodyn_ros.identification.parameters import IdentifiedParameter
+from robodyn_ros.identification.prediction import Prediction
+from robodyn_ros.identification.recording import Recording
+
+__all__ = [
+    'CandidateError',
+    'DriveTerms',
+    'Identification',
+    'IdentifiedParameter',
+    'JointFriction',
+    'MalformedIdentification',
+    'MalformedRecording',
+    'NoEffort',
+    'OtherKinematics',
+    'Prediction',
+    'Recording',
+    'RecordingErrors',
+    'RepeatedMotion',
+    'TooShortRecording',
+    'identify',
+]

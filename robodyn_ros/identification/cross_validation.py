@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Which drive terms predict best what they were not trained with: blocked cross-validation.
+
+Every stretch is cut into four blocks in time, which leave their turn out of the training. All rows
+are compressed once, for all candidates and blocks together, so that a candidate costs four solves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from robodyn_ros.identification.drive_terms import (
+    PRESLIDING_DISPLACEMENTS,
+    DriveTerms,
+    candidates,
+)
+from robodyn_ros.identification.estimator import Estimate, estimate
+from robodyn_ros.identification.factors import JointFactor, Layout, joint_factors
+from robodyn_ros.identification.fit import Fit, Prior, drive_deviation, problem_of
+from robodyn_ros.identification.noise import Noise, floored
+from robodyn_ros.identification.rows import Rows, gravity_columns
+from robodyn_ros.model import RobotModel
+from robodyn_ros.spatial import FloatArray
+
+BLOCKS = 4
+# A candidate so much worse than the best one is as good, if it is plainer.
+_TOLERANCE = 0.03
+_DISPLACEMENTS = (0.0, *PRESLIDING_DISPLACEMENTS)
+_RICHEST = tuple(DriveTerms(displacement, True, True) for displacement in _DISPLACEMENTS)
+_TILT = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Score:
+    """
+    How well a candidate predicts the blocks that it was not trained with.
+
+    Attributes
+    ----------
+    terms : DriveTerms
+    tilt : bool
+        Whether a tilt of the base was estimated, too.
+    deviation : array, shape (n,)
+        Rms error of each joint [N m or N].
+    relative_error : float
+        Of all joints together, relative to the measured torques.
+    typical_deviation : float
+        Geometric mean of the joints' rms errors [N m or N]: what candidates are compared by. It
+        is the likelihood of the errors with each joint's own noise, so that the strongest joint
+        does not decide for all.
+    converged : bool
+    """
+
+    terms: DriveTerms
+    tilt: bool
+    deviation: FloatArray
+    relative_error: float
+    typical_deviation: float
+    converged: bool
+
+
+class CrossValidation:
+    """
+    The rows of all blocks, compressed, and what candidates make of them.
+
+    Parameters
+    ----------
+    model : RobotModel
+    rows : sequence of Rows
+    prior : Prior
+    baseline : Fit
+        Of the plainest terms: friction that grows with load takes the rigid body's torque from it,
+        a tilt the gravity torques, and every candidate the correlation of its residuals.
+    """
+
+    def __init__(
+        self, model: RobotModel, rows: Sequence[Rows], prior: Prior, baseline: Fit
+    ) -> None:
+        self._model, self._rows, self._prior, self._baseline = model, rows, prior, baseline
+        self._richest = Layout(model.n, sum(terms.count for terms in _RICHEST), _TILT)
+        columns = [self._columns(each) for each in rows]
+        self._held_out = [self._compressed(columns, _in_motion, block) for block in range(BLOCKS)]
+        used = [
+            self._compressed(columns, lambda each: each.used, block) for block in range(BLOCKS)
+        ]
+        self._training = [
+            _joined([used[other] for other in range(BLOCKS) if other != block])
+            for block in range(BLOCKS)
+        ]
+        self._all = _joined(used)
+
+    def score(self, terms: DriveTerms, *, tilt: bool = False) -> Score:
+        """Return how well a candidate predicts blocks that it was not trained with."""
+        n = self._model.n
+        layout = Layout(n, terms.count, _TILT if tilt else 0)
+        chosen = self._chosen(terms, tilt)
+        deviation = drive_deviation(terms, self._model, self._prior, self._rows)
+        noise = self._baseline.noise
+        # The noise of the candidate itself, from a fit to everything.
+        whole, start = self._solved(self._all, chosen, layout, terms, noise, deviation, None)
+        sizes = np.array(
+            [
+                factor.squared_residual(start.x[layout.columns(joint)]) / max(factor.count, 1)
+                for joint, factor in enumerate(whole)
+            ]
+        )
+        noise = Noise(floored(np.sqrt(sizes), self._torque), noise.correlation)
+        squares = np.zeros(n)
+        converged = start.converged
+        for training, held_out in zip(self._training, self._held_out, strict=True):
+            _, found = self._solved(training, chosen, layout, terms, noise, deviation, start)
+            converged &= found.converged
+            for joint, factor in enumerate(held_out):
+                of_joint = factor.of_columns(chosen[joint])
+                squares[joint] += of_joint.squared_residual(found.x[layout.columns(joint)])
+        counts = self._counts
+        total = float((self._torque**2 * counts).sum())
+        sizes = np.sqrt(squares / np.maximum(counts, 1))
+        return Score(
+            terms=terms,
+            tilt=tilt,
+            deviation=sizes,
+            relative_error=float(np.sqrt(squares.sum() / total)),
+            typical_deviation=float(np.exp(np.log(floored(sizes, self._torque)).mean())),
+            converged=converged,
+        )
+
+    def chosen(
+        self, among: Sequence[DriveTerms] | None = None, progress: Callable[[], None] | None = None
+    ) -> tuple[Score, tuple[Score, ...]]:
+        """
+        Return the plainest candidate within 3 % of the best, and the scores of all.
+
+        Parameters
+        ----------
+        among : sequence of DriveTerms, optional
+            The dozen of ``candidates()`` where not given.
+        progress : callable, optional
+            Called after each.
+        """
+        scores = []
+        for terms in candidates() if among is None else among:
+            scores.append(self.score(terms))
+            if progress is not None:
+                progress()
+        best = (1 + _TOLERANCE) * min(score.typical_deviation for score in scores)
+        good = [score for score in scores if score.typical_deviation <= best]
+        plainest = min(good, key=lambda score: (score.terms.complexity, score.typical_deviation))
+        return plainest, tuple(scores)
+
+    def _solved(
+        self,
+        factors: Sequence[JointFactor],
+        chosen: Sequence[FloatArray],
+        layout: Layout,
+        terms: DriveTerms,
+        noise: Noise,
+        deviation: FloatArray,
+        start: Estimate | None,
+    ) -> tuple[list[JointFactor], Estimate]:
+        mine = [factor.of_columns(columns) for factor, columns in zip(factors, chosen)]
+        problem = problem_of(mine, layout, terms, noise.scale, deviation, self._prior)
+        return mine, estimate(problem, start)
+
+    @cached_property
+    def _counts(self) -> FloatArray:
+        return np.array(
+            [sum(block[j].count for block in self._held_out) for j in range(self._model.n)]
+        )
+
+    @cached_property
+    def _torque(self) -> FloatArray:
+        """The rms of each joint's torque over all blocks (n,)."""
+        squares = np.zeros(self._model.n)
+        for block in self._held_out:
+            squares += [float(factor.triangle[:, -1] @ factor.triangle[:, -1]) for factor in block]
+        return np.sqrt(squares / np.maximum(self._counts, 1))
+
+    def _columns(self, rows: Rows) -> tuple[FloatArray, FloatArray]:
+        """Return the drive columns of the richest candidates and the tilt's."""
+        parameters = self._baseline.inertial_parameters
+        torque = rows.rigid_torque(self._model, parameters)
+        drive = np.concatenate([rows.drive(terms, torque) for terms in _RICHEST], axis=-1)
+        return drive, gravity_columns(self._model, parameters, rows.states)
+
+    def _compressed(
+        self,
+        columns: Sequence[tuple[FloatArray, FloatArray]],
+        mask: Callable[[Rows], np.ndarray],
+        block: int,
+    ) -> list[JointFactor]:
+        parts = []
+        for each, (drive, tilt) in zip(self._rows, columns, strict=True):
+            edges = np.linspace(0, len(each.effort), BLOCKS + 1).astype(int)
+            inside = slice(edges[block], edges[block + 1])
+            weight = mask(each)[inside].astype(float)
+            parts.append(
+                (each.inertial[inside], drive[inside], tilt[inside], each.effort[inside], weight)
+            )
+        return joint_factors(*(np.concatenate(group) for group in zip(*parts, strict=True)))
+
+    def _chosen(self, terms: DriveTerms, tilt: bool) -> list[FloatArray]:
+        """Return the numbers of a candidate's columns among each joint's compressed ones."""
+        kind = _DISPLACEMENTS.index(terms.presliding)
+        names = _RICHEST[kind].names
+        offset = kind * len(names)
+        drive = [offset + names.index(name) for name in terms.names]
+        result = []
+        for joint in range(self._model.n):
+            links = 10 * (self._model.n - joint)
+            common = [links + self._richest.terms + k for k in range(_TILT if tilt else 0)]
+            result.append(np.r_[0:links, [links + k for k in drive], common].astype(int))
+        return result
+
+
+def _in_motion(rows: Rows) -> np.ndarray:
+    """Return all joints' rows while any joint moves: where all stand, stiction decides."""
+    return np.broadcast_to(rows.moving.any(axis=1, keepdims=True), rows.moving.shape)
+
+
+def _joined(blocks: Sequence[Sequence[JointFactor]]) -> list[JointFactor]:
+    return [JointFactor.joined(parts) for parts in zip(*blocks, strict=True)]

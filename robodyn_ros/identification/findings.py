@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What to distrust in an identification, in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from robodyn_ros.description.records import Finding
+from robodyn_ros.errors import TooShortRecording
+from robodyn_ros.identification.comparison import RecordingErrors
+from robodyn_ros.identification.cross_validation import Score
+from robodyn_ros.identification.fit import Fit, predicted
+from robodyn_ros.identification.noise import rms
+from robodyn_ros.identification.parameters import IdentifiedParameter
+from robodyn_ros.identification.rows import Rows
+from robodyn_ros.model import RobotModel
+
+_SHORT, _GOOD = 8.0, 15.0  # s
+_LEAST_ROWS = 20
+_LITTLE_RANGE = 0.1  # rad or m
+_LITTLE_MOTION = 0.1
+_OUTLYING, _MANY = 6.0, 0.01
+_MEDIAN_TO_DEVIATION = 1.4826
+_OTHER_RECORDING = 2.0
+_DELAY, _CERTAIN = 0.002, 5.0
+
+
+@dataclass(frozen=True, eq=False)
+class Outlying:
+    """
+    Whether some rows cannot be explained as the others are.
+
+    Attributes
+    ----------
+    robust : bool
+        Whether they are to be weighted down.
+    findings : tuple of Finding
+    """
+
+    robust: bool
+    findings: tuple[Finding, ...]
+
+
+def check_rows(model: RobotModel, rows: Sequence[Rows]) -> None:
+    """
+    Refuse motion that is too short to tell anything.
+
+    Raises
+    ------
+    TooShortRecording
+    """
+    used = int(max(sum(each.used[:, j].sum() for each in rows) for j in range(model.n)))
+    if used < _LEAST_ROWS:
+        raise TooShortRecording(
+            'recordings', f'{used} rows in which a joint moves', f'{_LEAST_ROWS} at least'
+        )
+
+
+def of_motion(model: RobotModel, rows: Sequence[Rows]) -> Iterator[Finding]:
+    """Yield what is wrong with the motion: too short, joints that hardly move."""
+    length = sum(float(each.time[-1] - each.time[0]) for each in rows)
+    if length < _GOOD:
+        yield Finding(
+            'short_motion',
+            'warning' if length < _SHORT else 'info',
+            'recordings',
+            length,
+            'of motion [s]: errors on other motions may be several times larger than with 15 s',
+        )
+    q = np.concatenate([each.states.q for each in rows])
+    used = np.concatenate([each.used for each in rows])
+    travel = np.ptp(q, axis=0)
+    for joint, name in enumerate(model.joint_names):
+        element = f'joint {name!r}'
+        if not used[:, joint].any():
+            yield Finding(
+                'joint_never_moves',
+                'warning',
+                element,
+                float(travel[joint]),
+                'never moves: its friction is unknown, and its load comes from the URDF',
+            )
+        elif travel[joint] < _LITTLE_RANGE or used[:, joint].mean() < _LITTLE_MOTION:
+            yield Finding(
+                'joint_barely_moves',
+                'warning',
+                element,
+                float(travel[joint]),
+                'hardly moves [rad or m]: what it carries is hardly known',
+            )
+
+
+def of_estimate(
+    fit: Fit, parameters: Sequence[IdentifiedParameter], best: Score
+) -> Iterator[Finding]:
+    """Yield whether it converged, and which parameters are still the URDF's."""
+    if not (fit.estimate.converged and best.converged):
+        yield Finding(
+            'not_converged',
+            'warning',
+            'estimate',
+            fit.estimate.steps,
+            'steps did not reach the optimum',
+        )
+    for each in parameters:
+        if not each.is_measured:
+            yield Finding(
+                'from_prior',
+                'info',
+                f'{each.element} {each.name}',
+                float(f'{each.remaining:.3g}'),
+                "of the prior's deviation is left: it comes from the URDF, not from measurement",
+            )
+    measured = [each for each in parameters if each.is_well_known]
+    yield Finding(
+        'well_known',
+        'info',
+        'parameters',
+        len(measured),
+        f'of {len(parameters)} are known to a tenth of their value',
+    )
+
+
+def outlying(
+    model: RobotModel, rows: Sequence[Rows], fit: Fit, recording_of_rows: Sequence[int]
+) -> Outlying:
+    """
+    Return whether rows stand out, and whether a minority of recordings is made of them.
+
+    Rows that stand out within a recording are contact, most likely, and weighted down. Where a
+    whole recording differs from the others it carries another load, and weighting its rows down
+    would only hide that.
+    """
+    residuals = []
+    for each in rows:
+        torque = each.rigid_torque(model, fit.inertial_parameters) if fit.terms.load else None
+        residuals.append(each.effort - predicted(fit, each, each.drive(fit.terms, torque)))
+    used = [each.used for each in rows]
+    together, chosen = np.concatenate(residuals), np.concatenate(used)
+    numbers = np.asarray(recording_of_rows)
+    count = int(numbers.max()) + 1
+    if count > 1:
+        sizes = np.array(
+            [
+                np.linalg.norm(
+                    rms(
+                        np.concatenate([residuals[k] for k in np.flatnonzero(numbers == number)]),
+                        np.concatenate([used[k] for k in np.flatnonzero(numbers == number)]),
+                    )
+                    / fit.noise.deviation
+                )
+                for number in range(count)
+            ]
+        )
+        other = np.flatnonzero(sizes > _OTHER_RECORDING * np.median(sizes))
+        if len(other):
+            return Outlying(
+                False,
+                tuple(
+                    Finding(
+                        'recording_differs',
+                        'warning',
+                        f'recording {k + 1}',
+                        float(sizes[k] / np.median(sizes)),
+                        'times the error of the others: another load in the hand, or contact? '
+                        'Identify it apart',
+                    )
+                    for k in other
+                ),
+            )
+    size = np.abs(together)
+    fractions = np.zeros(model.n)
+    for joint in range(model.n):
+        mine = size[chosen[:, joint], joint]
+        if len(mine):
+            limit = _OUTLYING * _MEDIAN_TO_DEVIATION * float(np.median(mine))
+            fractions[joint] = (mine > max(limit, 1e-9)).mean()
+    if fractions.max() <= _MANY:
+        return Outlying(False, ())
+    worst = int(fractions.argmax())
+    return Outlying(
+        True,
+        (
+            Finding(
+                'outlying_rows',
+                'warning',
+                f'joint {model.joint_names[worst]!r}',
+                float(f'{fractions[worst]:.3g}'),
+                'of its rows stand out: contact? They were weighted down',
+            ),
+        ),
+    )
+
+
+def of_tilt(tilt: np.ndarray) -> Iterator[Finding]:
+    """Yield that the base is tilted, if it was found to be."""
+    if tilt.any():
+        yield Finding(
+            'base_tilt',
+            'warning',
+            'base',
+            tuple(float(f'{angle:.3g}') for angle in np.degrees(tilt)),
+            'degrees of tilt about its two level axes were found; a URDF cannot say so: '
+            'give gravity where it is used',
+        )
+
+
+def of_delay(delay: float, deviation: float) -> Iterator[Finding]:
+    """Yield that efforts are stamped late, or early, where that is certain."""
+    if abs(delay) > max(_DELAY, _CERTAIN * deviation):
+        yield Finding(
+            'delay',
+            'info',
+            'effort',
+            float(f'{delay:.3g}'),
+            'seconds that efforts are stamped after the motion, all joints alike',
+        )
+
+
+def of_validation(errors: Sequence[RecordingErrors]) -> Iterator[Finding]:
+    """Yield whether errors are held out at all."""
+    held_out = [each for each in errors if each.role == 'validation']
+    if not held_out:
+        yield Finding(
+            'no_validation',
+            'info',
+            'validation',
+            0,
+            'recordings given: errors on other motions are those of blocked cross-validation',
+        )
+    for number, each in enumerate(held_out, start=1):
+        if each.repeats_training:
+            yield Finding(
+                'repeated_motion',
+                'warning',
+                f'validation recording {number}',
+                float(f'{each.relative("identified"):.3g}'),
+                'is the error on a motion that was trained with: it proves nothing',
+            )

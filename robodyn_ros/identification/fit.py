@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From rows to an estimate: noise, friction that grows with load, and tilt by repeated solves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from robodyn_ros.dynamics import mass_matrix
+from robodyn_ros.identification.drive_terms import DriveTerms
+from robodyn_ros.identification.estimator import Estimate, Problem, estimate
+from robodyn_ros.identification.factors import JointFactor, Layout, joint_factors
+from robodyn_ros.identification.noise import (
+    Noise,
+    autocorrelation_time,
+    floored,
+    huber_weights,
+    rms,
+)
+from robodyn_ros.identification.rows import Rows, gravity_columns
+from robodyn_ros.model import RobotModel
+from robodyn_ros.spatial import FloatArray, parameters_of_pseudo_inertia
+
+_ROUNDS = 4
+_FIRST_DEVIATION = 0.01
+_FIRST_CORRELATION = 2.0
+_TILT_DEVIATION = 0.1  # rad
+_STATES_FOR_INERTIA = 200
+# What the drive's terms may do, relative to the joint's rms torque.
+_PLAIN_TERMS, _FINE_TERMS = 0.5, 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """
+    What is known before.
+
+    Attributes
+    ----------
+    pseudo_inertia : array, shape (n, 4, 4)
+        Of the links, positive definite.
+    strength : float
+        gamma = 1 / (4 deviation²)
+    """
+
+    pseudo_inertia: FloatArray
+    strength: float
+
+    @property
+    def inertial_parameters(self) -> FloatArray:
+        """Ten parameters of each link, array, shape (n, 10)."""
+        return parameters_of_pseudo_inertia(self.pseudo_inertia)
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """
+    An estimate and what it rests on.
+
+    Attributes
+    ----------
+    terms : DriveTerms
+    layout : Layout
+    estimate : Estimate
+    noise : Noise
+        Of the rows that it was trained with.
+    """
+
+    terms: DriveTerms
+    layout: Layout
+    estimate: Estimate
+    noise: Noise
+
+    @property
+    def inertial_parameters(self) -> FloatArray:
+        """Ten parameters of each link, array, shape (n, 10)."""
+        return self.estimate.inertial_parameters
+
+    @property
+    def drive(self) -> FloatArray:
+        """Coefficients of each joint's drive terms, array, shape (n, terms.count)."""
+        size = self.layout.n * self.layout.terms
+        return self.estimate.others[:size].reshape(self.layout.n, self.layout.terms)
+
+    def coefficient(self, name: str) -> FloatArray:
+        """Return the coefficients of a drive term, shape (n,), zero where it was left out."""
+        if name not in self.terms.names:
+            return np.zeros(self.layout.n)
+        return self.drive[:, self.terms.names.index(name)].copy()
+
+    @property
+    def common(self) -> FloatArray:
+        """Parameters that all joints have in common: the tilt, if any."""
+        return self.estimate.others[self.layout.n * self.layout.terms :]
+
+
+def drive_deviation(
+    terms: DriveTerms, model: RobotModel, prior: Prior, rows: Sequence[Rows]
+) -> FloatArray:
+    """
+    Return how large each joint's drive terms are thought to be at most, array, shape (n, terms).
+
+    Rotor inertia up to the largest inertia that the joint sees; viscous and Coulomb friction and
+    offset up to half the rms torque, curve and load terms up to a tenth of it.
+    """
+    q = np.concatenate([each.states.q for each in rows])
+    chosen = np.linspace(0, len(q) - 1, min(len(q), _STATES_FOR_INERTIA)).astype(int)
+    bodies = model.with_inertial_parameters(prior.inertial_parameters)
+    inertia = np.diagonal(mass_matrix(bodies, q[chosen]), axis1=1, axis2=2).max(axis=0)
+    torque = typical_torque(rows)
+    velocity = np.concatenate([each.velocity for each in rows])
+    speed = np.maximum(rms(velocity, np.ones(velocity.shape, dtype=bool)), 1e-2)
+    sizes = {
+        'Ia': inertia,
+        'Fv': _PLAIN_TERMS * torque / speed,
+        'Fc': _PLAIN_TERMS * torque,
+        'offset': _PLAIN_TERMS * torque,
+        'c1': _FINE_TERMS * torque,
+        'c2': _FINE_TERMS * torque,
+        'mu': np.full(model.n, _FINE_TERMS),
+    }
+    return np.stack([sizes[name] for name in terms.names], axis=1)
+
+
+def typical_torque(rows: Sequence[Rows]) -> FloatArray:
+    """Return the rms of each joint's measured torque, array, shape (n,) [N m or N]."""
+    effort = np.concatenate([each.effort for each in rows])
+    result = rms(effort, np.ones(effort.shape, dtype=bool))
+    return np.maximum(result, 1e-6 * max(float(result.max()), 1e-9))
+
+
+def problem_of(
+    factors: Sequence[JointFactor],
+    layout: Layout,
+    terms: DriveTerms,
+    scale: FloatArray,
+    deviation: FloatArray,
+    prior: Prior,
+) -> Problem:
+    """
+    Return the estimator's problem.
+
+    Parameters
+    ----------
+    factors : sequence of n JointFactor
+        With the columns that ``layout`` says.
+    layout : Layout
+    terms : DriveTerms
+    scale : array, shape (n,)
+        What each joint's residuals are divided by.
+    deviation : array, shape (n, terms)
+        From ``drive_deviation``.
+    prior : Prior
+    """
+    factor, target = layout.assembled(factors, scale)
+    positive = np.array([name in ('Ia', 'Fv', 'Fc') for name in terms.names])
+    tilt = np.full(layout.common, _TILT_DEVIATION)
+    return Problem(
+        factor=factor,
+        target=target,
+        prior=prior.pseudo_inertia,
+        strength=prior.strength,
+        deviation=np.concatenate([deviation.ravel(), tilt]),
+        positive=np.concatenate([np.tile(positive, layout.n), np.zeros(layout.common, bool)]),
+    )
+
+
+def first_noise(rows: Sequence[Rows]) -> Noise:
+    """
+    Return the noise to begin with: what no parameters explain, each joint by itself.
+
+    Bodies that need not exist, other ones for every joint, leave a residual that is noise at the
+    most. To begin with more would be wrong: what the prior resists would pass for noise, and the
+    noise that it makes would let the prior resist.
+    """
+    drive = [each.drive(DriveTerms()) for each in rows]
+    factors = joint_factors(
+        np.concatenate([each.inertial for each in rows]),
+        np.concatenate(drive),
+        np.zeros((*np.concatenate([each.effort for each in rows]).shape, 0)),
+        np.concatenate([each.effort for each in rows]),
+        np.concatenate([each.used for each in rows]).astype(float),
+    )
+    torque = typical_torque(rows)
+    free = np.array([factor.free_deviation for factor in factors])
+    deviation = np.where(np.isfinite(free), free, _FIRST_DEVIATION * torque)
+    return Noise(floored(deviation, torque), np.full(len(torque), _FIRST_CORRELATION))
+
+
+def fitted(
+    model: RobotModel,
+    rows: Sequence[Rows],
+    prior: Prior,
+    terms: DriveTerms,
+    *,
+    noise: Noise | None = None,
+    start: Fit | None = None,
+    tilt: bool = False,
+    robust: bool = False,
+    rounds: int = _ROUNDS,
+) -> Fit:
+    """
+    Return the fit of a kind of drive terms to rows.
+
+    Each round solves with the noise, the load's torque and the tilt's columns of the one before.
+
+    Parameters
+    ----------
+    model : RobotModel
+    rows : sequence of Rows
+    prior : Prior
+    terms : DriveTerms
+    noise : Noise, optional
+        To begin with.
+    start : Fit, optional
+        To begin at.
+    tilt : bool
+        Whether a tilt of the base is estimated, too: two common parameters [rad].
+    robust : bool
+        Whether rows that stand out are weighted down.
+    rounds : int
+    """
+    n = model.n
+    layout = Layout(n, terms.count, 2 if tilt else 0)
+    deviation = drive_deviation(terms, model, prior, rows)
+    torque = typical_torque(rows)
+    parameters = prior.inertial_parameters if start is None else start.inertial_parameters
+    noise = noise or (first_noise(rows) if start is None else start.noise)
+    weights = [each.used.astype(float) for each in rows]
+    found: Estimate | None = None
+    if start is not None and start.layout == layout:
+        found = start.estimate
+    for _ in range(rounds):
+        drive = [
+            each.drive(terms, each.rigid_torque(model, parameters) if terms.load else None)
+            for each in rows
+        ]
+        common = [
+            gravity_columns(model, parameters, each.states)
+            if tilt
+            else np.zeros((*each.effort.shape, 0))
+            for each in rows
+        ]
+        factors = joint_factors(
+            np.concatenate([each.inertial for each in rows]),
+            np.concatenate(drive),
+            np.concatenate(common),
+            np.concatenate([each.effort for each in rows]),
+            np.concatenate(weights),
+        )
+        problem = problem_of(factors, layout, terms, noise.scale, deviation, prior)
+        found = estimate(problem, found)
+        fit = Fit(terms, layout, found, noise)
+        parameters = fit.inertial_parameters
+        residuals = [
+            each.effort - predicted(fit, each, columns, extra)
+            for each, columns, extra in zip(rows, drive, common, strict=True)
+        ]
+        if robust:
+            together = np.concatenate(residuals)
+            chosen = np.concatenate([each.used for each in rows])
+            ends = np.cumsum([len(each.effort) for each in rows])[:-1]
+            weights = [
+                each.used * weight
+                for each, weight in zip(
+                    rows, np.split(huber_weights(together, chosen), ends), strict=True
+                )
+            ]
+        weighted = [r * np.where(w > 0, w, 0.0) for r, w in zip(residuals, weights, strict=True)]
+        noise = noise_of(weighted, [each.used for each in rows], torque)
+    return replace(fit, noise=noise)
+
+
+def noise_of(
+    residuals: Sequence[FloatArray], chosen: Sequence[np.ndarray], torque: FloatArray
+) -> Noise:
+    """Return the noise of residuals, floored at 0.3 % of the joints' rms torques (n,)."""
+    size = rms(np.concatenate(residuals), np.concatenate(chosen))
+    return Noise(floored(size, torque), autocorrelation_time(residuals, chosen))
+
+
+def predicted(
+    fit: Fit, rows: Rows, drive: FloatArray, common: FloatArray | None = None
+) -> FloatArray:
+    """Return the fit's torques at the rows, shape (K, n), from the drive's and common columns."""
+    result = rows.inertial @ fit.inertial_parameters.ravel()
+    result = result + (drive * fit.drive).sum(axis=-1)
+    if common is not None and common.shape[-1]:
+        result = result + common @ fit.common
+    return result

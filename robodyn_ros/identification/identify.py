@@ -1,0 +1,341 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From recordings of an arm to a model of it: the steps, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from robodyn_ros.arguments import checked_array
+from robodyn_ros.description.records import Finding
+from robodyn_ros.errors import InvalidNumber, UnknownOption, WrongShape
+from robodyn_ros.identification import findings as found
+from robodyn_ros.identification.base_tilt import is_worth_it, tilted
+from robodyn_ros.identification.comparison import (
+    CandidateError,
+    UrdfWithFriction,
+    recording_errors,
+)
+from robodyn_ros.identification.cross_validation import CrossValidation, Score
+from robodyn_ros.identification.delay import estimated_delay
+from robodyn_ros.identification.drive_terms import DriveTerms, candidates
+from robodyn_ros.identification.effort_unit import assumed_effort_scale, refined_effort_scale
+from robodyn_ros.identification.estimator import Problem, estimate
+from robodyn_ros.identification.fit import Fit, Prior, drive_deviation, fitted
+from robodyn_ros.identification.identification import Identification
+from robodyn_ros.identification.kinematics_digest import kinematics_digest
+from robodyn_ros.identification.parameters import identified_parameters
+from robodyn_ros.identification.prediction import DriveModel
+from robodyn_ros.identification.preparation import (
+    Band,
+    EvenSamples,
+    even_samples,
+    motion_band,
+    states_of,
+)
+from robodyn_ros.identification.prior import prior_pseudo_inertia
+from robodyn_ros.identification.recording import Recording
+from robodyn_ros.identification.repeated_motion import repeats
+from robodyn_ros.identification.rows import Rows, rows_of
+from robodyn_ros.model import RobotModel
+from robodyn_ros.spatial import FloatArray
+
+_BASELINE_ROUNDS = 3
+_UNIT_ROUNDS = 40
+Progress = Callable[[float, str], None]
+
+
+def identify(
+    model: RobotModel,
+    recordings: Sequence[Recording],
+    *,
+    validation: Sequence[Recording] = (),
+    friction: DriveTerms | str = 'auto',
+    base_tilt: bool | str = 'auto',
+    effort_scale: ArrayLike | None = None,
+    prior_deviation: float = 0.25,
+    progress: Progress | None = None,
+) -> Identification:
+    """
+    Return the model that explains what an arm's drives reported, and what it leaves open.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm as its URDF has it: where the recordings say nothing, its bodies remain.
+    recordings : sequence of Recording
+        To train with; best half a minute or more in which all joints move through their range.
+    validation : sequence of Recording
+        Of other motions, for errors that are held out.
+    friction : DriveTerms or 'auto'
+        The drives' terms; ``'auto'``: the plainest of a dozen within 3 % of the best in blocked
+        cross-validation.
+    base_tilt : bool or 'auto'
+        Whether a tilt of the base is estimated; ``'auto'``: kept where it is large, certain, and
+        lowers the cross-validated error by a tenth.
+    effort_scale : array-like, shape (n,), or float, optional
+        Torque [N m or N] for a unit of the recorded effort. Where not given, the effort is a
+        torque, unless the URDF's masses show that it cannot be one: see ``findings``.
+    prior_deviation : float
+        How far the URDF's bodies are thought to be off, relative.
+    progress : callable, optional
+        Called with the fraction done and what is done next.
+
+    Raises
+    ------
+    NoSuchJoint
+        A recording lacks a joint of the model.
+    TooShortRecording
+        There is too little motion.
+    WrongShape, NonFiniteValue, InvalidNumber, UnknownOption
+        An argument is none that is allowed.
+
+    Notes
+    -----
+    ``converged`` of the result says whether the optimum was reached; a finding, if it was not.
+
+    Ten parameters of every link and the terms of every drive are estimated together, every link's
+    pseudo-inertia positive definite, drawn to the URDF's by an entropic divergence. See
+    docs/identification.md.
+
+    References
+    ----------
+    Wensing, Kim and Slotine 2018; Lee, Wensing and Park 2020; Gautier and Khalil 1988.
+    """
+    report = progress or (lambda fraction, what: None)
+    _check(recordings, friction, base_tilt, prior_deviation)
+    report(0.0, 'preparing')
+    training = _Prepared.of(model, recordings)
+    held_out = [each.of_joints(model.joint_names) for each in validation]
+    pseudo, prior_findings = prior_pseudo_inertia(model)
+    prior = Prior(pseudo, 1.0 / (4.0 * prior_deviation**2))
+
+    scale, unit_findings = _effort_scale(model, training, effort_scale)
+    rows = training.rows(model, scale)
+    found.check_rows(model, rows)
+    report(0.1, 'first estimate')
+    baseline = fitted(model, rows, prior, DriveTerms(), rounds=_BASELINE_ROUNDS)
+    if unit_findings:
+        for _ in range(_UNIT_ROUNDS):
+            refined = refined_effort_scale(scale, rows, baseline)
+            rows = [replace(each, effort=each.effort * (refined / scale)) for each in rows]
+            scale = refined
+            baseline = fitted(model, rows, prior, DriveTerms(), start=baseline, rounds=1)
+
+    report(0.2, 'choosing the friction')
+    validator = CrossValidation(model, rows, prior, baseline)
+    best, scores = _chosen(validator, friction, report)
+    tilt, tilt_deviation, tilted_model, best = _tilt(
+        model, rows, prior, validator, best, base_tilt
+    )
+    if tilt.any():
+        rows = training.rows(tilted_model, scale)
+
+    report(0.8, 'estimating')
+    fit = fitted(tilted_model, rows, prior, best.terms, start=baseline)
+    outlying = found.outlying(model, rows, fit, training.recording_of_rows)
+    if outlying.robust:
+        fit = fitted(tilted_model, rows, prior, best.terms, start=fit, robust=True)
+    delay, delay_deviation = estimated_delay(tilted_model, rows, prior, fit)
+    drive_model, parameters, covariance = _result(
+        model, tilted_model, rows, prior, fit, best, scale
+    )
+
+    report(0.9, 'comparing')
+    urdf = UrdfWithFriction.fitted(model, training.rows(model, scale))
+    cutoff = training.band.cutoff
+    errors = [
+        recording_errors(each, urdf, drive_model, cutoff, role='training')
+        for each in training.recordings
+    ]
+    for each in held_out:
+        same = repeats(even_samples(each), training.stretches)
+        errors.append(
+            recording_errors(
+                each, urdf, drive_model, cutoff, role='validation', repeats_training=same
+            )
+        )
+    all_findings = [
+        *(finding for each in (*training.recordings, *held_out) for finding in each.findings),
+        *prior_findings,
+        *unit_findings,
+        *training.silent_findings(model),
+        *found.of_motion(model, rows),
+        *found.of_estimate(fit, parameters, best),
+        *outlying.findings,
+        *found.of_tilt(tilt),
+        *found.of_delay(delay, delay_deviation),
+        *found.of_validation(errors),
+    ]
+    report(1.0, 'done')
+    return Identification(
+        model=drive_model.model,
+        drive_model=drive_model,
+        parameters=parameters,
+        covariance=_frozen(covariance),
+        base_tilt=_frozen(tilt),
+        base_tilt_deviation=_frozen(tilt_deviation),
+        delay=delay,
+        delay_deviation=delay_deviation,
+        errors=tuple(errors),
+        candidates=tuple(CandidateError(s.terms, s.relative_error) for s in scores),
+        findings=tuple(all_findings),
+        cutoff=cutoff,
+        converged=fit.estimate.converged,
+        kinematics=kinematics_digest(model),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Prepared:
+    """Recordings of the model's joints, as even samples, and the band they share."""
+
+    recordings: tuple[Recording, ...]
+    stretches: tuple[EvenSamples, ...]
+    recording_of_rows: tuple[int, ...]
+    band: Band
+    silent: np.ndarray
+
+    @classmethod
+    def of(cls, model: RobotModel, recordings: Sequence[Recording]) -> _Prepared:
+        mine = tuple(each.of_joints(model.joint_names) for each in recordings)
+        cut = [even_samples(each) for each in mine]
+        stretches = tuple(stretch for each in cut for stretch in each)
+        numbers = tuple(k for k, each in enumerate(cut) for _ in each)
+        silent = np.array(
+            [not any(each.effort[:, j].any() for each in mine) for j in range(model.n)]
+        )
+        return cls(mine, stretches, numbers, motion_band(stretches), silent)
+
+    def rows(self, model: RobotModel, scale: FloatArray) -> list[Rows]:
+        return [
+            rows_of(model, states_of(each, self.band), scale, self.silent)
+            for each in self.stretches
+        ]
+
+    def silent_findings(self, model: RobotModel) -> list[Finding]:
+        return [
+            Finding('zero_effort', 'warning', f'joint {name!r}', 0.0, 'its effort is always zero')
+            for name, silent in zip(model.joint_names, self.silent, strict=True)
+            if silent
+        ]
+
+
+def _check(
+    recordings: Sequence[Recording],
+    friction: DriveTerms | str,
+    base_tilt: bool | str,
+    prior_deviation: float,
+) -> None:
+    if not len(recordings):
+        raise WrongShape('argument recordings', 'none', 'one recording at least')
+    if friction != 'auto' and friction not in candidates():
+        raise UnknownOption('argument friction', friction, "'auto' or one of candidates()")
+    if base_tilt not in (True, False, 'auto'):
+        raise UnknownOption('argument base_tilt', base_tilt, "'auto', True or False")
+    if not 0.0 < prior_deviation < np.inf:
+        raise InvalidNumber('argument prior_deviation', prior_deviation, 'a positive number')
+
+
+def _effort_scale(
+    model: RobotModel, training: _Prepared, given: ArrayLike | None
+) -> tuple[FloatArray, tuple[Finding, ...]]:
+    if given is None:
+        return assumed_effort_scale(model, training.rows(model, np.ones(model.n)))
+    scale = np.asarray(given, dtype=float)
+    scale = checked_array('effort_scale', np.full(model.n, scale) if scale.ndim == 0 else scale,
+                          (model.n,))  # fmt: skip
+    for name, value in zip(model.joint_names, scale, strict=True):
+        if value == 0.0:
+            raise InvalidNumber(f'effort_scale of joint {name!r}', value, 'a number but zero')
+    return scale, ()
+
+
+def _chosen(
+    validator: CrossValidation, friction: DriveTerms | str, report: Progress
+) -> tuple[Score, tuple[Score, ...]]:
+    if isinstance(friction, DriveTerms):
+        return validator.score(friction), ()
+    count = len(candidates())
+    done = iter(range(1, count + 1))
+    return validator.chosen(
+        progress=lambda: report(0.2 + 0.6 * next(done) / count, 'choosing the friction')
+    )
+
+
+def _tilt(
+    model: RobotModel,
+    rows: Sequence[Rows],
+    prior: Prior,
+    validator: CrossValidation,
+    best: Score,
+    wanted: bool | str,
+) -> tuple[FloatArray, FloatArray, RobotModel, Score]:
+    """Return tilt and deviation (2,) [rad], the model with it, and its score."""
+    none = np.zeros(2)
+    if wanted is False or not model.gravity.any():
+        return none, none, model, best
+    score = validator.score(best.terms, tilt=True)
+    if wanted == 'auto' and score.typical_deviation > 0.9 * best.typical_deviation:
+        return none, none, model, best
+    fit = fitted(model, rows, prior, best.terms, tilt=True)
+    factor = fit.estimate.deviation_factor[-2:]
+    covariance = factor @ factor.T
+    if wanted == 'auto' and not is_worth_it(
+        score.typical_deviation, best.typical_deviation, fit.common, covariance
+    ):
+        return none, none, model, best
+    deviation = np.sqrt(np.diagonal(covariance))
+    return fit.common, deviation, tilted(model, fit.common), score
+
+
+def _result(
+    model: RobotModel,
+    tilted_model: RobotModel,
+    rows: Sequence[Rows],
+    prior: Prior,
+    fit: Fit,
+    best: Score,
+    scale: FloatArray,
+) -> tuple[DriveModel, tuple, FloatArray]:
+    deviation = drive_deviation(fit.terms, model, prior, rows).ravel()
+    nothing = Problem(
+        factor=np.zeros((1, fit.layout.size)),
+        target=np.zeros(1),
+        prior=prior.pseudo_inertia,
+        strength=prior.strength,
+        deviation=deviation,
+        positive=np.zeros(len(deviation), dtype=bool),
+    )
+    bodies = tilted_model.with_inertial_parameters(fit.inertial_parameters)
+    coefficient = fit.coefficient
+    identified = replace(
+        bodies,
+        rotor_inertia=coefficient('Ia'),
+        viscous_friction=coefficient('Fv'),
+        coulomb_friction=coefficient('Fc'),
+        effort_offset=coefficient('offset'),
+        friction_curve=np.stack([coefficient('c1'), coefficient('c2')], axis=1),
+        load_friction=coefficient('mu'),
+    )
+    base, parameters, covariance = identified_parameters(
+        identified, fit.terms, fit.estimate, estimate(nothing)
+    )
+    drive_model = DriveModel(
+        model=identified,
+        terms=fit.terms,
+        coefficients=_frozen(fit.drive.copy()),
+        base=base,
+        covariance=_frozen(covariance),
+        residual=_frozen(best.deviation),
+        effort_scale=_frozen(scale),
+    )
+    return drive_model, parameters, covariance
+
+
+def _frozen(array: FloatArray) -> FloatArray:
+    array.setflags(write=False)
+    return array

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+What is known of a link before anything is measured: the URDF's pseudo-inertia, made positive.
+
+The pseudo-inertia P (4, 4) of a link is positive definite exactly if some distribution of positive
+mass has these ten inertial parameters (Wensing, Kim and Slotine 2018). How far P lies from the
+prior P0 is measured by tr(P0⁻¹ P) - log det(P0⁻¹ P) - 4, which no change of units or of
+coordinates changes (Lee, Wensing and Park 2020).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from robodyn_ros.description.records import Finding
+from robodyn_ros.model import RobotModel
+from robodyn_ros.spatial import FloatArray, parameters_of_pseudo_inertia, pseudo_inertia
+
+# A body's smallest radius of gyration, over which its mass is spread along any direction [m]: of a
+# link whose inertia is that of a body, and of one whose inertia tells nothing.
+_LEAST_RADIUS = 0.02
+_UNKNOWN_RADIUS = 0.08
+# Of a link without mass: so much of the mean of the others' masses, or so much [kg].
+_FRACTION_OF_MASS = 0.1
+_MASS = 1.0
+_NEGLIGIBLE_MASS = 1e-6
+_NEGLIGIBLE_RADIUS = 1e-3
+
+# Symmetric matrices (4, 4) as vectors (10,) of the same length: elements off the diagonal times
+# the square root of two.
+_ROWS, _COLUMNS = np.tril_indices(4)
+_FACTORS = np.where(_ROWS == _COLUMNS, 1.0, np.sqrt(2.0))
+BASIS = np.zeros((10, 4, 4))
+BASIS[np.arange(10), _ROWS, _COLUMNS] = BASIS[np.arange(10), _COLUMNS, _ROWS] = 1.0 / np.where(
+    _ROWS == _COLUMNS, 1.0, np.sqrt(2.0)
+)
+# From such a vector of a pseudo-inertia to the ten inertial parameters.
+PARAMETERS = parameters_of_pseudo_inertia(BASIS).T
+
+
+def vector_of(matrix: FloatArray) -> FloatArray:
+    """Return symmetric matrices (..., 4, 4) as vectors (..., 10) with the same inner product."""
+    return matrix[..., _ROWS, _COLUMNS] * _FACTORS
+
+
+def matrix_of(vector: FloatArray) -> FloatArray:
+    """Return the symmetric matrices (..., 4, 4) of vectors (..., 10)."""
+    return np.tensordot(vector, BASIS, axes=(-1, 0))
+
+
+def congruence(factor: FloatArray) -> FloatArray:
+    """Return the matrices (..., 10, 10) that take the vector of E to that of B E Bᵀ."""
+    b = factor[..., None, :, :]
+    return np.swapaxes(vector_of(b @ BASIS @ np.swapaxes(b, -1, -2)), -1, -2)
+
+
+def prior_pseudo_inertia(model: RobotModel) -> tuple[FloatArray, tuple[Finding, ...]]:
+    """
+    Return the links' pseudo-inertias (n, 4, 4) made positive definite, and what was in the way.
+
+    Second moments about the centre of mass are raised to those of a body with a radius of gyration
+    of 2 cm, of 8 cm where the inertia is none, and a link without mass gets a tenth of the mean of
+    the others': numbers to begin with, not to end with.
+    """
+    pseudo = pseudo_inertia(model.inertial_parameters)
+    masses = pseudo[:, 3, 3]
+    positive = masses[masses > _NEGLIGIBLE_MASS]
+    invented = _FRACTION_OF_MASS * float(positive.mean()) if len(positive) else _MASS
+    findings = []
+    result = np.empty_like(pseudo)
+    for i, name in enumerate(model.joint_names):
+        mass = float(masses[i])
+        if mass <= _NEGLIGIBLE_MASS:
+            findings.append(
+                Finding(
+                    'prior_without_mass',
+                    'warning',
+                    f'link behind joint {name!r}',
+                    mass,
+                    f'has no mass in the URDF; {invented:.3g} kg were assumed to begin with',
+                )
+            )
+            result[i] = invented * np.diag([*3 * [_UNKNOWN_RADIUS**2], 1.0])
+            continue
+        center = pseudo[i, :3, 3] / mass
+        spread = pseudo[i, :3, :3] / mass - np.outer(center, center)
+        squares, axes = np.linalg.eigh(spread)
+        unknown = squares[-1] <= _NEGLIGIBLE_RADIUS**2
+        least = _UNKNOWN_RADIUS**2 if unknown else _LEAST_RADIUS**2
+        if squares[0] < -1e-9 or unknown:
+            findings.append(
+                Finding(
+                    'prior_without_inertia',
+                    'warning',
+                    f'link behind joint {name!r}',
+                    float(squares[0]),
+                    'no body has the inertia that the URDF gives it; the nearest was assumed',
+                )
+            )
+        spread = (axes * np.maximum(squares, least)) @ axes.T
+        result[i, :3, :3] = mass * (spread + np.outer(center, center))
+        result[i, :3, 3] = result[i, 3, :3] = mass * center
+        result[i, 3, 3] = mass
+    return result, tuple(findings)

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+An identification as YAML text, and back: records become mappings, arrays nested lists.
+
+Every number reads back bit by bit. The model is stored whole, so that nothing else is needed to
+use it, and with a digest of its kinematics, so that it is not used for another robot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any, get_args, get_origin, get_type_hints
+
+import numpy as np
+import yaml
+
+from robodyn_ros.description.records import Finding
+from robodyn_ros.errors import MalformedIdentification, RobodynError, UnreadableSource
+from robodyn_ros.identification.comparison import CandidateError, RecordingErrors
+from robodyn_ros.identification.kinematics_digest import kinematics_digest
+from robodyn_ros.identification.parameters import IdentifiedParameter, bare_base_parameters
+from robodyn_ros.identification.prediction import DriveModel
+from robodyn_ros.model import RobotModel
+from robodyn_ros.parameters import BaseParameters
+from robodyn_ros.spatial import FloatArray
+
+FORMAT = 'robodyn identification 1'
+_LARGEST = 64 * 2**20
+_DUMPER = getattr(yaml, 'CSafeDumper', yaml.SafeDumper)
+_LOADER = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
+# What the fields of an identification are, in the order that people want to read them.
+_FIELDS: dict[str, Any] = {
+    'kinematics': str,
+    'converged': bool,
+    'cutoff': float,
+    'delay': float,
+    'delay_deviation': float,
+    'base_tilt': FloatArray,
+    'base_tilt_deviation': FloatArray,
+    'errors': tuple[RecordingErrors, ...],
+    'candidates': tuple[CandidateError, ...],
+    'findings': tuple[Finding, ...],
+    'parameters': tuple[IdentifiedParameter, ...],
+    'drive_model': DriveModel,
+}
+
+
+def write_fields(path: Path, values: Mapping[str, Any]) -> None:
+    """
+    Write the fields of an identification as YAML.
+
+    Parameters
+    ----------
+    path : Path
+    values : mapping of field name to value
+    """
+    document = {'format': FORMAT, **{name: _plain(values[name]) for name in _FIELDS}}
+    text = yaml.dump(document, Dumper=_DUMPER, default_flow_style=None, sort_keys=False, width=99)
+    path.write_text('# Written by robodyn identify; numbers are exact.\n' + text, encoding='utf-8')
+
+
+def read_fields(path: Path) -> dict[str, Any]:
+    """
+    Return the fields of an identification in a YAML file.
+
+    Raises
+    ------
+    UnreadableSource
+        There is no such file, or it is too large.
+    MalformedIdentification
+        It holds no identification.
+    """
+    try:
+        with path.open('rb') as file:
+            content = file.read(_LARGEST + 1)
+    except OSError as error:
+        raise UnreadableSource('identified model', str(path), f'a file ({error})') from error
+    if len(content) > _LARGEST:
+        raise UnreadableSource('identified model', f'over {_LARGEST} bytes', 'a smaller file')
+    try:
+        document = yaml.load(content, Loader=_LOADER)
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise MalformedIdentification('identified model', str(error), 'YAML') from error
+    if not isinstance(document, dict) or document.get('format') != FORMAT:
+        found = document.get('format') if isinstance(document, dict) else type(document).__name__
+        raise MalformedIdentification('format', found, repr(FORMAT))
+    try:
+        result = {name: _restored(hint, document[name]) for name, hint in _FIELDS.items()}
+        drive_model: DriveModel = result['drive_model']
+        _check_shapes(drive_model, result)
+    except (KeyError, TypeError, ValueError, AttributeError, RobodynError) as error:
+        raise MalformedIdentification(
+            'identified model', f'{type(error).__name__}: {error}', 'all fields, as written'
+        ) from error
+    return {**result, 'model': drive_model.model, 'covariance': drive_model.covariance}
+
+
+def _check_shapes(drive_model: DriveModel, values: Mapping[str, Any]) -> None:
+    model, count = drive_model.model, len(values['parameters'])
+    shapes = {
+        'inertial_parameters': (model.inertial_parameters, (model.n, 10)),
+        'coefficients': (drive_model.coefficients, (model.n, drive_model.terms.count)),
+        'covariance': (drive_model.covariance, (count, count)),
+        'residual': (drive_model.residual, (model.n,)),
+        'effort_scale': (drive_model.effort_scale, (model.n,)),
+    }
+    for name, (array, shape) in shapes.items():
+        if array.shape != shape or not np.isfinite(array).all():
+            raise ValueError(f'{name} has shape {array.shape}, not {shape} of finite numbers')
+    if kinematics_digest(model) != values['kinematics']:
+        raise ValueError('the digest is not that of the kinematics in the file')
+
+
+def _plain(value: Any) -> Any:
+    """Return mappings, lists and numbers."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, BaseParameters):
+        return None
+    if is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {name: _plain(entry) for name, entry in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [_plain(entry) for entry in value]
+    return value
+
+
+def _restored(hint: Any, value: Any) -> Any:
+    """Return a value of the hinted type out of mappings, lists and numbers."""
+    origin = get_origin(hint)
+    if origin is np.ndarray or hint is np.ndarray:
+        array = np.array(value)
+        array = array.astype(float) if array.dtype != bool else array
+        array.setflags(write=False)
+        return array
+    if origin is tuple:
+        inner = get_args(hint)
+        if inner[-1] is Ellipsis:
+            return tuple(_restored(inner[0], entry) for entry in value)
+        return tuple(_restored(each, entry) for each, entry in zip(inner, value, strict=True))
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        _, inner_hint = get_args(hint)
+        return {key: _restored(inner_hint, entry) for key, entry in value.items()}
+    if hint is DriveModel:
+        return _restored_drive_model(value)
+    if is_dataclass(hint) and isinstance(hint, type):
+        return hint(**_restored_fields(hint, value))
+    if hint is Any:
+        return tuple(value) if isinstance(value, list) else value
+    if hint in (str, float, int, bool):
+        return hint(value)
+    return value
+
+
+def _restored_fields(kind: type, value: Mapping[str, Any]) -> dict[str, Any]:
+    hints = get_type_hints(kind)
+    return {field.name: _restored(hints[field.name], value[field.name]) for field in fields(kind)}
+
+
+def _restored_drive_model(value: Mapping[str, Any]) -> DriveModel:
+    hints = get_type_hints(DriveModel)
+    known = {
+        name: _restored(hints[name], value[name])
+        for name in hints
+        if name in value and name != 'base'
+    }
+    model: RobotModel = known['model']
+    return DriveModel(**known, base=bare_base_parameters(model))

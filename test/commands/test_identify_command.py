@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``robodyn identify``: recordings in, a URDF, YAML, JSON and a page out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from simulated_recordings import TrueArm
+
+from robodyn_ros import RobotModel
+from robodyn_ros.cli import robodyn
+from robodyn_ros.errors import NoEffort, RepeatedMotion
+from robodyn_ros.identification import Identification, Recording
+
+
+@pytest.fixture(scope='module')
+def folder(tmp_path_factory) -> Path:
+    """Return a folder with a wrong URDF and three recordings of the true arm."""
+    folder = tmp_path_factory.mktemp('identify')
+    arm = TrueArm.drawn(1, 3)
+    (folder / 'arm.urdf').write_text(arm.text)
+    for name, seed in (('motion', 1), ('other', 40)):
+        as_csv(folder / f'{name}.csv', arm.recording(seed, 12.0, rate=100.0))
+    as_csv(folder / 'again.csv', arm.recording(1, 8.0, rate=125.0))
+    return folder
+
+
+def as_csv(path: Path, recording: Recording) -> None:
+    suffixes = ('', '.velocity', '.effort')
+    names = [f'{joint}{suffix}' for suffix in suffixes for joint in recording.joint_names]
+    table = np.column_stack(
+        [recording.time, recording.position, recording.velocity, recording.effort]
+    )
+    np.savetxt(path, table, delimiter=',', header=','.join(['time', *names]), comments='')
+
+
+def run(folder: Path, *arguments: str):
+    chain = ['--base', 'base', '--tip', 'tip']
+    return CliRunner().invoke(robodyn, ['identify', str(folder / 'arm.urdf'), *arguments, *chain])
+
+
+@pytest.fixture(scope='module')
+def result(folder):
+    output = folder / 'out'
+    files = [str(folder / f'{name}.csv') for name in ('motion', 'other')]
+    return run(folder, files[0], '--validate', files[1], '-o', str(output)), output
+
+
+def test_it_says_the_held_out_error_beside_the_urdfs(result):
+    answer, output = result
+    assert answer.exit_code == 0, answer.output
+    assert 'last validation motion' in answer.output
+    record = json.loads((output / 'identified.json').read_text())
+    relative = record['errors'][1]['relative']
+    assert relative['identified'] < 0.02 < 0.1 < relative['urdf']
+    assert record['converged']
+
+
+def test_urdf_and_yaml_hold_the_same_model(result):
+    _, output = result
+    read = RobotModel.from_urdf(output / 'identified.urdf', base_link='base', tip_link='tip')
+    found = Identification.load(output / 'identified.yaml')
+    np.testing.assert_allclose(
+        read.inertial_parameters, found.model.inertial_parameters, rtol=1e-9, atol=1e-10
+    )
+    np.testing.assert_array_equal(read.viscous_friction, found.model.viscous_friction)
+
+
+def test_the_page_needs_nothing_else_and_names_no_script(result):
+    _, output = result
+    page = (output / 'identified.html').read_text()
+    assert page.count('<svg') == 3 * 2 + 1
+    assert '<script' not in page
+    assert 'http://' not in page.replace('http://www.w3.org', '')
+    assert 'held-out error' in page
+
+
+def test_without_a_validation_motion_it_says_so(folder):
+    output = folder / 'unvalidated'
+    answer = run(folder, str(folder / 'motion.csv'), '-o', str(output))
+    assert answer.exit_code == 0, answer.output
+    assert 'blocked cross-validation' in answer.output
+    assert 'No validation motion' in (output / 'identified.html').read_text()
+
+
+def test_a_validation_that_repeats_the_training_is_refused(folder):
+    files = [str(folder / f'{name}.csv') for name in ('motion', 'again')]
+    answer = run(folder, files[0], '--validate', files[1], '-o', str(folder / 'refused'))
+    assert isinstance(answer.exception, RepeatedMotion)
+    assert 'again.csv' in str(answer.exception)
+    assert not (folder / 'refused').exists()
+
+
+def test_a_file_without_efforts_is_refused_by_name(folder):
+    path = folder / 'silent.csv'
+    path.write_text('time,j1,j2,j3\n0,0,0,0\n1,1,1,1\n')
+    answer = run(folder, str(path))
+    assert isinstance(answer.exception, NoEffort)

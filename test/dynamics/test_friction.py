@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Friction: the URDF's, and what an identification adds; smooth where it is commanded."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from robots import two_link_urdf
+
+from robodyn_ros import RobotModel, friction_torque
+from robodyn_ros.dynamics import smooth_friction_torque
+from robodyn_ros.errors import WrongShape
+
+WIDTH = 0.01
+ARM = replace(
+    RobotModel.from_urdf(two_link_urdf()),
+    viscous_friction=np.array([0.5, 0.0]),
+    coulomb_friction=np.array([2.0, 3.0]),
+)
+IDENTIFIED = replace(
+    ARM,
+    effort_offset=np.array([0.2, -0.1]),
+    friction_curve=np.array([[0.3, -0.2], [0.0, 0.4]]),
+    load_friction=np.array([0.05, 0.1]),
+)
+MOVING = np.array([[0.3, -0.2], [-1.0, 0.7]])
+RIGID = np.array([[10.0, -4.0], [-3.0, 2.0]])
+
+
+def test_a_urdf_has_viscous_and_coulomb_friction_alone():
+    expected = ARM.viscous_friction * MOVING + ARM.coulomb_friction * np.sign(MOVING)
+    np.testing.assert_array_equal(friction_torque(ARM, MOVING), expected)
+    np.testing.assert_array_equal(friction_torque(ARM, MOVING, rigid_torque=RIGID), expected)
+
+
+def test_an_identified_arm_has_curve_offset_and_load_too():
+    curve = IDENTIFIED.friction_curve
+    expected = (
+        friction_torque(ARM, MOVING)
+        + curve[:, 0] * np.tanh(MOVING / 0.1)
+        + curve[:, 1] * np.tanh(MOVING / 0.4)
+        + IDENTIFIED.effort_offset
+    )
+    np.testing.assert_allclose(friction_torque(IDENTIFIED, MOVING), expected)
+    load = IDENTIFIED.load_friction * np.abs(RIGID) * np.sign(MOVING)
+    np.testing.assert_allclose(
+        friction_torque(IDENTIFIED, MOVING, rigid_torque=RIGID), expected + load
+    )
+
+
+@pytest.mark.parametrize('arm', [ARM, IDENTIFIED])
+def test_nothing_is_asked_for_at_rest(arm):
+    zero = np.zeros(2)
+    assert not friction_torque(arm, zero, rigid_torque=[100.0, 100.0]).any()
+    assert not smooth_friction_torque(arm, WIDTH, zero, np.full(2, 100.0)).any()
+
+
+@pytest.mark.parametrize('arm', [ARM, IDENTIFIED])
+def test_what_is_commanded_agrees_beyond_three_widths_and_never_jumps(arm):
+    for velocity in (np.array([1.0, -1.0]), np.array([0.03, -0.03])):
+        smooth = smooth_friction_torque(arm, WIDTH, velocity, RIGID[0])
+        exact = friction_torque(arm, velocity, rigid_torque=RIGID[0])
+        assert smooth == pytest.approx(exact, rel=7e-3)
+    fine = np.linspace(-0.1, 0.1, 2001)
+    commanded = smooth_friction_torque(arm, WIDTH, fine[:, None] * np.ones(2), RIGID[[0]])
+    steepest = (
+        (arm.coulomb_friction + np.abs(arm.effort_offset) + arm.load_friction * np.abs(RIGID[0]))
+        / WIDTH
+        + arm.viscous_friction
+        + np.abs(arm.friction_curve) @ [10.0, 2.5]
+    )
+    assert (np.abs(np.diff(commanded, axis=0)) <= 1e-4 * steepest * (1 + 1e-6)).all()
+
+
+def test_a_torque_of_another_shape_is_refused_by_name():
+    with pytest.raises(WrongShape, match='rigid_torque'):
+        friction_torque(ARM, MOVING, rigid_torque=RIGID[0])

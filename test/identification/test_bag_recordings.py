@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recordings in ROS bags, sqlite3 and MCAP: the same samples, by name, in parts, of one robot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from simulated_recordings import TrueArm
+
+from robodyn_ros.errors import MalformedRecording, NoEffort, NoSuchJoint, UnreadableSource
+from robodyn_ros.identification import Recording
+
+rosbag2 = pytest.importorskip('rosbags.rosbag2', reason='rosbags is not installed')
+from rosbags.typesys import Stores, get_typestore  # noqa: E402
+
+STORE = get_typestore(Stores.LATEST)
+TYPE = 'sensor_msgs/msg/JointState'
+
+
+@pytest.fixture(scope='module')
+def arm() -> TrueArm:
+    return TrueArm.drawn(1, 3)
+
+
+@pytest.fixture(scope='module')
+def recording(arm: TrueArm) -> Recording:
+    return arm.recording(1, 3.0, rate=50.0)
+
+
+def write(path: Path, storage: str, topics: dict[str, list[tuple]]) -> Path:
+    """Write joint states: of each topic (time, names, position, velocity, effort)."""
+    plugin = getattr(rosbag2.StoragePlugin, storage)
+    header_type = STORE.types['std_msgs/msg/Header']
+    time_type = STORE.types['builtin_interfaces/msg/Time']
+    with rosbag2.Writer(path, version=9, storage_plugin=plugin) as writer:
+        for topic, messages in topics.items():
+            connection = writer.add_connection(topic, TYPE, typestore=STORE)
+            for time, names, *arrays in messages:
+                stamp = time_type(sec=10 + int(time), nanosec=round(time % 1 * 1e9))
+                message = STORE.types[TYPE](
+                    header=header_type(stamp=stamp, frame_id=''),
+                    name=list(names),
+                    position=np.array(arrays[0], dtype=float),
+                    velocity=np.array(arrays[1], dtype=float),
+                    effort=np.array(arrays[2], dtype=float),
+                )
+                data = STORE.serialize_cdr(message, TYPE)
+                writer.write(connection, int((10 + time) * 1e9), data)
+    return path
+
+
+def messages(recording: Recording, *, prefix: str = '', order: slice = slice(None)) -> list[tuple]:
+    names = [prefix + name for name in recording.joint_names][order]
+    return [
+        (time, names, q[order], qd[order], tau[order])
+        for time, q, qd, tau in zip(
+            recording.time, recording.position, recording.velocity, recording.effort
+        )
+    ]
+
+
+@pytest.mark.parametrize('storage', ['SQLITE3', 'MCAP'])
+def test_either_storage_gives_the_samples_back(arm, recording, tmp_path, storage):
+    backwards = messages(recording, order=slice(None, None, -1))
+    path = write(tmp_path / 'bag', storage, {'/joint_states': backwards})
+    read = Recording.from_bag(path, arm.urdf)
+    np.testing.assert_allclose(read.time, recording.time - recording.time[0], atol=1e-8)
+    np.testing.assert_array_equal(read.position, recording.position)
+    np.testing.assert_array_equal(read.velocity, recording.velocity)
+    np.testing.assert_array_equal(read.effort, recording.effort)
+
+
+def test_joint_states_in_parts_are_put_together(arm, recording, tmp_path):
+    parts = [
+        part
+        for first, rest in zip(
+            messages(recording, order=slice(0, 1)), messages(recording, order=slice(1, 3))
+        )
+        for part in (first, rest)
+    ]
+    read = Recording.from_bag(write(tmp_path / 'bag', 'MCAP', {'/js': parts}), arm.urdf)
+    np.testing.assert_array_equal(read.effort, recording.effort)
+
+
+def test_the_topic_that_names_the_joints_is_taken(arm, recording, tmp_path):
+    topics = {
+        '/left/joint_states': messages(recording, prefix='left_'),
+        '/right/joint_states': messages(recording),
+    }
+    read = Recording.from_bag(write(tmp_path / 'bag', 'MCAP', topics), arm.urdf)
+    np.testing.assert_array_equal(read.effort, recording.effort)
+
+
+def test_two_robots_in_a_bag_are_refused_until_one_is_named(arm, recording, tmp_path):
+    topics = {'/one': messages(recording), '/two': messages(recording)}
+    path = write(tmp_path / 'bag', 'MCAP', topics)
+    with pytest.raises(MalformedRecording, match='/two'):
+        Recording.from_bag(path, arm.urdf)
+    assert len(Recording.from_bag(path, arm.urdf, topic='/two').time) == len(recording.time)
+    with pytest.raises(MalformedRecording, match='/three'):
+        Recording.from_bag(path, arm.urdf, topic='/three')
+
+
+def test_another_robots_bag_is_refused_by_the_joints_name(arm, recording, tmp_path):
+    topics = {'/joint_states': messages(recording, prefix='other_')}
+    with pytest.raises(NoSuchJoint, match='other_j1'):
+        Recording.from_bag(write(tmp_path / 'bag', 'MCAP', topics), arm.urdf)
+
+
+def test_a_bag_without_efforts_or_velocities(arm, recording, tmp_path):
+    silent = [(time, names, q, [], []) for time, names, q, _, _ in messages(recording)]
+    with pytest.raises(NoEffort):
+        Recording.from_bag(write(tmp_path / 'silent', 'MCAP', {'/js': silent}), arm.urdf)
+    still = [(time, names, q, [], tau) for time, names, q, _, tau in messages(recording)]
+    read = Recording.from_bag(write(tmp_path / 'still', 'MCAP', {'/js': still}), arm.urdf)
+    assert read.velocity is None
+
+
+def test_what_is_no_bag_is_refused(arm, tmp_path):
+    with pytest.raises(UnreadableSource):
+        Recording.from_bag(tmp_path / 'none.mcap', arm.urdf)
+    path = tmp_path / 'text.mcap'
+    path.write_text('no bag')
+    with pytest.raises(UnreadableSource):
+        Recording.from_bag(path, arm.urdf)

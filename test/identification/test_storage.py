@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An identification as YAML: it comes back bit by bit, and nothing else passes for one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import yaml
+from simulated_recordings import TrueArm
+
+from robodyn_ros.errors import MalformedIdentification, OtherKinematics, UnreadableSource
+from robodyn_ros.identification import Identification, identify
+
+
+@pytest.fixture(scope='module')
+def arm() -> TrueArm:
+    return TrueArm.drawn(1, 3)
+
+
+@pytest.fixture(scope='module')
+def found(arm) -> Identification:
+    return identify(
+        arm.urdf,
+        [arm.recording(1, 12.0, rate=100.0)],
+        validation=[arm.recording(40, 6.0, rate=100.0)],
+    )
+
+
+def test_what_was_saved_is_loaded_bit_by_bit(found, arm, tmp_path):
+    path = tmp_path / 'identified.yaml'
+    found.save(path)
+    read = Identification.load(path)
+    assert read == found
+    recording = arm.recording(41, 6.0, rate=100.0)
+    before, after = found.predict(recording), read.predict(recording)
+    np.testing.assert_array_equal(before.effort, after.effort)
+    np.testing.assert_array_equal(before.deviation, after.deviation)
+    assert read.errors[1].relative('identified') == found.errors[1].relative('identified')
+
+
+def test_it_belongs_to_its_robot_and_to_no_other(found, arm):
+    found.check_kinematics(arm.urdf)
+    with pytest.raises(OtherKinematics, match='j4'):
+        found.check_kinematics(TrueArm.drawn(2, 4).urdf)
+    with pytest.raises(OtherKinematics, match='DH table'):
+        found.check_kinematics(TrueArm.drawn(9, 3).urdf)
+
+
+@pytest.mark.parametrize(
+    'text',
+    ['', '[1, 2', 'format: something', 'format: robodyn identification 1\n', '- 1\n', '\x00'],
+)
+def test_another_file_is_refused(text, tmp_path):
+    path = tmp_path / 'other.yaml'
+    path.write_text(text)
+    with pytest.raises(MalformedIdentification):
+        Identification.load(path)
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(UnreadableSource):
+        Identification.load(tmp_path / 'none.yaml')
+
+
+@pytest.mark.parametrize(
+    ('field', 'value'),
+    [
+        ('drive_model', {}),
+        ('errors', 3),
+        ('parameters', []),
+        ('kinematics', 'abc'),
+        ('cutoff', {}),
+    ],
+)
+def test_a_damaged_file_is_refused(found, tmp_path, field, value):
+    path = tmp_path / 'identified.yaml'
+    found.save(path)
+    document = yaml.safe_load(path.read_text())
+    document[field] = value
+    path.write_text(yaml.safe_dump(document))
+    with pytest.raises(MalformedIdentification):
+        Identification.load(path)
+
+
+def test_yaml_runs_nothing(tmp_path):
+    path = tmp_path / 'evil.yaml'
+    path.write_text('!!python/object/apply:os.system ["false"]')
+    with pytest.raises(MalformedIdentification):
+        Identification.load(path)

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The URDF that comes out: the same file, the identified torques, links that can exist."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from oracles import PinocchioArm
+from robots import public_urdf, random_chain, two_link_urdf
+
+from robodyn_ros import RobotModel, inverse_dynamics
+from robodyn_ros.errors import MalformedXml, OtherKinematics
+from robodyn_ros.identification.prior import prior_pseudo_inertia
+from robodyn_ros.identification.urdf_output import identified_urdf
+from robodyn_ros.spatial import parameters_of_pseudo_inertia, pseudo_inertia
+
+CHANGED = re.compile(rb'\s*<inertial>.*?</inertial>|\s*<dynamics[^>]*/>', re.DOTALL)
+ARMS = {
+    'panda.urdf': ('panda_link0', 'panda_link8'),
+    'ur10_robot.urdf': ('base_link', 'tool0'),
+    'ur5_robot.urdf': ('base_link', 'tool0'),
+}
+
+
+def other_bodies(model: RobotModel, seed: int) -> RobotModel:
+    """Return the model with bodies that are off by a third, and friction."""
+    generator = np.random.default_rng(seed)
+    prior, _ = prior_pseudo_inertia(model)
+    mixing = np.eye(4) + 0.15 * generator.normal(size=(model.n, 4, 4))
+    bodies = parameters_of_pseudo_inertia(mixing @ prior @ np.swapaxes(mixing, -1, -2))
+    return replace(
+        model.with_inertial_parameters(bodies),
+        viscous_friction=generator.uniform(0.1, 3, model.n),
+        coulomb_friction=generator.uniform(0.1, 3, model.n),
+    )
+
+
+def states(model: RobotModel, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    generator = np.random.default_rng(seed)
+    q, qd, qdd = generator.uniform(-1.5, 1.5, (3, 20, model.n))
+    return q, qd, qdd
+
+
+@pytest.mark.parametrize('name', ARMS)
+def test_the_written_urdf_gives_the_identified_torques_here_and_in_pinocchio(name, tmp_path):
+    base, tip = ARMS[name]
+    model = RobotModel.from_urdf(public_urdf(name), base_link=base, tip_link=tip)
+    true = other_bodies(model, 1)
+    path = tmp_path / 'identified.urdf'
+    path.write_bytes(identified_urdf(true, public_urdf(name)))
+    read = RobotModel.from_urdf(path, base_link=base, tip_link=tip)
+    q, qd, qdd = states(model)
+    expected = inverse_dynamics(true, q, qd, qdd)
+    size = np.abs(expected).max()
+    assert np.abs(inverse_dynamics(read, q, qd, qdd) - expected).max() < 1e-9 * size
+    np.testing.assert_allclose(read.viscous_friction, true.viscous_friction, rtol=1e-12)
+    np.testing.assert_allclose(read.coulomb_friction, true.coulomb_friction, rtol=1e-12)
+    arm = PinocchioArm.of(path, read)
+    for row, state in zip(expected, zip(q, qd, qdd, strict=True), strict=True):
+        assert np.abs(arm.torque(*state) - row).max() < 1e-9 * size
+
+
+@pytest.mark.parametrize('name', ARMS)
+def test_every_written_link_is_a_body_that_can_exist(name, tmp_path):
+    base, tip = ARMS[name]
+    model = RobotModel.from_urdf(public_urdf(name), base_link=base, tip_link=tip)
+    path = tmp_path / 'identified.urdf'
+    path.write_bytes(identified_urdf(other_bodies(model, 2), public_urdf(name)))
+    full = pin.buildModelFromUrdf(str(path))
+    for inertia in full.inertias[1:]:
+        if inertia.mass > 0:
+            assert (np.linalg.eigvalsh(inertia.toPseudoInertia().toMatrix()) > 0).all()
+
+
+@pytest.mark.parametrize('name', ARMS)
+def test_nothing_but_inertials_and_dynamics_changes(name):
+    base, tip = ARMS[name]
+    model = RobotModel.from_urdf(public_urdf(name), base_link=base, tip_link=tip)
+    before = public_urdf(name).read_bytes()
+    after = identified_urdf(other_bodies(model, 3), public_urdf(name))
+    assert CHANGED.sub(b'', after) == CHANGED.sub(b'', before)
+    assert after != before
+
+
+def test_what_hangs_on_a_link_is_scaled_down_where_the_body_is_lighter(tmp_path):
+    text = public_urdf('panda.urdf').read_text()
+    model = RobotModel.from_urdf(text, base_link='panda_link0', tip_link='panda_link8')
+    light = model.with_inertial_parameters(model.inertial_parameters * 0.2)
+    path = tmp_path / 'light.urdf'
+    path.write_bytes(identified_urdf(light, text))
+    full = pin.buildModelFromUrdf(str(path))
+    assert all(
+        (np.linalg.eigvalsh(inertia.toPseudoInertia().toMatrix()) > 0).all()
+        for inertia in full.inertias[1:]
+    )
+    read = RobotModel.from_urdf(path, base_link='panda_link0', tip_link='panda_link8')
+    np.testing.assert_allclose(
+        read.inertial_parameters, light.inertial_parameters, rtol=1e-9, atol=1e-12
+    )
+
+
+def test_mujoco_computes_the_identified_torques_from_the_written_urdf(tmp_path):
+    mujoco = pytest.importorskip('mujoco', reason='mujoco is not installed')
+    text = two_link_urdf(m1=2.0, m2=1.0, length=0.6)
+    model = RobotModel.from_urdf(text, gravity=(0, -9.81, 0))
+    true = other_bodies(model, 4)
+    true = replace(true, viscous_friction=np.zeros(2), coulomb_friction=np.zeros(2))
+    written = identified_urdf(true, text).decode()
+    compiler = '<mujoco><compiler balanceinertia="false" discardvisual="true"/></mujoco></robot>'
+    simulated = mujoco.MjModel.from_xml_string(written.replace('</robot>', compiler))
+    simulated.opt.gravity[:] = true.gravity
+    data = mujoco.MjData(simulated)
+    q, qd, qdd = states(model)
+    expected = inverse_dynamics(true, q, qd, qdd)
+    for row, state in zip(expected, zip(q, qd, qdd, strict=True), strict=True):
+        data.qpos[:], data.qvel[:], data.qacc[:] = state
+        mujoco.mj_inverse(simulated, data)
+        np.testing.assert_allclose(data.qfrc_inverse, row, atol=1e-9 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize('seed', range(5))
+def test_random_arms_with_prismatic_joints_survive_the_round_trip(seed):
+    generator = np.random.default_rng(seed)
+    text = random_chain(generator, 5)
+    model = RobotModel.from_urdf(text, base_link='base', tip_link='tip')
+    true = other_bodies(model, seed)
+    read = RobotModel.from_urdf_text(
+        identified_urdf(true, text).decode(), base_link='base', tip_link='tip'
+    )
+    q, qd, qdd = states(model)
+    expected = inverse_dynamics(true, q, qd, qdd)
+    np.testing.assert_allclose(
+        inverse_dynamics(read, q, qd, qdd), expected, atol=1e-9 * np.abs(expected).max()
+    )
+
+
+def test_links_without_inertial_and_joints_without_dynamics_get_them():
+    text = (
+        '<?xml version="1.0"?>\n<!-- kept: <inertial> -->\n<robot name="x">\n  <link name="b"/>\n'
+        '  <link name="a>b" />\n  <joint name="j" type="continuous"><parent link="b"/>\n'
+        '    <child link="a>b"/><axis xyz="0 1 0"/></joint>\n</robot>\n'
+    )
+    model = RobotModel.from_urdf(text)
+    body = parameters_of_pseudo_inertia(np.diag([0.1, 0.2, 0.3, 2.0]))
+    true = replace(
+        model.with_inertial_parameters(body[None]),
+        viscous_friction=np.array([0.5]),
+        coulomb_friction=np.array([0.25]),
+    )
+    written = identified_urdf(true, text).decode()
+    assert '<!-- kept: <inertial> -->' in written
+    read = RobotModel.from_urdf(written)
+    np.testing.assert_allclose(read.inertial_parameters, true.inertial_parameters, atol=1e-12)
+    assert read.viscous_friction == 0.5
+    assert read.coulomb_friction == 0.25
+
+
+def test_another_robots_urdf_is_refused_by_name():
+    model = RobotModel.from_urdf(two_link_urdf())
+    with pytest.raises(OtherKinematics, match='DH table'):
+        identified_urdf(model, two_link_urdf(length=1.1))
+
+
+def test_a_document_type_is_refused(tmp_path):
+    path = tmp_path / 'evil.urdf'
+    path.write_text('<!DOCTYPE robot [<!ENTITY x "y">]>' + two_link_urdf())
+    with pytest.raises(MalformedXml):
+        identified_urdf(RobotModel.from_urdf(two_link_urdf()), path)
+
+
+def test_positive_bodies_stay_positive_in_any_frame():
+    model = RobotModel.from_urdf(
+        Path(public_urdf('ur5_robot.urdf')), base_link='base_link', tip_link='tool0'
+    )
+    bodies = pseudo_inertia(other_bodies(model, 5).inertial_parameters)
+    assert (np.linalg.eigvalsh(bodies) > 0).all()
