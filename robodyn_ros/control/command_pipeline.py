@@ -186,7 +186,8 @@ class CommandPipeline:
         self._law.end_damping(self.settings.ramp_time)
 
     def cancel(self) -> None:
-        """Follow nothing any more: brake to rest and hold, or fade to gravity compensation."""
+        """Follow nothing any more: brake to rest and hold, or fade; a fault is taken note of."""
+        self.last_fault = ''
         if self._state is not None and not self._follower.is_braking:
             self._follower.end(self.law, self._state.time, self.settings, self.reference_limits)
 
@@ -409,8 +410,8 @@ class CommandPipeline:
             return True
         self.implausible_states += 1
         if verdict == 'jump':
-            self.last_fault = 'a position changed faster than its joint can move'
             if self._follower.reference is not None:
+                self.last_fault = 'a position changed faster than its joint can move'
                 self._follower.give_up(self.law)
         return verdict == 'jump'
 

@@ -134,7 +134,7 @@ PARAMETERS = (
     ),
     NodeParameter(
         'mode',
-        'What is commanded; changed by a ramp.',
+        'What is commanded; a change fades over ramp_time.',
         choices=MODES,
     ),
     NodeParameter(
@@ -171,7 +171,7 @@ PARAMETERS = (
     ),
     NodeParameter(
         'ramp_time',
-        'Duration of a ramp: change of law, or enabling again before the last torque is old [s].',
+        'Time over which one law fades into another, and a moving reference settles [s].',
         bounds=(0.0, 60.0),
     ),
     NodeParameter(

@@ -140,10 +140,10 @@ class FaultRig(NodeRig):
         self.send(POSITION)
 
     def recover(self):
-        """Stream good joint states until the node is at work again and follows nothing."""
+        """Stream good joint states until the node is at work again, and holds at most."""
         self.bring_up(POSITION)
         self.trajectories.publish(JointTrajectory())
-        self.stream(POSITION, lambda: not len(self.states[-1].reference_position))
+        self.stream(POSITION, lambda: self.report.get('reference') in ('none', 'holding'))
         self.stream(POSITION, lambda: self.report.get('level', ERROR) < ERROR)
 
     # --- drivers ---------------------------------------------------------------------------
