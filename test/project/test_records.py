@@ -18,6 +18,10 @@ from robodyn_ros.control.law_weights import LawWeights, Terms
 from robodyn_ros.control.load import GravityChange, Load
 from robodyn_ros.control.safety_settings import SafetySettings
 from robodyn_ros.description.chain import Chain
+from robodyn_ros.identification.comparison import RecordingErrors
+from robodyn_ros.identification.identification import Identification, JointFriction
+from robodyn_ros.identification.prediction import DriveModel, Prediction
+from robodyn_ros.identification.recording import Recording
 from robodyn_ros.motions import MotionSamples
 from robodyn_ros.motions.point_to_point import suitable_motion
 from robodyn_ros.report.facts import MotionTorques
@@ -33,6 +37,7 @@ def loaded():
     chain = Chain.from_urdf_text(two_link_urdf())
     model = rd.RobotModel.from_chain(chain)
     base = rd.base_parameters(model)
+    drive_model = DriveModel(model, (), TIME, TIME, TABLE, TIME, None)
     return {
         'chain': chain,
         'body': chain.bodies[1],
@@ -60,6 +65,14 @@ def loaded():
         'safety settings': SafetySettings(TIME, TIME, 0.5, 0.1, 'zero', 1.0, 'silent'),
         'law weights': LawWeights.of(
             'computed_torque', Terms(), TIME, TIME, friction_velocity=0.1, limit_width=0.0
+        ),
+        'recording': Recording(('j1', 'j2'), TIME, TABLE, TABLE, TABLE),
+        'prediction': Prediction(TIME, TABLE, TABLE, TABLE, TABLE > 0.0, 5.0),
+        'joint friction': JointFriction(TIME, TIME, TABLE, TIME, TIME),
+        'recording errors': RecordingErrors('training', False, ('j1', 'j2'), *[TIME] * 8),
+        'drive model': drive_model,
+        'identification': Identification(
+            model, drive_model, TIME, TABLE, None, None, None, None, (), (), (), 5.0, True, ''
         ),
         'torques': MotionTorques(MotionSamples.from_samples(TIME, TABLE), True, *[TABLE] * 4),
     }
