@@ -3,20 +3,12 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
-from simulated_recordings import TrueArm
 
 from robodyn_ros import RobotModel, regressor
-from robodyn_ros.identification import DriveTerms
 from robodyn_ros.identification.estimator import Problem, estimate
-from robodyn_ros.identification.factors import Layout, joint_factors
-from robodyn_ros.identification.fit import Prior, drive_deviation, first_noise, problem_of
-from robodyn_ros.identification.preparation import even_samples, motion_band, states_of
 from robodyn_ros.identification.prior import prior_pseudo_inertia
-from robodyn_ros.identification.rows import rows_of
 from robodyn_ros.spatial import parameters_of_pseudo_inertia, pseudo_inertia
 
 
@@ -119,28 +111,6 @@ def test_without_noise_and_prior_the_identifiable_combinations_are_the_truth(pan
     identifiable = triangle[2][triangle[1] > 1e-9 * triangle[1][0]]
     error = np.abs(identifiable @ (found.x - x))
     assert error.max() < 1e-9 * np.abs(identifiable @ x).max()
-
-
-def test_a_solve_takes_fifty_milliseconds_at_most():
-    arm = TrueArm.drawn(5, 7)
-    (stretch,) = even_samples(arm.recording(5))
-    rows = rows_of(arm.urdf, states_of(stretch, motion_band([stretch])), np.ones(7))
-    bodies, _ = prior_pseudo_inertia(arm.urdf)
-    prior, terms = Prior(bodies, 4.0), DriveTerms()
-    drive = rows.drive(terms)
-    factors = joint_factors(
-        rows.inertial, drive, np.zeros((*rows.effort.shape, 0)), rows.effort, rows.used * 1.0
-    )
-    deviation = drive_deviation(terms, arm.urdf, prior, [rows])
-    scale = first_noise([rows]).scale
-    problem = problem_of(factors, Layout(7, terms.count, 0), terms, scale, deviation, prior)
-    times = []
-    for _ in range(7):
-        start = time.process_time()
-        assert estimate(problem).converged
-        times.append(time.process_time() - start)
-    # The quickest: on a busy machine the others tell of what else runs there.
-    assert min(times) < 0.05
 
 
 def test_deviations_are_those_of_the_hessian_by_finite_differences():
