@@ -128,7 +128,7 @@ class WatchdogNode(Node):
         shared, parent = self._shared, self._parent
         planned = np.inf
         while not shared.is_closing:
-            is_alive = parent.is_alive  # first: what is read below is its last word if it is not
+            is_alive = parent.is_alive  # first: if it is not, what is read below is final
             heartbeat, settings, now = shared.heartbeat, shared.settings, time.monotonic()
             if not heartbeat.is_active or settings is None:
                 if not is_alive:

@@ -202,7 +202,7 @@ def test_deactivation_in_motion_and_back(rig, gravity):
     assert not rig.states[-1].reference_position
 
 
-@fault('disabled and enabled at once in motion', 'Stop command; the ramp begins where it ended.')
+@fault('disabled and enabled at once in motion', 'Stop command; the rate limit goes on from it.')
 def test_disabling_and_enabling_at_once_causes_no_step(rig):
     rig.in_motion(seconds=1.0)
     for _ in range(3):
@@ -285,7 +285,7 @@ def test_lowered_effort_limits_cause_no_step(rig, gravity):
     assert rig.set_parameter('effort_limit_scale', 1.0, rig.send_home).successful
 
 
-@fault('mode, gains and terms changed in motion', 'Each change is a ramp.')
+@fault('mode, gains and terms changed in motion', 'Each change fades.')
 def test_changes_of_law_in_motion_cause_no_step(rig):
     rig.in_motion(seconds=30.0)
     for name, value in (
@@ -369,7 +369,7 @@ def test_missing_clock_is_survived(own):
     [
         case(
             'clock stopped',
-            'The reference is dropped, the ramp goes on by steady time.',
+            'The reference is dropped, transitions go on by steady time.',
             None,
             0.0,
         ),
