@@ -12,8 +12,8 @@ stamp, so that a slow observer measures nothing of itself).
 
 The clients stand for other machines. So that they do not take the processors from the simulator
 and the node here, and nothing else that runs here does, those two get a real-time priority where
-the system allows it, which is also how a robot's controller is run; the process that answers the
-services does not.
+the system allows it, which is also how a robot's controller is run; the service process
+does not.
 """
 
 from __future__ import annotations

@@ -310,10 +310,10 @@ def cost(listener: Node, seconds: float = 20.0) -> None:
         begin = {pid: processor_time(pid) for pid in pids}
         scene.spin(seconds)
         for pid, name in pids.items():
-            share = (processor_time(pid) - begin[pid]) / seconds
+            fraction = (processor_time(pid) - begin[pid]) / seconds
             rss, pss, private = memory(pid)
             print(
-                f'{name}: {100.0 * share:.2f} % of a processor, {rss:.1f} MB resident, '
+                f'{name}: {100.0 * fraction:.2f} % of a processor, {rss:.1f} MB resident, '
                 f'{pss:.1f} MB proportional, {private:.1f} MB its own',
                 flush=True,
             )

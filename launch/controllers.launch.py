@@ -27,7 +27,7 @@ ARGUMENTS = (
     DeclareLaunchArgument(
         'controller',
         default_value='forward_effort_controller',
-        description='Name of the ros2_control controller that takes the torques.',
+        description='Name of the ros2_control effort controller.',
     ),
     DeclareLaunchArgument(
         'controllers_file',

@@ -30,12 +30,12 @@ ARGUMENTS = (
     DeclareLaunchArgument(
         'base_link',
         default_value='',
-        description='Link that the chain begins at, without tf_prefix; empty: the root.',
+        description='Base link of the chain, without tf_prefix; empty: the root.',
     ),
     DeclareLaunchArgument(
         'tip_link',
         default_value='',
-        description='Link that the chain ends at, without tf_prefix; empty: the only leaf.',
+        description='Tip link of the chain, without tf_prefix; empty: the only leaf.',
     ),
     DeclareLaunchArgument(
         'output_directory',

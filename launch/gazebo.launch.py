@@ -52,26 +52,26 @@ ARGUMENTS = (
         'start_gazebo',
         default_value='true',
         choices=['true', 'false'],
-        description='Start Gazebo and its clock; false: it runs, another robot is put in.',
+        description='Start Gazebo and its clock; false: it runs already, add a robot.',
     ),
     DeclareLaunchArgument(
-        'model_name', default_value='arm', description='What Gazebo calls the robot.'
+        'model_name', default_value='arm', description='Name of the robot in Gazebo.'
     ),
     DeclareLaunchArgument(
-        'position', default_value='0 0 0', description='Where the robot stands, as "x y z" [m].'
+        'position', default_value='0 0 0', description='Position of the robot, as "x y z" [m].'
     ),
     DeclareLaunchArgument(
         'use_sim_time',
         default_value='true',
         choices=['true', 'false'],
-        description='Go by the time of Gazebo.',
+        description='Use the time of Gazebo (use_sim_time).',
     ),
 )
 
 COMMAND_TOPIC = DeclareLaunchArgument(
     'command_topic',
     default_value=[LaunchConfiguration('controller'), '/commands'],
-    description='Where the torques go, as std_msgs/Float64MultiArray.',
+    description='Topic of the commands (std_msgs/Float64MultiArray).',
 )
 
 

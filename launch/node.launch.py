@@ -32,20 +32,20 @@ ARGUMENTS = (
     DeclareLaunchArgument(
         'base_link',
         default_value='',
-        description='Link that the chain begins at, without tf_prefix; empty: as in params_file, '
+        description='Base link of the chain, without tf_prefix; empty: as in params_file, '
         'where empty is the root.',
     ),
     DeclareLaunchArgument(
         'tip_link',
         default_value='',
-        description='Link that the chain ends at, without tf_prefix; empty: as in params_file, '
+        description='Tip link of the chain, without tf_prefix; empty: as in params_file, '
         'where empty is the only leaf.',
     ),
     DeclareLaunchArgument(
         'initial_mode',
         default_value='',
         choices=['', 'gravity_compensation', 'feedforward', 'computed_torque'],
-        description='What the node commands at first; empty: as in params_file.',
+        description='Initial mode of the node; empty: as in params_file.',
     ),
     DeclareLaunchArgument(
         'params_file',
@@ -55,22 +55,22 @@ ARGUMENTS = (
     DeclareLaunchArgument(
         'command_topic',
         default_value='forward_effort_controller/commands',
-        description='Where the torques go, as std_msgs/Float64MultiArray.',
+        description='Topic of the commands (std_msgs/Float64MultiArray).',
     ),
     DeclareLaunchArgument(
         'torques_topic',
         default_value='~/torques',
-        description='Where they go with names, as sensor_msgs/JointState.',
+        description='Topic of the torques with joint names (sensor_msgs/JointState).',
     ),
     DeclareLaunchArgument(
         'joint_states_topic',
         default_value='joint_states',
-        description='Where the state of the joints comes from.',
+        description='Topic of the joint states.',
     ),
     DeclareLaunchArgument(
         'robot_description_topic',
         default_value='robot_description',
-        description='Where the URDF comes from, unless description_file is given.',
+        description='Topic of the URDF, unless description_file is given.',
     ),
     DeclareLaunchArgument(
         'autostart',
@@ -82,24 +82,24 @@ ARGUMENTS = (
         'use_sim_time',
         default_value='false',
         choices=TRUE_OR_FALSE,
-        description='Take the time from the topic /clock.',
+        description='Use the time of the topic /clock (use_sim_time).',
     ),
     DeclareLaunchArgument(
         'launch_rviz',
         default_value='false',
         choices=TRUE_OR_FALSE,
-        description='Start RViz; it draws what robot_state_publisher tells.',
+        description='Start RViz, with the robot from robot_state_publisher.',
     ),
     DeclareLaunchArgument(
         'rviz_config_file',
         default_value=PathJoinSubstitution([SHARE, 'rviz', 'robodyn.rviz']),
-        description='What RViz shows.',
+        description='Configuration file of RViz.',
     ),
     DeclareLaunchArgument(
         'log_level',
         default_value='info',
         choices=['debug', 'info', 'warn', 'error'],
-        description='From which level on the dynamics node logs.',
+        description='Log level of the dynamics node.',
     ),
 )
 

@@ -24,7 +24,7 @@ ARGUMENTS = (
     DeclareLaunchArgument(
         'command_topic',
         default_value=[LaunchConfiguration('controller'), '/commands'],
-        description='Where the torques go, as std_msgs/Float64MultiArray.',
+        description='Topic of the commands (std_msgs/Float64MultiArray).',
     ),
 )
 

@@ -28,7 +28,7 @@ ARGUMENTS = (
     DeclareLaunchArgument(
         'initial_position',
         default_value='[]',
-        description='Where the arm begins, as "[0.0, 0.5, ...]" from base to tip [rad or m]; '
+        description='Initial position, as "[0.0, 0.5, ...]" from base to tip [rad or m]; '
         'empty: at zero.',
     ),
     DeclareLaunchArgument(
@@ -47,12 +47,12 @@ ARGUMENTS = (
         'use_sim_time',
         default_value=LaunchConfiguration('lockstep'),
         choices=['true', 'false'],
-        description="Go by simulated time, on the namespace's topic clock.",
+        description="Use simulated time, on the namespace's topic clock.",
     ),
     DeclareLaunchArgument(
         'command_topic',
         default_value='simulator_node/commands',
-        description='Where the torques go, as std_msgs/Float64MultiArray.',
+        description='Topic of the commands (std_msgs/Float64MultiArray).',
     ),
 )
 

@@ -8,7 +8,7 @@ nothing. The order is: control law, soft joint limits (behind an effort clip of 
 check, effort clip, rate limit, effort clip; no torque leaves this module otherwise.
 
 No change throws the arm. A change of mode, gains or terms fades: each joint's torque stays
-between what the laws in force ask for at the present state (``law_transition``). A new reference,
+between what the active laws ask for at the present state (``law_transition``). A new reference,
 a payload or gravity, enabling and recovery act at once, at the pace of the rate limit. A reference
 that ends early is braked to rest (``braking``) where there is feedback; in feedforward it fades to
 gravity; and where gravity compensation takes over a moving arm, damping brings it to rest.
@@ -25,17 +25,18 @@ from math import isfinite
 
 import numpy as np
 
+from robodyn_ros.control.active_law import ActiveLaw
 from robodyn_ros.control.braking import is_at_rest
 from robodyn_ros.control.command import Command
 from robodyn_ros.control.computed_torque import ControlLaw, TorqueParts, gravity_overload
+from robodyn_ros.control.fallback import Fallback
 from robodyn_ros.control.joint_state_buffer import JointStateBuffer, MeasuredState
-from robodyn_ros.control.law_in_force import LawInForce
 from robodyn_ros.control.planning import ReferenceLimits
 from robodyn_ros.control.plausibility import Plausibility
 from robodyn_ros.control.reference import ReferenceState
 from robodyn_ros.control.reference_follower import ReferenceFollower
-from robodyn_ros.control.safety_settings import Action, SafetySettings
-from robodyn_ros.control.soft_joint_limit import limit_penetration, soft_limited_torque
+from robodyn_ros.control.safety_settings import SafetySettings
+from robodyn_ros.control.soft_joint_limit import soft_limited
 from robodyn_ros.control.stamp_clock import StampClock
 from robodyn_ros.control.torque_limits import TorqueLimiter
 from robodyn_ros.control.trajectory import Trajectory
@@ -85,7 +86,7 @@ class CommandPipeline:
         self.implausible_states = 0
         self.following_errors = 0
         self._joint_states = joint_states
-        self._law = LawInForce(law)
+        self._law = ActiveLaw(law)
         self._follower = ReferenceFollower()
         self._clock = StampClock(is_time_simulated)
         self._plausibility = Plausibility()
@@ -93,11 +94,8 @@ class CommandPipeline:
         self._state: MeasuredState | None = None  # of the last valid cycle since enabling
         self._last_cycle = -np.inf
         self._elapsed = 0.0  # since the last valid cycle [s]
-        self._stale_since: float | None = None
-        self._held: np.ndarray | None = None
+        self._fallback = Fallback()
         self._is_stopping = False
-        self._stop_torque: np.ndarray | None = None  # where the stop command leads
-        self._is_stop_command_sent = False
 
     # --- what is asked of it ---------------------------------------------------------------
 
@@ -112,9 +110,8 @@ class CommandPipeline:
         self._elapsed = 0.0
         self._clock.reset()
         self._plausibility = Plausibility()
-        self._stale_since = None
+        self._fallback = Fallback()
         self._is_stopping = False
-        self._stop_torque, self._is_stop_command_sent = None, False
         self._law.jump()
         self._follower.forget()
 
@@ -126,9 +123,9 @@ class CommandPipeline:
 
     def change_law(self, law: ControlLaw) -> None:
         """
-        Take another mode, other gains or other terms; what is in force fades into it.
+        Take another mode, other gains or other terms; the active law fades into it.
 
-        A reference is kept while the laws in force follow one. Where feedback begins far from it,
+        A reference is kept while an active law follows one. Where feedback begins far from it,
         the arm is braked where it is instead.
         """
         begins_feedback = law.weights.has_feedback and not self._law.goal.has_feedback
@@ -147,8 +144,8 @@ class CommandPipeline:
         The next cycle commands what the new model asks for, and the rate limit shapes the change
         of torque. Where a joint has none, the old model fades into the new one.
         """
-        if self._state is not None and self._held is not None:
-            self._held = law.gravity_torque(self._state.position)
+        if self._state is not None:
+            self._fallback.change_gravity(law.gravity_torque(self._state.position))
         is_shaped = np.isfinite(self.settings.torque_rate_limits).all() or self._state is None
         self._law.change_model(law, 0.0 if is_shaped else self.settings.ramp_time)
 
@@ -260,7 +257,13 @@ class CommandPipeline:
                     self._elapsed,
                     self.settings.ramp_time,
                 )
-                torque, penetration = self._soft_limited(parts.total, law, state)
+                torque, penetration = soft_limited(
+                    parts.total,
+                    law,
+                    state,
+                    self.settings.effort_limits,
+                    self.reference_limits.position_limits,
+                )
         except NonFiniteValue:  # an overflow on the way to the model
             pass
         if torque is None or not _is_finite(torque):
@@ -269,7 +272,7 @@ class CommandPipeline:
         self._advance(state)
         self._state = state
         self._last_cycle = now
-        self._stale_since = None
+        self._fallback.end()
         return self._limited(torque, state, now, parts, reference, penetration)
 
     def watchdog(self, now: float) -> Command | None:
@@ -284,10 +287,8 @@ class CommandPipeline:
         overdue = now - self._last_cycle > self.settings.state_timeout
         if not overdue and not self._joint_states.stale_joints(now):
             return None
-        since = self._become_stale(self._state, now)
-        if now - since >= self.settings.stale_hold_time:
-            self._held = None  # for good, whatever the hold time becomes
-        torque = self._action_torque(self.settings.on_stale_state, self._held)
+        self._become_stale(self._state, now)
+        torque = self._fallback.stale_torque(self.settings, now)
         return None if torque is None else self._limited(torque, self._state, now)
 
     def stop_command(self, now: float) -> Command | None:
@@ -299,15 +300,14 @@ class CommandPipeline:
         no limit it is one command. Where it leads is decided at the first call, for the last valid
         state.
         """
-        if not self.is_enabled or self._state is None or self._is_stop_command_sent:
+        if not self.is_enabled or self._state is None or self._fallback.is_stop_command_sent:
             return None
-        if self._stop_torque is None:
-            gravity = self.law.gravity_torque(self._state.position)
-            self._stop_torque = self._action_torque(self.settings.on_stop, gravity)
-            if self._stop_torque is None:
-                return None
-        command = self._limited(self._stop_torque, self._state, now)
-        self._is_stop_command_sent = not command.rate_limited.any()
+        gravity = self.law.gravity_torque(self._state.position)
+        torque = self._fallback.stop_torque(self.settings, gravity)
+        if torque is None:
+            return None
+        command = self._limited(torque, self._state, now)
+        self._fallback.is_stop_command_sent = not command.rate_limited.any()
         return command
 
     def sent(self, now: float) -> None:
@@ -322,13 +322,13 @@ class CommandPipeline:
 
     @property
     def law(self) -> ControlLaw:
-        """The latest law; what is in force may still be on its way to it."""
+        """The latest law; the active one may still be in transition to it."""
         return self._law.latest
 
     @property
     def is_stale(self) -> bool:
         """Whether the watchdog found the state stale and no valid cycle came since."""
-        return self._stale_since is not None
+        return self._fallback.stale_since is not None
 
     @property
     def has_stopped(self) -> bool:
@@ -342,10 +342,7 @@ class CommandPipeline:
     @property
     def fallback(self) -> str:
         """The action under way: one of ``ACTIONS``, or none."""
-        if self._stale_since is None:
-            return 'none'
-        action = self.settings.on_stale_state
-        return 'silent' if action == 'hold_gravity' and self._held is None else action
+        return self._fallback.action(self.settings)
 
     @property
     def state(self) -> MeasuredState | None:
@@ -364,16 +361,14 @@ class CommandPipeline:
 
     # --- how -------------------------------------------------------------------------------
 
-    def _become_stale(self, state: MeasuredState, now: float) -> float:
-        """Give up what is followed, once, and return the time since which states are stale [s]."""
-        if self._stale_since is not None:
-            return self._stale_since
-        self._stale_since = now
+    def _become_stale(self, state: MeasuredState, now: float) -> None:
+        """Give up what is followed, once."""
+        if self.is_stale:
+            return
         if self._follower.reference is not None:
             self._follower.give_up(self.law)
         self._follower.end_fading()
-        self._held = self.law.gravity_torque(state.position)
-        return now
+        self._fallback.begin(self.law.gravity_torque(state.position), now)
 
     def _look_after_reference(self, state: MeasuredState, is_clock_believed: bool) -> None:
         """Give up a reference that cannot be followed on, and brake where braking is due."""
@@ -406,36 +401,11 @@ class CommandPipeline:
         if elapsed < stamped <= self.settings.state_timeout:
             elapsed = stamped  # a simulation may run ahead of time
         verdict = self._plausibility.verdict(state, last, elapsed, self.reference_limits)
-        if verdict == 'plausible':
-            return True
-        self.implausible_states += 1
-        if verdict == 'jump':
-            if self._follower.reference is not None:
-                self.last_fault = 'a position changed faster than its joint can move'
-                self._follower.give_up(self.law)
-        return verdict == 'jump'
-
-    def _soft_limited(
-        self, torque: np.ndarray, law: ControlLaw, state: MeasuredState
-    ) -> tuple[np.ndarray, np.ndarray | None]:
-        penetration = limit_penetration(
-            state.position, self.reference_limits.position_limits, law.weights.limit_slope
-        )
-        if penetration is None:
-            return torque, None
-        limits = self.settings.effort_limits
-        clipped = np.clip(torque, -limits, limits)
-        return soft_limited_torque(
-            clipped, penetration, law, state.position, state.velocity
-        ), penetration
-
-    def _action_torque(self, action: Action, gravity: np.ndarray | None) -> np.ndarray | None:
-        """Return the torque of an action, None for silence."""
-        if action == 'zero':
-            return np.zeros_like(self.settings.effort_limits)
-        if action == 'silent' or gravity is None or not np.isfinite(gravity).all():
-            return None
-        return gravity
+        self.implausible_states += verdict != 'plausible'
+        if verdict == 'jump' and self._follower.reference is not None:
+            self.last_fault = 'a position changed faster than its joint can move'
+            self._follower.give_up(self.law)
+        return verdict != 'outlier'
 
     def _limited(
         self,

@@ -304,7 +304,7 @@ def apply_change(
     Returns
     -------
     Load
-        In force now.
+        The current one.
 
     Raises
     ------

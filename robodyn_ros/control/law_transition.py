@@ -11,16 +11,16 @@ from robodyn_ros.control.law_weights import LawWeights
 
 class LawTransition:
     """
-    The weights in force, on their way to those of the latest law.
+    The active weights, in transition to those of the latest law.
 
-    Each joint's torque is between what the laws in force ask for at the present state: see
+    Each joint's torque is between what the active laws ask for at the present state: see
     ``law_weights``. A change on the way begins where the way has come to, and a change to what is
     the goal already changes nothing.
 
     Parameters
     ----------
     weights : LawWeights
-        In force from the beginning.
+        The first ones.
 
     Attributes
     ----------
@@ -36,18 +36,18 @@ class LawTransition:
 
     @property
     def is_under_way(self) -> bool:
-        """Whether the goal is not yet in force."""
+        """Whether the goal is not yet reached."""
         return self._origin is not self.goal
 
     def begin(self, goal: LawWeights, duration: float) -> None:
-        """Begin to move from what is in force now to other weights, in a duration [s]."""
+        """Begin to move from the active weights to others, in a duration [s]."""
         if goal == self.goal:
             return
         self._origin, self.goal = self.weights(0.0), goal
         self._elapsed, self._duration = 0.0, duration
 
     def jump(self, goal: LawWeights) -> None:
-        """Put weights in force at once; the rate limit shapes what that does to the torque."""
+        """Apply weights at once; the rate limit shapes what that does to the torque."""
         self._origin = self.goal = goal
 
     def advance(self, elapsed: float) -> None:
@@ -59,7 +59,7 @@ class LawTransition:
             self._origin = self.goal
 
     def weights(self, ahead: float) -> LawWeights:
-        """Return the weights in force a time [s] ahead."""
+        """Return the active weights a time [s] ahead."""
         elapsed = self._elapsed + ahead
         if self._origin is self.goal or elapsed >= self._duration:
             return self.goal

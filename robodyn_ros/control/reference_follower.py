@@ -16,7 +16,7 @@ from robodyn_ros.control.trajectory import Trajectory
 
 class ReferenceFollower:
     """
-    The reference in force, if there is one.
+    The active reference, if there is one.
 
     Attributes
     ----------

@@ -26,7 +26,7 @@ class RigidBodyTorque:
     Parameters
     ----------
     algorithm : str
-        The one in force.
+        The current one.
     notes : tuple of str
         Why it is not the algorithm asked for, or what did not work on the way to it.
     """

@@ -14,6 +14,37 @@ from __future__ import annotations
 import numpy as np
 
 from robodyn_ros.control.computed_torque import ControlLaw
+from robodyn_ros.control.joint_state_buffer import MeasuredState
+
+
+def soft_limited(
+    torque: np.ndarray,
+    law: ControlLaw,
+    state: MeasuredState,
+    effort_limits: np.ndarray,
+    position_limits: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """
+    Return a torque within the soft joint limits, and the penetration or None.
+
+    Parameters
+    ----------
+    torque : array, shape (n,)
+        What the law asks for [N m] or [N]; where a joint is outside, clipped to the effort limits
+        before it fades.
+    law : ControlLaw
+    state : MeasuredState
+    effort_limits : array, shape (n,)
+        [N m] or [N].
+    position_limits : array, shape (n, 2)
+        [rad] or [m].
+    """
+    penetration = limit_penetration(state.position, position_limits, law.weights.limit_slope)
+    if penetration is None:
+        return torque, None
+    clipped = np.clip(torque, -effort_limits, effort_limits)
+    limited = soft_limited_torque(clipped, penetration, law, state.position, state.velocity)
+    return limited, penetration
 
 
 def limit_penetration(position: np.ndarray, limits: np.ndarray, slope: float) -> np.ndarray | None:

@@ -180,7 +180,7 @@ def _dots(start: FloatArray, end: FloatArray) -> FloatArray:
 
 def _view(points: FloatArray) -> FloatArray:
     """Return the two rows (2, 3) that flatten the world: from where the arm is widest, aside."""
-    turns = np.radians(np.arange(0, 180, 15))
-    widths = [np.std(points @ rotation_z(-turn)[0]) for turn in turns]
-    turn = turns[int(np.argmax(widths))] + _ASIDE
-    return (rotation_x(_ELEVATION) @ rotation_z(-turn))[[0, 2]]
+    azimuths = np.radians(np.arange(0, 180, 15))
+    widths = [np.std(points @ rotation_z(-azimuth)[0]) for azimuth in azimuths]
+    azimuth = azimuths[int(np.argmax(widths))] + _ASIDE
+    return (rotation_x(_ELEVATION) @ rotation_z(-azimuth))[[0, 2]]

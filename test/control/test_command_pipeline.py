@@ -431,19 +431,19 @@ def torque_at(shoulder, velocity=0.0, gain=0.0, effort=(9.0, 0.0)):
 
 
 def test_outward_torque_fades_beyond_a_position_limit():
-    for share in (0.0, 0.25, 0.5, 1.0, 3.0):
-        command, torque, feedforward = torque_at(LIMIT + share * OUTWARD)
+    for fraction in (0.0, 0.25, 0.5, 1.0, 3.0):
+        command, torque, feedforward = torque_at(LIMIT + fraction * OUTWARD)
         wanted = 9.0 + feedforward
-        assert torque == pytest.approx(max(1.0 - share, 0.0) * wanted)
-        assert command.position_limited.tolist() == [share > 0.0, False]
+        assert torque == pytest.approx(max(1.0 - fraction, 0.0) * wanted)
+        assert command.position_limited.tolist() == [fraction > 0.0, False]
 
 
 def test_torque_beyond_the_effort_limit_fades_like_one_within():
-    for share in (0.0, 0.25, 0.5, 0.75, 1.0):
-        shoulder = LIMIT + share * OUTWARD
+    for fraction in (0.0, 0.25, 0.5, 0.75, 1.0):
+        shoulder = LIMIT + fraction * OUTWARD
         _, torque, _ = torque_at(shoulder, effort=(300.0, 0.0))
         largest = 60.0 - WEIGHT[0] * np.cos(shoulder)
-        assert torque == pytest.approx((1.0 - share) * largest)
+        assert torque == pytest.approx((1.0 - fraction) * largest)
 
 
 def test_torque_that_leads_back_inside_passes():

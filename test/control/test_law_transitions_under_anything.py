@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever is changed, whenever: each torque is between what the laws in force ask for."""
+"""Whatever is changed, whenever: each torque is between what the active laws ask for."""
 
 from dataclasses import replace
 
@@ -41,7 +41,7 @@ events = st.lists(
 
 
 class ArmInMotion:
-    """A random arm that is moved by somebody else, and what laws are in force for it."""
+    """A random arm that is moved by somebody else, and its active laws."""
 
     def __init__(self, seed, n):
         generator = np.random.default_rng(seed)
@@ -53,7 +53,7 @@ class ArmInMotion:
         self.n, self.now, self.payload = n, 100.0, 0.0
         self.choice = ('gravity_compensation', (True,) * 4, 100.0, 20.0, 0.01)
         law = self.law(self.choice, self.payload)
-        self.in_force, self.since = [(self.choice, self.payload)], -1.0
+        self.active, self.since = [(self.choice, self.payload)], -1.0
         names = self.model.joint_names
         buffer = JointStateBuffer(names, 0.5)
         unlimited = np.full(n, np.inf)
@@ -107,7 +107,7 @@ class ArmInMotion:
             else:
                 self.payload = event[1]
                 self.pipeline.change_model(self.law(self.choice, self.payload))
-            self.in_force.append((self.choice, self.payload))
+            self.active.append((self.choice, self.payload))
             # Another model may have to wait for one that is fading in.
             self.since = self.now
         elif event[0] == 'follow':
@@ -131,13 +131,13 @@ class ArmInMotion:
         self.buffer.receive(names, q, qd, received=self.now, stamp=self.now)
         command = self.pipeline.step(self.buffer.take(), self.now)
         if self.now - self.since > 2.0 * RAMP_TIME + 3.0 * PERIOD:
-            self.in_force = self.in_force[-1:]
-        (choice, payload), reference = self.in_force[-1], command.reference
+            self.active = self.active[-1:]
+        (choice, payload), reference = self.active[-1], command.reference
         latest = self.law(choice, payload).torque(q, qd, reference).total
-        if len(self.in_force) == 1 and np.allclose(command.torque, latest, atol=1e-9):
+        if len(self.active) == 1 and np.allclose(command.torque, latest, atol=1e-9):
             return
-        choices = {choice for choice, _ in self.in_force}
-        payloads = {payload for _, payload in self.in_force}
+        choices = {choice for choice, _ in self.active}
+        payloads = {payload for _, payload in self.active}
         asked = np.array(
             [
                 self.law(choice, payload, damping).torque(q, qd, reference).total
@@ -152,14 +152,14 @@ class ArmInMotion:
         assert (command.torque <= asked.max(axis=0) + slack).all()
 
     def references(self, command):
-        """Return the references that laws in force may follow: in feedforward an old one fades."""
+        """Return the references that active laws may follow: in feedforward an old one fades."""
         fading = self.pipeline._follower._fading
         return [command.reference] + ([fading.sample(self.now)] if fading else [])
 
 
 @settings(deadline=None, max_examples=max(1, settings().max_examples // 5))
 @given(st.integers(0, 10_000), st.integers(1, 3), events)
-def test_torque_is_in_the_hull_of_the_laws_in_force_at_the_present_state(seed, n, sequence):
+def test_torque_is_in_the_hull_of_the_active_laws_at_the_present_state(seed, n, sequence):
     arm = ArmInMotion(seed, n)
     arm.cycle()
     for pause, event in sequence:

@@ -228,16 +228,17 @@ def printed_f(prismatic, rate, alpha, d, theta, r, w, v):
     ]
     ds4 = [[-s, c * ca, c * sa], [-c, -s * ca, -s * sa], [0, 0, 0]]
     dm2, dm3 = [0, -ca * d, -sa * d], [0, -sa, ca]
-    turns = 0.0 if prismatic else 1.0
+    revolute = 0.0 if prismatic else 1.0
+    sliding = 1.0 - revolute
     on_w = np.vstack(
         [
-            turns * np.array(dj2),
-            (1 - turns) * np.array(ds2) + turns * np.array(ds3),
-            [(1 - turns) * np.array(dm2)],
+            revolute * np.array(dj2),
+            sliding * np.array(ds2) + revolute * np.array(ds3),
+            [sliding * np.array(dm2)],
         ]
     )
-    on_v = np.vstack([np.zeros((6, 3)), turns * np.array(ds4), [(1 - turns) * np.array(dm3)]])
-    last = np.array([0, 0, 0, 0, 0, turns, 0, 0, 0, 1 - turns])
+    on_v = np.vstack([np.zeros((6, 3)), revolute * np.array(ds4), [sliding * np.array(dm3)]])
+    last = np.array([0, 0, 0, 0, 0, revolute, 0, 0, 0, sliding])
     return rate * (on_w @ w + on_v @ v) + rate**2 * last / 2
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The law that is in force now: the latest one, or what is on its way to it, and the damping."""
+"""The active law: the latest one, or a transition to it, with the damping."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from robodyn_ros.control.law_weights import LawWeights
 _DAMPING_TIMES = 10.0  # time constants after which damping ends although an arm is kept moving
 
 
-class LawInForce:
+class ActiveLaw:
     """
-    The latest law, and what of it is in force.
+    The latest law, and the transition to it.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class LawInForce:
         return self._transition.is_under_way or self.goal.follows
 
     def at(self, ahead: float) -> ControlLaw:
-        """Return the law in force a time [s] ahead."""
+        """Return the active law a time [s] ahead."""
         weights = self._transition.weights(ahead)
         if weights is not self._mixed.weights or self._mixed_from is not self.latest:
             self._mixed_from = self.latest
@@ -72,7 +72,7 @@ class LawInForce:
             self.latest = replace(law, inverse_dynamics=blend)
 
     def jump(self, damping: float = 0.0) -> None:
-        """Put the latest law in force at once, with damping [1/s]; the rate limit shapes it."""
+        """Apply the latest law at once, with damping [1/s]; the rate limit shapes it."""
         weights = self.latest.weights
         if damping != 0.0 and self.latest.mode != 'feedforward':
             weights = replace(weights, damping=damping)
