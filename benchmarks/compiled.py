@@ -31,7 +31,7 @@ from oracles import PinocchioArm, random_states
 from robots import public_urdf, random_chain
 
 import robodyn_ros as rd
-from robodyn_ros.compiled import EXPORTED, CompiledModel, compile_model
+from robodyn_ros.compiled import RIGID_BODY, CompiledModel, compile_model
 from robodyn_ros.control.rigid_body import RigidBodyTorque
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -130,7 +130,7 @@ def time_arm(
     oracle = PinocchioArm.of(source, arm)
     q, qd, qdd = (x[0] for x in random_states(arm, 1, seed=1))
     compiled = compile_model(arm)
-    changeable = compile_model(arm, kernels=EXPORTED, runtime=('gravity', 'payload'))
+    changeable = compile_model(arm, kernels=RIGID_BODY, runtime=('gravity', 'payload'))
     state = {'q': q, 'qd': qd, 'qdd': qdd, 'tau': 5.0 * qdd}
     theirs = {**state, 'q': oracle.configuration(q), 'pin': pin, 'model': oracle.model}
     theirs['data'] = oracle.data

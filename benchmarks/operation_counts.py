@@ -23,7 +23,7 @@ from counting import Count, folded_count, formulation_count, structural_count
 from robots import public_urdf, random_chain
 
 import robodyn_ros as rd
-from robodyn_ros.compiled.c.export import EXPORTED
+from robodyn_ros.compiled.c.export import RIGID_BODY
 from robodyn_ros.compiled.symbolic.kernels import build_kernel
 from robodyn_ros.compiled.symbolic.run_time import RunTime
 from robodyn_ros.model import STANDARD_GRAVITY
@@ -260,7 +260,7 @@ def document() -> str:
         run_time = RunTime.of(arms()[name], ())
         node = RunTime.of(arms()[name], ('gravity', 'payload'))
         for label, inputs in ((name, run_time), (f'{name}, run-time gravity and payload', node)):
-            counts = (build_kernel(kernel, inputs).operation_count for kernel in EXPORTED)
+            counts = (build_kernel(kernel, inputs).operation_count for kernel in RIGID_BODY)
             kernels.append([label, *map(pair, counts)])
     return '\n'.join(
         [
@@ -291,7 +291,7 @@ def document() -> str:
             EXPLANATION,
             '## All functions, own numbers',
             '',
-            table(('', *(name.replace('_', ' ') for name in EXPORTED)), kernels),
+            table(('', *(name.replace('_', ' ') for name in RIGID_BODY)), kernels),
             '',
         ]
     )

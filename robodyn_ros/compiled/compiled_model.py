@@ -23,14 +23,23 @@ from robodyn_ros.compiled.functions import (
     OfPosition,
     OfTorque,
     OfVelocity,
+    OfVelocityAndTorque,
+    OfVelocityWidthAndTorque,
     OfWrench,
 )
 from robodyn_ros.compiled.symbolic.kernels import KERNELS, build_kernel
-from robodyn_ros.compiled.symbolic.run_time import RunTime
+from robodyn_ros.compiled.symbolic.run_time import FRICTION, RunTime
 from robodyn_ros.errors import RefusedCacheEntry, UnknownOption
 from robodyn_ros.model import Payload, RobotModel
 
-_GENERATORS = ('compiled', 'parameters', 'dh', 'kinematics.py', 'spatial.py')
+_GENERATORS = (
+    'compiled',
+    'parameters',
+    'dh',
+    'dynamics/friction.py',
+    'kinematics.py',
+    'spatial.py',
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -69,6 +78,12 @@ class CompiledModel:
         The tip link's pose in the base link's frame.
     jacobian : (q, out=None) -> (6, n)
         The tip's Jacobian, linear rows first, in base link axes.
+    friction_torque : (qd, rigid_torque=None, out=None) -> (n,)
+        Joint torques [N m or N] that overcome friction; friction that grows with load is left out
+        without the rigid body's torque (n,).
+    smooth_friction_torque : (qd, width, rigid_torque=None, out=None) -> (n,)
+        The same with tanh(qd / width) for the sign of qd, to be commanded; width (1,) [rad/s or
+        m/s], (N, 1) for N samples.
     base_regressor : (q, qd, qdd, out=None) -> (n, count)
         That of ``base_parameters(model)``, of the links without rotors.
     tip_wrench_torque : (q, tip_wrench, out=None) -> (n,)
@@ -87,6 +102,8 @@ class CompiledModel:
     forward_dynamics: OfTorque = NotCompiled('forward_dynamics')
     forward_kinematics: OfPosition = NotCompiled('forward_kinematics')
     jacobian: OfPosition = NotCompiled('jacobian')
+    friction_torque: OfVelocityAndTorque = NotCompiled('friction_torque')
+    smooth_friction_torque: OfVelocityWidthAndTorque = NotCompiled('smooth_friction_torque')
     base_regressor: OfAcceleration = NotCompiled('base_regressor')
     tip_wrench_torque: OfWrench = NotCompiled('tip_wrench_torque')
 
@@ -241,6 +258,7 @@ def _key(run_time: RunTime, names: tuple[str, ...], identity: str) -> str:
     model, digest = run_time.model, hashlib.sha256()
     arrays = [value for value in vars(model.dh).values() if isinstance(value, np.ndarray)]
     arrays += [model.inertial_parameters, model.rotor_inertia, model.gravity]
+    arrays += [getattr(model, name) for name in FRICTION]
     for array in arrays:
         digest.update(repr((array.shape, array.dtype.str)).encode() + array.tobytes())
     choices = (names, run_time.with_gravity, run_time.varying, identity, _generator())

@@ -72,6 +72,31 @@ class OfWrench(Protocol):
         """Return its value, in ``out`` where given; see ``CompiledModel``."""
 
 
+class OfVelocityAndTorque(Protocol):
+    """A function of joint velocities (n,) and, if load counts, of the rigid body's torque (n,)."""
+
+    def __call__(
+        self,
+        qd: ArrayLike,
+        rigid_torque: ArrayLike | None = None,
+        out: FloatArray | None = None,
+    ) -> FloatArray:
+        """Return its value, in ``out`` where given; see ``CompiledModel``."""
+
+
+class OfVelocityWidthAndTorque(Protocol):
+    """A function of velocities (n,), of the width (1,) of their smooth sign, and of a torque."""
+
+    def __call__(
+        self,
+        qd: ArrayLike,
+        width: ArrayLike,
+        rigid_torque: ArrayLike | None = None,
+        out: FloatArray | None = None,
+    ) -> FloatArray:
+        """Return its value, in ``out`` where given; see ``CompiledModel``."""
+
+
 class NotCompiled:
     """
     Stands in place of a function that ``compile_model(kernels=...)`` left out.

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from robodyn_ros.compiled import EXPORTED, CompiledModel, compile_model
+from robodyn_ros.compiled import RIGID_BODY, CompiledModel, compile_model
 from robodyn_ros.dynamics import METHODS, Method, inverse_dynamics
 from robodyn_ros.errors import NoBackend, SingularMassMatrix
 from robodyn_ros.model import RobotModel
@@ -61,7 +61,7 @@ def measured_call_times(model: RobotModel) -> CallTimes:
     missing = ''
     compiled: CompiledModel | None = None
     try:
-        compiled = compile_model(model, kernels=EXPORTED)
+        compiled = compile_model(model, kernels=RIGID_BODY)
         operations = dict(compiled.operation_counts)
     except NoBackend as error:
         missing = str(error)

@@ -8,7 +8,7 @@ import subprocess
 
 import numpy as np
 import pytest
-from compiled_arms import public_arm, random_arm
+from compiled_arms import identified_arm, public_arm, random_arm
 from robots import two_link_urdf
 
 import robodyn_ros as rd
@@ -33,9 +33,10 @@ def run_self_test(folder, name='arm', flags=()):
         public_arm('panda'),
         public_arm('tiago'),
         random_arm(3, rotors=True),
+        identified_arm(4),
         rd.RobotModel.from_urdf(two_link_urdf()),
     ],
-    ids=['panda', 'tiago', 'random', 'two links'],
+    ids=['panda', 'tiago', 'random', 'identified', 'two links'],
 )
 def test_self_test_passes(arm, tmp_path):
     export_c(arm, tmp_path)
@@ -74,15 +75,16 @@ def test_every_link_has_its_part_of_the_code(tmp_path):
 
 
 def test_nothing_is_allocated_and_nothing_kept(tmp_path):
-    _, source, _ = export_c(public_arm('panda'), tmp_path)
+    _, source, _ = export_c(identified_arm(4), tmp_path)
     text = source.read_text()
     assert set(re.findall(r'#include (.*)', text)) == {'"arm.h"', '<math.h>'}
     assert not re.search(r'\b(malloc|calloc|static|extern|goto)\b', text)
-    assert set(re.findall(r'\b([a-z_]+)\(', text)) - {'sin', 'cos'} <= {
+    assert set(re.findall(r'\b([a-z_]+)\(', text)) - {'sin', 'cos', 'tanh', 'fabs'} <= {
         f'arm_{name}'
         for name in (
             'inverse_dynamics', 'gravity_torque', 'bias_torque', 'mass_matrix',
-            'forward_dynamics', 'forward_kinematics', 'jacobian',
+            'forward_dynamics', 'forward_kinematics', 'jacobian', 'friction_torque',
+            'smooth_friction_torque',
         )
     }  # fmt: skip
 

@@ -4,18 +4,27 @@
 import inspect
 import pickle
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from compiled_arms import CORE, PUBLIC_ARMS, interpreted, public_arm, random_arm, states
+from compiled_arms import (
+    CORE,
+    PUBLIC_ARMS,
+    identified_arm,
+    interpreted,
+    public_arm,
+    random_arm,
+    states,
+)
 from convert_robots import leaves
 from oracles import relative_difference
 from robots import public_urdfs, random_chain, two_link_urdf
 
 import robodyn_ros as rd
-from robodyn_ros.compiled import KERNELS, compile_model
+from robodyn_ros.compiled import KERNELS, RIGID_BODY, compile_model
 from robodyn_ros.compiled.c.backend import c_compiler
-from robodyn_ros.compiled.symbolic.kernels import DESCRIPTIONS, build_kernel
+from robodyn_ros.compiled.symbolic.kernels import DESCRIPTIONS, FRICTION_KERNELS, build_kernel
 from robodyn_ros.compiled.symbolic.run_time import RunTime
 from robodyn_ros.description.urdf import description_of_urdf
 from robodyn_ros.errors import (
@@ -92,7 +101,7 @@ def test_expressions_of_every_public_chain(path):
 @pytest.mark.parametrize('block', range(20))
 def test_expressions_of_random_chains(block):
     for seed in range(10 * block, 10 * block + 10):
-        assert_expressions_equal_core(random_arm(seed, rotors=seed % 2 == 1), KERNELS[:-2])
+        assert_expressions_equal_core(random_arm(seed, rotors=seed % 2 == 1), RIGID_BODY)
 
 
 @pytest.mark.slow
@@ -101,10 +110,10 @@ def test_base_regressor_of_random_chains(seed):
     assert_expressions_equal_core(random_arm(seed), ('base_regressor', 'tip_wrench_torque'))
 
 
-def compared(compiled, arm, count=11):
-    """Compare all functions with the core: one sample, many, and many into ``out``."""
+def compared(compiled, arm, count=11, kernels=KERNELS):
+    """Compare functions with the core: one sample, many, and many into ``out``."""
     given = states(arm, count)
-    for name in KERNELS:
+    for name in kernels:
         kernel = build_kernel(name, RunTime.of(arm, ()))
         arguments = [given[key] for key, _ in kernel.inputs]
         expected = CORE[name](arm, *arguments)
@@ -143,6 +152,60 @@ def test_c_functions_of_random_chain(seed):
 def test_c_functions_of_more_random_chains(seed):
     arm = random_arm(seed, rotors=seed % 2 == 1)
     compared(compile_model(arm), arm)
+
+
+@pytest.mark.parametrize('seed', range(40))
+def test_expressions_of_identified_friction(seed):
+    assert_expressions_equal_core(identified_arm(seed), FRICTION_KERNELS)
+
+
+@needs_compiler
+@pytest.mark.parametrize('seed', [0, 4, 8])
+def test_c_functions_of_identified_friction(seed):
+    arm = identified_arm(seed)
+    compiled = compile_model(arm, kernels=FRICTION_KERNELS)
+    compared(compiled, arm, kernels=FRICTION_KERNELS)
+    qd = states(arm)['qd']
+    qd[:, 0] = 0.0
+    rigid = np.full_like(qd, 100.0)
+    expected = rd.friction_torque(arm, qd, rigid_torque=rigid)
+    np.testing.assert_allclose(compiled.friction_torque(qd, rigid_torque=rigid), expected)
+    assert (compiled.friction_torque(qd, rigid)[:, 0] == 0.0).all()
+    assert (compiled.smooth_friction_torque(qd, np.full((5, 1), 0.01), rigid)[:, 0] == 0.0).all()
+
+
+@needs_compiler
+def test_friction_that_grows_with_load_is_left_out_without_the_torque():
+    arm = identified_arm(4)
+    assert arm.load_friction.any()
+    compiled = compile_model(arm, kernels=FRICTION_KERNELS)
+    qd = states(arm)['qd']
+    for state in (qd, qd[0]):
+        out = np.empty_like(state)
+        for value in (
+            compiled.friction_torque(state),
+            compiled.friction_torque(state, None),
+            compiled.friction_torque(state, rigid_torque=None, out=out),
+        ):
+            np.testing.assert_allclose(value, rd.friction_torque(arm, state), atol=1e-12)
+        np.testing.assert_allclose(out, rd.friction_torque(arm, state), atol=1e-12)
+    with pytest.raises(WrongShape, match='argument rigid_torque:'):
+        compiled.friction_torque(qd, qd[0])
+    with pytest.raises(TypeError, match='qd'):
+        compiled.friction_torque(rigid_torque=qd)
+    assert list(inspect.signature(compiled.friction_torque).parameters) == [
+        'qd',
+        'rigid_torque',
+        'out',
+    ]
+
+
+@needs_compiler
+def test_velocities_that_are_no_numbers_give_friction_that_is_none():
+    compiled = compile_model(identified_arm(4), kernels=FRICTION_KERNELS)
+    qd = np.full(compiled.n, np.nan)
+    assert np.isnan(compiled.friction_torque(qd)).all()
+    assert np.isnan(compiled.smooth_friction_torque(qd, [0.01])).all()
 
 
 @pytest.fixture(scope='module')
@@ -316,6 +379,7 @@ def test_what_is_folded_in_cannot_be_changed(small):
         arm.with_rotor_inertia([1.0, 1.0]),
         rd.RobotModel.from_urdf(two_link_urdf(length=2.0)),
         arm.with_inertial_parameters(parameters),
+        replace(arm, coulomb_friction=np.ones(2)),
     ):
         with pytest.raises(NotCompiledFor):
             compiled.with_model(other)

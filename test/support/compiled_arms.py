@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from oracles import random_states
@@ -13,6 +14,7 @@ import robodyn_ros as rd
 from robodyn_ros.compiled.symbolic.expression import evaluated
 from robodyn_ros.compiled.symbolic.kernels import Kernel
 from robodyn_ros.compiled.symbolic.run_time import PARAMETERS
+from robodyn_ros.dynamics import smooth_friction_torque
 
 PUBLIC_ARMS = {
     'panda': ('panda.urdf', 'panda_link0', 'panda_link8'),
@@ -35,6 +37,20 @@ def random_arm(seed: int, rotors: bool = False) -> rd.RobotModel:
     return arm.with_rotor_inertia(generator.uniform(0, 0.5, arm.n)) if rotors else arm
 
 
+def identified_arm(seed: int) -> rd.RobotModel:
+    """Return a random chain with all terms of friction that an identification finds."""
+    generator = np.random.default_rng(seed)
+    arm = random_arm(seed)
+    return replace(
+        arm,
+        viscous_friction=generator.uniform(0, 5, arm.n),
+        coulomb_friction=generator.uniform(0, 9, arm.n),
+        effort_offset=generator.uniform(-3, 3, arm.n),
+        friction_curve=generator.uniform(-2, 2, (arm.n, 2)),
+        load_friction=generator.uniform(0, 0.1, arm.n) * (seed % 3 > 0),
+    )
+
+
 def states(arm: rd.RobotModel, count: int = 5, seed: int = 0) -> dict[str, np.ndarray]:
     """Return seeded inputs by the names that the kernels give them."""
     q, qd, qdd = random_states(arm, count, seed)
@@ -45,6 +61,8 @@ def states(arm: rd.RobotModel, count: int = 5, seed: int = 0) -> dict[str, np.nd
         'qdd': qdd,
         'tau': generator.uniform(-20, 20, q.shape),
         'tip_wrench': generator.uniform(-20, 20, (count, 6)),
+        'rigid_torque': generator.uniform(-50, 50, q.shape),
+        'width': generator.uniform(0.01, 1, (count, 1)),
     }
 
 
@@ -66,6 +84,10 @@ CORE: dict[str, Callable] = {
     'forward_dynamics': rd.forward_dynamics,
     'forward_kinematics': rd.forward_kinematics,
     'jacobian': rd.jacobian,
+    'friction_torque': lambda arm, qd, tau: rd.friction_torque(arm, qd, rigid_torque=tau),
+    'smooth_friction_torque': lambda arm, qd, width, tau: smooth_friction_torque(
+        arm, width, qd, tau
+    ),
     'base_regressor': _base_regressor,
     'tip_wrench_torque': _torque_of_wrench,
 }

@@ -2,8 +2,8 @@
 """
 Kernels as plain C99, for a microcontroller or a controller written in C or C++.
 
-No allocation, no state, no dependency but ``sin`` and ``cos``. Nothing that a robot description
-holds, no name of it, becomes part of the code.
+No allocation, no state, no dependency but ``sin`` and ``cos``, for friction ``tanh`` and ``fabs``.
+Nothing that a robot description holds, no name of it, becomes part of the code.
 """
 
 from __future__ import annotations
@@ -15,9 +15,21 @@ from pathlib import Path
 import numpy as np
 
 from robodyn_ros.compiled.c.source import StraightLine, input_name, straight_line
-from robodyn_ros.compiled.symbolic.kernels import DESCRIPTIONS, Kernel, build_kernel
+from robodyn_ros.compiled.symbolic.kernels import (
+    DESCRIPTIONS,
+    FRICTION_KERNELS,
+    Kernel,
+    build_kernel,
+)
 from robodyn_ros.compiled.symbolic.run_time import RunTime
-from robodyn_ros.dynamics import forward_dynamics, gravity_torque, inverse_dynamics, mass_matrix
+from robodyn_ros.dynamics import (
+    forward_dynamics,
+    friction_torque,
+    gravity_torque,
+    inverse_dynamics,
+    mass_matrix,
+    smooth_friction_torque,
+)
 from robodyn_ros.errors import UnknownOption
 from robodyn_ros.kinematics import forward_kinematics, jacobian
 from robodyn_ros.model import RobotModel
@@ -26,6 +38,7 @@ from robodyn_ros.spatial import FloatArray
 _STATES = 5
 _SEED = 1
 _TOLERANCE = 1e-9
+_WIDTH = 0.01  # rad/s or m/s
 _RETURNS = ' Returns 0, or -1 without inertia.'
 _RESULTS = {
     'mass_matrix': 'mass',
@@ -33,7 +46,7 @@ _RESULTS = {
     'forward_kinematics': 'pose',
     'jacobian': 'jacobian',
 }
-EXPORTED = (
+RIGID_BODY = (
     'inverse_dynamics',
     'gravity_torque',
     'bias_torque',
@@ -42,6 +55,7 @@ EXPORTED = (
     'forward_kinematics',
     'jacobian',
 )
+EXPORTED = (*RIGID_BODY, *FRICTION_KERNELS)
 """The functions that can be written as C99."""
 
 
@@ -78,10 +92,12 @@ def export_c(
     gravity = ', '.join(f'{x:g}' for x in model.gravity)
     about = (
         f'Dynamics of an arm of {model.n} joints ({kinds}).',
-        f"Gravity {gravity} m/s² in the base link's axes. Friction is not in it.",
+        f"Gravity {gravity} m/s² in the base link's axes. Friction is apart.",
     )
     states = reference_states(model.n)
     states['tau'] = inverse_dynamics(model, states['q'], states['qd'], states['qdd'])
+    states['rigid_torque'] = states['tau']
+    states['width'] = np.full((_STATES, 1), _WIDTH)
     expected = {kernel: _expected(kernel, model, states) for kernel in kernels}
     return write_c(folder, name, built, about, states, expected)
 
@@ -135,7 +151,7 @@ def write_c(
 
 def _header(name: str, kernels: Sequence[Kernel], about: Sequence[str]) -> str:
     guard = f'{name.upper()}_H'
-    joints = dict(kernels[0].inputs)['q']
+    joints = kernels[0].inputs[0][1]
     lines = [
         '/*',
         *(f' * {line}' for line in about),
@@ -259,7 +275,7 @@ def _self_test(
 
 def _expected(kernel: str, model: RobotModel, states: Mapping[str, FloatArray]) -> FloatArray:
     """Return what robodyn_ros computes without generated code."""
-    q, qd, qdd, tau = states.values()
+    q, qd, qdd, tau = (states[key] for key in ('q', 'qd', 'qdd', 'tau'))
     still = np.zeros_like(q)
     return {
         'inverse_dynamics': lambda: inverse_dynamics(model, q, qd, qdd),
@@ -269,6 +285,8 @@ def _expected(kernel: str, model: RobotModel, states: Mapping[str, FloatArray]) 
         'forward_dynamics': lambda: forward_dynamics(model, q, qd, tau),
         'forward_kinematics': lambda: forward_kinematics(model, q),
         'jacobian': lambda: jacobian(model, q),
+        'friction_torque': lambda: friction_torque(model, qd, rigid_torque=tau),
+        'smooth_friction_torque': lambda: smooth_friction_torque(model, _WIDTH, qd, tau),
     }[kernel]()
 
 

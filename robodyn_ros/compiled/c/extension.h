@@ -80,6 +80,7 @@ ALWAYS_INLINE void sines_and_cosines(const vec *angle, vec *sine, vec *cosine)
 typedef struct Kernel {
     const char *name;
     int inputs;
+    int required; /* of the inputs; those after them are zero where they are not given */
     const char *names[MAX_INPUTS];
     npy_intp widths[MAX_INPUTS];
     int dimensions;
@@ -193,14 +194,14 @@ static int sort_arguments(const Kernel *kernel, PyObject *const *args, Py_ssize_
         }
         slots[slot] = args[count + k];
     }
-    for (int k = 0; k < kernel->inputs; k++)
+    for (int slot = kernel->required; slot < MAX_ARGUMENTS; slot++)
+        if (slots[slot] == Py_None) slots[slot] = NULL;
+    for (int k = 0; k < kernel->required; k++)
         if (!slots[k]) {
             PyErr_Format(PyExc_TypeError, "%s() misses the argument '%s'", kernel->name,
                          kernel->names[k]);
             return -1;
         }
-    for (int slot = MAX_INPUTS; slot < MAX_ARGUMENTS; slot++)
-        if (slots[slot] == Py_None) slots[slot] = NULL;
     return 0;
 }
 
@@ -230,6 +231,14 @@ static int convert_inputs(const Kernel *kernel, PyObject **slots, PyArrayObject 
 {
     for (int k = 0; k < kernel->inputs; k++) {
         npy_intp width = kernel->widths[k];
+        if (k >= kernel->required && !slots[k]) {
+            npy_intp shape[] = {*rows, width};
+            arrays[k] = (PyArrayObject *)PyArray_ZEROS(*rows < 0 ? 1 : 2,
+                                                       *rows < 0 ? shape + 1 : shape, NPY_DOUBLE,
+                                                       0);
+            if (!arrays[k]) return -1;
+            continue;
+        }
         if (!(arrays[k] = as_floats(kernel->names[k], slots[k]))) return -1;
         if (k == 0) *rows = PyArray_NDIM(arrays[0]) == 2 ? PyArray_DIM(arrays[0], 0) : -1;
         if (!has_rows(arrays[k], width, *rows)) {

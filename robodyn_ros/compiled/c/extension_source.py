@@ -24,7 +24,8 @@ def extension_source(kernels: Sequence[Kernel]) -> str:
         parts += _kernel(kernel, has_wrench)
     parts.append('static PyMethodDef kernel_methods[] = {')
     for kernel in kernels:
-        arguments = ', '.join([*(name for name, _ in kernel.inputs), 'out=None'])
+        inputs = [x if x not in kernel.optional else f'{x}=None' for x, _ in kernel.inputs]
+        arguments = ', '.join([*inputs, 'out=None'])
         if has_wrench and kernel.name == 'inverse_dynamics':
             arguments += ', *, tip_wrench=None'
         parts.append(
@@ -43,7 +44,9 @@ def _kernel(kernel: Kernel, has_wrench: bool) -> list[str]:
     widths = dict(kernel.inputs)
     names = [input for input, _ in kernel.inputs]
     shape = (*kernel.shape, 0)[:2]
-    in_lanes = sum(kernel.operation_count) <= _LARGEST_FOR_LANES
+    in_lanes = (
+        sum(kernel.operation_count) <= _LARGEST_FOR_LANES and not kernel.has_scalar_functions
+    )
     many = f'{name}_lanes' if in_lanes else f'{name}_one'
     quoted = ', '.join(f'"{input}"' for input in names)
     wrench = f'&{WRENCH}_kernel' if has_wrench and name == 'inverse_dynamics' else 'NULL'
@@ -72,7 +75,7 @@ def _kernel(kernel: Kernel, has_wrench: bool) -> list[str]:
         '    return exists;',
         '}\n',
         f'static const Kernel {name}_kernel = {{',
-        f'    "{name}", {len(names)},'
+        f'    "{name}", {len(names)}, {len(names) - len(kernel.optional)},'
         f' {{{quoted}}},'
         f' {{{", ".join(str(widths[input]) for input in names)}}},',
         f'    {len(kernel.shape)}, {{{shape[0]}, {shape[1]}}}, {size},'

@@ -16,6 +16,7 @@ from robodyn_ros.compiled.symbolic.expression import (
     INPUT,
     LEAVES,
     NUMBER,
+    SCALAR_FUNCTIONS,
     Expression,
     Graph,
     Scalar,
@@ -25,6 +26,12 @@ from robodyn_ros.compiled.symbolic.expression import (
 )
 
 _LONGEST_TEXT = 64
+# NaN stays NaN.
+_IN_C = {
+    'tanh': 'tanh({0})',
+    'abs': 'fabs({0})',
+    'sign': '({0} > 0.0 ? 1.0 : {0} < 0.0 ? -1.0 : {0})',
+}
 
 
 @dataclass(frozen=True)
@@ -104,6 +111,8 @@ class _Writer:
             name = f'{operator[0]}{self._angle_of[a]}'
             self.functions.append((name, operator, self._angle_of[a]))
             self.text[node] = name
+        elif operator in SCALAR_FUNCTIONS:
+            self._name(node, _IN_C[operator].format(_in_brackets(self.text[a])))
         else:
             self._write_operation(node, operator, a, b)
 
@@ -117,10 +126,13 @@ class _Writer:
         if node in self._in_angles or (self._uses[node] == 1 and len(text) <= _LONGEST_TEXT):
             self.text[node] = text
         else:
-            name = f't{len(self.statements)}'
-            self.statements.append((name, text))
-            self.sections.append(self._graph.sections[node])
-            self.text[node] = name
+            self._name(node, text)
+
+    def _name(self, node: int, text: str) -> None:
+        name = f't{len(self.statements)}'
+        self.statements.append((name, text))
+        self.sections.append(self._graph.sections[node])
+        self.text[node] = name
 
 
 def input_name(name: str, k: int) -> str:

@@ -24,6 +24,13 @@ Scalar = Union['Expression', float]
 INPUT, CONSTANT, NUMBER = 'input', 'constant', 'number'
 LEAVES = (INPUT, CONSTANT, NUMBER)
 FUNCTIONS: dict[str, Callable[..., Any]] = {'sin': np.sin, 'cos': np.cos}
+"""Functions of angles, evaluated before everything else."""
+SCALAR_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    'tanh': np.tanh,
+    'abs': np.abs,
+    'sign': np.sign,
+}
+"""Functions of whatever was computed, evaluated where they stand."""
 
 
 class Graph:
@@ -40,7 +47,8 @@ class Graph:
     ----------
     nodes : list of (operator, left, right)
         ``('input', name, k)``, ``('constant', name, value)``, ``('number', value, None)``,
-        ``('sin' | 'cos', node, None)``, ``('+' | '-' | '*' | '/', node, node)``.
+        ``('sin' | 'cos' | 'tanh' | 'abs' | 'sign', node, None)``,
+        ``('+' | '-' | '*' | '/', node, node)``.
     constant : list of bool
         Whether a node is made of constants alone.
     section : str
@@ -160,6 +168,13 @@ class Expression:
         """Return the cosine; NumPy calls it on arrays of expressions."""
         return Expression(self.graph, self.graph.apply('cos', self.node), 1)
 
+    def tanh(self) -> Expression:
+        """Return the hyperbolic tangent; NumPy calls it on arrays of expressions."""
+        return Expression(self.graph, self.graph.apply('tanh', self.node), self.sign)
+
+    def __abs__(self) -> Expression:
+        return Expression(self.graph, self.graph.apply('abs', self.node), 1)
+
     def __repr__(self) -> str:
         operator, a, b = self.graph.nodes[self.node]
         return f'{"-" if self.sign < 0 else ""}{operator}({a}, {b})'
@@ -234,6 +249,13 @@ def sine_and_cosine(angle: Scalar) -> tuple[Scalar, Scalar]:
     return math.sin(angle), math.cos(angle)
 
 
+def sign(value: Scalar) -> Scalar:
+    """Return -1, 0 or 1 as an expression or a number is negative, zero or positive."""
+    if isinstance(value, Expression):
+        return Expression(value.graph, value.graph.apply('sign', value.node), value.sign)
+    return float(np.sign(value))
+
+
 def graph_of(outputs: Iterable[Scalar]) -> Graph:
     """Return the graph of outputs, an empty one where all are numbers."""
     return next((output.graph for output in outputs if isinstance(output, Expression)), Graph())
@@ -272,8 +294,8 @@ def operation_count(outputs: Sequence[Scalar]) -> tuple[int, int]:
     """
     Return how many multiplications (with divisions) and additions outputs take.
 
-    Sines, cosines, sign changes, products with 0 and +-1, and what is made of constants alone are
-    not counted.
+    Sines, cosines and other functions, sign changes, products with 0 and +-1, and what is made of
+    constants alone are not counted.
     """
     return _counted(graph_of(outputs), live_nodes(outputs))
 
@@ -308,8 +330,8 @@ def evaluated(outputs: Sequence[Scalar], inputs: Mapping[str, FloatArray]) -> Fl
             values[node] = b
         elif operator == NUMBER:
             values[node] = a
-        elif operator in FUNCTIONS:
-            values[node] = FUNCTIONS[operator](values[a])
+        elif operator in FUNCTIONS or operator in SCALAR_FUNCTIONS:
+            values[node] = (FUNCTIONS | SCALAR_FUNCTIONS)[operator](values[a])
         else:
             values[node] = _ARITHMETIC[operator](values[a], values[b])
     result = np.empty((*batch, len(outputs)))

@@ -7,6 +7,8 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from robodyn_ros.compiled.symbolic import rigid_body as rigid
 from robodyn_ros.compiled.symbolic.arm import (
     Row,
@@ -19,14 +21,17 @@ from robodyn_ros.compiled.symbolic.arm import (
 from robodyn_ros.compiled.symbolic.equivalent_inertias import EquivalentInertias
 from robodyn_ros.compiled.symbolic.expression import (
     INPUT,
+    SCALAR_FUNCTIONS,
     Graph,
     Scalar,
     graph_of,
     live_nodes,
     operation_count,
+    sign,
 )
 from robodyn_ros.compiled.symbolic.newton_euler import joint_torques, link_motions
 from robodyn_ros.compiled.symbolic.run_time import PARAMETERS, RunTime
+from robodyn_ros.dynamics.friction import friction_of
 from robodyn_ros.parameters.base_parameters import base_parameters
 from robodyn_ros.spatial import FloatArray
 
@@ -47,6 +52,8 @@ class Kernel:
         The result, row by row.
     pivots : tuple of scalars
         What must be positive for the result to exist.
+    optional : tuple of str
+        The last inputs, zero where a caller of the extension module leaves them out.
     """
 
     name: str
@@ -54,6 +61,7 @@ class Kernel:
     shape: tuple[int, ...]
     outputs: tuple[Scalar, ...]
     pivots: tuple[Scalar, ...] = ()
+    optional: tuple[str, ...] = ()
 
     @property
     def has_parameters(self) -> bool:
@@ -61,6 +69,12 @@ class Kernel:
         outputs = [*self.outputs, *self.pivots]
         nodes = graph_of(outputs).nodes
         return any(nodes[node][:2] == (INPUT, PARAMETERS) for node in live_nodes(outputs))
+
+    @property
+    def has_scalar_functions(self) -> bool:
+        """Whether it calls the C library for more than sines and cosines."""
+        nodes = graph_of(self.outputs).nodes
+        return any(nodes[node][0] in SCALAR_FUNCTIONS for node in live_nodes(self.outputs))
 
     @property
     def operation_count(self) -> tuple[int, int]:
@@ -152,6 +166,22 @@ def _jacobian(given: _Inputs) -> Result:
     return (6, given.n), _flat(rigid.tip_jacobian(*given.chain(given('q'))))
 
 
+def _friction_torque(given: _Inputs) -> Result:
+    qd, rigid_torque = given('qd'), given('rigid_torque')
+    return (given.n,), _friction(given, qd, [sign(x) for x in qd], rigid_torque)
+
+
+def _smooth_friction_torque(given: _Inputs) -> Result:
+    qd, width, rigid_torque = given('qd'), given('width', 1), given('rigid_torque')
+    return (given.n,), _friction(given, qd, np.tanh(np.array(qd) / width), rigid_torque)
+
+
+def _friction(given: _Inputs, *arrays: Sequence[Scalar]) -> Sequence[Scalar]:
+    """Return the friction torque under a direction; NumPy computes with expressions, too."""
+    qd, direction, rigid_torque = (np.array(array, dtype=object) for array in arrays)
+    return list(friction_of(given.model, qd, direction, rigid_torque))
+
+
 def _base_regressor(given: _Inputs) -> Result:
     q, qd, qdd = given('q'), given('qd'), given('qdd')
     columns = base_parameters(given.model, rotor_inertia=False).columns
@@ -174,6 +204,8 @@ DESCRIPTIONS = {
     'forward_dynamics': 'Accelerations that torques cause.',
     'forward_kinematics': "The tip link's pose (4, 4) in the base link's frame, row by row.",
     'jacobian': "The tip's Jacobian (6, n), linear rows first, in base link axes, row by row.",
+    'friction_torque': "Torques that overcome friction, load's only with rigid_torque.",
+    'smooth_friction_torque': 'The same with tanh(qd / width) as sign, to be commanded.',
     'base_regressor': 'Regressor (n, count) of the base parameters of the links, row by row.',
 }
 """What each kernel computes."""
@@ -186,12 +218,15 @@ _BUILDERS: dict[str, Callable[[_Inputs], Result]] = {
     'forward_dynamics': _forward_dynamics,
     'forward_kinematics': _forward_kinematics,
     'jacobian': _jacobian,
+    'friction_torque': _friction_torque,
+    'smooth_friction_torque': _smooth_friction_torque,
     'base_regressor': _base_regressor,
     'tip_wrench_torque': _tip_wrench_torque,
 }
 KERNELS = tuple(_BUILDERS)
 """The kernels by name."""
 WRENCH = 'tip_wrench_torque'
+FRICTION_KERNELS = ('friction_torque', 'smooth_friction_torque')
 
 
 def build_kernel(name: str, run_time: RunTime, *, generic: bool = False) -> Kernel:
@@ -211,4 +246,7 @@ def build_kernel(name: str, run_time: RunTime, *, generic: bool = False) -> Kern
     inputs = _Inputs(run_time, generic)
     shape, values = _BUILDERS[name](inputs)
     size = math.prod(shape)
-    return Kernel(name, tuple(inputs.names), shape, tuple(values[:size]), tuple(values[size:]))
+    optional = ('rigid_torque',) if name in FRICTION_KERNELS else ()
+    return Kernel(
+        name, tuple(inputs.names), shape, tuple(values[:size]), tuple(values[size:]), optional
+    )

@@ -16,6 +16,14 @@ from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import FloatArray
 
 RUN_TIME = ('gravity', 'payload')
+FRICTION = (
+    'viscous_friction',
+    'coulomb_friction',
+    'effort_offset',
+    'friction_curve',
+    'load_friction',
+)
+"""The model's arrays that are folded into the kernels of friction."""
 PARAMETERS = 'parameters'
 """The kernels' first input: gravity in frame 0, then the regrouped elements that may vary."""
 
@@ -118,8 +126,9 @@ class RunTime:
         ):
             if not np.array_equal(getattr(model.dh, name), getattr(compiled.dh, name)):
                 raise NotCompiledFor(f'model.dh.{name}', getattr(model.dh, name), 'as compiled')
-        if not np.array_equal(model.rotor_inertia, compiled.rotor_inertia):
-            raise NotCompiledFor('model.rotor_inertia', model.rotor_inertia, 'as compiled')
+        for name in ('rotor_inertia', *FRICTION):
+            if not np.array_equal(getattr(model, name), getattr(compiled, name)):
+                raise NotCompiledFor(f'model.{name}', getattr(model, name), 'as compiled')
         if not self.with_gravity and not np.array_equal(model.gravity, compiled.gravity):
             raise NotCompiledFor(
                 'model.gravity', model.gravity.tolist(), "as compiled, or runtime=('gravity',)"
