@@ -17,7 +17,7 @@ import numpy as np
 
 from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.description.link_tree import LinkTree
-from robodyn_ros.description.locked_positions import LockedPositions
+from robodyn_ros.description.locked_positions import LockedPositions, check_axis
 from robodyn_ros.description.records import Finding, Joint, RobotDescription
 from robodyn_ros.description.urdf import description_of_urdf, description_of_urdf_text
 from robodyn_ros.errors import NoMovableJoint, UnknownOption, UnsupportedJoint
@@ -148,6 +148,8 @@ def serial_chain(
         No such choice of ``mimic``.
     UnsupportedJoint
         A floating or planar joint on the chain, or a mimic joint unless ``'independent'``.
+    InvalidAxis
+        A joint on the chain, or one that is locked away from zero, has a zero axis.
     MalformedUrdf
         A link with two parent joints, or joints that close a loop.
     """
@@ -196,6 +198,7 @@ def _check_supported(joint: Joint, mimic: MimicChoice) -> None:
     element = f'joint {joint.name!r} on the chain'
     if not joint.movable:
         raise UnsupportedJoint(element, joint.kind, 'revolute, continuous, prismatic or fixed')
+    check_axis(joint)
     if joint.mimic is not None and mimic == 'error':
         raise UnsupportedJoint(
             element, f'mimics {joint.mimic.joint!r}', "no mimic joint, unless mimic='independent'"

@@ -21,7 +21,7 @@ _MOST_NAMES = 6
 
 def chain_findings(chain: Chain) -> tuple[Finding, ...]:
     """Return all findings about the joints and bodies of a chain, base to tip."""
-    findings = list(chain.findings)
+    findings = [*_reading_findings(chain), *chain.findings]
     reach = _reach(chain)
     for joint, body in zip(chain.joints, chain.bodies[1:], strict=True):
         findings.extend(_joint_findings(joint))
@@ -33,6 +33,20 @@ def chain_findings(chain: Chain) -> tuple[Finding, ...]:
     findings.extend(_mass_findings(chain, masses))
     findings.extend(_lumped_findings(chain))
     return tuple(findings)
+
+
+def _reading_findings(chain: Chain) -> Iterator[Finding]:
+    """Yield what was found in the text, but for links and joints that do not move."""
+    moving = {name for body in chain.bodies[1:] for name in body.link_transforms}
+    still = {f'link {name!r}' for name in chain.description.links if name not in moving}
+    for joint in chain.description.joints.values():
+        if joint.child not in moving:
+            still.add(f'joint {joint.name!r}')
+    turning = {f'joint {joint.name!r}' for joint in chain.joints}
+    for finding in chain.description.findings:
+        matters = finding.code != 'axis_missing' or finding.element in turning
+        if matters and finding.element not in still:
+            yield finding
 
 
 def _reach(chain: Chain) -> float:

@@ -8,8 +8,14 @@ from collections.abc import Mapping
 
 from robodyn_ros.description.link_tree import listed
 from robodyn_ros.description.records import Finding, Joint, Level, RobotDescription
-from robodyn_ros.errors import InvalidNumber, NoSuchJoint, NotLockable
+from robodyn_ros.errors import InvalidAxis, InvalidNumber, NoSuchJoint, NotLockable
 from robodyn_ros.spatial import FloatArray, rotation_about, transform
+
+
+def check_axis(joint: Joint) -> None:
+    """Raise InvalidAxis where a joint that has to move gives no direction."""
+    if joint.axis_length == 0:
+        raise InvalidAxis(f'joint {joint.name!r} axis', [0.0, 0.0, 0.0], 'one that is not zero')
 
 
 class LockedPositions:
@@ -32,6 +38,8 @@ class LockedPositions:
         A position of a joint that is on the chain, or that has no single position.
     InvalidNumber
         A position that is not finite.
+    InvalidAxis
+        Of a joint that is held away from zero, its axis is zero.
     """
 
     def __init__(
@@ -62,6 +70,8 @@ class LockedPositions:
         if joint.kind == 'fixed':
             return joint.origin
         position, level, how = self._position(joint)
+        if position != 0:
+            check_axis(joint)
         findings.append(
             Finding(
                 'locked_joint', level, f'joint {joint.name!r}', position, f'off the chain: {how}'

@@ -25,6 +25,41 @@ LARGEST_NUMBER = 1e12
 """No length, mass or inertia of a robot is larger; products of such numbers stay finite."""
 
 
+@dataclass(frozen=True)
+class Finding:
+    """
+    One thing that a user should know about the robot's description.
+
+    Attributes
+    ----------
+    code : str
+        What kind of finding, for programs: ``'no_mass'``.
+    level : 'warning' or 'info'
+        ``'warning'`` where torques are likely wrong, ``'info'`` where it is only good to know.
+    element : str
+        The link or joint.
+    value
+        The value found there.
+    message : str
+        What is odd about it.
+    """
+
+    code: str
+    level: Level
+    element: str
+    value: Any
+    message: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields for JSON; a number that is not finite, which JSON lacks, as text."""
+        return {**vars(self), 'value': _for_json(self.value)}
+
+    def __str__(self) -> str:
+        values = self.value if isinstance(self.value, tuple) else (self.value,)
+        shown = ', '.join(f'{x:g}' if isinstance(x, float) else str(x) for x in values)
+        return f'{self.element}: {self.message} ({shown})'
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Inertial(ArrayRecord):
     """Mass [kg], centre of mass (3,) [m] and inertia (3, 3) [kg m²] about it, in link axes."""
@@ -67,7 +102,7 @@ class Joint(ArrayRecord):
     A joint: ``origin`` (4, 4) places the child link's frame in the parent's at position zero.
 
     ``axis`` (3,) is a unit vector in the child link's frame; ``axis_length`` is the length that
-    the description gave it.
+    the description gave it: zero where there is no direction, and the joint cannot move.
     """
 
     name: str
@@ -90,45 +125,15 @@ class Joint(ArrayRecord):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RobotDescription(ArrayRecord):
-    """Links by name and joints by name, in the description's order."""
+    """
+    Links by name and joints by name, in the description's order.
+
+    ``findings`` are about the text that it was read from.
+    """
 
     links: Mapping[str, Link]
     joints: Mapping[str, Joint]
-
-
-@dataclass(frozen=True)
-class Finding:
-    """
-    One thing that a user should know about the robot's description.
-
-    Attributes
-    ----------
-    code : str
-        What kind of finding, for programs: ``'no_mass'``.
-    level : 'warning' or 'info'
-        ``'warning'`` where torques are likely wrong, ``'info'`` where it is only good to know.
-    element : str
-        The link or joint.
-    value
-        The value found there.
-    message : str
-        What is odd about it.
-    """
-
-    code: str
-    level: Level
-    element: str
-    value: Any
-    message: str
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the fields for JSON; a number that is not finite, which JSON lacks, as text."""
-        return {**vars(self), 'value': _for_json(self.value)}
-
-    def __str__(self) -> str:
-        values = self.value if isinstance(self.value, tuple) else (self.value,)
-        shown = ', '.join(f'{x:g}' if isinstance(x, float) else str(x) for x in values)
-        return f'{self.element}: {self.message} ({shown})'
+    findings: tuple[Finding, ...] = ()
 
 
 def _for_json(value: Any) -> Any:
@@ -137,7 +142,9 @@ def _for_json(value: Any) -> Any:
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def robot_description(links: Iterable[Link], joints: Iterable[Joint]) -> RobotDescription:
+def robot_description(
+    links: Iterable[Link], joints: Iterable[Joint], findings: tuple[Finding, ...] = ()
+) -> RobotDescription:
     """
     Return a description out of checked records.
 
@@ -161,7 +168,7 @@ def robot_description(links: Iterable[Link], joints: Iterable[Joint]) -> RobotDe
             if name not in links_by_name:
                 raise MalformedUrdf(f'joint {joint.name!r} {end}', name, 'the name of a <link>')
         joints_by_name[joint.name] = joint
-    return RobotDescription(links_by_name, joints_by_name)
+    return RobotDescription(links_by_name, joints_by_name, findings)
 
 
 def inertial(

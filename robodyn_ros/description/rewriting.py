@@ -12,7 +12,7 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 
 from robodyn_ros.description.records import Inertial
-from robodyn_ros.description.source import parsed_xml
+from robodyn_ros.description.xml import parsed_xml
 from robodyn_ros.errors import MalformedXml
 
 
@@ -98,6 +98,7 @@ def _places(content: bytes) -> dict[_Key, _Place]:
     path: list[tuple[str, str]] = []
     entered: list[_Place | None] = []
     parser = expat.ParserCreate()
+    lead = len(content) - len(content.lstrip(b' \t\r\n'))  # before an XML declaration: an error
 
     def started(tag: str, attributes: dict[str, str]) -> None:
         tag = tag.rpartition(':')[2]
@@ -108,7 +109,7 @@ def _places(content: bytes) -> dict[_Key, _Place]:
             key = (*path[1], tag)
         place = None
         if key is not None and key not in places:
-            start = parser.CurrentByteIndex
+            start = lead + parser.CurrentByteIndex
             after = _after(content, start)
             place = places[key] = _Place(start, after, after, dict(attributes))
         path.append((tag, attributes.get('name', '')))
@@ -118,12 +119,12 @@ def _places(content: bytes) -> dict[_Key, _Place]:
         path.pop()
         place = entered.pop()
         if place is not None and content[place.content - 2 : place.content] != b'/>':
-            place.end = _after(content, parser.CurrentByteIndex)
+            place.end = _after(content, lead + parser.CurrentByteIndex)
 
     parser.StartElementHandler = started
     parser.EndElementHandler = ended
     try:
-        parser.Parse(content, True)
+        parser.Parse(content[lead:], True)
     except expat.ExpatError as error:
         raise MalformedXml('XML', str(error), 'well-formed XML') from error
     return places

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Where a URDF comes from: a file that the caller names, or text; to bytes and to XML, safely.
+Where a URDF comes from: a file that the caller names, or text; to bytes, of a bounded number.
 
-Text may come from a topic, so ``bytes_of_text`` opens nothing. Either is bounded in size and
-parsed without entities, document types or network.
+Text may come from a topic, so ``bytes_of_text`` opens nothing.
 """
 
 from __future__ import annotations
@@ -11,9 +10,6 @@ from __future__ import annotations
 import importlib.util
 import re
 from pathlib import Path
-from typing import Any
-
-from lxml import etree
 
 from robodyn_ros.errors import MalformedXml, UnreadableSource
 
@@ -73,8 +69,10 @@ def bytes_of_source(source: str | Path) -> bytes:
         raise UnreadableSource('source', type(source).__name__, 'a path or XML text')
     path = Path(source)
     try:
+        if not path.exists():
+            raise UnreadableSource('no such file', str(source), 'the path of a URDF, or XML text')
         if not path.is_file():
-            raise UnreadableSource('source', str(source), 'the path of a file, or XML text')
+            raise UnreadableSource('source', str(source), 'the path of a file: this is none')
         if path.suffix == '.xacro':
             return _bounded(_expanded_xacro(path), f'file {str(path)!r}')
         with path.open('rb') as file:
@@ -103,29 +101,3 @@ def _expanded_xacro(path: Path) -> bytes:
         return xacro.process_file(str(path)).toxml(encoding='utf-8')
     except Exception as error:  # xacro evaluates the file's own expressions: anything can come
         raise MalformedXml(f'file {str(path)!r}', str(error), 'a file xacro expands') from error
-
-
-def parsed_xml(content: bytes) -> Any:
-    """
-    Return the root element.
-
-    Raises
-    ------
-    MalformedXml
-        Not well-formed, or with a document type or entities.
-    """
-    parser = etree.XMLParser(
-        resolve_entities=False,
-        load_dtd=False,
-        no_network=True,
-        huge_tree=False,
-        remove_comments=True,
-        remove_pis=True,
-    )
-    try:
-        root = etree.fromstring(content, parser)
-    except (etree.XMLSyntaxError, ValueError, LookupError) as error:
-        raise MalformedXml('XML', str(error), 'well-formed XML without entities') from error
-    if root.getroottree().docinfo.internalDTD is not None:
-        raise MalformedXml('XML', 'a <!DOCTYPE ...> declaration', 'XML without a document type')
-    return root

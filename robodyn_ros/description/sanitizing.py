@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The XML of a URDF -> only the elements and attributes that a model needs, their text checked.
+
+Everything else is dropped unread. What robot_state_publisher reads is read: a malformed part that
+cannot matter becomes a finding, and so does what may hide a part of the robot.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Any
+
+from lxml import etree
+
+from robodyn_ros.description.records import JOINT_KINDS, MOVABLE_KINDS, Finding, Level
+from robodyn_ros.description.xml import parsed_xml
+from robodyn_ros.errors import InvalidNumber, MalformedUrdf, NoMovableJoint
+
+MOST_ELEMENTS = 20_000
+"""Links and joints that are read at the most."""
+
+_NUMBER = re.compile(r'[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?(nan|inf|infinity)', re.I)
+
+# What is kept of a description: element -> {attribute: how many numbers, or None for a name}.
+_KEPT_ATTRIBUTES: dict[str, dict[str, int | None]] = {
+    'origin': {'xyz': 3, 'rpy': 3},
+    'mass': {'value': 1},
+    'inertia': dict.fromkeys(('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz'), 1),
+    'axis': {'xyz': 3},
+    'parent': {'link': None},
+    'child': {'link': None},
+    'limit': dict.fromkeys(('effort', 'velocity', 'lower', 'upper'), 1),
+    'dynamics': dict.fromkeys(('damping', 'friction'), 1),
+    'mimic': {'joint': None, 'multiplier': 1, 'offset': 1},
+}
+_OPTIONAL_ATTRIBUTES = {
+    'origin': {'xyz', 'rpy'},
+    'limit': {'effort', 'velocity', 'lower', 'upper'},
+    'dynamics': {'damping', 'friction'},
+    'mimic': {'multiplier', 'offset'},
+}
+_KEPT_CHILDREN = {
+    'inertial': ('origin', 'mass', 'inertia'),
+    'link': ('inertial',),
+    'joint': ('origin', 'parent', 'child', 'axis', 'limit', 'dynamics', 'mimic'),
+}
+_REQUIRED_CHILDREN = {'inertial': (), 'link': (), 'joint': ('parent', 'child')}
+# What ROS's reader takes as zero where it is missing; and whether torques then lack something.
+_MISSING_OF_INERTIAL: dict[str, tuple[Level, dict[str, str]]] = {
+    'mass': ('warning', {'value': '0'}),
+    'inertia': ('info', dict.fromkeys(_KEPT_ATTRIBUTES['inertia'], '0')),
+}
+# What a joint that does not move has no use for.
+_OF_MOVING_JOINTS = ('axis', 'limit', 'dynamics', 'mimic')
+
+
+def sanitized(content: bytes) -> tuple[Any, tuple[Finding, ...]]:
+    """
+    Return the ``<robot>`` element with links, inertials and joints only, and findings.
+
+    Raises
+    ------
+    MalformedXml
+        Not well-formed, with entities, or with a reference to another document.
+    MalformedUrdf, InvalidNumber
+        A link or joint is not as the URDF specification demands.
+    NoMovableJoint
+        Nothing is left but macros.
+    """
+    root, xml_findings = parsed_xml(content)
+    if _tag(root) != 'robot':
+        raise MalformedUrdf('root element', root.tag, 'robot')
+    findings = list(xml_findings)
+    kept = etree.Element('robot', name='robot')
+    macros: Counter[str] = Counter()
+    for element in root:
+        if _tag(element) in ('link', 'joint'):
+            if len(kept) == MOST_ELEMENTS:
+                raise MalformedUrdf(
+                    'robot', f'more than {MOST_ELEMENTS} links and joints', 'at most that many'
+                )
+            kept.append(_kept_part(element, findings))
+        elif _is_xacro(element):
+            macros[_tag(element)] += 1
+    for tag, count in macros.items():
+        findings.append(_xacro_finding('robot', tag, count))
+    if macros and kept.find('joint') is None:
+        raise NoMovableJoint(
+            'robot',
+            f'<{next(iter(macros))}> and no <joint>',
+            'a URDF whose xacro macros are expanded',
+        )
+    return kept, tuple(findings)
+
+
+def _tag(element: Any) -> str:
+    """Return an element's name as the file has it, whatever namespace that is in."""
+    if not isinstance(element.tag, str):
+        return ''
+    local = etree.QName(element).localname
+    return f'{element.prefix}:{local}' if element.prefix else local
+
+
+def _is_xacro(element: Any) -> bool:
+    return isinstance(element.tag, str) and (
+        element.prefix == 'xacro' or 'xacro' in (etree.QName(element).namespace or '')
+    )
+
+
+def _xacro_finding(where: str, tag: str, count: int = 1) -> Finding:
+    times = f', {count} times' if count > 1 else ''
+    return Finding(
+        'xacro_element',
+        'warning',
+        where,
+        f'<{tag}>{times}',
+        'a xacro element was not expanded, which may hide links, joints or masses',
+    )
+
+
+# --- what is kept of the elements ----------------------------------------------------------------
+
+
+def _kept_part(element: Any, findings: list[Finding]) -> Any:
+    """Return a link or joint with only the elements and attributes that a model needs."""
+    tag = _tag(element)
+    where = f'{tag} {_name(element, tag)!r}'
+    kept = etree.Element(tag, name=element.get('name'))
+    kind = element.get('type')
+    if tag == 'joint':
+        if kind not in JOINT_KINDS:
+            raise MalformedUrdf(f'{where} type', kind, ', '.join(JOINT_KINDS))
+        kept.set('type', kind)
+    unused = _OF_MOVING_JOINTS if kind not in MOVABLE_KINDS else ()
+    _keep_children(element, kept, where, findings, unused=unused)
+    if tag == 'joint':
+        if kind in MOVABLE_KINDS and kept.find('axis') is None:
+            findings.append(
+                Finding('axis_missing', 'info', where, '1 0 0', 'has no <axis>: the default holds')
+            )
+        _name_infinite_limits(kept)
+    return kept
+
+
+def _keep_children(
+    element: Any,
+    kept: Any,
+    where: str,
+    findings: list[Finding],
+    unused: tuple[str, ...] = (),
+) -> None:
+    tag = _tag(element)
+    found: dict[str, list[Any]] = {}
+    for child in element:
+        found.setdefault(_tag(child), []).append(child)
+        if _is_xacro(child):
+            findings.append(_xacro_finding(where, _tag(child)))
+    for name in _KEPT_CHILDREN[tag]:
+        if name not in found:
+            if name in _REQUIRED_CHILDREN[tag]:
+                raise MalformedUrdf(where, f'no <{name}>', f'one <{name}>')
+            if tag == 'inertial' and name in _MISSING_OF_INERTIAL:
+                level, zeros = _MISSING_OF_INERTIAL[name]
+                etree.SubElement(kept, name, zeros)
+                findings.append(
+                    Finding('incomplete_inertial', level, where, 0.0, f'has no <{name}>')
+                )
+            continue
+        first, *others = found[name]
+        if others:
+            findings.append(_repeated(where, name, first, others))
+        if name in unused:
+            findings.extend(_faults_of_unused(first, where))
+            continue
+        child = etree.SubElement(kept, name)
+        if name in _KEPT_CHILDREN:
+            _keep_children(first, child, where, findings)
+        else:
+            _keep_attributes(first, child, where)
+
+
+def _repeated(where: str, name: str, first: Any, others: list[Any]) -> Finding:
+    same = all(_content(other) == _content(first) for other in others)
+    level: Level = 'info' if same else 'warning'
+    which = 'all the same' if same else 'the first is taken, the others differ'
+    return Finding('repeated_element', level, where, 1 + len(others), f'<{name}> {which}')
+
+
+def _content(element: Any) -> Any:
+    return _tag(element), dict(element.attrib), [_content(child) for child in element]
+
+
+def _faults_of_unused(element: Any, where: str) -> list[Finding]:
+    """Return what is wrong with an element that this kind of joint has no use for."""
+    try:
+        _keep_attributes(element, etree.Element(_tag(element)), where)
+    except (MalformedUrdf, InvalidNumber) as error:
+        what = error.element.removeprefix(where).strip()
+        return [Finding('ignored_element', 'info', where, error.value, f'{what} is ignored')]
+    return []
+
+
+def _keep_attributes(element: Any, kept: Any, where: str) -> None:
+    tag = _tag(element)
+    for attribute, count in _KEPT_ATTRIBUTES[tag].items():
+        value = element.get(attribute)
+        label = f'{where} <{tag}> {attribute}'
+        if value is None:
+            if attribute not in _OPTIONAL_ATTRIBUTES.get(tag, ()):
+                raise MalformedUrdf(label, 'missing', 'the attribute')
+            continue
+        if count is not None:
+            words = value.split()
+            if len(words) != count or not all(_NUMBER.fullmatch(word) for word in words):
+                raise InvalidNumber(label, value, f'{count} number{"s" * (count > 1)}')
+            value = ' '.join(words)
+        kept.set(attribute, value)
+
+
+def _name(element: Any, tag: str) -> str:
+    name = element.get('name')
+    if not name:
+        raise MalformedUrdf(f'<{tag}> in line {element.sourceline}', name, 'a name')
+    return name
+
+
+def _name_infinite_limits(joint: Any) -> None:
+    """Say 'inf' where an effort or velocity limit is not given: urdf_parser_py demands both."""
+    for limit in joint.findall('limit'):
+        for attribute in ('effort', 'velocity'):
+            if limit.get(attribute) is None:
+                limit.set(attribute, 'inf')

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What robot_state_publisher reads is read, with a finding that names what is odd."""
+
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+from robots import two_link_urdf
+
+import robodyn_ros as rd
+from robodyn_ros import errors
+from robodyn_ros.description.rewriting import JointDynamics, rewritten_urdf
+
+LIMIT = '<limit lower="-1" upper="1" effort="10" velocity="2"/>'
+SOUND = (
+    two_link_urdf()
+    .replace('<robot', '<?xml version="1.0"?><robot')
+    .replace('<axis xyz="0 0 1"/></joint>', f'<axis xyz="0 0 1"/>{LIMIT}</joint>')
+)
+TOOL = (
+    '<link name="tool"/><joint name="flange" type="fixed"><parent link="link2"/>'
+    '<child link="tool"/>{}</joint>'
+)
+
+
+def changed(old, new):
+    assert old in SOUND
+    return SOUND.replace(old, new, 1).encode()
+
+
+def with_tool(inside):
+    return changed('</robot>', TOOL.format(inside) + '</robot>')
+
+
+ODD = {
+    'line break before the declaration': (b'\n' + SOUND.encode(), 'xml_declaration'),
+    'comment before the declaration': (b'<!-- xacro -->\n' + SOUND.encode(), 'xml_declaration'),
+    'prefix not declared': (changed('</robot>', '<sensor:camera/></robot>'), 'xml_namespace'),
+    'prefixes not declared': (changed('</robot>', '<a:b c:d="1"/></robot>'), 'xml_namespace'),
+    'hyphens in a comment': (changed('</robot>', '<!-- a -- b --></robot>'), 'xml_comment'),
+    'bare ampersand': (changed('</robot>', '<gazebo mesh="a&b c & d"/></robot>'), 'xml_ampersand'),
+    'text in Latin-1': (
+        changed('</robot>', '<!-- Ren\u00e9 --></robot>').decode().encode('latin1'),
+        'xml_encoding',
+    ),
+    'document type': (changed('<robot', '<!DOCTYPE robot><robot'), 'xml_document_type'),
+    'xacro element': (
+        changed('</robot>', '<xacro:arm xmlns:xacro="http://ros.org/wiki/xacro"/></robot>'),
+        'xacro_element',
+    ),
+    'xacro element without namespace': (
+        changed('<link name="link2">', '<link name="link2"><xacro:inertia/>'),
+        'xacro_element',
+    ),
+    'axis of a fixed joint lacks xyz': (with_tool('<axis xzy="0 0 1"/>'), 'ignored_element'),
+    'axis of a fixed joint is no vector': (with_tool('<axis xyz="z"/>'), 'ignored_element'),
+    'second origin': (
+        changed('<origin xyz="1.0 0 0"/>', '<origin xyz="1.0 0 0"/><origin xyz="5 0 0"/>'),
+        'repeated_element',
+    ),
+    'second inertial': (changed('</inertial>', '</inertial><inertial/>'), 'repeated_element'),
+    'inertial without inertia': (
+        changed('<mass value="1.0"/>', '<mass value="1.0"/><!--').replace(
+            b'</inertial>', b'--></inertial>', 1
+        ),
+        'incomplete_inertial',
+    ),
+    'inertial without mass': (changed('<mass value="1.0"/>', ''), 'incomplete_inertial'),
+    'no axis': (changed('<axis xyz="0 0 1"/>', ''), 'axis_missing'),
+}
+
+
+@pytest.mark.parametrize('oddity', ODD)
+def test_odd_urdf_is_read_with_a_finding(oddity, tmp_path):
+    content, code = ODD[oddity]
+    path = tmp_path / 'odd.urdf'
+    path.write_bytes(content)
+    arm = rd.RobotModel.from_urdf(path)
+    findings = [finding for finding in arm.findings if finding.code == code]
+    assert findings
+    sound = rd.RobotModel.from_urdf(SOUND)
+    if code not in ('axis_missing', 'incomplete_inertial'):
+        np.testing.assert_array_equal(arm.inertial_parameters, sound.inertial_parameters)
+        np.testing.assert_array_equal(arm.dh.a, sound.dh.a)
+
+
+@pytest.mark.parametrize('oddity', ODD)
+@pytest.mark.skipif(not shutil.which('check_urdf'), reason='needs check_urdf (liburdfdom-tools)')
+def test_the_parser_of_ros_reads_it_too(oddity, tmp_path):
+    path = tmp_path / 'odd.urdf'
+    path.write_bytes(ODD[oddity][0])
+    # TinyXML reads declared namespaces and prefixes as names, so that nothing of it is special.
+    answer = subprocess.run(['check_urdf', path], capture_output=True, timeout=60)
+    assert answer.returncode == 0, answer.stderr
+
+
+def finding(content, code, **arguments):
+    arm = rd.RobotModel.from_urdf_text(content.decode(), **arguments)
+    (found,) = [each for each in arm.findings if each.code == code]
+    return found
+
+
+def test_xacro_element_that_may_hide_joints_is_a_warning_that_names_it():
+    text = '<xacro:pelvis/><xacro:pelvis/><xacro:arm/></robot>'
+    arm = rd.RobotModel.from_urdf_text(changed('</robot>', text).decode())
+    first, second = [each for each in arm.findings if each.code == 'xacro_element']
+    assert first.level == second.level == 'warning'
+    assert (first.value, second.value) == ('<xacro:pelvis>, 2 times', '<xacro:arm>')
+
+
+def test_element_that_is_given_twice_is_a_warning_where_the_two_differ():
+    limit = f'{LIMIT}{LIMIT}'
+    assert finding(changed(LIMIT, limit), 'repeated_element').level == 'info'
+    other = LIMIT.replace('"10"', '"20"')
+    found = finding(changed(LIMIT, LIMIT + other), 'repeated_element')
+    assert found.level == 'warning'
+    assert found.element == "joint 'joint1'"
+
+
+def test_what_an_inertial_lacks_is_zero():
+    content, code = ODD['inertial without inertia']
+    arm = rd.RobotModel.from_urdf_text(content.decode())
+    np.testing.assert_allclose(arm.inertial_parameters[0], [0, 0, 0, 0.25, 0, 0.25, 0.5, 0, 0, 1])
+    assert finding(content, code).level == 'info'
+    content, code = ODD['inertial without mass']
+    assert rd.RobotModel.from_urdf_text(content.decode()).inertial_parameters[0, 9] == 0
+    assert finding(content, code).level == 'warning'
+
+
+def test_missing_axis_is_along_x():
+    arm = rd.RobotModel.from_urdf_text(changed('<axis xyz="0 0 1"/>', '').decode())
+    rotation = rd.forward_kinematics(arm, [0.5, 0.0])[:3, :3]
+    np.testing.assert_allclose(rotation @ [1, 0, 0], [1, 0, 0], atol=1e-15)
+
+
+def test_what_stands_still_is_no_finding():
+    text = changed(
+        '<link name="base"/>',
+        '<link name="base"><inertial/></link>'.replace('<inertial/>', '<xacro:inertia/>'),
+    )
+    arm = rd.RobotModel.from_urdf_text(text.decode())
+    assert 'xacro_element' not in {each.code for each in arm.findings}
+
+
+def test_zero_axis_matters_only_where_the_joint_moves():
+    text = with_tool('').decode().replace('type="fixed"', 'type="continuous"')
+    text = text.replace('<child link="tool"/>', '<child link="tool"/><axis xyz="0 0 0"/>')
+    assert rd.RobotModel.from_urdf_text(text, tip_link='link2').n == 2
+    with pytest.raises(errors.InvalidAxis, match="'flange'"):
+        rd.RobotModel.from_urdf_text(text, tip_link='tool')
+    with pytest.raises(errors.InvalidAxis, match="'flange'"):
+        rd.RobotModel.from_urdf_text(text, tip_link='link2', locked_positions={'flange': 0.1})
+
+
+def test_namespace_of_the_whole_file_changes_nothing():
+    arm = rd.RobotModel.from_urdf_text(SOUND.replace('<robot', '<robot xmlns="http://a"'))
+    assert arm == rd.RobotModel.from_urdf_text(SOUND)
+
+
+def test_odd_file_can_be_written_with_other_friction():
+    content = ODD['line break before the declaration'][0]
+    written = rewritten_urdf(content, {}, {'joint1': JointDynamics(0.5, 0.25)})
+    assert written.startswith(b'\n<?xml')
+    arm = rd.RobotModel.from_urdf_text(written.decode())
+    assert arm.viscous_friction.tolist() == [0.5, 0.0]
