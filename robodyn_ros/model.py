@@ -125,7 +125,8 @@ class RobotModel(ArrayRecord):
         base_link : str, optional
             The link that stands still; the root link where not given.
         tip_link : str, optional
-            The link at the end; where not given, the only one that ends a path of joints.
+            The link at the end; where not given, that of the only arm (see ``findings`` where one
+            of several was chosen).
         gravity : array-like, shape (3,)
             [m/s²], in the base link's axes.
         locked_positions : mapping of joint name to position, optional

@@ -96,7 +96,9 @@ def arm_options(command: Callable[..., None]) -> Callable[..., None]:
             metavar='JOINT=POSITION',
             help='Hold a joint off the chain there [rad or m]; others are held at zero.',
         ),
-        click.option('--tip', help='Link that the chain ends at; not given: the only leaf.'),
+        click.option(
+            '--tip', help='Link that the chain ends at; not given: the end of the only arm.'
+        ),
         click.option('--base', help='Link that the chain begins at; not given: the root.'),
         click.argument('urdf', type=click.Path(path_type=Path)),
     ):

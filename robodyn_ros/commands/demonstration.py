@@ -21,7 +21,9 @@ from robodyn_ros.commands.arm_options import examples
 )
 @click.option('--urdf', type=click.Path(path_type=Path), help='URDF file; not given: a Panda.')
 @click.option('--base', default='', help='Link that the chain begins at; not given: the root.')
-@click.option('--tip', default='', help='Link that the chain ends at; not given: the only leaf.')
+@click.option(
+    '--tip', default='', help='Link that the chain ends at; not given: the end of the only arm.'
+)
 @click.option(
     '--output',
     type=click.Path(path_type=Path, file_okay=False),

@@ -19,6 +19,7 @@ from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.description.link_tree import LinkTree
 from robodyn_ros.description.locked_positions import LockedPositions, check_axis
 from robodyn_ros.description.records import Finding, Joint, RobotDescription
+from robodyn_ros.description.tips import tip_not_given
 from robodyn_ros.description.urdf import description_of_urdf, description_of_urdf_text
 from robodyn_ros.errors import NoMovableJoint, UnknownOption, UnsupportedJoint
 from robodyn_ros.spatial import FloatArray
@@ -57,7 +58,7 @@ class Chain(ArrayRecord):
     tip_transform : array, shape (4, 4)
         The tip link's frame in that of the last body.
     findings : tuple of Finding
-        About the joints that are held.
+        About the tip that was chosen and the joints that are held.
     """
 
     description: RobotDescription
@@ -132,8 +133,9 @@ def serial_chain(
     ----------
     description : RobotDescription
     base_link, tip_link : str, optional
-        Without a base, the root link; without a tip, the only link that ends a path of joints
-        with at least one that moves.
+        Without a base, the root link; without a tip, the end of the only arm: of several links
+        that move with the same joints one with a conventional name, else that of the longest
+        fixed path.
     locked_positions : mapping of joint name to position [rad or m], optional
         For movable joints off the chain; zero where not given.
     mimic : 'error' or 'independent'
@@ -157,7 +159,10 @@ def serial_chain(
         raise UnknownOption('argument mimic', mimic, ', '.join(map(repr, MIMIC_CHOICES)))
     tree = LinkTree(description)
     base = tree.base(base_link)
-    tip = tree.tip(base, tip_link)
+    if tip_link is None:
+        tip, tip_findings = tip_not_given(tree, base)
+    else:
+        tip, tip_findings = tree.tip(tip_link), ()
     path = tree.path(base, tip)
     joints = tuple(joint for joint in path if joint.kind != 'fixed')
     for joint in joints:
@@ -168,7 +173,7 @@ def serial_chain(
         )
     positions = LockedPositions(description, joints, locked_positions or {})
     chain_children = {joint.child for joint in joints}
-    findings: list[Finding] = []
+    findings: list[Finding] = [*tip_findings]
     # What is locked on the base link never moves, and is no finding.
     bodies = (
         Body(_link_transforms(tree, base, chain_children, positions, findings=[])),

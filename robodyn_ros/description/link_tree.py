@@ -8,7 +8,6 @@ from robodyn_ros.errors import (
     AmbiguousChain,
     DisconnectedChain,
     MalformedUrdf,
-    NoMovableJoint,
     NoSuchLink,
 )
 
@@ -26,6 +25,7 @@ class LinkTree:
     """
 
     def __init__(self, robot: RobotDescription) -> None:
+        self._joints = robot.joints
         self.parent_joint: dict[str, Joint] = {}
         self.child_joints: dict[str, list[Joint]] = {name: [] for name in robot.links}
         for joint in robot.joints.values():
@@ -63,31 +63,14 @@ class LinkTree:
             raise AmbiguousChain('base_link', 'not given', f'one of {listed(self.roots)}')
         return self.roots[0]
 
-    def tip(self, base: str, tip_link: str | None) -> str:
-        """Return the tip link: the one that is named, else the only leaf below moving joints."""
-        if tip_link is not None:
-            self._check_link('tip_link', tip_link)
-            return tip_link
-        movable_joints = {base: 0}
-        leaves = []
-        for name in self.below(base):
-            for joint in self.child_joints[name]:
-                movable_joints[joint.child] = movable_joints[name] + (joint.kind != 'fixed')
-            if not self.child_joints[name] and movable_joints[name]:
-                leaves.append(name)
-        if not leaves:
-            raise NoMovableJoint('robot', f'no joint moves below {base!r}', 'at least one')
-        if len(leaves) > 1:
-            described = [
-                f'{leaf!r} ({movable_joints[leaf]} joint{"s" * (movable_joints[leaf] > 1)})'
-                for leaf in leaves
-            ]
-            raise AmbiguousChain(
-                'tip_link',
-                'not given',
-                f'one of {listed(described, quote=False)}, or a link before them',
-            )
-        return leaves[0]
+    def tip(self, tip_link: str) -> str:
+        """Return the tip link that is named."""
+        self._check_link('tip_link', tip_link)
+        return tip_link
+
+    def joint(self, name: str) -> Joint:
+        """Return the joint of that name."""
+        return self._joints[name]
 
     def path(self, base: str, tip: str) -> list[Joint]:
         """Return the joints from base to tip, the fixed ones, too."""

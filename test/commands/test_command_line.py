@@ -78,7 +78,7 @@ def test_check_lists_findings_and_its_exit_code_tells_of_warnings(tmp_path):
 def test_ambiguous_tip_names_the_candidates_and_exits_with_2():
     result = robodyn('dh', PANDA[0])
     assert result.returncode == 2
-    assert "'panda_leftfinger' (8 joints)" in result.stderr
+    assert "\n  'panda_leftfinger': 8 joints, 'panda_joint1'" in result.stderr
     assert result.stderr.startswith('Error: --tip: ')
     assert 'Traceback' not in result.stderr
 

@@ -108,17 +108,6 @@ def test_base_that_is_the_tip():
     assert "'link1'" in message
 
 
-def test_ambiguous_tip_lists_candidates_with_their_joints():
-    text = SOUND.replace(
-        '</robot>',
-        '<link name="camera"/><joint name="mount" type="fixed"><parent link="link1"/>'
-        '<child link="camera"/></joint></robot>',
-    )
-    message = error_from(errors.AmbiguousChain, text)
-    assert "'link2' (2 joints)" in message
-    assert "'camera' (1 joint)" in message
-
-
 @pytest.mark.parametrize('axis', ['axis xyz="0 0 0"', 'axis xyz="-0 0 0"'])
 def test_zero_axis(axis):
     message = error_from(errors.InvalidAxis, broken('axis xyz="0 0 1"', axis))
