@@ -7,16 +7,19 @@ Identify arms from recordings, and compare with the URDF and plain least squares
 DIR holds recordings of real arms, as its README.md says. The first table is the error on motions
 that were not trained with, |predicted - measured| / |measured|, both low-passed at 5 Hz, all
 joints and samples from the first motion to the last, in per cent; beside it how much of what was
-measured lies within the stated 95 % band, and the processor time of ``identify``. The second says
-what was chosen. Names choose rows.
+measured lies within the stated 95 % band, and the processor time of ``identify``, and of one solve from
+the prior with the drive terms that were chosen, the median of eleven. The second says what was
+chosen, and how busy the machine was. Names choose rows.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from time import process_time
 
 import numpy as np
@@ -27,15 +30,19 @@ from robots import public_urdf
 
 from robodyn_ros import RobotModel
 from robodyn_ros.identification import DriveTerms, Recording, identify
+from robodyn_ros.identification.estimator import estimate
+from robodyn_ros.identification.even_samples import even_samples
+from robodyn_ros.identification.fit import Prior, fitted
 from robodyn_ros.identification.parameters import bare_base_parameters
 from robodyn_ros.identification.prediction import prediction_states
 from robodyn_ros.identification.preparation import (
-    even_samples,
     low_passed,
     motion_band,
     states_of,
 )
+from robodyn_ros.identification.prior import prior_pseudo_inertia
 from robodyn_ros.identification.rows import Rows, rows_of
+from robodyn_ros.identification.training_data import TrainingData
 from robodyn_ros.spatial import pseudo_inertia
 
 CUTOFF = 5.0  # Hz
@@ -115,8 +122,31 @@ def least_squares_error(split: Split) -> float:
     return float(np.sqrt(error / size))
 
 
+def solve_time(split: Split, terms: DriveTerms) -> float:
+    """Return the median processor time of one solve from the prior [ms]."""
+    rows = TrainingData.of(split.model, split.training).rows(split.model, split.scale)
+    prior = Prior(prior_pseudo_inertia(split.model)[0], 4.0)
+    fit = fitted(split.model, rows, prior, terms, rounds=1)
+    problem = fit.estimate.point.problem
+    times = []
+    for _ in range(11):
+        start = process_time()
+        estimate(problem)
+        times.append(process_time() - start)
+    return 1e3 * median(times)
+
+
 def print_tables(chosen: list[Split]) -> None:
-    heads = ('accept', 'URDF', '+ friction', 'WLS', 'identified', 'in band', 'time [s]')
+    heads = (
+        'accept',
+        'URDF',
+        '+ friction',
+        'WLS',
+        'identified',
+        'in band',
+        'time [s]',
+        'solve [ms]',
+    )
     print('held out [%]'.ljust(22) + ''.join(f'{head:>12}' for head in heads))
     notes = []
     for split in chosen:
@@ -141,6 +171,7 @@ def print_tables(chosen: list[Split]) -> None:
             100
             * (np.abs(expected.measured - expected.effort) <= 1.96 * expected.deviation).mean(),
             seconds,
+            solve_time(split, found.terms),
         )
         print(split.name.ljust(22) + ''.join(f'{figure:12.1f}' for figure in figures), flush=True)
         smallest = np.linalg.eigvalsh(pseudo_inertia(found.model.inertial_parameters)).min()
@@ -153,6 +184,7 @@ def print_tables(chosen: list[Split]) -> None:
             f'{"converged" if found.converged else "NOT converged"}'
         )
     print('\n' + '\n'.join(notes))
+    print(f'load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors')
 
 
 def main() -> None:

@@ -6,8 +6,9 @@ From recordings of an arm to a model that is true.
 >>> found = identify(model, [recording], validation=[Recording.from_bag('other.mcap', model)])
 >>> found.to_urdf('arm.urdf', 'identified.urdf')
 
-A line imports only lines above it: recording (its files, its cleaning), preparation, rows, drive
-terms; prior, estimator; fit, cross_validation; prediction, comparison, findings; identify.
+A line imports only lines above it: recording (its files, its cleaning), even_samples, preparation,
+rows, drive terms; prior, estimator; fit, cross_validation, base_tilt; prediction, comparison,
+findings; training_data, identify.
 """
 
 from robodyn_ros.errors import (

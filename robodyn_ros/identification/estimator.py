@@ -32,7 +32,7 @@ from robodyn_ros.spatial import FloatArray, parameters_of_pseudo_inertia
 __all__ = ['Estimate', 'Problem', 'estimate']
 
 _MOST_STEPS = 200
-_CONTINUATION = 20.0
+_CONTINUATION = 100.0
 # Decrease that the next step still promises, relative to the objective, at which it is reached.
 _TOLERANCE = 1e-11
 # Weight of the barrier that is left at the end, relative to the objective.
@@ -109,8 +109,8 @@ def estimate(problem: Problem, start: Estimate | None = None) -> Estimate:
     Notes
     -----
     Newton's method by itself stalls where the prior is weak against the data, far from the optimum
-    and next to the boundary. So the barriers begin as strong as the data and are weakened twenty
-    times at a stretch, down to the prior's own strength for the links, and to 1e-8 of the
+    and next to the boundary. So the barriers begin as strong as the data and are weakened a
+    hundred times at a stretch, down to the prior's own strength for the links, and to 1e-8 of the
     objective for what must be positive.
 
     References
@@ -129,7 +129,7 @@ def estimate(problem: Problem, start: Estimate | None = None) -> Estimate:
         step, promised = newton_step(point, barrier)
         last = max(_LAST_BARRIER * point.objective, floor)
         final = barrier <= last
-        reached = max(_TOLERANCE * point.objective, floor) if final else 0.5 * barrier
+        reached = max(_TOLERANCE * point.objective, floor) if final else 2.0 * barrier
         if promised <= reached:
             if final:
                 converged = True

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +13,7 @@ from robodyn_ros.arguments import checked_array
 from robodyn_ros.description.records import Finding
 from robodyn_ros.errors import InvalidNumber, UnknownOption, WrongShape
 from robodyn_ros.identification import findings as found
-from robodyn_ros.identification.base_tilt import is_worth_it, tilted
+from robodyn_ros.identification.base_tilt import chosen_tilt
 from robodyn_ros.identification.comparison import (
     CandidateError,
     UrdfWithFriction,
@@ -24,22 +24,17 @@ from robodyn_ros.identification.delay import estimated_delay
 from robodyn_ros.identification.drive_terms import DriveTerms, candidates
 from robodyn_ros.identification.effort_unit import assumed_effort_scale, refined_effort_scale
 from robodyn_ros.identification.estimator import Problem, estimate
+from robodyn_ros.identification.even_samples import even_samples
 from robodyn_ros.identification.fit import Fit, Prior, drive_deviation, fitted
 from robodyn_ros.identification.identification import Identification
 from robodyn_ros.identification.kinematics_digest import kinematics_digest
 from robodyn_ros.identification.parameters import identified_parameters
 from robodyn_ros.identification.prediction import DriveModel
-from robodyn_ros.identification.preparation import (
-    Band,
-    EvenSamples,
-    even_samples,
-    motion_band,
-    states_of,
-)
 from robodyn_ros.identification.prior import prior_pseudo_inertia
 from robodyn_ros.identification.recording import Recording
 from robodyn_ros.identification.repeated_motion import repeats
-from robodyn_ros.identification.rows import Rows, rows_of
+from robodyn_ros.identification.rows import Rows
+from robodyn_ros.identification.training_data import TrainingData
 from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import FloatArray
 
@@ -108,7 +103,7 @@ def identify(
     report = progress or (lambda fraction, what: None)
     _check(recordings, friction, base_tilt, prior_deviation)
     report(0.0, 'preparing')
-    training = _Prepared.of(model, recordings)
+    training = TrainingData.of(model, recordings)
     held_out = [each.of_joints(model.joint_names) for each in validation]
     pseudo, prior_findings = prior_pseudo_inertia(model)
     prior = Prior(pseudo, 1.0 / (4.0 * prior_deviation**2))
@@ -128,7 +123,7 @@ def identify(
     report(0.2, 'choosing the friction')
     validator = CrossValidation(model, rows, prior, baseline)
     best, scores = _chosen(validator, friction, report)
-    tilt, tilt_deviation, tilted_model, best = _tilt(
+    tilt, tilt_deviation, tilted_model, best = chosen_tilt(
         model, rows, prior, validator, best, base_tilt
     )
     if tilt.any():
@@ -189,41 +184,6 @@ def identify(
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Prepared:
-    """Recordings of the model's joints, as even samples, and the band they share."""
-
-    recordings: tuple[Recording, ...]
-    stretches: tuple[EvenSamples, ...]
-    recording_of_rows: tuple[int, ...]
-    band: Band
-    silent: np.ndarray
-
-    @classmethod
-    def of(cls, model: RobotModel, recordings: Sequence[Recording]) -> _Prepared:
-        mine = tuple(each.of_joints(model.joint_names) for each in recordings)
-        cut = [even_samples(each) for each in mine]
-        stretches = tuple(stretch for each in cut for stretch in each)
-        numbers = tuple(k for k, each in enumerate(cut) for _ in each)
-        silent = np.array(
-            [not any(each.effort[:, j].any() for each in mine) for j in range(model.n)]
-        )
-        return cls(mine, stretches, numbers, motion_band(stretches), silent)
-
-    def rows(self, model: RobotModel, scale: FloatArray) -> list[Rows]:
-        return [
-            rows_of(model, states_of(each, self.band), scale, self.silent)
-            for each in self.stretches
-        ]
-
-    def silent_findings(self, model: RobotModel) -> list[Finding]:
-        return [
-            Finding('zero_effort', 'warning', f'joint {name!r}', 0.0, 'its effort is always zero')
-            for name, silent in zip(model.joint_names, self.silent, strict=True)
-            if silent
-        ]
-
-
 def _check(
     recordings: Sequence[Recording],
     friction: DriveTerms | str,
@@ -241,7 +201,7 @@ def _check(
 
 
 def _effort_scale(
-    model: RobotModel, training: _Prepared, given: ArrayLike | None
+    model: RobotModel, training: TrainingData, given: ArrayLike | None
 ) -> tuple[FloatArray, tuple[Finding, ...]]:
     if given is None:
         return assumed_effort_scale(model, training.rows(model, np.ones(model.n)))
@@ -264,32 +224,6 @@ def _chosen(
     return validator.chosen(
         progress=lambda: report(0.2 + 0.6 * next(done) / count, 'choosing the friction')
     )
-
-
-def _tilt(
-    model: RobotModel,
-    rows: Sequence[Rows],
-    prior: Prior,
-    validator: CrossValidation,
-    best: Score,
-    wanted: bool | str,
-) -> tuple[FloatArray, FloatArray, RobotModel, Score]:
-    """Return tilt and deviation (2,) [rad], the model with it, and its score."""
-    none = np.zeros(2)
-    if wanted is False or not model.gravity.any():
-        return none, none, model, best
-    score = validator.score(best.terms, tilt=True)
-    if wanted == 'auto' and score.typical_deviation > 0.9 * best.typical_deviation:
-        return none, none, model, best
-    fit = fitted(model, rows, prior, best.terms, tilt=True)
-    factor = fit.estimate.deviation_factor[-2:]
-    covariance = factor @ factor.T
-    if wanted == 'auto' and not is_worth_it(
-        score.typical_deviation, best.typical_deviation, fit.common, covariance
-    ):
-        return none, none, model, best
-    deviation = np.sqrt(np.diagonal(covariance))
-    return fit.common, deviation, tilted(model, fit.common), score
 
 
 def _result(

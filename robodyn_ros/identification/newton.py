@@ -25,7 +25,6 @@ from robodyn_ros.identification.prior import (
 from robodyn_ros.spatial import FloatArray
 
 _SUFFICIENT = 1e-4
-_TO_BOUNDARY = 0.95
 _MOST_HALVINGS = 40
 
 
@@ -153,11 +152,17 @@ class Point:
         return value
 
     def moved(self, step: FloatArray, length: float) -> Point:
-        """Return the point a fraction of a step away."""
+        """Return the point a fraction of a step away; bodies and positive parameters stay so."""
         n = self.problem.links
-        bodies = np.eye(4) + length * matrix_of(step[: 10 * n].reshape(n, 10))
+        strains, axes = np.linalg.eigh(length * matrix_of(step[: 10 * n].reshape(n, 10)))
+        bodies = (axes * grown(strains)[:, None, :]) @ np.swapaxes(axes, -1, -2)
         factor: FloatArray = np.asarray(np.linalg.cholesky(bodies), dtype=float)
-        others = self.others + length * self.local_scale * step[10 * n :]
+        moved = length * step[10 * n :]
+        others = np.where(
+            self.problem.positive,
+            self.others * grown(moved),
+            self.others + self.problem.scale * moved,
+        )
         return Point(self.problem, self.relative @ factor, others)
 
     @cached_property
@@ -176,6 +181,16 @@ class Point:
         links = self.problem.factor[:, : 10 * n].reshape(-1, n, 10).swapaxes(0, 1)
         of_links = (links @ self.local_bodies).swapaxes(0, 1).reshape(-1, 10 * n)
         return np.hstack([of_links, self.problem.factor[:, 10 * n :] * scale])
+
+
+def grown(strain: FloatArray) -> FloatArray:
+    """
+    Return what 1 becomes under relative steps: 1 + e, and 1 / (-4 e) below e = -1/2.
+
+    Both have the same value and slope there. So what is positive stays so without a shorter step,
+    and what lies at its bound, where a barrier asks for a twentieth, gets there at once.
+    """
+    return np.where(strain > -0.5, 1.0 + strain, -0.25 / np.minimum(strain, -0.5))
 
 
 def newton_step(point: Point, barrier: float) -> tuple[FloatArray, float]:
@@ -205,11 +220,7 @@ def newton_step(point: Point, barrier: float) -> tuple[FloatArray, float]:
 
 def line_search(point: Point, step: FloatArray, promised: float, barrier: float) -> Point | None:
     """Return a point along the step that is better by as much as it should, or None."""
-    n = point.problem.links
-    inwards = float(np.linalg.eigvalsh(matrix_of(step[: 10 * n].reshape(n, 10))).min())
-    if point.problem.positive.any():
-        inwards = min(inwards, float(step[10 * n :][point.problem.positive].min()))
-    length = 1.0 if inwards > -_TO_BOUNDARY else -_TO_BOUNDARY / inwards
+    length = 1.0
     before = point.with_barrier(barrier)
     for _ in range(_MOST_HALVINGS):
         moved = point.moved(step, length)

@@ -10,11 +10,11 @@ from scipy.interpolate import CubicSpline
 
 from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.identification.drive_terms import DriveTerms
+from robodyn_ros.identification.even_samples import even_samples
 from robodyn_ros.identification.preparation import (
     Band,
     States,
     band_with_cutoff,
-    even_samples,
     low_passed,
     states_of,
 )

@@ -82,23 +82,45 @@ def prior_pseudo_inertia(model: RobotModel) -> tuple[FloatArray, tuple[Finding, 
             )
             result[i] = invented * np.diag([*3 * [_UNKNOWN_RADIUS**2], 1.0])
             continue
-        center = pseudo[i, :3, 3] / mass
-        spread = pseudo[i, :3, :3] / mass - np.outer(center, center)
-        squares, axes = np.linalg.eigh(spread)
-        unknown = squares[-1] <= _NEGLIGIBLE_RADIUS**2
-        least = _UNKNOWN_RADIUS**2 if unknown else _LEAST_RADIUS**2
-        if squares[0] < -1e-9 or unknown:
+        result[i], smallest, possible = made_positive(pseudo[i])
+        if not possible:
             findings.append(
                 Finding(
                     'prior_without_inertia',
                     'warning',
                     f'link behind joint {name!r}',
-                    float(squares[0]),
+                    smallest,
                     'no body has the inertia that the URDF gives it; the nearest was assumed',
                 )
             )
-        spread = (axes * np.maximum(squares, least)) @ axes.T
-        result[i, :3, :3] = mass * (spread + np.outer(center, center))
-        result[i, :3, 3] = result[i, 3, :3] = mass * center
-        result[i, 3, 3] = mass
     return result, tuple(findings)
+
+
+def made_positive(pseudo: FloatArray) -> tuple[FloatArray, float, bool]:
+    """
+    Return a pseudo-inertia (4, 4) that is positive definite, and what was wrong with the old one.
+
+    Parameters
+    ----------
+    pseudo : array, shape (4, 4)
+        With a mass.
+
+    Returns
+    -------
+    pseudo_inertia : array, shape (4, 4)
+    smallest : float
+        Square of the old one's smallest radius of gyration [m²].
+    possible : bool
+        Whether the old one is a body's, or so nearly that rounding may have made the difference.
+    """
+    mass = float(pseudo[3, 3])
+    center = pseudo[:3, 3] / mass
+    squares, axes = np.linalg.eigh(pseudo[:3, :3] / mass - np.outer(center, center))
+    unknown = squares[-1] <= _NEGLIGIBLE_RADIUS**2
+    least = _UNKNOWN_RADIUS**2 if unknown else _LEAST_RADIUS**2
+    spread = (axes * np.maximum(squares, least)) @ axes.T
+    result = np.empty((4, 4))
+    result[:3, :3] = mass * (spread + np.outer(center, center))
+    result[:3, 3] = result[3, :3] = mass * center
+    result[3, 3] = mass
+    return result, float(squares[0]), not (squares[0] < -1e-9 or unknown)

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.spatial import cKDTree
 
-from robodyn_ros.identification.preparation import EvenSamples, States, band_with_cutoff, states_of
+from robodyn_ros.identification.even_samples import EvenSamples
+from robodyn_ros.identification.preparation import States, band_with_cutoff, states_of
 from robodyn_ros.spatial import FloatArray
 
 _CUTOFF = 2.0

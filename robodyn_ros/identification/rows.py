@@ -14,7 +14,8 @@ from scipy.interpolate import interp1d
 
 from robodyn_ros.dynamics import gravity_torque, inverse_dynamics
 from robodyn_ros.identification.drive_terms import DriveTerms, drive_columns, presliding_state
-from robodyn_ros.identification.preparation import STANDSTILL, States
+from robodyn_ros.identification.even_samples import STANDSTILL
+from robodyn_ros.identification.preparation import States
 from robodyn_ros.model import RobotModel
 from robodyn_ros.parameters import regressor
 from robodyn_ros.spatial import FloatArray

@@ -13,6 +13,7 @@ from robodyn_ros.description.records import Inertial
 from robodyn_ros.description.rewriting import JointDynamics, rewritten_urdf
 from robodyn_ros.description.source import bytes_of_source
 from robodyn_ros.identification.kinematics_digest import check_kinematics, kinematics_digest
+from robodyn_ros.identification.prior import made_positive
 from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import (
     FloatArray,
@@ -34,7 +35,8 @@ def identified_urdf(identified: RobotModel, source: str | Path) -> bytes:
 
     A body is what moves with a joint: the joint's child link, and what is fixed to it. The links
     that are fixed to it keep their inertia, scaled down together where the body would not be left
-    with enough, and the child link gets the rest, so that every link is one that can exist.
+    with enough and raised where no body has it, and the child link gets the rest, so that every
+    link is one that can exist.
 
     Parameters
     ----------
@@ -88,14 +90,18 @@ def _spread(
         From the frame of each link of the body to the DH frame.
     chain : Chain
     """
-    hung = {}
+    hung, mended = {}, set()
     for name, frame in frames.items():
         inertial = chain.description.links[name].inertial
         if name != first and inertial is not None and inertial.mass > 0:
             parameters = inertial_parameters(
                 inertial.mass, inertial.center_of_mass, inertial.inertia
             )
-            hung[name] = frame @ pseudo_inertia(parameters) @ frame.T
+            own = pseudo_inertia(parameters)
+            if not (np.linalg.eigvalsh(own) > 0).all():
+                own = made_positive(own)[0]
+                mended.add(name)
+            hung[name] = frame @ own @ frame.T
     together = sum(hung.values(), np.zeros((4, 4)))
     scale = 1.0
     if hung:
@@ -103,8 +109,8 @@ def _spread(
         largest = float(eigh(together, whole, eigvals_only=True)[-1])
         scale = min(1.0, (1.0 - _LEAST_REMAINDER) / max(largest, 1e-300))
     result = {first: _inertial(whole - scale * together, frames[first])}
-    if scale < 1.0:
-        for name, pseudo in hung.items():
+    for name, pseudo in hung.items():
+        if scale < 1.0 or name in mended:
             result[name] = _inertial(scale * pseudo, frames[name])
     return result
 

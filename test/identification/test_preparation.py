@@ -9,9 +9,9 @@ from simulated_recordings import TrueArm, motion
 
 from robodyn_ros.identification import DriveTerms, Recording
 from robodyn_ros.identification.drive_terms import candidates, drive_columns, presliding_state
+from robodyn_ros.identification.even_samples import even_samples
 from robodyn_ros.identification.preparation import (
     Band,
-    even_samples,
     low_passed,
     motion_band,
     states_of,

@@ -14,10 +14,15 @@ from oracles import PinocchioArm
 from robots import public_urdf, random_chain, two_link_urdf
 
 from robodyn_ros import RobotModel, inverse_dynamics
+from robodyn_ros.description.urdf import description_of_urdf
 from robodyn_ros.errors import MalformedXml, OtherKinematics
 from robodyn_ros.identification.prior import prior_pseudo_inertia
 from robodyn_ros.identification.urdf_output import identified_urdf
-from robodyn_ros.spatial import parameters_of_pseudo_inertia, pseudo_inertia
+from robodyn_ros.spatial import (
+    inertial_parameters,
+    parameters_of_pseudo_inertia,
+    pseudo_inertia,
+)
 
 CHANGED = re.compile(rb'\s*<inertial>.*?</inertial>|\s*<dynamics[^>]*/>', re.DOTALL)
 ARMS = {
@@ -65,28 +70,6 @@ def test_the_written_urdf_gives_the_identified_torques_here_and_in_pinocchio(nam
         assert np.abs(arm.torque(*state) - row).max() < 1e-9 * size
 
 
-@pytest.mark.parametrize('name', ARMS)
-def test_every_written_link_is_a_body_that_can_exist(name, tmp_path):
-    base, tip = ARMS[name]
-    model = RobotModel.from_urdf(public_urdf(name), base_link=base, tip_link=tip)
-    path = tmp_path / 'identified.urdf'
-    path.write_bytes(identified_urdf(other_bodies(model, 2), public_urdf(name)))
-    full = pin.buildModelFromUrdf(str(path))
-    for inertia in full.inertias[1:]:
-        if inertia.mass > 0:
-            assert (np.linalg.eigvalsh(inertia.toPseudoInertia().toMatrix()) > 0).all()
-
-
-@pytest.mark.parametrize('name', ARMS)
-def test_nothing_but_inertials_and_dynamics_changes(name):
-    base, tip = ARMS[name]
-    model = RobotModel.from_urdf(public_urdf(name), base_link=base, tip_link=tip)
-    before = public_urdf(name).read_bytes()
-    after = identified_urdf(other_bodies(model, 3), public_urdf(name))
-    assert CHANGED.sub(b'', after) == CHANGED.sub(b'', before)
-    assert after != before
-
-
 def test_what_hangs_on_a_link_is_scaled_down_where_the_body_is_lighter(tmp_path):
     text = public_urdf('panda.urdf').read_text()
     model = RobotModel.from_urdf(text, base_link='panda_link0', tip_link='panda_link8')
@@ -104,23 +87,71 @@ def test_what_hangs_on_a_link_is_scaled_down_where_the_body_is_lighter(tmp_path)
     )
 
 
-def test_mujoco_computes_the_identified_torques_from_the_written_urdf(tmp_path):
-    mujoco = pytest.importorskip('mujoco', reason='mujoco is not installed')
-    text = two_link_urdf(m1=2.0, m2=1.0, length=0.6)
-    model = RobotModel.from_urdf(text, gravity=(0, -9.81, 0))
-    true = other_bodies(model, 4)
-    true = replace(true, viscous_friction=np.zeros(2), coulomb_friction=np.zeros(2))
-    written = identified_urdf(true, text).decode()
-    compiler = '<mujoco><compiler balanceinertia="false" discardvisual="true"/></mujoco></robot>'
-    simulated = mujoco.MjModel.from_xml_string(written.replace('</robot>', compiler))
-    simulated.opt.gravity[:] = true.gravity
+PUBLIC_ARMS = {
+    'panda': 'panda_link8',
+    'ur3_robot': 'ee_link',
+    'ur5_gripper': 'ee_link',
+    'ur10_robot': 'ee_link',
+    'kinova': 'j2s6s200_end_effector',
+    'xarm7': 'link_eef',
+    'z1': 'gripperMover',
+    'so101': 'moving_jaw_so101_v1_link',
+    'tiago_pro': 'gripper_left_fingertip_left_link',
+    'talos_left_arm': 'gripper_left_motor_double_link',
+    'irb140': 'tool0',
+    'kr210l150': 'tool0',
+    'lbr_iiwa_14_r820': 'tool0',
+    'puma560_robot': 'link7',
+}
+MESHES = re.compile(r'<(visual|collision)\b(?:[^>]*/>|.*?</\1>)', re.DOTALL)
+COMPILER = '<mujoco><compiler balanceinertia="false" fusestatic="false"/></mujoco></robot>'
+
+
+def mujoco_torques(mujoco, text: str, model: RobotModel, states) -> np.ndarray:
+    """Return the inverse dynamics of a URDF's chain without friction, other joints at zero."""
+    text = MESHES.sub('', text).replace('</robot>', COMPILER)
+    simulated = mujoco.MjModel.from_xml_string(text)
+    simulated.opt.gravity[:] = model.gravity
+    simulated.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
+    simulated.dof_damping[:] = 0.0
     data = mujoco.MjData(simulated)
-    q, qd, qdd = states(model)
-    expected = inverse_dynamics(true, q, qd, qdd)
-    for row, state in zip(expected, zip(q, qd, qdd, strict=True), strict=True):
-        data.qpos[:], data.qvel[:], data.qacc[:] = state
+    joints = [simulated.joint(name).id for name in model.joint_names]
+    places, columns = simulated.jnt_qposadr[joints], simulated.jnt_dofadr[joints]
+    torques = []
+    for state in zip(*states, strict=True):
+        data.qpos[places], data.qvel[columns], data.qacc[columns] = state
         mujoco.mj_inverse(simulated, data)
-        np.testing.assert_allclose(data.qfrc_inverse, row, atol=1e-9 * np.abs(expected).max())
+        torques.append(data.qfrc_inverse[columns].copy())
+    return np.array(torques)
+
+
+@pytest.mark.parametrize('seed', [1, 2])
+@pytest.mark.parametrize('name', PUBLIC_ARMS)
+def test_pinocchio_mujoco_and_we_read_the_identified_torques_from_it(name, seed, tmp_path):
+    mujoco = pytest.importorskip('mujoco', reason='mujoco is not installed')
+    source, tip = public_urdf(f'{name}.urdf'), PUBLIC_ARMS[name]
+    model = RobotModel.from_urdf(source, tip_link=tip, mimic='independent')
+    true = other_bodies(model, seed)
+    before, after = source.read_bytes(), identified_urdf(true, source)
+    assert CHANGED.sub(b'', after) == CHANGED.sub(b'', before)
+    path = tmp_path / 'identified.urdf'
+    path.write_bytes(after)
+    given = states(model, seed)
+    expected = inverse_dynamics(true, *given)
+    read = RobotModel.from_urdf(path, tip_link=tip, mimic='independent')
+    arm = PinocchioArm.of(path, read)
+    for torques in (
+        inverse_dynamics(read, *given),
+        np.array([arm.torque(*state) for state in zip(*given, strict=True)]),
+        mujoco_torques(mujoco, after.decode(), model, given),
+    ):
+        assert np.abs(torques - expected).max() < 1e-9 * np.abs(expected).max()
+    links = description_of_urdf(path).links
+    for link, (body, _) in read.link_frames.items():
+        own = links[link].inertial
+        if body >= 0 and own is not None and own.mass > 0:
+            parameters = inertial_parameters(own.mass, own.center_of_mass, own.inertia)
+            assert (np.linalg.eigvalsh(pseudo_inertia(parameters)) > 0).all(), link
 
 
 @pytest.mark.parametrize('seed', range(5))
