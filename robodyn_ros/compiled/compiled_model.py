@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,7 +30,8 @@ from robodyn_ros.compiled.functions import (
 )
 from robodyn_ros.compiled.symbolic.kernels import KERNELS, build_kernel
 from robodyn_ros.compiled.symbolic.run_time import FRICTION, RunTime
-from robodyn_ros.errors import RefusedCacheEntry, UnknownOption
+from robodyn_ros.compiled.verification import check_functions
+from robodyn_ros.errors import NoBackend, RefusedCacheEntry, UnknownOption
 from robodyn_ros.model import Payload, RobotModel
 
 _GENERATORS = (
@@ -214,8 +216,8 @@ def compile_model(
         A kernel or a run-time input is not one of those that exist.
     NoSuchLink
     NoBackend
-        There is no C compiler with Python's headers, or it failed; the functions of
-        ``robodyn_ros`` compute the same with NumPy.
+        There is no C compiler with Python's headers, or it failed, or its code computes other
+        torques than Newton-Euler does in NumPy. The functions of ``robodyn_ros`` serve without.
     """
     for name in kernels:
         if name not in KERNELS:
@@ -227,29 +229,38 @@ def compile_model(
 def _compiled(run_time: RunTime, names: tuple[str, ...], model: RobotModel) -> CompiledModel:
     """Return functions for a model that differs from the one compiled in run-time inputs only."""
     notes: list[str] = []
-    key = _key(run_time, names, backend.build_identity())
+    identity = backend.build_identity()
+    key = _key(run_time, names, identity)
     content = None
     try:
         content = cache.stored(key)
     except (RefusedCacheEntry, OSError) as error:
         notes.append(f'not taken from the cache: {error}')
+    is_new = content is None
     if content is None:
         kernels = [build_kernel(name, run_time) for name in names]
         counts = json.dumps({kernel.name: kernel.operation_count for kernel in kernels})
         content = counts.encode() + b'\n' + backend.compiled_module(kernels)
-        try:
-            cache.store(key, content)
-        except (RefusedCacheEntry, OSError) as error:
-            notes.append(f'not put into the cache: {error}')
     head, code = content.split(b'\n', 1)
     module = backend.load_module(code)
+    functions = backend.bound_functions(module, run_time.values(model))
+    try:
+        check_functions(functions, model, ' '.join(identity.splitlines()[:2]))
+        if is_new:
+            cache.store(key, content)
+    except NoBackend:
+        with contextlib.suppress(RefusedCacheEntry, OSError):
+            cache.remove(key)
+        raise
+    except (RefusedCacheEntry, OSError) as error:
+        notes.append(f'not put into the cache: {error}')
     return CompiledModel(
         model,
         tuple(notes),
         MappingProxyType({name: (m, a) for name, (m, a) in json.loads(head).items()}),
         run_time,
         module,
-        **backend.bound_functions(module, run_time.values(model)),
+        **functions,
     )
 
 

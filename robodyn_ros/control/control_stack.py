@@ -17,6 +17,7 @@ from robodyn_ros.control.computed_torque import (
     gravity_overload,
 )
 from robodyn_ros.control.joint_state_buffer import JointStateBuffer
+from robodyn_ros.control.law_transition import BlendedDynamics
 from robodyn_ros.control.load import GravityChange, Load
 from robodyn_ros.control.planning import ReferenceLimits
 from robodyn_ros.control.rigid_body import RigidBodyTorque
@@ -316,8 +317,25 @@ def apply_change(
     if load == stack.load:
         return load
     model = load.applied_to(stack.arm)
-    law = control_law(model, settings, stack.torque)
+    torque = stack.torque.checked(model)
+    law = control_law(model, settings, torque)
     _check_carried(stack, law)
     stack.pipeline.change_model(law)
-    stack.load, stack.model = load, model
+    stack.load, stack.model, stack.torque = load, model, torque
     return load
+
+
+def check_torque(stack: ControlStack, settings: ControlSettings) -> None:
+    """
+    Compare gravity in force, where the arm is, with Newton-Euler, and take that if they differ.
+
+    ``stack.torque`` is another one then, and its notes say why; the change of torque is that of
+    a changed load. It takes half a millisecond, and is for now and then.
+    """
+    state, in_force = stack.pipeline.state, stack.pipeline.law.inverse_dynamics
+    if state is None or (isinstance(in_force, BlendedDynamics) and not in_force.is_over):
+        return
+    torque = stack.torque.checked_at(state.position, in_force, stack.model)
+    if torque is not stack.torque:
+        stack.torque = torque
+        stack.pipeline.change_model(control_law(stack.model, settings, torque))

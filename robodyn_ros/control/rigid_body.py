@@ -7,11 +7,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal, get_args
 
+import numpy as np
+
 from robodyn_ros.compiled import CompiledModel, compile_model
+from robodyn_ros.compiled.verification import check_functions, largest_difference
 from robodyn_ros.control.computed_torque import InverseDynamics
-from robodyn_ros.dynamics import Method, inverse_dynamics
+from robodyn_ros.dynamics import Method, gravity_torque, inverse_dynamics
 from robodyn_ros.errors import NoBackend
 from robodyn_ros.model import RobotModel
+from robodyn_ros.spatial import FloatArray
 
 Algorithm = Literal['compiled', 'newton_euler', 'kane']
 ALGORITHMS: tuple[Algorithm, ...] = get_args(Algorithm)
@@ -40,8 +44,9 @@ class RigidBodyTorque:
         """
         Return an arm's inverse dynamics by one of ``ALGORITHMS``.
 
-        ``'compiled'`` falls back to Newton-Euler without a C compiler. Compiling takes seconds,
-        from the cache milliseconds; nothing compiles after this.
+        ``'compiled'`` falls back to Newton-Euler without a C compiler, and where the code does not
+        compute what Newton-Euler does. Compiling takes seconds, from the cache milliseconds;
+        nothing compiles after this.
         """
         if algorithm != 'compiled':
             return cls(algorithm)
@@ -61,6 +66,45 @@ class RigidBodyTorque:
     def is_fallback(self) -> bool:
         """Whether it is not the algorithm that was asked for."""
         return self.algorithm != 'compiled' and bool(self.notes)
+
+    def checked(self, model: RobotModel) -> RigidBodyTorque:
+        """
+        Return this, or Newton-Euler where the compiled code is not the same under another load.
+
+        It compares at random states, which takes a millisecond or two.
+        """
+        if self._compiled is None:
+            return self
+        functions = {'inverse_dynamics': self.under(model)}
+        try:
+            check_functions(functions, model, 'the C compiler')
+        except NoBackend as error:
+            return RigidBodyTorque('newton_euler', notes=(str(error),))
+        return self
+
+    def checked_at(
+        self, position: FloatArray, in_force: InverseDynamics, model: RobotModel
+    ) -> RigidBodyTorque:
+        """
+        Return this, or Newton-Euler where gravity in force is not the same at one position.
+
+        Parameters
+        ----------
+        position : array, shape (n,)
+            [rad] or [m]
+        in_force : callable
+            What ``under`` returned for the model, at the time.
+        model : RobotModel
+        """
+        if self._compiled is None:
+            return self
+        zero = np.zeros((1, model.n))
+        given = in_force(position[None], zero, zero)
+        difference = largest_difference(given, gravity_torque(model, position[None]))
+        if not difference:
+            return self
+        error = NoBackend('compiled gravity torque', difference, 'what Newton-Euler gives')
+        return RigidBodyTorque('newton_euler', notes=(str(error),))
 
     def under(self, model: RobotModel) -> InverseDynamics:
         """Return the inverse dynamics of the arm under another payload or gravity."""

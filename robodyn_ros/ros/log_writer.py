@@ -14,12 +14,13 @@ import io
 import mmap
 import os
 import select
-import signal
 import sys
 import threading
 import time
 from collections import deque
 from contextlib import suppress
+
+from robodyn_ros.ros.signals import leave_stop_signals_to_the_node
 
 CAPACITY = 1 << 20
 """What is kept for a reader that does not read [bytes]; lines beyond it are dropped."""
@@ -31,7 +32,6 @@ _STDOUT, _STDERR = 1, 2
 _CHUNK = 1 << 16  # [bytes]
 _LINE_TIME = 0.05  # that the end of a line is awaited [s]
 _POLL_PERIOD = 0.002  # between looks at whether all has been written [s]
-_IGNORED = ('SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGTSTP', 'SIGUSR1', 'SIGUSR2', 'SIGALRM')
 
 
 class LogWriter:
@@ -225,8 +225,7 @@ class _Outlet:
 
 def _run(targets: dict[int, int], dropped: memoryview) -> None:
     """Copy from each pipe to its file until all that could print have ended."""
-    for name in _IGNORED:
-        signal.signal(getattr(signal, name), signal.SIG_IGN)
+    leave_stop_signals_to_the_node(even_stops=True)
     outlets = {read: _Outlet(fd, dropped) for read, fd in targets.items()}
     open_pipes = set(outlets)
     while open_pipes:

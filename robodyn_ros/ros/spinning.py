@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-import signal
 import traceback
 from collections.abc import Callable, Sequence
-from types import FrameType
 
 import rclpy
 from rclpy.exceptions import ParameterException
@@ -15,35 +13,12 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from robodyn_ros.errors import RobodynError
+from robodyn_ros.ros.signals import StopRequested, StopSignal
 
 SIGNAL_PERIOD = 0.05  # between looks at whether a signal has come, while the node is idle [s]
 LOG_PERIOD = 1.0  # an error that every message could cause is logged once in so long [s]
 
 PACKAGE = __name__.partition('.')[0]
-
-
-class StopSignal:
-    """
-    Takes SIGINT, SIGTERM and SIGHUP from now on, and remembers that one has come.
-
-    SIGHUP stays ignored where it is ignored already, as under ``nohup``. The others do not: a
-    shell starts what is put in the background by a script with SIGINT ignored.
-
-    Attributes
-    ----------
-    has_come : bool
-        Whether the process was told to stop.
-    """
-
-    def __init__(self) -> None:
-        self.has_come = False
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self._on_signal)
-        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
-            signal.signal(signal.SIGHUP, self._on_signal)
-
-    def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        self.has_come = True
 
 
 def run_until_signal(
@@ -94,6 +69,8 @@ def run_until_signal(
             return 1
         try:
             _spin(node, executor(), stop_signal)
+        except StopRequested:
+            node.get_logger().info('told to stop while it was configuring')
         finally:
             node.destroy_node()
     finally:

@@ -63,7 +63,9 @@ def answers(rig):
 # --- signals -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    'number', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGALRM]
+)
 def test_signal_ends_the_node_with_code_0_after_its_stop_command(rig, number):
     start(rig)
     assert rig.end(number) == 0

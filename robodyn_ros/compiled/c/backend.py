@@ -4,14 +4,12 @@
 from __future__ import annotations
 
 import contextlib
-import os
+import hashlib
 import platform
-import shlex
-import shutil
-import subprocess
 import sys
 import sysconfig
 import tempfile
+import time
 from collections.abc import Sequence
 from importlib.machinery import ExtensionFileLoader, ModuleSpec
 from importlib.util import module_from_spec
@@ -20,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from robodyn_ros.compiled.c.compiler import WANTED, c_compiler, compiler_version, output_of
 from robodyn_ros.compiled.c.extension_source import extension_source
 from robodyn_ros.compiled.symbolic.kernels import Kernel
 from robodyn_ros.errors import NoBackend, SingularMassMatrix, WrongShape
@@ -28,35 +27,19 @@ from robodyn_ros.spatial import FloatArray
 FLAGS = ('-std=gnu11', '-O2', '-shared', '-fPIC', '-fvisibility=hidden', '-fno-math-errno')
 _NATIVE = '-march=native'
 _MODULE = 'robodyn_kernels'
-_LONGEST_COMPILATION = 300.0
-_WANTED = 'a compiler that works, with Python.h; NumPy computes the same without'
-
-
-def c_compiler() -> list[str]:
-    """
-    Return the command of the C compiler: ``CC`` from the environment, else cc, gcc or clang.
-
-    Raises
-    ------
-    NoBackend
-        There is none.
-    """
-    named = os.environ.get('CC')
-    for command in [shlex.split(named)] if named else [['cc'], ['gcc'], ['clang']]:
-        path = shutil.which(command[0])
-        if path:
-            return [path, *command[1:]]
-    raise NoBackend('C compiler', named or 'cc, gcc, clang', _WANTED)
+# Twenty times what a laptop takes [s]: 1.2 s for a Panda's inverse dynamics, of 900 operations.
+_LONGEST_COMPILATION = 10.0
+_LONGEST_PER_OPERATION = 0.02
+_loaded: dict[bytes, Any] = {}  # by the digest of their code: the loader never lets go of one
 
 
 def build_identity() -> str:
     """Return what, besides the arm, the machine code depends on."""
     command = c_compiler()
-    version = subprocess.run([*command, '--version'], capture_output=True, text=True, check=False)
     return '\n'.join(
         [
             ' '.join(command),
-            version.stdout,
+            compiler_version(command),
             ' '.join(FLAGS),
             sys.version,
             np.__version__,
@@ -84,37 +67,45 @@ def compiled_module(kernels: Sequence[Kernel]) -> bytes:
         The compiler failed; the value is what it said.
     """
     command = c_compiler()
+    operations = sum(sum(kernel.operation_count) for kernel in kernels)
+    deadline = time.monotonic() + _LONGEST_COMPILATION + _LONGEST_PER_OPERATION * operations
     try:
         with tempfile.TemporaryDirectory(prefix='robodyn_') as folder:
             source, module = Path(folder, 'kernels.c'), Path(folder, 'kernels.so')
             source.write_text(extension_source(kernels), encoding='utf-8')
             headers = [f'-I{sysconfig.get_path("include")}', f'-I{np.get_include()}']
             for native in ([_NATIVE], []):
-                result = subprocess.run(
+                code, said = output_of(
                     [*command, *FLAGS, *native, *headers, str(source), '-o', str(module)],
-                    capture_output=True,
-                    text=True,
-                    timeout=_LONGEST_COMPILATION,
-                    check=False,
+                    max(deadline - time.monotonic(), 0.0),
+                    'stderr',
                 )
-                if result.returncode == 0:
+                if code == 0:
                     return module.read_bytes()
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise NoBackend('C compiler', str(error), _WANTED) from error
-    raise NoBackend('C compiler', result.stderr[-500:], _WANTED)
+    except OSError as error:
+        raise NoBackend('C compiler', str(error), WANTED) from error
+    raise NoBackend('C compiler', said.strip()[-500:] or f'exit code {code}', WANTED)
 
 
 def load_module(code: bytes) -> Any:
     """
     Return the extension module of machine code that was just compiled or verified.
 
-    The dynamic loader reads it from a fresh directory that is the user's alone.
+    The dynamic loader reads it from a fresh directory that is the user's alone. The same code is
+    mapped once, however often it is asked for.
 
     Raises
     ------
     NoBackend
         It cannot be loaded.
     """
+    digest = hashlib.sha256(code).digest()
+    if digest not in _loaded:
+        _loaded[digest] = _mapped(code)
+    return _loaded[digest]
+
+
+def _mapped(code: bytes) -> Any:
     try:
         with tempfile.TemporaryDirectory(prefix='robodyn_') as folder:
             path = Path(folder, 'kernels.so')

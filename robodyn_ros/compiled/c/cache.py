@@ -32,12 +32,11 @@ def cache_directory() -> Path:
     Raises
     ------
     RefusedCacheEntry
-        It is a link, belongs to someone else, or others may write there.
+        It is a link, belongs to someone else, or others may write there; or the user has no home.
     OSError
         It cannot be made.
     """
-    root = os.environ.get('XDG_CACHE_HOME') or Path.home() / '.cache'
-    path = Path(os.environ.get('ROBODYN_CACHE_DIR') or Path(root) / 'robodyn_ros')
+    path = Path(os.environ.get('ROBODYN_CACHE_DIR') or _root() / 'robodyn_ros')
     path.parent.mkdir(parents=True, exist_ok=True)
     with contextlib.suppress(FileExistsError):
         path.mkdir(mode=0o700)
@@ -79,6 +78,31 @@ def store(key: str, content: bytes) -> None:
     """
     directory = cache_directory()
     _write(directory / key, _digest(key, content) + content)
+
+
+def remove(key: str) -> None:
+    """
+    Remove what is stored under a key, if anything is.
+
+    Raises
+    ------
+    RefusedCacheEntry, OSError
+    """
+    with contextlib.suppress(FileNotFoundError):
+        (cache_directory() / key).unlink()
+
+
+def _root() -> Path:
+    """Return the directory that the cache's stands in, where none is named."""
+    named = os.environ.get('XDG_CACHE_HOME')
+    if named:
+        return Path(named)
+    try:
+        return Path.home() / '.cache'
+    except (RuntimeError, KeyError) as error:  # a user whom the machine does not know
+        raise RefusedCacheEntry(
+            'cache directory', str(error), 'HOME, XDG_CACHE_HOME or ROBODYN_CACHE_DIR'
+        ) from error
 
 
 def _digest(key: str, content: bytes) -> bytes:

@@ -281,7 +281,8 @@ def _model_status(
             }
         )
         if stack.torque.is_fallback:
-            warnings.append(f'torques by {stack.torque.algorithm}, as nothing compiles here')
+            notes = '; '.join(stack.torque.notes)
+            warnings.append(f'torques by {stack.torque.algorithm}: {notes}')
     if are_services_lost:
         warnings.insert(0, 'the services have ended: restart the node')
     level = WARN if warnings else OK

@@ -24,6 +24,7 @@ from std_msgs.msg import String
 from std_srvs.srv import SetBool
 
 from robodyn_ros.control import control_stack, parameter_table
+from robodyn_ros.control.rigid_body import RigidBodyTorque
 from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.errors import RobodynError
 from robodyn_ros.ros.dynamics import lifecycle as transitions
@@ -36,7 +37,8 @@ from robodyn_ros.ros.log_writer import LogWriter
 from robodyn_ros.ros.qos import LATCHED, RELIABLE
 from robodyn_ros.ros.services.exchange import Change, Outcome
 from robodyn_ros.ros.services.service_process import ServiceProcess
-from robodyn_ros.ros.spinning import StopSignal, run_until_signal
+from robodyn_ros.ros.signals import StopSignal
+from robodyn_ros.ros.spinning import run_until_signal
 from robodyn_ros.ros.watchdog.watchdog_process import WatchdogProcess
 
 DIAGNOSTICS_PERIOD = 1.0  # [s]
@@ -57,6 +59,8 @@ class DynamicsNode(LifecycleNode):
         Commands when this process no longer does; it is the caller's to close.
     log : LogWriter
         Takes what is printed.
+    stop_signal : StopSignal
+        What tells the process to stop.
     """
 
     def __init__(
@@ -64,12 +68,14 @@ class DynamicsNode(LifecycleNode):
         services: ServiceProcess,
         watchdog: WatchdogProcess,
         log: LogWriter,
+        stop_signal: StopSignal,
         **node_options: Any,
     ) -> None:
         super().__init__('dynamics_node', **node_options)
         self._service_process = services
         self._watchdog = watchdog
         self._log = log
+        self._stop_signal = stop_signal
         node_parameters.declare(self)
         self.add_on_set_parameters_callback(self._on_check_parameters)
         self.add_post_set_parameters_callback(self._on_parameters)
@@ -80,7 +86,7 @@ class DynamicsNode(LifecycleNode):
 
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', RELIABLE)
-        self.create_timer(DIAGNOSTICS_PERIOD, self._report, clock=steady)
+        self.create_timer(DIAGNOSTICS_PERIOD, self._on_diagnostics, clock=steady)
         self.create_subscription(String, 'robot_description', self._on_robot_description, LATCHED)
         self.create_service(SetBool, '~/enable', self._on_enable)
         services.open(self, self._on_change)
@@ -99,9 +105,11 @@ class DynamicsNode(LifecycleNode):
         """Read the robot and the parameters; what is wrong is logged and configure fails."""
         try:
             parameters = parameter_table.checked(node_parameters.values(self))
-            ready = control_stack.build_control_stack(
-                parameters, self._description, is_time_simulated=self._parameter('use_sim_time')
-            )
+            is_time_simulated = self._parameter('use_sim_time')
+            with self._stop_signal.may_interrupt():  # nothing is commanded yet
+                ready = control_stack.build_control_stack(
+                    parameters, self._description, is_time_simulated=is_time_simulated
+                )
         except RobodynError as error:
             self.get_logger().error(f'cannot configure: {error}')
             return FAILURE
@@ -208,10 +216,12 @@ class DynamicsNode(LifecycleNode):
         """Apply a payload or a gravity, between two cycles."""
         if self._cycle is None or self._settings is None:
             return Outcome(change.number, None, 'not configured')
+        torque = self._cycle.stack.torque
         try:
             load = control_stack.apply_change(self._cycle.stack, self._settings, change.what)
         except RobodynError as error:
             return Outcome(change.number, self._cycle.stack.load, str(error))
+        self._tell_of_other_torque(torque)
         return Outcome(change.number, load)
 
     def _on_enable(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
@@ -267,6 +277,23 @@ class DynamicsNode(LifecycleNode):
     def _diagnosed_name(self) -> str:
         return self.get_fully_qualified_name().lstrip('/')
 
+    def _on_diagnostics(self) -> None:
+        """Publish the diagnostics, and try what the torques are computed by."""
+        if self._cycle is not None and self._settings is not None:
+            torque = self._cycle.stack.torque
+            control_stack.check_torque(self._cycle.stack, self._settings)
+            self._tell_of_other_torque(torque)
+        self._report()
+
+    def _tell_of_other_torque(self, before: RigidBodyTorque) -> None:
+        """Log where the torques are computed by other code than before."""
+        if self._cycle is not None and self._cycle.stack.torque is not before:
+            torque = self._cycle.stack.torque
+            self.get_logger().error(
+                f'algorithm {torque.algorithm} instead of {before.algorithm}: '
+                + '; '.join(torque.notes)
+            )
+
     def _report(self) -> str:
         """Publish the diagnostics and return their sentence about the torque."""
         reports = statuses(
@@ -305,7 +332,7 @@ def main(args: list[str] | None = None) -> int:
     try:
         return run_until_signal(
             'dynamics_node',
-            lambda: DynamicsNode(services, watchdog, log),
+            lambda: DynamicsNode(services, watchdog, log, stop_signal),
             args,
             executor=fastest_executor,
             stop_signal=stop_signal,

@@ -51,6 +51,7 @@ from robodyn_ros.ros.services.exchange import (
     Ping,
 )
 from robodyn_ros.ros.services.state_snapshot import StateSnapshot
+from robodyn_ros.ros.signals import leave_stop_signals_to_the_node
 
 MODEL_SERVICES: dict[str, tuple[Any, Callable[..., Any]]] = {
     'get_dh_parameters': (GetDHParameters, callbacks.get_dh_parameters),
@@ -203,8 +204,8 @@ def run(
         The ROS arguments of the command line; the process's own where not given.
     """
     other_end.close()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)  # they are for the process that commands
+    leave_stop_signals_to_the_node()
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)  # it limits the process's life
     _yield_to_others()
     try:
         opening = connection.recv()

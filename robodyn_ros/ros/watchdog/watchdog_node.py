@@ -31,6 +31,7 @@ from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
 from robodyn_ros.ros import conversions
 from robodyn_ros.ros.qos import RELIABLE, SENSOR
+from robodyn_ros.ros.signals import leave_stop_signals_to_the_node
 from robodyn_ros.ros.spinning import is_rejected_message
 from robodyn_ros.ros.watchdog.shared_command import (
     LastCommand,
@@ -49,11 +50,6 @@ CLOSING_TIME = 2  # that closing may take [s]
 
 QUIET = ['--ros-args', '--disable-stdout-logs', '--disable-rosout-logs']
 QUIET += ['--disable-external-lib-logs', '--']
-
-_IGNORED = (
-    *('SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGTSTP', 'SIGTTIN', 'SIGTTOU'),
-    *('SIGUSR1', 'SIGUSR2', 'SIGPIPE'),
-)
 
 
 class Parent:
@@ -240,9 +236,8 @@ class WatchdogNode(Node):
 
 def run(shared: SharedCommand, wake: int, parent_pid: int, args: Sequence[str] | None) -> None:
     """Watch until the other process ends; this is all that the forked process does."""
-    for name in _IGNORED:
-        signal.signal(getattr(signal, name), signal.SIG_IGN)
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    leave_stop_signals_to_the_node(even_stops=True)
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)  # it limits the process's life
     with suppress(OSError):
         os.setsid()  # a terminal or a launcher that kills its group leaves it alive
     _come_before_the_node()

@@ -115,7 +115,6 @@ def first_after(rig, moment):
             'hold_gravity',
         ),
         case('SIGSEGV in motion', 'The same.', signal.SIGSEGV, 'zero'),
-        case('SIGQUIT in motion, as from Ctrl-\\', 'The same.', signal.SIGQUIT, 'zero'),
         case('SIGABRT in motion', 'The same.', signal.SIGABRT, 'hold_gravity'),
     ],
 )

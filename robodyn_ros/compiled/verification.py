@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiled torques are believed where they are those of Newton and Euler's recursion in NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robodyn_ros.dynamics import gravity_torque, inverse_dynamics, mass_matrix
+from robodyn_ros.errors import NoBackend
+from robodyn_ros.model import RobotModel
+from robodyn_ros.spatial import FloatArray
+
+STATES = 20
+"""How many random states are compared."""
+
+RELATIVE_TOLERANCE = 1e-6
+"""Of an element's largest value over the states; the two agree to 1e-10 and better."""
+
+ABSOLUTE_TOLERANCE = 1e-9
+"""Of the largest element's largest value."""
+
+_LARGEST_ANGLE = 2.0 * np.pi  # of a joint that turns without end, or whose limits say nothing
+_LARGEST_SPEED = 5.0  # where the URDF names no velocity limit [rad/s] or [m/s]
+_LARGEST_ACCELERATION = 10.0  # [rad/s²] or [m/s²]
+
+_REFERENCES: dict[str, Callable[[RobotModel, Any, Any, Any], NDArray]] = {
+    'inverse_dynamics': inverse_dynamics,
+    'gravity_torque': lambda model, q, qd, qdd: gravity_torque(model, q),
+    'bias_torque': lambda model, q, qd, qdd: inverse_dynamics(model, q, qd, np.zeros_like(q)),
+    'mass_matrix': lambda model, q, qd, qdd: mass_matrix(model, q),
+}
+_INPUTS = {'inverse_dynamics': 3, 'gravity_torque': 1, 'bias_torque': 2, 'mass_matrix': 1}
+
+
+def check_functions(
+    functions: Mapping[str, Callable[..., FloatArray]], model: RobotModel, made_by: str
+) -> None:
+    """
+    Check the torques and the mass matrix among compiled functions at random states.
+
+    Each is called with all states at once, and with each alone: these are different code.
+
+    Parameters
+    ----------
+    functions : mapping of name to callable
+        Those of a ``CompiledModel``; a name that is not compared is passed over.
+    model : RobotModel
+        What they were bound to.
+    made_by : str
+        The compiler, for the message.
+
+    Raises
+    ------
+    NoBackend
+        One gives something else than NumPy does.
+    """
+    states = random_states(model)
+    for name in _REFERENCES.keys() & functions.keys():
+        arguments = states[: _INPUTS[name]]
+        with np.errstate(all='ignore'):
+            wanted = _REFERENCES[name](model, *states)
+            together = functions[name](*arguments)
+            alone = np.array([functions[name](*row) for row in zip(*arguments)])
+        for given in (together, alone):
+            difference = largest_difference(given, wanted)
+            if difference:
+                raise NoBackend(
+                    f'compiled {name} by {made_by}', difference, 'what Newton-Euler gives'
+                )
+
+
+def random_states(model: RobotModel) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the same positions, velocities and accelerations each time, (STATES, n) each."""
+    generator = np.random.default_rng(0)
+    low, high = np.clip(model.position_limits, -_LARGEST_ANGLE, _LARGEST_ANGLE).T
+    speed = np.where(model.velocity_limits > 0.0, model.velocity_limits, _LARGEST_SPEED)
+    speed = np.minimum(speed, _LARGEST_SPEED)
+    unit = generator.uniform(-1.0, 1.0, (2, STATES, model.n))
+    position = generator.uniform(np.minimum(low, high), np.maximum(low, high), (STATES, model.n))
+    return position, speed * unit[0], _LARGEST_ACCELERATION * unit[1]
+
+
+def largest_difference(given: NDArray, wanted: NDArray) -> str:
+    """
+    Return in words where the two differ most, beyond the tolerance; empty: nowhere.
+
+    Parameters
+    ----------
+    given, wanted : array, shape (N, ...)
+        Where what is wanted is not finite, nothing is compared.
+    """
+    with np.errstate(all='ignore'):
+        comparable = np.isfinite(wanted)
+        largest = np.abs(np.where(comparable, wanted, 0.0)).max(axis=0)
+        tolerance = RELATIVE_TOLERANCE * largest + ABSOLUTE_TOLERANCE * largest.max(initial=0.0)
+        difference = np.abs(given - wanted)
+        is_wrong = comparable & ~(difference <= tolerance)
+        if not is_wrong.any():
+            return ''
+        worst = np.where(comparable, np.nan_to_num(difference, nan=np.inf), 0.0)
+    k = np.unravel_index(int(worst.argmax()), worst.shape)
+    return f'{float(given[k]):.6g} where Newton-Euler gives {float(wanted[k]):.6g}'

@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The compiler, the files and the signals of the machine that the node runs on."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy', reason='needs ROS 2')
+
+from compilers import MANY_SAMPLES_WRONG, ONE_SAMPLE_WRONG, REAL, miscompiler, program
+from fault_rig import POSITION, case, fault, rig_in, torque_at_rest
+
+pytestmark = [pytest.mark.slow, pytest.mark.ros]
+
+needs_compiler = pytest.mark.skipif(not REAL, reason='there is no C compiler')
+WARN = 1
+
+
+@pytest.fixture(scope='module')
+def gravity(panda_urdf):
+    return torque_at_rest(panda_urdf)
+
+
+@pytest.fixture
+def own(tmp_path, panda_urdf):
+    """A node for one test, which compiles into a cache of its own."""
+    result = rig_in(tmp_path / 'node', panda_urdf)
+    result.environment['ROBODYN_CACHE_DIR'] = str(tmp_path / 'cache')
+    yield result
+    result.check_stream()
+    result.close()
+
+
+def commands(rig, gravity):
+    """Bring the node up, and return whether it commands gravity."""
+    rig.bring_up(POSITION)
+    return np.array(rig.commands[-1].data) == pytest.approx(gravity, abs=1e-6)
+
+
+# --- the compiler ------------------------------------------------------------------------------
+
+HANG = 'case "$*" in {} ) echo 1.0; exit 0;; esac\nsleep 1000 & echo $! > "{}"; wait'
+
+
+@pytest.mark.parametrize(
+    'compiler',
+    [
+        case(
+            'compiler of another machine',
+            'newton_euler serves; WARN names it.',
+            b'\x7fELF for a machine of another kind',
+        ),
+        case(
+            'compiler whose messages are not UTF-8',
+            'newton_euler serves; WARN names it.',
+            r"printf 'caf\351' >&2; exit 1",
+        ),
+        case(
+            'compiler that prints a hundred megabytes and fails',
+            'newton_euler serves; WARN names it.',
+            'yes | head -c 100000000 >&2; exit 1',
+        ),
+        case(
+            'compiler that is killed, as for want of memory',
+            'newton_euler serves; WARN names it.',
+            'case "$*" in --version) ;; *) kill -KILL $$;; esac',
+        ),
+    ],
+)
+def test_compiler_that_fails_leaves_newton_euler(own, gravity, tmp_path, compiler):
+    own.environment['CC'] = program(tmp_path, compiler)
+    own.launch()
+    assert commands(own, gravity)
+    assert 'algorithm newton_euler instead of compiled' in own.log
+    own.stream(POSITION, lambda: own.report.get('algorithm') == 'newton_euler')
+    assert own.report['model_level'] == WARN and 'newton_euler' in own.report['model_message']
+
+
+@pytest.mark.parametrize(
+    'command',
+    [
+        case('CC with an open quotation', 'newton_euler serves; WARN names it.', 'cc "'),
+        case('CC that is no program', 'newton_euler serves; WARN names it.', '/nowhere/cc'),
+    ],
+)
+def test_command_that_is_no_compiler_leaves_newton_euler(own, gravity, command):
+    own.environment['CC'] = command
+    own.launch()
+    assert commands(own, gravity)
+    assert 'algorithm newton_euler instead of compiled' in own.log
+
+
+@needs_compiler
+@fault('CC that is blank', 'It is as if there were none: cc, gcc or clang compile.')
+def test_blank_compiler_is_none(own, gravity):
+    own.environment['CC'] = ' '
+    own.launch()
+    assert commands(own, gravity)
+    own.stream(POSITION, lambda: own.report.get('algorithm') == 'compiled')
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    'wrong',
+    [
+        case(
+            'compiler that miscompiles',
+            'Compared with newton_euler at configure, not kept; newton_euler serves; WARN.',
+            ONE_SAMPLE_WRONG,
+        ),
+        case('compiler that miscompiles vector instructions', 'The same.', MANY_SAMPLES_WRONG),
+    ],
+)
+def test_miscompiled_torque_is_not_commanded(own, gravity, tmp_path, wrong):
+    own.environment['CC'] = miscompiler(tmp_path, *wrong)
+    own.launch()
+    assert commands(own, gravity)
+    own.stream(POSITION, lambda: own.report.get('algorithm') == 'newton_euler')
+    assert 'where Newton-Euler gives' in own.log and own.report['model_level'] == WARN
+    assert list((tmp_path / 'cache').glob('*')) == []
+
+
+@needs_compiler
+@fault(
+    'code that goes wrong while it runs',
+    'Gravity is compared with newton_euler once a second: ERROR, and newton_euler serves, at the '
+    'pace of the rate limit.',
+)
+def test_torque_that_goes_wrong_while_it_runs_is_replaced(own, gravity, tmp_path):
+    broken = tmp_path / 'broken'
+    own.launch_patched(
+        'import os\n'
+        'from robodyn_ros.control.rigid_body import RigidBodyTorque\n'
+        'under = RigidBodyTorque.under\n'
+        'def patched(self, model):\n'
+        '    function = under(self, model)\n'
+        "    if self.algorithm != 'compiled':\n"
+        '        return function\n'
+        '    return lambda *state: function(*state) * (\n'
+        f'        1.2 if os.path.exists({str(broken)!r}) else 1.0\n'
+        '    )\n'
+        'RigidBodyTorque.under = patched\n'
+    )
+    assert commands(own, gravity)
+    own.stream(POSITION, lambda: own.report.get('algorithm') == 'compiled')
+    broken.touch()
+    own.stream(POSITION, lambda: own.report.get('algorithm') == 'newton_euler')
+    assert '[ERROR]' in own.log and 'where Newton-Euler gives' in own.log
+    own.stream(
+        POSITION, lambda: np.array(own.commands[-1].data) == pytest.approx(gravity, abs=1e-6)
+    )
+
+
+def hang(rig, tmp_path, version):
+    """Start a node whose compiler hangs, and return the id of what hangs."""
+    file = tmp_path / 'pid'
+    rig.environment['CC'] = program(tmp_path, HANG.format(version, file))
+    rig.launch()
+    rig.until(lambda: file.exists() and file.read_text())
+    return int(file.read_text())
+
+
+def has_ended(pid):
+    try:
+        return Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[0] == 'Z'
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+@fault(
+    'SIGTERM while the compiler hangs',
+    'Configuring ends at once, with the compiler and all that it has started; exit code 0.',
+)
+def test_hanging_compiler_does_not_keep_the_node_from_ending(own, tmp_path):
+    pid = hang(own, tmp_path, '--version')
+    assert own.end(signal.SIGTERM) == 0
+    assert has_ended(pid)
+    assert 'while it was configuring' in own.log and 'Traceback' not in own.log
+
+
+@fault('SIGKILL while the compiler hangs', 'The compiler and all that it has started end with it.')
+def test_hanging_compiler_does_not_outlive_a_killed_node(own, tmp_path):
+    pid = hang(own, tmp_path, '--version')
+    own.spin(0.3)
+    own.kill()
+    own.until(lambda: has_ended(pid))
+
+
+@fault(
+    'compiler that does not say its version',
+    'It is ended after 10 s and not asked again; newton_euler serves; WARN.',
+)
+def test_compiler_without_a_version_is_given_up(own, gravity, tmp_path):
+    pid = hang(own, tmp_path, 'never')
+    assert commands(own, gravity)
+    assert has_ended(pid)
+    assert 'no end after 10 s' in own.log
+
+
+# --- the files ---------------------------------------------------------------------------------
+
+
+@fault(
+    'unknown user without HOME',
+    'There is no cache; the node compiles at each start and commands all the same.',
+)
+def test_unknown_user_without_home_stops_nothing(own, gravity):
+    del own.environment['ROBODYN_CACHE_DIR']
+    for name in ('HOME', 'XDG_CACHE_HOME'):
+        own.environment.pop(name, None)
+    own.launch_patched(
+        'import pwd\n'
+        'def unknown(uid):\n'
+        "    raise KeyError(f'getpwuid(): uid not found: {uid}')\n"
+        'pwd.getpwuid = unknown\n'
+    )
+    assert commands(own, gravity)
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    'damage',
+    [
+        case('cache entry cut short', 'Refused and compiled anew.', 'cut'),
+        case('cache directory that is a link', 'Refused; compiled at each start.', 'link'),
+        case('cache directory of another user', 'Refused; compiled at each start.', 'owner'),
+    ],
+)
+def test_damaged_cache_stops_nothing(own, gravity, tmp_path, damage):
+    cache = tmp_path / 'cache'
+    code = 'from robodyn_ros.control.rigid_body import RigidBodyTorque\n'
+    code += 'from robodyn_ros import RobotModel\n'
+    code += f'arm = RobotModel.from_urdf({str(own.robot["urdf_file"])!r}, '
+    code += "base_link='panda_link0', tip_link='panda_link8')\n"
+    code += "assert RigidBodyTorque.of(arm, 'compiled').algorithm == 'compiled'\n"
+    subprocess.run([sys.executable, '-c', code], env=own.environment, check=True)
+    (entry,) = cache.iterdir()
+    if damage == 'cut':
+        entry.write_bytes(entry.read_bytes()[:-100])
+    elif damage == 'link':
+        cache.rename(tmp_path / 'elsewhere')
+        cache.symlink_to(tmp_path / 'elsewhere')
+    elif os.geteuid() == 0:
+        os.chown(cache, 12345, 12345)
+    else:
+        pytest.skip('only root can give a directory away')
+    own.launch()
+    assert commands(own, gravity)
+    own.stream(POSITION, lambda: own.report.get('algorithm') == 'compiled')
+    assert own.report['algorithm_notes']  # what was refused
+
+
+# --- signals -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    'number',
+    [
+        case('SIGQUIT, as from Ctrl-\\', 'Stop command; exit code 0.', signal.SIGQUIT),
+        case('SIGUSR1', 'The same.', signal.SIGUSR1),
+        case('SIGALRM', 'The same.', signal.SIGALRM),
+        case('SIGXCPU, as from a limit of processor time', 'The same.', signal.SIGXCPU),
+        case('a real-time signal', 'The same.', signal.SIGRTMIN),
+    ],
+)
+def test_signal_ends_with_the_stop_command(own, number):
+    own.launch(on_stop='zero')
+    own.bring_up(POSITION)
+    assert own.end(number) == 0
+    own.spin(0.2)
+    assert np.array(own.commands[-1].data) == pytest.approx(np.zeros(7), abs=1e-6)
+    assert 'told to stop' in own.log
