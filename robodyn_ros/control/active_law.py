@@ -5,6 +5,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
+from robodyn_ros.control.braking import is_at_rest
 from robodyn_ros.control.computed_torque import ControlLaw
 from robodyn_ros.control.law_transition import BlendedDynamics, LawTransition
 from robodyn_ros.control.law_weights import LawWeights
@@ -84,8 +87,8 @@ class ActiveLaw:
         if self.goal.damping != 0.0:
             self._transition.begin(replace(self.goal, damping=0.0), duration)
 
-    def advance(self, elapsed: float, is_at_rest: bool, duration: float) -> None:
-        """Let time pass [s]; what begins by it takes the duration [s]."""
+    def advance(self, elapsed: float, velocity: np.ndarray, duration: float) -> None:
+        """Let time pass [s], at a velocity (n,); what begins by it takes the duration [s]."""
         self._transition.advance(elapsed)
         dynamics = self.latest.inverse_dynamics
         if isinstance(dynamics, BlendedDynamics):
@@ -95,5 +98,5 @@ class ActiveLaw:
                 self.change_model(awaited, duration)
         if self.goal.damping != 0.0 and not self._transition.is_under_way:
             self._damped += elapsed
-            if is_at_rest or self._damped * self.goal.damping > _DAMPING_TIMES:
+            if is_at_rest(velocity) or self._damped * self.goal.damping > _DAMPING_TIMES:
                 self.end_damping(duration)

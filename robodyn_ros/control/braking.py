@@ -87,4 +87,4 @@ def braking_time(
 
 def is_at_rest(velocity: np.ndarray) -> bool:
     """Return whether all joints are slower than ``REST_SPEED``; unknown velocities are not."""
-    return bool((np.abs(velocity) < REST_SPEED).all())
+    return all(abs(each) < REST_SPEED for each in velocity.tolist())

@@ -245,8 +245,7 @@ class CommandPipeline:
             # At the pace of the rate limit alone.
             self._law.jump(0.0 if self._follower.is_brake_due else self.settings.damping)
         law = self._law.at(self._elapsed)
-        self._look_after_reference(state, reading.is_believed)
-        reference = self._follower.sample(state.time)
+        reference = self._supervised_reference(state, reading.is_believed)
         torque = None
         try:
             with np.errstate(over='ignore', invalid='ignore'):
@@ -370,24 +369,36 @@ class CommandPipeline:
         self._follower.end_fading()
         self._fallback.begin(self.law.gravity_torque(state.position), now)
 
-    def _look_after_reference(self, state: MeasuredState, is_clock_believed: bool) -> None:
-        """Give up a reference that cannot be followed on, and brake where braking is due."""
+    def _supervised_reference(
+        self, state: MeasuredState, is_clock_believed: bool
+    ) -> ReferenceState | None:
+        """
+        Return what is to be followed now, None: nothing.
+
+        Before, a reference that cannot be followed on is given up, and braked where it is due.
+        """
         follower, law = self._follower, self.law
-        fault = follower.fault(law, state, is_clock_believed, self.settings, self.reference_limits)
+        wanted = follower.sample(state.time)
+        fault = follower.fault(
+            law, state, wanted, is_clock_believed, self.settings, self.reference_limits
+        )
         if fault:
             self.last_fault = fault
             self.following_errors += 'max_following_error' in fault
             follower.give_up(law)
+            wanted = None
         if not is_clock_believed:
             follower.end_fading()
         elif follower.is_brake_due and _is_finite(state.velocity):
             q, qd, time = state.position, state.velocity, state.time
             follower.brake(law, q, qd, time, self.settings, self.reference_limits)
+            wanted = follower.sample(time)
+        return wanted
 
     def _advance(self, state: MeasuredState) -> None:
         """Let the time since the last valid cycle pass, for all that fades."""
         elapsed, self._elapsed = self._elapsed, 0.0
-        self._law.advance(elapsed, is_at_rest(state.velocity), self.settings.ramp_time)
+        self._law.advance(elapsed, state.velocity, self.settings.ramp_time)
         self._follower.advance(elapsed, self.settings.ramp_time)
         if not self._law.follows:
             self._follower.forget()

@@ -10,17 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robodyn_ros.control.law_weights import (
-    CORIOLIS,
-    EFFORT,
-    FRICTION,
-    GRAVITY,
-    INERTIAL,
-    MODES,
-    LawWeights,
-    Mode,
-    Terms,
-)
+from robodyn_ros.control.law_weights import FRICTION, MODES, LawWeights, Mode, Terms
 from robodyn_ros.control.reference import ReferenceState
 from robodyn_ros.errors import UnknownOption
 
@@ -214,54 +204,39 @@ class ControlLaw:
             states[1, row + 1] = reference.velocity
             states[2, row + 2] = reference.acceleration
         torques = self.inverse_dynamics(*states)
-        return self._parts(torques, reference, has_damping, has_feedback, has_feedforward)
-
-    def _parts(
-        self,
-        torques: np.ndarray,
-        reference: ReferenceState | None,
-        has_damping: bool,
-        has_feedback: bool,
-        has_feedforward: bool,
-    ) -> TorqueParts:
-        """Return the parts out of the torques of ``torque``'s batch."""
-        weights, zero = self.weights, self._zero
-        here = torques[0]
-        inertial = coriolis = friction = feedback = effort = zero
-        gravity = (weights.hold if reference is not None else weights.gravity) * here
-        row = 1
-        if has_damping:
-            feedback = -weights.damping * (torques[row] - here)
-            row += 1
-        if has_feedback:
-            w = weights.computed
-            coriolis = w[CORIOLIS] * (torques[row] - here)
-            inertial = w[INERTIAL] * (torques[row + 1] - here)
-            feedback = feedback + (torques[row + 2] - here)
-            gravity = gravity + w[GRAVITY] * here
-            rigid = torques[row] + torques[row + 1] - here
-            friction = friction + self._friction(w[FRICTION], reference, rigid)
-            row += 3
-        if has_feedforward:
-            w = weights.feedforward
-            there = torques[row]
-            coriolis = coriolis + w[CORIOLIS] * (torques[row + 1] - there)
-            inertial = inertial + w[INERTIAL] * (torques[row + 2] - there)
-            gravity = gravity + w[GRAVITY] * there
-            rigid = torques[row + 1] + torques[row + 2] - there
-            friction = friction + self._friction(w[FRICTION], reference, rigid)
+        combination = weights.combination(
+            reference is not None, has_damping, has_feedback, has_feedforward
+        )
+        inertial, coriolis, gravity, friction, feedback, effort = combination @ torques
         if reference is not None:
-            both = weights.computed + weights.feedforward
-            effort = both[EFFORT] * reference.effort
+            near = torques[1 + has_damping :]
+            if has_feedback:
+                friction += self._friction(weights.computed, reference, torques[0], near)
+            if has_feedforward:
+                friction += self._friction(
+                    weights.feedforward, reference, torques[-3], torques[-2:]
+                )
+            effort = weights.effort * reference.effort
         return TorqueParts(inertial, coriolis, gravity, friction, feedback, effort)
 
     def _friction(
-        self, weight: float, reference: ReferenceState | None, rigid_torque: np.ndarray
+        self,
+        coefficients: np.ndarray,
+        reference: ReferenceState,
+        resting: np.ndarray,
+        moving: np.ndarray,
     ) -> np.ndarray:
-        """Return a fraction of the friction at the desired velocity, under the rigid torque."""
-        if weight == 0.0 or reference is None:
+        """
+        Return the friction at the desired velocity, as the coefficients say, shape (n,).
+
+        Its load is the rigid body's torque, from that at rest and those in motion and under the
+        reference's acceleration, the first two rows.
+        """
+        weight = coefficients[FRICTION]
+        if weight == 0.0:
             return self._zero
         width = 1.0 / self.weights.friction_slope
+        rigid_torque = moving[0] + moving[1] - resting
         return weight * self.friction_torque(width, reference.velocity, rigid_torque)
 
     def position_error(self, position: np.ndarray, wanted: np.ndarray) -> np.ndarray:

@@ -75,6 +75,7 @@ class LawWeights(ArrayRecord):
         object.__setattr__(self, 'has_feedforward', bool(self.feedforward.any()))
         feedback = self.computed.any() or self.kp.any() or self.kd.any()
         object.__setattr__(self, 'has_feedback', bool(feedback))
+        object.__setattr__(self, '_combinations', {})
 
     has_feedforward: bool = False
     has_feedback: bool = False
@@ -133,6 +134,48 @@ class LawWeights(ArrayRecord):
         """Whether a reference makes a difference."""
         return self.has_feedforward or self.has_feedback
 
+    @property
+    def effort(self) -> float:
+        """Coefficient of the reference's own effort."""
+        return float(self.feedforward[EFFORT] + self.computed[EFFORT])
+
+    def combination(
+        self, has_reference: bool, has_damping: bool, has_feedback: bool, has_feedforward: bool
+    ) -> np.ndarray:
+        """
+        Return the parts of the torque as a matrix, shape (6, k), on the torques of a batch.
+
+        The rows are those of ``TorqueParts``; friction and effort are not of the batch, and zero.
+        The k columns are the rigid body's torques here at rest; with damping, under the
+        acceleration qd; with feedback, here in motion, at rest under the reference's acceleration
+        and under the feedback's; with feedforward, where the reference is at rest, in motion, and
+        at rest under its acceleration.
+        """
+        key = (has_reference, has_damping, has_feedback, has_feedforward)
+        known: dict[tuple[bool, ...], np.ndarray] = self._combinations
+        if key not in known:
+            columns = [np.zeros(6)]
+            here = columns[0]
+            here[_GRAVITY_PART] = self.hold if has_reference else self.gravity
+            if has_damping:
+                columns.append(_column(_FEEDBACK_PART, -self.damping))
+                here -= columns[-1]
+            if has_feedback:
+                columns += [
+                    _column(_CORIOLIS_PART, self.computed[CORIOLIS]),
+                    _column(_INERTIAL_PART, self.computed[INERTIAL]),
+                    _column(_FEEDBACK_PART, 1.0),
+                ]
+                here -= columns[-3] + columns[-2] + columns[-1]
+                here[_GRAVITY_PART] += self.computed[GRAVITY]
+            if has_feedforward:
+                moving = _column(_CORIOLIS_PART, self.feedforward[CORIOLIS])
+                driven = _column(_INERTIAL_PART, self.feedforward[INERTIAL])
+                there = _column(_GRAVITY_PART, self.feedforward[GRAVITY]) - moving - driven
+                columns += [there, moving, driven]
+            known[key] = np.stack(columns, axis=1)
+        return known[key]
+
     def mixed(self, other: LawWeights, fraction: float) -> LawWeights:
         """Return the convex combination that has a fraction, 0 to 1, of the other's."""
         return LawWeights(
@@ -141,6 +184,15 @@ class LawWeights(ArrayRecord):
                 for name in _COEFFICIENTS
             )
         )
+
+
+_INERTIAL_PART, _CORIOLIS_PART, _GRAVITY_PART, _, _FEEDBACK_PART, _ = range(6)
+
+
+def _column(part: int, coefficient: float) -> np.ndarray:
+    result = np.zeros(6)
+    result[part] = coefficient
+    return result
 
 
 _COEFFICIENTS = (

@@ -60,6 +60,8 @@ def _is_reachable(
     state: MeasuredState, last: MeasuredState, elapsed: float, limits: ReferenceLimits
 ) -> bool:
     displacement = state.position - last.position
+    if max(map(abs, displacement.tolist())) <= PLAUSIBLE_STEP:  # quicker, and nearly always so
+        return True
     displacement = np.where(limits.continuous, wrapped(displacement), displacement)
     reach = PLAUSIBLE_SPEED * limits.velocity_limits * elapsed + PLAUSIBLE_STEP
     return bool((np.abs(displacement) <= reach).all())

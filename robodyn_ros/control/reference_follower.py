@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from math import isfinite
+
 import numpy as np
 
 from robodyn_ros.control.braking import braking_reference
@@ -106,25 +108,25 @@ class ReferenceFollower:
         self,
         law: ControlLaw,
         state: MeasuredState,
+        wanted: ReferenceState | None,
         is_clock_believed: bool,
         settings: SafetySettings,
         limits: ReferenceLimits,
     ) -> str:
-        """Return why the reference cannot be followed on, in words; empty: it can."""
-        if self.reference is None:
+        """Return why what is wanted now cannot be followed on, in words; empty: it can."""
+        if wanted is None:
             return ''
         if not is_clock_believed:
             return "the joint states' stamps jumped, stopped or do not keep pace with time"
-        if not np.isfinite(state.velocity).all():
+        if not all(map(isfinite, state.velocity.tolist())):
             return 'velocities are no longer known'
         largest = settings.max_following_error
         if not law.weights.follows or largest == np.inf:
             return ''
-        wanted = self.reference.sample(state.time).position
-        error = np.abs(law.position_error(state.position, wanted))
-        if not (error > largest).any():
+        error = np.abs(law.position_error(state.position, wanted.position)).tolist()
+        worst = max(range(len(error)), key=error.__getitem__)
+        if error[worst] <= largest:
             return ''
-        worst = int(np.argmax(error))
         return (
             f'joint {limits.joint_names[worst]!r} is {error[worst]:.3g} rad or m from its '
             f'reference; allowed: max_following_error = {largest:g}'

@@ -347,7 +347,7 @@ def test_trajectory_of_the_far_future_waits_and_can_be_cancelled(rig):
     rig.trajectories.publish(message)
     rig.stream(POSITION, lambda: rig.report.get('reference') == 'waiting')
     rig.trajectories.publish(JointTrajectory())
-    rig.stream(POSITION, lambda: rig.report.get('reference') == 'none')
+    rig.stream(POSITION, lambda: rig.report.get('reference') == 'holding')
 
 
 @fault('feedforward efforts of 1e300', 'They are clipped, by and by: the rate limit holds.')
@@ -356,7 +356,7 @@ def test_huge_feedforward_is_clipped(rig):
     rig.stream(POSITION, lambda: np.allclose(rig.commands[-1].data, EFFORT_LIMITS))
     rig.stream(POSITION, lambda: int(rig.report['effort_limited_cycles']) > 0)
     rig.trajectories.publish(JointTrajectory())
-    rig.stream(POSITION, lambda: rig.report.get('reference') == 'none')
+    rig.stream(POSITION, lambda: rig.report.get('reference') == 'holding')
 
 
 @fault(

@@ -435,7 +435,7 @@ def simulated(simulated_rig):
 def test_full_disk_stops_nothing(own, gravity):
     own.launch_patched(
         'import errno\n'
-        'from robodyn_ros.compiled import cache\n'
+        'from robodyn_ros.compiled.c import cache\n'
         'def full(*arguments, **keywords):\n'
         "    raise OSError(errno.ENOSPC, 'No space left on device')\n"
         'cache._write = full\n'
