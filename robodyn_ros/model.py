@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,12 @@ class RobotModel(ArrayRecord):
     def __repr__(self) -> str:
         joints = ', '.join(map(repr, self.joint_names))
         return f'<RobotModel {self.base_link!r} to {self.tip_link!r}: {joints}>'
+
+    @cached_property
+    def has_identified_friction(self) -> bool:
+        """Whether friction has more than a URDF's viscous and Coulomb terms."""
+        more = (self.friction_curve, self.effort_offset, self.load_friction)
+        return any(bool(term.any()) for term in more)
 
     @classmethod
     def from_urdf(

@@ -13,6 +13,7 @@ for at the present state, however often the change is changed on its way.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, get_args
 
 import numpy as np
@@ -75,7 +76,6 @@ class LawWeights(ArrayRecord):
         object.__setattr__(self, 'has_feedforward', bool(self.feedforward.any()))
         feedback = self.computed.any() or self.kp.any() or self.kd.any()
         object.__setattr__(self, 'has_feedback', bool(feedback))
-        object.__setattr__(self, '_combinations', {})
 
     has_feedforward: bool = False
     has_feedback: bool = False
@@ -124,6 +124,10 @@ class LawWeights(ArrayRecord):
             limit_damping=kd,
         )
 
+    @cached_property
+    def _combinations(self) -> dict[tuple[bool, ...], np.ndarray]:
+        return {}
+
     @property
     def gravity(self) -> float:
         """Coefficient of g(q) where there is no reference."""
@@ -152,7 +156,7 @@ class LawWeights(ArrayRecord):
         at rest under its acceleration.
         """
         key = (has_reference, has_damping, has_feedback, has_feedforward)
-        known: dict[tuple[bool, ...], np.ndarray] = self._combinations
+        known = self._combinations
         if key not in known:
             columns = [np.zeros(6)]
             here = columns[0]

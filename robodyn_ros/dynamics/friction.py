@@ -79,6 +79,8 @@ def friction_of(
 ) -> NDArray:
     """Return the friction torque under a direction of motion from -1 to 1, of the shape of qd."""
     torque = model.viscous_friction * qd + model.coulomb_friction * direction
+    if not model.has_identified_friction:  # one look: this is called in every control cycle
+        return torque
     if model.friction_curve.any():
         for factor, velocity in zip(model.friction_curve.T, CURVE_VELOCITIES, strict=True):
             torque = torque + factor * np.tanh(qd / velocity)

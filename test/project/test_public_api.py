@@ -73,7 +73,8 @@ ATTRIBUTES = {
     'Payload': 'center_of_mass inertia link mass',
     'RobodynError': '',
     'RobotModel': 'base_link coulomb_friction dh effort_limits effort_offset findings'
-    ' friction_curve gravity inertial_parameters joint_names link_frames load_friction n'
+    ' friction_curve gravity has_identified_friction inertial_parameters joint_names'
+    ' link_frames load_friction n'
     ' position_limits rotor_inertia tip_link velocity_limits viscous_friction',
 }
 
