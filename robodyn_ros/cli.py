@@ -18,7 +18,13 @@ _OPTIONS = {
     'base_link': '--base',
     'tip_link': '--tip',
     'locked_positions': '--lock',
+    'tolerance': '--snap',
+    'argument time_step': '--time-step',
+    'kp': '--kp',
+    'kd': '--kd',
 }
+# What the library says a caller may write, and how it is written here.
+_WORDS = {"mimic='independent'": '--mimic independent'}
 
 
 class _InOrder(click.Group):
@@ -62,9 +68,12 @@ def main() -> None:
 
 def _in_options(error: RobodynError | OSError) -> str:
     """Return an error's text; an argument at fault is named as the option that gives it."""
+    text = str(error)
     if isinstance(error, RobodynError) and error.element in _OPTIONS:
-        return _OPTIONS[error.element] + str(error).removeprefix(error.element)
-    return str(error)
+        text = _OPTIONS[error.element] + text.removeprefix(error.element)
+    for written, option in _WORDS.items():
+        text = text.replace(written, option)
+    return text
 
 
 if __name__ == '__main__':

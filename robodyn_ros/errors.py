@@ -148,6 +148,10 @@ class CannotSimulate(RobodynError):
     """MuJoCo refuses the arm, for a reason it gives: a moving body without mass, for instance."""
 
 
+class SimulationDiverged(RobodynError):
+    """A simulated arm left the motion that was asked of it; the message says what helps."""
+
+
 # --- identification ----------------------------------------------------------------------------
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,8 +14,23 @@ from typing import Any
 
 import click
 
-from robodyn_ros.description.chain import MIMIC_CHOICES, Chain
+from robodyn_ros.description.chain import MIMIC_CHOICES, Chain, serial_chain
+from robodyn_ros.description.snapping import snapped_chain
+from robodyn_ros.description.urdf import description_of_urdf, description_of_urdf_text
 from robodyn_ros.model import STANDARD_GRAVITY, RobotModel
+
+OUTPUT_FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+def in_a_folder_that_is_there(
+    _: click.Context, option: click.Parameter, path: Path | None
+) -> Path | None:
+    """Return a file to write; say before the work where it cannot be written."""
+    if path is not None and not path.parent.is_dir():
+        raise FileNotFoundError(f'--output {str(path)!r}: no such folder')
+    if path is not None and not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise PermissionError(f'--output {str(path)!r}: may not be written')
+    return path
 
 
 @dataclass(frozen=True)
@@ -55,6 +71,7 @@ def arm_options(command: Callable[..., None]) -> Callable[..., None]:
         locked: tuple[str, ...],
         mimic: str,
         gravity: tuple[float, float, float],
+        snap: float | None,
         **others: Any,
     ) -> None:
         arguments: dict[str, Any] = {
@@ -63,11 +80,21 @@ def arm_options(command: Callable[..., None]) -> Callable[..., None]:
             'locked_positions': _locked_positions(locked),
             'mimic': mimic,
         }
+        title: str = urdf.stem
+        source: str | Path = urdf
         if str(urdf) == '-':
-            text = sys.stdin.read()
-            arm = ChosenArm('', Chain.from_urdf_text(text, **arguments), gravity, text)
+            title, text = '', sys.stdin.read()
+            source = text
+            description = description_of_urdf_text(text)
         else:
-            arm = ChosenArm(urdf.stem, Chain.from_urdf(urdf, **arguments), gravity, urdf)
+            description = description_of_urdf(urdf)
+        if snap is None:
+            chain = serial_chain(description, **arguments)
+        else:
+            chain = snapped_chain(description, snap, **arguments)
+        arm = ChosenArm(title, chain, gravity, source)
+        if command.__name__ != 'check':
+            _say_what_changes_everything(arm)
         command(arm, **others)
 
     decorated: Callable[..., None] = with_chosen_arm
@@ -81,6 +108,13 @@ def arm_options(command: Callable[..., None]) -> Callable[..., None]:
             default=STANDARD_GRAVITY,
             show_default=True,
             help="Gravity [m/s²] in the base link's axes.",
+        ),
+        click.option(
+            '--snap',
+            type=float,
+            metavar='TOLERANCE',
+            help='Put back right angles and zeros that the URDF rounded, within so many rad or m; '
+            'says how far the tip moves by it.',
         ),
         click.option(
             '--mimic',
@@ -104,6 +138,13 @@ def arm_options(command: Callable[..., None]) -> Callable[..., None]:
     ):
         decorated = option(decorated)
     return decorated
+
+
+def _say_what_changes_everything(arm: ChosenArm) -> None:
+    """Say on standard error what nobody should have to look for among the findings."""
+    for finding in arm.model.findings:
+        if finding.code in ('no_masses', 'chosen_tip', 'snapped'):
+            click.echo(str(finding), err=True)
 
 
 def examples(*lines: str) -> str:

@@ -10,19 +10,26 @@ from typing import Any, Literal
 import click
 import numpy as np
 
-from robodyn_ros.commands.arm_options import ChosenArm, arm_options, examples
+from robodyn_ros.commands.arm_options import (
+    OUTPUT_FILE,
+    ChosenArm,
+    arm_options,
+    examples,
+    in_a_folder_that_is_there,
+)
 from robodyn_ros.control.computed_torque import MODES, Mode
 from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.dynamics import METHODS, Method, inverse_dynamics, smooth_friction_torque
 from robodyn_ros.model import RobotModel
 from robodyn_ros.motions import MotionSamples, example_motion, read_motion, table_as_csv
+from robodyn_ros.motions.point_to_point import known_effort_limits
 
 FRICTION_VELOCITY = ControlSettings.friction_velocity
 """Width of the smooth sign of Coulomb friction [rad/s or m/s], the dynamics node's."""
 
 _TOPIC = click.option('--topic', help='Topic of a bag; not given: the only one of joint states.')
 _OUTPUT = click.option(
-    '-o', '--output', type=click.Path(path_type=Path, dir_okay=False), help='File to write.'
+    '-o', '--output', type=OUTPUT_FILE, callback=in_a_folder_that_is_there, help='File to write.'
 )
 _CUTOFF = click.option(
     '--cutoff', type=float, metavar='HZ', help='Low-pass a measured motion before deriving it.'
@@ -121,6 +128,11 @@ def torque(
 @click.option('--kp', type=float, default=100.0, show_default=True, help='[1/s²]')
 @click.option('--kd', type=float, default=20.0, show_default=True, help='[1/s]')
 @click.option(
+    '--ignore-effort-limits',
+    is_flag=True,
+    help='Apply torques beyond the effort limits of the URDF, too.',
+)
+@click.option(
     '--time-step', type=float, default=0.001, show_default=True, help='[s], of physics and law.'
 )
 @_OUTPUT
@@ -132,6 +144,7 @@ def simulate(
     law: Mode | Literal['free'],
     kp: float,
     kd: float,
+    ignore_effort_limits: bool,
     time_step: float,
     output: Path | None,
     as_json: bool,
@@ -141,9 +154,10 @@ def simulate(
     """
     Move an arm in MuJoCo by our torques; needs no ROS.
 
-    Says how far the arm was off. The CSV file can be given to ``robodyn torque`` and
-    ``robodyn report``: time, positions, velocities, then NAME.torque as it was commanded. With
-    computed_torque and feedforward these torques include the URDF's friction.
+    Says how far the arm was off. Torques are clipped to the URDF's effort limits. The CSV file can
+    be given to ``robodyn torque`` and ``robodyn report``: time, positions, velocities, then
+    NAME.torque as it was commanded. With computed_torque and feedforward these torques include the
+    URDF's friction.
     """
     from robodyn_ros.simulation.arm import ArmSimulation
     from robodyn_ros.simulation.closed_loop import simulated_motion
@@ -151,7 +165,11 @@ def simulate(
     model = arm.model
     asked = motion_of_file(model, motion, topic, cutoff) if motion else example_motion(model)
     simulation = ArmSimulation(arm.chain, gravity=model.gravity, time_step=time_step)
-    did = simulated_motion(simulation, model, asked, law, kp=kp, kd=kd)
+    did = simulated_motion(
+        simulation, model, asked, law, kp=kp, kd=kd, effort_limits=not ignore_effort_limits
+    )
+    limits = np.inf if ignore_effort_limits else known_effort_limits(model)
+    at_limit = np.mean(np.abs(did.torque) >= limits, axis=0)
     if output is not None:
         names = [
             f'{name}{suffix}'
@@ -167,9 +185,10 @@ def simulate(
             'rms_error': float(np.sqrt(np.mean(error**2))),
             'largest_error': float(np.abs(error).max()),
             'largest_torque': float(np.abs(torque).max()),
+            'time_at_effort_limit': float(limited),
         }
-        for name, prismatic, error, torque in zip(
-            model.joint_names, model.dh.prismatic, did.error.T, did.torque.T, strict=True
+        for name, prismatic, error, torque, limited in zip(
+            model.joint_names, model.dh.prismatic, did.error.T, did.torque.T, at_limit, strict=True
         )
     ]
     if as_json:
@@ -179,11 +198,17 @@ def simulate(
     click.echo(f'{law}, {did.time[-1]:.4g} s at {1 / time_step:.6g} Hz')
     for joint in joints:
         unit = joint['unit']
+        limited = ''
+        if joint['time_at_effort_limit'] > 0:
+            limited = f' (its effort limit, {joint["time_at_effort_limit"]:.0%} of the time)'
         click.echo(
             f'{joint["name"]!r}: error {joint["rms_error"]:.2e} {unit} RMS, '
             f'{joint["largest_error"]:.2e} {unit} at most; '
             f'torque {joint["largest_torque"]:.4g} {"N" if unit == "m" else "N m"} at most'
+            f'{limited}'
         )
+    if law == 'feedforward':
+        click.echo('feedforward is open loop: nothing corrects these errors.', err=True)
 
 
 def motion_of_file(

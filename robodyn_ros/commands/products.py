@@ -10,7 +10,13 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from robodyn_ros.commands.arm_options import ChosenArm, arm_options, examples
+from robodyn_ros.commands.arm_options import (
+    OUTPUT_FILE,
+    ChosenArm,
+    arm_options,
+    examples,
+    in_a_folder_that_is_there,
+)
 
 
 @click.command(
@@ -23,7 +29,8 @@ from robodyn_ros.commands.arm_options import ChosenArm, arm_options, examples
 @click.option(
     '-o',
     '--output',
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=OUTPUT_FILE,
+    callback=in_a_folder_that_is_there,
     default='report.html',
     show_default=True,
     help='One HTML file that needs nothing else.',

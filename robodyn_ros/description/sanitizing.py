@@ -8,6 +8,7 @@ cannot matter becomes a finding, and so does what may hide a part of the robot.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from typing import Any
@@ -52,6 +53,8 @@ _MISSING_OF_INERTIAL: dict[str, tuple[Level, dict[str, str]]] = {
     'mass': ('warning', {'value': '0'}),
     'inertia': ('info', dict.fromkeys(_KEPT_ATTRIBUTES['inertia'], '0')),
 }
+# Nobody writes more than a turn of radians [rad].
+_LARGEST_ANGLE = 6.5
 # What a joint that does not move has no use for.
 _OF_MOVING_JOINTS = ('axis', 'limit', 'dynamics', 'mimic')
 
@@ -179,6 +182,11 @@ def _keep_children(
             _keep_children(first, child, where, findings)
         else:
             _keep_attributes(first, child, where)
+            rpy = [abs(float(word)) for word in (child.get('rpy') or '').split()]
+            if rpy and _LARGEST_ANGLE < max(rpy) < math.inf:
+                message = '<origin> rpy [rad] is more than a turn; or is it in degrees?'
+                value = child.get('rpy')
+                findings.append(Finding('large_angle', 'warning', where, value, message))
 
 
 def _repeated(where: str, name: str, first: Any, others: list[Any]) -> Finding:

@@ -43,6 +43,8 @@ def read_motion(
         Joints are missing, times do not increase, a number is not finite.
     """
     path = Path(path)
+    if not path.exists():
+        raise UnreadableSource('no such file', str(path), 'the path of a CSV file or a ROS bag')
     if path.is_dir() or path.suffix in BAG_SUFFIXES:
         return motion_of_bag(path, joint_names, topic)
     try:

@@ -14,15 +14,22 @@ from robodyn_ros.control.control_stack import control_law
 from robodyn_ros.control.reference import ReferenceState
 from robodyn_ros.control.rigid_body import RigidBodyTorque
 from robodyn_ros.control.settings import ControlSettings
-from robodyn_ros.errors import InvalidNumber, UnknownOption
+from robodyn_ros.errors import InvalidNumber, SimulationDiverged, UnknownOption
 from robodyn_ros.model import RobotModel
 from robodyn_ros.motions.motion_samples import MotionSamples
+from robodyn_ros.motions.point_to_point import known_effort_limits
 from robodyn_ros.simulation.arm import ArmSimulation
 from robodyn_ros.spatial import FloatArray
 
 Law = Literal[Mode, 'free']
 LAWS: tuple[Law, ...] = get_args(Law)
 """The modes of the dynamics node, and no torque at all."""
+
+LARGEST_ERROR = np.pi
+"""Further off [rad or m], an arm under a law that tracks has left its motion."""
+
+LARGEST_VELOCITY = 1e3
+"""Faster [rad/s or m/s], the numbers of a simulation are no arm's."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -58,6 +65,7 @@ def simulated_motion(
     *,
     kp: float = 100.0,
     kd: float = 20.0,
+    effort_limits: bool = True,
 ) -> SimulatedMotion:
     """
     Return what an arm does that is asked for a motion, from rest at its first position.
@@ -73,6 +81,8 @@ def simulated_motion(
         One of ``LAWS``.
     kp, kd : float
         Gains of computed torque [1/s²], [1/s].
+    effort_limits : bool
+        Whether torques are clipped to the model's effort limits, as drives do.
 
     Raises
     ------
@@ -80,6 +90,9 @@ def simulated_motion(
         No such law.
     InvalidNumber
         A gain is negative.
+    SimulationDiverged
+        The arm left the motion by more than ``LARGEST_ERROR`` under a law that tracks, or went
+        faster than ``LARGEST_VELOCITY``: it is stopped there.
     """
     if law not in LAWS:
         raise UnknownOption('law', law, ', '.join(LAWS))
@@ -95,14 +108,47 @@ def simulated_motion(
         mode='gravity_compensation' if law == 'free' else law, kp=(kp,), kd=(kd,)
     )
     control = control_law(model, settings, RigidBodyTorque('newton_euler'))
+    limits = known_effort_limits(model) if effort_limits else np.full(model.n, np.inf)
     simulation.reset(asked.position[0])
     position, velocity, torque = np.zeros((3, steps + 1, model.n))
     for k in range(steps + 1):
         position[k], velocity[k] = simulation.position, simulation.velocity
+        _check_on_the_way(model, law, time[k], asked.position[k], position[k], velocity[k])
         if law != 'free':
-            torque[k] = control.torque(position[k], velocity[k], asked.row(k)).total
+            total = control.torque(position[k], velocity[k], asked.row(k)).total
+            torque[k] = np.clip(total, -limits, limits)
         simulation.step(torque[k])
     return SimulatedMotion(time, asked.position, position, velocity, torque)
+
+
+def _check_on_the_way(
+    model: RobotModel,
+    law: Law,
+    time: float,
+    asked: FloatArray,
+    position: FloatArray,
+    velocity: FloatArray,
+) -> None:
+    """Raise SimulationDiverged where an arm is no longer on a way that an arm goes."""
+    error = np.abs(position - asked)
+    # A joint that turns without end may take the shorter way round: a turn of its error is none.
+    endless = ~model.dh.prismatic & np.isinf(model.position_limits).all(axis=1)
+    excess = error - LARGEST_ERROR - 2 * np.pi * endless
+    worst = int(np.argmax(excess))
+    tracks = law in ('feedforward', 'computed_torque')
+    if not (tracks and excess[worst] > 0 or np.abs(velocity).max() > LARGEST_VELOCITY):
+        return
+    unit = 'm' if model.dh.prismatic[worst] else 'rad'
+    helps = (
+        'computed_torque: feedforward is open loop, and nothing brings the arm back'
+        if law == 'feedforward'
+        else 'a slower motion within the effort limits, a shorter time step, or smaller gains'
+    )
+    raise SimulationDiverged(
+        f'{law} at {time:.3g} s',
+        f'joint {model.joint_names[worst]!r} is {error[worst]:.3g} {unit} from where it should be',
+        helps,
+    )
 
 
 def _sampled(motion: MotionSamples, time: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -45,6 +45,8 @@ def compiled_chain(chain: Chain) -> Any:
         MuJoCo refuses a body of the chain.
     """
     mujoco = imported_mujoco()
+    if all(lumped_inertial(chain, body) is None for body in chain.bodies[1:]):
+        raise CannotSimulate('chain', 'no link that moves has a mass', 'a URDF with masses')
     try:
         return mujoco.MjModel.from_xml_string(mjcf(chain))
     except ValueError as error:

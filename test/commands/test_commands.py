@@ -206,11 +206,11 @@ def test_simulation_holds_what_is_locked_and_moves_a_mimic_joint(tmp_path):
         (('params', PUMA, '--tolerance', '2'), 'between 0 and 1'),
         (('export', PUMA, '--name', 'No Name', '-o', 'unwritten'), 'C identifier'),
         (('export', PUMA, '--function', 'magic', '-o', 'unwritten'), 'gravity_torque'),
-        (('report', PUMA, '-o', 'no/such/folder/report.html', '--motion', 'none.csv'), 'none.csv'),
+        (('report', PUMA, '-o', 'no/such/folder/report.html'), 'no such folder'),
         (('dh', PUMA, '--tip', 'tol'), "--tip: 'tol'; allowed: one of 'base'"),
         (('dh', PUMA, '--base', 'tol'), "--base: 'tol'"),
         (('dh', PUMA, '--lock', 'tol=1'), "--lock: 'tol'"),
-        (('simulate', PUMA, '--time-step', '-1'), 'time_step'),
+        (('simulate', PUMA, '--time-step', '-1'), '--time-step'),
     ],
 )
 def test_errors_are_one_line_that_names_the_fault(arguments, named, monkeypatch, capsys):
@@ -246,3 +246,72 @@ assert status == 1 and 'needs ROS 2' in output, output
 assert not any(name.split('.')[0] == 'rclpy' for name in sys.modules)
 """
     subprocess.run([sys.executable, '-c', code], check=True)
+
+
+def error_of(monkeypatch, capsys, *arguments):
+    """Return what the command says on standard error, as its own process would."""
+    monkeypatch.setattr(sys, 'argv', ['robodyn', *map(str, arguments)])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == 2
+    return capsys.readouterr().err
+
+
+@pytest.mark.parametrize('command', ['report', 'simulate', 'torque'])
+def test_output_that_cannot_be_written_is_said_before_the_work(
+    command, tmp_path, monkeypatch, capsys
+):
+    # The URDF is none, so that any work on it would be another error.
+    arguments = [command, 'nowhere.urdf', '-o', tmp_path / 'none' / 'x']
+    if command == 'torque':
+        arguments.insert(2, 'motion.csv')
+    assert 'no such folder' in error_of(monkeypatch, capsys, *arguments)
+
+
+def test_files_that_are_missing_are_called_so(monkeypatch, capsys):
+    for arguments in (['check', 'a.urdf'], ['torque', PUMA, 'a.csv'], ['torque', PUMA, 'a.mcap']):
+        assert 'no such file' in error_of(monkeypatch, capsys, *arguments)
+
+
+def test_mimic_joint_on_the_chain_names_the_option(tmp_path, monkeypatch, capsys):
+    path = tmp_path / 'arm.urdf'
+    text = two_link_urdf().replace('<axis', '<mimic joint="joint2"/><axis', 1)
+    path.write_text(text)
+    error = error_of(monkeypatch, capsys, 'check', path)
+    assert 'unless --mimic independent' in error
+    assert "mimic='" not in error
+
+
+@pytest.mark.parametrize('command', ['dh', 'params'])
+def test_snapping_prints_how_far_the_tip_moves(command, tmp_path):
+    path = tmp_path / 'arm.urdf'
+    path.write_text(two_link_urdf().replace('xyz="1.0 0 0"', 'xyz="1.0 0 0" rpy="1.570796 0 0"'))
+    result = CliRunner().invoke(robodyn, [command, str(path), '--snap', '1e-6'])
+    assert re.search(r'displacement \[m\] of the tip at most, .*\(\d\S*\)', result.stderr)
+    assert 'e-07' not in result.stdout
+    assert 'displacement' not in CliRunner().invoke(robodyn, [command, str(path)]).stderr
+
+
+def test_an_arm_without_mass_is_said_whatever_the_command(tmp_path, motion):
+    path = tmp_path / 'arm.urdf'
+    path.write_text(re.sub(r'<inertial>.*?</inertial>', '', Path(PUMA).read_text(), flags=re.S))
+    result = CliRunner().invoke(robodyn, ['torque', str(path), str(motion[0])])
+    assert result.exit_code == 0
+    assert 'every torque is 0' in result.stderr
+
+
+def test_simulation_says_how_long_an_effort_limit_was_reached(tmp_path):
+    pytest.importorskip('mujoco')
+    path, fast = tmp_path / 'arm.urdf', tmp_path / 'fast.csv'
+    path.write_text(Path(PUMA).read_text().replace('effort="100"', 'effort="9"'))
+    arm = rd.RobotModel.from_urdf(path)
+    t = np.linspace(0, 1, 101)
+    fast.write_text(
+        table_as_csv(arm.joint_names, t, np.outer(0.5 - 0.5 * np.cos(6 * t), [1] + [0] * 5))
+    )
+    limited = json.loads(run('simulate', path, '--motion', fast, '--json'))['joints'][0]
+    assert limited['largest_torque'] == 9.0
+    assert 0 < limited['time_at_effort_limit'] < 1
+    assert 'its effort limit' in run('simulate', path, '--motion', fast)
+    text = run('simulate', path, '--motion', fast, '--json', '--ignore-effort-limits')
+    assert json.loads(text)['joints'][0]['largest_torque'] > 9.0

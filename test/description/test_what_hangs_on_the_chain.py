@@ -293,6 +293,71 @@ def test_moving_link_without_mass_is_found():
     assert ('no_mass', "link 'l2'") in {(f.code, f.element) for f in arm.findings}
 
 
+def changed_arm(*edits):
+    text = robot(*ARM)
+    for old, new in edits:
+        assert old in text
+        text = text.replace(old, new)
+    return rd.RobotModel.from_urdf(text)
+
+
+def levels(arm):
+    return {finding.code: finding.level for finding in arm.findings}
+
+
+@pytest.mark.parametrize(
+    ('edit', 'code', 'level'),
+    [
+        (('effort="', 'effort="9999999'), 'effort_limit', 'warning'),
+        (('velocity="', 'velocity="9999999'), 'velocity_limit', 'info'),
+        (('lower="-', 'lower="-180'), 'position_limits', 'info'),
+        (('rpy="0.2 0 0"', 'rpy="90 0 0"'), 'large_angle', 'warning'),
+        (('0.3" rpy', '300" rpy'), 'long_link', 'warning'),
+    ],
+)
+def test_units_and_limits_that_no_arm_has_are_found(edit, code, level):
+    assert levels(changed_arm(edit)).get(code) == level
+    assert code not in levels(changed_arm())
+
+
+def test_an_arm_without_any_mass_is_one_warning():
+    bare = [part.replace(BOX, '') for part in ARM]
+    (finding,) = rd.RobotModel.from_urdf(robot(*bare)).findings
+    assert (finding.code, finding.level) == ('no_masses', 'warning')
+    assert 'every torque is 0' in finding.message
+
+
+def test_an_arm_of_placeholders_is_found():
+    grams = ('mass value="2"', 'mass value="0.01"')
+    assert levels(changed_arm(grams))['light_arm'] == 'warning'
+    three = robot(*ARM, link('l3', BOX), joint('j3', 'revolute', 'l2', 'l3', LIMIT))
+    assert levels(rd.RobotModel.from_urdf(three))['equal_masses'] == 'warning'
+    other = three.replace('mass value="2"', 'mass value="3"', 1)
+    assert 'equal_masses' not in levels(rd.RobotModel.from_urdf(other))
+
+
+def test_a_link_that_weighs_nothing_beside_two_heavy_ones_is_one_warning():
+    text = robot(*ARM, link('l3', BOX), joint('j3', 'revolute', 'l2', 'l3', LIMIT))
+    head, tail = text.split('<link name="l2">')
+    text = head + '<link name="l2">' + tail.replace('mass value="2"', 'mass value="1e-8"', 1)
+    found = [f for f in rd.RobotModel.from_urdf(text).findings if f.code == 'mass_ratio']
+    assert [f.element for f in found] == ["link 'l2'"]
+
+
+def test_warnings_come_first_and_what_costs_most_torque_before_the_rest():
+    heavy = ('ixx="0.02" iyy="0.03" izz="0.03"', 'ixx="20" iyy="30" izz="30"')
+    arm = changed_arm(heavy, ('effort="', 'effort="-'), ('velocity="', 'velocity="9999999'))
+    codes = [finding.code for finding in arm.findings]
+    assert codes == ['large_inertia'] * 2 + ['effort_limit'] * 2 + ['velocity_limit'] * 2
+    # The triangle inequality of link 1 is off by 0.1 kg m², that of link 2 by 1 kg m².
+    parts = [part.replace('ixx="0.02"', f'ixx="{x}"') for part, x in zip(ARM, (0, 0, 0.1, 0, 1))]
+    found = rd.RobotModel.from_urdf(robot(*parts)).findings
+    assert [f.element for f in found if f.code == 'triangle_inequality'] == [
+        "link 'l2'",
+        "link 'l1'",
+    ]
+
+
 def test_sound_arm_has_no_warnings():
     arm = rd.RobotModel.from_urdf(
         public_urdf('panda.urdf'), base_link='panda_link0', tip_link='panda_link8'

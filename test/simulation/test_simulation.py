@@ -2,6 +2,7 @@
 """The arm in MuJoCo is the arm of the URDF: no mass invented, nothing moves that is welded."""
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from robodyn_ros.errors import (
     InvalidNumber,
     MujocoMissing,
     NonFiniteValue,
+    SimulationDiverged,
     WrongShape,
 )
 from robodyn_ros.motions import MotionSamples
@@ -375,3 +377,62 @@ def test_a_joint_that_turns_without_end_takes_the_shorter_way_as_under_the_node(
     )
     # 0.01 kg m² and the gain 100 1/s² on an error of 0.1 rad, not of a turn more.
     assert did.torque[1, 0] == pytest.approx(0.01 * 100 * 0.1, rel=1e-9)
+
+
+def pushed(distance, limit):
+    """Return a carriage of 2 kg, and a motion that asks of it ``distance`` [m] in 1 s."""
+    text = slider().replace('effort="9"', f'effort="{limit}"')
+    time = np.linspace(0.0, 1.0, 101)[:, None]
+    s = distance * (3 * time**2 - 2 * time**3)
+    motion = MotionSamples(
+        time[:, 0], s, 6 * distance * (time - time**2), distance * (6 - 12 * time)
+    )
+    return Chain.from_urdf_text(text), RobotModel.from_urdf(text), motion
+
+
+def test_torques_stay_within_the_effort_limits_unless_they_are_ignored():
+    # 2 kg times the largest acceleration, 6 x 0.5 m/s², are 6 N: more than 4 N.
+    chain, model, motion = pushed(0.5, 4)
+    did = simulated_motion(ArmSimulation(chain), model, motion)
+    assert np.abs(did.torque).max() == 4.0
+    ignored = simulated_motion(ArmSimulation(chain), model, motion, effort_limits=False)
+    assert np.abs(ignored.torque).max() == pytest.approx(6.0, rel=0.02)
+    unlimited = replace(model, effort_limits=np.array([0.0]))
+    without = simulated_motion(ArmSimulation(chain), unlimited, motion)
+    np.testing.assert_array_equal(without.torque, ignored.torque)
+
+
+def test_open_loop_that_runs_away_is_stopped_and_explained():
+    # Upside down, a pendulum on feedforward alone falls off the equilibrium as exp(t sqrt(3g/2l)).
+    text = slider().replace('prismatic', 'revolute').replace('"1 0 0"', '"0 1 0"')
+    text = text.replace('lower="-1" upper="1"', 'lower="-9" upper="9"')
+    chain, model = Chain.from_urdf_text(text), RobotModel.from_urdf(text)
+    time = np.linspace(0.0, 5.0, 101)
+    still = np.zeros((101, 1))
+    motion = MotionSamples(time, still, still, still)
+    simulation = ArmSimulation(chain)
+    wrong = replace(model, gravity=np.array([0.1, 0.0, -9.81]))
+    with pytest.raises(SimulationDiverged, match='open loop') as caught:
+        simulated_motion(simulation, wrong, motion, 'feedforward')
+    assert "'rail'" in str(caught.value)
+    assert 'computed_torque' in caught.value.allowed
+    assert 0.5 < simulation.time < 5.0
+    simulated_motion(simulation, wrong, motion, 'computed_torque')
+    simulated_motion(simulation, wrong, motion, 'free')
+
+
+def test_numbers_that_are_no_arms_are_stopped_under_any_law():
+    chain, model, motion = pushed(0.5, 1e9)
+    with pytest.raises(SimulationDiverged, match='time step'):
+        simulated_motion(ArmSimulation(chain, time_step=0.05), model, motion, kp=1e5, kd=2e3)
+
+
+def test_an_arm_without_any_mass_is_refused_in_one_line():
+    text = (
+        slider()
+        .replace('mass value="2.0"', 'mass value="0"')
+        .replace('0.02', '0')
+        .replace('izz="0.01"', 'izz="0"')
+    )
+    with pytest.raises(CannotSimulate, match='no link that moves has a mass'):
+        ArmSimulation.from_urdf(text)
