@@ -135,7 +135,7 @@ class CommandPipeline:
         )
         self._law.change(law, self.settings.ramp_time, self.settings.damping if is_damped else 0.0)
         if begins_feedback and self._follower.is_far(law, self._state, self.reference_limits):
-            self._follower.give_up(law)
+            self._follower.give_up(law, 'feedback began while the arm was far from the reference')
 
     def change_model(self, law: ControlLaw) -> None:
         """
@@ -354,6 +354,16 @@ class CommandPipeline:
         return self._limiter.last_torque
 
     @property
+    def dropped_references(self) -> int:
+        """How many references were given up though nobody asked for it."""
+        return self._follower.drops
+
+    @property
+    def last_drop(self) -> str:
+        """Why the last one was; empty: none was."""
+        return self._follower.last_drop
+
+    @property
     def reference_status(self) -> str:
         """One of: none, waiting, moving, braking, holding."""
         return 'none' if self._state is None else self._follower.status(self._state.time)
@@ -365,7 +375,8 @@ class CommandPipeline:
         if self.is_stale:
             return
         if self._follower.reference is not None:
-            self._follower.give_up(self.law)
+            stale = ', '.join(self._joint_states.stale_joints(now))
+            self._follower.give_up(self.law, f'no fresh state of {stale or "the arm"}')
         self._follower.end_fading()
         self._fallback.begin(self.law.gravity_torque(state.position), now)
 
@@ -385,7 +396,7 @@ class CommandPipeline:
         if fault:
             self.last_fault = fault
             self.following_errors += 'max_following_error' in fault
-            follower.give_up(law)
+            follower.give_up(law, fault)
             wanted = None
         if not is_clock_believed:
             follower.end_fading()
@@ -401,7 +412,7 @@ class CommandPipeline:
         self._law.advance(elapsed, state.velocity, self.settings.ramp_time)
         self._follower.advance(elapsed, self.settings.ramp_time)
         if not self._law.follows:
-            self._follower.forget()
+            self._follower.drop(f'mode {self.law.mode} follows none')
 
     def _is_believed(self, state: MeasuredState, now: float) -> bool:
         """Return whether the joints can have come here since the last cycle."""
@@ -415,7 +426,7 @@ class CommandPipeline:
         self.implausible_states += verdict != 'plausible'
         if verdict == 'jump' and self._follower.reference is not None:
             self.last_fault = 'a position changed faster than its joint can move'
-            self._follower.give_up(self.law)
+            self._follower.give_up(self.law, self.last_fault)
         return verdict != 'outlier'
 
     def _limited(

@@ -17,6 +17,7 @@ VELOCITY_TIME_CONSTANT = 0.005
 LONGEST_DELAY = 0.05
 """By which one message may be overtaken by another [s]."""
 
+_MOST_STRANGERS, _LONGEST_NAME = 7, 40  # that are told of
 _MOST_LAYOUTS = 32  # of messages remembered; one that names joints at random must not fill memory
 
 
@@ -90,6 +91,8 @@ class JointStateBuffer:
         self._newest = -np.inf  # of the samples
         self._oldest = -np.inf  # of the receipts
         self._whole_state: MeasuredState | None = None  # from the last message alone
+        self._strangers: tuple[str, ...] = ()  # in the last message that named none of ours
+        self._not_finite: dict[int, tuple[float, float]] = {}  # when [s], and which position
 
     def receive(
         self,
@@ -116,14 +119,19 @@ class JointStateBuffer:
             How old the stamp was when it came [s]; it counts toward staleness.
         """
         if len(position) != len(names):
+            if names and not self.knows_any(names):
+                return None
             return f'{len(names)} names but {len(position)} positions'
         if len(velocity) not in (0, len(names)):
+            if not self.knows_any(names):
+                return None
             return f'{len(names)} names but {len(velocity)} velocities'
         layout = self._layout(names)
         if layout is None:
             return 'a joint is named twice'
         source, target = layout
         if len(source) == 0:
+            self._strangers = tuple(names[:_MOST_STRANGERS])
             return None
         time = stamp if stamp > 0.0 else received
         if source is self._whole and self._take_in_whole(
@@ -137,6 +145,9 @@ class JointStateBuffer:
             else np.full(len(source), np.nan)
         )
         usable = np.isfinite(positions)
+        if not usable.all():
+            for i in np.flatnonzero(~usable):
+                self._not_finite[int(target[i])] = (received, float(positions[i]))
         if time < self._newest:
             usable &= ~self._is_late(target, time, stamp > 0.0, received)
         if not usable.all():
@@ -179,6 +190,24 @@ class JointStateBuffer:
             return ()
         stale = now - self._received > self.timeout
         return tuple(self.joint_names[i] for i in np.flatnonzero(stale))
+
+    def knows_any(self, names: Sequence[str]) -> bool:
+        """Return whether one of the names is a joint of the arm."""
+        return any(name in self._index for name in names)
+
+    def trouble(self) -> str:
+        """Return what is wrong with the joint states that come, in words; empty: nothing."""
+        bad = [
+            f'position of {self.joint_names[i]} is {position}'
+            for i, (received, position) in sorted(self._not_finite.items())
+            if received > self._received[i]
+        ]
+        if bad:
+            return ', '.join(bad)
+        if self._strangers and not self.has_begun:
+            names = ', '.join(name[:_LONGEST_NAME] for name in self._strangers)
+            return f'joint states name {names}; none is on the chain'
+        return ''
 
     def age(self, now: float) -> float:
         """Return how old the oldest joint's sample is [s]; infinite if one never came."""

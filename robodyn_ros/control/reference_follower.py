@@ -28,9 +28,15 @@ class ReferenceFollower:
         Whether it leads to rest, and nobody asked for it.
     is_brake_due : bool
         Whether the arm is to be braked as soon as its velocities are known.
+    drops : int
+        References that were given up though nobody asked for it.
+    last_drop : str
+        Why the last one was; empty: none was.
     """
 
     def __init__(self) -> None:
+        self.drops = 0
+        self.last_drop = ''
         self.forget()
 
     def forget(self) -> None:
@@ -90,9 +96,16 @@ class ReferenceFollower:
         elif law.weights.has_feedforward:
             self._fading = reference
 
-    def give_up(self, law: ControlLaw) -> None:
-        """End what is followed; brake from the measured state, where the law has feedback."""
+    def drop(self, why: str) -> None:
+        """Follow nothing any more, for a reason that is kept."""
+        if self.reference is not None and not self.is_braking:
+            self.drops += 1
+            self.last_drop = why
         self.forget()
+
+    def give_up(self, law: ControlLaw, why: str) -> None:
+        """End what is followed; brake from the measured state, where the law has feedback."""
+        self.drop(why)
         self.is_brake_due = law.weights.has_feedback
 
     def is_far(

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Mapping
 
 import numpy as np
 from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 from geometry_msgs.msg import Quaternion, Transform, Vector3, Vector3Stamped, Wrench
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 from trajectory_msgs.msg import JointTrajectory
@@ -140,6 +142,16 @@ def minimal_parameter(expression: LinearCombination, deviation: float) -> Minima
         expression=expression.text(),
         link=expression.link,
         unit=expression.unit,
+    )
+
+
+def diagnostic_status(
+    name: str, hardware_id: str, level: bytes, message: str, facts: Mapping[str, object]
+) -> DiagnosticStatus:
+    """Return a status with its facts as text."""
+    values = [KeyValue(key=key, value=str(value)) for key, value in facts.items()]
+    return DiagnosticStatus(
+        name=name, hardware_id=hardware_id, level=level, message=message, values=values
     )
 
 

@@ -234,3 +234,30 @@ def test_no_message_makes_a_state_that_was_not_measured(sequence):
             assert np.isfinite(state.position).all()
             assert state.position[0] in seen['a'] and state.position[1] in seen['b']
             assert not np.isinf(state.velocity).any()
+
+
+def test_what_is_wrong_with_a_message_of_another_robot_is_not_our_fault():
+    states = buffer()
+    assert states.receive(['gripper', 'wheel'], [1.0], [], received=1.0) is None
+    assert states.receive(['gripper'], [1.0], [0.0, 0.0], received=1.0) is None
+    assert '2 names but 1 positions' in states.receive(['a', 'gripper'], [1.0], [], received=1.0)
+    assert '0 names but 1 positions' in states.receive([], [1.0], [], received=1.0)
+
+
+def test_joint_states_that_name_none_of_ours_are_told_until_one_does():
+    states = buffer()
+    states.receive(['left_a', 'x' * 1000], [1.0, 2.0], [], received=1.0)
+    assert states.trouble().startswith('joint states name left_a, xxxx')
+    assert len(states.trouble()) < 200
+    states.receive(['a'], [1.0], [], received=1.1)
+    assert states.trouble() == ''
+
+
+def test_position_that_is_not_finite_is_told_until_the_joint_has_one():
+    states = buffer()
+    states.receive(['a', 'b'], [NAN, 1.0], [], received=1.0)
+    assert states.trouble() == 'position of a is nan'
+    states.receive(['a', 'b'], [1.0, float('inf')], [], received=1.1)
+    assert states.trouble() == 'position of b is inf'
+    states.receive(['a', 'b'], [1.0, 1.0], [0.0, 0.0], received=1.2)
+    assert states.trouble() == ''

@@ -19,8 +19,9 @@ from robodyn_ros.control.command import Command
 from robodyn_ros.control.control_stack import ControlStack
 from robodyn_ros.errors import RejectedTrajectory
 from robodyn_ros.ros import conversions
-from robodyn_ros.ros.dynamics.diagnostics import CycleCounts
+from robodyn_ros.ros.dynamics.cycle_counts import CycleCounts
 from robodyn_ros.ros.dynamics.outputs import RELIABLE, CycleOutputs
+from robodyn_ros.ros.other_commanders import OtherCommanders
 from robodyn_ros.ros.services.state_snapshot import StateSnapshot
 from robodyn_ros.ros.watchdog.watchdog_process import WatchdogProcess
 
@@ -32,7 +33,9 @@ LONGEST_STOP = 4.0  # that all of it may take [s]: launch files kill a process a
 LONGEST_RETURN = 0.2  # that the watchdog is given to leave the commands to the stop command [s]
 DELIVERY_TIMEOUT = 0.2  # that the stop command is given to reach its subscribers [s]
 WAITING_TIME = 3.0  # for the first states before the log says which are missing [s]
-WARNING_PERIOD = 1.0  # a warning that every message could cause is written once in so long [s]
+WARNING_PERIOD = 1.0  # what every message could cause is written once in so long [s]
+LONGEST_LISTENING = 0.5  # for other commanders before activation [s]
+WRONG_CLOCK = 1.0  # a stamp that is older is of another clock, not late [s]
 
 
 class ControlCycle:
@@ -72,8 +75,11 @@ class ControlCycle:
         self._watchdog = watchdog
         self._watchdog_period = watchdog_period
         self._watchdog_timer: Timer | None = None
-        self._is_reported_stale = False
+        self._is_missed = self._is_reported_stale = False
+        self._reported_stale = self._missed_since = -math.inf
         self._reported_fault = ''
+        self._reported_drops = 0
+        self._last_watchdog = math.inf
         self._started = -math.inf
         self._is_awaited = False  # whether no state has come since the start, and nobody was told
         self._stamp = Time()
@@ -85,13 +91,44 @@ class ControlCycle:
             ),
         ]
 
+    @property
+    def others(self) -> OtherCommanders:
+        """Whoever else is on the commands' topic."""
+        return self._outputs.others
+
+    @property
+    def subscribers(self) -> int:
+        """How many subscribe to the commands or the torques, this node not counted."""
+        return self._outputs.subscribers
+
+    def other_commander(self) -> str:
+        """Return who else has commanded of late, in words; empty: nobody has."""
+        duration = min(2.0 * self.stack.pipeline.settings.state_timeout, LONGEST_LISTENING)
+        return self.others.heard_before_activation(duration)
+
+    def look_around(self) -> None:
+        """Look who else is on the commands' topic; call it once per diagnostics period."""
+        before = self.others.names
+        self.others.look()
+        if self.stack.pipeline.is_enabled and self.others.recent:
+            self._node.get_logger().error(self.others.text)
+        elif self.others.names != before and self.others.text:
+            self._node.get_logger().warning(self.others.text)
+
     def start(self) -> None:
         """Begin to command with the next complete joint state."""
         self._started, self._is_awaited = time.monotonic(), True
+        self._last_watchdog = math.inf
+        self.others.begin_commanding()
         self.stack.pipeline.enable(self._started)
         self._watchdog_timer = self._node.create_timer(
             self._watchdog_period, self._on_watchdog, clock=Clock(clock_type=ClockType.STEADY_TIME)
         )
+
+    def leave(self) -> None:
+        """Command nothing more, without a stop command: somebody else commands."""
+        self.stack.pipeline.disable()
+        self._beat(time.monotonic())
 
     def stop_commanding(self) -> None:
         """Bring a moving arm to rest, send the stop command, and command nothing more."""
@@ -116,6 +153,7 @@ class ControlCycle:
         if self._watchdog_timer is not None:
             self._node.destroy_timer(self._watchdog_timer)
             self._watchdog_timer = None
+            self.others.end_commanding()
 
     def destroy(self) -> None:
         """Stop, and close the topics."""
@@ -163,9 +201,11 @@ class ControlCycle:
             self._node.get_logger().warning(
                 f'joint state ignored: {fault}', throttle_duration_sec=WARNING_PERIOD
             )
-        if age > pipeline.settings.state_timeout:
+        if age > pipeline.settings.state_timeout and joint_states.knows_any(message.name):
+            allowed = f'state_timeout = {pipeline.settings.state_timeout:g}'
             self._node.get_logger().warning(
-                f'joint states are stamped {age:.3f} s ago: is use_sim_time right?',
+                f'joint states are stamped {age:.3f} s ago; allowed: {allowed}'
+                + ('; is use_sim_time right?' if age > WRONG_CLOCK else ''),
                 throttle_duration_sec=WARNING_PERIOD,
             )
         if not joint_states.is_complete:
@@ -174,41 +214,68 @@ class ControlCycle:
         if self._is_taken_over():
             return
         command = pipeline.step(state, time.monotonic())
-        if pipeline.last_fault != self._reported_fault:
-            self._report_fault(pipeline.last_fault)
+        self._look_for_faults()
         if command is not None:
             self._stamp = message.header.stamp
             self.counts.count(command, self._publish(command, now))
             if self.counts.cycles == 1:
                 self._node.get_logger().info('commanding')
         self._snapshot.write(state.position, state.velocity, now - joint_states.age(now))
-        if command is not None and self._is_reported_stale:
-            self._is_reported_stale = False
-            self._node.get_logger().info(f'recovered: {self._report()}')
+        if command is not None and self._is_missed:
+            self._is_missed = False
+            self.counts.recovered(now - self._missed_since)
+            if self._is_reported_stale:
+                self._is_reported_stale = False
+                self._node.get_logger().info(f'recovered: {self._report()}')
 
-    def _report_fault(self, fault: str) -> None:
-        self._reported_fault = fault
-        if fault:
-            self._node.get_logger().error(fault)
-            self._report()
+    def _look_for_faults(self) -> None:
+        """Log what the command pipeline has found, once."""
+        pipeline = self.stack.pipeline
+        if pipeline.last_fault != self._reported_fault:
+            self._reported_fault = pipeline.last_fault
+            if pipeline.last_fault:
+                self._node.get_logger().error(pipeline.last_fault)
+                self._report()
+        if pipeline.dropped_references != self._reported_drops:
+            self._reported_drops = pipeline.dropped_references
+            self._node.get_logger().warning(f'reference dropped: {pipeline.last_drop}')
 
     def _on_watchdog(self) -> None:
         now = time.monotonic()
         pipeline = self.stack.pipeline
         self._beat(now)
+        self._look_for_lateness(now)
         if self._is_taken_over():
             return
         command = pipeline.watchdog(now)
+        self._look_for_faults()
         if command is not None:
             self._publish(command, now)
         if self._is_awaited and now - self._started > WAITING_TIME:
             self._is_awaited = False
             if pipeline.state is None:
                 self._node.get_logger().warning(self._report())
-        if pipeline.is_stale and not self._is_reported_stale:
-            self._is_reported_stale = True
+        if pipeline.is_stale and not self._is_missed:
+            self._is_missed = True
+            self._missed_since = now - min(self.stack.joint_states.age(now), now - self._started)
             self.counts.missed_cycles += 1
-            self._node.get_logger().error(self._report())
+        if self._is_missed and not self._is_reported_stale:
+            if now - self._reported_stale >= WARNING_PERIOD:
+                self._is_reported_stale, self._reported_stale = True, now
+                self._node.get_logger().error(self._report())
+
+    def _look_for_lateness(self, now: float) -> None:
+        """Count a watchdog timer that comes late: this process stood still."""
+        lateness = now - self._last_watchdog - self._watchdog_period
+        self._last_watchdog = now
+        if lateness > self._watchdog_period:
+            self.counts.late(lateness)
+        if lateness > self.stack.pipeline.settings.state_timeout:
+            self.counts.missed_cycles += 1
+            self._node.get_logger().warning(
+                f'this process stood still for {lateness:.2f} s',
+                throttle_duration_sec=WARNING_PERIOD,
+            )
 
     def _on_trajectory(self, message: JointTrajectory) -> None:
         pipeline = self.stack.pipeline
@@ -251,7 +318,8 @@ class ControlCycle:
             sent, torque = last
             self.stack.pipeline.continue_from(torque, sent)
             self.counts.missed_cycles += 1
-            self._is_reported_stale = True
+            self._is_missed = self._is_reported_stale = True
+            self._missed_since = time.monotonic()
             self._node.get_logger().error(
                 'the watchdog commanded meanwhile: this process had stood still'
             )

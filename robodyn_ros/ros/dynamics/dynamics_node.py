@@ -19,23 +19,24 @@ from rcl_interfaces.msg import SetParametersResult
 from rclpy.clock import Clock, ClockType
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
-from rclpy.timer import Timer
 from std_msgs.msg import String
 from std_srvs.srv import SetBool
 
 from robodyn_ros.control import control_stack, parameter_table
 from robodyn_ros.control.rigid_body import RigidBodyTorque
 from robodyn_ros.control.settings import ControlSettings
-from robodyn_ros.errors import RobodynError
+from robodyn_ros.errors import ChangeRefused, RobodynError
 from robodyn_ros.ros.dynamics import lifecycle as transitions
 from robodyn_ros.ros.dynamics import node_parameters
+from robodyn_ros.ros.dynamics.autostart import Autostart
 from robodyn_ros.ros.dynamics.control_cycle import ControlCycle
-from robodyn_ros.ros.dynamics.diagnostics import statuses
+from robodyn_ros.ros.dynamics.model_status import model_status
 from robodyn_ros.ros.dynamics.process_status import process_status
+from robodyn_ros.ros.dynamics.torque_status import torque_status
 from robodyn_ros.ros.executors import fastest_executor
 from robodyn_ros.ros.log_writer import LogWriter
 from robodyn_ros.ros.qos import LATCHED, RELIABLE
-from robodyn_ros.ros.services.exchange import Change, Outcome
+from robodyn_ros.ros.services.exchange import LONGEST_AGE, Change, Outcome
 from robodyn_ros.ros.services.service_process import ServiceProcess
 from robodyn_ros.ros.signals import StopSignal
 from robodyn_ros.ros.spinning import run_until_signal
@@ -83,6 +84,7 @@ class DynamicsNode(LifecycleNode):
         self._cycle: ControlCycle | None = None  # from configure to clean-up
         self._settings: ControlSettings | None = None  # the parameters, as the cycle has them
         self._description: str | None = None
+        self._refusal = ''  # of the last transition
 
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', RELIABLE)
@@ -91,11 +93,10 @@ class DynamicsNode(LifecycleNode):
         self.create_service(SetBool, '~/enable', self._on_enable)
         services.open(self, self._on_change)
         watchdog.open(self)
-        self._is_autostart_due = self._parameter('autostart')
-        self._autostart_timer: Timer | None = None
-        if self._is_autostart_due and self._parameter('urdf_file'):
-            self._autostart_timer = self.create_timer(0.0, self._on_autostart, clock=steady)
-        elif self._is_autostart_due:
+        self._autostart = Autostart(self, self._parameter('autostart'))
+        if self._parameter('urdf_file'):
+            self._autostart.begin_soon()
+        elif self._autostart.is_due:
             self.get_logger().info('waiting for the topic robot_description')
 
     # --- lifecycle -----------------------------------------------------------------------------
@@ -111,8 +112,7 @@ class DynamicsNode(LifecycleNode):
                     parameters, self._description, is_time_simulated=is_time_simulated
                 )
         except RobodynError as error:
-            self.get_logger().error(f'cannot configure: {error}')
-            return FAILURE
+            return self._refuse(f'cannot configure: {error}')
         self._settings = parameters
         self._cycle = ControlCycle(
             self,
@@ -123,7 +123,10 @@ class DynamicsNode(LifecycleNode):
             self._watchdog,
         )
         self._service_process.take(
-            ready.arm, ready.load, parameter_deviation=ready.parameter_deviation
+            ready.arm,
+            ready.load,
+            max(LONGEST_AGE, parameters.state_timeout),
+            parameter_deviation=ready.parameter_deviation,
         )
         if ready.torque.algorithm != parameters.algorithm:
             self.get_logger().warning(
@@ -138,7 +141,8 @@ class DynamicsNode(LifecycleNode):
         self.get_logger().info('joints, base to tip: ' + ', '.join(ready.model.joint_names))
         self._report()  # the first one imports; that is not to happen between two cycles
         _relieve_garbage_collector()
-        self._is_autostart_due = False
+        self._refusal = ''
+        self._autostart.forget()
         return super().on_configure(state)
 
     @transitions.log_exceptions
@@ -146,6 +150,11 @@ class DynamicsNode(LifecycleNode):
         """Begin to command with the next complete joint state."""
         if self._cycle is None:
             return FAILURE
+        if others := self._cycle.other_commander():
+            refusal = f'cannot activate: {others}; allowed: nobody else'
+            # Autostart asks again and again.
+            return FAILURE if refusal == self._refusal else self._refuse(refusal)
+        self._refusal = ''
         self._cycle.start()
         return super().on_activate(state)
 
@@ -159,6 +168,7 @@ class DynamicsNode(LifecycleNode):
     @transitions.log_exceptions
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Forget the robot."""
+        self._autostart.forget()
         self._forget_robot()
         return super().on_cleanup(state)
 
@@ -166,15 +176,22 @@ class DynamicsNode(LifecycleNode):
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Send the stop command and forget the robot, from any state."""
         self._forget_robot()
-        self._is_autostart_due = False
+        self._autostart.forget()
         return super().on_shutdown(state)
 
     def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Send the stop command and be ready to be configured again."""
         self.get_logger().error('a transition failed; configure again')
-        self._is_autostart_due = False
+        self._autostart.forget()
         self._forget_robot()
         return SUCCESS
+
+    def _refuse(self, why: str) -> TransitionCallbackReturn:
+        """Fail a transition, and say why."""
+        self._refusal = why
+        self.get_logger().error(why)
+        self._report()
+        return FAILURE
 
     def destroy_node(self) -> None:
         """Send the stop command, then close everything."""
@@ -185,18 +202,8 @@ class DynamicsNode(LifecycleNode):
         if self._cycle is not None:
             self._cycle.destroy()
             self._cycle = None
+            self._refusal = ''
             self._service_process.forget()
-
-    def _on_autostart(self) -> None:
-        if self._autostart_timer is not None:  # it may have come due again meanwhile
-            self.destroy_timer(self._autostart_timer)
-            self._autostart_timer = None
-            self._autostart()
-
-    def _autostart(self) -> None:
-        """Configure and activate once, where nobody else has configured before."""
-        if self._is_autostart_due and self.trigger_configure() == SUCCESS:
-            self.trigger_activate()
 
     def _on_robot_description(self, message: String) -> None:
         is_new = message.data != self._description
@@ -204,7 +211,7 @@ class DynamicsNode(LifecycleNode):
         if self._parameter('urdf_file'):
             return
         if self._cycle is None:
-            self._autostart()
+            self._autostart.begin()
         elif is_new:
             self.get_logger().warning(
                 'robot_description was replaced: ignored until clean-up and configure'
@@ -215,12 +222,13 @@ class DynamicsNode(LifecycleNode):
     def _on_change(self, change: Change) -> Outcome:
         """Apply a payload or a gravity, between two cycles."""
         if self._cycle is None or self._settings is None:
-            return Outcome(change.number, None, 'not configured')
+            refusal = ChangeRefused('the control cycle', 'not configured', 'a configured robot')
+            return Outcome(change.number, None, refusal)
         torque = self._cycle.stack.torque
         try:
             load = control_stack.apply_change(self._cycle.stack, self._settings, change.what)
         except RobodynError as error:
-            return Outcome(change.number, self._cycle.stack.load, str(error))
+            return Outcome(change.number, self._cycle.stack.load, error)
         self._tell_of_other_torque(torque)
         return Outcome(change.number, load)
 
@@ -278,12 +286,23 @@ class DynamicsNode(LifecycleNode):
         return self.get_fully_qualified_name().lstrip('/')
 
     def _on_diagnostics(self) -> None:
-        """Publish the diagnostics, and try what the torques are computed by."""
-        if self._cycle is not None and self._settings is not None:
-            torque = self._cycle.stack.torque
-            control_stack.check_torque(self._cycle.stack, self._settings)
+        """Publish the diagnostics; try what the torques are computed by, and look who commands."""
+        cycle = self._cycle
+        if cycle is not None and self._settings is not None:
+            torque = cycle.stack.torque
+            control_stack.check_torque(cycle.stack, self._settings)
             self._tell_of_other_torque(torque)
+            cycle.look_around()
+            if cycle.stack.pipeline.is_enabled and cycle.others.came_first:
+                self._leave_to_others(cycle)
         self._report()
+
+    def _leave_to_others(self, cycle: ControlCycle) -> None:
+        """Deactivate without a stop command, until nobody else commands."""
+        cycle.leave()
+        self.trigger_deactivate()
+        self._refuse(f'deactivated: {cycle.others.text}, and came first')
+        self._autostart.activate_later()
 
     def _tell_of_other_torque(self, before: RigidBodyTorque) -> None:
         """Log where the torques are computed by other code than before."""
@@ -296,15 +315,12 @@ class DynamicsNode(LifecycleNode):
 
     def _report(self) -> str:
         """Publish the diagnostics and return their sentence about the torque."""
-        reports = statuses(
-            self._diagnosed_name,
-            self._lifecycle,
-            self._cycle.stack if self._cycle else None,
-            self._cycle.counts if self._cycle else None,
-            self._service_process.has_ended,
-            time.monotonic(),
-        )
-        reports.append(process_status(self._diagnosed_name, self._watchdog, self._log))
+        name, cycle = self._diagnosed_name, self._cycle
+        reports = [
+            torque_status(name, self._lifecycle, self._refusal, cycle, time.monotonic()),
+            model_status(name, cycle.stack if cycle else None, self._service_process.status),
+            process_status(name, self._watchdog, self._log),
+        ]
         message = DiagnosticArray(status=reports)
         message.header.stamp = self.get_clock().now().to_msg()
         self._diagnostics.publish(message)

@@ -18,6 +18,7 @@ from robodyn_interfaces.msg import DynamicsState
 from robodyn_ros.control.command import Command
 from robodyn_ros.control.computed_torque import TorqueParts
 from robodyn_ros.ros.conversions import floats
+from robodyn_ros.ros.other_commanders import OtherCommanders
 
 RELIABLE = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
 
@@ -36,6 +37,11 @@ class CycleOutputs:
         In chain order.
     order : array of int, shape (n,)
         The chain's index of each joint, in the order of the commands.
+
+    Attributes
+    ----------
+    others : OtherCommanders
+        Whoever else is on the commands' topic.
     """
 
     def __init__(
@@ -47,6 +53,7 @@ class CycleOutputs:
         self._torques = node.create_lifecycle_publisher(JointState, '~/torques', RELIABLE)
         self._states = node.create_lifecycle_publisher(DynamicsState, '~/dynamics_state', RELIABLE)
         names = list(joint_names)
+        self.others = OtherCommanders(node, self._commands.topic_name)
         self._command = Float64MultiArray()
         self._command.layout.dim = [
             MultiArrayDimension(label='joints', size=len(names), stride=len(names))
@@ -70,6 +77,8 @@ class CycleOutputs:
             When the joint state came, by the steady clock [s].
         """
         self._command.data = floats(command.torque[self._order])
+        if self.others.listener is not None:
+            self.others.listener.sent(self._command.data)
         self._commands.publish(self._command)
         cycle_time = time.monotonic() - received
         torque = floats(command.torque)
@@ -80,12 +89,21 @@ class CycleOutputs:
             self._publish_state(command, command.parts, stamp, mode, cycle_time, torque)
         return cycle_time
 
+    @property
+    def subscribers(self) -> int:
+        """How many subscribe to the commands or the torques, this node not counted."""
+        own = int(self.others.listener is not None)
+        return (
+            self._commands.get_subscription_count() - own + self._torques.get_subscription_count()
+        )
+
     def wait_for_delivery(self, timeout: float) -> None:
         """Wait until the commands' subscribers have acknowledged them, or the time [s] is over."""
         self._commands.wait_for_all_acked(Duration(seconds=timeout))
 
     def destroy(self) -> None:
         """Close the publishers."""
+        self.others.destroy()
         for publisher in (self._commands, self._torques, self._states):
             self._node.destroy_lifecycle_publisher(publisher)
 

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticStatus
 
+from robodyn_ros.ros import conversions
 from robodyn_ros.ros.log_writer import LogWriter
 from robodyn_ros.ros.watchdog.watchdog_process import WatchdogProcess
 
@@ -21,10 +22,10 @@ def process_status(name: str, watchdog: WatchdogProcess, log: LogWriter) -> Diag
         'watchdog_takeovers': watchdog.takeovers,
         'dropped_log_lines': log.dropped,
     }
-    return DiagnosticStatus(
-        name=f'{name}: processes',
-        hardware_id=name,
-        level=DiagnosticStatus.OK if is_watched else DiagnosticStatus.WARN,
-        message='watched' if is_watched else 'the watchdog has ended: restart the node',
-        values=[KeyValue(key=key, value=str(value)) for key, value in facts.items()],
+    return conversions.diagnostic_status(
+        f'{name}: processes',
+        name,
+        DiagnosticStatus.OK if is_watched else DiagnosticStatus.WARN,
+        'watched' if is_watched else 'the watchdog has ended: restart the node',
+        facts,
     )

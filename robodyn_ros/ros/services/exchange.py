@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from robodyn_ros.control.load import GravityChange, Load
+from robodyn_ros.errors import RobodynError
 from robodyn_ros.model import Payload, RobotModel
 
 LONGEST_AGE = 1.0  # of a measured state that services still use, unless another is given [s]
@@ -73,4 +74,4 @@ class Outcome:
 
     number: int
     load: Load | None
-    refusal: str = ''
+    refusal: RobodynError | None = None

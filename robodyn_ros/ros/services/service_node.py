@@ -161,8 +161,8 @@ class ServiceNode(Node):
             raise ChangeRefused(
                 'the control cycle', f'no answer in {CHANGE_TIMEOUT} s', 'a running node'
             ) from error
-        if outcome.load is None or outcome.refusal:
-            raise ChangeRefused('the control cycle', outcome.refusal, 'a configured robot')
+        if outcome.load is None or outcome.refusal is not None:
+            raise outcome.refusal or ChangeRefused('the load', 'unknown', 'a configured robot')
         return outcome.load
 
     def _outcome(self, number: int, deadline: float) -> Outcome:

@@ -17,6 +17,7 @@ import numpy as np
 from rclpy.node import Node
 
 from robodyn_ros.control.load import Load
+from robodyn_ros.errors import ChangeRefused
 from robodyn_ros.model import RobotModel
 from robodyn_ros.ros.services import service_node
 from robodyn_ros.ros.services.exchange import (
@@ -193,11 +194,13 @@ class ServiceProcess:
 
     def _on_change(self, change: Change) -> None:
         if time.monotonic() > change.deadline:
-            self._outbox.put(Outcome(change.number, None, 'asked for too long ago'))
+            late = ChangeRefused('the control cycle', 'busy for too long', 'a running node')
+            self._outbox.put(Outcome(change.number, None, late))
             return
         try:
             self._outbox.put(self._apply(change))
         except Exception:
             # Out of an executor's task it would end the process without a stop command.
             self._node.get_logger().error(f'a change failed: {traceback.format_exc()}')
-            self._outbox.put(Outcome(change.number, None, 'it failed; see the log'))
+            failed = ChangeRefused('the control cycle', 'it failed; see the log', 'no bug')
+            self._outbox.put(Outcome(change.number, None, failed))

@@ -30,6 +30,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
 from robodyn_ros.ros import conversions
+from robodyn_ros.ros.other_commanders import WATCHDOG_LABEL, CommandListener
 from robodyn_ros.ros.qos import RELIABLE, SENSOR
 from robodyn_ros.ros.signals import leave_stop_signals_to_the_node
 from robodyn_ros.ros.spinning import is_rejected_message
@@ -164,10 +165,9 @@ class WatchdogNode(Node):
         takeover = Takeover(arm, settings, last, time.monotonic())
         message = Float64MultiArray()
         size = len(settings.order)
-        message.layout.dim = [MultiArrayDimension(label='joints', size=size, stride=size)]
+        message.layout.dim = [MultiArrayDimension(label=WATCHDOG_LABEL, size=size, stride=size)]
         subscription = None
-        others: set[bytes] | None = None
-        looked = -np.inf
+        listener: CommandListener | None = None
         is_mourning = False
         while not shared.is_closing:
             is_alive = parent.is_alive
@@ -186,16 +186,18 @@ class WatchdogNode(Node):
                 self._last = takeover.last
             if takeover.is_over:
                 break
-            if subscription is None or others is None:  # after the first command
-                subscription, others = self._subscribe(takeover), self._commanders()
-            if is_mourning and now > looked + WAKE_PERIOD:
-                looked = now
-                if self._commanders() - others:
-                    takeover.yield_commands()
+            if subscription is None:  # after the first command
+                subscription = self._subscribe(takeover)
+            if is_mourning and listener is None:
+                listener = CommandListener(self, self._commands.topic_name)
+            if listener is not None and listener.taken():
+                takeover.yield_commands()
             is_steady = torque is None or takeover.is_steady
             self._spin_until(now + (settings.watchdog_period if is_steady else COMMAND_PERIOD))
         if subscription is not None:
             self.destroy_subscription(subscription)
+        if listener is not None:
+            listener.destroy()
         self._given_back = time.monotonic()
         shared.give_back(*(self._last or (0.0, None)))
         return takeover.is_over
@@ -207,11 +209,6 @@ class WatchdogNode(Node):
         # A middleware that never finishes closing was seen: it gets this long.
         signal.alarm(CLOSING_TIME)
         self.destroy_node()
-
-    def _commanders(self) -> set[bytes]:
-        """Return who publishes commands; those of a node that was killed are seen for a while."""
-        found = self.get_publishers_info_by_topic(self._commands.topic_name)
-        return {bytes(publisher.endpoint_gid) for publisher in found}
 
     def _subscribe(self, takeover: Takeover) -> rclpy.subscription.Subscription:
         def receive(message: JointState) -> None:

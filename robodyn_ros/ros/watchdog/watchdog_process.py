@@ -18,6 +18,7 @@ from rclpy.node import Node
 from robodyn_ros.control.command import Command
 from robodyn_ros.control.control_stack import ControlStack, continuous_joints
 from robodyn_ros.model import RobotModel
+from robodyn_ros.ros.other_commanders import watchdog_name
 from robodyn_ros.ros.watchdog import watchdog_node
 from robodyn_ros.ros.watchdog.shared_command import (
     Arm,
@@ -79,7 +80,7 @@ class WatchdogProcess:
 
     def open(self, node: Node) -> None:
         """Publish on a node's command topic from now on; its remappings decide the names."""
-        self.node_name, self.namespace = f'_{node.get_name()}_watchdog', node.get_namespace()
+        self.node_name, self.namespace = watchdog_name(node.get_name()), node.get_namespace()
         self._shared.open(
             Opening(
                 self.node_name,

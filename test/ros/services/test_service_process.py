@@ -24,6 +24,7 @@ from rclpy.node import Node
 from robodyn_ros import RobotModel
 from robodyn_ros.control.load import Load
 from robodyn_ros.ros.executors import fastest_executor
+from robodyn_ros.errors import TooHeavy
 from robodyn_ros.ros.services.exchange import Outcome
 from robodyn_ros.ros.services.service_process import ServiceProcess
 from robodyn_ros.ros.spinning import run_until_signal
@@ -112,9 +113,10 @@ def test_change_is_applied_and_known_to_the_services_afterwards(rig):
 
 
 def test_change_that_is_refused_says_why(rig):
-    rig.run(apply="return Outcome(change.number, Load(ARM.gravity, ()), 'too heavy')")
+    too_heavy = "TooHeavy('payload mass', 1.5, 'at most 1 kg')"
+    rig.run(apply=f'return Outcome(change.number, Load(ARM.gravity, ()), {too_heavy})')
     answer = rig.carry(1.5)
-    assert not answer.success and 'too heavy' in answer.message
+    assert not answer.success and answer.message == 'payload mass: 1.5; allowed: at most 1 kg'
     assert rig.carried() == 0.0
 
 

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the dynamics node tells on /diagnostics about its torques: what is commanded, how well."""
+
+from __future__ import annotations
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticStatus
+
+from robodyn_ros.control.control_stack import ControlStack
+from robodyn_ros.ros import conversions
+from robodyn_ros.ros.dynamics.control_cycle import ControlCycle
+from robodyn_ros.ros.dynamics.cycle_counts import Recent
+
+OK, WARN = DiagnosticStatus.OK, DiagnosticStatus.WARN
+ERROR, STALE = DiagnosticStatus.ERROR, DiagnosticStatus.STALE
+
+REFUSED_SHARE = 0.1
+"""Of the states; more of them without a command are worth a warning."""
+
+
+def torque_status(
+    name: str, lifecycle: str, refusal: str, cycle: ControlCycle | None, now: float
+) -> DiagnosticStatus:
+    """
+    Return the status ``torque`` of a node at a steady time [s].
+
+    - ERROR while a transition was refused, a state that came before is stale, no torque is finite,
+      a reference was given up for a fault, or somebody else commands, too.
+    - STALE while no joint state has come at all, and when none has come for so long that nothing
+      is commanded any more.
+    - WARN while waiting for some joints, disabled, held back by an effort or position limit, while
+      many states are refused, joint states come too seldom, this process stood still, somebody
+      else could command, or nobody listens to the commands.
+
+    Parameters
+    ----------
+    name, lifecycle : str
+        Of the node, and its state.
+    refusal : str
+        Why the last transition was refused; empty: it was not.
+    cycle : ControlCycle or None
+        What runs, from configure to clean-up.
+    now : float
+        Steady time [s].
+    """
+    if cycle is None:
+        level, message = _idle_verdict(lifecycle, refusal)
+        return conversions.diagnostic_status(
+            f'{name}: torque', name, level, message, {'lifecycle': lifecycle}
+        )
+    stack, counts = cycle.stack, cycle.counts
+    pipeline = stack.pipeline
+    recent = counts.recent(now, pipeline.refused_torques + pipeline.implausible_states)
+    if lifecycle != 'active':
+        level, message = _idle_verdict(lifecycle, refusal)
+    else:
+        level, message = _verdict(cycle, recent, now)
+    median, ninety, ninety_nine, longest = (f'{1e6 * time:.0f}' for time in recent.cycle_times)
+    facts = {
+        'lifecycle': lifecycle,
+        'mode': pipeline.law.mode,
+        'enabled': pipeline.is_enabled,
+        'reference': pipeline.reference_status,
+        'last_rejection': counts.last_rejection,
+        'dropped_references': pipeline.dropped_references,
+        'last_drop': pipeline.last_drop,
+        'fallback': pipeline.fallback,
+        'state_age_s': f'{stack.joint_states.age(now):.4f}',
+        'stale_joints': ' '.join(stack.joint_states.stale_joints(now)),
+        'rate_hz': f'{recent.rate:.1f}',
+        'cycle_time_p50_us': median,
+        'cycle_time_p90_us': ninety,
+        'cycle_time_p99_us': ninety_nine,
+        'cycle_time_max_us': longest,
+        'cycles': counts.cycles,
+        'missed_cycles': counts.missed_cycles,
+        'late_watchdogs': counts.late_watchdogs,
+        'watchdog_lateness_ms': f'{1e3 * recent.lateness:.1f}',
+        'last_fault': pipeline.last_fault,
+        'following_errors': pipeline.following_errors,
+        'implausible_states': pipeline.implausible_states,
+        'saturated_joints': _names(stack, recent.saturated),
+        'joints_beyond_position_limits': _names(stack, recent.beyond),
+        'effort_limited_cycles': counts.effort_limited,
+        'rate_limited_cycles': counts.rate_limited,
+        'refused_torques': pipeline.refused_torques,
+        'malformed_joint_states': counts.malformed,
+        'last_malformed': counts.last_malformed,
+        'other_commanders': ' '.join(cycle.others.names),
+        'commands_of_others': cycle.others.count,
+        'command_subscribers': cycle.subscribers,
+    }
+    return conversions.diagnostic_status(f'{name}: torque', name, level, message, facts)
+
+
+def _idle_verdict(lifecycle: str, refusal: str) -> tuple[bytes, str]:
+    idle = f'{lifecycle}, commanding nothing'
+    return (ERROR, f'{idle}: {refusal}') if refusal else (OK, idle)
+
+
+def _verdict(cycle: ControlCycle, recent: Recent, now: float) -> tuple[bytes, str]:
+    """Return the level and the sentence about an active node: what is worst comes first."""
+    pipeline = cycle.stack.pipeline
+    if not pipeline.is_enabled:
+        return WARN, 'disabled, commanding nothing'
+    if pipeline.state is None:
+        return _waiting_verdict(cycle, now)
+    if pipeline.is_stale:
+        return _stale_verdict(cycle, now)
+    if pipeline.last_fault:
+        return ERROR, pipeline.last_fault
+    if cycle.others.recent:
+        return ERROR, f'{cycle.others.text}: the arm gets the torques of both'
+    warning = _warning(cycle, recent)
+    if warning:
+        return WARN, warning
+    if pipeline.reference_status == 'none':
+        if not pipeline.law.terms.gravity:
+            return OK, 'commanding nothing until there is a reference: terms.gravity is false'
+        return OK, 'compensating gravity'
+    return OK, f'{pipeline.law.mode}, {pipeline.reference_status}'
+
+
+def _waiting_verdict(cycle: ControlCycle, now: float) -> tuple[bytes, str]:
+    joint_states, fault = cycle.stack.joint_states, cycle.stack.pipeline.last_fault
+    if fault:
+        return ERROR, f'commanding nothing: {fault}'
+    trouble = joint_states.trouble()
+    if trouble:
+        return ERROR, f'commanding nothing: {trouble}'
+    if not joint_states.has_begun:
+        return STALE, 'no joint state has come yet'
+    stale = joint_states.stale_joints(now)
+    return WARN, f'waiting for the state of {", ".join(stale) or "every joint"}'
+
+
+def _stale_verdict(cycle: ControlCycle, now: float) -> tuple[bytes, str]:
+    pipeline, joint_states = cycle.stack.pipeline, cycle.stack.joint_states
+    settings = pipeline.settings
+    stale = joint_states.stale_joints(now)
+    cause = f'no fresh state of {", ".join(stale)}' if stale else 'no finite torque'
+    if stale and (trouble := joint_states.trouble()):
+        cause += f' ({trouble})'
+    is_over = joint_states.age(now) > settings.state_timeout + settings.stale_hold_time
+    is_silent = pipeline.fallback == 'silent' and is_over
+    return STALE if is_silent else ERROR, f'{cause}: {pipeline.fallback}'
+
+
+def _warning(cycle: ControlCycle, recent: Recent) -> str:
+    """Return what is worth a warning while the arm is commanded; empty: nothing."""
+    stack = cycle.stack
+    timeout = stack.pipeline.settings.state_timeout
+    if len(recent.gaps) > 1:
+        return (
+            f'joint states came up to {max(recent.gaps):.3g} s apart; state_timeout = {timeout:g} '
+            'is too short for that'
+        )
+    states = recent.cycles + recent.refused
+    if recent.refused > 1 and recent.refused > REFUSED_SHARE * states:
+        return f'{recent.refused} of {states} joint states refused: not finite or implausible'
+    if recent.lateness > timeout:
+        return f'this process stood still for {recent.lateness:.2f} s'
+    if len(recent.saturated):
+        return f'effort limit reached: {_names(stack, recent.saturated)}'
+    if len(recent.beyond):
+        return f'beyond a position limit: {_beyond(stack, recent.beyond)}'
+    if cycle.others.text:
+        return cycle.others.text
+    if cycle.subscribers == 0:
+        return 'nobody subscribes to the commands'
+    return ''
+
+
+def _names(stack: ControlStack, joints: np.ndarray) -> str:
+    return ' '.join(stack.arm.joint_names[i] for i in joints)
+
+
+def _beyond(stack: ControlStack, joints: np.ndarray) -> str:
+    """Return the names of joints beyond a limit, and whether degrees may be the reason."""
+    state, model = stack.pipeline.state, stack.model
+    names = _names(stack, joints)
+    if state is None:
+        return names
+    for i in joints:
+        position = state.position[i]
+        farthest = np.abs(model.position_limits[i]).max() + 2.0 * np.pi
+        if not model.dh.prismatic[i] and np.abs(position) > farthest:
+            return f'{names}; {stack.arm.joint_names[i]} is at {position:.4g} rad: in degrees?'
+    return names

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who else publishes on a command topic, and whether they command."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from array import array
+from collections import deque
+
+from rclpy.node import Node
+from std_msgs.msg import Float64MultiArray
+
+from robodyn_ros.ros.qos import SENSOR
+
+WATCHDOG_LABEL = 'joints, by the watchdog'
+"""Of the layout of a watchdog's commands: it leaves the topic to whoever else commands."""
+
+NEWCOMER_TIME = 5.0
+"""Discovery of a publisher by a process that has just started may take so long [s]."""
+
+STEADY_COMMANDS = 5
+"""As many commands of others between two looks are no mishap."""
+
+_WATCHDOG = re.compile(r'_.+_watchdog')
+_LABEL_END = 64  # of a serialised command that begins with its label [bytes]
+_MOST_OWN = 64  # of a node's own commands remembered: more than may wait in a queue
+_PAUSE = 0.005  # between looks at what waits [s]
+
+
+def watchdog_name(node_name: str) -> str:
+    """Return the name of the node that a dynamics node's watchdog is."""
+    return f'_{node_name}_watchdog'
+
+
+class CommandListener:
+    """
+    Hears the commands of others: neither a watchdog's nor those that ``sent`` was told of.
+
+    Parameters
+    ----------
+    node : Node
+        Listens.
+    topic : str
+        Of the commands, resolved.
+
+    Attributes
+    ----------
+    last : float
+        When a command was last heard, by the steady clock [s].
+
+    Notes
+    -----
+    Messages are compared as bytes, and not deserialised. A node that listens to its own topic
+    takes in its own commands, too, which costs it 20 µs for each.
+    """
+
+    def __init__(self, node: Node, topic: str) -> None:
+        self.last = -math.inf
+        self._count = 0
+        self._node = node
+        self._own: deque[bytes] = deque(maxlen=_MOST_OWN)
+        self._subscription = node.create_subscription(
+            Float64MultiArray, topic, self._on_command, SENSOR, raw=True
+        )
+
+    def sent(self, data: array) -> None:
+        """Know a command as the node's own; call it before the command is published."""
+        self._own.append(data.tobytes())
+
+    def taken(self) -> int:
+        """Return how many were heard since this was last asked."""
+        count, self._count = self._count, 0
+        return count
+
+    def wait_for_command(self, since: float, until: float) -> bool:
+        """Return whether one came after a steady time [s]; wait for it until another [s]."""
+        while True:
+            self._take()
+            if self.last >= since or time.monotonic() >= until:
+                return self.last >= since
+            time.sleep(_PAUSE)
+
+    def destroy(self) -> None:
+        """Listen no more."""
+        self._node.destroy_subscription(self._subscription)
+
+    def _take(self) -> None:
+        """Take in what waits, where no executor does it."""
+        while True:
+            with self._subscription.handle:
+                taken = self._subscription.handle.take_message(Float64MultiArray, True)
+            if taken is None:
+                return
+            self._on_command(taken[0])
+
+    def _on_command(self, message: bytes) -> None:
+        if WATCHDOG_LABEL.encode() in message[:_LABEL_END]:
+            return
+        if self._own and message[-len(self._own[-1]) :] in self._own:
+            return
+        self._count += 1
+        self.last = time.monotonic()
+
+
+class OtherCommanders:
+    """
+    Watches a dynamics node's command topic for anybody else.
+
+    Listening costs a node that commands a part of its cycle: it is done before that, for
+    ``NEWCOMER_TIME`` after it began, and then only while somebody else has a publisher on the
+    topic.
+
+    Parameters
+    ----------
+    node : Node
+        Has one publisher on the topic.
+    topic : str
+        Of the commands, resolved.
+
+    Attributes
+    ----------
+    names : list of str
+        Nodes with a publisher on the topic, when it was last looked; a node that was killed is
+        seen for some 20 s.
+    count, recent : int
+        Commands of others in all, and between the last two looks.
+    listener : CommandListener or None
+        Wants to be told of the node's own commands.
+    """
+
+    def __init__(self, node: Node, topic: str) -> None:
+        self.names: list[str] = []
+        self.count = self.recent = 0
+        self.listener: CommandListener | None = None
+        self._node = node
+        self._topic = topic
+        self._since = -math.inf  # when listening began [s]
+        self._began: float | None = None  # to command [s]
+        self._listen()
+
+    def heard_before_activation(self, duration: float) -> str:
+        """Return who commanded within a time [s], in words; empty: nobody did."""
+        listener = self._listen()
+        begin = max(self._since, time.monotonic() - duration)
+        if not listener.wait_for_command(begin, begin + duration):
+            return ''
+        self.names = self._others()
+        return f'{self._who} commands on {self._topic}'
+
+    def begin_commanding(self) -> None:
+        """Note that the node commands from now on."""
+        self._began = time.monotonic()
+
+    def end_commanding(self) -> None:
+        """Listen until the node commands again."""
+        self._began = None
+        self._listen()
+
+    def look(self) -> None:
+        """Look who is there, and how much was heard since it was last looked."""
+        self.names = self._others()
+        before, self.recent = self.count, 0
+        if self.listener is not None:
+            self.count += self.listener.taken()
+            self.recent = self.count - before
+        if self.names or self._began is None or self._is_newcomer:
+            self._listen()
+        else:
+            self.destroy()
+
+    @property
+    def came_first(self) -> bool:
+        """Whether others commanded steadily, as of the last look, when the node had just begun."""
+        return self._is_newcomer and self.recent >= STEADY_COMMANDS
+
+    @property
+    def text(self) -> str:
+        """Who commands, or could, as of the last look; empty: nobody else."""
+        if self.recent:
+            return f'{self._who} commands on {self._topic}, too'
+        return f'{self._who} has a publisher on {self._topic}, too' if self.names else ''
+
+    @property
+    def _is_newcomer(self) -> bool:
+        return self._began is not None and time.monotonic() - self._began < NEWCOMER_TIME
+
+    @property
+    def _who(self) -> str:
+        return ', '.join(self.names) or 'somebody'
+
+    def destroy(self) -> None:
+        """Listen no more."""
+        if self.listener is not None:
+            self.listener.destroy()
+            self.listener = None
+
+    def _listen(self) -> CommandListener:
+        if self.listener is None:
+            self.listener, self._since = CommandListener(self._node, self._topic), time.monotonic()
+        return self.listener
+
+    def _others(self) -> list[str]:
+        """Return the names of the nodes that publish, but for watchdogs and one of this name."""
+        found = [
+            f'{publisher.node_namespace.rstrip("/")}/{publisher.node_name}'
+            for publisher in self._node.get_publishers_info_by_topic(self._topic)
+            if _WATCHDOG.fullmatch(publisher.node_name) is None
+        ]
+        if (own := self._node.get_fully_qualified_name()) in found:
+            found.remove(own)
+        return sorted(found)

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A reference that is given up though nobody asked for it is counted, with its reason."""
+
+import numpy as np
+import pytest
+from control_arm import control_law, enabled
+
+from robodyn_ros.control.trajectory import Trajectory
+
+Q = np.array([0.1, 0.2])
+
+
+def followed(mode='computed_torque', **settings):
+    """Return an arm that follows a trajectory of two seconds."""
+    arm = enabled(mode, **settings)
+    arm.run(0.05)
+    goal = Trajectory.from_points(['shoulder', 'elbow'], [2.0], [Q + 0.1], [[]], [[]], [[]])
+    arm.pipeline.follow(goal)
+    arm.run(0.05)
+    assert arm.pipeline.reference_status == 'moving'
+    return arm
+
+
+def go_silent(arm):
+    for _ in range(20):
+        arm.now += 0.01
+        arm.pipeline.watchdog(arm.now)
+
+
+def set_clock_back(arm):
+    arm.now += 0.001
+    arm.receive(Q, stamp=0.5)
+
+
+def alternate_between_two_clocks(arm):
+    for i in range(5):
+        arm.now += 0.001
+        arm.receive(Q, stamp=arm.now + (10.0 if i % 2 else 0.0))
+
+
+def wrap(arm):
+    arm.run(0.01, Q - [2.0 * np.pi, 0.0])
+
+
+def stay_behind(arm):
+    arm.run(2.0)
+
+
+def turn_to_gravity_compensation(arm):
+    arm.pipeline.change_law(control_law('gravity_compensation'))
+    arm.run(1.0)
+
+
+def lose_velocities(arm):
+    arm.now += 0.001
+    arm.receive(Q, velocity=[np.nan, 0.0], stamp=arm.now)
+    arm.now += 0.2
+    arm.receive(Q, velocity=[np.nan, 0.0], stamp=arm.now)
+
+
+@pytest.mark.parametrize(
+    'happen, why',
+    [
+        (go_silent, 'shoulder, elbow'),
+        (set_clock_back, 'stamps'),
+        (alternate_between_two_clocks, 'stamps'),
+        (wrap, 'faster than its joint can move'),
+        (stay_behind, 'max_following_error'),
+        (turn_to_gravity_compensation, 'gravity_compensation'),
+        (lose_velocities, ''),
+    ],
+)
+def test_reference_is_dropped_once_and_with_its_reason(happen, why):
+    arm = followed(max_following_error=0.05)
+    happen(arm)
+    assert arm.pipeline.dropped_references == 1
+    assert arm.pipeline.last_drop and why in arm.pipeline.last_drop
+    assert arm.pipeline.reference_status in ('none', 'braking', 'holding')
+
+
+def test_what_somebody_asked_for_is_no_drop():
+    arm = followed()
+    arm.pipeline.cancel()
+    arm.run(1.0)
+    arm.pipeline.disable()
+    assert arm.pipeline.dropped_references == 0
+    assert arm.pipeline.last_drop == ''

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What diagnostics say, one cause after the other."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy', reason='needs ROS 2')
+
+from control_arm import NAMES, enabled
+
+from robodyn_ros.ros.dynamics.cycle_counts import CycleCounts
+from robodyn_ros.ros.dynamics.model_status import model_status
+from robodyn_ros.ros.dynamics.torque_status import torque_status
+
+OK, WARN, ERROR, STALE = (bytes([level]) for level in range(4))
+Q = np.array([0.1, 0.2])
+
+
+class Cycle:
+    """As much of a control cycle as diagnostics look at, run by the test's own clock."""
+
+    def __init__(self, **settings):
+        self.arm = enabled('gravity_compensation', **settings)
+        model = SimpleNamespace(
+            joint_names=NAMES,
+            position_limits=np.array([[-2.0, 2.0], [-np.inf, np.inf]]),
+            dh=SimpleNamespace(prismatic=np.zeros(2, bool)),
+        )
+        self.stack = SimpleNamespace(
+            pipeline=self.arm.pipeline, joint_states=self.arm.buffer, arm=model, model=model
+        )
+        self.counts = CycleCounts()
+        self.others = SimpleNamespace(names=[], text='', recent=0, count=0)
+        self.subscribers = 1
+
+    def run(self, duration, *position):
+        for command in self.arm.run(duration, *position):
+            if command is not None:
+                self.counts.count(command, 1e-4)
+
+    def verdict(self, lifecycle='active', refusal=''):
+        status = torque_status('node', lifecycle, refusal, self, self.arm.now)
+        self.facts = {value.key: value.value for value in status.values}
+        return status.level, status.message
+
+
+@pytest.fixture
+def cycle():
+    result = Cycle()
+    result.run(0.1, Q)
+    assert result.verdict() == (OK, 'compensating gravity')
+    return result
+
+
+@pytest.mark.parametrize('is_configured', [True, False])
+def test_refused_transition_is_an_error_with_its_reason(cycle, is_configured):
+    status = torque_status('node', 'inactive', 'no tip', cycle if is_configured else None, 0.0)
+    assert (status.level, status.message) == (ERROR, 'inactive, commanding nothing: no tip')
+    status = torque_status('node', 'inactive', '', cycle if is_configured else None, 0.0)
+    assert (status.level, status.message) == (OK, 'inactive, commanding nothing')
+
+
+def test_commands_of_others_are_an_error_and_their_publishers_a_warning(cycle):
+    cycle.others = SimpleNamespace(names=['/other'], text='/other is there', recent=0, count=0)
+    assert cycle.verdict() == (WARN, '/other is there')
+    cycle.others.recent = cycle.others.count = 3
+    level, message = cycle.verdict()
+    assert level == ERROR and message.startswith('/other is there')
+    assert cycle.facts['other_commanders'] == '/other' and cycle.facts['commands_of_others'] == '3'
+
+
+def test_nobody_who_subscribes_is_a_warning(cycle):
+    cycle.subscribers = 0
+    assert cycle.verdict() == (WARN, 'nobody subscribes to the commands')
+
+
+def test_many_refused_states_are_a_warning_until_they_are_few(cycle):
+    cycle.arm.break_model(True)
+    cycle.run(0.02, Q)
+    cycle.arm.break_model(False)
+    cycle.run(0.02, Q)
+    level, message = cycle.verdict()
+    assert level == WARN and message.startswith('20 of 40 joint states refused')
+    cycle.run(0.1, Q)
+    assert cycle.verdict()[0] == OK
+
+
+def test_process_that_stood_still_is_a_warning_once(cycle):
+    cycle.counts.late(0.31)
+    cycle.counts.late(0.02)
+    assert cycle.verdict() == (WARN, 'this process stood still for 0.31 s')
+    assert cycle.facts['late_watchdogs'] == '2'
+    assert cycle.facts['watchdog_lateness_ms'] == '310.0'
+    assert cycle.verdict()[0] == OK
+
+
+def test_lateness_within_the_state_timeout_is_only_a_number(cycle):
+    cycle.counts.late(0.05)
+    assert cycle.verdict()[0] == OK
+    assert cycle.facts['watchdog_lateness_ms'] == '50.0'
+
+
+def test_soft_joint_limit_that_acts_is_a_warning(cycle):
+    cycle.run(0.1, [0.1, 0.2])
+    for position in np.linspace(0.1, 2.1, 100):
+        cycle.run(0.001, [position, 0.2])
+    assert cycle.verdict() == (WARN, 'beyond a position limit: shoulder')
+
+
+def test_positions_in_degrees_are_remarked():
+    cycle = Cycle()
+    cycle.run(0.1, [57.3, 0.2])
+    level, message = cycle.verdict()
+    assert level == WARN and 'shoulder is at 57.3 rad: in degrees?' in message
+
+
+def test_continuous_joint_may_have_turned_often():
+    cycle = Cycle()
+    cycle.run(0.1, [0.1, 57.3])
+    assert cycle.verdict()[0] == OK
+
+
+def test_joint_states_of_another_robot_are_named():
+    cycle = Cycle()
+    assert cycle.verdict() == (STALE, 'no joint state has come yet')
+    cycle.arm.receive([0.1, 0.2], names=['left_joint1', 'left_joint2'])
+    assert cycle.verdict() == (
+        ERROR,
+        'commanding nothing: joint states name left_joint1, left_joint2; none is on the chain',
+    )
+
+
+def test_position_that_is_not_finite_is_named_before_the_first_command_and_after():
+    cycle = Cycle()
+    cycle.arm.receive([np.nan, 0.2])
+    assert cycle.verdict() == (ERROR, 'commanding nothing: position of shoulder is nan')
+    cycle.run(0.1, Q)
+    assert cycle.verdict()[0] == OK
+    for _ in range(200):
+        cycle.arm.now += 0.001
+        cycle.arm.receive([np.inf, 0.2])
+        cycle.arm.pipeline.watchdog(cycle.arm.now)
+    level, message = cycle.verdict()
+    assert level == ERROR
+    assert message == 'no fresh state of shoulder (position of shoulder is inf): hold_gravity'
+
+
+def test_driver_that_is_too_slow_for_the_timeout_is_told_of_it(cycle):
+    cycle.counts.recovered(0.2)
+    assert cycle.verdict()[0] == OK
+    cycle.counts.recovered(0.2)
+    cycle.counts.recovered(0.21)
+    level, message = cycle.verdict()
+    assert level == WARN and '0.21 s apart; state_timeout = 0.1' in message
+
+
+def test_terms_without_gravity_do_not_claim_to_compensate_it():
+    cycle = Cycle()
+    cycle.arm = enabled('computed_torque', terms={'gravity': False})
+    cycle.stack.pipeline, cycle.stack.joint_states = cycle.arm.pipeline, cycle.arm.buffer
+    cycle.run(0.1, Q)
+    level, message = cycle.verdict()
+    assert level == OK and 'terms.gravity is false' in message
+
+
+@pytest.mark.parametrize(
+    'services, words', [('answering', 'no robot'), ('hung', 'do not answer'), ('ended', 'restart')]
+)
+def test_services_that_do_not_answer_are_a_warning(services, words):
+    status = model_status('node', None, services)
+    assert status.level == (OK if services == 'answering' else WARN)
+    assert words in status.message
+    assert {value.key: value.value for value in status.values} == {'services': services}
