@@ -98,8 +98,12 @@ class CommandListener:
     def _on_command(self, message: bytes) -> None:
         if WATCHDOG_LABEL.encode() in message[:_LABEL_END]:
             return
-        if self._own and message[-len(self._own[-1]) :] in self._own:
-            return
+        if self._own:
+            data = message[-len(self._own[-1]) :]
+            if data in self._own:
+                # Once: at rest another node of this kind commands just the same.
+                self._own.remove(data)
+                return
         self._count += 1
         self.last = time.monotonic()
 

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A node hears the commands of others on its own topic, and not its own."""
+
+import time
+
+import pytest
+
+pytest.importorskip('rclpy', reason='needs ROS 2')
+
+import domains
+import rclpy
+from node_rig import PATIENCE
+from rclpy.executors import SingleThreadedExecutor
+from std_msgs.msg import Float64MultiArray, MultiArrayDimension
+
+from robodyn_ros.ros.other_commanders import (
+    WATCHDOG_LABEL,
+    CommandListener,
+    OtherCommanders,
+    watchdog_name,
+)
+from robodyn_ros.ros.qos import RELIABLE
+
+pytestmark = pytest.mark.ros
+
+TOPIC = '/commands'
+
+
+class Scene:
+    """A node and others on one topic, in one process."""
+
+    def __init__(self):
+        self.domain = domains.claim()
+        self.context = rclpy.Context()
+        rclpy.init(context=self.context, domain_id=self.domain)
+        self.executor = SingleThreadedExecutor(context=self.context)
+        self.nodes = []
+        self.node = self.join('arm_node')
+        self.publisher = self.publisher_of(self.node)
+
+    def close(self):
+        self.executor.shutdown()
+        for node in self.nodes:
+            node.destroy_node()
+        rclpy.shutdown(context=self.context)
+        domains.release(self.domain)
+
+    def join(self, name):
+        node = rclpy.create_node(name, context=self.context)
+        self.nodes.append(node)
+        self.executor.add_node(node)
+        return node
+
+    def publisher_of(self, node):
+        return node.create_publisher(Float64MultiArray, TOPIC, RELIABLE)
+
+    def until(self, condition, doing=lambda: None):
+        deadline = time.monotonic() + PATIENCE
+        while not condition():
+            assert time.monotonic() < deadline
+            doing()
+            self.executor.spin_once(timeout_sec=0.01)
+
+    def settle(self):
+        end = time.monotonic() + 0.2
+        while time.monotonic() < end:
+            self.executor.spin_once(timeout_sec=0.01)
+
+    def connected(self, publisher, listeners=1):
+        self.until(lambda: publisher.get_subscription_count() == listeners)
+
+
+@pytest.fixture
+def scene():
+    result = Scene()
+    yield result
+    result.close()
+
+
+def command(value=1.0, label='joints'):
+    message = Float64MultiArray(data=[value] * 3)
+    message.layout.dim = [MultiArrayDimension(label=label, size=3, stride=3)]
+    return message
+
+
+def test_own_commands_are_not_heard_and_those_of_others_are_even_when_they_are_equal(scene):
+    listener = CommandListener(scene.node, TOPIC)
+    other = scene.publisher_of(scene.join('other'))
+    scene.connected(other)
+    scene.connected(scene.publisher)
+    for value in (1.0, 1.0, 2.0):
+        listener.sent(command(value).data)
+        scene.publisher.publish(command(value))
+    scene.settle()
+    assert listener.taken() == 0
+    listener.sent(command().data)
+    for publisher in (scene.publisher, other):
+        publisher.publish(command())
+    scene.until(lambda: listener.last > 0.0)
+    scene.settle()
+    assert listener.taken() == 1 and listener.taken() == 0
+
+
+def test_commands_of_a_watchdog_are_not_heard(scene):
+    listener = CommandListener(scene.node, TOPIC)
+    watchdog = scene.publisher_of(scene.join(watchdog_name('other_node')))
+    scene.connected(watchdog)
+    watchdog.publish(command(label=WATCHDOG_LABEL))
+    scene.settle()
+    assert listener.taken() == 0
+
+
+def test_waiting_for_a_command_ends_with_it_or_when_the_time_is_over(scene):
+    listener = CommandListener(scene.node, TOPIC)
+    other = scene.publisher_of(scene.join('other'))
+    scene.connected(other)
+    now = time.monotonic()
+    assert not listener.wait_for_command(now, now + 0.05)
+    assert time.monotonic() >= now + 0.05
+    other.publish(command())
+    assert listener.wait_for_command(now, now + PATIENCE)
+    assert time.monotonic() < now + PATIENCE
+    assert not listener.wait_for_command(time.monotonic(), 0.0)
+
+
+def test_others_are_named_and_watchdogs_and_the_node_itself_are_not(scene):
+    others = OtherCommanders(scene.node, TOPIC)
+    watchdog = scene.publisher_of(scene.join(watchdog_name('arm_node')))
+    others.look()
+    assert others.names == [] and others.text == ''
+    other = scene.publisher_of(scene.join('other'))
+    twin = scene.publisher_of(scene.join('arm_node'))
+    scene.until(lambda: len(others.names) == 2, others.look)
+    assert others.names == ['/arm_node', '/other']
+    assert others.text == f'/arm_node, /other has a publisher on {TOPIC}, too'
+    scene.connected(other)
+    other.publish(command())
+    scene.settle()
+    others.look()
+    assert others.count == others.recent == 1
+    assert others.text == f'/arm_node, /other commands on {TOPIC}, too'
+    assert watchdog.topic_name == twin.topic_name == TOPIC
+
+
+def test_whoever_commands_before_activation_is_named_for_as_long_as_asked(scene):
+    others = OtherCommanders(scene.node, TOPIC)
+    assert others.heard_before_activation(0.05) == ''
+    other = scene.publisher_of(scene.join('other'))
+    scene.connected(other)
+    other.publish(command())
+    scene.settle()
+    assert others.heard_before_activation(PATIENCE) == f'/other commands on {TOPIC}'
+    time.sleep(0.1)
+    assert others.heard_before_activation(0.05) == ''
+
+
+def test_node_listens_while_it_commands_only_where_somebody_else_is(scene, monkeypatch):
+    others = OtherCommanders(scene.node, TOPIC)
+    assert others.listener is not None
+    others.begin_commanding()
+    others.look()
+    assert others.listener is not None  # it has just begun
+    monkeypatch.setattr('robodyn_ros.ros.other_commanders.NEWCOMER_TIME', 0.0)
+    others.look()
+    assert others.listener is None
+    stranger = scene.join('other')
+    scene.publisher_of(stranger)
+    scene.until(lambda: others.listener is not None, others.look)
+    scene.nodes.remove(stranger)
+    scene.executor.remove_node(stranger)
+    stranger.destroy_node()
+    scene.until(lambda: others.listener is None, others.look)
+    others.end_commanding()
+    assert others.listener is not None
+
+
+def test_newcomer_knows_who_came_first_by_steady_commands(scene, monkeypatch):
+    others = OtherCommanders(scene.node, TOPIC)
+    other = scene.publisher_of(scene.join('other'))
+    scene.connected(other)
+    others.begin_commanding()
+    other.publish(command())
+    scene.settle()
+    others.look()
+    assert others.recent == 1 and not others.came_first
+    for _ in range(5):
+        other.publish(command())
+    scene.settle()
+    others.look()
+    assert others.came_first
+    monkeypatch.setattr('robodyn_ros.ros.other_commanders.NEWCOMER_TIME', 0.0)
+    assert not others.came_first
