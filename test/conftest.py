@@ -3,6 +3,7 @@
 
 from importlib.metadata import PackageNotFoundError
 
+import domains
 import pytest
 from hypothesis import settings
 from robots import public_urdf
@@ -13,6 +14,8 @@ settings.register_profile('fixed', max_examples=100, deadline=None, derandomize=
 settings.register_profile('fresh', max_examples=100, deadline=None, print_blob=True)
 settings.register_profile('long', max_examples=10_000, deadline=None, print_blob=True)
 settings.load_profile('fixed')
+
+domains.stay_on_loopback()
 
 
 def path_of(name: str) -> str:

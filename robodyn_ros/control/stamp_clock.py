@@ -7,7 +7,7 @@ import math
 from typing import NamedTuple
 
 CLOCK_TOLERANCE = 0.1
-"""How far the stamps' clock may leave the steady one within ``WINDOW`` [s]."""
+"""How far the stamps' clock may get ahead of the steady one within ``WINDOW`` [s]."""
 
 WINDOW = 1.0
 """Time over which the two clocks are compared [s]; twice that is looked back at most."""
@@ -34,8 +34,9 @@ class StampClock:
     Says from cycle to cycle how much time passed, and whether the stamps tell it.
 
     Stamps are believed while they neither jump, nor stand still, nor run faster or slower than
-    the steady clock by more than ``CLOCK_TOLERANCE`` within ``WINDOW``. Simulated time may run at
-    any pace: of it only jumps and standing still are noticed.
+    the steady clock by more than ``CLOCK_TOLERANCE`` within ``WINDOW``. Behind it they may be for
+    as long as states may be late. Simulated time may run at any pace: of it only jumps and
+    standing still are noticed.
 
     Parameters
     ----------
@@ -74,7 +75,7 @@ class StampClock:
             Steady time [s].
         longest : float
             Stamps that are further apart than this jumped, and those that do not move for so long
-            stand still [s].
+            stand still; messages may be so late [s].
         """
         if self._time is None:
             self._time, self._now, self._moved = time, now, now
@@ -92,17 +93,18 @@ class StampClock:
         if self.is_simulated:
             return ClockReading(elapsed if self.is_believed else steady, self.is_believed)
         if self.is_believed:
-            self.is_believed = self._keeps_pace(time - now, now)
+            self.is_believed = self._keeps_pace(time - now, now, longest)
         return ClockReading(steady, self.is_believed)
 
     def may_be_followed(self, now: float) -> bool:
         """Return whether the stamps did not run wrong repeatedly of late, nor stand still."""
         return not self.is_stopped and now >= self._distrusted_until
 
-    def _keeps_pace(self, difference: float, now: float) -> bool:
+    def _keeps_pace(self, difference: float, now: float, longest: float) -> bool:
         """Return whether stamp minus steady time is where it was, and follow where it goes."""
         change = difference - max(self._least_delayed, self._least_delayed_before)
-        if abs(change) > CLOCK_TOLERANCE:
+        is_behind = change < -max(CLOCK_TOLERANCE, longest)
+        if is_behind or change > CLOCK_TOLERANCE:
             if now - self._disbelieved < WINDOW:
                 self._distrusted_until = now + WINDOW
             self._disbelieved = now
@@ -113,7 +115,7 @@ class StampClock:
         if now - self._window_began > WINDOW:
             self._least_delayed_before, self._least_delayed = self._least_delayed, difference
             self._window_began = now
-        return change >= -CLOCK_TOLERANCE
+        return not is_behind
 
     def _begin_window(self, difference: float, now: float) -> None:
         self._least_delayed = self._least_delayed_before = difference

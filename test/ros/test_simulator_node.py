@@ -45,7 +45,6 @@ class SimulatorRig:
     """A simulator in a namespace of its own, and what it publishes."""
 
     def __init__(self, folder):
-        os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
         self.folder = folder
         self.namespace = f'/simulator_test_{os.getpid()}_{time.monotonic_ns()}'
         self.urdf = folder / 'arm.urdf'

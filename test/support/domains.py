@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DDS domains for tests: at no time do two tests on this machine have the same one."""
+"""DDS for tests: on this machine alone, and at no time two tests in one domain."""
 
 import fcntl
 import os
@@ -9,6 +9,23 @@ from pathlib import Path
 LOCKS = Path(tempfile.gettempdir()) / f'robodyn_ros_test_domains_{os.getuid()}'
 HIGHEST = 100  # above it, ports of a domain meet those the kernel gives to anybody
 _held = {}
+
+
+def stay_on_loopback():
+    """
+    Have this process, and those that it starts, talk by UDP on the loopback interface alone.
+
+    Fast DDS's shared memory, which a discovery range of this machine brings along, crashes now and
+    then on a busy machine when a participant is destroyed whose peers were killed; each of these
+    leaves files in /dev/shm; and `publish` may wait 333 ms for it.
+    """
+    if os.environ.get('RMW_IMPLEMENTATION', 'rmw_fastrtps_cpp').startswith('rmw_fastrtps'):
+        profile = str(Path(__file__).with_name('loopback.xml'))
+        os.environ['FASTRTPS_DEFAULT_PROFILES_FILE'] = profile
+        os.environ['FASTDDS_DEFAULT_PROFILES_FILE'] = profile
+        os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'SYSTEM_DEFAULT'
+    else:
+        os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
 
 
 def claim():

@@ -30,7 +30,6 @@ def launched(name, **arguments):
     source = PythonLaunchDescriptionSource(str(ROOT / 'launch' / f'{name}.launch.py'))
     environment = {
         'ROS_DOMAIN_ID': str(DOMAIN),
-        'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
         'RCUTILS_LOGGING_BUFFERED_STREAM': '0',
     }
     return LaunchDescription(

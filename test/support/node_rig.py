@@ -66,7 +66,6 @@ class NodeRig:
         self.environment = {
             **os.environ,
             'ROS_DOMAIN_ID': str(self.domain),
-            'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
             'RCUTILS_LOGGING_BUFFERED_STREAM': '0',
             'ROS_LOG_DIR': str(log_path.parent),
         }

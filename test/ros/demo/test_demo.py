@@ -3,7 +3,6 @@
 
 import io
 import json
-import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -198,10 +197,8 @@ def test_plot_is_a_picture_for_arms_of_any_joints(tmp_path, prismatic):
 def robodyn_demo(*arguments):
     pytest.importorskip('rclpy', reason='needs ROS 2')
     pytest.importorskip('mujoco')
-    environment = {'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST', **os.environ}
     return subprocess.run(
         [sys.executable, '-m', 'robodyn_ros.cli', 'demo', *map(str, arguments)],
-        env=environment,
         capture_output=True,
         text=True,
         timeout=280,
