@@ -96,6 +96,11 @@ ARGUMENTS = (
         description='Configuration file of RViz.',
     ),
     DeclareLaunchArgument(
+        'launch_prefix',
+        default_value='',
+        description='Command in front of the dynamics node, such as "chrt --fifo 49".',
+    ),
+    DeclareLaunchArgument(
         'log_level',
         default_value='info',
         choices=['debug', 'info', 'warn', 'error'],
@@ -147,6 +152,7 @@ def dynamics_node(values: dict[str, str]) -> Node:
             ('/clock', clock_topic(values)),
         ],
         ros_arguments=['--log-level', values['log_level']],
+        prefix=values['launch_prefix'] or None,
         output='screen',
     )
 

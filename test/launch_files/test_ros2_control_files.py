@@ -82,8 +82,14 @@ def test_controllers_have_only_documented_parameters():
     }
     assert all(set(value) == {'type'} for value in controllers.values())
     for name, documented in DOCUMENTED.items():
-        assert set(section(name)) - set(controllers) <= documented
+        assert set(section(name)) - set(controllers) - {'type'} <= documented
     assert section('forward_effort_controller')['interface_name'] == 'effort'
+
+
+def test_spawner_finds_the_type_of_each_controller_in_its_own_section():
+    # controller_manager's spawner looks there when the manager itself was not given it.
+    for name in ('joint_state_broadcaster', 'forward_effort_controller'):
+        assert section(name)['type'] == section('controller_manager')[name]['type']
 
 
 @pytest.mark.parametrize('prefix', ['', 'left_'])
