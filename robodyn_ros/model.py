@@ -73,6 +73,8 @@ class RobotModel(ArrayRecord):
         Friction that saturates at 0.1 and at 0.4 rad/s or m/s; zero unless identified.
     load_friction : array, shape (n,)
         Coulomb friction for each N m or N of the rigid body's torque; zero unless identified.
+    name : str
+        The robot's, as its description has it.
     """
 
     joint_names: tuple[str, ...]
@@ -92,6 +94,7 @@ class RobotModel(ArrayRecord):
     effort_offset: FloatArray = field(default_factory=lambda: np.zeros(0))
     friction_curve: FloatArray = field(default_factory=lambda: np.zeros((0, 2)))
     load_friction: FloatArray = field(default_factory=lambda: np.zeros(0))
+    name: str = ''
 
     def __post_init__(self) -> None:
         for name in ('effort_offset', 'friction_curve', 'load_friction'):
@@ -101,8 +104,14 @@ class RobotModel(ArrayRecord):
         super().__post_init__()
 
     def __repr__(self) -> str:
-        joints = ', '.join(map(repr, self.joint_names))
-        return f'<RobotModel {self.base_link!r} to {self.tip_link!r}: {joints}>'
+        mass = self.inertial_parameters[:, 9].sum()
+        ends = ' → '.join(ascii(link)[1:-1] for link in (self.base_link, self.tip_link))
+        warnings = sum(finding.level == 'warning' for finding in self.findings)
+        counted = f', {warnings} warning{"s" * (warnings > 1)}' if warnings else ''
+        weight = f'{mass:.1f} kg' if mass >= 1 else f'{mass:.2g} kg'
+        return (
+            f'RobotModel {self.name!r}: {self.dh.structure}, {weight}, {" → ".join(ends)}{counted}'
+        )
 
     @cached_property
     def has_identified_friction(self) -> bool:
@@ -283,6 +292,7 @@ class RobotModel(ArrayRecord):
             base_link=chain.base_link,
             tip_link=chain.tip_link,
             link_frames=link_frames,
+            name=chain.description.name,
         )
 
     @property

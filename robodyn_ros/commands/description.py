@@ -12,8 +12,8 @@ from robodyn_ros.commands.arm_options import ChosenArm, arm_options, examples
 from robodyn_ros.dh.table import row_formula, table_as_dict
 from robodyn_ros.dh.text import matrix_text
 from robodyn_ros.parameters.base_parameters import base_parameters
-from robodyn_ros.parameters.combinations import LENGTH_STYLES
-from robodyn_ros.parameters.text import parameters_record, parameters_report
+from robodyn_ros.parameters.combinations import LENGTH_STYLES, LengthStyle
+from robodyn_ros.parameters.text import parameters_record
 from robodyn_ros.report.residual import conversion_residual
 
 
@@ -112,13 +112,15 @@ def check(arm: ChosenArm, as_json: bool) -> None:
     show_default=True,
     help='Relative; what reaches the torques with less counts as without effect.',
 )
-def params(arm: ChosenArm, as_json: bool, lengths: str, friction: bool, tolerance: float) -> None:
+def params(
+    arm: ChosenArm, as_json: bool, lengths: LengthStyle, friction: bool, tolerance: float
+) -> None:
     """Print the minimal inertial parameters: values and formulas."""
     base = base_parameters(arm.model, tolerance=tolerance, friction=friction)
     if as_json:
         click.echo(json.dumps(parameters_record(base), indent=2, allow_nan=False))
     else:
-        click.echo(parameters_report(base, lengths=lengths))
+        click.echo(base.text(lengths))
 
 
 def _counted(number: int, what: str) -> str:

@@ -128,12 +128,13 @@ class RobotDescription(ArrayRecord):
     """
     Links by name and joints by name, in the description's order.
 
-    ``findings`` are about the text that it was read from.
+    ``findings`` are about the text that it was read from; ``name`` is the robot's.
     """
 
     links: Mapping[str, Link]
     joints: Mapping[str, Joint]
     findings: tuple[Finding, ...] = ()
+    name: str = ''
 
 
 def _for_json(value: Any) -> Any:
@@ -143,7 +144,10 @@ def _for_json(value: Any) -> Any:
 
 
 def robot_description(
-    links: Iterable[Link], joints: Iterable[Joint], findings: tuple[Finding, ...] = ()
+    links: Iterable[Link],
+    joints: Iterable[Joint],
+    findings: tuple[Finding, ...] = (),
+    name: str = '',
 ) -> RobotDescription:
     """
     Return a description out of checked records.
@@ -164,11 +168,12 @@ def robot_description(
     for joint in joints:
         if joint.name in joints_by_name:
             raise MalformedUrdf('joint name', joint.name, 'each joint name once')
-        for end, name in (('parent', joint.parent), ('child', joint.child)):
-            if name not in links_by_name:
-                raise MalformedUrdf(f'joint {joint.name!r} {end}', name, 'the name of a <link>')
+        for end, link_name in (('parent', joint.parent), ('child', joint.child)):
+            if link_name not in links_by_name:
+                element = f'joint {joint.name!r} {end}'
+                raise MalformedUrdf(element, link_name, 'the name of a <link>')
         joints_by_name[joint.name] = joint
-    return RobotDescription(links_by_name, joints_by_name, findings)
+    return RobotDescription(links_by_name, joints_by_name, findings, name)
 
 
 def inertial(

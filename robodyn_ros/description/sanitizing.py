@@ -76,7 +76,7 @@ def sanitized(content: bytes) -> tuple[Any, tuple[Finding, ...]]:
     if _tag(root) != 'robot':
         raise MalformedUrdf('root element', root.tag, 'robot')
     findings = list(xml_findings)
-    kept = etree.Element('robot', name='robot')
+    kept = etree.Element('robot', name=root.get('name') or 'robot')
     macros: Counter[str] = Counter()
     for element in root:
         if _tag(element) in ('link', 'joint'):

@@ -87,6 +87,7 @@ def _description(content: bytes) -> RobotDescription:
         (_link_record(link) for link in robot.links),
         (_joint_record(joint) for joint in robot.joints),
         findings,
+        kept.get('name'),
     )
 
 

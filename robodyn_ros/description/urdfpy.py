@@ -46,7 +46,7 @@ def description_of_urdfpy(robot: Any) -> RobotDescription:
         raise MalformedUrdf(
             'urdfpy object', f'{type(robot).__name__}: {error}', 'an object like urdfpy.URDF'
         ) from error
-    return robot_description(links, joints)
+    return robot_description(links, joints, name=str(getattr(robot, 'name', '') or ''))
 
 
 def _urdfpy_link(link: Any) -> Link:

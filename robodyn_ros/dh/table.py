@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import groupby
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from robodyn_ros.array_record import ArrayRecord
+from robodyn_ros.array_record import ArrayRecord, html_table
 from robodyn_ros.dh.text import angle_text, number_text
 from robodyn_ros.spatial import FloatArray, rotation_x, rotation_y, transform
 
@@ -54,6 +55,13 @@ class DHTable(ArrayRecord):
         """Number of joints."""
         return len(self.alpha)
 
+    @property
+    def structure(self) -> str:
+        """Kinds of the joints, base to tip: ``6R``, ``2RP3R``."""
+        runs = groupby('P' if slides else 'R' for slides in self.prismatic)
+        counts = ((kind, len(list(run))) for kind, run in runs)
+        return ''.join(f'{count if count > 1 else ""}{kind}' for kind, count in counts)
+
     @cached_property
     def constant_rotations(self) -> FloatArray:
         """Rot(x, alpha) Rot(y, beta) of each row, (n, 3, 3)."""
@@ -85,6 +93,10 @@ class DHTable(ArrayRecord):
 
     def __str__(self) -> str:
         return printed_table(self)
+
+    def _repr_html_(self) -> str:
+        header, *rows = table_rows(self)
+        return html_table(header, rows, caption=f'{self.convention} DH: {row_formula(self)}')
 
 
 def constant_transform(alpha: float, a: float, beta: float) -> FloatArray:

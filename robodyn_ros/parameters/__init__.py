@@ -11,7 +11,7 @@ from robodyn_ros.parameters.combinations import LinearCombination
 from robodyn_ros.parameters.energy import energy_regressor
 from robodyn_ros.parameters.regressor import regressor
 from robodyn_ros.parameters.standard import StandardParameters
-from robodyn_ros.parameters.text import parameters_record, parameters_report
+from robodyn_ros.parameters.text import parameters_record
 
 __all__ = [
     'BaseParameters',
@@ -20,6 +20,5 @@ __all__ = [
     'base_parameters',
     'energy_regressor',
     'parameters_record',
-    'parameters_report',
     'regressor',
 ]

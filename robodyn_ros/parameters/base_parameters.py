@@ -16,10 +16,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from robodyn_ros.arguments import checked_array
-from robodyn_ros.array_record import ArrayRecord
+from robodyn_ros.array_record import ArrayRecord, html_table
 from robodyn_ros.errors import InvalidNumber
 from robodyn_ros.model import RobotModel
-from robodyn_ros.parameters.combinations import LinearCombination
+from robodyn_ros.parameters.combinations import (
+    LengthStyle,
+    LinearCombination,
+    length_symbol,
+    rows_of,
+)
 from robodyn_ros.parameters.elimination import Elimination, eliminations
 from robodyn_ros.parameters.regressor import excitation
 from robodyn_ros.parameters.regrouping import Monomial, evaluated, lengths, regrouped
@@ -57,8 +62,60 @@ class BaseParameters(ArrayRecord):
     tolerance: float
 
     def __repr__(self) -> str:
-        model = self.standard.model
-        return f'<BaseParameters: {self.count} of {self.standard_count} of {model!r}>'
+        name = self.standard.model.name
+        return f'BaseParameters of {name!r}: {self.count} of {self.standard_count}'
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        rows = rows_of(self.expressions, 'numbers')
+        return html_table(('link', 'name', 'value', 'unit', 'formula'), rows, caption=repr(self))
+
+    def text(self, lengths: LengthStyle = 'numbers') -> str:
+        """
+        Return the base parameters as text, link by link: value, unit and formula.
+
+        Parameters
+        ----------
+        lengths : 'numbers', 'symbols' or 'paper'
+            How formulas write lengths; see ``LinearCombination.text``.
+
+        Raises
+        ------
+        UnknownOption
+        """
+        gravity = ', '.join(f'{component:g}' for component in self.standard.model.gravity)
+        lines = [
+            f'{self.count} base (minimal) parameters out of {self.standard_count} standard ones, '
+            f'gravity ({gravity}) m/s²',
+            f'condition number {self.conditioning:.3g}; '
+            f'regrouping changes the regressor by {self.residual:.1g} of its largest element',
+        ]
+        if self.depends_on_tolerance:
+            fewest, most = self.count_range
+            lines.append(
+                f'the geometry is close to a singular one: {fewest} to {most} parameters, '
+                'depending on the tolerance'
+            )
+        rows = rows_of(self.expressions, lengths)
+        widths = [max((len(row[k]) for row in rows), default=0) for k in range(5)]
+        link_before = None
+        for link, name, value, unit, formula in rows:
+            if link != link_before:
+                link_before = link
+                lines += ['', link]
+            lines.append(
+                f'  {name:<{widths[1]}}  {value:>{widths[2]}} {unit:<{widths[3]}}  {formula}'
+            )
+        lines += ['', f'without effect: {" ".join(self.no_effect) or "none"}']
+        if lengths != 'numbers' and self.expressions:
+            named = (
+                f'{length_symbol(name, lengths)} = {value:.6g}'
+                for name, value in self.expressions[0].lengths.items()
+            )
+            lines.append(f'lengths [m]: {", ".join(named) or "none"}')
+        return '\n'.join(lines)
 
     @property
     def count(self) -> int:

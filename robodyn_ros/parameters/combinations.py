@@ -8,22 +8,25 @@ factors: {('a3', 'a3'): -1.0} is -a3^2.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, Literal, get_args
 
 from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.errors import UnknownOption
 
 Coefficient = Mapping[tuple[str, ...], float]
 
-LENGTH_STYLES = ('numbers', 'symbols', 'paper')
+LengthStyle = Literal['numbers', 'symbols', 'paper']
+LENGTH_STYLES: tuple[LengthStyle, ...] = get_args(LengthStyle)
 _SUPERSCRIPTS = str.maketrans('0123456789', '⁰¹²³⁴⁵⁶⁷⁸⁹')
 # Factors that agree to so many digits are one factor: they came by different sums.
 _DIGITS_THAT_COUNT = 12
 _DIGITS_IN_TEXT = 6
+# Values this small against the largest of their unit are shown as zero.
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -58,7 +61,7 @@ class LinearCombination(ArrayRecord):
         """Standard parameter to the number it is multiplied by."""
         return {name: self._value(coefficient) for name, coefficient in self.terms.items()}
 
-    def text(self, lengths: str = 'numbers') -> str:
+    def text(self, lengths: LengthStyle = 'numbers') -> str:
         """
         Return the equation, as ``XXR2 = XX2 − YY2 − D3² (m3 + m4 + m5 + m6)``.
 
@@ -128,7 +131,9 @@ class LinearCombination(ArrayRecord):
         )
 
 
-def _polynomial_text(polynomial: tuple[tuple[tuple[str, ...], float], ...], lengths: str) -> str:
+def _polynomial_text(
+    polynomial: tuple[tuple[tuple[str, ...], float], ...], lengths: LengthStyle
+) -> str:
     """Return a polynomial whose first factor is positive; nothing for one."""
     parts = []
     for monomial, factor in polynomial:
@@ -146,7 +151,7 @@ def _polynomial_text(polynomial: tuple[tuple[tuple[str, ...], float], ...], leng
     return '' if text == '1' else text
 
 
-def length_symbol(name: str, lengths: str) -> str:
+def length_symbol(name: str, lengths: LengthStyle) -> str:
     """Return how a style of ``LENGTH_STYLES`` writes the length a3 or d4."""
     if lengths == 'paper':
         return {'a': 'D', 'd': 'RL'}[name[0]] + name[1:]
@@ -155,3 +160,22 @@ def length_symbol(name: str, lengths: str) -> str:
 
 def _rounded(factor: float) -> float:
     return float(f'{factor:.{_DIGITS_THAT_COUNT}g}')
+
+
+def rows_of(
+    expressions: Sequence[LinearCombination], lengths: LengthStyle
+) -> list[tuple[str, str, str, str, str]]:
+    """Return link, name, value, unit and formula of base parameters, rounding shown as zero."""
+    largest: dict[str, float] = defaultdict(float)
+    for each in expressions:
+        largest[each.unit] = max(largest[each.unit], abs(each.value))
+    return [
+        (
+            each.link,
+            each.name,
+            f'{each.value:.6g}' if abs(each.value) > _ROUNDING * largest[each.unit] else '0',
+            each.unit,
+            each.text(lengths).partition(' = ')[2],
+        )
+        for each in expressions
+    ]

@@ -15,7 +15,7 @@ from robots import public_urdf
 
 import robodyn_ros as rd
 from robodyn_ros.errors import InvalidNumber, UnknownOption, WrongShape
-from robodyn_ros.parameters import energy_regressor, parameters_record, parameters_report
+from robodyn_ros.parameters import energy_regressor, parameters_record
 
 # --- formulas --------------------------------------------------------------------------------
 
@@ -465,7 +465,7 @@ def test_geometry_near_a_singular_one_is_flagged():
     fewest, most = flagged.count_range
     assert fewest == rd.base_parameters(exact).count < most
     assert rd.base_parameters(nearly, tolerance=1e-3).count == rd.base_parameters(exact).count
-    assert 'close to a singular one' in parameters_report(flagged)
+    assert 'close to a singular one' in str(flagged)
 
 
 @pytest.mark.parametrize('tolerance', [0.0, -1e-9, 1.0, float('nan')])
@@ -490,7 +490,7 @@ def test_expressions_carry_link_unit_and_value():
 
 def test_report_shows_every_parameter_and_its_formula():
     base = rd.base_parameters(scemi())
-    text = parameters_report(base, lengths='paper')
+    text = base.text('paper')
     assert text.startswith(
         '36 base (minimal) parameters out of 60 standard ones, gravity (0, 0, -9.81) m/s²'
     )

@@ -9,6 +9,7 @@ from multiprocessing import get_context
 
 import numpy as np
 import pytest
+from lxml import html
 from robots import public_urdf, two_link_urdf
 
 import robodyn_ros as rd
@@ -183,3 +184,39 @@ def test_models_go_through_a_pool_of_processes():
     with ProcessPoolExecutor(1, mp_context=get_context('spawn')) as pool:
         there = pool.submit(rd.RobotModel.with_gravity, model, (0, 0, -1.62)).result()
     assert there == model.with_gravity((0, 0, -1.62))
+
+
+def test_models_say_in_one_line_what_they_are():
+    text = two_link_urdf().replace('"two_link"', '"ur5e"')
+    model = rd.RobotModel.from_urdf(text)
+    assert repr(model) == str(model) == "RobotModel 'ur5e': 2R, 2.0 kg, base → link2, 2 warnings"
+    limit = '<limit lower="-1" upper="1" effort="9" velocity="9"/></joint>'
+    sound = text.replace('"continuous"', '"prismatic"', 1).replace('</joint>', limit)
+    assert repr(rd.RobotModel.from_urdf(sound)) == "RobotModel 'ur5e': PR, 2.0 kg, base → link2"
+    assert repr(rd.base_parameters(model)) == "BaseParameters of 'ur5e': 4 of 20"
+    odd = text.replace('"link2"', '"link&#10;2"')
+    assert 'base → link\\n2' in repr(rd.RobotModel.from_urdf(odd))
+
+
+def test_printed_base_parameters_are_formulas():
+    lines = str(rd.base_parameters(rd.RobotModel.from_urdf(two_link_urdf()))).splitlines()
+    assert 'link1' in lines
+    (row,) = [line for line in lines if line.strip().startswith('ZZR1')]
+    assert row.endswith('ZZ1 + m2')
+
+
+@pytest.mark.parametrize('kind', ['dh', 'base parameters'])
+def test_tables_are_tables_in_a_notebook(kind):
+    record = loaded()[kind]
+    tree = html.fragment_fromstring(record._repr_html_())
+    assert tree.tag == 'table'
+    cells = [row.xpath('td') for row in tree.xpath('tbody/tr')]
+    assert len(cells) == (record.n if kind == 'dh' else record.count)
+    assert {len(row) for row in cells} == {len(tree.xpath('thead/tr/th'))}
+
+
+def test_names_of_a_urdf_are_no_html_in_a_notebook():
+    text = two_link_urdf().replace('link1', '&lt;script&gt;').replace('two_link', '&lt;img&gt;')
+    base = rd.base_parameters(rd.RobotModel.from_urdf(text))
+    assert '&lt;img&gt;' in base._repr_html_()
+    assert '<script>' not in base._repr_html_()
