@@ -92,7 +92,7 @@ class JointStateBuffer:
         self._oldest = -np.inf  # of the receipts
         self._whole_state: MeasuredState | None = None  # from the last message alone
         self._strangers: tuple[str, ...] = ()  # in the last message that named none of ours
-        self._not_finite: dict[int, tuple[float, float]] = {}  # when [s], and which position
+        self._not_finite: dict[int, float] = {}  # the newest position, where it is not
 
     def receive(
         self,
@@ -145,9 +145,11 @@ class JointStateBuffer:
             else np.full(len(source), np.nan)
         )
         usable = np.isfinite(positions)
-        if not usable.all():
-            for i in np.flatnonzero(~usable):
-                self._not_finite[int(target[i])] = (received, float(positions[i]))
+        if self._not_finite or not usable.all():
+            for joint, is_usable, value in zip(target.tolist(), usable, positions.tolist()):
+                self._not_finite.pop(joint, None)
+                if not is_usable:
+                    self._not_finite[joint] = value
         if time < self._newest:
             usable &= ~self._is_late(target, time, stamp > 0.0, received)
         if not usable.all():
@@ -199,8 +201,7 @@ class JointStateBuffer:
         """Return what is wrong with the joint states that come, in words; empty: nothing."""
         bad = [
             f'position of {self.joint_names[i]} is {position}'
-            for i, (received, position) in sorted(self._not_finite.items())
-            if received > self._received[i]
+            for i, position in sorted(self._not_finite.items())
         ]
         if bad:
             return ', '.join(bad)
@@ -264,6 +265,8 @@ class JointStateBuffer:
         self._stamped.fill(stamped)
         self._refreshed.fill(True)
         self._newest = time
+        if self._not_finite:
+            self._not_finite.clear()
         return True
 
     def _take_in(

@@ -261,3 +261,10 @@ def test_position_that_is_not_finite_is_told_until_the_joint_has_one():
     assert states.trouble() == 'position of b is inf'
     states.receive(['a', 'b'], [1.0, 1.0], [0.0, 0.0], received=1.2)
     assert states.trouble() == ''
+
+
+def test_trouble_of_the_past_is_forgotten_although_the_stamps_are_old():
+    states = JointStateBuffer(('a', 'b'), 0.1, np.zeros(2, bool))
+    states.receive(('a', 'b'), (0.0, np.inf), (), received=1.0, stamp=1.0)
+    states.receive(('a', 'b'), (0.0, 0.0), (0.0, 0.0), received=1.1, stamp=2.0, age=86400.0)
+    assert states.trouble() == ''

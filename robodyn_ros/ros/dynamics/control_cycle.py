@@ -255,14 +255,16 @@ class ControlCycle:
             self._is_awaited = False
             if pipeline.state is None:
                 self._node.get_logger().warning(self._report())
+        sentence = ''
         if pipeline.is_stale and not self._is_missed:
             self._is_missed = True
             self._missed_since = now - min(self.stack.joint_states.age(now), now - self._started)
             self.counts.missed_cycles += 1
-        if self._is_missed and not self._is_reported_stale:
-            if now - self._reported_stale >= WARNING_PERIOD:
-                self._is_reported_stale, self._reported_stale = True, now
-                self._node.get_logger().error(self._report())
+            sentence = self._report()
+        is_due = self._is_missed and not self._is_reported_stale
+        if is_due and now - self._reported_stale >= WARNING_PERIOD:
+            self._is_reported_stale, self._reported_stale = True, now
+            self._node.get_logger().error(sentence or self._report())
 
     def _look_for_lateness(self, now: float) -> None:
         """Count a watchdog timer that comes late: this process stood still."""
