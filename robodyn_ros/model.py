@@ -108,10 +108,8 @@ class RobotModel(ArrayRecord):
         ends = ' → '.join(ascii(link)[1:-1] for link in (self.base_link, self.tip_link))
         warnings = sum(finding.level == 'warning' for finding in self.findings)
         counted = f', {warnings} warning{"s" * (warnings > 1)}' if warnings else ''
-        weight = f'{mass:.1f} kg' if mass >= 1 else f'{mass:.2g} kg'
-        return (
-            f'RobotModel {self.name!r}: {self.dh.structure}, {weight}, {" → ".join(ends)}{counted}'
-        )
+        what = f'{self.dh.structure}, {mass:.{1 if mass >= 1 else 3}f} kg'
+        return f'RobotModel {self.name!r}: {what}, {ends}{counted}'
 
     @cached_property
     def has_identified_friction(self) -> bool:
