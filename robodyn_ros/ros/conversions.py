@@ -11,12 +11,10 @@ from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 from geometry_msgs.msg import Quaternion, Transform, Vector3, Vector3Stamped, Wrench
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
-from trajectory_msgs.msg import JointTrajectory
 
 from robodyn_interfaces.msg import MinimalParameter
 from robodyn_interfaces.msg import Payload as PayloadMessage
 from robodyn_ros.control.load import GravityChange
-from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.errors import NonFiniteValue
 from robodyn_ros.model import Payload
 from robodyn_ros.parameters import LinearCombination
@@ -32,34 +30,6 @@ def floats(values: np.ndarray) -> array:
     field = array('d')
     field.frombytes(np.ascontiguousarray(values, dtype=float).tobytes())
     return field
-
-
-def trajectory(message: JointTrajectory, start: float | None) -> Trajectory:
-    """
-    Return the checked waypoints of a message.
-
-    Parameters
-    ----------
-    message : JointTrajectory
-        With at least one point.
-    start : float or None
-        The message's start on the reference's clock [s]; None: on arrival.
-
-    Raises
-    ------
-    RejectedTrajectory
-        What is malformed.
-    """
-    points = message.points
-    return Trajectory.from_points(
-        message.joint_names,
-        [point.time_from_start.sec + 1e-9 * point.time_from_start.nanosec for point in points],
-        [point.positions for point in points],
-        [point.velocities for point in points],
-        [point.accelerations for point in points],
-        [point.effort for point in points],
-        start=start,
-    )
 
 
 def matrix(values: np.ndarray) -> Float64MultiArray:

@@ -23,6 +23,7 @@ from robodyn_ros.ros.dynamics.cycle_counts import CycleCounts
 from robodyn_ros.ros.dynamics.outputs import RELIABLE, CycleOutputs
 from robodyn_ros.ros.other_commanders import OtherCommanders
 from robodyn_ros.ros.services.state_snapshot import StateSnapshot
+from robodyn_ros.ros.trajectory_message import TrajectoryMessage
 from robodyn_ros.ros.watchdog.watchdog_process import WatchdogProcess
 
 SENSOR = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
@@ -87,7 +88,7 @@ class ControlCycle:
         self._subscriptions = [
             node.create_subscription(JointState, 'joint_states', self._on_joint_state, SENSOR),
             node.create_subscription(
-                JointTrajectory, '~/joint_trajectory', self._on_trajectory, RELIABLE
+                JointTrajectory, '~/joint_trajectory', self._on_trajectory, RELIABLE, raw=True
             ),
         ]
 
@@ -223,7 +224,8 @@ class ControlCycle:
         self._snapshot.write(state.position, state.velocity, now - joint_states.age(now))
         if command is not None and self._is_missed:
             self._is_missed = False
-            self.counts.recovered(now - self._missed_since)
+            if (gap := now - self._missed_since) > pipeline.settings.state_timeout:
+                self.counts.recovered(gap, now)
             if self._is_reported_stale:
                 self._is_reported_stale = False
                 self._node.get_logger().info(f'recovered: {self._report()}')
@@ -279,20 +281,20 @@ class ControlCycle:
                 throttle_duration_sec=WARNING_PERIOD,
             )
 
-    def _on_trajectory(self, message: JointTrajectory) -> None:
+    def _on_trajectory(self, content: bytes) -> None:
         pipeline = self.stack.pipeline
-        if not message.points:
-            pipeline.cancel()
-            return
         try:
-            pipeline.follow(conversions.trajectory(message, self._start(message)))
+            message = TrajectoryMessage.from_bytes(content, self.stack.model.n)
+            if message.times:
+                pipeline.follow(message.trajectory(self._start(message.stamp)))
+            else:
+                pipeline.cancel()
         except RejectedTrajectory as error:
             self.counts.last_rejection = str(error)
             self._node.get_logger().warning(f'trajectory rejected: {error}')
 
-    def _start(self, message: JointTrajectory) -> float | None:
-        """Return the trajectory's start on the clock of the joint states [s]; None: at once."""
-        stamp = conversions.seconds(message.header.stamp)
+    def _start(self, stamp: float) -> float | None:
+        """Return a trajectory's start on the clock of the joint states [s]; None: at once."""
         state = self.stack.pipeline.state
         if stamp <= 0.0:
             return None

@@ -10,6 +10,8 @@ import numpy as np
 
 from robodyn_ros.control.command import Command
 
+GAP_WINDOW = 5.0  # in which gaps between joint states are counted together [s]
+MOST_GAPS = 100  # that are remembered
 PERCENTILES = (50, 90, 99, 100)  # of the cycle times; the last is the longest
 
 
@@ -33,7 +35,7 @@ class Recent:
     lateness : float
         By which the watchdog timer came too late, at worst [s].
     gaps : list of float
-        For how long joint states were missed, each time that they were [s].
+        For how long joint states were missed, each time within ``GAP_WINDOW`` [s].
     """
 
     cycles: int
@@ -63,8 +65,6 @@ class CycleCounts:
         Why the last joint state, the last trajectory was refused; empty: none was.
     late_watchdogs : int
         Times that the watchdog timer came later than by its period.
-    last_gap : float
-        For how long joint states were missed the last time [s]; 0: they never were.
     """
 
     cycles: int = 0
@@ -75,10 +75,9 @@ class CycleCounts:
     last_malformed: str = ''
     last_rejection: str = ''
     late_watchdogs: int = 0
-    last_gap: float = 0.0
     _refused: int = 0
     _lateness: float = 0.0
-    _gaps: list[float] = field(default_factory=list)
+    _gaps: list[tuple[float, float]] = field(default_factory=list)
     _since: float = field(default_factory=time.monotonic)
     _cycle_times: list[float] = field(default_factory=list)
     _saturated: np.ndarray | None = None
@@ -102,10 +101,9 @@ class CycleCounts:
         self.late_watchdogs += 1
         self._lateness = max(self._lateness, lateness)
 
-    def recovered(self, gap: float) -> None:
-        """Count that joint states are back after a time [s]."""
-        self.last_gap = gap
-        self._gaps.append(gap)
+    def recovered(self, gap: float, now: float) -> None:
+        """Count that joint states are back after a gap [s], at a steady time [s]."""
+        self._gaps = [*self._gaps[1 - MOST_GAPS :], (now, gap)]
 
     def recent(self, now: float, refused: int) -> Recent:
         """Return what happened since this was last asked; so many states were refused in all."""
@@ -115,9 +113,10 @@ class CycleCounts:
             np.empty(0, int) if joints is None else np.flatnonzero(joints)
             for joints in (self._saturated, self._beyond)
         )
-        newly_refused, lateness, gaps = refused - self._refused, self._lateness, self._gaps
+        newly_refused, lateness = refused - self._refused, self._lateness
+        gaps = [gap for ended, gap in self._gaps if now - ended < GAP_WINDOW]
         self._since, self._cycle_times, self._saturated, self._beyond = now, [], None, None
-        self._refused, self._lateness, self._gaps = refused, 0.0, []
+        self._refused, self._lateness = refused, 0.0
         return Recent(
             len(times),
             len(times) / elapsed if elapsed > 0.0 else 0.0,

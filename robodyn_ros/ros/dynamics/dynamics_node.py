@@ -30,7 +30,9 @@ from robodyn_ros.ros.dynamics import lifecycle as transitions
 from robodyn_ros.ros.dynamics import node_parameters
 from robodyn_ros.ros.dynamics.autostart import Autostart
 from robodyn_ros.ros.dynamics.control_cycle import ControlCycle
+from robodyn_ros.ros.dynamics.description_topic import DescriptionTopic
 from robodyn_ros.ros.dynamics.model_status import model_status
+from robodyn_ros.ros.dynamics.parameter_services import BoundedParameterService
 from robodyn_ros.ros.dynamics.process_status import process_status
 from robodyn_ros.ros.dynamics.torque_status import torque_status
 from robodyn_ros.ros.executors import fastest_executor
@@ -72,7 +74,7 @@ class DynamicsNode(LifecycleNode):
         stop_signal: StopSignal,
         **node_options: Any,
     ) -> None:
-        super().__init__('dynamics_node', **node_options)
+        super().__init__('dynamics_node', start_parameter_services=False, **node_options)
         self._service_process = services
         self._watchdog = watchdog
         self._log = log
@@ -80,16 +82,19 @@ class DynamicsNode(LifecycleNode):
         node_parameters.declare(self)
         self.add_on_set_parameters_callback(self._on_check_parameters)
         self.add_post_set_parameters_callback(self._on_parameters)
+        self._parameter_service = BoundedParameterService(self)
         transitions.reject_invalid_transitions(self)
         self._cycle: ControlCycle | None = None  # from configure to clean-up
         self._settings: ControlSettings | None = None  # the parameters, as the cycle has them
-        self._description: str | None = None
+        self._description = DescriptionTopic()
         self._refusal = ''  # of the last transition
 
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', RELIABLE)
         self.create_timer(DIAGNOSTICS_PERIOD, self._on_diagnostics, clock=steady)
-        self.create_subscription(String, 'robot_description', self._on_robot_description, LATCHED)
+        self.create_subscription(
+            String, 'robot_description', self._on_robot_description, LATCHED, raw=True
+        )
         self.create_service(SetBool, '~/enable', self._on_enable)
         services.open(self, self._on_change)
         watchdog.open(self)
@@ -109,7 +114,7 @@ class DynamicsNode(LifecycleNode):
             is_time_simulated = self._parameter('use_sim_time')
             with self._stop_signal.may_interrupt():  # nothing is commanded yet
                 ready = control_stack.build_control_stack(
-                    parameters, self._description, is_time_simulated=is_time_simulated
+                    parameters, self._description.text(), is_time_simulated=is_time_simulated
                 )
         except RobodynError as error:
             return self._refuse(f'cannot configure: {error}')
@@ -205,9 +210,8 @@ class DynamicsNode(LifecycleNode):
             self._refusal = ''
             self._service_process.forget()
 
-    def _on_robot_description(self, message: String) -> None:
-        is_new = message.data != self._description
-        self._description = message.data
+    def _on_robot_description(self, content: bytes) -> None:
+        is_new = self._description.receive(content)
         if self._parameter('urdf_file'):
             return
         if self._cycle is None:

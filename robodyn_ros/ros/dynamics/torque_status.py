@@ -106,7 +106,7 @@ def _verdict(cycle: ControlCycle, recent: Recent, now: float) -> tuple[bytes, st
     if pipeline.state is None:
         return _waiting_verdict(cycle, now)
     if pipeline.is_stale:
-        return _stale_verdict(cycle, now)
+        return _stale_verdict(cycle, recent, now)
     if pipeline.last_fault:
         return ERROR, pipeline.last_fault
     if cycle.others.recent:
@@ -134,13 +134,15 @@ def _waiting_verdict(cycle: ControlCycle, now: float) -> tuple[bytes, str]:
     return WARN, f'waiting for the state of {", ".join(stale) or "every joint"}'
 
 
-def _stale_verdict(cycle: ControlCycle, now: float) -> tuple[bytes, str]:
+def _stale_verdict(cycle: ControlCycle, recent: Recent, now: float) -> tuple[bytes, str]:
     pipeline, joint_states = cycle.stack.pipeline, cycle.stack.joint_states
     settings = pipeline.settings
     stale = joint_states.stale_joints(now)
     cause = f'no fresh state of {", ".join(stale)}' if stale else 'no finite torque'
     if stale and (trouble := joint_states.trouble()):
         cause += f' ({trouble})'
+    elif stale and recent.gaps:
+        cause += f' ({_too_slow(recent, settings.state_timeout)})'
     is_over = joint_states.age(now) > settings.state_timeout + settings.stale_hold_time
     is_silent = pipeline.fallback == 'silent' and is_over
     return STALE if is_silent else ERROR, f'{cause}: {pipeline.fallback}'
@@ -151,10 +153,7 @@ def _warning(cycle: ControlCycle, recent: Recent) -> str:
     stack = cycle.stack
     timeout = stack.pipeline.settings.state_timeout
     if len(recent.gaps) > 1:
-        return (
-            f'joint states came up to {max(recent.gaps):.3g} s apart; state_timeout = {timeout:g} '
-            'is too short for that'
-        )
+        return _too_slow(recent, timeout)
     states = recent.cycles + recent.refused
     if recent.refused > 1 and recent.refused > REFUSED_SHARE * states:
         return f'{recent.refused} of {states} joint states refused: not finite or implausible'
@@ -169,6 +168,11 @@ def _warning(cycle: ControlCycle, recent: Recent) -> str:
     if cycle.subscribers == 0:
         return 'nobody subscribes to the commands'
     return ''
+
+
+def _too_slow(recent: Recent, timeout: float) -> str:
+    apart = max(recent.gaps)
+    return f'joint states came {apart:.3g} s apart; state_timeout = {timeout:g} is too short'
 
 
 def _names(stack: ControlStack, joints: np.ndarray) -> str:

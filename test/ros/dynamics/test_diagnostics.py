@@ -148,12 +148,19 @@ def test_position_that_is_not_finite_is_named_before_the_first_command_and_after
 
 
 def test_driver_that_is_too_slow_for_the_timeout_is_told_of_it(cycle):
-    cycle.counts.recovered(0.2)
+    cycle.counts.recovered(0.2, cycle.arm.now)
     assert cycle.verdict()[0] == OK
-    cycle.counts.recovered(0.2)
-    cycle.counts.recovered(0.21)
-    level, message = cycle.verdict()
-    assert level == WARN and '0.21 s apart; state_timeout = 0.1' in message
+    cycle.counts.recovered(0.21, cycle.arm.now)
+    words = 'joint states came 0.21 s apart; state_timeout = 0.1 is too short'
+    assert cycle.verdict() == (WARN, words)
+    cycle.arm.now += 0.2
+    cycle.arm.pipeline.watchdog(cycle.arm.now)
+    assert cycle.verdict() == (
+        ERROR,
+        f'no fresh state of shoulder, elbow ({words}): hold_gravity',
+    )
+    cycle.run(6.0, Q)
+    assert cycle.verdict()[0] == OK
 
 
 def test_terms_without_gravity_do_not_claim_to_compensate_it():

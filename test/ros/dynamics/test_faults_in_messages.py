@@ -9,6 +9,8 @@ pytest.importorskip('rclpy', reason='needs ROS 2')
 from builtin_interfaces.msg import Duration, Time
 from fault_rig import EFFORT_LIMITS, POSITION, case, fault, rig_in
 from node_rig import ARM
+from rcl_interfaces.srv import SetParameters
+from rclpy.parameter import Parameter
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
@@ -216,12 +218,12 @@ def test_repeated_stamp_drops_the_reference(rig):
 @pytest.mark.parametrize(
     'content',
     [
-        case('no bytes at all', 'The middleware drops it.', b''),
-        case('bytes that end too soon', 'The middleware drops it.', CDR[:90]),
-        case('bytes that are no message', 'The middleware drops it.', b'\xff' * 200),
+        case('no bytes at all', 'It is dropped.', b''),
+        case('bytes that end too soon', 'It is dropped.', CDR[:90]),
+        case('bytes that are no message', 'It is dropped.', b'\xff' * 200),
         case(
             'lengths that claim gigabytes',
-            'The middleware drops it.',
+            'It is dropped.',
             CDR[:4] + b'\0' * 8 + b'\xff\xff\xff\x7f' * 8,
         ),
     ],
@@ -359,19 +361,48 @@ def test_huge_feedforward_is_clipped(rig):
     rig.stream(POSITION, lambda: rig.report.get('reference') == 'holding')
 
 
+def trajectory_of(count):
+    """Return a trajectory that holds the arm where it is for a time, in so many points."""
+    return trajectory(seconds=0.01 * np.arange(1, count + 1), positions=POSITION)
+
+
 @fault(
-    'trajectory of five thousand points',
-    'It is planned; joint states that come meanwhile are not lost for long.',
+    'trajectory of a thousand points',
+    'The most that are taken at once: read and planned within some 10 ms.',
 )
 def test_long_trajectory_is_taken(rig):
-    times = np.arange(1, 5001) * 0.01
-    message = JointTrajectory(joint_names=ARM)
-    for time in times:
-        point = JointTrajectoryPoint(positions=POSITION)
-        point.time_from_start = Duration(sec=int(time), nanosec=round(1e9 * (time % 1)))
-        message.points.append(point)
-    rig.trajectories.publish(message)
+    rig.trajectories.publish(trajectory_of(1000))
     rig.stream(POSITION, lambda: rig.report.get('reference') == 'moving')
+
+
+@pytest.mark.parametrize(
+    'count, reason',
+    [
+        case('trajectory of two thousand points in motion', REFUSED, 2000, 'at most 1000'),
+        case('trajectory of 8 MB in motion', REFUSED, 50_000, 'bytes'),
+    ],
+)
+def test_trajectory_that_is_too_long_is_refused_by_its_size(rig, count, reason):
+    rig.in_motion(seconds=60.0)
+    drops = int(rig.report['dropped_references'])
+    rig.trajectories.publish(trajectory_of(count))
+    rig.stream(POSITION, lambda: reason in rig.report.get('last_rejection', ''))
+    assert 'trajectory rejected' in rig.log
+    assert len(rig.states[-1].reference_position) == 7
+    assert int(rig.report['dropped_references']) == drops
+
+
+@fault(
+    'a thousand parameters in one request',
+    'Refused as a whole with the number that is allowed; commanding goes on.',
+)
+def test_request_of_a_thousand_parameters_is_refused(rig):
+    rig.in_motion(seconds=60.0)
+    gain = Parameter('kp', value=[100.0]).to_parameter_msg()
+    request = SetParameters.Request(parameters=[gain] * 1000)
+    results = rig.call(SetParameters, 'set_parameters', request, rig.send_home).results
+    assert len(results) == 1000 and 'at most 64' in results[0].reason
+    assert len(rig.states[-1].reference_position) == 7
 
 
 @fault(

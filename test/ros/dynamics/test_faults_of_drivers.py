@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Drivers die, pause, come back, disagree and change pace; one node process sees it all."""
 
+import re
 import signal
 
 import numpy as np
@@ -180,12 +181,21 @@ def test_slow_driver_is_served(rig, gravity):
 
 @fault(
     'driver slower than the state timeout',
-    'Stale and back again with every state: gravity throughout, by and by.',
+    'Stale and back again with every state: gravity throughout, by and by. Diagnostics name '
+    '`state_timeout`; the log says so once a second at most.',
 )
 def test_driver_slower_than_the_timeout_gets_gravity(rig, gravity):
     rig.driver(rate=0.8 / STATE_TIMEOUT)
     rig.until(lambda: rig.report.get('level') == 2)
     rig.until(holds(rig, gravity))
+    rig.until(lambda: f'state_timeout = {STATE_TIMEOUT} is too short' in rig.report['message'])
+
+    def told():
+        return re.findall(r'\[ERROR\] \[([\d.]+)\] \[dynamics_node\]: no fresh state', rig.log)
+
+    count = len(told())
+    rig.until(lambda: len(told()) > count + 2)
+    assert np.diff([float(time) for time in told()]).min() > 0.95  # [s]; states come every 0.6 s
 
 
 @fault(

@@ -261,6 +261,11 @@ def test_impossible_transitions_in_motion_are_refused(rig):
             'Ignored with a warning until clean-up.',
             '<robot>' + 'x' * 1000000,
         ),
+        case(
+            'robot description of 20 MB',
+            'Ignored with a warning until clean-up, and not even read.',
+            '<robot>' + 'x' * 20_000_000,
+        ),
     ],
 )
 def test_replaced_description_is_ignored_in_motion(rig, text):

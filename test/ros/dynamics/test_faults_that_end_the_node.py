@@ -201,6 +201,8 @@ def test_stopped_node_is_stood_in_for_until_it_wakes(rig, gravity):
     before = len(rig.record)
     rig.go_on()
     rig.until(lambda: 'the watchdog commanded meanwhile' in rig.log)
+    rig.until(lambda: int(rig.report['late_watchdogs']) > 0)
+    assert 'this process stood still for 1' in rig.log
     rig.until_commanded()
     assert rig.process.poll() is None
     torques = rig.commands_after(before)
@@ -238,7 +240,10 @@ def test_stopped_node_that_is_told_to_stop_does_when_it_wakes(rig, gravity):
     assert ends_with(rig, np.zeros(7))
 
 
-@fault('a callback that takes a second', 'The watchdog stands in; the node goes on afterwards.')
+@fault(
+    'a callback that takes a second',
+    'The watchdog stands in; the node goes on afterwards, and says for how long it stood still.',
+)
 def test_callback_that_hangs_is_stood_in_for(rig, gravity):
     rig.begin_anew()
     rig.launch_patched(
@@ -259,6 +264,8 @@ def test_callback_that_hangs_is_stood_in_for(rig, gravity):
     moment = time.time()
     assert first_after(rig, moment) <= STATE_TIMEOUT + WATCHDOG_PERIOD + SCHEDULING
     rig.until(lambda: 'the watchdog commanded meanwhile' in rig.log)
+    rig.until(lambda: int(rig.report['late_watchdogs']) > 0)
+    assert 'this process stood still for 1' in rig.log
     rig.until_commanded()
     assert rig.process.poll() is None
 

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The robot's description as it came over its topic, read when it is needed."""
+
+from __future__ import annotations
+
+from rclpy.serialization import deserialize_message
+from std_msgs.msg import String
+
+from robodyn_ros.description.source import LARGEST_SOURCE
+from robodyn_ros.errors import UnreadableSource
+
+LARGEST_MESSAGE = LARGEST_SOURCE + 64
+"""Bytes of a message whose text may be read: what encodes it comes on top."""
+
+
+class DescriptionTopic:
+    """
+    Keeps the last message of ``robot_description`` as bytes.
+
+    Nothing is converted while the node commands: a text of 16 MB would take 0.1 s, in which no
+    cycle runs.
+    """
+
+    def __init__(self) -> None:
+        self._content: bytes | None = None
+        self._size = 0
+
+    def receive(self, content: bytes) -> bool:
+        """Keep a message, where it is not too large, and return whether it says something new."""
+        is_new = len(content) != self._size or content != self._content
+        self._size = len(content)
+        self._content = content if self._size <= LARGEST_MESSAGE else None
+        return is_new
+
+    def text(self) -> str | None:
+        """
+        Return the description; None: nothing has come.
+
+        Raises
+        ------
+        UnreadableSource
+            The message was too large, or no string.
+        """
+        if self._size > LARGEST_MESSAGE:
+            raise UnreadableSource(
+                'topic robot_description', f'{self._size} bytes', f'at most {LARGEST_MESSAGE}'
+            )
+        if self._content is None:
+            return None
+        try:
+            return deserialize_message(self._content, String).data
+        except RuntimeError as error:
+            raise UnreadableSource(
+                'topic robot_description', f'{self._size} bytes', 'a std_msgs/String'
+            ) from error

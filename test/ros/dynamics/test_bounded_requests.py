@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is too large to be taken in beside a control cycle is refused by its size."""
+
+import pytest
+
+pytest.importorskip('rclpy', reason='needs ROS 2')
+
+import domains
+import rclpy
+from rcl_interfaces.srv import (
+    DescribeParameters,
+    GetParameters,
+    GetParameterTypes,
+    SetParameters,
+    SetParametersAtomically,
+)
+from rclpy.parameter import Parameter
+from rclpy.serialization import serialize_message
+from std_msgs.msg import String
+
+from robodyn_ros.control.parameter_table import PARAMETERS
+from robodyn_ros.errors import UnreadableSource
+from robodyn_ros.ros.dynamics.description_topic import LARGEST_MESSAGE, DescriptionTopic
+from robodyn_ros.ros.dynamics.parameter_services import MOST_ENTRIES, BoundedParameterService
+
+
+def content(text):
+    return bytes(serialize_message(String(data=text)))
+
+
+# --- the description ---------------------------------------------------------------------------
+
+
+def test_description_is_the_text_of_the_last_message():
+    topic = DescriptionTopic()
+    assert topic.text() is None
+    assert topic.receive(content('<robot name="ä"/>'))
+    assert topic.text() == '<robot name="ä"/>'
+    assert not topic.receive(content('<robot name="ä"/>'))
+    assert topic.receive(content('<robot name="b"/>'))
+    assert topic.text() == '<robot name="b"/>'
+
+
+def test_description_that_is_too_large_is_refused_by_its_size_until_another_comes():
+    topic = DescriptionTopic()
+    large = bytes(LARGEST_MESSAGE + 1)
+    assert topic.receive(large)
+    with pytest.raises(UnreadableSource, match=f'{len(large)} bytes.*at most {LARGEST_MESSAGE}'):
+        topic.text()
+    topic.receive(content('<robot/>'))
+    assert topic.text() == '<robot/>'
+
+
+@pytest.mark.parametrize('garbage', [b'', b'\0\1', b'\xff' * 50, b'\0\1\0\0\xff\xff\xff\x7fabc'])
+def test_description_that_is_no_text_is_refused(garbage):
+    topic = DescriptionTopic()
+    topic.receive(garbage)
+    with pytest.raises(UnreadableSource, match=f'{len(garbage)} bytes.*std_msgs/String'):
+        topic.text()
+
+
+# --- parameters --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def node():
+    domain = domains.claim()
+    context = rclpy.Context()
+    rclpy.init(context=context, domain_id=domain)
+    result = rclpy.create_node('bounded', context=context, start_parameter_services=False)
+    result.declare_parameter('gain', 1.0)
+    yield result
+    result.destroy_node()
+    rclpy.shutdown(context=context)
+    domains.release(domain)
+
+
+@pytest.mark.ros
+def test_as_many_parameters_as_there_are_can_be_set_at_once(node):
+    assert len(PARAMETERS) <= MOST_ENTRIES
+    services = BoundedParameterService(node)
+    gains = [Parameter('gain', value=float(i)).to_parameter_msg() for i in range(MOST_ENTRIES)]
+    request, response = SetParameters.Request(parameters=gains), SetParameters.Response()
+    results = services._set_parameters_callback(request, response).results
+    assert [result.successful for result in results] == [True] * MOST_ENTRIES
+    assert node.get_parameter('gain').value == MOST_ENTRIES - 1.0
+
+
+@pytest.mark.ros
+def test_request_for_too_many_parameters_is_refused_as_a_whole(node):
+    services = BoundedParameterService(node)
+    gains = [Parameter('gain', value=2.0).to_parameter_msg()] * (MOST_ENTRIES + 1)
+    names = ['gain'] * (MOST_ENTRIES + 1)
+    words = f'{MOST_ENTRIES + 1} parameters; allowed: at most {MOST_ENTRIES}'
+    results = services._set_parameters_callback(
+        SetParameters.Request(parameters=gains), SetParameters.Response()
+    ).results
+    assert len(results) == len(gains)
+    assert not any(result.successful for result in results) and words in results[0].reason
+    result = services._set_parameters_atomically_callback(
+        SetParametersAtomically.Request(parameters=gains), SetParametersAtomically.Response()
+    ).result
+    assert not result.successful and words in result.reason
+    assert node.get_parameter('gain').value == 1.0
+    for kind, callback, field in (
+        (GetParameters, services._get_parameters_callback, 'values'),
+        (GetParameterTypes, services._get_parameter_types_callback, 'types'),
+        (DescribeParameters, services._describe_parameters_callback, 'descriptors'),
+    ):
+        for asked, answers in ((names, 0), (names[:3], 3)):
+            response = callback(kind.Request(names=asked), kind.Response())
+            assert len(getattr(response, field)) == answers
