@@ -7,9 +7,9 @@ Identify arms from recordings, and compare with the URDF and plain least squares
 DIR holds recordings of real arms, as its README.md says. The first table is the error on motions
 that were not trained with, |predicted - measured| / |measured|, both low-passed at 5 Hz, all
 joints and samples from the first motion to the last, in per cent; beside it how much of what was
-measured lies within the stated 95 % band, and the processor time of ``identify``, and of one solve from
-the prior with the drive terms that were chosen, the median of eleven. The second says what was
-chosen, and how busy the machine was. Names choose rows.
+measured lies within the stated 95 % band, and the processor time of ``identify``, and of one solve
+from the prior with the drive terms that were chosen, the median of eleven. The second says what
+was chosen, and how busy the machine was. Names choose rows.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from robodyn_ros.identification.factors import Layout, joint_factors
 from robodyn_ros.identification.fit import Fit, Prior, drive_deviation, predicted, problem_of
 from robodyn_ros.identification.rows import Rows
 from robodyn_ros.model import RobotModel
+from robodyn_ros.spatial import FloatArray
 
 
 def estimated_delay(
@@ -23,14 +24,28 @@ def estimated_delay(
     To first order tau(t - delay) is tau - delay dtau/dt: the predicted torque's derivative is one
     more column, estimated together with all other parameters.
     """
-    layout = Layout(model.n, fit.terms.count, 1)
+    delay, deviation = _delays(model, rows, prior, fit, common=True)
+    return float(delay[0]), float(deviation[0])
+
+
+def joint_delays(
+    model: RobotModel, rows: Sequence[Rows], prior: Prior, fit: Fit
+) -> tuple[FloatArray, FloatArray]:
+    """Return the delay of each joint's effort, and its deviation, (n,) each [s]."""
+    return _delays(model, rows, prior, fit, common=False)
+
+
+def _delays(
+    model: RobotModel, rows: Sequence[Rows], prior: Prior, fit: Fit, *, common: bool
+) -> tuple[FloatArray, FloatArray]:
+    layout = Layout(model.n, fit.terms.count, 1 if common else model.n)
     drives, columns = [], []
     for each in rows:
         torque = each.rigid_torque(model, fit.inertial_parameters) if fit.terms.load else None
         drive = each.drive(fit.terms, torque)
-        expected = predicted(fit, each, drive)
+        late = -np.gradient(predicted(fit, each, drive), each.time, axis=0)[..., None]
         drives.append(drive)
-        columns.append(-np.gradient(expected, each.time, axis=0)[..., None])
+        columns.append(late if common else late * np.eye(model.n))
     factors = joint_factors(
         np.concatenate([each.inertial for each in rows]),
         np.concatenate(drives),
@@ -41,4 +56,5 @@ def estimated_delay(
     deviation = drive_deviation(fit.terms, model, prior, rows)
     problem = problem_of(factors, layout, fit.terms, fit.noise.scale, deviation, prior)
     found = estimate(problem)
-    return float(found.others[-1]), float(np.linalg.norm(found.deviation_factor[-1]))
+    own = found.deviation_factor[-layout.common :]
+    return found.others[-layout.common :], np.linalg.norm(own, axis=1)

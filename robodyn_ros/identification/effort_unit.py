@@ -6,8 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from robodyn_ros.arguments import checked_array
 from robodyn_ros.description.records import Finding
+from robodyn_ros.errors import InvalidNumber
 from robodyn_ros.identification.drive_terms import DriveTerms
 from robodyn_ros.identification.fit import Fit
 from robodyn_ros.identification.rows import Rows
@@ -77,6 +80,26 @@ def assumed_effort_scale(
             "URDF's masses true, were assumed: give effort_scale",
         ),
     )
+
+
+def given_effort_scale(model: RobotModel, given: ArrayLike) -> FloatArray:
+    """
+    Return torque for a unit of effort (n,), checked: one number for all joints, or one for each.
+
+    Raises
+    ------
+    WrongShape, NonFiniteValue
+    InvalidNumber
+        It is zero for a joint.
+    """
+    scale = np.asarray(given, dtype=float)
+    if scale.ndim == 0:
+        scale = np.full(model.n, scale)
+    scale = checked_array('effort_scale', scale, (model.n,))
+    for name, value in zip(model.joint_names, scale, strict=True):
+        if value == 0.0:
+            raise InvalidNumber(f'effort_scale of joint {name!r}', value, 'a number but zero')
+    return scale
 
 
 def refined_effort_scale(scale: FloatArray, rows: Sequence[Rows], fit: Fit) -> FloatArray:

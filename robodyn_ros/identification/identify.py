@@ -9,7 +9,6 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robodyn_ros.arguments import checked_array
 from robodyn_ros.description.records import Finding
 from robodyn_ros.errors import InvalidNumber, UnknownOption, WrongShape
 from robodyn_ros.identification import findings as found
@@ -22,7 +21,11 @@ from robodyn_ros.identification.comparison import (
 from robodyn_ros.identification.cross_validation import CrossValidation, Score
 from robodyn_ros.identification.delay import estimated_delay
 from robodyn_ros.identification.drive_terms import DriveTerms, candidates
-from robodyn_ros.identification.effort_unit import assumed_effort_scale, refined_effort_scale
+from robodyn_ros.identification.effort_unit import (
+    assumed_effort_scale,
+    given_effort_scale,
+    refined_effort_scale,
+)
 from robodyn_ros.identification.estimator import Problem, estimate
 from robodyn_ros.identification.even_samples import even_samples
 from robodyn_ros.identification.fit import Fit, Prior, drive_deviation, fitted
@@ -205,13 +208,7 @@ def _effort_scale(
 ) -> tuple[FloatArray, tuple[Finding, ...]]:
     if given is None:
         return assumed_effort_scale(model, training.rows(model, np.ones(model.n)))
-    scale = np.asarray(given, dtype=float)
-    scale = checked_array('effort_scale', np.full(model.n, scale) if scale.ndim == 0 else scale,
-                          (model.n,))  # fmt: skip
-    for name, value in zip(model.joint_names, scale, strict=True):
-        if value == 0.0:
-            raise InvalidNumber(f'effort_scale of joint {name!r}', value, 'a number but zero')
-    return scale, ()
+    return given_effort_scale(model, given), ()
 
 
 def _chosen(

@@ -13,7 +13,7 @@ import pytest
 from robots import public_urdf, two_link_urdf
 
 import robodyn_ros as rd
-from robodyn_ros import errors
+from robodyn_ros import errors, identification
 
 # What users may rely on, as they read it: names, order, kinds and defaults. Whoever changes a line
 # writes it into CHANGELOG.rst under "Breaking".
@@ -276,3 +276,30 @@ def test_errors_of_arguments_are_value_errors_and_complex_numbers_are_refused():
             rd.gravity_torque(arm, wrong)
     with pytest.raises(ValueError, match='method'):
         rd.inverse_dynamics(arm, [0, 0], [0, 0], [0, 0], method='guess')
+
+
+IDENTIFICATION = {
+    'identify': "model, recordings, *, validation=(), friction='auto', base_tilt='auto',"
+    ' effort_scale=None, prior_deviation=0.25, progress=None',
+    'examine_effort': 'model, recordings',
+    'identify_drive_gains': 'model, unloaded, loaded, mass',
+    'identify_payload': 'model, loaded, *, unloaded=None, effort_scale=None',
+}
+IDENTIFICATION_CLASSES = (
+    'CandidateError DriveGains DriveTerms EffortFindings Identification IdentifiedParameter'
+    ' JointEffort JointFriction MalformedIdentification MalformedRecording NoEffort'
+    ' OtherKinematics PayloadEstimate Prediction Recording RecordingErrors RepeatedMotion'
+    ' TooShortRecording'
+)
+
+
+def test_the_public_names_of_identification_are_these():
+    assert set(identification.__all__) == {*IDENTIFICATION, *IDENTIFICATION_CLASSES.split()}
+
+
+@pytest.mark.parametrize('name', IDENTIFICATION)
+def test_functions_of_identification_take_these_arguments(name):
+    bare = inspect.signature(getattr(identification, name))
+    parameters = [each.replace(annotation=each.empty) for each in bare.parameters.values()]
+    written_out = str(bare.replace(parameters=parameters, return_annotation=bare.empty))
+    assert written_out == f'({IDENTIFICATION[name]})'

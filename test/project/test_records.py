@@ -20,7 +20,10 @@ from robodyn_ros.control.load import GravityChange, Load
 from robodyn_ros.control.safety_settings import SafetySettings
 from robodyn_ros.description.chain import Chain
 from robodyn_ros.identification.comparison import RecordingErrors
+from robodyn_ros.identification.drive_gains import DriveGains
+from robodyn_ros.identification.effort_examination import EffortFindings, JointEffort
 from robodyn_ros.identification.identification import Identification, JointFriction
+from robodyn_ros.identification.payload_estimate import PayloadEstimate
 from robodyn_ros.identification.prediction import DriveModel, Prediction
 from robodyn_ros.identification.recording import Recording
 from robodyn_ros.motions import MotionSamples
@@ -74,6 +77,19 @@ def loaded():
         'drive model': drive_model,
         'identification': Identification(
             model, drive_model, TIME, TABLE, None, None, None, None, (), (), (), 5.0, True, ''
+        ),
+        'joint effort': JointEffort('j1', 'torque', 1.0, 0.1, 'included', 'none', *[0.0] * 5),
+        'effort findings': EffortFindings(
+            (JointEffort('j1', 'torque', 1.0, 0.1, 'included', 'removed', *[0.0] * 5),),
+            0.01,
+            0.001,
+            (),
+        ),
+        'drive gains': DriveGains(
+            ('j1', 'j2'), TIME[:2], TIME[:2], TIME[:2] > 0, TIME[:3], (), True
+        ),
+        'payload estimate': PayloadEstimate(
+            rd.Payload(1.0), 0.1, TIME[:3], np.eye(3), 0.01, TABLE, ()
         ),
         'torques': MotionTorques(MotionSamples.from_samples(TIME, TABLE), True, *[TABLE] * 4),
     }

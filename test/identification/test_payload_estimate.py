@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the hand holds, found moving and standing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from simulated_recordings import TrueArm, motion
+
+from robodyn_ros import Payload, RobotModel, gravity_torque, inverse_dynamics
+from robodyn_ros.errors import InvalidNumber, NoSuchJoint, WrongShape
+from robodyn_ros.identification import Recording, identify, identify_payload
+
+LOAD = Payload(1.8, (0.02, -0.03, 0.09), np.diag([0.012, 0.011, 0.006]))
+
+
+@pytest.fixture(scope='module')
+def arm() -> TrueArm:
+    return TrueArm.drawn(13, 6)
+
+
+def known(arm: TrueArm) -> RobotModel:
+    """Return the arm as it is, friction included."""
+    return replace(
+        arm.bodies,
+        rotor_inertia=arm.rotor_inertia,
+        viscous_friction=arm.viscous,
+        coulomb_friction=arm.coulomb,
+        effort_offset=arm.offset,
+    )
+
+
+def carrying(arm: TrueArm, load: Payload) -> TrueArm:
+    return replace(arm, bodies=arm.bodies.with_payload(load))
+
+
+def standing(arm: TrueArm, poses: np.ndarray, friction: np.ndarray | None = None) -> Recording:
+    """Return a recording that stands in poses for a second each, moving in between."""
+    time = np.arange(0.0, 3.0 * len(poses), 0.01)
+    stamps = [s for k in range(len(poses)) for s in (3.0 * k, 3.0 * k + 1.5)]
+    q = np.stack(
+        [np.interp(time, stamps, np.repeat(column, 2)) for column in np.asarray(poses).T], axis=1
+    )
+    effort = gravity_torque(arm.bodies, q) + arm.offset
+    if friction is not None:
+        effort = effort + friction[np.minimum((time // 3.0).astype(int), len(poses) - 1)]
+    keep = (time % 3.0) < 1.5
+    return Recording(
+        arm.urdf.joint_names, time[keep], q[keep], np.zeros_like(q[keep]), effort[keep]
+    )
+
+
+def test_a_moving_arm_that_is_known_finds_the_whole_body(arm):
+    bare = replace(arm.bodies, viscous_friction=np.zeros(6), coulomb_friction=np.zeros(6))
+    time, q, qd, qdd = motion(arm.urdf, 3, 20.0, 200.0)
+    effort = inverse_dynamics(bare.with_payload(LOAD), q, qd, qdd)
+    found = identify_payload(bare, Recording(arm.urdf.joint_names, time, q, qd, effort))
+    assert found.payload.mass == pytest.approx(1.8, rel=2e-3)
+    np.testing.assert_allclose(found.payload.center_of_mass, LOAD.center_of_mass, atol=1e-3)
+    np.testing.assert_allclose(found.payload.inertia, LOAD.inertia, atol=2e-3)
+
+
+def test_with_friction_and_noise_it_lies_within_its_deviations(arm):
+    loaded = carrying(arm, LOAD).recording(5, 15.0, rate=100.0)
+    found = identify_payload(known(arm), loaded)
+    assert abs(found.payload.mass - 1.8) < min(0.03 * 1.8, 4 * found.mass_deviation)
+    error = np.abs(found.payload.center_of_mass - np.asarray(LOAD.center_of_mass))
+    assert (error < 4 * found.center_deviation + 1e-3).all()
+
+
+def test_an_identified_arm_finds_it_in_amperes(arm):
+    def amperes(recording: Recording) -> Recording:
+        return replace(recording, effort=recording.effort / 12.0)
+
+    trained = [amperes(arm.recording(seed, 20.0, rate=100.0)) for seed in (1, 2)]
+    loaded = amperes(carrying(arm, LOAD).recording(5, 15.0, rate=100.0))
+    found = identify_payload(identify(arm.urdf, trained, effort_scale=12.0), loaded)
+    assert found.payload.mass == pytest.approx(1.8, rel=0.04)
+    again = identify_payload(arm.urdf, loaded, unloaded=trained, effort_scale=12.0)
+    assert again.payload.mass == pytest.approx(found.payload.mass, rel=1e-6)
+
+
+def test_four_standing_poses_give_mass_and_centre(arm):
+    poses = np.random.default_rng(3).uniform(-1.5, 1.5, (4, 6))
+    found = identify_payload(known(arm), standing(carrying(arm, LOAD), poses))
+    assert found.payload.mass == pytest.approx(1.8, rel=0.01)
+    np.testing.assert_allclose(found.payload.center_of_mass, LOAD.center_of_mass, atol=3e-3)
+    # Gravity alone shows no inertia: the prior keeps it a body's, and it is said.
+    assert (np.linalg.eigvalsh(found.payload.inertia) > 0).all()
+    assert np.linalg.eigvalsh(found.payload.inertia).max() < 0.1
+    assert 'inertia_from_prior' in {each.code for each in found.findings}
+
+
+def test_stiction_in_the_poses_is_in_the_deviations(arm):
+    generator = np.random.default_rng(7)
+    poses = generator.uniform(-1.5, 1.5, (6, 6))
+    friction = generator.uniform(-1, 1, (6, 6)) * arm.coulomb
+    found = identify_payload(known(arm), standing(carrying(arm, LOAD), poses, friction))
+    assert found.mass_deviation > 0.02
+    assert abs(found.payload.mass - 1.8) < 3.5 * found.mass_deviation
+
+
+def test_the_poses_that_it_names_narrow_it_down_more_than_others(arm):
+    loaded = carrying(arm, LOAD)
+    one = np.array([[0.2, 0.1, -0.3, 0.4, 0.2, 0.1]])
+    first = identify_payload(known(arm), standing(loaded, one))
+    assert first.poses.shape == (3, 6)
+    low, high = arm.urdf.position_limits.T
+    assert ((first.poses >= low) & (first.poses <= high)).all()
+    added = identify_payload(known(arm), standing(loaded, np.vstack([one, first.poses])))
+    near = one + 0.1 * np.random.default_rng(1).normal(size=(3, 6))
+    others = identify_payload(known(arm), standing(loaded, np.vstack([one, near])))
+    assert np.prod(added.deviation) < 0.5 * np.prod(others.deviation)
+    assert added.deviation[0] < first.deviation[0]
+
+
+def test_an_empty_hand_is_called_one(arm):
+    found = identify_payload(known(arm), arm.recording(5, 15.0, rate=100.0))
+    assert found.payload.mass < 0.1
+    assert 'no_payload' in {each.code for each in found.findings}
+
+
+def test_it_can_be_given_to_a_model(arm):
+    found = identify_payload(known(arm), carrying(arm, LOAD).recording(5, 15.0, rate=100.0))
+    q = np.zeros(6)
+    expected = gravity_torque(arm.bodies.with_payload(LOAD), q)
+    empty = gravity_torque(arm.bodies, q)
+    error = gravity_torque(arm.bodies.with_payload(found.payload), q) - expected
+    assert np.linalg.norm(error) < 0.05 * np.linalg.norm(expected - empty)
+
+
+def test_bad_input_is_refused_by_name(arm):
+    recording = arm.recording(5, 5.0, rate=100.0)
+    with pytest.raises(WrongShape, match='loaded'):
+        identify_payload(arm.urdf, [])
+    with pytest.raises(NoSuchJoint, match='j7'):
+        identify_payload(TrueArm.drawn(5, 7).urdf, recording)
+    with pytest.raises(InvalidNumber, match='effort_scale'):
+        identify_payload(arm.urdf, recording, effort_scale=0.0)
+    with pytest.raises(WrongShape, match='effort_scale'):
+        identify_payload(arm.urdf, recording, effort_scale=[1.0, 2.0])
