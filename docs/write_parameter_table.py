@@ -26,9 +26,17 @@ Made by docs/write_parameter_table.py from robodyn_ros/control/parameter_table.p
 [config/dynamics_node.yaml](../config/dynamics_node.yaml) holds all of them with their defaults; it
 is what the tests start the node with.
 
-Arrays hold one value for all joints, or one for each in the order of `joints`. A value outside
-what is allowed is refused with a reason: at start the node ends and names it, later the call
-fails. What may change only before configure is refused while the node has a robot.
+Arrays hold one value for all joints, or one for each in the order of `joints`; a single number is
+taken for an array (`kp:=100.0`), a whole one where a number is meant. A value outside what is
+allowed is refused with a reason: at start the node ends with code 1 and names it, later the call
+fails. So is a name that is almost one of these, or stands under one (`effort_limits_scale`,
+`terms.x`), with the right one; any other unknown name is a warning. What may change only before
+configure is refused while the node has a robot.
+
+`dynamics_node --help` prints this table. Parameters are read after `--ros-args` only, as in
+`dynamics_node --ros-args -p kp:=50 --params-file FILE`; without it they are refused. ROS itself
+would ignore `0.5` after a file's `1`, as it holds numbers of two types apart: that is refused, too
+(exit code 2); write both alike.
 
 """
 

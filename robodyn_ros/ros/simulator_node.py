@@ -33,10 +33,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import rclpy
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from lxml import etree
+from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock as ClockMessage
@@ -47,6 +47,8 @@ from robodyn_ros.description.chain import Chain
 from robodyn_ros.description.urdf import sanitized_urdf
 from robodyn_ros.errors import InvalidNumber, RobodynError
 from robodyn_ros.model import STANDARD_GRAVITY
+from robodyn_ros.ros import command_line, given_parameters
+from robodyn_ros.ros.given_parameters import GivenParameter
 from robodyn_ros.ros.qos import LATCHED, RELIABLE
 from robodyn_ros.ros.spinning import run_until_signal
 from robodyn_ros.simulation.arm import ArmSimulation
@@ -55,16 +57,35 @@ LONGEST_LAG = 0.1
 """Real time that is made up for after a pause [s]; the rest of a longer one is skipped."""
 
 
+ABOUT = (
+    'An arm in MuJoCo behind the topics of a driver: it publishes joint_states, takes commands '
+    '(torques in chain order), and reads its URDF from urdf_file or the topic robot_description.'
+)
+
+
+def _row(name: str, kind: str, default: Any, description: str) -> GivenParameter:
+    """Return a parameter that is read once."""
+    return GivenParameter(name, kind, default, description, ParameterDescriptor(read_only=True))
+
+
+PARAMETERS = (
+    _row('urdf_file', 'string', '', 'Path of the URDF; empty: the topic robot_description.'),
+    _row('base_link', 'string', '', 'Link that the chain begins at; empty: the root.'),
+    _row('tip_link', 'string', '', 'Link that the chain ends at; empty: the only leaf.'),
+    _row('gravity', 'double[]', list(STANDARD_GRAVITY), "In the base link's axes [m/s²]."),
+    _row('initial_position', 'double[]', None, 'Of each joint [rad] or [m]; not set: zero.'),
+    _row('time_step', 'double', 0.001, 'Between two joint states [s].'),
+    _row('lockstep', 'bool', False, 'Wait for the torques of each state; publishes /clock.'),
+    _row('lockstep_timeout', 'double', 0.1, 'After which a state is sent again [s].'),
+    _row('publish_clock', 'bool', False, 'Stamp with simulated time, and publish /clock.'),
+)
+
+
 class SimulatorNode(Node):
     """
     Steps an arm in real time or in lockstep.
 
-    Parameters of the node, all read once:
-
-    - ``urdf_file`` (empty: take the topic), ``base_link``, ``tip_link`` (empty: found in the URDF)
-    - ``gravity`` [m/s²], base link axes; ``initial_position`` [rad or m] (not set: zero)
-    - ``time_step`` [s]; ``publish_clock``: stamp with simulated time and publish ``/clock``
-    - ``lockstep`` (has ``publish_clock`` in it); ``lockstep_timeout`` [s]
+    Its parameters are ``PARAMETERS``, all read once.
 
     Raises
     ------
@@ -74,19 +95,18 @@ class SimulatorNode(Node):
 
     def __init__(self) -> None:
         super().__init__('simulator_node')
-        urdf_file = self.declare_parameter('urdf_file', '').value
+        given_parameters.declare(self, PARAMETERS)
+        given = {p.name: self.get_parameter_or(p.name).value for p in PARAMETERS}
+        urdf_file = given['urdf_file']
         self._ends: dict[str, Any] = {
-            name: self.declare_parameter(name, '').value or None
-            for name in ('base_link', 'tip_link')
+            name: given[name] or None for name in ('base_link', 'tip_link')
         }
-        self._gravity = self.declare_parameter('gravity', list(STANDARD_GRAVITY)).value
-        self._initial_position = self.declare_parameter(
-            'initial_position', rclpy.Parameter.Type.DOUBLE_ARRAY
-        ).value
-        self._time_step = self.declare_parameter('time_step', 0.001).value
-        self._lockstep = self.declare_parameter('lockstep', False).value
-        self._lockstep_timeout = self.declare_parameter('lockstep_timeout', 0.1).value
-        publish_clock = self.declare_parameter('publish_clock', False).value
+        self._gravity = given['gravity']
+        self._initial_position = given['initial_position']
+        self._time_step = given['time_step']
+        self._lockstep = given['lockstep']
+        self._lockstep_timeout = given['lockstep_timeout']
+        publish_clock = given['publish_clock']
         if not 0 < self._lockstep_timeout < np.inf:
             raise InvalidNumber(
                 'parameter lockstep_timeout', self._lockstep_timeout, 'a positive number [s]'
@@ -252,6 +272,9 @@ def _urdf_text(path: Path) -> str:
 
 def main(args: list[str] | None = None) -> int:
     """Run the node until a signal ends it with code 0; 1 where it cannot begin."""
+    code = command_line.exit_code(args, 'simulator_node', ABOUT, PARAMETERS)
+    if code is not None:
+        return code
     return run_until_signal('simulator_node', SimulatorNode, args)
 
 

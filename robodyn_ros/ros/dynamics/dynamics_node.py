@@ -26,6 +26,7 @@ from robodyn_ros.control import control_stack, parameter_table
 from robodyn_ros.control.rigid_body import RigidBodyTorque
 from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.errors import ChangeRefused, RobodynError
+from robodyn_ros.ros import command_line
 from robodyn_ros.ros.dynamics import lifecycle as transitions
 from robodyn_ros.ros.dynamics import node_parameters
 from robodyn_ros.ros.dynamics.autostart import Autostart
@@ -45,6 +46,12 @@ from robodyn_ros.ros.spinning import run_until_signal
 from robodyn_ros.ros.watchdog.watchdog_process import WatchdogProcess
 
 DIAGNOSTICS_PERIOD = 1.0  # [s]
+
+ABOUT = (
+    'Turns joint states into torques that compensate gravity or follow trajectories, from a URDF, '
+    'within limits. It takes joint_states, ~/joint_trajectory and robot_description, and '
+    'publishes ~/commands, ~/torques, ~/dynamics_state and /diagnostics.'
+)
 
 SUCCESS = TransitionCallbackReturn.SUCCESS
 FAILURE = TransitionCallbackReturn.FAILURE
@@ -80,6 +87,7 @@ class DynamicsNode(LifecycleNode):
         self._log = log
         self._stop_signal = stop_signal
         node_parameters.declare(self)
+        parameter_table.checked(node_parameters.values(self))
         self.add_on_set_parameters_callback(self._on_check_parameters)
         self.add_post_set_parameters_callback(self._on_parameters)
         self._parameter_service = BoundedParameterService(self)
@@ -345,6 +353,9 @@ def _relieve_garbage_collector() -> None:
 
 def main(args: list[str] | None = None) -> int:
     """Run the node until a signal ends it, with its stop command and exit code 0."""
+    code = command_line.exit_code(args, 'dynamics_node', ABOUT, node_parameters.given())
+    if code is not None:
+        return code
     stop_signal = StopSignal()
     log = LogWriter()
     watchdog = WatchdogProcess(args)

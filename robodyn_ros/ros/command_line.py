@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a node says to its command line before ROS reads it."""
+
+from __future__ import annotations
+
+import re
+import sys
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import yaml
+from rclpy.utilities import remove_ros_args
+
+from robodyn_ros.ros.given_parameters import GivenParameter
+
+WRONG_USE = 2
+"""The exit code of a command line that is not understood."""
+
+_ROS_FLAGS = ('-p', '--param', '--params-file', '-r', '--remap', '--log-level', '-e', '--enclave')
+_PARAMETER_FLAGS = ('-p', '--param')
+# Of values of several types for one parameter rcl keeps the first type of this order, whichever
+# was given last.
+_ORDER = ('integer', 'double', 'integer[]', 'double[]')
+_INTEGER = re.compile(r'[-+]?(0[xX][0-9a-fA-F]+|\d+)')
+_WIDTH = 79
+
+
+def exit_code(
+    args: Sequence[str] | None, name: str, about: str, parameters: Sequence[GivenParameter]
+) -> int | None:
+    """
+    Return the code to end with at once, or None where the node is to run.
+
+    0 after ``--help``, which is printed. ``WRONG_USE`` where something is not understood, which
+    is named with its remedy on stderr: options of ROS without ``--ros-args``, what ROS cannot
+    parse, and a number that ROS would ignore (``lost_numbers``).
+    """
+    words = list(sys.argv[1:] if args is None else args)
+    try:
+        rest = remove_ros_args(words)
+    except RuntimeError as error:
+        return _refuse(name, str(error).partition(', at /')[0])
+    if {'-h', '--help'} & set(rest):
+        print(help_text(name, about, parameters))
+        return 0
+    for word in rest:
+        if word.split('=')[0] in _ROS_FLAGS or ':=' in word:
+            line = f'{name} --ros-args {" ".join(w for w in words if w != "--ros-args")}'
+            return _refuse(name, f'{word} is read after --ros-args only: {line}')
+        return _refuse(name, f'{word!r} is not understood; --help says what is')
+    for problem in lost_numbers(words, parameters):
+        return _refuse(name, problem)
+    return None
+
+
+def help_text(name: str, about: str, parameters: Iterable[GivenParameter]) -> str:
+    """Return what a node is, how to give it parameters, and which it has."""
+    example = f'{name} --ros-args -p urdf_file:=arm.urdf'
+    lines = [
+        *textwrap.wrap(about, _WIDTH),
+        '',
+        f'usage: {name} [--help] [--ros-args [-p NAME:=VALUE]... [--params-file FILE]...',
+        f'       {" " * len(name)} [-r FROM:=TO]... [--log-level LEVEL]]',
+        '',
+        f'    {example}',
+        f'    ros2 run robodyn_ros {example}',
+        '',
+        'parameters, with types and defaults:',
+    ]
+    for parameter in parameters:
+        default = '' if parameter.default in (None, '', ['']) else f' = {_yaml(parameter.default)}'
+        lines.append(f'  {parameter.name}: {parameter.kind}{default}')
+        constraints = parameter.descriptor.additional_constraints
+        text = parameter.description + (f' ({constraints})' if constraints else '')
+        lines += textwrap.wrap(text, _WIDTH, initial_indent=' ' * 6, subsequent_indent=' ' * 6)
+    return '\n'.join(lines)
+
+
+def lost_numbers(words: Sequence[str], parameters: Iterable[GivenParameter]) -> list[str]:
+    """
+    Return in words which numbers ROS would ignore.
+
+    A parameter that one file gives as 1, and a later one or the command line as 0.5, stays 1: rcl
+    holds values of both types, and reads the one of the first type in ``_ORDER``.
+    """
+    names = {p.name for p in parameters if p.kind in ('double', 'double[]')}
+    given: dict[tuple[str, str], list[tuple[str, Any]]] = {}
+    for node, name, value in _given(words):
+        kind = _kind(value)
+        if name in names and kind:
+            given.setdefault((node, name), []).append((kind, value))
+    result = []
+    for (_, name), values in given.items():
+        kept = min((kind for kind, _ in values), key=_ORDER.index)
+        last, value = values[-1]
+        if kept != last:
+            first = next(value for kind, value in values if kind == kept)
+            result.append(
+                f'parameter {name} is given as {_bare(first)}, then as {_bare(value)}; ROS would '
+                f'keep the first, as their types differ ({kept}, {last}): write both alike'
+            )
+    return result
+
+
+def _given(words: Sequence[str]) -> Iterator[tuple[str, str, Any]]:
+    """Yield node, name and value of each parameter given, in order; numbers are still text."""
+    is_of_ros, rest = False, iter(words)
+    for word in rest:
+        if word in ('--ros-args', '--'):
+            is_of_ros = word == '--ros-args'
+        elif is_of_ros and word in _PARAMETER_FLAGS:
+            name, _, text = next(rest, '').partition(':=')
+            node, _, name = name.rpartition(':')
+            yield node or '/**', name, _loaded(text)
+        elif is_of_ros and word == '--params-file':
+            yield from _in_file(next(rest, ''))
+
+
+def _in_file(path: str) -> Iterator[tuple[str, str, Any]]:
+    try:
+        with open(path, encoding='utf-8') as file:
+            content = _loaded(file.read())
+    except (OSError, UnicodeDecodeError):  # rcl has read it before, and said so
+        return
+    for key, value in _flat(content):
+        node, has_parameters, name = key.partition('.ros__parameters.')
+        if has_parameters:
+            yield node, name, value
+
+
+def _flat(tree: Any, prefix: str = '') -> Iterator[tuple[str, Any]]:
+    for key, value in tree.items() if isinstance(tree, dict) else ():
+        if isinstance(value, dict):
+            yield from _flat(value, f'{prefix}{key}.')
+        else:
+            yield f'{prefix}{key}', value
+
+
+def _loaded(text: str) -> Any:
+    """Return what YAML holds, every scalar as its text."""
+    try:
+        return yaml.load(text, Loader=yaml.BaseLoader)
+    except yaml.YAMLError:
+        return None
+
+
+def _kind(value: Any) -> str:
+    """Return which of ``_ORDER`` a value is, or nothing."""
+    if isinstance(value, list):
+        kinds = {_kind(entry) for entry in value}
+        return 'integer[]' if kinds == {'integer'} else 'double[]' if kinds else ''
+    if not isinstance(value, str):
+        return ''
+    if _INTEGER.fullmatch(value):
+        return 'integer'
+    try:
+        float(value)
+    except ValueError:
+        return ''
+    return 'double'
+
+
+def _bare(value: Any) -> str:
+    return f'[{", ".join(value)}]' if isinstance(value, list) else str(value)
+
+
+def _yaml(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _refuse(name: str, problem: str) -> int:
+    print(f'{name}: {problem}', file=sys.stderr)
+    return WRONG_USE

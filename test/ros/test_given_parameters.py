@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a user gives as parameters: taken as it is meant, or refused with the right name."""
+
+import domains
+import pytest
+
+rclpy = pytest.importorskip('rclpy', reason='needs ROS 2')
+pytest.importorskip('mujoco')
+
+from rclpy.exceptions import ParameterException, ParameterNotDeclaredException  # noqa: E402
+from rclpy.node import Node  # noqa: E402
+from rclpy.parameter import Parameter  # noqa: E402
+
+from robodyn_ros.control.parameter_table import checked  # noqa: E402
+from robodyn_ros.errors import UnknownOption  # noqa: E402
+from robodyn_ros.ros import given_parameters, simulator_node  # noqa: E402
+from robodyn_ros.ros.dynamics import node_parameters  # noqa: E402
+from robodyn_ros.ros.given_parameters import similar_name  # noqa: E402
+
+pytestmark = pytest.mark.ros
+
+NAMES = [parameter.name for parameter in node_parameters.given()]
+
+
+@pytest.fixture(scope='module')
+def context():
+    result, domain = rclpy.Context(), domains.claim()
+    rclpy.init(context=result, domain_id=domain)
+    yield result
+    rclpy.shutdown(context=result)
+    domains.release(domain)
+
+
+@pytest.fixture
+def node_with(context, tmp_path):
+    """Return a function that makes a node with these parameters on its command line."""
+    nodes = []
+
+    def make(*rules, file=None):
+        words = ['--ros-args']
+        if file is not None:
+            (tmp_path / 'file.yaml').write_text(file)
+            words += ['--params-file', str(tmp_path / 'file.yaml')]
+        for rule in rules:
+            words += ['-p', rule]
+        nodes.append(Node('dynamics_node', context=context, cli_args=words))
+        return nodes[-1]
+
+    yield make
+    for node in nodes:
+        node.destroy_node()
+
+
+@pytest.fixture
+def values(node_with):
+    """Return a function that gives the dynamics node's parameters with these on top."""
+
+    def of(*rules, file=None):
+        node = node_with(*rules, file=file)
+        node_parameters.declare(node)
+        return node_parameters.values(node)
+
+    return of
+
+
+# --- as it is meant ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    'rule, value',
+    [
+        ('kp:=100.0', [100.0]),
+        ('kp:=100', [100.0]),
+        ('kp:=[100,50]', [100.0, 50.0]),
+        ('kp:=[1.5]', [1.5]),
+        ('effort_limits:=50', [50.0]),
+        ('gravity:=[0,0,-9]', [0.0, 0.0, -9.0]),
+        ('ramp_time:=1', 1.0),
+        ('max_following_error:=0', 0.0),
+        ('joints:=shoulder', ['shoulder']),
+        ('joints:=[]', ['']),
+        ('effort_limits:=[]', []),
+        ('mode:=feedforward', 'feedforward'),
+        ('terms.gravity:=false', False),
+    ],
+)
+def test_value_is_taken_as_it_is_meant(values, rule, value):
+    name = rule.partition(':=')[0]
+    found = values(rule)[name]
+    assert (list(found) if isinstance(value, list) else found) == value
+    kinds = {type(entry) for entry in (value if isinstance(value, list) else [value])}
+    assert {type(entry) for entry in (found if isinstance(value, list) else [found])} == kinds
+
+
+def test_whole_numbers_in_a_file_are_taken(values):
+    found = values(
+        file='dynamics_node:\n  ros__parameters:\n    kp: [100, 50]\n    kd: 20\n'
+        '    ramp_time: 1\n    joints: []\n'
+    )
+    assert list(found['kp']) == [100.0, 50.0] and list(found['kd']) == [20.0]
+    assert found['ramp_time'] == 1.0
+    checked(found)
+
+
+@pytest.mark.parametrize(
+    'rule, wanted',
+    [
+        ('kp:=fast', 'parameter kp.*fast.*a number, or a list of numbers'),
+        ('ramp_time:=[1.0]', 'parameter ramp_time.*a number'),
+        ('terms.gravity:=0', 'parameter terms.gravity.*true or false'),
+        ('autostart:=maybe', 'parameter autostart.*true or false'),
+        ('kp:=[]', 'parameter kp.*a number'),
+        ('mode:=3', 'parameter mode.*text'),
+    ],
+)
+def test_value_of_another_type_is_refused_with_what_is_meant(values, rule, wanted):
+    with pytest.raises(UnknownOption, match=wanted):
+        values(rule)
+
+
+def test_whole_number_out_of_its_range_is_refused(values):
+    with pytest.raises(ParameterException, match='effort_limit_scale'):
+        values('effort_limit_scale:=2')
+
+
+# --- names -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    'name, meant',
+    [
+        ('kpp', 'kp'),
+        ('KP', 'kp'),
+        ('k_d', 'kd'),
+        ('effort_limits_scale', 'effort_limit_scale'),
+        ('effort-limit-scale', 'effort_limit_scale'),
+        ('torque_rate_limits', 'torque_rate_limit'),
+        ('joint', 'joints'),
+        ('terms', 'terms.inertial, terms.coriolis, terms.gravity, terms.friction'),
+        ('terms.gravty', 'terms.gravity'),
+        ('term.gravity', 'terms.gravity'),
+        ('terms_gravity', 'terms.gravity'),
+        ('terms.x', 'terms.inertial, terms.coriolis, terms.gravity, terms.friction'),
+        ('kp.panda_joint1', 'kp'),
+        ('max_follow_error', 'max_following_error'),
+        ('on_stale', ''),
+        ('gain_p', ''),
+        ('robot_description', ''),
+        ('update_rate', ''),
+        ('qos', ''),
+    ],
+)
+def test_name_that_is_almost_one_of_ours_is_known(name, meant):
+    assert similar_name(name, NAMES) == meant
+
+
+@pytest.mark.parametrize('name', NAMES)
+def test_every_slip_of_one_letter_is_known(name):
+    for k in range(len(name)):
+        for slip in (name[:k] + name[k + 1 :], name[:k] + 'x' + name[k:]):
+            if len(slip) >= 3 and slip not in NAMES:
+                assert similar_name(slip, NAMES), slip
+
+
+@pytest.mark.parametrize('rule', ['effort_limits_scale:=0.1', 'terms:=false', 'kpp:=1'])
+def test_misspelt_parameter_is_refused_with_the_right_name(values, rule):
+    name = rule.partition(':=')[0]
+    with pytest.raises(UnknownOption, match=f'parameter {name}: .*allowed: .*[a-z]'):
+        values(rule)
+
+
+@pytest.mark.parametrize('node', ['dynamics_node', '/**'])
+def test_misspelt_parameter_in_a_file_is_refused(values, node):
+    with pytest.raises(UnknownOption, match=r'parameter term\.gravity: False; .*terms\.gravity'):
+        values(file=f'{node}:\n  ros__parameters:\n    term: {{gravity: false}}\n')
+
+
+def test_other_unknown_parameters_are_named_in_one_warning(values, context, capfd):
+    values('gain_p:=1.0', 'use_sim_time:=false', file='/**:\n  ros__parameters:\n    rate: 5\n')
+    warnings = [line for line in capfd.readouterr().err.splitlines() if 'has no parameter' in line]
+    assert len(warnings) == 1 and 'gain_p, rate: ignored' in warnings[0]
+
+
+def test_what_every_node_is_given_passes_without_a_word(values, capfd):
+    values(
+        'use_sim_time:=false',
+        'start_type_description_service:=true',
+        'qos_overrides./parameter_events.publisher.depth:=10',
+        file='another_node:\n  ros__parameters:\n    kpp: 5\n',
+    )
+    assert 'parameter' not in capfd.readouterr().err
+
+
+# --- later -------------------------------------------------------------------------------------
+
+
+def test_later_values_are_taken_as_they_are_meant(node_with):
+    node = node_with()
+    node_parameters.declare(node)
+    changes = [Parameter('kp', value=50), Parameter('ramp_time', value=2)]
+    assert all(result.successful for result in node.set_parameters(changes))
+    assert list(node.get_parameter('kp').value) == [50.0]
+    assert node.get_parameter('ramp_time').value == 2.0
+    (result,) = node.set_parameters([Parameter('kp', value='fast')])
+    assert not result.successful
+
+
+@pytest.mark.parametrize('name, meant', [('kpp', r'kpp; meant is perhaps kp'), ('other', 'other')])
+def test_later_unknown_name_is_refused_with_the_right_one(node_with, name, meant):
+    node = node_with()
+    node_parameters.declare(node)
+    with pytest.raises(ParameterNotDeclaredException, match=meant):
+        node.set_parameters_atomically([Parameter(name, value=1.0)])
+
+
+# --- the simulator -----------------------------------------------------------------------------
+
+
+def test_simulator_takes_values_as_they_are_meant_and_keeps_them(node_with):
+    node = node_with('gravity:=[0,0,-1]', 'time_step:=1', 'initial_position:=0')
+    given_parameters.declare(node, simulator_node.PARAMETERS)
+    assert list(node.get_parameter('gravity').value) == [0.0, 0.0, -1.0]
+    assert node.get_parameter('time_step').value == 1.0
+    assert list(node.get_parameter('initial_position').value) == [0.0]
+    (result,) = node.set_parameters([Parameter('time_step', value=0.1)])
+    assert not result.successful and 'read-only' in result.reason
+
+
+def test_simulator_refuses_a_misspelt_name(node_with):
+    node = node_with('initial_positions:=[0.0]')
+    with pytest.raises(UnknownOption, match='initial_position'):
+        given_parameters.declare(node, simulator_node.PARAMETERS)

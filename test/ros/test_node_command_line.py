@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A node's executable says what it is, and what it does not understand."""
+
+import domains
+import pytest
+
+rclpy = pytest.importorskip('rclpy', reason='needs ROS 2')
+pytest.importorskip('mujoco')
+
+from robodyn_ros.control.parameter_table import PARAMETERS  # noqa: E402
+from robodyn_ros.ros import simulator_node  # noqa: E402
+from robodyn_ros.ros.command_line import WRONG_USE, exit_code, lost_numbers  # noqa: E402
+from robodyn_ros.ros.dynamics import dynamics_node, node_parameters  # noqa: E402
+
+pytestmark = pytest.mark.ros
+
+GIVEN = node_parameters.given()
+
+
+def code(*words):
+    return exit_code(words, 'dynamics_node', dynamics_node.ABOUT, GIVEN)
+
+
+@pytest.mark.parametrize('flag', ['-h', '--help'])
+def test_help_says_what_it_is_and_names_every_parameter(flag, capsys):
+    assert dynamics_node.main([flag]) == 0
+    text = capsys.readouterr().out
+    assert 'joint states into torques' in text and '--ros-args -p urdf_file:=' in text
+    for parameter in PARAMETERS:
+        assert f'\n  {parameter.name}: {parameter.kind}' in text
+        assert parameter.description.split('. ')[0].split()[0] in text
+    assert max(map(len, text.splitlines())) < 100
+
+
+def test_help_of_the_simulator_names_its_parameters(capsys):
+    assert simulator_node.main(['--help']) == 0
+    text = capsys.readouterr().out
+    assert 'MuJoCo' in text
+    for parameter in simulator_node.PARAMETERS:
+        assert f'\n  {parameter.name}: {parameter.kind}' in text
+
+
+@pytest.mark.parametrize(
+    'words',
+    [
+        ('-p', 'kp:=100.0'),
+        ('--params-file', 'a.yaml'),
+        ('-r', 'joint_states:=arm/joint_states'),
+        ('kp:=100.0',),
+    ],
+)
+def test_options_of_ros_without_ros_args_are_refused_with_the_line_to_write(words, capsys):
+    assert code(*words) == WRONG_USE
+    error = capsys.readouterr().err
+    assert words[0] in error and f'--ros-args {" ".join(words)}' in error
+
+
+@pytest.mark.parametrize(
+    'words, named',
+    [
+        (['--urdf', 'a.urdf'], '--urdf'),
+        (['panda.urdf'], 'panda.urdf'),
+        (['--ros-args', '-p', 'kp=100'], 'kp=100'),
+        (['--ros-args', '-p'], '-p'),
+        (['--ros-args', '--params-file', '/no/such/file'], '/no/such/file'),
+        (['--ros-args', '-p', 'kp:=[1,"a"]'], 'same type'),
+        (['--ros-args', '--help'], '--help'),
+    ],
+)
+def test_what_is_not_understood_is_named(words, named, capfd):
+    assert code(*words) == WRONG_USE
+    error = capfd.readouterr().err
+    assert named in error.splitlines()[-1] and 'Traceback' not in error
+
+
+@pytest.mark.parametrize(
+    'words',
+    [
+        [],
+        ['--ros-args'],
+        ['--ros-args', '-p', 'kp:=[1.0]', '-r', '__ns:=/a', '--log-level', 'info'],
+        ['--ros-args', '-p', 'ramp_time:=1', '--'],
+    ],
+)
+def test_what_ros_understands_runs(words, capsys):
+    assert code(*words) is None
+    assert capsys.readouterr() == ('', '')
+
+
+# --- numbers that ROS would ignore -------------------------------------------------------------
+
+
+def write(path, text, node='/**'):
+    path.write_text(f'{node}:\n  ros__parameters:\n    {text}\n')
+    return ['--params-file', str(path)]
+
+
+@pytest.fixture(scope='module')
+def kept():
+    """Return a function that gives the value that ROS keeps of a parameter."""
+    context, domain = rclpy.Context(), domains.claim()
+    rclpy.init(context=context, domain_id=domain)
+
+    def value(words, name):
+        node = rclpy.create_node('dynamics_node', context=context, cli_args=words)
+        found = node._parameter_overrides[name].value
+        node.destroy_node()
+        return found
+
+    yield value
+    rclpy.shutdown(context=context)
+    domains.release(domain)
+
+
+CASES = [
+    ('1', '0.5', True),
+    ('0.5', '1', False),
+    ('1', '2', False),
+    ('1.0', '0.5', False),
+    ('[100]', '[50.0]', True),
+    ('[100.0]', '[50]', False),
+    ('100.0', '[50.0]', True),
+    ('[100.0]', '50.0', False),
+    ('0x10', '1e3', True),
+]
+
+
+@pytest.mark.parametrize('first, last, is_lost', CASES)
+def test_number_that_ros_would_ignore_is_refused(tmp_path, kept, first, last, is_lost):
+    words = ['--ros-args', *write(tmp_path / 'a.yaml', f'kp: {first}'), '-p', f'kp:={last}']
+    problems = lost_numbers(words, GIVEN)
+    assert len(problems) == is_lost
+    if is_lost:
+        assert f'as {first}, then as {last}' in problems[0] and 'parameter kp' in problems[0]
+        assert code(*words) == WRONG_USE
+    # What rcl does, not what we believe that it does:
+    value = kept(words, 'kp')
+    wanted = [float(int(w, 0) if 'x' in w else w) for w in last.strip('[]').split(',')]
+    given = [float(v) for v in (value if hasattr(value, '__len__') else [value])]
+    is_list = hasattr(value, '__len__')
+    assert ((given, is_list) == (wanted, last.startswith('['))) == (not is_lost)
+
+
+def test_number_that_a_later_file_would_lose_is_refused(tmp_path):
+    words = [
+        '--ros-args',
+        *write(tmp_path / 'a.yaml', 'effort_limit_scale: 1'),
+        *write(tmp_path / 'b.yaml', 'effort_limit_scale: 0.1'),
+    ]
+    (problem,) = lost_numbers(words, GIVEN)
+    assert 'effort_limit_scale is given as 1, then as 0.1' in problem
+
+
+def test_numbers_for_different_nodes_and_other_parameters_are_no_matter(tmp_path):
+    words = [
+        '--ros-args',
+        *write(tmp_path / 'a.yaml', 'kp: 1', node='other_node'),
+        *write(tmp_path / 'b.yaml', 'rate: 1'),
+        *('-p', 'rate:=0.5', '-p', 'kp:=0.5', '--', '-p', 'kp:=1'),
+    ]
+    assert lost_numbers(words, GIVEN) == []
+
+
+@pytest.mark.parametrize(
+    'content', ['', '[', 'a: b', '/**: 5', '/**: {ros__parameters: 5}', '\x00']
+)
+def test_odd_files_are_left_to_ros(tmp_path, content):
+    (tmp_path / 'a.yaml').write_text(content)
+    assert lost_numbers(['--ros-args', '--params-file', str(tmp_path / 'a.yaml')], GIVEN) == []
