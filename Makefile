@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# `make` alone lists the targets. Variables: PYTHON (interpreter to set up with), VENV, OUT, and
-# for the demo URDF, BASE, TIP.
+# `make` alone lists the targets. Variables: PYTHON (interpreter to set up with), ROS (jazzy or
+# kilted, of the wheels), VENV, OUT, and for the demo URDF, BASE, TIP.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
@@ -10,7 +10,10 @@ OUT ?= demo_output
 
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
-INSTALLED := $(STAMPS)/installed-$(or $(ROS_DISTRO),wheels)
+# Which ROS 2 the wheels are of; where .venv has one, that one.
+ROS ?= $(patsubst wheels-%,%,$(filter wheels-%,$(shell cat $(VENV)/source_of_ros 2>/dev/null)))
+WHEELS := wheels$(addprefix -,$(filter-out jazzy,$(ROS)))
+INSTALLED := $(STAMPS)/installed-$(or $(ROS_DISTRO),$(WHEELS))
 INTERFACES := $(STAMPS)/interfaces
 PACKAGE := $(STAMPS)/package
 DOCS := $(STAMPS)/docs
@@ -30,7 +33,7 @@ WITH_ROS := $(if $(ROS_DISTRO),source $(VENV)/local_setup.bash &&)
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: $(PACKAGE)  ## make the virtual environment with everything, ROS 2 included
+setup: $(PACKAGE)  ## make the virtual environment with everything, ROS 2 included [ROS=kilted]
 
 demo: setup  ## an arm in a physics engine holds and tracks on our torques [URDF= BASE= TIP= OUT=]
 	@$(WITH_ROS) $(BIN)/robodyn demo --output '$(OUT)' \
@@ -63,7 +66,7 @@ clean:  ## remove the virtual environment and everything made by a target
 
 $(INSTALLED): $(wildcard environment/*.txt) environment/install.sh environment/use_local_headers.py
 	@environment/check_prerequisites.sh '$(PYTHON)'
-	@environment/install.sh '$(VENV)' '$(PYTHON)'
+	@environment/install.sh '$(VENV)' '$(PYTHON)' '$(or $(ROS),jazzy)'
 	@mkdir -p $(STAMPS) && rm -f $(STAMPS)/* && touch $@
 
 $(DOCS): $(INSTALLED) environment/docs.txt

@@ -2,6 +2,7 @@
 """How Sphinx makes the site: Markdown pages by MyST, the API reference from docstrings."""
 
 import re
+import subprocess
 from pathlib import Path
 
 from sphinx.application import Sphinx
@@ -34,10 +35,22 @@ napoleon_use_rtype = False
 html_theme = 'furo'
 html_title = 'robodyn_ros'
 html_static_path = ['images']
-html_theme_options = {
+html_theme_options: dict[str, object] = {
     'light_css_variables': {'color-brand-primary': '#0066a6', 'color-brand-content': '#0066a6'},
     'dark_css_variables': {'color-brand-primary': '#5db4f0', 'color-brand-content': '#5db4f0'},
 }
+html_css_files = ['site.css']
+html_static_path.append('site')
+# A link to the repository, where this is a clone of a public one.
+remote = subprocess.run(
+    ['git', 'config', 'remote.origin.url'], cwd=HERE, capture_output=True, text=True, check=False
+).stdout.strip()
+if remote.startswith('https://'):
+    html_theme_options |= {
+        'source_repository': remote.removesuffix('.git'),
+        'source_branch': 'main',
+        'source_directory': 'docs/',
+    }
 copybutton_prompt_text = '$ '
 
 exclude_patterns = ['release_checklist.md']

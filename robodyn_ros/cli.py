@@ -10,6 +10,7 @@ from robodyn_ros.commands.demonstration import demo
 from robodyn_ros.commands.description import check, dh, params
 from robodyn_ros.commands.identification import identify_command
 from robodyn_ros.commands.motion import simulate, torque
+from robodyn_ros.commands.node import node
 from robodyn_ros.commands.products import export, report
 from robodyn_ros.errors import RobodynError
 
@@ -53,7 +54,7 @@ def robodyn() -> None:
     """
 
 
-for command in (dh, check, params, torque, simulate, identify_command, report, export, demo):
+for command in (dh, check, params, torque, simulate, identify_command, report, export, demo, node):
     robodyn.add_command(command)
 
 

@@ -150,9 +150,8 @@ def _numbers(values: ArrayLike) -> str:
 
 
 def _in_links(message: str, chain: Chain) -> str:
-    """Return what MuJoCo said in one line, with the URDF's name of each body."""
-    return re.sub(
-        r"'?\bbody(\d+)\b'?",
-        lambda match: f'link {chain.joints[int(match[1])].child!r}',
-        ' '.join(message.split()),
-    )
+    """Return what MuJoCo said in one line, about a link of the URDF."""
+    said, _, where = ' '.join(message.split()).partition(' Element name ')
+    body = re.search(r'\bbody(\d+)\b', where)
+    said = said.removeprefix('Error: ').partition('; use ')[0]
+    return said if body is None else f'link {chain.joints[int(body[1])].child!r}: {said}'

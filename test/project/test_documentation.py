@@ -27,9 +27,12 @@ COMMANDS = {
     for path in PAGES
     if (blocks := re.findall(r'^```sh\n(.*?)^```', path.read_text(encoding='utf-8'), re.S | re.M))
 }
+WITH_PYTHON = ('urdf_to_torque', 'how_to', 'minimal_parameters')
 EXAMPLES = [
     pytest.param(block, id=f'{path.stem}-{k}')
-    for path in (DOCS / name for name in ('urdf_to_torque.md', 'how_to.md'))
+    for path in (
+        DOCS / name for name in ('urdf_to_torque.md', 'how_to.md', 'minimal_parameters.md')
+    )
     for k, block in enumerate(
         re.findall(r'^```python\n(.*?)^```', path.read_text(encoding='utf-8'), re.S | re.M)
     )
@@ -77,6 +80,24 @@ def test_commands_of_the_pages_run_one_after_the_other(page, tmp_path):
         timeout=600,
     )
     assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.slow
+def test_the_table_of_commands_runs_from_top_to_bottom(tmp_path):
+    (tmp_path / 'urdf').symlink_to(ROOT / 'urdf')
+    page = (DOCS / 'command_line.md').read_text(encoding='utf-8')
+    lines = re.findall(r'^\| `robodyn ([^`]+)` \|', page, re.M)
+    assert {line.split()[0] for line in lines} >= set(robodyn.commands) - {'identify', 'demo'}
+    for line in lines:
+        result = subprocess.run(
+            [sys.executable, '-m', 'robodyn_ros.cli', *shlex.split(line)],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
+        assert result.returncode == 0, f'{line}: {result.stderr}'
+        assert result.stdout, line
 
 
 def test_every_page_is_in_the_contents():

@@ -6,18 +6,17 @@ import sys
 from pathlib import Path
 
 import pytest
-from robots import public_urdf
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / 'README.md').read_text(encoding='utf-8')
 
 
-def test_library_example_runs(capsys):
+def test_library_example_runs(capsys, monkeypatch):
+    monkeypatch.chdir(ROOT)
     (example,) = re.findall(r'```python\n(.*?)```', README, re.S)
-    exec(example.replace("'panda.urdf'", repr(str(public_urdf('panda.urdf')))), {})
+    exec(example, {})
     printed = capsys.readouterr().out
-    assert 'q7' in printed
-    assert 'lumped' in printed
+    assert 'q6' in printed
 
 
 def test_parameter_table_is_made_from_the_declarations():
