@@ -37,7 +37,7 @@ def node(arguments: tuple[str, ...]) -> None:
     """
     name, rest = 'dynamics_node', arguments
     if arguments and arguments[0] in _MODULES:
-        name, *rest = arguments
+        name, rest = arguments[0], arguments[1:]
     if importlib.util.find_spec('rclpy') is None:
         raise click.ClickException(
             'The node needs ROS 2, and rclpy is not there: source your ROS 2 workspace, or type '
