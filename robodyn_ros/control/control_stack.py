@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -13,6 +13,7 @@ import numpy as np
 from robodyn_ros.control.command_pipeline import CommandPipeline
 from robodyn_ros.control.computed_torque import (
     ControlLaw,
+    InverseDynamics,
     Terms,
     gravity_overload,
 )
@@ -135,7 +136,7 @@ def build_control_stack(
     )
     torque = RigidBodyTorque.of(model, settings.algorithm)
     pipeline = CommandPipeline(
-        control_law(model, settings, torque),
+        control_law(model, settings, torque.under(model)),
         joint_states,
         safety_settings(model, settings),
         reference_limits(model, settings),
@@ -175,11 +176,11 @@ def command_order(model: RobotModel, joints: Sequence[str]) -> np.ndarray:
 
 
 def control_law(
-    model: RobotModel, settings: ControlSettings, torque: RigidBodyTorque
+    model: RobotModel, settings: ControlSettings, inverse_dynamics: InverseDynamics
 ) -> ControlLaw:
     """Return the law of the mode, the gains and the terms."""
     return ControlLaw(
-        torque.under(model),
+        inverse_dynamics,
         partial(smooth_friction_torque, model),
         settings.mode,
         Terms(
@@ -276,9 +277,8 @@ def apply_settings(stack: ControlStack, settings: ControlSettings, names: set[st
     stack.joint_states.timeout = settings.state_timeout
     of_law = {'mode', 'kp', 'kd', 'friction_velocity', 'position_guard'}
     if names & of_law or any(name.startswith('terms.') for name in names):
-        law = control_law(model, settings, stack.torque)
         # The model stays what it is, and may itself be on its way to another.
-        pipeline.change_law(replace(law, inverse_dynamics=pipeline.law.inverse_dynamics))
+        pipeline.change_law(control_law(model, settings, pipeline.law.inverse_dynamics))
 
 
 def _check_carried(stack: ControlStack, law: ControlLaw) -> None:
@@ -318,7 +318,7 @@ def apply_change(
         return load
     model = load.applied_to(stack.arm)
     torque = stack.torque.checked(model)
-    law = control_law(model, settings, torque)
+    law = control_law(model, settings, torque.under(model))
     _check_carried(stack, law)
     stack.pipeline.change_model(law)
     stack.load, stack.model, stack.torque = load, model, torque
@@ -338,4 +338,4 @@ def check_torque(stack: ControlStack, settings: ControlSettings) -> None:
     torque = stack.torque.checked_at(state.position, in_force, stack.model)
     if torque is not stack.torque:
         stack.torque = torque
-        stack.pipeline.change_model(control_law(stack.model, settings, torque))
+        stack.pipeline.change_model(control_law(stack.model, settings, torque.under(stack.model)))

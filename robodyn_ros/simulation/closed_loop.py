@@ -107,7 +107,7 @@ def simulated_motion(
     settings = ControlSettings(
         mode='gravity_compensation' if law == 'free' else law, kp=(kp,), kd=(kd,)
     )
-    control = control_law(model, settings, RigidBodyTorque('newton_euler'))
+    control = control_law(model, settings, RigidBodyTorque('newton_euler').under(model))
     limits = known_effort_limits(model) if effort_limits else np.full(model.n, np.inf)
     simulation.reset(asked.position[0])
     position, velocity, torque = np.zeros((3, steps + 1, model.n))

@@ -267,7 +267,8 @@ class DynamicsNode(LifecycleNode):
             parameters = parameter_table.checked(values)
             if self._cycle is not None:
                 parameter_table.check_live(change.name for change in changes)
-                control_stack.control_law(self._model, parameters, self._cycle.stack.torque)
+                dynamics = self._cycle.stack.pipeline.law.inverse_dynamics
+                control_stack.control_law(self._model, parameters, dynamics)
                 control_stack.safety_settings(self._model, parameters)
         except RobodynError as error:
             return SetParametersResult(successful=False, reason=str(error))

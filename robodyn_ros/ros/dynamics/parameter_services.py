@@ -9,8 +9,8 @@ from typing import Any
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.parameter_service import ParameterService
 
-MOST_ENTRIES = 64
-"""Of one request: more than there are parameters. Each that changes takes up to a millisecond."""
+MOST_ENTRIES = 40
+"""Of one request: more than there are parameters. Each that changes takes 0.7 ms."""
 
 WARNING_PERIOD = 1.0  # requests that are refused are logged once in so long [s]
 

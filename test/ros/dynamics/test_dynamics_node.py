@@ -175,6 +175,10 @@ def test_node_that_was_cleaned_up_stays_so_whatever_description_comes(rig, robot
     rig.start(**{**robot, 'tip_link': 'panda_link88'}, **SERVICE_QOS)
     rig.description.publish(rig_text(text))
     rig.until(lambda: 'panda_link88' in rig.log)
+    refusal = 'unconfigured, commanding nothing: cannot configure'
+    rig.until(lambda: rig.report.get('message', '').startswith(refusal))
+    assert rig.report['level'] == ERROR
+    assert 'panda_link88' in rig.report['message'] and 'allowed' in rig.report['message']
     assert rig.set_parameter('tip_link', 'panda_link8').successful
     assert rig.transition('configure') and rig.transition('activate')
     assert rig.transition('deactivate') and rig.transition('cleanup')
