@@ -43,6 +43,7 @@ _CONVERSIONS: dict[tuple[str, Parameter.Type], Callable[[Any], Any]] = {
 }
 
 _SIMILARITY = 0.75  # of two names, by difflib, from which one may be meant by the other
+_LONGEST_SLIP = 50  # characters of a name that may be meant for another
 _OF_EVERY_NODE = ('qos_overrides.', 'use_sim_time', 'start_type_description_service')
 
 
@@ -114,6 +115,8 @@ def similar_name(name: str, known: Iterable[str]) -> str:
 
     These are the ones that are spelt almost the same, and all under the same prefix.
     """
+    if len(name) > _LONGEST_SLIP:  # a request may hold a thousand of any length
+        return ''
     by_spelling = {_spelling(one): one for one in known}
     close = difflib.get_close_matches(_spelling(name), by_spelling, 1, _SIMILARITY)
     if close:

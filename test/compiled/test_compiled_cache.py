@@ -18,6 +18,8 @@ from robodyn_ros.errors import NoBackend, RefusedCacheEntry
 
 KEY = 'a' * 64
 
+needs_compiler = pytest.mark.skipif(not shutil.which('cc'), reason='there is no C compiler')
+
 
 @pytest.fixture(autouse=True)
 def directory(tmp_path, monkeypatch):
@@ -109,6 +111,19 @@ def test_pipe_in_place_of_an_entry_is_refused(directory):
         cache.stored(KEY)
 
 
+@needs_compiler
+def test_directory_in_place_of_an_entry_leaves_the_functions_and_notes(arm, directory):
+    compile_model(arm, kernels=['gravity_torque'])
+    (entry,) = directory.iterdir()
+    entry.unlink()
+    entry.mkdir(mode=0o700)
+    (entry / 'content').touch()
+    compiled = compile_model(arm, kernels=['gravity_torque'])
+    assert len(compiled.notes) == 2  # neither read nor written
+    gravity_is_right(arm, compiled)
+    assert os.listdir(directory) == [entry.name]
+
+
 def _store(number):
     cache.store(KEY, bytes([number]) * 100_000)
     return set(cache.stored(KEY))
@@ -119,9 +134,6 @@ def test_processes_that_store_at_once_leave_one_whole_entry(directory):
         seen = pool.map(_store, range(24))
     assert all(len(values) == 1 for values in seen)
     assert os.listdir(directory) == [KEY]
-
-
-needs_compiler = pytest.mark.skipif(not shutil.which('cc'), reason='there is no C compiler')
 
 
 @pytest.fixture

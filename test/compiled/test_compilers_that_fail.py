@@ -246,6 +246,50 @@ def test_same_code_is_mapped_once(arm):
         is_right(arm, functions)
 
 
+# --- what it leaves ----------------------------------------------------------------------------
+
+OUTPUT = 'for last; do :; done; case "$last" in --version) exit 0;; esac\n'
+
+
+@pytest.mark.parametrize(
+    'body',
+    [
+        'exit 0',
+        OUTPUT + 'echo rubbish > "$last"',
+        OUTPUT + ': > "$last"',
+        OUTPUT
+        + 'echo "int PyInit_another;" > "$last.c"\n'
+        + f'{REAL} -shared "$last.c" -o "$last"',
+        OUTPUT + 'mkdir "$last"',
+    ],
+    ids=['nothing', 'rubbish', 'an empty file', 'another module', 'a directory'],
+)
+def test_output_that_is_no_module_of_ours_is_a_reason_and_not_kept(
+    arm, monkeypatch, tmp_path, directory, body
+):
+    monkeypatch.setenv('CC', program(tmp_path, body))
+    with pytest.raises(NoBackend):
+        compiled(arm)
+    assert not directory.exists() or list(directory.iterdir()) == []
+
+
+def test_code_that_crashes_is_not_kept(tmp_path, directory):
+    crash = (r'( out\[0\] = )(.*);', r'\g<1>*(volatile double *)0;')
+    code = (
+        'import numpy as np, robodyn_ros as rd, sys\n'
+        f'sys.path.insert(0, {str(Path(__file__).parents[1] / "support")!r})\n'
+        'from robots import two_link_urdf\n'
+        'arm = rd.RobotModel.from_urdf(two_link_urdf())\n'
+        "rd.compile_model(arm, kernels=['inverse_dynamics'])\n"
+    )
+    environment = {**os.environ, 'CC': miscompiler(tmp_path, *crash)}
+    ended = subprocess.run(
+        [sys.executable, '-c', code], env=environment, stderr=subprocess.DEVNULL
+    )
+    assert ended.returncode == -signal.SIGSEGV
+    assert not directory.exists() or list(directory.iterdir()) == []
+
+
 # --- what it makes -----------------------------------------------------------------------------
 
 

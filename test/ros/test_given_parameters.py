@@ -148,6 +148,7 @@ def test_whole_number_out_of_its_range_is_refused(values):
         ('robot_description', ''),
         ('update_rate', ''),
         ('qos', ''),
+        ('terms.' + 'x' * 100_000, ''),
     ],
 )
 def test_name_that_is_almost_one_of_ours_is_known(name, meant):

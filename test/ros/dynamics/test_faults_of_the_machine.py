@@ -2,6 +2,7 @@
 """The compiler, the files and the signals of the machine that the node runs on."""
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -90,6 +91,25 @@ def test_compiler_that_fails_leaves_newton_euler(own, gravity, tmp_path, compile
 )
 def test_command_that_is_no_compiler_leaves_newton_euler(own, gravity, command):
     own.environment['CC'] = command
+    own.launch()
+    assert commands(own, gravity)
+    assert 'algorithm newton_euler instead of compiled' in own.log
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    'body',
+    [
+        case('compiler that leaves nothing', 'newton_euler serves; WARN names it.', 'exit 0'),
+        case(
+            'compiler that leaves rubbish',
+            'newton_euler serves; WARN names it.',
+            'for last; do :; done; case "$last" in *.so) echo rubbish > "$last";; esac',
+        ),
+    ],
+)
+def test_output_that_is_no_module_leaves_newton_euler(own, gravity, tmp_path, body):
+    own.environment['CC'] = program(tmp_path, body)
     own.launch()
     assert commands(own, gravity)
     assert 'algorithm newton_euler instead of compiled' in own.log
@@ -255,6 +275,48 @@ def test_damaged_cache_stops_nothing(own, gravity, tmp_path, damage):
     assert own.report['algorithm_notes']  # what was refused
 
 
+# --- the surroundings --------------------------------------------------------------------------
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    'environment',
+    [
+        case(
+            'a library to preload that is not there',
+            'The loader complains of it; nothing else changes.',
+            {'LD_PRELOAD': '/no/such/library.so'},
+        ),
+        case(
+            'a locale that knows ASCII alone',
+            'Units and names are printed in UTF-8 all the same.',
+            {'LC_ALL': 'C', 'PYTHONCOERCECLOCALE': '0', 'PYTHONUTF8': '0'},
+        ),
+        case(
+            'a locale that does not exist',
+            'Nothing changes.',
+            {'LC_ALL': 'xx_YY.nonsense', 'LANG': '\x01'},
+        ),
+        case('TMPDIR that is not there', 'Another place serves.', {'TMPDIR': '/no/such/place'}),
+    ],
+)
+def test_odd_environment_changes_nothing(own, gravity, environment):
+    own.environment.update(environment)
+    own.launch()
+    assert commands(own, gravity)
+    own.stream(POSITION, lambda: own.report.get('algorithm') == 'compiled')
+    assert own.end() == 0
+    assert 'Traceback' not in own.log
+
+
+@needs_compiler
+@fault('sixty-four open files at most', 'It is enough.')
+def test_few_open_files_are_enough(own, gravity):
+    own.launch_patched('import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))\n')
+    assert commands(own, gravity)
+    own.stream(POSITION, lambda: own.report.get('algorithm') == 'compiled')
+
+
 # --- signals -----------------------------------------------------------------------------------
 
 
@@ -275,3 +337,28 @@ def test_signal_ends_with_the_stop_command(own, number):
     own.spin(0.2)
     assert np.array(own.commands[-1].data) == pytest.approx(np.zeros(7), abs=1e-6)
     assert 'told to stop' in own.log
+
+
+@fault('two hundred signals of all kinds at once', 'One stop command; exit code 0.')
+def test_storm_of_signals_ends_once(own):
+    own.launch(on_stop='zero')
+    own.bring_up(POSITION)
+    for _ in range(20):
+        for number in (1, 2, 3, 10, 12, 14, 15, 24, 34, 64):
+            own.process.send_signal(number)
+    assert own.end(signal.SIGTERM) == 0
+    assert np.array(own.commands[-1].data) == pytest.approx(np.zeros(7), abs=1e-6)
+    assert own.log.count('told to stop') == 1 and 'Traceback' not in own.log
+
+
+@fault('limit of processor time reached', 'SIGXCPU comes: stop command, exit code 0.')
+def test_limit_of_processor_time_ends_with_the_stop_command(own):
+    own.launch(on_stop='zero')
+    own.bring_up(POSITION)
+    ticks = os.sysconf('SC_CLK_TCK')
+    used = sum(map(int, Path(f'/proc/{own.process.pid}/stat').read_text().split()[13:15])) / ticks
+    resource.prlimit(own.process.pid, resource.RLIMIT_CPU, (int(used) + 2, int(used) + 60))
+    own.stream(POSITION, lambda: own.process.poll() is not None)
+    assert own.process.returncode == 0
+    own.spin(0.2)
+    assert np.array(own.commands[-1].data) == pytest.approx(np.zeros(7), abs=1e-6)
