@@ -21,9 +21,13 @@ def accelerations(mass_matrix: NDArray, net_torque: NDArray) -> NDArray:
     try:
         np.linalg.cholesky(mass_matrix)
     except np.linalg.LinAlgError as error:
+        diagonals = np.diagonal(mass_matrix, axis1=-2, axis2=-1).reshape(-1, mass_matrix.shape[-1])
+        least = diagonals.min(axis=0)
+        joint = int(np.argmin(least))
+        what = f'inertia about joint {joint + 1} is {least[joint]:.3g}'
+        if least[joint] > 0:
+            what = f'smallest eigenvalue is {np.linalg.eigvalsh(mass_matrix).min():.3g}'
         raise SingularMassMatrix(
-            'mass matrix',
-            np.diagonal(mass_matrix, axis1=-2, axis2=-1).tolist(),
-            'positive definite: inertia about every joint (see the findings)',
+            'mass matrix', what, 'positive definite: inertia about every joint (see the findings)'
         ) from error
     return np.linalg.solve(mass_matrix, net_torque[..., None])[..., 0]
