@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import os
 import sys
 from collections.abc import Callable
@@ -53,6 +54,14 @@ class ChosenArm:
     chain: Chain
     gravity: tuple[float, float, float]
     source: str | Path
+
+    @property
+    def provenance(self) -> str:
+        """The file and its digest, for what is made of it."""
+        if isinstance(self.source, Path):
+            digest = hashlib.sha256(self.source.read_bytes()).hexdigest()
+            return f'{self.source.name}, SHA-256 {digest}'
+        return f'standard input, SHA-256 {hashlib.sha256(self.source.encode()).hexdigest()}'
 
     @cached_property
     def model(self) -> RobotModel:

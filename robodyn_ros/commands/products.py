@@ -80,6 +80,7 @@ def report(
             title=arm.title,
             motion=given,
             simplification_error=error,
+            source=arm.provenance,
             on_step=show,
         )
         show('drawing')

@@ -40,16 +40,15 @@ def frames_drawing(model: RobotModel, q: FloatArray, name: str, label: str) -> s
 
 def masses_drawing(model: RobotModel, q: FloatArray, name: str, label: str) -> str:
     """Return an arm with a disc at each centre of mass, its area the mass, as ``<svg>``."""
-    picture = _Picture(model, q)
+    picture = _Picture(model, q, with_masses=True)
     masses = model.inertial_parameters[:, 9]
 
     def draw(axes: Axes) -> None:
         picture.draw_body(axes)
-        for i, (frame, row) in enumerate(zip(picture.frames, model.inertial_parameters), start=1):
-            if row[9] > 0:
-                center = (frame @ np.append(row[6:9] / row[9], 1.0))[:3]
-                radius = _LARGEST_DISC * np.sqrt(row[9] / masses.max())
-                picture.draw_mass(axes, center, radius, f'{i}: {row[9]:.3g} kg')
+        for i, (center, mass) in enumerate(zip(picture.mass_centers, masses), start=1):
+            if mass > 0:
+                radius = _LARGEST_DISC * np.sqrt(mass / masses.max())
+                picture.draw_mass(axes, center, radius, f'{i}: {mass:.3g} kg')
         picture.draw_labels(axes)
 
     return inline_svg(draw, _WIDTH, picture.height, name=name, label=label)
@@ -61,6 +60,7 @@ class _Picture:
 
     model: RobotModel
     q: FloatArray
+    with_masses: bool = False
     labels: list[Label] = field(default_factory=list)
     lines: list[FloatArray] = field(default_factory=list)
 
@@ -78,7 +78,17 @@ class _Picture:
         self.view = _view(points)
         arrows = self.size * _ARROW * np.swapaxes(self.frames[:, :3, [0, 2]], 1, 2)
         ends = (self.origins[:, None] + arrows).reshape(-1, 3)
-        flat = np.vstack([points, ends, self.size * _GROUND * _DISC]) @ self.view.T
+        rows = self.model.inertial_parameters
+        centers = np.divide(
+            rows[:, 6:9], rows[:, 9:], out=np.zeros((len(rows), 3)), where=rows[:, 9:] != 0
+        )
+        self.mass_centers = np.einsum('kij,kj->ki', self.frames[:, :3, :3], centers) + self.origins
+        seen = [points, ends, self.size * _GROUND * _DISC]
+        if self.with_masses:
+            # Not those that a wrong URDF puts far from the arm.
+            far = np.linalg.norm(self.mass_centers - self.origins, axis=1) > self.size
+            seen.append(self.mass_centers[~far])
+        flat = np.vstack(seen) @ self.view.T
         low, high = flat.min(axis=0), flat.max(axis=0)
         room = np.array([_WIDTH, _TALLEST]) - 2 * _MARGIN
         self.scale = float((room / np.maximum(high - low, 1e-9)).min())

@@ -19,6 +19,7 @@ from robodyn_ros.report.text import number
 
 _WIDTH = 360
 _LEAST_CELL = 20.0  # that a number fits in [px]
+_MOST_TICKS = 7
 _COLORS = matplotlib.colormaps['cividis']
 PARTS = {
     'gravity': Ink.BLUE,
@@ -87,8 +88,8 @@ def _short_texts(values: np.ndarray) -> list[list[str]]:
     return texts
 
 
-def coupling_map(found: CouplingMap, prismatic: np.ndarray, name: str) -> str:
-    """Return the coupling of a pair of joints over the positions of two."""
+def coupling_map(found: CouplingMap, prismatic: np.ndarray, name: str, largest: float) -> str:
+    """Return the coupling of a pair of joints over two others; the scale ends at ``largest``."""
     a, b = found.over
 
     def draw(axes: Axes) -> None:
@@ -99,7 +100,7 @@ def coupling_map(found: CouplingMap, prismatic: np.ndarray, name: str) -> str:
             extent=(found.second[0], found.second[-1], found.first[0], found.first[-1]),
             cmap=_COLORS,
             vmin=0.0,
-            vmax=float(found.values.max()),
+            vmax=largest,
             interpolation='none',
         )
         bar = axes.figure.colorbar(image, ax=axes, fraction=0.06, pad=0.03)
@@ -160,12 +161,12 @@ def _make_logarithmic(axes: Axes, low: float, high: float) -> None:
     axes.set_xscale('log')
     axes.set_xlim(low / 1.7, high * 1.7)
     subs = (1.0,) if high > 30 * low else (1.0, 2.0, 5.0)
-    axes.xaxis.set_major_locator(LogLocator(subs=subs))
+    axes.xaxis.set_major_locator(LogLocator(subs=subs, numticks=_MOST_TICKS))
     axes.xaxis.set_major_formatter('{x:g}')
     axes.xaxis.set_minor_formatter(NullFormatter())
 
 
-def torque_chart(torques: MotionTorques, joint: int, name: str) -> str:
+def torque_chart(torques: MotionTorques, joint: int, unit: str, name: str) -> str:
     """Return the torque of one joint along the motion, and its parts."""
 
     def draw(axes: Axes) -> None:
@@ -180,7 +181,8 @@ def torque_chart(torques: MotionTorques, joint: int, name: str) -> str:
         axes.grid(axis='y', linewidth=0.8)
         axes.margins(x=0.01)
         axes.yaxis.set_major_locator(MaxNLocator(5))
-        axes.ticklabel_format(axis='y', scilimits=(-3, 4))
+        axes.yaxis.set_major_formatter('{x:g}')
+        axes.set_ylabel(f'[{unit}]')
 
     label = f'Torque of joint q{joint + 1} along the motion'
     return inline_svg(draw, _WIDTH, 220, name=name, label=label)

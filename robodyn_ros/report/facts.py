@@ -98,6 +98,7 @@ class ArmFacts:
     call_times: CallTimes
     notes: dict[str, str]
     seconds: float
+    source: str = ''
 
     @property
     def masses(self) -> FloatArray:
@@ -128,6 +129,7 @@ def arm_facts(
     title: str = '',
     motion: MotionSamples | None = None,
     simplification_error: float = 0.02,
+    source: str = '',
     on_step: Callable[[str], None] = lambda step: None,
 ) -> ArmFacts:
     """
@@ -144,14 +146,20 @@ def arm_facts(
         To show torques along; where not given, one within the arm's limits.
     simplification_error : float
         Allowed fraction, as 0.02 for 2 %; see ``simplified_model``.
+    source : str
+        What the arm was read from, for the foot of the page: file and digest.
     on_step : callable
         Called with each of ``STEPS`` as it begins.
     """
     began = time.perf_counter()
     notes: dict[str, str] = {}
+    has_masses = bool(model.inertial_parameters.any())
 
     def attempted(step: str, fact: Callable[[], T]) -> T | None:
         on_step(step)
+        if not has_masses:
+            notes[step] = 'no link that moves has a mass: every torque is 0'
+            return None
         try:
             return fact()
         except RobodynError as error:
@@ -190,6 +198,7 @@ def arm_facts(
         call_times=call_times,
         notes=notes,
         seconds=time.perf_counter() - began,
+        source=source,
     )
 
 

@@ -43,6 +43,7 @@ from robodyn_ros.spatial import FloatArray, inertia_tensor, skew
 
 _HERE = Path(__file__).parent
 _LONGEST_FORMULAS = 1500
+_MOST_ALERTS = 3
 
 
 def report_page(facts: ArmFacts) -> str:
@@ -74,6 +75,7 @@ def report_page(facts: ArmFacts) -> str:
             (f'frame {model.n} to {model.tip_link}', matrix_rows(model.dh.tip_transform)),
         ],
         links=_links(facts),
+        alerts=[each for each in model.findings if each.level == 'warning'][:_MOST_ALERTS],
         levels=[finding.level for finding in model.findings],
         lengths=facts.base.expressions[0].lengths if facts.base.expressions else {},
         formulas=[x.text('symbols').partition(' = ')[2] for x in facts.base.expressions],
@@ -97,15 +99,18 @@ def _figures(facts: ArmFacts) -> Iterable[tuple[str, str]]:
         yield 'masses', masses_drawing(model, bent, 'masses', 'Where the masses are')
     if facts.coupling:
         yield 'coupling', coupling_matrix(facts.coupling, 'coupling')
+        # One scale for all, so that the same colour is the same coupling.
+        largest = max((float(each.values.max()) for each in facts.coupling.maps), default=1.0)
         for k, found in enumerate(facts.coupling.maps):
             name = f'coupling-map-{k}'
-            yield name, coupling_map(found, model.dh.prismatic, name)
+            yield name, coupling_map(found, model.dh.prismatic, name, max(largest, 1e-9))
     if facts.ranges:
         yield from _range_figures(facts.ranges.inertia, 'inertia', model.dh.prismatic)
         yield from _range_figures(facts.ranges.gravity, 'gravity', model.dh.prismatic)
     if facts.torques:
         for k in range(model.n):
-            yield f'torque-{k}', torque_chart(facts.torques, k, f'torque-{k}')
+            unit = 'N' if model.dh.prismatic[k] else 'N m'
+            yield f'torque-{k}', torque_chart(facts.torques, k, unit, f'torque-{k}')
     if facts.simplified:
         yield 'simplified', simplification_matrix(facts.simplified, 'simplified')
     yield 'call-times', call_time_chart(facts.call_times, 'call-times')

@@ -16,6 +16,8 @@ from robodyn_ros.cli import robodyn
 from robodyn_ros.description.chain import Chain
 from robodyn_ros.motions import MotionSamples
 from robodyn_ros.report import STEPS, arm_facts, report_page
+from robodyn_ros.report.arm_drawing import masses_drawing
+from robodyn_ros.report.charts import torque_chart
 from robodyn_ros.report.labels import Label, placed_labels
 from robodyn_ros.report.text import number, percent, visible
 
@@ -175,7 +177,39 @@ def test_what_cannot_be_found_is_left_out_and_says_why(facts_of):
 
 def test_massless_links_make_a_report_too(facts_of):
     facts = facts_of(two_link_urdf(m1=0.0, m2=0.0))
-    assert 'masses' in report_page(facts)
+    page = html.fromstring(report_page(facts))
+    (alert,) = page.find_class('alerts')
+    assert 'every torque is 0' in alert.text_content()
+    # No chart that would be empty; the sections say why.
+    assert page.get_element_by_id('torque').find_class('note')
+    assert not page.get_element_by_id('torque').xpath('.//figure')
+    assert set(facts.notes) == {'coupling', 'ranges', 'torques along a motion', 'simplified model'}
+
+
+def test_every_disc_of_a_mass_is_on_the_paper(facts_of):
+    # Link 1 of this arm has its centre of mass far behind everything else that is drawn.
+    text = two_link_urdf().replace('xyz="0.5 0 0"', 'xyz="-0.9 0 0"', 1)
+    figure = html.fromstring(masses_drawing(rd.RobotModel.from_urdf(text), np.zeros(2), 'm', 'M'))
+    width, height = (float(x) for x in figure.get('viewbox').split()[2:])
+    discs = [x for x in figure.iter('use') if 'orange' in x.get('style', '')]
+    assert len(discs) == 2
+    for disc in discs:
+        assert 20 < float(disc.get('x')) < width - 20
+        assert 20 < float(disc.get('y')) < height - 20
+
+
+def test_page_names_the_file_and_its_digest(tmp_path, facts_of):
+    facts = facts_of(two_link_urdf(), source='arm.urdf, SHA-256 0123')
+    footer = html.fromstring(report_page(facts)).find('.//footer').text_content()
+    assert 'from arm.urdf, SHA-256 0123' in footer
+
+
+def test_torques_have_their_unit_and_no_factor_beside_the_axis(facts_of):
+    facts = facts_of(two_link_urdf(m1=1e-4, m2=1e-4))
+    figure = html.fromstring(torque_chart(facts.torques, 0, 'N m', 'a'))
+    texts = [x.text for x in figure.iter('text')]
+    assert '[N m]' in texts
+    assert not [x for x in texts if x and x.startswith('1e')]
 
 
 def test_labels_lie_neither_on_a_link_nor_on_each_other():
