@@ -78,6 +78,14 @@ def test_reference_is_dropped_once_and_with_its_reason(happen, why):
     assert arm.pipeline.reference_status in ('none', 'braking', 'holding')
 
 
+def test_brake_that_ends_early_is_no_reference_that_was_dropped():
+    arm = followed(max_following_error=0.05)
+    stay_behind(arm)
+    go_silent(arm)
+    assert arm.pipeline.dropped_references == 1
+    assert 'max_following_error' in arm.pipeline.last_drop
+
+
 def test_what_somebody_asked_for_is_no_drop():
     arm = followed()
     arm.pipeline.cancel()

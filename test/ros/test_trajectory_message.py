@@ -34,7 +34,9 @@ POINTS = st.builds(
     accelerations=ROWS,
     effort=ROWS,
     time_from_start=st.builds(
-        Duration, sec=st.integers(-(2**31), 2**31 - 1), nanosec=st.integers(0, 2**32 - 1)
+        Duration,
+        sec=st.just(0) | st.integers(-(2**31), 2**31 - 1),
+        nanosec=st.integers(0, 2**32 - 1),
     ),
 )
 TEXTS = st.text(st.characters(exclude_characters='\0', exclude_categories=['Cs']), max_size=9)
@@ -82,6 +84,17 @@ def test_every_message_is_read_as_rclpy_reads_it(message):
         assert len(rows) == len(wanted.points)
         for row, point in zip(rows, wanted.points, strict=True):
             np.testing.assert_array_equal(np.asarray(row), np.asarray(getattr(point, field)))
+
+
+@pytest.mark.parametrize('frame', range(9))
+def test_first_point_may_stand_otherwise_than_those_after_it(frame):
+    message = message_of(4, 'positions', names=['a'])
+    message.header.frame_id = 'x' * frame
+    for i, point in enumerate(message.points, start=1):
+        point.time_from_start = Duration(nanosec=i)  # zeros, where lengths might be looked for
+    found = read(message)
+    assert [list(row) for row in found.positions] == [[0.1 * i] for i in (1, 2, 3, 4)]
+    assert found.times == pytest.approx([1e-9, 2e-9, 3e-9, 4e-9])
 
 
 @given(MESSAGES, st.data())
