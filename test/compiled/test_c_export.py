@@ -56,6 +56,20 @@ def test_self_test_notices_a_wrong_number(tmp_path):
     assert 'gravity_torque' in result.stdout
 
 
+def test_accelerations_may_be_off_by_what_the_mass_matrix_magnifies(tmp_path):
+    def allowed(model):
+        _, _, test = export_c(model, tmp_path, kernels=['forward_dynamics', 'mass_matrix'])
+        found = re.findall(r'(\d), (\S+)\);', test.read_text())
+        return [float(tolerance) for _, tolerance in found if 'e' in tolerance]
+
+    assert allowed(rd.RobotModel.from_urdf(two_link_urdf())) == [1e-9, 1e-9]
+    light = rd.RobotModel.from_urdf(two_link_urdf(m2=1e-9))
+    accelerations, masses = allowed(light)
+    assert masses == 1e-9
+    condition = np.linalg.cond(rd.mass_matrix(light, [0.0, 1.0]))
+    assert accelerations == pytest.approx(1e-14 * condition, rel=3)
+
+
 def test_same_arm_gives_the_same_text(tmp_path):
     texts = [
         [path.read_text() for path in export_c(public_arm('ur5'), tmp_path / name)]

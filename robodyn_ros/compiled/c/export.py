@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 
@@ -38,6 +39,7 @@ from robodyn_ros.spatial import FloatArray
 _STATES = 5
 _SEED = 1
 _TOLERANCE = 1e-9
+_ROUNDING = 1e-14
 _WIDTH = 0.01  # rad/s or m/s
 _RETURNS = ' Returns 0, or -1 without inertia.'
 _RESULTS = {
@@ -99,7 +101,8 @@ def export_c(
     states['rigid_torque'] = states['tau']
     states['width'] = np.full((_STATES, 1), _WIDTH)
     expected = {kernel: _expected(kernel, model, states) for kernel in kernels}
-    return write_c(folder, name, built, about, states, expected)
+    tolerances = _tolerances(model, states) if 'forward_dynamics' in kernels else {}
+    return write_c(folder, name, built, about, states, expected, tolerances)
 
 
 def reference_states(n: int) -> dict[str, FloatArray]:
@@ -115,6 +118,7 @@ def write_c(
     about: Sequence[str],
     states: Mapping[str, FloatArray],
     expected: Mapping[str, FloatArray],
+    tolerances: Mapping[str, float] = MappingProxyType({}),
 ) -> list[Path]:
     """
     Write kernels of one arm, and a self-test of them; return the paths.
@@ -130,6 +134,8 @@ def write_c(
     states : mapping of input to (5, n)
     expected : mapping of kernel to (5, ...)
         Its results at the states, computed without generated code.
+    tolerances : mapping of kernel to float, optional
+        What its results may differ by, relative; 1e-9 where not given.
 
     Raises
     ------
@@ -142,7 +148,7 @@ def write_c(
     texts = {
         f'{name}.h': _header(name, kernels, about),
         f'{name}.c': _source(name, kernels),
-        f'{name}_test.c': _self_test(name, kernels, states, expected),
+        f'{name}_test.c': _self_test(name, kernels, states, expected, tolerances),
     }
     for file, text in texts.items():
         target.joinpath(file).write_text(text, encoding='utf-8')
@@ -226,6 +232,7 @@ def _self_test(
     kernels: Sequence[Kernel],
     states: Mapping[str, FloatArray],
     expected: Mapping[str, FloatArray],
+    tolerances: Mapping[str, float],
 ) -> str:
     used = {input for kernel in kernels for input, _ in kernel.inputs}
     lines = [
@@ -242,20 +249,20 @@ def _self_test(
         body += [
             f'        {name}_{kernel.name}({call});',
             f'        wrong += differs("{kernel.name}", i, result, expected_{kernel.name}[i],'
-            f' {size});',
+            f' {size}, {tolerances.get(kernel.name, _TOLERANCE):.3g});',
         ]
     largest = max(len(kernel.outputs) for kernel in kernels)
     return '\n'.join(
         [
             *lines,
             'static int differs(const char *name, int state, const double *value,',
-            '                   const double *expected, int size)',
+            '                   const double *expected, int size, double tolerance)',
             '{',
             '    double scale = 1.0, difference = 0.0;',
             '    for (int k = 0; k < size; k++) scale = fmax(scale, fabs(expected[k]));',
             '    for (int k = 0; k < size; k++)',
             '        difference = fmax(difference, fabs(value[k] - expected[k]) / scale);',
-            f'    if (difference < {_TOLERANCE!r}) return 0;',
+            '    if (difference < tolerance) return 0;',
             '    printf("%s, state %d: differs by %g\\n", name, state, difference);',
             '    return 1;',
             '}\n',
@@ -271,6 +278,12 @@ def _self_test(
             '}\n',
         ]
     )
+
+
+def _tolerances(model: RobotModel, states: Mapping[str, FloatArray]) -> dict[str, float]:
+    """Return what accelerations may differ by: rounding, times the mass matrix's condition."""
+    condition = float(np.linalg.cond(mass_matrix(model, states['q'])).max())
+    return {'forward_dynamics': max(_TOLERANCE, _ROUNDING * condition)}
 
 
 def _expected(kernel: str, model: RobotModel, states: Mapping[str, FloatArray]) -> FloatArray:
