@@ -3,9 +3,9 @@
 Everything that stands between the control law and the wire.
 
 ``CommandPipeline.step`` turns a complete joint state into a command, ``watchdog`` says what to do
-when joint states stop coming, and ``stop_command`` what to leave behind. Each returns a command or
-nothing. The order is: control law, soft joint limits (behind an effort clip of their own), finite
-check, effort clip, rate limit, effort clip; no torque leaves this module otherwise.
+when joint states are late or stop coming, and ``stop_command`` what to leave behind. Each returns
+a command or nothing. The order is: control law, soft joint limits (behind an effort clip of their
+own), finite check, effort clip, rate limit, effort clip; no torque leaves this module otherwise.
 
 No change throws the arm. A change of mode, gains or terms fades: each joint's torque stays
 between what the active laws ask for at the present state (``law_transition``). A new reference,
@@ -27,20 +27,20 @@ import numpy as np
 
 from robodyn_ros.control.active_law import ActiveLaw
 from robodyn_ros.control.braking import is_at_rest
+from robodyn_ros.control.bridging import Bridging, expected_state
 from robodyn_ros.control.command import Command
-from robodyn_ros.control.computed_torque import ControlLaw, TorqueParts, gravity_overload
+from robodyn_ros.control.computed_torque import ControlLaw
+from robodyn_ros.control.evaluation import EvaluatedTorque, evaluated_torque
 from robodyn_ros.control.fallback import Fallback
 from robodyn_ros.control.joint_state_buffer import JointStateBuffer, MeasuredState
 from robodyn_ros.control.planning import ReferenceLimits
-from robodyn_ros.control.plausibility import Plausibility
 from robodyn_ros.control.reference import ReferenceState
 from robodyn_ros.control.reference_follower import ReferenceFollower
 from robodyn_ros.control.safety_settings import SafetySettings
-from robodyn_ros.control.soft_joint_limit import soft_limited
-from robodyn_ros.control.stamp_clock import StampClock
+from robodyn_ros.control.supervision import Supervision
 from robodyn_ros.control.torque_limits import TorqueLimiter
 from robodyn_ros.control.trajectory import Trajectory
-from robodyn_ros.errors import NonFiniteValue, RejectedTrajectory
+from robodyn_ros.errors import RejectedTrajectory
 
 
 class CommandPipeline:
@@ -62,11 +62,8 @@ class CommandPipeline:
 
     Attributes
     ----------
-    last_fault : str
-        Why a reference was last given up, or commanding refused; empty: it was not.
-    refused_torques, implausible_states, following_errors : int
-        Cycles without a finite torque; states that no joint can have come to; references that were
-        given up because the arm was too far away.
+    refused_torques : int
+        Cycles without a finite torque, or with a load that the drives cannot carry.
     """
 
     def __init__(
@@ -81,15 +78,12 @@ class CommandPipeline:
         self.settings = settings
         self.reference_limits = reference_limits
         self.is_enabled = False
-        self.last_fault = ''
         self.refused_torques = 0
-        self.implausible_states = 0
-        self.following_errors = 0
         self._joint_states = joint_states
         self._law = ActiveLaw(law)
         self._follower = ReferenceFollower()
-        self._clock = StampClock(is_time_simulated)
-        self._plausibility = Plausibility()
+        self._supervision = Supervision(is_time_simulated)
+        self._bridging = Bridging()
         self._limiter = TorqueLimiter()
         self._state: MeasuredState | None = None  # of the last valid cycle since enabling
         self._last_cycle = -np.inf
@@ -104,12 +98,10 @@ class CommandPipeline:
         if self.is_enabled:
             return
         self.is_enabled = True
-        self.last_fault = ''
+        self._supervision.reset()
         self._state = None
         self._last_cycle = now
         self._elapsed = 0.0
-        self._clock.reset()
-        self._plausibility = Plausibility()
         self._fallback = Fallback()
         self._is_stopping = False
         self._law.jump()
@@ -167,8 +159,12 @@ class CommandPipeline:
             raise RejectedTrajectory(
                 'trajectory', 'in mode gravity_compensation', 'feedforward or computed_torque'
             )
-        if not self._clock.may_be_followed(self._last_cycle):
-            how = 'stand still' if self._clock.is_stopped else 'run faster or slower than time'
+        if not self._supervision.clock.may_be_followed(self._last_cycle):
+            how = (
+                'stand still'
+                if self._supervision.clock.is_stopped
+                else 'run faster or slower than time'
+            )
             raise RejectedTrajectory(
                 'trajectory', f"while the joint states' stamps {how}", 'a clock that keeps pace'
             )
@@ -179,12 +175,12 @@ class CommandPipeline:
                 'trajectories once positions and velocities of all joints are known',
             )
         self._follower.follow(trajectory, state, self.reference_limits)
-        self.last_fault = ''
+        self._supervision.last_fault = ''
         self._law.end_damping(self.settings.ramp_time)
 
     def cancel(self) -> None:
         """Follow nothing any more: brake to rest and hold, or fade; a fault is taken note of."""
-        self.last_fault = ''
+        self._supervision.last_fault = ''
         if self._state is not None and not self._follower.is_braking:
             self._follower.end(self.law, self._state.time, self.settings, self.reference_limits)
 
@@ -223,69 +219,58 @@ class CommandPipeline:
         """
         if not self.is_enabled or self._joint_states.stale_joints(now):
             return None
-        if not self._is_believed(state, now):
-            return None
-        reading = self._clock.advance(state.time, now, self.settings.state_timeout)
+        supervision, follower = self._supervision, self._follower
+        settings, limits = self.settings, self.reference_limits
+        if self._state is not None and not self.is_stale:
+            elapsed, longest = now - self._last_cycle, settings.state_timeout
+            if not supervision.is_believed(
+                state, self._state, elapsed, follower, self.law, longest, limits
+            ):
+                return None
+        reading = supervision.clock.advance(state.time, now, settings.state_timeout)
         self._elapsed += reading.elapsed
         if self._state is None:
-            overload = gravity_overload(
-                self.law,
-                state.position,
-                self.settings.effort_limits,
-                self.reference_limits.joint_names,
-            )
-            if overload:
-                self.last_fault = overload
+            if supervision.is_overloaded(self.law, state, settings, limits):
                 self.refused_torques += 1
                 return None
-            if now - self._limiter.last_sent >= self.settings.state_timeout:
+            if now - self._limiter.last_sent >= settings.state_timeout:
                 self._limiter.forget()  # others may have commanded since, or brakes hold the arm
-            self._law.jump(self.settings.damping)
+            self._law.jump(settings.damping)
         elif self.is_stale:
             # At the pace of the rate limit alone.
-            self._law.jump(0.0 if self._follower.is_brake_due else self.settings.damping)
+            self._law.jump(0.0 if follower.is_brake_due else settings.damping)
+        if supervision.is_too_fast(state, follower, limits):
+            self._law.jump(settings.damping)
+        reference = supervision.reference(
+            self.law, follower, state, reading.is_believed, settings, limits
+        )
         law = self._law.at(self._elapsed)
-        reference = self._supervised_reference(state, reading.is_believed)
-        torque = None
-        try:
-            with np.errstate(over='ignore', invalid='ignore'):
-                parts = self._follower.faded(
-                    law.torque(state.position, state.velocity, reference),
-                    law,
-                    state,
-                    self._elapsed,
-                    self.settings.ramp_time,
-                )
-                torque, penetration = soft_limited(
-                    parts.total,
-                    law,
-                    state,
-                    self.settings.effort_limits,
-                    self.reference_limits.position_limits,
-                )
-        except NonFiniteValue:  # an overflow on the way to the model
-            pass
-        if torque is None or not _is_finite(torque):
+        evaluated = evaluated_torque(
+            law, follower, state, reference, self._elapsed, settings, limits
+        )
+        if evaluated is None:
             self.refused_torques += 1
             return None
         self._advance(state)
+        if not self.is_stale:
+            self._bridging.note(now - self._last_cycle)
         self._state = state
         self._last_cycle = now
         self._fallback.end()
-        return self._limited(torque, state, now, parts, reference, penetration)
+        return self._limited(evaluated.torque, state, now, evaluated, reference)
 
     def watchdog(self, now: float) -> Command | None:
         """
-        Return the command that a stale state asks for at this time, or None.
+        Return the command that a late or a stale state asks for at this time, or None.
 
         Call it once per watchdog period. A state is stale when a joint is, or when no cycle gave
-        a valid torque for as long.
+        a valid torque for as long; until then a gap is bridged.
         """
         if not self.is_enabled or self._state is None:
             return None
-        overdue = now - self._last_cycle > self.settings.state_timeout
-        if not overdue and not self._joint_states.stale_joints(now):
-            return None
+        gap = now - self._last_cycle
+        if gap <= self.settings.state_timeout and not self._joint_states.stale_joints(now):
+            return self._bridged(self._state, gap, now)
         self._become_stale(self._state, now)
         torque = self._fallback.stale_torque(self.settings, now)
         return None if torque is None else self._limited(torque, self._state, now)
@@ -354,6 +339,21 @@ class CommandPipeline:
         return self._limiter.last_torque
 
     @property
+    def last_fault(self) -> str:
+        """Why a reference was last given up, or commanding refused; empty: it was not."""
+        return self._supervision.last_fault
+
+    @property
+    def implausible_states(self) -> int:
+        """How many states no joint can have come to."""
+        return self._supervision.implausible_states
+
+    @property
+    def following_errors(self) -> int:
+        """How many references were given up because the arm was too far away."""
+        return self._supervision.following_errors
+
+    @property
     def dropped_references(self) -> int:
         """How many references were given up though nobody asked for it."""
         return self._follower.drops
@@ -370,41 +370,37 @@ class CommandPipeline:
 
     # --- how -------------------------------------------------------------------------------
 
+    def _bridged(self, state: MeasuredState, gap: float, now: float) -> Command | None:
+        """Return the command for where the arm should be by now, if its state is late."""
+        if self.is_stale or self._follower.is_brake_due or not self._bridging.is_due(gap):
+            return None
+        if self._supervision.clock.is_simulated or not _is_finite(state.velocity):
+            return None
+        elapsed = self._elapsed + gap
+        expected = expected_state(self._follower, state, gap)
+        evaluated = evaluated_torque(
+            self._law.at(elapsed),
+            self._follower,
+            expected,
+            self._follower.sample(expected.time),
+            elapsed,
+            self.settings,
+            self.reference_limits,
+        )
+        return None if evaluated is None else self._limited(evaluated.torque, state, now)
+
     def _become_stale(self, state: MeasuredState, now: float) -> None:
         """Give up what is followed, once."""
         if self.is_stale:
             return
+        expected = state
+        if not self._supervision.clock.is_simulated:
+            expected = expected_state(self._follower, state, now - self._last_cycle)
         if self._follower.reference is not None:
             stale = ', '.join(self._joint_states.stale_joints(now))
             self._follower.give_up(self.law, f'no fresh state of {stale or "the arm"}')
         self._follower.end_fading()
-        self._fallback.begin(self.law.gravity_torque(state.position), now)
-
-    def _supervised_reference(
-        self, state: MeasuredState, is_clock_believed: bool
-    ) -> ReferenceState | None:
-        """
-        Return what is to be followed now, None: nothing.
-
-        Before, a reference that cannot be followed on is given up, and braked where it is due.
-        """
-        follower, law = self._follower, self.law
-        wanted = follower.sample(state.time)
-        fault = follower.fault(
-            law, state, wanted, is_clock_believed, self.settings, self.reference_limits
-        )
-        if fault:
-            self.last_fault = fault
-            self.following_errors += 'max_following_error' in fault
-            follower.give_up(law, fault)
-            wanted = None
-        if not is_clock_believed:
-            follower.end_fading()
-        elif follower.is_brake_due and _is_finite(state.velocity):
-            q, qd, time = state.position, state.velocity, state.time
-            follower.brake(law, q, qd, time, self.settings, self.reference_limits)
-            wanted = follower.sample(time)
-        return wanted
+        self._fallback.begin(self.law.gravity_torque(expected.position), now)
 
     def _advance(self, state: MeasuredState) -> None:
         """Let the time since the last valid cycle pass, for all that fades."""
@@ -414,35 +410,23 @@ class CommandPipeline:
         if not self._law.follows:
             self._follower.drop(f'mode {self.law.mode} follows none')
 
-    def _is_believed(self, state: MeasuredState, now: float) -> bool:
-        """Return whether the joints can have come here since the last cycle."""
-        last = self._state
-        if last is None or self.is_stale:
-            return True
-        elapsed, stamped = now - self._last_cycle, state.time - last.time
-        if elapsed < stamped <= self.settings.state_timeout:
-            elapsed = stamped  # a simulation may run ahead of time
-        verdict = self._plausibility.verdict(state, last, elapsed, self.reference_limits)
-        self.implausible_states += verdict != 'plausible'
-        if verdict == 'jump' and self._follower.reference is not None:
-            self.last_fault = 'a position changed faster than its joint can move'
-            self._follower.give_up(self.law, self.last_fault)
-        return verdict != 'outlier'
-
     def _limited(
         self,
         torque: np.ndarray,
         state: MeasuredState,
         now: float,
-        parts: TorqueParts | None = None,
+        evaluated: EvaluatedTorque | None = None,
         reference: ReferenceState | None = None,
-        penetration: np.ndarray | None = None,
     ) -> Command:
         """Return the command after the limits; it counts as sent."""
         limited = self._limiter.limited(
             torque, self.settings.effort_limits, self.settings.torque_rate_limits, now
         )
-        is_beyond = penetration != 0.0 if penetration is not None else np.zeros(len(torque), bool)
+        is_beyond, parts = np.zeros(len(torque), bool), None
+        if evaluated is not None:
+            parts = evaluated.parts
+            if evaluated.penetration is not None:
+                is_beyond = evaluated.penetration != 0.0
         return Command(*limited, is_beyond, parts, state, reference)
 
 

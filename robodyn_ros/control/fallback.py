@@ -23,11 +23,11 @@ class Fallback:
     def __init__(self) -> None:
         self.stale_since: float | None = None
         self.is_stop_command_sent = False
-        self._held: np.ndarray | None = None  # gravity at the last valid state
+        self._held: np.ndarray | None = None  # gravity where the arm should be
         self._stop_torque: np.ndarray | None = None
 
     def begin(self, gravity: np.ndarray, now: float) -> None:
-        """Note that states are stale since now; gravity is that of the last valid one."""
+        """Note that states are stale since now; gravity is that of where the arm should be."""
         self.stale_since, self._held = now, gravity
 
     def change_gravity(self, gravity: np.ndarray) -> None:

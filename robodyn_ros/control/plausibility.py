@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a joint can have come from one measured state to the next."""
+"""Whether a joint can have come from one measured state to the next, and moves as it may."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from robodyn_ros.control.planning import ReferenceLimits
 
 PLAUSIBLE_SPEED = 2.0
 """A joint's position may change so many times faster than its velocity limit."""
+
+OVERSPEED = 1.5
+"""Of its velocity limit: a joint that is faster is driven by no reference of ours."""
 
 PLAUSIBLE_STEP = 0.05
 """And by so much more between two states, for noise [rad] or [m]."""
@@ -54,6 +57,23 @@ class Plausibility:
             return 'outlier'
         self._doubted = None
         return 'jump'
+
+
+def overspeed(state: MeasuredState, limits: ReferenceLimits) -> str:
+    """
+    Return which joint moves faster than it may, in words; empty: none does.
+
+    A velocity that is not known (NaN) is not too fast.
+    """
+    for i, (velocity, limit) in enumerate(
+        zip(state.velocity.tolist(), limits.velocity_limits.tolist())
+    ):
+        if abs(velocity) > OVERSPEED * limit:
+            return (
+                f'joint {limits.joint_names[i]!r} moves at {velocity:.3g} rad/s or m/s; '
+                f'allowed: {OVERSPEED:g} times its velocity limit of {limit:g}'
+            )
+    return ''
 
 
 def _is_reachable(

@@ -50,7 +50,7 @@ def holds(rig, gravity):
 
 @fault(
     'driver killed',
-    'Gravity of the last valid state is held for stale_hold_time, then silence; ERROR.',
+    'A short gap is bridged; then gravity is held for stale_hold_time, then silence; ERROR.',
 )
 def test_killed_driver_gets_gravity_held_then_silence(rig, gravity):
     driver = rig.driver()

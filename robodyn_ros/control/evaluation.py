@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The torque that a law asks for, up to the soft joint limits."""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import NamedTuple
+
+import numpy as np
+
+from robodyn_ros.control.computed_torque import ControlLaw, TorqueParts
+from robodyn_ros.control.joint_state_buffer import MeasuredState
+from robodyn_ros.control.planning import ReferenceLimits
+from robodyn_ros.control.reference import ReferenceState
+from robodyn_ros.control.reference_follower import ReferenceFollower
+from robodyn_ros.control.safety_settings import SafetySettings
+from robodyn_ros.control.soft_joint_limit import soft_limited
+from robodyn_ros.errors import NonFiniteValue
+
+
+class EvaluatedTorque(NamedTuple):
+    """
+    A torque before the effort and the rate limit; every array has shape (n,).
+
+    Parameters
+    ----------
+    torque : array
+        Finite [N m] or [N].
+    parts : TorqueParts
+        What the law added up.
+    penetration : array or None
+        Of the position limits; None where the whole arm is inside.
+    """
+
+    torque: np.ndarray
+    parts: TorqueParts
+    penetration: np.ndarray | None
+
+
+def evaluated_torque(
+    law: ControlLaw,
+    follower: ReferenceFollower,
+    state: MeasuredState,
+    reference: ReferenceState | None,
+    elapsed: float,
+    settings: SafetySettings,
+    limits: ReferenceLimits,
+) -> EvaluatedTorque | None:
+    """
+    Return the torque of a law at a state, or None where it is not finite.
+
+    Parameters
+    ----------
+    law : ControlLaw
+    follower : ReferenceFollower
+        Knows what is left of a reference that fades.
+    state : MeasuredState
+    reference : ReferenceState or None
+        What is to be followed at its time.
+    elapsed : float
+        Since the last valid cycle [s].
+    settings : SafetySettings
+    limits : ReferenceLimits
+    """
+    try:
+        with np.errstate(over='ignore', invalid='ignore'):
+            parts = follower.faded(
+                law.torque(state.position, state.velocity, reference),
+                law,
+                state,
+                elapsed,
+                settings.ramp_time,
+            )
+            torque, penetration = soft_limited(
+                parts.total, law, state, settings.effort_limits, limits.position_limits
+            )
+    except NonFiniteValue:  # an overflow on the way to the model
+        return None
+    # On arrays this short, quicker than numpy's way.
+    is_finite = all(map(isfinite, torque.tolist()))
+    return EvaluatedTorque(torque, parts, penetration) if is_finite else None
