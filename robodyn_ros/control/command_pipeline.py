@@ -235,7 +235,9 @@ class CommandPipeline:
                 return None
             if now - self._limiter.last_sent >= settings.state_timeout:
                 self._limiter.forget()  # others may have commanded since, or brakes hold the arm
-            self._law.jump(settings.damping)
+            if _is_finite(state.velocity) and not is_at_rest(state.velocity):
+                follower.is_brake_due = self.law.weights.has_feedback
+            self._law.jump(0.0 if follower.is_brake_due else settings.damping)
         elif self.is_stale:
             # At the pace of the rate limit alone.
             self._law.jump(0.0 if follower.is_brake_due else settings.damping)

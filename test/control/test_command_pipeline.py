@@ -331,7 +331,7 @@ def test_joint_that_is_faster_than_it_may_be_drops_the_reference_and_is_damped()
 
 
 def test_stale_state_holds_gravity_then_is_silent():
-    arm = enabled(stale_hold_time=0.5)
+    arm = enabled('gravity_compensation', stale_hold_time=0.5)
     arm.run(0.05, velocity=(0.3, 0.3))
     commands = watch(arm, 1.0)
     held = commands[11].torque  # of where the arm should be when it becomes stale
@@ -613,3 +613,12 @@ def test_positions_that_change_under_one_stamp_have_no_known_velocity():
     assert np.isnan(command.state.velocity[0])
     with pytest.raises(RejectedTrajectory, match='velocities'):
         arm.pipeline.follow(to([0.5, 0.2]))
+
+
+@pytest.mark.parametrize('speed, status', [(0.0, 'none'), (0.3, 'braking')])
+def test_arm_that_moves_when_it_is_enabled_is_braked_and_held(speed, status):
+    arm = enabled()
+    arm.run(0.001, velocity=(speed, 0.0))
+    assert arm.pipeline.reference_status == status
+    arm.run(2.5)
+    assert arm.pipeline.reference_status == ('holding' if speed else 'none')
