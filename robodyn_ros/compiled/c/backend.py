@@ -27,7 +27,7 @@ from robodyn_ros.spatial import FloatArray
 FLAGS = ('-std=gnu11', '-O2', '-shared', '-fPIC', '-fvisibility=hidden', '-fno-math-errno')
 _NATIVE = '-march=native'
 _MODULE = 'robodyn_kernels'
-# Twenty times what a laptop takes [s]: 1.2 s for a Panda's inverse dynamics, of 900 operations.
+# Twenty times what a laptop takes [s]: 1 s for a Panda's inverse dynamics, of 600 operations.
 _LONGEST_COMPILATION = 10.0
 _LONGEST_PER_OPERATION = 0.02
 _loaded: dict[bytes, Any] = {}  # by the digest of their code: the loader never lets go of one
