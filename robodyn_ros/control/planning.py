@@ -20,6 +20,7 @@ does not name come to rest where they are and hold.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -63,6 +64,11 @@ class ReferenceLimits:
     max_reference_step: float
     settle_time: float
     continuous: np.ndarray
+
+    @cached_property
+    def lowest_velocity_limit(self) -> float:
+        """That of the slowest joint [rad/s] or [m/s]."""
+        return float(self.velocity_limits.min())
 
 
 def planned_reference(

@@ -65,9 +65,10 @@ def overspeed(state: MeasuredState, limits: ReferenceLimits) -> str:
 
     A velocity that is not known (NaN) is not too fast.
     """
-    for i, (velocity, limit) in enumerate(
-        zip(state.velocity.tolist(), limits.velocity_limits.tolist())
-    ):
+    velocities = state.velocity.tolist()
+    if max(map(abs, velocities)) <= limits.lowest_velocity_limit:  # quicker, and nearly always so
+        return ''
+    for i, (velocity, limit) in enumerate(zip(velocities, limits.velocity_limits.tolist())):
         if abs(velocity) > OVERSPEED * limit:
             return (
                 f'joint {limits.joint_names[i]!r} moves at {velocity:.3g} rad/s or m/s; '
