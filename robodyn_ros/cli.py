@@ -8,6 +8,7 @@ import click
 from robodyn_ros.commands.arm_options import examples
 from robodyn_ros.commands.demonstration import demo
 from robodyn_ros.commands.description import check, dh, params
+from robodyn_ros.commands.effort import effort_command, payload_command
 from robodyn_ros.commands.identification import identify_command
 from robodyn_ros.commands.motion import simulate, torque
 from robodyn_ros.commands.node import node
@@ -54,7 +55,20 @@ def robodyn() -> None:
     """
 
 
-for command in (dh, check, params, torque, simulate, identify_command, report, export, demo, node):
+for command in (
+    dh,
+    check,
+    params,
+    torque,
+    simulate,
+    identify_command,
+    effort_command,
+    payload_command,
+    report,
+    export,
+    demo,
+    node,
+):
     robodyn.add_command(command)
 
 

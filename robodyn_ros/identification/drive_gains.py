@@ -132,8 +132,8 @@ def identify_drive_gains(
             'warning',
             f'joint {name!r}',
             float(f'{each:.3g}'),
-            'is the relative deviation of its gain: the load, or what it carries with other '
-            'joints, tells too little',
+            'its gain is unknown, uncertain by this fraction: neither the load nor what it carries'
+            ' with other joints tells it',
         )
         for name, each, sure in zip(model.joint_names, deviation, known, strict=True)
         if not sure

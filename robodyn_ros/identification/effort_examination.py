@@ -343,34 +343,45 @@ def _findings(joint: JointEffort) -> list[Finding]:
             'effort_undecided',
             'info',
             joint.rigid_share,
-            "of it is the rigid body's torque: too little to tell its unit",
+            "its unit is undecided: the rigid body's torque is this fraction of it, too little",
         )
     if joint.unit == 'scaled':
         add(
             'effort_scaled',
             'warning',
             joint.factor,
-            f'+- {joint.factor_deviation:.2g} N m (N) for a unit: it is no torque, if the '
-            "model's masses are right",
+            f'is no torque: this, +- {joint.factor_deviation:.2g}, for a unit [N m or N], if the '
+            "model's masses are right"
+            + ('; rotors weigh here and are not in a URDF' if joint.gravity == 'none' else ''),
         )
     if joint.is_inverted:
-        add('effort_inverted', 'warning', joint.factor, 'times it is the torque: wrong sign')
+        add(
+            'effort_inverted',
+            'warning',
+            joint.factor,
+            'has the wrong sign: the torque is so many times it',
+        )
     if joint.gravity == 'removed':
         add(
             'gravity_removed',
             'warning',
             joint.rigid_share,
-            "of it is the rigid body's torque, and gravity is missing: removed by the driver?",
+            'has no gravity in it: the drive removed it? What is left of the rigid body',
         )
     if joint.friction == 'removed':
         add(
             'friction_removed',
             'info',
             joint.friction_share,
-            'of it is friction: compensated, or measured behind the gear',
+            'has hardly any friction in it: compensated, or measured behind the gear',
         )
     if abs(joint.delay) > max(5 * _LATE, 2 * _CERTAIN * joint.delay_deviation):
-        add('joint_delay', 'info', joint.delay, 'seconds that it is stamped after the motion')
+        add(
+            'joint_delay',
+            'info',
+            joint.delay,
+            'is stamped so many seconds after the motion, unlike the others',
+        )
     return result
 
 
@@ -383,6 +394,6 @@ def _findings_of_delay(delay: float, deviation: float) -> list[Finding]:
             'info',
             'effort',
             float(f'{delay:.3g}'),
-            'seconds that efforts are stamped after the motion, all joints alike',
+            'of all joints is stamped so many seconds after the motion',
         )
     ]

@@ -76,7 +76,7 @@ def assumed_effort_scale(
             'warning',
             'effort',
             tuple(float(f'{x:.4g}') for x in scale),
-            f'the effort of {names} is no torque; these factors [N m per unit], which make the '
+            f'that of {names} is no torque; these factors [N m per unit], which make the '
             "URDF's masses true, were assumed: give effort_scale",
         ),
     )

@@ -122,6 +122,8 @@ def identify(
             rows = [replace(each, effort=each.effort * (refined / scale)) for each in rows]
             scale = refined
             baseline = fitted(model, rows, prior, DriveTerms(), start=baseline, rounds=1)
+        assumed = tuple(float(f'{x:.4g}') for x in scale)
+        unit_findings = tuple(replace(each, value=assumed) for each in unit_findings)
 
     report(0.2, 'choosing the friction')
     validator = CrossValidation(model, rows, prior, baseline)

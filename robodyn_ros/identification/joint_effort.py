@@ -15,7 +15,7 @@ GRAVITY, INERTIAL, VISCOUS, COULOMB, OFFSET = range(5)
 LEAST_ROWS = 20
 # A part of the rigid body's torque tells where it makes up so much of the effort, is so many
 # deviations from zero, and leaves so little of the effort unexplained.
-_TELLING, _CERTAIN, _SURE = 0.35, 3.0, 0.45
+_TELLING, _CERTAIN, _SURE = 0.35, 2.5, 0.45
 # The rest of the rigid body's torque need not be so large to be seen.
 _SEEN = 0.015
 # Gravity weaker than this beside the rest of the torque cannot be told from it.

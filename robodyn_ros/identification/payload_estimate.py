@@ -184,7 +184,9 @@ def _result(
     findings = []
     if mass < _CERTAIN * mass_deviation:
         findings.append(
-            Finding('no_payload', 'warning', 'payload', mass, 'kg may as well be nothing')
+            Finding(
+                'no_payload', 'warning', 'payload', mass, 'its mass [kg] may as well be nothing'
+            )
         )
     elif mass_deviation > _POORLY_KNOWN * mass or center_deviation.max() > _POOR_CENTER:
         findings.append(
@@ -193,7 +195,7 @@ def _result(
                 'warning',
                 'payload',
                 float(f'{mass_deviation:.2g}'),
-                'kg of deviation: add the poses that are named, or a motion',
+                'its mass is uncertain by so many kg, or its centre: add the poses, or a motion',
             )
         )
     if np.diagonal(inertia_deviation).max() > prior_inertia:
@@ -203,7 +205,7 @@ def _result(
                 'info',
                 'payload',
                 float(f'{prior_inertia:.2g}'),
-                'kg m² or so is thought of its inertia: gravity alone does not show it',
+                'its inertia is a guess of this size [kg m²]: the motion hardly shows it',
             )
         )
     if not found.converged:

@@ -111,7 +111,8 @@ def test_efforts_in_amperes_are_noticed_and_predicted_in_amperes():
         recording.effort / torque_of_ampere,
     )
     found = identify(arm.urdf, [amperes], friction=DriveTerms())
-    assert 'effort_unit' in {finding.code for finding in found.findings}
+    (unit,) = [finding for finding in found.findings if finding.code == 'effort_unit']
+    np.testing.assert_allclose(unit.value, found.effort_scale, rtol=1e-3)
     expected = found.predict(amperes)
     error = np.linalg.norm(expected.effort - expected.measured)
     assert error < 0.02 * np.linalg.norm(expected.measured)

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page on what efforts are: a picture for each joint."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+
+import robodyn_ros
+from robodyn_ros.identification import EffortFindings, JointEffort, Recording
+from robodyn_ros.identification.effort_examination import joint_regressions
+from robodyn_ros.identification.joint_effort import GRAVITY, INERTIAL, JointRegression
+from robodyn_ros.identification.training_data import TrainingData
+from robodyn_ros.model import RobotModel
+from robodyn_ros.report.svg import Ink, inline_svg
+from robodyn_ros.report.text import number, visible
+
+_HERE = Path(__file__).parent
+_WIDTH, _HEIGHT = 360, 240
+_MOST_POINTS = 800
+
+
+def effort_page(
+    model: RobotModel, found: EffortFindings, recordings: Sequence[Recording], *, title: str = ''
+) -> str:
+    """
+    Return a page on what the efforts of recordings are, as HTML text that needs nothing else.
+
+    Parameters
+    ----------
+    model : RobotModel
+    found : EffortFindings
+        Of these recordings.
+    recordings : sequence of Recording
+    title : str
+        Of the arm.
+    """
+    environment = Environment(
+        loader=FileSystemLoader(_HERE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {'number': number, 'visible': visible}
+    rows = TrainingData.of(model, recordings).rows(model, np.ones(model.n))
+    regressions = joint_regressions(model, rows)
+    figures = {
+        j: effort_chart(each, found.joints[j], j, 'N' if model.dh.prismatic[j] else 'N m')
+        for j, each in regressions.items()
+    }
+    return environment.get_template('effort.html.jinja').render(
+        found=found,
+        figures=figures,
+        title=title or f'{model.base_link} to {model.tip_link}',
+        units=['N' if prismatic else 'N m' for prismatic in model.dh.prismatic],
+        version=robodyn_ros.__version__,
+        date=datetime.datetime.now(datetime.timezone.utc).strftime('%Y-%m-%d %H:%M UTC'),
+        style=_HERE.joinpath('page.css').read_text(encoding='utf-8'),
+    )
+
+
+def effort_chart(found: JointRegression, verdict: JointEffort, joint: int, unit: str) -> str:
+    """Return a joint's effort less friction and offset, over the model's rigid-body torque."""
+    chosen = np.linspace(0, len(found.effort) - 1, min(len(found.effort), _MOST_POINTS)).astype(
+        int
+    )
+    rigid = found.parts[chosen][:, [GRAVITY, INERTIAL]].sum(axis=1)
+    friction = found.parts[chosen][:, INERTIAL + 1 :] @ found.coefficients[INERTIAL + 1 :]
+    effort = found.effort[chosen] - friction
+    ends = np.array([rigid.min(), rigid.max()])
+
+    def draw(axes: Axes) -> None:
+        axes.plot(rigid, effort, '.', color=Ink.BLUE, markersize=2.5)
+        axes.plot(ends, ends, color=Ink.MUTED, linewidth=0.9, linestyle='--')
+        if verdict.unit != 'undecided' and verdict.gravity != 'removed':
+            axes.plot(ends, ends / verdict.factor, color=Ink.ORANGE, linewidth=1.2)
+        axes.set_ylim(*_limits(effort, ends))
+        axes.set_xlabel(f'torque of the model [{unit}]')
+        axes.xaxis.set_major_locator(MaxNLocator(5))
+        axes.yaxis.set_major_locator(MaxNLocator(5))
+
+    label = f'Effort of q{joint + 1} without friction, over the torque of the model'
+    return inline_svg(draw, _WIDTH, _HEIGHT, name=f'effort-{joint}', label=label)
+
+
+def _limits(effort: np.ndarray, ends: np.ndarray) -> tuple[float, float]:
+    """Return limits that show the efforts, whatever the dashed line does."""
+    low, high = float(effort.min()), float(effort.max())
+    margin = 0.08 * max(high - low, 1e-9)
+    near = max(abs(low), abs(high)) > 0.2 * float(np.abs(ends).max())
+    if near:
+        low, high = min(low, float(ends.min())), max(high, float(ends.max()))
+    return low - margin, high + margin

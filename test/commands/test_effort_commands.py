@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``robodyn effort`` and ``robodyn payload``: what drives report, and what a hand holds."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from click.testing import CliRunner
+from simulated_recordings import TrueArm
+from test_identify_command import as_csv
+
+from robodyn_ros import Payload
+from robodyn_ros.cli import robodyn
+from robodyn_ros.errors import NoEffort, OtherKinematics
+from robodyn_ros.identification import identify
+
+LOAD = Payload(1.8, (0.02, -0.03, 0.09), np.diag([0.012, 0.011, 0.006]))
+
+
+@pytest.fixture(scope='module')
+def folder(tmp_path_factory) -> Path:
+    """Return a folder with a URDF, its YAML, and recordings in amperes, empty and loaded."""
+    folder = tmp_path_factory.mktemp('effort')
+    arm = TrueArm.drawn(13, 6)
+    (folder / 'arm.urdf').write_text(arm.text)
+    loaded = replace(arm, bodies=arm.bodies.with_payload(LOAD))
+    motion, held = arm.recording(1, 15.0, rate=100.0), loaded.recording(2, 10.0, rate=100.0)
+    amperes = [replace(each, effort=each.effort / 12.0) for each in (motion, held)]
+    for name, recording in zip(('motion', 'loaded'), amperes):
+        as_csv(folder / f'{name}.csv', recording)
+    identify(arm.urdf, amperes[:1], effort_scale=12.0).save(folder / 'identified.yaml')
+    (folder / 'other.urdf').write_text(TrueArm.drawn(4, 6).text)
+    return folder
+
+
+def run(folder: Path, command: str, *arguments: str, urdf: str = 'arm.urdf'):
+    options = [
+        str(folder / each) if (folder / each).suffix in ('.csv', '.yaml', '.html') else each
+        for each in arguments
+    ]
+    chain = ['--base', 'base', '--tip', 'tip']
+    return CliRunner().invoke(robodyn, [command, str(folder / urdf), *options, *chain])
+
+
+def test_effort_says_in_words_that_amperes_are_no_torque(folder):
+    answer = run(folder, 'effort', 'motion.csv', '-o', 'page.html')
+    assert answer.exit_code == 0, answer.output
+    assert 'no torque, but' in answer.output
+    assert 'gravity is in it' in answer.output
+    assert answer.output.count('--effort-scale') == 6
+    page = (folder / 'page.html').read_text()
+    assert page.count('<svg') == 6
+    assert '<script' not in page
+    assert 'http://' not in page.replace('http://www.w3.org', '')
+
+
+def test_effort_as_json_has_null_where_nothing_is_known(folder):
+    answer = run(folder, 'effort', 'motion.csv', '--json')
+    record = json.loads(answer.output)
+    assert [each['joint'] for each in record['joints']] == [f'j{k}' for k in range(1, 7)]
+    for each in record['joints']:
+        assert (each['factor'] is None) == (each['unit'] == 'undecided')
+    scaled = [each['factor'] for each in record['joints'] if each['unit'] == 'scaled']
+    assert scaled
+    assert all(6 < factor < 20 for factor in scaled)
+
+
+def test_effort_refuses_a_file_without_efforts(folder):
+    (folder / 'silent.csv').write_text('time,j1,j2,j3,j4,j5,j6\n0,0,0,0,0,0,0\n')
+    assert isinstance(run(folder, 'effort', 'silent.csv').exception, NoEffort)
+
+
+def test_payload_says_the_call_that_tells_the_node(folder):
+    answer = run(folder, 'payload', 'loaded.csv', '--identified', 'identified.yaml')
+    assert answer.exit_code == 0, answer.output
+    call = re.search('SetPayload "(.*)"', answer.output).group(1)
+    payload = yaml.safe_load(call)['payload']
+    assert payload['mass'] == pytest.approx(1.8, rel=0.04)
+    center = [payload['center_of_mass'][axis] for axis in 'xyz']
+    np.testing.assert_allclose(center, LOAD.center_of_mass, atol=0.01)
+    assert {'ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz'} < set(payload)
+    assert 'stand still' in answer.output
+
+
+def test_payload_identifies_the_arm_from_an_empty_recording(folder):
+    answer = run(
+        folder, 'payload', 'loaded.csv', '--unloaded', 'motion.csv', '--effort-scale', '12',
+        '--json',
+    )  # fmt: skip
+    record = json.loads(answer.output)
+    assert record['mass'] == pytest.approx(1.8, rel=0.04)
+    assert np.shape(record['poses']) == (3, 6)
+
+
+def test_payload_refuses_the_yaml_of_another_robot_and_two_sources(folder):
+    answer = run(
+        folder, 'payload', 'loaded.csv', '--identified', 'identified.yaml', urdf='other.urdf'
+    )
+    assert isinstance(answer.exception, OtherKinematics)
+    both = run(
+        folder, 'payload', 'loaded.csv', '--identified', 'identified.yaml', '--unloaded',
+        'motion.csv',
+    )  # fmt: skip
+    assert both.exit_code == 2
+    assert 'not both' in both.output
