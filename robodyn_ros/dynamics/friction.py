@@ -20,8 +20,8 @@ def friction_torque(
     Return the torque that overcomes friction: viscous * qd + coulomb * sign(qd), and more.
 
     An identified model has a curve, curve_1 tanh(qd / 0.1) + curve_2 tanh(qd / 0.4), an offset
-    while the joint moves, offset * |sign(qd)|, and friction that grows with the rigid body's
-    torque, load * |rigid_torque| * sign(qd).
+    while the joint moves, ``offset * |sign(qd)|``, and friction that grows with the rigid body's
+    torque, ``load * |rigid_torque| * sign(qd)``.
 
     Parameters
     ----------
