@@ -101,9 +101,11 @@ def test_second_node_takes_over_when_the_first_one_has_ended(rig):
     "The predecessor's watchdog carries the arm until the new node commands.",
 )
 def test_watchdog_of_a_killed_node_carries_until_the_next_one_commands(rig):
-    rig.launch(stale_hold_time=60.0)
+    # A watchdog that misses the joint states, as on a busy machine, would end.
+    rig.launch(stale_hold_time=60.0, state_timeout=2.0)
     rig.driver(rate=100.0)
     rig.until_commanded()
+    rig.until(lambda: rig.node.count_publishers(COMMANDS) == 2)
     rig.kill()
     rig.launch(autostart='false')
     assert rig.transition('configure')
