@@ -17,6 +17,7 @@ from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory
 
 from robodyn_ros import RobotModel, gravity_torque
+from robodyn_ros.ros.demo.node_process import die_with_parent
 
 POSITION = [0.1, -0.4, 0.2, -1.9, 0.3, 1.6, 0.7]
 EFFORT_LIMITS = np.array([87.0, 87.0, 87.0, 87.0, 12.0, 12.0, 12.0])
@@ -162,6 +163,7 @@ class FaultRig(NodeRig):
             ],
             env=self.environment,
             stdin=subprocess.DEVNULL,
+            preexec_fn=die_with_parent,
         )
         self.children.append(child)
         return child
@@ -173,6 +175,7 @@ class FaultRig(NodeRig):
             [sys.executable, str(Path(__file__).with_name('driver.py')), '--listen', topic],
             env=self.environment,
             stdin=subprocess.DEVNULL,
+            preexec_fn=die_with_parent,
         )
         self.children.append(child)
         self.stream(POSITION, lambda: self.node.count_subscribers(topic) > count)

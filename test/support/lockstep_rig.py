@@ -7,6 +7,8 @@ import sys
 import numpy as np
 from node_rig import NodeRig
 
+from robodyn_ros.ros.demo.node_process import die_with_parent
+
 TIME_STEP = 0.002  # of the physics and of the control cycle [s]
 IN_LOCKSTEP = {
     'use_sim_time': True,
@@ -47,6 +49,7 @@ class LockstepRig(NodeRig):
                 env=self.environment,
                 stdout=log,
                 stderr=subprocess.STDOUT,
+                preexec_fn=die_with_parent,
             )
 
     @property

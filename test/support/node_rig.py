@@ -25,6 +25,7 @@ from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robodyn_interfaces.msg import DynamicsState
+from robodyn_ros.ros.demo.node_process import die_with_parent
 
 CONFIG = Path(__file__).parents[2] / 'config' / 'dynamics_node.yaml'
 PATIENCE = 30.0  # for anything that must happen; a loaded machine may take long [s]
@@ -116,6 +117,7 @@ class NodeRig:
                 env=self.environment,
                 stdout=log if self.output is None else self.output,
                 stderr=subprocess.STDOUT,
+                preexec_fn=die_with_parent,
             )
         return self
 

@@ -15,6 +15,8 @@ from fault_rig import POSITION, WATCHDOG_PERIOD, fault, rig_in, stop
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 
+from robodyn_ros.ros.demo.node_process import die_with_parent
+
 pytestmark = [pytest.mark.slow, pytest.mark.ros]
 
 TOLERANCE = 0.01  # [rad]
@@ -62,6 +64,7 @@ class Plant:
                 env=self.rig.environment,
                 stdout=log,
                 stderr=subprocess.STDOUT,
+                preexec_fn=die_with_parent,
             )
         self.rig.children.append(child)
         return child
