@@ -6,10 +6,11 @@ Change what can be changed while an arm moves, and print its largest kinetic ene
 
 A Panda in MuJoCo, in real time and without friction, moves for 2 s under the node in computed
 torque, each a process of its own, over DDS. Meanwhile something is changed, again and again, or
-fails. For each case: the largest kinetic energy of the repetitions, and its ratio to the largest
-of the same motion undisturbed in the same run; the largest speed of a joint 3 s after the change;
-how far the arm is from the goal then, or how far it moves within the last half second. With the
-machine's load, as a late command is a frozen torque.
+fails. For each case: the largest kinetic energy, its median over the repetitions and the worst,
+and their ratios to the median of the same motion undisturbed in the same run; then, of the worst
+repetition, the largest speed of a joint 3 s after the change; how far the arm is from the goal,
+and how far it moves within the last half second. With the machine's load, as a late command is a
+frozen torque.
 """
 
 from __future__ import annotations
@@ -219,9 +220,11 @@ def main() -> None:
             continue
         runs = [Trial(listener, model).run(disturb) for _ in range(options.repetitions)]
         worst = {key: max(run[key] for run in runs) for key in runs[0]}
-        plain = plain or worst['energy']
+        middle = float(np.median([run['energy'] for run in runs]))
+        plain = plain or middle
         print(
-            f'{name:34s} {worst["energy"]:.3f} J, {worst["energy"] / plain:.2f} times; after it '
+            f'{name:34s} {middle:.3f} J, {middle / plain:.2f} times, worst '
+            f'{worst["energy"]:.3f} J, {worst["energy"] / plain:.2f} times; after it '
             f'{worst["speed"]:.4f} rad/s, {1e3 * worst["from goal"]:.2f} mrad from the goal, '
             f'moves {1e3 * worst["drift"]:.3f} mrad in 0.5 s; load {os.getloadavg()[0]:.1f}',
             flush=True,

@@ -321,7 +321,7 @@ class CommandPipeline:
         """Whether there is nothing to wait for before the stop command: no motion, no states."""
         if self._state is None or self.is_stale or self.law.mode == 'feedforward':
             return True
-        if self._follower.is_brake_due or self.reference_status == 'braking':
+        if self._follower.is_brake_due or not self._follower.has_settled(self._state.time):
             return False
         return is_at_rest(self._state.velocity) or np.isnan(self._state.velocity).any()
 

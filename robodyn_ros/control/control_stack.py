@@ -327,15 +327,15 @@ def apply_change(
 
 def check_torque(stack: ControlStack, settings: ControlSettings) -> None:
     """
-    Compare gravity in force, where the arm is, with Newton-Euler, and take that if they differ.
+    Compare gravity, where the arm is, with Newton-Euler, and take that if they differ.
 
     ``stack.torque`` is another one then, and its notes say why; the change of torque is that of
     a changed load. It takes half a millisecond, and is for now and then.
     """
-    state, in_force = stack.pipeline.state, stack.pipeline.law.inverse_dynamics
-    if state is None or (isinstance(in_force, BlendedDynamics) and not in_force.is_over):
+    state, active = stack.pipeline.state, stack.pipeline.law.inverse_dynamics
+    if state is None or (isinstance(active, BlendedDynamics) and not active.is_over):
         return
-    torque = stack.torque.checked_at(state.position, in_force, stack.model)
+    torque = stack.torque.checked_at(state.position, active, stack.model)
     if torque is not stack.torque:
         stack.torque = torque
         stack.pipeline.change_model(control_law(stack.model, settings, torque.under(stack.model)))

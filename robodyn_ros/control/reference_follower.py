@@ -15,6 +15,12 @@ from robodyn_ros.control.reference import Reference, ReferenceState
 from robodyn_ros.control.safety_settings import SafetySettings
 from robodyn_ros.control.trajectory import Trajectory
 
+SETTLING_TIME = 0.3
+"""
+After a brake, before a torque is left behind that stays as it is [s]: without friction what is
+left of the motion grows tenfold in a quarter of a second.
+"""
+
 
 class ReferenceFollower:
     """
@@ -81,6 +87,12 @@ class ReferenceFollower:
         if self.reference.is_finished(time):
             return 'holding'
         return 'braking' if self.is_braking else 'moving'
+
+    def has_settled(self, time: float) -> bool:
+        """Return whether no brake is under way, or its last errors had time to fade."""
+        if self.reference is None or not self.is_braking:
+            return True
+        return time >= self.reference.knots[-1] + SETTLING_TIME
 
     def end(
         self, law: ControlLaw, time: float, settings: SafetySettings, limits: ReferenceLimits

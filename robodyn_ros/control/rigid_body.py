@@ -83,23 +83,23 @@ class RigidBodyTorque:
         return self
 
     def checked_at(
-        self, position: FloatArray, in_force: InverseDynamics, model: RobotModel
+        self, position: FloatArray, active: InverseDynamics, model: RobotModel
     ) -> RigidBodyTorque:
         """
-        Return this, or Newton-Euler where gravity in force is not the same at one position.
+        Return this, or Newton-Euler where the active gravity is not the same at one position.
 
         Parameters
         ----------
         position : array, shape (n,)
             [rad] or [m]
-        in_force : callable
+        active : callable
             What ``under`` returned for the model, at the time.
         model : RobotModel
         """
         if self._compiled is None:
             return self
         zero = np.zeros((1, model.n))
-        given = in_force(position[None], zero, zero)
+        given = active(position[None], zero, zero)
         difference = largest_difference(given, gravity_torque(model, position[None]))
         if not difference:
             return self

@@ -261,3 +261,19 @@ def test_arm_at_rest_has_nothing_to_brake():
     arm.run(0.1)
     arm.pipeline.begin_stop()
     assert arm.pipeline.has_stopped
+
+
+def test_last_errors_of_a_brake_fade_before_the_arm_counts_as_stopped():
+    arm = enabled()
+    arm.run(0.2)
+    arm.pipeline.follow(to([0.5, 0.2]))
+    arm.run(0.4)
+    arm.pipeline.begin_stop()
+    reference = arm.pipeline._follower.reference
+    while arm.now < reference.knots[-1] + 0.29:
+        arm.now += 0.001
+        wanted = reference.sample(arm.now)
+        arm.receive(wanted.position, wanted.velocity)
+        assert not arm.pipeline.has_stopped
+    arm.run(0.02, position=wanted.position)
+    assert arm.pipeline.has_stopped
