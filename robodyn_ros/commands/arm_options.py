@@ -156,6 +156,20 @@ def _say_what_changes_everything(arm: ChosenArm) -> None:
             click.echo(str(finding), err=True)
 
 
+recordings_argument = click.argument(
+    'recordings', type=click.Path(path_type=Path), nargs=-1, required=True
+)
+topic_option = click.option('--topic', help='Of bags; not given: the one that names the joints.')
+effort_scale_option = click.option(
+    '--effort-scale',
+    'effort_scale',
+    type=float,
+    multiple=True,
+    metavar='FACTOR',
+    help='Torque for a unit of the recorded effort, as N m/A: one, or one for each joint.',
+)
+
+
 def examples(*lines: str) -> str:
     """Return the end of a command's help: click leaves lines after a backspace as they are."""
     return '\b\nExamples:\n' + '\n'.join(f'  {line}' for line in lines)

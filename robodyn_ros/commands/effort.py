@@ -12,14 +12,12 @@ from robodyn_ros.commands.arm_options import (
     OUTPUT_FILE,
     ChosenArm,
     arm_options,
+    effort_scale_option,
     examples,
     in_a_folder_that_is_there,
+    recordings_argument,
+    topic_option,
 )
-
-_RECORDINGS = click.argument(
-    'recordings', type=click.Path(path_type=Path), nargs=-1, required=True
-)
-_TOPIC = click.option('--topic', help='Of bags; not given: the one that names the joints.')
 
 
 @click.command(
@@ -30,8 +28,8 @@ _TOPIC = click.option('--topic', help='Of bags; not given: the one that names th
     ),
 )
 @arm_options
-@_RECORDINGS
-@_TOPIC
+@recordings_argument
+@topic_option
 @click.option(
     '-o',
     '--output',
@@ -82,8 +80,8 @@ def effort_command(
     ),
 )
 @arm_options
-@_RECORDINGS
-@_TOPIC
+@recordings_argument
+@topic_option
 @click.option(
     '--identified',
     type=click.Path(path_type=Path),
@@ -95,14 +93,7 @@ def effort_command(
     multiple=True,
     help='Recording without the load, to identify the arm from.',
 )
-@click.option(
-    '--effort-scale',
-    'effort_scale',
-    type=float,
-    multiple=True,
-    metavar='FACTOR',
-    help='Torque for a unit of the recorded effort, as N m/A: one, or one for each joint.',
-)
+@effort_scale_option
 def payload_command(
     arm: ChosenArm,
     recordings: tuple[Path, ...],

@@ -10,7 +10,14 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from robodyn_ros.commands.arm_options import ChosenArm, arm_options, examples
+from robodyn_ros.commands.arm_options import (
+    ChosenArm,
+    arm_options,
+    effort_scale_option,
+    examples,
+    recordings_argument,
+    topic_option,
+)
 
 
 @click.command(
@@ -21,7 +28,7 @@ from robodyn_ros.commands.arm_options import ChosenArm, arm_options, examples
     ),
 )
 @arm_options
-@click.argument('recordings', type=click.Path(path_type=Path), nargs=-1, required=True)
+@recordings_argument
 @click.option(
     '--validate',
     'validation',
@@ -29,15 +36,8 @@ from robodyn_ros.commands.arm_options import ChosenArm, arm_options, examples
     multiple=True,
     help='Recording of another motion, for errors that are held out.',
 )
-@click.option('--topic', help='Of bags; not given: the one that names the joints.')
-@click.option(
-    '--effort-scale',
-    'effort_scale',
-    type=float,
-    multiple=True,
-    metavar='FACTOR',
-    help='Torque for a unit of the recorded effort, as N m/A: one, or one for each joint.',
-)
+@topic_option
+@effort_scale_option
 @click.option(
     '-o',
     '--output',

@@ -3,25 +3,20 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-import robodyn_ros
 from robodyn_ros.identification import EffortFindings, JointEffort, Recording
 from robodyn_ros.identification.effort_examination import joint_regressions
 from robodyn_ros.identification.joint_effort import GRAVITY, INERTIAL, JointRegression
 from robodyn_ros.identification.training_data import TrainingData
 from robodyn_ros.model import RobotModel
 from robodyn_ros.report.svg import Ink, inline_svg
-from robodyn_ros.report.text import number, visible
+from robodyn_ros.report.template import rendered_page
 
-_HERE = Path(__file__).parent
 _WIDTH, _HEIGHT = 360, 240
 _MOST_POINTS = 800
 
@@ -41,28 +36,18 @@ def effort_page(
     title : str
         Of the arm.
     """
-    environment = Environment(
-        loader=FileSystemLoader(_HERE),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {'number': number, 'visible': visible}
     rows = TrainingData.of(model, recordings).rows(model, np.ones(model.n))
     regressions = joint_regressions(model, rows)
     figures = {
         j: effort_chart(each, found.joints[j], j, 'N' if model.dh.prismatic[j] else 'N m')
         for j, each in regressions.items()
     }
-    return environment.get_template('effort.html.jinja').render(
+    return rendered_page(
+        'effort.html.jinja',
         found=found,
         figures=figures,
         title=title or f'{model.base_link} to {model.tip_link}',
         units=['N' if prismatic else 'N m' for prismatic in model.dh.prismatic],
-        version=robodyn_ros.__version__,
-        date=datetime.datetime.now(datetime.timezone.utc).strftime('%Y-%m-%d %H:%M UTC'),
-        style=_HERE.joinpath('page.css').read_text(encoding='utf-8'),
     )
 
 

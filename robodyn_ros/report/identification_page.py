@@ -3,15 +3,11 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-import robodyn_ros
 from robodyn_ros.identification import Identification, RecordingErrors
 from robodyn_ros.identification.recording import Recording
 from robodyn_ros.report.identification_charts import (
@@ -19,9 +15,7 @@ from robodyn_ros.report.identification_charts import (
     effort_chart,
     residual_chart,
 )
-from robodyn_ros.report.text import number, percent, plural, visible
-
-_HERE = Path(__file__).parent
+from robodyn_ros.report.template import rendered_page
 
 
 def identification_page(found: Identification, shown: Recording, *, title: str = '') -> str:
@@ -37,27 +31,12 @@ def identification_page(found: Identification, shown: Recording, *, title: str =
     title : str
         Of the arm.
     """
-    environment = Environment(
-        loader=FileSystemLoader(_HERE),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {
-        'number': number,
-        'percent': percent,
-        'visible': visible,
-        'plural': plural,
-    }
     held_out = [each for each in found.errors if each.role == 'validation']
-    return environment.get_template('identification.html.jinja').render(
+    return rendered_page(
+        'identification.html.jinja',
         found=found,
         model=found.model,
         title=title,
-        version=robodyn_ros.__version__,
-        date=datetime.datetime.now(datetime.timezone.utc).strftime('%Y-%m-%d %H:%M UTC'),
-        style=_HERE.joinpath('page.css').read_text(encoding='utf-8'),
         held_out=held_out,
         judged=(held_out or list(found.errors))[-1],
         recordings=[_recording_row(k, each) for k, each in enumerate(found.errors)],

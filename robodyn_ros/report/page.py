@@ -8,16 +8,12 @@ forbids scripts and everything from elsewhere besides, by its content security p
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from numpy.typing import NDArray
 
-import robodyn_ros
 from robodyn_ros.analysis.ranges import Range
 from robodyn_ros.dh.table import DHTable, row_formula, table_rows
 from robodyn_ros.report.arm_drawing import frames_drawing, masses_drawing
@@ -31,43 +27,24 @@ from robodyn_ros.report.charts import (
     torque_chart,
 )
 from robodyn_ros.report.facts import STEPS, ArmFacts
+from robodyn_ros.report.template import rendered_page
 from robodyn_ros.report.text import (
     matrix_rows,
-    number,
-    percent,
-    plural,
     true_minus,
-    visible,
 )
 from robodyn_ros.spatial import FloatArray, inertia_tensor, skew
 
-_HERE = Path(__file__).parent
 _LONGEST_FORMULAS = 1500
 _MOST_ALERTS = 3
 
 
 def report_page(facts: ArmFacts) -> str:
     """Return the report as HTML text."""
-    environment = Environment(
-        loader=FileSystemLoader(_HERE),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {
-        'number': number,
-        'percent': percent,
-        'visible': visible,
-        'plural': plural,
-    }
     model = facts.model
-    return environment.get_template('page.html.jinja').render(
+    return rendered_page(
+        'page.html.jinja',
         facts=facts,
         model=model,
-        version=robodyn_ros.__version__,
-        date=datetime.datetime.now(datetime.timezone.utc).strftime('%Y-%m-%d %H:%M UTC'),
-        style=_HERE.joinpath('page.css').read_text(encoding='utf-8'),
         kinds=''.join('P' if prismatic else 'R' for prismatic in model.dh.prismatic),
         tables=[_table(table) for table in (model.dh, model.dh.standard())],
         transforms=[

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pages out of templates that escape whatever they are given."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+import robodyn_ros
+from robodyn_ros.report.text import number, percent, plural, visible
+
+_HERE = Path(__file__).parent
+
+
+def rendered_page(template: str, **values: Any) -> str:
+    """
+    Return a page as HTML text that needs nothing else.
+
+    Parameters
+    ----------
+    template : str
+        A file of this folder; it gets the style, the version and the date besides.
+    **values : object
+        What it shows. Names of a URDF and of recordings are escaped; what must not be is marked
+        so in the template.
+    """
+    environment = Environment(
+        loader=FileSystemLoader(_HERE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        'number': number,
+        'percent': percent,
+        'visible': visible,
+        'plural': plural,
+    }
+    return environment.get_template(template).render(
+        version=robodyn_ros.__version__,
+        date=datetime.datetime.now(datetime.timezone.utc).strftime('%Y-%m-%d %H:%M UTC'),
+        style=_HERE.joinpath('page.css').read_text(encoding='utf-8'),
+        **values,
+    )
