@@ -35,7 +35,7 @@ ARGUMENTS = (
     DeclareLaunchArgument(
         'tip_link',
         default_value='',
-        description='Tip link of the chain, without tf_prefix; empty: the only leaf.',
+        description='Tip link of the chain, without tf_prefix; empty: found in the URDF.',
     ),
     DeclareLaunchArgument(
         'output_directory',

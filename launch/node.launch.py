@@ -39,7 +39,7 @@ ARGUMENTS = (
         'tip_link',
         default_value='',
         description='Tip link of the chain, without tf_prefix; empty: as in params_file, '
-        'where empty is the only leaf.',
+        'where empty is found in the URDF if it is clear.',
     ),
     DeclareLaunchArgument(
         'initial_mode',

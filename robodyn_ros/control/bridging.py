@@ -11,8 +11,6 @@ gravity that is held once the state is stale is that of there, too.
 
 from __future__ import annotations
 
-import numpy as np
-
 from robodyn_ros.control.joint_state_buffer import MeasuredState
 from robodyn_ros.control.reference_follower import ReferenceFollower
 
@@ -24,34 +22,45 @@ _WEIGHT = 0.1  # of the newest gap in the mean period
 
 
 class Bridging:
-    """Knows how often states come, and so when one is late."""
+    """
+    Knows how often states come, and so when one is late.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    is_time_simulated : bool
+        Whether the states' time may stand still or run at any pace: nothing is predicted then.
+    """
+
+    def __init__(self, is_time_simulated: bool) -> None:
+        self._is_time_simulated = is_time_simulated
         self._period = 0.0  # mean [s]
 
     def note(self, elapsed: float) -> None:
         """Take note of the time between two states [s]."""
         self._period += _WEIGHT * (elapsed - self._period)
 
-    def is_due(self, gap: float) -> bool:
-        """Return whether a time without states [s] is to be bridged."""
+    def is_due(self, state: MeasuredState, gap: float) -> bool:
+        """Return whether a time [s] without states since the last one is to be bridged."""
+        if self._is_time_simulated or not state.has_velocities:
+            return False
         return max(SHORTEST_GAP, _MISSED_STATES * self._period) < gap <= LONGEST_GAP
 
+    def expected_state(
+        self, follower: ReferenceFollower, state: MeasuredState, gap: float
+    ) -> MeasuredState:
+        """
+        Return where the arm should be a time [s] after its last measured state.
 
-def expected_state(follower: ReferenceFollower, state: MeasuredState, gap: float) -> MeasuredState:
-    """
-    Return where the arm should be a time [s] after its last measured state.
-
-    Over gaps longer than ``LONGEST_GAP`` it is where the arm should be after that; with velocities
-    that are not known, the measured state.
-    """
-    if not np.isfinite(state.velocity).all():
-        return state
-    ahead = min(gap, LONGEST_GAP)
-    before, wanted = follower.sample(state.time), follower.sample(state.time + ahead)
-    position = state.position + ahead * state.velocity
-    velocity = state.velocity
-    if before is not None and wanted is not None:
-        position = position + wanted.position - before.position - ahead * before.velocity
-        velocity = velocity + wanted.velocity - before.velocity
-    return state._replace(position=position, velocity=velocity, time=state.time + ahead)
+        Over gaps longer than ``LONGEST_GAP`` it is where the arm should be after that; where
+        nothing is predicted, the measured state.
+        """
+        if self._is_time_simulated or not state.has_velocities:
+            return state
+        ahead = min(gap, LONGEST_GAP)
+        before, wanted = follower.sample(state.time), follower.sample(state.time + ahead)
+        position = state.position + ahead * state.velocity
+        velocity = state.velocity
+        if before is not None and wanted is not None:
+            position = position + wanted.position - before.position - ahead * before.velocity
+            velocity = velocity + wanted.velocity - before.velocity
+        return state._replace(position=position, velocity=velocity, time=state.time + ahead)

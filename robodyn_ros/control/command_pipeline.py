@@ -21,13 +21,11 @@ gives the same torques at any pace.
 
 from __future__ import annotations
 
-from math import isfinite
-
 import numpy as np
 
 from robodyn_ros.control.active_law import ActiveLaw
 from robodyn_ros.control.braking import is_at_rest
-from robodyn_ros.control.bridging import Bridging, expected_state
+from robodyn_ros.control.bridging import Bridging
 from robodyn_ros.control.command import Command
 from robodyn_ros.control.computed_torque import ControlLaw
 from robodyn_ros.control.evaluation import EvaluatedTorque, evaluated_torque
@@ -83,7 +81,7 @@ class CommandPipeline:
         self._law = ActiveLaw(law)
         self._follower = ReferenceFollower()
         self._supervision = Supervision(is_time_simulated)
-        self._bridging = Bridging()
+        self._bridging = Bridging(is_time_simulated)
         self._limiter = TorqueLimiter()
         self._state: MeasuredState | None = None  # of the last valid cycle since enabling
         self._last_cycle = -np.inf
@@ -152,28 +150,11 @@ class CommandPipeline:
             velocities, stamps that do not keep pace with time, or what ``planned_reference``
             refuses. What was followed before is still followed.
         """
-        state = self._state
         if not self.is_enabled or self._is_stopping:
             raise RejectedTrajectory('trajectory', 'while disabled', 'an enabled, active node')
-        if self.law.mode == 'gravity_compensation':
-            raise RejectedTrajectory(
-                'trajectory', 'in mode gravity_compensation', 'feedforward or computed_torque'
-            )
-        if not self._supervision.clock.may_be_followed(self._last_cycle):
-            how = (
-                'stand still'
-                if self._supervision.clock.is_stopped
-                else 'run faster or slower than time'
-            )
-            raise RejectedTrajectory(
-                'trajectory', f"while the joint states' stamps {how}", 'a clock that keeps pace'
-            )
-        if state is None or self.is_stale or not np.isfinite(state.velocity).all():
-            raise RejectedTrajectory(
-                'trajectory',
-                'without a fresh joint state',
-                'trajectories once positions and velocities of all joints are known',
-            )
+        state = self._supervision.state_to_follow_from(
+            self.law, self._state, self._last_cycle, self.is_stale
+        )
         self._follower.follow(trajectory, state, self.reference_limits)
         self._supervision.last_fault = ''
         self._law.end_damping(self.settings.ramp_time)
@@ -235,7 +216,7 @@ class CommandPipeline:
                 return None
             if now - self._limiter.last_sent >= settings.state_timeout:
                 self._limiter.forget()  # others may have commanded since, or brakes hold the arm
-            if _is_finite(state.velocity) and not is_at_rest(state.velocity):
+            if state.has_velocities and not is_at_rest(state.velocity):
                 follower.is_brake_due = self.law.weights.has_feedback
             self._law.jump(0.0 if follower.is_brake_due else settings.damping)
         elif self.is_stale:
@@ -374,12 +355,10 @@ class CommandPipeline:
 
     def _bridged(self, state: MeasuredState, gap: float, now: float) -> Command | None:
         """Return the command for where the arm should be by now, if its state is late."""
-        if self.is_stale or self._follower.is_brake_due or not self._bridging.is_due(gap):
-            return None
-        if self._supervision.clock.is_simulated or not _is_finite(state.velocity):
+        if self.is_stale or self._follower.is_brake_due or not self._bridging.is_due(state, gap):
             return None
         elapsed = self._elapsed + gap
-        expected = expected_state(self._follower, state, gap)
+        expected = self._bridging.expected_state(self._follower, state, gap)
         evaluated = evaluated_torque(
             self._law.at(elapsed),
             self._follower,
@@ -395,9 +374,8 @@ class CommandPipeline:
         """Give up what is followed, once."""
         if self.is_stale:
             return
-        expected = state
-        if not self._supervision.clock.is_simulated:
-            expected = expected_state(self._follower, state, now - self._last_cycle)
+        gap = now - self._last_cycle
+        expected = self._bridging.expected_state(self._follower, state, gap)
         if self._follower.reference is not None:
             stale = ', '.join(self._joint_states.stale_joints(now))
             self._follower.give_up(self.law, f'no fresh state of {stale or "the arm"}')
@@ -430,8 +408,3 @@ class CommandPipeline:
             if evaluated.penetration is not None:
                 is_beyond = evaluated.penetration != 0.0
         return Command(*limited, is_beyond, parts, state, reference)
-
-
-def _is_finite(values: np.ndarray) -> bool:
-    """Return whether all are; on arrays this short, quicker than numpy's way."""
-    return all(map(isfinite, values.tolist()))

@@ -43,6 +43,11 @@ class MeasuredState(NamedTuple):
     time: float
     stamped: bool = True
 
+    @property
+    def has_velocities(self) -> bool:
+        """Whether all velocities are known; on arrays this short, quicker than numpy's way."""
+        return all(map(isfinite, self.velocity.tolist()))
+
 
 class JointStateBuffer:
     """

@@ -108,7 +108,7 @@ PARAMETERS = (
     ),
     NodeParameter(
         'tip_link',
-        'Link that the chain ends at; empty: the only leaf.',
+        'Link that the chain ends at; empty: found in the URDF where it is clear.',
         is_live=False,
     ),
     NodeParameter(

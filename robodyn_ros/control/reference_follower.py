@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from math import isfinite
-
 import numpy as np
 
 from robodyn_ros.control.braking import braking_reference
@@ -143,7 +141,7 @@ class ReferenceFollower:
             return ''
         if not is_clock_believed:
             return "the joint states' stamps jumped, stopped or do not keep pace with time"
-        if not all(map(isfinite, state.velocity.tolist())):
+        if not state.has_velocities:
             return 'velocities are no longer known'
         largest = settings.max_following_error
         if not law.weights.follows or largest == np.inf:

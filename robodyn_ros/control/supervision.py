@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from math import isfinite
-
 from robodyn_ros.control.computed_torque import ControlLaw, gravity_overload
 from robodyn_ros.control.joint_state_buffer import MeasuredState
 from robodyn_ros.control.planning import ReferenceLimits
@@ -13,6 +11,7 @@ from robodyn_ros.control.reference import ReferenceState
 from robodyn_ros.control.reference_follower import ReferenceFollower
 from robodyn_ros.control.safety_settings import SafetySettings
 from robodyn_ros.control.stamp_clock import StampClock
+from robodyn_ros.errors import RejectedTrajectory
 
 
 class Supervision:
@@ -46,6 +45,46 @@ class Supervision:
         self.last_fault = ''
         self.clock.reset()
         self._plausibility = Plausibility()
+
+    def state_to_follow_from(
+        self, law: ControlLaw, state: MeasuredState | None, last_cycle: float, is_stale: bool
+    ) -> MeasuredState:
+        """
+        Return the state that a trajectory can begin at.
+
+        Parameters
+        ----------
+        law : ControlLaw
+            The latest.
+        state : MeasuredState or None
+            Of the last valid cycle.
+        last_cycle : float
+            When that was, by the steady clock [s].
+        is_stale : bool
+            Whether states have stopped coming since.
+
+        Raises
+        ------
+        RejectedTrajectory
+            A mode that follows none, stamps that do not keep pace with time, or no fresh state
+            with known velocities.
+        """
+        if law.mode == 'gravity_compensation':
+            raise RejectedTrajectory(
+                'trajectory', 'in mode gravity_compensation', 'feedforward or computed_torque'
+            )
+        if not self.clock.may_be_followed(last_cycle):
+            how = 'stand still' if self.clock.is_stopped else 'run faster or slower than time'
+            raise RejectedTrajectory(
+                'trajectory', f"while the joint states' stamps {how}", 'a clock that keeps pace'
+            )
+        if state is None or is_stale or not state.has_velocities:
+            raise RejectedTrajectory(
+                'trajectory',
+                'without a fresh joint state',
+                'trajectories once positions and velocities of all joints are known',
+            )
+        return state
 
     def is_overloaded(
         self,
@@ -128,7 +167,7 @@ class Supervision:
             wanted = None
         if not is_clock_believed:
             follower.end_fading()
-        elif follower.is_brake_due and all(map(isfinite, state.velocity.tolist())):
+        elif follower.is_brake_due and state.has_velocities:
             q, qd, time = state.position, state.velocity, state.time
             follower.brake(law, q, qd, time, settings, limits)
             wanted = follower.sample(time)

@@ -11,6 +11,7 @@ import numpy as np
 
 from robodyn_ros.errors import MalformedRecording, NoSuchJoint, UnreadableSource
 from robodyn_ros.identification.csv_recording import Samples
+from robodyn_ros.motions.bag import bag_reader
 
 _TYPE = 'sensor_msgs/msg/JointState'
 _NANOSECOND = 1e-9
@@ -30,7 +31,7 @@ def samples_of_bag(path: Path, joint_names: Sequence[str], topic: str | None) ->
     UnreadableSource, NoSuchJoint, NoEffort, MalformedRecording
         As ``Recording.from_bag`` says.
     """
-    reader, errors = _reader(path)
+    reader, errors = bag_reader(path)
     try:
         with reader:
             chosen = _connections(reader, joint_names, topic)
@@ -44,19 +45,6 @@ def samples_of_bag(path: Path, joint_names: Sequence[str], topic: str | None) ->
     states = np.array([state for _, state in samples], dtype=float)
     position, velocity, effort = np.moveaxis(states, 2, 0)
     return (stamps - stamps.min()) * _NANOSECOND, position, velocity, effort
-
-
-def _reader(path: Path) -> tuple[Any, tuple[type[Exception], ...]]:
-    try:
-        from rosbags.highlevel import AnyReader, AnyReaderError
-        from rosbags.typesys import Stores, get_typestore
-    except ImportError as error:
-        raise UnreadableSource('bag', str(path), f'pip install rosbags ({error})') from error
-    errors = (AnyReaderError, OSError)
-    try:
-        return AnyReader([path], default_typestore=get_typestore(Stores.LATEST)), errors
-    except errors as error:
-        raise UnreadableSource('bag', str(path), f'a ROS bag ({error})') from error
 
 
 def _connections(reader: Any, joint_names: Sequence[str], topic: str | None) -> list[Any]:

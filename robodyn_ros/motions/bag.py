@@ -36,7 +36,7 @@ def motion_of_bag(path: Path, joint_names: Sequence[str], topic: str | None) -> 
     ------
     UnreadableSource, MalformedMotion
     """
-    reader, errors = _reader(path)
+    reader, errors = bag_reader(path)
     try:
         with reader:
             samples = list(_samples(reader, joint_names, topic))
@@ -54,7 +54,15 @@ def motion_of_bag(path: Path, joint_names: Sequence[str], topic: str | None) -> 
     )
 
 
-def _reader(path: Path) -> tuple[Any, tuple[type[Exception], ...]]:
+def bag_reader(path: Path) -> tuple[Any, tuple[type[Exception], ...]]:
+    """
+    Return rosbags' reader of a bag, and the errors that mean it cannot be read.
+
+    Raises
+    ------
+    UnreadableSource
+        No bag, or rosbags is not installed.
+    """
     try:
         from rosbags.highlevel import AnyReader, AnyReaderError
         from rosbags.typesys import Stores, get_typestore

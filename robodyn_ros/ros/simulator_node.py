@@ -71,7 +71,12 @@ def _row(name: str, kind: str, default: Any, description: str) -> GivenParameter
 PARAMETERS = (
     _row('urdf_file', 'string', '', 'Path of the URDF; empty: the topic robot_description.'),
     _row('base_link', 'string', '', 'Link that the chain begins at; empty: the root.'),
-    _row('tip_link', 'string', '', 'Link that the chain ends at; empty: the only leaf.'),
+    _row(
+        'tip_link',
+        'string',
+        '',
+        'Link that the chain ends at; empty: found in the URDF where it is clear.',
+    ),
     _row('gravity', 'double[]', list(STANDARD_GRAVITY), "In the base link's axes [m/s²]."),
     _row('initial_position', 'double[]', None, 'Of each joint [rad] or [m]; not set: zero.'),
     _row('time_step', 'double', 0.001, 'Between two joint states [s].'),

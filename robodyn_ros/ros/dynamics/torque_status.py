@@ -14,7 +14,7 @@ from robodyn_ros.ros.dynamics.cycle_counts import Recent
 OK, WARN = DiagnosticStatus.OK, DiagnosticStatus.WARN
 ERROR, STALE = DiagnosticStatus.ERROR, DiagnosticStatus.STALE
 
-REFUSED_SHARE = 0.1
+REFUSED_FRACTION = 0.1
 """Of the states; more of them without a command are worth a warning."""
 
 
@@ -155,7 +155,7 @@ def _warning(cycle: ControlCycle, recent: Recent) -> str:
     if len(recent.gaps) > 1:
         return _too_slow(recent, timeout)
     states = recent.cycles + recent.refused
-    if recent.refused > 1 and recent.refused > REFUSED_SHARE * states:
+    if recent.refused > 1 and recent.refused > REFUSED_FRACTION * states:
         return f'{recent.refused} of {states} joint states refused: not finite or implausible'
     if recent.lateness > timeout:
         return f'this process stood still for {recent.lateness:.2f} s'
