@@ -121,6 +121,7 @@ class ControlCycle:
         self._started, self._is_awaited = time.monotonic(), True
         self._last_watchdog = math.inf
         self.others.begin_commanding()
+        self._outputs.look_who_listens()
         self.stack.pipeline.enable(self._started)
         self._watchdog_timer = self._node.create_timer(
             self._watchdog_period, self._on_watchdog, clock=Clock(clock_type=ClockType.STEADY_TIME)
@@ -247,6 +248,7 @@ class ControlCycle:
         pipeline = self.stack.pipeline
         self._beat(now)
         self._look_for_lateness(now)
+        self._outputs.look_who_listens()
         if self._is_taken_over():
             return
         command = pipeline.watchdog(now)

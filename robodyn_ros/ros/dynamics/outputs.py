@@ -27,7 +27,7 @@ _NONE = array('d')
 
 class CycleOutputs:
     """
-    Publishes commands, first of all, then what they are made of.
+    Publishes commands, first of all, then what they are made of, where somebody listens.
 
     Parameters
     ----------
@@ -60,6 +60,12 @@ class CycleOutputs:
         ]
         self._torque = JointState(name=names)
         self._state = DynamicsState(joint_names=names)
+        self.look_who_listens()
+
+    def look_who_listens(self) -> None:
+        """Look whether the torques and what they are made of have subscribers; call it often."""
+        self._are_torques_heard = self._torques.get_subscription_count() > 0
+        self._are_states_heard = self._states.get_subscription_count() > 0
 
     def publish(self, command: Command, stamp: Time, mode: str, received: float) -> float:
         """
@@ -81,12 +87,12 @@ class CycleOutputs:
             self.others.listener.sent(self._command.data)
         self._commands.publish(self._command)
         cycle_time = time.monotonic() - received
-        torque = floats(command.torque)
-        self._torque.header.stamp = stamp
-        self._torque.effort = torque
-        self._torques.publish(self._torque)
-        if command.parts is not None:
-            self._publish_state(command, command.parts, stamp, mode, cycle_time, torque)
+        if self._are_torques_heard:
+            self._torque.header.stamp = stamp
+            self._torque.effort = floats(command.torque)
+            self._torques.publish(self._torque)
+        if self._are_states_heard and command.parts is not None:
+            self._publish_state(command, command.parts, stamp, mode, cycle_time)
         return cycle_time
 
     @property
@@ -114,7 +120,6 @@ class CycleOutputs:
         stamp: Time,
         mode: str,
         cycle_time: float,
-        torque: array,
     ) -> None:
         message, reference = self._state, command.reference
         message.header.stamp = stamp
@@ -134,7 +139,7 @@ class CycleOutputs:
         message.friction = floats(parts.friction)
         message.feedback = floats(parts.feedback)
         message.effort = floats(parts.effort)
-        message.total = torque
+        message.total = floats(command.torque)
         message.effort_limited = command.effort_limited.tolist()
         message.rate_limited = command.rate_limited.tolist()
         message.mode = mode

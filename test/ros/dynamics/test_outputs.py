@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a cycle publishes, and for whom."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy', reason='needs ROS 2')
+
+from builtin_interfaces.msg import Time
+
+from robodyn_ros.control.command import Command
+from robodyn_ros.control.computed_torque import TorqueParts
+from robodyn_ros.control.joint_state_buffer import MeasuredState
+from robodyn_ros.ros.dynamics import outputs
+from robodyn_ros.ros.dynamics.outputs import CycleOutputs
+
+pytestmark = pytest.mark.ros
+
+TORQUE = np.array([1.0, 2.0])
+
+
+class Publisher:
+    """Counts what it is given."""
+
+    def __init__(self, topic):
+        self.topic_name = topic
+        self.subscribers = 0
+        self.published = []
+
+    def get_subscription_count(self):
+        return self.subscribers
+
+    def publish(self, message):
+        self.published.append(message)
+
+
+@pytest.fixture
+def publishers():
+    """By topic."""
+    return {}
+
+
+@pytest.fixture
+def cycle_outputs(publishers, monkeypatch):
+    def create_lifecycle_publisher(_kind, topic, _qos):
+        return publishers.setdefault(topic, Publisher(topic))
+
+    monkeypatch.setattr(
+        outputs, 'OtherCommanders', lambda *_: SimpleNamespace(listener=None, destroy=None)
+    )
+    node = SimpleNamespace(create_lifecycle_publisher=create_lifecycle_publisher)
+    return CycleOutputs(node, ('shoulder', 'elbow'), np.array([1, 0]))
+
+
+@pytest.fixture
+def command():
+    state = MeasuredState(np.zeros(2), np.zeros(2), 1.0)
+    none = np.zeros(2, bool)
+    return Command(TORQUE, none, none, none, TorqueParts(*6 * [TORQUE / 6]), state, None)
+
+
+def test_commands_are_published_whoever_listens_and_what_nobody_reads_is_not(
+    cycle_outputs, publishers, command
+):
+    cycle_outputs.look_who_listens()
+    cycle_outputs.publish(command, Time(), 'gravity_compensation', 0.0)
+    assert list(publishers['~/commands'].published[-1].data) == [2.0, 1.0]
+    assert publishers['~/torques'].published == publishers['~/dynamics_state'].published == []
+
+
+@pytest.mark.parametrize('topic', ['~/torques', '~/dynamics_state'])
+def test_what_somebody_begins_to_read_is_published_from_the_next_look_on(
+    cycle_outputs, publishers, command, topic
+):
+    publishers[topic].subscribers = 1
+    cycle_outputs.look_who_listens()
+    cycle_outputs.publish(command, Time(), 'gravity_compensation', 0.0)
+    assert {name for name, one in publishers.items() if one.published} == {'~/commands', topic}
+    message = publishers[topic].published[0]
+    torque = message.effort if topic == '~/torques' else message.total
+    assert list(torque) == [1.0, 2.0]
