@@ -13,6 +13,7 @@ from simulated_recordings import TrueArm
 
 from robodyn_ros import RobotModel
 from robodyn_ros.cli import robodyn
+from robodyn_ros.commands import identification
 from robodyn_ros.errors import NoEffort, RepeatedMotion
 from robodyn_ros.identification import Identification, Recording
 
@@ -58,6 +59,36 @@ def test_it_says_the_held_out_error_beside_the_urdfs(result):
     relative = record['errors'][1]['relative']
     assert relative['identified'] < 0.02 < 0.1 < relative['urdf']
     assert record['converged']
+
+
+def test_the_progress_bar_runs_from_nothing_to_the_end_and_names_every_step(
+    folder, monkeypatch, tmp_path
+):
+    shown = []
+    update = identification.Progress.update
+
+    def noting(progress, task, **what):
+        update(progress, task, **what)
+        state = progress.tasks[0]
+        shown.append((state.completed / state.total, state.description))
+
+    monkeypatch.setattr(identification.Progress, 'update', noting)
+    answer = run(folder, str(folder / 'motion.csv'), '-o', str(tmp_path))
+    assert answer.exit_code == 0, answer.output
+    fractions = [fraction for fraction, _ in shown]
+    assert fractions[0] == 0.0 and fractions[-1] == 1.0
+    assert fractions == sorted(fractions)
+    # One candidate of friction after the other takes the longest.
+    assert np.diff(fractions).max() <= 0.15
+    assert list(dict.fromkeys(what for _, what in shown)) == [
+        'preparing',
+        'first estimate',
+        'choosing the friction',
+        'estimating',
+        'comparing',
+        'done',
+        'drawing',
+    ]
 
 
 def test_urdf_and_yaml_hold_the_same_model(result):
