@@ -74,6 +74,8 @@ class CompiledModel:
         Coriolis, centrifugal and gravity torques together, C(q, qd) qd + g(q) [N m or N].
     mass_matrix : (q, out=None) -> (n, n)
         M(q) [kg m², kg m or kg].
+    coriolis_matrix : (q, qd, out=None) -> (n, n)
+        C(q, qd) of the Christoffel symbols, with dM/dt - 2 C skew-symmetric.
     forward_dynamics : (q, qd, tau, out=None) -> (n,)
         Accelerations [rad/s² or m/s²] that torques cause.
     forward_kinematics : (q, out=None) -> (4, 4)
@@ -101,6 +103,7 @@ class CompiledModel:
     gravity_torque: OfPosition = NotCompiled('gravity_torque')
     bias_torque: OfVelocity = NotCompiled('bias_torque')
     mass_matrix: OfPosition = NotCompiled('mass_matrix')
+    coriolis_matrix: OfVelocity = NotCompiled('coriolis_matrix')
     forward_dynamics: OfTorque = NotCompiled('forward_dynamics')
     forward_kinematics: OfPosition = NotCompiled('forward_kinematics')
     jacobian: OfPosition = NotCompiled('jacobian')

@@ -9,7 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from robodyn_ros.dynamics import gravity_torque, inverse_dynamics, mass_matrix
+from robodyn_ros.dynamics import (
+    coriolis_matrix,
+    gravity_torque,
+    inverse_dynamics,
+    mass_matrix,
+)
 from robodyn_ros.errors import NoBackend
 from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import FloatArray
@@ -32,15 +37,22 @@ _REFERENCES: dict[str, Callable[[RobotModel, Any, Any, Any], NDArray]] = {
     'gravity_torque': lambda model, q, qd, qdd: gravity_torque(model, q),
     'bias_torque': lambda model, q, qd, qdd: inverse_dynamics(model, q, qd, np.zeros_like(q)),
     'mass_matrix': lambda model, q, qd, qdd: mass_matrix(model, q),
+    'coriolis_matrix': lambda model, q, qd, qdd: coriolis_matrix(model, q, qd),
 }
-_INPUTS = {'inverse_dynamics': 3, 'gravity_torque': 1, 'bias_torque': 2, 'mass_matrix': 1}
+_INPUTS = {
+    'inverse_dynamics': 3,
+    'gravity_torque': 1,
+    'bias_torque': 2,
+    'mass_matrix': 1,
+    'coriolis_matrix': 2,
+}
 
 
 def check_functions(
     functions: Mapping[str, Callable[..., FloatArray]], model: RobotModel, made_by: str
 ) -> None:
     """
-    Check the torques and the mass matrix among compiled functions at random states.
+    Check the torques and matrices among compiled functions at random states.
 
     Each is called with all states at once, and with each alone: these are different code.
 

@@ -393,7 +393,7 @@ def test_payload_on_any_link_of_random_chains_is_a_run_time_input(seed):
     payload = rd.Payload(3.0, (0.1, -0.2, 0.3), 0.1 * np.eye(3), link=link)
     loaded = arm.with_gravity((4.0, 5.0, 6.0)).with_payload(payload)
     given = states(arm)
-    for name in ('inverse_dynamics', 'mass_matrix'):
+    for name in ('inverse_dynamics', 'mass_matrix', 'coriolis_matrix'):
         kernel = build_kernel(name, run_time)
         arguments = [given[key] for key, _ in kernel.inputs]
         value = interpreted(kernel, given, run_time.values(loaded))

@@ -81,6 +81,7 @@ CORE: dict[str, Callable] = {
     'gravity_torque': rd.gravity_torque,
     'bias_torque': lambda arm, q, qd: rd.inverse_dynamics(arm, q, qd, np.zeros_like(q)),
     'mass_matrix': rd.mass_matrix,
+    'coriolis_matrix': rd.coriolis_matrix,
     'forward_dynamics': rd.forward_dynamics,
     'forward_kinematics': rd.forward_kinematics,
     'jacobian': rd.jacobian,

@@ -24,6 +24,7 @@ from robodyn_ros.compiled.symbolic.kernels import (
 )
 from robodyn_ros.compiled.symbolic.run_time import RunTime
 from robodyn_ros.dynamics import (
+    coriolis_matrix,
     forward_dynamics,
     friction_torque,
     gravity_torque,
@@ -44,6 +45,7 @@ _WIDTH = 0.01  # rad/s or m/s
 _RETURNS = ' Returns 0, or -1 without inertia.'
 _RESULTS = {
     'mass_matrix': 'mass',
+    'coriolis_matrix': 'coriolis',
     'forward_dynamics': 'qdd',
     'forward_kinematics': 'pose',
     'jacobian': 'jacobian',
@@ -53,6 +55,7 @@ RIGID_BODY = (
     'gravity_torque',
     'bias_torque',
     'mass_matrix',
+    'coriolis_matrix',
     'forward_dynamics',
     'forward_kinematics',
     'jacobian',
@@ -295,6 +298,7 @@ def _expected(kernel: str, model: RobotModel, states: Mapping[str, FloatArray]) 
         'gravity_torque': lambda: gravity_torque(model, q),
         'bias_torque': lambda: inverse_dynamics(model, q, qd, still),
         'mass_matrix': lambda: mass_matrix(model, q),
+        'coriolis_matrix': lambda: coriolis_matrix(model, q, qd),
         'forward_dynamics': lambda: forward_dynamics(model, q, qd, tau),
         'forward_kinematics': lambda: forward_kinematics(model, q),
         'jacobian': lambda: jacobian(model, q),

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from robodyn_ros.compiled.symbolic import derivatives
 from robodyn_ros.compiled.symbolic import rigid_body as rigid
 from robodyn_ros.compiled.symbolic.arm import (
     Row,
@@ -158,6 +159,11 @@ def _forward_dynamics(given: _Inputs) -> Result:
     return (given.n,), [*result, *pivots]
 
 
+def _coriolis_matrix(given: _Inputs) -> Result:
+    q, qd = given('q'), given('qd')
+    return (given.n, given.n), _flat(derivatives.coriolis_matrix(given.arm(q), qd))
+
+
 def _forward_kinematics(given: _Inputs) -> Result:
     return (4, 4), _flat(rigid.tip_pose(*given.chain(given('q'))))
 
@@ -201,6 +207,7 @@ DESCRIPTIONS = {
     'gravity_torque': 'Joint torques that hold the arm still.',
     'bias_torque': 'Coriolis, centrifugal and gravity torques.',
     'mass_matrix': 'Mass matrix, row by row.',
+    'coriolis_matrix': 'C(q, qd) of the Christoffel symbols, row by row.',
     'forward_dynamics': 'Accelerations that torques cause.',
     'forward_kinematics': "The tip link's pose (4, 4) in the base link's frame, row by row.",
     'jacobian': "The tip's Jacobian (6, n), linear rows first, in base link axes, row by row.",
@@ -215,6 +222,7 @@ _BUILDERS: dict[str, Callable[[_Inputs], Result]] = {
     'gravity_torque': _gravity_torque,
     'bias_torque': _bias_torque,
     'mass_matrix': _mass_matrix,
+    'coriolis_matrix': _coriolis_matrix,
     'forward_dynamics': _forward_dynamics,
     'forward_kinematics': _forward_kinematics,
     'jacobian': _jacobian,

@@ -27,22 +27,27 @@ def mass_matrix(arm: SymbolicArm) -> Matrix:
     composite = arm.bodies[-1]
     for k in range(n - 1, -1, -1):
         arm.rows[k].begin(f'column {k + 1} of M: the body behind joint {k + 1}')
-        (exx, _, exz), (_, eyy, eyz), _ = composite.second
-        x, y, _ = composite.first
-        if arm.rows[k].prismatic:
-            force, moment = [0.0, 0.0, composite.mass], [y, -x, 0.0]
-        else:
-            force, moment = [-y, x, 0.0], [-exz, -eyz, exx + eyy]
+        force, moment = unit_wrench(arm.rows[k], composite)
         for i in range(k, -1, -1):
             result[i][k] = result[k][i] = (force if arm.rows[i].prismatic else moment)[2]
             force, moment = carried_inward(arm.rows[i], force, moment)
         result[k][k] = result[k][k] + arm.rotor_inertia[k]
         if k > 0:
-            composite = _together(arm.bodies[k - 1], _body_carried_inward(arm.rows[k], composite))
+            composite = together(arm.bodies[k - 1], body_carried_inward(arm.rows[k], composite))
     return result
 
 
-def _together(a: Body, b: Body) -> Body:
+def unit_wrench(row: Row, body: Body) -> tuple[Vector, Vector]:
+    """Return force and moment, about the frame's origin, of a unit acceleration of its joint."""
+    (exx, _, exz), (_, eyy, eyz), _ = body.second
+    x, y, _ = body.first
+    if row.prismatic:
+        return [0.0, 0.0, body.mass], [y, -x, 0.0]
+    return [-y, x, 0.0], [-exz, -eyz, exx + eyy]
+
+
+def together(a: Body, b: Body) -> Body:
+    """Return two bodies as one."""
     return Body(
         [[x + y for x, y in zip(*rows)] for rows in zip(a.second, b.second)],
         [x + y for x, y in zip(a.first, b.first)],
@@ -50,16 +55,16 @@ def _together(a: Body, b: Body) -> Body:
     )
 
 
-def _body_carried_inward(row: Row, body: Body) -> Body:
+def body_carried_inward(row: Row, body: Body) -> Body:
     """Return a body about the origin of frame i - 1, in its axes, from frame i."""
-    body = _shifted(body, 2, row.d)
+    body = shifted(body, 2, row.d)
     body = _rotated_back(body, 0, 1, row.theta)
     body = _rotated_back(body, 2, 0, row.beta)
-    body = _shifted(body, 0, row.a)
+    body = shifted(body, 0, row.a)
     return _rotated_back(body, 1, 2, row.alpha)
 
 
-def _shifted(body: Body, axis: int, distance: Scalar) -> Body:
+def shifted(body: Body, axis: int, distance: Scalar) -> Body:
     """Return a body about a point that lies ``-distance`` along an axis."""
     second, first = [list(row) for row in body.second], list(body.first)
     moved = distance * body.mass
