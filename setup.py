@@ -15,7 +15,13 @@ setup(
     python_requires='>=3.10',
     packages=find_packages(include=[PACKAGE, f'{PACKAGE}.*']),
     package_data={
-        PACKAGE: ['py.typed', 'compiled/c/extension.h', 'report/*.css', 'report/*.jinja']
+        PACKAGE: [
+            'py.typed',
+            'compiled/c/extension.h',
+            'control/c/*.[ch]',
+            'report/*.css',
+            'report/*.jinja',
+        ]
     },
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{PACKAGE}']),

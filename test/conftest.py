@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What several tests share: two public robots, and how many examples Hypothesis draws."""
 
+import signal
 from importlib.metadata import PackageNotFoundError
 
 import domains
@@ -16,6 +17,9 @@ settings.register_profile('long', max_examples=10_000, deadline=None, print_blob
 settings.load_profile('fixed')
 
 domains.stay_on_loopback()
+
+# Under nohup it is ignored, and the processes under test would rightly ignore it, too.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def path_of(name: str) -> str:

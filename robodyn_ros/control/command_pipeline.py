@@ -27,6 +27,7 @@ from robodyn_ros.control.active_law import ActiveLaw
 from robodyn_ros.control.braking import is_at_rest
 from robodyn_ros.control.bridging import Bridging
 from robodyn_ros.control.command import Command
+from robodyn_ros.control.compiled_step import CompiledStep
 from robodyn_ros.control.computed_torque import ControlLaw
 from robodyn_ros.control.evaluation import EvaluatedTorque, evaluated_torque
 from robodyn_ros.control.fallback import Fallback
@@ -57,6 +58,8 @@ class CommandPipeline:
         What a trajectory must respect.
     is_time_simulated : bool
         Whether the states' stamps are of a clock that runs at any pace.
+    compiled : CompiledStep, optional
+        Computes the torques; without it NumPy does.
 
     Attributes
     ----------
@@ -72,6 +75,7 @@ class CommandPipeline:
         reference_limits: ReferenceLimits,
         *,
         is_time_simulated: bool = False,
+        compiled: CompiledStep | None = None,
     ) -> None:
         self.settings = settings
         self.reference_limits = reference_limits
@@ -82,7 +86,8 @@ class CommandPipeline:
         self._follower = ReferenceFollower()
         self._supervision = Supervision(is_time_simulated)
         self._bridging = Bridging(is_time_simulated)
-        self._limiter = TorqueLimiter()
+        self._compiled = compiled
+        self._limiter = TorqueLimiter(compiled)
         self._state: MeasuredState | None = None  # of the last valid cycle since enabling
         self._last_cycle = -np.inf
         self._elapsed = 0.0  # since the last valid cycle [s]
@@ -229,7 +234,7 @@ class CommandPipeline:
         )
         law = self._law.at(self._elapsed)
         evaluated = evaluated_torque(
-            law, follower, state, reference, self._elapsed, settings, limits
+            law, follower, state, reference, self._elapsed, settings, limits, self._compiled
         )
         if evaluated is None:
             self.refused_torques += 1
@@ -367,6 +372,7 @@ class CommandPipeline:
             elapsed,
             self.settings,
             self.reference_limits,
+            self._compiled,
         )
         return None if evaluated is None else self._limited(evaluated.torque, state, now)
 

@@ -121,6 +121,23 @@ class ControlLaw:
             damping=self.damping,
         )
 
+    @cached_property
+    def numbers(self) -> np.ndarray:
+        """Its coefficients and the joints' kinds one after the other, for ``CompiledStep``."""
+        weights = self.weights
+        head = (weights.hold, weights.damping, weights.friction_slope, weights.limit_slope)
+        return np.concatenate(
+            [
+                head,
+                weights.feedforward,
+                weights.computed,
+                weights.kp,
+                weights.kd,
+                weights.limit_damping,
+                self.continuous,
+            ]
+        )
+
     def with_weights(self, weights: LawWeights) -> ControlLaw:
         """Return the law of other coefficients, for the same arm."""
         return replace(self, _weights=weights)

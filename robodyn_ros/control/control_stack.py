@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from robodyn_ros.control.command_pipeline import CommandPipeline
+from robodyn_ros.control.compiled_step import CompiledStep
 from robodyn_ros.control.computed_torque import (
     ControlLaw,
     InverseDynamics,
@@ -28,6 +29,7 @@ from robodyn_ros.description.chain import Chain
 from robodyn_ros.dynamics import smooth_friction_torque
 from robodyn_ros.errors import (
     MissingEffortLimit,
+    NoBackend,
     NoSuchJoint,
     TooHeavy,
     UnreadableSource,
@@ -135,12 +137,21 @@ def build_control_stack(
         model.joint_names, settings.state_timeout, continuous_joints(model)
     )
     torque = RigidBodyTorque.of(model, settings.algorithm)
+    law = control_law(model, settings, torque.under(model))
+    safety = safety_settings(model, settings)
+    compiled = None
+    if torque.algorithm == 'compiled':
+        try:
+            compiled = CompiledStep.of(law, safety.effort_limits, model.position_limits)
+        except NoBackend as error:
+            torque = replace(torque, notes=(*torque.notes, str(error)))
     pipeline = CommandPipeline(
-        control_law(model, settings, torque.under(model)),
+        law,
         joint_states,
-        safety_settings(model, settings),
+        safety,
         reference_limits(model, settings),
         is_time_simulated=is_time_simulated,
+        compiled=compiled,
     )
     return ControlStack(
         model, Load(model.gravity), model, order, joint_states, pipeline, torque, deviation

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robodyn_ros.control.compiled_step import CompiledStep
 from robodyn_ros.control.computed_torque import ControlLaw, TorqueParts
 from robodyn_ros.control.joint_state_buffer import MeasuredState
 from robodyn_ros.control.planning import ReferenceLimits
@@ -45,6 +46,7 @@ def evaluated_torque(
     elapsed: float,
     settings: SafetySettings,
     limits: ReferenceLimits,
+    compiled: CompiledStep | None = None,
 ) -> EvaluatedTorque | None:
     """
     Return the torque of a law at a state, or None where it is not finite.
@@ -61,9 +63,16 @@ def evaluated_torque(
         Since the last valid cycle [s].
     settings : SafetySettings
     limits : ReferenceLimits
+    compiled : CompiledStep, optional
+        Computes what does not fade.
     """
     try:
         with np.errstate(over='ignore', invalid='ignore'):
+            if compiled is not None and not follower.is_fading:
+                found = compiled.evaluated(
+                    law, state, reference, settings.effort_limits, limits.position_limits
+                )
+                return None if found is None else EvaluatedTorque(*found)
             parts = follower.faded(
                 law.torque(state.position, state.velocity, reference),
                 law,

@@ -55,6 +55,11 @@ class ReferenceFollower:
         """Whether nothing is followed, and nothing of it is left."""
         return self.reference is None and self._fading is None and not self.is_brake_due
 
+    @property
+    def is_fading(self) -> bool:
+        """Whether something of a reference is left that is no longer followed."""
+        return self._fading is not None
+
     def follow(
         self, trajectory: Trajectory, state: MeasuredState, limits: ReferenceLimits
     ) -> None:

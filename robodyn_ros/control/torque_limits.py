@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robodyn_ros.control.compiled_step import CompiledStep
+
 LONGEST_RATE_STEP = 0.01
 """However long nothing was sent, the rate limit allows no more than this time's step [s]."""
 
@@ -36,13 +38,19 @@ class TorqueLimiter:
 
     Parameters
     ----------
+    compiled : CompiledStep, optional
+        Computes them.
+
+    Attributes
+    ----------
     last_torque : array, shape (n,), or None
         What was sent last [N m] or [N]; None: nothing that a torque would have to continue.
     last_sent : float
         When, by the steady clock [s].
     """
 
-    def __init__(self) -> None:
+    def __init__(self, compiled: CompiledStep | None = None) -> None:
+        self._compiled = compiled
         self.last_torque: np.ndarray | None = None
         self.last_sent = -np.inf
 
@@ -72,6 +80,15 @@ class TorqueLimiter:
         Effort limits that were lowered take force at the pace of the rate limit: a torque beyond
         them may only shrink, and shrinks as fast as that allows.
         """
+        if self._compiled is not None:
+            elapsed = now - self.last_sent
+            found = LimitedTorque(
+                *self._compiled.limited(
+                    torque, effort_limits, rate_limits, self.last_torque, elapsed
+                )
+            )
+            self.last_torque, self.last_sent = found.torque, now
+            return found
         clipped = _between(torque, -effort_limits, effort_limits)
         allowed, last = clipped, self.last_torque
         if last is not None:

@@ -4,7 +4,8 @@
 from dataclasses import replace
 
 import numpy as np
-from control_arm import NAMES, control_law, enabled, inverse_dynamics
+import pytest
+from control_arm import NAMES, compiled_step, control_law, enabled, inverse_dynamics
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -94,6 +95,7 @@ class Witness:
         self.clock, self.offset = 'run', 0.0
         self.stale_since, self.is_hold_over = None, False
         self.was_asked = False  # for a stop command before; it is decided once
+        self.commands = []
 
     @property
     def stamp(self):
@@ -112,6 +114,7 @@ class Witness:
         self.clock = how
 
     def check(self, command):
+        self.commands.append(command)
         if command is None:
             return
         safety = self.arm.pipeline.settings
@@ -267,9 +270,10 @@ class Witness:
             pass
 
 
+@pytest.mark.parametrize('is_compiled', [False, True], ids=['numpy', 'compiled'])
 @given(events, st.sampled_from([0.0, 0.3]))
-def test_no_sequence_of_events_violates_the_specification(sequence, ramp_time):
-    witness = Witness(ramp_time=ramp_time)
+def test_no_sequence_of_events_violates_the_specification(is_compiled, sequence, ramp_time):
+    witness = Witness(ramp_time=ramp_time, compiled=compiled_step() if is_compiled else None)
     for event in sequence:
         witness.run(event)
     limits = np.array([60.0, 30.0])  # with which the arm can be carried
@@ -282,3 +286,27 @@ def test_no_sequence_of_events_violates_the_specification(sequence, ramp_time):
     if pipeline.is_enabled:  # whatever happened, it recovers without a restart
         assert not pipeline.is_stale
         assert pipeline.state is not None
+
+
+@given(events, st.sampled_from([0.0, 0.3]))
+def test_machine_code_commands_what_numpy_does_in_every_sequence_of_events(sequence, ramp_time):
+    runs = []
+    for compiled in (None, compiled_step()):
+        witness = Witness(ramp_time=ramp_time, compiled=compiled)
+        for event in sequence:
+            witness.run(event)
+        runs.append(witness.commands)
+    for by_numpy, by_machine in zip(*runs, strict=True):
+        assert (by_numpy is None) == (by_machine is None)
+        if by_numpy is None:
+            continue
+        largest = 60.0
+        np.testing.assert_allclose(
+            by_machine.torque, by_numpy.torque, rtol=0.0, atol=1e-12 * largest
+        )
+        np.testing.assert_array_equal(by_machine.position_limited, by_numpy.position_limited)
+        assert (by_machine.parts is None) == (by_numpy.parts is None)
+        if by_numpy.parts is not None:
+            parts = np.array(by_numpy.parts)
+            scale = np.abs(parts).max()
+            np.testing.assert_allclose(by_machine.parts, parts, rtol=0.0, atol=1e-12 * scale)

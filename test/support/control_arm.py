@@ -3,14 +3,18 @@
 
 import types
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
+import pytest
 
 from robodyn_ros.control.command_pipeline import CommandPipeline
+from robodyn_ros.control.compiled_step import CompiledStep
 from robodyn_ros.control.computed_torque import ControlLaw, Terms
 from robodyn_ros.control.joint_state_buffer import JointStateBuffer
 from robodyn_ros.control.planning import ReferenceLimits
 from robodyn_ros.control.safety_settings import SafetySettings
+from robodyn_ros.errors import NoBackend
 
 NAMES = ('shoulder', 'elbow')
 MASS = np.array([2.0, 0.5])
@@ -64,10 +68,21 @@ def safety_settings(**changes):
     return SafetySettings(**{**settings, **changes})
 
 
+@cache
+def compiled_step():
+    """Return the machine code of the pipeline's numeric step, or skip the test."""
+    try:
+        return CompiledStep.of(control_law(), np.array([60.0, 30.0]), POSITION_LIMITS)
+    except NoBackend as error:
+        pytest.skip(str(error))
+
+
 class Arm:
     """A command pipeline with its buffer and a steady clock that the test turns."""
 
-    def __init__(self, mode='computed_torque', terms=None, limit_width=0.1, **settings):
+    def __init__(
+        self, mode='computed_torque', terms=None, limit_width=0.1, compiled=None, **settings
+    ):
         self.now = 100.0
         safety = safety_settings(**settings)
         self.buffer = JointStateBuffer(
@@ -78,6 +93,7 @@ class Arm:
             self.buffer,
             safety,
             reference_limits(),
+            compiled=compiled,
         )
 
     def break_model(self, is_broken):

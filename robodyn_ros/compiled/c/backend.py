@@ -66,17 +66,36 @@ def compiled_module(kernels: Sequence[Kernel]) -> bytes:
     NoBackend
         The compiler failed; the value is what it said.
     """
-    command = c_compiler()
     operations = sum(sum(kernel.operation_count) for kernel in kernels)
-    deadline = time.monotonic() + _LONGEST_COMPILATION + _LONGEST_PER_OPERATION * operations
+    return compiled_source(extension_source(kernels), _LONGEST_PER_OPERATION * operations)
+
+
+def compiled_source(source: str, longer: float = 0.0) -> bytes:
+    """
+    Return the machine code of an extension module.
+
+    Parameters
+    ----------
+    source : str
+        All of it, for Python and NumPy.
+    longer : float
+        Than ten seconds the compiler may take [s].
+
+    Raises
+    ------
+    NoBackend
+        The compiler failed; the value is what it said.
+    """
+    command = c_compiler()
+    deadline = time.monotonic() + _LONGEST_COMPILATION + longer
     try:
         with tempfile.TemporaryDirectory(prefix='robodyn_') as folder:
-            source, module = Path(folder, 'kernels.c'), Path(folder, 'kernels.so')
-            source.write_text(extension_source(kernels), encoding='utf-8')
+            file, module = Path(folder, 'kernels.c'), Path(folder, 'kernels.so')
+            file.write_text(source, encoding='utf-8')
             headers = [f'-I{sysconfig.get_path("include")}', f'-I{np.get_include()}']
             for native in ([_NATIVE], []):
                 code, said = output_of(
-                    [*command, *FLAGS, *native, *headers, str(source), '-o', str(module)],
+                    [*command, *FLAGS, *native, *headers, str(file), '-o', str(module)],
                     max(deadline - time.monotonic(), 0.0),
                     'stderr',
                 )
@@ -87,7 +106,7 @@ def compiled_module(kernels: Sequence[Kernel]) -> bytes:
     raise NoBackend('C compiler', said.strip()[-500:] or f'exit code {code}', WANTED)
 
 
-def load_module(code: bytes) -> Any:
+def load_module(code: bytes, name: str = _MODULE) -> Any:
     """
     Return the extension module of machine code that was just compiled or verified.
 
@@ -101,17 +120,17 @@ def load_module(code: bytes) -> Any:
     """
     digest = hashlib.sha256(code).digest()
     if digest not in _loaded:
-        _loaded[digest] = _mapped(code)
+        _loaded[digest] = _mapped(code, name)
     return _loaded[digest]
 
 
-def _mapped(code: bytes) -> Any:
+def _mapped(code: bytes, name: str) -> Any:
     try:
         with tempfile.TemporaryDirectory(prefix='robodyn_') as folder:
             path = Path(folder, 'kernels.so')
             path.write_bytes(code)
-            loader = ExtensionFileLoader(_MODULE, str(path))
-            module = module_from_spec(ModuleSpec(_MODULE, loader, origin=str(path)))
+            loader = ExtensionFileLoader(name, str(path))
+            module = module_from_spec(ModuleSpec(name, loader, origin=str(path)))
             loader.exec_module(module)
             return module
     except (ImportError, OSError) as error:
