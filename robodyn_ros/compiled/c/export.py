@@ -55,12 +55,11 @@ RIGID_BODY = (
     'gravity_torque',
     'bias_torque',
     'mass_matrix',
-    'coriolis_matrix',
     'forward_dynamics',
     'forward_kinematics',
     'jacobian',
 )
-EXPORTED = (*RIGID_BODY, *FRICTION_KERNELS)
+EXPORTED = (*RIGID_BODY, 'coriolis_matrix', *FRICTION_KERNELS)
 """The functions that can be written as C99."""
 
 
