@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 import re
 import time
-from array import array
 from collections import deque
 
 from rclpy.node import Node
@@ -65,9 +64,9 @@ class CommandListener:
             Float64MultiArray, topic, self._on_command, SENSOR, raw=True
         )
 
-    def sent(self, data: array) -> None:
-        """Know a command as the node's own; call it before the command is published."""
-        self._own.append(data.tobytes())
+    def sent(self, data: bytes) -> None:
+        """Know a command's numbers as the node's own; call it before they are published."""
+        self._own.append(data)
 
     def taken(self) -> int:
         """Return how many were heard since this was last asked."""

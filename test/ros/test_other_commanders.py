@@ -89,11 +89,11 @@ def test_own_commands_are_not_heard_and_those_of_others_are_even_when_they_are_e
     scene.connected(other)
     scene.connected(scene.publisher)
     for value in (1.0, 1.0, 2.0):
-        listener.sent(command(value).data)
+        listener.sent(command(value).data.tobytes())
         scene.publisher.publish(command(value))
     scene.settle()
     assert listener.taken() == 0
-    listener.sent(command().data)
+    listener.sent(command().data.tobytes())
     for publisher in (scene.publisher, other):
         publisher.publish(command())
     scene.until(lambda: listener.last > 0.0)

@@ -9,6 +9,9 @@ import pytest
 pytest.importorskip('rclpy', reason='needs ROS 2')
 
 from builtin_interfaces.msg import Time
+from rclpy.serialization import deserialize_message
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
 
 from robodyn_ros.control.command import Command
 from robodyn_ros.control.computed_torque import TorqueParts
@@ -66,7 +69,11 @@ def test_commands_are_published_whoever_listens_and_what_nobody_reads_is_not(
 ):
     cycle_outputs.look_who_listens()
     cycle_outputs.publish(command, Time(), 'gravity_compensation', 0.0)
-    assert list(publishers['~/commands'].published[-1].data) == [2.0, 1.0]
+    (message,) = publishers['~/commands'].published
+    message = deserialize_message(message, Float64MultiArray)
+    assert list(message.data) == [2.0, 1.0]
+    (dimension,) = message.layout.dim
+    assert (dimension.label, dimension.size, dimension.stride) == ('joints', 2, 2)
     assert publishers['~/torques'].published == publishers['~/dynamics_state'].published == []
 
 
@@ -76,8 +83,13 @@ def test_what_somebody_begins_to_read_is_published_from_the_next_look_on(
 ):
     publishers[topic].subscribers = 1
     cycle_outputs.look_who_listens()
-    cycle_outputs.publish(command, Time(), 'gravity_compensation', 0.0)
+    cycle_outputs.publish(command, Time(sec=7, nanosec=8), 'gravity_compensation', 0.0)
     assert {name for name, one in publishers.items() if one.published} == {'~/commands', topic}
-    message = publishers[topic].published[0]
+    (message,) = publishers[topic].published
+    if topic == '~/torques':
+        message = deserialize_message(message, JointState)
+        assert message.name == ['shoulder', 'elbow']
+        assert list(message.position) == list(message.velocity) == []
     torque = message.effort if topic == '~/torques' else message.total
     assert list(torque) == [1.0, 2.0]
+    assert (message.header.stamp.sec, message.header.stamp.nanosec) == (7, 8)
