@@ -23,6 +23,7 @@ _LEAST_TIME = 0.01
 _ARGUMENTS = {
     'inverse_dynamics': ('q', 'qd', 'qdd'),
     'bias_torque': ('q', 'qd'),
+    'coriolis_matrix': ('q', 'qd'),
     'forward_dynamics': ('q', 'qd', 'tau'),
 }
 
