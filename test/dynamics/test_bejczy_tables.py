@@ -109,6 +109,25 @@ def test_table_2_maximum_gravity_load(arm, loaded, joint, q, text, table):
         assert load == pytest.approx(in_table, rel=1e-2)
 
 
+# Joint: gear ratio, stall torque [N m] or largest force [N], load referred to the motor's shaft.
+TABLE_2_MOTORS = {
+    1: (100, 0.918, 0.0, 0.0), 2: (100, 3.036, 0.451, 0.693), 3: (1, 98.7, 63.94, 81.73),
+    4: (72, 0.141, 0.0159, 0.077), 5: (72, 0.141, 0.0159, 0.077), 6: (146, 0.047, 0.0, 0.0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize('joint', TABLE_2_MOTORS)
+def test_table_2_motor_shaft_and_stall_torque(arm, loaded, joint):
+    # The columns that the paper adds "to complete the summary"; joint 3 has no gear.
+    gear, stall, *shaft = TABLE_2_MOTORS[joint]
+    positions = {row.values[0]: row.values[1] for row in TABLE_2}
+    q = positions.get(joint, np.zeros(6))
+    load = [abs(rd.gravity_torque(model, q)[joint - 1]) for model in (arm, loaded)]
+    assert np.divide(load, gear) == pytest.approx(shaft, rel=1.1e-2, abs=1e-12)
+    assert arm.effort_limits[joint - 1] == pytest.approx(stall * gear, rel=1e-6)
+    assert max(load) < arm.effort_limits[joint - 1]
+
+
 @pytest.mark.parametrize('joint', [1, 6])
 def test_table_2_joints_without_gravity_load(arm, loaded, joint):
     q = np.random.default_rng(4).uniform(-3, 3, (100, 6))

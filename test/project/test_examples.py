@@ -8,7 +8,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-ARGUMENTS = {'stanford_torques.py': ['torques.png']}
+ARGUMENTS = {
+    'stanford_torques.py': ['torques.png'],
+    'six_axis_path.py': ['path.png'],
+    'bejczy_ratios.py': ['ratios.png'],
+}
 OVER_ROS = ('import rclpy', 'from rclpy')
 
 
