@@ -1,10 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts of operations, against the papers' tables and earlier generators."""
+"""Counts of operations, against the papers' tables and another generator."""
 
 import numpy as np
 import operation_counts as counts
 import pytest
-from counting import folded_count, formulation_count, structural_count
+from counting import (
+    folded_count,
+    formulation_count,
+    kane_steps,
+    structural_count,
+    structural_program,
+)
+from oracles import random_states
+from printed_counts import (
+    KANE_STAGES,
+    KANE_STEPS,
+    PRINTED,
+    SYMPYBOTICS,
+    TABLE_1,
+    TABLE_1_STANDARD,
+    TABLE_3_1,
+    TABLE_3_4,
+    Polynomial,
+)
+
+import robodyn_ros as rd
+from robodyn_ros.compiled.symbolic.expression import evaluated
 
 ARMS = counts.arms()
 
@@ -13,16 +34,10 @@ def under(count, limit):
     return count[0] <= limit[0] and count[1] <= limit[1]
 
 
-@pytest.mark.parametrize('name', ARMS)
-def test_any_arm_of_the_structure_takes_no_more_than_the_first_tracer(name):
-    count = structural_count(counts.general_inertias(ARMS[name]))
-    assert under(count, counts.TO_BE_UNDER[name])
-
-
-@pytest.mark.parametrize('name', counts.SYMPYBOTICS)
+@pytest.mark.parametrize('name', SYMPYBOTICS)
 def test_fewer_than_sympybotics(name):
     count = structural_count(counts.general_inertias(ARMS[name]))
-    assert under(count, counts.SYMPYBOTICS[name])
+    assert under(count, SYMPYBOTICS[name])
 
 
 @pytest.mark.parametrize('name', ARMS)
@@ -32,24 +47,150 @@ def test_own_numbers_take_fewer_than_any_numbers(name):
     assert own[1] < structural_count(general)[1]
 
 
-@pytest.mark.parametrize('name', counts.TABLE_1)
-def test_general_inertias_take_fewer_than_gautier_and_khalil_print(name):
-    count = structural_count(counts.general_inertias(ARMS[name]))
-    assert count[0] < counts.TABLE_1[name][0][0]
-    assert count[1] < counts.TABLE_1[name][0][1]
+@pytest.mark.parametrize('regrouped', [True, False])
+@pytest.mark.parametrize('name', ARMS)
+def test_program_that_is_counted_computes_the_torque(name, regrouped):
+    arm = counts.general_inertias(ARMS[name])
+    state = random_states(arm, 5, seed=8)
+    program = structural_program(arm, regrouped=regrouped)
+    found = evaluated(program, dict(zip(('q', 'qd', 'qdd'), state)))
+    expected = rd.inverse_dynamics(arm, *state)
+    np.testing.assert_allclose(found, expected, atol=1e-9 * np.abs(expected).max())
+
+
+# Regrouped or not; general inertias, simplified ones.
+@pytest.mark.parametrize('regrouped, table', [(True, TABLE_1), (False, TABLE_1_STANDARD)])
+@pytest.mark.parametrize('name', TABLE_1)
+def test_general_inertias_take_a_little_fewer_than_gautier_and_khalil_print(
+    name, regrouped, table
+):
+    printed = table[name][0]
+    count = structural_count(counts.general_inertias(ARMS[name]), regrouped=regrouped)
+    assert under(count, printed)
+    assert min(np.divide(count, printed)) > 0.85
 
 
 @pytest.mark.parametrize('name', counts.SIMPLE_MOMENTS)
 @pytest.mark.parametrize('terminal_forces', [False, True])
 @pytest.mark.parametrize('rotor', [0.0, 0.3])
+@pytest.mark.parametrize('regrouped, table', [(True, TABLE_1), (False, TABLE_1_STANDARD)])
 def test_simplified_inertias_take_fewer_than_gautier_and_khalil_print(
-    name, rotor, terminal_forces
+    name, rotor, terminal_forces, regrouped, table
 ):
     arm = counts.simplified_inertias(ARMS[name], counts.SIMPLE_MOMENTS[name])
     arm = arm.with_rotor_inertia(rotor * np.arange(1, arm.n + 1))
-    count = structural_count(arm, terminal_forces=terminal_forces)
-    assert count[0] < counts.TABLE_1[name][1][0]
-    assert count[1] < counts.TABLE_1[name][1][1]
+    count = structural_count(arm, terminal_forces=terminal_forces, regrouped=regrouped)
+    assert under(count, table[name][1])
+
+
+@pytest.mark.parametrize('name', TABLE_1)
+def test_regrouping_saves_what_the_paper_says_it_saves(name):
+    # Stanford 291 / 284 to 232 / 218: 59 and 66 less. The same steps fall away in ours, but for
+    # what was shared with others: within 20 % of either.
+    arm = counts.general_inertias(ARMS[name])
+    ours = np.subtract(structural_count(arm, regrouped=False), structural_count(arm))
+    printed = np.subtract(TABLE_1_STANDARD[name][0], TABLE_1[name][0])
+    assert (np.abs(ours - printed) <= 0.2 * printed).all()
+
+
+def test_table_1_saving_grows_by_nine_for_each_joint():
+    # (101 n - 129) - (92 n - 127) and (90 n - 118) - (81 n - 117); 101 n - 127 as printed is 479.
+    rows = {row.name: row.polynomials for row in PRINTED}
+    standard, minimum = (
+        rows[f'003, Table 1, {which} parameters'] for which in ('standard', 'minimum')
+    )
+    for n in range(2, 12):
+        saved = [a(n) - b(n) for a, b in zip(standard, minimum)]
+        assert saved == [9 * n - 2, 9 * n - 1]
+    assert Polynomial.of(101, -127)(6) == 479
+
+
+@pytest.mark.parametrize('row', PRINTED, ids=lambda row: row.name)
+def test_printed_polynomials_give_the_printed_numbers_for_six_joints(row):
+    if row.polynomials:
+        assert tuple(x(6) for x in row.polynomials) == row.six
+        # Operations come in whole numbers.
+        assert all(x(n).denominator == 1 for x in row.polynomials for n in range(1, 13))
+
+
+@pytest.mark.parametrize(
+    'printed',
+    [
+        pytest.param(('128/3', '112/3', '739/3', '169/3', 0), id='Lagrange-Euler'),
+        pytest.param(('13/6', '105/12', '268/3', 69), id="d'Alembert"),
+    ],
+)
+def test_table_3_5_as_printed_gives_no_whole_numbers(printed):
+    assert any(Polynomial.of(*printed)(n).denominator != 1 for n in range(1, 7))
+
+
+@pytest.mark.parametrize(
+    'name, rows',
+    [
+        ('001, Table 3.1, Lagrange-Euler', TABLE_3_1),
+        ('001, Table 3.4, Newton-Euler, PUMA', TABLE_3_4),
+    ],
+)
+def test_rows_of_the_book_add_up_to_its_totals(name, rows):
+    totals = next(row.polynomials for row in PRINTED if row.name == name)
+    for k, total in enumerate(totals):
+        for n in range(1, 10):
+            assert sum(row[k](n) for row in rows.values()) == total(n)
+
+
+def test_kanes_stages_add_up_to_the_papers_total():
+    # (58), (59) out of (52), (56), (57).
+    total = next(row.polynomials for row in PRINTED if row.name.endswith('(Kane)'))
+    for k in range(2):
+        for n in range(2, 10):
+            stages = (KANE_STAGES[name][k](n) for name in ('(52)', '(56)', '(57)'))
+            assert sum(stages) == total[k](n)
+
+
+def test_kanes_steps_do_not_quite_add_up_to_the_papers_stages():
+    # Stage 2: 10 fewer than its steps, whatever joint 2 saves; stage 3: two additions fewer.
+    stages = {'(56)': ('w', 'wd', 'W', 'pdd'), 'before (57)': ('hd', 'u', 'Q v, v', 'k', 'Q w, w')}
+    missing = {'(56)': (10, 10), 'before (57)': (0, 2)}
+    for stage, steps in stages.items():
+        for k in range(2):
+            for n in range(2, 10):
+                total = sum(KANE_STEPS[step][k](n) for step in steps)
+                assert total - KANE_STAGES[stage][k](n) == missing[stage][k]
+
+
+# How far ours are from the print's steps for n joints, multiplications and additions, by hand for
+# alpha1 = d1 = 0 and gravity along axis 1.
+KANE_DIFFERENCES = {
+    # An offset is added to every position, a prismatic joint's or not.
+    'q + d': lambda n: (0, n - 1),
+    # At joint 2: Q2T (0, 0, w) is 4 products instead of 8 products and 4 sums.
+    'w': lambda n: (-4, -4),
+    'wd': lambda n: (-4, -4),
+    'W': lambda n: (0, 0),
+    # Q1T g, 8 and 4; its sum with W1 rho1, 3; W1 (a2 - rho1), 5 and 4, as W1 has a row and a
+    # column of zeros; at joint 2 what multiplies or adds to g, 2 and 1; a_i - rho_(i-1), which
+    # only a prismatic joint i changes, 3 sums a joint.
+    'pdd': lambda n: (-8 - 5 - 2, -4 - 3 - 4 - 1 - 3 * (n - 1)),
+    # The last component of pdd1 is g: once here, twice in rho1 x u1.
+    'u': lambda n: (-1, 0),
+    'hd': lambda n: (0, 0),
+    'k': lambda n: (-2, 0),
+    # From frame 1 on to frame 0.
+    'Q v, v': lambda n: (4, 2),
+    'Q w, w': lambda n: (4, 2),
+}
+
+
+@pytest.mark.parametrize('n', range(3, 8))
+def test_kanes_steps_differ_from_the_papers_where_they_are_known_to(n):
+    nothing = Polynomial.of(0), Polynomial.of(0)
+    ours = kane_steps(counts.general_arm(n))
+    for step, difference in KANE_DIFFERENCES.items():
+        printed = [x(n) for x in KANE_STEPS.get(step, nothing)]
+        assert np.subtract(ours[step], printed).tolist() == list(difference(n)), step
+    assert tuple(np.sum(list(ours.values()), axis=0)) == formulation_count(
+        counts.general_arm(n), 'kane'
+    )
 
 
 def test_operations_grow_linearly_up_to_thirty_joints():
@@ -58,6 +199,14 @@ def test_operations_grow_linearly_up_to_thirty_joints():
     step = both[1] - both[0]
     np.testing.assert_array_equal(both, both[0] + np.outer(joints - 4, step))
     assert (step <= [92, 81]).all()
+
+
+def test_newton_euler_takes_fewer_than_the_book_prints_for_a_puma():
+    general = formulation_count(counts.general_arm(6), 'newton_euler')
+    puma = formulation_count(counts.general_inertias(ARMS['PUMA 560']), 'newton_euler')
+    table_3_4 = [int(sum(row[k](6) for row in TABLE_3_4.values())) for k in range(2)]
+    assert table_3_4 == [678, 597]
+    assert under(general, table_3_4) and under(puma, general)
 
 
 @pytest.mark.parametrize(('method', 'degree'), counts.DEGREES.items())
