@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from robodyn_ros.analysis.inertial_characteristics import (
     InertialCharacteristics,
@@ -14,12 +15,16 @@ from robodyn_ros.analysis.inertial_characteristics import (
 )
 from robodyn_ros.analysis.quantities import symbol
 from robodyn_ros.analysis.records import Record
+from robodyn_ros.dh.frames import frame_transforms
 from robodyn_ros.model import RobotModel
 
 TRANSLATIONAL_JOINTS = 'as many translational joints as the application allows'
 RIGHT_ANGLES = 'axes in parallel or orthogonal directions'
 DECREASING_MASSES = 'masses that decrease from the base to the end-effector'
 NO_GRAVITY_ON_FIRST = 'a first joint that does no work against gravity'
+_CONFIGURATIONS = 8
+_SEED = 17
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -67,9 +72,8 @@ def design_guidelines(
     """
     structure = structure or inertial_characteristics(model)
     gravity = structure[symbol('G', 0)]
-    axes = np.cos(model.dh.alpha) * np.cos(model.dh.beta)
-    angles = [math.degrees(math.acos(min(1.0, max(-1.0, c)))) for c in axes[1:]]
-    away = [abs(math.sin(2 * math.radians(angle))) for angle in angles]
+    angles = _constant_angles(model)
+    away = np.abs(np.sin(2 * np.array(list(angles.values()))))
     masses = model.inertial_parameters[:, 9]
     return (
         Guideline(
@@ -83,10 +87,10 @@ def design_guidelines(
         Guideline(
             2,
             RIGHT_ANGLES,
-            all(x <= 2 * structure.tolerance for x in away),
-            tuple(angles),
+            bool((away <= 2 * structure.tolerance).all()),
+            tuple(map(float, np.degrees(list(angles.values())))),
             'deg',
-            'angles between consecutive axes',
+            ' '.join(['angles between axes', *(f'{i + 1}-{j + 1}' for i, j in angles)]),
         ),
         Guideline(
             3,
@@ -105,3 +109,23 @@ def design_guidelines(
             f'largest {gravity.symbol}',
         ),
     )
+
+
+def _constant_angles(model: RobotModel) -> dict[tuple[int, int], float]:
+    """
+    Return the angles [rad] between axes i < j that no joint changes.
+
+    Those of consecutive axes are among them, and those of all axes between which nothing turns:
+    two slides that lie askew push each other, whatever stands between them.
+    """
+    q = np.random.default_rng(_SEED).uniform(-1, 1, (_CONFIGURATIONS, model.n)) * np.pi
+    axes: NDArray = frame_transforms(model.dh, q)[..., :3, 2]
+    angles = {}
+    for i, j in combinations(range(model.n), 2):
+        cosine = (axes[:, i] * axes[:, j]).sum(axis=-1)
+        if np.ptp(cosine) > _ROUNDING:
+            continue
+        # The cosine alone knows nothing of angles under 1e-8.
+        sine = np.linalg.norm(np.cross(axes[0, i], axes[0, j]))
+        angles[i, j] = float(np.arctan2(sine, cosine[0]))
+    return angles
