@@ -2,6 +2,7 @@
 """Translational and rotational parts along a trajectory, Fu, Gonzalez and Lee 1987, 3.4.1."""
 
 import numpy as np
+import pinocchio as pin
 import pytest
 from oracles import PinocchioArm
 from paper_arms import CARTESIAN, PUMA, URDF
@@ -59,13 +60,56 @@ def test_two_link_arm_parts_in_closed_form():
     assert split_along(arm, q, np.ones_like(q), fraction=0.4)['D_22'].dominant == 'translational'
 
 
-def test_elements_where_the_book_sees_translation_rule(split):
-    # 3.4.1: translation rules D12, D22, D23, D33 and h1, h2, h3; the book's own PUMA has other
-    # inertias and another trajectory, which is why the wrist is not compared.
-    for symbol in ('D_22', 'D_23', 'D_33', 'h_1', 'h_2', 'h_3'):
+def test_parts_are_those_of_pinocchios_centres_of_mass(split, motion):
+    # D of the translation is the sum of m Jᵀ J, J that of each body's centre of mass.
+    arm = PUMA.model()
+    oracle = PinocchioArm.of(URDF / PUMA.file, arm)
+    for k, q in enumerate(motion[0]):
+        pin.computeJointJacobians(oracle.model, oracle.data, oracle.configuration(q))
+        translational, rotational = np.zeros((2, 6, 6))
+        for joint in oracle.joint_ids:
+            body = oracle.model.inertias[joint]
+            j = pin.getJointJacobian(oracle.model, oracle.data, joint, pin.LOCAL)
+            j = j[:, oracle.order]
+            velocity = j[:3] - pin.skew(body.lever) @ j[3:]
+            translational += body.mass * velocity.T @ velocity
+            rotational += j[3:].T @ body.inertia @ j[3:]
+        for i in range(6):
+            for m in range(i, 6):
+                element = split[f'D_{i + 1}{m + 1}']
+                assert element.translational[k] == pytest.approx(translational[i, m], abs=1e-12)
+                assert element.rotational[k] == pytest.approx(rotational[i, m], abs=1e-12)
+
+
+# Which part the book sees dominate, 3.4.1; "both" in the others. Its own PUMA has other inertias
+# and another trajectory.
+BOOK = {
+    'translational': ('D_12', 'D_22', 'D_23', 'D_33', 'h_1', 'h_2', 'h_3'),
+    'rotational': ('D_44', 'D_46', 'D_55', 'D_66'),
+}
+
+
+@pytest.mark.parametrize('part', BOOK)
+def test_part_that_the_book_sees_dominate_is_the_larger_one(split, part):
+    for symbol in BOOK[part]:
         element = split[symbol]
-        translational = np.abs(element.translational).max()
-        assert translational > np.abs(element.rotational).max(), symbol
+        sizes = [np.abs(x).max() for x in (element.translational, element.rotational)]
+        larger = 'translational' if sizes[0] > sizes[1] else 'rotational'
+        assert larger == part, symbol
+    alone = {'translational': ('D_12', 'h_3'), 'rotational': ('D_44', 'D_46', 'D_66')}
+    for symbol in alone[part]:
+        assert split[symbol].dominant == part
+
+
+def test_elements_where_this_puma_is_not_the_books(split):
+    # The book lists D45 and D56 under translation, and says below that they are "very small when
+    # compared with the rotational elements": D45 is rotation's here; D56 is nothing, as axes 5
+    # and 6 are at right angles and link 6 has its mass on axis 6 and no products of inertia.
+    assert split['D_45'].dominant == 'rotational'
+    assert split['D_56'].dominant == 'none'
+    # h4 is rotation's in the book, h5 and h6 both's. Light wrists on long forearms are swung.
+    assert split['h_4'].dominant == split['h_5'].dominant == 'translational'
+    assert split['h_6'].dominant == 'rotational'
 
 
 def test_last_joint_only_rotates(split):

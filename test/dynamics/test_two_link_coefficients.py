@@ -29,7 +29,7 @@ def states():
 
 
 def closed_form(q):
-    """Return D (N, 2, 2), h (N, 2, 2, 2) and c (N, 2), (3.2-58) to (3.2-62)."""
+    """Return D (N, 2, 2), h (N, 2, 2, 2) and c (N, 2), (3.2-26) with section 3.2.6's numbers."""
     q1, q2 = q.T
     inertia = np.empty((len(q), 2, 2))
     inertia[:, 0, 0] = M1 * L**2 / 3 + 4 * M2 * L**2 / 3 + M2 * L**2 * np.cos(q2)
