@@ -100,6 +100,21 @@ def test_the_table_of_commands_runs_from_top_to_bottom(tmp_path):
         assert result.stdout, line
 
 
+def test_every_test_that_the_papers_page_names_is_there():
+    text = (DOCS / 'papers.md').read_text(encoding='utf-8')
+    file = None
+    named = re.findall(r'`(?:(test_\w+\.py)(?:::)?)?(test_\w+)?`', text)
+    assert len([name for _, name in named if name]) > 80
+    for file_name, name in named:
+        # A test without its file is of the file named before it.
+        if file_name:
+            found = list((ROOT / 'test').rglob(file_name))
+            assert len(found) == 1, file_name
+            file = found[0].read_text(encoding='utf-8')
+        if name:
+            assert f'def {name}(' in file, name
+
+
 def test_every_page_is_in_the_contents():
     contents = (DOCS / 'index.md').read_text(encoding='utf-8')
     left_out = {'index', 'release_checklist'}
