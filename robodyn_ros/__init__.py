@@ -19,12 +19,16 @@ from robodyn_ros.compiled import CompiledModel, compile_model
 from robodyn_ros.description.records import Finding
 from robodyn_ros.dh.table import DHTable
 from robodyn_ros.dynamics import (
+    bias_torque,
     christoffel_symbols,
     coriolis_matrix,
     forward_dynamics,
+    forward_dynamics_derivatives,
     friction_torque,
     gravity_torque,
     inverse_dynamics,
+    inverse_dynamics_derivatives,
+    linearization,
     mass_matrix,
 )
 from robodyn_ros.errors import (
@@ -119,15 +123,19 @@ __all__ = [
     'UnsupportedJoint',
     'WrongShape',
     'base_parameters',
+    'bias_torque',
     'christoffel_symbols',
     'compile_model',
     'coriolis_matrix',
     'forward_dynamics',
+    'forward_dynamics_derivatives',
     'forward_kinematics',
     'friction_torque',
     'gravity_torque',
     'inverse_dynamics',
+    'inverse_dynamics_derivatives',
     'jacobian',
+    'linearization',
     'mass_matrix',
     'regressor',
 ]

@@ -19,12 +19,44 @@ As dP_j/dt = W_j P_j + P_j W_jT, it follows that dM/dt = C + CT: dM/dt - 2 C is 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from robodyn_ros.dh.frames import frame_transforms, joint_operators
 from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import inverse_transform, pseudo_inertia
+
+
+@dataclass(frozen=True)
+class BaseMotions:
+    """
+    Motions as 4 x 4 matrices in base coordinates, (..., n, 4, 4) each.
+
+    Attributes
+    ----------
+    v, v_rate : array
+        V_i of the joints, and their rates.
+    w : array
+        W_j of the links.
+    own : array
+        The pseudo-inertia of each link.
+    """
+
+    v: NDArray
+    v_rate: NDArray
+    w: NDArray
+    own: NDArray
+
+    @classmethod
+    def of(cls, model: RobotModel, q: NDArray, qd: NDArray) -> BaseMotions:
+        """Return those of a model at positions and velocities (..., n)."""
+        frames = frame_transforms(model.dh, q)
+        v = frames @ joint_operators(model.dh) @ inverse_transform(frames)
+        w = np.cumsum(qd[..., None, None] * v, axis=-3)
+        own = frames @ pseudo_inertia(model.inertial_parameters) @ np.swapaxes(frames, -1, -2)
+        return cls(v, w @ v - v @ w, w, own)
 
 
 def christoffel_coriolis_matrix(model: RobotModel, q: NDArray, qd: NDArray) -> NDArray:
@@ -41,16 +73,31 @@ def christoffel_coriolis_matrix(model: RobotModel, q: NDArray, qd: NDArray) -> N
     -----
     Of order n^2. Rotors do not enter: their inertia is constant.
     """
-    frames = frame_transforms(model.dh, q)
-    v = frames @ joint_operators(model.dh) @ inverse_transform(frames)
-    w = np.cumsum(qd[..., None, None] * v, axis=-3)
-    vd = w @ v - v @ w
+    motions = BaseMotions.of(model, q, qd)
+    body, velocity = (outer_sums(x) for x in (motions.own, motions.w @ motions.own))
+    return split_traces(motions.v, motions.v_rate, body, motions.v, velocity)
 
-    # Of links t to n as one body: pseudo-inertia, and the part of its rate before the transpose.
-    own = frames @ pseudo_inertia(model.inertial_parameters) @ np.swapaxes(frames, -1, -2)
-    body, rate = (np.cumsum(x[..., ::-1, :, :], axis=-3)[..., ::-1, :, :] for x in (own, w @ own))
-    on_and_above = _traces(v, vd @ body + v @ rate)
-    below = _traces(v @ body, vd) + _traces(v @ np.swapaxes(rate, -1, -2), v)
+
+def outer_sums(x: NDArray) -> NDArray:
+    """Return the sums over links t to n of x (..., n, 4, 4), for every t."""
+    return np.cumsum(x[..., ::-1, :, :], axis=-3)[..., ::-1, :, :]
+
+
+def split_traces(
+    v: NDArray,
+    a: NDArray,
+    body: NDArray,
+    b: NDArray,
+    velocity: NDArray,
+    turned: NDArray | float = 0.0,
+) -> NDArray:
+    """
+    Return Tr((a_m body_t + b_m velocity_t) V_iT) at [i, m], t = max(i, m).
+
+    For i <= m ``turned`` of m is added to the sum in brackets. All are (..., n, 4, 4).
+    """
+    on_and_above = _traces(v, a @ body + b @ velocity + turned)
+    below = _traces(v @ body, a) + _traces(v @ np.swapaxes(velocity, -1, -2), b)
     return np.triu(on_and_above) + np.tril(below, -1)
 
 

@@ -106,6 +106,29 @@ def gravity_torque(model: RobotModel, q: ArrayLike) -> NDArray:
     return newton_euler.joint_torques(model, q, still, still)
 
 
+def bias_torque(model: RobotModel, q: ArrayLike, qd: ArrayLike) -> NDArray:
+    """
+    Return C(q, qd) qd + g(q), the torques of a motion without acceleration.
+
+    Parameters
+    ----------
+    model : RobotModel
+    q, qd : array-like, shape (n,) or (N, n)
+        Joint positions and velocities [rad or m, and per s].
+
+    Returns
+    -------
+    array of the shape of q [N m or N]
+        Coriolis, centrifugal and gravity torques, without friction.
+
+    Raises
+    ------
+    WrongShape, NonFiniteValue
+    """
+    q, qd = checked_states(model.n, q=q, qd=qd)
+    return newton_euler.joint_torques(model, q, qd, np.zeros_like(q))
+
+
 def mass_matrix(model: RobotModel, q: ArrayLike) -> NDArray:
     """
     Return M(q), symmetric, with rotor inertia on its diagonal.
@@ -201,5 +224,4 @@ def forward_dynamics(model: RobotModel, q: ArrayLike, qd: ArrayLike, tau: ArrayL
         Some link that a joint moves has no inertia.
     """
     q, qd, tau = checked_states(model.n, q=q, qd=qd, tau=tau)
-    bias = newton_euler.joint_torques(model, q, qd, np.zeros_like(q))
-    return accelerations(mass_matrix(model, q), tau - bias)
+    return accelerations(mass_matrix(model, q), tau - bias_torque(model, q, qd))

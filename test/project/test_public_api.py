@@ -19,6 +19,7 @@ from robodyn_ros import errors, identification
 # writes it into CHANGELOG.rst under "Breaking".
 FUNCTIONS = """
 base_parameters(model, *, tolerance=1e-09, rotor_inertia=None, friction=False)
+bias_torque(model, q, qd)
 christoffel_symbols(model, q)
 compile_model(model, *, kernels=('inverse_dynamics', 'gravity_torque', \
 'bias_torque', 'mass_matrix', 'coriolis_matrix', 'forward_dynamics', 'forward_kinematics', \
@@ -26,11 +27,14 @@ compile_model(model, *, kernels=('inverse_dynamics', 'gravity_torque', \
 runtime=(), payload_links=None)
 coriolis_matrix(model, q, qd)
 forward_dynamics(model, q, qd, tau)
+forward_dynamics_derivatives(model, q, qd, tau)
 forward_kinematics(model, q)
 friction_torque(model, qd, *, rigid_torque=None)
 gravity_torque(model, q)
 inverse_dynamics(model, q, qd, qdd, *, method='newton_euler', tip_wrench=None)
+inverse_dynamics_derivatives(model, q, qd, qdd)
 jacobian(model, q)
+linearization(model, q, qd, tau)
 mass_matrix(model, q)
 regressor(model, q, qd, qdd, *, rotor_inertia=False, friction=False)
 """

@@ -129,6 +129,28 @@ class PinocchioArm:
             self.model, self.data, self.configuration(q), self._vector(qd), self._vector(tau)
         )[self.order]
 
+    def torque_derivatives(
+        self, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray
+    ) -> tuple[np.ndarray, ...]:
+        """Return the derivatives of the torque by q and qd."""
+        by_position, by_velocity, _ = pin.computeRNEADerivatives(
+            self.model, self.data, self.configuration(q), self._vector(qd), self._vector(qdd)
+        )
+        return self._in_order(by_position, by_velocity)
+
+    def acceleration_derivatives(
+        self, q: np.ndarray, qd: np.ndarray, tau: np.ndarray
+    ) -> tuple[np.ndarray, ...]:
+        """Return the derivatives of the acceleration by q, qd and tau."""
+        return self._in_order(
+            *pin.computeABADerivatives(
+                self.model, self.data, self.configuration(q), self._vector(qd), self._vector(tau)
+            )
+        )
+
+    def _in_order(self, *matrices: np.ndarray) -> tuple[np.ndarray, ...]:
+        return tuple(matrix[np.ix_(self.order, self.order)] for matrix in matrices)
+
 
 def _body_frame(model: pin.Model, link: str) -> int:
     matches = [
