@@ -26,6 +26,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test' / 'support'))
 
+import domains
 import numpy as np
 import rclpy
 from rcl_interfaces.srv import SetParameters
@@ -210,7 +211,7 @@ def main() -> None:
     parser.add_argument('--only', help='a part of the names of the cases to run')
     options = parser.parse_args()
     os.environ.setdefault('ROS_DOMAIN_ID', str(1 + os.getpid() % 100))
-    os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
+    domains.stay_on_loopback()
     rclpy.init()
     listener = rclpy.create_node('bench')
     model = RobotModel.from_urdf(public_urdf('panda.urdf'), **CHAIN)

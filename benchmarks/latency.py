@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Time the way from a joint state to its command over DDS, beside a bare rclpy relay.
+Time the way from a joint state to its command over DDS, beside bare rclpy relays.
 
-    python benchmarks/latency.py [--pairs 10] [--seconds 10] [--loss-seconds 60] [--fifo]
+    python benchmarks/latency.py [--rounds 10] [--seconds 10] [--loss-seconds 60] [--fifo]
                                  [--write]
 
 A driver process publishes the joint states of a Panda at 1 kHz, each a little different. In turns,
-a bare relay (a subscription whose callback publishes the positions as Float64MultiArray, under
-rclpy.spin) and the dynamics node answer: in computed torque, along a trajectory, with all its
-publications subscribed to by a third process. Latency is from the driver's publish() to the moment
-at which the middleware of the driver's process has received the command; a command is matched to
-its state by content. The first two seconds of a run do not count.
+relays and the dynamics node answer, each alone and with a third process that listens to
+everything: a relay is a subscription whose callback publishes the positions as Float64MultiArray,
+under rclpy.spin or on the events executor; with the third process it publishes a JointState and a
+DynamicsState, too, as the node does. The node is in computed torque, on a reference. Latency is
+from the driver's publish() to the moment at which the middleware of the driver's process has
+received the command; a command is matched to its state by content. The processor time is that of
+the answering process and its children, per state. The first seconds of a run do not count: a node
+that has just begun to command listens for others.
 
 --fifo gives driver, relay and node the same real-time priority, which takes a busy machine's other
 work out of the numbers; it needs the right to. The third process has none: with it, all of them
@@ -29,10 +32,9 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,24 +51,31 @@ from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robodyn_interfaces.msg import DynamicsState
+from robodyn_ros.control.control_stack import build_control_stack
+from robodyn_ros.control.reference import ReferenceState
+from robodyn_ros.control.settings import ControlSettings
 
 ROOT = Path(__file__).resolve().parents[1]
 RATE = 1000.0
-WARM_UP = 2.0
+WARM_UP = 7.0
 ARM = [f'panda_joint{i}' for i in range(1, 8)]
 POSITION = np.array([0.1, -0.4, 0.2, -1.9, 0.3, 1.6, 0.7])
+STEP = 1e-7  # from state to state [rad]
+CHAIN = {'base_link': 'panda_link0', 'tip_link': 'panda_link8', 'mode': 'computed_torque'}
 SENSOR = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 EVERYTHING = QoSProfile(depth=20000)
 FIFO_PRIORITY = 50
+QUIET = 0.3  # load average
 DOCUMENT = ROOT / 'docs' / 'latency.md'
 BETWEEN_MARKS = re.compile(r'(?<=<!-- latency: begin -->\n).*?(?=<!-- latency: end -->)', re.S)
 
 
 @dataclass
 class Run:
-    """Latencies [us] of one run, and what was lost after the start."""
+    """Latencies [us] of one run, processor time [us] per state, and what was lost."""
 
     latency: np.ndarray
+    processor_time: float
     sent: int
     answered: int
 
@@ -86,6 +95,25 @@ def stolen() -> float:
     return int(line.split()[8]) / os.sysconf('SC_CLK_TCK')
 
 
+def wait_for_quiet(patience: float = 180.0) -> float:
+    """Return the load average, once it is below ``QUIET`` or after a time [s]."""
+    deadline = time.monotonic() + patience
+    while os.getloadavg()[0] >= QUIET and time.monotonic() < deadline:
+        time.sleep(5.0)
+    return os.getloadavg()[0]
+
+
+def processor_time(pid: int) -> float:
+    """Return what a process and its descendants have used [s]."""
+    total = 0.0
+    with contextlib.suppress(OSError):
+        for thread in Path(f'/proc/{pid}/task').iterdir():
+            total += 1e-9 * int((thread / 'schedstat').read_text().split()[0])
+            for child in (thread / 'children').read_text().split():
+                total += processor_time(int(child))
+    return total
+
+
 def begin(fifo: bool) -> None:
     """Choose domain and transport, and take the priority."""
     os.environ.setdefault('ROS_DOMAIN_ID', str(1 + os.getpid() % 100))
@@ -101,17 +129,25 @@ def begin(fifo: bool) -> None:
 # --- the processes -----------------------------------------------------------------------------
 
 
-def relay(executor_name: str) -> None:
-    """Publish the position of every joint state."""
+def relay(executor_name: str, publishes_all: bool) -> None:
+    """Publish the position of every joint state, as one message or as the node's three."""
     rclpy.init()
     node = rclpy.create_node('relay')
-    commands = node.create_publisher(Float64MultiArray, '/relay/commands', 10)
-    node.create_subscription(
-        JointState,
-        '/joint_states',
-        lambda message: commands.publish(Float64MultiArray(data=message.position)),
-        SENSOR,
-    )
+    commands = node.create_publisher(Float64MultiArray, '/peer/commands', 10)
+    torques = node.create_publisher(JointState, '/peer/torques', 10)
+    states = node.create_publisher(DynamicsState, '/peer/dynamics_state', 10)
+
+    def answer(message: JointState) -> None:
+        numbers = message.position
+        commands.publish(Float64MultiArray(data=numbers))
+        if publishes_all:
+            torques.publish(JointState(header=message.header, name=ARM, effort=numbers))
+            state = DynamicsState(header=message.header, joint_names=ARM, mode='computed_torque')
+            for field in ('position', 'velocity', 'total', *PARTS):
+                setattr(state, field, numbers)
+            states.publish(state)
+
+    node.create_subscription(JointState, '/joint_states', answer, SENSOR)
     with contextlib.suppress(KeyboardInterrupt, ExternalShutdownException):
         if executor_name == 'events':
             from rclpy.experimental import EventsExecutor
@@ -123,29 +159,22 @@ def relay(executor_name: str) -> None:
         rclpy.spin(node)
 
 
-def listen(file: str) -> None:
-    """Subscribe to what the node publishes beside its commands; keep which state caused what."""
+PARTS = ('reference_position', 'reference_velocity', 'reference_acceleration')
+PARTS += ('inertial', 'coriolis', 'gravity', 'friction', 'feedback', 'effort')
+
+
+def listen() -> None:
+    """Subscribe to what is published beside the commands."""
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     node = rclpy.create_node('listener')
-    seen: list[tuple[int, bytes]] = []
-
-    def keep(message: JointState) -> None:
-        stamp = message.header.stamp
-        seen.append((stamp.sec * 10**9 + stamp.nanosec, message.effort.tobytes()))
-
-    node.create_subscription(JointState, '/dynamics_node/torques', keep, EVERYTHING)
-    node.create_subscription(
-        DynamicsState, '/dynamics_node/dynamics_state', lambda data: None, EVERYTHING, raw=True
-    )
+    for kind, name in ((JointState, 'torques'), (DynamicsState, 'dynamics_state')):
+        node.create_subscription(kind, f'/peer/{name}', lambda data: None, EVERYTHING, raw=True)
     executor = SingleThreadedExecutor()
     executor.add_node(node)
     is_over = threading.Event()
     signal.signal(signal.SIGINT, lambda number, frame: is_over.set())
     while not is_over.is_set():
         executor.spin_once(timeout_sec=0.1)
-    stamps = np.array([stamp for stamp, _ in seen], dtype=np.int64)
-    efforts = np.frombuffer(b''.join(effort for _, effort in seen)).reshape(-1, len(ARM))
-    np.savez(file, stamps=stamps, efforts=efforts)
 
 
 @contextlib.contextmanager
@@ -172,13 +201,15 @@ def process(*arguments: str, fifo: bool = False) -> Iterator[subprocess.Popen]:
 class Driver:
     """Publishes joint states at 1 kHz and keeps when which command was received."""
 
-    def __init__(self, topic: str) -> None:
+    def __init__(self) -> None:
         self.node = rclpy.create_node('driver')
         self.states = self.node.create_publisher(JointState, '/joint_states', 10)
         self.received: list[tuple[int, bytes]] = []
-        self.node.create_subscription(Float64MultiArray, topic, self._on_command, EVERYTHING)
+        self.node.create_subscription(
+            Float64MultiArray, '/peer/commands', self._on_command, EVERYTHING
+        )
         self.trajectories = self.node.create_publisher(
-            JointTrajectory, '/dynamics_node/joint_trajectory', 10
+            JointTrajectory, '/peer/joint_trajectory', 10
         )
         self.executor = SingleThreadedExecutor()
         self.executor.add_node(self.node)
@@ -207,9 +238,9 @@ class Driver:
             self.publish(POSITION)
             time.sleep(0.01)
 
-    def set_out(self) -> None:
-        """Send a long motion, where a node listens."""
-        goal = JointTrajectoryPoint(positions=(POSITION + 0.2).tolist())
+    def set_out(self, way: float = 0.0) -> None:
+        """Send a reference that is computed in every cycle, by default to where it begins."""
+        goal = JointTrajectoryPoint(positions=(POSITION + way).tolist())
         goal.time_from_start.sec = 300
         self.trajectories.publish(JointTrajectory(joint_names=ARM, points=[goal]))
 
@@ -220,180 +251,196 @@ class Driver:
         self.states.publish(message)
         return now
 
-    def stream(self, seconds: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return the times [ns] and the positions of what was published in a time [s]."""
+    def stream(
+        self, seconds: float, pid: int
+    ) -> tuple[np.ndarray, np.ndarray, tuple[float, float]]:
+        """
+        Return the times [ns] and the positions of what was published in a time [s].
+
+        And the processor time of a process [s], after the first seconds and at the end.
+        """
         count = round(seconds * RATE)
         times = np.empty(count, dtype=np.int64)
         # Every state is another one, and so is every torque.
-        positions = POSITION + 1e-7 * np.arange(1, count + 1)[:, None]
+        positions = POSITION + STEP * np.arange(1, count + 1)[:, None]
         gc.collect()
         gc.freeze()  # a round of the collector would be a pause of the driver's
         begin = time.monotonic() + 0.1
+        before = 0.0
         for k in range(count):
+            if k == round(WARM_UP * RATE):
+                before = processor_time(pid)
             time.sleep(max(begin + k / RATE - time.monotonic(), 0.0))
             times[k] = self.publish(positions[k])
+        used = (before, processor_time(pid))
         time.sleep(0.5)
-        return times, positions
+        return times, positions, used
 
 
-def measured(
-    topic: str, seconds: float, torques: Path | None, listener: subprocess.Popen | None
-) -> Run:
-    """Return the latencies of one run against what answers on a topic."""
-    driver = Driver(topic)
+def expected_torques(positions: np.ndarray) -> np.ndarray:
+    """Return what the node commands at each position, shape (k, n) [N m]."""
+    stack = build_control_stack(
+        ControlSettings(urdf_file=str(public_urdf('panda.urdf')), **CHAIN), None
+    )
+    zero, law = np.zeros(len(ARM)), stack.pipeline.law
+    wanted = ReferenceState(POSITION, zero, zero, zero)
+    return np.array([law.torque(position, zero, wanted).total for position in positions])
+
+
+def measured(seconds: float, pid: int, is_node: bool) -> Run:
+    """Return the latencies of one run against the process that answers."""
+    driver = Driver()
     try:
         driver.wait_for_peer()
-        if torques is not None:
+        if is_node:
             driver.set_out()
             time.sleep(0.2)
-        times, positions = driver.stream(WARM_UP + seconds)
+        times, positions, (before, after) = driver.stream(WARM_UP + seconds, pid)
     finally:
         driver.close()
-    if torques is None or listener is None:
-        cause = {position.tobytes(): sent for position, sent in zip(positions, times)}
-    else:
-        listener.send_signal(signal.SIGINT)
-        listener.wait(30.0)
-        known = np.load(torques)
-        cause = {
-            effort.tobytes(): int(stamp)
-            for stamp, effort in zip(known['stamps'], known['efforts'])
-        }
-    counted = times[round(WARM_UP * RATE) :]
-    latency = {
-        cause[data]: received - cause[data] for received, data in driver.received if data in cause
-    }
-    latencies = [latency[sent] for sent in counted.tolist() if sent in latency]
-    # Every state has one command; what the third process was too busy to hear of was still sent.
-    answered = sum(received > counted[0] for received, _ in driver.received)
-    return Run(1e-3 * np.array(latencies), len(counted), min(answered, len(counted)))
-
-
-def relay_run(seconds: float, fifo: bool, executor: str = 'spin') -> Run:
-    with process(__file__, '--relay', executor, fifo=fifo):
-        return measured('/relay/commands', seconds, None, None)
+    first = round(WARM_UP * RATE)
+    times, answers = times[first:], positions[first:]
+    if is_node:
+        answers = expected_torques(answers)
+    # Answers move along a line, by the same step from state to state.
+    way = answers[-1] - answers[0]
+    places = answers @ way
+    step = float(np.diff(places).mean())
+    at = np.array([received for received, _ in driver.received])
+    found = np.frombuffer(b''.join(data for _, data in driver.received)).reshape(-1, len(ARM))
+    state = np.rint(np.interp(found @ way, places, np.arange(len(places)))).astype(int)
+    is_exact = np.abs(found @ way - places[state]) < 0.01 * step
+    latency = (at - times[state])[is_exact]
+    return Run(
+        1e-3 * latency,
+        1e6 * (after - before) / len(times),
+        len(times),
+        len(np.unique(state[is_exact])),
+    )
 
 
 def node_arguments() -> list[str]:
     """Return the command line of the dynamics node for the Panda."""
-    parameters = {
-        'urdf_file': str(public_urdf('panda.urdf')),
-        'base_link': 'panda_link0',
-        'tip_link': 'panda_link8',
-        'mode': 'computed_torque',
-        'state_timeout': 0.5,
-    }
-    arguments = ['-m', 'robodyn_ros.ros.dynamics.dynamics_node', '--ros-args']
+    parameters = {'urdf_file': str(public_urdf('panda.urdf')), **CHAIN, 'state_timeout': 0.5}
+    arguments = [
+        '-m',
+        'robodyn_ros.ros.dynamics.dynamics_node',
+        '--ros-args',
+        '-r',
+        '__node:=peer',
+    ]
     for name, value in parameters.items():
         arguments += ['-p', f'{name}:={value}']
     return arguments
 
 
-def node_run(seconds: float, fifo: bool) -> Run:
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / 'torques.npz'
-        with (
-            process(__file__, '--listen', str(file)) as listener,
-            process(*node_arguments(), fifo=fifo),
-        ):
-            return measured('/dynamics_node/commands', seconds, file, listener)
+def run(peer: str, seconds: float, fifo: bool, is_heard: bool) -> Run:
+    """Return a run against a peer: 'spin', 'events' or 'node'."""
+    arguments = (
+        node_arguments() if peer == 'node' else [__file__, '--relay', peer, str(int(is_heard))]
+    )
+    with contextlib.ExitStack() as stack:
+        if is_heard:
+            stack.enter_context(process(__file__, '--listen'))
+        child = stack.enter_context(process(*arguments, fifo=fifo))
+        return measured(seconds, child.pid, peer == 'node')
 
 
 # --- the result --------------------------------------------------------------------------------
 
+PEERS = {'spin': 'relay', 'events': 'relay, events executor', 'node': 'node'}
 
-def tables(
-    pairs: list[tuple[Run, Run]], same: list[Run], long: Run, fifo: bool, taken: float
-) -> str:
-    """Return the tables as Markdown."""
+
+def table(runs: dict[str, list[Run]]) -> list[str]:
+    """Return the medians of the peers, and the node's ratios to the relays, as Markdown."""
+
+    def median(peer: str, figure: Callable[[Run], float]) -> float:
+        return float(np.median([figure(one) for one in runs[peer]]))
+
+    def ratio(to: str, figure: Callable[[Run], float]) -> float:
+        pairs = zip(runs['node'], runs[to], strict=True)
+        return float(np.median([figure(node) / figure(bare) for node, bare in pairs]))
+
+    figures: list[Callable[[Run], float]] = [
+        lambda one: one.percentile(50),
+        lambda one: one.percentile(99),
+        lambda one: one.percentile(99.9),
+        lambda one: one.processor_time,
+    ]
     lines = [
-        f'{len(pairs)} interleaved pairs of {pairs[0][0].sent / RATE:.0f} s, 1 kHz, seven joints, '
-        f'{os.cpu_count()} cores, load average {os.getloadavg()[1]:.1f}, '
-        f'{taken:.1f} s of processor time taken by the hypervisor, '
-        + (
-            'driver, relay and node at the same real-time priority, '
-            if fifo
-            else 'no priorities, '
-        )
-        + f'{os.environ["FASTDDS_BUILTIN_TRANSPORTS"]}.',
-        '',
-        '| pair | relay p50 | p99 [µs] | node p50 | p99 [µs] | p50 ratio | p99 ratio |',
-        '|---|---|---|---|---|---|---|',
+        '| | p50 [µs] | p99 | p99.9 | processor time per state | lost |',
+        '|---|---|---|---|---|---|',
     ]
-    ratios = np.array(
-        [[node.percentile(q) / bare.percentile(q) for q in (50, 99)] for bare, node in pairs]
-    )
-    for i, ((bare, node), ratio) in enumerate(zip(pairs, ratios), start=1):
-        figures = [run.percentile(q) for run in (bare, node) for q in (50, 99)]
-        lines.append(
-            f'| {i} | '
-            + ' | '.join(f'{figure:.0f}' for figure in figures)
-            + ' | '
-            + ' | '.join(f'{value:.2f}' for value in ratio)
-            + ' |'
-        )
-    middle = np.median(ratios, axis=0)
-    lines += [
-        f'| **median** | | | | | **{middle[0]:.2f}** | **{middle[1]:.2f}** |',
-        '',
-        f'Lost after the start: {sum(r.sent - r.answered for r, _ in pairs)} of '
-        f'{sum(r.sent for r, _ in pairs)} by the relay, '
-        f'{sum(r.sent - r.answered for _, r in pairs)} of {sum(r.sent for _, r in pairs)} by the '
-        f'node; in one run of {long.sent / RATE:.0f} s, {long.sent - long.answered} of '
-        f'{long.sent} by the node.',
-    ]
-    if same:
-        p50, p99 = (np.median([run.percentile(q) for run in same]) for q in (50, 99))
-        nodes = [node for _, node in pairs]
-        lines += [
-            '',
-            'The node runs on the events executor, the relay on what rclpy.spin takes. A '
-            f'relay on the events executor, {len(same)} runs: p50 {p50:.0f} µs, p99 {p99:.0f} µs; '
-            'beside it the node takes '
-            f'{np.median([run.percentile(50) for run in nodes]) / p50:.2f} and '
-            f'{np.median([run.percentile(99) for run in nodes]) / p99:.2f} times as long.',
-        ]
-    return '\n'.join(lines) + '\n'
+    for peer, name in PEERS.items():
+        lost = sum(one.sent - one.answered for one in runs[peer])
+        sent = sum(one.sent for one in runs[peer])
+        values = ' | '.join(f'{median(peer, figure):.0f}' for figure in figures)
+        lines.append(f'| {name} | {values} | {lost} of {sent} |')
+    for to in ('spin', 'events'):
+        values = ' | '.join(f'**{ratio(to, figure):.2f}**' for figure in figures)
+        lines.append(f'| node, times the {PEERS[to]} | {values} | |')
+    return lines
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument('--pairs', type=int, default=10)
+    parser.add_argument('--rounds', type=int, default=10)
     parser.add_argument('--seconds', type=float, default=10.0)
     parser.add_argument('--loss-seconds', type=float, default=60.0)
     parser.add_argument('--fifo', action='store_true')
     parser.add_argument('--write', action='store_true')
-    parser.add_argument('--relay', help=argparse.SUPPRESS)
-    parser.add_argument('--listen', help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.relay:
-        relay(arguments.relay)
+    parser.add_argument('--relay', nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument('--listen', action='store_true', help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.relay:
+        relay(options.relay[0], options.relay[1] == '1')
         return 0
-    if arguments.listen:
-        listen(arguments.listen)
+    if options.listen:
+        listen()
         return 0
-    begin(arguments.fifo)
+    load = wait_for_quiet()
+    begin(options.fifo)
     taken = stolen()
-    pairs, same = [], []
-    for i in range(arguments.pairs):
-        bare = relay_run(arguments.seconds, arguments.fifo)
-        node = node_run(arguments.seconds, arguments.fifo)
-        pairs.append((bare, node))
-        if i % 3 == 0:
-            same.append(relay_run(arguments.seconds, arguments.fifo, 'events'))
-        print(
-            f'pair {i + 1}: relay p50 {bare.percentile(50):.0f} p99 {bare.percentile(99):.0f}, '
-            f'node p50 {node.percentile(50):.0f} p99 {node.percentile(99):.0f} us, lost '
-            f'{bare.sent - bare.answered}, {node.sent - node.answered}',
-            flush=True,
-        )
-    long = node_run(arguments.loss_seconds, arguments.fifo)
+    runs: dict[bool, dict[str, list[Run]]] = {
+        is_heard: {peer: [] for peer in PEERS} for is_heard in (False, True)
+    }
+    for i in range(options.rounds):
+        for is_heard, of_peers in runs.items():
+            for peer, kept in of_peers.items():
+                kept.append(run(peer, options.seconds, options.fifo, is_heard))
+                print(
+                    f'round {i + 1}: {PEERS[peer]}{", heard" if is_heard else ""}: '
+                    f'p50 {kept[-1].percentile(50):.0f}, p99 {kept[-1].percentile(99):.0f}, '
+                    f'processor {kept[-1].processor_time:.0f} us, '
+                    f'lost {kept[-1].sent - kept[-1].answered}',
+                    flush=True,
+                )
+    long = run('node', options.loss_seconds, options.fifo, True)
     rclpy.shutdown()
-    text = tables(pairs, same, long, arguments.fifo, stolen() - taken)
+    priorities = 'driver, relays and node at the same real-time priority'
+    lines = [
+        f'{options.rounds} interleaved rounds of {options.seconds:.0f} s, {RATE:.0f} Hz, seven '
+        f'joints, {os.cpu_count()} cores, load average {load:.2f} before, '
+        f'{stolen() - taken:.1f} s of processor time taken by the hypervisor, '
+        f'{priorities if options.fifo else "no priorities"}, '
+        f'{os.environ["FASTDDS_BUILTIN_TRANSPORTS"]}. Medians over the rounds.',
+        '',
+        '**Alone**: nobody else listens, and one message answers a state.',
+        '',
+        *table(runs[False]),
+        '',
+        '**With listeners**: three messages answer a state, and a third process takes them in.',
+        '',
+        *table(runs[True]),
+        '',
+        f'In one run of {long.sent / RATE:.0f} s with listeners, {long.sent - long.answered} of '
+        f'{long.sent} states had no answer from the node.',
+    ]
+    text = '\n'.join(lines) + '\n'
     print('\n' + text)
-    if arguments.write:
+    if options.write:
         document = DOCUMENT.read_text(encoding='utf-8')
         DOCUMENT.write_text(BETWEEN_MARKS.sub(lambda _: text, document), encoding='utf-8')
     return 0

@@ -15,7 +15,6 @@ import argparse
 import os
 import re
 import sys
-import tempfile
 import threading
 import time
 from pathlib import Path
@@ -64,7 +63,7 @@ class Watch:
 def keep_moving(driver: Driver, is_over: threading.Event) -> None:
     """Send one motion after another."""
     while not is_over.wait(20.0):
-        driver.set_out()
+        driver.set_out(0.2)
 
 
 def pauses(stream: np.ndarray) -> list[tuple[float, float]]:
@@ -89,23 +88,19 @@ def soak(minutes: float, fifo: bool) -> str:
     """Return the result in words."""
     begin(fifo)
     taken = stolen()
-    with tempfile.TemporaryDirectory() as folder:
-        program = str(Path(__file__).with_name('latency.py'))
-        with (
-            process(program, '--listen', str(Path(folder) / 'torques.npz')),
-            process(*node_arguments(), fifo=fifo) as node,
-        ):
-            driver = Driver('/dynamics_node/commands')
-            driver.wait_for_peer()
-            watch = Watch(node.pid)
-            switches = status(node.pid, 'nonvoluntary_ctxt_switches')
-            is_over = threading.Event()
-            mover = threading.Thread(target=keep_moving, args=(driver, is_over), daemon=True)
-            mover.start()
-            sent, _ = driver.stream(60.0 * minutes)
-            is_over.set()
-            switches = status(node.pid, 'nonvoluntary_ctxt_switches') - switches
-            driver.close()
+    program = str(Path(__file__).with_name('latency.py'))
+    with process(program, '--listen'), process(*node_arguments(), fifo=fifo) as node:
+        driver = Driver()
+        driver.wait_for_peer()
+        watch = Watch(node.pid)
+        switches = status(node.pid, 'nonvoluntary_ctxt_switches')
+        is_over = threading.Event()
+        mover = threading.Thread(target=keep_moving, args=(driver, is_over), daemon=True)
+        mover.start()
+        sent, _, _ = driver.stream(60.0 * minutes, node.pid)
+        is_over.set()
+        switches = status(node.pid, 'nonvoluntary_ctxt_switches') - switches
+        driver.close()
     commanded = np.array([received for received, _ in driver.received if received > sent[0]])
     missed = max(len(sent) - len(commanded), 0)  # every state has one command
     drivers, nodes = pauses(1e-9 * sent), pauses(1e-9 * commanded)

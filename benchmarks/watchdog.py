@@ -24,6 +24,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test' / 'support'))
 
+import domains
 import numpy as np
 import rclpy
 from rclpy.node import Node
@@ -174,7 +175,7 @@ def main() -> None:
     parser.add_argument('--energy', type=int, default=5)
     options = parser.parse_args()
     os.environ.setdefault('ROS_DOMAIN_ID', str(1 + os.getpid() % 100))
-    os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
+    domains.stay_on_loopback()
     rclpy.init()
     listener = rclpy.create_node('bench')
     cost(listener)

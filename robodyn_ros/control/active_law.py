@@ -43,6 +43,15 @@ class ActiveLaw:
         """Whether a reference makes a difference, or does until the transition is over."""
         return self._transition.is_under_way or self.goal.follows
 
+    @property
+    def is_steady(self) -> bool:
+        """Whether nothing of it changes with time."""
+        return (
+            not self._transition.is_under_way
+            and self.goal.damping == 0.0
+            and not isinstance(self.latest.inverse_dynamics, BlendedDynamics)
+        )
+
     def at(self, ahead: float) -> ControlLaw:
         """Return the active law a time [s] ahead."""
         weights = self._transition.weights(ahead)
@@ -93,9 +102,11 @@ class ActiveLaw:
         dynamics = self.latest.inverse_dynamics
         if isinstance(dynamics, BlendedDynamics):
             dynamics.advance(elapsed)
-            if dynamics.is_over and self._awaited_model is not None:
+            if dynamics.is_over:
+                self.latest = replace(self.latest, inverse_dynamics=dynamics.goal)
                 awaited, self._awaited_model = self._awaited_model, None
-                self.change_model(awaited, duration)
+                if awaited is not None:
+                    self.change_model(awaited, duration)
         if self.goal.damping != 0.0 and not self._transition.is_under_way:
             self._damped += elapsed
             if is_at_rest(velocity) or self._damped * self.goal.damping > _DAMPING_TIMES:

@@ -23,76 +23,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from robodyn_ros.control.active_law import ActiveLaw
 from robodyn_ros.control.braking import is_at_rest
-from robodyn_ros.control.bridging import Bridging
 from robodyn_ros.control.command import Command
-from robodyn_ros.control.compiled_step import CompiledStep
 from robodyn_ros.control.computed_torque import ControlLaw
 from robodyn_ros.control.evaluation import EvaluatedTorque, evaluated_torque
 from robodyn_ros.control.fallback import Fallback
-from robodyn_ros.control.joint_state_buffer import JointStateBuffer, MeasuredState
-from robodyn_ros.control.planning import ReferenceLimits
+from robodyn_ros.control.joint_state_buffer import MeasuredState
+from robodyn_ros.control.pipeline_state import PipelineState
 from robodyn_ros.control.reference import ReferenceState
-from robodyn_ros.control.reference_follower import ReferenceFollower
-from robodyn_ros.control.safety_settings import SafetySettings
-from robodyn_ros.control.supervision import Supervision
-from robodyn_ros.control.torque_limits import TorqueLimiter
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.errors import RejectedTrajectory
 
 
-class CommandPipeline:
-    """
-    The state machine behind the commands: enabled or not, fresh or stale, following or not.
-
-    Parameters
-    ----------
-    law : ControlLaw
-        What to command while all is well.
-    joint_states : JointStateBuffer
-        Asked for staleness only; the states themselves come through ``step``.
-    settings : SafetySettings
-        What never to exceed, and what to do when states stop.
-    reference_limits : ReferenceLimits
-        What a trajectory must respect.
-    is_time_simulated : bool
-        Whether the states' stamps are of a clock that runs at any pace.
-    compiled : CompiledStep, optional
-        Computes the torques; without it NumPy does.
-
-    Attributes
-    ----------
-    refused_torques : int
-        Cycles without a finite torque, or with a load that the drives cannot carry.
-    """
-
-    def __init__(
-        self,
-        law: ControlLaw,
-        joint_states: JointStateBuffer,
-        settings: SafetySettings,
-        reference_limits: ReferenceLimits,
-        *,
-        is_time_simulated: bool = False,
-        compiled: CompiledStep | None = None,
-    ) -> None:
-        self.settings = settings
-        self.reference_limits = reference_limits
-        self.is_enabled = False
-        self.refused_torques = 0
-        self._joint_states = joint_states
-        self._law = ActiveLaw(law)
-        self._follower = ReferenceFollower()
-        self._supervision = Supervision(is_time_simulated)
-        self._bridging = Bridging(is_time_simulated)
-        self._compiled = compiled
-        self._limiter = TorqueLimiter(compiled)
-        self._state: MeasuredState | None = None  # of the last valid cycle since enabling
-        self._last_cycle = -np.inf
-        self._elapsed = 0.0  # since the last valid cycle [s]
-        self._fallback = Fallback()
-        self._is_stopping = False
+class CommandPipeline(PipelineState):
+    """The state machine behind the commands: enabled or not, fresh or stale, following or not."""
 
     # --- what is asked of it ---------------------------------------------------------------
 
@@ -205,47 +149,11 @@ class CommandPipeline:
         """
         if not self.is_enabled or self._joint_states.stale_joints(now):
             return None
-        supervision, follower = self._supervision, self._follower
-        settings, limits = self.settings, self.reference_limits
-        if self._state is not None and not self.is_stale:
-            elapsed, longest = now - self._last_cycle, settings.state_timeout
-            if not supervision.is_believed(
-                state, self._state, elapsed, follower, self.law, longest, limits
-            ):
-                return None
-        reading = supervision.clock.advance(state.time, now, settings.state_timeout)
+        reading = self._supervision.clock.advance(state.time, now, self.settings.state_timeout)
         self._elapsed += reading.elapsed
-        if self._state is None:
-            if supervision.is_overloaded(self.law, state, settings, limits):
-                self.refused_torques += 1
-                return None
-            if now - self._limiter.last_sent >= settings.state_timeout:
-                self._limiter.forget()  # others may have commanded since, or brakes hold the arm
-            if state.has_velocities and not is_at_rest(state.velocity):
-                follower.is_brake_due = self.law.weights.has_feedback
-            self._law.jump(0.0 if follower.is_brake_due else settings.damping)
-        elif self.is_stale:
-            # At the pace of the rate limit alone.
-            self._law.jump(0.0 if follower.is_brake_due else settings.damping)
-        if supervision.is_too_fast(state, follower, limits):
-            self._law.jump(settings.damping)
-        reference = supervision.reference(
-            self.law, follower, state, reading.is_believed, settings, limits
-        )
-        law = self._law.at(self._elapsed)
-        evaluated = evaluated_torque(
-            law, follower, state, reference, self._elapsed, settings, limits, self._compiled
-        )
-        if evaluated is None:
-            self.refused_torques += 1
-            return None
-        self._advance(state)
-        if not self.is_stale:
-            self._bridging.note(now - self._last_cycle)
-        self._state = state
-        self._last_cycle = now
-        self._fallback.end()
-        return self._limited(evaluated.torque, state, now, evaluated, reference)
+        if reading.is_believed and (command := self._plain_cycle(state, now)) is not None:
+            return command
+        return self._whole_cycle(state, now, reading.is_believed)
 
     def watchdog(self, now: float) -> Command | None:
         """
@@ -290,73 +198,79 @@ class CommandPipeline:
         """
         self._limiter.last_sent = max(self._limiter.last_sent, now)
 
-    # --- what it says about itself ---------------------------------------------------------
-
-    @property
-    def law(self) -> ControlLaw:
-        """The latest law; the active one may still be in transition to it."""
-        return self._law.latest
-
-    @property
-    def is_stale(self) -> bool:
-        """Whether the watchdog found the state stale and no valid cycle came since."""
-        return self._fallback.stale_since is not None
-
-    @property
-    def has_stopped(self) -> bool:
-        """Whether there is nothing to wait for before the stop command: no motion, no states."""
-        if self._state is None or self.is_stale or self.law.mode == 'feedforward':
-            return True
-        if self._follower.is_brake_due or not self._follower.has_settled(self._state.time):
-            return False
-        return is_at_rest(self._state.velocity) or np.isnan(self._state.velocity).any()
-
-    @property
-    def fallback(self) -> str:
-        """The action under way: one of ``ACTIONS``, or none."""
-        return self._fallback.action(self.settings)
-
-    @property
-    def state(self) -> MeasuredState | None:
-        """The state of the last valid cycle since enabling."""
-        return self._state
-
-    @property
-    def last_torque(self) -> np.ndarray | None:
-        """The last command, shape (n,) [N m] or [N]; None before the first."""
-        return self._limiter.last_torque
-
-    @property
-    def last_fault(self) -> str:
-        """Why a reference was last given up, or commanding refused; empty: it was not."""
-        return self._supervision.last_fault
-
-    @property
-    def implausible_states(self) -> int:
-        """How many states no joint can have come to."""
-        return self._supervision.implausible_states
-
-    @property
-    def following_errors(self) -> int:
-        """How many references were given up because the arm was too far away."""
-        return self._supervision.following_errors
-
-    @property
-    def dropped_references(self) -> int:
-        """How many references were given up though nobody asked for it."""
-        return self._follower.drops
-
-    @property
-    def last_drop(self) -> str:
-        """Why the last one was; empty: none was."""
-        return self._follower.last_drop
-
-    @property
-    def reference_status(self) -> str:
-        """One of: none, waiting, moving, braking, holding."""
-        return 'none' if self._state is None else self._follower.status(self._state.time)
-
     # --- how -------------------------------------------------------------------------------
+
+    def _plain_cycle(self, state: MeasuredState, now: float) -> Command | None:
+        """Return the command of a cycle about which nothing is unusual, else None."""
+        last, follower, law = self._state, self._follower, self._law
+        if last is None or self._plain is None or self.is_stale or not law.is_steady:
+            return None
+        reference = follower.reference
+        if follower.is_brake_due or follower.is_fading or (reference and not law.goal.follows):
+            return None
+        command = self._plain.command(
+            law.at(0.0),
+            self.settings,
+            self.reference_limits,
+            reference,
+            state,
+            last,
+            self._limiter,
+            now,
+        )
+        if command is not None:
+            self._elapsed = 0.0
+            self._supervision.believe()
+            self._take(state, now)
+        return command
+
+    def _whole_cycle(
+        self, state: MeasuredState, now: float, is_clock_believed: bool
+    ) -> Command | None:
+        """Return the command of any cycle, or None where there must be none."""
+        supervision, follower = self._supervision, self._follower
+        settings, limits = self.settings, self.reference_limits
+        if self._state is not None and not self.is_stale:
+            elapsed, longest = now - self._last_cycle, settings.state_timeout
+            if not supervision.is_believed(
+                state, self._state, elapsed, follower, self.law, longest, limits
+            ):
+                return None
+        if self._state is None:
+            if supervision.is_overloaded(self.law, state, settings, limits):
+                self.refused_torques += 1
+                return None
+            if now - self._limiter.last_sent >= settings.state_timeout:
+                self._limiter.forget()  # others may have commanded since, or brakes hold the arm
+            if state.has_velocities and not is_at_rest(state.velocity):
+                follower.is_brake_due = self.law.weights.has_feedback
+            self._law.jump(0.0 if follower.is_brake_due else settings.damping)
+        elif self.is_stale:
+            # At the pace of the rate limit alone.
+            self._law.jump(0.0 if follower.is_brake_due else settings.damping)
+        if supervision.is_too_fast(state, follower, limits):
+            self._law.jump(settings.damping)
+        reference = supervision.reference(
+            self.law, follower, state, is_clock_believed, settings, limits
+        )
+        law = self._law.at(self._elapsed)
+        evaluated = evaluated_torque(
+            law, follower, state, reference, self._elapsed, settings, limits, self._compiled
+        )
+        if evaluated is None:
+            self.refused_torques += 1
+            return None
+        self._advance(state)
+        self._take(state, now)
+        return self._limited(evaluated.torque, state, now, evaluated, reference)
+
+    def _take(self, state: MeasuredState, now: float) -> None:
+        """Take a state as the last one that was commanded for."""
+        if not self.is_stale:
+            self._bridging.note(now - self._last_cycle)
+        self._state = state
+        self._last_cycle = now
+        self._fallback.end()
 
     def _bridged(self, state: MeasuredState, gap: float, now: float) -> Command | None:
         """Return the command for where the arm should be by now, if its state is late."""

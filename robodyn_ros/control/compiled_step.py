@@ -43,9 +43,12 @@ class CompiledStep:
     limited : callable
         (torque, effort_limits, rate_limits, last or None, elapsed) to the torque to send and which
         joints the effort and the rate limits held back, shape (n,) each.
+    plain_cycle : callable
+        A whole cycle about which nothing needs a closer look: see ``PlainCycles``.
     """
 
     limited: Callable[..., tuple[np.ndarray, np.ndarray, np.ndarray]]
+    plain_cycle: Callable[..., Any]
     _evaluated: Callable[..., Any]
 
     @classmethod
@@ -72,7 +75,7 @@ class CompiledStep:
         with contextlib.suppress(RefusedCacheEntry, OSError):
             code = cache.stored(key)
         module = backend.load_module(code or (new := backend.compiled_source(source)), _NAME)
-        step = cls(module.limited, module.evaluated)
+        step = cls(module.limited, module.plain_cycle, module.evaluated)
         try:
             step._check(law, effort_limits, limits)
         except NoBackend:

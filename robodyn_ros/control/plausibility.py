@@ -30,6 +30,10 @@ class Plausibility:
     def __init__(self) -> None:
         self._doubted: MeasuredState | None = None
 
+    def believe(self) -> None:
+        """Doubt no state before this one any more."""
+        self._doubted = None
+
     def verdict(
         self,
         state: MeasuredState,

@@ -6,6 +6,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import comb
 
 import numpy as np
@@ -139,6 +140,13 @@ class Reference:
             efforts = np.vstack([efforts, last.effort])
             knots.append(knots[-1] + settle_time)
         return cls(tuple(knots), segments, efforts, begin, end, before)
+
+    @cached_property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """Knots, coefficients, efforts, and the end's position and effort, for ``PlainCycles``."""
+        end = self.end_state
+        arrays = (np.array(self.knots), self.coefficients, self.efforts, end.position, end.effort)
+        return tuple(np.ascontiguousarray(array, dtype=float) for array in arrays)
 
     def sample(self, time: float) -> ReferenceState:
         """Return the reference at a time [s]; after the end, the last position at rest."""

@@ -134,6 +134,10 @@ class Supervision:
             follower.give_up(law, self.last_fault)
         return verdict != 'outlier'
 
+    def believe(self) -> None:
+        """Take note of a state that is near the last one."""
+        self._plausibility.believe()
+
     def is_too_fast(
         self, state: MeasuredState, follower: ReferenceFollower, limits: ReferenceLimits
     ) -> bool:

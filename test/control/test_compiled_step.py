@@ -5,7 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from control_arm import POSITION_LIMITS, compiled_step, control_law, safety_settings
+from control_arm import (
+    POSITION_LIMITS,
+    compiled_step,
+    control_law,
+    reference_limits,
+    safety_settings,
+)
 
 from robodyn_ros.compiled.c import backend
 from robodyn_ros.control import compiled_step as module
@@ -14,7 +20,8 @@ from robodyn_ros.control.computed_torque import wrapped
 from robodyn_ros.control.control_stack import build_control_stack
 from robodyn_ros.control.joint_state_buffer import MeasuredState
 from robodyn_ros.control.law_weights import LawWeights
-from robodyn_ros.control.reference import ReferenceState
+from robodyn_ros.control.plain_cycles import PlainCycles
+from robodyn_ros.control.reference import Reference, ReferenceState
 from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.control.soft_joint_limit import soft_limited
 from robodyn_ros.control.torque_limits import TorqueLimiter
@@ -113,6 +120,62 @@ def test_a_model_that_answers_in_another_shape_is_refused_and_nothing_is_read_be
     state = MeasuredState(np.zeros(2), np.ones(2), 0.0)
     with pytest.raises(ValueError, match='a result of the model must have'):
         compiled_step().evaluated(law, state, None, LIMITS, POSITION_LIMITS)
+
+
+@pytest.mark.parametrize('seed', range(20))
+def test_a_reference_is_sampled_as_numpy_does_at_every_time(seed):
+    generator = np.random.default_rng(seed)
+    k = 1 + seed % 4
+    points = ReferenceState(*generator.uniform(-0.01, 0.01, (4, k, 2)))
+    knots = 10.0 + np.cumsum(generator.uniform(0.1, 1.0, k))
+    reference = Reference.through(list(knots), points, 0.0 if seed % 2 else 0.3)
+    law, safety, limits = control_law(), safety_settings(), reference_limits()
+    cycles = PlainCycles(compiled_step())
+    times = [*generator.uniform(knots[0], knots[-1] + 1.0, 20), knots[-1], knots[k // 2]]
+    for time in times:
+        state = MeasuredState(np.zeros(2), np.zeros(2), time)
+        command = cycles.command(
+            law, safety, limits, reference, state, state, TorqueLimiter(compiled_step()), time
+        )
+        if time == knots[0]:
+            assert command is None  # the reference decides where it begins
+            continue
+        wanted = reference.sample(time)
+        for field, scale in (('position', 1), ('velocity', 10), ('acceleration', 100)):
+            found = getattr(command.reference, field)
+            np.testing.assert_allclose(found, getattr(wanted, field), rtol=0, atol=1e-13 * scale)
+        np.testing.assert_allclose(command.reference.effort, wanted.effort, rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ('change', 'what'),
+    [
+        ({'position': [0.06, 0.0]}, 'a step that the joint may not be able to make'),
+        ({'velocity': [0.0, 20.1]}, 'a joint beyond its velocity limit'),
+        ({'velocity': [np.nan, 0.0]}, 'a velocity that is not known'),
+        ({'wanted': [0.2, 0.0]}, 'a reference too far away'),
+    ],
+    ids=lambda value: value if isinstance(value, str) else '',
+)
+def test_what_is_unusual_is_left_to_those_who_decide_it(change, what):
+    safety, limits = safety_settings(max_following_error=0.1), reference_limits()
+    state = MeasuredState(
+        np.array(change.get('position', [0.0, 0.0])),
+        np.array(change.get('velocity', [0.0, 0.0])),
+        1.0,
+    )
+    last = MeasuredState(np.zeros(2), np.zeros(2), 0.999)
+    reference = Reference.hold(np.array(change.get('wanted', [0.0, 0.0])), 0.0)
+    limiter = TorqueLimiter(compiled_step())
+
+    def command(state):
+        cycles = PlainCycles(compiled_step())
+        return cycles.command(control_law(), safety, limits, reference, state, last, limiter, 1.0)
+
+    assert command(state) is None
+    assert limiter.last_torque is None
+    if 'wanted' not in change:
+        assert command(last._replace(time=1.0)) is not None
 
 
 @pytest.mark.parametrize(

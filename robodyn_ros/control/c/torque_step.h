@@ -238,4 +238,78 @@ static inline void robodyn_limited(int n, const double *torque, const double *ef
     }
 }
 
+/*
+ * Write a quintic's position, velocity and acceleration at s, 0 to 1, of a segment of a duration
+ * [s]; its coefficients have shape (6, n).
+ */
+static inline void robodyn_sample(int n, const double *coefficients, double s, double duration,
+                                  double *position, double *velocity, double *acceleration)
+{
+    const double a = 1.0 / duration, b = a * a;
+    for (int i = 0; i < n; i++) {
+        double p = 0.0, v = 0.0, c = 0.0;
+        for (int k = 5; k >= 0; k--) p = p * s + coefficients[k * n + i];
+        for (int k = 5; k >= 1; k--) v = v * s + k * coefficients[k * n + i];
+        for (int k = 5; k >= 2; k--) c = c * s + k * (k - 1) * coefficients[k * n + i];
+        position[i] = p;
+        velocity[i] = a * v;
+        acceleration[i] = b * c;
+    }
+}
+
+/* A reference of several segments; efforts have shape (segments + 1, n). */
+typedef struct {
+    int segments;
+    const double *knots, *coefficients, *efforts, *end_position, *end_effort;
+} robodyn_motion;
+
+/*
+ * Write position, velocity, acceleration and effort, (4, n), at a time after the first knot, and
+ * return whether it is that.
+ */
+static inline int robodyn_followed(int n, const robodyn_motion *motion, double time,
+                                   double *followed)
+{
+    const double *const knots = motion->knots;
+    if (!(time > knots[0])) return 0;
+    int low = 0, high = motion->segments;
+    if (time >= knots[high]) {
+        memset(followed, 0, 4 * (size_t)n * sizeof(double));
+        memcpy(followed, motion->end_position, (size_t)n * sizeof(double));
+        memcpy(followed + 3 * n, motion->end_effort, (size_t)n * sizeof(double));
+        return 1;
+    }
+    while (high - low > 1) {
+        const int middle = (low + high) / 2;
+        if (time < knots[middle]) high = middle;
+        else low = middle;
+    }
+    const double duration = knots[low + 1] - knots[low], s = (time - knots[low]) / duration;
+    robodyn_sample(n, motion->coefficients + (size_t)low * 6 * n, s, duration, followed,
+                   followed + n, followed + 2 * n);
+    const double *const efforts = motion->efforts + (size_t)low * n;
+    for (int i = 0; i < n; i++) followed[3 * n + i] = (1.0 - s) * efforts[i] + s * efforts[n + i];
+    return 1;
+}
+
+/*
+ * Return whether nothing about a state needs a closer look: it is near the last one, no joint is
+ * fast, and none is far from what it follows, NULL: nothing.
+ */
+static inline int robodyn_is_plain(int n, const double *q, const double *qd, const double *last_q,
+                                   double largest_step, double largest_speed,
+                                   const double *is_continuous, const double *followed,
+                                   double largest_error)
+{
+    for (int i = 0; i < n; i++) {
+        if (!(fabs(q[i] - last_q[i]) <= largest_step)) return 0;
+        if (!(fabs(qd[i]) <= largest_speed)) return 0;
+        if (!followed) continue;
+        double error = followed[i] - q[i];
+        if (is_continuous[i] != 0.0) error = robodyn_wrapped(error);
+        if (!(fabs(error) <= largest_error)) return 0;
+    }
+    return 1;
+}
+
 #endif

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parts of a command pipeline, and what they say about it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from robodyn_ros.control.active_law import ActiveLaw
+from robodyn_ros.control.braking import is_at_rest
+from robodyn_ros.control.bridging import Bridging
+from robodyn_ros.control.compiled_step import CompiledStep
+from robodyn_ros.control.computed_torque import ControlLaw
+from robodyn_ros.control.fallback import Fallback
+from robodyn_ros.control.joint_state_buffer import JointStateBuffer, MeasuredState
+from robodyn_ros.control.plain_cycles import PlainCycles
+from robodyn_ros.control.planning import ReferenceLimits
+from robodyn_ros.control.reference_follower import ReferenceFollower
+from robodyn_ros.control.safety_settings import SafetySettings
+from robodyn_ros.control.supervision import Supervision
+from robodyn_ros.control.torque_limits import TorqueLimiter
+
+
+class PipelineState:
+    """
+    What ``CommandPipeline`` is made of; nothing here commands.
+
+    Parameters
+    ----------
+    law : ControlLaw
+        What to command while all is well.
+    joint_states : JointStateBuffer
+        Asked for staleness only; the states themselves come through ``step``.
+    settings : SafetySettings
+        What never to exceed, and what to do when states stop.
+    reference_limits : ReferenceLimits
+        What a trajectory must respect.
+    is_time_simulated : bool
+        Whether the states' stamps are of a clock that runs at any pace.
+    compiled : CompiledStep, optional
+        Computes the torques; without it NumPy does.
+
+    Attributes
+    ----------
+    refused_torques : int
+        Cycles without a finite torque, or with a load that the drives cannot carry.
+    """
+
+    def __init__(
+        self,
+        law: ControlLaw,
+        joint_states: JointStateBuffer,
+        settings: SafetySettings,
+        reference_limits: ReferenceLimits,
+        *,
+        is_time_simulated: bool = False,
+        compiled: CompiledStep | None = None,
+    ) -> None:
+        self.settings = settings
+        self.reference_limits = reference_limits
+        self.is_enabled = False
+        self.refused_torques = 0
+        self._joint_states = joint_states
+        self._law = ActiveLaw(law)
+        self._follower = ReferenceFollower()
+        self._supervision = Supervision(is_time_simulated)
+        self._bridging = Bridging(is_time_simulated)
+        self._compiled = compiled
+        self._limiter = TorqueLimiter(compiled)
+        self._plain = None if compiled is None else PlainCycles(compiled)
+        self._state: MeasuredState | None = None  # of the last valid cycle since enabling
+        self._last_cycle = -np.inf
+        self._elapsed = 0.0  # since the last valid cycle [s]
+        self._fallback = Fallback()
+        self._is_stopping = False
+
+    @property
+    def law(self) -> ControlLaw:
+        """The latest law; the active one may still be in transition to it."""
+        return self._law.latest
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the watchdog found the state stale and no valid cycle came since."""
+        return self._fallback.stale_since is not None
+
+    @property
+    def has_stopped(self) -> bool:
+        """Whether there is nothing to wait for before the stop command: no motion, no states."""
+        if self._state is None or self.is_stale or self.law.mode == 'feedforward':
+            return True
+        if self._follower.is_brake_due or not self._follower.has_settled(self._state.time):
+            return False
+        return is_at_rest(self._state.velocity) or np.isnan(self._state.velocity).any()
+
+    @property
+    def fallback(self) -> str:
+        """The action under way: one of ``ACTIONS``, or none."""
+        return self._fallback.action(self.settings)
+
+    @property
+    def state(self) -> MeasuredState | None:
+        """The state of the last valid cycle since enabling."""
+        return self._state
+
+    @property
+    def last_torque(self) -> np.ndarray | None:
+        """The last command, shape (n,) [N m] or [N]; None before the first."""
+        return self._limiter.last_torque
+
+    @property
+    def last_fault(self) -> str:
+        """Why a reference was last given up, or commanding refused; empty: it was not."""
+        return self._supervision.last_fault
+
+    @property
+    def implausible_states(self) -> int:
+        """How many states no joint can have come to."""
+        return self._supervision.implausible_states
+
+    @property
+    def following_errors(self) -> int:
+        """How many references were given up because the arm was too far away."""
+        return self._supervision.following_errors
+
+    @property
+    def dropped_references(self) -> int:
+        """How many references were given up though nobody asked for it."""
+        return self._follower.drops
+
+    @property
+    def last_drop(self) -> str:
+        """Why the last one was; empty: none was."""
+        return self._follower.last_drop
+
+    @property
+    def reference_status(self) -> str:
+        """One of: none, waiting, moving, braking, holding."""
+        return 'none' if self._state is None else self._follower.status(self._state.time)
