@@ -30,6 +30,8 @@ class NodeParameter:
         Smallest and largest number, also of each number of an array.
     choices : tuple of str
         The values that exist; empty: any.
+    is_nonzero : bool
+        No number may be 0.
     lengths : tuple of int
         Lengths that an array may have; empty: one value, or one for each joint.
     is_live : bool
@@ -43,6 +45,7 @@ class NodeParameter:
     name: str
     description: str
     bounds: tuple[float, float] | None = None
+    is_nonzero: bool = False
     choices: tuple[str, ...] = ()
     lengths: tuple[int, ...] = ()
     is_live: bool = True
@@ -78,7 +81,7 @@ class NodeParameter:
         if high < _HUGE:
             return f'{each}{low:g} to {high:g}'
         if low <= -_HUGE:
-            return f'{each}finite'
+            return f'{each}finite, not 0' if self.is_nonzero else f'{each}finite'
         return f'{each}at least {low:g}' if low == 0.0 else f'{each}positive'
 
     @property
@@ -244,6 +247,22 @@ PARAMETERS = (
         bounds=(0.0, _HUGE),
     ),
     NodeParameter(
+        'effort_scale',
+        'Torque for a unit of measured effort, N m/A for example; negative: reversed; empty: that '
+        'of identified_model, else 1.',
+        bounds=(-_HUGE, _HUGE),
+        is_nonzero=True,
+        is_live=False,
+    ),
+    NodeParameter(
+        'command_scale',
+        "Commands' unit per torque, A/(N m) for example, behind every limit; negative: a reversed "
+        'drive; empty: that of identified_model, else 1.',
+        bounds=(-_HUGE, _HUGE),
+        is_nonzero=True,
+        is_live=False,
+    ),
+    NodeParameter(
         'autostart',
         'Configure and activate without a lifecycle manager.',
         is_live=False,
@@ -276,7 +295,8 @@ def checked(values: Mapping[str, Any]) -> ControlSettings:
         if parameter.bounds:
             low, high = parameter.bounds
             for number in value if isinstance(value, tuple) else (value,):
-                if not isfinite(number) or not low <= number <= high:
+                is_forbidden = parameter.is_nonzero and number == 0.0
+                if not isfinite(number) or not low <= number <= high or is_forbidden:
                     raise InvalidNumber(element, number, parameter.allowed)
         result[parameter.field] = value
     return ControlSettings(**result)

@@ -50,4 +50,6 @@ class ControlSettings:
     braking_acceleration: tuple[float, ...] = ()
     damping: float = 5.0
     position_guard: float = 0.05
+    effort_scale: tuple[float, ...] = ()
+    command_scale: tuple[float, ...] = ()
     autostart: bool = True

@@ -27,7 +27,10 @@ CLOCK_TOLERANCE = 1e-4  # between the steady clock and that of the source timest
 WATCHDOG_PERIOD = 0.01  # [s]
 # A loaded machine delays joint states; only the tests of staleness let them stop for so long.
 STATE_TIMEOUT = 0.5
+# The drives take another unit, and some are reversed; powers of two divide out without rounding.
+COMMAND_SCALE = np.array([-0.125, 4.0, 0.5, -8.0, 16.0, -0.25, 2.0])
 PARAMETERS = {
+    'command_scale': COMMAND_SCALE.tolist(),
     'state_timeout': STATE_TIMEOUT,
     'stale_hold_time': 0.4,
     'ramp_time': 0.1,
@@ -47,7 +50,13 @@ def case(name, happens, *values):
 
 
 class FaultRig(NodeRig):
-    """A rig that records when the node sent each command, and checks the recorded stream."""
+    """
+    A rig that records when the node sent each command, and checks the recorded stream.
+
+    The node and its watchdog command in another unit than N m; what is recorded and kept is N m.
+    """
+
+    command_scale = COMMAND_SCALE
 
     def __init__(self, log_path):
         super().__init__(log_path)
@@ -73,7 +82,7 @@ class FaultRig(NodeRig):
         self.record.append(
             (
                 1e-9 * info['source_timestamp'],
-                np.array(message.data),
+                np.array(self.in_torques(message).data),
                 info['publication_sequence_number'],
             )
         )

@@ -84,7 +84,9 @@ class ControlCycle:
         self._started = -math.inf
         self._is_awaited = False  # whether no state has come since the start, and nobody was told
         self._stamp = Time()
-        self._outputs = CycleOutputs(node, stack.model.joint_names, stack.order)
+        self._outputs = CycleOutputs(
+            node, stack.model.joint_names, stack.order, stack.units.command_scale
+        )
         self._subscriptions = [
             node.create_subscription(JointState, 'joint_states', self._on_joint_state, SENSOR),
             node.create_subscription(

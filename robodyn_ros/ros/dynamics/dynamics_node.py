@@ -151,6 +151,8 @@ class DynamicsNode(LifecycleNode):
                 self.get_logger().warning(str(finding))
             else:
                 self.get_logger().info(str(finding))
+        for note in ready.units.notes:
+            self.get_logger().info(note)
         self.get_logger().info('joints, base to tip: ' + ', '.join(ready.model.joint_names))
         self._report()  # the first one imports; that is not to happen between two cycles
         _relieve_garbage_collector()

@@ -44,6 +44,8 @@ class CycleOutputs:
         In chain order.
     order : array of int, shape (n,)
         The chain's index of each joint, in the order of the commands.
+    command_scale : array, shape (n,)
+        The commands' unit per torque, in chain order; nothing else that is published is scaled.
 
     Attributes
     ----------
@@ -52,10 +54,15 @@ class CycleOutputs:
     """
 
     def __init__(
-        self, node: LifecycleNode, joint_names: tuple[str, ...], order: np.ndarray
+        self,
+        node: LifecycleNode,
+        joint_names: tuple[str, ...],
+        order: np.ndarray,
+        command_scale: np.ndarray,
     ) -> None:
         self._node = node
         self._order = order
+        self._command_scale = command_scale[order]
         self._commands = node.create_lifecycle_publisher(Float64MultiArray, '~/commands', RELIABLE)
         self._torques = node.create_lifecycle_publisher(JointState, '~/torques', RELIABLE)
         self._states = node.create_lifecycle_publisher(DynamicsState, '~/dynamics_state', RELIABLE)
@@ -90,7 +97,7 @@ class CycleOutputs:
         received : float
             When the joint state came, by the steady clock [s].
         """
-        data = command.torque[self._order].tobytes()
+        data = (self._command_scale * command.torque[self._order]).tobytes()
         if self.others.listener is not None:
             self.others.listener.sent(data)
         self._commands.publish(self._command_head + data)

@@ -171,7 +171,7 @@ def watchdog_settings(stack: ControlStack, watchdog_period: float) -> WatchdogSe
         braking_acceleration = np.full(stack.model.n, np.inf)
     return WatchdogSettings(
         order=stack.order,
-        command_scale=np.ones(stack.model.n),
+        command_scale=stack.units.command_scale,
         effort_limits=settings.effort_limits,
         torque_rate_limits=settings.torque_rate_limits,
         braking_acceleration=braking_acceleration,
