@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import click
 
+from robodyn_ros.commands.analysis import ratios, split, structure
 from robodyn_ros.commands.arm_options import examples
 from robodyn_ros.commands.demonstration import demo
 from robodyn_ros.commands.description import check, dh, params
@@ -59,6 +60,9 @@ for command in (
     dh,
     check,
     params,
+    structure,
+    ratios,
+    split,
     torque,
     simulate,
     identify_command,

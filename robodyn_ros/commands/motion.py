@@ -16,6 +16,7 @@ from robodyn_ros.commands.arm_options import (
     arm_options,
     examples,
     in_a_folder_that_is_there,
+    rotor_inertia_option,
 )
 from robodyn_ros.control.computed_torque import MODES, Mode
 from robodyn_ros.control.settings import ControlSettings
@@ -43,6 +44,7 @@ _CUTOFF = click.option(
     )
 )
 @arm_options
+@rotor_inertia_option
 @click.argument('motion', type=click.Path(path_type=Path))
 @_OUTPUT
 @click.option(
@@ -113,6 +115,7 @@ def torque(
     )
 )
 @arm_options
+@rotor_inertia_option
 @click.option(
     '--motion',
     type=click.Path(path_type=Path),
@@ -164,7 +167,9 @@ def simulate(
 
     model = arm.model
     asked = motion_of_file(model, motion, topic, cutoff) if motion else example_motion(model)
-    simulation = ArmSimulation(arm.chain, gravity=model.gravity, time_step=time_step)
+    simulation = ArmSimulation(
+        arm.chain, gravity=model.gravity, time_step=time_step, rotor_inertia=model.rotor_inertia
+    )
     did = simulated_motion(
         simulation, model, asked, law, kp=kp, kd=kd, effort_limits=not ignore_effort_limits
     )

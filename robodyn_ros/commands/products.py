@@ -16,6 +16,7 @@ from robodyn_ros.commands.arm_options import (
     arm_options,
     examples,
     in_a_folder_that_is_there,
+    rotor_inertia_option,
 )
 
 
@@ -26,6 +27,7 @@ from robodyn_ros.commands.arm_options import (
     )
 )
 @arm_options
+@rotor_inertia_option
 @click.option(
     '-o',
     '--output',
@@ -100,6 +102,7 @@ def report(
     )
 )
 @arm_options
+@rotor_inertia_option
 @click.option('--lang', type=click.Choice(['c']), default='c', show_default=True)
 @click.option(
     '-o',

@@ -39,6 +39,8 @@ class ArmSimulation:
         [s]
     initial_position : array-like, shape (n,), optional
         [rad] or [m]; zero where not given.
+    rotor_inertia : array-like, shape (n,), optional
+        Reflected to the joints [kg m² or kg]; zero where not given.
 
     Raises
     ------
@@ -49,7 +51,7 @@ class ArmSimulation:
     InvalidNumber
         The time step is not positive.
     WrongShape, NonFiniteValue
-        Of gravity or the initial position.
+        Of gravity, the initial position or rotor inertia.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class ArmSimulation:
         gravity: ArrayLike = STANDARD_GRAVITY,
         time_step: float = 1e-3,
         initial_position: ArrayLike | None = None,
+        rotor_inertia: ArrayLike | None = None,
     ) -> None:
         if not 0 < time_step < np.inf:
             raise InvalidNumber('argument time_step', time_step, 'a positive number [s]')
@@ -71,9 +74,11 @@ class ArmSimulation:
         self._model.dof_solref[:] = 2 * time_step, 1.0
         self._model.dof_solimp[:, :2] = _HARDEST
         self._model.opt.gravity = checked_array('gravity', gravity, (3,))
-        self._data = self._mujoco.MjData(self._model)
         self.joint_names = chain.joint_names
         self.n = len(self.joint_names)
+        if rotor_inertia is not None:
+            self._model.dof_armature[:] = checked_array('rotor_inertia', rotor_inertia, (self.n,))
+        self._data = self._mujoco.MjData(self._model)
         self.reset(np.zeros(self.n) if initial_position is None else initial_position)
 
     @classmethod
