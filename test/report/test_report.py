@@ -25,6 +25,7 @@ SECTIONS = [
     'arm',
     'dh',
     'masses',
+    'structure',
     'parameters',
     'coupling',
     'ranges',
@@ -92,8 +93,9 @@ def test_report_has_every_section_and_figure_and_nothing_overflows(name, report_
             labels = page.eval_on_selector_all(
                 'figure svg', "all => all.map(x => x.getAttribute('aria-label'))"
             )
-            # Two drawings, masses, coupling, inertia, gravity, n torques, simplified, call times.
-            assert len(labels) >= n + 8
+            # Two drawings, masses, coupling, inertia, gravity, n torques, simplified, call times,
+            # and maps: three of coupling, two of ratios.
+            assert len(labels) >= n + 13
             assert len([x for x in labels if x.startswith('Coupling of q')]) == 3
             boxes = page.eval_on_selector_all(
                 'figure svg', 'all => all.map(x => x.getBoundingClientRect().toJSON())'
@@ -130,6 +132,37 @@ def test_report_tells_what_was_computed(report_of):
     for expression in base.expressions:
         assert expression.text('symbols').partition(' = ')[2] in text
     assert 'G_3 = 63.5658 cos(q2)' in text
+    # Tourassis and Neuman 1985, Table 2; Bejczy 1974, (111): what joint 3 feels of joint 1, in m.
+    assert summary['independent_coefficients'] == 97
+    assert 'Of 97 independent coefficients of the model, 60 are not zero everywhere' in text
+    assert 'without rotor inertia, which a URDF does not have' in text
+
+
+def test_report_takes_rotors_along(tmp_path):
+    # Bejczy 1974, (72): D11 varies 4.36 times with the input inertias, eleven times without.
+    rotors = {'joint1': 0.9533, 'joint2': 2.1933, 'joint3': 0.7818}
+    options = [x for name, i in rotors.items() for x in ('--rotor-inertia', f'{name}={i}')]
+    path = tmp_path / 'report.html'
+    result = CliRunner().invoke(
+        robodyn, ['report', 'urdf/jpl_rrp.urdf', *options, '-o', str(path)], catch_exceptions=False
+    )
+    assert result.exit_code == 0, result.output
+    page = html.parse(str(path)).getroot()
+    assert 'rotor inertia included' in page.text_content()
+    (row,) = (
+        each
+        for each in page.get_element_by_id('ranges').iter('tr')
+        if each.text_content().startswith('q1') and ' to ' in each.text_content()
+    )
+    relative = float(row.xpath('./td[@data-label="ratio"]')[0].text_content())
+    assert relative == pytest.approx(4.36, rel=1e-2)
+
+
+def test_split_of_the_report_is_along_its_motion(facts_of):
+    facts = facts_of('urdf/puma560.urdf')
+    assert facts.split['D_12'].dominant == 'translational'
+    assert len(facts.split['D_11'].values) == len(facts.torques.motion.time)
+    assert facts.structure.total == 88
 
 
 def test_names_cannot_break_the_page_or_inject_into_it(tmp_path, facts_of, browser):
@@ -169,7 +202,7 @@ def test_what_cannot_be_found_is_left_out_and_says_why(facts_of):
     steps = []
     facts = facts_of(endless, on_step=steps.append)
     assert steps == list(STEPS)
-    assert set(facts.notes) == {'coupling', 'ranges', 'simplified model'}
+    assert set(facts.notes) == {'coupling', 'ranges', 'simplified model', 'ratios'}
     page = html.fromstring(report_page(facts))
     assert [x.get('id') for x in page.iter('section')] == SECTIONS
     assert "position limits of joint 'joint1'" in page.get_element_by_id('ranges').text_content()
@@ -183,7 +216,7 @@ def test_massless_links_make_a_report_too(facts_of):
     # No chart that would be empty; the sections say why.
     assert page.get_element_by_id('torque').find_class('note')
     assert not page.get_element_by_id('torque').xpath('.//figure')
-    assert set(facts.notes) == {'coupling', 'ranges', 'torques along a motion', 'simplified model'}
+    assert set(facts.notes) == set(STEPS) - {'conversion', 'base parameters', 'compiled code'}
 
 
 def test_every_disc_of_a_mass_is_on_the_paper(facts_of):
