@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
@@ -134,13 +135,13 @@ def export(
     lang: str,
     output: Path,
     name: str,
-    functions: tuple[str, ...],
+    functions: tuple[Any, ...],  # text, checked by what writes them
     simplified: float | None,
     as_json: bool,
 ) -> None:
     """Write an arm's dynamics as plain C99, with a self-test."""
     from robodyn_ros.analysis import simplified_model
-    from robodyn_ros.compiled.c.export import EXPORTED, export_c
+    from robodyn_ros.compiled import EXPORTED, export_c
 
     model = arm.model
     if simplified is None:

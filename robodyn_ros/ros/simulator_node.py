@@ -147,7 +147,7 @@ class SimulatorNode(Node):
         try:
             self._load(Chain.from_urdf_text(message.data, **self._ends))
         except RobodynError as error:
-            self.get_logger().error(f'robot_description: {error}')
+            self.get_logger().error(f'robot_description: {given_parameters.in_parameters(error)}')
 
     def _load(self, chain: Chain) -> None:
         simulation = ArmSimulation(

@@ -181,6 +181,10 @@ def test_zero_has_no_sign_and_nan_equals_nan():
     negative = replace(samples, q=-samples.q)
     assert samples == negative
     assert hash(samples) == hash(negative)
+    model = loaded()['model']
+    assert model.with_gravity((0.0, 0.0, -9.81)) == model.with_gravity((-0.0, 0.0, -9.81))
+    payloads = rd.Payload(0.0), rd.Payload(-0.0, center_of_mass=(-0.0, 0.0, 0.0))
+    assert payloads[0] == payloads[1] and hash(payloads[0]) == hash(payloads[1])
     unknown = [replace(samples, q=np.full((5, 1), np.nan)) for _ in range(2)]
     assert unknown[0] == unknown[1]
     assert hash(unknown[0]) == hash(unknown[1])

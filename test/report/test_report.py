@@ -3,6 +3,8 @@
 
 import json
 import re
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,10 +16,16 @@ from robots import two_link_urdf
 import robodyn_ros as rd
 from robodyn_ros.cli import robodyn
 from robodyn_ros.description.chain import Chain
+from robodyn_ros.dh.frames import frame_transforms
 from robodyn_ros.motions import MotionSamples
 from robodyn_ros.report import STEPS, arm_facts, report_page
-from robodyn_ros.report.arm_drawing import masses_drawing
-from robodyn_ros.report.charts import torque_chart
+from robodyn_ros.report.arm_drawing import (
+    frames_drawing,
+    masses_drawing,
+    scale_bar,
+    sense_of_rotation,
+)
+from robodyn_ros.report.charts import range_chart, torque_chart
 from robodyn_ros.report.labels import Label, placed_labels
 from robodyn_ros.report.text import number, percent, visible
 
@@ -229,6 +237,90 @@ def test_every_disc_of_a_mass_is_on_the_paper(facts_of):
     for disc in discs:
         assert 20 < float(disc.get('x')) < width - 20
         assert 20 < float(disc.get('y')) < height - 20
+
+
+def test_figures_fill_the_width_of_a_desktop(report_of, browser):
+    path, _ = report_of('jpl_rrp')
+    with opened(browser, path, 1440) as page:
+        reached = page.eval_on_selector_all(
+            '.figures',
+            """all => all.map(group => {
+                const boxes = [...group.children].map(x => x.getBoundingClientRect());
+                const first = boxes.filter(box => Math.abs(box.top - boxes[0].top) < 250);
+                const right = Math.max(...first.map(box => box.right));
+                const whole = group.getBoundingClientRect();
+                return (right - whole.left) / whole.width;
+            })""",
+        )
+    assert len(reached) == 4
+    assert min(reached) > 0.9
+
+
+def test_ticks_of_a_wide_range_leave_room_for_each_other():
+    # As of an arm with links of 1e-12 kg m² beside one of 1e14.
+    ends = [(1e-12, 3e-9), (0.2, 7.0), (1e3, 4e14)]
+    ranges = tuple(
+        SimpleNamespace(
+            unit='kg m²', smallest=SimpleNamespace(value=low), largest=SimpleNamespace(value=high)
+        )
+        for low, high in ends
+    )
+    figure = html.fromstring(
+        range_chart(ranges, 'a', label='a', joints=[0, 1, 2], logarithmic=True)
+    )
+    ticks = [x.text for x in figure.iter('text') if x.text and x.text[0] in '01']
+    assert 3 <= len(ticks)
+    assert 7 * sum(map(len, ticks)) < 320  # 7 px a digit, of the axis
+
+
+def test_drawings_have_a_bar_of_a_round_length_to_scale():
+    # An arm along the base's z: upright on the paper, seen from 24 degrees above.
+    text = two_link_urdf().replace('xyz="0 0 1"', 'xyz="1 0 0"').replace('"1.0 0 0"', '"0 0 1"')
+    figure = html.fromstring(frames_drawing(rd.RobotModel.from_urdf(text), np.zeros(2), 'z', 'a'))
+    bar, low, high = (
+        np.array(re.findall(r'[ML] ([\d.]+) ([\d.]+)', path.get('d')), dtype=float)
+        for path in (
+            figure.xpath('.//*[@id="z-scale"]//path')[0],
+            *figure.xpath('.//*[@id="z-axis-1" or @id="z-axis-2"]//path'),
+        )
+    )
+    (written,) = [x.text for x in figure.iter('text') if x.text and x.text.endswith(' m')]
+    pixels_per_metre = np.ptp(bar[:, 0]) / float(written.removesuffix(' m'))
+    apart = np.linalg.norm(high.mean(axis=0) - low.mean(axis=0))
+    assert apart == pytest.approx(pixels_per_metre * np.cos(np.radians(24)), rel=1e-3)
+    for scale in (0.013, 1.0, 47.0, 190.0, 3e5):
+        length = scale_bar(scale)
+        assert 380 * 0.3 / 2.5 <= scale * length <= 380 * 0.3 * (1 + 1e-12)
+        assert f'{length:e}'[0] in '125'
+
+
+def test_arcs_turn_about_the_axes_the_way_that_q_grows():
+    arm = rd.RobotModel.from_urdf('urdf/jpl_rrp.urdf')
+    figure = html.fromstring(frames_drawing(arm, np.zeros(6), 'z', 'The arm'))
+    drawn = {x.get('id') for x in figure.xpath('.//*[starts-with(@id, "z-sense-")]')}
+    assert drawn == {f'z-sense-{k}' for k in (1, 2, 4, 5, 6)}  # the third joint slides
+    # A point of link 2 moves, while q2 grows, the way that the arc of joint 2 goes.
+    q, step = np.linspace(0.4, -0.3, 6), np.eye(6)[1] * 1e-3
+    before, after = (frame_transforms(arm.dh, x)[1] for x in (q, q + step))
+    arc = sense_of_rotation(before, 1.0)
+    on_link = np.linalg.solve(before, np.append(arc[0], 1.0))
+    moved = (after @ on_link)[:3] - arc[0]
+    along = arc[1] - arc[0]
+    assert moved @ along > 0.9 * np.linalg.norm(moved) * np.linalg.norm(along)
+    np.testing.assert_allclose(np.diff((arc - before[:3, 3]) @ before[:3, 2]), 0.0, atol=1e-12)
+
+
+def test_coupling_maps_share_one_scale(facts_of):
+    facts = facts_of(Path('urdf/puma560.urdf').read_text(encoding='utf-8'))
+    maps = facts.coupling.maps
+    largest = [float(each.values.max()) for each in maps]
+    assert len(maps) >= 2 and max(largest) > 1.05 * min(largest)
+    page = html.fromstring(report_page(facts))
+    ticks = []
+    for k in range(len(maps)):
+        (bar,) = page.xpath(f'.//*[@id="coupling-map-{k}-axes_2"]')
+        ticks.append([x.text for x in bar.iter('text')])
+    assert all(each == ticks[0] for each in ticks)
 
 
 def test_page_names_the_file_and_its_digest(tmp_path, facts_of):

@@ -17,6 +17,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from robodyn_ros.control.command import Command
 from robodyn_ros.control.control_stack import ControlStack
+from robodyn_ros.control.plausibility import in_degrees
 from robodyn_ros.errors import RejectedTrajectory
 from robodyn_ros.ros import conversions
 from robodyn_ros.ros.dynamics.cycle_counts import CycleCounts
@@ -36,7 +37,6 @@ DELIVERY_TIMEOUT = 0.2  # that the stop command is given to reach its subscriber
 WAITING_TIME = 3.0  # for the first states before the log says which are missing [s]
 WARNING_PERIOD = 1.0  # what every message could cause is written once in so long [s]
 LONGEST_LISTENING = 0.5  # for other commanders before activation [s]
-WRONG_CLOCK = 1.0  # a stamp that is older is of another clock, not late [s]
 
 
 class ControlCycle:
@@ -82,7 +82,8 @@ class ControlCycle:
         self._reported_drops = 0
         self._last_watchdog = math.inf
         self._started = -math.inf
-        self._is_awaited = False  # whether no state has come since the start, and nobody was told
+        self._told_waiting = ''  # of the states that are awaited
+        self._is_told_of_degrees = False
         self._stamp = Time()
         self._outputs = CycleOutputs(
             node, stack.model.joint_names, stack.order, stack.units.command_scale
@@ -118,9 +119,33 @@ class ControlCycle:
         elif self.others.names != before and self.others.text:
             self._node.get_logger().warning(self.others.text)
 
+    def remark(self, sentence: str) -> None:
+        """
+        Log, once each, what diagnostics say while the first states are awaited, and degrees.
+
+        Parameters
+        ----------
+        sentence : str
+            That of the diagnostics; call this once per diagnostics period.
+        """
+        pipeline = self.stack.pipeline
+        if not pipeline.is_enabled:
+            return
+        if pipeline.state is None:
+            is_due = time.monotonic() - self._started > WAITING_TIME
+            if is_due and sentence != self._told_waiting:
+                self._told_waiting = sentence
+                self._node.get_logger().warning(sentence)
+        elif not self._is_told_of_degrees and (
+            words := in_degrees(pipeline.state.position, self.stack.model)
+        ):
+            self._is_told_of_degrees = True
+            self._node.get_logger().warning(words)
+
     def start(self) -> None:
         """Begin to command with the next complete joint state."""
-        self._started, self._is_awaited = time.monotonic(), True
+        self._started, self._told_waiting = time.monotonic(), ''
+        self._is_told_of_degrees = False
         self._last_watchdog = math.inf
         self.others.begin_commanding()
         self._outputs.look_who_listens()
@@ -205,13 +230,8 @@ class ControlCycle:
             self._node.get_logger().warning(
                 f'joint state ignored: {fault}', throttle_duration_sec=WARNING_PERIOD
             )
-        if age > pipeline.settings.state_timeout and joint_states.knows_any(message.name):
-            allowed = f'state_timeout = {pipeline.settings.state_timeout:g}'
-            self._node.get_logger().warning(
-                f'joint states are stamped {age:.3f} s ago; allowed: {allowed}'
-                + ('; is use_sim_time right?' if age > WRONG_CLOCK else ''),
-                throttle_duration_sec=WARNING_PERIOD,
-            )
+        elif age > joint_states.timeout and (words := joint_states.old_stamp()):
+            self._node.get_logger().warning(words, throttle_duration_sec=WARNING_PERIOD)
         if not joint_states.is_complete:
             return
         state = joint_states.take()
@@ -257,10 +277,6 @@ class ControlCycle:
         self._look_for_faults()
         if command is not None:
             self._publish(command, now)
-        if self._is_awaited and now - self._started > WAITING_TIME:
-            self._is_awaited = False
-            if pipeline.state is None:
-                self._node.get_logger().warning(self._report())
         sentence = ''
         if pipeline.is_stale and not self._is_missed:
             self._is_missed = True

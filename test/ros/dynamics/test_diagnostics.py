@@ -62,6 +62,13 @@ def test_refused_transition_is_an_error_with_its_reason(cycle, is_configured):
     assert (status.level, status.message) == (OK, 'inactive, commanding nothing')
 
 
+def test_node_that_waits_for_its_robot_is_a_warning_unless_it_was_refused():
+    for refusal, level, words in (('', WARN, 'waiting for a robot'), ('no tip', ERROR, 'no tip')):
+        status = torque_status('node', 'unconfigured', refusal, None, 0.0, awaited='a robot')
+        assert status.level == level
+        assert status.message == f'unconfigured, commanding nothing: {words}'
+
+
 def test_commands_of_others_are_an_error_and_their_publishers_a_warning(cycle):
     cycle.others = SimpleNamespace(names=['/other'], text='/other is there', recent=0, count=0)
     assert cycle.verdict() == (WARN, '/other is there')
