@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An arm that is not as its URDF says: other bodies, rotors and friction, drawn from a seed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from robodyn_ros.dynamics import gravity_torque, mass_matrix
+from robodyn_ros.identification.prior import prior_pseudo_inertia
+from robodyn_ros.model import RobotModel
+from robodyn_ros.spatial import FloatArray, parameters_of_pseudo_inertia
+
+# Relative to what a joint feels in random poses: its largest inertia, its rms gravity torque.
+_ROTOR_INERTIA = (0.02, 0.1)
+_VISCOUS, _COULOMB = (0.05, 0.15), (0.05, 0.15)
+_LEAST_TORQUE = 0.05  # of the strongest joint's: what one without gravity is taken to feel
+_POSES = 200
+
+
+def drawn_arm(model: RobotModel, seed: int, off: float = 0.3) -> RobotModel:
+    """
+    Return an arm of the same kinematics with other bodies, rotor inertia and friction.
+
+    Parameters
+    ----------
+    model : RobotModel
+        As the URDF has it.
+    seed : int
+    off : float
+        Deviation of masses, and of inertias and centres of mass relative to the body's radius.
+    """
+    generator = np.random.default_rng(seed)
+    prior, _ = prior_pseudo_inertia(model)
+    # A root of the pseudo-inertia that is off by half as much: bodies that can exist.
+    change = np.eye(4) + off / 2 * generator.normal(size=(model.n, 4, 4))
+    roots = np.linalg.cholesky(prior) @ change
+    bodies = parameters_of_pseudo_inertia(roots @ np.swapaxes(roots, -1, -2))
+    q = random_poses(model, generator, _POSES)
+    true = model.with_inertial_parameters(bodies).with_rotor_inertia(np.zeros(model.n))
+    torque = np.sqrt((gravity_torque(true, q) ** 2).mean(axis=0))
+    inertia = np.diagonal(mass_matrix(true, q), axis1=1, axis2=2).max(axis=0)
+    torque = np.maximum(torque, _LEAST_TORQUE * max(float(torque.max()), float(inertia.max())))
+    return replace(
+        true,
+        rotor_inertia=generator.uniform(*_ROTOR_INERTIA, model.n) * inertia,
+        viscous_friction=generator.uniform(*_VISCOUS, model.n) * torque,
+        coulomb_friction=generator.uniform(*_COULOMB, model.n) * torque,
+    )
+
+
+def random_poses(model: RobotModel, generator: np.random.Generator, count: int) -> FloatArray:
+    """Return positions (count, n) within the limits, or a turn (half a metre) where none are."""
+    lower, upper = model.position_limits.T
+    half = np.where(model.dh.prismatic, 0.25, np.pi)
+    bounded = np.isfinite(lower) & np.isfinite(upper) & (lower < upper)
+    low, high = np.where(bounded, lower, -half), np.where(bounded, upper, half)
+    return generator.uniform(low, high, (count, model.n))
