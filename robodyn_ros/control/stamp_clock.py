@@ -46,7 +46,8 @@ class StampClock:
     Notes
     -----
     Messages come late by some milliseconds, never early. So the clocks' difference is compared
-    with that of the least delayed message of the last one to two windows.
+    with that of the least delayed message of the window before, and, where it falls behind, of
+    this one.
     """
 
     def __init__(self, is_simulated: bool = False) -> None:
@@ -102,13 +103,15 @@ class StampClock:
 
     def _keeps_pace(self, difference: float, now: float, longest: float) -> bool:
         """Return whether stamp minus steady time is where it was, and follow where it goes."""
-        change = difference - max(self._least_delayed, self._least_delayed_before)
-        is_behind = change < -max(CLOCK_TOLERANCE, longest)
-        if is_behind or change > CLOCK_TOLERANCE:
+        behind = max(self._least_delayed, self._least_delayed_before) - difference
+        is_behind = behind > max(CLOCK_TOLERANCE, longest)
+        # Not of this window: a clock that runs fast is the least delayed one in every cycle.
+        is_ahead = difference - self._least_delayed_before > CLOCK_TOLERANCE
+        if is_behind or is_ahead:
             if now - self._disbelieved < WINDOW:
                 self._distrusted_until = now + WINDOW
             self._disbelieved = now
-        if change > CLOCK_TOLERANCE:
+        if is_ahead:
             self._begin_window(difference, now)
             return False
         self._least_delayed = max(self._least_delayed, difference)

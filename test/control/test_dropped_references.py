@@ -38,6 +38,13 @@ def alternate_between_two_clocks(arm):
         arm.receive(Q, stamp=arm.now + (10.0 if i % 2 else 0.0))
 
 
+def run_four_times_as_fast(arm):
+    begin = arm.now
+    for _ in range(200):
+        arm.now += 0.001
+        arm.receive(Q, stamp=begin + 4.0 * (arm.now - begin))
+
+
 def wrap(arm):
     arm.run(0.01, Q - [2.0 * np.pi, 0.0])
 
@@ -64,6 +71,7 @@ def lose_velocities(arm):
         (go_silent, 'shoulder, elbow'),
         (set_clock_back, 'stamps'),
         (alternate_between_two_clocks, 'stamps'),
+        (run_four_times_as_fast, 'stamps'),
         (wrap, 'faster than its joint can move'),
         (stay_behind, 'max_following_error'),
         (turn_to_gravity_compensation, 'gravity_compensation'),
