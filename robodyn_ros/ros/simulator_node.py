@@ -45,7 +45,7 @@ from std_msgs.msg import Float64MultiArray, String
 
 from robodyn_ros.description.chain import Chain
 from robodyn_ros.description.urdf import sanitized_urdf
-from robodyn_ros.errors import InvalidNumber, RobodynError
+from robodyn_ros.errors import InvalidNumber, RobodynError, SimulationDiverged
 from robodyn_ros.model import STANDARD_GRAVITY
 from robodyn_ros.ros import command_line, given_parameters
 from robodyn_ros.ros.given_parameters import GivenParameter
@@ -221,7 +221,11 @@ class SimulatorNode(Node):
         if self._torque is None:
             self._simulation.wait()
         else:
-            self._simulation.step(self._torque)
+            try:
+                self._simulation.step(self._torque)
+            except SimulationDiverged as error:
+                self._torque = None
+                self._warn(f'held by its brakes until the next command: {error}')
         self._steps += 1
 
     def _publish_state(self, *, again: bool = False) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from robodyn_ros.arguments import checked_array
 from robodyn_ros.description.chain import Chain, MimicChoice
-from robodyn_ros.errors import InvalidNumber
+from robodyn_ros.errors import InvalidNumber, SimulationDiverged
 from robodyn_ros.model import STANDARD_GRAVITY
 from robodyn_ros.simulation.mujoco_model import compiled_chain, imported_mujoco
 from robodyn_ros.spatial import FloatArray
@@ -69,11 +69,16 @@ class ArmSimulation:
         self._model = compiled_chain(chain)
         self._model.opt.integrator = self._mujoco.mjtIntegrator.mjINT_IMPLICITFAST
         self._model.opt.timestep = time_step
+        # It would put the arm back to zero, at time zero, without a word.
+        self._model.opt.disableflags |= self._mujoco.mjtDisableBit.mjDSBL_AUTORESET
         # Coulomb friction is a soft constraint in MuJoCo; by default it is so soft that it acts as
         # viscous friction on light links. This is as hard as the time step allows.
         self._model.dof_solref[:] = 2 * time_step, 1.0
         self._model.dof_solimp[:, :2] = _HARDEST
         self._model.opt.gravity = checked_array('gravity', gravity, (3,))
+        kinds = self._mujoco.mjtWarning
+        self._bad = [int(kinds.mjWARN_BADQPOS), int(kinds.mjWARN_BADQVEL)]
+        self._bad.append(int(kinds.mjWARN_BADQACC))
         self.joint_names = chain.joint_names
         self.n = len(self.joint_names)
         if rotor_inertia is not None:
@@ -131,10 +136,23 @@ class ArmSimulation:
         ------
         WrongShape, NonFiniteValue
             The torque is not one finite number per joint; the arm has not moved.
+        SimulationDiverged
+            The torque moves the arm faster than MuJoCo can count; the arm stands where it was,
+            held by the brakes.
         """
-        self._data.qfrc_applied[:] = checked_array('torque', torque, (self.n,))
+        data = self._data
+        data.qfrc_applied[:] = checked_array('torque', torque, (self.n,))
         self.brakes_engaged = False
-        self._mujoco.mj_step(self._model, self._data)
+        position, time = data.qpos.copy(), data.time
+        self._mujoco.mj_step(self._model, data)
+        if data.warning.number[self._bad].any():
+            self.reset(position)
+            data.time = time
+            raise SimulationDiverged(
+                'torque',
+                np.asarray(torque).tolist(),
+                'what moves the arm at less than 1e10 rad/s², and a time step short enough',
+            )
 
     def wait(self) -> None:
         """Advance the time by one step held by the brakes; nothing moves."""
