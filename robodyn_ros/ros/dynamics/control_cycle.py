@@ -18,10 +18,11 @@ from trajectory_msgs.msg import JointTrajectory
 from robodyn_ros.control.command import Command
 from robodyn_ros.control.control_stack import ControlStack
 from robodyn_ros.control.plausibility import in_degrees
-from robodyn_ros.errors import RejectedTrajectory
-from robodyn_ros.ros import conversions
+from robodyn_ros.errors import MalformedJointState, RejectedTrajectory
+from robodyn_ros.ros import cdr
 from robodyn_ros.ros.dynamics.cycle_counts import CycleCounts
 from robodyn_ros.ros.dynamics.outputs import RELIABLE, CycleOutputs
+from robodyn_ros.ros.joint_state_message import JointStateReader
 from robodyn_ros.ros.other_commanders import OtherCommanders
 from robodyn_ros.ros.services.state_snapshot import StateSnapshot
 from robodyn_ros.ros.trajectory_message import TrajectoryMessage
@@ -32,7 +33,9 @@ SENSOR = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 STOP_PERIOD = 0.001  # between the steps of the stop command to its torque [s]
 LONGEST_BRAKING = 3.0  # that an arm is given to come to rest before [s]
 LONGEST_STOP = 4.0  # that all of it may take [s]: launch files kill a process after 5 s
-LONGEST_RETURN = 0.2  # that the watchdog is given to leave the commands to the stop command [s]
+LONGEST_RETURN = (
+    1.5  # until the watchdog leaves the commands to the stop command, or is killed [s]
+)
 DELIVERY_TIMEOUT = 0.2  # that the stop command is given to reach its subscribers [s]
 WAITING_TIME = 3.0  # for the first states before the log says which are missing [s]
 WARNING_PERIOD = 1.0  # what every message could cause is written once in so long [s]
@@ -84,12 +87,15 @@ class ControlCycle:
         self._started = -math.inf
         self._told_waiting = ''  # of the states that are awaited
         self._is_told_of_degrees = False
+        self._reader = JointStateReader()
         self._stamp = Time()
         self._outputs = CycleOutputs(
             node, stack.model.joint_names, stack.order, stack.units.command_scale
         )
         self._subscriptions = [
-            node.create_subscription(JointState, 'joint_states', self._on_joint_state, SENSOR),
+            node.create_subscription(
+                JointState, 'joint_states', self._on_joint_state, SENSOR, raw=True
+            ),
             node.create_subscription(
                 JointTrajectory, '~/joint_trajectory', self._on_trajectory, RELIABLE, raw=True
             ),
@@ -107,8 +113,7 @@ class ControlCycle:
 
     def other_commander(self) -> str:
         """Return who else has commanded of late, in words; empty: nobody has."""
-        duration = min(2.0 * self.stack.pipeline.settings.state_timeout, LONGEST_LISTENING)
-        return self.others.heard_before_activation(duration)
+        return self.others.heard_before_activation(self._listening_time)
 
     def look_around(self) -> None:
         """Look who else is on the commands' topic; call it once per diagnostics period."""
@@ -154,6 +159,16 @@ class ControlCycle:
             self._watchdog_period, self._on_watchdog, clock=Clock(clock_type=ClockType.STEADY_TIME)
         )
 
+    def begin_again(self) -> str:
+        """Command again after having stopped; return who commands instead; empty: nobody does."""
+        if self.stack.pipeline.is_enabled:
+            return ''
+        if other := self.others.heard_of_late(self._listening_time):
+            return other
+        self.others.begin_commanding()
+        self.stack.pipeline.enable(time.monotonic())
+        return ''
+
     def leave(self) -> None:
         """Command nothing more, without a stop command: somebody else commands."""
         self.stack.pipeline.disable()
@@ -173,6 +188,7 @@ class ControlCycle:
             time.sleep(STOP_PERIOD)
         self._send_stop_command(begin)
         pipeline.disable()
+        self.others.end_commanding()
         self._beat(time.monotonic())
         self._outputs.wait_for_delivery(DELIVERY_TIMEOUT)
 
@@ -191,12 +207,16 @@ class ControlCycle:
             self._node.destroy_subscription(subscription)
         self._outputs.destroy()
 
+    @property
+    def _listening_time(self) -> float:
+        return min(2.0 * self.stack.pipeline.settings.state_timeout, LONGEST_LISTENING)
+
     def _take_states(self) -> None:
         """Take in the joint states that wait, where no executor does it."""
         subscription = self._subscriptions[0]
         while True:
             with subscription.handle:
-                taken = subscription.handle.take_message(JointState, False)
+                taken = subscription.handle.take_message(JointState, True)
             if taken is None:
                 return
             self._on_joint_state(taken[0])
@@ -216,20 +236,21 @@ class ControlCycle:
             if command.rate_limited.any():
                 time.sleep(STOP_PERIOD)
 
-    def _on_joint_state(self, message: JointState) -> None:
+    def _on_joint_state(self, content: bytes) -> None:
         now = time.monotonic()
         joint_states, pipeline = self.stack.joint_states, self.stack.pipeline
-        stamp = conversions.seconds(message.header.stamp)
+        try:
+            message = self._reader.read(content)
+        except MalformedJointState as error:
+            self._ignore(str(error))
+            return
+        stamp = cdr.seconds(message.sec, message.nanosec)
         age = self._ros_time() - stamp if stamp > 0.0 else 0.0
         fault = joint_states.receive(
-            message.name, message.position, message.velocity, received=now, stamp=stamp, age=age
+            message.names, message.position, message.velocity, received=now, stamp=stamp, age=age
         )
         if fault is not None:
-            self.counts.malformed += 1
-            self.counts.last_malformed = fault
-            self._node.get_logger().warning(
-                f'joint state ignored: {fault}', throttle_duration_sec=WARNING_PERIOD
-            )
+            self._ignore(fault)
         elif age > joint_states.timeout and (words := joint_states.old_stamp()):
             self._node.get_logger().warning(words, throttle_duration_sec=WARNING_PERIOD)
         if not joint_states.is_complete:
@@ -240,7 +261,7 @@ class ControlCycle:
         command = pipeline.step(state, time.monotonic())
         self._look_for_faults()
         if command is not None:
-            self._stamp = message.header.stamp
+            self._stamp.sec, self._stamp.nanosec = message.sec, message.nanosec
             self.counts.count(command, self._publish(command, now))
             if self.counts.cycles == 1:
                 self._node.get_logger().info('commanding')
@@ -252,6 +273,14 @@ class ControlCycle:
             if self._is_reported_stale:
                 self._is_reported_stale = False
                 self._node.get_logger().info(f'recovered: {self._report()}')
+
+    def _ignore(self, fault: str) -> None:
+        """Count and log a joint state that cannot be read."""
+        self.counts.malformed += 1
+        self.counts.last_malformed = fault
+        self._node.get_logger().warning(
+            f'joint state ignored: {fault}', throttle_duration_sec=WARNING_PERIOD
+        )
 
     def _look_for_faults(self) -> None:
         """Log what the command pipeline has found, once."""

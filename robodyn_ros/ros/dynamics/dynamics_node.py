@@ -254,12 +254,14 @@ class DynamicsNode(LifecycleNode):
             response.message = f'the node is {self._lifecycle}, not active'
             return response
         response.success = True
-        if request.data:
-            self._cycle.stack.pipeline.enable(time.monotonic())
-            response.message = 'enabled'
-        else:
+        if not request.data:
             self._cycle.stop_commanding()
             response.message = 'disabled'
+        elif other := self._cycle.begin_again():
+            response.success = False
+            response.message = f'cannot enable: {other}; allowed: nobody else'
+        else:
+            response.message = 'enabled'
         return response
 
     # --- parameters ----------------------------------------------------------------------------
@@ -334,18 +336,19 @@ class DynamicsNode(LifecycleNode):
 
     def _report(self) -> str:
         """Publish the diagnostics and return their sentence about the torque."""
-        name, cycle, is_due = self._diagnosed_name, self._cycle, self._autostart.is_due
+        name, cycle, now = self._diagnosed_name, self._cycle, time.monotonic()
+        is_due = self._autostart.is_due
         reports = [
             torque_status(
                 name,
                 self._lifecycle,
                 self._refusal,
                 cycle,
-                time.monotonic(),
+                now,
                 awaited='' if self._parameter('urdf_file') or not is_due else DESCRIPTION,
             ),
             model_status(name, cycle.stack if cycle else None, self._service_process.status),
-            process_status(name, self._watchdog, self._log),
+            process_status(name, self._watchdog, self._log, now),
         ]
         message = DiagnosticArray(status=reports)
         message.header.stamp = self.get_clock().now().to_msg()
