@@ -32,8 +32,8 @@ class StopSignal:
     Takes the stop signals from now on, and remembers that one has come.
 
     They are blocked, in this thread and in those that are started later, and looked for among the
-    pending ones: none interrupts the middleware's threads, or ends the process while the
-    interpreter is being closed. Nor do handlers nest: rclpy's events executor enables
+    pending ones. A thread that was there before, such as one of NumPy's, may still take one: its
+    handler remembers it, too. On this thread handlers would nest: rclpy's events executor enables
     faulthandler, whose stack for signals, of some kilobytes, a few at once overflow (SIGSEGV).
 
     What this process starts inherits the mask: forked processes call

@@ -91,19 +91,6 @@ def test_every_stop_signal_at_once_is_taken_on_the_smallest_stack():
     assert subprocess.run([sys.executable, '-c', storm], timeout=60.0).returncode == 0
 
 
-def test_signals_after_the_end_do_not_change_the_exit_code():
-    late = (
-        'import atexit, os, signal\n'
-        'from robodyn_ros.ros.signals import StopSignal\n'
-        'class Late:\n'
-        '    def __del__(self, kill=os.kill, pid=os.getpid(), number=signal.SIGHUP):\n'
-        '        kill(pid, number)\n'
-        'StopSignal()\n'
-        'late = Late()\n'
-    )
-    assert subprocess.run([sys.executable, '-c', late], timeout=60.0).returncode == 0
-
-
 def test_what_is_started_meanwhile_can_be_ended():
     stop_signal = StopSignal()
     with stop_signal.may_interrupt():
