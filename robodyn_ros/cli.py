@@ -7,6 +7,7 @@ import click
 
 from robodyn_ros.commands.analysis import ratios, split, structure
 from robodyn_ros.commands.arm_options import examples
+from robodyn_ros.commands.contact import contact_thresholds_command
 from robodyn_ros.commands.demonstration import demo
 from robodyn_ros.commands.description import check, dh, params
 from robodyn_ros.commands.effort import effort_command, payload_command
@@ -68,6 +69,7 @@ for command in (
     identify_command,
     effort_command,
     payload_command,
+    contact_thresholds_command,
     report,
     export,
     demo,

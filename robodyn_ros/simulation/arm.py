@@ -25,7 +25,8 @@ class ArmSimulation:
 
     Viscous friction (``damping``) and Coulomb friction (``friction``) act as the URDF gives them.
     At a position limit the joint meets a stop. Torques are applied as they come: effort limits are
-    the controller's to keep. Links do not collide. Between two steps the torque is constant.
+    the controller's to keep. Links do not collide; ``push`` lets the world act on the tip. Between
+    two steps the torque is constant.
 
     The arm is held by its brakes until the first ``step``.
 
@@ -79,6 +80,7 @@ class ArmSimulation:
         kinds = self._mujoco.mjtWarning
         self._bad = [int(kinds.mjWARN_BADQPOS), int(kinds.mjWARN_BADQVEL)]
         self._bad.append(int(kinds.mjWARN_BADQACC))
+        self._tip = chain.tip_transform[:3, 3]
         self.joint_names = chain.joint_names
         self.n = len(self.joint_names)
         if rotor_inertia is not None:
@@ -127,6 +129,38 @@ class ArmSimulation:
         self._data.qpos[:] = checked_array('position', position, (self.n,))
         self._mujoco.mj_forward(self._model, self._data)
         self.brakes_engaged = True
+        self._tip_wrench = np.zeros(6)
+
+    def push(self, tip_wrench: ArrayLike) -> None:
+        """
+        Let a wrench act on the tip in every step from now on, until the next call or a reset.
+
+        Parameters
+        ----------
+        tip_wrench : array-like, shape (6,)
+            What the world exerts on the arm at the tip link's origin: force [N], then moment
+            [N m], in the base link's axes.
+
+        Raises
+        ------
+        WrongShape, NonFiniteValue
+        """
+        self._tip_wrench = checked_array('tip_wrench', tip_wrench, (6,))
+
+    @property
+    def external_torque(self) -> FloatArray:
+        """What the wrench on the tip is in the joints where the arm is (n,) [N m or N]."""
+        if not self._tip_wrench.any():
+            return np.zeros(self.n)
+        mujoco, model, data = self._mujoco, self._model, self._data
+        # After a step the frames are still those of its beginning.
+        mujoco.mj_kinematics(model, data)
+        mujoco.mj_comPos(model, data)
+        last = model.nbody - 1
+        tip = data.xpos[last] + data.xmat[last].reshape(3, 3) @ self._tip
+        linear, angular = np.zeros((2, 3, self.n))
+        mujoco.mj_jac(model, data, linear, angular, tip, last)
+        return self._tip_wrench @ np.concatenate([linear, angular])
 
     def step(self, torque: ArrayLike) -> None:
         """
@@ -141,7 +175,8 @@ class ArmSimulation:
             held by the brakes.
         """
         data = self._data
-        data.qfrc_applied[:] = checked_array('torque', torque, (self.n,))
+        given = checked_array('torque', torque, (self.n,))
+        data.qfrc_applied[:] = given + self.external_torque
         self.brakes_engaged = False
         position, time = data.qpos.copy(), data.time
         self._mujoco.mj_step(self._model, data)
