@@ -11,6 +11,7 @@ from robodyn_ros.commands.contact import contact_thresholds_command
 from robodyn_ros.commands.demonstration import demo
 from robodyn_ros.commands.description import check, dh, params
 from robodyn_ros.commands.effort import effort_command, payload_command
+from robodyn_ros.commands.excitation import excite_command
 from robodyn_ros.commands.identification import identify_command
 from robodyn_ros.commands.motion import simulate, torque
 from robodyn_ros.commands.node import node
@@ -26,6 +27,12 @@ _OPTIONS = {
     'argument time_step': '--time-step',
     'kp': '--kp',
     'kd': '--kd',
+    'argument duration': '--duration',
+    'argument harmonics': '--harmonics',
+    'argument margin': '--margin',
+    'argument poses': '--poses',
+    'watched link': '--watch',
+    'box': '--box',
 }
 # What the library says a caller may write, and how it is written here.
 _WORDS = {"mimic='independent'": '--mimic independent'}
@@ -66,6 +73,7 @@ for command in (
     split,
     torque,
     simulate,
+    excite_command,
     identify_command,
     effort_command,
     payload_command,

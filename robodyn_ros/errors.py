@@ -140,6 +140,10 @@ class TooWeak(RobodynError):
     """The arm's effort limits do not even carry its own weight."""
 
 
+class NoExcitation(RobodynError):
+    """No motion that keeps the limits was found; the value says which are in the way."""
+
+
 class MujocoMissing(RobodynError):
     """MuJoCo is not installed."""
 

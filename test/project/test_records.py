@@ -25,6 +25,17 @@ from robodyn_ros.description.chain import Chain
 from robodyn_ros.identification.comparison import RecordingErrors
 from robodyn_ros.identification.drive_gains import DriveGains
 from robodyn_ros.identification.effort_examination import EffortFindings, JointEffort
+from robodyn_ros.identification.exciting_motion.excitation import Excitation
+from robodyn_ros.identification.exciting_motion.fourier import FourierMotion
+from robodyn_ros.identification.exciting_motion.motion_limits import MotionLimits
+from robodyn_ros.identification.exciting_motion.obstacles import (
+    Box,
+    HalfSpace,
+    LinkPoint,
+    WatchedPoints,
+)
+from robodyn_ros.identification.exciting_motion.slow_motions import Rest
+from robodyn_ros.identification.exciting_motion.verification import LimitUse
 from robodyn_ros.identification.identification import Identification, JointFriction
 from robodyn_ros.identification.payload_estimate import PayloadEstimate
 from robodyn_ros.identification.prediction import DriveModel, Prediction
@@ -72,6 +83,17 @@ def loaded():
         'safety settings': SafetySettings(TIME, TIME, 0.5, 0.1, 'zero', 1.0, 'silent'),
         'law weights': LawWeights.of(
             'computed_torque', Terms(), TIME, TIME, friction_velocity=0.1, limit_width=0.0
+        ),
+        'fourier motion': FourierMotion(TIME, TABLE, TABLE, 3.0),
+        'rest': Rest(TIME, 1.0),
+        'motion limits': MotionLimits(TABLE, TIME, TIME, TIME),
+        'limit use': LimitUse(TABLE, TIME, TIME, TIME, 0.1, 'link'),
+        'half-space': HalfSpace((0, 0, 1), 0.5, ('link1',)),
+        'box': Box((0, 0, 0), (1, 1, 1)),
+        'link point': LinkPoint('link1', (0, 0, 1), 0.1),
+        'watched points': WatchedPoints(('link1',), TIME, TABLE, TIME),
+        'excitation': Excitation(
+            ('j1', 'j2'), (Rest(TIME, 1.0),), MotionLimits(*[TIME] * 4), 0.1, (), 3.0, (), (), 0
         ),
         'recording': Recording(('j1', 'j2'), TIME, TABLE, TABLE, TABLE),
         'prediction': Prediction(TIME, TABLE, TABLE, TABLE, TABLE > 0.0, 5.0),
