@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 import yaml
+from numpy.typing import ArrayLike
 
 from robodyn_ros.commands.arm_options import (
     OUTPUT_FILE,
@@ -78,7 +79,8 @@ def contact_thresholds_command(
     from robodyn_ros.control.free_motion import contact_thresholds, observed_recording
     from robodyn_ros.identification import Identification
 
-    model, scale, presliding = arm.model, 1.0, 0.0
+    scale: ArrayLike = 1.0
+    model, presliding = arm.model, 0.0
     if identified is not None:
         found = Identification.load(identified)
         model, scale = found.applied_to(model), found.effort_scale

@@ -96,7 +96,7 @@ def observed_recording(
         longest=longest,
         presliding=presliding,
     )
-    effort = recording.effort * effort_scale
+    effort = recording.effort * np.asarray(effort_scale, dtype=float)
     settling = _SETTLING / float(observer.gain.min())
     joints, began = StandingJoints(model.n), -np.inf
     kept, torques, standing = [], [], []
