@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From recordings without contact to the thresholds of the node: ``contact-thresholds``."""
+"""From recordings without contact to the thresholds of contacts: ``contact-thresholds``."""
 
 from __future__ import annotations
 
@@ -48,21 +48,21 @@ from robodyn_ros.model import RobotModel
     type=float,
     default=USUAL_GAIN,
     show_default=True,
-    help="Of the observer [1/s], the node's observer_gain.",
+    help='Of the observer [1/s].',
 )
 @click.option(
     '-o',
     '--output',
     type=OUTPUT_FILE,
     callback=in_a_folder_that_is_there,
-    help="File of the node's parameters.",
+    help='File of the gain and the thresholds, as parameters.',
 )
 def contact_thresholds_command(
     arm: ChosenArm,
     recordings: tuple[Path, ...],
     topic: str | None,
     identified: Path | None,
-    effort_scale: tuple[float, ...],
+    effort_scale: float | list[float] | None,
     gain: float,
     output: Path | None,
     as_json: bool,
@@ -72,7 +72,7 @@ def contact_thresholds_command(
 
     RECORDINGS are ROS bags with joint states, or CSV files with the columns time, NAME,
     NAME.velocity and NAME.effort, of motions like those to come, with stops, and nothing touched.
-    Prints the thresholds from which on the node calls an external torque a contact.
+    Prints the thresholds from which on an external torque is a contact.
     """
     # Imported here: it takes longer than most commands do.
     from robodyn_ros.commands.identified_files import recording_of_file
@@ -85,8 +85,8 @@ def contact_thresholds_command(
         found = Identification.load(identified)
         model, scale = found.applied_to(model), found.effort_scale
         presliding = found.terms.presliding
-    if effort_scale:
-        scale = effort_scale[0] if len(effort_scale) == 1 else list(effort_scale)
+    if effort_scale is not None:
+        scale = effort_scale
     observed = [
         observed_recording(
             model,
@@ -118,7 +118,7 @@ def _words(model: RobotModel, thresholds: ContactThresholds) -> Iterator[str]:
 
 
 def _parameters(thresholds: ContactThresholds, gain: float) -> dict[str, Any]:
-    """Return the node's parameters, in the order of the chain."""
+    """Return gain and thresholds as parameters, in the order of the chain."""
     return {
         'observer_gain': [gain],
         'contact_threshold_moving': [float(f'{x:.4g}') for x in thresholds.moving],

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from builtin_interfaces.msg import Time
 from rclpy.clock import Clock, ClockType
 from rclpy.lifecycle import LifecycleNode
-from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.timer import Timer
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
@@ -21,21 +20,18 @@ from robodyn_ros.control.plausibility import in_degrees
 from robodyn_ros.errors import MalformedJointState, RejectedTrajectory
 from robodyn_ros.ros import cdr
 from robodyn_ros.ros.dynamics.cycle_counts import CycleCounts
-from robodyn_ros.ros.dynamics.outputs import RELIABLE, CycleOutputs
+from robodyn_ros.ros.dynamics.outputs import CycleOutputs
 from robodyn_ros.ros.joint_state_message import JointStateReader
 from robodyn_ros.ros.other_commanders import OtherCommanders
+from robodyn_ros.ros.qos import RELIABLE, SENSOR
 from robodyn_ros.ros.services.state_snapshot import StateSnapshot
 from robodyn_ros.ros.trajectory_message import TrajectoryMessage
 from robodyn_ros.ros.watchdog.watchdog_process import WatchdogProcess
 
-SENSOR = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
-
 STOP_PERIOD = 0.001  # between the steps of the stop command to its torque [s]
 LONGEST_BRAKING = 3.0  # that an arm is given to come to rest before [s]
 LONGEST_STOP = 4.0  # that all of it may take [s]: launch files kill a process after 5 s
-LONGEST_RETURN = (
-    1.5  # until the watchdog leaves the commands to the stop command, or is killed [s]
-)
+LONGEST_RETURN = 1.5  # until the watchdog leaves the commands to this, or is killed [s]
 DELIVERY_TIMEOUT = 0.2  # that the stop command is given to reach its subscribers [s]
 WAITING_TIME = 3.0  # for the first states before the log says which are missing [s]
 WARNING_PERIOD = 1.0  # what every message could cause is written once in so long [s]
