@@ -13,7 +13,7 @@ Q = np.array([0.1, 0.2])
 def followed(mode='computed_torque', **settings):
     """Return an arm that follows a trajectory of two seconds."""
     arm = enabled(mode, **settings)
-    arm.run(0.05)
+    arm.run(1.1)  # so that the stamps' clock is known
     goal = Trajectory.from_points(['shoulder', 'elbow'], [2.0], [Q + 0.1], [[]], [[]], [[]])
     arm.pipeline.follow(goal)
     arm.run(0.05)

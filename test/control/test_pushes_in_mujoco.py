@@ -83,7 +83,7 @@ def test_forces_at_rest_are_known_up_to_what_stiction_hides(name):
     arm = PushedArm(name, seed=4, speed=0.0)
     for _ in range(500):
         arm.step()
-    hidden = 1.1 * arm.model.coulomb_friction + 0.02 * arm.model.effort_limits
+    hidden = 1.1 * arm.model.coulomb_friction + 0.03 * arm.model.effort_limits
     for _ in range(20):
         wrench = random_force(arm.random, float(arm.random.uniform(5.0, 50.0)))
         for j in range(150):

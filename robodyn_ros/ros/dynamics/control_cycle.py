@@ -349,9 +349,10 @@ class ControlCycle:
 
     def _publish(self, command: Command, received: float) -> float:
         pipeline = self.stack.pipeline
-        cycle_time = self._outputs.publish(command, self._stamp, pipeline.law.mode, received)
+        cycle_time = self._outputs.publish_command(command, received)
         pipeline.sent(received + cycle_time)
-        self._watchdog.sent(command, received + cycle_time)
+        self._watchdog.sent(command, received + cycle_time)  # at once: killed now, it goes on
+        self._outputs.publish_details(command, self._stamp, pipeline.law.mode, cycle_time)
         return cycle_time
 
     def _beat(self, now: float) -> None:

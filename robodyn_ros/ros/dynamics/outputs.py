@@ -80,7 +80,7 @@ class CycleOutputs:
         self._are_torques_heard = self._torques.get_subscription_count() > 0
         self._are_states_heard = self._states.get_subscription_count() > 0
 
-    def publish(self, command: Command, stamp: Time, mode: str, received: float) -> float:
+    def publish_command(self, command: Command, received: float) -> float:
         """
         Publish one command and return the time from receipt to its publication [s].
 
@@ -88,10 +88,6 @@ class CycleOutputs:
         ----------
         command : Command
             In chain order.
-        stamp : Time
-            Of the joint state that caused it.
-        mode : str
-            The law's mode.
         received : float
             When the joint state came, by the steady clock [s].
         """
@@ -99,7 +95,23 @@ class CycleOutputs:
         if self.others.listener is not None:
             self.others.listener.sent(data)
         self._commands.publish(self._command_head + data)
-        cycle_time = time.monotonic() - received
+        return time.monotonic() - received
+
+    def publish_details(self, command: Command, stamp: Time, mode: str, cycle_time: float) -> None:
+        """
+        Publish the torques and what they are made of, where somebody listens.
+
+        Parameters
+        ----------
+        command : Command
+            In chain order, already published.
+        stamp : Time
+            Of the joint state that caused it.
+        mode : str
+            The law's mode.
+        cycle_time : float
+            From receipt to the publication of the command [s].
+        """
         if self._are_torques_heard:
             head = self._torque_head
             stamped = _STAMP.pack(stamp.sec, stamp.nanosec)
@@ -108,7 +120,6 @@ class CycleOutputs:
             )
         if self._are_states_heard and command.parts is not None:
             self._publish_state(command, command.parts, stamp, mode, cycle_time)
-        return cycle_time
 
     @property
     def subscribers(self) -> int:
