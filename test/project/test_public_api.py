@@ -286,7 +286,7 @@ IDENTIFICATION = {
     'identify': "model, recordings, *, validation=(), friction='auto', base_tilt='auto',"
     ' effort_scale=None, prior_deviation=0.25, progress=None',
     'examine_effort': 'model, recordings',
-    'identify_drive_gains': 'model, unloaded, loaded, mass',
+    'identify_drive_gains': 'model, unloaded, loaded=None, mass=None',
     'identify_payload': 'model, loaded, *, unloaded=None, effort_scale=None',
 }
 IDENTIFICATION_CLASSES = (

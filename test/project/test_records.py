@@ -21,7 +21,7 @@ from robodyn_ros.control.safety_settings import SafetySettings
 from robodyn_ros.description.chain import Chain
 from robodyn_ros.identification.comparison import RecordingErrors
 from robodyn_ros.identification.drive_gains import DriveGains
-from robodyn_ros.identification.effort_examination import EffortFindings, JointEffort
+from robodyn_ros.identification.effort_findings import EffortFindings, JointEffort
 from robodyn_ros.identification.identification import Identification, JointFriction
 from robodyn_ros.identification.payload_estimate import PayloadEstimate
 from robodyn_ros.identification.prediction import DriveModel, Prediction
