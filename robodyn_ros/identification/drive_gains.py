@@ -149,12 +149,12 @@ def _proportions(factor: FloatArray) -> tuple[FloatArray, np.ndarray]:
     chosen = np.ones(len(factor), dtype=bool)
     while True:
         deviation = np.linalg.norm(factor - factor[chosen].mean(axis=0), axis=1)
+        if chosen.sum() < 2:
+            return deviation, np.zeros(len(factor), dtype=bool)
         worst = int(np.where(chosen, deviation, 0.0).argmax())
         if deviation[worst] < _KNOWN:
             return deviation, chosen
         chosen[worst] = False
-        if chosen.sum() < 2:
-            return deviation, np.zeros(len(factor), dtype=bool)
 
 
 def _findings(
