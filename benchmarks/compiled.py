@@ -24,9 +24,11 @@ from timeit import Timer
 
 os.environ['OPENBLAS_NUM_THREADS'] = '1'  # read when NumPy is imported
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test' / 'support'))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'docs'))
 
 import numpy as np
 import pinocchio as pin
+from draw_compiled import PAGE, PICTURE, draw
 from oracles import PinocchioArm, random_states
 from robots import public_urdf, random_chain
 
@@ -34,7 +36,6 @@ import robodyn_ros as rd
 from robodyn_ros.compiled import RIGID_BODY, CompiledModel, compile_model
 from robodyn_ros.control.rigid_body import RigidBodyTorque
 
-ROOT = Path(__file__).resolve().parents[1]
 SAMPLES = 4000
 FUNCTIONS = ('inverse_dynamics', 'gravity_torque', 'mass_matrix', 'forward_dynamics', 'regressor')
 PINOCCHIO = {
@@ -313,46 +314,6 @@ def _two_digits(ratio: float) -> str:
     return f'{ratio:.1f}' if ratio >= 1.0 else f'{ratio:.2g}'
 
 
-def draw(tables: dict, rows: list[tuple], path: Path) -> None:
-    import matplotlib
-
-    matplotlib.use('Agg')
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(1, 3, figsize=(13, 4), gridspec_kw={'width_ratios': [3, 3, 2]})
-    colours = {
-        'Pinocchio': '0.55',
-        'MuJoCo': '0.8',
-        'roboticstoolbox': '0.3',
-        'C': 'tab:blue',
-    }
-    for axis, arm in zip(axes, ('UR5', 'Panda')):
-        for k, (label, colour) in enumerate(colours.items()):
-            heights = [tables[arm][name].get(label, np.nan) for name in FUNCTIONS]
-            places = np.arange(len(FUNCTIONS)) + 0.2 * (k - 1.5)
-            axis.bar(places, heights, 0.19, color=colour, label=label)
-        names = [name.replace('_', '\n') for name in FUNCTIONS]
-        axis.set_xticks(range(len(FUNCTIONS)), names, fontsize=8)
-        axis.set_title(arm)
-        axis.set_yscale('log')
-        axis.set_ylabel('µs per call from Python')
-        axis.spines[['top', 'right']].set_visible(False)
-    joints, times, multiplications, additions = (np.array(column) for column in zip(*rows))
-    axes[2].plot(joints, times, 'o-', color='tab:blue')
-    axes[2].set_ylabel('µs per call', color='tab:blue')
-    axes[2].set_ylim(0)
-    other = axes[2].twinx()
-    other.plot(joints, multiplications + additions, 's--', color='tab:green', markersize=4)
-    other.set_ylabel('operations', color='tab:green')
-    other.set_ylim(0)
-    axes[2].set_xlabel('joints')
-    axes[2].set_title('inverse dynamics')
-    figure.legend(*axes[0].get_legend_handles_labels(), loc='lower left', ncol=4, frameon=False)
-    figure.tight_layout(rect=(0, 0.06, 1, 1))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=110)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split('\n\n')[0])
     parser.add_argument('--write', action='store_true')
@@ -367,8 +328,8 @@ def main() -> None:
     text = markdown(tables, batches, compile_times(panda), rows)
     print(text)
     if arguments.write:
-        ROOT.joinpath('docs', 'benchmarks.md').write_text(text, encoding='utf-8')
-        draw(tables, rows, ROOT / 'docs' / 'images' / 'compiled.png')
+        PAGE.write_text(text, encoding='utf-8')
+        draw(text, PICTURE)
 
 
 if __name__ == '__main__':

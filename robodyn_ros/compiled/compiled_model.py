@@ -28,7 +28,7 @@ from robodyn_ros.compiled.functions import (
     OfVelocityWidthAndTorque,
     OfWrench,
 )
-from robodyn_ros.compiled.symbolic.kernels import KERNELS, build_kernel
+from robodyn_ros.compiled.symbolic.kernels import KERNELS, KernelName, build_kernel
 from robodyn_ros.compiled.symbolic.run_time import FRICTION, RunTime
 from robodyn_ros.compiled.verification import check_functions
 from robodyn_ros.errors import NoBackend, RefusedCacheEntry, UnknownOption
@@ -196,7 +196,7 @@ class CompiledModel:
 def compile_model(
     model: RobotModel,
     *,
-    kernels: Sequence[str] = KERNELS,
+    kernels: Sequence[KernelName] = KERNELS,
     runtime: Sequence[Literal['gravity', 'payload']] = (),
     payload_links: Iterable[str] | None = None,
 ) -> CompiledModel:
@@ -229,7 +229,9 @@ def compile_model(
     return _compiled(RunTime.of(model, runtime, payload_links), names, model)
 
 
-def _compiled(run_time: RunTime, names: tuple[str, ...], model: RobotModel) -> CompiledModel:
+def _compiled(
+    run_time: RunTime, names: tuple[KernelName, ...], model: RobotModel
+) -> CompiledModel:
     """Return functions for a model that differs from the one compiled in run-time inputs only."""
     notes: list[str] = []
     identity = backend.build_identity()

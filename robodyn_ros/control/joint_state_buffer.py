@@ -17,6 +17,9 @@ VELOCITY_TIME_CONSTANT = 0.005
 LONGEST_DELAY = 0.05
 """By which one message may be overtaken by another [s]."""
 
+WRONG_CLOCK = 1.0
+"""A stamp that is so much older is of another clock, not late [s]."""
+
 _MOST_STRANGERS, _LONGEST_NAME = 7, 40  # that are told of
 _MOST_LAYOUTS = 32  # of messages remembered; one that names joints at random must not fill memory
 
@@ -102,6 +105,7 @@ class JointStateBuffer:
         self._whole_state: MeasuredState | None = None  # from the last message alone
         self._strangers: tuple[str, ...] = ()  # in the last message that named none of ours
         self._not_finite: dict[int, float] = {}  # the newest position, where it is not
+        self._stamp_age = 0.0  # of the last message, when it came
 
     def receive(
         self,
@@ -145,6 +149,7 @@ class JointStateBuffer:
         if len(source) == 0:
             self._strangers = tuple(names[:_MOST_STRANGERS])
             return None
+        self._stamp_age = age
         time = stamp if stamp > 0.0 else received
         if source is self._whole and self._take_in_whole(
             position, velocity, effort, received - max(age, 0.0), time, stamp > 0.0
@@ -224,7 +229,16 @@ class JointStateBuffer:
         if self._strangers and not self.has_begun:
             names = ', '.join(name[:_LONGEST_NAME] for name in self._strangers)
             return f'joint states name {names}; none is on the chain'
-        return ''
+        return self.old_stamp()
+
+    def old_stamp(self) -> str:
+        """Return how old the stamp of the last message was, in words; empty: not too old."""
+        if self._stamp_age <= self.timeout:
+            return ''
+        words = f'joint states are stamped {self._stamp_age:.3f} s ago; allowed: state_timeout = '
+        is_of_another_clock = self._stamp_age > WRONG_CLOCK
+        question = '; is use_sim_time right?' if is_of_another_clock else ''
+        return f'{words}{self.timeout:g}{question}'
 
     def age(self, now: float) -> float:
         """Return how old the oldest joint's sample is [s]; infinite if one never came."""

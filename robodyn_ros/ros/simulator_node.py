@@ -48,7 +48,7 @@ from std_msgs.msg import Float64MultiArray, String
 
 from robodyn_ros.description.chain import Chain
 from robodyn_ros.description.urdf import sanitized_urdf
-from robodyn_ros.errors import InvalidNumber, RobodynError, WrongShape
+from robodyn_ros.errors import InvalidNumber, RobodynError, SimulationDiverged, WrongShape
 from robodyn_ros.model import STANDARD_GRAVITY
 from robodyn_ros.ros import command_line, given_parameters
 from robodyn_ros.ros.given_parameters import GivenParameter
@@ -165,7 +165,7 @@ class SimulatorNode(Node):
         try:
             self._load(Chain.from_urdf_text(message.data, **self._ends))
         except RobodynError as error:
-            self.get_logger().error(f'robot_description: {error}')
+            self.get_logger().error(f'robot_description: {given_parameters.in_parameters(error)}')
 
     def _load(self, chain: Chain) -> None:
         simulation = ArmSimulation(
@@ -257,7 +257,11 @@ class SimulatorNode(Node):
         if self._torque is None:
             self._simulation.wait()
         else:
-            self._simulation.step(self._torque)
+            try:
+                self._simulation.step(self._torque)
+            except SimulationDiverged as error:
+                self._torque = None
+                self._warn(f'held by its brakes until the next command: {error}')
         self._steps += 1
 
     def _publish_state(self, *, again: bool = False) -> None:

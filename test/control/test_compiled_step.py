@@ -234,8 +234,3 @@ def test_weights_are_read_in_the_order_in_which_they_are_written():
     numbers = control_law().with_weights(weights).numbers
     expected = [1.0, 16.0, 17.0, 18.0, *range(2, 12), *range(12, 16), 19.0, 20.0, 0.0, 1.0]
     assert numbers.tolist() == expected
-
-
-def test_safety_settings_hand_over_plain_arrays():
-    for array in (safety_settings().effort_limits, safety_settings().torque_rate_limits):
-        assert array.flags.c_contiguous and array.dtype == float

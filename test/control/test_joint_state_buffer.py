@@ -267,7 +267,26 @@ def test_trouble_of_the_past_is_forgotten_although_the_stamps_are_old():
     states = JointStateBuffer(('a', 'b'), 0.1, np.zeros(2, bool))
     states.receive(('a', 'b'), (0.0, np.inf), (), received=1.0, stamp=1.0)
     states.receive(('a', 'b'), (0.0, 0.0), (0.0, 0.0), received=1.1, stamp=2.0, age=86400.0)
+    assert states.trouble().startswith('joint states are stamped 86400.000 s ago')
+    states.receive(('a', 'b'), (0.0, 0.0), (0.0, 0.0), received=1.2, stamp=2.1, age=0.01)
     assert states.trouble() == ''
+
+
+@pytest.mark.parametrize(
+    'age, words',
+    [
+        (0.099, ''),
+        (0.105, 'joint states are stamped 0.105 s ago; allowed: state_timeout = 0.1'),
+        (5.0, '5.000 s ago; allowed: state_timeout = 0.1; is use_sim_time right?'),
+    ],
+)
+def test_stamps_that_are_too_old_are_told_and_only_very_old_ones_doubt_the_clock(age, words):
+    states = buffer()
+    states.receive(['a', 'b'], [0.0, 0.0], [0.0, 0.0], received=10.0, stamp=1.0, age=age)
+    assert states.trouble().endswith(words) and bool(states.trouble()) == bool(words)
+    # What another device does wrong is not told of the arm.
+    states.receive(['gripper'], [0.0], [0.0], received=10.0, stamp=1.0, age=99.0)
+    assert states.trouble().endswith(words) and bool(states.trouble()) == bool(words)
 
 
 # --- efforts -----------------------------------------------------------------------------------

@@ -18,7 +18,8 @@ import numpy as np
 from robodyn_ros.compiled.c.source import StraightLine, input_name, straight_line
 from robodyn_ros.compiled.symbolic.kernels import (
     DESCRIPTIONS,
-    FRICTION_KERNELS,
+    EXPORTED,
+    ExportedName,
     Kernel,
     build_kernel,
 )
@@ -50,17 +51,6 @@ _RESULTS = {
     'forward_kinematics': 'pose',
     'jacobian': 'jacobian',
 }
-RIGID_BODY = (
-    'inverse_dynamics',
-    'gravity_torque',
-    'bias_torque',
-    'mass_matrix',
-    'forward_dynamics',
-    'forward_kinematics',
-    'jacobian',
-)
-EXPORTED = (*RIGID_BODY, 'coriolis_matrix', *FRICTION_KERNELS)
-"""The functions that can be written as C99."""
 
 
 def export_c(
@@ -68,7 +58,7 @@ def export_c(
     folder: str | Path,
     *,
     name: str = 'arm',
-    kernels: Sequence[str] = EXPORTED,
+    kernels: Sequence[ExportedName] = EXPORTED,
 ) -> list[Path]:
     """
     Write a header, a source and a self-test with reference values; return their paths.
@@ -102,7 +92,9 @@ def export_c(
     states['tau'] = inverse_dynamics(model, states['q'], states['qd'], states['qdd'])
     states['rigid_torque'] = states['tau']
     states['width'] = np.full((_STATES, 1), _WIDTH)
-    expected = {kernel: _expected(kernel, model, states) for kernel in kernels}
+    expected: dict[str, FloatArray] = {
+        kernel: _expected(kernel, model, states) for kernel in kernels
+    }
     tolerances = _tolerances(model, states) if 'forward_dynamics' in kernels else {}
     return write_c(folder, name, built, about, states, expected, tolerances)
 

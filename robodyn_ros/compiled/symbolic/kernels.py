@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -35,6 +36,40 @@ from robodyn_ros.compiled.symbolic.run_time import PARAMETERS, RunTime
 from robodyn_ros.dynamics.friction import friction_of
 from robodyn_ros.parameters.base_parameters import base_parameters
 from robodyn_ros.spatial import FloatArray
+
+RigidBodyName = Literal[
+    'inverse_dynamics',
+    'gravity_torque',
+    'bias_torque',
+    'mass_matrix',
+    'forward_dynamics',
+    'forward_kinematics',
+    'jacobian',
+]
+ExportedName = Literal[
+    RigidBodyName, 'coriolis_matrix', 'friction_torque', 'smooth_friction_torque'
+]
+KernelName = Literal[
+    'inverse_dynamics',
+    'gravity_torque',
+    'bias_torque',
+    'mass_matrix',
+    'coriolis_matrix',
+    'forward_dynamics',
+    'forward_kinematics',
+    'jacobian',
+    'friction_torque',
+    'smooth_friction_torque',
+    'base_regressor',
+    'tip_wrench_torque',
+]
+
+KERNELS: tuple[KernelName, ...] = get_args(KernelName)
+"""The kernels by name."""
+EXPORTED: tuple[ExportedName, ...] = get_args(ExportedName)
+"""Those that can be written as C99."""
+RIGID_BODY: tuple[RigidBodyName, ...] = get_args(RigidBodyName)
+"""Those that operation counts are given of."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +144,11 @@ class _Inputs:
             gravity=self._run_time.gravity(self._graph),
             inertias=self._run_time.inertias(self._graph),
         )
+
+    def arm_as_described(self, q: Sequence[Scalar]) -> SymbolicArm:
+        """Return the arm for regressors: not regrouped, under the run-time gravity."""
+        equivalent = EquivalentInertias(self.model.dh)
+        return symbolic_arm(self.model, q, equivalent, gravity=self._run_time.gravity(self._graph))
 
     def chain(self, q: Sequence[Scalar]) -> tuple[list[Row], FloatArray, FloatArray]:
         """Return the arm for poses: rows, base and tip transform."""
@@ -191,7 +231,7 @@ def _friction(given: _Inputs, *arrays: Sequence[Scalar]) -> Sequence[Scalar]:
 def _base_regressor(given: _Inputs) -> Result:
     q, qd, qdd = given('q'), given('qd'), given('qdd')
     columns = base_parameters(given.model, rotor_inertia=False).columns
-    arm = symbolic_arm(given.model, q, EquivalentInertias(given.model.dh))
+    arm = given.arm_as_described(q)
     motions = link_motions(arm, qd, qdd)
     values = rigid.regressor_columns(arm, motions, [divmod(k, 10) for k in columns])
     return (given.n, len(columns)), _flat(zip(*values))
@@ -217,7 +257,7 @@ DESCRIPTIONS = {
 }
 """What each kernel computes."""
 
-_BUILDERS: dict[str, Callable[[_Inputs], Result]] = {
+_BUILDERS: dict[KernelName, Callable[[_Inputs], Result]] = {
     'inverse_dynamics': _inverse_dynamics,
     'gravity_torque': _gravity_torque,
     'bias_torque': _bias_torque,
@@ -231,13 +271,11 @@ _BUILDERS: dict[str, Callable[[_Inputs], Result]] = {
     'base_regressor': _base_regressor,
     'tip_wrench_torque': _tip_wrench_torque,
 }
-KERNELS = tuple(_BUILDERS)
-"""The kernels by name."""
 WRENCH = 'tip_wrench_torque'
 FRICTION_KERNELS = ('friction_torque', 'smooth_friction_torque')
 
 
-def build_kernel(name: str, run_time: RunTime, *, generic: bool = False) -> Kernel:
+def build_kernel(name: KernelName, run_time: RunTime, *, generic: bool = False) -> Kernel:
     """
     Return a kernel.
 

@@ -10,34 +10,33 @@ from collections.abc import Callable
 from builtin_interfaces.msg import Time
 from rclpy.clock import Clock, ClockType
 from rclpy.lifecycle import LifecycleNode
-from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.timer import Timer
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
 from robodyn_ros.control.command import Command
 from robodyn_ros.control.control_stack import ControlStack
-from robodyn_ros.errors import RejectedTrajectory
-from robodyn_ros.ros import conversions
+from robodyn_ros.control.plausibility import in_degrees
+from robodyn_ros.errors import MalformedJointState, RejectedTrajectory
+from robodyn_ros.ros import cdr
 from robodyn_ros.ros.dynamics.cycle_counts import CycleCounts
-from robodyn_ros.ros.dynamics.outputs import RELIABLE, CycleOutputs
+from robodyn_ros.ros.dynamics.outputs import CycleOutputs
+from robodyn_ros.ros.joint_state_message import JointStateReader
 from robodyn_ros.ros.other_commanders import OtherCommanders
+from robodyn_ros.ros.qos import RELIABLE, SENSOR
 from robodyn_ros.ros.services.motion_history import MotionHistory
 from robodyn_ros.ros.services.state_snapshot import StateSnapshot
 from robodyn_ros.ros.trajectory_message import TrajectoryMessage
 from robodyn_ros.ros.watchdog.watchdog_process import WatchdogProcess
 
-SENSOR = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
-
 STOP_PERIOD = 0.001  # between the steps of the stop command to its torque [s]
 LONGEST_BRAKING = 3.0  # that an arm is given to come to rest before [s]
 LONGEST_STOP = 4.0  # that all of it may take [s]: launch files kill a process after 5 s
-LONGEST_RETURN = 0.2  # that the watchdog is given to leave the commands to the stop command [s]
+LONGEST_RETURN = 1.5  # until the watchdog leaves the commands to this, or is killed [s]
 DELIVERY_TIMEOUT = 0.2  # that the stop command is given to reach its subscribers [s]
 WAITING_TIME = 3.0  # for the first states before the log says which are missing [s]
 WARNING_PERIOD = 1.0  # what every message could cause is written once in so long [s]
 LONGEST_LISTENING = 0.5  # for other commanders before activation [s]
-WRONG_CLOCK = 1.0  # a stamp that is older is of another clock, not late [s]
 
 
 class ControlCycle:
@@ -88,13 +87,17 @@ class ControlCycle:
         self._reported_drops = 0
         self._last_watchdog = math.inf
         self._started = -math.inf
-        self._is_awaited = False  # whether no state has come since the start, and nobody was told
+        self._told_waiting = ''  # of the states that are awaited
+        self._is_told_of_degrees = False
+        self._reader = JointStateReader()
         self._stamp = Time()
         self._outputs = CycleOutputs(
             node, stack.model.joint_names, stack.order, stack.units.command_scale
         )
         self._subscriptions = [
-            node.create_subscription(JointState, 'joint_states', self._on_joint_state, SENSOR),
+            node.create_subscription(
+                JointState, 'joint_states', self._on_joint_state, SENSOR, raw=True
+            ),
             node.create_subscription(
                 JointTrajectory, '~/joint_trajectory', self._on_trajectory, RELIABLE, raw=True
             ),
@@ -112,8 +115,7 @@ class ControlCycle:
 
     def other_commander(self) -> str:
         """Return who else has commanded of late, in words; empty: nobody has."""
-        duration = min(2.0 * self.stack.pipeline.settings.state_timeout, LONGEST_LISTENING)
-        return self.others.heard_before_activation(duration)
+        return self.others.heard_before_activation(self._listening_time)
 
     def look_around(self) -> None:
         """Look who else is on the commands' topic; call it once per diagnostics period."""
@@ -124,9 +126,33 @@ class ControlCycle:
         elif self.others.names != before and self.others.text:
             self._node.get_logger().warning(self.others.text)
 
+    def remark(self, sentence: str) -> None:
+        """
+        Log, once each, what diagnostics say while the first states are awaited, and degrees.
+
+        Parameters
+        ----------
+        sentence : str
+            That of the diagnostics; call this once per diagnostics period.
+        """
+        pipeline = self.stack.pipeline
+        if not pipeline.is_enabled:
+            return
+        if pipeline.state is None:
+            is_due = time.monotonic() - self._started > WAITING_TIME
+            if is_due and sentence != self._told_waiting:
+                self._told_waiting = sentence
+                self._node.get_logger().warning(sentence)
+        elif not self._is_told_of_degrees and (
+            words := in_degrees(pipeline.state.position, self.stack.model)
+        ):
+            self._is_told_of_degrees = True
+            self._node.get_logger().warning(words)
+
     def start(self) -> None:
         """Begin to command with the next complete joint state."""
-        self._started, self._is_awaited = time.monotonic(), True
+        self._started, self._told_waiting = time.monotonic(), ''
+        self._is_told_of_degrees = False
         self._last_watchdog = math.inf
         self.others.begin_commanding()
         self._outputs.look_who_listens()
@@ -134,6 +160,16 @@ class ControlCycle:
         self._watchdog_timer = self._node.create_timer(
             self._watchdog_period, self._on_watchdog, clock=Clock(clock_type=ClockType.STEADY_TIME)
         )
+
+    def begin_again(self) -> str:
+        """Command again after having stopped; return who commands instead; empty: nobody does."""
+        if self.stack.pipeline.is_enabled:
+            return ''
+        if other := self.others.heard_of_late(self._listening_time):
+            return other
+        self.others.begin_commanding()
+        self.stack.pipeline.enable(time.monotonic())
+        return ''
 
     def leave(self) -> None:
         """Command nothing more, without a stop command: somebody else commands."""
@@ -154,6 +190,7 @@ class ControlCycle:
             time.sleep(STOP_PERIOD)
         self._send_stop_command(begin)
         pipeline.disable()
+        self.others.end_commanding()
         self._beat(time.monotonic())
         self._outputs.wait_for_delivery(DELIVERY_TIMEOUT)
 
@@ -172,12 +209,16 @@ class ControlCycle:
             self._node.destroy_subscription(subscription)
         self._outputs.destroy()
 
+    @property
+    def _listening_time(self) -> float:
+        return min(2.0 * self.stack.pipeline.settings.state_timeout, LONGEST_LISTENING)
+
     def _take_states(self) -> None:
         """Take in the joint states that wait, where no executor does it."""
         subscription = self._subscriptions[0]
         while True:
             with subscription.handle:
-                taken = subscription.handle.take_message(JointState, False)
+                taken = subscription.handle.take_message(JointState, True)
             if taken is None:
                 return
             self._on_joint_state(taken[0])
@@ -197,13 +238,18 @@ class ControlCycle:
             if command.rate_limited.any():
                 time.sleep(STOP_PERIOD)
 
-    def _on_joint_state(self, message: JointState) -> None:
+    def _on_joint_state(self, content: bytes) -> None:
         now = time.monotonic()
         joint_states, pipeline = self.stack.joint_states, self.stack.pipeline
-        stamp = conversions.seconds(message.header.stamp)
+        try:
+            message = self._reader.read(content)
+        except MalformedJointState as error:
+            self._ignore(str(error))
+            return
+        stamp = cdr.seconds(message.sec, message.nanosec)
         age = self._ros_time() - stamp if stamp > 0.0 else 0.0
         fault = joint_states.receive(
-            message.name,
+            message.names,
             message.position,
             message.velocity,
             received=now,
@@ -212,18 +258,9 @@ class ControlCycle:
             effort=message.effort,
         )
         if fault is not None:
-            self.counts.malformed += 1
-            self.counts.last_malformed = fault
-            self._node.get_logger().warning(
-                f'joint state ignored: {fault}', throttle_duration_sec=WARNING_PERIOD
-            )
-        if age > pipeline.settings.state_timeout and joint_states.knows_any(message.name):
-            allowed = f'state_timeout = {pipeline.settings.state_timeout:g}'
-            self._node.get_logger().warning(
-                f'joint states are stamped {age:.3f} s ago; allowed: {allowed}'
-                + ('; is use_sim_time right?' if age > WRONG_CLOCK else ''),
-                throttle_duration_sec=WARNING_PERIOD,
-            )
+            self._ignore(fault)
+        elif age > joint_states.timeout and (words := joint_states.old_stamp()):
+            self._node.get_logger().warning(words, throttle_duration_sec=WARNING_PERIOD)
         if not joint_states.is_complete:
             return
         state = joint_states.take()
@@ -232,7 +269,7 @@ class ControlCycle:
         command = pipeline.step(state, time.monotonic())
         self._look_for_faults()
         if command is not None:
-            self._stamp = message.header.stamp
+            self._stamp.sec, self._stamp.nanosec = message.sec, message.nanosec
             self.counts.count(command, self._publish(command, now))
             if self.counts.cycles == 1:
                 self._node.get_logger().info('commanding')
@@ -248,6 +285,14 @@ class ControlCycle:
             if self._is_reported_stale:
                 self._is_reported_stale = False
                 self._node.get_logger().info(f'recovered: {self._report()}')
+
+    def _ignore(self, fault: str) -> None:
+        """Count and log a joint state that cannot be read."""
+        self.counts.malformed += 1
+        self.counts.last_malformed = fault
+        self._node.get_logger().warning(
+            f'joint state ignored: {fault}', throttle_duration_sec=WARNING_PERIOD
+        )
 
     def _look_for_faults(self) -> None:
         """Log what the command pipeline has found, once."""
@@ -273,10 +318,6 @@ class ControlCycle:
         self._look_for_faults()
         if command is not None:
             self._publish(command, now)
-        if self._is_awaited and now - self._started > WAITING_TIME:
-            self._is_awaited = False
-            if pipeline.state is None:
-                self._node.get_logger().warning(self._report())
         sentence = ''
         if pipeline.is_stale and not self._is_missed:
             self._is_missed = True
@@ -324,9 +365,10 @@ class ControlCycle:
 
     def _publish(self, command: Command, received: float) -> float:
         pipeline = self.stack.pipeline
-        cycle_time = self._outputs.publish(command, self._stamp, pipeline.law.mode, received)
+        cycle_time = self._outputs.publish_command(command, received)
         pipeline.sent(received + cycle_time)
-        self._watchdog.sent(command, received + cycle_time)
+        self._watchdog.sent(command, received + cycle_time)  # at once: killed now, it goes on
+        self._outputs.publish_details(command, self._stamp, pipeline.law.mode, cycle_time)
         return cycle_time
 
     def _beat(self, now: float) -> None:

@@ -37,6 +37,7 @@ from robodyn_ros.ros.dynamics.parameter_services import BoundedParameterService
 from robodyn_ros.ros.dynamics.process_status import process_status
 from robodyn_ros.ros.dynamics.torque_status import torque_status
 from robodyn_ros.ros.executors import fastest_executor
+from robodyn_ros.ros.given_parameters import in_parameters
 from robodyn_ros.ros.log_writer import LogWriter
 from robodyn_ros.ros.qos import LATCHED, RELIABLE
 from robodyn_ros.ros.services.exchange import LONGEST_AGE, Change, Outcome
@@ -46,6 +47,7 @@ from robodyn_ros.ros.spinning import run_until_signal
 from robodyn_ros.ros.watchdog.watchdog_process import WatchdogProcess
 
 DIAGNOSTICS_PERIOD = 1.0  # [s]
+DESCRIPTION = 'the topic robot_description, as urdf_file is not given'
 
 ABOUT = (
     'Turns joint states into torques that compensate gravity or follow trajectories, from a URDF, '
@@ -110,7 +112,7 @@ class DynamicsNode(LifecycleNode):
         if self._parameter('urdf_file'):
             self._autostart.begin_soon()
         elif self._autostart.is_due:
-            self.get_logger().info('waiting for the topic robot_description')
+            self.get_logger().info(f'waiting for {DESCRIPTION}')
 
     # --- lifecycle -----------------------------------------------------------------------------
 
@@ -125,7 +127,7 @@ class DynamicsNode(LifecycleNode):
                     parameters, self._description.text(), is_time_simulated=is_time_simulated
                 )
         except RobodynError as error:
-            return self._refuse(f'cannot configure: {error}')
+            return self._refuse(f'cannot configure: {in_parameters(error)}')
         self._settings = parameters
         self._cycle = ControlCycle(
             self,
@@ -254,12 +256,14 @@ class DynamicsNode(LifecycleNode):
             response.message = f'the node is {self._lifecycle}, not active'
             return response
         response.success = True
-        if request.data:
-            self._cycle.stack.pipeline.enable(time.monotonic())
-            response.message = 'enabled'
-        else:
+        if not request.data:
             self._cycle.stop_commanding()
             response.message = 'disabled'
+        elif other := self._cycle.begin_again():
+            response.success = False
+            response.message = f'cannot enable: {other}; allowed: nobody else'
+        else:
+            response.message = 'enabled'
         return response
 
     # --- parameters ----------------------------------------------------------------------------
@@ -312,7 +316,9 @@ class DynamicsNode(LifecycleNode):
             cycle.look_around()
             if cycle.stack.pipeline.is_enabled and cycle.others.came_first:
                 self._leave_to_others(cycle)
-        self._report()
+        sentence = self._report()
+        if cycle is not None:
+            cycle.remark(sentence)
 
     def _leave_to_others(self, cycle: ControlCycle) -> None:
         """Deactivate without a stop command, until nobody else commands."""
@@ -332,11 +338,19 @@ class DynamicsNode(LifecycleNode):
 
     def _report(self) -> str:
         """Publish the diagnostics and return their sentence about the torque."""
-        name, cycle = self._diagnosed_name, self._cycle
+        name, cycle, now = self._diagnosed_name, self._cycle, time.monotonic()
+        is_due = self._autostart.is_due
         reports = [
-            torque_status(name, self._lifecycle, self._refusal, cycle, time.monotonic()),
+            torque_status(
+                name,
+                self._lifecycle,
+                self._refusal,
+                cycle,
+                now,
+                awaited='' if self._parameter('urdf_file') or not is_due else DESCRIPTION,
+            ),
             model_status(name, cycle.stack if cycle else None, self._service_process.status),
-            process_status(name, self._watchdog, self._log),
+            process_status(name, self._watchdog, self._log, now),
         ]
         message = DiagnosticArray(status=reports)
         message.header.stamp = self.get_clock().now().to_msg()

@@ -13,7 +13,6 @@ import numpy as np
 from builtin_interfaces.msg import Time
 from rclpy.duration import Duration
 from rclpy.lifecycle import LifecycleNode
-from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
@@ -21,15 +20,14 @@ from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 from robodyn_interfaces.msg import DynamicsState
 from robodyn_ros.control.command import Command
 from robodyn_ros.control.computed_torque import TorqueParts
+from robodyn_ros.ros import cdr
 from robodyn_ros.ros.conversions import floats
 from robodyn_ros.ros.other_commanders import OtherCommanders
-
-RELIABLE = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
+from robodyn_ros.ros.qos import RELIABLE
 
 _NONE = array('d')
-_ENCODING = 4  # bytes of a serialised message before its first field
 _STAMP = struct.Struct('=iI')  # of a header, its first field
-_STAMP_END = _ENCODING + _STAMP.size
+_STAMP_END = cdr.ENCODING + _STAMP.size
 
 
 class CycleOutputs:
@@ -82,7 +80,7 @@ class CycleOutputs:
         self._are_torques_heard = self._torques.get_subscription_count() > 0
         self._are_states_heard = self._states.get_subscription_count() > 0
 
-    def publish(self, command: Command, stamp: Time, mode: str, received: float) -> float:
+    def publish_command(self, command: Command, received: float) -> float:
         """
         Publish one command and return the time from receipt to its publication [s].
 
@@ -90,10 +88,6 @@ class CycleOutputs:
         ----------
         command : Command
             In chain order.
-        stamp : Time
-            Of the joint state that caused it.
-        mode : str
-            The law's mode.
         received : float
             When the joint state came, by the steady clock [s].
         """
@@ -101,16 +95,31 @@ class CycleOutputs:
         if self.others.listener is not None:
             self.others.listener.sent(data)
         self._commands.publish(self._command_head + data)
-        cycle_time = time.monotonic() - received
+        return time.monotonic() - received
+
+    def publish_details(self, command: Command, stamp: Time, mode: str, cycle_time: float) -> None:
+        """
+        Publish the torques and what they are made of, where somebody listens.
+
+        Parameters
+        ----------
+        command : Command
+            In chain order, already published.
+        stamp : Time
+            Of the joint state that caused it.
+        mode : str
+            The law's mode.
+        cycle_time : float
+            From receipt to the publication of the command [s].
+        """
         if self._are_torques_heard:
             head = self._torque_head
             stamped = _STAMP.pack(stamp.sec, stamp.nanosec)
             self._torques.publish(
-                head[:_ENCODING] + stamped + head[_STAMP_END:] + command.torque.tobytes()
+                head[: cdr.ENCODING] + stamped + head[_STAMP_END:] + command.torque.tobytes()
             )
         if self._are_states_heard and command.parts is not None:
             self._publish_state(command, command.parts, stamp, mode, cycle_time)
-        return cycle_time
 
     @property
     def subscribers(self) -> int:

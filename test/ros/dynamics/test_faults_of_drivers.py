@@ -259,13 +259,14 @@ def test_hanging_subscriber_holds_nobody_up(rig, gravity):
     'It begins within one watchdog period after the timeout; never before.',
 )
 def test_held_gravity_begins_within_one_watchdog_period(rig):
-    lateness = []
-    for _ in range(3):
+    lateness = [np.inf]
+    while min(lateness) >= 2.0 * WATCHDOG_PERIOD:  # a loaded machine delays some, but not all
+        assert len(lateness) <= 10, lateness
         rig.recover()
-        rig.spin(0.1)
-        last = len(rig.record)
-        rig.until(lambda last=last: len(rig.record) > last)
-        lateness.append(rig.record[last][0] - rig.record[last - 1][0] - STATE_TIMEOUT)
-    # Sent a little after its receipt was; a loaded machine delays some, but not all of them.
-    assert min(lateness) < 2.0 * WATCHDOG_PERIOD
-    assert min(lateness) > -WATCHDOG_PERIOD
+        rig.spin(0.3)  # the gap is bridged no longer
+        stamp = rig.torques[-1].header.stamp
+        state = stamp.sec + 1e-9 * stamp.nanosec
+        rig.until(lambda state=state: rig.record[-1][0] > state + 0.3)
+        held = min(sent for sent, *_ in rig.record if sent > state + 0.3)
+        lateness.append(held - state - STATE_TIMEOUT)
+    assert min(lateness) >= 0.0
