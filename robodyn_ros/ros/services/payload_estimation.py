@@ -28,7 +28,7 @@ from robodyn_ros.ros.services.motion_history import Motion, MotionHistory
 DURATION = 10.0  # that is looked back where a request does not say [s]
 LONGEST_DURATION = 60.0  # so that an answer takes a second or two at most [s]
 POSE_DURATION = 1.5  # that the arm must have stood [s]
-LONGEST_WAY = 0.01  # of a joint of an arm that stands [rad] or [m]
+LONGEST_WAY = 0.002  # of a joint of an arm that stands: no end of a motion [rad] or [m]
 SAME_POSE = 0.05  # apart: what stiction holds in one is no second measurement [rad] or [m]
 MOST_POSES = 50  # the oldest are forgotten
 

@@ -135,7 +135,7 @@ def test_four_standing_poses_tell_mass_and_centre(rig):
     for k, pose in enumerate(POSES):
         if k:
             rig.follow([pose], [3.0])
-            rig.run_until(rig.time + 3.0)
+        rig.until(lambda: list(rig.states[-1].reference_position) == pytest.approx(pose))
         rig.run_until(rig.time + 3.0)
         found = ask(rig, method='poses')
         assert found.pose_count == k + 1
