@@ -30,7 +30,7 @@ _MOST_LAYOUTS = 8  # that are remembered: as many drivers report parts of an arm
 
 class JointStateMessage(NamedTuple):
     """
-    A sensor_msgs/JointState without its efforts.
+    What a sensor_msgs/JointState says.
 
     Parameters
     ----------
@@ -38,8 +38,8 @@ class JointStateMessage(NamedTuple):
         Of the stamp.
     names : tuple of str
         Of the joints.
-    position, velocity : sequence of float
-        Of whatever lengths the sender chose [rad, rad/s] or [m, m/s].
+    position, velocity, effort : sequence of float
+        Of whatever lengths the sender chose [rad, rad/s] or [m, m/s], the drives' unit.
     """
 
     sec: int
@@ -47,6 +47,7 @@ class JointStateMessage(NamedTuple):
     names: tuple[str, ...]
     position: Sequence[float]
     velocity: Sequence[float]
+    effort: Sequence[float]
 
 
 class _Layout(NamedTuple):
@@ -64,7 +65,7 @@ class _Layout(NamedTuple):
     begin : int
         Of the positions.
     numbers : struct.Struct
-        Positions, the number of velocities, those, and the number of efforts.
+        Positions, the number of velocities, those, the number of efforts, those.
     counts : tuple of int
         Of positions, velocities and efforts.
     """
@@ -120,11 +121,17 @@ def _read_numbers(message: bytes, layout: _Layout) -> JointStateMessage | None:
     """Return a message of this layout; None where it has other numbers of numbers."""
     numbers = layout.numbers.unpack_from(message, layout.begin)
     positions, velocities, efforts = layout.counts
-    if numbers[positions] != velocities or numbers[-1] != efforts:
+    velocities_end = positions + 1 + velocities
+    if numbers[positions] != velocities or numbers[velocities_end] != efforts:
         return None
     sec, nanosec = cdr.TIME.unpack_from(message, cdr.ENCODING)
     return JointStateMessage(
-        sec, nanosec, layout.names, numbers[:positions], numbers[positions + 1 : -1]
+        sec,
+        nanosec,
+        layout.names,
+        numbers[:positions],
+        numbers[positions + 1 : velocities_end],
+        numbers[velocities_end + 1 :],
     )
 
 
@@ -139,7 +146,8 @@ def _layout(data: bytes) -> _Layout:
     head = data[cdr.TIME.size : cdr.aligned(at) + cdr.INTEGER.size]
     velocities, first, velocities_end = cdr.numbers(data, end)
     gap = first - end - cdr.INTEGER.size
-    efforts, _, size = cdr.numbers(data, velocities_end)
+    efforts, last, size = cdr.numbers(data, velocities_end)
+    last_gap = last - velocities_end - cdr.INTEGER.size
     if size > len(data):
         raise struct.error('the message ends too soon')
     return _Layout(
@@ -147,7 +155,7 @@ def _layout(data: bytes) -> _Layout:
         names,
         cdr.ENCODING + size,
         cdr.ENCODING + begin,
-        struct.Struct(f'<{positions}dI{gap}x{velocities}dI'),
+        struct.Struct(f'<{positions}dI{gap}x{velocities}dI{last_gap}x{efforts}d'),
         (positions, velocities, efforts),
     )
 
@@ -155,5 +163,10 @@ def _layout(data: bytes) -> _Layout:
 def _converted(message: JointState) -> JointStateMessage:
     stamp = message.header.stamp
     return JointStateMessage(
-        stamp.sec, stamp.nanosec, tuple(message.name), message.position, message.velocity
+        stamp.sec,
+        stamp.nanosec,
+        tuple(message.name),
+        message.position,
+        message.velocity,
+        message.effort,
     )

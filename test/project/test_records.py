@@ -24,7 +24,7 @@ from robodyn_ros.control.tip_wrench import TipWrench
 from robodyn_ros.description.chain import Chain
 from robodyn_ros.identification.comparison import RecordingErrors
 from robodyn_ros.identification.drive_gains import DriveGains
-from robodyn_ros.identification.effort_examination import EffortFindings, JointEffort
+from robodyn_ros.identification.effort_findings import EffortFindings, JointEffort
 from robodyn_ros.identification.exciting_motion.excitation import Excitation
 from robodyn_ros.identification.exciting_motion.fourier import FourierMotion
 from robodyn_ros.identification.exciting_motion.motion_limits import MotionLimits

@@ -41,6 +41,7 @@ def check(found, message):
     assert list(found.names) == wanted.name
     np.testing.assert_array_equal(np.array(found.position), np.array(wanted.position))
     np.testing.assert_array_equal(np.array(found.velocity), np.array(wanted.velocity))
+    np.testing.assert_array_equal(np.array(found.effort), np.array(wanted.effort))
 
 
 @given(st.lists(MESSAGES, min_size=1, max_size=12))

@@ -24,6 +24,7 @@ from robodyn_ros.ros.dynamics.outputs import CycleOutputs
 from robodyn_ros.ros.joint_state_message import JointStateReader
 from robodyn_ros.ros.other_commanders import OtherCommanders
 from robodyn_ros.ros.qos import RELIABLE, SENSOR
+from robodyn_ros.ros.services.motion_history import MotionHistory
 from robodyn_ros.ros.services.state_snapshot import StateSnapshot
 from robodyn_ros.ros.trajectory_message import TrajectoryMessage
 from robodyn_ros.ros.watchdog.watchdog_process import WatchdogProcess
@@ -54,6 +55,8 @@ class ControlCycle:
         Publishes the node's diagnostics and returns their sentence; called when they change.
     snapshot : StateSnapshot
         Where every complete state is put up.
+    history : MotionHistory
+        Where those with efforts are kept for a while.
     watchdog : WatchdogProcess
         Commands in this one's place when it no longer hears of it.
     """
@@ -65,6 +68,7 @@ class ControlCycle:
         watchdog_period: float,
         report: Callable[[], str],
         snapshot: StateSnapshot,
+        history: MotionHistory,
         watchdog: WatchdogProcess,
     ) -> None:
         self.stack = stack
@@ -72,6 +76,8 @@ class ControlCycle:
         self._node = node
         self._report = report
         self._snapshot = snapshot
+        self._history = history
+        history.begin(stack.model.n)
         self._watchdog = watchdog
         self._watchdog_period = watchdog_period
         self._watchdog_timer: Timer | None = None
@@ -243,7 +249,13 @@ class ControlCycle:
         stamp = cdr.seconds(message.sec, message.nanosec)
         age = self._ros_time() - stamp if stamp > 0.0 else 0.0
         fault = joint_states.receive(
-            message.names, message.position, message.velocity, received=now, stamp=stamp, age=age
+            message.names,
+            message.position,
+            message.velocity,
+            received=now,
+            stamp=stamp,
+            age=age,
+            effort=message.effort,
         )
         if fault is not None:
             self._ignore(fault)
@@ -261,7 +273,11 @@ class ControlCycle:
             self.counts.count(command, self._publish(command, now))
             if self.counts.cycles == 1:
                 self._node.get_logger().info('commanding')
-        self._snapshot.write(state.position, state.velocity, now - joint_states.age(now))
+        received = now - joint_states.age(now)
+        self._snapshot.write(state.position, state.velocity, received)
+        if state.effort is not None:
+            position, velocity, effort = state.position, state.velocity, state.effort
+            self._history.write(state.time, received, position, velocity, effort)
         if command is not None and self._is_missed:
             self._is_missed = False
             if (gap := now - self._missed_since) > pipeline.settings.state_timeout:

@@ -135,6 +135,7 @@ class DynamicsNode(LifecycleNode):
             parameters.watchdog_period,
             self._report,
             self._service_process.snapshot,
+            self._service_process.history,
             self._watchdog,
         )
         self._service_process.take(
@@ -142,6 +143,7 @@ class DynamicsNode(LifecycleNode):
             ready.load,
             max(LONGEST_AGE, parameters.state_timeout),
             parameter_deviation=ready.parameter_deviation,
+            effort_scale=ready.units.effort_scale,
         )
         if ready.torque.algorithm != parameters.algorithm:
             self.get_logger().warning(
