@@ -81,6 +81,11 @@ def payload_mass(rig):
     return rig.call(GetPayload, 'get_payload', GetPayload.Request()).payload_mass
 
 
+def wait_for_reference(rig, position):
+    """Wait until a trajectory has led there."""
+    rig.until(lambda: list(rig.states[-1].reference_position) == pytest.approx(position))
+
+
 def swing(rig, duration):
     """Turn back and forth, each joint by 0.3 rad a second."""
     turn = 0.3 * np.array([1.0, -1.0, 1.0, 1.0, -1.0, -1.0, 1.0])
@@ -135,7 +140,7 @@ def test_four_standing_poses_tell_mass_and_centre(rig):
     for k, pose in enumerate(POSES):
         if k:
             rig.follow([pose], [3.0])
-        rig.until(lambda: list(rig.states[-1].reference_position) == pytest.approx(pose))
+        wait_for_reference(rig, pose)
         rig.run_until(rig.time + 3.0)
         found = ask(rig, method='poses')
         assert found.pose_count == k + 1
