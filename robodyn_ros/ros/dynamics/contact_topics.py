@@ -11,7 +11,6 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import WrenchStamped
 from rclpy.exceptions import InvalidTopicNameException
 from rclpy.lifecycle import LifecycleNode
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.validate_topic_name import validate_topic_name
 from sensor_msgs.msg import JointState
 
@@ -24,14 +23,8 @@ from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.errors import MalformedJointState, UnknownOption
 from robodyn_ros.ros.conversions import floats
 from robodyn_ros.ros.joint_state_message import JointStateReader
-from robodyn_ros.ros.qos import RELIABLE, SENSOR
+from robodyn_ros.ros.qos import LATCHED, RELIABLE, SENSOR
 from robodyn_ros.spatial import FloatArray
-
-LAST_CONTACT = QoSProfile(
-    depth=1,
-    reliability=ReliabilityPolicy.RELIABLE,
-    durability=DurabilityPolicy.TRANSIENT_LOCAL,
-)
 
 WARNING_PERIOD = 1.0  # of messages that cannot be used [s]
 
@@ -98,7 +91,7 @@ class ContactTopics:
         names = list(stack.model.joint_names)
         self._torques = node.create_lifecycle_publisher(JointState, '~/external_torques', RELIABLE)
         self._wrenches = node.create_lifecycle_publisher(WrenchStamped, '~/tip_wrench', RELIABLE)
-        self._contacts = node.create_lifecycle_publisher(ContactMessage, '~/contact', LAST_CONTACT)
+        self._contacts = node.create_lifecycle_publisher(ContactMessage, '~/contact', LATCHED)
         self._torque = JointState(name=names)
         self._wrench = WrenchStamped()
         self._wrench.header.frame_id = stack.model.tip_link
