@@ -65,8 +65,11 @@ class PipelineState:
         self._supervision = Supervision(is_time_simulated)
         self._bridging = Bridging(is_time_simulated)
         self._compiled = compiled
-        self._limiter = TorqueLimiter(compiled)
-        self._plain = None if compiled is None else PlainCycles(compiled)
+        self._limiter = TorqueLimiter()
+        self._plain = None
+        if compiled is not None:
+            self._limiter = TorqueLimiter(compiled.limited)
+            self._plain = PlainCycles(compiled)
         self._state: MeasuredState | None = None  # of the last valid cycle since enabling
         self._last_cycle = -np.inf
         self._elapsed = 0.0  # since the last valid cycle [s]
