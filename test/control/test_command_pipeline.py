@@ -623,3 +623,16 @@ def test_arm_that_moves_when_it_is_enabled_is_braked_and_held(speed, status):
     assert arm.pipeline.reference_status == status
     arm.run(2.5)
     assert arm.pipeline.reference_status == ('holding' if speed else 'none')
+
+
+def test_joint_that_is_too_fast_is_told_once_and_not_with_the_speed_of_every_cycle():
+    arm = enabled()
+    arm.run(0.05)
+    told = []
+    for speed in (0.0, 40.0, 41.0, 42.0, 41.0, 0.0, 43.0):
+        arm.now += 0.001
+        arm.receive(Q, velocity=[speed, 0.0], stamp=arm.now)
+        told.append(arm.pipeline.last_fault)
+    assert told[0] == '' and '40' in told[1]
+    assert set(told[1:6]) == {told[1]}
+    assert '43' in told[6]
