@@ -85,6 +85,6 @@ def braking_time(
     return min(max(_PEAK / rate, by_rate, SHORTEST_BRAKING), LONGEST_BRAKING)
 
 
-def is_at_rest(velocity: np.ndarray) -> bool:
-    """Return whether all joints are slower than ``REST_SPEED``; unknown velocities are not."""
-    return all(abs(each) < REST_SPEED for each in velocity.tolist())
+def is_at_rest(velocity: np.ndarray, speed: float = REST_SPEED) -> bool:
+    """Return whether all joints are slower than a speed; unknown velocities are not."""
+    return all(abs(each) < speed for each in velocity.tolist())

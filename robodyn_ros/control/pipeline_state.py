@@ -6,7 +6,6 @@ from __future__ import annotations
 import numpy as np
 
 from robodyn_ros.control.active_law import ActiveLaw
-from robodyn_ros.control.braking import is_at_rest
 from robodyn_ros.control.bridging import Bridging
 from robodyn_ros.control.compiled_step import CompiledStep
 from robodyn_ros.control.computed_torque import ControlLaw
@@ -91,9 +90,10 @@ class PipelineState:
         """Whether there is nothing to wait for before the stop command: no motion, no states."""
         if self._state is None or self.is_stale or self.law.mode == 'feedforward':
             return True
-        if self._follower.is_brake_due or not self._follower.has_settled(self._state.time):
-            return False
-        return is_at_rest(self._state.velocity) or np.isnan(self._state.velocity).any()
+        velocity, time = self._state.velocity, self._state.time
+        if np.isnan(velocity).any():
+            return not self._follower.is_brake_due
+        return not self._follower.is_brake_due and self._follower.has_settled(velocity, time)
 
     @property
     def fallback(self) -> str:

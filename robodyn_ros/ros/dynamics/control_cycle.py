@@ -192,12 +192,12 @@ class ControlCycle:
         pipeline.disable()
         self.others.end_commanding()
         self._beat(time.monotonic())
-        self._outputs.wait_for_delivery(DELIVERY_TIMEOUT)
 
     def stop(self) -> None:
         """End commanding, and the watchdog with it."""
         self.stop_commanding()
         if self._watchdog_timer is not None:
+            self._outputs.wait_for_delivery(DELIVERY_TIMEOUT)
             self._node.destroy_timer(self._watchdog_timer)
             self._watchdog_timer = None
             self.others.end_commanding()
