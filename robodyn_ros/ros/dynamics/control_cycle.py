@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from builtin_interfaces.msg import Time
 from rclpy.clock import Clock, ClockType
@@ -21,7 +21,7 @@ from robodyn_ros.errors import MalformedJointState, RejectedTrajectory
 from robodyn_ros.ros import cdr
 from robodyn_ros.ros.dynamics.cycle_counts import CycleCounts
 from robodyn_ros.ros.dynamics.outputs import CycleOutputs
-from robodyn_ros.ros.joint_state_message import JointStateReader
+from robodyn_ros.ros.joint_state_message import JointStateMessage, JointStateReader
 from robodyn_ros.ros.other_commanders import OtherCommanders
 from robodyn_ros.ros.qos import RELIABLE, SENSOR
 from robodyn_ros.ros.services.motion_history import MotionHistory
@@ -37,6 +37,7 @@ DELIVERY_TIMEOUT = 0.2  # that the stop command is given to reach its subscriber
 WAITING_TIME = 3.0  # for the first states before the log says which are missing [s]
 WARNING_PERIOD = 1.0  # what every message could cause is written once in so long [s]
 LONGEST_LISTENING = 0.5  # for other commanders before activation [s]
+LATE = 3.0  # watchdog periods without the timer, after which only the newest state is answered
 
 
 class ControlCycle:
@@ -215,13 +216,18 @@ class ControlCycle:
 
     def _take_states(self) -> None:
         """Take in the joint states that wait, where no executor does it."""
+        for content in self._waiting_states():
+            self._on_joint_state(content)
+
+    def _waiting_states(self) -> Iterator[bytes]:
+        """Take the joint states that wait, as bytes, but no more than the queue holds."""
         subscription = self._subscriptions[0]
-        while True:
+        for _ in range(SENSOR.depth):
             with subscription.handle:
                 taken = subscription.handle.take_message(JointState, True)
             if taken is None:
                 return
-            self._on_joint_state(taken[0])
+            yield taken[0]
 
     def _send_stop_command(self, begin: float) -> None:
         """Send the stop command at the pace of the rate limit; stopping began at a time [s]."""
@@ -240,28 +246,14 @@ class ControlCycle:
 
     def _on_joint_state(self, content: bytes) -> None:
         now = time.monotonic()
+        if now - self._last_watchdog > LATE * self._watchdog_period:
+            # Were each answered, the executor's queue would grow, and timers wait ever longer.
+            for newer in self._waiting_states():
+                self._receive(content, now)
+                content = newer
+        message = self._receive(content, now)
         joint_states, pipeline = self.stack.joint_states, self.stack.pipeline
-        try:
-            message = self._reader.read(content)
-        except MalformedJointState as error:
-            self._ignore(str(error))
-            return
-        stamp = cdr.seconds(message.sec, message.nanosec)
-        age = self._ros_time() - stamp if stamp > 0.0 else 0.0
-        fault = joint_states.receive(
-            message.names,
-            message.position,
-            message.velocity,
-            received=now,
-            stamp=stamp,
-            age=age,
-            effort=message.effort,
-        )
-        if fault is not None:
-            self._ignore(fault)
-        elif age > joint_states.timeout and (words := joint_states.old_stamp()):
-            self._node.get_logger().warning(words, throttle_duration_sec=WARNING_PERIOD)
-        if not joint_states.is_complete:
+        if message is None or not joint_states.is_complete:
             return
         state = joint_states.take()
         if self._is_taken_over():
@@ -285,6 +277,31 @@ class ControlCycle:
             if self._is_reported_stale:
                 self._is_reported_stale = False
                 self._node.get_logger().info(f'recovered: {self._report()}')
+
+    def _receive(self, content: bytes, now: float) -> JointStateMessage | None:
+        """Take in a joint state that came at a steady time [s]; None: it cannot be read."""
+        joint_states = self.stack.joint_states
+        try:
+            message = self._reader.read(content)
+        except MalformedJointState as error:
+            self._ignore(str(error))
+            return None
+        stamp = cdr.seconds(message.sec, message.nanosec)
+        age = self._ros_time() - stamp if stamp > 0.0 else 0.0
+        fault = joint_states.receive(
+            message.names,
+            message.position,
+            message.velocity,
+            received=now,
+            stamp=stamp,
+            age=age,
+            effort=message.effort,
+        )
+        if fault is not None:
+            self._ignore(fault)
+        elif age > joint_states.timeout and (words := joint_states.old_stamp()):
+            self._node.get_logger().warning(words, throttle_duration_sec=WARNING_PERIOD)
+        return message
 
     def _ignore(self, fault: str) -> None:
         """Count and log a joint state that cannot be read."""
