@@ -246,7 +246,8 @@ class ControlCycle:
 
     def _on_joint_state(self, content: bytes) -> None:
         now = time.monotonic()
-        if now - self._last_watchdog > LATE * self._watchdog_period:
+        is_active = self._watchdog_timer is not None
+        if is_active and now - self._last_watchdog > LATE * self._watchdog_period:
             # Were each answered, the executor's queue would grow, and timers wait ever longer.
             for newer in self._waiting_states():
                 self._receive(content, now)
