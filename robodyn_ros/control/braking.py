@@ -11,6 +11,9 @@ from robodyn_ros.control.reference import Reference, ReferenceState
 REST_SPEED = 0.01
 """A joint that is slower is at rest [rad/s] or [m/s]."""
 
+STILL = 0.0005
+"""Slower than this a torque that stays as it is may be left behind [rad/s] or [m/s]."""
+
 SHORTEST_BRAKING, LONGEST_BRAKING = 0.1, 2.0
 """Bounds of the time that braking takes [s]: a stop is to be over within four seconds."""
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from robodyn_ros.control.braking import is_at_rest
+from robodyn_ros.control.braking import STILL, is_at_rest
 from robodyn_ros.control.command import Command
 from robodyn_ros.control.computed_torque import ControlLaw
 from robodyn_ros.control.evaluation import EvaluatedTorque, evaluated_torque
@@ -31,7 +31,7 @@ from robodyn_ros.control.fallback import Fallback
 from robodyn_ros.control.joint_state_buffer import MeasuredState
 from robodyn_ros.control.pipeline_state import PipelineState
 from robodyn_ros.control.reference import ReferenceState
-from robodyn_ros.control.reference_follower import STILL, brake_to_rest
+from robodyn_ros.control.reference_follower import brake_to_rest
 from robodyn_ros.control.torque_limits import LONGEST_RATE_STEP
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.errors import RejectedTrajectory

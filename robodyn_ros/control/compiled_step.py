@@ -176,15 +176,7 @@ class CompiledStep:
                 torque, _ = soft_limited(parts.total, one, state, effort_limits, limits)
                 expected, _, _ = limited_torque(torque, effort_limits, rate_limits, last, elapsed)
                 found = self.plain_cycle(
-                    (
-                        one.numbers,
-                        one.inverse_dynamics,
-                        one.friction_torque,
-                        effort_limits,
-                        limits,
-                        rate_limits,
-                        *never,
-                    ),
+                    cycle_constants(one, effort_limits, limits, rate_limits, *never),
                     motion.arrays,
                     state.position,
                     state.velocity,
@@ -205,6 +197,29 @@ class CompiledStep:
             followed = np.array(found[-1])
             if not np.allclose(followed, sampled, rtol=_TOLERANCE, atol=_TOLERANCE):
                 raise NoBackend('compiled reference', followed.tolist(), sampled.tolist())
+
+
+def cycle_constants(
+    law: ControlLaw,
+    effort_limits: np.ndarray,
+    position_limits: np.ndarray,
+    rate_limits: np.ndarray,
+    largest_step: float,
+    largest_speed: float,
+    largest_error: float,
+) -> tuple[Any, ...]:
+    """Return what ``plain_cycle`` is given beside state and reference, in the module's order."""
+    return (
+        law.numbers,
+        law.inverse_dynamics,
+        law.friction_torque,
+        effort_limits,
+        position_limits,
+        rate_limits,
+        largest_step,
+        largest_speed,
+        largest_error,
+    )
 
 
 def _random_weights(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from robodyn_ros.control.braking import REST_SPEED, braking_reference, is_at_rest
+from robodyn_ros.control.braking import REST_SPEED, STILL, braking_reference, is_at_rest
 from robodyn_ros.control.computed_torque import ControlLaw, TorqueParts
 from robodyn_ros.control.joint_state_buffer import MeasuredState
 from robodyn_ros.control.planning import ReferenceLimits, planned_reference
@@ -13,11 +13,11 @@ from robodyn_ros.control.reference import Reference, ReferenceState
 from robodyn_ros.control.safety_settings import SafetySettings
 from robodyn_ros.control.trajectory import Trajectory
 
-SETTLING_TIME, LONGEST_SETTLING, STILL = 0.3, 0.8, 0.0005
+SETTLING_TIME, LONGEST_SETTLING = 0.3, 0.8
 """
-After a brake, before a torque is left behind that stays as it is [s], and how slow all joints are
-to be then [rad/s] or [m/s], if they become so in the longest time: without friction what is left
-of the motion grows tenfold in a quarter of a second.
+After a brake, before a torque is left behind that stays as it is, at least; and at most, for all
+joints to be ``STILL`` [s]: without friction what is left of the motion grows tenfold in a quarter
+of a second.
 """
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from builtin_interfaces.msg import Time
 from rclpy.clock import Clock, ClockType
@@ -17,11 +17,10 @@ from trajectory_msgs.msg import JointTrajectory
 from robodyn_ros.control.command import Command
 from robodyn_ros.control.control_stack import ControlStack
 from robodyn_ros.control.plausibility import in_degrees
-from robodyn_ros.errors import MalformedJointState, RejectedTrajectory
-from robodyn_ros.ros import cdr
+from robodyn_ros.errors import RejectedTrajectory
 from robodyn_ros.ros.dynamics.cycle_counts import CycleCounts
 from robodyn_ros.ros.dynamics.outputs import CycleOutputs
-from robodyn_ros.ros.joint_state_message import JointStateMessage, JointStateReader
+from robodyn_ros.ros.dynamics.state_reception import WARNING_PERIOD, StateReception, ros_time
 from robodyn_ros.ros.other_commanders import OtherCommanders
 from robodyn_ros.ros.qos import RELIABLE, SENSOR
 from robodyn_ros.ros.services.motion_history import MotionHistory
@@ -35,7 +34,6 @@ LONGEST_STOP = 4.0  # that all of it may take [s]: launch files kill a process a
 LONGEST_RETURN = 1.5  # until the watchdog leaves the commands to this, or is killed [s]
 DELIVERY_TIMEOUT = 0.2  # that the stop command is given to reach its subscribers [s]
 WAITING_TIME = 3.0  # for the first states before the log says which are missing [s]
-WARNING_PERIOD = 1.0  # what every message could cause is written once in so long [s]
 LONGEST_LISTENING = 0.5  # for other commanders before activation [s]
 LATE = 3.0  # watchdog periods without the timer, after which only the newest state is answered
 
@@ -90,7 +88,7 @@ class ControlCycle:
         self._started = -math.inf
         self._told_waiting = ''  # of the states that are awaited
         self._is_told_of_degrees = False
-        self._reader = JointStateReader()
+        self._states = StateReception(node, stack.joint_states, self.counts)
         self._stamp = Time()
         self._outputs = CycleOutputs(
             node, stack.model.joint_names, stack.order, stack.units.command_scale
@@ -216,18 +214,8 @@ class ControlCycle:
 
     def _take_states(self) -> None:
         """Take in the joint states that wait, where no executor does it."""
-        for content in self._waiting_states():
+        for content in self._states.waiting(self._subscriptions[0]):
             self._on_joint_state(content)
-
-    def _waiting_states(self) -> Iterator[bytes]:
-        """Take the joint states that wait, as bytes, but no more than the queue holds."""
-        subscription = self._subscriptions[0]
-        for _ in range(SENSOR.depth):
-            with subscription.handle:
-                taken = subscription.handle.take_message(JointState, True)
-            if taken is None:
-                return
-            yield taken[0]
 
     def _send_stop_command(self, begin: float) -> None:
         """Send the stop command at the pace of the rate limit; stopping began at a time [s]."""
@@ -249,10 +237,10 @@ class ControlCycle:
         is_active = self._watchdog_timer is not None
         if is_active and now - self._last_watchdog > LATE * self._watchdog_period:
             # Were each answered, the executor's queue would grow, and timers wait ever longer.
-            for newer in self._waiting_states():
-                self._receive(content, now)
+            for newer in self._states.waiting(self._subscriptions[0]):
+                self._states.receive(content, now)
                 content = newer
-        message = self._receive(content, now)
+        message = self._states.receive(content, now)
         joint_states, pipeline = self.stack.joint_states, self.stack.pipeline
         if message is None or not joint_states.is_complete:
             return
@@ -278,39 +266,6 @@ class ControlCycle:
             if self._is_reported_stale:
                 self._is_reported_stale = False
                 self._node.get_logger().info(f'recovered: {self._report()}')
-
-    def _receive(self, content: bytes, now: float) -> JointStateMessage | None:
-        """Take in a joint state that came at a steady time [s]; None: it cannot be read."""
-        joint_states = self.stack.joint_states
-        try:
-            message = self._reader.read(content)
-        except MalformedJointState as error:
-            self._ignore(str(error))
-            return None
-        stamp = cdr.seconds(message.sec, message.nanosec)
-        age = self._ros_time() - stamp if stamp > 0.0 else 0.0
-        fault = joint_states.receive(
-            message.names,
-            message.position,
-            message.velocity,
-            received=now,
-            stamp=stamp,
-            age=age,
-            effort=message.effort,
-        )
-        if fault is not None:
-            self._ignore(fault)
-        elif age > joint_states.timeout and (words := joint_states.old_stamp()):
-            self._node.get_logger().warning(words, throttle_duration_sec=WARNING_PERIOD)
-        return message
-
-    def _ignore(self, fault: str) -> None:
-        """Count and log a joint state that cannot be read."""
-        self.counts.malformed += 1
-        self.counts.last_malformed = fault
-        self._node.get_logger().warning(
-            f'joint state ignored: {fault}', throttle_duration_sec=WARNING_PERIOD
-        )
 
     def _look_for_faults(self) -> None:
         """Log what the command pipeline has found, once."""
@@ -379,7 +334,7 @@ class ControlCycle:
             return None
         if state is None or state.stamped:
             return stamp
-        return time.monotonic() + stamp - self._ros_time()
+        return time.monotonic() + stamp - ros_time(self._node)
 
     def _publish(self, command: Command, received: float) -> float:
         pipeline = self.stack.pipeline
@@ -408,9 +363,3 @@ class ControlCycle:
                 'the watchdog commanded meanwhile: this process had stood still'
             )
         return False
-
-    def _ros_time(self) -> float:
-        clock = self._node.get_clock()
-        if not clock.ros_time_is_active:
-            return time.time()  # the same, in a tenth of the time
-        return 1e-9 * clock.now().nanoseconds
