@@ -22,11 +22,10 @@ from robodyn_ros.control.safety_settings import ContactAction
 from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.errors import MalformedJointState, UnknownOption
 from robodyn_ros.ros.conversions import floats
+from robodyn_ros.ros.dynamics.state_reception import WARNING_PERIOD
 from robodyn_ros.ros.joint_state_message import JointStateReader
 from robodyn_ros.ros.qos import LATCHED, RELIABLE, SENSOR
 from robodyn_ros.spatial import FloatArray
-
-WARNING_PERIOD = 1.0  # of messages that cannot be used [s]
 
 
 def check_topic(name: str) -> None:

@@ -18,12 +18,11 @@ from robodyn_ros.control.command import Command
 from robodyn_ros.control.control_stack import ControlStack
 from robodyn_ros.control.plausibility import in_degrees
 from robodyn_ros.control.settings import ControlSettings
-from robodyn_ros.errors import MalformedJointState, RejectedTrajectory
-from robodyn_ros.ros import cdr
+from robodyn_ros.errors import RejectedTrajectory
 from robodyn_ros.ros.dynamics.contact_topics import ContactTopics
 from robodyn_ros.ros.dynamics.cycle_counts import CycleCounts
 from robodyn_ros.ros.dynamics.outputs import CycleOutputs
-from robodyn_ros.ros.joint_state_message import JointStateReader
+from robodyn_ros.ros.dynamics.state_reception import WARNING_PERIOD, StateReception, ros_time
 from robodyn_ros.ros.other_commanders import OtherCommanders
 from robodyn_ros.ros.qos import RELIABLE, SENSOR
 from robodyn_ros.ros.services.motion_history import MotionHistory
@@ -37,8 +36,8 @@ LONGEST_STOP = 4.0  # that all of it may take [s]: launch files kill a process a
 LONGEST_RETURN = 1.5  # until the watchdog leaves the commands to this, or is killed [s]
 DELIVERY_TIMEOUT = 0.2  # that the stop command is given to reach its subscribers [s]
 WAITING_TIME = 3.0  # for the first states before the log says which are missing [s]
-WARNING_PERIOD = 1.0  # what every message could cause is written once in so long [s]
 LONGEST_LISTENING = 0.5  # for other commanders before activation [s]
+LATE = 3.0  # watchdog periods without the timer, after which only the newest state is answered
 
 
 class ControlCycle:
@@ -91,7 +90,7 @@ class ControlCycle:
         self._started = -math.inf
         self._told_waiting = ''  # of the states that are awaited
         self._is_told_of_degrees = False
-        self._reader = JointStateReader()
+        self._states = StateReception(node, stack.joint_states, self.counts)
         self._stamp = Time()
         self._outputs = CycleOutputs(
             node, stack.model.joint_names, stack.order, stack.units.command_scale
@@ -195,12 +194,12 @@ class ControlCycle:
         pipeline.disable()
         self.others.end_commanding()
         self._beat(time.monotonic())
-        self._outputs.wait_for_delivery(DELIVERY_TIMEOUT)
 
     def stop(self) -> None:
         """End commanding, and the watchdog with it."""
         self.stop_commanding()
         if self._watchdog_timer is not None:
+            self._outputs.wait_for_delivery(DELIVERY_TIMEOUT)
             self._node.destroy_timer(self._watchdog_timer)
             self._watchdog_timer = None
             self.others.end_commanding()
@@ -224,13 +223,8 @@ class ControlCycle:
 
     def _take_states(self) -> None:
         """Take in the joint states that wait, where no executor does it."""
-        subscription = self._subscriptions[0]
-        while True:
-            with subscription.handle:
-                taken = subscription.handle.take_message(JointState, True)
-            if taken is None:
-                return
-            self._on_joint_state(taken[0])
+        for content in self._states.waiting(self._subscriptions[0]):
+            self._on_joint_state(content)
 
     def _send_stop_command(self, begin: float) -> None:
         """Send the stop command at the pace of the rate limit; stopping began at a time [s]."""
@@ -249,28 +243,15 @@ class ControlCycle:
 
     def _on_joint_state(self, content: bytes) -> None:
         now = time.monotonic()
+        is_active = self._watchdog_timer is not None
+        if is_active and now - self._last_watchdog > LATE * self._watchdog_period:
+            # Were each answered, the executor's queue would grow, and timers wait ever longer.
+            for newer in self._states.waiting(self._subscriptions[0]):
+                self._states.receive(content, now)
+                content = newer
+        message = self._states.receive(content, now)
         joint_states, pipeline = self.stack.joint_states, self.stack.pipeline
-        try:
-            message = self._reader.read(content)
-        except MalformedJointState as error:
-            self._ignore(str(error))
-            return
-        stamp = cdr.seconds(message.sec, message.nanosec)
-        age = self._ros_time() - stamp if stamp > 0.0 else 0.0
-        fault = joint_states.receive(
-            message.names,
-            message.position,
-            message.velocity,
-            received=now,
-            stamp=stamp,
-            age=age,
-            effort=message.effort,
-        )
-        if fault is not None:
-            self._ignore(fault)
-        elif age > joint_states.timeout and (words := joint_states.old_stamp()):
-            self._node.get_logger().warning(words, throttle_duration_sec=WARNING_PERIOD)
-        if not joint_states.is_complete:
+        if message is None or not joint_states.is_complete:
             return
         state = joint_states.take()
         if self._is_taken_over():
@@ -297,14 +278,6 @@ class ControlCycle:
             if self._is_reported_stale:
                 self._is_reported_stale = False
                 self._node.get_logger().info(f'recovered: {self._report()}')
-
-    def _ignore(self, fault: str) -> None:
-        """Count and log a joint state that cannot be read."""
-        self.counts.malformed += 1
-        self.counts.last_malformed = fault
-        self._node.get_logger().warning(
-            f'joint state ignored: {fault}', throttle_duration_sec=WARNING_PERIOD
-        )
 
     def _look_for_faults(self) -> None:
         """Log what the command pipeline has found, once."""
@@ -373,7 +346,7 @@ class ControlCycle:
             return None
         if state is None or state.stamped:
             return stamp
-        return time.monotonic() + stamp - self._ros_time()
+        return time.monotonic() + stamp - ros_time(self._node)
 
     def _publish(self, command: Command, received: float) -> float:
         pipeline = self.stack.pipeline
@@ -402,9 +375,3 @@ class ControlCycle:
                 'the watchdog commanded meanwhile: this process had stood still'
             )
         return False
-
-    def _ros_time(self) -> float:
-        clock = self._node.get_clock()
-        if not clock.ros_time_is_active:
-            return time.time()  # the same, in a tenth of the time
-        return 1e-9 * clock.now().nanoseconds

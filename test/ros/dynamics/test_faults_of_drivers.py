@@ -60,13 +60,17 @@ def test_killed_driver_gets_gravity_held_then_silence(rig, gravity):
     assert np.array(rig.commands[-1].data) == pytest.approx(gravity, abs=1e-6)
 
 
-@fault('driver killed in motion', 'As at rest: the feedback ends, the reference is dropped.')
+@fault(
+    'driver killed in motion',
+    'The arm is braked by the model alone, then as at rest: no feedback, and no reference.',
+)
 def test_driver_that_dies_in_motion_leaves_gravity_held(rig, gravity):
     rig.in_motion()
     rig.until(lambda: rig.report.get('level') == 2)
     assert rig.report['reference'] == 'none'
     rig.until(lambda: rig.is_quiet())
-    assert np.array(rig.commands[-1].data) == pytest.approx(gravity, abs=1e-6)
+    # Of where the brake leads to, a little ahead.
+    assert np.array(rig.commands[-1].data) == pytest.approx(gravity, abs=0.1)
 
 
 @fault('driver paused and continued', 'Stale while it is paused; then it recovers without a step.')
