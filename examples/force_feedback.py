@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from robodyn_ros import RobotModel, forward_kinematics, jacobian
+from robodyn_ros import RobotModel, forward_kinematics, jacobian, mass_matrix
 from robodyn_ros.control.added_effort import AddedEffort
 from robodyn_ros.control.control_stack import ControlStack, build_control_stack
 from robodyn_ros.control.joint_state_buffer import MeasuredState
@@ -28,6 +28,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TIME_STEP = 2e-3  # [s]
 START = [0.3, -0.9, 0.2, 0.4, 0.7, 0.2]  # [rad]
 HAND = 600.0  # stiffness of the hand [N/m]
+GRIP = 40.0  # its damping, for the inertia that it feels at the tip [1/s]
 WALL = 2000.0  # and of the wall [N/m]
 TOUCHED, END = 1.0, 2.5  # when the hand's way reaches the wall, and when all ends [s]
 SPEED = 0.05  # of the hand, straight into the wall [m/s]
@@ -67,7 +68,14 @@ class Side:
 def hand_force(urdf: Path, scale: float) -> tuple[float, float]:
     """Return the hand's force before the wall and at the end [N]."""
     leader = Side(urdf, mode='gravity_compensation')
-    follower = Side(urdf, mode='computed_torque', kp=(400.0,), kd=(40.0,))
+    follower = Side(
+        urdf,
+        mode='computed_torque',
+        kp=(400.0,),
+        kd=(40.0,),
+        max_reference_step=0.5,  # a wall keeps it from where it is led
+        max_following_error=0.5,
+    )
     names, n = leader.model.joint_names, leader.model.n
     limit = 0.3 * leader.model.effort_limits
     leader.stack.pipeline.added = AddedEffort(names, np.full(n, scale), limit, 0.1)
@@ -77,9 +85,11 @@ def hand_force(urdf: Path, scale: float) -> tuple[float, float]:
     for k in range(round(END / TIME_STEP)):
         time = (k + 1) * TIME_STEP
         wanted = begin + [SPEED * time, 0.0, 0.0]
-        led = np.zeros(6)
-        damping = -30.0 * (jacobian(leader.model, leader.simulation.position)[:3])
-        led[:3] = HAND * (wanted - leader.tip()) + damping @ leader.simulation.velocity
+        position, velocity = leader.simulation.position, leader.simulation.velocity
+        tip = jacobian(leader.model, position)
+        mobility = tip @ np.linalg.solve(mass_matrix(leader.model, position), tip.T)
+        led = -GRIP * np.linalg.solve(mobility, tip @ velocity)
+        led[:3] += HAND * (wanted - leader.tip())
         met = np.array([min(WALL * (wall - follower.tip()[0]), 0.0), 0, 0, 0, 0, 0])
         leader.cycle(time, led)
         follower.cycle(time, met)

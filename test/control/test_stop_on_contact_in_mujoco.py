@@ -86,8 +86,18 @@ def until_contact(run, force):
     raise AssertionError('no contact')
 
 
-@pytest.mark.parametrize('force', [(0.0, -40.0, 0.0), (0.0, 60.0, 0.0), (30.0, -30.0, 20.0)])
-def test_kinetic_energy_grows_by_no_more_than_the_work_of_the_push(force):
+# 60 N fling a joint past 1.5 times its velocity limit: damped from there, nothing is held.
+@pytest.mark.parametrize(
+    ('force', 'status'),
+    [
+        ((0.0, -40.0, 0.0), 'holding'),
+        ((0.0, 30.0, 0.0), 'holding'),
+        ((15.0, -15.0, 10.0), 'holding'),
+        ((0.0, 60.0, 0.0), 'none'),
+        ((30.0, -30.0, 20.0), 'none'),
+    ],
+)
+def test_kinetic_energy_grows_by_no_more_than_the_work_of_the_push(force, status):
     run = Run(on_contact='stop')
     run.set_off()
     until_contact(run, force)
@@ -98,7 +108,7 @@ def test_kinetic_energy_grows_by_no_more_than_the_work_of_the_push(force):
         gained = run.kinetic_energy() - energy
         assert gained <= max(run.work - work, 0.0) + 0.02 * energy + 0.05
     assert np.abs(run.simulation.velocity).max() < 0.01
-    assert run.stack.pipeline.reference_status == 'holding'
+    assert run.stack.pipeline.reference_status == status
 
 
 def test_report_goes_on():
