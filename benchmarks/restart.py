@@ -26,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test' / 'support')
 
 import numpy as np
 import rclpy
+from fair_spinning import spin_until
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
@@ -71,9 +72,7 @@ class Arm:
         self.commands.append((1e-9 * info['source_timestamp'], by_watchdog))
 
     def spin(self, seconds: float) -> None:
-        deadline = time.monotonic() + seconds
-        while (remaining := deadline - time.monotonic()) > 0.0:
-            self._executor.spin_once(timeout_sec=remaining)
+        spin_until(self._executor, time.monotonic() + seconds)
 
     def first_command(self, since: float) -> float:
         """Return when the node first commanded after a time [s]."""
