@@ -11,8 +11,10 @@ pytest.importorskip('mujoco')
 
 from geometry_msgs.msg import WrenchStamped
 from lockstep_rig import LockstepRig, seconds
-from node_rig import NodeRig
+from node_rig import ARM, NodeRig
+from pushed_arm import ARMS
 from rclpy.qos import DurabilityPolicy, QoSProfile
+from robots import public_urdf
 from sensor_msgs.msg import JointState
 
 from robodyn_interfaces.msg import Contact
@@ -45,14 +47,14 @@ class ContactRig(LockstepRig):
             Contact, '/dynamics_node/contact', self.contacts.append, LATCHED
         )
 
-    def hold(self, robot, **parameters):
-        """Hold POSITION, in MuJoCo, until half a second has passed there."""
+    def hold(self, robot, position=POSITION, names=ARM, **parameters):
+        """Hold a position, in MuJoCo, until half a second has passed there."""
         self.start(**robot, **{'mode': 'computed_torque', **parameters})
-        self.start_simulator(**robot, initial_position=POSITION)
+        self.start_simulator(**robot, initial_position=position)
         self.until(lambda: self.push.get_subscription_count() > 0)
         assert self.transition('activate')
         self.run_until(0.3)
-        self.follow([POSITION], [0.2])
+        self.follow([position], [0.2], names)
         self.run_until(0.8)
 
     def pushed(self, force, frame=''):
@@ -61,6 +63,18 @@ class ContactRig(LockstepRig):
         vector = message.wrench.force
         vector.x, vector.y, vector.z = map(float, force)
         self.push.publish(message)
+
+    def forces(self, begin):
+        """Return times (N,) and estimated forces (N, 3) in the base link's axes since a time."""
+        positions = {seconds(each.header.stamp): each.position for each in self.states}
+        times, found = [], []
+        for each in self.wrenches:
+            when, given = seconds(each.header.stamp), each.wrench.force
+            if when > begin and when in positions:
+                rotation = forward_kinematics(self.model, positions[when])[:3, :3]
+                times.append(when)
+                found.append(rotation @ [given.x, given.y, given.z])
+        return np.array(times), np.array(found)
 
 
 @pytest.fixture
@@ -131,6 +145,33 @@ def test_a_contact_stops_the_arm_and_is_told_once(rig, robot):
     rig.until(lambda: rig.report.get('last_fault', '').startswith('contact'))
     assert rig.report['contacts'] == '1'
     assert 'contact: ' in rig.log
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('name', sorted(ARMS))
+def test_stepped_forces_at_rest_and_in_motion_are_known_after_a_tenth_of_a_second(rig, name):
+    file, base, tip, position = ARMS[name]
+    robot = {'urdf_file': public_urdf(file), 'base_link': base, 'tip_link': tip}
+    rig.model = RobotModel.from_urdf(robot['urdf_file'], base_link=base, tip_link=tip)
+    names = rig.model.joint_names
+    rig.listen()
+    # Stiff, that it stays where the force is known, whatever pulls.
+    rig.hold(robot, position, names, kp=[6400.0], kd=[160.0], max_following_error=0.0)
+    goal = np.add(position, [0.8, 0.4, -0.3, 0.3, 0.2, 0.4, 0.0][: len(names)])
+    before = np.zeros(3)
+    for force in ([0, 0, 5], [20, 0, 0], 'go', [0, -50, 0], [10, 5, -10], [0, 0, 0]):
+        if isinstance(force, str):
+            rig.follow([goal], [4.0], names)
+            continue
+        begin, step = rig.time, np.linalg.norm(np.subtract(force, before))
+        rig.pushed(force, base)
+        rig.run_until(begin + 1.0)
+        times, found = rig.forces(begin)
+        onset = times[np.argmax(np.linalg.norm(found - before, axis=1) > 0.1 * step)]
+        assert begin < onset < begin + 0.7
+        error = np.linalg.norm(found[times > onset + 0.1] - force, axis=1)
+        assert error.max() <= max(0.1 * np.linalg.norm(force), 0.1 * step, 2.0)
+        before = np.array(force, dtype=float)
 
 
 def robot_joints():
