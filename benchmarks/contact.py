@@ -4,18 +4,17 @@ Say what the momentum observer costs in a control cycle, and which pushes of a h
 
     python benchmarks/contact.py [DIR]
 
-The cost is that of the updates of observer and detector on compiled kernels, the median of paired
-blocks with and without them. DIR holds recordings of real arms, as its README.md says:
+The cost is that of the monitor's ``update`` on compiled kernels, observer and detector, the median
+of paired blocks with and without it. DIR holds recordings of real arms, as its README.md says:
 thresholds come from the UR10e's motions without contact, its model from two others of them, the
 pushes are those of push_pose_1. False alarms are counted on each motion with the thresholds of all
-others.
+others, and so are not those of the motions that they were made of.
 """
 
 from __future__ import annotations
 
 import sys
 import time
-from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -32,9 +31,6 @@ from robodyn_ros.control.free_motion import (
     contact_thresholds,
     observed_recording,
 )
-from robodyn_ros.control.momentum_observer import MomentumObserver
-from robodyn_ros.control.rigid_body import RigidBodyTorque
-from robodyn_ros.dynamics.friction import friction_of
 from robodyn_ros.identification import Identification, Recording, identify
 
 # The UR10e reports amperes; torque constants [N m/A] from a known load on the same arm.
@@ -111,47 +107,49 @@ def contacts_of(
     return [each for each in said if each is not None and not each.is_over]
 
 
-def cost() -> float:
-    """Return the time of an update of observer and detector [s], the median of paired blocks."""
-    model = RobotModel.from_urdf(
-        public_urdf('panda.urdf'), base_link='panda_link0', tip_link='panda_link8'
+def cost() -> tuple[float, float]:
+    """Return the time of an update [s], the median of paired blocks, and of a cycle without."""
+    from robodyn_ros.control.control_stack import build_control_stack
+    from robodyn_ros.control.joint_state_buffer import MeasuredState
+    from robodyn_ros.control.settings import ControlSettings
+
+    stack = build_control_stack(
+        ControlSettings(
+            urdf_file=str(public_urdf('panda.urdf')),
+            base_link='panda_link0',
+            tip_link='panda_link8',
+            contact_threshold_moving=(5.0,),
+            contact_threshold_standing=(10.0,),
+        ),
+        None,
     )
-    inverse_dynamics = RigidBodyTorque.of(model, 'compiled').under(model)
-    observer = MomentumObserver(
-        inverse_dynamics, partial(friction_of, model), np.full(7, GAIN), is_held=True
-    )
-    detector = ContactDetector(
-        ContactThresholds(np.full(7, 5.0), np.full(7, 10.0)),
-        model.joint_names,
-        moved_links(model),
-    )
+    monitor, law = stack.monitor, stack.pipeline.law
     random = np.random.default_rng(0)
     q = np.array([0.1, -0.4, 0.2, -1.9, 0.3, 1.6, 0.7])
     states = [
-        (q + 1e-3 * random.normal(size=7), 0.1 * random.normal(size=7), 1e-3 * k)
+        MeasuredState(q + 1e-3 * random.normal(size=7), 0.1 * random.normal(size=7), 1e-3 * k)
         for k in range(CYCLES)
     ]
-    zero = np.zeros((1, 7))
-    torque = inverse_dynamics(q[None], zero, zero)[0]
-    differences = []
+    torque = law.gravity_torque(q)
+    differences, plain = [], []
     for _ in range(BLOCKS):
         begin = time.perf_counter()
-        for position, _, _ in states:
-            inverse_dynamics(position[None], zero, zero)
+        for state in states:
+            law.torque(state.position, state.velocity, None)
         middle = time.perf_counter()
-        for position, velocity, now in states:
-            inverse_dynamics(position[None], zero, zero)
-            found = observer.update(position, velocity, torque, now)
-            if found is not None:
-                detector.update(velocity, found, now)
+        for state in states:
+            law.torque(state.position, state.velocity, None)
+            monitor.update(state, torque, law)
         end = time.perf_counter()
         differences.append((end - middle - (middle - begin)) / CYCLES)
-    return median(differences)
+        plain.append((middle - begin) / CYCLES)
+    return median(differences), median(plain)
 
 
 def main(folder: Path | None) -> None:
     """Print the cost, and where recordings are given, what was found in them."""
-    print(f'observer and detector: {1e6 * cost():.1f} us a cycle, Panda, compiled kernels')
+    each, _ = cost()
+    print(f'observer and detector: {1e6 * each:.1f} us a cycle, Panda, compiled kernels')
     if folder is None:
         return
     pushes = Pushes(folder)

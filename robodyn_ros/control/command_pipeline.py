@@ -32,9 +32,11 @@ from robodyn_ros.control.joint_state_buffer import MeasuredState
 from robodyn_ros.control.pipeline_state import PipelineState
 from robodyn_ros.control.reference import ReferenceState
 from robodyn_ros.control.reference_follower import brake_to_rest
+from robodyn_ros.control.safety_settings import ContactAction
 from robodyn_ros.control.torque_limits import LONGEST_RATE_STEP
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.errors import RejectedTrajectory
+from robodyn_ros.spatial import FloatArray
 
 
 class CommandPipeline(PipelineState):
@@ -126,6 +128,23 @@ class CommandPipeline(PipelineState):
         else:
             self.cancel()
 
+    def react_to_contact(self, action: ContactAction, what: str) -> None:
+        """
+        Give up what is followed, because of a contact that the text describes.
+
+        ``stop`` brakes to rest and holds, where the law has feedback; in other modes, and with
+        ``float``, gravity is compensated and damping brings the arm to rest. A new trajectory or
+        a cancellation takes note of it, as of a fault.
+        """
+        if not self.is_enabled or action == 'report':
+            return
+        self._supervision.last_fault = what
+        if action == 'stop' and self.law.weights.has_feedback:
+            self._follower.give_up(self.law, what)
+        else:
+            self._follower.drop(what)
+            self._law.jump(self.settings.damping)
+
     def continue_from(self, torque: np.ndarray, sent: float) -> None:
         """
         Go on from a torque that another commanded in this one's place, sent at a steady time [s].
@@ -207,6 +226,8 @@ class CommandPipeline(PipelineState):
         last, follower, law = self._state, self._follower, self._law
         if last is None or self._plain is None or self.is_stale or not law.is_steady:
             return None
+        if self._added(now) is not None:
+            return None
         reference = follower.reference
         if follower.is_brake_due or follower.is_fading or (reference and not law.goal.follows):
             return None
@@ -257,7 +278,15 @@ class CommandPipeline(PipelineState):
         )
         law = self._law.at(self._elapsed)
         evaluated = evaluated_torque(
-            law, follower, state, reference, self._elapsed, settings, limits, self._compiled
+            law,
+            follower,
+            state,
+            reference,
+            self._elapsed,
+            settings,
+            limits,
+            self._compiled,
+            self._added(now),
         )
         if evaluated is None:
             self.refused_torques += 1
@@ -290,8 +319,13 @@ class CommandPipeline(PipelineState):
             self.settings,
             self.reference_limits,
             self._compiled,
+            self._added(now),
         )
         return None if evaluated is None else self._limited(evaluated.torque, state, now)
+
+    def _added(self, now: float) -> FloatArray | None:
+        """Return what somebody else has added, shape (n,); None: nothing."""
+        return None if self.added is None or self._is_stopping else self.added.at(now)
 
     def _half_a_step(self, now: float) -> float:
         """Return the time [s] to the middle of that for which a command will act, if as before."""

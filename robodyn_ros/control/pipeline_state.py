@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from robodyn_ros.control.active_law import ActiveLaw
+from robodyn_ros.control.added_effort import AddedEffort
 from robodyn_ros.control.bridging import Bridging
 from robodyn_ros.control.compiled_step import CompiledStep
 from robodyn_ros.control.computed_torque import ControlLaw
@@ -40,6 +41,8 @@ class PipelineState:
 
     Attributes
     ----------
+    added : AddedEffort or None
+        What somebody else has added to the law's torque, inside all limits.
     refused_torques : int
         Cycles without a finite torque, or with a load that the drives cannot carry.
     """
@@ -57,6 +60,7 @@ class PipelineState:
         self.settings = settings
         self.reference_limits = reference_limits
         self.is_enabled = False
+        self.added: AddedEffort | None = None
         self.refused_torques = 0
         self._joint_states = joint_states
         self._law = ActiveLaw(law)

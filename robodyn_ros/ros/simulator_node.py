@@ -10,6 +10,9 @@ pub        ``joint_states``        sensor_msgs/JointState        chain order; ef
 sub        ``commands``            std_msgs/Float64MultiArray    torques in chain order [N m or N],
                                                                  times ``command_scale``
 sub        ``torques``             sensor_msgs/JointState        instead of commands, in lockstep
+sub        ``tip_wrench``          geometry_msgs/WrenchStamped   what the world exerts on the tip,
+                                                                 in the base link's axes, until
+                                                                 the next comes
 pub or sub ``robot_description``   std_msgs/String               transient local; published where
                                                                  ``urdf_file`` is given, else taken
 pub        ``/clock``              rosgraph_msgs/Clock           in lockstep or on request
@@ -38,6 +41,7 @@ from typing import Any
 import numpy as np
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from geometry_msgs.msg import WrenchStamped
 from lxml import etree
 from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.clock import Clock, ClockType
@@ -48,7 +52,13 @@ from std_msgs.msg import Float64MultiArray, String
 
 from robodyn_ros.description.chain import Chain
 from robodyn_ros.description.urdf import sanitized_urdf
-from robodyn_ros.errors import InvalidNumber, RobodynError, SimulationDiverged, WrongShape
+from robodyn_ros.errors import (
+    InvalidNumber,
+    NonFiniteValue,
+    RobodynError,
+    SimulationDiverged,
+    WrongShape,
+)
 from robodyn_ros.model import STANDARD_GRAVITY
 from robodyn_ros.ros import command_line, given_parameters
 from robodyn_ros.ros.given_parameters import GivenParameter
@@ -179,6 +189,8 @@ class SimulatorNode(Node):
         self._effort_scale = _scale('effort_scale', effort_scale, simulation.n)
         self._command_scale = _scale('command_scale', command_scale, simulation.n)
         self._awaits_command = self._lockstep and command_scale is not None
+        self._axes = ('', chain.base_link)  # that a wrench may be given in
+        self.create_subscription(WrenchStamped, 'tip_wrench', self._on_wrench, RELIABLE)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         if self._lockstep:
             self.create_subscription(JointState, 'torques', self._on_torques, RELIABLE)
@@ -252,6 +264,19 @@ class SimulatorNode(Node):
         self._torque = array / scale
         self._commands += 1
         return True
+
+    def _on_wrench(self, message: WrenchStamped) -> None:
+        if message.header.frame_id not in self._axes:
+            self._warn(
+                f'tip_wrench ignored: in the axes of {message.header.frame_id[:40]!r}; allowed: '
+                f'{self._axes[1]!r}, or none'
+            )
+            return
+        force, moment = message.wrench.force, message.wrench.torque
+        try:
+            self._simulation.push([force.x, force.y, force.z, moment.x, moment.y, moment.z])
+        except NonFiniteValue as error:
+            self._warn(f'tip_wrench ignored: {error}')
 
     def _step(self) -> None:
         if self._torque is None:

@@ -16,6 +16,7 @@ import robodyn_ros as rd
 from robodyn_ros.analysis.joint_space import JointSpace
 from robodyn_ros.array_record import ArrayRecord, ReadOnlyMapping, read_only
 from robodyn_ros.control.contact import ContactThresholds
+from robodyn_ros.control.contact_monitor import KnownResidual
 from robodyn_ros.control.free_motion import ObservedRecording
 from robodyn_ros.control.law_weights import LawWeights, Terms
 from robodyn_ros.control.load import GravityChange, Load
@@ -119,6 +120,7 @@ def loaded():
         'contact thresholds': ContactThresholds(TIME + 1.0, TIME + 2.0),
         'tip wrench': TipWrench(np.ones(6), np.ones(6), np.eye(6)[:2]),
         'observed recording': ObservedRecording(TIME, TABLE, TABLE, TABLE > 0.0),
+        'known residual': KnownResidual(TIME, 1e-4),
         'torques': MotionTorques(MotionSamples.from_samples(TIME, TABLE), True, *[TABLE] * 4),
     }
 

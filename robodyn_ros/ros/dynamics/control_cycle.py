@@ -17,7 +17,9 @@ from trajectory_msgs.msg import JointTrajectory
 from robodyn_ros.control.command import Command
 from robodyn_ros.control.control_stack import ControlStack
 from robodyn_ros.control.plausibility import in_degrees
+from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.errors import RejectedTrajectory
+from robodyn_ros.ros.dynamics.contact_topics import ContactTopics
 from robodyn_ros.ros.dynamics.cycle_counts import CycleCounts
 from robodyn_ros.ros.dynamics.outputs import CycleOutputs
 from robodyn_ros.ros.dynamics.state_reception import WARNING_PERIOD, StateReception, ros_time
@@ -48,8 +50,8 @@ class ControlCycle:
         Owns the topics.
     stack : ControlStack
         What to run.
-    watchdog_period : float
-        How often staleness is looked at [s].
+    settings : ControlSettings
+        What it was configured with.
     report : callable
         Publishes the node's diagnostics and returns their sentence; called when they change.
     snapshot : StateSnapshot
@@ -64,7 +66,7 @@ class ControlCycle:
         self,
         node: LifecycleNode,
         stack: ControlStack,
-        watchdog_period: float,
+        settings: ControlSettings,
         report: Callable[[], str],
         snapshot: StateSnapshot,
         history: MotionHistory,
@@ -78,7 +80,7 @@ class ControlCycle:
         self._history = history
         history.begin(stack.model.n)
         self._watchdog = watchdog
-        self._watchdog_period = watchdog_period
+        self._watchdog_period = settings.watchdog_period
         self._watchdog_timer: Timer | None = None
         self._is_missed = self._is_reported_stale = False
         self._reported_stale = self._missed_since = -math.inf
@@ -93,6 +95,7 @@ class ControlCycle:
         self._outputs = CycleOutputs(
             node, stack.model.joint_names, stack.order, stack.units.command_scale
         )
+        self.contacts = self._outputs.contacts = ContactTopics(node, stack, settings)
         self._subscriptions = [
             node.create_subscription(
                 JointState, 'joint_states', self._on_joint_state, SENSOR, raw=True
@@ -154,7 +157,7 @@ class ControlCycle:
         self._is_told_of_degrees = False
         self._last_watchdog = math.inf
         self.others.begin_commanding()
-        self._outputs.look_who_listens()
+        self._look_who_listens()
         self.stack.pipeline.enable(self._started)
         self._watchdog_timer = self._node.create_timer(
             self._watchdog_period, self._on_watchdog, clock=Clock(clock_type=ClockType.STEADY_TIME)
@@ -207,6 +210,12 @@ class ControlCycle:
         for subscription in self._subscriptions:
             self._node.destroy_subscription(subscription)
         self._outputs.destroy()
+        self.contacts.destroy()
+
+    def _look_who_listens(self) -> None:
+        """Look what is to be computed and published."""
+        self._outputs.look_who_listens()
+        self.contacts.look_who_listens(are_states_heard=self._outputs.are_states_heard)
 
     @property
     def _listening_time(self) -> float:
@@ -247,11 +256,14 @@ class ControlCycle:
         state = joint_states.take()
         if self._is_taken_over():
             return
+        acting = pipeline.last_torque
         command = pipeline.step(state, time.monotonic())
         self._look_for_faults()
         if command is not None:
             self._stamp.sec, self._stamp.nanosec = message.sec, message.nanosec
             self.counts.count(command, self._publish(command, now))
+            if self.contacts.is_active:
+                self.contacts.update(state, acting, self._stamp)
             if self.counts.cycles == 1:
                 self._node.get_logger().info('commanding')
         received = now - joint_states.age(now)
@@ -284,7 +296,7 @@ class ControlCycle:
         pipeline = self.stack.pipeline
         self._beat(now)
         self._look_for_lateness(now)
-        self._outputs.look_who_listens()
+        self._look_who_listens()
         if self._is_taken_over():
             return
         command = pipeline.watchdog(now)

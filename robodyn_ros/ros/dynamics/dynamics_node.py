@@ -30,6 +30,7 @@ from robodyn_ros.ros import command_line
 from robodyn_ros.ros.dynamics import lifecycle as transitions
 from robodyn_ros.ros.dynamics import node_parameters
 from robodyn_ros.ros.dynamics.autostart import Autostart
+from robodyn_ros.ros.dynamics.contact_topics import check_topic
 from robodyn_ros.ros.dynamics.control_cycle import ControlCycle
 from robodyn_ros.ros.dynamics.description_topic import DescriptionTopic
 from robodyn_ros.ros.dynamics.model_status import model_status
@@ -121,6 +122,7 @@ class DynamicsNode(LifecycleNode):
         """Read the robot and the parameters; what is wrong is logged and configure fails."""
         try:
             parameters = parameter_table.checked(node_parameters.values(self))
+            check_topic(parameters.external_effort_topic)
             is_time_simulated = self._parameter('use_sim_time')
             with self._stop_signal.may_interrupt():  # nothing is commanded yet
                 ready = control_stack.build_control_stack(
@@ -132,7 +134,7 @@ class DynamicsNode(LifecycleNode):
         self._cycle = ControlCycle(
             self,
             ready,
-            parameters.watchdog_period,
+            parameters,
             self._report,
             self._service_process.snapshot,
             self._service_process.history,
@@ -278,6 +280,7 @@ class DynamicsNode(LifecycleNode):
                 dynamics = self._cycle.stack.pipeline.law.inverse_dynamics
                 control_stack.control_law(self._model, parameters, dynamics)
                 control_stack.safety_settings(self._model, parameters)
+                self._cycle.stack.monitor.check(parameters)
         except RobodynError as error:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
@@ -288,6 +291,7 @@ class DynamicsNode(LifecycleNode):
             return
         self._settings = parameter_table.checked(node_parameters.values(self))
         control_stack.apply_settings(self._cycle.stack, self._settings, names)
+        self._cycle.contacts.action = self._settings.on_contact
 
     def _parameter(self, name: str) -> Any:
         return self.get_parameter(name).value

@@ -22,6 +22,7 @@ from robodyn_ros.control.command import Command
 from robodyn_ros.control.computed_torque import TorqueParts
 from robodyn_ros.ros import cdr
 from robodyn_ros.ros.conversions import floats
+from robodyn_ros.ros.dynamics.contact_topics import ContactTopics
 from robodyn_ros.ros.other_commanders import OtherCommanders
 from robodyn_ros.ros.qos import RELIABLE
 
@@ -49,6 +50,10 @@ class CycleOutputs:
     ----------
     others : OtherCommanders
         Whoever else is on the commands' topic.
+    are_states_heard : bool
+        Whether somebody subscribes to what the torques are made of.
+    contacts : ContactTopics or None
+        Knows what the outside does.
     """
 
     def __init__(
@@ -73,12 +78,13 @@ class CycleOutputs:
         self._command_head = _head(command, 'data', n)
         self._torque_head = _head(JointState(name=names), 'effort', n)
         self._state = DynamicsState(joint_names=names)
+        self.contacts: ContactTopics | None = None
         self.look_who_listens()
 
     def look_who_listens(self) -> None:
         """Look whether the torques and what they are made of have subscribers; call it often."""
         self._are_torques_heard = self._torques.get_subscription_count() > 0
-        self._are_states_heard = self._states.get_subscription_count() > 0
+        self.are_states_heard = self._states.get_subscription_count() > 0
 
     def publish_command(self, command: Command, received: float) -> float:
         """
@@ -118,7 +124,7 @@ class CycleOutputs:
             self._torques.publish(
                 head[: cdr.ENCODING] + stamped + head[_STAMP_END:] + command.torque.tobytes()
             )
-        if self._are_states_heard and command.parts is not None:
+        if self.are_states_heard and command.parts is not None:
             self._publish_state(command, command.parts, stamp, mode, cycle_time)
 
     @property
@@ -168,6 +174,9 @@ class CycleOutputs:
         message.total = floats(command.torque)
         message.effort_limited = command.effort_limited.tolist()
         message.rate_limited = command.rate_limited.tolist()
+        outside = None if self.contacts is None else self.contacts.torque
+        message.external_torque = _NONE if outside is None else floats(outside)
+        message.in_contact = self.contacts is not None and self.contacts.in_contact
         message.mode = mode
         message.cycle_time = cycle_time
         self._states.publish(message)
