@@ -7,6 +7,7 @@ import click
 
 from robodyn_ros.commands.analysis import ratios, split, structure
 from robodyn_ros.commands.arm_options import examples
+from robodyn_ros.commands.contact import contact_thresholds_command
 from robodyn_ros.commands.demonstration import demo, identify_demo
 from robodyn_ros.commands.description import check, dh, params
 from robodyn_ros.commands.effort import effort_command, payload_command
@@ -37,11 +38,21 @@ _OPTIONS = {
 _WORDS = {"mimic='independent'": '--mimic independent'}
 
 
+_LONGEST_SUMMARY = 200  # characters
+
+
 class _InOrder(click.Group):
-    """Lists the commands as they were added: first what a new user needs first."""
+    """Lists the commands as they were added, first what a new user needs first, in whole words."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the summaries, wrapped where click would cut them short."""
+        commands = self.commands.items()
+        rows = [(name, each.get_short_help_str(_LONGEST_SUMMARY)) for name, each in commands]
+        with formatter.section('Commands'):
+            formatter.write_dl(rows)
 
 
 @click.group(
@@ -76,6 +87,7 @@ for command in (
     identify_command,
     effort_command,
     payload_command,
+    contact_thresholds_command,
     report,
     export,
     demo,

@@ -190,6 +190,10 @@ class RejectedTrajectory(RobodynError):
     """A trajectory cannot be taken as the reference; the message says why."""
 
 
+class MalformedJointState(RobodynError):
+    """A message of joint states cannot be read, or is too large to be."""
+
+
 class NoJointState(RobodynError):
     """A measured state is asked for before every joint's state has come."""
 

@@ -8,8 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from robodyn_ros.commands.arm_options import (
     OUTPUT_FILE,
@@ -18,6 +16,7 @@ from robodyn_ros.commands.arm_options import (
     examples,
     in_a_folder_that_is_there,
 )
+from robodyn_ros.commands.progress import progress_bar
 from robodyn_ros.control.trajectory import MOST_POINTS
 
 TRAJECTORY_RATE = 50.0
@@ -126,10 +125,7 @@ def excite_command(
         obstacles.append(HalfSpace((0.0, 0.0, 1.0), floor, links))
     limits = motion_limits(model, acceleration=acceleration)
     limits = replace(limits, velocity=velocity_scale * limits.velocity)
-    console = Console(stderr=True)
-    columns = (TextColumn('{task.description:24}'), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=as_json) as progress:
-        task = progress.add_task('', total=1.0)
+    with progress_bar(is_hidden=as_json) as show:
         found = excitation(
             model,
             duration,
@@ -141,10 +137,10 @@ def excite_command(
             friction_motion=friction_motion,
             poses=poses,
             seed=seed,
-            progress=lambda done, what: progress.update(task, completed=done, description=what),
+            progress=show,
         )
         motion = found.trajectory
-        progress.update(task, description='running it in MuJoCo')
+        show(1.0, 'running it in MuJoCo')
         run = None if no_dry_run else text.dry_run(arm, motion)
 
     names = [

@@ -26,11 +26,8 @@ from robodyn_ros.errors import (
 from robodyn_ros.identification.comparison import CandidateError, RecordingErrors
 from robodyn_ros.identification.drive_gains import DriveGains, identify_drive_gains
 from robodyn_ros.identification.drive_terms import DriveTerms
-from robodyn_ros.identification.effort_examination import (
-    EffortFindings,
-    JointEffort,
-    examine_effort,
-)
+from robodyn_ros.identification.effort_examination import examine_effort
+from robodyn_ros.identification.effort_findings import EffortFindings, JointEffort
 from robodyn_ros.identification.exciting_motion.excitation import Excitation, excitation
 from robodyn_ros.identification.exciting_motion.motion_limits import MotionLimits, motion_limits
 from robodyn_ros.identification.exciting_motion.obstacles import Box, HalfSpace, LinkPoint

@@ -28,6 +28,7 @@ def arm(tmp_path, monkeypatch):
     monkeypatch.setattr(search, '_STARTS', 1)
     path = tmp_path / 'arm.urdf'
     text = two_link_urdf().replace('continuous', 'revolute').replace('0 0 1', '0 1 0')
+    text = text.replace('ixx="0"', 'ixx="0.01"')  # slender rods are no bodies to MuJoCo
     path.write_text(text.replace('"0 1 0"/></joint>', f'"0 1 0"/>{LIMIT}</joint>'))
     return path
 

@@ -339,7 +339,7 @@ IDENTIFICATION = {
     ' progress=None',
     'motion_limits': 'model, *, position=None, velocity=None, acceleration=None, effort=None',
     'examine_effort': 'model, recordings',
-    'identify_drive_gains': 'model, unloaded, loaded, mass',
+    'identify_drive_gains': 'model, unloaded, loaded=None, mass=None',
     'identify_payload': 'model, loaded, *, unloaded=None, effort_scale=None',
 }
 IDENTIFICATION_CLASSES = (

@@ -15,13 +15,17 @@ from robots import public_urdf, two_link_urdf
 import robodyn_ros as rd
 from robodyn_ros.analysis.joint_space import JointSpace
 from robodyn_ros.array_record import ArrayRecord, ReadOnlyMapping, read_only
+from robodyn_ros.control.contact import ContactThresholds
+from robodyn_ros.control.contact_monitor import KnownResidual
+from robodyn_ros.control.free_motion import ObservedRecording
 from robodyn_ros.control.law_weights import LawWeights, Terms
 from robodyn_ros.control.load import GravityChange, Load
 from robodyn_ros.control.safety_settings import SafetySettings
+from robodyn_ros.control.tip_wrench import TipWrench
 from robodyn_ros.description.chain import Chain
 from robodyn_ros.identification.comparison import RecordingErrors
 from robodyn_ros.identification.drive_gains import DriveGains
-from robodyn_ros.identification.effort_examination import EffortFindings, JointEffort
+from robodyn_ros.identification.effort_findings import EffortFindings, JointEffort
 from robodyn_ros.identification.exciting_motion.excitation import Excitation
 from robodyn_ros.identification.exciting_motion.fourier import FourierMotion
 from robodyn_ros.identification.exciting_motion.motion_limits import MotionLimits
@@ -113,6 +117,10 @@ def loaded():
         'payload estimate': PayloadEstimate(
             rd.Payload(1.0), 0.1, TIME[:3], np.eye(3), 0.01, TABLE, ()
         ),
+        'contact thresholds': ContactThresholds(TIME + 1.0, TIME + 2.0),
+        'tip wrench': TipWrench(np.ones(6), np.ones(6), np.eye(6)[:2]),
+        'observed recording': ObservedRecording(TIME, TABLE, TABLE, TABLE > 0.0),
+        'known residual': KnownResidual(TIME, 1e-4),
         'torques': MotionTorques(MotionSamples.from_samples(TIME, TABLE), True, *[TABLE] * 4),
     }
 
