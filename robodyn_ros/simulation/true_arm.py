@@ -16,6 +16,7 @@ from robodyn_ros.spatial import FloatArray, parameters_of_pseudo_inertia
 _ROTOR_INERTIA = (0.02, 0.1)
 _VISCOUS, _COULOMB = (0.05, 0.15), (0.05, 0.15)
 _LEAST_TORQUE = 0.05  # of the strongest joint's: what one without gravity is taken to feel
+_LEAST_INERTIA = 0.01  # of the largest: a wrist's drive is not as small as what it turns
 _POSES = 200
 
 
@@ -37,17 +38,25 @@ def drawn_arm(model: RobotModel, seed: int, off: float = 0.3) -> RobotModel:
     change = np.eye(4) + off / 2 * generator.normal(size=(model.n, 4, 4))
     roots = np.linalg.cholesky(prior) @ change
     bodies = parameters_of_pseudo_inertia(roots @ np.swapaxes(roots, -1, -2))
-    q = random_poses(model, generator, _POSES)
     true = model.with_inertial_parameters(bodies).with_rotor_inertia(np.zeros(model.n))
-    torque = np.sqrt((gravity_torque(true, q) ** 2).mean(axis=0))
-    inertia = np.diagonal(mass_matrix(true, q), axis1=1, axis2=2).max(axis=0)
-    torque = np.maximum(torque, _LEAST_TORQUE * max(float(torque.max()), float(inertia.max())))
+    torque, inertia = felt(true, generator)
+    largest = inertia.max(axis=0)
+    drives = np.maximum(largest, _LEAST_INERTIA * largest.max())
     return replace(
         true,
-        rotor_inertia=generator.uniform(*_ROTOR_INERTIA, model.n) * inertia,
+        rotor_inertia=generator.uniform(*_ROTOR_INERTIA, model.n) * drives,
         viscous_friction=generator.uniform(*_VISCOUS, model.n) * torque,
         coulomb_friction=generator.uniform(*_COULOMB, model.n) * torque,
     )
+
+
+def felt(model: RobotModel, generator: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+    """Return each joint's rms gravity torque (n,), no joint's zero, and inertias (N, n)."""
+    q = random_poses(model, generator, _POSES)
+    torque = np.sqrt((gravity_torque(model, q) ** 2).mean(axis=0))
+    inertia = np.diagonal(mass_matrix(model, q), axis1=1, axis2=2)
+    least = _LEAST_TORQUE * max(float(torque.max()), float(inertia.max()))
+    return np.maximum(torque, least), inertia
 
 
 def random_poses(model: RobotModel, generator: np.random.Generator, count: int) -> FloatArray:

@@ -33,7 +33,8 @@ def test_a_drawn_arm_has_bodies_that_can_exist_and_others_than_the_urdf(panda, s
 def test_a_rotor_in_the_simulator_is_one_in_forward_dynamics():
     arm = pytest.importorskip('robodyn_ros.simulation.arm')
     pytest.importorskip('mujoco', reason='needs MuJoCo: pip install mujoco')
-    text, rotors = two_link_urdf(), np.array([0.3, 0.7])
+    text = two_link_urdf().replace('ixx="0"', 'ixx="0.01"')  # rods are no bodies to MuJoCo
+    rotors = np.array([0.3, 0.7])
     tau, step = np.array([2.0, -1.0]), 1e-5
     simulation = arm.ArmSimulation.from_urdf(text, time_step=step, rotor_inertia=rotors)
     simulation.step(tau)
@@ -42,6 +43,8 @@ def test_a_rotor_in_the_simulator_is_one_in_forward_dynamics():
     assert_allclose(simulation.velocity / step, expected, rtol=1e-4)
     with pytest.raises(WrongShape, match='rotor_inertia'):
         arm.ArmSimulation.from_urdf(text, rotor_inertia=[1.0])
+    with pytest.raises(InvalidNumber, match='rotor_inertia'):
+        arm.ArmSimulation.from_urdf(text, rotor_inertia=[1.0, -1.0])
 
 
 def test_sensors_report_steps_and_noise_of_the_size_asked_for():

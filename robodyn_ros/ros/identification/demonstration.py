@@ -33,7 +33,7 @@ from robodyn_ros.ros.demo.demonstration import Arm, DemoFailed
 from robodyn_ros.ros.demo.node_process import NodeProcess
 from robodyn_ros.ros.identification.results import Results, save_plot, summary, tables
 from robodyn_ros.ros.lockstep import IN_LOCKSTEP
-from robodyn_ros.simulation.true_arm import drawn_arm
+from robodyn_ros.simulation.true_arm import drawn_arm, felt
 
 TIME_STEP = 0.002  # of physics and control [s]
 DURATION, NEW_DURATION = 15.0, 8.0  # of the motion to identify by, and of the new one [s]
@@ -42,7 +42,10 @@ LONGEST_START = 60.0  # until the motion is under way [s]
 SLOWEST = 20.0  # times simulated time that a part may take at most
 POLLING = 0.1  # [s]
 
-TRACKING = {'mode': 'computed_torque', 'kp': [100.0], 'kd': [20.0], 'max_following_error': 0.0}
+TRACKING = {'mode': 'computed_torque', 'max_following_error': 0.0}
+SOFTEST, STIFFEST = 400.0, 40_000.0  # kp, as one would tune it before anything is known [1/s²]
+STRONGEST_DAMPING = 0.5 / TIME_STEP  # kd [1/s]
+UNKNOWN_TORQUE, TOLERATED_ERROR = 0.3, 0.05  # of what a joint feels, and what it may cost [rad, m]
 ENCODER_STEP = 2 * np.pi / 2**19  # [rad]; as many steps to 10 cm
 VELOCITY_NOISE = 1e-3  # [rad/s or m/s]
 EFFORT_NOISE = 0.02  # of what the motion needs at most
@@ -140,6 +143,15 @@ def run_identification(arm: Arm, output: Path, *, seed: int = 1) -> dict[str, An
     return numbers
 
 
+def _gains(model: RobotModel) -> dict[str, list[float]]:
+    """Return gains stiff enough for friction and drives that the URDF knows nothing of."""
+    torque, inertia = felt(model, np.random.default_rng(0))
+    stiffness = UNKNOWN_TORQUE / TOLERATED_ERROR * torque
+    kp = np.clip(stiffness / inertia.min(axis=0), SOFTEST, STIFFEST)
+    kd = np.minimum(2.0 * np.sqrt(kp), STRONGEST_DAMPING)
+    return {'kp': kp.tolist(), 'kd': kd.tolist()}
+
+
 @dataclass
 class _Rig:
     """What every part is run with; ``run`` returns what was recorded of one."""
@@ -205,6 +217,7 @@ class _Rig:
             parameters={
                 **self.arm.parameters,
                 **TRACKING,
+                **_gains(self.model),
                 **self.limits,
                 **({'identified_model': str(identified.resolve())} if identified else {}),
                 'use_sim_time': True,

@@ -18,9 +18,13 @@ POINT_RATE = 50.0  # most points of a trajectory a second
 
 
 def trajectory_message(
-    joint_names: Sequence[str], motion: MotionSamples, start: float
+    joint_names: Sequence[str], motion: MotionSamples, start: float, lead: float
 ) -> JointTrajectory:
-    """Return the message of a motion that begins at a stamp [s], of ``MOST_POINTS`` at most."""
+    """
+    Return the message of a motion that begins at a stamp [s], of ``MOST_POINTS`` at most.
+
+    So long before [s] the way to its first point begins: an arm is never quite there.
+    """
     count = len(motion.time)
     wanted = int(min(MOST_POINTS, np.ceil(motion.time[-1] * POINT_RATE) + 1, count))
     chosen = np.unique(np.linspace(0, count - 1, max(wanted, 2)).round().astype(int))
@@ -31,12 +35,12 @@ def trajectory_message(
                 positions=floats(motion.q[k]),
                 velocities=floats(motion.qd[k]),
                 accelerations=floats(motion.qdd[k]),
-                time_from_start=_duration(float(motion.time[k])),
+                time_from_start=_duration(lead + float(motion.time[k])),
             )
             for k in chosen
         ],
     )
-    message.header.stamp = Time(**_parts_of(start))
+    message.header.stamp = Time(**_parts_of(start - lead))
     return message
 
 

@@ -7,6 +7,7 @@ direction  name                                           notes
 ========== ============================================== ======================================
 sub        ``joint_states``                               with efforts; watched and recorded
 sub        ``robot_description``                          where ``urdf_file`` is not given
+sub        ``dynamics_node/contact``                      stops the motion
 sub        ``dynamics_node/dynamics_state``               until it follows the first part
 pub        ``dynamics_node/joint_trajectory`` or          as ``target`` says
            ``joint_trajectory_controller/...``
@@ -14,7 +15,8 @@ pub        ``dynamics_node/joint_trajectory`` or          as ``target`` says
 
 The motion is made at a part of its speed first (``rehearsal_speed``), then at ``speed``. Nothing
 is sent without ``confirm``. It is stopped where the arm leaves the motion, where efforts leave
-their prediction, where joint states no longer come, and on SIGINT; the bag is completed always.
+their prediction, on a contact, where joint states no longer come, and on SIGINT; the bag is
+completed always.
 """
 
 from __future__ import annotations
@@ -30,16 +32,16 @@ from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import ParameterException
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
-from rclpy.serialization import deserialize_message
 from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory
 
-from robodyn_interfaces.msg import DynamicsState
+from robodyn_interfaces.msg import Contact, DynamicsState
 from robodyn_ros.description.urdf import urdf_text
 from robodyn_ros.errors import (
     InvalidNumber,
+    MalformedJointState,
     NoEffort,
     RobodynError,
     UnknownOption,
@@ -49,12 +51,13 @@ from robodyn_ros.identification.kinematics_digest import kinematics_digest
 from robodyn_ros.identification.motion_run import MotionWatch, approach, slowed, state_at
 from robodyn_ros.model import RobotModel
 from robodyn_ros.motions import MotionSamples, read_motion
-from robodyn_ros.ros import command_line, given_parameters
+from robodyn_ros.ros import cdr, command_line, given_parameters
 from robodyn_ros.ros.conversions import seconds
 from robodyn_ros.ros.identification.bag_writer import BagWriter
 from robodyn_ros.ros.identification.motion_message import resting_message, trajectory_message
 from robodyn_ros.ros.identification.motion_parameters import ABOUT, PARAMETERS, TARGETS
-from robodyn_ros.ros.qos import LATCHED, RECORDING, RELIABLE
+from robodyn_ros.ros.joint_state_message import JointStateReader
+from robodyn_ros.ros.qos import LATCHED, RECORDED_STATES, RELIABLE
 from robodyn_ros.ros.signals import StopSignal
 
 LEAD_TIME = 0.5  # from sending a motion to its start, by the stamps of the joint states [s]
@@ -63,8 +66,8 @@ STOP_TIME = 0.5  # in which a joint trajectory controller is asked to come to re
 FAREWELL_TIME = 0.3  # for the stop to be sent before the process ends [s]
 SPIN_PERIOD = 0.05  # [s]
 WATCH_PERIOD = 0.004  # least time between two looks at efforts [s]
-REPETITION = 0.05  # of the first part, until the dynamics node follows it [s]
-PATIENCE = 30.0  # for that [s]
+ANSWER_TIME = 1.0  # by the stamps, after which a node that follows nothing is asked again [s]
+PATIENCE = 30.0  # for it to follow [s]
 
 
 class MotionNode(Node):
@@ -102,15 +105,21 @@ class MotionNode(Node):
         self._heard = time.monotonic()
         self._stamp = self._watched = 0.0
         self._moved = False
-        self._first_sent: float | None = None  # None: nothing has been sent yet
-        self._is_taken = target != 'dynamics_node'  # a controller does not say
+        self._first_sent = np.inf  # by the steady clock [s]
+        # A controller does not say whether it is active, or follows.
+        self._is_active = self._is_taken = target != 'dynamics_node'
         self._trajectories = self.create_publisher(JointTrajectory, TARGETS[target], RELIABLE)
         if self._given['urdf_file']:
             self._load(urdf_text(Path(self._given['urdf_file'])))
         else:
             self.create_subscription(String, 'robot_description', self._on_description, LATCHED)
             self.get_logger().info('waiting for robot_description')
-        self.create_subscription(JointState, 'joint_states', self._on_state, RECORDING, raw=True)
+        self._reader = JointStateReader()
+        self.create_subscription(
+            JointState, 'joint_states', self._on_state, RECORDED_STATES, raw=True
+        )
+        # Volatile: a contact of before is none of this motion.
+        self.create_subscription(Contact, 'dynamics_node/contact', self._on_contact, RELIABLE)
         self._following = (
             None
             if self._is_taken
@@ -120,7 +129,6 @@ class MotionNode(Node):
         )
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(self._given['state_timeout'] / 2, self._look, clock=steady)
-        self.create_timer(REPETITION, self._repeat, clock=steady)
 
     # --- setting up ------------------------------------------------------------------------
 
@@ -176,17 +184,21 @@ class MotionNode(Node):
     def _on_state(self, content: bytes) -> None:
         if self._watch is None:
             return
-        message = deserialize_message(content, JointState)
+        try:
+            message = self._reader.read(content)
+        except MalformedJointState as error:
+            self.get_logger().warning(f'ignored: {error}', throttle_duration_sec=1.0)
+            return
         names = self._model.joint_names
-        if not set(names) <= set(message.name):
+        if not set(names) <= set(message.names):
             return  # of other joints
         self._heard = time.monotonic()
-        self._stamp = seconds(message.header.stamp)
+        self._stamp = cdr.seconds(message.sec, message.nanosec)
         if self._bag is not None:
             self._bag.write(content, self.get_clock().now().nanoseconds)
         if self.is_over:
             return  # the way to rest is recorded, too
-        order = [message.name.index(name) for name in names]
+        order = [message.names.index(name) for name in names]
         try:
             q, qd, effort = (
                 np.array(values, dtype=float)[order]
@@ -198,6 +210,9 @@ class MotionNode(Node):
         if self._part is None:
             self._begin(q)
         elif self._is_taken and self._stamp - self._watched >= WATCH_PERIOD:
+            if self._following is not None:
+                self.destroy_subscription(self._following)
+                self._following = None
             self._watched = self._stamp
             self._follow(q, qd, effort)
 
@@ -206,7 +221,7 @@ class MotionNode(Node):
         if not self._stamp:
             self._end('joint states have no stamps: nothing could be compared with the motion')
             return
-        if not self._trajectories.get_subscription_count():
+        if not self._trajectories.get_subscription_count() or not self._is_active:
             self.get_logger().info(
                 f'waiting for who takes {self._trajectories.topic_name}',
                 throttle_duration_sec=5.0,
@@ -227,6 +242,7 @@ class MotionNode(Node):
                 'or approach:=true'
             )
             return
+        self._first_sent = time.monotonic()
         self._send(*self._parts.pop(0))
 
     def _send(self, name: str, motion: MotionSamples) -> None:
@@ -236,33 +252,31 @@ class MotionNode(Node):
         if self._bag is not None:
             self._bag.note(f'start_of_{name}', repr(self._start))
         self._trajectories.publish(
-            trajectory_message(self._model.joint_names, motion, self._start)
+            trajectory_message(self._model.joint_names, motion, self._start, LEAD_TIME)
         )
         self.get_logger().info(f'{name}: {motion.time[-1]:.1f} s', throttle_duration_sec=1.0)
 
     def _on_dynamics(self, message: DynamicsState) -> None:
-        self._is_taken = self._is_taken or (
-            self._part is not None and len(message.reference_position) > 0
-        )
-
-    def _repeat(self) -> None:
-        """Send the first part again: a node that is not yet active has not taken it."""
-        if self._is_taken:
-            if self._following is not None:
-                self.destroy_subscription(self._following)
-                self._following = None
+        """Learn that the node is active, and then whether it follows; ask again if not."""
+        self._is_active = True
+        if self._part is None or self._is_taken or self.is_over:
             return
-        if self._part is None or self.is_over:
-            return
-        now = time.monotonic()
-        if self._first_sent is None:
-            self._first_sent = now
-        if now - self._first_sent > PATIENCE:
+        since_sent = seconds(message.header.stamp) - (self._start - LEAD_TIME)
+        if since_sent > 0.0 and len(message.reference_position):
+            self._is_taken = True
+        elif time.monotonic() - self._first_sent > PATIENCE:
             self.stop(
                 f'the dynamics node has not taken the motion in {PATIENCE:.0f} s: see its log'
             )
-            return
-        self._send(*self._part)
+        elif since_sent > ANSWER_TIME:
+            self._send(*self._part)
+
+    def _on_contact(self, message: Contact) -> None:
+        if self._part is not None and not message.is_over:
+            self.stop(
+                f'contact: {message.torque:.3g} of {message.threshold:.3g} N m or N at joint '
+                f'{message.joint[:40]!r}'
+            )
 
     def _follow(self, q: np.ndarray, qd: np.ndarray, effort: np.ndarray) -> None:
         assert self._part is not None and self._watch is not None
@@ -338,8 +352,8 @@ def run(args: Sequence[str] | None = None) -> int:
                 node.stop('told to stop')
             # What was published last leaves the process, and is recorded, before it ends.
             until = time.monotonic() + FAREWELL_TIME
-            while (left := until - time.monotonic()) > 0:
-                executor.spin_once(timeout_sec=left)
+            while time.monotonic() < until:
+                executor.spin_once(timeout_sec=SPIN_PERIOD)
             return 1 if node.problem else 0
         finally:
             node.destroy_node()

@@ -13,17 +13,19 @@ import pytest
 import rclpy
 import yaml
 from builtin_interfaces.msg import Time
+from fair_spinning import spin_until
 from rclpy.executors import SingleThreadedExecutor
 from robots import two_link_urdf
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
-from robodyn_interfaces.msg import DynamicsState
+from robodyn_interfaces.msg import Contact, DynamicsState
 from robodyn_ros import RobotModel, inverse_dynamics
 from robodyn_ros.identification import Recording
 from robodyn_ros.identification.kinematics_digest import kinematics_digest
 from robodyn_ros.motions import table_as_csv
 from robodyn_ros.ros.demo.node_process import die_with_parent
+from robodyn_ros.ros.identification.motion_node import LEAD_TIME
 
 pytest.importorskip('rosbags', reason='needs rosbags: pip install rosbags')
 pytestmark = pytest.mark.ros
@@ -47,19 +49,19 @@ class Arm:
         self.follows = self.node.create_publisher(
             DynamicsState, '/dynamics_node/dynamics_state', 10
         )
+        self.contacts = self.node.create_publisher(Contact, '/dynamics_node/contact', 10)
         self.node.create_subscription(JointTrajectory, topic, self.received, 10)
         self.model, self.received_ = model, []
         self.q, self.push, self.now = np.array(start, dtype=float), 0.0, 100.0
-        self.talks = True
+        self.talks, self.obeys = True, True
         self.refusals = 0
 
     def received(self, message):
-        """Take a trajectory, as a node does once it is active, and say so."""
+        """Take a trajectory, as an active node does that does not refuse it."""
         if self.refusals:
             self.refusals -= 1
             return
         self.received_.append(message)
-        self.follows.publish(DynamicsState(reference_position=self.q.tolist()))
 
     def close(self):
         self.executor.shutdown()
@@ -71,7 +73,7 @@ class Arm:
         """Go on by one period, simulated and real."""
         self.now += PERIOD
         qd = qdd = np.zeros(2)
-        if self.received_ and self.received_[-1].points:
+        if self.obeys and self.received_ and self.received_[-1].points:
             message = self.received_[-1]
             times = [
                 p.time_from_start.sec + 1e-9 * p.time_from_start.nanosec for p in message.points
@@ -81,12 +83,12 @@ class Arm:
             if elapsed >= 0:
                 columns = zip(*(p.positions for p in message.points))
                 self.q = np.array([np.interp(elapsed, times, column) for column in columns])
-                if elapsed < times[-1]:
+                if times[0] <= elapsed < times[-1]:
                     qd, qdd = (
                         np.array([np.interp(elapsed, times, column) for column in zip(*table)])
                         for table in (
                             [p.velocities for p in message.points],
-                            [p.accelerations for p in message.points],
+                            [p.accelerations or [0.0, 0.0] for p in message.points],
                         )
                     )
         effort = inverse_dynamics(self.model, self.q, qd, qdd) + [self.push, 0.0]
@@ -100,9 +102,11 @@ class Arm:
             whole, part = divmod(round(self.now * 1e9), 10**9)
             state.header.stamp = Time(sec=whole, nanosec=part)
             self.states.publish(state)
-        deadline = time.monotonic() + PERIOD
-        while (left := deadline - time.monotonic()) > 0:
-            self.executor.spin_once(timeout_sec=left)
+            told = DynamicsState(header=state.header)
+            if self.received_ and self.received_[-1].points:
+                told.reference_position = self.q.tolist()
+            self.follows.publish(told)
+        spin_until(self.executor, time.monotonic() + PERIOD, 1e-3)
 
 
 @pytest.fixture
@@ -183,7 +187,8 @@ def test_a_motion_is_made_slowly_then_fast_and_recorded_with_the_robots_digest(r
     assert code == 0, log
     times = [message.points[-1].time_from_start for message in arm.received_]
     lengths = [t.sec + 1e-9 * t.nanosec for t in times]
-    assert lengths[0] == pytest.approx(2 * DURATION) and lengths[-1] == pytest.approx(DURATION)
+    assert lengths[0] == pytest.approx(LEAD_TIME + 2 * DURATION)
+    assert lengths[-1] == pytest.approx(LEAD_TIME + DURATION)
     fastest = [
         max(abs(v) for p in message.points for v in p.velocities) for message in arm.received_
     ]
@@ -228,7 +233,7 @@ def test_from_elsewhere_it_begins_only_where_the_approach_is_asked_for(rig):
 
 def test_a_node_that_is_not_yet_active_is_asked_again(rig):
     arm, process, folder = rig()
-    arm.refusals = 5
+    arm.refusals = 2
     code, log = ended(arm, process, folder)
     assert code == 0, log
     assert not arm.refusals
@@ -268,10 +273,22 @@ def test_a_joint_trajectory_controller_is_stopped_by_a_point_at_rest_ahead(rig):
 
 def test_an_arm_that_does_not_follow_is_stopped(rig):
     arm, process, folder = rig()
-    until(arm, process, folder, lambda: arm.received_)
-    arm.received_.append(JointTrajectory())  # it holds where it is, whatever it was sent
+    arm.obeys = False
     code, log = ended(arm, process, folder)
     assert code == 1 and 'from where the motion is' in log
+
+
+def test_a_contact_stops_the_motion_and_its_end_does_not(rig):
+    arm, process, folder = rig()
+    until(arm, process, folder, moving(arm))
+    arm.contacts.publish(Contact(is_over=True, joint='joint2'))
+    for _ in range(20):
+        arm.spin()
+    assert process.poll() is None
+    arm.contacts.publish(Contact(joint='joint2', torque=7.0, threshold=5.0))
+    code, log = ended(arm, process, folder)
+    assert code == 1 and "contact: 7 of 5 N m or N at joint 'joint2'" in log
+    assert not arm.received_[-1].points
 
 
 def test_a_driver_that_falls_silent_stops_the_motion_and_leaves_a_bag(rig):
