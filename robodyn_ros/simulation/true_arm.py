@@ -15,6 +15,7 @@ from robodyn_ros.spatial import FloatArray, parameters_of_pseudo_inertia
 # Relative to what a joint feels in random poses: its largest inertia, its rms gravity torque.
 _ROTOR_INERTIA = (0.02, 0.1)
 _VISCOUS, _COULOMB = (0.05, 0.15), (0.05, 0.15)
+_URDF_FRICTION = (1.0, 1.5)  # where the URDF has some: what is compensated too much oscillates
 _LEAST_TORQUE = 0.05  # of the strongest joint's: what one without gravity is taken to feel
 _LEAST_INERTIA = 0.01  # of the largest: a wrist's drive is not as small as what it turns
 _POSES = 200
@@ -45,9 +46,20 @@ def drawn_arm(model: RobotModel, seed: int, off: float = 0.3) -> RobotModel:
     return replace(
         true,
         rotor_inertia=generator.uniform(*_ROTOR_INERTIA, model.n) * drives,
-        viscous_friction=generator.uniform(*_VISCOUS, model.n) * torque,
-        coulomb_friction=generator.uniform(*_COULOMB, model.n) * torque,
+        viscous_friction=_drawn_friction(generator, model.viscous_friction, _VISCOUS, torque),
+        coulomb_friction=_drawn_friction(generator, model.coulomb_friction, _COULOMB, torque),
     )
+
+
+def _drawn_friction(
+    generator: np.random.Generator,
+    given: FloatArray,
+    part: tuple[float, float],
+    torque: FloatArray,
+) -> FloatArray:
+    """Return more than the URDF gives, or a part of the torque that a joint feels, (n,)."""
+    more = generator.uniform(*_URDF_FRICTION, len(torque)) * given
+    return np.where(given > 0.0, more, generator.uniform(*part, len(torque)) * torque)
 
 
 def felt(model: RobotModel, generator: np.random.Generator) -> tuple[FloatArray, FloatArray]:

@@ -262,10 +262,10 @@ class _Rig:
 
 
 def start_of_motion(bag: Path) -> float:
-    """Return the stamp at which the motion in a bag began, from its metadata [s]."""
+    """Return how long after the first joint state the motion in a bag began [s]."""
     metadata = yaml.safe_load((bag / 'metadata.yaml').read_text(encoding='utf-8'))
     notes = metadata['rosbag2_bagfile_information']['custom_data']
-    return float(notes['start_of_motion'])
+    return float(notes['start_of_motion']) - float(notes['first_stamp'])
 
 
 def _limits(model: RobotModel, *motions: Excitation) -> dict[str, Any]:

@@ -195,6 +195,8 @@ class MotionNode(Node):
         self._heard = time.monotonic()
         self._stamp = cdr.seconds(message.sec, message.nanosec)
         if self._bag is not None:
+            if not self._bag.count:
+                self._bag.note('first_stamp', repr(self._stamp))
             self._bag.write(content, self.get_clock().now().nanoseconds)
         if self.is_over:
             return  # the way to rest is recorded, too
