@@ -2,7 +2,16 @@
 """Straight-line machine code for one arm, its constants folded in."""
 
 from robodyn_ros.compiled.c.export import export_c
+from robodyn_ros.compiled.c.shared import export_shared
 from robodyn_ros.compiled.compiled_model import CompiledModel, compile_model
 from robodyn_ros.compiled.symbolic.kernels import EXPORTED, KERNELS, RIGID_BODY
 
-__all__ = ['EXPORTED', 'KERNELS', 'RIGID_BODY', 'CompiledModel', 'compile_model', 'export_c']
+__all__ = [
+    'EXPORTED',
+    'KERNELS',
+    'RIGID_BODY',
+    'CompiledModel',
+    'compile_model',
+    'export_c',
+    'export_shared',
+]
