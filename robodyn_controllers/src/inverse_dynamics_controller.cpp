@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -108,6 +109,7 @@ InverseDynamicsController::CallbackReturn InverseDynamicsController::on_configur
       }
     }
     pipeline_ = std::make_unique<CommandPipeline>(model, changes.law, changes.safety);
+    setpoint_timeout_ = changes.safety.state_timeout;
     payload_ = {};
     gravity_ = params_.gravity.empty() ?
       std::vector<double>(model.gravity, model.gravity + 3) : params_.gravity;
@@ -228,16 +230,7 @@ void InverseDynamicsController::make_services()
       const std::lock_guard<std::mutex> lock(changing_);
       const Params params = param_listener_->get_params();
       try {
-        const Changes changes = changes_of(params);
-        if (!is_active_) {
-          pipeline_->change_settings(changes.safety);
-          pipeline_->change_law(changes.law);
-          return;
-        }
-        const auto until = std::chrono::steady_clock::now() + kLongestWait;
-        while (!changes_.put(changes) && std::chrono::steady_clock::now() < until) {
-          std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        }
+        changes_.put(changes_of(params));
       } catch (const std::exception & error) {
         RCLCPP_ERROR(get_node()->get_logger(), "parameters are not applied: %s", error.what());
       }
@@ -338,23 +331,18 @@ std::string InverseDynamicsController::change_load(
   if (model.make_load(&payload, gravity.data(), load.data()) != 0) {
     return "payload; allowed: finite numbers, an inertia that a body of this mass has";
   }
+  // While it is inactive, the next activation takes it.
   bool is_taken = true;
-  if (!is_active_) {
-    is_taken = pipeline_->change_load(load.data());
-  } else {
-    const auto until = std::chrono::steady_clock::now() + kLongestWait;
-    const auto waits = [&until](const auto & condition) {
-        while (condition()) {
-          if (std::chrono::steady_clock::now() > until) {return false;}
-          std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        }
-        return true;
-      };
-    if (!waits([&] {return !load_.put(load);}) || !waits([this] {return load_.is_full();})) {
-      return "no control cycle took the change in 0.2 s";
+  const std::uint64_t before = load_.results();
+  load_.put(load);
+  const auto until = std::chrono::steady_clock::now() + kLongestWait;
+  while (is_active_ && load_.results() / 2 == before / 2) {
+    if (std::chrono::steady_clock::now() > until) {
+      return "no control cycle has taken the change in 0.2 s; the next one will";
     }
-    is_taken = load_.result();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
+  if (is_active_) {is_taken = load_.results() % 2 == 1;}
   if (!is_taken) {return "gravity would be beyond the effort limits where the arm is";}
   payload_ = payload;
   gravity_ = gravity;
@@ -402,14 +390,12 @@ void InverseDynamicsController::take_setpoint(const Trajectory & trajectory)
 InverseDynamicsController::CallbackReturn InverseDynamicsController::on_activate(
   const rclcpp_lifecycle::State &)
 {
-  changes_.clear();
-  load_.clear();
-  new_setpoint_.clear();
+  new_setpoint_.take([](const Vector &) {return true;});
   has_setpoint_ = false;
+  take_changes();
   for (const auto & reference : ordered_exported_reference_interfaces_) {
     (void)reference->set_value(kNaN);
   }
-  if (is_enabled_) {pipeline_->enable(now_);}
   is_active_ = true;
   return CallbackReturn::SUCCESS;
 }
@@ -462,7 +448,7 @@ InverseDynamicsController::return_type InverseDynamicsController::update_referen
       return true;
     });
   // One that moves and is not followed by another has lost its publisher.
-  const bool is_ended = !is_setpoint_at_rest_ && setpoint_age_ > params_.state_timeout;
+  const bool is_ended = !is_setpoint_at_rest_ && setpoint_age_ > setpoint_timeout_;
   for (std::size_t k = 0; k < 3 * n_; ++k) {
     (void)ordered_exported_reference_interfaces_[k]->set_value(
       has_setpoint_ && !is_ended ? setpoint_[k] : kNaN);
@@ -502,6 +488,7 @@ void InverseDynamicsController::take_changes()
     [this](const Changes & changes) {
       pipeline_->change_settings(changes.safety);
       pipeline_->change_law(changes.law);
+      setpoint_timeout_ = changes.safety.state_timeout;
       return true;
     });
   load_.take([this](const Vector & load) {return pipeline_->change_load(load.data());});
@@ -531,15 +518,24 @@ void InverseDynamicsController::publish_state(
   state_.header.stamp = time;
   state_.mode = name_of(pipeline_->mode());
   state_.cycle_time = period.seconds();
+  const bool is_following = pipeline_->following() != Following::none;
+  const ReferenceState & wanted = pipeline_->wanted();
+  for (auto * const field : {&state_.reference_position, &state_.reference_velocity,
+      &state_.reference_acceleration})
+  {
+    field->resize(is_following ? n_ : 0);  // its memory stays
+  }
   const auto part = [this, &parts](std::size_t which, std::size_t i) {
       return parts[which * n_ + i];
     };
   for (std::size_t i = 0; i < n_; ++i) {
     state_.position[i] = position_[i];
     state_.velocity[i] = velocity_[i];
-    state_.reference_position[i] = reference_[i];
-    state_.reference_velocity[i] = reference_[n_ + i];
-    state_.reference_acceleration[i] = reference_[2 * n_ + i];
+    if (is_following) {
+      state_.reference_position[i] = wanted.position[i];
+      state_.reference_velocity[i] = wanted.velocity[i];
+      state_.reference_acceleration[i] = wanted.acceleration[i];
+    }
     state_.inertial[i] = part(ROBODYN_INERTIAL, i);
     state_.coriolis[i] = part(ROBODYN_CORIOLIS, i);
     state_.gravity[i] = part(ROBODYN_GRAVITY, i);

@@ -201,7 +201,7 @@ public:
 
   const Vector & torque() const {return last_torque_;}  // the last command
   const Vector & parts() const {return parts_;}         // ROBODYN_PARTS times n, of the last cycle
-  const Vector & wanted() const {return wanted_.position;}
+  const ReferenceState & wanted() const {return wanted_;}  // what is followed, if anything is
   const std::vector<unsigned char> & effort_limited() const {return limited_effort_;}
   const std::vector<unsigned char> & rate_limited() const {return limited_rate_;}
   const Vector & penetration() const {return penetration_;}  // of the position limits, -1 to 1

@@ -89,7 +89,7 @@ private:
   std::unique_ptr<ModelLibrary> library_;
   std::unique_ptr<CommandPipeline> pipeline_;
   Vector position_, velocity_, reference_, scale_, setpoint_;
-  double now_ = 0.0, setpoint_age_ = 0.0, since_published_ = 0.0;
+  double now_ = 0.0, setpoint_age_ = 0.0, setpoint_timeout_ = 0.0, since_published_ = 0.0;
   bool has_setpoint_ = false, is_setpoint_at_rest_ = false;
   std::atomic<bool> is_active_{false}, is_enabled_{true};
 

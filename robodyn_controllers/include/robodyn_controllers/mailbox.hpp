@@ -1,49 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a thread that may wait hands to one that may not: one value at a time, without a lock.
+// What a thread that may wait hands to one that may not: the latest value, without a lock.
 #ifndef ROBODYN_CONTROLLERS__MAILBOX_HPP_
 #define ROBODYN_CONTROLLERS__MAILBOX_HPP_
 
+#include <array>
 #include <atomic>
+#include <cstdint>
 #include <utility>
 
 namespace robodyn_controllers
 {
 
-// One thread puts, another takes; each of the two is always the same or held apart by its caller.
+// Of three values one is written, one is read, and one lies between the two, for one thread that
+// puts and one that takes. Taking neither allocates nor waits.
 template<typename Value>
 class Mailbox
 {
 public:
-  explicit Mailbox(Value value = Value())
-  : value_(std::move(value)) {}
+  explicit Mailbox(const Value & value = Value())
+  : values_{value, value, value} {}
 
-  // Put a value, and return true; false: the last one was not taken yet.
-  bool put(const Value & value)
+  // Put a value; it replaces one that was not taken.
+  void put(const Value & value)
   {
-    if (is_full_.load(std::memory_order_acquire)) {return false;}
-    value_ = value;
-    is_full_.store(true, std::memory_order_release);
-    return true;
+    values_[written_] = value;
+    written_ = between_.exchange(written_ | kNew, std::memory_order_acq_rel) & kIndex;
   }
 
-  // Call a function with the value, if there is one, and keep what it returns.
+  // Call a function with the value, if there is a new one, and keep what it returns.
   template<typename Function>
   void take(Function && function)
   {
-    if (!is_full_.load(std::memory_order_acquire)) {return;}
-    result_.store(function(value_), std::memory_order_relaxed);
-    is_full_.store(false, std::memory_order_release);
+    if ((between_.load(std::memory_order_acquire) & kNew) == 0) {return;}
+    read_ = between_.exchange(read_, std::memory_order_acq_rel) & kIndex;
+    const bool result = function(std::as_const(values_[read_]));
+    results_.store(2 * (results_.load(std::memory_order_relaxed) / 2 + 1) + (result ? 1 : 0),
+      std::memory_order_release);
   }
 
-  // Empty it, while nobody takes.
-  void clear() {is_full_.store(false, std::memory_order_release);}
-
-  bool is_full() const {return is_full_.load(std::memory_order_acquire);}
-  bool result() const {return result_.load(std::memory_order_relaxed);}
+  // How many values were taken, times two, plus one where the last call returned true.
+  std::uint64_t results() const {return results_.load(std::memory_order_acquire);}
 
 private:
-  Value value_;
-  std::atomic<bool> is_full_{false}, result_{false};
+  static constexpr unsigned kIndex = 3, kNew = 4;
+
+  std::array<Value, 3> values_;
+  unsigned written_ = 0, read_ = 2;
+  std::atomic<unsigned> between_{1};
+  std::atomic<std::uint64_t> results_{0};
 };
 
 }  // namespace robodyn_controllers
