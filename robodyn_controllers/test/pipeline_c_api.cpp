@@ -148,13 +148,14 @@ std::int64_t pipeline_random_inputs(
   for (std::size_t k = 0; k < 3; ++k) {
     pipeline.model().model().make_load(&payloads[k], nullptr, loads[k].data());
   }
-  double now = 1.0, sent = -rc::kInfinity;
+  double given_time = 1.0, now = 1.0, sent = -rc::kInfinity;  // time may go back, and now does not
   bool has_last = false, may_begin_anew = true;
   std::int64_t commands = 0;
   *largest_step = 0.0;
   const std::uint64_t before = allocations;
   for (std::int64_t k = 0; k < count; ++k) {
-    now += pick(200) == 0 ? uniform(generator) : 0.001 * (1.0 + uniform(generator));
+    given_time += pick(200) == 0 ? uniform(generator) : 0.001 * (1.0 + uniform(generator));
+    now = std::fmax(now, given_time);
     if (pick(500) == 0) {
       for (double & each : q) {each = 3.0 * uniform(generator);}
       std::fill(qd.begin(), qd.end(), 0.0);
@@ -190,16 +191,17 @@ std::int64_t pipeline_random_inputs(
       pipeline.disable();
       may_begin_anew = true;
     }
-    if (pick(50) == 0) {pipeline.enable(now);}
+    if (pick(50) == 0) {pipeline.enable(given_time);}
     if (pick(5000) == 0) {pipeline.begin_stop();}
     const bool is_stop = pipeline.is_stopping() && pipeline.has_stopped();
     const bool has_command = is_stop ?
-      pipeline.stop_command(now) : pipeline.update(now, q.data(), qd.data(), reference);
-    if (is_stop && pipeline.is_stop_command_sent()) {
-      pipeline.disable();
-      may_begin_anew = true;
+      pipeline.stop_command(given_time) : pipeline.update(given_time, q.data(), qd.data(), reference);
+    const bool is_over = is_stop && pipeline.is_stop_command_sent();
+    if (is_over) {pipeline.disable();}
+    if (!has_command) {
+      may_begin_anew |= is_over;
+      continue;
     }
-    if (!has_command) {continue;}
     ++commands;
     const double elapsed = std::fmin(std::fmax(now - sent, 1e-9), 0.01);
     const bool is_new = !has_last || (may_begin_anew && now - sent >= state_timeout);
@@ -212,8 +214,8 @@ std::int64_t pipeline_random_inputs(
       last[i] = torque;
     }
     has_last = true;
-    may_begin_anew = false;
-    sent = std::fmax(sent, now);
+    may_begin_anew = is_over;
+    sent = now;
   }
   return allocations == before ? commands : -1;
 }

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 from compiled_arms import public_arm, random_arm
-from controller_core import Both, compiled_core, pointer, shared_model
+from controller_core import Alone, Both, compiled_core, pointer, shared_model
 
 import robodyn_ros as rd
 from robodyn_ros.control.reference import Reference, ReferenceState
@@ -336,28 +336,6 @@ def given(position, velocity=0.0):
             return state
 
     return Given()
-
-
-class Alone(Both):
-    """The compiled pipeline by itself."""
-
-    def cycle(self, position, velocity, period=0.001):
-        python, self.python = self.python, _Silent()
-        try:
-            return super().cycle(position, velocity, period)
-        finally:
-            self.python = python
-
-    def _compared(self, command, has_command, torque):
-        return torque if has_command else None
-
-
-class _Silent:
-    def step(self, state, now):
-        return None
-
-    def watchdog(self, now):
-        return None
 
 
 @pytest.fixture

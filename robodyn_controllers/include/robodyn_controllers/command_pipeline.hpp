@@ -151,8 +151,8 @@ public:
     const robodyn_reference & reference)
   {
     has_command_ = false;
-    if (!is_enabled_) {return false;}
     now = passed(now);
+    if (!is_enabled_) {return false;}
     if (has_state_ && now - last_update_ > settings_.state_timeout) {
       become_stale(now - last_cycle_, now);  // nobody has commanded meanwhile
     }
