@@ -52,4 +52,6 @@ class ControlSettings:
     position_guard: float = 0.05
     effort_scale: tuple[float, ...] = ()
     command_scale: tuple[float, ...] = ()
+    controller_manager: str = ''
+    controller: str = ''
     autostart: bool = True

@@ -20,6 +20,7 @@ from robodyn_ros.control.control_stack import ControlStack
 from robodyn_ros.control.plausibility import in_degrees
 from robodyn_ros.errors import RejectedTrajectory
 from robodyn_ros.ros import conversions
+from robodyn_ros.ros.dynamics.controller_watch import ControllerWatch
 from robodyn_ros.ros.dynamics.cycle_counts import CycleCounts
 from robodyn_ros.ros.dynamics.outputs import RELIABLE, CycleOutputs
 from robodyn_ros.ros.other_commanders import OtherCommanders
@@ -57,6 +58,8 @@ class ControlCycle:
         Where every complete state is put up.
     watchdog : WatchdogProcess
         Commands in this one's place when it no longer hears of it.
+    controller : ControllerWatch, optional
+        Knows whether the commands act.
     """
 
     def __init__(
@@ -67,6 +70,7 @@ class ControlCycle:
         report: Callable[[], str],
         snapshot: StateSnapshot,
         watchdog: WatchdogProcess,
+        controller: ControllerWatch | None = None,
     ) -> None:
         self.stack = stack
         self.counts = CycleCounts()
@@ -74,6 +78,7 @@ class ControlCycle:
         self._report = report
         self._snapshot = snapshot
         self._watchdog = watchdog
+        self._controller = controller
         self._watchdog_period = watchdog_period
         self._watchdog_timer: Timer | None = None
         self._is_missed = self._is_reported_stale = False
@@ -168,9 +173,9 @@ class ControlCycle:
             time.sleep(STOP_PERIOD)
         pipeline.begin_stop()
         while not pipeline.has_stopped and time.monotonic() - begin < LONGEST_BRAKING:
-            self._take_states()
-            self._on_watchdog()
-            time.sleep(STOP_PERIOD)
+            self._carry()
+        if self._controller is not None:
+            self._controller.deactivate(self._carry)
         self._send_stop_command(begin)
         pipeline.disable()
         self._beat(time.monotonic())
@@ -190,6 +195,14 @@ class ControlCycle:
         for subscription in self._subscriptions:
             self._node.destroy_subscription(subscription)
         self._outputs.destroy()
+        if self._controller is not None:
+            self._controller.destroy()
+
+    def _carry(self) -> None:
+        """Go on commanding for a moment, where no executor runs."""
+        self._take_states()
+        self._on_watchdog()
+        time.sleep(STOP_PERIOD)
 
     def _take_states(self) -> None:
         """Take in the joint states that wait, where no executor does it."""
@@ -270,6 +283,8 @@ class ControlCycle:
         pipeline = self.stack.pipeline
         self._beat(now)
         self._look_for_lateness(now)
+        if self._controller is not None:
+            self._controller.keep_from_following(pipeline, now)
         self._outputs.look_who_listens()
         if self._is_taken_over():
             return
@@ -306,6 +321,8 @@ class ControlCycle:
         try:
             message = TrajectoryMessage.from_bytes(content, self.stack.model.n)
             if message.times:
+                if self._controller is not None:
+                    self._controller.check_active()
                 pipeline.follow(message.trajectory(self._start(message.stamp)))
             else:
                 pipeline.cancel()

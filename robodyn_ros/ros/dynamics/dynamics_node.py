@@ -31,6 +31,7 @@ from robodyn_ros.ros.dynamics import lifecycle as transitions
 from robodyn_ros.ros.dynamics import node_parameters
 from robodyn_ros.ros.dynamics.autostart import Autostart
 from robodyn_ros.ros.dynamics.control_cycle import ControlCycle
+from robodyn_ros.ros.dynamics.controller_watch import ControllerWatch
 from robodyn_ros.ros.dynamics.description_topic import DescriptionTopic
 from robodyn_ros.ros.dynamics.model_status import model_status
 from robodyn_ros.ros.dynamics.parameter_services import BoundedParameterService
@@ -126,6 +127,11 @@ class DynamicsNode(LifecycleNode):
                 ready = control_stack.build_control_stack(
                     parameters, self._description.text(), is_time_simulated=is_time_simulated
                 )
+            controller = None
+            if parameters.controller_manager or parameters.controller:
+                controller = ControllerWatch(
+                    self, parameters.controller_manager, parameters.controller
+                )
         except RobodynError as error:
             return self._refuse(f'cannot configure: {in_parameters(error)}')
         self._settings = parameters
@@ -136,6 +142,7 @@ class DynamicsNode(LifecycleNode):
             self._report,
             self._service_process.snapshot,
             self._watchdog,
+            controller,
         )
         self._service_process.take(
             ready.arm,

@@ -56,11 +56,13 @@ DECLARED = {
     'position_guard': ('DOUBLE', 0.0, MANY),
     'effort_scale': ('DOUBLE_ARRAY', 'each finite, not 0'),
     'command_scale': ('DOUBLE_ARRAY', 'each finite, not 0'),
+    'controller_manager': ('STRING',),
+    'controller': ('STRING',),
     'autostart': ('BOOL',),
 }
 BEFORE_CONFIGURE = (
     'urdf_file identified_model base_link tip_link joints algorithm gravity watchdog_period'
-    ' effort_limits effort_scale command_scale'.split()
+    ' effort_limits effort_scale command_scale controller_manager controller'.split()
 )
 WHEN = {
     **dict.fromkeys(DECLARED, 'at any time'),
