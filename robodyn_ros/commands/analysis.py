@@ -13,8 +13,10 @@ from robodyn_ros.commands.arm_options import (
     OUTPUT_FILE,
     ChosenArm,
     arm_options,
+    cutoff_option,
     examples,
     in_a_folder_that_is_there,
+    motion_topic_option,
     rotor_inertia_option,
 )
 
@@ -138,10 +140,8 @@ def ratios(
     type=click.Path(path_type=Path),
     help="CSV file or bag; not given: one within the arm's limits.",
 )
-@click.option('--topic', help='Topic of a bag; not given: the only one of joint states.')
-@click.option(
-    '--cutoff', type=float, metavar='HZ', help='Low-pass a measured motion before deriving it.'
-)
+@motion_topic_option
+@cutoff_option
 @click.option(
     '--fraction',
     type=click.FloatRange(0, 1),

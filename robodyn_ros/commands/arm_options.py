@@ -173,11 +173,27 @@ recordings_argument = click.argument(
     'recordings', type=click.Path(path_type=Path), nargs=-1, required=True
 )
 topic_option = click.option('--topic', help='Of bags; not given: the one that names the joints.')
+motion_topic_option = click.option(
+    '--topic', help='Topic of a bag; not given: the only one of joint states.'
+)
+cutoff_option = click.option(
+    '--cutoff', type=float, metavar='HZ', help='Low-pass a measured motion before deriving it.'
+)
+
+
+def _one_or_each(
+    _: click.Context, __: click.Parameter, given: tuple[float, ...]
+) -> float | list[float] | None:
+    """Return one number for all joints, one for each, or None where none was given."""
+    return given[0] if len(given) == 1 else list(given) or None
+
+
 effort_scale_option = click.option(
     '--effort-scale',
     'effort_scale',
     type=float,
     multiple=True,
+    callback=_one_or_each,
     metavar='FACTOR',
     help='Torque for a unit of the recorded effort, as N m/A: one, or one for each joint.',
 )

@@ -14,8 +14,10 @@ from robodyn_ros.commands.arm_options import (
     OUTPUT_FILE,
     ChosenArm,
     arm_options,
+    cutoff_option,
     examples,
     in_a_folder_that_is_there,
+    motion_topic_option,
     rotor_inertia_option,
 )
 from robodyn_ros.commands.trajectory_effort import write_trajectory_with_effort
@@ -29,12 +31,8 @@ from robodyn_ros.motions.point_to_point import known_effort_limits
 FRICTION_VELOCITY = ControlSettings.friction_velocity
 """Width of the smooth sign of Coulomb friction [rad/s or m/s], the dynamics node's."""
 
-_TOPIC = click.option('--topic', help='Topic of a bag; not given: the only one of joint states.')
 _OUTPUT = click.option(
     '-o', '--output', type=OUTPUT_FILE, callback=in_a_folder_that_is_there, help='File to write.'
-)
-_CUTOFF = click.option(
-    '--cutoff', type=float, metavar='HZ', help='Low-pass a measured motion before deriving it.'
 )
 
 
@@ -58,8 +56,8 @@ _CUTOFF = click.option(
     help="Add the URDF's friction: viscous, and Coulomb times tanh(velocity / "
     f'{FRICTION_VELOCITY:g}), a smooth sign [rad/s or m/s].',
 )
-@_TOPIC
-@_CUTOFF
+@motion_topic_option
+@cutoff_option
 @click.option(
     '--trajectory',
     'is_trajectory',
@@ -177,8 +175,8 @@ def _say_what_is_left_out(model: RobotModel, friction: bool) -> None:
     '--time-step', type=float, default=0.001, show_default=True, help='[s], of physics and law.'
 )
 @_OUTPUT
-@_TOPIC
-@_CUTOFF
+@motion_topic_option
+@cutoff_option
 def simulate(
     arm: ChosenArm,
     motion: Path | None,

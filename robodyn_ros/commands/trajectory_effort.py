@@ -28,6 +28,7 @@ from robodyn_ros.motions.trajectory_yaml import (
     trajectory_as_yaml,
     trajectory_of_yaml,
 )
+from robodyn_ros.spatial import FloatArray
 
 
 def write_trajectory_with_effort(
@@ -65,11 +66,16 @@ def write_trajectory_with_effort(
 
 def rows_of(trajectory: Trajectory) -> TrajectoryRows:
     """Return what a message says of a trajectory: nothing where it is NaN."""
-    fields = (trajectory.positions, trajectory.velocities, trajectory.accelerations)
+
+    def known(rows: FloatArray) -> list[list[float]]:
+        return [row.tolist() if np.isfinite(row).all() else [] for row in rows]
+
     return TrajectoryRows(
         trajectory.joint_names,
         trajectory.times.tolist(),
-        *([row.tolist() if np.isfinite(row).all() else [] for row in rows] for rows in fields),
+        known(trajectory.positions),
+        known(trajectory.velocities),
+        known(trajectory.accelerations),
         trajectory.efforts.tolist(),
     )
 

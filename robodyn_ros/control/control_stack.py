@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robodyn_ros.control.added_effort import AddedEffort
 from robodyn_ros.control.command_pipeline import CommandPipeline
 from robodyn_ros.control.compiled_step import CompiledStep
 from robodyn_ros.control.computed_torque import (
@@ -19,6 +20,7 @@ from robodyn_ros.control.computed_torque import (
     Terms,
     gravity_overload,
 )
+from robodyn_ros.control.contact_monitor import ContactMonitor, KnownResidual
 from robodyn_ros.control.drive_units import DriveUnits, drive_units
 from robodyn_ros.control.joint_order import command_order, each_joint
 from robodyn_ros.control.joint_state_buffer import JointStateBuffer
@@ -38,6 +40,8 @@ from robodyn_ros.errors import (
 )
 from robodyn_ros.model import Payload, RobotModel
 from robodyn_ros.parameters import base_parameters
+
+_ADDED_FRACTION = 0.1  # of the effort limits, that is added where nobody says how much may be
 
 
 @dataclass
@@ -63,6 +67,8 @@ class ControlStack:
         The inverse dynamics that they are made with.
     units : DriveUnits
         Of measured efforts and of the commands on the wire; everything inside is in N m or N.
+    monitor : ContactMonitor
+        Says what the outside does; asked where somebody wants to know.
     parameter_deviation : array, shape (count,), or None
         Of the arm's base parameters, where it was identified.
     """
@@ -75,6 +81,7 @@ class ControlStack:
     pipeline: CommandPipeline
     torque: RigidBodyTorque
     units: DriveUnits
+    monitor: ContactMonitor
     parameter_deviation: np.ndarray | None = None
 
 
@@ -112,11 +119,14 @@ class ConfiguredArm(NamedTuple):
         Of its base parameters.
     scales : mapping of parameter name to array, shape (n,)
         Of the drives' units, in chain order.
+    residual : KnownResidual or None
+        What the model leaves unexplained.
     """
 
     model: RobotModel
     parameter_deviation: np.ndarray | None
     scales: Mapping[str, np.ndarray]
+    residual: KnownResidual | None = None
 
 
 def configured_arm(settings: ControlSettings, description: str | None) -> ConfiguredArm:
@@ -140,7 +150,9 @@ def configured_arm(settings: ControlSettings, description: str | None) -> Config
     scales = {'effort_scale': found.effort_scale}
     if found.command_scale is not None:
         scales['command_scale'] = found.command_scale
-    return ConfiguredArm(model, found.base_parameter_deviation(base_parameters(model)), scales)
+    deviation = found.base_parameter_deviation(base_parameters(model))
+    residual = KnownResidual(found.drive_model.residual, found.terms.presliding)
+    return ConfiguredArm(model, deviation, scales, residual)
 
 
 def build_control_stack(
@@ -154,7 +166,7 @@ def build_control_stack(
     RobodynError
         What is wrong with the robot or the settings.
     """
-    model, deviation, scales = configured_arm(settings, description)
+    model, deviation, scales, residual = configured_arm(settings, description)
     order = command_order(model, settings.joints)
     joint_states = JointStateBuffer(
         model.joint_names, settings.state_timeout, continuous_joints(model)
@@ -177,9 +189,35 @@ def build_control_stack(
         is_time_simulated=is_time_simulated,
         compiled=compiled,
     )
+    limits = safety.effort_limits
+    pipeline.added = added_effort(model, settings, limits)
     return ControlStack(
-        model, Load(model.gravity), model, order, joint_states, pipeline, torque, units, deviation
+        model,
+        Load(model.gravity),
+        model,
+        order,
+        joint_states,
+        pipeline,
+        torque,
+        units,
+        ContactMonitor(
+            model, settings, law.inverse_dynamics, units.effort_scale, limits, residual
+        ),
+        deviation,
     )
+
+
+def added_effort(
+    model: RobotModel, settings: ControlSettings, effort_limits: np.ndarray
+) -> AddedEffort | None:
+    """Return what takes the efforts of ``external_effort_topic``; None where there is none."""
+    if not settings.external_effort_topic:
+        return None
+    limit = _ADDED_FRACTION * effort_limits
+    if settings.external_effort_limit:
+        limit = each_joint(model, settings, 'external_effort_limit')
+    scale = each_joint(model, settings, 'external_effort_scale')
+    return AddedEffort(model.joint_names, scale, limit, settings.state_timeout)
 
 
 def speed_limits(model: RobotModel) -> np.ndarray:
@@ -280,6 +318,9 @@ def apply_settings(stack: ControlStack, settings: ControlSettings, names: set[st
     pipeline.settings = safety_settings(model, settings)
     pipeline.reference_limits = reference_limits(model, settings)
     stack.joint_states.timeout = settings.state_timeout
+    stack.monitor.observer.longest = settings.state_timeout
+    if pipeline.added is not None:
+        pipeline.added.timeout = settings.state_timeout
     of_law = {'mode', 'kp', 'kd', 'friction_velocity', 'position_guard'}
     if names & of_law or any(name.startswith('terms.') for name in names):
         # The model stays what it is, and may itself be on its way to another.
@@ -326,6 +367,7 @@ def apply_change(
     law = control_law(model, settings, torque.under(model))
     _check_carried(stack, law)
     stack.pipeline.change_model(law)
+    stack.monitor.change_model(model, law.inverse_dynamics)
     stack.load, stack.model, stack.torque = load, model, torque
     return load
 
@@ -343,4 +385,6 @@ def check_torque(stack: ControlStack, settings: ControlSettings) -> None:
     torque = stack.torque.checked_at(state.position, active, stack.model)
     if torque is not stack.torque:
         stack.torque = torque
-        stack.pipeline.change_model(control_law(stack.model, settings, torque.under(stack.model)))
+        law = control_law(stack.model, settings, torque.under(stack.model))
+        stack.pipeline.change_model(law)
+        stack.monitor.change_model(stack.model, law.inverse_dynamics)

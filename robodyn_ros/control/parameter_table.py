@@ -10,8 +10,8 @@ from typing import Any
 
 from robodyn_ros.control.computed_torque import MODES
 from robodyn_ros.control.rigid_body import ALGORITHMS
-from robodyn_ros.control.safety_settings import ACTIONS
-from robodyn_ros.control.settings import ControlSettings
+from robodyn_ros.control.safety_settings import ACTIONS, CONTACT_ACTIONS
+from robodyn_ros.control.settings import OBSERVED_EFFORTS, ControlSettings
 from robodyn_ros.errors import InvalidNumber, UnknownOption, WrongShape
 
 _HUGE = 1e9
@@ -272,6 +272,69 @@ PARAMETERS = (
         'controller',
         'Controller that takes the commands: no trajectory is followed while it is inactive, and '
         'it is deactivated when the node stops commanding.',
+        is_live=False,
+    ),
+    NodeParameter(
+        'on_contact',
+        'What a contact causes: report tells of it, stop brakes and holds, float compensates '
+        'gravity. No safety function.',
+        choices=CONTACT_ACTIONS,
+    ),
+    NodeParameter(
+        'contact_threshold_moving',
+        'External torque of a moving joint that is a contact [N m] or [N], as robodyn '
+        'contact-thresholds finds it; empty: from identified_model, else nothing is a contact.',
+        bounds=(1e-9, _HUGE),
+        is_live=False,
+    ),
+    NodeParameter(
+        'contact_threshold_standing',
+        'The same of a joint that stands or turned round of late: stiction hides more.',
+        bounds=(1e-9, _HUGE),
+        is_live=False,
+    ),
+    NodeParameter(
+        'contact_dwell',
+        'How long a threshold is exceeded before it is a contact [s].',
+        bounds=(0.0, 10.0),
+        is_live=False,
+    ),
+    NodeParameter(
+        'observer_gain',
+        'Of the momentum observer [1/s]: it follows a torque to 95 % within three times 1 / gain.',
+        bounds=(1e-3, 1e4),
+        is_live=False,
+    ),
+    NodeParameter(
+        'observed_effort',
+        'Whose torque the observer holds the motion against: what is commanded, or what the joint '
+        'states say times effort_scale.',
+        choices=OBSERVED_EFFORTS,
+        is_live=False,
+    ),
+    NodeParameter(
+        'wrench_point',
+        "Where tip_wrench acts and what its moment is about, in the tip link's frame [m].",
+        bounds=(-_HUGE, _HUGE),
+        lengths=(3,),
+        is_live=False,
+    ),
+    NodeParameter(
+        'external_effort_topic',
+        'Topic of joint states whose effort is added to the torque: the external_torques of '
+        'another arm, for example; empty: none.',
+        is_live=False,
+    ),
+    NodeParameter(
+        'external_effort_scale',
+        'What such an effort is multiplied by.',
+        bounds=(-_HUGE, _HUGE),
+        is_live=False,
+    ),
+    NodeParameter(
+        'external_effort_limit',
+        'Largest effort that is added so [N m] or [N]; empty: a tenth of the effort limits.',
+        bounds=(0.0, _HUGE),
         is_live=False,
     ),
     NodeParameter(

@@ -67,7 +67,8 @@ class TrajectoryFiller:
         error_fraction: float,
         period: float,
     ) -> None:
-        arm, _, scales = configured_arm(settings, description)
+        configured = configured_arm(settings, description)
+        arm, scales = configured.model, configured.scales
         limits = safety_settings(arm, settings).effort_limits
         units = drive_units(arm, settings, scales, limits)
         self.arm = arm

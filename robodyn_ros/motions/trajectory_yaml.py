@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from robodyn_ros.errors import MalformedMotion, UnreadableSource
+from robodyn_ros.motions.motion_samples import MotionSamples
 
 LARGEST = 5_000_000
 """Of a file [bytes]: ten times what a thousand points of seven joints take."""
@@ -45,6 +46,13 @@ class TrajectoryRows(NamedTuple):
     velocities: Sequence[Sequence[float]]
     accelerations: Sequence[Sequence[float]]
     effort: Sequence[Sequence[float]]
+
+    @classmethod
+    def of_motion(cls, joint_names: Sequence[str], motion: MotionSamples) -> TrajectoryRows:
+        """Return a sampled motion, its times from the first on, without effort."""
+        times = (motion.time - motion.time[0]).tolist()
+        tables = (motion.q.tolist(), motion.qd.tolist(), motion.qdd.tolist())
+        return cls(joint_names, times, *tables, [()] * len(times))
 
 
 def trajectory_of_yaml(path: Path) -> TrajectoryRows:

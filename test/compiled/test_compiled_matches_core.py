@@ -3,6 +3,7 @@
 
 import inspect
 import pickle
+import sys
 import threading
 from dataclasses import replace
 
@@ -273,6 +274,25 @@ def test_wrong_out_is_refused(small, out):
     frozen.setflags(write=False)
     with pytest.raises(WrongShape, match='argument out'):
         small[1].gravity_torque([0.1, 0.2], out=frozen)
+
+
+def test_a_refused_out_is_left_to_its_owner(small):
+    _, compiled = small
+    out = [0.5, 0.25]
+    references = sys.getrefcount(out)
+    for _ in range(100):
+        with pytest.raises(WrongShape, match='argument out'):
+            compiled.gravity_torque([0.1, 0.2], out=out)
+    assert sys.getrefcount(out) == references
+
+
+def test_the_regressor_follows_a_gravity_that_is_an_input(small):
+    arm, compiled = small
+    gravity, state = (3.0, -1.0, 2.0), ([0.1, 0.2], [1.0, 2.0], [3.0, 4.0])
+    columns = list(rd.base_parameters(arm, rotor_inertia=False).columns)
+    wanted = rd.regressor(arm.with_gravity(gravity), *state)[:, columns]
+    found = compiled.with_gravity(gravity).base_regressor(*state)
+    np.testing.assert_allclose(found, wanted, atol=1e-12)
 
 
 def test_wrong_calls_are_type_errors(small):

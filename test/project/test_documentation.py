@@ -90,7 +90,7 @@ def test_the_table_of_commands_runs_from_top_to_bottom(tmp_path):
     lines = re.findall(r'^\| `robodyn ([^`]+)` \|', page, re.M)
     left_out = set(robodyn.commands) - {line.split()[0] for line in lines}
     # What needs a recording, or ROS, is named below the table.
-    assert left_out == set(re.findall(r'`robodyn (\w+)`', page.rpartition('\n| ')[2]))
+    assert left_out == set(re.findall(r'`robodyn ([\w-]+)`', page.rpartition('\n| ')[2]))
     for line in lines:
         result = subprocess.run(
             [sys.executable, '-m', 'robodyn_ros.cli', *shlex.split(line)],

@@ -334,15 +334,19 @@ def test_words_that_an_argument_takes_are_its_type(name):
 IDENTIFICATION = {
     'identify': "model, recordings, *, validation=(), friction='auto', base_tilt='auto',"
     ' effort_scale=None, prior_deviation=0.25, progress=None',
+    'excitation': 'model, duration, *, harmonics=5, limits=None, obstacles=(), margin=0.05,'
+    ' tip_height=None, friction_motion=False, poses=0, seed=0, prior_deviation=0.25, noise=None,'
+    ' progress=None',
+    'motion_limits': 'model, *, position=None, velocity=None, acceleration=None, effort=None',
     'examine_effort': 'model, recordings',
-    'identify_drive_gains': 'model, unloaded, loaded, mass',
+    'identify_drive_gains': 'model, unloaded, loaded=None, mass=None',
     'identify_payload': 'model, loaded, *, unloaded=None, effort_scale=None',
 }
 IDENTIFICATION_CLASSES = (
-    'CandidateError DriveGains DriveTerms EffortFindings Identification IdentifiedParameter'
-    ' JointEffort JointFriction MalformedIdentification MalformedRecording NoEffort'
-    ' OtherKinematics PayloadEstimate Prediction Recording RecordingErrors RepeatedMotion'
-    ' TooShortRecording'
+    'Box CandidateError DriveGains DriveTerms EffortFindings Excitation HalfSpace Identification'
+    ' IdentifiedParameter JointEffort JointFriction LinkPoint MalformedIdentification'
+    ' MalformedRecording MotionLimits NoEffort NoExcitation OtherKinematics PayloadEstimate'
+    ' Prediction Recording RecordingErrors RepeatedMotion TooShortRecording'
 )
 
 

@@ -252,7 +252,7 @@ def test_figures_fill_the_width_of_a_desktop(report_of, browser):
                 return (right - whole.left) / whole.width;
             })""",
         )
-    assert len(reached) == 4
+    assert len(reached) == 5
     assert min(reached) > 0.9
 
 

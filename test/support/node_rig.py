@@ -14,6 +14,7 @@ import domains
 import numpy as np
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
+from fair_spinning import spin_until
 from lifecycle_msgs.srv import ChangeState, GetState
 from rcl_interfaces.msg import Parameter, ParameterValue
 from rcl_interfaces.srv import SetParameters
@@ -152,9 +153,7 @@ class NodeRig:
 
     def spin(self, duration):
         """Take in messages for a while [s]."""
-        deadline = time.monotonic() + duration
-        while (remaining := deadline - time.monotonic()) > 0.0:
-            self.executor.spin_once(timeout_sec=remaining)
+        spin_until(self.executor, time.monotonic() + duration)
 
     # --- talking ---------------------------------------------------------------------------
 

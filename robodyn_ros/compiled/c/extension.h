@@ -294,11 +294,9 @@ static PyObject *general_result(const Kernel *kernel, PyObject *given, npy_intp 
         return given;
     }
     PyObject *sizes = PyArray_IntTupleFromIntp(dimensions, wanted);
-    Py_INCREF(given);
-    PyObject *found = PyArray_Check(given) ? described(given) : given;
+    PyObject *found = PyArray_Check(given) ? described(given) : Py_NewRef(given);
     raise_wrong_shape("out", found, PyUnicode_FromFormat(
         "a writeable, contiguous array of float64, shape %R", sizes));
-    Py_DECREF(given);
     Py_XDECREF(sizes);
     return NULL;
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Derivatives of the inverse dynamics, and the Coriolis matrix, for straight-line code.
+The Coriolis matrix, half the derivative of the torques by velocities, for straight-line code.
 
 A recursion like those of Carpentier and Mansard 2018 and of Singh, Russell and Wensing 2022, in
 link coordinates and for first and second moments. With links j >= m as one body, r
@@ -39,6 +39,7 @@ from robodyn_ros.compiled.symbolic.newton_euler import (
 )
 from robodyn_ros.compiled.symbolic.rigid_body import (
     body_carried_inward,
+    dot,
     shifted,
     together,
     unit_wrench,
@@ -143,7 +144,7 @@ def coriolis_matrix(arm: SymbolicArm, qd: Sequence[Scalar]) -> Matrix:
             result[i][m] = along
         for i, (f, n), gathered in _functional(arm, motions, qd, outer[m], m):
             zd = _axis_rate(motions[i])
-            result[m][i] = _dot(f, zd) if arm.rows[i].prismatic else _dot(n, zd) + gathered[2]
+            result[m][i] = dot(f, zd) if arm.rows[i].prismatic else dot(n, zd) + gathered[2]
     return result
 
 
@@ -257,10 +258,6 @@ def _cross(a: Vector, b: Vector) -> Vector:
         a[2] * b[0] - a[0] * b[2],
         a[0] * b[1] - a[1] * b[0],
     ]
-
-
-def _dot(a: Vector, b: Vector) -> Scalar:
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
 def _plus(a: Vector, b: Vector) -> Vector:

@@ -145,6 +145,11 @@ class _Inputs:
             inertias=self._run_time.inertias(self._graph),
         )
 
+    def arm_as_described(self, q: Sequence[Scalar]) -> SymbolicArm:
+        """Return the arm for regressors: not regrouped, under the run-time gravity."""
+        equivalent = EquivalentInertias(self.model.dh)
+        return symbolic_arm(self.model, q, equivalent, gravity=self._run_time.gravity(self._graph))
+
     def chain(self, q: Sequence[Scalar]) -> tuple[list[Row], FloatArray, FloatArray]:
         """Return the arm for poses: rows, base and tip transform."""
         dh = self.model.dh
@@ -226,7 +231,7 @@ def _friction(given: _Inputs, *arrays: Sequence[Scalar]) -> Sequence[Scalar]:
 def _base_regressor(given: _Inputs) -> Result:
     q, qd, qdd = given('q'), given('qd'), given('qdd')
     columns = base_parameters(given.model, rotor_inertia=False).columns
-    arm = symbolic_arm(given.model, q, EquivalentInertias(given.model.dh))
+    arm = given.arm_as_described(q)
     motions = link_motions(arm, qd, qdd)
     values = rigid.regressor_columns(arm, motions, [divmod(k, 10) for k in columns])
     return (given.n, len(columns)), _flat(zip(*values))

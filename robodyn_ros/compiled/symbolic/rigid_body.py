@@ -150,7 +150,7 @@ def regressor_columns(
         force, moment = _unit_wrench(motions[j], k)
         result.append(
             [
-                _dot(velocity, force) + _dot(w, moment) if i <= j else 0.0
+                dot(velocity, force) + dot(w, moment) if i <= j else 0.0
                 for i, (velocity, w) in enumerate(_partial_velocities(arm, j))
             ]
             + [0.0] * (arm.n - 1 - j)
@@ -197,7 +197,8 @@ def _unit_wrench(motion: Motion, k: int) -> tuple[Vector, Vector]:
     ][k]
 
 
-def _dot(a: Vector, b: Vector) -> Scalar:
+def dot(a: Vector, b: Vector) -> Scalar:
+    """Return the scalar product."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
@@ -219,7 +220,7 @@ def tip_pose(rows: Sequence[Row], base: FloatArray, tip: FloatArray) -> Matrix:
     """Return the tip link's pose (4, 4) in the base link's frame."""
     rotation, origin = frames(rows, base)[-1]
     pose: Matrix = [
-        [_dot(r, tip[:3, k].tolist()) + (x if k == 3 else 0.0) for k in range(4)]
+        [dot(r, tip[:3, k].tolist()) + (x if k == 3 else 0.0) for k in range(4)]
         for r, x in zip(rotation, origin)
     ]
     return [*pose, [0.0, 0.0, 0.0, 1.0]]
@@ -229,7 +230,7 @@ def tip_jacobian(rows: Sequence[Row], base: FloatArray, tip: FloatArray) -> Matr
     """Return the tip's Jacobian (6, n), linear rows first, in the base link's axes."""
     placed = frames(rows, base)
     last_rotation, last_origin = placed[-1]
-    point = [x + _dot(r, tip[:3, 3].tolist()) for x, r in zip(last_origin, last_rotation)]
+    point = [x + dot(r, tip[:3, 3].tolist()) for x, r in zip(last_origin, last_rotation)]
     columns = []
     rows[0].begin('columns of the Jacobian')
     for row, (rotation, origin) in zip(rows, placed):
@@ -269,7 +270,7 @@ def _wrench_in_last_frame(
 ) -> tuple[Vector, Vector]:
     """Return a wrench at the tip, in base link axes, about the origin of frame n in its axes."""
     rotation: Matrix = base[:3, :3].T.tolist()
-    f, m = ([_dot(r, v) for r in rotation] for v in (force, moment))
+    f, m = ([dot(r, v) for r in rotation] for v in (force, moment))
     for row in rows:
         f, m = (rotated_z(row.theta, rotated_xy(row, v)) for v in (f, m))
     x, y, z = tip[:3, 3].tolist()

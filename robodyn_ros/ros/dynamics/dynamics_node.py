@@ -30,6 +30,7 @@ from robodyn_ros.ros import command_line
 from robodyn_ros.ros.dynamics import lifecycle as transitions
 from robodyn_ros.ros.dynamics import node_parameters
 from robodyn_ros.ros.dynamics.autostart import Autostart
+from robodyn_ros.ros.dynamics.contact_topics import check_topic
 from robodyn_ros.ros.dynamics.control_cycle import ControlCycle
 from robodyn_ros.ros.dynamics.controller_watch import ControllerWatch
 from robodyn_ros.ros.dynamics.description_topic import DescriptionTopic
@@ -122,6 +123,7 @@ class DynamicsNode(LifecycleNode):
         """Read the robot and the parameters; what is wrong is logged and configure fails."""
         try:
             parameters = parameter_table.checked(node_parameters.values(self))
+            check_topic(parameters.external_effort_topic)
             is_time_simulated = self._parameter('use_sim_time')
             with self._stop_signal.may_interrupt():  # nothing is commanded yet
                 ready = control_stack.build_control_stack(
@@ -138,9 +140,10 @@ class DynamicsNode(LifecycleNode):
         self._cycle = ControlCycle(
             self,
             ready,
-            parameters.watchdog_period,
+            parameters,
             self._report,
             self._service_process.snapshot,
+            self._service_process.history,
             self._watchdog,
             controller,
         )
@@ -149,6 +152,7 @@ class DynamicsNode(LifecycleNode):
             ready.load,
             max(LONGEST_AGE, parameters.state_timeout),
             parameter_deviation=ready.parameter_deviation,
+            effort_scale=ready.units.effort_scale,
         )
         if ready.torque.algorithm != parameters.algorithm:
             self.get_logger().warning(
@@ -261,12 +265,14 @@ class DynamicsNode(LifecycleNode):
             response.message = f'the node is {self._lifecycle}, not active'
             return response
         response.success = True
-        if request.data:
-            self._cycle.stack.pipeline.enable(time.monotonic())
-            response.message = 'enabled'
-        else:
+        if not request.data:
             self._cycle.stop_commanding()
             response.message = 'disabled'
+        elif other := self._cycle.begin_again():
+            response.success = False
+            response.message = f'cannot enable: {other}; allowed: nobody else'
+        else:
+            response.message = 'enabled'
         return response
 
     # --- parameters ----------------------------------------------------------------------------
@@ -281,6 +287,7 @@ class DynamicsNode(LifecycleNode):
                 dynamics = self._cycle.stack.pipeline.law.inverse_dynamics
                 control_stack.control_law(self._model, parameters, dynamics)
                 control_stack.safety_settings(self._model, parameters)
+                self._cycle.stack.monitor.check(parameters)
         except RobodynError as error:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
@@ -291,6 +298,7 @@ class DynamicsNode(LifecycleNode):
             return
         self._settings = parameter_table.checked(node_parameters.values(self))
         control_stack.apply_settings(self._cycle.stack, self._settings, names)
+        self._cycle.contacts.action = self._settings.on_contact
 
     def _parameter(self, name: str) -> Any:
         return self.get_parameter(name).value
@@ -341,18 +349,19 @@ class DynamicsNode(LifecycleNode):
 
     def _report(self) -> str:
         """Publish the diagnostics and return their sentence about the torque."""
-        name, cycle, is_due = self._diagnosed_name, self._cycle, self._autostart.is_due
+        name, cycle, now = self._diagnosed_name, self._cycle, time.monotonic()
+        is_due = self._autostart.is_due
         reports = [
             torque_status(
                 name,
                 self._lifecycle,
                 self._refusal,
                 cycle,
-                time.monotonic(),
+                now,
                 awaited='' if self._parameter('urdf_file') or not is_due else DESCRIPTION,
             ),
             model_status(name, cycle.stack if cycle else None, self._service_process.status),
-            process_status(name, self._watchdog, self._log),
+            process_status(name, self._watchdog, self._log, now),
         ]
         message = DiagnosticArray(status=reports)
         message.header.stamp = self.get_clock().now().to_msg()

@@ -98,6 +98,7 @@ def torque_status(
         'other_commanders': ' '.join(cycle.others.names),
         'commands_of_others': cycle.others.count,
         'command_subscribers': cycle.subscribers,
+        **cycle.contacts.facts,
     }
     return conversions.diagnostic_status(f'{name}: torque', name, level, message, facts)
 
@@ -174,6 +175,8 @@ def _warning(cycle: ControlCycle, recent: Recent) -> str:
         return f'effort limit reached: {_names(stack, recent.saturated)}'
     if len(recent.beyond):
         return f'beyond a position limit: {_beyond(stack, recent.beyond)}'
+    if stack.monitor.contact is not None:
+        return str(stack.monitor.contact)
     if cycle.others.text:
         return cycle.others.text
     if cycle.subscribers == 0:

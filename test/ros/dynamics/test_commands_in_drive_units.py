@@ -59,6 +59,7 @@ def test_commands_alone_are_scaled_and_limits_stay_in_newton_metres(rig, robot, 
         assert np.array(rig.states[-1].gravity) == pytest.approx(gravity)
         assert rig.set_parameter('effort_limit_scale', 0.2).successful
     assert f'command_scale, base to tip: {SCALE[-1]:g}' in rig.log
+    rig.until(lambda: rig.report.get('drive_units', '').startswith('command_scale, base to'))
     refused = rig.set_parameter('command_scale', [1.0])
     assert not refused.successful and 'command_scale' in refused.reason
     assert 'before configure' in refused.reason

@@ -12,6 +12,7 @@ from control_arm import NAMES, enabled
 
 from robodyn_ros.ros.dynamics.cycle_counts import CycleCounts
 from robodyn_ros.ros.dynamics.model_status import model_status
+from robodyn_ros.ros.dynamics.process_status import process_status
 from robodyn_ros.ros.dynamics.torque_status import torque_status
 
 OK, WARN, ERROR, STALE = (bytes([level]) for level in range(4))
@@ -187,3 +188,19 @@ def test_services_that_do_not_answer_are_a_warning(services, words):
     assert status.level == (OK if services == 'answering' else WARN)
     assert words in status.message
     assert {value.key: value.value for value in status.values} == {'services': services}
+
+
+@pytest.mark.parametrize(
+    'has_ended, lateness, level, message',
+    [
+        (False, 0.9, OK, 'watched'),
+        (False, 1.5, WARN, 'the watchdog is 1.5 s late'),
+        (True, 9.0, WARN, 'the watchdog has ended: restart the node'),
+    ],
+)
+def test_watchdog_that_is_late_or_has_ended_is_a_warning(has_ended, lateness, level, message):
+    watchdog = SimpleNamespace(has_ended=has_ended, takeovers=0, lateness=lambda now: lateness)
+    status = process_status('node', watchdog, SimpleNamespace(dropped=0), 0.0)
+    assert (status.level, status.message) == (level, message)
+    facts = {value.key: value.value for value in status.values}
+    assert float(facts['watchdog_process_lateness_ms']) == 1e3 * lateness

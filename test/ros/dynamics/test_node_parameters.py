@@ -58,11 +58,24 @@ DECLARED = {
     'command_scale': ('DOUBLE_ARRAY', 'each finite, not 0'),
     'controller_manager': ('STRING',),
     'controller': ('STRING',),
+    'on_contact': ('STRING', 'one of report, stop, float'),
+    'contact_threshold_moving': ('DOUBLE_ARRAY', 'each positive'),
+    'contact_threshold_standing': ('DOUBLE_ARRAY', 'each positive'),
+    'contact_dwell': ('DOUBLE', 0.0, 10.0),
+    'observer_gain': ('DOUBLE_ARRAY', 'each 0.001 to 10000'),
+    'observed_effort': ('STRING', 'one of commanded, measured'),
+    'wrench_point': ('DOUBLE_ARRAY', 'each finite'),
+    'external_effort_topic': ('STRING',),
+    'external_effort_scale': ('DOUBLE_ARRAY', 'each finite'),
+    'external_effort_limit': ('DOUBLE_ARRAY', 'each at least 0'),
     'autostart': ('BOOL',),
 }
 BEFORE_CONFIGURE = (
     'urdf_file identified_model base_link tip_link joints algorithm gravity watchdog_period'
-    ' effort_limits effort_scale command_scale controller_manager controller'.split()
+    ' effort_limits effort_scale command_scale controller_manager controller'
+    ' contact_threshold_moving'
+    ' contact_threshold_standing contact_dwell observer_gain observed_effort wrench_point'
+    ' external_effort_topic external_effort_scale external_effort_limit'.split()
 )
 WHEN = {
     **dict.fromkeys(DECLARED, 'at any time'),
@@ -100,7 +113,10 @@ def test_parameter_file_holds_the_defaults_of_the_table():
 
 def test_parameter_file_says_of_every_parameter_when_it_may_change():
     # What stands there commented out, as an example, counts too.
-    given_or_not = '# (effort_limits|braking_acceleration|effort_scale|command_scale):'
+    given_or_not = (
+        '# (effort_limits|braking_acceleration|effort_scale|command_scale|external_effort_limit|'
+        'contact_threshold_moving|contact_threshold_standing):'
+    )
     text = re.sub(given_or_not, r'\1:', CONFIG.read_text(encoding='utf-8'))
     entries = re.findall(r'^ +(\w+):(.*\n(?: *#.*\n|\n)*)', text.partition('parameters:')[2], re.M)
     comments = iter(entries)

@@ -68,7 +68,8 @@ def test_commands_are_published_whoever_listens_and_what_nobody_reads_is_not(
     cycle_outputs, publishers, command
 ):
     cycle_outputs.look_who_listens()
-    cycle_outputs.publish(command, Time(), 'gravity_compensation', 0.0)
+    cycle_outputs.publish_command(command, 0.0)
+    cycle_outputs.publish_details(command, Time(), 'gravity_compensation', 0.0)
     (message,) = publishers['~/commands'].published
     message = deserialize_message(message, Float64MultiArray)
     # The elbow first, each in its drive's unit.
@@ -84,7 +85,9 @@ def test_what_somebody_begins_to_read_is_published_from_the_next_look_on(
 ):
     publishers[topic].subscribers = 1
     cycle_outputs.look_who_listens()
-    cycle_outputs.publish(command, Time(sec=7, nanosec=8), 'gravity_compensation', 0.0)
+    cycle_outputs.publish_command(command, 0.0)
+    assert {name for name, one in publishers.items() if one.published} == {'~/commands'}
+    cycle_outputs.publish_details(command, Time(sec=7, nanosec=8), 'gravity_compensation', 0.0)
     assert {name for name, one in publishers.items() if one.published} == {'~/commands', topic}
     (message,) = publishers[topic].published
     if topic == '~/torques':
