@@ -107,8 +107,8 @@ def contacts_of(
     return [each for each in said if each is not None and not each.is_over]
 
 
-def cost() -> tuple[float, float]:
-    """Return the time of an update [s], the median of paired blocks, and of a cycle without."""
+def cost() -> float:
+    """Return the time of an update [s], the median of paired blocks."""
     from robodyn_ros.control.control_stack import build_control_stack
     from robodyn_ros.control.joint_state_buffer import MeasuredState
     from robodyn_ros.control.settings import ControlSettings
@@ -131,7 +131,7 @@ def cost() -> tuple[float, float]:
         for k in range(CYCLES)
     ]
     torque = law.gravity_torque(q)
-    differences, plain = [], []
+    differences = []
     for _ in range(BLOCKS):
         begin = time.perf_counter()
         for state in states:
@@ -142,14 +142,12 @@ def cost() -> tuple[float, float]:
             monitor.update(state, torque, law)
         end = time.perf_counter()
         differences.append((end - middle - (middle - begin)) / CYCLES)
-        plain.append((middle - begin) / CYCLES)
-    return median(differences), median(plain)
+    return median(differences)
 
 
 def main(folder: Path | None) -> None:
     """Print the cost, and where recordings are given, what was found in them."""
-    each, _ = cost()
-    print(f'observer and detector: {1e6 * each:.1f} us a cycle, Panda, compiled kernels')
+    print(f'observer and detector: {1e6 * cost():.1f} us a cycle, Panda, compiled kernels')
     if folder is None:
         return
     pushes = Pushes(folder)

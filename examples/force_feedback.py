@@ -29,7 +29,7 @@ TIME_STEP = 2e-3  # [s]
 START = [0.3, -0.9, 0.2, 0.4, 0.7, 0.2]  # [rad]
 HAND = 600.0  # stiffness of the hand [N/m]
 GRIP = 40.0  # its damping, for the inertia that it feels at the tip [1/s]
-WALL = 2000.0  # and of the wall [N/m]
+WALL = 2000.0  # stiffness of the wall [N/m]
 TOUCHED, END = 1.0, 2.5  # when the hand's way reaches the wall, and when all ends [s]
 SPEED = 0.05  # of the hand, straight into the wall [m/s]
 

@@ -24,7 +24,6 @@ pytestmark = pytest.mark.ros
 
 POSITION = [0.1, -0.4, 0.2, -1.9, 0.3, 1.6, 0.7]
 FORCE = np.array([8.0, -12.0, 6.0])  # [N], in the base link's axes
-SETTLED = 0.2  # simulated [s]
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 THRESHOLDS = {
     'contact_threshold_moving': [3.0],
@@ -133,7 +132,7 @@ def test_a_contact_stops_the_arm_and_is_told_once(rig, robot):
     rig.until(lambda: rig.contacts)
     told = rig.contacts[0]
     assert not told.is_over
-    assert told.joint in robot_joints() and told.link.startswith('panda_link')
+    assert told.joint in ARM and told.link.startswith('panda_link')
     assert abs(told.torque) > told.threshold == 3.0
     assert told.duration >= 0.019
     when = seconds(told.header.stamp)
@@ -172,10 +171,6 @@ def test_stepped_forces_at_rest_and_in_motion_are_known_after_a_tenth_of_a_secon
         error = np.linalg.norm(found[times > onset + 0.1] - force, axis=1)
         assert error.max() <= max(0.1 * np.linalg.norm(force), 0.1 * step, 2.0)
         before = np.array(force, dtype=float)
-
-
-def robot_joints():
-    return [f'panda_joint{i}' for i in range(1, 8)]
 
 
 @pytest.mark.slow
@@ -237,11 +232,10 @@ def test_the_effort_of_another_is_added_and_fades(plain, robot):
     plain.bring_up(POSITION)
     plain.stream(POSITION, lambda: len(plain.commands) > 20)
     gravity = np.array(plain.commands[-1].data)
-    names = robot_joints()
 
     def push():
         plain.send(POSITION)
-        felt.publish(JointState(name=names, effort=[2.0, 100.0, 0.0, 0.0, 0.0, 0.0, -1.0]))
+        felt.publish(JointState(name=ARM, effort=[2.0, 100.0, 0.0, 0.0, 0.0, 0.0, -1.0]))
 
     wanted = gravity + [1.0, 2.0, 0.0, 0.0, 0.0, 0.0, -0.5]
     plain.until(lambda: np.allclose(plain.commands[-1].data, wanted, atol=1e-6), push)

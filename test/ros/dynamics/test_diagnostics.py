@@ -30,8 +30,13 @@ class Cycle:
             dh=SimpleNamespace(prismatic=np.zeros(2, bool)),
         )
         self.stack = SimpleNamespace(
-            pipeline=self.arm.pipeline, joint_states=self.arm.buffer, arm=model, model=model
+            pipeline=self.arm.pipeline,
+            joint_states=self.arm.buffer,
+            arm=model,
+            model=model,
+            monitor=SimpleNamespace(contact=None),
         )
+        self.contacts = SimpleNamespace(facts={'contacts': 0})
         self.counts = CycleCounts()
         self.others = SimpleNamespace(names=[], text='', recent=0, count=0)
         self.subscribers = 1
@@ -77,6 +82,12 @@ def test_commands_of_others_are_an_error_and_their_publishers_a_warning(cycle):
     level, message = cycle.verdict()
     assert level == ERROR and message.startswith('/other is there')
     assert cycle.facts['other_commanders'] == '/other' and cycle.facts['commands_of_others'] == '3'
+
+
+def test_contact_that_lasts_is_a_warning(cycle):
+    cycle.stack.monitor.contact = 'contact: 7 of 5 N m'
+    assert cycle.verdict() == (WARN, 'contact: 7 of 5 N m')
+    assert cycle.facts['contacts'] == '0'
 
 
 def test_nobody_who_subscribes_is_a_warning(cycle):
