@@ -6,6 +6,7 @@ import time
 import domains
 import numpy as np
 import rclpy
+from fair_spinning import STEP, spin_until
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter
 from robots import public_urdf
@@ -76,7 +77,10 @@ class Rig:
         while not condition():
             assert time.monotonic() < deadline, 'waited in vain'
             doing()
-            self.executor.spin_once(timeout_sec=0.01)
+            self.executor.spin_once(timeout_sec=STEP)
+
+    def spin(self, duration):
+        spin_until(self.executor, time.monotonic() + duration)
 
     def drive(self, position=POSITION):
         """Publish the state of an arm at rest until the node has it."""

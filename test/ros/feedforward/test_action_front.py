@@ -13,6 +13,7 @@ pytest.importorskip('control_msgs', reason='needs control_msgs')
 from action_msgs.msg import GoalStatus
 from control_msgs.action import FollowJointTrajectory
 from control_msgs.msg import JointTolerance
+from fair_spinning import STEP
 from feedforward_rig import MODEL, POSITION, Rig, trajectory
 from rclpy.action import ActionClient, ActionServer, CancelResponse, GoalResponse
 
@@ -219,7 +220,7 @@ def test_random_goals_cancels_and_preemptions_over_dds_without_one_lost_or_doubl
     chance = random.Random(5)
     sent, ends, rejected = 0, {}, 0
     waiting = []
-    for number in range(200):
+    for number in range(1000):
         what = chance.random()
         if what < 0.6 or not waiting:
             rig.controller.accepts = chance.random() > 0.1
@@ -234,7 +235,7 @@ def test_random_goals_cancels_and_preemptions_over_dds_without_one_lost_or_doubl
         elif rig.controller.active is not None:
             rig.controller.finish(chance.choice([SUCCEEDED, ABORTED]), 0, str(number))
         for _ in range(chance.randrange(5)):
-            rig.executor.spin_once(timeout_sec=0.002)
+            rig.executor.spin_once(timeout_sec=STEP)
     if rig.controller.active is not None:
         rig.controller.finish(SUCCEEDED)
     for number, _, result in waiting:

@@ -98,8 +98,7 @@ def test_next_trajectory_goes_on_from_what_was_sent_while_the_arm_follows(rig):
 def test_nothing_is_passed_on_before_the_arm_is_known(rig):
     rig.until(lambda: rig.trajectories.get_subscription_count() > 0)
     rig.trajectories.publish(trajectory(POSITION))
-    for _ in range(20):
-        rig.executor.spin_once(timeout_sec=0.01)
+    rig.spin(0.2)
     assert rig.out == []
 
 
