@@ -61,8 +61,11 @@ class ControlCycle:
         Where those with efforts are kept for a while.
     watchdog : WatchdogProcess
         Commands in this one's place when it no longer hears of it.
-    controller : ControllerWatch, optional
-        Knows whether the commands act.
+
+    Raises
+    ------
+    UnknownOption
+        The controller that the settings name cannot be watched.
     """
 
     def __init__(
@@ -74,8 +77,8 @@ class ControlCycle:
         snapshot: StateSnapshot,
         history: MotionHistory,
         watchdog: WatchdogProcess,
-        controller: ControllerWatch | None = None,
     ) -> None:
+        self._controller = ControllerWatch.of(node, settings)  # first: it may be refused
         self.stack = stack
         self.counts = CycleCounts()
         self._node = node
@@ -84,7 +87,6 @@ class ControlCycle:
         self._history = history
         history.begin(stack.model.n)
         self._watchdog = watchdog
-        self._controller = controller
         self._watchdog_period = settings.watchdog_period
         self._watchdog_timer: Timer | None = None
         self._is_missed = self._is_reported_stale = False

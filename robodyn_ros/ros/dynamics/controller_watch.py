@@ -19,7 +19,9 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 
 from robodyn_ros.control.command_pipeline import CommandPipeline
+from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.errors import RejectedTrajectory, UnknownOption
+from robodyn_ros.ros.given_parameters import check_name
 
 MESSAGES = 'controller_manager_msgs'
 ACTIVITY = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -42,8 +44,8 @@ class ControllerWatch:
     Raises
     ------
     UnknownOption
-        The messages of the controller manager are not installed, or only one of the two names is
-        given.
+        The messages of the controller manager are not installed, a name is none of ROS's, or only
+        one of the two is given.
 
     Notes
     -----
@@ -54,6 +56,7 @@ class ControllerWatch:
         for name, value in (('controller_manager', manager), ('controller', controller)):
             if not value:
                 raise UnknownOption(f'parameter {name}', value, 'a name, as the other one has')
+            check_name(name, value)
         if find_spec(MESSAGES) is None:
             raise UnknownOption(
                 'parameter controller_manager', manager, f'none where {MESSAGES} is not installed'
@@ -69,6 +72,12 @@ class ControllerWatch:
             messages.ControllerManagerActivity, f'{manager}/activity', self._on_activity, ACTIVITY
         )
         self._client = node.create_client(self._switch, f'{manager}/switch_controller')
+
+    @classmethod
+    def of(cls, node: Node, settings: ControlSettings) -> ControllerWatch | None:
+        """Return that of the controller which the settings name, None where they name none."""
+        manager, controller = settings.controller_manager, settings.controller
+        return cls(node, manager, controller) if manager or controller else None
 
     @property
     def is_active(self) -> bool:

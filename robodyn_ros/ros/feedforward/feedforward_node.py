@@ -119,6 +119,7 @@ class FeedforwardNode(Node):
         self._filler: TrajectoryFiller | None = None
         self._description = DescriptionTopic()
         controller = self.get_parameter('controller').value
+        given_parameters.check_name('controller', controller)
         self._output = self.create_publisher(
             JointTrajectory, f'{controller}/joint_trajectory', RELIABLE
         )

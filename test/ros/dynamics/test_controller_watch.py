@@ -148,6 +148,13 @@ def test_controller_that_is_inactive_is_left_alone(started):
     assert manager.asked == []
 
 
+@pytest.mark.parametrize('name', ['controller_manager', 'controller'])
+def test_name_that_ros_does_not_have_fails_configure_by_name(rig, panda_urdf, name):
+    given = {'controller_manager': '/controller_manager', 'controller': 'arm_effort'}
+    rig.start(urdf_file=panda_urdf, tip_link='panda_link8', **{**given, name: 'not a name'})
+    rig.until(lambda: f"cannot configure: parameter {name}: 'not a name'" in rig.log)
+
+
 def test_what_cannot_be_watched_fails_configure_by_name(rig, panda_urdf):
     missing = find_spec('controller_manager_msgs') is None
     given = {'controller_manager': '/controller_manager'}

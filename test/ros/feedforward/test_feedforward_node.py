@@ -2,6 +2,7 @@
 """The node feedforward over DDS: trajectories go in bare and come out with effort."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from robodyn_ros.ros.feedforward import action_front, feedforward_node
 from robodyn_ros.ros.feedforward.filled_message import given_indices
 
 pytestmark = pytest.mark.ros
+PAGE = Path(__file__).parents[3] / 'docs' / 'beside_your_driver.md'
 
 
 @pytest.fixture
@@ -117,11 +119,29 @@ def test_arm_without_effort_limits_is_refused(tmp_path):
         Rig(urdf_file=str(urdf), tip_link='')
 
 
+@pytest.mark.parametrize('name', ['', 'not a name'])
+def test_controller_that_ros_cannot_name_is_refused(name):
+    with pytest.raises(RobodynError, match='parameter controller'):
+        Rig(controller=name)
+
+
 def test_help_names_every_parameter(capsys):
     assert feedforward_node.main(['--help']) == 0
     text = capsys.readouterr().out
     for parameter in feedforward_node.parameters():
         assert f'\n  {parameter.name}: {parameter.kind}' in text
+
+
+def test_page_names_every_parameter_and_the_defaults_of_the_node_s_own():
+    page = PAGE.read_text(encoding='utf-8').replace('\n', ' ')
+    for parameter in feedforward_node.parameters():
+        if parameter.name in feedforward_node.SHARED:
+            name = 'terms.*' if parameter.name.startswith('terms.') else parameter.name
+            assert f'`{name}`' in page
+        else:
+            default = parameter.default
+            shown = f'`{default}`' if parameter.kind == 'string' else default
+            assert f'| `{parameter.name}` | {shown} |' in page
 
 
 def test_index_of_feedback_counts_the_given_points():
