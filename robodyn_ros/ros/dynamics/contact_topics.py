@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import WrenchStamped
-from rclpy.exceptions import InvalidTopicNameException
 from rclpy.lifecycle import LifecycleNode
-from rclpy.validate_topic_name import validate_topic_name
 from sensor_msgs.msg import JointState
 
 from robodyn_interfaces.msg import Contact as ContactMessage
@@ -20,30 +18,12 @@ from robodyn_ros.control.control_stack import ControlStack
 from robodyn_ros.control.joint_state_buffer import MeasuredState
 from robodyn_ros.control.safety_settings import ContactAction
 from robodyn_ros.control.settings import ControlSettings
-from robodyn_ros.errors import MalformedJointState, UnknownOption
+from robodyn_ros.errors import MalformedJointState
 from robodyn_ros.ros.conversions import floats
 from robodyn_ros.ros.dynamics.state_reception import WARNING_PERIOD
 from robodyn_ros.ros.joint_state_message import JointStateReader
 from robodyn_ros.ros.qos import LATCHED, RELIABLE, SENSOR
 from robodyn_ros.spatial import FloatArray
-
-
-def check_topic(name: str) -> None:
-    """
-    Refuse a topic that cannot exist; empty is none.
-
-    Raises
-    ------
-    UnknownOption
-    """
-    if not name:
-        return
-    try:
-        validate_topic_name(name)
-    except InvalidTopicNameException as error:
-        raise UnknownOption(
-            'parameter external_effort_topic', name, 'a name of a topic, or nothing'
-        ) from error
 
 
 class ContactTopics:
