@@ -117,7 +117,8 @@ def report(
     'functions',
     multiple=True,
     metavar='NAME',
-    help='One of those to write, such as gravity_torque; not given: all.',
+    help='One of those to write, such as gravity_torque; not given: those that a '
+    'controller needs.',
 )
 @click.option(
     '--simplified',
@@ -137,11 +138,11 @@ def export(
 ) -> None:
     """Write an arm's dynamics as plain C99, with a self-test."""
     from robodyn_ros.analysis import simplified_model
-    from robodyn_ros.compiled.c.export import EXPORTED, export_c
+    from robodyn_ros.compiled.c.export import USUAL, export_c
 
     model = arm.model
     if simplified is None:
-        paths = export_c(model, output, name=name, kernels=functions or EXPORTED)
+        paths = export_c(model, output, name=name, kernels=functions or USUAL)
     else:
         few = simplified_model(model, simplified)
         paths = few.export_c(output, name=name, functions=functions)

@@ -1,8 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Straight-line machine code for one arm, its constants folded in."""
 
-from robodyn_ros.compiled.c.export import EXPORTED, RIGID_BODY, export_c
+from robodyn_ros.compiled.c.export import EXPORTED, RIGID_BODY, USUAL, export_c
 from robodyn_ros.compiled.compiled_model import CompiledModel, compile_model
 from robodyn_ros.compiled.symbolic.kernels import KERNELS
 
-__all__ = ['EXPORTED', 'KERNELS', 'RIGID_BODY', 'CompiledModel', 'compile_model', 'export_c']
+__all__ = [
+    'EXPORTED',
+    'KERNELS',
+    'RIGID_BODY',
+    'USUAL',
+    'CompiledModel',
+    'compile_model',
+    'export_c',
+]
