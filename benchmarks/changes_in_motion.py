@@ -52,7 +52,7 @@ class Simulator(module.SimulatorNode):
     silent_until = 0.0
     def __init__(self):
         super().__init__()
-        signal.signal(signal.SIGUSR1, self.fall_silent)
+        signal.signal(signal.SIGURG, self.fall_silent)
         plain = self._states
         self._truth = self.create_publisher(module.JointState, 'truth', 1000)
         class Both:
@@ -114,8 +114,8 @@ class Trial:
         self.scene._trajectories.publish(JointTrajectory())
 
     def fall_silent(self) -> None:
-        """Have the driver send no joint states for 120 ms."""
-        self.scene.simulator.send_signal(signal.SIGUSR1)
+        """Have the driver send no joint states for 120 ms, by a signal that ends nothing."""
+        self.scene.simulator.send_signal(signal.SIGURG)
 
     def repeat(self, rate: float, what: Callable[[int], None], seconds: float) -> None:
         """Do something at a rate [Hz] for some seconds."""

@@ -27,11 +27,13 @@ from timeit import Timer
 
 os.environ['OPENBLAS_NUM_THREADS'] = '1'  # read when NumPy is imported
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test' / 'support'))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'docs'))
 
 import numpy as np
 import peers
 import pinocchio as pin
-from compiled_page import draw, markdown
+from compiled_page import markdown
+from draw_compiled import PAGE, PICTURE, draw
 from oracles import PinocchioArm, random_states
 from robots import public_urdf, random_chain
 
@@ -39,7 +41,6 @@ import robodyn_ros as rd
 from robodyn_ros.compiled import KERNELS, CompiledModel, compile_model
 from robodyn_ros.control.rigid_body import RigidBodyTorque
 
-ROOT = Path(__file__).resolve().parents[1]
 SAMPLES = 4000
 OURS = {
     'inverse_dynamics': 'f(q, qd, qdd)',
@@ -233,8 +234,8 @@ def main() -> None:
     text = markdown(tables, batches, compile_times(panda), by_function, rows, SAMPLES, load)
     print(text)
     if arguments.write:
-        ROOT.joinpath('docs', 'benchmarks.md').write_text(text, encoding='utf-8')
-        draw(tables, rows, ROOT / 'docs' / 'images' / 'compiled.png')
+        PAGE.write_text(text, encoding='utf-8')
+        draw(text, PICTURE)
 
 
 if __name__ == '__main__':

@@ -12,26 +12,32 @@ joint states and counts the commands.
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 import time
 from contextlib import ExitStack
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test' / 'support'))
+
 import click
 import rclpy
-from rclpy.executors import SingleThreadedExecutor
+from fair_spinning import spin_until
+from rclpy.executors import Executor
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robodyn_ros.ros.demo.node_process import NodeProcess
+from robodyn_ros.ros.executors import fastest_executor
 
 ARM = Path(__file__).resolve().parents[1] / 'urdf' / 'arm.urdf.xacro'
 JOINTS = [f'joint{i}' for i in range(1, 7)]
 POSITION = [0.2, -0.4, 0.9, 0.1, 0.6, 0.3]
 PARAMETERS = {'urdf_file': str(ARM), 'mode': 'computed_torque', 'state_timeout': 1.0}
 STARTING_TIMEOUT = 60.0  # until every node commands [s]
+TURN = 5e-4  # of waiting for commands, at most, between two sendings [s]
 TICKS = os.sysconf('SC_CLK_TCK')  # of /proc, in a second
 
 
@@ -79,15 +85,14 @@ def processor_time(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / TICKS
 
 
-def run(executor: SingleThreadedExecutor, drivers: Drivers, rate: float, duration: float) -> None:
+def run(executor: Executor, drivers: Drivers, rate: float, duration: float) -> None:
     """Send joint states at a rate [1/s] for a while [s]."""
     due = time.monotonic()
     end = due + duration
     while due < end:
         drivers.send()
         due += 1.0 / rate
-        while (remaining := due - time.monotonic()) > 0.0:
-            executor.spin_once(timeout_sec=remaining)
+        spin_until(executor, due, TURN)
 
 
 def measure(count: int, rate: float, duration: float, folder: Path) -> str:
@@ -104,7 +109,7 @@ def measure(count: int, rate: float, duration: float, folder: Path) -> str:
         for name in names
     ]
     drivers = Drivers(names)
-    executor = SingleThreadedExecutor()
+    executor = fastest_executor()
     executor.add_node(drivers)
     with ExitStack() as stack:
         stack.callback(drivers.destroy_node)

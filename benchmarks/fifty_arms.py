@@ -2,11 +2,12 @@
 """
 Try every command on fifty arms of a folder of URDFs, drawn by a seed.
 
-    python benchmarks/fifty_arms.py [DIR ...] [--count 50] [--seed 0] [--skip report]
+    python benchmarks/fifty_arms.py [DIR ...] [--count 50] [--seed 0] [--part 1/1] [--skip report]
 
 `check`, `dh`, `params`, `simulate`, `torque` along a sine, `export` with its self-test, `report`:
 each succeeds, or says in one line why not. Exit code 1: one of them did neither.
-Without a folder: the packages example-robot-data and rtb-data.
+Without a folder: the packages example-robot-data and rtb-data. `--part 2/10` tries every tenth of
+them, from the second on.
 """
 
 from __future__ import annotations
@@ -113,6 +114,14 @@ def tried(path: Path, chain: Chain, skipped: set[str]) -> dict[str, str]:
     return found
 
 
+def part_of(text: str) -> tuple[int, int]:
+    """Return which part of how many."""
+    part, parts = map(int, text.split('/'))
+    if not 1 <= part <= parts:
+        raise argparse.ArgumentTypeError(f'{text}: K of K/N is 1 to N')
+    return part, parts
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
@@ -120,6 +129,7 @@ def main() -> int:
     parser.add_argument('folders', nargs='*', type=Path)
     parser.add_argument('--count', type=int, default=50)
     parser.add_argument('--seed', type=int, default=0)
+    parser.add_argument('--part', type=part_of, default=(1, 1), metavar='K/N')
     parser.add_argument('--skip', action='append', default=[], choices=['export', 'report'])
     arguments = parser.parse_args()
     paths = [
@@ -129,7 +139,9 @@ def main() -> int:
         if path.suffix.lower() == '.urdf' and path.is_file()
     ]
     counts: Counter[tuple[str, str]] = Counter()
-    for path, chain in drawn(paths or public_urdfs(), arguments.count, arguments.seed):
+    part, parts = arguments.part
+    arms = drawn(paths or public_urdfs(), arguments.count, arguments.seed)
+    for path, chain in arms[part - 1 :: parts]:
         start = time.monotonic()
         found = tried(path, chain, set(arguments.skip))
         for command, what in found.items():

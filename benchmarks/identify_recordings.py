@@ -8,8 +8,8 @@ DIR holds recordings of real arms, as its README.md says. The first table is the
 that were not trained with, |predicted - measured| / |measured|, both low-passed at 5 Hz, all
 joints and samples from the first motion to the last, in per cent; beside it how much of what was
 measured lies within the stated 95 % band, and the processor time of ``identify``, and of one solve
-from the prior with the drive terms that were chosen, the median of eleven. The second says what
-was chosen, and how busy the machine was. Names choose rows.
+from the prior with the drive terms that were chosen, the median of eleven, on one core. The second
+says what was chosen, and how busy the machine was. Names choose rows.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from time import process_time
+
+os.environ['OPENBLAS_NUM_THREADS'] = '1'  # read when NumPy is imported: threads add up otherwise
 
 import numpy as np
 

@@ -83,7 +83,10 @@ def cases() -> list[Case]:
             )
             for size in (1, 10, 60)
         ),
-        Case('joint states of 100 000 other joints', JointState, joint_states(100_000)),
+        *(
+            Case(f'joint states of {count} other joints', JointState, joint_states(count))
+            for count in (100_000, 1_000_000)
+        ),
     ]
 
 

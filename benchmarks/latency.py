@@ -12,7 +12,7 @@ under rclpy.spin or on the events executor; with the third process it publishes 
 DynamicsState, too, as the node does. The node is in computed torque, on a reference. Latency is
 from the driver's publish() to the moment at which the middleware of the driver's process has
 received the command; a command is matched to its state by content. The processor time is that of
-the answering process and its children, per state. The first seconds of a run do not count: a node
+the responding process and its children, per state. The first seconds of a run do not count: a node
 that has just begun to command listens for others.
 
 --fifo gives driver, relay and node the same real-time priority, which takes a busy machine's other

@@ -15,6 +15,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test' / 'support'))
 
 import numpy as np
+from fair_spinning import spin_until
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
@@ -132,9 +133,7 @@ class Scene:
         ]
 
     def spin(self, seconds: float) -> None:
-        deadline = time.monotonic() + seconds
-        while (remaining := deadline - time.monotonic()) > 0.0:
-            self._executor.spin_once(timeout_sec=remaining)
+        spin_until(self._executor, time.monotonic() + seconds)
 
     def until(self, condition: Any) -> None:
         deadline = time.monotonic() + PATIENCE

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from click.testing import CliRunner
 
@@ -26,14 +27,16 @@ ARMS = {
     'panda': (str(public_urdf('panda.urdf')), '--base', 'panda_link0', '--tip', 'panda_link8'),
     'jpl_rrp': (str(ROOT / 'urdf' / 'jpl_rrp.urdf'),),
 }
-# Picture: the report, from the top of the first element to the bottom of the last.
+DESKTOP, PHONE = 1180, 390  # width of the window [px]
+# Picture: the report, the window, from the top of the first element to the bottom of the last.
 PICTURES = {
-    'report_panda': ('panda', 'header', '#arm .figures'),
-    'report_torque': ('panda', '#torque h2', '#torque figure:nth-child(6)'),
-    'report_arm': ('jpl_rrp', '#arm .figures', '#arm .figures'),
-    'report_coupling': ('jpl_rrp', '#coupling .figures', '#coupling .figures'),
+    'report_panda': ('panda', DESKTOP, 'header', '#arm .figures'),
+    'report_panda_phone': ('panda', PHONE, '#arm h2', '#arm figure'),
+    'report_torque': ('panda', DESKTOP, '#torque h2', '#torque figure:nth-child(6)'),
+    'report_arm': ('jpl_rrp', DESKTOP, '#arm .figures', '#arm .figures'),
+    'report_coupling': ('jpl_rrp', DESKTOP, '#coupling .figures', '#coupling .figures'),
 }
-WIDTH, MARGIN = 1180, 16
+MARGIN = 16
 
 
 def main() -> None:
@@ -43,20 +46,26 @@ def main() -> None:
             path = Path(folder, f'{arm}.html')
             command = ['report', *arguments, '-o', str(path)]
             CliRunner().invoke(robodyn, command, catch_exceptions=False)
-            page = browser.new_page(viewport={'width': WIDTH, 'height': 900})
-            page.goto(path.as_uri())
-            for name, (of, first, last) in PICTURES.items():
+            for name, (of, width, first, last) in PICTURES.items():
                 if of == arm:
-                    top = page.locator(first).bounding_box()
-                    bottom = page.locator(last).bounding_box()
-                    clip = {
-                        'x': 0,
-                        'y': max(0, top['y'] - MARGIN),
-                        'width': WIDTH,
-                        'height': bottom['y'] + bottom['height'] - top['y'] + 2 * MARGIN,
-                    }
-                    page.screenshot(path=IMAGES / f'{name}.png', clip=clip, full_page=True)
-                    print(f'wrote docs/images/{name}.png')
+                    take(browser, path, name, width, first, last)
+
+
+def take(browser: Any, path: Path, name: str, width: int, first: str, last: str) -> None:
+    """Take one picture of a page."""
+    scale = 2 if width == PHONE else 1
+    page = browser.new_page(viewport={'width': width, 'height': 900}, device_scale_factor=scale)
+    page.goto(path.as_uri())
+    top, bottom = (page.locator(each).first.bounding_box() for each in (first, last))
+    clip = {
+        'x': 0,
+        'y': max(0, top['y'] - MARGIN),
+        'width': width,
+        'height': bottom['y'] + bottom['height'] - top['y'] + 2 * MARGIN,
+    }
+    page.screenshot(path=IMAGES / f'{name}.png', clip=clip, full_page=True)
+    page.close()
+    print(f'wrote docs/images/{name}.png')
 
 
 if __name__ == '__main__':

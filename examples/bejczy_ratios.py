@@ -2,7 +2,7 @@
 """
 Draw Figures 4 to 11 of Bejczy 1974: what matters beside a joint's own inertia, for the JPL arm.
 
-    python examples/bejczy_ratios.py [docs/images/bejczy_ratios.png]
+    python examples/bejczy_ratios.py [bejczy_ratios.png]
 
 Figures 4 to 7: which fraction of one joint's acceleration another one feels, the wrist straight, a
 part of the boom. Figures 8 to 11: which acceleration gravity equals, with 1.8 kg in the hand. The
@@ -115,5 +115,4 @@ def main(target: Path) -> None:
 
 
 if __name__ == '__main__':
-    default = ROOT / 'docs' / 'images' / 'bejczy_ratios.png'
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else default)
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else 'bejczy_ratios.png'))

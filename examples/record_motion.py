@@ -42,6 +42,7 @@ PARTS = {
 TURN = 0.4  # between waypoints [rad]
 STEP_TIME = 1.0  # from one waypoint to the next [s]
 STEPS = 8
+TITLE = 'What each torque is made of; half-way the model is told of a payload that is not there'
 PATIENCE = 120.0  # of real time, for the whole recording [s]
 
 
@@ -208,7 +209,7 @@ def plot(bag: Path, target: Path) -> None:
     times -= times[0]
     rows = -(-len(names) // 2)
     figure, axes = plt.subplots(
-        rows, 2, figsize=(11, 2.1 * rows + 0.6), sharex=True, layout='constrained'
+        rows, 2, figsize=(11, 2.1 * rows + 0.9), sharex=True, layout='constrained'
     )
     for i, (axis, name) in enumerate(zip(axes.flat, names)):
         for part, color in PARTS.items():
@@ -224,9 +225,10 @@ def plot(bag: Path, target: Path) -> None:
         axis.tick_params(labelbottom=True)
         axis.set_xlabel('time [s]')
     handles, labels = axes.flat[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc='outside upper center', ncols=len(labels), frameon=False)
+    figure.legend(handles, labels, loc='outside lower center', ncols=len(labels), frameon=False)
+    figure.suptitle(TITLE, x=0.01, ha='left', fontsize=13, fontweight='bold')
     target.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(target, dpi=110)
+    figure.savefig(target, dpi=110, metadata={'Title': TITLE})
     print(f'wrote {target}: {len(times)} cycles of {len(names)} joints')
 
 

@@ -2,7 +2,7 @@
 """
 Compute Example 2 of Angeles, Ma and Rojas 1989: an industrial arm's hand on a straight line.
 
-    python examples/six_axis_path.py [docs/images/six_axis_path.png]
+    python examples/six_axis_path.py [six_axis_path.png]
 
 The hand moves along x = 1.33 m, y = s(t), z = 1.80 m within a second and does not turn; s has no
 velocity and no acceleration at its ends. Figures 6, 7 and 8 of the paper are s, the joint angles
@@ -107,5 +107,4 @@ def main(target: Path) -> None:
 
 
 if __name__ == '__main__':
-    default = ROOT / 'docs' / 'images' / 'six_axis_path.png'
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else default)
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else 'six_axis_path.png'))

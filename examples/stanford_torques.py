@@ -2,7 +2,7 @@
 """
 Draw Figure 5 of Angeles, Ma and Rojas 1989: the Stanford arm's torques along their trajectory.
 
-    python examples/stanford_torques.py [docs/images/stanford_torques.png]
+    python examples/stanford_torques.py [stanford_torques.png]
 
 The torques are computed twice, out of Kane's equations as in the paper and out of Newton and
 Euler's; the script prints how far apart the two are.
@@ -66,5 +66,4 @@ def main(target: Path) -> None:
 
 
 if __name__ == '__main__':
-    default = ROOT / 'docs' / 'images' / 'stanford_torques.png'
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else default)
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else 'stanford_torques.png'))

@@ -5,10 +5,13 @@ from __future__ import annotations
 
 import click
 
+from robodyn_ros.commands.analysis import ratios, split, structure
 from robodyn_ros.commands.arm_options import examples
+from robodyn_ros.commands.contact import contact_thresholds_command
 from robodyn_ros.commands.demonstration import demo
 from robodyn_ros.commands.description import check, dh, params
 from robodyn_ros.commands.effort import effort_command, payload_command
+from robodyn_ros.commands.excitation import excite_command
 from robodyn_ros.commands.identification import identify_command
 from robodyn_ros.commands.motion import simulate, torque
 from robodyn_ros.commands.node import node
@@ -24,16 +27,32 @@ _OPTIONS = {
     'argument time_step': '--time-step',
     'kp': '--kp',
     'kd': '--kd',
+    'argument duration': '--duration',
+    'argument harmonics': '--harmonics',
+    'argument margin': '--margin',
+    'argument poses': '--poses',
+    'watched link': '--watch',
+    'box': '--box',
 }
 # What the library says a caller may write, and how it is written here.
 _WORDS = {"mimic='independent'": '--mimic independent'}
 
 
+_LONGEST_SUMMARY = 200  # characters
+
+
 class _InOrder(click.Group):
-    """Lists the commands as they were added: first what a new user needs first."""
+    """Lists the commands as they were added, first what a new user needs first, in whole words."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the summaries, wrapped where click would cut them short."""
+        commands = self.commands.items()
+        rows = [(name, each.get_short_help_str(_LONGEST_SUMMARY)) for name, each in commands]
+        with formatter.section('Commands'):
+            formatter.write_dl(rows)
 
 
 @click.group(
@@ -59,11 +78,16 @@ for command in (
     dh,
     check,
     params,
+    structure,
+    ratios,
+    split,
     torque,
     simulate,
+    excite_command,
     identify_command,
     effort_command,
     payload_command,
+    contact_thresholds_command,
     report,
     export,
     demo,

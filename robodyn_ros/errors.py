@@ -140,6 +140,10 @@ class TooWeak(RobodynError):
     """The arm's effort limits do not even carry its own weight."""
 
 
+class NoExcitation(RobodynError):
+    """No motion that keeps the limits was found; the value says which are in the way."""
+
+
 class MujocoMissing(RobodynError):
     """MuJoCo is not installed."""
 
@@ -184,6 +188,10 @@ class MalformedIdentification(RobodynError):
 
 class RejectedTrajectory(RobodynError):
     """A trajectory cannot be taken as the reference; the message says why."""
+
+
+class MalformedJointState(RobodynError):
+    """A message of joint states cannot be read, or is too large to be."""
 
 
 class NoJointState(RobodynError):

@@ -385,7 +385,7 @@ class RobotModel(ArrayRecord):
         WrongShape, NonFiniteValue
         """
         checked = checked_array('rotor_inertia', rotor_inertia, (self.n,))
-        for name, value in zip(self.joint_names, checked, strict=True):
+        for name, value in zip(self.joint_names, checked.tolist(), strict=True):
             if value < 0:
                 raise InvalidNumber(f'rotor inertia of joint {name!r}', value, 'zero or more')
         return replace(self, rotor_inertia=checked)

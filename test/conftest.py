@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What several tests share: two public robots, and how many examples Hypothesis draws."""
 
+import os
 import signal
 from importlib.metadata import PackageNotFoundError
 
@@ -17,6 +18,9 @@ settings.register_profile('long', max_examples=10_000, deadline=None, print_blob
 settings.load_profile('fixed')
 
 domains.stay_on_loopback()
+# What is started without a domain of its own shares one with nobody: the rigs of other workers end
+# the nodes that are left in theirs.
+os.environ['ROS_DOMAIN_ID'] = str(domains.claim())
 
 # Under nohup it is ignored, and the processes under test would rightly ignore it, too.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)

@@ -42,6 +42,11 @@ def inertia_unit(prismatic: Iterable[bool]) -> str:
     return _INERTIA_UNITS[sum(map(bool, prismatic))]
 
 
+def ratio_unit(prismatic: bool, by: bool) -> str:
+    """Return the unit of R_ij = D_ij / D_ii: of a joint's acceleration by another joint's."""
+    return '1' if prismatic == by else ('m' if prismatic else '1/m')
+
+
 def quotient(values: NDArray, scale: NDArray) -> NDArray:
     """
     Return values / scale, broadcast, and zero where the scale is zero.

@@ -20,7 +20,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from robodyn_ros.analysis.inertial_characteristics import inertial_characteristics
 from robodyn_ros.analysis.joint_space import JointSpace, Limits
-from robodyn_ros.analysis.quantities import acceleration_unit, position_unit, quotient, symbol
+from robodyn_ros.analysis.quantities import (
+    acceleration_unit,
+    position_unit,
+    quotient,
+    ratio_unit,
+    symbol,
+)
 from robodyn_ros.analysis.ranges import Range
 from robodyn_ros.analysis.records import Record
 from robodyn_ros.arguments import checked_array, checked_states
@@ -175,9 +181,7 @@ def _gravity_of(model: RobotModel, i: int) -> Function:
 
 
 def _coupling_name(model: RobotModel, i: int, j: int) -> tuple[str, str]:
-    prismatic = model.dh.prismatic
-    unit = '1' if prismatic[i] == prismatic[j] else ('m' if prismatic[i] else '1/m')
-    return symbol('R', i, j), unit
+    return symbol('R', i, j), ratio_unit(*model.dh.prismatic[[i, j]])
 
 
 def _gravity_name(model: RobotModel, i: int) -> tuple[str, str]:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -36,6 +37,8 @@ from robodyn_ros.compiled.symbolic.expression import Graph, Scalar
 from robodyn_ros.compiled.symbolic.kernel import Kernel
 from robodyn_ros.errors import InvalidNumber, UnknownOption
 from robodyn_ros.model import RobotModel
+
+SimplifiedFunction = Literal['gravity_torque', 'mass_matrix', 'inverse_dynamics']
 
 
 @dataclass(frozen=True)
@@ -140,7 +143,11 @@ class SimplifiedModel(Record):
         return result
 
     def export_c(
-        self, folder: str | Path, *, name: str = 'arm', functions: Sequence[str] = ()
+        self,
+        folder: str | Path,
+        *,
+        name: str = 'arm',
+        functions: Sequence[SimplifiedFunction] = (),
     ) -> list[Path]:
         """
         Write ``kernels`` as C99, header, source and self-test, as ``compiled.export_c`` does.

@@ -7,8 +7,8 @@ import functools
 import hashlib
 import os
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ import click
 from robodyn_ros.description.chain import MIMIC_CHOICES, Chain, serial_chain
 from robodyn_ros.description.snapping import snapped_chain
 from robodyn_ros.description.urdf import description_of_urdf, description_of_urdf_text
+from robodyn_ros.errors import NoSuchJoint
 from robodyn_ros.model import STANDARD_GRAVITY, RobotModel
 
 OUTPUT_FILE = click.Path(path_type=Path, dir_okay=False)
@@ -48,12 +49,15 @@ class ChosenArm:
         [m/s²], in the base link's axes.
     source : str or Path
         The file, or the text of standard input.
+    rotor_inertia : mapping of joint name to number
+        Reflected to the joint [kg m² or kg]; zero where not given.
     """
 
     title: str
     chain: Chain
     gravity: tuple[float, float, float]
     source: str | Path
+    rotor_inertia: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def provenance(self) -> str:
@@ -66,7 +70,16 @@ class ChosenArm:
     @cached_property
     def model(self) -> RobotModel:
         """The model of the arm."""
-        return RobotModel.from_chain(self.chain, gravity=self.gravity)
+        model = RobotModel.from_chain(self.chain, gravity=self.gravity)
+        for name in self.rotor_inertia:
+            if name not in model.joint_names:
+                known = ', '.join(map(repr, model.joint_names))
+                raise NoSuchJoint('--rotor-inertia', name, f'one of {known}')
+        if not self.rotor_inertia:
+            return model
+        return model.with_rotor_inertia(
+            [self.rotor_inertia.get(name, 0.0) for name in model.joint_names]
+        )
 
 
 def arm_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -86,7 +99,7 @@ def arm_options(command: Callable[..., None]) -> Callable[..., None]:
         arguments: dict[str, Any] = {
             'base_link': base,
             'tip_link': tip,
-            'locked_positions': _locked_positions(locked),
+            'locked_positions': _numbers_of_joints(locked, '--lock', 'POSITION'),
             'mimic': mimic,
         }
         title: str = urdf.stem
@@ -160,11 +173,27 @@ recordings_argument = click.argument(
     'recordings', type=click.Path(path_type=Path), nargs=-1, required=True
 )
 topic_option = click.option('--topic', help='Of bags; not given: the one that names the joints.')
+motion_topic_option = click.option(
+    '--topic', help='Topic of a bag; not given: the only one of joint states.'
+)
+cutoff_option = click.option(
+    '--cutoff', type=float, metavar='HZ', help='Low-pass a measured motion before deriving it.'
+)
+
+
+def _one_or_each(
+    _: click.Context, __: click.Parameter, given: tuple[float, ...]
+) -> float | list[float] | None:
+    """Return one number for all joints, one for each, or None where none was given."""
+    return given[0] if len(given) == 1 else list(given) or None
+
+
 effort_scale_option = click.option(
     '--effort-scale',
     'effort_scale',
     type=float,
     multiple=True,
+    callback=_one_or_each,
     metavar='FACTOR',
     help='Torque for a unit of the recorded effort, as N m/A: one, or one for each joint.',
 )
@@ -175,14 +204,30 @@ def examples(*lines: str) -> str:
     return '\b\nExamples:\n' + '\n'.join(f'  {line}' for line in lines)
 
 
-def _locked_positions(locked: tuple[str, ...]) -> dict[str, float]:
-    positions = {}
-    for text in locked:
-        name, _, position = text.rpartition('=')
+def rotor_inertia_option(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command, beneath ``arm_options``, an arm whose joints are driven by rotors."""
+
+    @functools.wraps(command)
+    def with_rotors(arm: ChosenArm, rotors: tuple[str, ...], **others: Any) -> None:
+        inertia = _numbers_of_joints(rotors, '--rotor-inertia', 'INERTIA')
+        command(replace(arm, rotor_inertia=inertia), **others)
+
+    return click.option(
+        '--rotor-inertia',
+        'rotors',
+        multiple=True,
+        metavar='JOINT=INERTIA',
+        help='Inertia of a drive as its joint feels it, gear ratio squared times rotor [kg m² or '
+        'kg]; a URDF has none, and zero is taken.',
+    )(with_rotors)
+
+
+def _numbers_of_joints(texts: tuple[str, ...], option: str, what: str) -> dict[str, float]:
+    numbers = {}
+    for text in texts:
+        name, _, number = text.rpartition('=')
         try:
-            positions[name] = float(position)
+            numbers[name] = float(number)
         except ValueError as error:
-            raise click.BadParameter(
-                f'{text!r} is not JOINT=POSITION', param_hint='--lock'
-            ) from error
-    return positions
+            raise click.BadParameter(f'{text!r} is not JOINT={what}', param_hint=option) from error
+    return numbers

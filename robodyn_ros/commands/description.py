@@ -8,7 +8,12 @@ from dataclasses import asdict
 
 import click
 
-from robodyn_ros.commands.arm_options import ChosenArm, arm_options, examples
+from robodyn_ros.commands.arm_options import (
+    ChosenArm,
+    arm_options,
+    examples,
+    rotor_inertia_option,
+)
 from robodyn_ros.dh.table import row_formula, table_as_dict
 from robodyn_ros.dh.text import matrix_text
 from robodyn_ros.parameters.base_parameters import base_parameters
@@ -97,6 +102,7 @@ def check(arm: ChosenArm, as_json: bool) -> None:
     )
 )
 @arm_options
+@rotor_inertia_option
 @click.option(
     '--lengths',
     type=click.Choice(LENGTH_STYLES),

@@ -100,7 +100,7 @@ def payload_command(
     topic: str | None,
     identified: Path | None,
     unloaded: tuple[Path, ...],
-    effort_scale: tuple[float, ...],
+    effort_scale: float | list[float] | None,
     as_json: bool,
 ) -> None:
     """
@@ -123,7 +123,7 @@ def payload_command(
         yaml or model,
         [recording_of_file(path, model, topic) for path in recordings],
         unloaded=[recording_of_file(path, model, topic) for path in unloaded] or None,
-        effort_scale=effort_scale[0] if len(effort_scale) == 1 else list(effort_scale) or None,
+        effort_scale=effort_scale,
     )
     if as_json:
         click.echo(json.dumps(text.record_of_payload(found), indent=2, allow_nan=False))

@@ -7,8 +7,6 @@ import json
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from robodyn_ros.commands.arm_options import (
     ChosenArm,
@@ -18,6 +16,7 @@ from robodyn_ros.commands.arm_options import (
     recordings_argument,
     topic_option,
 )
+from robodyn_ros.commands.progress import progress_bar
 
 
 @click.command(
@@ -51,7 +50,7 @@ def identify_command(
     recordings: tuple[Path, ...],
     validation: tuple[Path, ...],
     topic: str | None,
-    effort_scale: tuple[float, ...],
+    effort_scale: float | list[float] | None,
     output: Path,
     as_json: bool,
 ) -> None:
@@ -69,20 +68,16 @@ def identify_command(
     model = arm.model
     training = [files.recording_of_file(path, model, topic) for path in recordings]
     held_out = [files.recording_of_file(path, model, topic) for path in validation]
-    scale = effort_scale[0] if len(effort_scale) == 1 else list(effort_scale) or None
-    console = Console(stderr=True)
-    columns = (TextColumn('{task.description:24}'), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=as_json) as progress:
-        task = progress.add_task('', total=1.0)
+    with progress_bar(is_hidden=as_json) as show:
         found = identify(
             model,
             training,
             validation=held_out,
-            effort_scale=scale,
-            progress=lambda done, what: progress.update(task, completed=done, description=what),
+            effort_scale=effort_scale,
+            progress=show,
         )
         files.refuse_repetition(found, validation)
-        progress.update(task, description='drawing')
+        show(1.0, 'drawing')
         written = files.write(found, arm, (held_out or training)[-1], output)
     if as_json:
         click.echo(json.dumps(files.record(found), indent=2, allow_nan=False))

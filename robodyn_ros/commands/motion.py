@@ -14,8 +14,11 @@ from robodyn_ros.commands.arm_options import (
     OUTPUT_FILE,
     ChosenArm,
     arm_options,
+    cutoff_option,
     examples,
     in_a_folder_that_is_there,
+    motion_topic_option,
+    rotor_inertia_option,
 )
 from robodyn_ros.control.computed_torque import MODES, Mode
 from robodyn_ros.control.settings import ControlSettings
@@ -27,12 +30,8 @@ from robodyn_ros.motions.point_to_point import known_effort_limits
 FRICTION_VELOCITY = ControlSettings.friction_velocity
 """Width of the smooth sign of Coulomb friction [rad/s or m/s], the dynamics node's."""
 
-_TOPIC = click.option('--topic', help='Topic of a bag; not given: the only one of joint states.')
 _OUTPUT = click.option(
     '-o', '--output', type=OUTPUT_FILE, callback=in_a_folder_that_is_there, help='File to write.'
-)
-_CUTOFF = click.option(
-    '--cutoff', type=float, metavar='HZ', help='Low-pass a measured motion before deriving it.'
 )
 
 
@@ -43,6 +42,7 @@ _CUTOFF = click.option(
     )
 )
 @arm_options
+@rotor_inertia_option
 @click.argument('motion', type=click.Path(path_type=Path))
 @_OUTPUT
 @click.option(
@@ -54,8 +54,8 @@ _CUTOFF = click.option(
     help="Add the URDF's friction: viscous, and Coulomb times tanh(velocity / "
     f'{FRICTION_VELOCITY:g}), a smooth sign [rad/s or m/s].',
 )
-@_TOPIC
-@_CUTOFF
+@motion_topic_option
+@cutoff_option
 def torque(
     arm: ChosenArm,
     motion: Path,
@@ -113,6 +113,7 @@ def torque(
     )
 )
 @arm_options
+@rotor_inertia_option
 @click.option(
     '--motion',
     type=click.Path(path_type=Path),
@@ -136,8 +137,8 @@ def torque(
     '--time-step', type=float, default=0.001, show_default=True, help='[s], of physics and law.'
 )
 @_OUTPUT
-@_TOPIC
-@_CUTOFF
+@motion_topic_option
+@cutoff_option
 def simulate(
     arm: ChosenArm,
     motion: Path | None,
@@ -164,7 +165,9 @@ def simulate(
 
     model = arm.model
     asked = motion_of_file(model, motion, topic, cutoff) if motion else example_motion(model)
-    simulation = ArmSimulation(arm.chain, gravity=model.gravity, time_step=time_step)
+    simulation = ArmSimulation(
+        arm.chain, gravity=model.gravity, time_step=time_step, rotor_inertia=model.rotor_inertia
+    )
     did = simulated_motion(
         simulation, model, asked, law, kp=kp, kd=kd, effort_limits=not ignore_effort_limits
     )

@@ -4,19 +4,23 @@
 from __future__ import annotations
 
 import json
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from robodyn_ros.commands.arm_options import (
     OUTPUT_FILE,
     ChosenArm,
     arm_options,
+    cutoff_option,
     examples,
     in_a_folder_that_is_there,
+    motion_topic_option,
+    rotor_inertia_option,
 )
+from robodyn_ros.commands.progress import progress_bar
 
 
 @click.command(
@@ -26,6 +30,7 @@ from robodyn_ros.commands.arm_options import (
     )
 )
 @arm_options
+@rotor_inertia_option
 @click.option(
     '-o',
     '--output',
@@ -40,10 +45,8 @@ from robodyn_ros.commands.arm_options import (
     type=click.Path(path_type=Path),
     help="CSV file or bag to show torques along; not given: a motion within the arm's limits.",
 )
-@click.option('--topic', help='Topic of a bag; not given: the only one of joint states.')
-@click.option(
-    '--cutoff', type=float, metavar='HZ', help='Low-pass a measured motion before deriving it.'
-)
+@motion_topic_option
+@cutoff_option
 @click.option(
     '--error',
     type=click.FloatRange(0, 1),
@@ -66,13 +69,11 @@ def report(
 
     model = arm.model
     given = motion_of_file(model, motion, topic, cutoff) if motion else None
-    console = Console(stderr=True)
-    columns = (TextColumn('{task.description:32}'), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=as_json) as progress:
-        task = progress.add_task('', total=len(STEPS) + 1)
+    steps = count(1)
+    with progress_bar(is_hidden=as_json, width=32) as show:
 
-        def show(step: str) -> None:
-            progress.update(task, description=step, advance=1)
+        def show_step(step: str) -> None:
+            show(next(steps) / (len(STEPS) + 1), step)
 
         facts = arm_facts(
             arm.chain,
@@ -81,9 +82,9 @@ def report(
             motion=given,
             simplification_error=error,
             source=arm.provenance,
-            on_step=show,
+            on_step=show_step,
         )
-        show('drawing')
+        show_step('drawing')
         page = report_page(facts)
     output.write_text(page, encoding='utf-8')
     if as_json:
@@ -100,6 +101,7 @@ def report(
     )
 )
 @arm_options
+@rotor_inertia_option
 @click.option('--lang', type=click.Choice(['c']), default='c', show_default=True)
 @click.option(
     '-o',
@@ -132,13 +134,13 @@ def export(
     lang: str,
     output: Path,
     name: str,
-    functions: tuple[str, ...],
+    functions: tuple[Any, ...],  # text, checked by what writes them
     simplified: float | None,
     as_json: bool,
 ) -> None:
     """Write an arm's dynamics as plain C99, with a self-test."""
     from robodyn_ros.analysis import simplified_model
-    from robodyn_ros.compiled.c.export import USUAL, export_c
+    from robodyn_ros.compiled import USUAL, export_c
 
     model = arm.model
     if simplified is None:

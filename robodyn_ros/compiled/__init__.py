@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Straight-line machine code for one arm, its constants folded in."""
 
-from robodyn_ros.compiled.c.export import EXPORTED, RIGID_BODY, USUAL, export_c
+from robodyn_ros.compiled.c.export import export_c
 from robodyn_ros.compiled.compiled_model import CompiledModel, compile_model
-from robodyn_ros.compiled.symbolic.kernels import KERNELS
+from robodyn_ros.compiled.symbolic.kernel import EXPORTED, KERNELS, RIGID_BODY, USUAL
 
 __all__ = [
     'EXPORTED',

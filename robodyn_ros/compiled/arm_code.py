@@ -15,6 +15,7 @@ import numpy as np
 
 from robodyn_ros.compiled.c import backend, cache
 from robodyn_ros.compiled.functions import NotCompiled
+from robodyn_ros.compiled.symbolic.kernel import KernelName
 from robodyn_ros.compiled.symbolic.kernels import WRENCH, build_kernel
 from robodyn_ros.compiled.symbolic.run_time import FRICTION, RunTime
 from robodyn_ros.compiled.verification import check_functions
@@ -51,14 +52,16 @@ class ArmCode:
         Of the functions that were asked for.
     """
 
-    def __init__(self, run_time: RunTime, names: tuple[str, ...] | None) -> None:
+    def __init__(self, run_time: RunTime, names: tuple[KernelName, ...] | None) -> None:
         self.run_time = run_time
         self.names = names
         self.notes: list[str] = []
         self.operation_counts: dict[str, tuple[int, int]] = {}
-        self._modules: dict[tuple[str, ...], Any] = {}
+        self._modules: dict[tuple[KernelName, ...], Any] = {}
 
-    def functions(self, name: str, model: RobotModel, parameters: FloatArray) -> dict[str, Any]:
+    def functions(
+        self, name: KernelName, model: RobotModel, parameters: FloatArray
+    ) -> dict[str, Any]:
         """
         Return the functions of the module that holds one, bound to a model's run-time inputs.
 
@@ -81,13 +84,15 @@ class ArmCode:
             self._modules[group] = self._module(group, model, parameters)
         return backend.bound_functions(self._modules[group], parameters)
 
-    def _group(self, name: str) -> tuple[str, ...]:
+    def _group(self, name: KernelName) -> tuple[KernelName, ...]:
         """Return the functions that share a module with one."""
         if self.names is not None:
             return self.names
         return ('inverse_dynamics', WRENCH) if name == 'inverse_dynamics' else (name,)
 
-    def _module(self, names: tuple[str, ...], model: RobotModel, parameters: FloatArray) -> Any:
+    def _module(
+        self, names: tuple[KernelName, ...], model: RobotModel, parameters: FloatArray
+    ) -> Any:
         """Return a module from the cache, or compiled; checked against NumPy."""
         identity = backend.build_identity()
         key = _key(self.run_time, names, identity)
@@ -115,7 +120,7 @@ class ArmCode:
         self.operation_counts |= {name: (m, a) for name, (m, a) in json.loads(head).items()}
         return module
 
-    def _compiled(self, names: Sequence[str]) -> bytes:
+    def _compiled(self, names: Sequence[KernelName]) -> bytes:
         """Return operation counts and machine code, as they are kept."""
         kernels = [build_kernel(name, self.run_time) for name in names]
         counts = json.dumps({kernel.name: kernel.operation_count for kernel in kernels})

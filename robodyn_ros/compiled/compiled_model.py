@@ -24,7 +24,7 @@ from robodyn_ros.compiled.functions import (
     OfVelocityWidthAndTorque,
     OfWrench,
 )
-from robodyn_ros.compiled.symbolic.kernels import KERNELS
+from robodyn_ros.compiled.symbolic.kernel import KERNELS, KernelName
 from robodyn_ros.compiled.symbolic.run_time import RunTime
 from robodyn_ros.errors import UnknownOption
 from robodyn_ros.model import Payload, RobotModel
@@ -181,7 +181,7 @@ class CompiledModel:
         """``(q, tip_wrench, out=None) -> (n,)``: what a wrench adds to the inverse dynamics."""
         return self._function('tip_wrench_torque')
 
-    def _function(self, name: str) -> Any:
+    def _function(self, name: KernelName) -> Any:
         """Return a function bound to the model's run-time inputs."""
         return self._code.functions(name, self.model, self._parameters)[name]
 
@@ -261,7 +261,7 @@ class CompiledModel:
     def __reduce__(self) -> tuple[Any, ...]:
         return _compiled, self._source()
 
-    def _source(self) -> tuple[RunTime, tuple[str, ...] | None, RobotModel]:
+    def _source(self) -> tuple[RunTime, tuple[KernelName, ...] | None, RobotModel]:
         """Return all that the machine code and its parameters follow from."""
         return self._code.run_time, self._code.names, self.model
 
@@ -269,7 +269,7 @@ class CompiledModel:
 def compile_model(
     model: RobotModel,
     *,
-    kernels: Sequence[str] | None = None,
+    kernels: Sequence[KernelName] | None = None,
     runtime: Sequence[Literal['gravity', 'payload']] = (),
     payload_links: Iterable[str] | None = None,
 ) -> CompiledModel:
@@ -305,7 +305,7 @@ def compile_model(
 
 
 def _compiled(
-    run_time: RunTime, names: tuple[str, ...] | None, model: RobotModel
+    run_time: RunTime, names: tuple[KernelName, ...] | None, model: RobotModel
 ) -> CompiledModel:
     """Return functions for a model that differs from the one compiled in run-time inputs only."""
     code, parameters = ArmCode(run_time, names), run_time.values(model)

@@ -11,6 +11,9 @@ from robodyn_ros.control.reference import Reference, ReferenceState
 REST_SPEED = 0.01
 """A joint that is slower is at rest [rad/s] or [m/s]."""
 
+STILL = 0.0005
+"""Slower than this a torque that stays as it is may be left behind [rad/s] or [m/s]."""
+
 SHORTEST_BRAKING, LONGEST_BRAKING = 0.1, 2.0
 """Bounds of the time that braking takes [s]: a stop is to be over within four seconds."""
 
@@ -85,6 +88,6 @@ def braking_time(
     return min(max(_PEAK / rate, by_rate, SHORTEST_BRAKING), LONGEST_BRAKING)
 
 
-def is_at_rest(velocity: np.ndarray) -> bool:
-    """Return whether all joints are slower than ``REST_SPEED``; unknown velocities are not."""
-    return all(abs(each) < REST_SPEED for each in velocity.tolist())
+def is_at_rest(velocity: np.ndarray, speed: float = REST_SPEED) -> bool:
+    """Return whether all joints are slower than a speed; unknown velocities are not."""
+    return all(abs(each) < speed for each in velocity.tolist())

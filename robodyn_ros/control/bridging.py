@@ -5,8 +5,9 @@ What a short gap between joint states is bridged with: the state that the motion
 A torque that stays as it is soon fits neither the motion nor gravity, and an arm without friction
 runs away from where it was to go: 100 ms in a motion of two seconds may double its kinetic energy.
 So, while a state is late but not stale, the commands go on for where the arm should be by now: its
-errors from the reference move on as they last moved, and without a reference it coasts. The
-gravity that is held once the state is stale is that of there, too.
+errors from the reference move on as they last moved, and without a reference it coasts. Once the
+state is stale, what followed a reference is braked from there by the model alone; the gravity that
+is held then is that of where this ends.
 """
 
 from __future__ import annotations
@@ -39,9 +40,13 @@ class Bridging:
         """Take note of the time between two states [s]."""
         self._period += _WEIGHT * (elapsed - self._period)
 
+    def predicts(self, state: MeasuredState) -> bool:
+        """Return whether it is known where the arm goes from a state."""
+        return not self._is_time_simulated and state.has_velocities
+
     def is_due(self, state: MeasuredState, gap: float) -> bool:
         """Return whether a time [s] without states since the last one is to be bridged."""
-        if self._is_time_simulated or not state.has_velocities:
+        if not self.predicts(state):
             return False
         return max(SHORTEST_GAP, _MISSED_STATES * self._period) < gap <= LONGEST_GAP
 
@@ -54,7 +59,7 @@ class Bridging:
         Over gaps longer than ``LONGEST_GAP`` it is where the arm should be after that; where
         nothing is predicted, the measured state.
         """
-        if self._is_time_simulated or not state.has_velocities:
+        if not self.predicts(state):
             return state
         ahead = min(gap, LONGEST_GAP)
         before, wanted = follower.sample(state.time), follower.sample(state.time + ahead)

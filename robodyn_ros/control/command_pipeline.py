@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from robodyn_ros.control.braking import is_at_rest
+from robodyn_ros.control.braking import STILL, is_at_rest
 from robodyn_ros.control.command import Command
 from robodyn_ros.control.computed_torque import ControlLaw
 from robodyn_ros.control.evaluation import EvaluatedTorque, evaluated_torque
@@ -31,8 +31,12 @@ from robodyn_ros.control.fallback import Fallback
 from robodyn_ros.control.joint_state_buffer import MeasuredState
 from robodyn_ros.control.pipeline_state import PipelineState
 from robodyn_ros.control.reference import ReferenceState
+from robodyn_ros.control.reference_follower import brake_to_rest
+from robodyn_ros.control.safety_settings import ContactAction
+from robodyn_ros.control.torque_limits import LONGEST_RATE_STEP
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.errors import RejectedTrajectory
+from robodyn_ros.spatial import FloatArray
 
 
 class CommandPipeline(PipelineState):
@@ -124,6 +128,23 @@ class CommandPipeline(PipelineState):
         else:
             self.cancel()
 
+    def react_to_contact(self, action: ContactAction, what: str) -> None:
+        """
+        Give up what is followed, because of a contact that the text describes.
+
+        ``stop`` brakes to rest and holds, where the law has feedback; in other modes, and with
+        ``float``, gravity is compensated and damping brings the arm to rest. A new trajectory or
+        a cancellation takes note of it, as of a fault.
+        """
+        if not self.is_enabled or action == 'report':
+            return
+        self._supervision.last_fault = what
+        if action == 'stop' and self.law.weights.has_feedback:
+            self._follower.give_up(self.law, what)
+        else:
+            self._follower.drop(what)
+            self._law.jump(self.settings.damping)
+
     def continue_from(self, torque: np.ndarray, sent: float) -> None:
         """
         Go on from a torque that another commanded in this one's place, sent at a steady time [s].
@@ -168,7 +189,7 @@ class CommandPipeline(PipelineState):
         if gap <= self.settings.state_timeout and not self._joint_states.stale_joints(now):
             return self._bridged(self._state, gap, now)
         self._become_stale(self._state, now)
-        torque = self._fallback.stale_torque(self.settings, now)
+        torque = self._stale_torque(now)
         return None if torque is None else self._limited(torque, self._state, now)
 
     def stop_command(self, now: float) -> Command | None:
@@ -204,6 +225,8 @@ class CommandPipeline(PipelineState):
         """Return the command of a cycle about which nothing is unusual, else None."""
         last, follower, law = self._state, self._follower, self._law
         if last is None or self._plain is None or self.is_stale or not law.is_steady:
+            return None
+        if self._added(now) is not None:
             return None
         reference = follower.reference
         if follower.is_brake_due or follower.is_fading or (reference and not law.goal.follows):
@@ -242,7 +265,7 @@ class CommandPipeline(PipelineState):
                 return None
             if now - self._limiter.last_sent >= settings.state_timeout:
                 self._limiter.forget()  # others may have commanded since, or brakes hold the arm
-            if state.has_velocities and not is_at_rest(state.velocity):
+            if state.has_velocities and not is_at_rest(state.velocity, STILL):
                 follower.is_brake_due = self.law.weights.has_feedback
             self._law.jump(0.0 if follower.is_brake_due else settings.damping)
         elif self.is_stale:
@@ -255,7 +278,15 @@ class CommandPipeline(PipelineState):
         )
         law = self._law.at(self._elapsed)
         evaluated = evaluated_torque(
-            law, follower, state, reference, self._elapsed, settings, limits, self._compiled
+            law,
+            follower,
+            state,
+            reference,
+            self._elapsed,
+            settings,
+            limits,
+            self._compiled,
+            self._added(now),
         )
         if evaluated is None:
             self.refused_torques += 1
@@ -276,6 +307,7 @@ class CommandPipeline(PipelineState):
         """Return the command for where the arm should be by now, if its state is late."""
         if self.is_stale or self._follower.is_brake_due or not self._bridging.is_due(state, gap):
             return None
+        gap += self._half_a_step(now)
         elapsed = self._elapsed + gap
         expected = self._bridging.expected_state(self._follower, state, gap)
         evaluated = evaluated_torque(
@@ -287,8 +319,17 @@ class CommandPipeline(PipelineState):
             self.settings,
             self.reference_limits,
             self._compiled,
+            self._added(now),
         )
         return None if evaluated is None else self._limited(evaluated.torque, state, now)
+
+    def _added(self, now: float) -> FloatArray | None:
+        """Return what somebody else has added, shape (n,); None: nothing."""
+        return None if self.added is None or self._is_stopping else self.added.at(now)
+
+    def _half_a_step(self, now: float) -> float:
+        """Return the time [s] to the middle of that for which a command will act, if as before."""
+        return 0.5 * min(now - self._limiter.last_sent, LONGEST_RATE_STEP)
 
     def _become_stale(self, state: MeasuredState, now: float) -> None:
         """Give up what is followed, once."""
@@ -300,7 +341,24 @@ class CommandPipeline(PipelineState):
             stale = ', '.join(self._joint_states.stale_joints(now))
             self._follower.give_up(self.law, f'no fresh state of {stale or "the arm"}')
         self._follower.end_fading()
-        self._fallback.begin(self.law.gravity_torque(expected.position), now)
+        position, velocity, braking = expected.position, expected.velocity, None
+        is_brake_due = self._follower.is_brake_due and self._bridging.predicts(expected)
+        if is_brake_due and not is_at_rest(velocity):
+            braking = brake_to_rest(
+                self.law, position, velocity, now, self.settings, self.reference_limits
+            )
+            position = braking.end_state.position
+        self._fallback.begin(self.law.gravity_torque(position), now, braking)
+
+    def _stale_torque(self, now: float) -> np.ndarray | None:
+        """Return what stale states ask for, first of all a brake that nobody measures."""
+        held = self._fallback.stale_torque(self.settings, now)
+        wanted = self._fallback.braked(self.settings, now + self._half_a_step(now))
+        if held is None or wanted is None:
+            return held
+        with np.errstate(over='ignore', invalid='ignore'):
+            torque = self.law.torque(wanted.position, wanted.velocity, wanted).total
+        return torque if np.isfinite(torque).all() else held
 
     def _advance(self, state: MeasuredState) -> None:
         """Let the time since the last valid cycle pass, for all that fades."""

@@ -22,13 +22,15 @@ from robodyn_ros.compiled.c import backend, cache
 from robodyn_ros.control.computed_torque import ControlLaw, TorqueParts
 from robodyn_ros.control.joint_state_buffer import MeasuredState
 from robodyn_ros.control.law_weights import LawWeights
-from robodyn_ros.control.reference import ReferenceState
+from robodyn_ros.control.reference import Reference, ReferenceState
 from robodyn_ros.control.soft_joint_limit import soft_limited
+from robodyn_ros.control.torque_limits import LONGEST_RATE_STEP, limited_torque
 from robodyn_ros.errors import NoBackend, RefusedCacheEntry
 
 _HEADER, _MODULE, _NAME = 'torque_step.h', 'torque_step_module.c', 'robodyn_torque_step'
 _NO_REFERENCE = (None, None, None, None)
 _STATES = 10  # that it is compared at
+_POINTS = 4  # of the motion along which whole cycles are, one a second
 _BEYOND = 0.05  # the position limits, at every other [rad] or [m]
 _TOLERANCE = 1e-9  # of the largest torque
 
@@ -78,6 +80,7 @@ class CompiledStep:
         step = cls(module.limited, module.plain_cycle, module.evaluated)
         try:
             step._check(law, effort_limits, limits)
+            step._check_cycles(law, effort_limits, limits)
         except NoBackend:
             with contextlib.suppress(RefusedCacheEntry, OSError):
                 cache.remove(key)
@@ -150,6 +153,73 @@ class CompiledStep:
             given = np.full(n, np.nan) if found is None else found[0]
             if not (np.abs(given - torque) <= _TOLERANCE * scale).all():
                 raise NoBackend('compiled step of a cycle', given.tolist(), torque.tolist())
+
+    def _check_cycles(
+        self, law: ControlLaw, effort_limits: np.ndarray, limits: np.ndarray
+    ) -> None:
+        """Compare whole cycles with NumPy along a random motion, after random torques."""
+        generator, n = np.random.default_rng(1), len(law.kp)
+        low, high = np.clip(limits, -np.pi, np.pi).T
+        draw = generator.uniform(-1.0, 1.0, (4, _POINTS, n))
+        places = 0.5 * (low + high) + 0.3 * (high - low) * draw[0]
+        motion = Reference.through(range(_POINTS), ReferenceState(places, *draw[1:]), 0.5)
+        for time in generator.uniform(0.0, _POINTS, _STATES):
+            wanted = motion.sample(time)
+            draw = generator.uniform(-1.0, 1.0, (4, n))
+            state = MeasuredState(wanted.position + 0.05 * draw[0], draw[1], time)
+            one = law.with_weights(_random_weights(generator, law.weights, draw[2]))
+            last = np.clip(100.0 * draw[3], -effort_limits, effort_limits)
+            rate_limits, elapsed = 1e3 * np.abs(draw[0]), generator.uniform() * LONGEST_RATE_STEP
+            never = (np.inf, np.inf, np.inf)  # too far, too fast, too far from what it follows
+            with np.errstate(all='ignore'):
+                parts = one.torque(state.position, state.velocity, wanted)
+                torque, _ = soft_limited(parts.total, one, state, effort_limits, limits)
+                expected, _, _ = limited_torque(torque, effort_limits, rate_limits, last, elapsed)
+                found = self.plain_cycle(
+                    cycle_constants(one, effort_limits, limits, rate_limits, *never),
+                    motion.arrays,
+                    state.position,
+                    state.velocity,
+                    state.position,
+                    time,
+                    last,
+                    elapsed,
+                )
+            if not np.isfinite(torque).all():
+                continue
+            scale = max(np.abs(parts).max(), np.abs(torque).max(), 1.0)
+            given = np.full(n, np.nan) if found is None else found[0]
+            if not (np.abs(given - expected) <= _TOLERANCE * scale).all():
+                raise NoBackend('compiled step of a cycle', given.tolist(), expected.tolist())
+            sampled = np.array(
+                [wanted.position, wanted.velocity, wanted.acceleration, wanted.effort]
+            )
+            followed = np.array(found[-1])
+            if not np.allclose(followed, sampled, rtol=_TOLERANCE, atol=_TOLERANCE):
+                raise NoBackend('compiled reference', followed.tolist(), sampled.tolist())
+
+
+def cycle_constants(
+    law: ControlLaw,
+    effort_limits: np.ndarray,
+    position_limits: np.ndarray,
+    rate_limits: np.ndarray,
+    largest_step: float,
+    largest_speed: float,
+    largest_error: float,
+) -> tuple[Any, ...]:
+    """Return what ``plain_cycle`` is given beside state and reference, in the module's order."""
+    return (
+        law.numbers,
+        law.inverse_dynamics,
+        law.friction_torque,
+        effort_limits,
+        position_limits,
+        rate_limits,
+        largest_step,
+        largest_speed,
+        largest_error,
+    )
 
 
 def _random_weights(

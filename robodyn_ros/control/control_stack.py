@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
+from robodyn_ros.control.added_effort import AddedEffort
 from robodyn_ros.control.command_pipeline import CommandPipeline
 from robodyn_ros.control.compiled_step import CompiledStep
 from robodyn_ros.control.computed_torque import (
@@ -18,6 +20,9 @@ from robodyn_ros.control.computed_torque import (
     Terms,
     gravity_overload,
 )
+from robodyn_ros.control.contact_monitor import ContactMonitor, KnownResidual
+from robodyn_ros.control.drive_units import DriveUnits, drive_units
+from robodyn_ros.control.joint_order import command_order, each_joint
 from robodyn_ros.control.joint_state_buffer import JointStateBuffer
 from robodyn_ros.control.law_transition import BlendedDynamics
 from robodyn_ros.control.load import GravityChange, Load
@@ -30,13 +35,13 @@ from robodyn_ros.dynamics import smooth_friction_torque
 from robodyn_ros.errors import (
     MissingEffortLimit,
     NoBackend,
-    NoSuchJoint,
     TooHeavy,
     UnreadableSource,
-    WrongShape,
 )
 from robodyn_ros.model import Payload, RobotModel
 from robodyn_ros.parameters import base_parameters
+
+_ADDED_FRACTION = 0.1  # of the effort limits, that is added where nobody says how much may be
 
 
 @dataclass
@@ -60,6 +65,10 @@ class ControlStack:
         Makes the commands.
     torque : RigidBodyTorque
         The inverse dynamics that they are made with.
+    units : DriveUnits
+        Of measured efforts and of the commands on the wire; everything inside is in N m or N.
+    monitor : ContactMonitor
+        Says what the outside does; asked where somebody wants to know.
     parameter_deviation : array, shape (count,), or None
         Of the arm's base parameters, where it was identified.
     """
@@ -71,6 +80,8 @@ class ControlStack:
     joint_states: JointStateBuffer
     pipeline: CommandPipeline
     torque: RigidBodyTorque
+    units: DriveUnits
+    monitor: ContactMonitor
     parameter_deviation: np.ndarray | None = None
 
 
@@ -97,27 +108,51 @@ def robot_model(settings: ControlSettings, description: str | None) -> RobotMode
     return RobotModel.from_chain(chain, gravity=settings.gravity)
 
 
-def identified_robot_model(
-    model: RobotModel, settings: ControlSettings
-) -> tuple[RobotModel, np.ndarray | None]:
+class ConfiguredArm(NamedTuple):
     """
-    Return the model with what was identified, and the deviations of its base parameters.
+    A model, and what else an identification says of the arm; without one nothing.
+
+    Parameters
+    ----------
+    model : RobotModel
+    parameter_deviation : array, shape (count,), or None
+        Of its base parameters.
+    scales : mapping of parameter name to array, shape (n,)
+        Of the drives' units, in chain order.
+    residual : KnownResidual or None
+        What the model leaves unexplained.
+    """
+
+    model: RobotModel
+    parameter_deviation: np.ndarray | None
+    scales: Mapping[str, np.ndarray]
+    residual: KnownResidual | None = None
+
+
+def configured_arm(settings: ControlSettings, description: str | None) -> ConfiguredArm:
+    """
+    Return the arm of ``urdf_file`` or the description, as ``identified_model`` corrects it.
 
     Raises
     ------
-    UnreadableSource, MalformedIdentification
-        The parameter ``identified_model`` names no identification.
-    OtherKinematics
-        It is another robot's.
+    RobodynError
+        What ``robot_model`` and ``Identification.load`` find wrong; OtherKinematics where the
+        identified model is another robot's.
     """
+    model = robot_model(settings, description)
     if not settings.identified_model:
-        return model, None
+        return ConfiguredArm(model, None, {})
     # Importing it takes as long as half of the node's start; few nodes need it.
     from robodyn_ros.identification import Identification
 
     found = Identification.load(settings.identified_model)
-    identified = found.applied_to(model)
-    return identified, found.base_parameter_deviation(base_parameters(identified))
+    model = found.applied_to(model)
+    scales = {'effort_scale': found.effort_scale}
+    if found.command_scale is not None:
+        scales['command_scale'] = found.command_scale
+    deviation = found.base_parameter_deviation(base_parameters(model))
+    residual = KnownResidual(found.drive_model.residual, found.terms.presliding)
+    return ConfiguredArm(model, deviation, scales, residual)
 
 
 def build_control_stack(
@@ -131,7 +166,7 @@ def build_control_stack(
     RobodynError
         What is wrong with the robot or the settings.
     """
-    model, deviation = identified_robot_model(robot_model(settings, description), settings)
+    model, deviation, scales, residual = configured_arm(settings, description)
     order = command_order(model, settings.joints)
     joint_states = JointStateBuffer(
         model.joint_names, settings.state_timeout, continuous_joints(model)
@@ -145,6 +180,7 @@ def build_control_stack(
             compiled = CompiledStep.of(law, safety.effort_limits, model.position_limits)
         except NoBackend as error:
             torque = replace(torque, notes=(*torque.notes, str(error)))
+    units = drive_units(model, settings, scales, safety.effort_limits)
     pipeline = CommandPipeline(
         law,
         joint_states,
@@ -153,9 +189,35 @@ def build_control_stack(
         is_time_simulated=is_time_simulated,
         compiled=compiled,
     )
+    limits = safety.effort_limits
+    pipeline.added = added_effort(model, settings, limits)
     return ControlStack(
-        model, Load(model.gravity), model, order, joint_states, pipeline, torque, deviation
+        model,
+        Load(model.gravity),
+        model,
+        order,
+        joint_states,
+        pipeline,
+        torque,
+        units,
+        ContactMonitor(
+            model, settings, law.inverse_dynamics, units.effort_scale, limits, residual
+        ),
+        deviation,
     )
+
+
+def added_effort(
+    model: RobotModel, settings: ControlSettings, effort_limits: np.ndarray
+) -> AddedEffort | None:
+    """Return what takes the efforts of ``external_effort_topic``; None where there is none."""
+    if not settings.external_effort_topic:
+        return None
+    limit = _ADDED_FRACTION * effort_limits
+    if settings.external_effort_limit:
+        limit = each_joint(model, settings, 'external_effort_limit')
+    scale = each_joint(model, settings, 'external_effort_scale')
+    return AddedEffort(model.joint_names, scale, limit, settings.state_timeout)
 
 
 def speed_limits(model: RobotModel) -> np.ndarray:
@@ -166,24 +228,6 @@ def speed_limits(model: RobotModel) -> np.ndarray:
 def continuous_joints(model: RobotModel) -> np.ndarray:
     """Return which joints turn without end, shape (n,)."""
     return ~model.dh.prismatic & np.isinf(model.position_limits).all(axis=1)
-
-
-def command_order(model: RobotModel, joints: Sequence[str]) -> np.ndarray:
-    """
-    Return the chain's index of each of the joints, shape (n,); none named: chain order.
-
-    Raises
-    ------
-    NoSuchJoint
-        The joints are no permutation of the chain's.
-    """
-    if not joints:
-        return np.arange(model.n)
-    if sorted(joints) != sorted(model.joint_names):
-        raise NoSuchJoint(
-            'parameter joints', list(joints), 'each of these once: ' + ', '.join(model.joint_names)
-        )
-    return np.array([model.joint_names.index(name) for name in joints])
 
 
 def control_law(
@@ -200,8 +244,8 @@ def control_law(
             settings.terms_gravity,
             settings.terms_friction,
         ),
-        _each_joint(model, settings, 'kp'),
-        _each_joint(model, settings, 'kd'),
+        each_joint(model, settings, 'kp'),
+        each_joint(model, settings, 'kd'),
         continuous_joints(model),
         settings.friction_velocity,
         settings.position_guard,
@@ -218,7 +262,7 @@ def safety_settings(model: RobotModel, settings: ControlSettings) -> SafetySetti
         A joint without limit in the URDF while ``effort_limits`` is empty.
     """
     if settings.effort_limits:
-        limits = _each_joint(model, settings, 'effort_limits')
+        limits = each_joint(model, settings, 'effort_limits')
     else:
         limits = model.effort_limits
         for name, limit in zip(model.joint_names, limits):
@@ -228,7 +272,7 @@ def safety_settings(model: RobotModel, settings: ControlSettings) -> SafetySetti
                     float(limit),
                     'a positive <limit effort> in the URDF, or parameter effort_limits',
                 )
-    rates = _each_joint(model, settings, 'torque_rate_limit')
+    rates = each_joint(model, settings, 'torque_rate_limit')
     return SafetySettings(
         settings.effort_limit_scale * limits,
         np.where(rates > 0.0, rates, np.inf),
@@ -238,7 +282,7 @@ def safety_settings(model: RobotModel, settings: ControlSettings) -> SafetySetti
         settings.stale_hold_time,
         settings.on_stop,
         settings.max_following_error or np.inf,
-        _each_joint(model, settings, 'braking_acceleration')
+        each_joint(model, settings, 'braking_acceleration')
         if settings.braking_acceleration
         else None,
         settings.damping,
@@ -255,18 +299,6 @@ def reference_limits(model: RobotModel, settings: ControlSettings) -> ReferenceL
         settings.ramp_time,
         continuous_joints(model),
     )
-
-
-def _each_joint(model: RobotModel, settings: ControlSettings, name: str) -> np.ndarray:
-    """Return a parameter in chain order, shape (n,): one value for all, or one for each joint."""
-    given = np.array(getattr(settings, name), dtype=float)
-    if len(given) not in (1, model.n):
-        raise WrongShape(
-            f'parameter {name}', f'{len(given)} values', f'1 or {model.n}, one for each joint'
-        )
-    values = np.empty(model.n)
-    values[command_order(model, settings.joints)] = given
-    return values
 
 
 def apply_settings(stack: ControlStack, settings: ControlSettings, names: set[str]) -> None:
@@ -286,6 +318,9 @@ def apply_settings(stack: ControlStack, settings: ControlSettings, names: set[st
     pipeline.settings = safety_settings(model, settings)
     pipeline.reference_limits = reference_limits(model, settings)
     stack.joint_states.timeout = settings.state_timeout
+    stack.monitor.observer.longest = settings.state_timeout
+    if pipeline.added is not None:
+        pipeline.added.timeout = settings.state_timeout
     of_law = {'mode', 'kp', 'kd', 'friction_velocity', 'position_guard'}
     if names & of_law or any(name.startswith('terms.') for name in names):
         # The model stays what it is, and may itself be on its way to another.
@@ -332,6 +367,7 @@ def apply_change(
     law = control_law(model, settings, torque.under(model))
     _check_carried(stack, law)
     stack.pipeline.change_model(law)
+    stack.monitor.change_model(model, law.inverse_dynamics)
     stack.load, stack.model, stack.torque = load, model, torque
     return load
 
@@ -349,4 +385,6 @@ def check_torque(stack: ControlStack, settings: ControlSettings) -> None:
     torque = stack.torque.checked_at(state.position, active, stack.model)
     if torque is not stack.torque:
         stack.torque = torque
-        stack.pipeline.change_model(control_law(stack.model, settings, torque.under(stack.model)))
+        law = control_law(stack.model, settings, torque.under(stack.model))
+        stack.pipeline.change_model(law)
+        stack.monitor.change_model(stack.model, law.inverse_dynamics)

@@ -17,6 +17,7 @@ from robodyn_ros.control.reference_follower import ReferenceFollower
 from robodyn_ros.control.safety_settings import SafetySettings
 from robodyn_ros.control.soft_joint_limit import soft_limited
 from robodyn_ros.errors import NonFiniteValue
+from robodyn_ros.spatial import FloatArray
 
 
 class EvaluatedTorque(NamedTuple):
@@ -47,6 +48,7 @@ def evaluated_torque(
     settings: SafetySettings,
     limits: ReferenceLimits,
     compiled: CompiledStep | None = None,
+    added: FloatArray | None = None,
 ) -> EvaluatedTorque | None:
     """
     Return the torque of a law at a state, or None where it is not finite.
@@ -64,11 +66,13 @@ def evaluated_torque(
     settings : SafetySettings
     limits : ReferenceLimits
     compiled : CompiledStep, optional
-        Computes what does not fade.
+        Computes what does not fade, and to which nothing is added.
+    added : array, shape (n,), optional
+        Added to the law's effort [N m] or [N].
     """
     try:
         with np.errstate(over='ignore', invalid='ignore'):
-            if compiled is not None and not follower.is_fading:
+            if compiled is not None and not follower.is_fading and added is None:
                 found = compiled.evaluated(
                     law, state, reference, settings.effort_limits, limits.position_limits
                 )
@@ -80,6 +84,8 @@ def evaluated_torque(
                 elapsed,
                 settings.ramp_time,
             )
+            if added is not None:
+                parts = parts._replace(effort=parts.effort + added)
             torque, penetration = soft_limited(
                 parts.total, law, state, settings.effort_limits, limits.position_limits
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from robodyn_ros.control.reference import Reference, ReferenceState
 from robodyn_ros.control.safety_settings import Action, SafetySettings
 
 
@@ -24,11 +25,24 @@ class Fallback:
         self.stale_since: float | None = None
         self.is_stop_command_sent = False
         self._held: np.ndarray | None = None  # gravity where the arm should be
+        self._braking: Reference | None = None  # that nobody measures, by the steady clock
         self._stop_torque: np.ndarray | None = None
 
-    def begin(self, gravity: np.ndarray, now: float) -> None:
-        """Note that states are stale since now; gravity is that of where the arm should be."""
-        self.stale_since, self._held = now, gravity
+    def begin(self, gravity: np.ndarray, now: float, braking: Reference | None = None) -> None:
+        """
+        Note that states are stale since now; gravity is that of where the arm should be.
+
+        Parameters
+        ----------
+        gravity : array, shape (n,)
+            [N m] or [N]
+        now : float
+            Steady time [s].
+        braking : Reference, optional
+            That brings the arm to rest, by the steady clock; None: it does not move, or only
+            feedback could.
+        """
+        self.stale_since, self._held, self._braking = now, gravity, braking
 
     def change_gravity(self, gravity: np.ndarray) -> None:
         """Take another model's gravity at the last valid state, where it is still held."""
@@ -44,6 +58,12 @@ class Fallback:
         if self.stale_since is not None and now - self.stale_since >= settings.stale_hold_time:
             self._held = None  # for good, whatever the hold time becomes
         return _torque(settings.on_stale_state, settings, self._held)
+
+    def braked(self, settings: SafetySettings, now: float) -> ReferenceState | None:
+        """Return where a brake that nobody measures has led by now; None: none is under way."""
+        if self._braking is None or settings.on_stale_state != 'hold_gravity':
+            return None
+        return None if self._braking.is_finished(now) else self._braking.sample(now)
 
     def stop_torque(self, settings: SafetySettings, gravity: np.ndarray) -> np.ndarray | None:
         """Return where the stop command leads, decided at the first call; None: silence."""

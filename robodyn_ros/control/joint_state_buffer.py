@@ -17,6 +17,9 @@ VELOCITY_TIME_CONSTANT = 0.005
 LONGEST_DELAY = 0.05
 """By which one message may be overtaken by another [s]."""
 
+WRONG_CLOCK = 1.0
+"""A stamp that is so much older is of another clock, not late [s]."""
+
 _MOST_STRANGERS, _LONGEST_NAME = 7, 40  # that are told of
 _MOST_LAYOUTS = 32  # of messages remembered; one that names joints at random must not fill memory
 
@@ -36,12 +39,15 @@ class MeasuredState(NamedTuple):
         drivers do not stamp.
     stamped : bool
         Whether the time is a stamp.
+    effort : array, shape (n,), or None
+        As reported, in the drives' unit; NaN where it is not known, None where none came.
     """
 
     position: np.ndarray
     velocity: np.ndarray
     time: float
     stamped: bool = True
+    effort: np.ndarray | None = None
 
     @property
     def has_velocities(self) -> bool:
@@ -89,6 +95,7 @@ class JointStateBuffer:
         n = len(self.joint_names)
         self._position = np.full(n, np.nan)
         self._velocity = np.full(n, np.nan)
+        self._effort: np.ndarray | None = None  # once there is any
         self._received = np.full(n, -np.inf)
         self._sampled = np.full(n, -np.inf)
         self._stamped = np.zeros(n, dtype=bool)
@@ -98,6 +105,7 @@ class JointStateBuffer:
         self._whole_state: MeasuredState | None = None  # from the last message alone
         self._strangers: tuple[str, ...] = ()  # in the last message that named none of ours
         self._not_finite: dict[int, float] = {}  # the newest position, where it is not
+        self._stamp_age = 0.0  # of the last message, when it came
 
     def receive(
         self,
@@ -108,6 +116,7 @@ class JointStateBuffer:
         received: float,
         stamp: float = 0.0,
         age: float = 0.0,
+        effort: Sequence[float] = (),
     ) -> str | None:
         """
         Take in one message, and return what is wrong with it, or None.
@@ -122,6 +131,8 @@ class JointStateBuffer:
             When the driver says it was measured [s]; 0: it does not say.
         age : float
             How old the stamp was when it came [s]; it counts toward staleness.
+        effort
+            As in sensor_msgs/JointState; of another length than the names, it is passed over.
         """
         if len(position) != len(names):
             if names and not self.knows_any(names):
@@ -138,9 +149,10 @@ class JointStateBuffer:
         if len(source) == 0:
             self._strangers = tuple(names[:_MOST_STRANGERS])
             return None
+        self._stamp_age = age
         time = stamp if stamp > 0.0 else received
         if source is self._whole and self._take_in_whole(
-            position, velocity, received - max(age, 0.0), time, stamp > 0.0
+            position, velocity, effort, received - max(age, 0.0), time, stamp > 0.0
         ):
             return None
         positions = np.asarray(position, dtype=float)[source]
@@ -149,6 +161,7 @@ class JointStateBuffer:
             if len(velocity)
             else np.full(len(source), np.nan)
         )
+        efforts = np.asarray(effort, dtype=float)[source] if len(effort) == len(names) else None
         usable = np.isfinite(positions)
         if self._not_finite or not usable.all():
             for joint, is_usable, value in zip(target.tolist(), usable, positions.tolist()):
@@ -160,7 +173,9 @@ class JointStateBuffer:
         if not usable.all():
             positions, velocities = positions[usable], velocities[usable]
             target = target[usable]
+            efforts = None if efforts is None else efforts[usable]
         self._take_in(target, positions, velocities, time, stamp > 0.0)
+        self._take_in_effort(target, efforts)
         self._received[target] = received - max(age, 0.0)
         self._oldest = float(self._received.min())
         self._refreshed[target] = True
@@ -179,7 +194,8 @@ class JointStateBuffer:
             return state
         stamped = bool(self._stamped.any())
         times = self._sampled[self._stamped] if stamped else self._sampled
-        return MeasuredState(self._position, self._velocity, float(times.max()), stamped)
+        time = float(times.max())
+        return MeasuredState(self._position, self._velocity, time, stamped, self._effort)
 
     @property
     def latest_position(self) -> np.ndarray | None:
@@ -213,7 +229,16 @@ class JointStateBuffer:
         if self._strangers and not self.has_begun:
             names = ', '.join(name[:_LONGEST_NAME] for name in self._strangers)
             return f'joint states name {names}; none is on the chain'
-        return ''
+        return self.old_stamp()
+
+    def old_stamp(self) -> str:
+        """Return how old the stamp of the last message was, in words; empty: not too old."""
+        if self._stamp_age <= self.timeout:
+            return ''
+        words = f'joint states are stamped {self._stamp_age:.3f} s ago; allowed: state_timeout = '
+        is_of_another_clock = self._stamp_age > WRONG_CLOCK
+        question = '; is use_sim_time right?' if is_of_another_clock else ''
+        return f'{words}{self.timeout:g}{question}'
 
     def age(self, now: float) -> float:
         """Return how old the oldest joint's sample is [s]; infinite if one never came."""
@@ -252,6 +277,7 @@ class JointStateBuffer:
         self,
         position: Sequence[float],
         velocity: Sequence[float],
+        effort: Sequence[float],
         received: float,
         time: float,
         stamped: bool,
@@ -263,7 +289,10 @@ class JointStateBuffer:
             return False
         # New arrays: those of the message before are in use.
         self._position, self._velocity = np.array(position, float), np.array(velocity, float)
-        self._whole_state = MeasuredState(self._position, self._velocity, time, stamped)
+        self._effort = np.array(effort, float) if len(effort) == len(position) else None
+        self._whole_state = MeasuredState(
+            self._position, self._velocity, time, stamped, self._effort
+        )
         self._received.fill(received)
         self._oldest = received
         self._sampled.fill(time)
@@ -297,6 +326,13 @@ class JointStateBuffer:
         self._sampled[target] = time
         self._newest = max(self._newest, time)
         self._stamped[target] = stamped
+
+    def _take_in_effort(self, target: np.ndarray, efforts: np.ndarray | None) -> None:
+        if self._effort is None and efforts is None:
+            return
+        before = np.full(len(self._index), np.nan) if self._effort is None else self._effort
+        self._effort = before.copy()
+        self._effort[target] = np.nan if efforts is None else efforts
 
     def _differenced(
         self, joints: np.ndarray, positions: np.ndarray, time: float, stamped: bool

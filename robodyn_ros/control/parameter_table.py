@@ -10,8 +10,8 @@ from typing import Any
 
 from robodyn_ros.control.computed_torque import MODES
 from robodyn_ros.control.rigid_body import ALGORITHMS
-from robodyn_ros.control.safety_settings import ACTIONS
-from robodyn_ros.control.settings import ControlSettings
+from robodyn_ros.control.safety_settings import ACTIONS, CONTACT_ACTIONS
+from robodyn_ros.control.settings import OBSERVED_EFFORTS, ControlSettings
 from robodyn_ros.errors import InvalidNumber, UnknownOption, WrongShape
 
 _HUGE = 1e9
@@ -30,6 +30,8 @@ class NodeParameter:
         Smallest and largest number, also of each number of an array.
     choices : tuple of str
         The values that exist; empty: any.
+    is_nonzero : bool
+        No number may be 0.
     lengths : tuple of int
         Lengths that an array may have; empty: one value, or one for each joint.
     is_live : bool
@@ -43,6 +45,7 @@ class NodeParameter:
     name: str
     description: str
     bounds: tuple[float, float] | None = None
+    is_nonzero: bool = False
     choices: tuple[str, ...] = ()
     lengths: tuple[int, ...] = ()
     is_live: bool = True
@@ -78,7 +81,7 @@ class NodeParameter:
         if high < _HUGE:
             return f'{each}{low:g} to {high:g}'
         if low <= -_HUGE:
-            return f'{each}finite'
+            return f'{each}finite, not 0' if self.is_nonzero else f'{each}finite'
         return f'{each}at least {low:g}' if low == 0.0 else f'{each}positive'
 
     @property
@@ -244,6 +247,85 @@ PARAMETERS = (
         bounds=(0.0, _HUGE),
     ),
     NodeParameter(
+        'effort_scale',
+        'Torque for a unit of measured effort, N m/A for example; negative: reversed; empty: that '
+        'of identified_model, else 1.',
+        bounds=(-_HUGE, _HUGE),
+        is_nonzero=True,
+        is_live=False,
+    ),
+    NodeParameter(
+        'command_scale',
+        "Commands' unit per torque, A/(N m) for example, behind every limit; negative: a reversed "
+        'drive; empty: that of identified_model, else 1.',
+        bounds=(-_HUGE, _HUGE),
+        is_nonzero=True,
+        is_live=False,
+    ),
+    NodeParameter(
+        'on_contact',
+        'What a contact causes: report tells of it, stop brakes and holds, float compensates '
+        'gravity. No safety function.',
+        choices=CONTACT_ACTIONS,
+    ),
+    NodeParameter(
+        'contact_threshold_moving',
+        'External torque of a moving joint that is a contact [N m] or [N], as robodyn '
+        'contact-thresholds finds it; empty: from identified_model, else nothing is a contact.',
+        bounds=(1e-9, _HUGE),
+        is_live=False,
+    ),
+    NodeParameter(
+        'contact_threshold_standing',
+        'The same of a joint that stands or turned round of late: stiction hides more.',
+        bounds=(1e-9, _HUGE),
+        is_live=False,
+    ),
+    NodeParameter(
+        'contact_dwell',
+        'How long a threshold is exceeded before it is a contact [s].',
+        bounds=(0.0, 10.0),
+        is_live=False,
+    ),
+    NodeParameter(
+        'observer_gain',
+        'Of the momentum observer [1/s]: it follows a torque to 95 % within three times 1 / gain.',
+        bounds=(1e-3, 1e4),
+        is_live=False,
+    ),
+    NodeParameter(
+        'observed_effort',
+        'Whose torque the observer holds the motion against: what is commanded, or what the joint '
+        'states say times effort_scale.',
+        choices=OBSERVED_EFFORTS,
+        is_live=False,
+    ),
+    NodeParameter(
+        'wrench_point',
+        "Where tip_wrench acts and what its moment is about, in the tip link's frame [m].",
+        bounds=(-_HUGE, _HUGE),
+        lengths=(3,),
+        is_live=False,
+    ),
+    NodeParameter(
+        'external_effort_topic',
+        'Topic of joint states whose effort is added to the torque: the external_torques of '
+        'another arm, for example; empty: none.',
+        is_live=False,
+    ),
+    NodeParameter(
+        'external_effort_scale',
+        'What such an effort is multiplied by.',
+        bounds=(-_HUGE, _HUGE),
+        is_live=False,
+    ),
+    NodeParameter(
+        'external_effort_limit',
+        'Largest effort that is added so [N m] or [N]; empty: a tenth of the effort limits.',
+        bounds=(0.0, _HUGE),
+        is_live=False,
+    ),
+    NodeParameter(
         'autostart',
         'Configure and activate without a lifecycle manager.',
         is_live=False,
@@ -276,7 +358,8 @@ def checked(values: Mapping[str, Any]) -> ControlSettings:
         if parameter.bounds:
             low, high = parameter.bounds
             for number in value if isinstance(value, tuple) else (value,):
-                if not isfinite(number) or not low <= number <= high:
+                is_forbidden = parameter.is_nonzero and number == 0.0
+                if not isfinite(number) or not low <= number <= high or is_forbidden:
                     raise InvalidNumber(element, number, parameter.allowed)
         result[parameter.field] = value
     return ControlSettings(**result)

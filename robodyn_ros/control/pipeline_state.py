@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from robodyn_ros.control.active_law import ActiveLaw
-from robodyn_ros.control.braking import is_at_rest
+from robodyn_ros.control.added_effort import AddedEffort
 from robodyn_ros.control.bridging import Bridging
 from robodyn_ros.control.compiled_step import CompiledStep
 from robodyn_ros.control.computed_torque import ControlLaw
@@ -41,6 +41,8 @@ class PipelineState:
 
     Attributes
     ----------
+    added : AddedEffort or None
+        What somebody else has added to the law's torque, inside all limits.
     refused_torques : int
         Cycles without a finite torque, or with a load that the drives cannot carry.
     """
@@ -58,6 +60,7 @@ class PipelineState:
         self.settings = settings
         self.reference_limits = reference_limits
         self.is_enabled = False
+        self.added: AddedEffort | None = None
         self.refused_torques = 0
         self._joint_states = joint_states
         self._law = ActiveLaw(law)
@@ -65,8 +68,11 @@ class PipelineState:
         self._supervision = Supervision(is_time_simulated)
         self._bridging = Bridging(is_time_simulated)
         self._compiled = compiled
-        self._limiter = TorqueLimiter(compiled)
-        self._plain = None if compiled is None else PlainCycles(compiled)
+        self._limiter = TorqueLimiter()
+        self._plain = None
+        if compiled is not None:
+            self._limiter = TorqueLimiter(compiled.limited)
+            self._plain = PlainCycles(compiled)
         self._state: MeasuredState | None = None  # of the last valid cycle since enabling
         self._last_cycle = -np.inf
         self._elapsed = 0.0  # since the last valid cycle [s]
@@ -88,9 +94,10 @@ class PipelineState:
         """Whether there is nothing to wait for before the stop command: no motion, no states."""
         if self._state is None or self.is_stale or self.law.mode == 'feedforward':
             return True
-        if self._follower.is_brake_due or not self._follower.has_settled(self._state.time):
-            return False
-        return is_at_rest(self._state.velocity) or np.isnan(self._state.velocity).any()
+        velocity, time = self._state.velocity, self._state.time
+        if np.isnan(velocity).any():
+            return not self._follower.is_brake_due
+        return not self._follower.is_brake_due and self._follower.has_settled(velocity, time)
 
     @property
     def fallback(self) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from robodyn_ros.control.command import Command
-from robodyn_ros.control.compiled_step import CompiledStep
+from robodyn_ros.control.compiled_step import CompiledStep, cycle_constants
 from robodyn_ros.control.computed_torque import ControlLaw, TorqueParts
 from robodyn_ros.control.joint_state_buffer import MeasuredState
 from robodyn_ros.control.planning import ReferenceLimits
@@ -97,10 +97,8 @@ class PlainCycles:
 
     def _take(self, law: ControlLaw, settings: SafetySettings, limits: ReferenceLimits) -> None:
         self._known = (law, settings, limits)
-        self._constants = (
-            law.numbers,
-            law.inverse_dynamics,
-            law.friction_torque,
+        self._constants = cycle_constants(
+            law,
             settings.effort_limits,
             limits.position_limits,
             settings.torque_rate_limits,

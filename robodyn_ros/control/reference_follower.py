@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from robodyn_ros.control.braking import braking_reference
+from robodyn_ros.control.braking import REST_SPEED, STILL, braking_reference, is_at_rest
 from robodyn_ros.control.computed_torque import ControlLaw, TorqueParts
 from robodyn_ros.control.joint_state_buffer import MeasuredState
 from robodyn_ros.control.planning import ReferenceLimits, planned_reference
@@ -13,10 +13,11 @@ from robodyn_ros.control.reference import Reference, ReferenceState
 from robodyn_ros.control.safety_settings import SafetySettings
 from robodyn_ros.control.trajectory import Trajectory
 
-SETTLING_TIME = 0.3
+SETTLING_TIME, LONGEST_SETTLING = 0.3, 0.8
 """
-After a brake, before a torque is left behind that stays as it is [s]: without friction what is
-left of the motion grows tenfold in a quarter of a second.
+After a brake, before a torque is left behind that stays as it is, at least; and at most, for all
+joints to be ``STILL`` [s]: without friction what is left of the motion grows tenfold in a quarter
+of a second.
 """
 
 
@@ -91,11 +92,14 @@ class ReferenceFollower:
             return 'holding'
         return 'braking' if self.is_braking else 'moving'
 
-    def has_settled(self, time: float) -> bool:
-        """Return whether no brake is under way, or its last errors had time to fade."""
+    def has_settled(self, velocity: np.ndarray, time: float) -> bool:
+        """Return whether no brake is under way, or its last errors have faded."""
         if self.reference is None or not self.is_braking:
-            return True
-        return time >= self.reference.knots[-1] + SETTLING_TIME
+            return is_at_rest(velocity)
+        since = time - self.reference.knots[-1]
+        if since < SETTLING_TIME:
+            return False
+        return is_at_rest(velocity, STILL if since < LONGEST_SETTLING else REST_SPEED)
 
     def end(
         self, law: ControlLaw, time: float, settings: SafetySettings, limits: ReferenceLimits
@@ -170,20 +174,8 @@ class ReferenceFollower:
         limits: ReferenceLimits,
     ) -> None:
         """Follow a brake to rest from a position and velocity, shape (n,), and hold there."""
-        acceleration = settings.braking_acceleration
         self.forget()
-        self.reference = braking_reference(
-            law,
-            position,
-            velocity,
-            time,
-            effort_limits=settings.effort_limits,
-            rate_limits=settings.torque_rate_limits,
-            braking_acceleration=(
-                np.full_like(position, np.inf) if acceleration is None else acceleration
-            ),
-            position_limits=limits.position_limits,
-        )
+        self.reference = brake_to_rest(law, position, velocity, time, settings, limits)
         self.is_braking = True
 
     def end_fading(self) -> None:
@@ -211,3 +203,27 @@ class ReferenceFollower:
             self._fade += elapsed
             if self._fade >= duration:
                 self._fading = None
+
+
+def brake_to_rest(
+    law: ControlLaw,
+    position: np.ndarray,
+    velocity: np.ndarray,
+    time: float,
+    settings: SafetySettings,
+    limits: ReferenceLimits,
+) -> Reference:
+    """Return the brake to rest from a position and velocity, shape (n,), at a time [s]."""
+    acceleration = settings.braking_acceleration
+    return braking_reference(
+        law,
+        position,
+        velocity,
+        time,
+        effort_limits=settings.effort_limits,
+        rate_limits=settings.torque_rate_limits,
+        braking_acceleration=(
+            np.full_like(position, np.inf) if acceleration is None else acceleration
+        ),
+        position_limits=limits.position_limits,
+    )

@@ -13,6 +13,9 @@ from robodyn_ros.array_record import ArrayRecord
 Action = Literal['hold_gravity', 'zero', 'silent']
 ACTIONS: tuple[Action, ...] = get_args(Action)
 
+ContactAction = Literal['report', 'stop', 'float']
+CONTACT_ACTIONS: tuple[ContactAction, ...] = get_args(ContactAction)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SafetySettings(ArrayRecord):

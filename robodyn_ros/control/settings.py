@@ -4,11 +4,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 from robodyn_ros.control.computed_torque import Mode
+from robodyn_ros.control.momentum_observer import USUAL_GAIN
 from robodyn_ros.control.rigid_body import Algorithm
-from robodyn_ros.control.safety_settings import Action
+from robodyn_ros.control.safety_settings import Action, ContactAction
 from robodyn_ros.model import STANDARD_GRAVITY
+
+ObservedEffort = Literal['commanded', 'measured']
+OBSERVED_EFFORTS: tuple[ObservedEffort, ...] = get_args(ObservedEffort)
 
 
 @dataclass(frozen=True)
@@ -50,4 +55,16 @@ class ControlSettings:
     braking_acceleration: tuple[float, ...] = ()
     damping: float = 5.0
     position_guard: float = 0.05
+    effort_scale: tuple[float, ...] = ()
+    command_scale: tuple[float, ...] = ()
+    on_contact: ContactAction = 'report'
+    contact_threshold_moving: tuple[float, ...] = ()
+    contact_threshold_standing: tuple[float, ...] = ()
+    contact_dwell: float = 0.02
+    observer_gain: tuple[float, ...] = (USUAL_GAIN,)
+    observed_effort: ObservedEffort = 'commanded'
+    wrench_point: tuple[float, ...] = (0.0, 0.0, 0.0)
+    external_effort_topic: str = ''
+    external_effort_scale: tuple[float, ...] = (1.0,)
+    external_effort_limit: tuple[float, ...] = ()
     autostart: bool = True

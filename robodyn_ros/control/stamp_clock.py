@@ -46,7 +46,9 @@ class StampClock:
     Notes
     -----
     Messages come late by some milliseconds, never early. So the clocks' difference is compared
-    with that of the least delayed message of the last one to two windows.
+    with that of the least delayed message of the window before, and, where it falls behind, of
+    this one. In the first window nothing is known: its first messages may have waited while the
+    node was configured, and the next ones seem to run ahead of them.
     """
 
     def __init__(self, is_simulated: bool = False) -> None:
@@ -59,6 +61,7 @@ class StampClock:
         self._now = self._moved = self._window_began = -math.inf
         self._least_delayed = -math.inf  # stamp minus steady time, in this window
         self._least_delayed_before = -math.inf  # and in the one before
+        self._is_known = False  # whether there was one before
         self._disbelieved = self._distrusted_until = -math.inf
         self.is_stopped = False
         self.is_believed = True
@@ -79,7 +82,7 @@ class StampClock:
         """
         if self._time is None:
             self._time, self._now, self._moved = time, now, now
-            self._begin_window(time - now, now)
+            self._begin_window(time - now, now, is_known=False)
             return ClockReading(0.0, True)
         elapsed, steady = time - self._time, now - self._now
         self._time, self._now = time, now
@@ -89,7 +92,7 @@ class StampClock:
         jumped = not 0.0 <= elapsed <= longest
         self.is_believed = not jumped and not self.is_stopped
         if jumped:
-            self._begin_window(time - now, now)
+            self._begin_window(time - now, now, is_known=False)
         if self.is_simulated:
             return ClockReading(elapsed if self.is_believed else steady, self.is_believed)
         if self.is_believed:
@@ -102,21 +105,27 @@ class StampClock:
 
     def _keeps_pace(self, difference: float, now: float, longest: float) -> bool:
         """Return whether stamp minus steady time is where it was, and follow where it goes."""
-        change = difference - max(self._least_delayed, self._least_delayed_before)
-        is_behind = change < -max(CLOCK_TOLERANCE, longest)
-        if is_behind or change > CLOCK_TOLERANCE:
+        behind = max(self._least_delayed, self._least_delayed_before) - difference
+        lateness = max(CLOCK_TOLERANCE, longest)
+        is_behind = behind > lateness
+        if self._is_known:
+            # Not of this window: a clock that runs fast is the least delayed one in every cycle.
+            is_ahead = difference - self._least_delayed_before > CLOCK_TOLERANCE
+        else:
+            is_ahead = difference - self._least_delayed > lateness
+        if is_behind or is_ahead:
             if now - self._disbelieved < WINDOW:
                 self._distrusted_until = now + WINDOW
             self._disbelieved = now
-        if change > CLOCK_TOLERANCE:
-            self._begin_window(difference, now)
+        if is_ahead:
+            self._begin_window(difference, now, is_known=True)
             return False
         self._least_delayed = max(self._least_delayed, difference)
         if now - self._window_began > WINDOW:
             self._least_delayed_before, self._least_delayed = self._least_delayed, difference
-            self._window_began = now
+            self._window_began, self._is_known = now, True
         return not is_behind
 
-    def _begin_window(self, difference: float, now: float) -> None:
+    def _begin_window(self, difference: float, now: float, is_known: bool) -> None:
         self._least_delayed = self._least_delayed_before = difference
-        self._window_began = now
+        self._window_began, self._is_known = now, is_known

@@ -45,6 +45,7 @@ class Supervision:
         self.last_fault = ''
         self.clock.reset()
         self._plausibility = Plausibility()
+        self._is_too_fast = False
 
     def state_to_follow_from(
         self, law: ControlLaw, state: MeasuredState | None, last_cycle: float, is_stale: bool
@@ -144,9 +145,11 @@ class Supervision:
         """Return whether a joint is faster than it may be; a reference is dropped then."""
         fault = overspeed(state, limits)
         if fault:
-            self.last_fault = fault
+            if not self._is_too_fast:  # told once, not with the speed of every cycle
+                self.last_fault = fault
             follower.drop(fault)
-        return bool(fault)
+        self._is_too_fast = bool(fault)
+        return self._is_too_fast
 
     def reference(
         self,

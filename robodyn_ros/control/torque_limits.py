@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-
-from robodyn_ros.control.compiled_step import CompiledStep
 
 LONGEST_RATE_STEP = 0.01
 """However long nothing was sent, the rate limit allows no more than this time's step [s]."""
@@ -32,14 +31,50 @@ class LimitedTorque(NamedTuple):
     rate_limited: np.ndarray
 
 
+def limited_torque(
+    torque: np.ndarray,
+    effort_limits: np.ndarray,
+    rate_limits: np.ndarray,
+    last: np.ndarray | None,
+    elapsed: float,
+) -> LimitedTorque:
+    """
+    Return the torque to send, some time after another one.
+
+    Parameters
+    ----------
+    torque : array, shape (n,)
+        Finite [N m] or [N].
+    effort_limits, rate_limits : array, shape (n,)
+        [N m] or [N], and that per second.
+    last : array, shape (n,), or None
+        What was sent last; None: nothing that the torque would have to continue.
+    elapsed : float
+        Since then [s].
+
+    Notes
+    -----
+    Effort limits that were lowered take force at the pace of the rate limit: a torque beyond
+    them may only shrink, and shrinks as fast as that allows.
+    """
+    clipped = _between(torque, -effort_limits, effort_limits)
+    allowed = clipped
+    if last is not None:
+        step = rate_limits * min(max(elapsed, _SHORTEST), LONGEST_RATE_STEP)
+        allowed = _between(clipped, last - step, last + step)
+        effort_limits = np.maximum(effort_limits, np.abs(last))
+    sent = _between(allowed, -effort_limits, effort_limits)
+    return LimitedTorque(sent, clipped != torque, allowed != clipped)
+
+
 class TorqueLimiter:
     """
     Limits torques, and remembers the last one as sent.
 
     Parameters
     ----------
-    compiled : CompiledStep, optional
-        Computes them.
+    compute : callable
+        ``limited_torque``, or what computes the same.
 
     Attributes
     ----------
@@ -49,8 +84,8 @@ class TorqueLimiter:
         When, by the steady clock [s].
     """
 
-    def __init__(self, compiled: CompiledStep | None = None) -> None:
-        self._compiled = compiled
+    def __init__(self, compute: Callable[..., tuple[np.ndarray, ...]] = limited_torque) -> None:
+        self._compute = compute
         self.last_torque: np.ndarray | None = None
         self.last_sent = -np.inf
 
@@ -66,39 +101,19 @@ class TorqueLimiter:
         now: float,
     ) -> LimitedTorque:
         """
-        Return the torque to send at a steady time [s].
+        Return the torque to send at a steady time [s]; see ``limited_torque``.
 
         Parameters
         ----------
-        torque : array, shape (n,)
-            Finite [N m] or [N].
-        effort_limits, rate_limits : array, shape (n,)
-            [N m] or [N], and that per second.
-
-        Notes
-        -----
-        Effort limits that were lowered take force at the pace of the rate limit: a torque beyond
-        them may only shrink, and shrinks as fast as that allows.
+        torque, effort_limits, rate_limits : array, shape (n,)
+            [N m] or [N], and the last one that per second.
         """
-        if self._compiled is not None:
-            elapsed = now - self.last_sent
-            found = LimitedTorque(
-                *self._compiled.limited(
-                    torque, effort_limits, rate_limits, self.last_torque, elapsed
-                )
-            )
-            self.last_torque, self.last_sent = found.torque, now
-            return found
-        clipped = _between(torque, -effort_limits, effort_limits)
-        allowed, last = clipped, self.last_torque
-        if last is not None:
-            elapsed = min(max(now - self.last_sent, _SHORTEST), LONGEST_RATE_STEP)
-            step = rate_limits * elapsed
-            allowed = _between(clipped, last - step, last + step)
-            effort_limits = np.maximum(effort_limits, np.abs(last))
-        sent = _between(allowed, -effort_limits, effort_limits)
-        self.last_torque, self.last_sent = sent, now
-        return LimitedTorque(sent, clipped != torque, allowed != clipped)
+        elapsed = now - self.last_sent
+        found = LimitedTorque(
+            *self._compute(torque, effort_limits, rate_limits, self.last_torque, elapsed)
+        )
+        self.last_torque, self.last_sent = found.torque, now
+        return found
 
 
 def _between(torque: np.ndarray, lowest: np.ndarray, highest: np.ndarray) -> np.ndarray:

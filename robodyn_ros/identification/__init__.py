@@ -2,6 +2,7 @@
 """
 From recordings of an arm to a model that is true.
 
+>>> motion = excitation(model, 20.0, obstacles=[HalfSpace((0, 0, 1), 0.0)])
 >>> recording = Recording.from_bag('motion.mcap', model)
 >>> found = identify(model, [recording], validation=[Recording.from_bag('other.mcap', model)])
 >>> found.to_urdf('arm.urdf', 'identified.urdf')
@@ -9,13 +10,15 @@ From recordings of an arm to a model that is true.
 A line imports only lines above it: recording (its files, its cleaning), even_samples, preparation,
 rows, drive terms; prior, estimator; fit, cross_validation, base_tilt; prediction, comparison,
 findings; training_data, identify. Beside it stand what efforts are (effort_examination), what a
-unit of them is worth (drive_gains), and what the hand holds (payload_estimate).
+unit of them is worth (drive_gains), and what the hand holds (payload_estimate). Motions to record
+are made in ``exciting_motion``.
 """
 
 from robodyn_ros.errors import (
     MalformedIdentification,
     MalformedRecording,
     NoEffort,
+    NoExcitation,
     OtherKinematics,
     RepeatedMotion,
     TooShortRecording,
@@ -23,11 +26,11 @@ from robodyn_ros.errors import (
 from robodyn_ros.identification.comparison import CandidateError, RecordingErrors
 from robodyn_ros.identification.drive_gains import DriveGains, identify_drive_gains
 from robodyn_ros.identification.drive_terms import DriveTerms
-from robodyn_ros.identification.effort_examination import (
-    EffortFindings,
-    JointEffort,
-    examine_effort,
-)
+from robodyn_ros.identification.effort_examination import examine_effort
+from robodyn_ros.identification.effort_findings import EffortFindings, JointEffort
+from robodyn_ros.identification.exciting_motion.excitation import Excitation, excitation
+from robodyn_ros.identification.exciting_motion.motion_limits import MotionLimits, motion_limits
+from robodyn_ros.identification.exciting_motion.obstacles import Box, HalfSpace, LinkPoint
 from robodyn_ros.identification.identification import Identification, JointFriction
 from robodyn_ros.identification.identify import identify
 from robodyn_ros.identification.parameters import IdentifiedParameter
@@ -36,17 +39,23 @@ from robodyn_ros.identification.prediction import Prediction
 from robodyn_ros.identification.recording import Recording
 
 __all__ = [
+    'Box',
     'CandidateError',
     'DriveGains',
     'DriveTerms',
     'EffortFindings',
+    'Excitation',
+    'HalfSpace',
     'Identification',
     'IdentifiedParameter',
     'JointEffort',
     'JointFriction',
+    'LinkPoint',
     'MalformedIdentification',
     'MalformedRecording',
+    'MotionLimits',
     'NoEffort',
+    'NoExcitation',
     'OtherKinematics',
     'PayloadEstimate',
     'Prediction',
@@ -55,7 +64,9 @@ __all__ = [
     'RepeatedMotion',
     'TooShortRecording',
     'examine_effort',
+    'excitation',
     'identify',
     'identify_drive_gains',
     'identify_payload',
+    'motion_limits',
 ]

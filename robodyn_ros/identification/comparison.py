@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -17,7 +18,9 @@ from robodyn_ros.identification.rows import Rows, rows_of
 from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import FloatArray
 
-MODELS = ('urdf', 'urdf_friction', 'identified')
+Role = Literal['training', 'validation']
+PredictingModel = Literal['urdf', 'urdf_friction', 'identified']
+MODELS: tuple[PredictingModel, ...] = get_args(PredictingModel)
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ class RecordingErrors(ArrayRecord):
         The same of the rows where the joint moves.
     """
 
-    role: str
+    role: Role
     repeats_training: bool
     joint_names: tuple[str, ...]
     torque: FloatArray
@@ -67,7 +70,7 @@ class RecordingErrors(ArrayRecord):
     urdf_friction_moving: FloatArray
     identified_moving: FloatArray
 
-    def relative(self, model: str) -> float:
+    def relative(self, model: PredictingModel) -> float:
         """
         Return a model's error over the measured torque, all joints and rows together.
 
@@ -117,7 +120,7 @@ def recording_errors(
     drive_model: DriveModel,
     cutoff: float,
     *,
-    role: str,
+    role: Role,
     repeats_training: bool = False,
 ) -> RecordingErrors:
     """

@@ -11,35 +11,22 @@ import numpy as np
 from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.description.records import Finding
 from robodyn_ros.errors import InvalidNumber
-from robodyn_ros.identification.carried_body import carried_columns
-from robodyn_ros.identification.drive_terms import DriveTerms
 from robodyn_ros.identification.effort_unit import assumed_effort_scale
-from robodyn_ros.identification.factors import triangular_factor
 from robodyn_ros.identification.findings import check_rows
-from robodyn_ros.identification.noise import autocorrelation_time, rms
-from robodyn_ros.identification.parameters import bare_base_parameters
+from robodyn_ros.identification.gain_regression import GainRegression
 from robodyn_ros.identification.recording import Recording
 from robodyn_ros.identification.rows import Rows
 from robodyn_ros.identification.training_data import TrainingData
 from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import FloatArray
 
-_TERMS = DriveTerms(presliding=1e-4, curve=True, load=True)
 _MOST_STEPS = 60
 _REACHED = 1e-6
 _LONGEST_STEP = 0.5
-# Of a gain before anything is measured, relative to the first guess: a factor of twenty.
-_GAIN = 3.0
 # A gain is known where its relative deviation is below this.
 _KNOWN = 0.1
-# What a load may be, about the tip link: first moment [m] and inertia [m²] for its mass.
-_REACH = 0.3
-# Base parameters and drive terms are held this loosely, relative to what they do to the effort.
-_LOOSE = 3.0
-_FINE = 0.1
-_LOAD_ROUNDS = 3
-# No drive is known better than to this fraction of its rms effort; noise to begin with.
-_FLOOR, _FIRST_NOISE = 0.003, 0.05
+# Noise to begin with, relative to a joint's rms effort.
+_FIRST_NOISE = 0.05
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,9 +40,10 @@ class DriveGains(ArrayRecord):
     gain, deviation : array, shape (n,)
         [N m or N for a unit of effort]
     known : array of bool, shape (n,)
-        Whether the recordings tell a joint's gain to a tenth.
+        Whether the recordings tell a joint's gain to a tenth; without a load, its proportion to
+        the others that are known.
     center_of_mass : array, shape (3,)
-        Of the load, in the tip link's frame [m].
+        Of the load, in the tip link's frame [m]; NaN without one.
     findings : tuple of Finding
         Which joints cannot be told.
     converged : bool
@@ -79,8 +67,8 @@ class DriveGains(ArrayRecord):
 def identify_drive_gains(
     model: RobotModel,
     unloaded: Recording | Sequence[Recording],
-    loaded: Recording | Sequence[Recording],
-    mass: float,
+    loaded: Recording | Sequence[Recording] | None = None,
+    mass: float | None = None,
 ) -> DriveGains:
     """
     Return what a unit of effort is worth, from recordings without and with a load of known mass.
@@ -88,6 +76,10 @@ def identify_drive_gains(
     Both are explained together: with the same bodies and drives, the load's first moment and
     inertia unknown. Its mass fixes the scale of all joints that feel it, what they carry in common
     the others'.
+
+    Without a load the gains of joints that carry something in common are known in proportion to
+    one another: all of them may be off by one factor, which is chosen as the model's masses have
+    it. Then ``known`` and ``deviation`` are about their proportions.
 
     Parameters
     ----------
@@ -101,7 +93,7 @@ def identify_drive_gains(
     Raises
     ------
     InvalidNumber
-        The mass is not a positive number.
+        The mass is not a positive number, or only one of load and mass is given.
     NoSuchJoint, TooShortRecording
 
     Notes
@@ -109,48 +101,102 @@ def identify_drive_gains(
     Residuals are in the recorded unit, their weights each joint's own. Gauss-Newton on log K with
     base parameters, load and drive terms; friction that grows with load by a fixed point.
     """
-    if not 0.0 < mass < np.inf:
+    is_relative = loaded is None
+    if is_relative != (mass is None):
+        raise InvalidNumber('argument mass', mass, 'a load and its mass [kg], or neither')
+    if mass is not None and not 0.0 < mass < np.inf:
         raise InvalidNumber('argument mass', mass, 'a positive number [kg]')
-    without, with_load = _sequence(unloaded), _sequence(loaded)
+    without, with_load = _sequence(unloaded), [] if loaded is None else _sequence(loaded)
     training = TrainingData.of(model, [*without, *with_load])
     rows = training.rows(model, np.ones(model.n))
     check_rows(model, rows)
     is_loaded = [k >= len(without) for k in training.recording_of_rows]
-    regression = _Regression.of(model, rows, is_loaded, mass)
-    gain, converged = _first_gain(model, rows, is_loaded), False
+    regression = GainRegression.of(model, rows, is_loaded, mass or 1.0)
+    first = _first_gain(model, rows, is_loaded)
+    gain, converged = first, False
     noise = np.maximum(_FIRST_NOISE * regression.size, 1e-12)
     for _ in range(_MOST_STEPS):
-        step, solution, deviation, noise = regression.step(gain, noise)
+        step, solution, factor, noise = regression.step(gain, noise)
         gain = gain * np.exp(np.clip(step, -_LONGEST_STEP, _LONGEST_STEP))
         if np.abs(step).max() < _REACHED:
             converged = True
             break
-    known = deviation < _KNOWN
-    findings = [
-        Finding(
-            'gain_unknown',
-            'warning',
-            f'joint {name!r}',
-            float(f'{each:.3g}'),
-            'its gain is unknown, uncertain by this fraction: neither the load nor what it carries'
-            ' with other joints tells it',
-        )
-        for name, each, sure in zip(model.joint_names, deviation, known, strict=True)
-        if not sure
-    ]
-    if not converged:
-        findings.append(
-            Finding('not_converged', 'warning', 'gains', _MOST_STEPS, 'steps did not settle')
-        )
+    center = regression.first_moment(solution) / mass if mass else np.full(3, np.nan)
+    if is_relative:
+        deviation, known = _proportions(factor)
+        if known.any():
+            gain = gain * np.exp(np.mean(np.log(first / gain)[known]))
+    else:
+        deviation = np.linalg.norm(factor, axis=1)
+        known = deviation < _KNOWN
     return DriveGains(
         model.joint_names,
         gain,
         gain * deviation,
         known,
-        regression.first_moment(solution) / mass,
-        tuple(findings),
+        center,
+        tuple(_findings(model, deviation, known, is_relative=is_relative, converged=converged)),
         converged,
     )
+
+
+def _proportions(factor: FloatArray) -> tuple[FloatArray, np.ndarray]:
+    """
+    Return the deviations of log K against the mean of those that are known so, and which are.
+
+    The one that is known least is left out, until all that remain are known.
+    """
+    chosen = np.ones(len(factor), dtype=bool)
+    while True:
+        deviation = np.linalg.norm(factor - factor[chosen].mean(axis=0), axis=1)
+        if chosen.sum() < 2:
+            return deviation, np.zeros(len(factor), dtype=bool)
+        worst = int(np.where(chosen, deviation, 0.0).argmax())
+        if deviation[worst] < _KNOWN:
+            return deviation, chosen
+        chosen[worst] = False
+
+
+def _findings(
+    model: RobotModel,
+    deviation: FloatArray,
+    known: np.ndarray,
+    *,
+    is_relative: bool,
+    converged: bool,
+) -> list[Finding]:
+    told_by = (
+        'what it carries with other joints'
+        if is_relative
+        else ('neither the load nor what it carries with other joints')
+    )
+    verb = 'does not tell' if is_relative else 'tells'
+    result = [
+        Finding(
+            'gain_unknown',
+            'warning',
+            f'joint {name!r}',
+            float(f'{each:.3g}'),
+            f'its gain is unknown, uncertain by this fraction: {told_by} {verb} it',
+        )
+        for name, each, sure in zip(model.joint_names, deviation, known, strict=True)
+        if not sure
+    ]
+    if is_relative and known.any():
+        result.append(
+            Finding(
+                'gains_relative',
+                'warning',
+                'gains',
+                int(known.sum()),
+                "of them are known in proportion; their common factor is from the model's masses",
+            )
+        )
+    if not converged:
+        result.append(
+            Finding('not_converged', 'warning', 'gains', _MOST_STEPS, 'steps did not settle')
+        )
+    return result
 
 
 def _sequence(given: Recording | Sequence[Recording]) -> list[Recording]:
@@ -160,175 +206,3 @@ def _sequence(given: Recording | Sequence[Recording]) -> list[Recording]:
 def _first_gain(model: RobotModel, rows: Sequence[Rows], is_loaded: Sequence[bool]) -> FloatArray:
     empty = [each for each, loaded in zip(rows, is_loaded, strict=True) if not loaded]
     return np.abs(assumed_effort_scale(model, empty)[0])
-
-
-@dataclass(frozen=True, eq=False)
-class _Regression:
-    """
-    Rows of all joints, in the recorded unit once divided by the gains.
-
-    Attributes
-    ----------
-    rigid : array, shape (K, n, b)
-        Columns of the base parameters, then of the load's nine unknown ones.
-    known : array, shape (K, n)
-        Torque of the known mass at the tip's origin.
-    first : array, shape (b,)
-        The parameters to begin with.
-    spread : array, shape (b,)
-        How far they may be off.
-    """
-
-    rows: Sequence[Rows]
-    rigid: FloatArray
-    known: FloatArray
-    first: FloatArray
-    spread: FloatArray
-    effort: FloatArray
-    used: np.ndarray
-    size: FloatArray
-    lengths: tuple[int, ...]
-
-    @classmethod
-    def of(
-        cls, model: RobotModel, rows: Sequence[Rows], is_loaded: Sequence[bool], mass: float
-    ) -> _Regression:
-        base = bare_base_parameters(model)
-        columns, known = [], []
-        for each, loaded in zip(rows, is_loaded, strict=True):
-            load = carried_columns(model, each) * float(loaded)
-            columns.append(
-                np.concatenate([each.inertial[..., list(base.columns)], load[..., :9]], axis=-1)
-            )
-            known.append(mass * load[..., 9])
-        effort = np.concatenate([each.effort for each in rows])
-        used = np.concatenate([each.used for each in rows])
-        first = base.regrouping @ model.inertial_parameters.ravel()
-        # What would give each column the size of the largest torque it can have a part in.
-        typical = np.abs(base.regrouping) @ np.abs(model.inertial_parameters).ravel()
-        inertia, moment = mass * _REACH**2, mass * _REACH
-        size = rms(effort, used)
-        return cls(
-            rows,
-            np.concatenate(columns),
-            np.concatenate(known),
-            np.concatenate([first, np.zeros(9)]),
-            np.concatenate(
-                [_LOOSE * np.maximum(typical, 1e-3), np.full(6, inertia), np.full(3, moment)]
-            ),
-            effort,
-            used,
-            np.maximum(size, 1e-6 * max(float(size.max()), 1e-9)),
-            tuple(len(each.effort) for each in rows),
-        )
-
-    def first_moment(self, solution: FloatArray) -> FloatArray:
-        """Return the load's first moment (3,) [kg m] out of a solution."""
-        b = self.rigid.shape[-1]
-        return solution[b - 3 : b]
-
-    def step(
-        self, gain: FloatArray, noise: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """
-        Return the step of log K, the linear parameters, deviations of log K, and the noise.
-
-        Parameters
-        ----------
-        gain : array, shape (n,)
-        noise : array, shape (n,)
-            Deviation of the residuals, times the root of their autocorrelation time.
-        """
-        n, b = self.effort.shape[1], self.rigid.shape[-1]
-        solution = np.concatenate([self.first, np.zeros(self._drive_spread().size)])
-        for _ in range(_LOAD_ROUNDS):
-            # The load's friction needs the torque that is being estimated.
-            drive = self._drive(gain, self.rigid @ solution[:b] + self.known)
-            solution, _ = self._solved(gain, noise, drive, self.known / gain)
-        torque = self.rigid @ solution[:b] + self.known
-        step, deviation = self._solved(
-            gain, noise, drive, self.known / gain, torque=torque, around=solution
-        )
-        residual = np.where(
-            self.used,
-            self.effort - torque / gain - _of_joints(drive, solution[b:].reshape(n, -1)),
-            0.0,
-        )
-        ends = np.cumsum(self.lengths)[:-1]
-        correlation = autocorrelation_time(np.split(residual, ends), np.split(self.used, ends))
-        size = np.maximum(rms(residual, self.used), _FLOOR * self.size)
-        return step[:n], solution, deviation[:n], np.maximum(size, 1e-12) * np.sqrt(correlation)
-
-    def _solved(
-        self,
-        gain: FloatArray,
-        noise: FloatArray,
-        drive: FloatArray,
-        known: FloatArray,
-        *,
-        torque: FloatArray | None = None,
-        around: FloatArray | None = None,
-    ) -> tuple[FloatArray, FloatArray]:
-        """
-        Return the linear parameters and their deviations: base, load, then the drives'.
-
-        With ``torque`` and ``around``: the steps of log K and of these from there.
-        """
-        n, b, count = self.effort.shape[1], self.rigid.shape[-1], drive.shape[-1]
-        gains = 0 if torque is None else n
-        first = np.concatenate([np.zeros(gains), self.first, np.zeros(n * count)])
-        spread = np.concatenate([np.full(gains, _GAIN), self.spread, self._drive_spread().ravel()])
-        matrix, target = [], []
-        for j in range(n):
-            mine = self.used[:, j]
-            wide = np.zeros((int(mine.sum()), gains + b + n * count))
-            wide[:, gains : gains + b] = self.rigid[mine, j] / gain[j]
-            own = gains + b + j * count
-            wide[:, own : own + count] = drive[mine, j]
-            right = self.effort[mine, j] - known[mine, j]
-            if torque is not None and around is not None:
-                right = right - wide[:, gains:] @ around
-                wide[:, j] = -torque[mine, j] / gain[j]
-            triangle = triangular_factor(np.column_stack([wide, right]) / noise[j])
-            matrix.append(triangle[:, :-1])
-            target.append(triangle[:, -1])
-        if around is not None:
-            first = first - np.concatenate([np.zeros(gains), around])
-        stacked = np.vstack([*matrix, np.diag(1.0 / spread)])
-        right = np.concatenate([*target, first / spread])
-        scale = np.linalg.norm(stacked, axis=0)
-        left, singular, rest = np.linalg.svd(stacked / scale, full_matrices=False)
-        solution = rest.T @ ((left.T @ right) / singular) / scale
-        return solution, np.linalg.norm(rest.T / singular, axis=1) / scale
-
-    def _drive(self, gain: FloatArray, rigid: FloatArray) -> FloatArray:
-        """Return the drives' columns, (K, n, terms), load in the recorded unit."""
-        plain = DriveTerms(_TERMS.presliding, _TERMS.curve)
-        columns = np.concatenate([each.drive(plain) for each in self.rows])
-        load = np.abs(rigid / gain) * columns[..., plain.names.index('Fc')]
-        return np.concatenate([columns, load[..., None]], axis=-1)
-
-    def _drive_spread(self) -> FloatArray:
-        """Return how large the drives' terms may be, (n, terms), in the recorded unit."""
-        velocity = np.concatenate([each.velocity for each in self.rows])
-        speed = np.maximum(rms(velocity, self.used), 1e-2)
-        step = np.concatenate([each.drive(DriveTerms())[..., 0] for each in self.rows])
-        acceleration = np.maximum(rms(step, self.used), 1e-2)
-        size = self.size
-        return np.stack(
-            [
-                size / acceleration,
-                size / speed,
-                size,
-                size,
-                _FINE * size,
-                _FINE * size,
-                np.full(len(size), _FINE),
-            ],
-            axis=1,
-        )
-
-
-def _of_joints(columns: FloatArray, coefficients: FloatArray) -> FloatArray:
-    """Return what coefficients (n, terms) of columns (K, n, terms) add up to, (K, n)."""
-    return np.asarray((columns * coefficients).sum(axis=-1))

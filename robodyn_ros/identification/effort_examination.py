@@ -4,17 +4,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
 
 import numpy as np
 
-from robodyn_ros.array_record import ArrayRecord
-from robodyn_ros.description.records import Finding
 from robodyn_ros.dynamics import gravity_torque
 from robodyn_ros.errors import WrongShape
 from robodyn_ros.identification.delay import joint_delays
 from robodyn_ros.identification.drive_terms import DriveTerms
+from robodyn_ros.identification.effort_findings import (
+    EffortFindings,
+    JointEffort,
+    Part,
+    Unit,
+    findings_of_delay,
+    findings_of_joint,
+    undecided,
+)
 from robodyn_ros.identification.findings import check_rows
 from robodyn_ros.identification.fit import Prior, fitted, predicted
 from robodyn_ros.identification.joint_effort import (
@@ -30,113 +36,13 @@ from robodyn_ros.identification.recording import Recording
 from robodyn_ros.identification.rows import Rows
 from robodyn_ros.identification.training_data import TrainingData
 from robodyn_ros.model import RobotModel
-from robodyn_ros.spatial import FloatArray
-
-Unit = Literal['torque', 'scaled', 'undecided']
-Part = Literal['included', 'removed', 'none', 'undecided']
 
 _STRENGTH = 4.0
 # Bodies near the URDF's explain an effort if they leave at most so many times the residual.
 _EXPLAINED = 1.5
 _HARDLY_ANY = 0.03
 _SEEN = 0.06
-_LATE, _CERTAIN = 0.002, 5.0
 _ROUNDS = 3
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class JointEffort(ArrayRecord):
-    """
-    What the effort of one joint is.
-
-    Attributes
-    ----------
-    joint : str
-    unit : 'torque', 'scaled' or 'undecided'
-        'torque' where the factor lies between a third and three: URDFs are no better.
-    factor, factor_deviation : float
-        Torque for a unit of effort [N m or N], as far as the model's masses are right; negative
-        where the sign is wrong; NaN where undecided. The deviation is that of the regression.
-    gravity : 'included', 'removed', 'none' or 'undecided'
-        'none': gravity does not act on the joint.
-    friction : 'included', 'removed' or 'undecided'
-        'removed': compensated by the drive, or the sensor stands behind the gear.
-    offset, offset_deviation : float
-        In the recorded unit.
-    rigid_share : float
-        Rms of the rigid body's torque over that of the effort, as far as it was seen.
-    friction_share : float
-    residual : float
-        Rms of what is unexplained, relative.
-    delay, delay_deviation : float
-        Of this joint's effort behind the motion [s]; NaN where undecided.
-    """
-
-    joint: str
-    unit: Unit
-    factor: float
-    factor_deviation: float
-    gravity: Part
-    friction: Part
-    offset: float
-    offset_deviation: float
-    rigid_share: float
-    friction_share: float
-    residual: float
-    delay: float = float('nan')
-    delay_deviation: float = float('nan')
-
-    @property
-    def is_inverted(self) -> bool:
-        """Whether its sign is wrong."""
-        return self.factor < 0
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class EffortFindings(ArrayRecord):
-    """
-    What the efforts of an arm are.
-
-    Attributes
-    ----------
-    joints : tuple of n JointEffort
-    delay, delay_deviation : float
-        By which all efforts are stamped after the motion [s]: advisory, nothing compensates it.
-    findings : tuple of Finding
-        The same in words, and what the data cannot decide.
-    """
-
-    joints: tuple[JointEffort, ...]
-    delay: float
-    delay_deviation: float
-    findings: tuple[Finding, ...]
-
-    def __repr__(self) -> str:
-        units = ', '.join(f'{each.joint}: {each.unit}' for each in self.joints)
-        return f'EffortFindings({units}; {1e3 * self.delay:.3g} ms late)'
-
-    @property
-    def effort_scale(self) -> FloatArray:
-        """
-        Torque for a unit of effort, array, shape (n,), for ``identify(effort_scale=...)``.
-
-        One where the effort is a torque, with the sign that it has. Where all joints that tell are
-        scaled, those that are undecided get the geometric mean; where all are inverted, the sign.
-        """
-        decided = [each for each in self.joints if each.unit != 'undecided']
-        scales = [
-            np.copysign(abs(each.factor) if each.unit == 'scaled' else 1.0, each.factor)
-            for each in decided
-        ]
-        other = 1.0
-        if decided and all(each.unit == 'scaled' for each in decided):
-            other = float(np.exp(np.mean(np.log(np.abs(scales)))))
-        if decided and all(each.is_inverted for each in decided):
-            other = -other
-        told = iter(scales)
-        return np.array(
-            [other if each.unit == 'undecided' else next(told) for each in self.joints]
-        )
 
 
 def examine_effort(model: RobotModel, recordings: Sequence[Recording]) -> EffortFindings:
@@ -171,7 +77,7 @@ def examine_effort(model: RobotModel, recordings: Sequence[Recording]) -> Effort
     complete = []
     for j, name in enumerate(model.joint_names):
         if j not in joints:
-            complete.append(_undecided(name))
+            complete.append(undecided(name))
         else:
             delay, deviation = delays.get(j, (np.nan, np.nan))
             complete.append(replace(joints[j], delay=delay, delay_deviation=deviation))
@@ -182,8 +88,8 @@ def examine_effort(model: RobotModel, recordings: Sequence[Recording]) -> Effort
         deviation,
         (
             *(finding for each in training.recordings for finding in each.findings),
-            *(finding for each in complete for finding in _findings(each)),
-            *_findings_of_delay(delay, deviation),
+            *(finding for each in complete for finding in findings_of_joint(each)),
+            *findings_of_delay(delay, deviation),
         ),
     )
 
@@ -239,13 +145,6 @@ def _classified(joint: str, found: JointRegression) -> JointEffort:
         rigid_share=found.share(0, 1),
         friction_share=share,
         residual=found.residual,
-    )
-
-
-def _undecided(joint: str) -> JointEffort:
-    nan = float('nan')
-    return JointEffort(
-        joint, 'undecided', nan, nan, 'undecided', 'undecided', nan, nan, nan, nan, nan
     )
 
 
@@ -329,71 +228,3 @@ def _common(delays: Sequence[tuple[float, float]]) -> tuple[float, float]:
     middle = float(np.median(each))
     scatter = 1.2533 * np.sqrt(np.mean((each - middle) ** 2) / len(each))
     return middle, float(max(scatter, np.median(own) / np.sqrt(len(each))))
-
-
-def _findings(joint: JointEffort) -> list[Finding]:
-    element = f'effort of joint {joint.joint!r}'
-    result = []
-
-    def add(code: str, level: Literal['info', 'warning'], value: float, message: str) -> None:
-        result.append(Finding(code, level, element, float(f'{value:.4g}'), message))
-
-    if joint.unit == 'undecided':
-        add(
-            'effort_undecided',
-            'info',
-            joint.rigid_share,
-            "its unit is undecided: the rigid body's torque is this fraction of it, too little",
-        )
-    if joint.unit == 'scaled':
-        add(
-            'effort_scaled',
-            'warning',
-            joint.factor,
-            f'is no torque: this, +- {joint.factor_deviation:.2g}, for a unit [N m or N], if the '
-            "model's masses are right"
-            + ('; rotors weigh here and are not in a URDF' if joint.gravity == 'none' else ''),
-        )
-    if joint.is_inverted:
-        add(
-            'effort_inverted',
-            'warning',
-            joint.factor,
-            'has the wrong sign: the torque is so many times it',
-        )
-    if joint.gravity == 'removed':
-        add(
-            'gravity_removed',
-            'warning',
-            joint.rigid_share,
-            'has no gravity in it: the drive removed it? What is left of the rigid body',
-        )
-    if joint.friction == 'removed':
-        add(
-            'friction_removed',
-            'info',
-            joint.friction_share,
-            'has hardly any friction in it: compensated, or measured behind the gear',
-        )
-    if abs(joint.delay) > max(5 * _LATE, 2 * _CERTAIN * joint.delay_deviation):
-        add(
-            'joint_delay',
-            'info',
-            joint.delay,
-            'is stamped so many seconds after the motion, unlike the others',
-        )
-    return result
-
-
-def _findings_of_delay(delay: float, deviation: float) -> list[Finding]:
-    if not abs(delay) > max(_LATE, _CERTAIN * deviation):
-        return []
-    return [
-        Finding(
-            'delay',
-            'info',
-            'effort',
-            float(f'{delay:.3g}'),
-            'of all joints is stamped so many seconds after the motion',
-        )
-    ]

@@ -86,6 +86,9 @@ class Identification(ArrayRecord):
         Whether the optimum was reached.
     kinematics : str
         Digest of the kinematics that it belongs to.
+    command_scale : array, shape (n,), or None
+        The drives' unit per torque in commands, for the node: no recording tells it, but
+        ``dataclasses.replace(found, command_scale=...)`` or a line in the YAML may.
     """
 
     model: RobotModel
@@ -102,6 +105,7 @@ class Identification(ArrayRecord):
     cutoff: float
     converged: bool
     kinematics: str
+    command_scale: FloatArray | None = None
 
     def __repr__(self) -> str:
         held_out = [each for each in self.errors if each.role == 'validation']

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -43,6 +44,7 @@ from robodyn_ros.spatial import FloatArray
 
 _BASELINE_ROUNDS = 3
 _UNIT_ROUNDS = 40
+Auto = Literal['auto']
 Progress = Callable[[float, str], None]
 
 
@@ -51,8 +53,8 @@ def identify(
     recordings: Sequence[Recording],
     *,
     validation: Sequence[Recording] = (),
-    friction: DriveTerms | str = 'auto',
-    base_tilt: bool | str = 'auto',
+    friction: DriveTerms | Auto = 'auto',
+    base_tilt: bool | Auto = 'auto',
     effort_scale: ArrayLike | None = None,
     prior_deviation: float = 0.25,
     progress: Progress | None = None,
@@ -191,8 +193,8 @@ def identify(
 
 def _check(
     recordings: Sequence[Recording],
-    friction: DriveTerms | str,
-    base_tilt: bool | str,
+    friction: DriveTerms | Auto,
+    base_tilt: bool | Auto,
     prior_deviation: float,
 ) -> None:
     if not len(recordings):
@@ -214,7 +216,7 @@ def _effort_scale(
 
 
 def _chosen(
-    validator: CrossValidation, friction: DriveTerms | str, report: Progress
+    validator: CrossValidation, friction: DriveTerms | Auto, report: Progress
 ) -> tuple[Score, tuple[Score, ...]]:
     if isinstance(friction, DriveTerms):
         return validator.score(friction), ()

@@ -96,7 +96,7 @@ def identified_parameters(
     covariance = factor @ factor.T
     prior_factor = matrix @ prior.deviation_factor
     columns = zip(
-        _labels(model, base, terms),
+        parameter_labels(model, base, terms),
         matrix @ estimate.x,
         np.sqrt(np.diagonal(covariance)),
         matrix @ prior.x,
@@ -115,9 +115,10 @@ def bare_base_parameters(model: RobotModel) -> BaseParameters:
     return base_parameters(model.with_rotor_inertia(np.zeros(model.n)), rotor_inertia=False)
 
 
-def _labels(
+def parameter_labels(
     model: RobotModel, base: BaseParameters, terms: DriveTerms
 ) -> Iterator[tuple[str, str, str]]:
+    """Yield name, element and unit of each base parameter, then of each joint's drive terms."""
     for expression in base.expressions:
         yield expression.name, expression.link, expression.unit
     for joint, prismatic in zip(model.joint_names, model.dh.prismatic, strict=True):

@@ -45,6 +45,8 @@ _FIELDS: dict[str, Any] = {
     'parameters': tuple[IdentifiedParameter, ...],
     'drive_model': DriveModel,
 }
+# That users may add; it is left out where it is not known.
+_COMMAND_SCALE = 'command_scale'
 
 
 def write_fields(path: Path, values: Mapping[str, Any]) -> None:
@@ -57,6 +59,8 @@ def write_fields(path: Path, values: Mapping[str, Any]) -> None:
     values : mapping of field name to value
     """
     document = {'format': FORMAT, **{name: _plain(values[name]) for name in _FIELDS}}
+    if values[_COMMAND_SCALE] is not None:
+        document[_COMMAND_SCALE] = _plain(values[_COMMAND_SCALE])
     text = yaml.dump(document, Dumper=_DUMPER, default_flow_style=None, sort_keys=False, width=99)
     path.write_text('# Written by robodyn identify; numbers are exact.\n' + text, encoding='utf-8')
 
@@ -88,6 +92,8 @@ def read_fields(path: Path) -> dict[str, Any]:
         raise MalformedIdentification('format', found, repr(FORMAT))
     try:
         result = {name: _restored(hint, document[name]) for name, hint in _FIELDS.items()}
+        scale = document.get(_COMMAND_SCALE)
+        result[_COMMAND_SCALE] = None if scale is None else _restored(FloatArray, scale)
         drive_model: DriveModel = result['drive_model']
         _check_shapes(drive_model, result)
     except (KeyError, TypeError, ValueError, AttributeError, RobodynError) as error:
@@ -106,9 +112,16 @@ def _check_shapes(drive_model: DriveModel, values: Mapping[str, Any]) -> None:
         'residual': (drive_model.residual, (model.n,)),
         'effort_scale': (drive_model.effort_scale, (model.n,)),
     }
+    scales = {'effort_scale': drive_model.effort_scale}
+    if values[_COMMAND_SCALE] is not None:
+        scales[_COMMAND_SCALE] = values[_COMMAND_SCALE]
+        shapes[_COMMAND_SCALE] = (values[_COMMAND_SCALE], (model.n,))
     for name, (array, shape) in shapes.items():
         if array.shape != shape or not np.isfinite(array).all():
             raise ValueError(f'{name} has shape {array.shape}, not {shape} of finite numbers')
+    for name, array in scales.items():
+        if not array.all():
+            raise ValueError(f'{name} is 0 for a joint: {array.tolist()}')
     if kinematics_digest(model) != values['kinematics']:
         raise ValueError('the digest is not that of the kinematics in the file')
 

@@ -31,6 +31,9 @@ SHORTEST_DURATION = 1.5
 LONGEST_DURATION = 60.0
 """[s]"""
 
+# Of the quintic from 0 to 1, orders 1 to 4.
+_LARGEST_DERIVATIVES = np.array([15 / 8, 10 / np.sqrt(3), 60.0, 360.0])
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PointToPoint(ArrayRecord):
@@ -63,6 +66,17 @@ class PointToPoint(ArrayRecord):
         """Return the acceleration (N, n) [rad/s² or m/s²] at times (N,) [s]."""
         s = self._phase(time)
         return self._along(60 * s * (1 - s) * (1 - 2 * s) / self.duration**2)
+
+    def range_bound(self) -> FloatArray:
+        """Return what positions stay within, array, shape (n, 2) [rad or m]."""
+        return np.sort(np.stack([self.start, self.goal], axis=1), axis=1)
+
+    def derivative_bounds(self) -> FloatArray:
+        """Return bounds of the derivatives of order 1 to 4 of each joint, array, shape (4, n)."""
+        orders = np.arange(1, 5)[:, None]
+        return (
+            _LARGEST_DERIVATIVES[:, None] * np.abs(self.goal - self.start) / self.duration**orders
+        )
 
     def _phase(self, time: ArrayLike) -> FloatArray:
         return np.clip(np.asarray(time, dtype=float) / self.duration, 0.0, 1.0)

@@ -23,6 +23,9 @@ _ASIDE = np.radians(25)
 _TURN = np.linspace(0, 2 * np.pi, 61)
 _DISC = np.stack([np.cos(_TURN), np.sin(_TURN), np.zeros_like(_TURN)], axis=1)
 _ARROW, _AXIS, _GROUND = 0.13, 0.055, 0.11  # of the arm's size
+_SENSE, _ALONG = 0.042, 0.075  # radius of the arc about a joint's axis, and where on it; the same
+_ARC = np.radians(np.linspace(20.0, 290.0, 28))
+_BAR, _BAR_END = 0.3, 4.0  # largest length of the scale bar, of the width; height of its ends [px]
 
 
 def frames_drawing(model: RobotModel, q: FloatArray, name: str, label: str) -> str:
@@ -33,6 +36,9 @@ def frames_drawing(model: RobotModel, q: FloatArray, name: str, label: str) -> s
         picture.draw_body(axes)
         for i, frame in enumerate(picture.frames, start=1):
             picture.draw_frame(axes, frame, str(i))
+            if not model.dh.prismatic[i - 1]:
+                picture.draw_sense(axes, frame, i)
+        picture.draw_scale(axes)
         picture.draw_labels(axes)
 
     return inline_svg(draw, _WIDTH, picture.height, name=name, label=label)
@@ -49,9 +55,23 @@ def masses_drawing(model: RobotModel, q: FloatArray, name: str, label: str) -> s
             if mass > 0:
                 radius = _LARGEST_DISC * np.sqrt(mass / masses.max())
                 picture.draw_mass(axes, center, radius, f'{i}: {mass:.3g} kg')
+        picture.draw_scale(axes)
         picture.draw_labels(axes)
 
     return inline_svg(draw, _WIDTH, picture.height, name=name, label=label)
+
+
+def scale_bar(pixels_per_metre: float) -> float:
+    """Return the length [m] of a scale bar: the largest 1, 2 or 5 that is not too long."""
+    longest = _BAR * _WIDTH / pixels_per_metre
+    power = 10.0 ** np.floor(np.log10(longest))
+    return float(max(x for x in (power, 2 * power, 5 * power) if x <= longest))
+
+
+def sense_of_rotation(frame: FloatArray, size: float) -> FloatArray:
+    """Return points (k, 3) of an arc about a joint's axis, in the order in which q grows."""
+    circle = np.stack([np.cos(_ARC), np.sin(_ARC)], axis=1) @ frame[:3, :2].T
+    return frame[:3, 3] + size * (_ALONG * frame[:3, 2] + _SENSE * circle)
 
 
 @dataclass
@@ -114,12 +134,19 @@ class _Picture:
             self._line(axes, [start, foot])
             self._line(axes, [foot, origin], prismatic=bool(prismatic))
         self._line(axes, [self.origins[-1], self.tip[:3, 3]])
-        for frame, prismatic in zip(self.frames, self.model.dh.prismatic):
+        for i, (frame, prismatic) in enumerate(zip(self.frames, self.model.dh.prismatic), start=1):
             half = self.size * _AXIS * frame[:3, 2]
             ends = self.on_paper(np.stack([frame[:3, 3] - half, frame[:3, 3] + half]))
             self.lines.append(_dots(ends[0], ends[1]))
             cap = 'butt' if prismatic else 'round'
-            axes.plot(*ends.T, color=Ink.TEXT, linewidth=11, solid_capstyle=cap, zorder=3)
+            axes.plot(
+                *ends.T,
+                color=Ink.TEXT,
+                linewidth=11,
+                solid_capstyle=cap,
+                zorder=3,
+                gid=f'axis-{i}',
+            )
             axes.plot(*ends.T, color=Ink.PAPER, linewidth=8.6, solid_capstyle=cap, zorder=3)
         axes.plot(*self.on_paper(self.tip[:3, 3]), 'o', color=Ink.TEXT, markersize=5, zorder=4)
         self.labels.append(Label('tip', self.on_paper(self.tip[:3, 3]), Ink.TEXT))
@@ -144,6 +171,36 @@ class _Picture:
             )
             self.lines.append(_dots(start, end))
             self.labels.append(Label(f'{letter}{index}', end, color, away_from=start))
+
+    def draw_sense(self, axes: Axes, frame: FloatArray, index: int) -> None:
+        """Draw the way in which a revolute joint's position grows, as an arc with a head."""
+        arc = self.on_paper(sense_of_rotation(frame, self.size))
+        axes.plot(*arc.T, color=Ink.BLUE, linewidth=1.1, zorder=4, gid=f'sense-{index}')
+        axes.annotate(
+            '',
+            (arc[-1, 0], arc[-1, 1]),
+            (arc[-3, 0], arc[-3, 1]),
+            arrowprops={
+                'arrowstyle': '-|>,head_width=0.16,head_length=0.32',
+                'color': Ink.BLUE,
+                'linewidth': 1.1,
+                'shrinkA': 0,
+                'shrinkB': 0,
+            },
+            zorder=4,
+        )
+        self.lines.append(arc[::3])
+
+    def draw_scale(self, axes: Axes) -> None:
+        """Draw a bar of a round length in the lower left corner."""
+        length = scale_bar(self.scale)
+        left, y = _MARGIN / 4, _MARGIN / 3
+        right = left + self.scale * length
+        x = [left, left, left, right, right, right]
+        heights = [y - _BAR_END, y + _BAR_END, y, y, y + _BAR_END, y - _BAR_END]
+        axes.plot(x, heights, color=Ink.MUTED, linewidth=1.2, zorder=4, gid='scale')
+        axes.text(right + 6, y, f'{length:g} m', color=Ink.TEXT, va='center', fontsize=10.5)
+        self.lines.append(_dots(np.array([left, y]), np.array([right + 40, y])))
 
     def draw_mass(self, axes: Axes, center: FloatArray, radius: float, text: str) -> None:
         """Draw a disc of a radius in pixels."""

@@ -12,8 +12,13 @@ from typing import Any, TypeVar
 import numpy as np
 
 from robodyn_ros.analysis.guidelines import Guideline, design_guidelines
+from robodyn_ros.analysis.inertial_characteristics import (
+    InertialCharacteristics,
+    inertial_characteristics,
+)
 from robodyn_ros.analysis.ranges import Ranges, ranges
 from robodyn_ros.analysis.simplification import SimplifiedModel, simplified_model
+from robodyn_ros.analysis.trajectory_split import TrajectorySplit, split_along
 from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.description.chain import Chain
@@ -25,6 +30,7 @@ from robodyn_ros.motions.point_to_point import example_motion
 from robodyn_ros.parameters.base_parameters import BaseParameters, base_parameters
 from robodyn_ros.report.joint_space_coupling import JointSpaceCoupling, joint_space_coupling
 from robodyn_ros.report.measurements import CallTimes, measured_call_times
+from robodyn_ros.report.ratio_maps import RatioFacts, ratio_facts
 from robodyn_ros.report.residual import Residual, conversion_residual
 from robodyn_ros.spatial import FloatArray
 
@@ -38,6 +44,8 @@ STEPS = (
     'torques along a motion',
     'simplified model',
     'compiled code',
+    'ratios',
+    'translation and rotation',
 )
 """What ``arm_facts`` does, one after the other."""
 
@@ -88,6 +96,7 @@ class ArmFacts:
     model: RobotModel
     chain: Chain
     residual: Residual
+    structure: InertialCharacteristics
     guidelines: tuple[Guideline, ...]
     base: BaseParameters
     coupling: JointSpaceCoupling | None
@@ -96,6 +105,8 @@ class ArmFacts:
     simplified: SimplifiedModel | None
     simplified_torque_error: FloatArray | None
     call_times: CallTimes
+    ratios: RatioFacts | None
+    split: TrajectorySplit | None
     notes: dict[str, str]
     seconds: float
     source: str = ''
@@ -115,6 +126,8 @@ class ArmFacts:
             'infos': findings.count('info'),
             'minimal_parameters': self.base.count,
             'standard_parameters': self.base.standard_count,
+            'nonzero_coefficients': self.structure.total,
+            'independent_coefficients': len(self.structure.coefficients),
             'operation_counts': {name: list(c) for name, c in self.call_times.operations.items()},
             'microseconds': self.call_times.microseconds,
             'notes': self.notes,
@@ -169,7 +182,8 @@ def arm_facts(
     with _one_thread():
         on_step(STEPS[0])
         residual = conversion_residual(chain, model)
-        guidelines = design_guidelines(model)
+        structure = inertial_characteristics(model)
+        guidelines = design_guidelines(model, structure)
         on_step(STEPS[1])
         base = base_parameters(model)
         coupling = attempted(STEPS[2], lambda: joint_space_coupling(model))
@@ -181,6 +195,8 @@ def arm_facts(
             off = _torque_error(model, simplified, torques.motion)
         on_step(STEPS[6])
         call_times = measured_call_times(model)
+        ratios = attempted(STEPS[7], lambda: ratio_facts(model))
+        split = attempted(STEPS[8], lambda: _split_along(model, torques))
     if call_times.missing:
         notes[STEPS[6]] = call_times.missing
     return ArmFacts(
@@ -188,6 +204,7 @@ def arm_facts(
         model=model,
         chain=chain,
         residual=residual,
+        structure=structure,
         guidelines=guidelines,
         base=base,
         coupling=coupling,
@@ -196,6 +213,8 @@ def arm_facts(
         simplified=simplified,
         simplified_torque_error=off,
         call_times=call_times,
+        ratios=ratios,
+        split=split,
         notes=notes,
         seconds=time.perf_counter() - began,
         source=source,
@@ -219,6 +238,12 @@ def _torques_along(model: RobotModel, given: MotionSamples | None) -> MotionTorq
             inverse_dynamics(model, motion.q, motion.qd, motion.qdd),
         ),
     )
+
+
+def _split_along(model: RobotModel, torques: MotionTorques | None) -> TrajectorySplit:
+    motion = torques.motion if torques else example_motion(model, _EXAMPLE_SAMPLES)
+    every = slice(None, None, max(1, len(motion.time) // _EXAMPLE_SAMPLES))
+    return split_along(model, motion.q[every], motion.qd[every])
 
 
 def _torque_error(

@@ -27,6 +27,7 @@ from robodyn_ros.report.charts import (
     torque_chart,
 )
 from robodyn_ros.report.facts import STEPS, ArmFacts
+from robodyn_ros.report.ratio_maps import ratio_map_chart
 from robodyn_ros.report.template import rendered_page
 from robodyn_ros.report.text import (
     matrix_rows,
@@ -63,6 +64,8 @@ def report_page(facts: ArmFacts) -> str:
         longest_formulas=_LONGEST_FORMULAS,
         figures=dict(_figures(facts)),
         maps=_map_captions(facts),
+        ratio_maps=_ratio_captions(facts),
+        split=_split_rows(facts),
     )
 
 
@@ -84,6 +87,9 @@ def _figures(facts: ArmFacts) -> Iterable[tuple[str, str]]:
     if facts.ranges:
         yield from _range_figures(facts.ranges.inertia, 'inertia', model.dh.prismatic)
         yield from _range_figures(facts.ranges.gravity, 'gravity', model.dh.prismatic)
+    if facts.ratios:
+        for k, (_, table) in enumerate(facts.ratios.maps):
+            yield f'ratio-map-{k}', ratio_map_chart(model, table, f'ratio-map-{k}')
     if facts.torques:
         for k in range(model.n):
             unit = 'N' if model.dh.prismatic[k] else 'N m'
@@ -200,4 +206,32 @@ def _map_captions(facts: ArmFacts) -> list[dict[str, Any]]:
             'over': [(j + 1, names[j]) for j in found.over],
         }
         for k, found in enumerate(facts.coupling.maps if facts.coupling else ())
+    ]
+
+
+def _ratio_captions(facts: ArmFacts) -> list[dict[str, Any]]:
+    names = facts.model.joint_names
+    return [
+        {
+            'figure': f'ratio-map-{k}',
+            'joints': [(j + 1, names[j]) for j in joints],
+            'over': [(names.index(joint) + 1, joint) for joint in table.over],
+            'unit': '' if table.unit == '1' else table.unit,
+        }
+        for k, (joints, table) in enumerate(facts.ratios.maps if facts.ratios else ())
+    ]
+
+
+def _split_rows(facts: ArmFacts) -> list[dict[str, Any]]:
+    """Return the largest translational and rotational part of each element along the motion."""
+    if facts.split is None:
+        return []
+    return [
+        {
+            'symbol': x.symbol,
+            'unit': x.unit,
+            'parts': [np.abs(part).max() for part in (x.translational, x.rotational)],
+            'dominant': x.dominant,
+        }
+        for x in (*facts.split.inertia, *facts.split.coriolis)
     ]

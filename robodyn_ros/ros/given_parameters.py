@@ -44,6 +44,11 @@ _CONVERSIONS: dict[tuple[str, Parameter.Type], Callable[[Any], Any]] = {
 
 _SIMILARITY = 0.75  # of two names, by difflib, from which one may be meant by the other
 _LONGEST_SLIP = 50  # characters of a name that may be meant for another
+# What the library offers a caller, and what a node's user can do.
+_REMEDIES = {
+    "unless mimic='independent'": 'a tip_link before it, or a URDF without its <mimic> where it '
+    'has a drive of its own'
+}
 _OF_EVERY_NODE = ('qos_overrides.', 'use_sim_time', 'start_type_description_service')
 
 
@@ -107,6 +112,14 @@ def converted(parameter: Parameter, kind: str) -> Parameter:
     if conversion is None:
         return parameter
     return Parameter(parameter.name, _TYPES[kind], conversion(parameter.value))
+
+
+def in_parameters(error: Exception) -> str:
+    """Return an error's text; what it offers is what a node's user can do."""
+    text = str(error)
+    for offered, remedy in _REMEDIES.items():
+        text = text.replace(offered, remedy)
+    return text
 
 
 def similar_name(name: str, known: Iterable[str]) -> str:

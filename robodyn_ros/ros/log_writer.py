@@ -28,6 +28,9 @@ CAPACITY = 1 << 20
 FLUSH_TIME = 0.2
 """How long an ending process waits for what it printed to be written [s]."""
 
+REST_TIME = 5.0
+"""How long the writing process goes on after it: nobody waits for that [s]."""
+
 _STDOUT, _STDERR = 1, 2
 _CHUNK = 1 << 16  # [bytes]
 _LINE_TIME = 0.05  # that the end of a line is awaited [s]
@@ -240,6 +243,6 @@ def _run(targets: dict[int, int], dropped: memoryview) -> None:
         if not ready or not open_pipes:
             for outlet in outlets.values():
                 outlet.take_beginning()
-    deadline = time.monotonic() + FLUSH_TIME
+    deadline = time.monotonic() + REST_TIME
     for outlet in outlets.values():
         outlet.finish(deadline)

@@ -147,14 +147,17 @@ class OtherCommanders:
         """Return who commanded within a time [s], in words; empty: nobody did."""
         listener = self._listen()
         begin = max(self._since, time.monotonic() - duration)
-        if not listener.wait_for_command(begin, begin + duration):
-            return ''
-        self.names = self._others()
-        return f'{self._who} commands on {self._topic}'
+        return self._commander() if listener.wait_for_command(begin, begin + duration) else ''
+
+    def heard_of_late(self, duration: float) -> str:
+        """Return who commanded within the last time [s], in words; wait for nobody."""
+        now = time.monotonic()
+        return self._commander() if self._listen().wait_for_command(now - duration, now) else ''
 
     def begin_commanding(self) -> None:
         """Note that the node commands from now on."""
         self._began = time.monotonic()
+        self._take_count()  # what was heard before is no sign of somebody who goes on
 
     def end_commanding(self) -> None:
         """Listen until the node commands again."""
@@ -164,10 +167,7 @@ class OtherCommanders:
     def look(self) -> None:
         """Look who is there, and how much was heard since it was last looked."""
         self.names = self._others()
-        before, self.recent = self.count, 0
-        if self.listener is not None:
-            self.count += self.listener.taken()
-            self.recent = self.count - before
+        self.recent = self._take_count()
         if self.names or self._began is None or self._is_newcomer:
             self._listen()
         else:
@@ -185,6 +185,10 @@ class OtherCommanders:
             return f'{self._who} commands on {self._topic}, too'
         return f'{self._who} has a publisher on {self._topic}, too' if self.names else ''
 
+    def _commander(self) -> str:
+        self.names = self._others()
+        return f'{self._who} commands on {self._topic}'
+
     @property
     def _is_newcomer(self) -> bool:
         return self._began is not None and time.monotonic() - self._began < NEWCOMER_TIME
@@ -198,6 +202,12 @@ class OtherCommanders:
         if self.listener is not None:
             self.listener.destroy()
             self.listener = None
+
+    def _take_count(self) -> int:
+        """Return how many were heard since the last time, and count them."""
+        count = 0 if self.listener is None else self.listener.taken()
+        self.count += count
+        return count
 
     def _listen(self) -> CommandListener:
         if self.listener is None:

@@ -9,7 +9,7 @@ RELIABLE = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
 """Commands, trajectories and whatever else must arrive; the default of ROS 2."""
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-"""``robot_description``: a subscriber that comes late is given the last message."""
+"""``robot_description``, contacts: a subscriber that comes late is given the last message."""
 
 SENSOR = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 """Joint states: a late one is worth less than the next; takes publishers of either reliability."""

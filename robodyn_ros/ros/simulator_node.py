@@ -5,9 +5,14 @@ An arm in MuJoCo behind the topics that a robot's driver offers.
 ========== ======================= ============================= ==================================
 direction  name                    type                          notes
 ========== ======================= ============================= ==================================
-pub        ``joint_states``        sensor_msgs/JointState        chain order; effort: what acts now
-sub        ``commands``            std_msgs/Float64MultiArray    torques in chain order [N m or N]
+pub        ``joint_states``        sensor_msgs/JointState        chain order; effort: what acts
+                                                                 now, over ``effort_scale``
+sub        ``commands``            std_msgs/Float64MultiArray    torques in chain order [N m or N],
+                                                                 times ``command_scale``
 sub        ``torques``             sensor_msgs/JointState        instead of commands, in lockstep
+sub        ``tip_wrench``          geometry_msgs/WrenchStamped   what the world exerts on the tip,
+                                                                 in the base link's axes, until
+                                                                 the next comes
 pub or sub ``robot_description``   std_msgs/String               transient local; published where
                                                                  ``urdf_file`` is given, else taken
 pub        ``/clock``              rosgraph_msgs/Clock           in lockstep or on request
@@ -20,8 +25,9 @@ number that is not finite, is ignored with a warning.
 
 In **lockstep** the arm moves one time step on the first ``torques`` message whose stamp equals the
 last state's, and on nothing else: the controller may take as long as it likes, and a closed loop
-gives the same numbers on any machine. When nothing comes within ``lockstep_timeout`` the same
-state is sent again, which counts as a missed cycle once the arm has moved.
+gives the same numbers on any machine. Where ``command_scale`` is given, it waits for a message of
+``commands``, too, and takes the torque from there. When nothing comes within ``lockstep_timeout``
+the same state is sent again, which counts as a missed cycle once the arm has moved.
 """
 
 from __future__ import annotations
@@ -35,6 +41,7 @@ from typing import Any
 import numpy as np
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from geometry_msgs.msg import WrenchStamped
 from lxml import etree
 from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.clock import Clock, ClockType
@@ -45,7 +52,13 @@ from std_msgs.msg import Float64MultiArray, String
 
 from robodyn_ros.description.chain import Chain
 from robodyn_ros.description.urdf import sanitized_urdf
-from robodyn_ros.errors import InvalidNumber, RobodynError
+from robodyn_ros.errors import (
+    InvalidNumber,
+    NonFiniteValue,
+    RobodynError,
+    SimulationDiverged,
+    WrongShape,
+)
 from robodyn_ros.model import STANDARD_GRAVITY
 from robodyn_ros.ros import command_line, given_parameters
 from robodyn_ros.ros.given_parameters import GivenParameter
@@ -59,7 +72,8 @@ LONGEST_LAG = 0.1
 
 ABOUT = (
     'An arm in MuJoCo behind the topics of a driver: it publishes joint_states, takes commands '
-    '(torques in chain order), and reads its URDF from urdf_file or the topic robot_description.'
+    '(torques in chain order, times command_scale), and reads its URDF from urdf_file or the '
+    'topic robot_description.'
 )
 
 
@@ -79,6 +93,18 @@ PARAMETERS = (
     ),
     _row('gravity', 'double[]', list(STANDARD_GRAVITY), "In the base link's axes [m/s²]."),
     _row('initial_position', 'double[]', None, 'Of each joint [rad] or [m]; not set: zero.'),
+    _row(
+        'effort_scale',
+        'double[]',
+        None,
+        "Of each joint, torque for a unit of the drives' effort; not set: 1.",
+    ),
+    _row(
+        'command_scale',
+        'double[]',
+        None,
+        "Of each joint, the drives' unit per torque in commands; not set: 1.",
+    ),
     _row('time_step', 'double', 0.001, 'Between two joint states [s].'),
     _row('lockstep', 'bool', False, 'Wait for the torques of each state; publishes /clock.'),
     _row('lockstep_timeout', 'double', 0.1, 'After which a state is sent again [s].'),
@@ -108,6 +134,7 @@ class SimulatorNode(Node):
         }
         self._gravity = given['gravity']
         self._initial_position = given['initial_position']
+        self._given_scales = given['effort_scale'], given['command_scale']
         self._time_step = given['time_step']
         self._lockstep = given['lockstep']
         self._lockstep_timeout = given['lockstep_timeout']
@@ -119,6 +146,7 @@ class SimulatorNode(Node):
 
         self._timer: Any = None
         self._torque: np.ndarray | None = None  # the last command; None: held by the brakes
+        self._is_answered = self._is_commanded = False  # since the last step, in lockstep
         self._steps = 0
         self._commands = 0
         self._missed_cycles = 0
@@ -147,7 +175,7 @@ class SimulatorNode(Node):
         try:
             self._load(Chain.from_urdf_text(message.data, **self._ends))
         except RobodynError as error:
-            self.get_logger().error(f'robot_description: {error}')
+            self.get_logger().error(f'robot_description: {given_parameters.in_parameters(error)}')
 
     def _load(self, chain: Chain) -> None:
         simulation = ArmSimulation(
@@ -157,9 +185,17 @@ class SimulatorNode(Node):
             initial_position=self._initial_position or None,
         )
         self._simulation = simulation
+        effort_scale, command_scale = self._given_scales
+        self._effort_scale = _scale('effort_scale', effort_scale, simulation.n)
+        self._command_scale = _scale('command_scale', command_scale, simulation.n)
+        self._awaits_command = self._lockstep and command_scale is not None
+        self._axes = ('', chain.base_link)  # that a wrench may be given in
+        self.create_subscription(WrenchStamped, 'tip_wrench', self._on_wrench, RELIABLE)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         if self._lockstep:
             self.create_subscription(JointState, 'torques', self._on_torques, RELIABLE)
+            if self._awaits_command:
+                self.create_subscription(Float64MultiArray, 'commands', self._on_command, RELIABLE)
             self._timer = self.create_timer(self._lockstep_timeout, self._send_again, clock=steady)
         else:
             self.create_subscription(Float64MultiArray, 'commands', self._on_command, RELIABLE)
@@ -181,10 +217,20 @@ class SimulatorNode(Node):
         except (KeyError, ValueError):
             self._warn(f'torques ignored: no effort for each of {self._simulation.joint_names}')
             return
-        if self._take(torque):
-            self._step()
-            self._publish_state()
-            self._timer.reset()
+        if self._awaits_command:
+            self._is_answered = True
+        elif not self._take(torque):
+            return
+        self._step_in_lockstep()
+
+    def _step_in_lockstep(self) -> None:
+        """Make a step, once all that it waits for has come."""
+        if self._awaits_command and not (self._is_answered and self._is_commanded):
+            return
+        self._is_answered = self._is_commanded = False
+        self._step()
+        self._publish_state()
+        self._timer.reset()
 
     def _send_again(self) -> None:
         if not self._simulation.brakes_engaged:
@@ -192,9 +238,6 @@ class SimulatorNode(Node):
         self._publish_state(again=True)
 
     # --- real time -----------------------------------------------------------------------------
-
-    def _on_command(self, message: Float64MultiArray) -> None:
-        self._take(message.data)
 
     def _catch_up(self) -> None:
         """Make the steps that are due."""
@@ -207,21 +250,43 @@ class SimulatorNode(Node):
 
     # --- both ----------------------------------------------------------------------------------
 
-    def _take(self, torque: Sequence[float]) -> bool:
+    def _on_command(self, message: Float64MultiArray) -> None:
+        if self._take(message.data, self._command_scale) and self._lockstep:
+            self._is_commanded = True
+            self._step_in_lockstep()
+
+    def _take(self, command: Sequence[float], scale: np.ndarray | float = 1.0) -> bool:
         """Keep a command for the next step, and tell whether it was one."""
-        array = np.array(torque, dtype=float)
+        array = np.array(command, dtype=float)
         if array.shape != (self._simulation.n,) or not np.isfinite(array).all():
             self._warn(f'command ignored: {array.tolist()} is not {self._simulation.n} torques')
             return False
-        self._torque = array
+        self._torque = array / scale
         self._commands += 1
         return True
+
+    def _on_wrench(self, message: WrenchStamped) -> None:
+        if message.header.frame_id not in self._axes:
+            self._warn(
+                f'tip_wrench ignored: in the axes of {message.header.frame_id[:40]!r}; allowed: '
+                f'{self._axes[1]!r}, or none'
+            )
+            return
+        force, moment = message.wrench.force, message.wrench.torque
+        try:
+            self._simulation.push([force.x, force.y, force.z, moment.x, moment.y, moment.z])
+        except NonFiniteValue as error:
+            self._warn(f'tip_wrench ignored: {error}')
 
     def _step(self) -> None:
         if self._torque is None:
             self._simulation.wait()
         else:
-            self._simulation.step(self._torque)
+            try:
+                self._simulation.step(self._torque)
+            except SimulationDiverged as error:
+                self._torque = None
+                self._warn(f'held by its brakes until the next command: {error}')
         self._steps += 1
 
     def _publish_state(self, *, again: bool = False) -> None:
@@ -234,7 +299,8 @@ class SimulatorNode(Node):
             name=simulation.joint_names,
             position=simulation.position,
             velocity=simulation.velocity,
-            effort=np.zeros(simulation.n) if self._torque is None else self._torque,
+            effort=(np.zeros(simulation.n) if self._torque is None else self._torque)
+            / self._effort_scale,
         )
         message.header.stamp = self._stamp
         self._states.publish(message)
@@ -266,6 +332,17 @@ class SimulatorNode(Node):
 
     def _warn(self, text: str) -> None:
         self.get_logger().warning(text, throttle_duration_sec=1.0)
+
+
+def _scale(name: str, given: Sequence[float] | None, n: int) -> np.ndarray:
+    """Return a parameter's factors, shape (n,)."""
+    factors = np.array([1.0] if given is None else given, dtype=float)
+    if len(factors) not in (1, n):
+        raise WrongShape(f'parameter {name}', f'{len(factors)} values', f'1 or {n}')
+    for factor in factors.tolist():
+        if not np.isfinite(factor) or factor == 0.0:
+            raise InvalidNumber(f'parameter {name}', factor, 'finite numbers that are not 0')
+    return np.broadcast_to(factors, n)
 
 
 def _urdf_text(path: Path) -> str:

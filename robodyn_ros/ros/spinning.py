@@ -13,6 +13,7 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from robodyn_ros.errors import RobodynError
+from robodyn_ros.ros.given_parameters import in_parameters
 from robodyn_ros.ros.signals import StopRequested, StopSignal
 
 SIGNAL_PERIOD = 0.05  # between looks at whether a signal has come, while the node is idle [s]
@@ -65,7 +66,7 @@ def run_until_signal(
         try:
             node = build()
         except (RobodynError, ParameterException) as error:
-            rclpy.logging.get_logger(name).fatal(str(error))
+            rclpy.logging.get_logger(name).fatal(in_parameters(error))
             return 1
         try:
             _spin(node, executor(), stop_signal)

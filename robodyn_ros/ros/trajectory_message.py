@@ -19,17 +19,13 @@ from trajectory_msgs.msg import JointTrajectory
 
 from robodyn_ros.control.trajectory import MOST_POINTS, Trajectory
 from robodyn_ros.errors import RejectedTrajectory
-
-LITTLE_ENDIAN_CDR = b'\0\1'
-"""How a message begins on nearly every machine; others are left to rclpy."""
+from robodyn_ros.ros import cdr
 
 MOST_JOINTS = 1000
 LONGEST_NAMES = 100_000
 """Of all joints of a message together [bytes]."""
 
-_ENCODING = 4  # bytes of a message that say how it is encoded; alignment counts from behind them
 _MOST_AT_ONCE = 256  # points that are looked at for having the same layout
-_INTEGER, _TIME = struct.Struct('<I'), struct.Struct('<iI')
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,8 +71,8 @@ class TrajectoryMessage:
                 f'at most {largest}, for {MOST_POINTS} points of {joints} joints',
             )
         try:
-            if message[:2] == LITTLE_ENDIAN_CDR:
-                return _read(message[_ENCODING:])
+            if message[:2] == cdr.LITTLE_ENDIAN:
+                return _read(message[cdr.ENCODING :])
             return _converted(deserialize_message(message, JointTrajectory))
         except (struct.error, RuntimeError) as error:
             raise RejectedTrajectory(
@@ -110,21 +106,18 @@ class TrajectoryMessage:
 
 def largest_size(joints: int) -> int:
     """Return the bytes of the largest message that is read, for so many joints."""
-    return LONGEST_NAMES + MOST_POINTS * (4 * 8 * (joints + 1) + _TIME.size)
+    return LONGEST_NAMES + MOST_POINTS * (4 * 8 * (joints + 1) + cdr.TIME.size)
 
 
 def _read(data: bytes) -> TrajectoryMessage:
     """Return a message in plain CDR, little-endian."""
-    stamp = _seconds(*_TIME.unpack_from(data))
-    _, at = _text(data, _TIME.size)  # the frame
-    count, at = _integer(data, at)
+    stamp = cdr.seconds(*cdr.TIME.unpack_from(data))
+    _, at = cdr.text(data, cdr.TIME.size)  # the frame
+    count, at = cdr.integer(data, at)
     if count > MOST_JOINTS:
         raise RejectedTrajectory('trajectory joint_names', count, f'at most {MOST_JOINTS}')
-    names = []
-    for _ in range(count):
-        name, at = _text(data, at)
-        names.append(name)
-    count, at = _integer(data, at)
+    names, at = cdr.texts(data, at, count)
+    count, at = cdr.integer(data, at)
     if count > MOST_POINTS:
         raise RejectedTrajectory(
             'trajectory points', count, f'at most {MOST_POINTS}; send them in parts'
@@ -133,7 +126,7 @@ def _read(data: bytes) -> TrajectoryMessage:
     fields: list[list[Sequence[float]]] = [[], [], [], []]
     while len(times) < count:
         at = _read_points(data, at, count - len(times), times, fields)
-    return TrajectoryMessage(stamp, tuple(names), times, *fields)
+    return TrajectoryMessage(stamp, names, times, *fields)
 
 
 def _read_points(
@@ -142,13 +135,12 @@ def _read_points(
     """Take in the next point and those after it with the same layout; return where they end."""
     layout, at = [], begin  # of each field: where its length stands, and its numbers, and how many
     for _ in fields:
-        length, behind = _integer(data, at)
-        first = -(-behind // 8) * 8 if length else behind
-        layout.append((behind - _INTEGER.size, first, length))
-        at = first + 8 * length
-    time = -(-at // _INTEGER.size) * _INTEGER.size
-    size = time + _TIME.size - begin
-    _TIME.unpack_from(data, time)  # the point is there in full
+        length, first, end = cdr.numbers(data, at)
+        layout.append((cdr.aligned(at), first, length))
+        at = end
+    time = cdr.aligned(at)
+    size = time + cdr.TIME.size - begin
+    cdr.TIME.unpack_from(data, time)  # the point is there in full
     count = 1
     if size % 8 == 0:
         count = min(most, _MOST_AT_ONCE, (len(data) - begin) // size)
@@ -174,25 +166,14 @@ def _read_points(
 def _converted(message: JointTrajectory) -> TrajectoryMessage:
     points = message.points
     return TrajectoryMessage(
-        _seconds(message.header.stamp.sec, message.header.stamp.nanosec),
+        cdr.seconds(message.header.stamp.sec, message.header.stamp.nanosec),
         tuple(message.joint_names),
-        [_seconds(point.time_from_start.sec, point.time_from_start.nanosec) for point in points],
+        [
+            cdr.seconds(point.time_from_start.sec, point.time_from_start.nanosec)
+            for point in points
+        ],
         [point.positions for point in points],
         [point.velocities for point in points],
         [point.accelerations for point in points],
         [point.effort for point in points],
     )
-
-
-def _integer(data: bytes, at: int) -> tuple[int, int]:
-    at = -(-at // _INTEGER.size) * _INTEGER.size
-    return _INTEGER.unpack_from(data, at)[0], at + _INTEGER.size
-
-
-def _text(data: bytes, at: int) -> tuple[str, int]:
-    size, at = _integer(data, at)
-    return data[at : at + max(size - 1, 0)].decode('utf-8', 'replace'), at + size
-
-
-def _seconds(seconds: int, nanoseconds: int) -> float:
-    return seconds + 1e-9 * nanoseconds

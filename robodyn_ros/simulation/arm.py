@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from robodyn_ros.arguments import checked_array
 from robodyn_ros.description.chain import Chain, MimicChoice
-from robodyn_ros.errors import InvalidNumber
+from robodyn_ros.errors import InvalidNumber, SimulationDiverged
 from robodyn_ros.model import STANDARD_GRAVITY
 from robodyn_ros.simulation.mujoco_model import compiled_chain, imported_mujoco
 from robodyn_ros.spatial import FloatArray
@@ -25,7 +25,8 @@ class ArmSimulation:
 
     Viscous friction (``damping``) and Coulomb friction (``friction``) act as the URDF gives them.
     At a position limit the joint meets a stop. Torques are applied as they come: effort limits are
-    the controller's to keep. Links do not collide. Between two steps the torque is constant.
+    the controller's to keep. Links do not collide; ``push`` lets the world act on the tip. Between
+    two steps the torque is constant.
 
     The arm is held by its brakes until the first ``step``.
 
@@ -39,6 +40,8 @@ class ArmSimulation:
         [s]
     initial_position : array-like, shape (n,), optional
         [rad] or [m]; zero where not given.
+    rotor_inertia : array-like, shape (n,), optional
+        Reflected to the joints [kg m² or kg]; zero where not given.
 
     Raises
     ------
@@ -49,7 +52,7 @@ class ArmSimulation:
     InvalidNumber
         The time step is not positive.
     WrongShape, NonFiniteValue
-        Of gravity or the initial position.
+        Of gravity, the initial position or rotor inertia.
     """
 
     def __init__(
@@ -59,6 +62,7 @@ class ArmSimulation:
         gravity: ArrayLike = STANDARD_GRAVITY,
         time_step: float = 1e-3,
         initial_position: ArrayLike | None = None,
+        rotor_inertia: ArrayLike | None = None,
     ) -> None:
         if not 0 < time_step < np.inf:
             raise InvalidNumber('argument time_step', time_step, 'a positive number [s]')
@@ -66,14 +70,22 @@ class ArmSimulation:
         self._model = compiled_chain(chain)
         self._model.opt.integrator = self._mujoco.mjtIntegrator.mjINT_IMPLICITFAST
         self._model.opt.timestep = time_step
+        # It would put the arm back to zero, at time zero, without a word.
+        self._model.opt.disableflags |= self._mujoco.mjtDisableBit.mjDSBL_AUTORESET
         # Coulomb friction is a soft constraint in MuJoCo; by default it is so soft that it acts as
         # viscous friction on light links. This is as hard as the time step allows.
         self._model.dof_solref[:] = 2 * time_step, 1.0
         self._model.dof_solimp[:, :2] = _HARDEST
         self._model.opt.gravity = checked_array('gravity', gravity, (3,))
-        self._data = self._mujoco.MjData(self._model)
+        kinds = self._mujoco.mjtWarning
+        self._bad = [int(kinds.mjWARN_BADQPOS), int(kinds.mjWARN_BADQVEL)]
+        self._bad.append(int(kinds.mjWARN_BADQACC))
+        self._tip = chain.tip_transform[:3, 3]
         self.joint_names = chain.joint_names
         self.n = len(self.joint_names)
+        if rotor_inertia is not None:
+            self._model.dof_armature[:] = checked_array('rotor_inertia', rotor_inertia, (self.n,))
+        self._data = self._mujoco.MjData(self._model)
         self.reset(np.zeros(self.n) if initial_position is None else initial_position)
 
     @classmethod
@@ -117,6 +129,38 @@ class ArmSimulation:
         self._data.qpos[:] = checked_array('position', position, (self.n,))
         self._mujoco.mj_forward(self._model, self._data)
         self.brakes_engaged = True
+        self._tip_wrench = np.zeros(6)
+
+    def push(self, tip_wrench: ArrayLike) -> None:
+        """
+        Let a wrench act on the tip in every step from now on, until the next call or a reset.
+
+        Parameters
+        ----------
+        tip_wrench : array-like, shape (6,)
+            What the world exerts on the arm at the tip link's origin: force [N], then moment
+            [N m], in the base link's axes.
+
+        Raises
+        ------
+        WrongShape, NonFiniteValue
+        """
+        self._tip_wrench = checked_array('tip_wrench', tip_wrench, (6,))
+
+    @property
+    def external_torque(self) -> FloatArray:
+        """What the wrench on the tip is in the joints where the arm is (n,) [N m or N]."""
+        if not self._tip_wrench.any():
+            return np.zeros(self.n)
+        mujoco, model, data = self._mujoco, self._model, self._data
+        # After a step the frames are still those of its beginning.
+        mujoco.mj_kinematics(model, data)
+        mujoco.mj_comPos(model, data)
+        last = model.nbody - 1
+        tip = data.xpos[last] + data.xmat[last].reshape(3, 3) @ self._tip
+        linear, angular = np.zeros((2, 3, self.n))
+        mujoco.mj_jac(model, data, linear, angular, tip, last)
+        return self._tip_wrench @ np.concatenate([linear, angular])
 
     def step(self, torque: ArrayLike) -> None:
         """
@@ -126,10 +170,24 @@ class ArmSimulation:
         ------
         WrongShape, NonFiniteValue
             The torque is not one finite number per joint; the arm has not moved.
+        SimulationDiverged
+            The torque moves the arm faster than MuJoCo can count; the arm stands where it was,
+            held by the brakes.
         """
-        self._data.qfrc_applied[:] = checked_array('torque', torque, (self.n,))
+        data = self._data
+        given = checked_array('torque', torque, (self.n,))
+        data.qfrc_applied[:] = given + self.external_torque
         self.brakes_engaged = False
-        self._mujoco.mj_step(self._model, self._data)
+        position, time = data.qpos.copy(), data.time
+        self._mujoco.mj_step(self._model, data)
+        if data.warning.number[self._bad].any():
+            self.reset(position)
+            data.time = time
+            raise SimulationDiverged(
+                'torque',
+                np.asarray(torque).tolist(),
+                'what moves the arm at less than 1e10 rad/s², and a time step short enough',
+            )
 
     def wait(self) -> None:
         """Advance the time by one step held by the brakes; nothing moves."""

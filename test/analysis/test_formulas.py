@@ -73,6 +73,33 @@ def test_parallel_axes_are_written_in_sums_of_angles():
     assert [str(term) for term in first.terms] == ['+ 19.62 cos(q1)', '+ 7.3575 cos(q1 + q2)']
 
 
+@pytest.mark.parametrize(
+    'x, y, written',
+    [(np.cos(0.3), np.sin(0.3), '19.62 cos(q1 + q2 + 0.3)'), (0, 1, '19.62 sin(q1 + q2)')],
+)
+def test_parallel_axes_at_an_angle_are_written_with_that_angle_as_phase(x, y, written):
+    # A point mass m at joint 3, which lies 0.3 rad off link 2's x axis: G_2 = m g cos(q12 + 0.3);
+    # a quarter of a turn needs no phase.
+    joint = (
+        '<joint name="j{k}" type="continuous"><origin xyz="{xyz}"/><parent link="l{p}"/>'
+        '<child link="l{k}"/><axis xyz="0 0 1"/></joint><link name="l{k}">{inertial}</link>'
+    )
+    point = '<inertial><mass value="2"/><inertia ixx="0" iyy="0" izz="0" ixy="0" ixz="0" iyz="0"/>'
+    places = ['0 0 0', '1 0 0', f'{x} {y} 0']
+    inertials = ['', '', f'{point}</inertial>']
+    joints = [
+        joint.format(k=k + 1, p=k, xyz=xyz, inertial=inertial)
+        for k, (xyz, inertial) in enumerate(zip(places, inertials))
+    ]
+    text = f'<robot name="r"><link name="l0"/>{"".join(joints)}</robot>'
+    arm = rd.RobotModel.from_urdf(text).with_gravity((0, -9.81, 0))
+    first, second, third = map(str, gravity_formulas(arm))
+    sign = '+' if x else '-'
+    assert first == f'G_1 = 19.62 cos(q1) {sign} {written}'
+    assert second == f'G_2 = {"" if x else "- "}{written}'
+    assert third == 'G_3 = 0'
+
+
 def test_inertia_of_the_two_link_arm_as_the_book_prints_it():
     arm = rd.RobotModel.from_urdf(two_link_urdf(1.0, 1.0, 1.0))
     (d11, d12), (d22,) = inertia_formulas(arm)

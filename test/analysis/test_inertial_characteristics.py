@@ -213,6 +213,29 @@ def test_fraction_weighs_a_velocity_coefficient_against_the_outer_joints_inertia
             assert 0.4 * bound < x.fraction < 1.05 * bound, x
 
 
+@pytest.mark.parametrize('mass, length', [(1.0, 1.0), (2.5, 0.3)])
+def test_fractions_of_a_pendulum_on_a_slide(mass, length):
+    # d_11 = m, d_12 = -m l s, d_22 = m l2, c_22(1) = -m l c; with gravity along x G_1 = -m g,
+    # G_2 = m g l s, along y G_2 = -m g l c: every fraction is |s| or |c|, and that of G_1 is 1.
+    text = (
+        '<robot name="r"><link name="base"/><link name="a"/><link name="b"><inertial>'
+        f'<origin xyz="{length} 0 0"/><mass value="{mass}"/>'
+        '<inertia ixx="0" iyy="0" izz="0" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+        '<joint name="j1" type="prismatic"><parent link="base"/><child link="a"/>'
+        '<axis xyz="1 0 0"/><limit lower="-1" upper="1" effort="1" velocity="1"/></joint>'
+        '<joint name="j2" type="continuous"><parent link="a"/><child link="b"/>'
+        '<axis xyz="0 0 1"/></joint></robot>'
+    )
+    arm = rd.RobotModel.from_urdf(text)
+    along_x = inertial_characteristics(arm.with_gravity((-9.81, 0, 0)))
+    along_y = inertial_characteristics(arm.with_gravity((0, -9.81, 0)))
+    assert along_x['G_1'].fraction == pytest.approx(1)
+    assert along_x['G_2'].fraction == pytest.approx(along_x['d_12'].fraction)
+    assert along_y['G_2'].fraction == pytest.approx(along_y['c_22(1)'].fraction)
+    assert 0.9 < along_x['d_12'].fraction <= 1 and 0.9 < along_y['G_2'].fraction <= 1
+    assert (along_x['d_11'].fraction, along_x['d_22'].fraction) == pytest.approx((1, 1))
+
+
 def test_gravity_along_a_horizontal_first_axis_loads_it():
     arm = PUMA.model()
     tilted = inertial_characteristics(arm.with_gravity((9.81, 0, 0)))

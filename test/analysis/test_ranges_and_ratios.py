@@ -250,6 +250,14 @@ def test_map_of_gravity_is_a_sine_of_the_booms_angle(arm):
     )
 
 
+def test_joints_that_no_map_moves_rest_in_the_middle_of_their_limits(arm):
+    chart = gravity_ratio_map(arm, 'joint2', ('joint2', 'joint3'), resolution=2,
+                              limits={'joint4': (0.2, 1.0), 'joint5': (-0.4, 1.0)})  # fmt: skip
+    middle = arm.position_limits.mean(axis=1)
+    middle[3:5] = 0.6, 0.3
+    assert chart.position == pytest.approx(tuple(middle))
+
+
 def test_map_over_one_position_is_no_map(arm):
     with pytest.raises(InvalidNumber, match='resolution'):
         gravity_ratio_map(arm, 'joint2', ('joint2', 'joint3'), resolution=1)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from oracles import random_states
 from paper_arms import JPL, JPL_INPUT_INERTIA, JPL_LOAD, STANFORD
-from robots import public_urdf
+from robots import public_urdf, two_link_urdf
 
 import robodyn_ros as rd
 from robodyn_ros.analysis import SimplifiedModel, simplified_model
@@ -178,6 +178,20 @@ def test_measured_error_stays_under_the_given_one(measure):
         for x in (*simplified.inertia, *simplified.gravity):
             measured = x.largest_error if measure == 'largest' else x.mean_error
             assert measured <= error, x.formula.symbol
+
+
+def test_errors_of_the_two_link_arm_are_weighed_as_promised():
+    # D12 = m l2 / 3 + m l2 c / 2 beside sqrt(D11 D22): 0.884 at q2 = 0, D22 = m l2 / 3 alone.
+    # Dropped, it is wrong by that; G2 = m g l / 2 cos, weighed against 8 N m / 0.8.
+    arm = rd.RobotModel.from_urdf(two_link_urdf()).with_gravity((0, -9.81, 0))
+    simplified = simplified_model(arm, 1.2, parts=['inertia'])
+    d12 = next(x for x in simplified.inertia if x.formula.symbol == 'd_12')
+    assert not d12.formula.terms
+    coupling = (1 / 3 + 1 / 2) / np.sqrt((5 / 3 + 1) / 3)
+    assert d12.largest_error == pytest.approx(coupling, rel=1e-3)
+    simplified = simplified_model(arm, 0.8, parts=['gravity'], negligible_torque=8.0)
+    assert not simplified.gravity[1].formula.terms
+    assert simplified.gravity[1].largest_error == pytest.approx(9.81 / 2 / 10, rel=1e-3)
 
 
 def test_no_error_allowed_drops_nothing():

@@ -315,3 +315,31 @@ def test_simulation_says_how_long_an_effort_limit_was_reached(tmp_path):
     assert 'its effort limit' in run('simulate', path, '--motion', fast)
     text = run('simulate', path, '--motion', fast, '--json', '--ignore-effort-limits')
     assert json.loads(text)['joints'][0]['largest_torque'] > 9.0
+
+
+@pytest.mark.parametrize(
+    ('words', 'module', 'rest'),
+    [
+        ((), 'robodyn_ros.ros.dynamics.dynamics_node', []),
+        (
+            ('--ros-args', '-p', 'kp:=[1.0]'),
+            'robodyn_ros.ros.dynamics.dynamics_node',
+            ['--ros-args', '-p', 'kp:=[1.0]'],
+        ),
+        (('dynamics_node', '--help'), 'robodyn_ros.ros.dynamics.dynamics_node', ['--help']),
+        (('simulator_node', '-r', 'a:=b'), 'robodyn_ros.ros.simulator_node', ['-r', 'a:=b']),
+    ],
+)
+def test_node_goes_on_as_the_node_with_its_own_arguments(words, module, rest, monkeypatch):
+    started = []
+    monkeypatch.setattr('importlib.util.find_spec', lambda name: name)
+    monkeypatch.setattr('os.execv', lambda path, arguments: started.append((path, arguments)))
+    run('node', *words)
+    assert started == [(sys.executable, [sys.executable, '-m', module, *rest])]
+
+
+def test_node_without_ros_says_what_is_missing(monkeypatch):
+    monkeypatch.setattr('importlib.util.find_spec', lambda name: None)
+    result = CliRunner().invoke(robodyn, ['node'])
+    assert result.exit_code == 1
+    assert 'rclpy is not there' in result.output and 'make setup' in result.output

@@ -13,7 +13,7 @@ from simulated_recordings import TrueArm
 
 from robodyn_ros import RobotModel
 from robodyn_ros.cli import robodyn
-from robodyn_ros.commands import identification
+from robodyn_ros.commands import progress as progress_module
 from robodyn_ros.errors import NoEffort, RepeatedMotion
 from robodyn_ros.identification import Identification, Recording
 
@@ -65,14 +65,14 @@ def test_the_progress_bar_runs_from_nothing_to_the_end_and_names_every_step(
     folder, monkeypatch, tmp_path
 ):
     shown = []
-    update = identification.Progress.update
+    update = progress_module.Progress.update
 
     def noting(progress, task, **what):
         update(progress, task, **what)
         state = progress.tasks[0]
         shown.append((state.completed / state.total, state.description))
 
-    monkeypatch.setattr(identification.Progress, 'update', noting)
+    monkeypatch.setattr(progress_module.Progress, 'update', noting)
     answer = run(folder, str(folder / 'motion.csv'), '-o', str(tmp_path))
     assert answer.exit_code == 0, answer.output
     fractions = [fraction for fraction, _ in shown]

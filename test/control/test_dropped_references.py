@@ -13,7 +13,7 @@ Q = np.array([0.1, 0.2])
 def followed(mode='computed_torque', **settings):
     """Return an arm that follows a trajectory of two seconds."""
     arm = enabled(mode, **settings)
-    arm.run(0.05)
+    arm.run(1.1)  # so that the stamps' clock is known
     goal = Trajectory.from_points(['shoulder', 'elbow'], [2.0], [Q + 0.1], [[]], [[]], [[]])
     arm.pipeline.follow(goal)
     arm.run(0.05)
@@ -36,6 +36,13 @@ def alternate_between_two_clocks(arm):
     for i in range(5):
         arm.now += 0.001
         arm.receive(Q, stamp=arm.now + (10.0 if i % 2 else 0.0))
+
+
+def run_four_times_as_fast(arm):
+    begin = arm.now
+    for _ in range(200):
+        arm.now += 0.001
+        arm.receive(Q, stamp=begin + 4.0 * (arm.now - begin))
 
 
 def wrap(arm):
@@ -64,6 +71,7 @@ def lose_velocities(arm):
         (go_silent, 'shoulder, elbow'),
         (set_clock_back, 'stamps'),
         (alternate_between_two_clocks, 'stamps'),
+        (run_four_times_as_fast, 'stamps'),
         (wrap, 'faster than its joint can move'),
         (stay_behind, 'max_following_error'),
         (turn_to_gravity_compensation, 'gravity_compensation'),

@@ -267,4 +267,64 @@ def test_trouble_of_the_past_is_forgotten_although_the_stamps_are_old():
     states = JointStateBuffer(('a', 'b'), 0.1, np.zeros(2, bool))
     states.receive(('a', 'b'), (0.0, np.inf), (), received=1.0, stamp=1.0)
     states.receive(('a', 'b'), (0.0, 0.0), (0.0, 0.0), received=1.1, stamp=2.0, age=86400.0)
+    assert states.trouble().startswith('joint states are stamped 86400.000 s ago')
+    states.receive(('a', 'b'), (0.0, 0.0), (0.0, 0.0), received=1.2, stamp=2.1, age=0.01)
     assert states.trouble() == ''
+
+
+@pytest.mark.parametrize(
+    'age, words',
+    [
+        (0.099, ''),
+        (0.105, 'joint states are stamped 0.105 s ago; allowed: state_timeout = 0.1'),
+        (5.0, '5.000 s ago; allowed: state_timeout = 0.1; is use_sim_time right?'),
+    ],
+)
+def test_stamps_that_are_too_old_are_told_and_only_very_old_ones_doubt_the_clock(age, words):
+    states = buffer()
+    states.receive(['a', 'b'], [0.0, 0.0], [0.0, 0.0], received=10.0, stamp=1.0, age=age)
+    assert states.trouble().endswith(words) and bool(states.trouble()) == bool(words)
+    # What another device does wrong is not told of the arm.
+    states.receive(['gripper'], [0.0], [0.0], received=10.0, stamp=1.0, age=99.0)
+    assert states.trouble().endswith(words) and bool(states.trouble()) == bool(words)
+
+
+# --- efforts -----------------------------------------------------------------------------------
+
+
+def test_efforts_come_along_by_name():
+    states = buffer()
+    states.receive(['a', 'b'], [1.0, 2.0], [0.1, 0.2], received=1.0, effort=[5.0, 6.0])
+    assert states.take().effort.tolist() == [5.0, 6.0]
+    states.receive(
+        ['x', 'b', 'a'], [9.0, 2.0, 1.0], [0.9, 0.2, 0.1], received=1.01, effort=[7.0, 6.5, 5.5]
+    )
+    assert states.take().effort.tolist() == [5.5, 6.5]
+
+
+def test_efforts_of_drivers_that_report_apart_are_put_together():
+    states = buffer()
+    states.receive(['a'], [1.0], [0.0], received=1.0, effort=[5.0])
+    states.receive(['b'], [2.0], [0.0], received=1.01, effort=[6.0])
+    assert states.take().effort.tolist() == [5.0, 6.0]
+    # No effort is made up where one of them has none any more.
+    states.receive(['a'], [1.0], [0.0], received=1.02, effort=[5.1])
+    states.receive(['b'], [2.0], [0.0], received=1.03)
+    np.testing.assert_array_equal(states.take().effort, [5.1, NAN])
+
+
+@pytest.mark.parametrize('effort', [[], [5.0], [5.0, 6.0, 7.0]])
+@pytest.mark.parametrize('velocity', [[0.1, 0.2], []])
+def test_efforts_that_are_missing_or_of_another_length_are_none(effort, velocity):
+    states = buffer()
+    given = states.receive(['a', 'b'], [1.0, 2.0], velocity, received=1.0, effort=effort)
+    assert given is None
+    assert states.take().effort is None
+
+
+def test_effort_that_is_no_number_leaves_the_state_usable():
+    states = buffer()
+    states.receive(['a', 'b'], [1.0, 2.0], [0.1, 0.2], received=1.0, effort=[NAN, 6.0])
+    state = states.take()
+    assert state.position.tolist() == [1.0, 2.0]
+    np.testing.assert_array_equal(state.effort, [NAN, 6.0])

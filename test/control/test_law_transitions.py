@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from control_arm import MASS, NAMES, WEIGHT, control_law, enabled
+from control_arm import MASS, NAMES, WEIGHT, control_law, enabled, inverse_dynamics
 
 from robodyn_ros.control.law_weights import Terms
 from robodyn_ros.control.trajectory import Trajectory
@@ -203,6 +203,30 @@ def test_gravity_compensation_that_takes_over_a_moving_arm_damps_it():
     arm.pipeline.change_law(control_law('gravity_compensation'))
     torque = arm.run(0.2, Q, [0.3, 0.0])[-1].torque
     assert torque == pytest.approx(GRAVITY - 5.0 * MASS * [0.3, 0.0])
+
+
+@pytest.mark.parametrize(
+    'mode, follows', [('gravity_compensation', False), ('computed_torque', True)]
+)
+def test_arm_that_moves_when_states_come_back_is_brought_to_rest(mode, follows):
+    arm = enabled(mode, damping=5.0)
+    arm.run(0.2, Q)
+    if follows:
+        arm.pipeline.follow(to([0.3, 0.2], 2.0))
+        arm.run(0.1, Q)
+    for _ in range(30):
+        arm.now += 0.01
+        arm.pipeline.watchdog(arm.now)
+    assert arm.pipeline.is_stale
+    position, velocity, torque = Q.copy(), np.array([0.3, -0.2]), GRAVITY
+    for _ in range(3000):  # without friction: nothing but the commands brakes it
+        arm.now += 0.001
+        command = arm.receive(position, velocity)
+        torque = torque if command is None else command.torque
+        velocity += 0.001 * (torque - inverse_dynamics(position, velocity, np.zeros(2))) / MASS
+        position += 0.001 * velocity
+    assert np.abs(velocity).max() < 0.01
+    assert np.abs(position - Q).max() < 0.3
 
 
 # --- states and loads that are not believed ----------------------------------------------------

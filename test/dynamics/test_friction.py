@@ -72,6 +72,13 @@ def test_what_is_commanded_agrees_beyond_three_widths_and_never_jumps(arm):
     assert (np.abs(np.diff(commanded, axis=0)) <= 1e-4 * steepest * (1 + 1e-6)).all()
 
 
+def test_three_quarters_of_the_coulomb_friction_act_at_the_width():
+    velocity = np.array([WIDTH, -WIDTH])
+    share = (np.e - 1 / np.e) / (np.e + 1 / np.e)  # tanh(1)
+    expected = ARM.viscous_friction * velocity + ARM.coulomb_friction * share * [1, -1]
+    np.testing.assert_allclose(smooth_friction_torque(ARM, WIDTH, velocity), expected, rtol=1e-12)
+
+
 def test_a_torque_of_another_shape_is_refused_by_name():
     with pytest.raises(WrongShape, match='rigid_torque'):
         friction_torque(ARM, MOVING, rigid_torque=RIGID[0])

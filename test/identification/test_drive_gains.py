@@ -50,6 +50,40 @@ def test_gains_are_in_proportion_to_the_mass_that_is_said(arm, found):
     np.testing.assert_allclose(twice.gain[found.known] / found.gain[found.known], 2.0, rtol=0.02)
 
 
+@pytest.fixture(scope='module')
+def relative(arm) -> DriveGains:
+    return identify_drive_gains(arm.urdf, [recorded(arm, 1), recorded(arm, 3)])
+
+
+def test_without_a_load_proportions_are_found_within_their_deviations(relative):
+    known = relative.known
+    assert relative.converged
+    assert known.sum() >= 3
+    error = np.log(relative.gain / GAINS)[known]
+    error -= error.mean()
+    assert np.abs(error).max() < 0.05
+    assert (np.abs(error) < 4 * (relative.deviation / relative.gain)[known]).all()
+
+
+def test_without_a_load_it_is_said_that_a_common_factor_is_missing(relative):
+    codes = {each.code for each in relative.findings}
+    assert 'gains_relative' in codes
+    assert np.isnan(relative.center_of_mass).all()
+
+
+def test_common_factor_is_that_of_the_models_masses(arm, relative):
+    light = replace(arm.urdf, inertial_parameters=0.5 * arm.urdf.inertial_parameters)
+    found = identify_drive_gains(light, [recorded(arm, 1), recorded(arm, 3)])
+    both = found.known & relative.known
+    np.testing.assert_allclose(found.gain[both] / relative.gain[both], 0.5, rtol=0.05)
+
+
+def test_a_single_joint_has_no_proportion_to_tell():
+    arm = TrueArm.drawn(3, 1)
+    found = identify_drive_gains(arm.urdf, arm.recording(1, 15.0, rate=100.0))
+    assert not found.known.any()
+
+
 def test_a_joint_that_feels_nothing_is_named(arm):
     def still(recording: Recording) -> Recording:
         position, velocity = recording.position.copy(), recording.velocity.copy()
@@ -68,6 +102,9 @@ def test_bad_input_is_refused_by_name(arm):
     for mass in (0.0, -1.0, np.nan, np.inf):
         with pytest.raises(InvalidNumber, match='mass'):
             identify_drive_gains(arm.urdf, recording, recording, mass)
+    for loaded, mass in ((recording, None), (None, 1.0)):
+        with pytest.raises(InvalidNumber, match='mass'):
+            identify_drive_gains(arm.urdf, recording, loaded, mass)
     with pytest.raises(NoSuchJoint, match='j7'):
         identify_drive_gains(TrueArm.drawn(5, 7).urdf, recording, recording, 1.0)
     with pytest.raises(TooShortRecording):

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pytest
@@ -281,18 +282,70 @@ def test_errors_of_arguments_are_value_errors_and_complex_numbers_are_refused():
         rd.inverse_dynamics(arm, [0, 0], [0, 0], [0, 0], method='guess')
 
 
+MIMIC = ('error', 'independent')
+OPTIONS = {
+    'RobotModel.from_urdf': {'mimic': MIMIC},
+    'RobotModel.from_urdf_text': {'mimic': MIMIC},
+    'RobotModel.from_urdfpy': {'mimic': MIMIC},
+    'inverse_dynamics': {
+        'method': (
+            'newton_euler',
+            'kane',
+            'lagrange_euler',
+            'generalized_dalembert',
+            'lagrangian_coefficients',
+        )
+    },
+    'compile_model': {'kernels': rd.compiled.KERNELS, 'runtime': ('gravity', 'payload')},
+    'compiled.export_c': {'kernels': rd.compiled.EXPORTED},
+    'BaseParameters.text': {'lengths': ('numbers', 'symbols', 'paper')},
+    'DHTable': {'convention': ('modified', 'standard')},
+    'Finding': {'level': ('warning', 'info')},
+    'identification.identify': {'friction': ('auto',), 'base_tilt': ('auto',)},
+    'identification.RecordingErrors.relative': {'model': ('urdf', 'urdf_friction', 'identified')},
+    'analysis.simplified_model': {
+        'parts': ('inertia', 'gravity'),
+        'measure': ('largest', 'mean'),
+    },
+    'analysis.SimplifiedModel.export_c': {
+        'functions': ('gravity_torque', 'mass_matrix', 'inverse_dynamics')
+    },
+    'simulation.simulated_motion': {
+        'law': ('gravity_compensation', 'feedforward', 'computed_torque', 'free')
+    },
+}
+
+
+def words_of(hint: object) -> tuple[str, ...]:
+    """Return the words of the Literal types in a type."""
+    if get_origin(hint) is Literal:
+        return get_args(hint)
+    return tuple(word for part in get_args(hint) for word in words_of(part))
+
+
+@pytest.mark.parametrize('name', OPTIONS)
+def test_words_that_an_argument_takes_are_its_type(name):
+    function = found(name)
+    hints = get_type_hints(function)  # of a class, its fields
+    assert {key: words_of(hints[key]) for key in OPTIONS[name]} == OPTIONS[name]
+
+
 IDENTIFICATION = {
     'identify': "model, recordings, *, validation=(), friction='auto', base_tilt='auto',"
     ' effort_scale=None, prior_deviation=0.25, progress=None',
+    'excitation': 'model, duration, *, harmonics=5, limits=None, obstacles=(), margin=0.05,'
+    ' tip_height=None, friction_motion=False, poses=0, seed=0, prior_deviation=0.25, noise=None,'
+    ' progress=None',
+    'motion_limits': 'model, *, position=None, velocity=None, acceleration=None, effort=None',
     'examine_effort': 'model, recordings',
-    'identify_drive_gains': 'model, unloaded, loaded, mass',
+    'identify_drive_gains': 'model, unloaded, loaded=None, mass=None',
     'identify_payload': 'model, loaded, *, unloaded=None, effort_scale=None',
 }
 IDENTIFICATION_CLASSES = (
-    'CandidateError DriveGains DriveTerms EffortFindings Identification IdentifiedParameter'
-    ' JointEffort JointFriction MalformedIdentification MalformedRecording NoEffort'
-    ' OtherKinematics PayloadEstimate Prediction Recording RecordingErrors RepeatedMotion'
-    ' TooShortRecording'
+    'Box CandidateError DriveGains DriveTerms EffortFindings Excitation HalfSpace Identification'
+    ' IdentifiedParameter JointEffort JointFriction LinkPoint MalformedIdentification'
+    ' MalformedRecording MotionLimits NoEffort NoExcitation OtherKinematics PayloadEstimate'
+    ' Prediction Recording RecordingErrors RepeatedMotion TooShortRecording'
 )
 
 

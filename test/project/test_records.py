@@ -15,13 +15,28 @@ from robots import public_urdf, two_link_urdf
 import robodyn_ros as rd
 from robodyn_ros.analysis.joint_space import JointSpace
 from robodyn_ros.array_record import ArrayRecord, ReadOnlyMapping, read_only
+from robodyn_ros.control.contact import ContactThresholds
+from robodyn_ros.control.contact_monitor import KnownResidual
+from robodyn_ros.control.free_motion import ObservedRecording
 from robodyn_ros.control.law_weights import LawWeights, Terms
 from robodyn_ros.control.load import GravityChange, Load
 from robodyn_ros.control.safety_settings import SafetySettings
+from robodyn_ros.control.tip_wrench import TipWrench
 from robodyn_ros.description.chain import Chain
 from robodyn_ros.identification.comparison import RecordingErrors
 from robodyn_ros.identification.drive_gains import DriveGains
-from robodyn_ros.identification.effort_examination import EffortFindings, JointEffort
+from robodyn_ros.identification.effort_findings import EffortFindings, JointEffort
+from robodyn_ros.identification.exciting_motion.excitation import Excitation
+from robodyn_ros.identification.exciting_motion.fourier import FourierMotion
+from robodyn_ros.identification.exciting_motion.motion_limits import MotionLimits
+from robodyn_ros.identification.exciting_motion.obstacles import (
+    Box,
+    HalfSpace,
+    LinkPoint,
+    WatchedPoints,
+)
+from robodyn_ros.identification.exciting_motion.slow_motions import Rest
+from robodyn_ros.identification.exciting_motion.verification import LimitUse
 from robodyn_ros.identification.identification import Identification, JointFriction
 from robodyn_ros.identification.payload_estimate import PayloadEstimate
 from robodyn_ros.identification.prediction import DriveModel, Prediction
@@ -70,6 +85,17 @@ def loaded():
         'law weights': LawWeights.of(
             'computed_torque', Terms(), TIME, TIME, friction_velocity=0.1, limit_width=0.0
         ),
+        'fourier motion': FourierMotion(TIME, TABLE, TABLE, 3.0),
+        'rest': Rest(TIME, 1.0),
+        'motion limits': MotionLimits(TABLE, TIME, TIME, TIME),
+        'limit use': LimitUse(TABLE, TIME, TIME, TIME, 0.1, 'link'),
+        'half-space': HalfSpace((0, 0, 1), 0.5, ('link1',)),
+        'box': Box((0, 0, 0), (1, 1, 1)),
+        'link point': LinkPoint('link1', (0, 0, 1), 0.1),
+        'watched points': WatchedPoints(('link1',), TIME, TABLE, TIME),
+        'excitation': Excitation(
+            ('j1', 'j2'), (Rest(TIME, 1.0),), MotionLimits(*[TIME] * 4), 0.1, (), 3.0, (), (), 0
+        ),
         'recording': Recording(('j1', 'j2'), TIME, TABLE, TABLE, TABLE),
         'prediction': Prediction(TIME, TABLE, TABLE, TABLE, TABLE > 0.0, 5.0),
         'joint friction': JointFriction(TIME, TIME, TABLE, TIME, TIME),
@@ -91,6 +117,10 @@ def loaded():
         'payload estimate': PayloadEstimate(
             rd.Payload(1.0), 0.1, TIME[:3], np.eye(3), 0.01, TABLE, ()
         ),
+        'contact thresholds': ContactThresholds(TIME + 1.0, TIME + 2.0),
+        'tip wrench': TipWrench(np.ones(6), np.ones(6), np.eye(6)[:2]),
+        'observed recording': ObservedRecording(TIME, TABLE, TABLE, TABLE > 0.0),
+        'known residual': KnownResidual(TIME, 1e-4),
         'torques': MotionTorques(MotionSamples.from_samples(TIME, TABLE), True, *[TABLE] * 4),
     }
 
@@ -181,6 +211,10 @@ def test_zero_has_no_sign_and_nan_equals_nan():
     negative = replace(samples, q=-samples.q)
     assert samples == negative
     assert hash(samples) == hash(negative)
+    model = loaded()['model']
+    assert model.with_gravity((0.0, 0.0, -9.81)) == model.with_gravity((-0.0, 0.0, -9.81))
+    payloads = rd.Payload(0.0), rd.Payload(-0.0, center_of_mass=(-0.0, 0.0, 0.0))
+    assert payloads[0] == payloads[1] and hash(payloads[0]) == hash(payloads[1])
     unknown = [replace(samples, q=np.full((5, 1), np.nan)) for _ in range(2)]
     assert unknown[0] == unknown[1]
     assert hash(unknown[0]) == hash(unknown[1])

@@ -3,6 +3,8 @@
 
 import json
 import re
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,10 +16,16 @@ from robots import two_link_urdf
 import robodyn_ros as rd
 from robodyn_ros.cli import robodyn
 from robodyn_ros.description.chain import Chain
+from robodyn_ros.dh.frames import frame_transforms
 from robodyn_ros.motions import MotionSamples
 from robodyn_ros.report import STEPS, arm_facts, report_page
-from robodyn_ros.report.arm_drawing import masses_drawing
-from robodyn_ros.report.charts import torque_chart
+from robodyn_ros.report.arm_drawing import (
+    frames_drawing,
+    masses_drawing,
+    scale_bar,
+    sense_of_rotation,
+)
+from robodyn_ros.report.charts import range_chart, torque_chart
 from robodyn_ros.report.labels import Label, placed_labels
 from robodyn_ros.report.text import number, percent, visible
 
@@ -25,6 +33,7 @@ SECTIONS = [
     'arm',
     'dh',
     'masses',
+    'structure',
     'parameters',
     'coupling',
     'ranges',
@@ -92,8 +101,9 @@ def test_report_has_every_section_and_figure_and_nothing_overflows(name, report_
             labels = page.eval_on_selector_all(
                 'figure svg', "all => all.map(x => x.getAttribute('aria-label'))"
             )
-            # Two drawings, masses, coupling, inertia, gravity, n torques, simplified, call times.
-            assert len(labels) >= n + 8
+            # Two drawings, masses, coupling, inertia, gravity, n torques, simplified, call times,
+            # and maps: three of coupling, two of ratios.
+            assert len(labels) >= n + 13
             assert len([x for x in labels if x.startswith('Coupling of q')]) == 3
             boxes = page.eval_on_selector_all(
                 'figure svg', 'all => all.map(x => x.getBoundingClientRect().toJSON())'
@@ -130,6 +140,37 @@ def test_report_tells_what_was_computed(report_of):
     for expression in base.expressions:
         assert expression.text('symbols').partition(' = ')[2] in text
     assert 'G_3 = 63.5658 cos(q2)' in text
+    # Tourassis and Neuman 1985, Table 2; Bejczy 1974, (111): what joint 3 feels of joint 1, in m.
+    assert summary['independent_coefficients'] == 97
+    assert 'Of 97 independent coefficients of the model, 60 are not zero everywhere' in text
+    assert 'without rotor inertia, which a URDF does not have' in text
+
+
+def test_report_takes_rotors_along(tmp_path):
+    # Bejczy 1974, (72): D11 varies 4.36 times with the input inertias, eleven times without.
+    rotors = {'joint1': 0.9533, 'joint2': 2.1933, 'joint3': 0.7818}
+    options = [x for name, i in rotors.items() for x in ('--rotor-inertia', f'{name}={i}')]
+    path = tmp_path / 'report.html'
+    result = CliRunner().invoke(
+        robodyn, ['report', 'urdf/jpl_rrp.urdf', *options, '-o', str(path)], catch_exceptions=False
+    )
+    assert result.exit_code == 0, result.output
+    page = html.parse(str(path)).getroot()
+    assert 'rotor inertia included' in page.text_content()
+    (row,) = (
+        each
+        for each in page.get_element_by_id('ranges').iter('tr')
+        if each.text_content().startswith('q1') and ' to ' in each.text_content()
+    )
+    relative = float(row.xpath('./td[@data-label="ratio"]')[0].text_content())
+    assert relative == pytest.approx(4.36, rel=1e-2)
+
+
+def test_split_of_the_report_is_along_its_motion(facts_of):
+    facts = facts_of('urdf/puma560.urdf')
+    assert facts.split['D_12'].dominant == 'translational'
+    assert len(facts.split['D_11'].values) == len(facts.torques.motion.time)
+    assert facts.structure.total == 88
 
 
 def test_names_cannot_break_the_page_or_inject_into_it(tmp_path, facts_of, browser):
@@ -169,7 +210,7 @@ def test_what_cannot_be_found_is_left_out_and_says_why(facts_of):
     steps = []
     facts = facts_of(endless, on_step=steps.append)
     assert steps == list(STEPS)
-    assert set(facts.notes) == {'coupling', 'ranges', 'simplified model'}
+    assert set(facts.notes) == {'coupling', 'ranges', 'simplified model', 'ratios'}
     page = html.fromstring(report_page(facts))
     assert [x.get('id') for x in page.iter('section')] == SECTIONS
     assert "position limits of joint 'joint1'" in page.get_element_by_id('ranges').text_content()
@@ -183,7 +224,7 @@ def test_massless_links_make_a_report_too(facts_of):
     # No chart that would be empty; the sections say why.
     assert page.get_element_by_id('torque').find_class('note')
     assert not page.get_element_by_id('torque').xpath('.//figure')
-    assert set(facts.notes) == {'coupling', 'ranges', 'torques along a motion', 'simplified model'}
+    assert set(facts.notes) == set(STEPS) - {'conversion', 'base parameters', 'compiled code'}
 
 
 def test_every_disc_of_a_mass_is_on_the_paper(facts_of):
@@ -196,6 +237,90 @@ def test_every_disc_of_a_mass_is_on_the_paper(facts_of):
     for disc in discs:
         assert 20 < float(disc.get('x')) < width - 20
         assert 20 < float(disc.get('y')) < height - 20
+
+
+def test_figures_fill_the_width_of_a_desktop(report_of, browser):
+    path, _ = report_of('jpl_rrp')
+    with opened(browser, path, 1440) as page:
+        reached = page.eval_on_selector_all(
+            '.figures',
+            """all => all.map(group => {
+                const boxes = [...group.children].map(x => x.getBoundingClientRect());
+                const first = boxes.filter(box => Math.abs(box.top - boxes[0].top) < 250);
+                const right = Math.max(...first.map(box => box.right));
+                const whole = group.getBoundingClientRect();
+                return (right - whole.left) / whole.width;
+            })""",
+        )
+    assert len(reached) == 5
+    assert min(reached) > 0.9
+
+
+def test_ticks_of_a_wide_range_leave_room_for_each_other():
+    # As of an arm with links of 1e-12 kg m² beside one of 1e14.
+    ends = [(1e-12, 3e-9), (0.2, 7.0), (1e3, 4e14)]
+    ranges = tuple(
+        SimpleNamespace(
+            unit='kg m²', smallest=SimpleNamespace(value=low), largest=SimpleNamespace(value=high)
+        )
+        for low, high in ends
+    )
+    figure = html.fromstring(
+        range_chart(ranges, 'a', label='a', joints=[0, 1, 2], logarithmic=True)
+    )
+    ticks = [x.text for x in figure.iter('text') if x.text and x.text[0] in '01']
+    assert 3 <= len(ticks)
+    assert 7 * sum(map(len, ticks)) < 320  # 7 px a digit, of the axis
+
+
+def test_drawings_have_a_bar_of_a_round_length_to_scale():
+    # An arm along the base's z: upright on the paper, seen from 24 degrees above.
+    text = two_link_urdf().replace('xyz="0 0 1"', 'xyz="1 0 0"').replace('"1.0 0 0"', '"0 0 1"')
+    figure = html.fromstring(frames_drawing(rd.RobotModel.from_urdf(text), np.zeros(2), 'z', 'a'))
+    bar, low, high = (
+        np.array(re.findall(r'[ML] ([\d.]+) ([\d.]+)', path.get('d')), dtype=float)
+        for path in (
+            figure.xpath('.//*[@id="z-scale"]//path')[0],
+            *figure.xpath('.//*[@id="z-axis-1" or @id="z-axis-2"]//path'),
+        )
+    )
+    (written,) = [x.text for x in figure.iter('text') if x.text and x.text.endswith(' m')]
+    pixels_per_metre = np.ptp(bar[:, 0]) / float(written.removesuffix(' m'))
+    apart = np.linalg.norm(high.mean(axis=0) - low.mean(axis=0))
+    assert apart == pytest.approx(pixels_per_metre * np.cos(np.radians(24)), rel=1e-3)
+    for scale in (0.013, 1.0, 47.0, 190.0, 3e5):
+        length = scale_bar(scale)
+        assert 380 * 0.3 / 2.5 <= scale * length <= 380 * 0.3 * (1 + 1e-12)
+        assert f'{length:e}'[0] in '125'
+
+
+def test_arcs_turn_about_the_axes_the_way_that_q_grows():
+    arm = rd.RobotModel.from_urdf('urdf/jpl_rrp.urdf')
+    figure = html.fromstring(frames_drawing(arm, np.zeros(6), 'z', 'The arm'))
+    drawn = {x.get('id') for x in figure.xpath('.//*[starts-with(@id, "z-sense-")]')}
+    assert drawn == {f'z-sense-{k}' for k in (1, 2, 4, 5, 6)}  # the third joint slides
+    # A point of link 2 moves, while q2 grows, the way that the arc of joint 2 goes.
+    q, step = np.linspace(0.4, -0.3, 6), np.eye(6)[1] * 1e-3
+    before, after = (frame_transforms(arm.dh, x)[1] for x in (q, q + step))
+    arc = sense_of_rotation(before, 1.0)
+    on_link = np.linalg.solve(before, np.append(arc[0], 1.0))
+    moved = (after @ on_link)[:3] - arc[0]
+    along = arc[1] - arc[0]
+    assert moved @ along > 0.9 * np.linalg.norm(moved) * np.linalg.norm(along)
+    np.testing.assert_allclose(np.diff((arc - before[:3, 3]) @ before[:3, 2]), 0.0, atol=1e-12)
+
+
+def test_coupling_maps_share_one_scale(facts_of):
+    facts = facts_of(Path('urdf/puma560.urdf').read_text(encoding='utf-8'))
+    maps = facts.coupling.maps
+    largest = [float(each.values.max()) for each in maps]
+    assert len(maps) >= 2 and max(largest) > 1.05 * min(largest)
+    page = html.fromstring(report_page(facts))
+    ticks = []
+    for k in range(len(maps)):
+        (bar,) = page.xpath(f'.//*[@id="coupling-map-{k}-axes_2"]')
+        ticks.append([x.text for x in bar.iter('text')])
+    assert all(each == ticks[0] for each in ticks)
 
 
 def test_page_names_the_file_and_its_digest(tmp_path, facts_of):

@@ -154,6 +154,18 @@ def test_whoever_commands_before_activation_is_named_for_as_long_as_asked(scene)
     assert others.heard_before_activation(0.05) == ''
 
 
+def test_whoever_commanded_of_late_is_named_without_waiting(scene):
+    others = OtherCommanders(scene.node, TOPIC)
+    other = scene.publisher_of(scene.join('other'))
+    scene.connected(other)
+    assert others.heard_of_late(PATIENCE) == ''
+    other.publish(command())
+    scene.settle()
+    assert others.heard_of_late(PATIENCE) == f'/other commands on {TOPIC}'
+    time.sleep(0.1)
+    assert others.heard_of_late(0.05) == ''
+
+
 def test_node_listens_while_it_commands_only_where_somebody_else_is(scene, monkeypatch):
     others = OtherCommanders(scene.node, TOPIC)
     assert others.listener is not None
@@ -178,10 +190,14 @@ def test_newcomer_knows_who_came_first_by_steady_commands(scene, monkeypatch):
     others = OtherCommanders(scene.node, TOPIC)
     other = scene.publisher_of(scene.join('other'))
     scene.connected(other)
+    for _ in range(5):  # the last ones of somebody who ended
+        other.publish(command())
+    scene.settle()
     others.begin_commanding()
     other.publish(command())
     scene.settle()
     others.look()
+    assert others.count == 6
     assert others.recent == 1 and not others.came_first
     for _ in range(5):
         other.publish(command())

@@ -3,6 +3,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -18,7 +20,11 @@ from robodyn_ros.ros.signals import (
 def handlers():
     """Put every handler back."""
     before = {number: signal.getsignal(number) for number in signal.valid_signals()}
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, [])
     yield
+    while signal.sigtimedwait(STOP_SIGNALS, 0) is not None:
+        pass
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     for number, handler in before.items():
         if handler is not None and signal.getsignal(number) != handler:
             signal.signal(number, handler)
@@ -64,6 +70,33 @@ def test_each_stop_signal_is_remembered(number):
     assert not stop_signal.has_come
     signal.raise_signal(number)
     assert stop_signal.has_come
+
+
+def test_every_stop_signal_at_once_is_taken_on_the_smallest_stack():
+    # What the events executor of rclpy does to the main thread's stack for signals.
+    storm = (
+        'import faulthandler, os, signal\n'
+        'from robodyn_ros.ros.signals import STOP_SIGNALS, StopSignal\n'
+        'stop_signal = StopSignal()\n'
+        'faulthandler.enable()\n'
+        'if os.fork() == 0:\n'
+        '    os.kill(os.getppid(), signal.SIGSTOP)\n'
+        '    for number in STOP_SIGNALS:\n'
+        '        os.kill(os.getppid(), number)\n'
+        '    os.kill(os.getppid(), signal.SIGCONT)\n'
+        '    os._exit(0)\n'
+        'os.wait()\n'
+        'assert stop_signal.has_come\n'
+    )
+    assert subprocess.run([sys.executable, '-c', storm], timeout=60.0).returncode == 0
+
+
+def test_what_is_started_meanwhile_can_be_ended():
+    stop_signal = StopSignal()
+    with stop_signal.may_interrupt():
+        child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])
+    child.terminate()
+    assert child.wait(30.0) == -signal.SIGTERM
 
 
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGQUIT, signal.SIGTERM])

@@ -167,6 +167,35 @@ def test_in_real_time_the_arm_stands_on_its_brakes_until_the_first_command(rig):
     assert min(steps) == pytest.approx(0.001)
 
 
+def test_drives_in_another_unit_take_and_report_it(rig):
+    scales = {'effort_scale': [8.0, -2.0], 'command_scale': [0.25, -0.5]}
+    rig.start(urdf_file=str(rig.urdf), **scales)
+    rig.until_heard(rig.commands)
+    rig.until(lambda: rig.states)
+    rig.commands.publish(Float64MultiArray(data=[10.0, 4.0]))  # 40 N m and -8 N m
+    rig.until(lambda: rig.states[-1].position[0] > 0.01)
+    assert list(rig.states[-1].effort) == [5.0, 4.0]
+
+
+def test_in_lockstep_drives_in_another_unit_wait_for_the_command(rig):
+    rig.start(
+        urdf_file=str(rig.urdf),
+        lockstep=True,
+        lockstep_timeout=0.05,
+        command_scale=[0.25, -0.5],
+    )
+    rig.until_heard(rig.torques)
+    rig.until_heard(rig.commands)
+    rig.until(lambda: rig.states)
+    rig.answer(rig.states[-1], effort=[7.0, 5.0])
+    count = len(rig.states)
+    rig.until(lambda: len(rig.states) >= count + 3)
+    assert set(rig.stamps()) == {0.001}
+    rig.commands.publish(Float64MultiArray(data=[10.0, 4.0]))
+    rig.until(lambda: rig.stamps()[-1] > 0.001)
+    assert list(rig.states[-1].effort) == [40.0, -8.0]
+
+
 def test_description_is_published_for_others_where_the_simulator_has_the_file(rig):
     rig.start(urdf_file=str(rig.urdf))
     rig.until(lambda: rig.states)
@@ -217,6 +246,8 @@ def test_a_description_that_is_a_path_opens_no_file(rig, name):
         ({'tip_link': 'elbow'}, "one of 'base', 'link1', 'link2'"),
         ({'initial_position': [0.0]}, r'\(2,\)'),
         ({'lockstep': True, 'lockstep_timeout': 0.0}, 'lockstep_timeout'),
+        ({'command_scale': [1.0, 0.0]}, 'parameter command_scale: 0.0'),
+        ({'effort_scale': [1.0, 2.0, 3.0]}, 'parameter effort_scale'),
     ],
 )
 def test_what_cannot_be_simulated_ends_the_simulator_with_the_reason(rig, parameters, reason):

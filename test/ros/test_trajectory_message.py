@@ -15,7 +15,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robodyn_ros.control.trajectory import MOST_POINTS
 from robodyn_ros.errors import RejectedTrajectory
-from robodyn_ros.ros import trajectory_message
+from robodyn_ros.ros import cdr
 from robodyn_ros.ros.trajectory_message import (
     MOST_JOINTS,
     TrajectoryMessage,
@@ -146,7 +146,7 @@ def refused(content):
 
 def test_other_encodings_are_left_to_rclpy(monkeypatch):
     content = bytes(serialize_message(message_of(3, 'positions', 'effort')))
-    monkeypatch.setattr(trajectory_message, 'LITTLE_ENDIAN_CDR', b'xx')
+    monkeypatch.setattr(cdr, 'LITTLE_ENDIAN', b'xx')
     found = TrajectoryMessage.from_bytes(content, JOINTS)
     assert found.times == [1.0, 2.0, 3.0]
     assert [list(row) for row in found.efforts] == [[0.1 * i] * 7 for i in (1, 2, 3)]

@@ -421,6 +421,22 @@ def test_open_loop_that_runs_away_is_stopped_and_explained():
     simulated_motion(simulation, wrong, motion, 'free')
 
 
+@pytest.mark.parametrize('torque', [1e20, 1e300])
+def test_absurd_torque_leaves_the_arm_where_it_was_and_held(torque):
+    simulation = ArmSimulation(Chain.from_urdf_text(slider()), initial_position=[0.3])
+    for _ in range(100):
+        simulation.step([0.1])
+    position, time = simulation.position, simulation.time
+    assert position[0] > 0.3
+    with pytest.raises(SimulationDiverged, match='torque'):
+        simulation.step([torque])
+    assert simulation.position == pytest.approx(position, abs=0.0)
+    assert simulation.time == time
+    assert simulation.brakes_engaged
+    simulation.step([0.0])
+    assert simulation.position == pytest.approx(position, abs=1e-6)
+
+
 def test_numbers_that_are_no_arms_are_stopped_under_any_law():
     chain, model, motion = pushed(0.5, 1e9)
     with pytest.raises(SimulationDiverged, match='time step'):

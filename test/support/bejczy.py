@@ -22,7 +22,7 @@ R2, R6 = 6.375 * INCH, 9.75 * INCH
 @dataclass(frozen=True)
 class Numbers:
     """
-    Appendix B: link j has mass m[j - 1] [kg], mass centre (0, y, z) [m], m k_jii^2 in k [kg m²].
+    Appendix B: link j has mass m[j - 1] [kg], its centre at (0, y, z) [m], m k_jii^2 in k [kg m²].
 
     ``x6``, ``y6`` are the offsets of Appendix C. Radii are about the link frames' origins.
     """

@@ -27,7 +27,10 @@ CLOCK_TOLERANCE = 1e-4  # between the steady clock and that of the source timest
 WATCHDOG_PERIOD = 0.01  # [s]
 # A loaded machine delays joint states; only the tests of staleness let them stop for so long.
 STATE_TIMEOUT = 0.5
+# The drives take another unit, and some are reversed; powers of two divide out without rounding.
+COMMAND_SCALE = np.array([-0.125, 4.0, 0.5, -8.0, 16.0, -0.25, 2.0])
 PARAMETERS = {
+    'command_scale': COMMAND_SCALE.tolist(),
     'state_timeout': STATE_TIMEOUT,
     'stale_hold_time': 0.4,
     'ramp_time': 0.1,
@@ -47,12 +50,20 @@ def case(name, happens, *values):
 
 
 class FaultRig(NodeRig):
-    """A rig that records when the node sent each command, and checks the recorded stream."""
+    """
+    A rig that records when the node sent each command, and checks the recorded stream.
+
+    The node and its watchdog command in another unit than N m; what is recorded and kept is N m.
+    """
+
+    command_scale = COMMAND_SCALE
 
     def __init__(self, log_path):
         super().__init__(log_path)
-        self.record = []  # (time at which the node published [s], torque, its number)
-        self.beginnings = set()  # indices at which a stream of commands may begin anew
+        # (when it was published [s], torque, its number, the node's label or a watchdog's)
+        self.record = []
+        self.last_numbers = {}  # by label, of what was checked
+        self.beginnings = []  # times after which a stream of commands may begin anew [s]
         self.children, self.strangers = [], []
         self.robot = {}
         self.node.create_subscription(
@@ -73,8 +84,9 @@ class FaultRig(NodeRig):
         self.record.append(
             (
                 1e-9 * info['source_timestamp'],
-                np.array(message.data),
+                np.array(self.in_torques(message).data),
                 info['publication_sequence_number'],
+                message.layout.dim[0].label if message.layout.dim else '',
             )
         )
 
@@ -109,7 +121,7 @@ class FaultRig(NodeRig):
     def begin_anew(self):
         """Expect a stream that continues nothing: the node was away longer than the timeout."""
         self.spin(0.05)
-        self.beginnings.add(len(self.record))
+        self.beginnings.append(time.time())
 
     def kill(self):
         """End the node without a chance to say anything."""
@@ -209,17 +221,20 @@ class FaultRig(NodeRig):
     def check_stream(self, rate_limit=RATE_LIMIT, limits=EFFORT_LIMITS):
         """Check every command since the last check: finite, within limits, without steps."""
         self.spin(0.1)
-        for i, (sent, torque, number) in enumerate(self.record):
+        self.record.sort(key=lambda entry: entry[0])  # of two publishers: not in order of receipt
+        for i, (sent, torque, number, label) in enumerate(self.record):
             assert torque.shape == limits.shape
             assert np.isfinite(torque).all(), f'command {i}: {torque}'
             assert (np.abs(torque) <= limits).all(), f'command {i}: {torque}'
-            if i > 0 and i not in self.beginnings:
-                sent_before, before, number_before = self.record[i - 1]
+            sent_before, before, *_ = self.record[max(i - 1, 0)]
+            begins = any(sent_before < begin <= sent for begin in self.beginnings)
+            if i > 0 and not begins:
                 # On a loaded machine the recorder may miss some; they were steps too.
-                steps = max(number - number_before, 1)
+                steps = max(number - self.last_numbers.get(label, 0), 1)
                 elapsed = min(sent - sent_before + CLOCK_TOLERANCE, steps * LONGEST_RATE_STEP)
                 allowed = rate_limit * elapsed + 1e-9
                 assert np.abs(torque - before).max() <= allowed, f'a step at command {i}'
+            self.last_numbers[label] = number
         self.forget()
 
     def forget(self):
@@ -231,7 +246,7 @@ class FaultRig(NodeRig):
 
     def commands_after(self, index):
         """Return the torques recorded from an index on, shape (N, n)."""
-        return np.array([torque for _, torque, _ in self.record[index:]])
+        return np.array([torque for _, torque, *_ in self.record[index:]])
 
 
 def stop(child, number=signal.SIGKILL):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import domains
 import rclpy
+from fair_spinning import spin_until
 from launch import LaunchDescription
 from launch.actions import GroupAction, IncludeLaunchDescription, SetEnvironmentVariable
 from launch.launch_description_sources import PythonLaunchDescriptionSource
@@ -87,9 +88,7 @@ class Listener:
 
     def spin(self, duration):
         """Take in messages for a while [s]."""
-        deadline = time.monotonic() + duration
-        while (remaining := deadline - time.monotonic()) > 0.0:
-            self._executor.spin_once(timeout_sec=remaining)
+        spin_until(self._executor, time.monotonic() + duration)
 
     def call(self, kind, name, request, doing=None):
         """Return the answer of a service."""

@@ -39,7 +39,9 @@ class LockstepRig(NodeRig):
 
     def start_simulator(self, **parameters):
         """Start the arm held by its brakes; it is let go by the first torque."""
-        arguments = ['--ros-args', '-r', 'torques:=dynamics_node/torques']
+        arguments = ['--ros-args']
+        for topic in ('torques', 'commands'):
+            arguments += ['-r', f'{topic}:=dynamics_node/{topic}']
         for name, value in {'lockstep': True, 'time_step': TIME_STEP, **parameters}.items():
             value = list(map(float, value)) if isinstance(value, (list, np.ndarray)) else value
             arguments += ['-p', f'{name}:={value}']

@@ -11,8 +11,10 @@ import time
 from pathlib import Path
 
 import domains
+import numpy as np
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
+from fair_spinning import spin_until
 from lifecycle_msgs.srv import ChangeState, GetState
 from rcl_interfaces.msg import Parameter, ParameterValue
 from rcl_interfaces.srv import SetParameters
@@ -57,7 +59,14 @@ class NodeRig:
     ----------
     log_path : Path
         Where the node's log goes.
+
+    Attributes
+    ----------
+    command_scale : array, shape (n,), or 1
+        What the node is started with; ``commands`` holds torques all the same.
     """
+
+    command_scale = 1.0
 
     def __init__(self, log_path):
         self.domain = domains.claim()
@@ -77,7 +86,7 @@ class NodeRig:
         self.executor.add_node(self.node)
         self._clients = {}
         self.commands, self.torques, self.states, self.reports = [], [], [], []
-        self._keep(Float64MultiArray, 'commands', self.commands)
+        self._keep(Float64MultiArray, 'commands', self.commands, self.in_torques)
         self._keep(JointState, 'torques', self.torques)
         self._keep(DynamicsState, 'dynamics_state', self.states)
         self.node.create_subscription(DiagnosticArray, '/diagnostics', self._on_report, 10)
@@ -144,9 +153,7 @@ class NodeRig:
 
     def spin(self, duration):
         """Take in messages for a while [s]."""
-        deadline = time.monotonic() + duration
-        while (remaining := deadline - time.monotonic()) > 0.0:
-            self.executor.spin_once(timeout_sec=remaining)
+        spin_until(self.executor, time.monotonic() + duration)
 
     # --- talking ---------------------------------------------------------------------------
 
@@ -254,8 +261,18 @@ class NodeRig:
             self.spin(0.2)
         return self.process.returncode
 
-    def _keep(self, kind, name, into):
-        self.node.create_subscription(kind, f'/dynamics_node/{name}', into.append, 20_000)
+    def in_torques(self, message):
+        """Return a command with its numbers divided by the scale."""
+        message.data = (np.array(message.data) / self.command_scale).tolist()
+        return message
+
+    def _keep(self, kind, name, into, converted=lambda message: message):
+        self.node.create_subscription(
+            kind,
+            f'/dynamics_node/{name}',
+            lambda message: into.append(converted(message)),
+            20_000,
+        )
 
     def _on_report(self, message):
         statuses = {

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from robodyn_ros.compiled.c.source import StraightLine, input_name, straight_line
-from robodyn_ros.compiled.symbolic.kernel import Kernel
-from robodyn_ros.compiled.symbolic.kernels import DESCRIPTIONS, FRICTION_KERNELS, build_kernel
+from robodyn_ros.compiled.symbolic.kernel import EXPORTED, USUAL, ExportedName, Kernel
+from robodyn_ros.compiled.symbolic.kernels import DESCRIPTIONS, build_kernel
 from robodyn_ros.compiled.symbolic.run_time import RunTime
 from robodyn_ros.compiled.verification import REFERENCES
 from robodyn_ros.dynamics import (
@@ -40,28 +40,7 @@ _TOLERANCE = 1e-9
 _ROUNDING = 1e-14
 _WIDTH = 0.01  # rad/s or m/s
 _RETURNS = ' Returns 0, or -1 without inertia.'
-RIGID_BODY = (
-    'inverse_dynamics',
-    'gravity_torque',
-    'bias_torque',
-    'mass_matrix',
-    'forward_dynamics',
-    'forward_kinematics',
-    'jacobian',
-)
-USUAL = (*RIGID_BODY, *FRICTION_KERNELS)
-"""The functions that are written as C99 where none are named."""
 _OF_TORQUE = ('forward_dynamics', 'forward_dynamics_derivatives', 'linearization')
-EXPORTED = (
-    *USUAL,
-    'coriolis_matrix',
-    'christoffel_symbols',
-    'inverse_dynamics_derivatives',
-    'forward_dynamics_derivatives',
-    'linearization',
-    'regressor',
-)
-"""The functions that can be written as C99."""
 
 
 def export_c(
@@ -69,7 +48,7 @@ def export_c(
     folder: str | Path,
     *,
     name: str = 'arm',
-    kernels: Sequence[str] = USUAL,
+    kernels: Sequence[ExportedName] = USUAL,
 ) -> list[Path]:
     """
     Write a header, a source and a self-test with reference values; return their paths.
@@ -103,7 +82,9 @@ def export_c(
     states['tau'] = inverse_dynamics(model, states['q'], states['qd'], states['qdd'])
     states['rigid_torque'] = states['tau']
     states['width'] = np.full((_STATES, 1), _WIDTH)
-    expected = {kernel: _expected(kernel, model, states) for kernel in kernels}
+    expected: dict[str, Sequence[FloatArray]] = {
+        kernel: _expected(kernel, model, states) for kernel in kernels
+    }
     tolerances = _tolerances(model, states) if {*_OF_TORQUE} & {*kernels} else {}
     return write_c(folder, name, built, about, states, expected, tolerances)
 

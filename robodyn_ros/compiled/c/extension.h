@@ -216,9 +216,7 @@ static PyObject *general_result(const Result *result, PyObject *given, npy_intp 
         return given;
     }
     PyObject *sizes = PyArray_IntTupleFromIntp(dimensions, wanted);
-    PyObject *found = given;
-    if (PyArray_Check(given)) found = described(given);
-    else Py_INCREF(given);
+    PyObject *found = PyArray_Check(given) ? described(given) : Py_NewRef(given);
     raise_wrong_shape("out", found, PyUnicode_FromFormat(
         "a writeable, contiguous array of float64, shape %R", sizes));
     Py_XDECREF(sizes);

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A function of one arm as straight-line code: inputs, and an expression for every output."""
+"""The functions' names, and one as straight-line code: an expression for every output."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 from robodyn_ros.compiled.symbolic.expression import (
     INPUT,
@@ -15,6 +16,53 @@ from robodyn_ros.compiled.symbolic.expression import (
     operation_count,
 )
 from robodyn_ros.compiled.symbolic.run_time import PARAMETERS
+
+RigidBodyName = Literal[
+    'inverse_dynamics',
+    'gravity_torque',
+    'bias_torque',
+    'mass_matrix',
+    'forward_dynamics',
+    'forward_kinematics',
+    'jacobian',
+]
+UsualName = Literal[RigidBodyName, 'coriolis_matrix', 'friction_torque', 'smooth_friction_torque']
+ExportedName = Literal[
+    UsualName,
+    'christoffel_symbols',
+    'inverse_dynamics_derivatives',
+    'forward_dynamics_derivatives',
+    'linearization',
+    'regressor',
+]
+KernelName = Literal[
+    'inverse_dynamics',
+    'gravity_torque',
+    'bias_torque',
+    'mass_matrix',
+    'coriolis_matrix',
+    'christoffel_symbols',
+    'forward_dynamics',
+    'inverse_dynamics_derivatives',
+    'forward_dynamics_derivatives',
+    'linearization',
+    'forward_kinematics',
+    'jacobian',
+    'friction_torque',
+    'smooth_friction_torque',
+    'regressor',
+    'base_regressor',
+    'tip_wrench_torque',
+]
+
+KERNELS: tuple[KernelName, ...] = get_args(KernelName)
+"""The kernels by name."""
+EXPORTED: tuple[ExportedName, ...] = get_args(ExportedName)
+"""Those that can be written as C99."""
+USUAL: tuple[UsualName, ...] = get_args(UsualName)
+"""Those that are written as C99 where none are named."""
+RIGID_BODY: tuple[RigidBodyName, ...] = get_args(RigidBodyName)
+"""Those that operation counts are given of."""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from robodyn_ros.compiled.symbolic.arm import (
 )
 from robodyn_ros.compiled.symbolic.equivalent_inertias import EquivalentInertias
 from robodyn_ros.compiled.symbolic.expression import Graph, Scalar, operation_count, sign
-from robodyn_ros.compiled.symbolic.kernel import Kernel
+from robodyn_ros.compiled.symbolic.kernel import Kernel, KernelName
 from robodyn_ros.compiled.symbolic.linear_equations import Factors
 from robodyn_ros.compiled.symbolic.matrices import minus_product
 from robodyn_ros.compiled.symbolic.newton_euler import joint_torques, link_motions
@@ -68,7 +68,7 @@ class _Inputs:
         )
 
     def arm_as_described(self, q: Sequence[Scalar]) -> SymbolicArm:
-        """Return the arm with each link's own parameters, in metres."""
+        """Return the arm for regressors, not regrouped and in metres, under run-time gravity."""
         gravity = self._run_time.gravity(self._graph)
         if gravity is not None:
             gravity = [self._run_time.equivalent_inertias.length_unit * x for x in gravity]
@@ -265,7 +265,7 @@ DESCRIPTIONS = {
 }
 """What each kernel computes."""
 
-_BUILDERS: dict[str, Callable[[_Inputs], list[Result]]] = {
+_BUILDERS: dict[KernelName, Callable[[_Inputs], list[Result]]] = {
     'inverse_dynamics': _inverse_dynamics,
     'gravity_torque': _gravity_torque,
     'bias_torque': _bias_torque,
@@ -284,13 +284,11 @@ _BUILDERS: dict[str, Callable[[_Inputs], list[Result]]] = {
     'base_regressor': _base_regressor,
     'tip_wrench_torque': _tip_wrench_torque,
 }
-KERNELS = tuple(_BUILDERS)
-"""The kernels by name."""
-WRENCH = 'tip_wrench_torque'
+WRENCH: KernelName = 'tip_wrench_torque'
 FRICTION_KERNELS = ('friction_torque', 'smooth_friction_torque')
 
 
-def build_kernel(name: str, run_time: RunTime, *, generic: bool = False) -> Kernel:
+def build_kernel(name: KernelName, run_time: RunTime, *, generic: bool = False) -> Kernel:
     """
     Return a kernel.
 

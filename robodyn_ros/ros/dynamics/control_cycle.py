@@ -10,33 +10,34 @@ from collections.abc import Callable
 from builtin_interfaces.msg import Time
 from rclpy.clock import Clock, ClockType
 from rclpy.lifecycle import LifecycleNode
-from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.timer import Timer
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
 from robodyn_ros.control.command import Command
 from robodyn_ros.control.control_stack import ControlStack
+from robodyn_ros.control.plausibility import in_degrees
+from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.errors import RejectedTrajectory
-from robodyn_ros.ros import conversions
+from robodyn_ros.ros.dynamics.contact_topics import ContactTopics
 from robodyn_ros.ros.dynamics.cycle_counts import CycleCounts
-from robodyn_ros.ros.dynamics.outputs import RELIABLE, CycleOutputs
+from robodyn_ros.ros.dynamics.outputs import CycleOutputs
+from robodyn_ros.ros.dynamics.state_reception import WARNING_PERIOD, StateReception, ros_time
 from robodyn_ros.ros.other_commanders import OtherCommanders
+from robodyn_ros.ros.qos import RELIABLE, SENSOR
+from robodyn_ros.ros.services.motion_history import MotionHistory
 from robodyn_ros.ros.services.state_snapshot import StateSnapshot
 from robodyn_ros.ros.trajectory_message import TrajectoryMessage
 from robodyn_ros.ros.watchdog.watchdog_process import WatchdogProcess
 
-SENSOR = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
-
 STOP_PERIOD = 0.001  # between the steps of the stop command to its torque [s]
 LONGEST_BRAKING = 3.0  # that an arm is given to come to rest before [s]
 LONGEST_STOP = 4.0  # that all of it may take [s]: launch files kill a process after 5 s
-LONGEST_RETURN = 0.2  # that the watchdog is given to leave the commands to the stop command [s]
+LONGEST_RETURN = 1.5  # until the watchdog leaves the commands to this, or is killed [s]
 DELIVERY_TIMEOUT = 0.2  # that the stop command is given to reach its subscribers [s]
 WAITING_TIME = 3.0  # for the first states before the log says which are missing [s]
-WARNING_PERIOD = 1.0  # what every message could cause is written once in so long [s]
 LONGEST_LISTENING = 0.5  # for other commanders before activation [s]
-WRONG_CLOCK = 1.0  # a stamp that is older is of another clock, not late [s]
+LATE = 3.0  # watchdog periods without the timer, after which only the newest state is answered
 
 
 class ControlCycle:
@@ -49,12 +50,14 @@ class ControlCycle:
         Owns the topics.
     stack : ControlStack
         What to run.
-    watchdog_period : float
-        How often staleness is looked at [s].
+    settings : ControlSettings
+        What it was configured with.
     report : callable
         Publishes the node's diagnostics and returns their sentence; called when they change.
     snapshot : StateSnapshot
         Where every complete state is put up.
+    history : MotionHistory
+        Where those with efforts are kept for a while.
     watchdog : WatchdogProcess
         Commands in this one's place when it no longer hears of it.
     """
@@ -63,9 +66,10 @@ class ControlCycle:
         self,
         node: LifecycleNode,
         stack: ControlStack,
-        watchdog_period: float,
+        settings: ControlSettings,
         report: Callable[[], str],
         snapshot: StateSnapshot,
+        history: MotionHistory,
         watchdog: WatchdogProcess,
     ) -> None:
         self.stack = stack
@@ -73,8 +77,10 @@ class ControlCycle:
         self._node = node
         self._report = report
         self._snapshot = snapshot
+        self._history = history
+        history.begin(stack.model.n)
         self._watchdog = watchdog
-        self._watchdog_period = watchdog_period
+        self._watchdog_period = settings.watchdog_period
         self._watchdog_timer: Timer | None = None
         self._is_missed = self._is_reported_stale = False
         self._reported_stale = self._missed_since = -math.inf
@@ -82,11 +88,18 @@ class ControlCycle:
         self._reported_drops = 0
         self._last_watchdog = math.inf
         self._started = -math.inf
-        self._is_awaited = False  # whether no state has come since the start, and nobody was told
+        self._told_waiting = ''  # of the states that are awaited
+        self._is_told_of_degrees = False
+        self._states = StateReception(node, stack.joint_states, self.counts)
         self._stamp = Time()
-        self._outputs = CycleOutputs(node, stack.model.joint_names, stack.order)
+        self._outputs = CycleOutputs(
+            node, stack.model.joint_names, stack.order, stack.units.command_scale
+        )
+        self.contacts = self._outputs.contacts = ContactTopics(node, stack, settings)
         self._subscriptions = [
-            node.create_subscription(JointState, 'joint_states', self._on_joint_state, SENSOR),
+            node.create_subscription(
+                JointState, 'joint_states', self._on_joint_state, SENSOR, raw=True
+            ),
             node.create_subscription(
                 JointTrajectory, '~/joint_trajectory', self._on_trajectory, RELIABLE, raw=True
             ),
@@ -104,8 +117,7 @@ class ControlCycle:
 
     def other_commander(self) -> str:
         """Return who else has commanded of late, in words; empty: nobody has."""
-        duration = min(2.0 * self.stack.pipeline.settings.state_timeout, LONGEST_LISTENING)
-        return self.others.heard_before_activation(duration)
+        return self.others.heard_before_activation(self._listening_time)
 
     def look_around(self) -> None:
         """Look who else is on the commands' topic; call it once per diagnostics period."""
@@ -116,16 +128,50 @@ class ControlCycle:
         elif self.others.names != before and self.others.text:
             self._node.get_logger().warning(self.others.text)
 
+    def remark(self, sentence: str) -> None:
+        """
+        Log, once each, what diagnostics say while the first states are awaited, and degrees.
+
+        Parameters
+        ----------
+        sentence : str
+            That of the diagnostics; call this once per diagnostics period.
+        """
+        pipeline = self.stack.pipeline
+        if not pipeline.is_enabled:
+            return
+        if pipeline.state is None:
+            is_due = time.monotonic() - self._started > WAITING_TIME
+            if is_due and sentence != self._told_waiting:
+                self._told_waiting = sentence
+                self._node.get_logger().warning(sentence)
+        elif not self._is_told_of_degrees and (
+            words := in_degrees(pipeline.state.position, self.stack.model)
+        ):
+            self._is_told_of_degrees = True
+            self._node.get_logger().warning(words)
+
     def start(self) -> None:
         """Begin to command with the next complete joint state."""
-        self._started, self._is_awaited = time.monotonic(), True
+        self._started, self._told_waiting = time.monotonic(), ''
+        self._is_told_of_degrees = False
         self._last_watchdog = math.inf
         self.others.begin_commanding()
-        self._outputs.look_who_listens()
+        self._look_who_listens()
         self.stack.pipeline.enable(self._started)
         self._watchdog_timer = self._node.create_timer(
             self._watchdog_period, self._on_watchdog, clock=Clock(clock_type=ClockType.STEADY_TIME)
         )
+
+    def begin_again(self) -> str:
+        """Command again after having stopped; return who commands instead; empty: nobody does."""
+        if self.stack.pipeline.is_enabled:
+            return ''
+        if other := self.others.heard_of_late(self._listening_time):
+            return other
+        self.others.begin_commanding()
+        self.stack.pipeline.enable(time.monotonic())
+        return ''
 
     def leave(self) -> None:
         """Command nothing more, without a stop command: somebody else commands."""
@@ -146,13 +192,14 @@ class ControlCycle:
             time.sleep(STOP_PERIOD)
         self._send_stop_command(begin)
         pipeline.disable()
+        self.others.end_commanding()
         self._beat(time.monotonic())
-        self._outputs.wait_for_delivery(DELIVERY_TIMEOUT)
 
     def stop(self) -> None:
         """End commanding, and the watchdog with it."""
         self.stop_commanding()
         if self._watchdog_timer is not None:
+            self._outputs.wait_for_delivery(DELIVERY_TIMEOUT)
             self._node.destroy_timer(self._watchdog_timer)
             self._watchdog_timer = None
             self.others.end_commanding()
@@ -163,16 +210,21 @@ class ControlCycle:
         for subscription in self._subscriptions:
             self._node.destroy_subscription(subscription)
         self._outputs.destroy()
+        self.contacts.destroy()
+
+    def _look_who_listens(self) -> None:
+        """Look what is to be computed and published."""
+        self._outputs.look_who_listens()
+        self.contacts.look_who_listens(are_states_heard=self._outputs.are_states_heard)
+
+    @property
+    def _listening_time(self) -> float:
+        return min(2.0 * self.stack.pipeline.settings.state_timeout, LONGEST_LISTENING)
 
     def _take_states(self) -> None:
         """Take in the joint states that wait, where no executor does it."""
-        subscription = self._subscriptions[0]
-        while True:
-            with subscription.handle:
-                taken = subscription.handle.take_message(JointState, False)
-            if taken is None:
-                return
-            self._on_joint_state(taken[0])
+        for content in self._states.waiting(self._subscriptions[0]):
+            self._on_joint_state(content)
 
     def _send_stop_command(self, begin: float) -> None:
         """Send the stop command at the pace of the rate limit; stopping began at a time [s]."""
@@ -189,40 +241,36 @@ class ControlCycle:
             if command.rate_limited.any():
                 time.sleep(STOP_PERIOD)
 
-    def _on_joint_state(self, message: JointState) -> None:
+    def _on_joint_state(self, content: bytes) -> None:
         now = time.monotonic()
+        is_active = self._watchdog_timer is not None
+        if is_active and now - self._last_watchdog > LATE * self._watchdog_period:
+            # Were each answered, the executor's queue would grow, and timers wait ever longer.
+            for newer in self._states.waiting(self._subscriptions[0]):
+                self._states.receive(content, now)
+                content = newer
+        message = self._states.receive(content, now)
         joint_states, pipeline = self.stack.joint_states, self.stack.pipeline
-        stamp = conversions.seconds(message.header.stamp)
-        age = self._ros_time() - stamp if stamp > 0.0 else 0.0
-        fault = joint_states.receive(
-            message.name, message.position, message.velocity, received=now, stamp=stamp, age=age
-        )
-        if fault is not None:
-            self.counts.malformed += 1
-            self.counts.last_malformed = fault
-            self._node.get_logger().warning(
-                f'joint state ignored: {fault}', throttle_duration_sec=WARNING_PERIOD
-            )
-        if age > pipeline.settings.state_timeout and joint_states.knows_any(message.name):
-            allowed = f'state_timeout = {pipeline.settings.state_timeout:g}'
-            self._node.get_logger().warning(
-                f'joint states are stamped {age:.3f} s ago; allowed: {allowed}'
-                + ('; is use_sim_time right?' if age > WRONG_CLOCK else ''),
-                throttle_duration_sec=WARNING_PERIOD,
-            )
-        if not joint_states.is_complete:
+        if message is None or not joint_states.is_complete:
             return
         state = joint_states.take()
         if self._is_taken_over():
             return
+        acting = pipeline.last_torque
         command = pipeline.step(state, time.monotonic())
         self._look_for_faults()
         if command is not None:
-            self._stamp = message.header.stamp
+            self._stamp.sec, self._stamp.nanosec = message.sec, message.nanosec
             self.counts.count(command, self._publish(command, now))
+            if self.contacts.is_active:
+                self.contacts.update(state, acting, self._stamp)
             if self.counts.cycles == 1:
                 self._node.get_logger().info('commanding')
-        self._snapshot.write(state.position, state.velocity, now - joint_states.age(now))
+        received = now - joint_states.age(now)
+        self._snapshot.write(state.position, state.velocity, received)
+        if state.effort is not None:
+            position, velocity, effort = state.position, state.velocity, state.effort
+            self._history.write(state.time, received, position, velocity, effort)
         if command is not None and self._is_missed:
             self._is_missed = False
             if (gap := now - self._missed_since) > pipeline.settings.state_timeout:
@@ -248,17 +296,13 @@ class ControlCycle:
         pipeline = self.stack.pipeline
         self._beat(now)
         self._look_for_lateness(now)
-        self._outputs.look_who_listens()
+        self._look_who_listens()
         if self._is_taken_over():
             return
         command = pipeline.watchdog(now)
         self._look_for_faults()
         if command is not None:
             self._publish(command, now)
-        if self._is_awaited and now - self._started > WAITING_TIME:
-            self._is_awaited = False
-            if pipeline.state is None:
-                self._node.get_logger().warning(self._report())
         sentence = ''
         if pipeline.is_stale and not self._is_missed:
             self._is_missed = True
@@ -302,13 +346,14 @@ class ControlCycle:
             return None
         if state is None or state.stamped:
             return stamp
-        return time.monotonic() + stamp - self._ros_time()
+        return time.monotonic() + stamp - ros_time(self._node)
 
     def _publish(self, command: Command, received: float) -> float:
         pipeline = self.stack.pipeline
-        cycle_time = self._outputs.publish(command, self._stamp, pipeline.law.mode, received)
+        cycle_time = self._outputs.publish_command(command, received)
         pipeline.sent(received + cycle_time)
-        self._watchdog.sent(command, received + cycle_time)
+        self._watchdog.sent(command, received + cycle_time)  # at once: killed now, it goes on
+        self._outputs.publish_details(command, self._stamp, pipeline.law.mode, cycle_time)
         return cycle_time
 
     def _beat(self, now: float) -> None:
@@ -330,9 +375,3 @@ class ControlCycle:
                 'the watchdog commanded meanwhile: this process had stood still'
             )
         return False
-
-    def _ros_time(self) -> float:
-        clock = self._node.get_clock()
-        if not clock.ros_time_is_active:
-            return time.time()  # the same, in a tenth of the time
-        return 1e-9 * clock.now().nanoseconds

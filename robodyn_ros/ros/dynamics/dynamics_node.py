@@ -30,6 +30,7 @@ from robodyn_ros.ros import command_line
 from robodyn_ros.ros.dynamics import lifecycle as transitions
 from robodyn_ros.ros.dynamics import node_parameters
 from robodyn_ros.ros.dynamics.autostart import Autostart
+from robodyn_ros.ros.dynamics.contact_topics import check_topic
 from robodyn_ros.ros.dynamics.control_cycle import ControlCycle
 from robodyn_ros.ros.dynamics.description_topic import DescriptionTopic
 from robodyn_ros.ros.dynamics.model_status import model_status
@@ -37,6 +38,7 @@ from robodyn_ros.ros.dynamics.parameter_services import BoundedParameterService
 from robodyn_ros.ros.dynamics.process_status import process_status
 from robodyn_ros.ros.dynamics.torque_status import torque_status
 from robodyn_ros.ros.executors import fastest_executor
+from robodyn_ros.ros.given_parameters import in_parameters
 from robodyn_ros.ros.log_writer import LogWriter
 from robodyn_ros.ros.qos import LATCHED, RELIABLE
 from robodyn_ros.ros.services.exchange import LONGEST_AGE, Change, Outcome
@@ -46,6 +48,7 @@ from robodyn_ros.ros.spinning import run_until_signal
 from robodyn_ros.ros.watchdog.watchdog_process import WatchdogProcess
 
 DIAGNOSTICS_PERIOD = 1.0  # [s]
+DESCRIPTION = 'the topic robot_description, as urdf_file is not given'
 
 ABOUT = (
     'Turns joint states into torques that compensate gravity or follow trajectories, from a URDF, '
@@ -110,7 +113,7 @@ class DynamicsNode(LifecycleNode):
         if self._parameter('urdf_file'):
             self._autostart.begin_soon()
         elif self._autostart.is_due:
-            self.get_logger().info('waiting for the topic robot_description')
+            self.get_logger().info(f'waiting for {DESCRIPTION}')
 
     # --- lifecycle -----------------------------------------------------------------------------
 
@@ -119,20 +122,22 @@ class DynamicsNode(LifecycleNode):
         """Read the robot and the parameters; what is wrong is logged and configure fails."""
         try:
             parameters = parameter_table.checked(node_parameters.values(self))
+            check_topic(parameters.external_effort_topic)
             is_time_simulated = self._parameter('use_sim_time')
             with self._stop_signal.may_interrupt():  # nothing is commanded yet
                 ready = control_stack.build_control_stack(
                     parameters, self._description.text(), is_time_simulated=is_time_simulated
                 )
         except RobodynError as error:
-            return self._refuse(f'cannot configure: {error}')
+            return self._refuse(f'cannot configure: {in_parameters(error)}')
         self._settings = parameters
         self._cycle = ControlCycle(
             self,
             ready,
-            parameters.watchdog_period,
+            parameters,
             self._report,
             self._service_process.snapshot,
+            self._service_process.history,
             self._watchdog,
         )
         self._service_process.take(
@@ -140,6 +145,7 @@ class DynamicsNode(LifecycleNode):
             ready.load,
             max(LONGEST_AGE, parameters.state_timeout),
             parameter_deviation=ready.parameter_deviation,
+            effort_scale=ready.units.effort_scale,
         )
         if ready.torque.algorithm != parameters.algorithm:
             self.get_logger().warning(
@@ -151,6 +157,8 @@ class DynamicsNode(LifecycleNode):
                 self.get_logger().warning(str(finding))
             else:
                 self.get_logger().info(str(finding))
+        for note in ready.units.notes:
+            self.get_logger().info(note)
         self.get_logger().info('joints, base to tip: ' + ', '.join(ready.model.joint_names))
         self._report()  # the first one imports; that is not to happen between two cycles
         _relieve_garbage_collector()
@@ -250,12 +258,14 @@ class DynamicsNode(LifecycleNode):
             response.message = f'the node is {self._lifecycle}, not active'
             return response
         response.success = True
-        if request.data:
-            self._cycle.stack.pipeline.enable(time.monotonic())
-            response.message = 'enabled'
-        else:
+        if not request.data:
             self._cycle.stop_commanding()
             response.message = 'disabled'
+        elif other := self._cycle.begin_again():
+            response.success = False
+            response.message = f'cannot enable: {other}; allowed: nobody else'
+        else:
+            response.message = 'enabled'
         return response
 
     # --- parameters ----------------------------------------------------------------------------
@@ -270,6 +280,7 @@ class DynamicsNode(LifecycleNode):
                 dynamics = self._cycle.stack.pipeline.law.inverse_dynamics
                 control_stack.control_law(self._model, parameters, dynamics)
                 control_stack.safety_settings(self._model, parameters)
+                self._cycle.stack.monitor.check(parameters)
         except RobodynError as error:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
@@ -280,6 +291,7 @@ class DynamicsNode(LifecycleNode):
             return
         self._settings = parameter_table.checked(node_parameters.values(self))
         control_stack.apply_settings(self._cycle.stack, self._settings, names)
+        self._cycle.contacts.action = self._settings.on_contact
 
     def _parameter(self, name: str) -> Any:
         return self.get_parameter(name).value
@@ -308,7 +320,9 @@ class DynamicsNode(LifecycleNode):
             cycle.look_around()
             if cycle.stack.pipeline.is_enabled and cycle.others.came_first:
                 self._leave_to_others(cycle)
-        self._report()
+        sentence = self._report()
+        if cycle is not None:
+            cycle.remark(sentence)
 
     def _leave_to_others(self, cycle: ControlCycle) -> None:
         """Deactivate without a stop command, until nobody else commands."""
@@ -328,11 +342,19 @@ class DynamicsNode(LifecycleNode):
 
     def _report(self) -> str:
         """Publish the diagnostics and return their sentence about the torque."""
-        name, cycle = self._diagnosed_name, self._cycle
+        name, cycle, now = self._diagnosed_name, self._cycle, time.monotonic()
+        is_due = self._autostart.is_due
         reports = [
-            torque_status(name, self._lifecycle, self._refusal, cycle, time.monotonic()),
+            torque_status(
+                name,
+                self._lifecycle,
+                self._refusal,
+                cycle,
+                now,
+                awaited='' if self._parameter('urdf_file') or not is_due else DESCRIPTION,
+            ),
             model_status(name, cycle.stack if cycle else None, self._service_process.status),
-            process_status(name, self._watchdog, self._log),
+            process_status(name, self._watchdog, self._log, now),
         ]
         message = DiagnosticArray(status=reports)
         message.header.stamp = self.get_clock().now().to_msg()

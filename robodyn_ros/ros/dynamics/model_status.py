@@ -69,6 +69,7 @@ def model_status(name: str, stack: ControlStack | None, services: Status) -> Dia
                 'gravity': gravity_text(model.gravity),
                 'base_link': model.base_link,
                 'tip_link': model.tip_link,
+                'drive_units': '; '.join(stack.units.notes) or 'N m, N',
                 'algorithm': stack.torque.algorithm,
                 'algorithm_notes': '; '.join(stack.torque.notes),
                 'findings': len(findings),

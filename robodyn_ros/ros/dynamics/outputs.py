@@ -13,7 +13,6 @@ import numpy as np
 from builtin_interfaces.msg import Time
 from rclpy.duration import Duration
 from rclpy.lifecycle import LifecycleNode
-from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
@@ -21,15 +20,15 @@ from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 from robodyn_interfaces.msg import DynamicsState
 from robodyn_ros.control.command import Command
 from robodyn_ros.control.computed_torque import TorqueParts
+from robodyn_ros.ros import cdr
 from robodyn_ros.ros.conversions import floats
+from robodyn_ros.ros.dynamics.contact_topics import ContactTopics
 from robodyn_ros.ros.other_commanders import OtherCommanders
-
-RELIABLE = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
+from robodyn_ros.ros.qos import RELIABLE
 
 _NONE = array('d')
-_ENCODING = 4  # bytes of a serialised message before its first field
 _STAMP = struct.Struct('=iI')  # of a header, its first field
-_STAMP_END = _ENCODING + _STAMP.size
+_STAMP_END = cdr.ENCODING + _STAMP.size
 
 
 class CycleOutputs:
@@ -44,18 +43,29 @@ class CycleOutputs:
         In chain order.
     order : array of int, shape (n,)
         The chain's index of each joint, in the order of the commands.
+    command_scale : array, shape (n,)
+        The commands' unit per torque, in chain order; nothing else that is published is scaled.
 
     Attributes
     ----------
     others : OtherCommanders
         Whoever else is on the commands' topic.
+    are_states_heard : bool
+        Whether somebody subscribes to what the torques are made of.
+    contacts : ContactTopics or None
+        Knows what the outside does.
     """
 
     def __init__(
-        self, node: LifecycleNode, joint_names: tuple[str, ...], order: np.ndarray
+        self,
+        node: LifecycleNode,
+        joint_names: tuple[str, ...],
+        order: np.ndarray,
+        command_scale: np.ndarray,
     ) -> None:
         self._node = node
         self._order = order
+        self._command_scale = command_scale[order]
         self._commands = node.create_lifecycle_publisher(Float64MultiArray, '~/commands', RELIABLE)
         self._torques = node.create_lifecycle_publisher(JointState, '~/torques', RELIABLE)
         self._states = node.create_lifecycle_publisher(DynamicsState, '~/dynamics_state', RELIABLE)
@@ -68,14 +78,15 @@ class CycleOutputs:
         self._command_head = _head(command, 'data', n)
         self._torque_head = _head(JointState(name=names), 'effort', n)
         self._state = DynamicsState(joint_names=names)
+        self.contacts: ContactTopics | None = None
         self.look_who_listens()
 
     def look_who_listens(self) -> None:
         """Look whether the torques and what they are made of have subscribers; call it often."""
         self._are_torques_heard = self._torques.get_subscription_count() > 0
-        self._are_states_heard = self._states.get_subscription_count() > 0
+        self.are_states_heard = self._states.get_subscription_count() > 0
 
-    def publish(self, command: Command, stamp: Time, mode: str, received: float) -> float:
+    def publish_command(self, command: Command, received: float) -> float:
         """
         Publish one command and return the time from receipt to its publication [s].
 
@@ -83,27 +94,38 @@ class CycleOutputs:
         ----------
         command : Command
             In chain order.
+        received : float
+            When the joint state came, by the steady clock [s].
+        """
+        data = (self._command_scale * command.torque[self._order]).tobytes()
+        if self.others.listener is not None:
+            self.others.listener.sent(data)
+        self._commands.publish(self._command_head + data)
+        return time.monotonic() - received
+
+    def publish_details(self, command: Command, stamp: Time, mode: str, cycle_time: float) -> None:
+        """
+        Publish the torques and what they are made of, where somebody listens.
+
+        Parameters
+        ----------
+        command : Command
+            In chain order, already published.
         stamp : Time
             Of the joint state that caused it.
         mode : str
             The law's mode.
-        received : float
-            When the joint state came, by the steady clock [s].
+        cycle_time : float
+            From receipt to the publication of the command [s].
         """
-        data = command.torque[self._order].tobytes()
-        if self.others.listener is not None:
-            self.others.listener.sent(data)
-        self._commands.publish(self._command_head + data)
-        cycle_time = time.monotonic() - received
         if self._are_torques_heard:
             head = self._torque_head
             stamped = _STAMP.pack(stamp.sec, stamp.nanosec)
             self._torques.publish(
-                head[:_ENCODING] + stamped + head[_STAMP_END:] + command.torque.tobytes()
+                head[: cdr.ENCODING] + stamped + head[_STAMP_END:] + command.torque.tobytes()
             )
-        if self._are_states_heard and command.parts is not None:
+        if self.are_states_heard and command.parts is not None:
             self._publish_state(command, command.parts, stamp, mode, cycle_time)
-        return cycle_time
 
     @property
     def subscribers(self) -> int:
@@ -152,6 +174,9 @@ class CycleOutputs:
         message.total = floats(command.torque)
         message.effort_limited = command.effort_limited.tolist()
         message.rate_limited = command.rate_limited.tolist()
+        outside = None if self.contacts is None else self.contacts.torque
+        message.external_torque = _NONE if outside is None else floats(outside)
+        message.in_contact = self.contacts is not None and self.contacts.in_contact
         message.mode = mode
         message.cycle_time = cycle_time
         self._states.publish(message)

@@ -9,7 +9,7 @@ from typing import Any
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.parameter_service import ParameterService
 
-MOST_ENTRIES = 40
+MOST_ENTRIES = 60
 """Of one request: more than there are parameters. Each that changes takes 0.7 ms."""
 
 WARNING_PERIOD = 1.0  # requests that are refused are logged once in so long [s]

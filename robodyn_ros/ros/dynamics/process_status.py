@@ -9,23 +9,34 @@ from robodyn_ros.ros import conversions
 from robodyn_ros.ros.log_writer import LogWriter
 from robodyn_ros.ros.watchdog.watchdog_process import WatchdogProcess
 
+LATE = 1.0  # that a watchdog is too late by is a warning [s]
 
-def process_status(name: str, watchdog: WatchdogProcess, log: LogWriter) -> DiagnosticStatus:
+
+def process_status(
+    name: str, watchdog: WatchdogProcess, log: LogWriter, now: float
+) -> DiagnosticStatus:
     """
     Return the status ``processes`` of a node.
 
-    WARN where the watchdog has ended: nobody would send the stop command in the node's place.
+    WARN where the watchdog has ended, or looks after the node more than ``LATE`` too late: nobody
+    would send the stop command in the node's place, or not in time. ``now`` is steady time [s].
     """
-    is_watched = not watchdog.has_ended
+    lateness = watchdog.lateness(now)
+    state, warning = 'watching', ''
+    if watchdog.has_ended:
+        state, warning = 'ended', 'the watchdog has ended: restart the node'
+    elif lateness > LATE:
+        state, warning = 'late', f'the watchdog is {lateness:.1f} s late'
     facts = {
-        'watchdog': 'watching' if is_watched else 'ended',
+        'watchdog': state,
+        'watchdog_process_lateness_ms': f'{1e3 * lateness:.1f}',
         'watchdog_takeovers': watchdog.takeovers,
         'dropped_log_lines': log.dropped,
     }
     return conversions.diagnostic_status(
         f'{name}: processes',
         name,
-        DiagnosticStatus.OK if is_watched else DiagnosticStatus.WARN,
-        'watched' if is_watched else 'the watchdog has ended: restart the node',
+        DiagnosticStatus.WARN if warning else DiagnosticStatus.OK,
+        warning or 'watched',
         facts,
     )

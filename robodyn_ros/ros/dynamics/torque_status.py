@@ -7,6 +7,7 @@ import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
 
 from robodyn_ros.control.control_stack import ControlStack
+from robodyn_ros.control.plausibility import in_degrees
 from robodyn_ros.ros import conversions
 from robodyn_ros.ros.dynamics.control_cycle import ControlCycle
 from robodyn_ros.ros.dynamics.cycle_counts import Recent
@@ -19,7 +20,13 @@ REFUSED_FRACTION = 0.1
 
 
 def torque_status(
-    name: str, lifecycle: str, refusal: str, cycle: ControlCycle | None, now: float
+    name: str,
+    lifecycle: str,
+    refusal: str,
+    cycle: ControlCycle | None,
+    now: float,
+    *,
+    awaited: str = '',
 ) -> DiagnosticStatus:
     """
     Return the status ``torque`` of a node at a steady time [s].
@@ -28,9 +35,9 @@ def torque_status(
       a reference was given up for a fault, or somebody else commands, too.
     - STALE while no joint state has come at all, and when none has come for so long that nothing
       is commanded any more.
-    - WARN while waiting for some joints, disabled, held back by an effort or position limit, while
-      many states are refused, joint states come too seldom, this process stood still, somebody
-      else could command, or nobody listens to the commands.
+    - WARN while waiting for the robot or some joints, disabled, held back by an effort or position
+      limit, while many states are refused, joint states come too seldom, this process stood still,
+      somebody else could command, or nobody listens to the commands.
 
     Parameters
     ----------
@@ -42,9 +49,11 @@ def torque_status(
         What runs, from configure to clean-up.
     now : float
         Steady time [s].
+    awaited : str, optional
+        What a node that starts itself waits for before it configures.
     """
     if cycle is None:
-        level, message = _idle_verdict(lifecycle, refusal)
+        level, message = _idle_verdict(lifecycle, refusal, awaited)
         return conversions.diagnostic_status(
             f'{name}: torque', name, level, message, {'lifecycle': lifecycle}
         )
@@ -89,13 +98,16 @@ def torque_status(
         'other_commanders': ' '.join(cycle.others.names),
         'commands_of_others': cycle.others.count,
         'command_subscribers': cycle.subscribers,
+        **cycle.contacts.facts,
     }
     return conversions.diagnostic_status(f'{name}: torque', name, level, message, facts)
 
 
-def _idle_verdict(lifecycle: str, refusal: str) -> tuple[bytes, str]:
+def _idle_verdict(lifecycle: str, refusal: str, awaited: str = '') -> tuple[bytes, str]:
     idle = f'{lifecycle}, commanding nothing'
-    return (ERROR, f'{idle}: {refusal}') if refusal else (OK, idle)
+    if refusal:
+        return ERROR, f'{idle}: {refusal}'
+    return (WARN, f'{idle}: waiting for {awaited}') if awaited else (OK, idle)
 
 
 def _verdict(cycle: ControlCycle, recent: Recent, now: float) -> tuple[bytes, str]:
@@ -163,6 +175,8 @@ def _warning(cycle: ControlCycle, recent: Recent) -> str:
         return f'effort limit reached: {_names(stack, recent.saturated)}'
     if len(recent.beyond):
         return f'beyond a position limit: {_beyond(stack, recent.beyond)}'
+    if stack.monitor.contact is not None:
+        return str(stack.monitor.contact)
     if cycle.others.text:
         return cycle.others.text
     if cycle.subscribers == 0:
@@ -181,13 +195,6 @@ def _names(stack: ControlStack, joints: np.ndarray) -> str:
 
 def _beyond(stack: ControlStack, joints: np.ndarray) -> str:
     """Return the names of joints beyond a limit, and whether degrees may be the reason."""
-    state, model = stack.pipeline.state, stack.model
-    names = _names(stack, joints)
-    if state is None:
-        return names
-    for i in joints:
-        position = state.position[i]
-        farthest = np.abs(model.position_limits[i]).max() + 2.0 * np.pi
-        if not model.dh.prismatic[i] and np.abs(position) > farthest:
-            return f'{names}; {stack.arm.joint_names[i]} is at {position:.4g} rad: in degrees?'
-    return names
+    names, state = _names(stack, joints), stack.pipeline.state
+    remark = '' if state is None else in_degrees(state.position, stack.model)
+    return f'{names}; {remark}' if remark else names

@@ -60,12 +60,15 @@ class Robot:
         Of a measured state that a request without a position is computed at [s].
     parameter_deviation : array, shape (count,), or None
         Of the base parameters, where the arm was identified.
+    effort_scale : array, shape (n,), or None
+        Torque for a unit of measured effort; None: 1.
     """
 
     arm: RobotModel
     load: Load
     longest_age: float = LONGEST_AGE
     parameter_deviation: np.ndarray | None = None
+    effort_scale: np.ndarray | None = None
 
     @cached_property
     def model(self) -> RobotModel:
@@ -78,7 +81,7 @@ class Robot:
         return base_parameters(self.model)
 
 
-def _callback(service: Callable[..., str | None]) -> Callable[..., Any]:
+def responding(service: Callable[..., str | None]) -> Callable[..., Any]:
     """Return the service with its errors as ``success`` and ``message`` of the response."""
 
     @wraps(service)
@@ -102,7 +105,7 @@ def _callback(service: Callable[..., str | None]) -> Callable[..., Any]:
 # --- what the arm is ---------------------------------------------------------------------------
 
 
-@_callback
+@responding
 def get_dh_parameters(
     robot: Robot, request: GetDHParameters.Request, response: GetDHParameters.Response
 ) -> None:
@@ -119,7 +122,7 @@ def get_dh_parameters(
     response.tip_transform = conversions.transform(table.tip_transform)
 
 
-@_callback
+@responding
 def get_minimal_parameters(
     robot: Robot, request: GetMinimalParameters.Request, response: GetMinimalParameters.Response
 ) -> None:
@@ -139,7 +142,7 @@ def get_minimal_parameters(
 # --- what it would do --------------------------------------------------------------------------
 
 
-@_callback
+@responding
 def get_mass_matrix(
     robot: Robot,
     request: GetMassMatrix.Request,
@@ -151,7 +154,7 @@ def get_mass_matrix(
     response.mass_matrix = conversions.matrix(mass_matrix(robot.model, position))
 
 
-@_callback
+@responding
 def get_dynamics_terms(
     robot: Robot,
     request: GetDynamicsTerms.Request,
@@ -172,7 +175,7 @@ def get_dynamics_terms(
     response.friction = conversions.floats(friction)
 
 
-@_callback
+@responding
 def compute_inverse_dynamics(
     robot: Robot,
     request: ComputeInverseDynamics.Request,
@@ -189,7 +192,7 @@ def compute_inverse_dynamics(
     response.friction = conversions.floats(friction)
 
 
-@_callback
+@responding
 def compute_forward_dynamics(
     robot: Robot,
     request: ComputeForwardDynamics.Request,
@@ -205,7 +208,7 @@ def compute_forward_dynamics(
 # --- what it carries ---------------------------------------------------------------------------
 
 
-@_callback
+@responding
 def get_payload(robot: Robot, request: GetPayload.Request, response: GetPayload.Response) -> str:
     """Give the payloads."""
     load = robot.load
@@ -215,7 +218,7 @@ def get_payload(robot: Robot, request: GetPayload.Request, response: GetPayload.
     return str(load)
 
 
-@_callback
+@responding
 def set_payload(
     robot: Robot,
     request: SetPayload.Request,
@@ -226,7 +229,7 @@ def set_payload(
     return str(apply(conversions.payload(request.payload)))
 
 
-@_callback
+@responding
 def set_gravity(
     robot: Robot,
     request: SetGravity.Request,

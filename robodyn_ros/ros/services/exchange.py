@@ -39,12 +39,15 @@ class NewRobot:
         Of a measured state that a request without a position is computed at [s].
     parameter_deviation : array or None
         Of the base parameters of an identified arm.
+    effort_scale : array or None
+        Torque for a unit of measured effort; None: 1.
     """
 
     arm: RobotModel | None = None
     load: Load | None = None
     longest_age: float = LONGEST_AGE
     parameter_deviation: np.ndarray | None = None
+    effort_scale: np.ndarray | None = None
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ from rclpy.signals import SignalHandlerOptions
 from robodyn_interfaces.srv import (
     ComputeForwardDynamics,
     ComputeInverseDynamics,
+    EstimatePayload,
     GetDHParameters,
     GetDynamicsTerms,
     GetMassMatrix,
@@ -41,7 +42,7 @@ from robodyn_ros.control.load import GravityChange, Load
 from robodyn_ros.errors import ChangeRefused
 from robodyn_ros.model import Payload
 from robodyn_ros.ros import qos
-from robodyn_ros.ros.services import callbacks
+from robodyn_ros.ros.services import callbacks, payload_estimation
 from robodyn_ros.ros.services.exchange import (
     Acknowledgement,
     Change,
@@ -50,6 +51,8 @@ from robodyn_ros.ros.services.exchange import (
     Outcome,
     Ping,
 )
+from robodyn_ros.ros.services.motion_history import MotionHistory
+from robodyn_ros.ros.services.payload_estimation import MeasuredMotion
 from robodyn_ros.ros.services.state_snapshot import StateSnapshot
 from robodyn_ros.ros.signals import leave_stop_signals_to_the_node
 
@@ -68,7 +71,10 @@ CHANGE_SERVICES: dict[str, tuple[Any, Callable[..., Any]]] = {
     'set_payload': (SetPayload, callbacks.set_payload),
     'set_gravity': (SetGravity, callbacks.set_gravity),
 }
-SERVICES = (*MODEL_SERVICES, *STATE_SERVICES, *CHANGE_SERVICES)
+ESTIMATION_SERVICES: dict[str, tuple[Any, Callable[..., Any]]] = {
+    'estimate_payload': (EstimatePayload, payload_estimation.estimate_payload),
+}
+SERVICES = (*MODEL_SERVICES, *STATE_SERVICES, *CHANGE_SERVICES, *ESTIMATION_SERVICES)
 
 NICENESS = 10  # leaves the processor to the process that commands
 CLOSING_TIME = 2  # that closing may take before the process is ended [s]
@@ -89,9 +95,17 @@ class ServiceNode(Node):
         To the process that commands.
     snapshot : StateSnapshot
         Where that process writes the measured state.
+    history : MotionHistory
+        Where it writes those with efforts.
     """
 
-    def __init__(self, opening: Opening, connection: Connection, snapshot: StateSnapshot) -> None:
+    def __init__(
+        self,
+        opening: Opening,
+        connection: Connection,
+        snapshot: StateSnapshot,
+        history: MotionHistory,
+    ) -> None:
         super().__init__(
             opening.node_name,
             namespace=opening.namespace,
@@ -102,7 +116,9 @@ class ServiceNode(Node):
         self._connection = connection
         self._sending = threading.Lock()  # two threads send
         self._snapshot = snapshot
+        self._history = history
         self._robot: callbacks.Robot | None = None
+        self._measured = MeasuredMotion(history)
         self._outcomes: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
         self._pings: queue.SimpleQueue[Ping] = queue.SimpleQueue()
         self._changes = 0
@@ -112,6 +128,8 @@ class ServiceNode(Node):
             self._offer(kind, opening.services[name], partial(self._respond_at_state, callback))
         for name, (kind, callback) in CHANGE_SERVICES.items():
             self._offer(kind, opening.services[name], partial(self._respond_to_change, callback))
+        for name, (kind, callback) in ESTIMATION_SERVICES.items():
+            self._offer(kind, opening.services[name], partial(self._respond_from_motion, callback))
 
     def listen(self) -> None:
         """Receive what the other process sends, until it ends."""
@@ -121,6 +139,7 @@ class ServiceNode(Node):
                 if message is None:
                     return
                 if isinstance(message, NewRobot):
+                    self._measured = MeasuredMotion(self._history)
                     self._robot = _robot(message)
                     self._send(Acknowledgement())
                 elif isinstance(message, Ping):
@@ -148,6 +167,13 @@ class ServiceNode(Node):
         robot = self._robot
         apply = None if robot is None else partial(self._apply, robot)
         return callback(robot, request, response, apply)
+
+    def _respond_from_motion(
+        self, callback: Callable[..., Any], request: Any, response: Any
+    ) -> Any:
+        robot, measured = self._robot, self._measured
+        apply = None if robot is None else partial(self._apply, robot)
+        return callback(robot, request, response, measured, apply)
 
     def _apply(self, robot: callbacks.Robot, change: Payload | GravityChange) -> Load:
         """Have the control cycle apply a change, and return the load that applies."""
@@ -187,6 +213,7 @@ def run(
     connection: Connection,
     other_end: Connection,
     snapshot: StateSnapshot,
+    history: MotionHistory,
     args: Sequence[str] | None,
 ) -> None:
     """
@@ -200,6 +227,8 @@ def run(
         That process's end, inherited: while it is open here, its end would not be noticed.
     snapshot : StateSnapshot
         Where that process writes the measured state.
+    history : MotionHistory
+        Where it writes those with efforts.
     args : sequence of str or None
         The ROS arguments of the command line; the process's own where not given.
     """
@@ -214,7 +243,7 @@ def run(
     if opening is None:
         return
     rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
-    node = ServiceNode(opening, connection, snapshot)
+    node = ServiceNode(opening, connection, snapshot, history)
     listener = threading.Thread(target=node.listen, daemon=True)
     listener.start()
     executor = SingleThreadedExecutor()
@@ -232,7 +261,11 @@ def _robot(message: NewRobot) -> callbacks.Robot | None:
     if message.arm is None or message.load is None:
         return None
     return callbacks.Robot(
-        message.arm, message.load, message.longest_age, message.parameter_deviation
+        message.arm,
+        message.load,
+        message.longest_age,
+        message.parameter_deviation,
+        message.effort_scale,
     )
 
 

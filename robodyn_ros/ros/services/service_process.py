@@ -29,6 +29,7 @@ from robodyn_ros.ros.services.exchange import (
     Outcome,
     Ping,
 )
+from robodyn_ros.ros.services.motion_history import MotionHistory
 from robodyn_ros.ros.services.state_snapshot import StateSnapshot
 
 READY_TIMEOUT = 5.0  # that the process is given to take in a robot [s]
@@ -65,6 +66,7 @@ class ServiceProcess:
 
     def __init__(self, args: Sequence[str] | None = None) -> None:
         self.snapshot = StateSnapshot()
+        self.history = MotionHistory()
         self.has_ended = False
         self._is_ready = threading.Event()
         self._is_closing = False
@@ -75,7 +77,7 @@ class ServiceProcess:
         self._connection, theirs = context.Pipe()
         self._process = context.Process(
             target=service_node.run,
-            args=(theirs, self._connection, self.snapshot, args),
+            args=(theirs, self._connection, self.snapshot, self.history, args),
             name='services',
             daemon=True,
         )
@@ -119,6 +121,7 @@ class ServiceProcess:
         load: Load,
         longest_age: float = LONGEST_AGE,
         parameter_deviation: np.ndarray | None = None,
+        effort_scale: np.ndarray | None = None,
     ) -> None:
         """
         Respond about an arm from now on; returns when the process does.
@@ -133,10 +136,12 @@ class ServiceProcess:
             Of a measured state that a request without a position is computed at [s].
         parameter_deviation : array, shape (count,), optional
             Of the base parameters, where the arm was identified.
+        effort_scale : array, shape (n,), optional
+            Torque for a unit of measured effort; 1 where not given.
         """
         self.snapshot.clear()
         self._is_ready.clear()
-        self._outbox.put(NewRobot(arm, load, longest_age, parameter_deviation))
+        self._outbox.put(NewRobot(arm, load, longest_age, parameter_deviation, effort_scale))
         if self.has_ended or not self._is_ready.wait(READY_TIMEOUT):
             self._node.get_logger().error('the services are not ready: nobody answers')
 

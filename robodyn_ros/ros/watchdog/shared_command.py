@@ -24,6 +24,7 @@ from robodyn_ros.ros.watchdog.shared_record import SharedRecord
 _HEARTBEAT = struct.Struct('<d?')
 _TIME = struct.Struct('<d')
 _TAKEOVER = struct.Struct('<Q')
+_LOOK = struct.Struct('<dd')
 _LARGE, _SMALL = 1 << 24, 1 << 15  # [bytes]; 2047 joints in the small ones
 
 _TAKEN, _WANTED, _CLOSING = range(3)
@@ -111,6 +112,13 @@ class Heartbeat(NamedTuple):
     is_active: bool
 
 
+class Look(NamedTuple):
+    """When the watchdog looked last [s], and how much too late it did of late, at worst [s]."""
+
+    time: float
+    lateness: float
+
+
 class LastCommand(NamedTuple):
     """When a torque was sent [s], the torque, and the position there, in chain order."""
 
@@ -137,6 +145,8 @@ class SharedCommand:
         self._heartbeat = SharedRecord(_HEARTBEAT.size)
         self._command = SharedRecord(_SMALL)
         self._returned = SharedRecord(_SMALL)
+        self._look = SharedRecord(_LOOK.size)
+        self._taken_command = SharedRecord(_SMALL)
         self._known_returned = 0
         self._words = memoryview(mmap.mmap(-1, mmap.PAGESIZE)).cast('Q')
         self._read: dict[SharedRecord, tuple[int, Any]] = {}
@@ -177,10 +187,18 @@ class SharedCommand:
         """Take over the commands."""
         self._words[_TAKEN] += 1
 
+    def commanded(self, now: float, torque: np.ndarray) -> None:
+        """Tell what was commanded, at a steady time [s], while the commands are taken."""
+        self._taken_command.write(_TIME.pack(now) + torque.tobytes())
+
     def give_back(self, now: float, torque: np.ndarray | None) -> None:
         """Leave the commands to the node, after a last one at a steady time [s], if any."""
         data = b'' if torque is None else _TIME.pack(now) + torque.tobytes()
         self._returned.write(_TAKEOVER.pack(self._words[_TAKEN]) + data)
+
+    def looked(self, look: Look) -> None:
+        """Say that the watchdog looked after the node."""
+        self._look.write(_LOOK.pack(*look))
 
     # --- the node reads ------------------------------------------------------------------------
 
@@ -210,6 +228,21 @@ class SharedCommand:
             return None
         time, (torque,) = _time_and_arrays(data, 1)
         return time, torque
+
+    @property
+    def last_while_taken(self) -> tuple[float, np.ndarray] | None:
+        """When the watchdog commanded last [s], and what, whether it is over or not."""
+        found = self._taken_command.read()
+        if found is None:
+            return None
+        time, (torque,) = _time_and_arrays(found[1], 1)
+        return time, torque
+
+    @property
+    def last_look(self) -> Look:
+        """The watchdog's last one."""
+        found = self._look.read()
+        return Look(-np.inf, 0.0) if found is None else Look(*_LOOK.unpack(found[1]))
 
     # --- the watchdog reads --------------------------------------------------------------------
 

@@ -120,15 +120,17 @@ class Takeover:
     def _is_left(self, now: float, is_done: bool) -> bool:
         """Return whether the arm may be left to itself, once the node is gone."""
         assert self._end_of_node is not None
-        if self._settings.on_stop == 'hold_gravity' and self._has_states(now):
-            is_late = now - self._end_of_node > LONGEST_BRAKING
-            if self._rest_since is None and (is_done or is_late):
-                self._rest_since = now
-            if self._is_yielding:
-                return True
-            held = now - self._rest_since if self._rest_since is not None else 0.0
-            return self._rest_since is not None and held >= self._settings.stale_hold_time
-        return is_done or now - self._end_of_node > LONGEST_BRAKING
+        is_late = now - self._end_of_node > LONGEST_BRAKING
+        if self._settings.on_stop != 'hold_gravity':
+            return is_done or is_late
+        if self._is_yielding:
+            return True
+        if not self._has_states(now):  # they may come back
+            return is_done and now - self._last_state >= self._settings.stale_hold_time
+        if self._rest_since is None and (is_done or is_late):
+            self._rest_since = now
+        held = now - self._rest_since if self._rest_since is not None else 0.0
+        return self._rest_since is not None and held >= self._settings.stale_hold_time
 
     def yield_commands(self) -> None:
         """Carry the arm no longer, once the node is gone: somebody else is about to."""
@@ -143,6 +145,8 @@ class Takeover:
         joint_states = self.joint_states
         if joint_states.is_complete:
             self._delay = max(now - self._last_state, 0.9 * self._delay)
+            if now - self._last_state > self._settings.state_timeout:
+                self._first_energy = None  # what the arm gained meanwhile is not of the braking
             self._state, self._last_state = joint_states.take(), now
         if self._state is None or not self._has_states(now):
             is_awaited = self._state is None and now - self._begin < DISCOVERY_TIME

@@ -29,13 +29,16 @@ from rclpy.type_support import check_for_type_support
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
-from robodyn_ros.ros import conversions
+from robodyn_ros.errors import MalformedJointState
+from robodyn_ros.ros import cdr, conversions
+from robodyn_ros.ros.joint_state_message import JointStateReader
 from robodyn_ros.ros.other_commanders import WATCHDOG_LABEL, CommandListener
 from robodyn_ros.ros.qos import RELIABLE, SENSOR
 from robodyn_ros.ros.signals import leave_stop_signals_to_the_node
 from robodyn_ros.ros.spinning import is_rejected_message
 from robodyn_ros.ros.watchdog.shared_command import (
     LastCommand,
+    Look,
     Opening,
     SharedCommand,
     WatchdogSettings,
@@ -47,6 +50,7 @@ COMMAND_PERIOD = 0.002  # between commands while the torque changes [s]
 DELIVERY_TIMEOUT = 0.2  # that the stop command is given to reach its subscribers [s]
 NICENESS = -10  # it is idle but when all depends on it
 LONGEST_LIFE = 10  # after the node's end [s]; no bug may keep the process for longer
+PUNCTUALITY_WINDOW = 1.0  # the node asks once in so long [s]
 CLOSING_TIME = 2  # that closing may take [s]
 
 QUIET = ['--ros-args', '--disable-stdout-logs', '--disable-rosout-logs']
@@ -87,6 +91,31 @@ class Parent:
             os.read(self._wake, 1024)
 
 
+class Punctuality:
+    """
+    How late the looks were, within the last window of time or two.
+
+    Parameters
+    ----------
+    window : float
+        [s]
+    """
+
+    def __init__(self, window: float = PUNCTUALITY_WINDOW) -> None:
+        self._window = window
+        self._began = -np.inf
+        self._worst = self._worst_before = 0.0
+
+    def look(self, now: float, planned: float) -> Look:
+        """Return what is known after a look at a steady time [s] that was planned for another."""
+        if now - self._began > self._window:
+            is_next = now - self._began <= 2.0 * self._window
+            self._worst_before = self._worst if is_next else 0.0
+            self._began, self._worst = now, 0.0
+        self._worst = max(self._worst, now - planned)
+        return Look(now, max(self._worst, self._worst_before))
+
+
 class WatchdogNode(Node):
     """
     The publisher, and what is commanded by it.
@@ -119,6 +148,7 @@ class WatchdogNode(Node):
         self._executor.add_node(self)
         self._last: tuple[float, np.ndarray] | None = None  # of this process
         self._given_back = -np.inf  # when [s]
+        self._punctuality = Punctuality()
 
     def watch(self) -> None:
         """Wait, and command when it has to be, until the other process ends or says so."""
@@ -127,6 +157,7 @@ class WatchdogNode(Node):
         while not shared.is_closing:
             is_alive = parent.is_alive  # first: if it is not, what is read below is final
             heartbeat, settings, now = shared.heartbeat, shared.settings, time.monotonic()
+            shared.looked(self._punctuality.look(now, planned))
             if not heartbeat.is_active or settings is None:
                 if not is_alive:
                     return
@@ -177,6 +208,7 @@ class WatchdogNode(Node):
                 is_mourning = True
                 signal.alarm(LONGEST_LIFE + math.ceil(settings.stale_hold_time))
             now = time.monotonic()
+            shared.looked(self._punctuality.look(now, np.inf))
             torque = takeover.command(now, is_alive)
             if torque is not None:
                 command = (settings.command_scale * torque)[settings.order]
@@ -184,6 +216,7 @@ class WatchdogNode(Node):
                 self._commands.publish(message)
                 takeover.sent(time.monotonic())
                 self._last = takeover.last
+                shared.commanded(*self._last)
             if takeover.is_over:
                 break
             if subscription is None:  # after the first command
@@ -211,16 +244,20 @@ class WatchdogNode(Node):
         self.destroy_node()
 
     def _subscribe(self, takeover: Takeover) -> rclpy.subscription.Subscription:
-        def receive(message: JointState) -> None:
-            takeover.joint_states.receive(
-                message.name,
-                message.position,
-                message.velocity,
-                received=time.monotonic(),
-                stamp=conversions.seconds(message.header.stamp),
-            )
+        reader = JointStateReader()
 
-        return self.create_subscription(JointState, self._joint_states, receive, SENSOR)
+        def receive(content: bytes) -> None:
+            with suppress(MalformedJointState):
+                message = reader.read(content)
+                takeover.joint_states.receive(
+                    message.names,
+                    message.position,
+                    message.velocity,
+                    received=time.monotonic(),
+                    stamp=cdr.seconds(message.sec, message.nanosec),
+                )
+
+        return self.create_subscription(JointState, self._joint_states, receive, SENSOR, raw=True)
 
     def _spin_until(self, deadline: float) -> None:
         while (remaining := deadline - time.monotonic()) > 0.0:

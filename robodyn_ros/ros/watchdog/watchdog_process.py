@@ -27,6 +27,8 @@ from robodyn_ros.ros.watchdog.shared_command import (
     WatchdogSettings,
 )
 
+RETURN_TIMEOUT = 1.0  # that it is given to leave the commands to a node that asks [s]
+LONGEST_WAIT = 0.05  # that counts between two times of asking [s]
 END_TIMEOUT = 3.0  # that the process is given to end by itself [s]
 
 
@@ -55,6 +57,10 @@ class WatchdogProcess:
         self.node_name, self.namespace = '', ''
         self._continues_from: tuple[float, np.ndarray] | None = None
         self._was_taken = False
+        self._asked_takeover = 0  # for whose commands it was asked,
+        self._asked = self._waited = 0.0  # when last, and for how long it was waited for [s]
+        self._is_left = False  # whether it ended while it commanded, and that was noticed
+        self._opened = -math.inf  # when [s]
         self._model: RobotModel | None = None  # as it was told of
         self._told: tuple[object, object] = (None, None)
         sys.stdout.flush()
@@ -90,6 +96,7 @@ class WatchdogProcess:
             )
         )
         self._wake_up()
+        self._opened = time.monotonic()
 
     def beat(self, stack: ControlStack, watchdog_period: float, now: float) -> None:
         """Live at a steady time [s], with a period [s] to the next beat, on what is running."""
@@ -118,8 +125,7 @@ class WatchdogProcess:
         deadline = time.monotonic() + END_TIMEOUT
         while not self._look_for_end():
             if time.monotonic() > deadline:
-                with suppress(ProcessLookupError):
-                    os.kill(self._pid, signal.SIGKILL)
+                self._kill()
                 deadline = math.inf
             time.sleep(0.005)
         os.close(self._wake)
@@ -128,15 +134,23 @@ class WatchdogProcess:
 
     @property
     def has_commands(self) -> bool:
-        """Whether it commands, so that the node must not; asks it to stop."""
+        """
+        Whether it commands, so that the node must not; asks it to stop.
+
+        One that does not for ``RETURN_TIMEOUT``, because it hangs or is stopped, is killed.
+        """
         if not self._shared.is_taken:
             if self._was_taken:
                 self._was_taken = False
                 self._continues_from = self._shared.last_of_watchdog
             return False
-        self._was_taken = True
         if self._look_for_end():
+            if not self._is_left:
+                self._is_left = True
+                self._continues_from = self._last_of_the_killed()
             return False
+        self._was_taken = True
+        self._wait()
         self._shared.want_back()
         return True
 
@@ -150,6 +164,11 @@ class WatchdogProcess:
         """How often it has taken over."""
         return self._shared.takeovers
 
+    def lateness(self, now: float) -> float:
+        """Return by how much it looked too late of late, or when it looked last [s]; the worse."""
+        last, lateness = self._shared.last_look
+        return max(lateness, now - max(last, self._opened) - watchdog_node.WAKE_PERIOD, 0.0)
+
     def _look_for_end(self) -> bool:
         if not self.has_ended:
             try:
@@ -157,6 +176,26 @@ class WatchdogProcess:
             except ChildProcessError:
                 self.has_ended = True
         return self.has_ended
+
+    def _last_of_the_killed(self) -> tuple[float, np.ndarray] | None:
+        """Return when and what it commanded last, where that was after the node's last one."""
+        own, last = self._shared.command, self._shared.last_while_taken
+        return None if last is None or (own is not None and own.time > last[0]) else last
+
+    def _wait(self) -> None:
+        """Kill a process that has been asked for the commands again and again."""
+        now, takeover = time.monotonic(), self._shared.takeovers
+        if takeover != self._asked_takeover:
+            self._asked_takeover, self._waited = takeover, 0.0
+        else:  # both may have stood still
+            self._waited += min(now - self._asked, LONGEST_WAIT)
+        self._asked = now
+        if self._waited > RETURN_TIMEOUT:
+            self._kill()
+
+    def _kill(self) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(self._pid, signal.SIGKILL)
 
     def _wake_up(self) -> None:
         with suppress(OSError):  # full, or the process is gone
@@ -171,7 +210,7 @@ def watchdog_settings(stack: ControlStack, watchdog_period: float) -> WatchdogSe
         braking_acceleration = np.full(stack.model.n, np.inf)
     return WatchdogSettings(
         order=stack.order,
-        command_scale=np.ones(stack.model.n),
+        command_scale=stack.units.command_scale,
         effort_limits=settings.effort_limits,
         torque_rate_limits=settings.torque_rate_limits,
         braking_acceleration=braking_acceleration,

@@ -12,6 +12,7 @@ from control_arm import NAMES, enabled
 
 from robodyn_ros.ros.dynamics.cycle_counts import CycleCounts
 from robodyn_ros.ros.dynamics.model_status import model_status
+from robodyn_ros.ros.dynamics.process_status import process_status
 from robodyn_ros.ros.dynamics.torque_status import torque_status
 
 OK, WARN, ERROR, STALE = (bytes([level]) for level in range(4))
@@ -29,8 +30,13 @@ class Cycle:
             dh=SimpleNamespace(prismatic=np.zeros(2, bool)),
         )
         self.stack = SimpleNamespace(
-            pipeline=self.arm.pipeline, joint_states=self.arm.buffer, arm=model, model=model
+            pipeline=self.arm.pipeline,
+            joint_states=self.arm.buffer,
+            arm=model,
+            model=model,
+            monitor=SimpleNamespace(contact=None),
         )
+        self.contacts = SimpleNamespace(facts={'contacts': 0})
         self.counts = CycleCounts()
         self.others = SimpleNamespace(names=[], text='', recent=0, count=0)
         self.subscribers = 1
@@ -62,6 +68,13 @@ def test_refused_transition_is_an_error_with_its_reason(cycle, is_configured):
     assert (status.level, status.message) == (OK, 'inactive, commanding nothing')
 
 
+def test_node_that_waits_for_its_robot_is_a_warning_unless_it_was_refused():
+    for refusal, level, words in (('', WARN, 'waiting for a robot'), ('no tip', ERROR, 'no tip')):
+        status = torque_status('node', 'unconfigured', refusal, None, 0.0, awaited='a robot')
+        assert status.level == level
+        assert status.message == f'unconfigured, commanding nothing: {words}'
+
+
 def test_commands_of_others_are_an_error_and_their_publishers_a_warning(cycle):
     cycle.others = SimpleNamespace(names=['/other'], text='/other is there', recent=0, count=0)
     assert cycle.verdict() == (WARN, '/other is there')
@@ -69,6 +82,12 @@ def test_commands_of_others_are_an_error_and_their_publishers_a_warning(cycle):
     level, message = cycle.verdict()
     assert level == ERROR and message.startswith('/other is there')
     assert cycle.facts['other_commanders'] == '/other' and cycle.facts['commands_of_others'] == '3'
+
+
+def test_contact_that_lasts_is_a_warning(cycle):
+    cycle.stack.monitor.contact = 'contact: 7 of 5 N m'
+    assert cycle.verdict() == (WARN, 'contact: 7 of 5 N m')
+    assert cycle.facts['contacts'] == '0'
 
 
 def test_nobody_who_subscribes_is_a_warning(cycle):
@@ -180,3 +199,19 @@ def test_services_that_do_not_answer_are_a_warning(services, words):
     assert status.level == (OK if services == 'answering' else WARN)
     assert words in status.message
     assert {value.key: value.value for value in status.values} == {'services': services}
+
+
+@pytest.mark.parametrize(
+    'has_ended, lateness, level, message',
+    [
+        (False, 0.9, OK, 'watched'),
+        (False, 1.5, WARN, 'the watchdog is 1.5 s late'),
+        (True, 9.0, WARN, 'the watchdog has ended: restart the node'),
+    ],
+)
+def test_watchdog_that_is_late_or_has_ended_is_a_warning(has_ended, lateness, level, message):
+    watchdog = SimpleNamespace(has_ended=has_ended, takeovers=0, lateness=lambda now: lateness)
+    status = process_status('node', watchdog, SimpleNamespace(dropped=0), 0.0)
+    assert (status.level, status.message) == (level, message)
+    facts = {value.key: value.value for value in status.values}
+    assert float(facts['watchdog_process_lateness_ms']) == 1e3 * lateness

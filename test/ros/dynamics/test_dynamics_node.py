@@ -424,8 +424,9 @@ def test_mass_matrix_service_answers_for_given_and_measured_positions(rig, robot
     rig.start(**robot, **SERVICE_QOS)
     rig.bring_up(POSITION)
     for position in ([0.3] * 7, []):
+        request = GetMassMatrix.Request(position=position)
         answer = rig.call(
-            GetMassMatrix, 'get_mass_matrix', GetMassMatrix.Request(position=position)
+            GetMassMatrix, 'get_mass_matrix', request, doing=lambda: rig.send(POSITION)
         )
         expected = mass_matrix(panda, position or POSITION)
         assert answer.success, answer.message

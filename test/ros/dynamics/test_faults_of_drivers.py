@@ -60,13 +60,17 @@ def test_killed_driver_gets_gravity_held_then_silence(rig, gravity):
     assert np.array(rig.commands[-1].data) == pytest.approx(gravity, abs=1e-6)
 
 
-@fault('driver killed in motion', 'As at rest: the feedback ends, the reference is dropped.')
+@fault(
+    'driver killed in motion',
+    'The arm is braked by the model alone, then as at rest: no feedback, and no reference.',
+)
 def test_driver_that_dies_in_motion_leaves_gravity_held(rig, gravity):
     rig.in_motion()
     rig.until(lambda: rig.report.get('level') == 2)
     assert rig.report['reference'] == 'none'
     rig.until(lambda: rig.is_quiet())
-    assert np.array(rig.commands[-1].data) == pytest.approx(gravity, abs=1e-6)
+    # Of where the brake leads to, a little ahead.
+    assert np.array(rig.commands[-1].data) == pytest.approx(gravity, abs=0.1)
 
 
 @fault('driver paused and continued', 'Stale while it is paused; then it recovers without a step.')
@@ -259,13 +263,14 @@ def test_hanging_subscriber_holds_nobody_up(rig, gravity):
     'It begins within one watchdog period after the timeout; never before.',
 )
 def test_held_gravity_begins_within_one_watchdog_period(rig):
-    lateness = []
-    for _ in range(3):
+    lateness = [np.inf]
+    while min(lateness) >= 2.0 * WATCHDOG_PERIOD:  # a loaded machine delays some, but not all
+        assert len(lateness) <= 10, lateness
         rig.recover()
-        rig.spin(0.1)
-        last = len(rig.record)
-        rig.until(lambda last=last: len(rig.record) > last)
-        lateness.append(rig.record[last][0] - rig.record[last - 1][0] - STATE_TIMEOUT)
-    # Sent a little after its receipt was; a loaded machine delays some, but not all of them.
-    assert min(lateness) < 2.0 * WATCHDOG_PERIOD
-    assert min(lateness) > -WATCHDOG_PERIOD
+        rig.spin(0.3)  # the gap is bridged no longer
+        stamp = rig.torques[-1].header.stamp
+        state = stamp.sec + 1e-9 * stamp.nanosec
+        rig.until(lambda state=state: rig.record[-1][0] > state + 0.3)
+        held = min(sent for sent, *_ in rig.record if sent > state + 0.3)
+        lateness.append(held - state - STATE_TIMEOUT)
+    assert min(lateness) >= 0.0

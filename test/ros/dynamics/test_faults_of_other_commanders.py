@@ -76,6 +76,32 @@ def test_command_of_another_is_an_error_while_it_comes(rig):
 
 
 @fault(
+    'somebody else commands while the node is disabled',
+    'It is not enabled, with their name, until they end.',
+)
+def test_node_is_not_enabled_while_somebody_else_commands(rig):
+    rig.launch()
+    rig.bring_up(POSITION)
+    command = rival(rig)
+
+    def both():
+        command()
+        rig.send_home()
+
+    there = f'/stranger has a publisher on {COMMANDS}, too'
+    rig.stream(POSITION, lambda: rig.report.get('message') == there)
+    assert rig.enable(False, rig.send_home).success
+    rig.until(lambda: int(rig.report['commands_of_others']) > 0, both)
+    refused = rig.enable(True, both)
+    assert not refused.success
+    assert f'cannot enable: /stranger commands on {COMMANDS}' in refused.message
+    rig.stream(POSITION, lambda: rig.report['enabled'] == 'False')
+    rig.spin(1.0)
+    assert rig.enable(True, rig.send_home).success
+    rig.bring_up(POSITION)
+
+
+@fault(
     'two dynamics nodes on one topic',
     'The second one is refused activation; where it discovers the first one only later, it leaves '
     'the arm to it, without a stop command. It activates itself when the first one has ended.',
@@ -114,5 +140,4 @@ def test_watchdog_of_a_killed_node_carries_until_the_next_one_commands(rig):
     count = len(rig.states)
     rig.until(lambda: len(rig.states) > count)
     rig.spin(0.5)
-    rig.record.sort(key=lambda entry: entry[0])
     rig.check_stream()

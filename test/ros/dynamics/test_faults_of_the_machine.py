@@ -339,6 +339,20 @@ def test_signal_ends_with_the_stop_command(own, number):
     assert 'told to stop' in own.log
 
 
+@fault('two hundred signals of all kinds at once', 'One stop command; exit code 0.')
+def test_storm_of_signals_ends_once(own):
+    own.launch(on_stop='zero')
+    own.bring_up(POSITION)
+    own.pause()  # so that all are pending when it wakes
+    for _ in range(20):
+        for number in (1, 2, 3, 10, 12, 14, 15, 24, 34, 64):
+            own.process.send_signal(number)
+    own.go_on()
+    assert own.end(signal.SIGTERM) == 0
+    assert np.array(own.commands[-1].data) == pytest.approx(np.zeros(7), abs=1e-6)
+    assert own.log.count('told to stop') == 1 and 'Traceback' not in own.log
+
+
 @fault('limit of processor time reached', 'SIGXCPU comes: stop command, exit code 0.')
 def test_limit_of_processor_time_ends_with_the_stop_command(own):
     own.launch(on_stop='zero')

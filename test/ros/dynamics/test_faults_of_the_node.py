@@ -110,9 +110,7 @@ def test_signal_while_stale_ends_with_the_torque_of_on_stop(own, gravity):
 def test_silent_stop_says_nothing(own):
     own.launch(on_stop='silent')
     own.bring_up(POSITION)
-    own.is_quiet()
-    own.bring_up(POSITION)
-    own.spin(0.1)
+    own.until_held()  # nothing is commanded any more, and any other stop command would be
     count = len(own.commands)
     assert own.end() == 0
     assert len(own.commands) == count

@@ -54,11 +54,25 @@ DECLARED = {
     'braking_acceleration': ('DOUBLE_ARRAY', 'each positive'),
     'damping': ('DOUBLE', 0.0, 1000.0),
     'position_guard': ('DOUBLE', 0.0, MANY),
+    'effort_scale': ('DOUBLE_ARRAY', 'each finite, not 0'),
+    'command_scale': ('DOUBLE_ARRAY', 'each finite, not 0'),
+    'on_contact': ('STRING', 'one of report, stop, float'),
+    'contact_threshold_moving': ('DOUBLE_ARRAY', 'each positive'),
+    'contact_threshold_standing': ('DOUBLE_ARRAY', 'each positive'),
+    'contact_dwell': ('DOUBLE', 0.0, 10.0),
+    'observer_gain': ('DOUBLE_ARRAY', 'each 0.001 to 10000'),
+    'observed_effort': ('STRING', 'one of commanded, measured'),
+    'wrench_point': ('DOUBLE_ARRAY', 'each finite'),
+    'external_effort_topic': ('STRING',),
+    'external_effort_scale': ('DOUBLE_ARRAY', 'each finite'),
+    'external_effort_limit': ('DOUBLE_ARRAY', 'each at least 0'),
     'autostart': ('BOOL',),
 }
 BEFORE_CONFIGURE = (
     'urdf_file identified_model base_link tip_link joints algorithm gravity watchdog_period'
-    ' effort_limits'.split()
+    ' effort_limits effort_scale command_scale contact_threshold_moving'
+    ' contact_threshold_standing contact_dwell observer_gain observed_effort wrench_point'
+    ' external_effort_topic external_effort_scale external_effort_limit'.split()
 )
 WHEN = {
     **dict.fromkeys(DECLARED, 'at any time'),
@@ -86,7 +100,7 @@ def test_parameter_file_holds_the_defaults_of_the_table():
         yaml.safe_load(CONFIG.read_text(encoding='utf-8'))['/**']['ros__parameters']
     )
     for parameter in PARAMETERS:
-        if parameter.name in ('joints', 'effort_limits', 'braking_acceleration'):
+        if parameter.name == 'joints' or parameter.default == ():
             continue
         value = documented.pop(parameter.name)
         wanted = list(parameter.default) if isinstance(value, list) else parameter.default
@@ -96,7 +110,10 @@ def test_parameter_file_holds_the_defaults_of_the_table():
 
 def test_parameter_file_says_of_every_parameter_when_it_may_change():
     # What stands there commented out, as an example, counts too.
-    given_or_not = '# (effort_limits|braking_acceleration):'
+    given_or_not = (
+        '# (effort_limits|braking_acceleration|effort_scale|command_scale|external_effort_limit|'
+        'contact_threshold_moving|contact_threshold_standing):'
+    )
     text = re.sub(given_or_not, r'\1:', CONFIG.read_text(encoding='utf-8'))
     entries = re.findall(r'^ +(\w+):(.*\n(?: *#.*\n|\n)*)', text.partition('parameters:')[2], re.M)
     comments = iter(entries)
@@ -131,11 +148,20 @@ def test_default_values_pass_their_own_check():
         ('kd', [np.inf], InvalidNumber),
         ('effort_limits', [0.0], InvalidNumber),
         ('gravity', [0.0, -9.81], WrongShape),
+        *(
+            (name, [1.0, value], InvalidNumber)
+            for name in ('effort_scale', 'command_scale')
+            for value in (0.0, -0.0, np.nan, np.inf, -np.inf)
+        ),
     ],
 )
 def test_value_outside_its_bounds_is_named(name, value, error):
     with pytest.raises(error, match=f'parameter {name}'):
         checked(defaults(**{name: value}))
+
+
+def test_negative_scale_is_a_reversed_drive():
+    assert checked(defaults(command_scale=[-12.0])).command_scale == (-12.0,)
 
 
 @pytest.fixture(scope='module')

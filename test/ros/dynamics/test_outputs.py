@@ -54,7 +54,7 @@ def cycle_outputs(publishers, monkeypatch):
         outputs, 'OtherCommanders', lambda *_: SimpleNamespace(listener=None, destroy=None)
     )
     node = SimpleNamespace(create_lifecycle_publisher=create_lifecycle_publisher)
-    return CycleOutputs(node, ('shoulder', 'elbow'), np.array([1, 0]))
+    return CycleOutputs(node, ('shoulder', 'elbow'), np.array([1, 0]), np.array([-3.0, 0.5]))
 
 
 @pytest.fixture
@@ -68,10 +68,12 @@ def test_commands_are_published_whoever_listens_and_what_nobody_reads_is_not(
     cycle_outputs, publishers, command
 ):
     cycle_outputs.look_who_listens()
-    cycle_outputs.publish(command, Time(), 'gravity_compensation', 0.0)
+    cycle_outputs.publish_command(command, 0.0)
+    cycle_outputs.publish_details(command, Time(), 'gravity_compensation', 0.0)
     (message,) = publishers['~/commands'].published
     message = deserialize_message(message, Float64MultiArray)
-    assert list(message.data) == [2.0, 1.0]
+    # The elbow first, each in its drive's unit.
+    assert list(message.data) == [0.5 * 2.0, -3.0 * 1.0]
     (dimension,) = message.layout.dim
     assert (dimension.label, dimension.size, dimension.stride) == ('joints', 2, 2)
     assert publishers['~/torques'].published == publishers['~/dynamics_state'].published == []
@@ -83,7 +85,9 @@ def test_what_somebody_begins_to_read_is_published_from_the_next_look_on(
 ):
     publishers[topic].subscribers = 1
     cycle_outputs.look_who_listens()
-    cycle_outputs.publish(command, Time(sec=7, nanosec=8), 'gravity_compensation', 0.0)
+    cycle_outputs.publish_command(command, 0.0)
+    assert {name for name, one in publishers.items() if one.published} == {'~/commands'}
+    cycle_outputs.publish_details(command, Time(sec=7, nanosec=8), 'gravity_compensation', 0.0)
     assert {name for name, one in publishers.items() if one.published} == {'~/commands', topic}
     (message,) = publishers[topic].published
     if topic == '~/torques':

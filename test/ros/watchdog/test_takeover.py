@@ -215,12 +215,31 @@ def test_silent_says_nothing(model):
     assert scene.step(alive=False) is None and scene.takeover.is_over
 
 
-def test_without_joint_states_gravity_is_held_until_they_are_given_up(model):
+def test_without_joint_states_gravity_is_held_for_the_hold_time(model):
     scene = Scene(model, velocity=np.zeros(7))
     scene.run(10.0, alive=False, report=False)
     assert scene.takeover.is_over
-    assert DISCOVERY_TIME <= scene.now - 100.0 <= DISCOVERY_TIME + 2 * STEP
+    hold_time = scene.settings.stale_hold_time
+    assert hold_time > DISCOVERY_TIME
+    assert hold_time <= scene.now - 100.0 <= hold_time + 2 * STEP
     assert scene.torques[-1] == pytest.approx(gravity_torque(model, POSITION))
+
+
+def test_first_joint_states_are_waited_for_however_short_the_hold_time(model):
+    scene = Scene(model, velocity=np.zeros(7), stale_hold_time=0.0)
+    scene.run(10.0, alive=False, report=False)
+    assert DISCOVERY_TIME <= scene.now - 100.0 <= DISCOVERY_TIME + 2 * STEP
+
+
+def test_joint_states_that_pause_once_the_node_is_gone_are_waited_for_and_braking_goes_on(model):
+    scene = Scene(model)
+    scene.run(0.1, alive=False)
+    scene.run(0.3, alive=False, report=False)
+    assert not scene.takeover.is_over
+    scene.run(10.0, alive=False)
+    assert scene.takeover.is_over
+    assert (np.abs(scene.velocity) < 2.0 * REST_SPEED).all()
+    scene.check_limits()
 
 
 def test_hung_node_without_joint_states_is_held_for_the_hold_time_only(model):

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the momentum observer says of a recording, and the contact thresholds that follow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from robodyn_ros.array_record import ArrayRecord
+from robodyn_ros.control.contact import ContactThresholds, StandingJoints
+from robodyn_ros.control.momentum_observer import MomentumObserver
+from robodyn_ros.dynamics import inverse_dynamics
+from robodyn_ros.dynamics.friction import friction_of
+from robodyn_ros.errors import TooShortRecording
+from robodyn_ros.identification import Recording
+from robodyn_ros.model import RobotModel
+from robodyn_ros.spatial import FloatArray
+
+MARGIN, QUANTILE = 1.25, 0.999
+"""A threshold is so many times what this fraction of the free motion stays below."""
+
+FEWEST_SAMPLES = 200
+"""Fewer of a joint, moving or standing, say nothing about either."""
+
+_SETTLING = 5.0  # time constants of the observer after which its beginning is forgotten
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ObservedRecording(ArrayRecord):
+    """
+    External torques along a recording, where the observer has settled.
+
+    Attributes
+    ----------
+    time : array, shape (K,)
+        [s], the recording's.
+    velocity : array, shape (K, n)
+        [rad/s] or [m/s]
+    torque : array, shape (K, n)
+        Estimated [N m] or [N].
+    standing : array of bool, shape (K, n)
+        Which joints stand, or did of late.
+    """
+
+    time: FloatArray
+    velocity: FloatArray
+    torque: FloatArray
+    standing: np.ndarray
+
+
+def observed_recording(
+    model: RobotModel,
+    recording: Recording,
+    gain: ArrayLike,
+    *,
+    effort_scale: ArrayLike = 1.0,
+    presliding: float = 0.0,
+    longest: float = 0.1,
+) -> ObservedRecording:
+    """
+    Return the external torques that an observer estimates along a recording.
+
+    Parameters
+    ----------
+    model : RobotModel
+        Identified, as a rule: a URDF's friction is zero, and its masses are the maker's.
+    recording : Recording
+        With or without velocities; those that are not recorded are differences of positions.
+    gain : array-like, shape (n,) or one for all
+        Of the observer [1/s].
+    effort_scale : array-like, shape (n,) or one for all
+        [N m] or [N] for a unit of the recorded effort.
+    presliding, longest : float
+        As ``MomentumObserver`` takes them.
+
+    Raises
+    ------
+    NoSuchJoint
+        A joint of the model is not recorded.
+    InvalidNumber
+        A gain is not positive.
+    """
+    recording = recording.of_joints(model.joint_names)
+    velocity = recording.velocity
+    if velocity is None:
+        velocity = np.gradient(recording.position, recording.time, axis=0)
+    observer = MomentumObserver(
+        partial(inverse_dynamics, model),
+        partial(friction_of, model),
+        np.broadcast_to(np.asarray(gain, dtype=float), (model.n,)),
+        is_held=False,
+        longest=longest,
+        presliding=presliding,
+    )
+    effort = recording.effort * np.asarray(effort_scale, dtype=float)
+    settling = _SETTLING / float(observer.gain.min())
+    joints, began = StandingJoints(model.n), -np.inf
+    kept, torques, standing = [], [], []
+    for k, time in enumerate(recording.time.tolist()):
+        torque = observer.update(recording.position[k], velocity[k], effort[k], time)
+        is_standing = joints.at(velocity[k].tolist(), time)
+        if torque is None:
+            began = time
+        elif time - began >= settling:
+            kept.append(k)
+            torques.append(torque)
+            standing.append(is_standing)
+    shape = (-1, model.n)
+    return ObservedRecording(
+        recording.time[kept],
+        velocity[kept],
+        np.array(torques, dtype=float).reshape(shape),
+        np.array(standing, dtype=bool).reshape(shape),
+    )
+
+
+def contact_thresholds(
+    model: RobotModel, observed: Sequence[ObservedRecording]
+) -> ContactThresholds:
+    """
+    Return thresholds that motions without contact hardly ever exceed.
+
+    Parameters
+    ----------
+    model : RobotModel
+        Names its joints.
+    observed : sequence of ObservedRecording
+        Of free motions like those to come: as fast, as far, as loaded, and with stops.
+
+    Raises
+    ------
+    TooShortRecording
+        A joint hardly moves, or hardly ever stands or turns round.
+    """
+    torque = np.abs(np.concatenate([each.torque for each in observed]))
+    standing = np.concatenate([each.standing for each in observed])
+    return ContactThresholds(
+        _threshold(model, torque, ~standing, 'moving'),
+        _threshold(model, torque, standing, 'standing or turning round'),
+    )
+
+
+def _threshold(model: RobotModel, torque: FloatArray, chosen: np.ndarray, what: str) -> FloatArray:
+    """Return a threshold of each joint from the samples chosen of it, shape (n,)."""
+    counts = chosen.sum(axis=0)
+    if (counts < FEWEST_SAMPLES).any():
+        worst = int(np.argmin(counts))
+        raise TooShortRecording(
+            'free motion',
+            f'joint {model.joint_names[worst]!r} has {counts[worst]} samples {what}',
+            f'{FEWEST_SAMPLES} at least of each joint',
+        )
+    quantiles = [
+        float(np.quantile(column[mine], QUANTILE)) for column, mine in zip(torque.T, chosen.T)
+    ]
+    # A joint that shows nothing at all is one whose torque is not measured.
+    return MARGIN * np.maximum(quantiles, 1e-9)

@@ -1,0 +1,370 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A motion from which an arm's parameters can be told, and what it will tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from robodyn_ros.arguments import checked_array
+from robodyn_ros.array_record import ArrayRecord
+from robodyn_ros.description.records import Finding
+from robodyn_ros.errors import InvalidNumber, WrongShape
+from robodyn_ros.identification.exciting_motion.fourier import FourierMotion
+from robodyn_ros.identification.exciting_motion.information import ArmFunctions, Knowledge
+from robodyn_ros.identification.exciting_motion.motion_limits import MotionLimits, motion_limits
+from robodyn_ros.identification.exciting_motion.objective import Objective
+from robodyn_ros.identification.exciting_motion.obstacles import (
+    Obstacle,
+    Region,
+    regions,
+)
+from robodyn_ros.identification.exciting_motion.search import Progress, searched
+from robodyn_ros.identification.exciting_motion.shapes import Shapes
+from robodyn_ros.identification.exciting_motion.slow_motions import (
+    DWELL,
+    SLOW_SPEEDS,
+    Rest,
+    slow_strokes,
+    static_poses,
+    with_rests,
+)
+from robodyn_ros.identification.exciting_motion.verification import LimitUse, limit_use
+from robodyn_ros.identification.parameters import IdentifiedParameter
+from robodyn_ros.model import RobotModel
+from robodyn_ros.motions.motion_samples import MotionSamples
+from robodyn_ros.motions.point_to_point import PointToPoint
+from robodyn_ros.spatial import FloatArray
+
+MOST_HARMONICS = 20
+SAMPLE_RATE = 100.0
+"""Of ``Excitation.trajectory`` [Hz]."""
+
+_TYPICAL_MOTIONS = 10
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Excitation(ArrayRecord):
+    """
+    A motion from rest to rest that shows an arm's parameters, and what it will show.
+
+    Attributes
+    ----------
+    joint_names : tuple of n str
+    segments : tuple of FourierMotion, PointToPoint and Rest
+        One after the other; the series comes first, and each begins where the last one ends.
+    limits : MotionLimits
+        What every segment stays within.
+    margin : float
+        Distance that links keep from obstacles [m].
+    use : tuple of LimitUse
+        What each segment that moves uses of them, at every time.
+    criterion : float
+        Information gained by the series: half the logarithm of the determinant of the covariance
+        of all parameters before it, divided by that after it [nat].
+    parameters : tuple of IdentifiedParameter
+        Base parameters, then drive terms, with the URDF's values and the deviations that are
+        expected after an identification.
+    findings : tuple of Finding
+        What was assumed, what was left out, what the motion does not show.
+    seed : int
+    """
+
+    joint_names: tuple[str, ...]
+    segments: tuple[FourierMotion | PointToPoint | Rest, ...]
+    limits: MotionLimits
+    margin: float
+    use: tuple[LimitUse, ...]
+    criterion: float
+    parameters: tuple[IdentifiedParameter, ...]
+    findings: tuple[Finding, ...]
+    seed: int
+
+    def __repr__(self) -> str:
+        return (
+            f'Excitation({len(self.joint_names)} joints, {self.duration:.4g} s, '
+            f'{self.criterion:.4g} nat, {len(self.findings)} findings)'
+        )
+
+    @property
+    def duration(self) -> float:
+        """Of all segments together [s]."""
+        return float(sum(segment.duration for segment in self.segments))
+
+    @property
+    def start(self) -> FloatArray:
+        """Where it begins and ends, array, shape (n,) [rad or m]."""
+        return self.segments[0].start
+
+    @property
+    def expected_deviation(self) -> FloatArray:
+        """Of each base parameter after an identification, array, shape (count,)."""
+        drive = 4 * len(self.joint_names)
+        return np.array([each.deviation for each in self.parameters[:-drive]])
+
+    @property
+    def not_excited(self) -> tuple[IdentifiedParameter, ...]:
+        """Parameters about which the motion tells next to nothing."""
+        return tuple(each for each in self.parameters if not each.is_measured)
+
+    @property
+    def clearance(self) -> float:
+        """Least distance from an obstacle [m]; infinite where there are none."""
+        return self.margin + min(each.spare for each in self.use)
+
+    @cached_property
+    def trajectory(self) -> MotionSamples:
+        """The motion at 100 Hz."""
+        return self.sampled(SAMPLE_RATE)
+
+    def sampled(self, rate: float) -> MotionSamples:
+        """
+        Return the motion at even times.
+
+        Raises
+        ------
+        InvalidNumber
+            The rate is not positive.
+        """
+        if not 0 < rate < np.inf:
+            raise InvalidNumber('argument rate', rate, 'a positive number [Hz]')
+        time = np.linspace(0.0, self.duration, int(np.ceil(self.duration * rate)) + 1)
+        return MotionSamples.from_samples(time, *self.states(time))
+
+    def states(self, time: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return positions, velocities and accelerations (N, n) at times (N,) [s]."""
+        time = np.asarray(time, dtype=float)
+        ends = np.cumsum([segment.duration for segment in self.segments])
+        begins = np.concatenate([[0.0], ends[:-1]])
+        which = np.minimum(np.searchsorted(ends, time, side='left'), len(ends) - 1)
+        result = np.zeros((3, len(time), len(self.joint_names)))
+        for k in np.unique(which):
+            chosen, segment = which == k, self.segments[k]
+            own = time[chosen] - begins[k]
+            result[0, chosen] = segment.position(own)
+            result[1, chosen] = segment.velocity(own)
+            result[2, chosen] = segment.acceleration(own)
+        q, qd, qdd = result
+        return q, qd, qdd
+
+
+def excitation(
+    model: RobotModel,
+    duration: float,
+    *,
+    harmonics: int = 5,
+    limits: MotionLimits | None = None,
+    obstacles: Sequence[Obstacle] = (),
+    margin: float = 0.05,
+    tip_height: float | None = None,
+    friction_motion: bool = False,
+    poses: int = 0,
+    seed: int = 0,
+    prior_deviation: float = 0.25,
+    noise: ArrayLike | None = None,
+    progress: Progress | None = None,
+) -> Excitation:
+    """
+    Return a motion from which ``identify`` can tell an arm's parameters.
+
+    A Fourier series for each joint, from rest to rest, that gains the most information about base
+    parameters and drive terms together (D-optimality), with every limit kept at every time, not
+    only at samples. Links are not kept from one another: look at the motion before it is run.
+
+    Parameters
+    ----------
+    model : RobotModel
+        As the URDF has it: efforts are expected by its masses.
+    duration : float
+        Of the series [s].
+    harmonics : int
+        Of the series, 2 to 20.
+    limits : MotionLimits, optional
+        From ``motion_limits``, whose defaults hold where not given.
+    obstacles : sequence of HalfSpace and Box
+        What the arm stays out of, in base link axes.
+    margin : float
+        How far they stay out [m].
+    tip_height : float, optional
+        Least height of the tip's origin against gravity, above the base link's origin [m].
+    friction_motion : bool
+        Append slow strokes, which show friction at low speeds.
+    poses : int
+        Append so many random poses, in each of which the arm stands for a second.
+    seed : int
+        The same seed gives the same motion.
+    prior_deviation : float
+        How far the URDF's bodies are thought to be off, relative; see ``identify``.
+    noise : array-like, shape (n,), optional
+        Deviation of measured efforts [N m or N]; 2 % of typical torques where not given.
+    progress : callable, optional
+        Called with the fraction done and what is done.
+
+    Raises
+    ------
+    InvalidNumber, WrongShape, NonFiniteValue, NoSuchLink
+        An argument is none that is allowed.
+    NoExcitation
+        No motion keeps the limits: the message says which are in the way.
+
+    Notes
+    -----
+    L-BFGS from three of sixty random motions, over numbers of which every value is a motion within
+    the limits of position, velocity and acceleration; efforts and distances are held by a penalty,
+    and then exactly by making the amplitudes smaller.
+
+    References
+    ----------
+    Swevers, Ganseman, Tükel, De Schutter and Van Brussel 1997 (Fourier series, D-optimality).
+    """
+    _check(duration, harmonics, margin, poses, prior_deviation)
+    report = progress or (lambda fraction, what: None)
+    report(0.0, 'preparing')
+    if limits is None:
+        limits = motion_limits(model)
+    elif len(limits.velocity) != model.n:
+        raise WrongShape('argument limits', f'of {len(limits.velocity)} joints', f'of {model.n}')
+    kept_out = regions(model, obstacles, margin, tip_height)
+    functions = ArmFunctions.of(model)
+    shapes = Shapes(limits, duration, harmonics)
+    generator = np.random.default_rng(seed)
+    typical = np.concatenate(
+        [shapes.states(shapes.inside(shapes.random(generator))) for _ in range(_TYPICAL_MOTIONS)],
+        axis=1,
+    )
+    deviation = None if noise is None else checked_array('noise', noise, (model.n,))
+    if deviation is not None and (deviation <= 0).any():
+        raise InvalidNumber('argument noise', tuple(deviation), 'positive numbers [N m or N]')
+    knowledge = Knowledge.before(
+        model, functions, (typical[0], typical[1], typical[2]), prior_deviation, deviation
+    )
+    objective = Objective(shapes, functions, knowledge, limits, kept_out)
+    found = searched(objective, seed, lambda fraction, what: report(0.95 * fraction, what))
+
+    report(0.95, 'verifying')
+    segments: list[FourierMotion | PointToPoint | Rest] = [found.motion]
+    uses = [found.use]
+
+    def allowed(motion: PointToPoint) -> bool:
+        return use_of(motion).excess(limits) <= _ROUNDING
+
+    def use_of(motion: PointToPoint) -> LimitUse:
+        return limit_use(model, motion, functions.torque, limits, kept_out)
+
+    start = found.motion.start
+    appended: list[PointToPoint] = []
+    if friction_motion:
+        strokes = slow_strokes(start, limits, allowed)
+        appended += strokes
+        segments += strokes
+    if poses:
+        between = static_poses(start, poses, limits, allowed, generator)
+        appended += between
+        segments += with_rests(between, DWELL)
+    uses += [use_of(each) for each in appended]
+    parameters = knowledge.expected(objective.information(found.motion))
+    findings = [
+        *limits.findings,
+        *_findings(model, functions.note, parameters, kept_out),
+        *_left_out(friction_motion, poses, segments),
+    ]
+    report(1.0, 'done')
+    return Excitation(
+        joint_names=model.joint_names,
+        segments=tuple(segments),
+        limits=limits,
+        margin=margin,
+        use=tuple(uses),
+        criterion=-0.5 * found.lost,
+        parameters=parameters,
+        findings=tuple(findings),
+        seed=seed,
+    )
+
+
+def _check(
+    duration: float, harmonics: int, margin: float, poses: int, prior_deviation: float
+) -> None:
+    for name, value in (('duration', duration), ('prior_deviation', prior_deviation)):
+        if not 0 < value < np.inf:
+            raise InvalidNumber(f'argument {name}', value, 'a positive number')
+    if not 2 <= harmonics <= MOST_HARMONICS:
+        raise InvalidNumber('argument harmonics', harmonics, f'2 to {MOST_HARMONICS}')
+    if not 0 <= margin < np.inf:
+        raise InvalidNumber('argument margin', margin, 'zero or more [m]')
+    if not 0 <= poses <= 1000:
+        raise InvalidNumber('argument poses', poses, '0 to 1000')
+
+
+def _findings(
+    model: RobotModel,
+    note: str,
+    parameters: Sequence[IdentifiedParameter],
+    kept_out: Sequence[Region],
+) -> list[Finding]:
+    findings = []
+    if not kept_out:
+        findings.append(
+            Finding(
+                'no_obstacles',
+                'warning',
+                model.name or 'arm',
+                0,
+                'no obstacle was named: nothing keeps the arm out of its table',
+            )
+        )
+    findings.append(
+        Finding(
+            'self_collision',
+            'info',
+            model.name or 'arm',
+            0,
+            'links are not kept from one another: look at the motion before it is run',
+        )
+    )
+    if note:
+        findings.append(
+            Finding('not_compiled', 'info', 'regressor', note, 'computed in NumPy: slower')
+        )
+    unknown = [f'{each.name} of {each.element}' for each in parameters if not each.is_measured]
+    if unknown:
+        findings.append(
+            Finding(
+                'not_excited',
+                'info',
+                f'{len(unknown)} of {len(parameters)} parameters',
+                tuple(unknown),
+                'remain what the URDF says: the motion does not show them',
+            )
+        )
+    return findings
+
+
+def _left_out(
+    friction_motion: bool, poses: int, segments: Sequence[FourierMotion | PointToPoint | Rest]
+) -> list[Finding]:
+    findings = []
+    stood = sum(isinstance(each, Rest) for each in segments)
+    moved = sum(isinstance(each, PointToPoint) for each in segments)
+    if friction_motion and moved - stood < 2 * len(SLOW_SPEEDS):
+        findings.append(
+            Finding(
+                'fewer_strokes',
+                'warning',
+                'slow strokes',
+                moved - stood,
+                f'limits or obstacles left no room for all {2 * len(SLOW_SPEEDS)}',
+            )
+        )
+    if stood < poses:
+        findings.append(
+            Finding(
+                'fewer_poses', 'warning', 'poses', stood, f'{poses} were asked for: no more found'
+            )
+        )
+    return findings

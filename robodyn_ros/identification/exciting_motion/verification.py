@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How much of its limits a motion uses and how close it comes to obstacles, at every time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from robodyn_ros.array_record import ArrayRecord
+from robodyn_ros.dh.frames import frame_transforms
+from robodyn_ros.identification.exciting_motion.derivative_bounds import second_derivative_bounds
+from robodyn_ros.identification.exciting_motion.motion_limits import MotionLimits
+from robodyn_ros.identification.exciting_motion.obstacles import Region
+from robodyn_ros.model import RobotModel
+from robodyn_ros.spatial import FloatArray
+
+# Sampled until what may happen between samples is less than this part of the effort limits, or
+# this distance [m], but no finer than so many samples.
+_PART_OF_EFFORT = 0.005
+_DISTANCE = 0.001
+_FEWEST, _MOST = 500, 40_000
+_BATCH = 2000
+
+Torque = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
+"""Inverse dynamics of many states: q, qd, qdd (N, n) to torques (N, n)."""
+
+
+class Segment(Protocol):
+    """A motion whose positions have four derivatives: a Fourier series, or a polynomial."""
+
+    @property
+    def duration(self) -> float:
+        """How long it takes [s]."""
+
+    def position(self, time: FloatArray) -> FloatArray:
+        """Return positions (N, n)."""
+
+    def velocity(self, time: FloatArray) -> FloatArray:
+        """Return velocities (N, n)."""
+
+    def acceleration(self, time: FloatArray) -> FloatArray:
+        """Return accelerations (N, n)."""
+
+    def range_bound(self) -> FloatArray:
+        """Return what positions stay within (n, 2)."""
+
+    def derivative_bounds(self) -> FloatArray:
+        """Return bounds (4, n) of the derivatives of order 1 to 4."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LimitUse(ArrayRecord):
+    """
+    What a motion asks for at most, at every time: no samples between which it could be more.
+
+    Attributes
+    ----------
+    position : array, shape (n, 2) [rad or m]
+        What positions stay within.
+    velocity, acceleration, effort : array, shape (n,)
+        What they stay under; the effort includes the friction that the model has.
+    spare : float
+        How much further from obstacles than asked for the arm stays [m]; infinite without any.
+    closest : str
+        The link that comes closest; empty without obstacles.
+    """
+
+    position: FloatArray
+    velocity: FloatArray
+    acceleration: FloatArray
+    effort: FloatArray
+    spare: float
+    closest: str
+
+    def excess(self, limits: MotionLimits) -> float:
+        """Return the largest relative excess of a limit; zero or less: all are kept."""
+        reach = limits.position[:, 1] - limits.position[:, 0]
+        parts = [
+            ((limits.position[:, 0] - self.position[:, 0]) / reach).max(),
+            ((self.position[:, 1] - limits.position[:, 1]) / reach).max(),
+            (self.velocity / limits.velocity).max() - 1,
+            (self.acceleration / limits.acceleration).max() - 1,
+            (self.effort / limits.effort).max() - 1,
+            -self.spare,
+        ]
+        return float(max(parts))
+
+    def broken(self, model: RobotModel, limits: MotionLimits) -> str:
+        """Return in words which limit is exceeded, empty where none is."""
+        for name in ('velocity', 'acceleration', 'effort'):
+            use, limit = getattr(self, name), getattr(limits, name)
+            worst = int(np.argmax(use / limit))
+            if use[worst] > limit[worst] * (1 + 1e-9):
+                joint = model.joint_names[worst]
+                return f'{name} of joint {joint!r}: {use[worst]:.4g} of {limit[worst]:.4g}'
+        if self.spare < 0:
+            return f'{self.closest} comes {-self.spare:.4g} m too close to an obstacle'
+        return ''
+
+
+def limit_use(
+    model: RobotModel,
+    segment: Segment,
+    torque: Torque,
+    limits: MotionLimits,
+    regions: Sequence[Region],
+) -> LimitUse:
+    """
+    Return what a motion uses of its limits at every time.
+
+    Efforts and distances are taken at samples, plus what second derivatives allow between them.
+
+    Parameters
+    ----------
+    model : RobotModel
+    segment : Segment
+    torque : Torque
+        The model's inverse dynamics.
+    limits : MotionLimits
+        Only efforts that are limited decide how finely is sampled.
+    regions : sequence of Region
+    """
+    range_, rates = segment.range_bound(), segment.derivative_bounds()
+    torque_growth, frame_growth = second_derivative_bounds(
+        model, np.abs(range_).max(axis=1), rates
+    )
+    growths = [
+        frame_growth[each.points.body, 0]
+        + np.linalg.norm(each.points.point, axis=1) * frame_growth[each.points.body, 1]
+        for each in regions
+    ]
+    count = _sample_count(segment.duration, torque_growth, limits, growths)
+    time = np.linspace(0.0, segment.duration, count)
+    rest = (segment.duration / (count - 1)) ** 2 / 8
+
+    largest = np.zeros(model.n)
+    spare, closest = np.inf, ''
+    for first in range(0, count, _BATCH):
+        part = time[first : first + _BATCH + 1]
+        q, qd, qdd = segment.position(part), segment.velocity(part), segment.acceleration(part)
+        largest = np.maximum(largest, np.abs(torque(q, qd, qdd)).max(axis=0))
+        frames = frame_transforms(model.dh, q) if regions else np.zeros(0)
+        for region, growth in zip(regions, growths, strict=True):
+            least = _least_spare(region, region.points.positions(frames), growth * rest)
+            if least.min() < spare:
+                spare, closest = float(least.min()), region.points.names[int(least.argmin())]
+    rigid = largest + torque_growth * rest
+    return LimitUse(
+        position=range_,
+        velocity=rates[0],
+        acceleration=rates[1],
+        effort=rigid + _friction_bound(model, rates[0], rigid),
+        spare=spare,
+        closest=closest,
+    )
+
+
+def _sample_count(
+    duration: float,
+    torque_growth: FloatArray,
+    limits: MotionLimits,
+    growths: Sequence[FloatArray],
+) -> int:
+    """Return how many samples keep what lies between them small."""
+    relative = float((torque_growth / limits.effort).max()) / _PART_OF_EFFORT
+    for growth in growths:
+        relative = max(relative, float(growth.max()) / _DISTANCE)
+    steps = duration * np.sqrt(relative / 8)
+    return int(np.clip(np.ceil(steps), _FEWEST, _MOST)) + 1
+
+
+def _least_spare(region: Region, placed: FloatArray, rest: FloatArray) -> FloatArray:
+    """Return the least spare distance (m,) on the ways through points (N, m, 3)."""
+    spare = region.spare(placed)
+    if len(placed) == 1:
+        return spare[0] - rest
+    # Distance changes no faster than the point moves; the way bends by ``rest`` at the most.
+    way = np.linalg.norm(np.diff(placed, axis=0), axis=-1)
+    between = (spare[1:] + spare[:-1] - way) / 2
+    return between.min(axis=0) - rest
+
+
+def _friction_bound(model: RobotModel, speed: FloatArray, rigid: FloatArray) -> FloatArray:
+    """Return the largest friction (n,) at speeds up to some and under torques up to some."""
+    constant = model.coulomb_friction + np.abs(model.effort_offset)
+    curve = np.abs(model.friction_curve).sum(axis=1)
+    return model.viscous_friction * speed + constant + curve + model.load_friction * rigid

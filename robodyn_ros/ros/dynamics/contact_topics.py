@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the outside does to the arm, on topics; and the effort that somebody else has added."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import WrenchStamped
+from rclpy.exceptions import InvalidTopicNameException
+from rclpy.lifecycle import LifecycleNode
+from rclpy.validate_topic_name import validate_topic_name
+from sensor_msgs.msg import JointState
+
+from robodyn_interfaces.msg import Contact as ContactMessage
+from robodyn_ros.control.contact import Contact
+from robodyn_ros.control.control_stack import ControlStack
+from robodyn_ros.control.joint_state_buffer import MeasuredState
+from robodyn_ros.control.safety_settings import ContactAction
+from robodyn_ros.control.settings import ControlSettings
+from robodyn_ros.errors import MalformedJointState, UnknownOption
+from robodyn_ros.ros.conversions import floats
+from robodyn_ros.ros.dynamics.state_reception import WARNING_PERIOD
+from robodyn_ros.ros.joint_state_message import JointStateReader
+from robodyn_ros.ros.qos import LATCHED, RELIABLE, SENSOR
+from robodyn_ros.spatial import FloatArray
+
+
+def check_topic(name: str) -> None:
+    """
+    Refuse a topic that cannot exist; empty is none.
+
+    Raises
+    ------
+    UnknownOption
+    """
+    if not name:
+        return
+    try:
+        validate_topic_name(name)
+    except InvalidTopicNameException as error:
+        raise UnknownOption(
+            'parameter external_effort_topic', name, 'a name of a topic, or nothing'
+        ) from error
+
+
+class ContactTopics:
+    """
+    Publishes external torques, the wrench at the tip and contacts, where somebody listens.
+
+    Nothing is computed while nobody listens and nothing is to follow from a contact.
+
+    Parameters
+    ----------
+    node : LifecycleNode
+        Owns the topics; publishers are silent while it is not active.
+    stack : ControlStack
+        What runs.
+    settings : ControlSettings
+        What it was configured with.
+
+    Attributes
+    ----------
+    action : ContactAction
+        What is to follow from a contact.
+    is_active : bool
+        Whether anything is to be computed.
+    last : Contact or None
+        The newest that began or ended.
+    undetermined : int
+        Directions of the wrench at the tip that could not be told, last time.
+    deviation : array, shape (6,), or None
+        Of that wrench [N], [N m].
+    """
+
+    def __init__(
+        self,
+        node: LifecycleNode,
+        stack: ControlStack,
+        settings: ControlSettings,
+    ) -> None:
+        self.action: ContactAction = settings.on_contact
+        self.last: Contact | None = None
+        self.undetermined = 0
+        self.deviation: FloatArray | None = None
+        self._node, self._stack = node, stack
+        self._was_active = False
+        names = list(stack.model.joint_names)
+        self._torques = node.create_lifecycle_publisher(JointState, '~/external_torques', RELIABLE)
+        self._wrenches = node.create_lifecycle_publisher(WrenchStamped, '~/tip_wrench', RELIABLE)
+        self._contacts = node.create_lifecycle_publisher(ContactMessage, '~/contact', LATCHED)
+        self._torque = JointState(name=names)
+        self._wrench = WrenchStamped()
+        self._wrench.header.frame_id = stack.model.tip_link
+        self._contact = ContactMessage(joint_names=names)
+        self._reader = JointStateReader()
+        self._subscription: Any = None
+        if settings.external_effort_topic:
+            self._subscription = node.create_subscription(
+                JointState, settings.external_effort_topic, self._on_effort, SENSOR, raw=True
+            )
+        self.look_who_listens()
+
+    def look_who_listens(self, *, are_states_heard: bool = False) -> None:
+        """Look whether anything is to be computed; call it often."""
+        self._are_torques_heard = self._torques.get_subscription_count() > 0
+        self._are_wrenches_heard = self._wrenches.get_subscription_count() > 0
+        self.is_active = (
+            self._are_torques_heard
+            or self._are_wrenches_heard
+            or are_states_heard
+            or self.action != 'report'
+            or self._contacts.get_subscription_count() > 0
+        )
+        if not self.is_active and self._was_active:
+            self._stack.monitor.reset()
+        self._was_active = self.is_active
+
+    @property
+    def torque(self) -> FloatArray | None:
+        """The external torques, shape (n,) [N m] or [N]; None where they are not estimated."""
+        monitor = self._stack.monitor
+        return monitor.torque if self.is_active and not monitor.trouble else None
+
+    @property
+    def in_contact(self) -> bool:
+        """Whether a contact lasts."""
+        return self._stack.monitor.contact is not None
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """What diagnostics tell."""
+        monitor, added = self._stack.monitor, self._stack.pipeline.added
+        lasting = monitor.contact
+        deviation = '' if self.deviation is None else self.deviation
+        return {
+            'on_contact': self.action,
+            'contact_observer': monitor.trouble or ('active' if self.is_active else 'idle'),
+            'contact_thresholds': 'none' if monitor.detector is None else 'known',
+            'contact': '' if lasting is None else str(lasting),
+            'contacts': 0 if monitor.detector is None else monitor.detector.count,
+            'last_contact': '' if self.last is None else str(self.last),
+            'tip_wrench_undetermined': self.undetermined,
+            'tip_wrench_deviation': ' '.join(f'{each:.3g}' for each in deviation),
+            'external_efforts_refused': 0 if added is None else added.refused,
+        }
+
+    def update(self, state: MeasuredState, commanded: FloatArray | None, stamp: Time) -> None:
+        """
+        Take in a state that was commanded for, publish, and let the arm react to a contact.
+
+        Parameters
+        ----------
+        state : MeasuredState
+        commanded : array, shape (n,), or None
+            The torque that brought the arm there.
+        stamp : Time
+            Of the joint state.
+        """
+        monitor, pipeline = self._stack.monitor, self._stack.pipeline
+        contact = monitor.update(state, commanded, pipeline.law)
+        if contact is not None:
+            if not contact.is_over:
+                pipeline.react_to_contact(self.action, str(contact))
+            self._publish_contact(contact, stamp)
+        if monitor.trouble:
+            return
+        if self._are_torques_heard:
+            self._torque.header.stamp = stamp
+            self._torque.effort = floats(monitor.torque)
+            self._torques.publish(self._torque)
+        if self._are_wrenches_heard:
+            self._publish_wrench(state, stamp)
+
+    def destroy(self) -> None:
+        """Close the topics."""
+        for publisher in (self._torques, self._wrenches, self._contacts):
+            self._node.destroy_lifecycle_publisher(publisher)
+        if self._subscription is not None:
+            self._node.destroy_subscription(self._subscription)
+
+    def _publish_wrench(self, state: MeasuredState, stamp: Time) -> None:
+        if not np.isfinite(state.velocity).all():
+            return
+        found = self._stack.monitor.tip_wrench(state)
+        self.undetermined, self.deviation = len(found.undetermined), found.deviation
+        self._wrench.header.stamp = stamp
+        force, moment = self._wrench.wrench.force, self._wrench.wrench.torque
+        force.x, force.y, force.z, moment.x, moment.y, moment.z = found.wrench.tolist()
+        self._wrenches.publish(self._wrench)
+
+    def _publish_contact(self, contact: Contact, stamp: Time) -> None:
+        self.last = contact
+        message = self._contact
+        message.header.stamp = stamp
+        message.is_over = contact.is_over
+        message.joint, message.link = contact.joint, contact.link
+        message.torque, message.threshold = contact.torque, contact.threshold
+        message.duration = contact.time - contact.began
+        message.external_torque = floats(self._stack.monitor.torque)
+        self._contacts.publish(message)
+        self._node.get_logger().warning(str(contact), throttle_duration_sec=WARNING_PERIOD)
+
+    def _on_effort(self, content: bytes) -> None:
+        added = self._stack.pipeline.added
+        if added is None:
+            return
+        try:
+            message = self._reader.read(content)
+            fault = added.receive(message.names, message.effort, time.monotonic())
+        except MalformedJointState as error:
+            fault = added.refuse(str(error))
+        if fault:
+            self._node.get_logger().warning(
+                f'external effort ignored: {fault}', throttle_duration_sec=WARNING_PERIOD
+            )

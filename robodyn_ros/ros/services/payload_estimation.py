@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The service ``estimate_payload``: from the efforts of the last seconds, or of standing poses."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from geometry_msgs.msg import Vector3
+
+from robodyn_interfaces.srv import EstimatePayload
+from robodyn_ros.control.load import Load
+from robodyn_ros.errors import (
+    ChangeRefused,
+    InvalidNumber,
+    NoEffort,
+    StaleJointState,
+    TooShortRecording,
+    UnknownOption,
+)
+from robodyn_ros.model import Payload, RobotModel
+from robodyn_ros.ros import conversions
+from robodyn_ros.ros.services.callbacks import Robot, responding
+from robodyn_ros.ros.services.motion_history import Motion, MotionHistory
+
+DURATION = 10.0  # that is looked back where a request does not say [s]
+LONGEST_DURATION = 60.0  # so that an answer takes a second or two at most [s]
+POSE_DURATION = 1.5  # that the arm must have stood [s]
+LONGEST_WAY = 0.002  # of a joint of an arm that stands: no end of a motion [rad] or [m]
+SAME_POSE = 0.05  # apart: what stiction holds in one is no second measurement [rad] or [m]
+MOST_POSES = 50  # the oldest are forgotten
+
+_METHODS = ('motion', 'poses')
+
+
+class MeasuredMotion:
+    """
+    What was measured of one robot: its last seconds, and the poses that it was asked about in.
+
+    Parameters
+    ----------
+    history : MotionHistory
+        Where the control cycle writes; what was written before now is another robot's.
+    """
+
+    def __init__(self, history: MotionHistory) -> None:
+        self.poses: list[Motion] = []
+        self._history = history
+        self._since = time.monotonic()
+
+    def last(self, robot: Robot, duration: float) -> Motion:
+        """
+        Return the last seconds.
+
+        Raises
+        ------
+        NoEffort
+            No joint state with efforts has come.
+        StaleJointState
+            None has come for a while.
+        """
+        motion = self._history.read(robot.arm.n, duration, self._since)
+        if motion is None:
+            raise NoEffort('joint states', 'none with efforts came', 'a driver that reports them')
+        age = time.monotonic() - motion.received
+        if age > robot.longest_age:
+            raise StaleJointState(
+                'age of the latest measured effort [s]',
+                round(age, 3),
+                f'at most {robot.longest_age:g}',
+            )
+        return motion
+
+    def add_pose(self, robot: Robot) -> None:
+        """
+        Add how the arm stands now, in place of how it stood there before.
+
+        Raises
+        ------
+        NoEffort, StaleJointState
+            As ``last``.
+        TooShortRecording
+            It has not stood for long enough.
+        """
+        motion = self.last(robot, POSE_DURATION)
+        stood = float(motion.time[-1] - motion.time[0])
+        if stood < 0.9 * POSE_DURATION:
+            raise TooShortRecording('pose', f'{stood:.2g} s', f'{POSE_DURATION:g} s with efforts')
+        way = np.ptp(motion.position, axis=0)
+        joint = int(way.argmax())
+        if way[joint] > LONGEST_WAY:
+            raise TooShortRecording(
+                f'joint {robot.arm.joint_names[joint]!r}',
+                f'moved by {way[joint]:.3g} rad or m in the last {POSE_DURATION:g} s',
+                'an arm that stands still, or the method motion',
+            )
+        here = motion.position.mean(axis=0)
+        others = [
+            each
+            for each in self.poses
+            if np.abs(each.position.mean(axis=0) - here).max() > SAME_POSE
+        ]
+        self.poses = [*others, motion][-MOST_POSES:]
+
+
+@responding
+def estimate_payload(
+    robot: Robot,
+    request: EstimatePayload.Request,
+    response: EstimatePayload.Response,
+    measured: MeasuredMotion,
+    apply: Callable[[Payload], Load],
+) -> str:
+    """Estimate what the tip link carries, and apply it where that is asked for."""
+    # Importing it takes as long as half of the node's start; few nodes need it.
+    from robodyn_ros.identification import Recording, identify_payload
+
+    if request.forget_poses:
+        measured.poses.clear()
+    motions = _motions(robot, request, measured)
+    found = identify_payload(
+        _without_tip_payload(robot),
+        [
+            Recording(robot.arm.joint_names, m.time, m.position, m.velocity, m.effort)
+            for m in motions
+        ],
+        effort_scale=robot.effort_scale,
+    )
+    payload = replace(found.payload, link=robot.arm.tip_link)
+    response.payload = conversions.payload_message(payload)
+    response.mass_deviation = found.mass_deviation
+    x, y, z = found.center_deviation.tolist()
+    response.center_of_mass_deviation = Vector3(x=x, y=y, z=z)
+    response.inertia_deviation = conversions.floats(found.inertia_deviation.ravel())
+    response.residual = found.residual
+    response.pose_count = len(measured.poses) if request.method == 'poses' else 0
+    response.poses_to_add = conversions.matrix(found.poses)
+    response.findings = [str(finding) for finding in found.findings]
+    if not request.apply:
+        return f'{found}; not applied'
+    doubts = [str(finding) for finding in found.findings if finding.level == 'warning']
+    if doubts:
+        raise ChangeRefused(
+            'estimated payload', '; '.join(doubts), 'a certain one; set_payload takes any'
+        )
+    load = apply(payload)
+    response.applied = True
+    return f'{found}; applied: {load}'
+
+
+def _motions(
+    robot: Robot, request: EstimatePayload.Request, measured: MeasuredMotion
+) -> list[Motion]:
+    """Return what the estimate is to be made of."""
+    method = request.method or 'motion'
+    if method not in _METHODS:
+        raise UnknownOption('request method', request.method, ', '.join(_METHODS))
+    if not 0.0 <= request.duration <= LONGEST_DURATION:
+        raise InvalidNumber('request duration', request.duration, f'0 to {LONGEST_DURATION:g} [s]')
+    if method == 'motion':
+        return [measured.last(robot, request.duration or DURATION)]
+    measured.add_pose(robot)
+    return list(measured.poses)
+
+
+def _without_tip_payload(robot: Robot) -> RobotModel:
+    """Return the arm under its load, but for what is to be estimated."""
+    others = tuple(each for each in robot.load.payloads if each.link != robot.arm.tip_link)
+    return replace(robot.load, payloads=others).applied_to(robot.arm)

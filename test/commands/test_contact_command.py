@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``robodyn contact-thresholds``: from free motion to the node's parameters."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from click.testing import CliRunner
+from simulated_recordings import TrueArm
+from test_identify_command import as_csv
+
+from robodyn_ros.cli import robodyn
+from robodyn_ros.control.contact import ContactThresholds, StandingJoints
+from robodyn_ros.control.free_motion import ObservedRecording, contact_thresholds
+from robodyn_ros.errors import OtherKinematics, TooShortRecording
+from robodyn_ros.identification import identify
+
+
+@pytest.fixture(scope='module')
+def folder(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp('contact')
+    arm = TrueArm.drawn(13, 4)
+    (folder / 'arm.urdf').write_text(arm.text)
+    motion = arm.recording(1, 15.0, rate=100.0)
+    as_csv(folder / 'free.csv', motion)
+    as_csv(folder / 'short.csv', arm.recording(2, 1.0, rate=100.0))
+    identify(arm.urdf, [motion]).save(folder / 'found.yaml')
+    (folder / 'other.urdf').write_text(TrueArm.drawn(4, 4).text)
+    return folder
+
+
+def run(folder: Path, *arguments: str, urdf: str = 'arm.urdf'):
+    options = [
+        str(folder / each) if Path(each).suffix in ('.csv', '.yaml') else each
+        for each in arguments
+    ]
+    chain = ['--base', 'base', '--tip', 'tip']
+    return CliRunner().invoke(
+        robodyn, ['contact-thresholds', str(folder / urdf), *options, *chain]
+    )
+
+
+def test_the_identified_model_needs_far_lower_thresholds_than_the_urdf(folder):
+    found, plain = (
+        json.loads(run(folder, 'free.csv', *more, '--json').output)
+        for more in (('--identified', 'found.yaml'), ())
+    )
+    for name in ('contact_threshold_moving', 'contact_threshold_standing'):
+        assert (np.array(found[name]) < 0.5 * np.array(plain[name])).any()
+        assert len(found[name]) == 4
+    assert found['observer_gain'] == [30.0]
+
+
+def test_the_file_is_one_of_the_nodes_parameters(folder):
+    answer = run(folder, 'free.csv', '--identified', 'found.yaml', '-o', 'contact.yaml')
+    assert answer.exit_code == 0, answer.output
+    text = (folder / 'contact.yaml').read_text()
+    given = yaml.safe_load(text)['/**']['ros__parameters']
+    assert set(given) == {
+        'observer_gain',
+        'contact_threshold_moving',
+        'contact_threshold_standing',
+    }
+    assert all(value > 0 for value in given['contact_threshold_moving'])
+    assert "'j1'" in text and 'contact.yaml' in answer.output
+
+
+def test_too_little_motion_is_refused(folder):
+    answer = run(folder, 'short.csv', '--identified', 'found.yaml')
+    assert isinstance(answer.exception, TooShortRecording)
+
+
+def test_the_model_of_another_arm_is_refused(folder):
+    answer = run(folder, 'free.csv', '--identified', 'found.yaml', urdf='other.urdf')
+    assert answer.exit_code != 0
+    assert isinstance(answer.exception, OtherKinematics)
+
+
+def test_thresholds_are_a_quarter_more_than_what_all_but_a_thousandth_stays_below():
+    arm = TrueArm.drawn(13, 4)
+    samples = 20_000
+    random = np.random.default_rng(0)
+    torque = random.uniform(-1.0, 1.0, (samples, 4)) * [1.0, 2.0, 4.0, 8.0]
+    standing = random.random((samples, 4)) < 0.5
+    torque[standing] *= 3.0
+    observed = ObservedRecording(np.arange(samples), np.zeros((samples, 4)), torque, standing)
+    found = contact_thresholds(arm.urdf, [observed])
+    assert isinstance(found, ContactThresholds)
+    np.testing.assert_allclose(found.moving, 1.25 * 0.999 * np.array([1, 2, 4, 8]), rtol=2e-3)
+    np.testing.assert_allclose(found.standing, 3.0 * found.moving, rtol=4e-3)
+
+
+def test_a_joint_that_never_stands_is_named():
+    arm = TrueArm.drawn(13, 4)
+    standing = np.zeros((1000, 4), bool)
+    observed = ObservedRecording(np.arange(1000), np.ones((1000, 4)), np.ones((1000, 4)), standing)
+    with pytest.raises(TooShortRecording, match='j1.*standing'):
+        contact_thresholds(arm.urdf, [observed])
+
+
+def test_a_joint_that_has_just_turned_round_counts_as_standing():
+    joints = StandingJoints(2)
+    for k in range(100):
+        standing = joints.at([0.5, 0.5], 0.01 * k)
+    assert standing == [False, False]
+    assert joints.at([-0.5, 0.5], 1.0) == [True, False]
+    assert joints.at([-0.5, 0.5], 1.29) == [True, False]
+    assert joints.at([-0.5, 0.5], 1.31) == [False, False]

@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""External torques: against closed forms, the outside's own in MuJoCo, and at odd samples."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+from robots import public_urdf, two_link_urdf
+
+from robodyn_ros import RobotModel, inverse_dynamics
+from robodyn_ros.control.momentum_observer import MomentumObserver
+from robodyn_ros.dynamics.friction import friction_of
+from robodyn_ros.errors import InvalidNumber
+from robodyn_ros.simulation.arm import ArmSimulation
+
+ARMS = {
+    'panda.urdf': ('panda_link0', 'panda_link8'),
+    'ur5_robot.urdf': ('base_link', 'tool0'),
+}
+
+
+def arm(name):
+    base, tip = ARMS[name]
+    return RobotModel.from_urdf(public_urdf(name), base_link=base, tip_link=tip)
+
+
+def observer(model, gain=30.0, **options):
+    options = {'is_held': True, 'longest': 10.0, **options}
+    return MomentumObserver(
+        partial(inverse_dynamics, model),
+        partial(friction_of, model),
+        np.full(model.n, gain),
+        **options,
+    )
+
+
+@pytest.fixture(scope='module')
+def two_link():
+    return RobotModel.from_urdf(two_link_urdf(), gravity=(0.0, -9.81, 0.0))
+
+
+@pytest.mark.parametrize('rate', [2.0, 10.0, 30.0, 125.0, 1000.0])
+def test_a_constant_torque_on_a_resting_arm_is_followed_as_the_exact_low_pass_at_any_rate(
+    two_link, rate
+):
+    # At rest tau = g(q) - tau_ext. With 30 / 2 = 15 time constants a step forward Euler diverges.
+    q, zero, external = np.array([0.3, -0.7]), np.zeros(2), np.array([4.0, -2.5])
+    held = inverse_dynamics(two_link, q, zero, zero) - external
+    found = observer(two_link)
+    assert found.update(q, zero, held, 5.0) is None
+    for k in range(1, 40):
+        got = found.update(q, zero, held, 5.0 + k / rate)
+        np.testing.assert_allclose(
+            got, external * -np.expm1(-30.0 * k / rate), rtol=1e-9, atol=1e-12
+        )
+
+
+@pytest.mark.parametrize('name', sorted(ARMS))
+@pytest.mark.parametrize('rate', [125.0, 1000.0])
+def test_in_motion_it_is_the_low_pass_of_the_external_torque(name, rate):
+    # q = a sin(w t), an external torque that varies, too; the torque of the drives is exact.
+    model = arm(name)
+    n, step, gain = model.n, 1.0 / rate, 25.0
+    generator = np.random.default_rng(1)
+    amplitude, frequency, phase = generator.uniform((0.2, 1.0, 0.0), (0.6, 3.0, 6.0), (n, 3)).T
+    size, external_frequency = generator.uniform((2.0, 1.0), (10.0, 6.0), (n, 2)).T
+
+    def motion(time):
+        angle = frequency * time + phase
+        return (
+            amplitude * np.sin(angle),
+            amplitude * frequency * np.cos(angle),
+            -amplitude * frequency**2 * np.sin(angle),
+        )
+
+    found, worst = observer(model, gain, is_held=False), 0.0
+    for k in range(round(3.0 * rate)):
+        time = k * step
+        q, qd, qdd = motion(time)
+        external = size * np.sin(external_frequency * time)
+        got = found.update(q, qd, inverse_dynamics(model, q, qd, qdd) - external, time)
+        if time > 1.0:
+            # The steady response of K / (s + K) to a sine.
+            lag = np.arctan2(external_frequency, gain)
+            wanted = size * np.cos(lag) * np.sin(external_frequency * time - lag)
+            worst = max(worst, float(np.abs(got - wanted).max()))
+    assert worst < 0.3 * (100.0 * step) ** 2 + 1e-3 * (rate > 500.0)
+
+
+def test_friction_and_rotors_of_the_model_are_not_taken_for_the_outside(two_link):
+    model = two_link.with_rotor_inertia([0.5, 0.2])
+    model = replace(
+        model,
+        viscous_friction=np.array([1.0, 0.3]),
+        coulomb_friction=np.array([2.0, 0.7]),
+        load_friction=np.array([0.05, 0.02]),
+        friction_curve=np.array([[0.4, -0.2], [0.1, 0.3]]),
+        effort_offset=np.array([0.3, -0.4]),
+    )
+    found, step = observer(model, is_held=False), 1e-3
+    for k in range(1000):
+        time = k * step
+        q, qd, qdd = 0.2 + 0.8 * time, np.full(2, 0.8), np.zeros(2)
+        q = np.full(2, q)
+        rigid = inverse_dynamics(model, q, qd, qdd)
+        drive = rigid + friction_of(model, qd, np.ones(2), rigid)
+        got = found.update(q, qd, drive, time)
+    np.testing.assert_allclose(got, 0.0, atol=1e-4)
+
+
+def test_presliding_friction_turns_over_its_displacement(two_link):
+    model = replace(two_link, coulomb_friction=np.array([2.0, 0.7]))
+    displacement, step, speed = 1e-3, 1e-3, 0.05
+    found = observer(model, 1e6, presliding=displacement, is_held=True)
+    q, z = np.zeros(2), 0.0
+    velocity = np.full(2, speed)
+    found.update(q, velocity, inverse_dynamics(model, q, velocity, np.zeros(2)), 0.0)
+    for k in range(1, 200):
+        if k == 100:
+            velocity = -velocity
+            found.reset()  # a jump of the velocity is not meant
+            q = q + step * velocity
+            found.update(q, velocity, np.zeros(2), k * step)
+            z = 0.0
+            continue
+        q = q + step * velocity
+        z = np.sign(velocity[0]) * -np.expm1(-speed * step * (k % 100) / displacement)
+        middle = q - 0.5 * step * velocity
+        drive = inverse_dynamics(model, middle, velocity, np.zeros(2))
+        got = found.update(q, velocity, drive, k * step)
+        np.testing.assert_allclose(got, model.coulomb_friction * z, atol=1e-9)
+
+
+@pytest.mark.parametrize('name', sorted(ARMS))
+def test_torques_agree_with_those_that_mujoco_applies(name):
+    pytest.importorskip('mujoco')
+    model, (base, tip) = arm(name), ARMS[name]
+    simulation = ArmSimulation.from_urdf(public_urdf(name), base_link=base, tip_link=tip)
+    simulation.reset(np.array([0.3, -0.8, 0.4, -1.4, 0.5, 1.2, 0.2][: model.n]))
+    simulation.push([12.0, -9.0, 20.0, 1.0, -2.0, 0.5])
+    found, followed, zero = observer(model), -np.expm1(-30.0 * 1e-3), np.zeros(model.n)
+    found.update(simulation.position, simulation.velocity, zero, 0.0)
+    expected, largest = zero, 0.0
+    for k in range(400):
+        # Gravity and damping: the arm gives way, and moves.
+        q, qd = simulation.position, simulation.velocity
+        torque = inverse_dynamics(model, q, zero, zero) - 2.0 * qd
+        external = simulation.external_torque
+        expected = expected + followed * (external - expected)
+        simulation.step(torque)
+        got = found.update(simulation.position, simulation.velocity, torque, (k + 1) * 1e-3)
+        largest = max(largest, float(np.abs(external).max()))
+        # Coulomb friction, which MuJoCo has exactly, is what differs on the arm that has any.
+        slack = 0.02 * largest + model.coulomb_friction
+        assert (np.abs(got - expected) <= slack).all()
+    np.testing.assert_allclose(got, expected, atol=0.01 * largest)
+    assert np.abs(qd).max() > 0.1
+
+
+@pytest.mark.parametrize('which', range(3))
+@pytest.mark.parametrize('value', [np.nan, np.inf])
+def test_a_sample_that_is_not_finite_is_one_that_never_came(two_link, which, value):
+    q, zero = np.array([0.3, -0.7]), np.zeros(2)
+    held = inverse_dynamics(two_link, q, zero, zero) - np.array([4.0, -2.5])
+    found, plain = observer(two_link), observer(two_link)
+    for k in range(20):
+        plain.update(q, zero, held, 0.01 * k)
+        sample = [q.copy(), zero.copy(), held.copy()]
+        if k in (0, 7):
+            sample[which][1] = value
+            assert found.update(*sample, 0.01 * k) is None
+        else:
+            found.update(*sample, 0.01 * k)
+    assert found.passed_over == 2
+    assert np.isfinite(found.torque).all()
+    # One step less at the beginning, one of twice the length in the middle.
+    share = -np.expm1(-30.0 * 0.01 * 18) / -np.expm1(-30.0 * 0.01 * 19)
+    np.testing.assert_allclose(found.torque, share * plain.torque, rtol=1e-9)
+
+
+@pytest.mark.parametrize('jump', [-0.001, 0.2, np.nan])
+def test_a_time_that_jumps_begins_anew(two_link, jump):
+    q, zero = np.array([0.3, -0.7]), np.zeros(2)
+    found = observer(two_link, longest=0.1)
+    for k in range(20):
+        found.update(q, zero, np.zeros(2), 0.01 * k)
+    assert np.abs(found.torque).max() > 1.0
+    assert found.update(q, zero, np.zeros(2), 0.19 + jump) is None
+    assert not found.torque.any()
+
+
+def test_a_time_that_stands_still_changes_nothing(two_link):
+    q, zero = np.array([0.3, -0.7]), np.zeros(2)
+    found = observer(two_link)
+    for k in range(20):
+        found.update(q, zero, np.zeros(2), 0.01 * k)
+    before = found.torque
+    assert found.update(q + 1.0, zero + 1.0, np.ones(2), 0.19) is before
+
+
+def test_another_model_begins_anew(two_link):
+    q, zero = np.array([0.3, -0.7]), np.zeros(2)
+    heavy = RobotModel.from_urdf(two_link_urdf(2.0, 3.0), gravity=(0.0, -9.81, 0.0))
+    held = inverse_dynamics(heavy, q, zero, zero)
+    found = observer(two_link)
+    for k in range(20):
+        found.update(q, zero, held, 0.01 * k)
+    assert np.abs(found.torque).max() > 1.0
+    found.change_model(partial(inverse_dynamics, heavy), partial(friction_of, heavy))
+    for k in range(20, 40):
+        found.update(q, zero, held, 0.01 * k)
+    np.testing.assert_allclose(found.torque, 0.0, atol=1e-9)
+
+
+def test_whole_turns_of_a_joint_are_no_motion(two_link):
+    # A driver may report continuous joints in [-pi, pi]: the position jumps, the arm does not.
+    found, step = observer(two_link, is_held=False), 0.01
+    qd, zero = np.full(2, 2.0), np.zeros(2)
+    for k in range(400):
+        q = np.remainder(2.0 * k * step + np.pi, 2.0 * np.pi) - np.pi + np.zeros(2)
+        got = found.update(q, qd, inverse_dynamics(two_link, q, qd, zero), k * step)
+    np.testing.assert_allclose(got, 0.0, atol=0.02)
+
+
+def test_each_joint_has_its_own_gain(two_link):
+    q, zero = np.array([0.3, -0.7]), np.zeros(2)
+    held = inverse_dynamics(two_link, q, zero, zero) - 1.0
+    found = MomentumObserver(
+        partial(inverse_dynamics, two_link),
+        partial(friction_of, two_link),
+        np.array([5.0, 50.0]),
+        is_held=True,
+    )
+    for k in range(11):
+        found.update(q, zero, held, 0.01 * k)
+    np.testing.assert_allclose(found.torque, -np.expm1([-0.5, -5.0]), rtol=1e-9)
+
+
+@pytest.mark.parametrize('gain', [0.0, -1.0, np.nan, np.inf])
+def test_a_gain_that_is_not_positive_is_refused(two_link, gain):
+    with pytest.raises(InvalidNumber):
+        observer(two_link, gain)

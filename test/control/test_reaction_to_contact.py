@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the command pipeline does when there is a contact: report, stop, float."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from control_arm import WEIGHT, enabled
+
+from robodyn_ros.control.trajectory import Trajectory
+
+WHAT = "contact: 12 of 4 N m or N at joint 'elbow', likely on link 'hand'"
+
+
+def to(position):
+    return Trajectory.from_points(('shoulder',), [1.0], [[position]], [[]], [[]], [[]])
+
+
+def following(mode='computed_torque', **settings):
+    """Return an arm on its way from rest."""
+    arm = enabled(mode, torque_rate_limits=np.array([np.inf, np.inf]), **settings)
+    arm.run(0.01, (0.1, 0.2))
+    arm.pipeline.follow(to(0.6))
+    arm.run(0.3, (0.12, 0.2), (0.3, 0.0))
+    assert arm.pipeline.reference_status == 'moving'
+    return arm
+
+
+def test_report_changes_nothing():
+    arm = following(max_following_error=np.inf)
+    arm.pipeline.react_to_contact('report', WHAT)
+    assert arm.pipeline.reference_status == 'moving'
+    assert arm.pipeline.last_fault == ''
+
+
+def test_stop_brakes_from_where_the_arm_is_and_holds():
+    arm = following(max_following_error=np.inf)
+    arm.pipeline.react_to_contact('stop', WHAT)
+    command = arm.run(0.001, (0.12, 0.2), (0.3, 0.0))[-1]
+    assert arm.pipeline.reference_status == 'braking'
+    np.testing.assert_allclose(command.reference.position, [0.12, 0.2], atol=1e-3)
+    np.testing.assert_allclose(command.reference.velocity, [0.3, 0.0], atol=0.02)
+    arm.run(2.5, (0.15, 0.2))
+    assert arm.pipeline.reference_status == 'holding'
+    assert arm.pipeline.last_fault == WHAT
+    assert arm.pipeline.dropped_references == 1
+
+
+def test_float_compensates_gravity():
+    arm = following(max_following_error=np.inf, damping=0.0)
+    arm.pipeline.react_to_contact('float', WHAT)
+    command = arm.run(0.01, (0.12, 0.2), (0.3, 0.0))[-1]
+    assert arm.pipeline.reference_status == 'none'
+    np.testing.assert_allclose(command.torque, WEIGHT * np.cos([0.12, 0.2]))
+
+
+def test_float_damps_what_moves():
+    arm = following(max_following_error=np.inf, damping=5.0)
+    arm.pipeline.react_to_contact('float', WHAT)
+    command = arm.run(0.01, (0.12, 0.2), (0.3, 0.0))[-1]
+    assert command.torque[0] < WEIGHT[0] * np.cos(0.12)
+
+
+@pytest.mark.parametrize('mode', ['gravity_compensation', 'feedforward'])
+def test_without_feedback_stop_compensates_gravity_and_damps(mode):
+    arm = enabled(mode, torque_rate_limits=np.array([np.inf, np.inf]), damping=5.0)
+    arm.run(0.01, (0.1, 0.2), (0.3, 0.0))
+    arm.pipeline.react_to_contact('stop', WHAT)
+    command = arm.run(0.01, (0.12, 0.2), (0.3, 0.0))[-1]
+    assert command.torque[0] <= WEIGHT[0] * np.cos(0.12)
+    assert arm.pipeline.last_fault == WHAT
+
+
+@pytest.mark.parametrize('action', ['stop', 'float'])
+def test_a_new_trajectory_is_taken_and_takes_note_of_it(action):
+    arm = following(max_following_error=np.inf)
+    arm.pipeline.react_to_contact(action, WHAT)
+    arm.run(2.5, (0.15, 0.2))
+    arm.pipeline.follow(to(0.1))
+    arm.run(0.1, (0.15, 0.2))
+    assert arm.pipeline.reference_status == 'moving'
+    assert arm.pipeline.last_fault == ''
+
+
+def test_a_disabled_pipeline_does_not_react():
+    arm = following(max_following_error=np.inf)
+    arm.pipeline.disable()
+    arm.pipeline.react_to_contact('stop', WHAT)
+    assert arm.pipeline.last_fault == ''

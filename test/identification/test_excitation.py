@@ -1,0 +1,333 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Motions to identify an arm by: limits at every time, information, and what is said about it."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from robots import public_urdf, random_chain, two_link_urdf
+
+from robodyn_ros import RobotModel, forward_kinematics, friction_torque, inverse_dynamics
+from robodyn_ros.errors import InvalidNumber, NoExcitation, WrongShape
+from robodyn_ros.identification import (
+    Box,
+    HalfSpace,
+    LinkPoint,
+    excitation,
+    motion_limits,
+)
+from robodyn_ros.identification.exciting_motion import search
+from robodyn_ros.identification.exciting_motion.information import ArmFunctions, Knowledge
+from robodyn_ros.identification.exciting_motion.objective import Objective
+from robodyn_ros.identification.exciting_motion.obstacles import regions
+from robodyn_ros.identification.exciting_motion.shapes import Shapes
+from robodyn_ros.identification.fit import Prior
+from robodyn_ros.identification.prior import PARAMETERS, congruence, prior_pseudo_inertia
+from robodyn_ros.parameters import regressor
+
+
+@pytest.fixture
+def hasty(monkeypatch):
+    """Search for a tenth of the time: what a motion keeps does not depend on it."""
+    monkeypatch.setattr(search, '_STAGES', ((30.0, 8), (1e3, 8), (1e5, 8)))
+    monkeypatch.setattr(search, '_STARTS', 2)
+    monkeypatch.setattr(search, '_FIRST_GUESSES', 20)
+
+
+def random_arm(seed, n=3):
+    """Return an arm with friction and rotors, and effort limits that a fast motion exceeds."""
+    generator = np.random.default_rng(seed)
+    text = random_chain(generator, n)
+    model = RobotModel.from_urdf(text, base_link='base', tip_link='tip')
+    return model.with_rotor_inertia(generator.uniform(0.0, 0.2, n))
+
+
+def strong(model):
+    """Return the arm's limits, but efforts that carry whatever weight was drawn."""
+    return motion_limits(model, effort=1e4)
+
+
+def scene(model, generator):
+    """Return a floor under the arm's reach at zero, a box aside, and limits of effort."""
+    tip = forward_kinematics(model, np.zeros(model.n))[:3, 3]
+    aside = tip + generator.uniform(0.4, 0.8, 3)
+    floor = HalfSpace((0, 0, 1), float(tip[2]) - 0.8, (LinkPoint('tip', radius=0.02),))
+    return floor, Box(aside, aside + 0.5, watched=('tip',))
+
+
+@pytest.mark.parametrize('seed', range(6))
+def test_no_limit_is_exceeded_at_any_of_ten_thousand_samples(seed, hasty):
+    model, generator = random_arm(seed), np.random.default_rng(seed)
+    limits = motion_limits(model, acceleration=generator.uniform(1.0, 4.0, model.n))
+    q, qd, qdd = generator.uniform(-1, 1, (3, 2000, model.n)) * np.abs(limits.position).max(axis=1)
+    bodies = inverse_dynamics(model, q, 0 * qd, 0 * qdd)
+    # Enough for every pose, too little for the fastest motions.
+    effort = 1.2 * np.abs(bodies).max(axis=0) + 0.5
+    limits = motion_limits(model, acceleration=limits.acceleration, effort=effort)
+    obstacles, margin = scene(model, generator), 0.04
+    found = excitation(
+        model,
+        6.0,
+        limits=limits,
+        obstacles=obstacles,
+        margin=margin,
+        seed=seed,
+        friction_motion=True,
+        poses=2,
+    )
+    q, qd, qdd = found.states(np.linspace(0.0, found.duration, 10_001))
+    assert (q >= limits.position[:, 0]).all() and (q <= limits.position[:, 1]).all()
+    assert (np.abs(qd) <= limits.velocity * (1 + 1e-9)).all()
+    assert (np.abs(qdd) <= limits.acceleration * (1 + 1e-9)).all()
+    rigid = inverse_dynamics(model, q, qd, qdd)
+    assert (np.abs(rigid + friction_torque(model, qd, rigid_torque=rigid)) <= limits.effort).all()
+    tip = forward_kinematics(model, q)[:, :3, 3]
+    assert (tip[:, 2] - 0.02 - obstacles[0].offset >= margin).all()
+    assert (obstacles[1].distance(tip) >= margin).all()
+    assert found.clearance >= margin
+
+
+@pytest.mark.parametrize('seed', range(3))
+def test_a_motion_is_smooth_and_begins_and_ends_at_rest_where_it_began(seed, hasty):
+    model = random_arm(seed)
+    found = excitation(model, 5.0, limits=strong(model), seed=seed, friction_motion=True, poses=2)
+    time = np.linspace(0.0, found.duration, 40_001)
+    q, qd, qdd = found.states(time)
+    assert_allclose(q[[0, -1]], [found.start] * 2, atol=1e-12)
+    assert np.abs(qd[[0, -1]]).max() < 1e-12 and np.abs(qdd[[0, -1]]).max() < 1e-9
+    step = time[1]
+    assert np.abs(np.gradient(q, step, axis=0) - qd)[1:-1].max() < 1e-3
+    assert np.abs(np.diff(qd, axis=0)).max() < 10 * step * (1 + np.abs(qdd).max())
+    assert_allclose(found.trajectory.q[-1], found.start, atol=1e-12)
+
+
+def test_the_same_seed_gives_the_same_motion_and_another_one_another(hasty):
+    model = random_arm(0)
+    limits = strong(model)
+    one, again, other = (excitation(model, 5.0, limits=limits, seed=seed) for seed in (3, 3, 4))
+    assert one == again
+    assert np.abs(one.start - other.start).max() > 1e-3
+
+
+# --- the objective --------------------------------------------------------------------------
+
+
+def objective_of(model, seed, *, effort=1.0, harmonics=3):
+    generator = np.random.default_rng(seed)
+    limits = motion_limits(model)
+    shapes = Shapes(limits, 5.0, harmonics)
+    functions = ArmFunctions.of(model)
+    typical = shapes.states(shapes.inside(shapes.random(generator)))
+    knowledge = Knowledge.before(model, functions, tuple(typical), 0.25, None)
+    torque = np.abs(inverse_dynamics(model, *typical)).max(axis=0)
+    limits = motion_limits(model, effort=np.maximum(effort * torque, 1e-3))
+    near = regions(model, scene(model, generator), 0.3, 0.1)
+    return Objective(shapes, functions, knowledge, limits, near), generator
+
+
+@pytest.mark.parametrize('seed', range(5))
+@pytest.mark.parametrize('penalty', [0.0, 1e3])
+def test_the_gradient_of_the_objective_is_its_finite_differences(seed, penalty):
+    objective, generator = objective_of(random_arm(seed), seed, effort=0.5)
+    x = 1.3 * objective.shapes.random(generator)
+    value, gradient = objective.gradient(x, penalty)
+    assert value == pytest.approx(objective.value(x, penalty), rel=1e-9)
+    for _ in range(5):
+        direction = generator.normal(size=x.shape)
+        ahead, behind = (objective.value(x + s * direction, penalty) for s in (1e-6, -1e-6))
+        along = (gradient * direction).sum()
+        assert along == pytest.approx((ahead - behind) / 2e-6, rel=2e-4, abs=1e-4)
+
+
+@pytest.mark.parametrize('size', [1e-3, 1.0, 1e3])
+def test_whatever_the_numbers_are_limits_of_single_joints_are_kept(size):
+    model = random_arm(1)
+    limits = motion_limits(model, acceleration=2.0)
+    shapes = Shapes(limits, 4.0, 5)
+    x = size * np.random.default_rng(0).normal(size=(model.n, shapes.size))
+    motion = shapes.motion(shapes.inside(x))
+    time = np.linspace(0.0, 4.0, 10_001)
+    q = motion.position(time)
+    assert (q >= limits.position[:, 0]).all() and (q <= limits.position[:, 1]).all()
+    assert (np.abs(motion.velocity(time)) <= limits.velocity).all()
+    assert (np.abs(motion.acceleration(time)) <= limits.acceleration).all()
+
+
+def test_numbers_that_lie_inside_are_those_of_their_raw_ones():
+    model = random_arm(1)
+    shapes = Shapes(motion_limits(model), 4.0, 4)
+    inside = shapes.random(np.random.default_rng(3))
+    assert_allclose(shapes.inside(shapes.raw(inside)), inside, rtol=1e-9)
+
+
+@pytest.mark.parametrize('seed', range(3))
+def test_information_and_deviations_are_those_of_all_parameters_of_the_links(seed, hasty):
+    """Ten parameters a link and its own formula; only the base parameters are measured."""
+    model = random_arm(seed)
+    objective, generator = objective_of(model, seed)
+    knowledge, shapes = objective.knowledge, objective.shapes
+    motion = shapes.motion(shapes.inside(shapes.random(generator)))
+    q, qd, qdd = objective.states(motion)
+    n = model.n
+    drive = np.zeros((len(q), n, n, 4))
+    terms = np.stack([qdd, qd, np.tanh(qd / 0.05), np.ones_like(qd)], axis=-1)
+    drive[:, np.arange(n), np.arange(n)] = terms
+    rows = np.concatenate([regressor(model, q, qd, qdd), drive.reshape(len(q), n, 4 * n)], axis=-1)
+    rows = (rows / knowledge.noise[:, None]).reshape(-1, 14 * n)
+    pseudo, _ = prior_pseudo_inertia(model)
+    strength = Prior(pseudo, 1 / (4 * 0.25**2)).strength
+    prior = np.zeros((14 * n, 14 * n))
+    for i, root in enumerate(PARAMETERS @ congruence(np.linalg.cholesky(pseudo))):
+        prior[10 * i : 10 * i + 10, 10 * i : 10 * i + 10] = root @ root.T / strength
+    count = knowledge.base.count
+    prior[10 * n :, 10 * n :] = knowledge.prior[count:, count:]
+    gain = np.eye(len(rows)) * (len(q) / (10.0 * 5.0)) + rows @ prior @ rows.T
+    after = prior - prior @ rows.T @ np.linalg.solve(gain, rows @ prior)
+    to_base = knowledge.base.regrouping
+    expected = np.sqrt(np.diagonal(to_base @ after[: 10 * n, : 10 * n] @ to_base.T))
+    parameters = knowledge.expected(objective.information(motion))
+    assert_allclose([each.deviation for each in parameters[:count]], expected, rtol=1e-4)
+    assert_allclose(
+        [each.deviation for each in parameters[count:]],
+        np.sqrt(np.diagonal(after)[10 * n :]),
+        rtol=1e-4,
+    )
+
+
+def test_a_found_motion_tells_more_than_random_ones(hasty):
+    model = random_arm(2)
+    found = excitation(model, 6.0, limits=strong(model))
+    objective, _ = objective_of(model, 2)
+    shapes = Shapes(found.limits, 6.0, 5)
+    generator = np.random.default_rng(0)
+    functions = ArmFunctions.of(model)
+    typical = [shapes.states(shapes.inside(shapes.random(generator))) for _ in range(10)]
+    knowledge = Knowledge.before(
+        model, functions, tuple(np.concatenate(typical, axis=1)), 0.25, None
+    )
+    plain = Objective(shapes, functions, knowledge, found.limits, ())
+    told = [-0.5 * plain.value(shapes.raw(shapes.random(generator)), 0.0) for _ in range(100)]
+    assert found.criterion > max(told)
+
+
+# --- what is said ----------------------------------------------------------------------------
+
+
+def test_a_single_joint_cannot_tell_its_rotor_from_its_link(hasty):
+    text = (
+        '<robot name="one"><link name="base"/><link name="link"><inertial>'
+        '<origin xyz="0.3 0 0"/><mass value="2"/>'
+        '<inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+        '<joint name="joint" type="continuous"><parent link="base"/><child link="link"/>'
+        '<axis xyz="0 1 0"/></joint></robot>'
+    )
+    found = excitation(RobotModel.from_urdf(text), 6.0, harmonics=3)
+    known = {each.name: each for each in found.parameters}
+    inertia, rotor = known['ZZ1'], known['Ia']
+    # Only their sum reaches the torque: what one may be, the other takes back.
+    assert_allclose(inertia.deviation, rotor.deviation, rtol=0.05)
+    assert inertia.deviation > 0.2 * inertia.prior_deviation
+    assert known['mX1'].remaining < 0.1
+    assert len(found.expected_deviation) == len(found.parameters) - 4
+
+
+def test_what_is_missing_in_the_urdf_is_assumed_and_said(hasty):
+    text = two_link_urdf().replace('type="continuous"', 'type="prismatic"', 1)
+    model = RobotModel.from_urdf(text)
+    found = excitation(model, 5.0, harmonics=3)
+    said = {(each.code, each.element): each for each in found.findings}
+    for joint, reach, speed in (('joint1', 0.25, 0.25), ('joint2', np.pi, 1.0)):
+        element = f'joint {joint!r}'
+        assert said['assumed_range', element].value == pytest.approx(reach)
+        assert said['assumed_velocity_limit', element].value == pytest.approx(speed)
+        assert ('no_effort_limit', element) in said
+    assert any(code == 'no_obstacles' for code, _ in said)
+    q, qd, _ = found.states(np.linspace(0, 5, 1000))
+    assert (np.abs(q) <= [0.25, np.pi]).all() and (np.abs(qd) <= [0.25, 1.0]).all()
+
+
+def test_an_effort_limit_of_zero_is_none(hasty):
+    model = RobotModel.from_urdf(public_urdf('panda.urdf'), tip_link='panda_link8')
+    without = type(model)(**{**vars_of(model), 'effort_limits': np.zeros(model.n)})
+    limits = motion_limits(without)
+    assert np.isinf(limits.effort).all()
+    assert [each.code for each in limits.findings] == ['no_effort_limit'] * model.n
+    known = motion_limits(model)
+    assert_allclose(known.effort, 0.7 * model.effort_limits)
+    assert_allclose(known.velocity, 0.8 * model.velocity_limits)
+    assert not known.findings
+
+
+def vars_of(model):
+    return {name: getattr(model, name) for name in type(model).__dataclass_fields__}
+
+
+def test_a_limit_on_one_side_cuts_the_assumed_range():
+    model = RobotModel.from_urdf(two_link_urdf())
+    one_sided = np.array([[-0.5, np.inf], [-np.inf, -1.0]])
+    limits = motion_limits(type(model)(**{**vars_of(model), 'position_limits': one_sided}))
+    assert_allclose(limits.position, [[-0.5, np.pi], [-1.0 - np.pi, -1.0]])
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'error', 'named'),
+    [
+        ({'duration': 0.0}, InvalidNumber, 'duration'),
+        ({'harmonics': 1}, InvalidNumber, 'harmonics'),
+        ({'harmonics': 21}, InvalidNumber, 'harmonics'),
+        ({'margin': -0.1}, InvalidNumber, 'margin'),
+        ({'poses': -1}, InvalidNumber, 'poses'),
+        ({'noise': [1.0]}, WrongShape, 'noise'),
+        ({'noise': [1.0, 0.0]}, InvalidNumber, 'noise'),
+    ],
+)
+def test_arguments_that_are_none_are_refused_by_name(arguments, error, named):
+    model = RobotModel.from_urdf(two_link_urdf())
+    with pytest.raises(error, match=named):
+        excitation(model, **{'duration': 5.0, **arguments})
+
+
+def test_limits_of_another_arm_are_refused():
+    other = motion_limits(RobotModel.from_urdf(two_link_urdf()))
+    with pytest.raises(WrongShape, match='limits'):
+        excitation(random_arm(0), 5.0, limits=other)
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'named'),
+    [
+        ({'velocity': [1.0, np.inf]}, 'velocity'),
+        ({'velocity': 0.0}, 'velocity'),
+        ({'acceleration': [1.0, -1.0]}, 'acceleration'),
+        ({'effort': np.nan}, 'effort'),
+        ({'position': [(0, 1), (1, 1)]}, 'position'),
+    ],
+)
+def test_limits_that_are_none_are_refused_by_joint(arguments, named):
+    with pytest.raises(InvalidNumber, match=f'{named} limits? of joint'):
+        motion_limits(RobotModel.from_urdf(two_link_urdf()), **arguments)
+
+
+def test_where_no_motion_keeps_the_limits_it_is_said_which_is_in_the_way(hasty):
+    model = RobotModel.from_urdf(two_link_urdf())
+    everywhere = HalfSpace((0, 0, 1), 10.0)
+    with pytest.raises(NoExcitation, match='too close to an obstacle'):
+        excitation(model, 5.0, obstacles=[everywhere])
+
+
+def test_progress_goes_from_nothing_to_everything(hasty):
+    seen = []
+    excitation(random_arm(0), 5.0, progress=lambda fraction, what: seen.append((fraction, what)))
+    fractions = [fraction for fraction, _ in seen]
+    assert fractions == sorted(fractions) and fractions[0] == 0.0 and fractions[-1] == 1.0
+    assert all(what for _, what in seen)
+
+
+def test_without_a_compiler_it_is_slower_and_says_so(hasty, monkeypatch):
+    model = random_arm(0, n=2)
+    compiled = excitation(model, 5.0, harmonics=2)
+    monkeypatch.setenv('CC', '/nonexistent/cc')
+    monkeypatch.setenv('ROBODYN_CACHE_DIR', '/nonexistent')
+    bare = excitation(model, 5.0, harmonics=2)
+    assert any(each.code == 'not_compiled' for each in bare.findings)
+    assert not any(each.code == 'not_compiled' for each in compiled.findings)
+    assert bare.criterion == pytest.approx(compiled.criterion, rel=0.05)

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands in the drives' unit, over DDS: they alone are scaled, behind limits in N m."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy', reason='needs ROS 2')
+
+from node_rig import ARM, NodeRig
+
+from robodyn_ros import RobotModel, gravity_torque
+
+pytestmark = pytest.mark.ros
+
+POSITION = [0.1, -0.4, 0.2, -1.9, 0.3, 1.6, 0.7]
+# In the order of the commands, which is not that of the chain.
+JOINTS = ARM[::-1]
+SCALE = np.array([-0.08, 2.5, -1.0, 30.0, 0.4, -7.0, 0.001])
+
+
+@pytest.fixture(scope='module')
+def robot(panda_urdf):
+    return {
+        'urdf_file': panda_urdf,
+        'base_link': 'panda_link0',
+        'tip_link': 'panda_link8',
+        'joints': JOINTS,
+        'state_timeout': 0.5,
+    }
+
+
+@pytest.fixture(scope='module')
+def gravity(panda_urdf):
+    model = RobotModel.from_urdf(panda_urdf, base_link='panda_link0', tip_link='panda_link8')
+    return gravity_torque(model, POSITION)
+
+
+@pytest.fixture
+def rig(tmp_path):
+    result = NodeRig(tmp_path / 'node.log')
+    yield result
+    result.close()
+
+
+def shows(messages, field, expected):
+    """Return the condition that the last message has these numbers."""
+    return lambda: messages and np.allclose(getattr(messages[-1], field), expected)
+
+
+def test_commands_alone_are_scaled_and_limits_stay_in_newton_metres(rig, robot, gravity):
+    rig.start(**robot, command_scale=SCALE.tolist(), ramp_time=0.0)
+    limits = 0.2 * np.array([87.0, 87.0, 87.0, 87.0, 12.0, 12.0, 12.0])
+    limited = np.clip(gravity, -limits, limits)
+    assert (limited != gravity).any()
+    for torque in (gravity, limited):
+        rig.stream(POSITION, shows(rig.commands, 'data', SCALE * torque[::-1]))
+        rig.stream(POSITION, shows(rig.torques, 'effort', torque))
+        rig.stream(POSITION, shows(rig.states, 'total', torque))
+        assert np.array(rig.states[-1].gravity) == pytest.approx(gravity)
+        assert rig.set_parameter('effort_limit_scale', 0.2).successful
+    assert f'command_scale, base to tip: {SCALE[-1]:g}' in rig.log
+    rig.until(lambda: rig.report.get('drive_units', '').startswith('command_scale, base to'))
+    refused = rig.set_parameter('command_scale', [1.0])
+    assert not refused.successful and 'command_scale' in refused.reason
+    assert 'before configure' in refused.reason
+
+
+@pytest.mark.parametrize(
+    'name, value, why',
+    [
+        ('command_scale', '[1.0, 0.0]', 'parameter command_scale: 0.0'),
+        ('effort_scale', '.nan', 'parameter effort_scale: nan'),
+        ('command_scale', '[-.inf]', 'parameter command_scale: -inf'),
+        ('effort_scale', '[1.0, 2.0]', "parameter effort_scale: '2 values'"),
+        ('command_scale', '[1.0, 2.0, 3.0]', "parameter command_scale: '3 values'"),
+    ],
+)
+def test_impossible_scale_is_refused_by_name(rig, robot, name, value, why):
+    rig.start(**robot, **{name: value})
+    rig.until(lambda: why in rig.log)
+    assert 'allowed: ' in rig.log
+    assert not rig.commands

@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forces on an arm in MuJoCo, felt by the node over DDS: topics, contacts, what follows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy', reason='needs ROS 2')
+pytest.importorskip('mujoco')
+
+from geometry_msgs.msg import WrenchStamped
+from lockstep_rig import LockstepRig, seconds
+from node_rig import ARM, NodeRig
+from pushed_arm import ARMS
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from robots import public_urdf
+from sensor_msgs.msg import JointState
+
+from robodyn_interfaces.msg import Contact
+from robodyn_ros import RobotModel, forward_kinematics, jacobian
+
+pytestmark = pytest.mark.ros
+
+POSITION = [0.1, -0.4, 0.2, -1.9, 0.3, 1.6, 0.7]
+FORCE = np.array([8.0, -12.0, 6.0])  # [N], in the base link's axes
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+THRESHOLDS = {
+    'contact_threshold_moving': [3.0],
+    'contact_threshold_standing': [3.0],
+}
+
+
+class ContactRig(LockstepRig):
+    """A node that holds an arm in MuJoCo, with whoever listens to what the outside does."""
+
+    def __init__(self, log_path):
+        super().__init__(log_path)
+        self.external, self.wrenches, self.contacts = [], [], []
+        self.push = self.node.create_publisher(WrenchStamped, '/tip_wrench', 10)
+
+    def listen(self):
+        self._keep(JointState, 'external_torques', self.external)
+        self._keep(WrenchStamped, 'tip_wrench', self.wrenches)
+        self.node.create_subscription(
+            Contact, '/dynamics_node/contact', self.contacts.append, LATCHED
+        )
+
+    def hold(self, robot, position=POSITION, names=ARM, **parameters):
+        """Hold a position, in MuJoCo, until half a second has passed there."""
+        self.start(**robot, **{'mode': 'computed_torque', **parameters})
+        self.start_simulator(**robot, initial_position=position)
+        self.until(lambda: self.push.get_subscription_count() > 0)
+        assert self.transition('activate')
+        self.run_until(0.3)
+        self.follow([position], [0.2], names)
+        self.run_until(0.8)
+
+    def pushed(self, force, frame=''):
+        message = WrenchStamped()
+        message.header.frame_id = frame
+        vector = message.wrench.force
+        vector.x, vector.y, vector.z = map(float, force)
+        self.push.publish(message)
+
+    def forces(self, begin):
+        """Return times (N,) and estimated forces (N, 3) in the base link's axes since a time."""
+        positions = {seconds(each.header.stamp): each.position for each in self.states}
+        times, found = [], []
+        for each in self.wrenches:
+            when, given = seconds(each.header.stamp), each.wrench.force
+            if when > begin and when in positions:
+                rotation = forward_kinematics(self.model, positions[when])[:3, :3]
+                times.append(when)
+                found.append(rotation @ [given.x, given.y, given.z])
+        return np.array(times), np.array(found)
+
+
+@pytest.fixture
+def rig(tmp_path):
+    result = ContactRig(tmp_path / 'node.log')
+    yield result
+    result.close()
+
+
+@pytest.fixture(scope='module')
+def robot(panda_urdf):
+    return {'urdf_file': panda_urdf, 'base_link': 'panda_link0', 'tip_link': 'panda_link8'}
+
+
+@pytest.fixture(scope='module')
+def model(robot):
+    return RobotModel.from_urdf(
+        robot['urdf_file'], base_link='panda_link0', tip_link='panda_link8'
+    )
+
+
+@pytest.mark.slow
+def test_the_torques_and_the_wrench_of_a_force_are_published(rig, robot, model):
+    rig.listen()
+    rig.hold(robot)
+    rig.pushed(FORCE, 'panda_link0')
+    begin = rig.time
+    rig.run_until(begin + 1.0)
+    for kept in (rig.external, rig.wrenches):  # each topic arrives at its own pace
+        rig.until(lambda kept=kept: kept and seconds(kept[-1].header.stamp) > begin + 0.8)
+    latest = rig.external[-1]
+    assert list(latest.name) == list(model.joint_names)
+    position = np.array(rig.states[-1].position)
+    expected = jacobian(model, position)[:3].T @ FORCE
+    np.testing.assert_allclose(latest.effort, expected, atol=0.1 * np.abs(expected).max())
+    wrench = rig.wrenches[-1]
+    assert wrench.header.frame_id == 'panda_link8'
+    given = wrench.wrench.force
+    rotation = forward_kinematics(model, position)[:3, :3]
+    found = rotation @ [given.x, given.y, given.z]
+    assert np.linalg.norm(found - FORCE) <= max(0.1 * np.linalg.norm(FORCE), 2.0)
+    np.testing.assert_allclose(rig.states[-1].external_torque, latest.effort, atol=0.5)
+    assert not rig.contacts  # no thresholds
+    rig.until(lambda: rig.report.get('contact_thresholds') == 'none')
+
+
+@pytest.mark.slow
+def test_a_contact_stops_the_arm_and_is_told_once(rig, robot):
+    rig.listen()
+    rig.hold(robot, on_contact='stop', **THRESHOLDS)
+    rig.follow([np.add(POSITION, [0.8, 0, 0, 0, 0, 0, 0])], [2.0])
+    begin = rig.time
+    rig.run_until(begin + 0.8)
+    assert not rig.contacts
+    rig.pushed([0.0, -20.0, 0.0])  # that feedback withstands, however late it ends
+    rig.until(lambda: rig.contacts)
+    told = rig.contacts[0]
+    assert not told.is_over
+    assert told.joint in ARM and told.link.startswith('panda_link')
+    assert abs(told.torque) > told.threshold == 3.0
+    assert told.duration >= 0.019
+    when = seconds(told.header.stamp)
+    rig.pushed([0.0, 0.0, 0.0])
+    rig.run_until(when + 1.5)
+    after = [s for s in rig.states if seconds(s.header.stamp) > when + 1.0]
+    assert max(np.abs(s.velocity).max() for s in after) < 0.02
+    assert np.abs(np.array(after[-1].position) - after[-1].reference_position).max() < 0.05
+    rig.until(lambda: rig.report.get('last_fault', '').startswith('contact'))
+    assert rig.report['contacts'] == '1'
+    assert 'contact: ' in rig.log
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('name', sorted(ARMS))
+def test_stepped_forces_at_rest_and_in_motion_are_known_after_a_tenth_of_a_second(rig, name):
+    file, base, tip, position = ARMS[name]
+    robot = {'urdf_file': public_urdf(file), 'base_link': base, 'tip_link': tip}
+    rig.model = RobotModel.from_urdf(robot['urdf_file'], base_link=base, tip_link=tip)
+    names = rig.model.joint_names
+    rig.listen()
+    # Stiff, that it stays where the force is known, whatever pulls.
+    rig.hold(robot, position, names, kp=[6400.0], kd=[160.0], max_following_error=0.0)
+    goal = np.add(position, [0.8, 0.4, -0.3, 0.3, 0.2, 0.4, 0.0][: len(names)])
+    before = np.zeros(3)
+    for force in ([0, 0, 5], [20, 0, 0], 'go', [0, -50, 0], [10, 5, -10], [0, 0, 0]):
+        if isinstance(force, str):
+            rig.follow([goal], [4.0], names)
+            continue
+        begin, step = rig.time, np.linalg.norm(np.subtract(force, before))
+        rig.pushed(force, base)
+        rig.run_until(begin + 1.0)
+        times, found = rig.forces(begin)
+        onset = times[np.argmax(np.linalg.norm(found - before, axis=1) > 0.1 * step)]
+        assert begin < onset < begin + 0.7
+        error = np.linalg.norm(found[times > onset + 0.1] - force, axis=1)
+        assert error.max() <= max(0.1 * np.linalg.norm(force), 0.1 * step, 2.0)
+        before = np.array(force, dtype=float)
+
+
+@pytest.mark.slow
+def test_float_lets_the_arm_go(rig, robot):
+    rig.hold(robot, on_contact='float', **THRESHOLDS)
+    rig.pushed([0.0, -60.0, 0.0])
+    rig.until(lambda: rig.states[-1].in_contact)
+    rig.until(lambda: len(rig.states[-1].reference_position) == 0)
+    rig.pushed([0.0, 0.0, 0.0])
+
+
+@pytest.fixture
+def plain(tmp_path):
+    result = NodeRig(tmp_path / 'node.log')
+    yield result
+    result.close()
+
+
+def test_acting_on_contacts_without_thresholds_is_refused_by_name(plain, robot):
+    plain.start(**robot, on_contact='stop')
+    plain.until(lambda: 'cannot configure' in plain.log)
+    assert 'parameter on_contact: stop' in plain.log
+    assert 'contact-thresholds' in plain.log
+
+
+def test_on_contact_is_refused_live_without_thresholds(plain, robot):
+    plain.start(**robot)
+    plain.bring_up(POSITION)
+    result = plain.set_parameter('on_contact', 'stop', lambda: plain.send(POSITION))
+    assert not result.successful
+    assert 'no contact thresholds' in result.reason
+
+
+def test_a_topic_that_cannot_be_is_refused_by_name(plain, robot):
+    plain.start(**robot, external_effort_topic='not//a topic')
+    plain.until(lambda: 'cannot configure' in plain.log)
+    assert 'parameter external_effort_topic' in plain.log
+
+
+def test_nothing_is_computed_while_nobody_listens(plain, robot):
+    plain.start(**robot)
+    plain.bring_up(POSITION)
+    # The rig listens to the dynamics state, and so the observer runs; take that away.
+    for subscription in list(plain.node.subscriptions):
+        if subscription.topic_name.endswith('dynamics_state'):
+            plain.node.destroy_subscription(subscription)
+    plain.stream(POSITION, lambda: plain.report.get('contact_observer') == 'idle')
+
+
+def test_the_effort_of_another_is_added_and_fades(plain, robot):
+    plain.start(
+        **robot,
+        state_timeout=0.5,
+        external_effort_topic='/felt',
+        external_effort_scale=[0.5],
+        external_effort_limit=[2.0],
+    )
+    felt = plain.node.create_publisher(JointState, '/felt', 1)
+    plain.bring_up(POSITION)
+    plain.stream(POSITION, lambda: len(plain.commands) > 20)
+    gravity = np.array(plain.commands[-1].data)
+
+    def push():
+        plain.send(POSITION)
+        felt.publish(JointState(name=ARM, effort=[2.0, 100.0, 0.0, 0.0, 0.0, 0.0, -1.0]))
+
+    wanted = gravity + [1.0, 2.0, 0.0, 0.0, 0.0, 0.0, -0.5]
+    plain.until(lambda: np.allclose(plain.commands[-1].data, wanted, atol=1e-6), push)
+    plain.stream(POSITION, lambda: np.allclose(plain.commands[-1].data, gravity, atol=1e-6))

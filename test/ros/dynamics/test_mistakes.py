@@ -1,0 +1,539 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Mistakes that users make with the node, and what it says; docs/mistakes.md lists them.
+
+Each test is marked with what is done, what the log (or the answer) says, and what diagnostics say,
+and holds the node to these very words. '…' in them stands for anything; an empty log for no
+warning.
+"""
+
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip('rclpy', reason='needs ROS 2')
+
+from node_rig import ARM, NodeRig
+from std_msgs.msg import Float64MultiArray
+
+from robodyn_interfaces.srv import SetPayload
+
+pytestmark = pytest.mark.ros
+
+POSITION = [0.1, -0.4, 0.2, -1.9, 0.3, 1.6, 0.7]
+LEVELS = ('OK', 'WARN', 'ERROR', 'STALE')
+IDLE = 'unconfigured, commanding nothing'
+BUSY = re.compile('services are not ready|stood still')  # said on a loaded machine
+CALM = {'state_timeout': 0.5, 'ramp_time': 0.1}  # a loaded machine delays joint states
+
+
+def mistake(done, log, diagnostics):
+    """Mark a test with a mistake, and what is said of it."""
+    return pytest.mark.mistake(done, log, diagnostics)
+
+
+def case(done, log, diagnostics, *values):
+    """Return a parameter set that is a mistake of its own."""
+    return pytest.param(*values, id=done.replace(' ', '_'), marks=mistake(done, log, diagnostics))
+
+
+class Mistaken(NodeRig):
+    """A node that a mistake is made with, and the words that it is to say."""
+
+    def __init__(self, log_path, mark):
+        super().__init__(log_path)
+        self.done, self.log_words, self.diagnosed = mark.args
+
+    def expect(self, doing=None):
+        """Wait for the words in the log and in diagnostics, doing something again and again."""
+        self.until(lambda: self.is_logged and self.is_diagnosed, doing)
+        if not self.log_words:
+            lines = [line for line in self.log.splitlines() if not BUSY.search(line)]
+            assert not re.search('WARN|ERROR|FATAL', '\n'.join(lines)), self.log
+
+    def stream_until_told(self, position=POSITION, **options):
+        """Publish joint states until the words have come."""
+        self.expect(lambda: self.send(position, **options))
+
+    @property
+    def is_logged(self):
+        return says(self.log, self.log_words)
+
+    @property
+    def is_diagnosed(self):
+        """Whether the last report is as told, or the process has ended so."""
+        ended = re.search(r'ends with code (\d)', self.diagnosed)
+        if ended:
+            return self.process.poll() == int(ended.group(1))
+        level, _, words = self.diagnosed.partition(': ')
+        is_level = self.report.get('level') == LEVELS.index(level.partition(',')[0])
+        same = self.log_words if level.endswith('the same') else words
+        return is_level and says(self.report['message'], same)
+
+
+def says(text, words):
+    """Return whether a text has these words, '…' standing for anything."""
+    parts = (re.escape(part.strip()) for part in words.split('…'))
+    return re.search('.*'.join(parts), text, re.S) is not None
+
+
+@pytest.fixture
+def rig(request, tmp_path):
+    result = Mistaken(tmp_path / 'node.log', request.node.get_closest_marker('mistake'))
+    yield result
+    result.close()
+
+
+@pytest.fixture
+def robot(panda_urdf):
+    """Parameters that name the robot."""
+    return {
+        'urdf_file': panda_urdf,
+        'base_link': 'panda_link0',
+        'tip_link': 'panda_link8',
+        **CALM,
+    }
+
+
+def edited(robot, tmp_path, pattern, replacement):
+    """Return the robot's parameters, with a file in which one place differs."""
+    text = Path(robot['urdf_file']).read_text(encoding='utf-8')
+    changed = re.sub(pattern, replacement, text, count=1, flags=re.S)
+    assert changed != text
+    path = tmp_path / 'edited.urdf'
+    path.write_text(changed, encoding='utf-8')
+    return {**robot, 'urdf_file': path}
+
+
+# --- parameters --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    'name, value',
+    [
+        case(
+            '`-p kpp:=100.0`',
+            'parameter kpp: 100.0; allowed: kp',
+            'the node ends with code 1',
+            *('kpp', '100.0'),
+        ),
+        case(
+            '`-p effort_limits_scale:=0.1`',
+            'parameter effort_limits_scale: 0.1; allowed: effort_limit_scale',
+            'the node ends with code 1',
+            *('effort_limits_scale', '0.1'),
+        ),
+        case(
+            '`-p terms:=false`',
+            'parameter terms: False; allowed: terms.inertial, terms.coriolis, terms.gravity, '
+            'terms.friction',
+            'the node ends with code 1',
+            *('terms', 'false'),
+        ),
+        case(
+            '`-p kp:=[-1.0]`',
+            'parameter kp: -1.0; allowed: each at least 0',
+            'the node ends with code 1',
+            *('kp', '[-1.0]'),
+        ),
+        case(
+            '`-p kp:=fast`',
+            "parameter kp: 'fast'; allowed: a number, or a list of numbers",
+            'the node ends with code 1',
+            *('kp', 'fast'),
+        ),
+        case(
+            '`-p mode:=impedance`',
+            "parameter mode: 'impedance'; allowed: gravity_compensation, feedforward, "
+            'computed_torque',
+            'the node ends with code 1',
+            *('mode', 'impedance'),
+        ),
+        case(
+            '`-p effort_limit_scale:=2.0`',
+            'effort_limit_scale … 2.0',
+            'the node ends with code 1',
+            *('effort_limit_scale', '2.0'),
+        ),
+        case(
+            '`-p gravity:=[0.0,0.0]`',
+            'parameter gravity: [0.0, 0.0]; allowed: 3 numbers',
+            'the node ends with code 1',
+            *('gravity', '[0.0,0.0]'),
+        ),
+    ],
+)
+def test_parameter_that_cannot_be_meant_ends_the_node(rig, name, value):
+    rig.start(**{name: value})
+    rig.expect()
+    assert '[FATAL]' in rig.log and 'Traceback' not in rig.log
+
+
+@mistake(
+    'a file with `term: {gravity: false}`',
+    'parameter term.gravity: False; allowed: terms.gravity',
+    'the node ends with code 1',
+)
+def test_misspelt_parameter_in_a_file_ends_the_node(rig, tmp_path):
+    file = tmp_path / 'mine.yaml'
+    file.write_text('/**:\n  ros__parameters:\n    term: {gravity: false}\n')
+    run_alone(rig, '--ros-args', '--params-file', str(file))
+
+
+@mistake(
+    '`-p gain_p:=3.0`, which is like none of ours',
+    'this node has no parameter gain_p: ignored; --help names all it has',
+    'OK: compensating gravity',
+)
+def test_unknown_parameter_is_one_warning(rig, robot):
+    rig.start(**robot, gain_p=3.0)
+    rig.stream_until_told()
+    assert rig.log.count('gain_p') == 1
+
+
+@mistake(
+    "what is every node's: `use_sim_time`, `qos_overrides.*`, `start_type_description_service`",
+    '',
+    'OK: compensating gravity',
+)
+def test_parameters_of_every_node_pass(rig, robot):
+    rig.start(
+        **robot,
+        use_sim_time='false',
+        start_type_description_service='true',
+        **{'qos_overrides./parameter_events.publisher.depth': 10},
+    )
+    rig.stream_until_told()
+
+
+@mistake(
+    '`-p kp:=50 -p kd:=[9,9,9,9,9,9,9] -p ramp_time:=1`: one number for all joints, whole ones',
+    '',
+    'OK: compensating gravity',
+)
+def test_scalars_and_whole_numbers_are_taken_as_they_are_meant(rig, robot):
+    rig.start(**{**robot, 'kp': 50, 'kd': [9] * 7, 'ramp_time': 1})
+    rig.stream_until_told()
+
+
+@mistake(
+    '`ros2 param set /dynamics_node kpp 1.0`, later',
+    'kpp; meant is perhaps kp',
+    'OK: compensating gravity',
+)
+def test_misspelt_name_later_is_refused_with_the_right_one(rig, robot):
+    rig.start(**robot)
+    rig.bring_up(POSITION)
+    answer = rig.set_parameter('kpp', 1.0, doing=lambda: rig.send(POSITION))
+    assert not answer.successful and says(answer.reason, rig.log_words)
+    assert rig.set_parameter('kp', 7, doing=lambda: rig.send(POSITION)).successful
+    rig.stream(POSITION, lambda: rig.is_diagnosed)
+
+
+def run_alone(rig, *words):
+    """Run the node with a command line of its own, and expect how it ends."""
+    rig.process = subprocess.Popen(
+        [sys.executable, '-m', 'robodyn_ros.ros.dynamics.dynamics_node', *words],
+        env=rig.environment,
+        stdout=rig.log_path.open('w'),
+        stderr=subprocess.STDOUT,
+    )
+    rig.expect()
+    assert 'Traceback' not in rig.log
+
+
+@mistake(
+    '`dynamics_node -p kp:=100.0`',
+    '-p is read after --ros-args only: dynamics_node --ros-args -p kp:=100.0',
+    'the node ends with code 2',
+)
+def test_parameters_without_ros_args_are_refused(rig):
+    run_alone(rig, '-p', 'kp:=100.0')
+
+
+@mistake(
+    '`dynamics_node --help`',
+    'Turns joint states into torques … usage: dynamics_node … --ros-args -p urdf_file:=arm.urdf … '
+    'kp: double[] = [100.0]',
+    'the node ends with code 0',
+)
+def test_help_says_what_it_is_and_how_to_pass_parameters(rig):
+    run_alone(rig, '--help')
+
+
+# --- the robot ---------------------------------------------------------------------------------
+
+
+@mistake(
+    'neither `urdf_file` nor `robot_description`',
+    'waiting for the topic robot_description, as urdf_file is not given',
+    'WARN, the same',
+)
+def test_robot_that_is_not_given_is_waited_for(rig):
+    rig.start()
+    rig.expect()
+
+
+@pytest.mark.parametrize(
+    'changes',
+    [
+        case(
+            '`urdf_file:=/nodir/arm.urdf`',
+            "cannot configure: no such file: '/nodir/arm.urdf'",
+            'ERROR, the same',
+            {'urdf_file': '/nodir/arm.urdf'},
+        ),
+        case(
+            'no `tip_link`, where a gripper leaves several',
+            "cannot configure: tip_link: 'not given'; allowed: one of these links … "
+            "'panda_hand_tcp': 7 joints, 'panda_joint1'",
+            'ERROR, the same',
+            {'tip_link': "''"},
+        ),
+        case(
+            '`tip_link:=tool0`, which the robot does not have',
+            "cannot configure: tip_link: 'tool0'; allowed: one of 'panda_link0', 'panda_link1'",
+            'ERROR, the same',
+            {'tip_link': 'tool0'},
+        ),
+        case(
+            '`joints:=[panda_joint1]` of seven',
+            "cannot configure: parameter joints: ['panda_joint1']; allowed: each of these once: "
+            'panda_joint1, panda_joint2',
+            'ERROR, the same',
+            {'joints': '[panda_joint1]'},
+        ),
+        case(
+            '`kp:=[1.0,2.0]` for seven joints',
+            "cannot configure: parameter kp: '2 values'; allowed: 1 or 7, one for each joint",
+            'ERROR, the same',
+            {'kp': '[1.0,2.0]'},
+        ),
+    ],
+)
+def test_robot_that_cannot_be_taken_is_red_with_the_reason(rig, robot, changes):
+    rig.start(**{**robot, **changes})
+    rig.expect()
+    rig.until(lambda: rig.report['message'].startswith(IDLE) and rig.is_diagnosed)
+
+
+@mistake(
+    'a joint with `<limit effort="0">`',
+    "cannot configure: joint 'panda_joint5' effort limit: 0.0; allowed: a positive <limit effort> "
+    'in the URDF, or parameter effort_limits',
+    'ERROR, the same',
+)
+def test_effort_limit_of_zero_is_red_with_the_parameter_that_helps(rig, robot, tmp_path):
+    pattern = r'(<joint name="panda_joint5".*?effort=)"[^"]*"'
+    rig.start(**edited(robot, tmp_path, pattern, r'\1"0"'))
+    rig.expect()
+    assert rig.set_parameter('effort_limits', [50.0]).successful
+    assert rig.transition('configure')
+    rig.until(lambda: rig.report['message'] == 'inactive, commanding nothing')
+
+
+@mistake(
+    'a joint with `<mimic>` on the chain',
+    "cannot configure: joint 'panda_joint5' on the chain: \"mimics 'panda_joint4'\"; allowed: no "
+    'mimic joint, a tip_link before it, or a URDF without its <mimic> where it has a drive of its '
+    'own',
+    'ERROR, the same',
+)
+def test_mimic_joint_is_red_with_what_the_node_s_user_can_do(rig, robot, tmp_path):
+    pattern = r'(<joint name="panda_joint5"[^>]*>)'
+    mimic = r'\1<mimic joint="panda_joint4"/>'
+    rig.start(**edited(robot, tmp_path, pattern, mimic))
+    rig.expect()
+    assert "mimic='" not in rig.log
+    assert rig.set_parameter('tip_link', 'panda_link4').successful
+    assert rig.transition('configure')
+
+
+# --- joint states ------------------------------------------------------------------------------
+
+
+@mistake('no driver', 'no joint state has come yet', 'STALE, the same')
+def test_missing_driver_is_named(rig, robot):
+    rig.start(**robot)
+    rig.expect()
+    assert rig.log.count('no joint state') == 1
+
+
+@mistake(
+    "another robot's joint states, or a prefix",
+    'commanding nothing: joint states name left_joint1, left_joint2, …; none is on the chain',
+    'ERROR, the same',
+)
+def test_joint_states_of_another_robot_are_named(rig, robot):
+    rig.start(**robot)
+    rig.stream_until_told(names=[f'left_joint{i}' for i in range(1, 8)])
+
+
+@mistake(
+    'joint states without one of the joints',
+    'waiting for the state of panda_joint7',
+    'WARN, the same',
+)
+def test_joint_that_is_missing_is_named(rig, robot):
+    rig.start(**robot)
+    rig.stream_until_told(POSITION[:6], names=ARM[:6])
+
+
+@mistake(
+    'a position of NaN',
+    'commanding nothing: position of panda_joint3 is nan',
+    'ERROR, the same',
+)
+def test_position_of_nan_is_named(rig, robot):
+    rig.start(**robot)
+    rig.stream_until_told([*POSITION[:2], float('nan'), *POSITION[3:]])
+
+
+@mistake(
+    'positions in degrees',
+    'panda_joint4 is at -108.9 rad: in degrees?',
+    'WARN: beyond a position limit: … in degrees?',
+)
+def test_positions_in_degrees_are_remarked(rig, robot):
+    rig.start(**robot)
+    degrees = [0.06, -0.2, 0.1, -108.9, 0.2, 1.6, 0.4]
+    rig.stream_until_told(degrees)
+    assert rig.log.count('in degrees?') == 1
+
+
+@mistake(
+    'joint states at 5 Hz',
+    'no fresh state of … (joint states came … s apart; state_timeout = 0.1 is too short)',
+    'ERROR: no fresh state of … state_timeout = 0.1 is too short): hold_gravity',
+)
+def test_joint_states_that_are_too_slow_name_the_parameter(rig, robot):
+    rig.start(**{**robot, 'state_timeout': 0.1})
+    at = time.monotonic()
+
+    def seldom():
+        nonlocal at
+        if time.monotonic() >= at:
+            rig.send(POSITION)
+            at = time.monotonic() + 0.2
+
+    rig.expect(seldom)
+
+
+@mistake(
+    'joint states that are stamped 0.7 s ago, where 0.5 s are allowed',
+    'joint states are stamped 0.7… s ago; allowed: state_timeout = 0.5',
+    'ERROR, the same',
+)
+def test_late_joint_states_name_the_parameter_and_do_not_suspect_the_clock(rig, robot):
+    rig.start(**robot)
+    rig.expect(lambda: rig.send(POSITION, stamp=ago(rig, 0.7)))
+    assert 'use_sim_time' not in rig.log
+
+
+@mistake(
+    'joint states with the stamps of a simulator, without `use_sim_time`',
+    'joint states are stamped … s ago; allowed: state_timeout = 0.5; is use_sim_time right?',
+    'ERROR, the same',
+)
+def test_stamps_of_another_clock_ask_about_simulated_time(rig, robot):
+    rig.start(**robot)
+    rig.expect(lambda: rig.send(POSITION, stamp=ago(rig, 1e6)))
+
+
+def ago(rig, seconds):
+    """Return a stamp of a time [s] ago."""
+    now = rig.node.get_clock().now().nanoseconds - round(1e9 * seconds)
+    return type(rig.node.get_clock().now())(nanoseconds=now).to_msg()
+
+
+# --- commands ----------------------------------------------------------------------------------
+
+
+@mistake(
+    '`terms.gravity:=false`, and no trajectory',
+    '',
+    'OK: commanding nothing until there is a reference: terms.gravity is false',
+)
+def test_terms_without_gravity_do_not_claim_to_compensate_it(rig, robot):
+    rig.start(**robot, terms__gravity='false')
+    rig.stream_until_told()
+
+
+@mistake(
+    'another publisher on the topic of the commands',
+    'test has a publisher on /dynamics_node/commands, too',
+    'WARN, the same',
+)
+def test_another_publisher_is_named(rig, robot):
+    rig.start(**robot)
+    rig.bring_up(POSITION)
+    rig.node.create_publisher(Float64MultiArray, '/dynamics_node/commands', 1)
+    rig.stream_until_told()
+
+
+@mistake(
+    'a second node of the same name, or another commander',
+    'cannot activate: … test commands on /dynamics_node/commands … allowed: nobody else',
+    'ERROR, the same',
+)
+def test_another_commander_refuses_activation(rig, robot):
+    publisher = rig.node.create_publisher(Float64MultiArray, '/dynamics_node/commands', 1)
+    rig.start(**robot)
+    rig.expect(lambda: publisher.publish(Float64MultiArray(data=[0.0] * 7)))
+    rig.node.destroy_publisher(publisher)
+    rig.bring_up(POSITION)
+
+
+@mistake(
+    'a payload of 100 kg, by `~/set_payload`',
+    "gravity torque of joint 'panda_joint4' here: … allowed: at most its effort limit, 87",
+    'OK: compensating gravity',
+)
+def test_payload_that_is_too_heavy_is_refused_with_what_is_allowed(rig, robot):
+    rig.start(**robot)
+    rig.bring_up(POSITION)
+    request = SetPayload.Request()
+    request.payload.mass = 100.0
+    answer = rig.call(SetPayload, 'set_payload', request, doing=lambda: rig.send(POSITION))
+    assert not answer.success and 'configured' not in answer.message
+    assert says(answer.message, rig.log_words), answer.message
+    rig.stream(POSITION, lambda: rig.is_diagnosed)
+
+
+@mistake(
+    'nobody subscribes to the commands',
+    '',
+    'WARN: nobody subscribes to the commands',
+)
+def test_commands_that_nobody_takes_are_named(rig, robot):
+    rig.start(**robot)
+    rig.bring_up(POSITION)
+    for subscription in list(rig.node.subscriptions):
+        if subscription.topic_name.endswith(('/commands', '/torques')):
+            rig.node.destroy_subscription(subscription)
+    rig.stream_until_told()
+
+
+# --- stopping ----------------------------------------------------------------------------------
+
+
+@mistake(
+    'SIGINT to a node that a script started with `&`',
+    '',
+    'the node ends with code 0',
+)
+def test_node_that_a_script_started_in_the_background_stops(rig, robot):
+    # A shell without job control has its background processes ignore SIGINT.
+    rig.start(
+        program='import signal, sys\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n'
+        'from robodyn_ros.ros.dynamics.dynamics_node import main\nsys.exit(main())\n',
+        **robot,
+    )
+    rig.bring_up(POSITION)
+    assert rig.end(signal.SIGINT) == 0
+    rig.expect()

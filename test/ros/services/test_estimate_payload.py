@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The service estimate_payload, asked about an arm whose efforts are computed."""
+
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy', reason='needs ROS 2')
+
+from simulated_recordings import TrueArm, motion
+
+from robodyn_interfaces.srv import EstimatePayload
+from robodyn_ros import Payload, gravity_torque, inverse_dynamics
+from robodyn_ros.control.load import Load
+from robodyn_ros.errors import TooHeavy
+from robodyn_ros.ros.services.callbacks import Robot
+from robodyn_ros.ros.services.motion_history import MotionHistory
+from robodyn_ros.ros.services.payload_estimation import MeasuredMotion, estimate_payload
+
+AMPERES = np.array([12.0, -11.0, 9.0, -10.0, 10.0, 8.0])
+HELD = Payload(1.8, (0.02, -0.03, 0.09), np.diag([0.012, 0.011, 0.006]))
+POSES = np.random.default_rng(4).uniform(-1.2, 1.2, (4, 6))
+
+
+class Asked:
+    """An arm that holds something, and the service that is asked about it."""
+
+    def __init__(self, held=HELD, coulomb=0.0, **known):
+        arm = TrueArm.drawn(13, 6)
+        self.bare = replace(
+            arm.bodies, viscous_friction=np.zeros(6), coulomb_friction=np.full(6, coulomb)
+        )
+        self.loaded = self.bare.with_payload(held)
+        self.history = MotionHistory()
+        self.history.begin(6)
+        self.measured = MeasuredMotion(self.history)
+        known.setdefault('load', Load(self.bare.gravity))
+        self.robot = Robot(self.bare, effort_scale=AMPERES, **known)
+        self.applied = []
+        self.clock = 100.0
+
+    def write(self, q, qd, effort, step=0.01):
+        """Write samples that end now."""
+        received = time.monotonic() - step * np.arange(len(q))[::-1]
+        # As if all of it had come since the service began to listen.
+        self.measured._since = min(self.measured._since, received[0] - 1.0)
+        for k in range(len(q)):
+            self.clock += step
+            self.history.write(self.clock, received[k], q[k], qd[k], effort[k] / AMPERES)
+
+    def move(self, duration=5.0):
+        _, q, qd, qdd = motion(self.bare, 3, duration, 100.0)
+        self.write(q, qd, inverse_dynamics(self.loaded, q, qd, qdd))
+
+    def stand(self, pose, duration=1.6):
+        q = np.tile(pose, (round(100 * duration), 1))
+        self.write(q, np.zeros_like(q), gravity_torque(self.loaded, q))
+
+    def apply(self, payload):
+        self.applied.append(payload)
+        return self.robot.load.changed(payload, self.bare)
+
+    def ask(self, **fields):
+        request, response = EstimatePayload.Request(**fields), EstimatePayload.Response()
+        return estimate_payload(self.robot, request, response, self.measured, self.apply)
+
+
+def center(message):
+    vector = message.payload.center_of_mass
+    return np.array([vector.x, vector.y, vector.z])
+
+
+def test_what_is_held_is_found_from_a_motion_in_amperes_and_not_applied():
+    asked = Asked()
+    asked.move()
+    answer = asked.ask()
+    assert answer.success, answer.message
+    assert answer.payload.mass == pytest.approx(1.8, rel=0.01)
+    assert center(answer) == pytest.approx(np.array(HELD.center_of_mass), abs=2e-3)
+    assert answer.payload.link == asked.bare.tip_link
+    assert 0.0 < answer.mass_deviation < 0.05
+    assert len(answer.inertia_deviation) == 9
+    assert answer.pose_count == 0
+    assert not answer.applied and not asked.applied
+    assert answer.message.endswith('not applied')
+    assert list(answer.joint_names) == list(asked.bare.joint_names)
+
+
+def test_it_is_applied_where_that_is_asked_for():
+    asked = Asked()
+    asked.move()
+    answer = asked.ask(apply=True)
+    assert answer.success and answer.applied
+    (payload,) = asked.applied
+    assert payload.mass == answer.payload.mass and payload.link == asked.bare.tip_link
+    assert np.linalg.eigvalsh(payload.inertia).min() > 0.0
+
+
+def test_four_poses_tell_mass_and_centre():
+    asked = Asked()
+    for k, pose in enumerate(POSES):
+        asked.stand(pose)
+        answer = asked.ask(method='poses')
+        assert answer.success, answer.message
+        assert answer.pose_count == k + 1
+    assert answer.payload.mass == pytest.approx(1.8, rel=0.01)
+    assert center(answer) == pytest.approx(np.array(HELD.center_of_mass), abs=3e-3)
+    # It is said that gravity does not show an inertia.
+    assert any('inertia_from_prior' in each or 'guess' in each for each in answer.findings)
+    rows, columns = (each.size for each in answer.poses_to_add.layout.dim)
+    to_add = np.reshape(answer.poses_to_add.data, (rows, columns))
+    assert columns == 6 and rows >= 1
+    low, high = asked.bare.position_limits.T
+    assert ((to_add >= low) & (to_add <= high)).all()
+
+
+def test_the_same_pose_again_is_no_second_measurement():
+    asked = Asked()
+    for _ in range(3):
+        asked.stand(POSES[0])
+        answer = asked.ask(method='poses')
+    assert answer.pose_count == 1
+
+
+def test_poses_are_forgotten_on_request():
+    asked = Asked()
+    for pose in POSES[:2]:
+        asked.stand(pose)
+        asked.ask(method='poses')
+    asked.stand(POSES[2])
+    assert asked.ask(method='poses', forget_poses=True).pose_count == 1
+
+
+def test_payload_of_another_link_counts_and_that_of_the_tip_is_replaced():
+    asked = Asked()
+    link = next(name for name in asked.bare.link_frames if name not in ('base', 'tip'))
+    other = Payload(2.5, (0.1, 0.0, 0.0), link=link)
+    before = Payload(0.7, (0.0, 0.0, 0.1), link='tip')
+    load = asked.robot.load.changed(other, asked.bare).changed(before, asked.bare)
+    asked.robot = replace(asked.robot, load=load)
+    asked.loaded = asked.bare.with_payload(other).with_payload(HELD)
+    asked.move()
+    assert asked.ask().payload.mass == pytest.approx(1.8, rel=0.01)
+
+
+def test_an_uncertain_estimate_is_told_but_not_applied():
+    asked = Asked(coulomb=5.0)
+    asked.stand(POSES[0])
+    answer = asked.ask(method='poses', apply=True)
+    assert not answer.success and not answer.applied and not asked.applied
+    assert 'estimated payload' in answer.message and 'set_payload' in answer.message
+    assert answer.findings and answer.payload.mass > 0.0
+
+
+def test_an_empty_hand_is_not_applied():
+    asked = Asked(held=Payload(0.0))
+    asked.move()
+    answer = asked.ask(apply=True)
+    assert not answer.success and not asked.applied
+    assert 'may as well be nothing' in answer.message
+
+
+def test_what_the_control_cycle_refuses_is_refused():
+    asked = Asked()
+    asked.move()
+
+    def too_heavy(payload):
+        raise TooHeavy('gravity torque of joint j2', 300.0, 'its effort limit')
+
+    asked.apply = too_heavy
+    answer = asked.ask(apply=True)
+    assert not answer.success and not answer.applied
+    assert 'j2' in answer.message and answer.payload.mass == pytest.approx(1.8, rel=0.01)
+
+
+def test_nothing_measured_and_something_old_are_refused():
+    asked = Asked()
+    answer = asked.ask()
+    assert not answer.success and 'none with efforts came' in answer.message
+    asked.move()
+    asked.measured = MeasuredMotion(asked.history)  # as after clean-up and configure
+    assert 'none with efforts came' in asked.ask().message
+    asked = Asked(longest_age=-1.0)
+    asked.move()
+    assert 'age of the latest measured effort' in asked.ask().message
+
+
+def test_a_moving_arm_is_no_pose_and_a_short_stand_neither():
+    asked = Asked()
+    asked.move()
+    answer = asked.ask(method='poses')
+    assert not answer.success and 'stands still' in answer.message and "joint 'j" in answer.message
+    asked = Asked()
+    asked.stand(POSES[0], duration=0.5)
+    answer = asked.ask(method='poses')
+    assert not answer.success and '1.5 s with efforts' in answer.message
+    assert not asked.measured.poses
+
+
+def test_too_little_to_estimate_from_is_refused():
+    asked = Asked()
+    asked.stand(POSES[0], duration=0.2)
+    answer = asked.ask()
+    assert not answer.success and '1 s at least' in answer.message
+
+
+@pytest.mark.parametrize(
+    'fields, why',
+    [
+        ({'method': 'guess'}, "request method: 'guess'; allowed: motion, poses"),
+        ({'duration': -1.0}, 'request duration: -1.0'),
+        ({'duration': 3600.0}, 'request duration: 3600.0'),
+        ({'duration': float('nan')}, 'request duration: nan'),
+    ],
+)
+def test_bad_requests_are_refused_by_name(fields, why):
+    asked = Asked()
+    asked.move()
+    answer = asked.ask(**fields)
+    assert not answer.success and why in answer.message
+
+
+def test_no_robot_is_told():
+    response = EstimatePayload.Response()
+    answer = estimate_payload(None, EstimatePayload.Request(), response, None, None)
+    assert not answer.success and 'not configured' in answer.message

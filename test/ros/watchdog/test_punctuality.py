@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The watchdog says how late it looks after the node."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy', reason='needs ROS 2')
+
+from robodyn_ros.ros.watchdog.shared_command import Look, SharedCommand
+from robodyn_ros.ros.watchdog.watchdog_node import Punctuality
+
+
+def test_worst_lateness_of_the_last_window_and_of_the_one_before_is_told():
+    punctuality = Punctuality(window=1.0)
+    assert punctuality.look(10.0, np.inf) == Look(10.0, 0.0)  # the first: nothing was planned
+    assert punctuality.look(10.35, 10.05).lateness == pytest.approx(0.3)
+    assert punctuality.look(10.4, 10.39).lateness == pytest.approx(0.3)
+    assert punctuality.look(11.1, 11.0).lateness == pytest.approx(0.3)
+    assert punctuality.look(12.15, 12.15).lateness == pytest.approx(0.1)
+    assert punctuality.look(20.0, 20.0) == Look(20.0, 0.0)
+
+
+def test_early_look_is_not_late():
+    assert Punctuality().look(10.0, 10.5).lateness == 0.0
+
+
+def test_look_reaches_the_node():
+    shared = SharedCommand()
+    assert shared.last_look == Look(-np.inf, 0.0)
+    shared.looked(Look(12.0, 0.25))
+    assert shared.last_look == Look(12.0, 0.25)
