@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page docs/benchmarks.md, and its chart, from what ``compiled.py`` measured."""
+"""The page docs/benchmarks.md from what ``compiled.py`` measured."""
 
 from __future__ import annotations
 
@@ -147,45 +147,3 @@ def _cell(row: dict[str, float], label: str) -> str:
 
 def _two_digits(ratio: float) -> str:
     return f'{ratio:.1f}' if ratio >= 1.0 else f'{ratio:.2g}'
-
-
-def draw(tables: dict, rows: list[tuple], path: Path) -> None:
-    import matplotlib
-
-    matplotlib.use('Agg')
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(1, 3, figsize=(15, 4.4), gridspec_kw={'width_ratios': [3, 3, 2]})
-    colours = {
-        'Pinocchio': '0.55',
-        'Drake': '0.7',
-        'iDynTree': '0.4',
-        'MuJoCo': '0.85',
-        'frax': 'tab:orange',
-        'C': 'tab:blue',
-    }
-    for axis, arm in zip(axes, ('UR5', 'Panda')):
-        for k, (label, colour) in enumerate(colours.items()):
-            heights = [tables[arm][name].get(label, np.nan) for name in tables[arm]]
-            places = np.arange(len(heights)) + 0.14 * (k - 2.5)
-            axis.bar(places, heights, 0.13, color=colour, label=label)
-        names = [name.replace('_', '\n') for name in tables[arm]]
-        axis.set_xticks(range(len(names)), names, fontsize=7)
-        axis.set_title(arm)
-        axis.set_yscale('log')
-        axis.set_ylabel('µs per call from Python')
-        axis.spines[['top', 'right']].set_visible(False)
-    joints, times, multiplications, additions = (np.array(column) for column in zip(*rows))
-    axes[2].plot(joints, times, 'o-', color='tab:blue')
-    axes[2].set_ylabel('µs per call', color='tab:blue')
-    axes[2].set_ylim(0)
-    other = axes[2].twinx()
-    other.plot(joints, multiplications + additions, 's--', color='tab:green', markersize=4)
-    other.set_ylabel('operations', color='tab:green')
-    other.set_ylim(0)
-    axes[2].set_xlabel('joints')
-    axes[2].set_title('inverse dynamics')
-    figure.legend(*axes[0].get_legend_handles_labels(), loc='lower left', ncol=6, frameon=False)
-    figure.tight_layout(rect=(0, 0.06, 1, 1))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=110)

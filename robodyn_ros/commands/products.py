@@ -119,8 +119,8 @@ def report(
     'functions',
     multiple=True,
     metavar='NAME',
-    help='One of those to write, such as gravity_torque; not given: those that a '
-    'controller needs.',
+    help='One of those to write, such as gravity_torque; not given: all but derivatives, '
+    'linearization, Christoffel symbols and regressor.',
 )
 @click.option(
     '--simplified',

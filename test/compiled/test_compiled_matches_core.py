@@ -325,15 +325,6 @@ def test_refused_out_is_left_to_its_owner(small):
         assert sys.getrefcount(out) == references
 
 
-def test_the_regressor_follows_a_gravity_that_is_an_input(small):
-    arm, compiled = small
-    gravity, state = (3.0, -1.0, 2.0), ([0.1, 0.2], [1.0, 2.0], [3.0, 4.0])
-    columns = list(rd.base_parameters(arm, rotor_inertia=False).columns)
-    wanted = rd.regressor(arm.with_gravity(gravity), *state)[:, columns]
-    found = compiled.with_gravity(gravity).base_regressor(*state)
-    np.testing.assert_allclose(found, wanted, atol=1e-12)
-
-
 def test_wrong_calls_are_type_errors(small):
     _, compiled = small
     for call in (

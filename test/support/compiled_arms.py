@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from oracles import random_states, relative_difference
+from oracles import PinocchioArm, random_states, relative_difference
 from robots import public_urdf, random_chain
 
 import robodyn_ros as rd
@@ -35,6 +35,15 @@ def random_arm(seed: int, rotors: bool = False) -> rd.RobotModel:
     gravity = generator.uniform(-10, 10, 3)
     arm = rd.RobotModel.from_urdf(text, base_link='base', tip_link='tip', gravity=gravity)
     return arm.with_rotor_inertia(generator.uniform(0, 0.5, arm.n)) if rotors else arm
+
+
+def chain_and_oracle(seed: int) -> tuple[rd.RobotModel, PinocchioArm]:
+    """Return a random chain of 1 to 8 joints under tilted gravity, and the same in Pinocchio."""
+    generator = np.random.default_rng(seed)
+    text = random_chain(generator, int(generator.integers(1, 9)))
+    gravity = generator.uniform(-10, 10, 3)
+    arm = rd.RobotModel.from_urdf(text, base_link='base', tip_link='tip', gravity=gravity)
+    return arm, PinocchioArm.of(text, arm)
 
 
 def identified_arm(seed: int) -> rd.RobotModel:
