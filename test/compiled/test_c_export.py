@@ -105,8 +105,8 @@ def test_nothing_is_allocated_and_nothing_kept(tmp_path):
         f'arm_{name}'
         for name in (
             'inverse_dynamics', 'gravity_torque', 'bias_torque', 'mass_matrix',
-            'forward_dynamics', 'forward_kinematics', 'jacobian', 'friction_torque',
-            'smooth_friction_torque',
+            'coriolis_matrix', 'forward_dynamics', 'forward_kinematics', 'jacobian',
+            'friction_torque', 'smooth_friction_torque',
         )
     }  # fmt: skip
 
