@@ -137,7 +137,7 @@ def idyntree_calls(arm: rd.RobotModel, state: State, expected: State) -> Calls:
         'still_base': np.zeros(6),
         'wrenches': idyn.LinkWrenches(model),
         'tau_out': idyn.FreeFloatingGeneralizedTorques(model),
-        'mass': np.empty((6 + arm.n, 6 + arm.n)),
+        'mass': idyn.MatrixDynSize(6 + arm.n, 6 + arm.n),
     }
     return _checked(
         'iDynTree',
@@ -148,7 +148,7 @@ def idyntree_calls(arm: rd.RobotModel, state: State, expected: State) -> Calls:
             'gravity_torque': 'kin.setRobotState(q, still, g);'
             ' kin.generalizedGravityForces(tau_out); result = tau_out.jointTorques().toNumPy()',
             'mass_matrix': 'kin.setRobotState(q, still, g);'
-            ' kin.getFreeFloatingMassMatrix(mass); result = mass[6:, 6:]',
+            ' kin.getFreeFloatingMassMatrix(mass); result = mass.toNumPy()[6:, 6:]',
         },
         scope,
         expected,
