@@ -18,6 +18,7 @@ setup(
         PACKAGE: [
             'py.typed',
             'compiled/c/extension.h',
+            'compiled/c/vectors.h',
             'control/c/*.[ch]',
             'report/*.css',
             'report/*.jinja',

@@ -119,7 +119,8 @@ def report(
     'functions',
     multiple=True,
     metavar='NAME',
-    help='One of those to write, such as gravity_torque; not given: all.',
+    help='One of those to write, such as gravity_torque; not given: all but derivatives, '
+    'linearization, Christoffel symbols and regressor.',
 )
 @click.option(
     '--simplified',
@@ -139,11 +140,11 @@ def export(
 ) -> None:
     """Write an arm's dynamics as plain C99, with a self-test."""
     from robodyn_ros.analysis import simplified_model
-    from robodyn_ros.compiled import EXPORTED, export_c
+    from robodyn_ros.compiled import USUAL, export_c
 
     model = arm.model
     if simplified is None:
-        paths = export_c(model, output, name=name, kernels=functions or EXPORTED)
+        paths = export_c(model, output, name=name, kernels=functions or USUAL)
     else:
         few = simplified_model(model, simplified)
         paths = few.export_c(output, name=name, functions=functions)
