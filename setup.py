@@ -18,7 +18,6 @@ setup(
         PACKAGE: [
             'py.typed',
             'compiled/c/extension.h',
-            'compiled/c/vectors.h',
             'control/c/*.[ch]',
             'report/*.css',
             'report/*.jinja',
@@ -57,8 +56,8 @@ setup(
             'robodyn = robodyn_ros.cli:main',
             'dynamics_node = robodyn_ros.ros.dynamics.dynamics_node:main',
             'simulator_node = robodyn_ros.ros.simulator_node:main',
-            'motion_node = robodyn_ros.ros.identification.motion_node:main',
             'feedforward = robodyn_ros.ros.feedforward.feedforward_node:main',
+            'motion_node = robodyn_ros.ros.identification.motion_node:main',
         ],
     },
     zip_safe=False,

@@ -14,8 +14,8 @@ from robodyn_ros.commands.arm_options import examples
 _MODULES = {
     'dynamics_node': 'robodyn_ros.ros.dynamics.dynamics_node',
     'simulator_node': 'robodyn_ros.ros.simulator_node',
-    'motion_node': 'robodyn_ros.ros.identification.motion_node',
     'feedforward': 'robodyn_ros.ros.feedforward.feedforward_node',
+    'motion_node': 'robodyn_ros.ros.identification.motion_node',
 }
 
 
@@ -31,10 +31,10 @@ _MODULES = {
 @click.argument('arguments', nargs=-1, type=click.UNPROCESSED)
 def node(arguments: tuple[str, ...]) -> None:
     """
-    Run the dynamics node, the simulator, a motion or feedforward, without ros2.
+    Run the dynamics node, the simulator, feedforward or a motion, without ros2.
 
     As ``ros2 run robodyn_ros dynamics_node`` does, in this very process: ARGUMENTS begin with
-    dynamics_node, simulator_node, motion_node or feedforward (not given: dynamics_node), and the
+    dynamics_node, simulator_node, feedforward or motion_node (not given: dynamics_node), and the
     rest is the node's, as --ros-args, -p NAME:=VALUE, -r FROM:=TO. Ctrl+C or SIGINT stops it, the
     dynamics node with its stop command.
     """

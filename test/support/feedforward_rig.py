@@ -82,17 +82,17 @@ class Rig:
     def spin(self, duration):
         spin_until(self.executor, time.monotonic() + duration)
 
-    def drive(self, position=POSITION):
+    def drive(self):
         """Publish the state of an arm at rest until the node has it."""
+        self.until(lambda: self.node._filler._state is not None, self.tell_state)
+
+    def tell_state(self):
+        """Publish the state of an arm at rest once."""
         message = JointState(
-            name=list(MODEL.joint_names), position=list(position), velocity=[0.0] * 7
+            name=list(MODEL.joint_names), position=list(POSITION), velocity=[0.0] * 7
         )
-
-        def publish():
-            message.header.stamp = self.tester.get_clock().now().to_msg()
-            self.states.publish(message)
-
-        self.until(lambda: self.node._filler._state is not None, publish)
+        message.header.stamp = self.tester.get_clock().now().to_msg()
+        self.states.publish(message)
 
     def send(self, message):
         """Return what the controller is sent for a trajectory."""
