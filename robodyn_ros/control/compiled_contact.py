@@ -3,7 +3,7 @@
 The observer's and the detector's step as machine code, for samples that need no closer look.
 
 Its C is ``c/contact_step.h``, which a controller in C or C++ can include, too.
-``momentum_observer`` and ``contact`` compute the same in Python: they are what it is compared with,
+``momentum_observer`` and ``contact`` compute the same in Python: they are its reference,
 take every sample that it leaves to them, and serve alone where there is no compiler.
 """
 
