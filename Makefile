@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # `make` alone lists the targets. Variables: PYTHON (interpreter to set up with), ROS (jazzy or
-# kilted, of the wheels), VENV, OUT, and for the demo URDF, BASE, TIP.
+# kilted, of the wheels), VENV, OUT, and for demo and identify URDF, BASE, TIP.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
@@ -28,7 +28,7 @@ export ROS_LOG_DIR ?= $(abspath $(VENV))/ros_log
 # A ROS installation finds the packages built here only where they are sourced.
 WITH_ROS := $(if $(ROS_DISTRO),source $(VENV)/local_setup.bash &&)
 
-.PHONY: help setup demo test test-all test-long bench lint docs clean
+.PHONY: help setup demo identify test test-all test-long bench lint docs clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,6 +37,10 @@ setup: $(PACKAGE)  ## make the virtual environment with everything, ROS 2 includ
 
 demo: setup  ## an arm in a physics engine holds and tracks on our torques [URDF= BASE= TIP= OUT=]
 	@$(WITH_ROS) $(BIN)/robodyn demo --output '$(OUT)' \
+	    $(if $(URDF),--urdf '$(URDF)') $(if $(BASE),--base '$(BASE)') $(if $(TIP),--tip '$(TIP)')
+
+identify: setup  ## an arm with a wrong URDF is excited, recorded, identified [URDF= BASE= TIP= SEED= OUT=]
+	@$(WITH_ROS) $(BIN)/robodyn identify-demo --output '$(OUT)' $(if $(SEED),--seed '$(SEED)') \
 	    $(if $(URDF),--urdf '$(URDF)') $(if $(BASE),--base '$(BASE)') $(if $(TIP),--tip '$(TIP)')
 
 test: setup  ## run the tests, the slow ones left out

@@ -56,6 +56,7 @@ setup(
             'robodyn = robodyn_ros.cli:main',
             'dynamics_node = robodyn_ros.ros.dynamics.dynamics_node:main',
             'simulator_node = robodyn_ros.ros.simulator_node:main',
+            'motion_node = robodyn_ros.ros.identification.motion_node:main',
         ],
     },
     zip_safe=False,

@@ -143,8 +143,9 @@ class Scene:
             self.spin(0.01)
 
     def bring_up(self) -> None:
-        """Wait until the node commands, and its watchdog could."""
+        """Wait until the node commands, its watchdog could, and the listener hears the arm."""
         count = len(self.heard.commands)
+        self.until(lambda: self.heard.state is not None)
         self.until(lambda: len(self.heard.commands) > count + 20)
         self.until(lambda: self._listener.count_publishers(self.commands) == 2)
         self.until(lambda: self._trajectories.get_subscription_count() == 1)

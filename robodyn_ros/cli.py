@@ -8,7 +8,7 @@ import click
 from robodyn_ros.commands.analysis import ratios, split, structure
 from robodyn_ros.commands.arm_options import examples
 from robodyn_ros.commands.contact import contact_thresholds_command
-from robodyn_ros.commands.demonstration import demo
+from robodyn_ros.commands.demonstration import demo, identify_demo
 from robodyn_ros.commands.description import check, dh, params
 from robodyn_ros.commands.effort import effort_command, payload_command
 from robodyn_ros.commands.excitation import excite_command
@@ -91,6 +91,7 @@ for command in (
     report,
     export,
     demo,
+    identify_demo,
     node,
 ):
     robodyn.add_command(command)

@@ -1,16 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An arm held and moved over ROS 2: ``demo``."""
+"""An arm held, moved and identified over ROS 2: ``demo``, ``identify-demo``."""
 
 from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
 import click
 
 from robodyn_ros.commands.arm_options import examples
+
+_URDF = click.option(
+    '--urdf', type=click.Path(path_type=Path), help='URDF file; not given: a Panda.'
+)
+_BASE = click.option(
+    '--base', default='', help='Link that the chain begins at; not given: the root.'
+)
+_TIP = click.option(
+    '--tip', default='', help='Link that the chain ends at; not given: the end of the only arm.'
+)
 
 
 @click.command(
@@ -19,11 +31,9 @@ from robodyn_ros.commands.arm_options import examples
         'robodyn demo --urdf urdf/puma560.urdf --output puma_demo',
     )
 )
-@click.option('--urdf', type=click.Path(path_type=Path), help='URDF file; not given: a Panda.')
-@click.option('--base', default='', help='Link that the chain begins at; not given: the root.')
-@click.option(
-    '--tip', default='', help='Link that the chain ends at; not given: the end of the only arm.'
-)
+@_URDF
+@_BASE
+@_TIP
 @click.option(
     '--output',
     type=click.Path(path_type=Path, file_okay=False),
@@ -47,22 +57,73 @@ def demo(urdf: Path | None, base: str, tip: str, output: Path, hold_time: float)
     and with the whole model (computed torque). The output folder gets the numbers, summary.json,
     and their plot, tracking.png.
     """
-    if urdf is None and (base or tip):
-        raise click.UsageError('--base and --tip are links of the arm that --urdf names')
+    _check_ends(urdf, base, tip)
     _keep_to_this_machine()
-    signal.signal(signal.SIGTERM, _interrupt)
-    try:
+    with _needing_ros():
         from robodyn_ros.ros.demo.demonstration import Arm, DemoFailed, panda, run_demo
         from robodyn_ros.ros.demo.node_process import NodeEnded
+    try:
+        run_demo(Arm(urdf, base, tip) if urdf else panda(), output, hold_time=hold_time)
+    except (DemoFailed, NodeEnded) as error:
+        raise click.ClickException(str(error)) from error
+
+
+@click.command(
+    'identify-demo',
+    epilog=examples(
+        'robodyn identify-demo',
+        'robodyn identify-demo --urdf urdf/puma560.urdf --seed 3 --output puma_identified',
+    ),
+)
+@_URDF
+@_BASE
+@_TIP
+@click.option(
+    '--output',
+    type=click.Path(path_type=Path, file_okay=False),
+    default='identify_output',
+    show_default=True,
+    help='Folder for summary.json, identification.png, the bags and the logs.',
+)
+@click.option(
+    '--seed', type=int, default=1, show_default=True, help='Of the true arm and the motions.'
+)
+def identify_demo(urdf: Path | None, base: str, tip: str, output: Path, seed: int) -> None:
+    """
+    Identify an arm in MuJoCo whose URDF is wrong, over ROS 2.
+
+    The arm in MuJoCo has other masses, rotors and friction than its URDF, and sensors with noise.
+    A motion to identify it by is made, run over ROS 2, and recorded; the node is started again
+    with what was found. The output folder gets the numbers, summary.json, and their picture.
+    """
+    _check_ends(urdf, base, tip)
+    _keep_to_this_machine()
+    with _needing_ros():
+        from robodyn_ros.ros.demo.demonstration import Arm, DemoFailed, panda
+        from robodyn_ros.ros.demo.node_process import NodeEnded
+        from robodyn_ros.ros.identification.demonstration import run_identification
+    try:
+        run_identification(Arm(urdf, base, tip) if urdf else panda(), output, seed=seed)
+    except (DemoFailed, NodeEnded) as error:
+        raise click.ClickException(str(error)) from error
+
+
+def _check_ends(urdf: Path | None, base: str, tip: str) -> None:
+    if urdf is None and (base or tip):
+        raise click.UsageError('--base and --tip are links of the arm that --urdf names')
+
+
+@contextmanager
+def _needing_ros() -> Iterator[None]:
+    """Say what to do where ROS cannot be imported; let SIGTERM end the processes, too."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        yield
     except ImportError as error:
         raise click.ClickException(
             f'{error}. The demonstration needs ROS 2: source your ROS 2 workspace, or type '
             '`make setup` in a checkout of robodyn_ros. Without ROS there is `robodyn simulate`.'
         ) from error
-    try:
-        run_demo(Arm(urdf, base, tip) if urdf else panda(), output, hold_time=hold_time)
-    except (DemoFailed, NodeEnded) as error:
-        raise click.ClickException(str(error)) from error
 
 
 def _keep_to_this_machine() -> None:

@@ -91,6 +91,20 @@ def _description(content: bytes) -> RobotDescription:
     )
 
 
+def urdf_text(path: Path) -> str:
+    """
+    Return what robot_description carries: a URDF file as it is, a xacro with its macros expanded.
+
+    Raises
+    ------
+    UnreadableSource, MalformedXml
+        Of a xacro; a file that is none is not looked into.
+    """
+    if path.suffix == '.xacro':
+        return etree.tostring(sanitized_urdf(path), encoding='unicode')
+    return path.read_text(encoding='utf-8')
+
+
 def sanitized_urdf(source: str | Path) -> Any:
     """
     Return the ``<robot>`` element with links, inertials and joints only, their text checked.

@@ -22,6 +22,7 @@ from robodyn_ros.errors import UnknownOption
 
 _TYPES: dict[str, Parameter.Type] = {
     'bool': Parameter.Type.BOOL,
+    'integer': Parameter.Type.INTEGER,
     'string': Parameter.Type.STRING,
     'double': Parameter.Type.DOUBLE,
     'double[]': Parameter.Type.DOUBLE_ARRAY,
@@ -29,6 +30,7 @@ _TYPES: dict[str, Parameter.Type] = {
 }
 _WANTED: dict[str, str] = {
     'bool': 'true or false',
+    'integer': 'a whole number',
     'string': 'text',
     'double': 'a number',
     'double[]': 'a number, or a list of numbers',
@@ -61,7 +63,7 @@ class GivenParameter:
     ----------
     name : str
     kind : str
-        Its type as ROS writes it: bool, string, double, double[] or string[].
+        Its type as ROS writes it: bool, integer, string, double, double[] or string[].
     default : bool, str, float, list or None
         None where it is not set unless it is given.
     description : str

@@ -17,6 +17,9 @@ SENSOR = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 RECORDING = QoSProfile(depth=20_000, reliability=ReliabilityPolicy.RELIABLE)
 """A slow subscriber that must not lose a message."""
 
+RECORDED_STATES = QoSProfile(depth=20_000, reliability=ReliabilityPolicy.BEST_EFFORT)
+"""Joint states that are recorded: as many as possible, of publishers of either reliability."""
+
 # The usual depth of ten would drop what fifty clients ask at once, and they would wait for ever.
 SERVICES = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
 """Requests of many clients at once."""

@@ -42,7 +42,6 @@ import numpy as np
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from geometry_msgs.msg import WrenchStamped
-from lxml import etree
 from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
@@ -51,7 +50,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 
 from robodyn_ros.description.chain import Chain
-from robodyn_ros.description.urdf import sanitized_urdf
+from robodyn_ros.description.urdf import urdf_text
 from robodyn_ros.errors import (
     InvalidNumber,
     NonFiniteValue,
@@ -65,6 +64,7 @@ from robodyn_ros.ros.given_parameters import GivenParameter
 from robodyn_ros.ros.qos import LATCHED, RELIABLE
 from robodyn_ros.ros.spinning import run_until_signal
 from robodyn_ros.simulation.arm import ArmSimulation
+from robodyn_ros.simulation.sensors import Sensors
 
 LONGEST_LAG = 0.1
 """Real time that is made up for after a pause [s]; the rest of a longer one is skipped."""
@@ -93,6 +93,11 @@ PARAMETERS = (
     ),
     _row('gravity', 'double[]', list(STANDARD_GRAVITY), "In the base link's axes [m/s²]."),
     _row('initial_position', 'double[]', None, 'Of each joint [rad] or [m]; not set: zero.'),
+    _row('rotor_inertia', 'double[]', None, 'Of each joint [kg m² or kg]; not set: none.'),
+    _row('position_resolution', 'double', 0.0, 'Step of the encoders [rad or m].'),
+    _row('velocity_noise', 'double', 0.0, 'Deviation of velocities [rad/s or m/s].'),
+    _row('effort_noise', 'double[]', None, 'Deviation of efforts [N m or N]; not set: none.'),
+    _row('sensor_seed', 'integer', 0, 'Of the noise.'),
     _row(
         'effort_scale',
         'double[]',
@@ -139,6 +144,13 @@ class SimulatorNode(Node):
         self._lockstep = given['lockstep']
         self._lockstep_timeout = given['lockstep_timeout']
         publish_clock = given['publish_clock']
+        self._rotor_inertia = given['rotor_inertia']
+        self._sensors = Sensors(
+            given['position_resolution'],
+            given['velocity_noise'],
+            np.array(given['effort_noise'] or [0.0]),
+            given['sensor_seed'],
+        )
         if not 0 < self._lockstep_timeout < np.inf:
             raise InvalidNumber(
                 'parameter lockstep_timeout', self._lockstep_timeout, 'a positive number [s]'
@@ -161,7 +173,7 @@ class SimulatorNode(Node):
         if urdf_file:
             self._load(Chain.from_urdf(Path(urdf_file), **self._ends))
             description = self.create_publisher(String, 'robot_description', LATCHED)
-            description.publish(String(data=_urdf_text(Path(urdf_file))))
+            description.publish(String(data=urdf_text(Path(urdf_file))))
         else:
             self.create_subscription(String, 'robot_description', self._on_description, LATCHED)
             self.get_logger().info('waiting for robot_description')
@@ -183,6 +195,7 @@ class SimulatorNode(Node):
             gravity=self._gravity,
             time_step=self._time_step,
             initial_position=self._initial_position or None,
+            rotor_inertia=self._rotor_inertia or None,
         )
         self._simulation = simulation
         effort_scale, command_scale = self._given_scales
@@ -290,17 +303,21 @@ class SimulatorNode(Node):
         self._steps += 1
 
     def _publish_state(self, *, again: bool = False) -> None:
+        simulation = self._simulation
         if not again:
             self._stamp = self._next_stamp()
+            effort = np.zeros(simulation.n) if self._torque is None else self._torque
+            self._measured = self._sensors.measured(
+                simulation.position, simulation.velocity, effort
+            )
         if self._clock_publisher is not None:
             self._clock_publisher.publish(ClockMessage(clock=self._stamp))
-        simulation = self._simulation
+        position, velocity, effort = self._measured
         message = JointState(
             name=simulation.joint_names,
-            position=simulation.position,
-            velocity=simulation.velocity,
-            effort=(np.zeros(simulation.n) if self._torque is None else self._torque)
-            / self._effort_scale,
+            position=position,
+            velocity=velocity,
+            effort=effort / self._effort_scale,
         )
         message.header.stamp = self._stamp
         self._states.publish(message)
@@ -343,13 +360,6 @@ def _scale(name: str, given: Sequence[float] | None, n: int) -> np.ndarray:
         if not np.isfinite(factor) or factor == 0.0:
             raise InvalidNumber(f'parameter {name}', factor, 'finite numbers that are not 0')
     return np.broadcast_to(factors, n)
-
-
-def _urdf_text(path: Path) -> str:
-    """Return what robot_description carries: the file, or what its macros expand to."""
-    if path.suffix == '.xacro':
-        return etree.tostring(sanitized_urdf(path), encoding='unicode')
-    return path.read_text(encoding='utf-8')
 
 
 def main(args: list[str] | None = None) -> int:

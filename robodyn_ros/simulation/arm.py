@@ -84,7 +84,10 @@ class ArmSimulation:
         self.joint_names = chain.joint_names
         self.n = len(self.joint_names)
         if rotor_inertia is not None:
-            self._model.dof_armature[:] = checked_array('rotor_inertia', rotor_inertia, (self.n,))
+            rotors = checked_array('rotor_inertia', rotor_inertia, (self.n,))
+            if (rotors < 0.0).any():
+                raise InvalidNumber('rotor_inertia', rotors.tolist(), 'zero or more')
+            self._model.dof_armature[:] = rotors
         self._data = self._mujoco.MjData(self._model)
         self.reset(np.zeros(self.n) if initial_position is None else initial_position)
 
@@ -100,6 +103,7 @@ class ArmSimulation:
         gravity: ArrayLike = STANDARD_GRAVITY,
         time_step: float = 1e-3,
         initial_position: ArrayLike | None = None,
+        rotor_inertia: ArrayLike | None = None,
     ) -> ArmSimulation:
         """
         Return the simulation of an arm in a URDF that the caller names.
@@ -121,7 +125,13 @@ class ArmSimulation:
             locked_positions=locked_positions,
             mimic=mimic,
         )
-        return cls(chain, gravity=gravity, time_step=time_step, initial_position=initial_position)
+        return cls(
+            chain,
+            gravity=gravity,
+            time_step=time_step,
+            initial_position=initial_position,
+            rotor_inertia=rotor_inertia,
+        )
 
     def reset(self, position: ArrayLike) -> None:
         """Stand still at ``position`` (n,) [rad or m] held by the brakes, at time zero."""

@@ -89,6 +89,11 @@ class NodeProcess:
         """Of the running process."""
         return self._process.pid
 
+    @property
+    def exit_code(self) -> int | None:
+        """Of a process that has ended; None while it runs."""
+        return self._process.poll()
+
     def check(self) -> None:
         """Raise NodeEnded if the process is no longer there."""
         code = self._process.poll()

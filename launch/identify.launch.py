@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A motion from ``robodyn excite`` run on an arm that is under control, watched and recorded."""
+
+from __future__ import annotations
+
+from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
+from launch.actions import DeclareLaunchArgument, OpaqueFunction
+from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import Node
+
+ARGUMENTS = (
+    DeclareLaunchArgument('motion_file', description='CSV file of the motion.'),
+    DeclareLaunchArgument(
+        'confirm',
+        default_value='false',
+        choices=['true', 'false'],
+        description='true: the way is clear, the arm may move.',
+    ),
+    DeclareLaunchArgument(
+        'description_file',
+        default_value='',
+        description='URDF of the robot; empty: the topic robot_description.',
+    ),
+    DeclareLaunchArgument('base_link', default_value='', description='Empty: the root.'),
+    DeclareLaunchArgument('tip_link', default_value='', description='Empty: found in the URDF.'),
+    DeclareLaunchArgument(
+        'target',
+        default_value='dynamics_node',
+        choices=['dynamics_node', 'joint_trajectory_controller'],
+        description='Who takes the motion.',
+    ),
+    DeclareLaunchArgument(
+        'trajectory_topic',
+        default_value=[LaunchConfiguration('target'), '/joint_trajectory'],
+        description='Where it takes trajectories.',
+    ),
+    DeclareLaunchArgument('joint_states_topic', default_value='joint_states'),
+    DeclareLaunchArgument('robot_description_topic', default_value='robot_description'),
+    DeclareLaunchArgument(
+        'approach',
+        default_value='false',
+        choices=['true', 'false'],
+        description='Go to the start of the motion in a straight line of joint space.',
+    ),
+    DeclareLaunchArgument(
+        'rehearsal_speed', default_value='0.25', description='Part of the speed at first; 0: none.'
+    ),
+    DeclareLaunchArgument('bag', default_value='', description='Folder to record into.'),
+    DeclareLaunchArgument(
+        'storage', default_value='sqlite3', choices=['sqlite3', 'mcap'], description='Of the bag.'
+    ),
+    DeclareLaunchArgument('namespace', default_value=''),
+    DeclareLaunchArgument('use_sim_time', default_value='false', choices=['true', 'false']),
+)
+
+
+def generate_launch_description() -> LaunchDescription:
+    """Return the arguments and the node, with which the launch ends."""
+    return LaunchDescription([*ARGUMENTS, OpaqueFunction(function=motion)])
+
+
+def motion(context: LaunchContext) -> list[LaunchDescriptionEntity]:
+    """Return the node that runs the motion."""
+    values = context.launch_configurations
+    texts = ('motion_file', 'base_link', 'tip_link', 'target', 'bag', 'storage')
+    parameters = {name: values[name] for name in texts}
+    parameters['urdf_file'] = values['description_file']
+    parameters['confirm'] = values['confirm'] == 'true'
+    parameters['approach'] = values['approach'] == 'true'
+    parameters['use_sim_time'] = values['use_sim_time'] == 'true'
+    parameters['rehearsal_speed'] = float(values['rehearsal_speed'])
+    target = f'{values["target"]}/joint_trajectory'
+    return [
+        Node(
+            package='robodyn_ros',
+            executable='motion_node',
+            namespace=values['namespace'],
+            parameters=[parameters],
+            remappings=[
+                (target, values['trajectory_topic']),
+                ('joint_states', values['joint_states_topic']),
+                ('robot_description', values['robot_description_topic']),
+            ],
+            output='screen',
+        )
+    ]

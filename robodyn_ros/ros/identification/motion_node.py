@@ -1,0 +1,373 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Runs a motion on an arm, and records what the arm makes of it: ``motion_node``.
+
+========== ============================================== ======================================
+direction  name                                           notes
+========== ============================================== ======================================
+sub        ``joint_states``                               with efforts; watched and recorded
+sub        ``robot_description``                          where ``urdf_file`` is not given
+sub        ``dynamics_node/contact``                      stops the motion
+sub        ``dynamics_node/dynamics_state``               until it follows the first part
+pub        ``dynamics_node/joint_trajectory`` or          as ``target`` says
+           ``joint_trajectory_controller/...``
+========== ============================================== ======================================
+
+The motion is made at a part of its speed first (``rehearsal_speed``), then at ``speed``. Nothing
+is sent without ``confirm``. It is stopped where the arm leaves the motion, where efforts leave
+their prediction, on a contact, where joint states no longer come, and on SIGINT; the bag is
+completed always.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import rclpy
+from rclpy.clock import Clock, ClockType
+from rclpy.exceptions import ParameterException
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from trajectory_msgs.msg import JointTrajectory
+
+from robodyn_interfaces.msg import Contact, DynamicsState
+from robodyn_ros.description.urdf import urdf_text
+from robodyn_ros.errors import (
+    InvalidNumber,
+    MalformedJointState,
+    NoEffort,
+    RobodynError,
+    UnknownOption,
+    UnreadableSource,
+)
+from robodyn_ros.identification.kinematics_digest import kinematics_digest
+from robodyn_ros.identification.motion_run import MotionWatch, approach, slowed, state_at
+from robodyn_ros.model import RobotModel
+from robodyn_ros.motions import MotionSamples, read_motion
+from robodyn_ros.ros import cdr, command_line, given_parameters
+from robodyn_ros.ros.conversions import seconds
+from robodyn_ros.ros.identification.bag_writer import BagWriter
+from robodyn_ros.ros.identification.motion_message import resting_message, trajectory_message
+from robodyn_ros.ros.identification.motion_parameters import ABOUT, PARAMETERS, TARGETS
+from robodyn_ros.ros.joint_state_message import JointStateReader
+from robodyn_ros.ros.qos import LATCHED, RECORDED_STATES, RELIABLE
+from robodyn_ros.ros.signals import StopSignal
+
+LEAD_TIME = 0.5  # from sending a motion to its start, by the stamps of the joint states [s]
+SETTLE_TIME = 1.0  # after each part, in which the arm comes to rest [s]
+STOP_TIME = 0.5  # in which a joint trajectory controller is asked to come to rest [s]
+FAREWELL_TIME = 0.3  # for the stop to be sent before the process ends [s]
+SPIN_PERIOD = 0.05  # [s]
+WATCH_PERIOD = 0.004  # least time between two looks at efforts [s]
+ANSWER_TIME = 1.0  # by the stamps, after which a node that follows nothing is asked again [s]
+PATIENCE = 30.0  # for it to follow [s]
+
+
+class MotionNode(Node):
+    """
+    Sends a motion, watches and records it; ``is_over`` says when, and ``problem`` how.
+
+    Its parameters are ``PARAMETERS``, all read once.
+
+    Raises
+    ------
+    RobodynError
+        A parameter, the URDF or the motion cannot be used.
+    """
+
+    def __init__(self) -> None:
+        super().__init__('motion_node')
+        given_parameters.declare(self, PARAMETERS)
+        self._given = {p.name: self.get_parameter_or(p.name).value for p in PARAMETERS}
+        target = self._given['target']
+        if target not in TARGETS:
+            raise UnknownOption('parameter target', target, ', '.join(TARGETS))
+        if not self._given['motion_file']:
+            raise UnreadableSource('parameter motion_file', '', 'the CSV file of a motion')
+        if not 0 < self._given['state_timeout'] < np.inf:
+            raise InvalidNumber(
+                'parameter state_timeout', self._given['state_timeout'], 'a positive number [s]'
+            )
+        self.is_over = False
+        self.problem = ''
+        self._bag: BagWriter | None = None
+        self._watch: MotionWatch | None = None
+        self._parts: list[tuple[str, MotionSamples]] = []
+        self._part: tuple[str, MotionSamples] | None = None
+        self._start = 0.0
+        self._heard = time.monotonic()
+        self._stamp = self._watched = 0.0
+        self._moved = False
+        self._first_sent = np.inf  # by the steady clock [s]
+        # A controller does not say whether it is active, or follows.
+        self._is_active = self._is_taken = target != 'dynamics_node'
+        self._trajectories = self.create_publisher(JointTrajectory, TARGETS[target], RELIABLE)
+        if self._given['urdf_file']:
+            self._load(urdf_text(Path(self._given['urdf_file'])))
+        else:
+            self.create_subscription(String, 'robot_description', self._on_description, LATCHED)
+            self.get_logger().info('waiting for robot_description')
+        self._reader = JointStateReader()
+        self.create_subscription(
+            JointState, 'joint_states', self._on_state, RECORDED_STATES, raw=True
+        )
+        # Volatile: a contact of before is none of this motion.
+        self.create_subscription(Contact, 'dynamics_node/contact', self._on_contact, RELIABLE)
+        self._following = (
+            None
+            if self._is_taken
+            else self.create_subscription(
+                DynamicsState, 'dynamics_node/dynamics_state', self._on_dynamics, RELIABLE
+            )
+        )
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self.create_timer(self._given['state_timeout'] / 2, self._look, clock=steady)
+
+    # --- setting up ------------------------------------------------------------------------
+
+    def _on_description(self, message: String) -> None:
+        if self._watch is not None:
+            return
+        try:
+            self._load(message.data)
+        except RobodynError as error:
+            self._end(f'robot_description: {error}')
+
+    def _load(self, urdf: str) -> None:
+        given = self._given
+        model = RobotModel.from_urdf_text(
+            urdf, base_link=given['base_link'] or None, tip_link=given['tip_link'] or None
+        )
+        motion = read_motion(given['motion_file'], model.joint_names)
+        fast = slowed(motion, given['speed'])
+        if given['rehearsal_speed']:
+            self._parts.append(('rehearsal', slowed(motion, given['rehearsal_speed'])))
+        self._parts.append(('motion', fast))
+        tolerance = given['effort_tolerance']
+        self._watch = MotionWatch(
+            model,
+            fast,
+            effort_tolerance=tolerance,
+            position_tolerance=given['position_tolerance'],
+            effort_scale=given['effort_scale'],
+        )
+        self._model = model
+        duration = sum(each.time[-1] for _, each in self._parts)
+        what = f'{len(self._parts)} parts, {duration:.0f} s, to {self._trajectories.topic_name}'
+        if not given['confirm']:
+            self._end(f'not sent: {what}. confirm:=true, once the way is clear', failed=False)
+            return
+        if given['bag']:
+            self._bag = BagWriter(
+                Path(given['bag']),
+                given['storage'],
+                self.resolve_topic_name('joint_states'),
+                urdf,
+                {
+                    'kinematics': kinematics_digest(model),
+                    'base_link': model.base_link,
+                    'tip_link': model.tip_link,
+                    'motion_file': Path(given['motion_file']).name,
+                },
+            )
+        self.get_logger().info(what)
+
+    # --- running ---------------------------------------------------------------------------
+
+    def _on_state(self, content: bytes) -> None:
+        if self._watch is None:
+            return
+        try:
+            message = self._reader.read(content)
+        except MalformedJointState as error:
+            self.get_logger().warning(f'ignored: {error}', throttle_duration_sec=1.0)
+            return
+        names = self._model.joint_names
+        if not set(names) <= set(message.names):
+            return  # of other joints
+        self._heard = time.monotonic()
+        self._stamp = cdr.seconds(message.sec, message.nanosec)
+        if self._bag is not None:
+            if not self._bag.count:
+                self._bag.note('first_stamp', repr(self._stamp))
+            self._bag.write(content, self.get_clock().now().nanoseconds)
+        if self.is_over:
+            return  # the way to rest is recorded, too
+        order = [message.names.index(name) for name in names]
+        try:
+            q, qd, effort = (
+                np.array(values, dtype=float)[order]
+                for values in (message.position, message.velocity, message.effort)
+            )
+        except IndexError:
+            self._end('joint states lack velocities or efforts: nothing could be told from them')
+            return
+        if self._part is None:
+            self._begin(q)
+        elif self._is_taken and self._stamp - self._watched >= WATCH_PERIOD:
+            if self._following is not None:
+                self.destroy_subscription(self._following)
+                self._following = None
+            self._watched = self._stamp
+            self._follow(q, qd, effort)
+
+    def _begin(self, q: np.ndarray) -> None:
+        """Send the first part, once somebody listens."""
+        if not self._stamp:
+            self._end('joint states have no stamps: nothing could be compared with the motion')
+            return
+        if not self._trajectories.get_subscription_count() or not self._is_active:
+            self.get_logger().info(
+                f'waiting for who takes {self._trajectories.topic_name}',
+                throttle_duration_sec=5.0,
+            )
+            return
+        start = self._parts[0][1].q[0]
+        away = float(np.abs(q - start).max())
+        if self._given['approach']:
+            way = approach(self._model, q, start)
+            times = np.linspace(0.0, way.duration, 200)
+            samples = MotionSamples(
+                times, way.position(times), way.velocity(times), way.acceleration(times)
+            )
+            self._parts.insert(0, ('approach', samples))
+        elif away > self._given['start_tolerance']:
+            self._end(
+                f'the arm is {away:.3g} rad or m from the start {start.tolist()}: move it there, '
+                'or approach:=true'
+            )
+            return
+        self._first_sent = time.monotonic()
+        self._send(*self._parts.pop(0))
+
+    def _send(self, name: str, motion: MotionSamples) -> None:
+        self._part = name, motion
+        self._start = self._stamp + LEAD_TIME
+        self._moved = True
+        if self._bag is not None:
+            self._bag.note(f'start_of_{name}', repr(self._start))
+        self._trajectories.publish(
+            trajectory_message(self._model.joint_names, motion, self._start, LEAD_TIME)
+        )
+        self.get_logger().info(f'{name}: {motion.time[-1]:.1f} s', throttle_duration_sec=1.0)
+
+    def _on_dynamics(self, message: DynamicsState) -> None:
+        """Learn that the node is active, and then whether it follows; ask again if not."""
+        self._is_active = True
+        if self._part is None or self._is_taken or self.is_over:
+            return
+        since_sent = seconds(message.header.stamp) - (self._start - LEAD_TIME)
+        if since_sent > 0.0 and len(message.reference_position):
+            self._is_taken = True
+        elif time.monotonic() - self._first_sent > PATIENCE:
+            self.stop(
+                f'the dynamics node has not taken the motion in {PATIENCE:.0f} s: see its log'
+            )
+        elif since_sent > ANSWER_TIME:
+            self._send(*self._part)
+
+    def _on_contact(self, message: Contact) -> None:
+        if self._part is not None and not message.is_over:
+            self.stop(
+                f'contact: {message.torque:.3g} of {message.threshold:.3g} N m or N at joint '
+                f'{message.joint[:40]!r}'
+            )
+
+    def _follow(self, q: np.ndarray, qd: np.ndarray, effort: np.ndarray) -> None:
+        assert self._part is not None and self._watch is not None
+        name, motion = self._part
+        elapsed = self._stamp - self._start
+        try:
+            problem = self._watch.problem(self._stamp, state_at(motion, elapsed), q, qd, effort)
+        except NoEffort as error:
+            problem = str(error)
+        if problem:
+            self.stop(f'{name}, {max(elapsed, 0.0):.2f} s: {problem}')
+        elif elapsed > motion.time[-1] + SETTLE_TIME:
+            if self._parts:
+                self._send(*self._parts.pop(0))
+            else:
+                self._end('done', failed=False)
+
+    def _look(self) -> None:
+        """Stop where joint states no longer come."""
+        silent = time.monotonic() - self._heard
+        if self._part is not None and not self.is_over and silent > self._given['state_timeout']:
+            self.stop(f'no joint states for {silent:.2f} s')
+
+    # --- ending ----------------------------------------------------------------------------
+
+    def stop(self, reason: str) -> None:
+        """Take the motion back, if one is under way: the arm comes to rest and is held."""
+        if self.is_over:
+            return
+        if self._moved:
+            self._trajectories.publish(self._stopping())
+        self._end(f'stopped: {reason}')
+
+    def _stopping(self) -> JointTrajectory:
+        if self._given['target'] == 'dynamics_node':
+            return JointTrajectory()  # without points: nothing is followed any more
+        assert self._part is not None
+        q, qd, _ = state_at(self._part[1], self._stamp - self._start)
+        return resting_message(self._model.joint_names, q + 0.5 * STOP_TIME * qd, STOP_TIME)
+
+    def _end(self, words: str, *, failed: bool = True) -> None:
+        self.is_over = True
+        self.problem = words if failed else ''
+        if self._bag is not None:
+            self._bag.note('outcome', words)
+        log = self.get_logger()
+        (log.error if failed else log.info)(words)
+
+    def destroy_node(self) -> None:
+        """Complete the bag; nothing is sent any more."""
+        if self._bag is not None:
+            self._bag.close()
+            self.get_logger().info(f'{self._bag.count} joint states in {self._given["bag"]}')
+        super().destroy_node()
+
+
+def run(args: Sequence[str] | None = None) -> int:
+    """Run the node until the motion has ended or a signal comes; 0 where it went well."""
+    signal_ = StopSignal()
+    rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+    try:
+        try:
+            node = MotionNode()
+        except (RobodynError, ParameterException, OSError) as error:
+            rclpy.logging.get_logger('motion_node').fatal(str(error))
+            return 1
+        try:
+            executor = SingleThreadedExecutor()
+            executor.add_node(node)
+            while not node.is_over and not signal_.has_come:
+                executor.spin_once(timeout_sec=SPIN_PERIOD)
+            if signal_.has_come:
+                node.stop('told to stop')
+            # What was published last leaves the process, and is recorded, before it ends.
+            until = time.monotonic() + FAREWELL_TIME
+            while time.monotonic() < until:
+                executor.spin_once(timeout_sec=SPIN_PERIOD)
+            return 1 if node.problem else 0
+        finally:
+            node.destroy_node()
+    finally:
+        rclpy.shutdown()
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the node; 0 where the motion was made, 1 where it was stopped, 2 for a wrong option."""
+    code = command_line.exit_code(args, 'motion_node', ABOUT, PARAMETERS)
+    return run(args) if code is None else code
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``make identify`` on an arm nobody chose: the whole loop over DDS, and what it shows."""
+
+import json
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from robots import public_urdf
+
+from robodyn_ros import RobotModel, gravity_torque
+from robodyn_ros.identification import Identification, Recording
+from robodyn_ros.identification.exciting_motion import search
+from robodyn_ros.motions import MotionSamples
+from robodyn_ros.ros.demo.demonstration import Arm
+from robodyn_ros.ros.identification import demonstration
+from robodyn_ros.ros.identification.results import LeastSquares, gravity_error
+from robodyn_ros.simulation.true_arm import drawn_arm, random_poses
+
+KEYS = {
+    'torque_error_before',
+    'torque_error_after',
+    'torque_error_least_squares',
+    'tracking_rms_before_rad',
+    'tracking_rms_after_rad',
+}
+
+
+def test_the_gravity_error_is_that_of_gravity_torques_in_random_poses():
+    model = RobotModel.from_urdf(public_urdf('panda.urdf'), tip_link='panda_link8')
+    heavier = model.with_inertial_parameters(1.1 * model.inertial_parameters)
+    assert gravity_error(heavier, model) == pytest.approx(0.1)
+    q = random_poses(model, np.random.default_rng(0), 100)
+    assert (q >= model.position_limits[:, 0]).all() and (q <= model.position_limits[:, 1]).all()
+
+
+def test_least_squares_finds_the_torques_of_an_arm_without_noise():
+    model = RobotModel.from_urdf(public_urdf('ur5_robot.urdf'))
+    true = drawn_arm(model, 3)
+    time = np.arange(0.0, 12.0, 0.01)
+    generator = np.random.default_rng(0)
+    rates, phases = generator.uniform(0.5, 2.0, 6), generator.uniform(0, 6, 6)
+    phase = rates * time[:, None] + phases
+    motion = MotionSamples(time, np.sin(phase), rates * np.cos(phase), -(rates**2) * np.sin(phase))
+    recording = recorded(true, motion)
+    squares = LeastSquares.fitted(model, recording)
+    assert squares.relative_error(model, recording, 5.0) < 0.01
+    q = random_poses(model, generator, 20)
+    assert_allclose(gravity_torque(squares.bodies(model), q), gravity_torque(true, q), atol=0.1)
+
+
+def recorded(true, motion):
+    from robodyn_ros import inverse_dynamics
+
+    torque = inverse_dynamics(true, motion.q, motion.qd, motion.qdd)
+    torque = torque + true.viscous_friction * motion.qd
+    torque = torque + true.coulomb_friction * np.tanh(motion.qd / 0.01)
+    return Recording(true.joint_names, motion.time, motion.q, motion.qd, torque)
+
+
+@pytest.mark.slow
+@pytest.mark.ros
+def test_a_wrong_urdf_becomes_a_model_that_tracks(tmp_path, monkeypatch):
+    pytest.importorskip('mujoco', reason='needs MuJoCo: pip install mujoco')
+    pytest.importorskip('rosbags', reason='needs rosbags: pip install rosbags')
+    monkeypatch.setattr(search, '_STARTS', 1)
+    monkeypatch.setattr(demonstration, 'DURATION', 10.0)
+    monkeypatch.setattr(demonstration, 'NEW_DURATION', 5.0)
+    urdf = public_urdf('ur5_robot.urdf')
+    numbers = demonstration.run_identification(Arm(urdf, '', ''), tmp_path, seed=2)
+    assert numbers == json.loads((tmp_path / 'summary.json').read_text())
+    assert KEYS <= set(numbers)
+    assert numbers['torque_error_before'] > 0.1
+    assert numbers['torque_error_after'] < 0.03
+    assert numbers['torque_error_after'] < numbers['torque_error_least_squares']
+    assert numbers['gravity_error_after'] < 0.05
+    assert numbers['tracking_rms_after_rad'] < numbers['tracking_rms_before_rad'] / 4
+    assert (tmp_path / 'identification.png').stat().st_size > 10_000
+    model = RobotModel.from_urdf(urdf)
+    Identification.load(tmp_path / 'identified.yaml').check_kinematics(model)
+    assert RobotModel.from_urdf(tmp_path / 'identified.urdf').joint_names == model.joint_names
