@@ -187,11 +187,9 @@ class ContactMonitor:
         ):
             return None
         found = observer.update(*sample)
-        return (
-            None
-            if found is None or detector is None
-            else detector.update(state.velocity, found, state.time)
-        )
+        if found is None or detector is None:
+            return None
+        return detector.update(state.velocity, found, state.time)
 
     def tip_wrench(self, state: MeasuredState) -> TipWrench:
         """

@@ -246,6 +246,12 @@ def test_code_that_computes_something_else_is_neither_used_nor_kept(
     assert not list((tmp_path / 'cache').glob('*'))
 
 
+def test_a_model_whose_torques_are_not_finite_is_none_to_compare_with():
+    compiled()
+    with pytest.raises(NoBackend, match='finite torques'):
+        CompiledContactStep.of(arm(), lambda q, qd, qdd: np.full_like(q, INF))
+
+
 def test_the_constants_are_those_of_python():
     text = files('robodyn_ros.control.c').joinpath('contact_step.h').read_text()
     found = dict(re.findall(r'#define ROBODYN_(\w+) ([\d.e-]+)', text))
