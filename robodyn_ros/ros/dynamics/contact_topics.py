@@ -20,6 +20,7 @@ from robodyn_ros.control.safety_settings import ContactAction
 from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.errors import MalformedJointState
 from robodyn_ros.ros.conversions import floats
+from robodyn_ros.ros.dynamics.serialized import SerializedEfforts
 from robodyn_ros.ros.dynamics.state_reception import WARNING_PERIOD
 from robodyn_ros.ros.joint_state_message import JointStateReader
 from robodyn_ros.ros.qos import LATCHED, RELIABLE, SENSOR
@@ -71,7 +72,7 @@ class ContactTopics:
         self._torques = node.create_lifecycle_publisher(JointState, '~/external_torques', RELIABLE)
         self._wrenches = node.create_lifecycle_publisher(WrenchStamped, '~/tip_wrench', RELIABLE)
         self._contacts = node.create_lifecycle_publisher(ContactMessage, '~/contact', LATCHED)
-        self._torque = JointState(name=names)
+        self._torque = SerializedEfforts(names)
         self._wrench = WrenchStamped()
         self._wrench.header.frame_id = stack.model.tip_link
         self._contact = ContactMessage(joint_names=names)
@@ -148,9 +149,7 @@ class ContactTopics:
         if monitor.trouble:
             return
         if self._are_torques_heard:
-            self._torque.header.stamp = stamp
-            self._torque.effort = floats(monitor.torque)
-            self._torques.publish(self._torque)
+            self._torques.publish(self._torque.message(stamp, monitor.torque))
         if self._are_wrenches_heard:
             self._publish_wrench(state, stamp)
 
