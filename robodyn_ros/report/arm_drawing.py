@@ -95,7 +95,7 @@ class _Picture:
         self.starts, self.origins = before[:, :3, 3], self.frames[:, :3, 3]
         points = np.vstack([np.zeros(3), self.starts, self.feet, self.origins, self.tip[:3, 3]])
         self.size = max(float(np.ptp(points, axis=0).max()), 1e-6)
-        self.view = _view(points)
+        _, self.view = view_of(points)
         arrows = self.size * _ARROW * np.swapaxes(self.frames[:, :3, [0, 2]], 1, 2)
         ends = (self.origins[:, None] + arrows).reshape(-1, 3)
         rows = self.model.inertial_parameters
@@ -245,9 +245,24 @@ def _dots(start: FloatArray, end: FloatArray) -> FloatArray:
     return np.linspace(start, end, 2 + int(np.hypot(*(end - start)) / _DOTS_APART))
 
 
-def _view(points: FloatArray) -> FloatArray:
-    """Return the two rows (2, 3) that flatten the world: from where the arm is widest, aside."""
+def view_of(points: FloatArray) -> tuple[tuple[float, float], FloatArray]:
+    """
+    Return from where an arm is widest, a little aside.
+
+    Parameters
+    ----------
+    points : array, shape (k, 3)
+        Of the arm [m].
+
+    Returns
+    -------
+    angles : (float, float)
+        Azimuth and elevation [rad].
+    flat : array, shape (2, 3)
+        The rows that flatten the world.
+    """
     azimuths = np.radians(np.arange(0, 180, 15))
     widths = [np.std(points @ rotation_z(-azimuth)[0]) for azimuth in azimuths]
-    azimuth = azimuths[int(np.argmax(widths))] + _ASIDE
-    return (rotation_x(_ELEVATION) @ rotation_z(-azimuth))[[0, 2]]
+    azimuth = float(azimuths[int(np.argmax(widths))] + _ASIDE)
+    flat = (rotation_x(_ELEVATION) @ rotation_z(-azimuth))[[0, 2]]
+    return (azimuth, float(_ELEVATION)), flat

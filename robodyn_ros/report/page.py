@@ -2,8 +2,9 @@
 """
 The page itself: facts and figures through a template that escapes whatever it is given.
 
-Only the style and what ``svg`` made go in unescaped, and no name of a URDF is in them. The page
-forbids scripts and everything from elsewhere besides, by its content security policy.
+Only the style, the script and its numbers, and what ``svg`` made go in unescaped, and no name of a
+URDF is in them. By its content security policy the page forbids every other script, and everything
+from elsewhere.
 """
 
 from __future__ import annotations
@@ -17,6 +18,12 @@ from numpy.typing import NDArray
 from robodyn_ros.analysis.ranges import Range
 from robodyn_ros.dh.table import DHTable, row_formula, table_rows
 from robodyn_ros.report.arm_drawing import frames_drawing, masses_drawing
+from robodyn_ros.report.arm_in_space import (
+    numbers_for_script,
+    script,
+    script_digest,
+    slider_ranges,
+)
 from robodyn_ros.report.charts import (
     PARTS,
     call_time_chart,
@@ -46,6 +53,9 @@ def report_page(facts: ArmFacts) -> str:
         'page.html.jinja',
         facts=facts,
         model=model,
+        script=script(),
+        script_digest=script_digest(),
+        numbers=numbers_for_script(model, _bent(facts)),
         kinds=''.join('P' if prismatic else 'R' for prismatic in model.dh.prismatic),
         tables=[_table(table) for table in (model.dh, model.dh.standard())],
         transforms=[
@@ -161,6 +171,7 @@ def _links(facts: ArmFacts) -> list[dict[str, Any]]:
 def _joints(facts: ArmFacts) -> list[dict[str, Any]]:
     """Return what the page says of each joint."""
     model, off = facts.model, facts.simplified_torque_error
+    sliders = np.column_stack([slider_ranges(model), _bent(facts)])
     joints = []
     for k, name in enumerate(model.joint_names):
         prismatic = bool(model.dh.prismatic[k])
@@ -176,6 +187,7 @@ def _joints(facts: ArmFacts) -> list[dict[str, Any]]:
                 'unit': 'N' if prismatic else 'N m',
                 'position_unit': 'm' if prismatic else 'rad',
                 'limits': model.position_limits[k],
+                'slider': sliders[k].tolist(),
                 'velocity': model.velocity_limits[k],
                 'limit': limit if known else None,
                 'peak': peak,
