@@ -195,6 +195,7 @@
         const end = add(frame[1], scaled(FRAME * arm.radius, column(frame[0], k)));
         arrow(spot(frame[1]), spot(end), colors[name], 1.7);
       }
+      if (n > 12 && (i + 1) % 5 && i && i !== n - 1) return; // names would hide one another
       const past = add(frame[1], scaled(1.35 * FRAME * arm.radius, column(frame[0], 2)));
       label('z' + (i + 1), spot(past), colors.blue);
     });

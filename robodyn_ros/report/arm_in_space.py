@@ -21,11 +21,10 @@ from robodyn_ros.dh.frames import frame_transforms
 from robodyn_ros.dynamics import gravity_torque
 from robodyn_ros.model import RobotModel
 from robodyn_ros.report.arm_drawing import view_of
+from robodyn_ros.report.position_ranges import slider_ranges
 from robodyn_ros.spatial import FloatArray, inertia_tensor, skew
 
 _SEED, _POSES = 3, 256
-_LONGEST_TURN = 4 * np.pi + 0.01  # a joint that turns further has no limit that a slider can show
-_LONGEST_SLIDE = 100.0  # [m]
 _LEAST_TORQUE = 1e-9
 _ROOM = 1.2
 
@@ -52,7 +51,8 @@ def numbers_for_script(model: RobotModel, q: FloatArray) -> str:
     """
     dh = model.dh
     ranges = slider_ranges(model)
-    poses = np.random.default_rng(_SEED).uniform(*ranges.T, (_POSES, model.n))
+    lower, upper = ranges.T
+    poses = np.random.default_rng(_SEED).uniform(lower, upper, size=(_POSES, model.n))
     points = _points(model, q[None])
     middle = (points.min(axis=0) + points.max(axis=0)) / 2
     radius = max(_ROOM * float(np.linalg.norm(points - middle, axis=1).max()), 1e-3)
@@ -74,8 +74,8 @@ def numbers_for_script(model: RobotModel, q: FloatArray) -> str:
         'limits': [limit if is_known else None for limit, is_known in zip(limits, known)],
         # What a full arc stands for: the limit, or else the largest torque that was met.
         'full': np.where(known, limits, np.maximum(holding, _LEAST_TORQUE)),
-        'q': np.clip(q, *ranges.T),
-        'zero': np.clip(np.zeros(model.n), *ranges.T),
+        'q': np.clip(q, lower, upper),
+        'zero': np.clip(np.zeros(model.n), lower, upper),
         'middle': middle,
         'radius': radius,
         'azimuth': azimuth,
@@ -83,24 +83,6 @@ def numbers_for_script(model: RobotModel, q: FloatArray) -> str:
     }
     text = json.dumps(numbers, default=_plain, allow_nan=False, separators=(',', ':'))
     return text.replace('<', '\\u003c')
-
-
-def slider_ranges(model: RobotModel) -> FloatArray:
-    """
-    Return where each slider begins and ends (n, 2) [rad or m].
-
-    These are the position limits. A revolute joint without any, or with those of more than two
-    turns, makes one; a prismatic one goes as far as the arm is long, in both directions.
-    """
-    lower, upper = model.position_limits.T
-    prismatic = model.dh.prismatic
-    points = _points(model, np.zeros((1, model.n)))
-    length = float(np.clip(np.ptp(points, axis=0).max(), 0.1, _LONGEST_SLIDE / 2))
-    with np.errstate(invalid='ignore', over='ignore'):
-        span = upper - lower
-    usable = (span >= 0) & (span <= np.where(prismatic, _LONGEST_SLIDE, _LONGEST_TURN))
-    otherwise = np.where(prismatic, length, np.pi)[:, None] * [-1.0, 1.0]
-    return np.where(usable[:, None], model.position_limits, otherwise)
 
 
 def inertia_ellipsoid(row: NDArray) -> dict[str, FloatArray] | None:

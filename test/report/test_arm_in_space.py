@@ -12,18 +12,23 @@ import robodyn_ros as rd
 from robodyn_ros.dh.frames import frame_transforms
 from robodyn_ros.dynamics import gravity_torque
 from robodyn_ros.kinematics import forward_kinematics
-from robodyn_ros.report.arm_in_space import inertia_ellipsoid, numbers_for_script, slider_ranges
+from robodyn_ros.report.arm_in_space import inertia_ellipsoid, numbers_for_script
+from robodyn_ros.report.position_ranges import slider_ranges
 from robodyn_ros.spatial import inertial_parameters
 
 # The centre [px] of what is drawn in the colour of the tip, while links, frames and
 # ellipsoids left away.
 TIP = """() => {
     const canvas = document.querySelector('#in-space canvas');
-    const probe = document.createElement('canvas').getContext('2d');
+    const copy = document.createElement('canvas');
+    [copy.width, copy.height] = [canvas.width, canvas.height];
+    const probe = copy.getContext('2d', { willReadFrequently: true });
     probe.fillStyle = getComputedStyle(canvas).getPropertyValue('--blue');
     probe.fillRect(0, 0, 1, 1);
     const color = probe.getImageData(0, 0, 1, 1).data;
-    const image = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+    probe.clearRect(0, 0, 1, 1);
+    probe.drawImage(canvas, 0, 0);
+    const image = probe.getImageData(0, 0, canvas.width, canvas.height);
     let [x, y, count] = [0, 0, 0];
     for (let k = 0; k < image.data.length; k += 4)
         if ([0, 1, 2].every(c => Math.abs(image.data[k + c] - color[c]) < 3)) {
@@ -74,8 +79,8 @@ def test_tip_is_drawn_where_forward_kinematics_puts_it(
     poses = np.random.default_rng(1).uniform(*ranges.T, (5, model.n))
     with opened(browser, path, width) as page:
         numbers = json.loads(page.inner_text('#arm-numbers'))
-        for box in ('DH frames', 'ellipsoids', 'gravity'):
-            page.get_by_label(box).uncheck()
+        for layer in ('frames', 'ellipsoids', 'torques'):
+            page.locator(f'[data-layer={layer}]').uncheck()
         size = np.array(page.evaluate(SIZE))
         radius = numbers['radius']
         for q in poses:
