@@ -16,6 +16,7 @@ from robodyn_ros.spatial import FloatArray, rotation_x, rotation_z
 
 _WIDTH, _TALLEST, _LOWEST = 380.0, 400.0, 220.0
 _MARGIN = 32.0
+_LEAST_SIZE = 1e-6  # [m]
 _DOTS_APART = 6.0
 _LARGEST_DISC = 22.0
 _ELEVATION = np.radians(24)
@@ -104,7 +105,7 @@ class _Picture:
         self.feet = np.array(feet)[:, :3]
         self.starts, self.origins = before[:, :3, 3], self.frames[:, :3, 3]
         points = np.vstack([np.zeros(3), self.starts, self.feet, self.origins, self.tip[:3, 3]])
-        self.size = max(float(np.ptp(points, axis=0).max()), 1e-6)
+        self.size = max(float(np.ptp(points, axis=0).max()), _LEAST_SIZE)
         _, self.view = view_of(points)
         arrows = self.size * _ARROW * np.swapaxes(self.frames[:, :3, [0, 2]], 1, 2)
         ends = (self.origins[:, None] + arrows).reshape(-1, 3)
@@ -203,7 +204,9 @@ class _Picture:
         self.lines.append(arc[::3])
 
     def draw_scale(self, axes: Axes) -> None:
-        """Draw a bar of a round length in the lower left corner."""
+        """Draw a bar of a round length in the lower left corner; none beside a mere point."""
+        if self.size <= _LEAST_SIZE:
+            return
         length = scale_bar(self.scale)
         left, y = _MARGIN / 4, _MARGIN / 3
         right = left + self.scale * length
