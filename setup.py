@@ -21,6 +21,7 @@ setup(
             'control/c/*.[ch]',
             'report/*.css',
             'report/*.jinja',
+            'report/*.js',
         ]
     },
     data_files=[

@@ -1,96 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is made of an arm: ``report``, ``export``."""
+"""What is made of an arm: ``export``; ``report`` has a module of its own."""
 
 from __future__ import annotations
 
 import json
-from itertools import count
 from pathlib import Path
 from typing import Any
 
 import click
 
 from robodyn_ros.commands.arm_options import (
-    OUTPUT_FILE,
     ChosenArm,
     arm_options,
-    cutoff_option,
     examples,
-    in_a_folder_that_is_there,
-    motion_topic_option,
     rotor_inertia_option,
 )
-from robodyn_ros.commands.progress import progress_bar
-
-
-@click.command(
-    epilog=examples(
-        'robodyn report urdf/puma560.urdf -o puma560.html',
-        'robodyn report arm.urdf --motion recording.mcap --cutoff 5',
-    )
-)
-@arm_options
-@rotor_inertia_option
-@click.option(
-    '-o',
-    '--output',
-    type=OUTPUT_FILE,
-    callback=in_a_folder_that_is_there,
-    default='report.html',
-    show_default=True,
-    help='One HTML file that needs nothing else.',
-)
-@click.option(
-    '--motion',
-    type=click.Path(path_type=Path),
-    help="CSV file or bag to show torques along; not given: a motion within the arm's limits.",
-)
-@motion_topic_option
-@cutoff_option
-@click.option(
-    '--error',
-    type=click.FloatRange(0, 1),
-    default=0.02,
-    show_default=True,
-    help='Fraction of itself that a coefficient of the simplified model may be wrong by.',
-)
-def report(
-    arm: ChosenArm,
-    output: Path,
-    motion: Path | None,
-    topic: str | None,
-    cutoff: float | None,
-    error: float,
-    as_json: bool,
-) -> None:
-    """Write everything that is known about an arm into one HTML file."""
-    from robodyn_ros.commands.motion import motion_of_file
-    from robodyn_ros.report import STEPS, arm_facts, report_page
-
-    model = arm.model
-    given = motion_of_file(model, motion, topic, cutoff) if motion else None
-    steps = count(1)
-    with progress_bar(is_hidden=as_json, width=32) as show:
-
-        def show_step(step: str) -> None:
-            show(next(steps) / (len(STEPS) + 1), step)
-
-        facts = arm_facts(
-            arm.chain,
-            model,
-            title=arm.title,
-            motion=given,
-            simplification_error=error,
-            source=arm.provenance,
-            on_step=show_step,
-        )
-        show_step('drawing')
-        page = report_page(facts)
-    output.write_text(page, encoding='utf-8')
-    if as_json:
-        click.echo(json.dumps({'file': str(output), **facts.summary()}, indent=2, allow_nan=False))
-    else:
-        click.echo(f'{output}: {len(page.encode()) / 1024:.0f} kB, {facts.seconds:.0f} s')
 
 
 @click.command(
