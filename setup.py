@@ -22,6 +22,7 @@ setup(
             'control/c/*.[ch]',
             'report/*.css',
             'report/*.jinja',
+            'report/*.js',
         ]
     },
     data_files=[
@@ -65,6 +66,7 @@ setup(
             'robodyn = robodyn_ros.cli:main',
             'dynamics_node = robodyn_ros.ros.dynamics.dynamics_node:main',
             'simulator_node = robodyn_ros.ros.simulator_node:main',
+            'feedforward = robodyn_ros.ros.feedforward.feedforward_node:main',
             'motion_node = robodyn_ros.ros.identification.motion_node:main',
         ],
     },

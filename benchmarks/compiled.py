@@ -1,23 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Time the compiled functions against Pinocchio, MuJoCo and roboticstoolbox, all in one run.
+Time the compiled functions against other libraries, all in one run.
 
     python benchmarks/compiled.py [--write] [--rounds 40]
 
-Microseconds per call from Python for UR5, Panda and a chain of 30 joints; whole trajectories
-against Pinocchio's parallel call on one thread; compile times; growth with the number of joints.
-The competitors take turns and the fastest round of each counts, so that the ratios stand whatever
-else the machine does. ``--write`` puts the tables into docs/benchmarks.md and a chart beside it.
+Microseconds per call from Python for UR5, Panda and a chain of 30 joints, beside Pinocchio, Drake
+and iDynTree (C++), MuJoCo (C), frax (JAX) and roboticstoolbox, as far as they are installed
+(``make bench`` does it); whole trajectories against Pinocchio's parallel call on one thread;
+compile times; growth with the number of joints. The competitors take turns and the fastest round
+of each counts, so that the ratios stand whatever else the machine does; its load is printed
+beside. ``--write`` puts the tables into docs/benchmarks.md and a chart beside it.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import platform
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from time import perf_counter, process_time
 from timeit import Timer
@@ -27,32 +30,36 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test' / 'support')
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'docs'))
 
 import numpy as np
+import peers
 import pinocchio as pin
+from compiled_page import markdown
 from draw_compiled import PAGE, PICTURE, draw
 from oracles import PinocchioArm, random_states
 from robots import public_urdf, random_chain
 
 import robodyn_ros as rd
-from robodyn_ros.compiled import RIGID_BODY, CompiledModel, compile_model
+from robodyn_ros.compiled import KERNELS, CompiledModel, compile_model
 from robodyn_ros.control.rigid_body import RigidBodyTorque
 
 SAMPLES = 4000
-FUNCTIONS = ('inverse_dynamics', 'gravity_torque', 'mass_matrix', 'forward_dynamics', 'regressor')
-PINOCCHIO = {
-    'inverse_dynamics': 'pin.rnea(model, data, q, qd, qdd)',
-    'gravity_torque': 'pin.computeGeneralizedGravity(model, data, q)',
-    'mass_matrix': 'pin.crba(model, data, q)',
-    'forward_dynamics': 'pin.aba(model, data, q, qd, tau)',
-    'regressor': 'pin.computeJointTorqueRegressor(model, data, q, qd, qdd)',
-}
 OURS = {
     'inverse_dynamics': 'f(q, qd, qdd)',
     'gravity_torque': 'f(q)',
     'mass_matrix': 'f(q)',
+    'coriolis_matrix': 'f(q, qd)',
     'forward_dynamics': 'f(q, qd, tau)',
+    'inverse_dynamics_derivatives': 'f(q, qd, qdd); m(q)',
+    'forward_dynamics_derivatives': 'f(q, qd, tau)',
     'regressor': 'f(q, qd, qdd)',
 }
-OUT = {name: call.replace(')', ', out=out)') for name, call in OURS.items()}
+"""By function. The derivatives come with the mass matrix, as Pinocchio's do."""
+FUNCTIONS = tuple(OURS)
+DERIVATIVES = ('inverse_dynamics_derivatives', 'forward_dynamics_derivatives')
+OF_LONG_CHAINS = tuple(name for name in FUNCTIONS if name not in DERIVATIVES)
+OUT = {
+    name: call.replace('; m(q)', '; m(q, out=mass)').replace(')', ', out=out)', 1)
+    for name, call in OURS.items()
+}
 
 
 def sources() -> dict[str, tuple[str | Path, str, str]]:
@@ -82,78 +89,59 @@ def our_function(compiled: CompiledModel, name: str) -> Callable:
     return compiled.base_regressor if name == 'regressor' else getattr(compiled, name)
 
 
-def mujoco_calls(source: str | Path, base: str, tip: str) -> dict[str, tuple[str, dict]]:
-    """Return MuJoCo's calls for an arm, or nothing where it is not installed."""
-    try:
-        import mujoco
-
-        from robodyn_ros.simulation.arm import ArmSimulation
-
-        simulation = ArmSimulation.from_urdf(source, base_link=base, tip_link=tip)
-    except (ImportError, rd.RobodynError):
-        return {}
-    scope = {'mujoco': mujoco, 'model': simulation._model, 'data': simulation._data}
-    calls = {
-        'inverse_dynamics': 'mujoco.mj_inverse(model, data)',
-        'forward_dynamics': 'mujoco.mj_forward(model, data)',
-    }
-    return {name: (call, scope) for name, call in calls.items()}
-
-
-def toolbox_calls(name: str, state: dict[str, np.ndarray]) -> dict[str, tuple[str, dict]]:
-    """
-    Return the calls of roboticstoolbox's own DH model of an arm, where it is installed.
-
-    Its inverse dynamics run in C; gravity, mass matrix and forward dynamics call it from Python.
-    """
-    try:
-        from roboticstoolbox.models import DH
-
-        robot = getattr(DH, name)()
-    except (ImportError, AttributeError):
-        return {}
-    calls = {
-        'inverse_dynamics': 'robot.rne(q, qd, qdd)',
-        'gravity_torque': 'robot.gravload(q)',
-        'mass_matrix': 'robot.inertia(q)',
-        'forward_dynamics': 'robot.accel(q, qd, tau)',
-    }
-    if np.linalg.matrix_rank(robot.inertia(state['q'])) < robot.n:
-        del calls['forward_dynamics']
-    return {name: (call, {'robot': robot}) for name, call in calls.items()}
-
-
 def time_arm(
     label: str, source: str | Path, base: str, tip: str, rounds: int
 ) -> tuple[dict[str, dict[str, float]], rd.RobotModel]:
     """Return microseconds per call by function and competitor."""
     arm = rd.RobotModel.from_urdf(source, base_link=base, tip_link=tip)
-    oracle = PinocchioArm.of(source, arm)
     q, qd, qdd = (x[0] for x in random_states(arm, 1, seed=1))
-    compiled = compile_model(arm)
-    changeable = compile_model(arm, kernels=RIGID_BODY, runtime=('gravity', 'payload'))
     state = {'q': q, 'qd': qd, 'qdd': qdd, 'tau': 5.0 * qdd}
-    theirs = {**state, 'q': oracle.configuration(q), 'pin': pin, 'model': oracle.model}
-    theirs['data'] = oracle.data
-    mujoco = mujoco_calls(source, base, tip)
-    toolbox = toolbox_calls(label, state)
+    expected = expected_results(arm, state)
+    competitors = {
+        'Pinocchio': peers.pinocchio_calls(source, arm, state),
+        'Drake': peers.drake_calls(arm, state, expected),
+        'iDynTree': peers.idyntree_calls(arm, state, expected),
+        'MuJoCo': peers.mujoco_calls(source, base, tip),
+        'frax': peers.frax_calls(arm, state, expected),
+        'roboticstoolbox': peers.toolbox_calls(label, state),
+    }
+    compiled = compile_model(arm)
+    changeable = compile_model(arm, runtime=('gravity', 'payload'))
     table = {}
-    for name in FUNCTIONS:
-        timers = {'Pinocchio': Timer(PINOCCHIO[name], globals=theirs)}
-        function = our_function(compiled, name)
-        timers['C'] = Timer(OURS[name], globals={**state, 'f': function})
-        scope = {**state, 'f': function, 'out': eval(OURS[name], {**state, 'f': function})}
-        timers['C, out='] = Timer(OUT[name], globals=scope)
-        if name != 'regressor':
-            timers['C, run-time payload'] = Timer(
-                OURS[name], globals={**state, 'f': our_function(changeable, name)}
-            )
-        for competitor, calls in (('MuJoCo', mujoco), ('roboticstoolbox', toolbox)):
-            if name in calls:
-                call, scope = calls[name]
-                timers[competitor] = Timer(call, globals={**state, **scope})
+    for name in OF_LONG_CHAINS if arm.n > 10 else FUNCTIONS:
+        timers = {
+            library: Timer(calls[name][0], globals=calls[name][1])
+            for library, calls in competitors.items()
+            if name in calls
+        }
+        timers['C'] = our_timer(OURS[name], compiled, name, state)
+        timers['C, out='] = our_timer(OUT[name], compiled, name, state)
+        if name not in ('regressor', *DERIVATIVES):
+            timers['C, run-time payload'] = our_timer(OURS[name], changeable, name, state)
         table[name] = fastest(timers, rounds)
     return table, arm
+
+
+def our_timer(call: str, compiled: CompiledModel, name: str, state: dict) -> Timer:
+    scope = {**state, 'f': our_function(compiled, name)}
+    if 'm(q' in call:
+        scope['m'] = compiled.mass_matrix
+        scope['mass'] = scope['m'](state['q'])
+    if 'out=out' in call:
+        scope['out'] = eval(OURS[name].partition(';')[0], scope)
+    return Timer(call, globals=scope)
+
+
+def expected_results(arm: rd.RobotModel, state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return what NumPy gives, to compare other libraries with."""
+    q, qd, qdd, tau = (state[key] for key in ('q', 'qd', 'qdd', 'tau'))
+    return {
+        'inverse_dynamics': rd.inverse_dynamics(arm, q, qd, qdd),
+        'gravity_torque': rd.gravity_torque(arm, q),
+        'mass_matrix': rd.mass_matrix(arm, q),
+        'forward_dynamics': rd.forward_dynamics(arm, q, qd, tau),
+        'inverse_dynamics_derivatives': np.array(rd.inverse_dynamics_derivatives(arm, q, qd, qdd)),
+    }
 
 
 def time_batches(source: str | Path, base: str, tip: str, rounds: int) -> dict[str, float]:
@@ -182,21 +170,37 @@ def partial_call(function: Callable, states: tuple[np.ndarray, ...], out: np.nda
     return lambda: function(*states, out=out)
 
 
-def compile_times(arm: rd.RobotModel) -> list[tuple[float, float]]:
-    """Return seconds, on the clock and of processors, of the node's code: new, and cached."""
+@contextmanager
+def empty_cache() -> Iterator[None]:
+    """Keep compiled code in a folder of its own that is empty at first."""
     known = os.environ.get('ROBODYN_CACHE_DIR')
-    seconds = []
     with tempfile.TemporaryDirectory() as folder:
         os.environ['ROBODYN_CACHE_DIR'] = str(Path(folder, 'cache'))
-        for _ in range(2):
-            start, used = perf_counter(), sum(os.times()[:4])
-            RigidBodyTorque.of(arm, 'compiled')
-            seconds.append((perf_counter() - start, sum(os.times()[:4]) - used))
-    if known is None:
-        del os.environ['ROBODYN_CACHE_DIR']
-    else:
-        os.environ['ROBODYN_CACHE_DIR'] = known
-    return seconds
+        try:
+            yield
+        finally:
+            del os.environ['ROBODYN_CACHE_DIR']
+            if known is not None:
+                os.environ['ROBODYN_CACHE_DIR'] = known
+
+
+def seconds_of(function: Callable) -> tuple[float, float]:
+    """Return seconds on the clock, and of processors."""
+    start, used = perf_counter(), sum(os.times()[:4])
+    function()
+    return perf_counter() - start, sum(os.times()[:4]) - used
+
+
+def compile_times(arm: rd.RobotModel) -> list[tuple[float, float]]:
+    """Return seconds of the node's code: new, and cached."""
+    with empty_cache():
+        return [seconds_of(lambda: RigidBodyTorque.of(arm, 'compiled')) for _ in range(2)]
+
+
+def compile_times_by_function(arm: rd.RobotModel) -> dict[str, tuple[float, float]]:
+    """Return seconds for the code of each function alone, new."""
+    with empty_cache():
+        return {name: seconds_of(partial(compile_model, arm, kernels=[name])) for name in KERNELS}
 
 
 def growth(rounds: int, joints: tuple[int, ...] = (2, 5, 10, 15, 20, 25, 30)) -> list[tuple]:
@@ -213,119 +217,21 @@ def growth(rounds: int, joints: tuple[int, ...] = (2, 5, 10, 15, 20, 25, 30)) ->
     return rows
 
 
-def machine() -> str:
-    name = platform.processor() or platform.machine()
-    try:
-        lines = Path('/proc/cpuinfo').read_text(encoding='utf-8').splitlines()
-        name = next(line.split(':')[1].strip() for line in lines if line.startswith('model name'))
-    except (OSError, StopIteration):
-        pass
-    return (
-        f'{name}, {os.cpu_count()} cores, {platform.system()} {platform.release()}, '
-        f'Python {platform.python_version()}, NumPy {np.__version__}, Pinocchio {pin.__version__}'
-    )
-
-
-def markdown(tables: dict, batches: dict, times: list, rows: list[tuple]) -> str:
-    lines = [
-        '# How fast the compiled functions are',
-        '',
-        'Made by `python benchmarks/compiled.py --write`, in one run;',
-        'the fastest of many rounds counts, in which the competitors take turns.',
-        '',
-        f'{machine()}.',
-        '',
-        '![Microseconds per call](images/compiled.png)',
-        '',
-        '## Microseconds per call from Python, and how many times Pinocchio takes',
-        '',
-        'One state, arguments and result NumPy arrays, the result allocated by the call but for',
-        '`out=`. MuJoCo takes its state from its data structure; its forward dynamics includes',
-        'kinematics and the search for contacts, of which there are none. roboticstoolbox',
-        'computes its own DH models of these arms. Our regressor is that of the base parameters,',
-        "Pinocchio's has ten columns a link. *Run-time payload* are functions that take gravity",
-        "and the payload as inputs, as the node's inverse dynamics does.",
-    ]
-    for arm, table in tables.items():
-        labels = sorted({label for row in table.values() for label in row}, key=_order)
-        lines += ['', f'### {arm}', '', '| | ' + ' | '.join(labels) + ' |']
-        lines.append('|---' * (len(labels) + 1) + '|')
-        for name, row in table.items():
-            cells = (_cell(row, label) for label in labels)
-            lines.append(f'| {name.replace("_", " ")} | ' + ' | '.join(cells) + ' |')
-    lines += [
-        '',
-        f'## Trajectories of {SAMPLES} samples: microseconds per sample of inverse dynamics',
-        '',
-        "Processor time, one thread; Pinocchio's is `rneaInParallel`.",
-        '',
-        '| | Pinocchio | C |',
-        '|---|---|---|',
-    ]
-    for arm, row in batches.items():
-        cells = (_cell(row, label) for label in ('Pinocchio', 'C'))
-        lines.append(f'| {arm} | ' + ' | '.join(cells) + ' |')
-    lines += [
-        '',
-        '## Compiling what a node needs, Panda',
-        '',
-        'Its inverse dynamics, for any gravity and a payload on any link.',
-        '',
-        '| | first time | from the cache |',
-        '|---|---|---|',
-        '| on the clock | ' + ' | '.join(f'{clock:.3f} s' for clock, _ in times) + ' |',
-        '| of processors | ' + ' | '.join(f'{used:.2f} s' for _, used in times) + ' |',
-        '',
-        '## Growth with the number of joints',
-        '',
-        'Inverse dynamics of random revolute chains, their constants folded in.',
-        '',
-        '| joints | µs per call, `out=` | multiplications | additions |',
-        '|---|---|---|---|',
-        *(f'| {n} | {time:.3f} | {m} | {a} |' for n, time, m, a in rows),
-        '',
-    ]
-    return '\n'.join(lines)
-
-
-_LABELS = (
-    'Pinocchio',
-    'MuJoCo',
-    'roboticstoolbox',
-    'C',
-    'C, out=',
-    'C, run-time payload',
-)
-
-
-def _order(label: str) -> int:
-    return _LABELS.index(label)
-
-
-def _cell(row: dict[str, float], label: str) -> str:
-    if label not in row:
-        return ''
-    if label == 'Pinocchio':
-        return f'{row[label]:.3f}'
-    return f'{row[label]:.3f} (×{_two_digits(row["Pinocchio"] / row[label])})'
-
-
-def _two_digits(ratio: float) -> str:
-    return f'{ratio:.1f}' if ratio >= 1.0 else f'{ratio:.2g}'
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split('\n\n')[0])
     parser.add_argument('--write', action='store_true')
     parser.add_argument('--rounds', type=int, default=40)
     arguments = parser.parse_args()
     tables, batches, panda = {}, {}, None
+    before = os.getloadavg()
     for name, (source, base, tip) in sources().items():
         tables[name], arm = time_arm(name, source, base, tip, arguments.rounds)
         batches[name] = time_batches(source, base, tip, arguments.rounds)
         panda = arm if name == 'Panda' else panda
     rows = growth(arguments.rounds)
-    text = markdown(tables, batches, compile_times(panda), rows)
+    load = f'{before[0]:.1f} at the beginning, {os.getloadavg()[0]:.1f} at the end'
+    by_function = compile_times_by_function(panda)
+    text = markdown(tables, batches, compile_times(panda), by_function, rows, SAMPLES, load)
     print(text)
     if arguments.write:
         PAGE.write_text(text, encoding='utf-8')

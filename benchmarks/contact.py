@@ -5,14 +5,15 @@ Say what the momentum observer costs in a control cycle, and which pushes of a h
     python benchmarks/contact.py [DIR]
 
 The cost is that of the monitor's ``update`` on compiled kernels, observer and detector, the median
-of paired blocks with and without it. DIR holds recordings of real arms, as its README.md says:
-thresholds come from the UR10e's motions without contact, its model from two others of them, the
-pushes are those of push_pose_1. False alarms are counted on each motion with the thresholds of all
-others, and so are not those of the motions that they were made of.
+of paired blocks with and without it, several times over. DIR holds recordings of real arms, as its
+README.md says: thresholds come from the UR10e's motions without contact, its model from two others
+of them, the pushes are those of push_pose_1. False alarms are counted on each motion with the
+thresholds of all others, and so are not those of the motions that they were made of.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -52,7 +53,7 @@ PUSHED = '20_01_22-push_pose_1'
 PUSHES = ((1.8, 3.2), (4.5, 6.1), (8.2, 9.7), (11.8, 13.3))
 """When a hand pushes the arm, as its efforts show [s]: onset to release."""
 
-BLOCKS, CYCLES = 200, 500
+TIMES, BLOCKS, CYCLES = 5, 200, 500
 
 
 class Pushes:
@@ -107,8 +108,8 @@ def contacts_of(
     return [each for each in said if each is not None and not each.is_over]
 
 
-def cost() -> float:
-    """Return the time of an update [s], the median of paired blocks."""
+def costs() -> list[float]:
+    """Return the time of an update [s], each the median of paired blocks."""
     from robodyn_ros.control.control_stack import build_control_stack
     from robodyn_ros.control.joint_state_buffer import MeasuredState
     from robodyn_ros.control.settings import ControlSettings
@@ -132,7 +133,7 @@ def cost() -> float:
     ]
     torque = law.gravity_torque(q)
     differences = []
-    for _ in range(BLOCKS):
+    for _ in range(TIMES * BLOCKS):
         begin = time.perf_counter()
         for state in states:
             law.torque(state.position, state.velocity, None)
@@ -142,12 +143,14 @@ def cost() -> float:
             monitor.update(state, torque, law)
         end = time.perf_counter()
         differences.append((end - middle - (middle - begin)) / CYCLES)
-    return median(differences)
+    return [median(differences[k * BLOCKS : (k + 1) * BLOCKS]) for k in range(TIMES)]
 
 
 def main(folder: Path | None) -> None:
     """Print the cost, and where recordings are given, what was found in them."""
-    print(f'observer and detector: {1e6 * cost():.1f} us a cycle, Panda, compiled kernels')
+    found = ', '.join(f'{1e6 * each:.1f}' for each in costs())
+    load = ', '.join(f'{each:.1f}' for each in os.getloadavg())
+    print(f'observer and detector: {found} us a cycle, Panda, machine code; load average {load}')
     if folder is None:
         return
     pushes = Pushes(folder)

@@ -19,7 +19,10 @@ DOCS = Path(__file__).resolve().parent
 PAGE, PICTURE = DOCS / 'benchmarks.md', DOCS / 'images' / 'compiled.png'
 ARMS = ('UR5', 'Panda')
 COLOURS = {
-    'roboticstoolbox': '0.75',
+    'roboticstoolbox': '0.8',
+    'frax': 'tab:orange',
+    'Drake': 'tab:green',
+    'iDynTree': 'tab:red',
     'MuJoCo': '0.55',
     'Pinocchio': '0.2',
     'C': 'tab:blue',
@@ -80,10 +83,13 @@ def draw(text: str, path: Path) -> None:
     figure, axes = plt.subplots(
         1, 3, figsize=(13, 4.2), width_ratios=[3, 3, 2.4], layout='constrained'
     )
+    timed = {label for table in tables.values() for row in table.values() for label in row}
     for axis, (arm, table) in zip(axes, tables.items()):
         rows = np.arange(len(table))
         axis.hlines(rows, 0.03, 100, color='0.9', linewidth=0.8, zorder=0)
         for label, colour in COLOURS.items():
+            if label not in timed:
+                continue
             times = [row.get(label, np.nan) for row in table.values()]
             axis.plot(times, rows, 'o', color=colour, markersize=8, label=label)
         axis.set_yticks(rows, list(table))

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-An arm in Gazebo under gz_ros2_control, carried by the dynamics node.
+An arm in Gazebo under gz_ros2_control, carried by the model.
+
+Either the dynamics node commands it through a forward controller, or a joint trajectory
+controller does, whose trajectories feedforward fills with effort.
 
 The arm hangs loose until its controllers are active and the first torque has come: hold_joints is
 off, as nothing brakes a real arm's joints for us either.
@@ -26,11 +29,21 @@ NEEDED = (
     'gz_ros2_control',
     'controller_manager',
     'joint_state_broadcaster',
-    'forward_command_controller',
     'robot_state_publisher',
 )
+NEEDED_BY = {
+    'forward': ('forward_command_controller',),
+    'trajectory': ('joint_trajectory_controller', 'control_msgs'),
+}
 
 ARGUMENTS = (
+    DeclareLaunchArgument(
+        'way',
+        default_value='forward',
+        choices=list(NEEDED_BY),
+        description='Of the torques: forward, from dynamics_node through a forward controller; '
+        'trajectory, by a joint trajectory controller with feedforward in front of it.',
+    ),
     DeclareLaunchArgument(
         'description_file',
         default_value=PathJoinSubstitution([SHARE, 'urdf', 'arm.urdf.xacro']),
@@ -83,17 +96,7 @@ def generate_launch_description() -> LaunchDescription:
             OpaqueFunction(function=checked),
             included(HERE, 'controllers'),
             COMMAND_TOPIC,
-            included(
-                HERE,
-                'node',
-                description_arguments=[
-                    LaunchConfiguration('description_arguments', default=''),
-                    ' use_gazebo:=true controllers_file:=',
-                    LaunchConfiguration('expanded_controllers_file'),
-                    ' namespace:=',
-                    LaunchConfiguration('namespace', default=''),
-                ],
-            ),
+            OpaqueFunction(function=computing),
             OpaqueFunction(function=simulated),
         ]
     )
@@ -101,11 +104,30 @@ def generate_launch_description() -> LaunchDescription:
 
 def checked(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     """Return nothing; what is not installed is named, with the command that installs it."""
-    missing = [name for name in NEEDED if not is_installed(name)]
+    needed = [*NEEDED, *NEEDED_BY[context.launch_configurations['way']]]
+    missing = [name for name in needed if not is_installed(name)]
     if missing:
         packages = ' '.join('ros-$ROS_DISTRO-' + name.replace('_', '-') for name in missing)
         raise RuntimeError(f'Gazebo needs more: sudo apt install {packages}')
     return []
+
+
+def computing(context: LaunchContext) -> list[LaunchDescriptionEntity]:
+    """Return the node that computes the torques, and what describes the robot."""
+    is_forward = context.launch_configurations['way'] == 'forward'
+    return [
+        included(
+            HERE,
+            'node' if is_forward else 'feedforward',
+            description_arguments=[
+                LaunchConfiguration('description_arguments', default=''),
+                ' use_gazebo:=true controllers_file:=',
+                LaunchConfiguration('expanded_controllers_file'),
+                ' namespace:=',
+                LaunchConfiguration('namespace', default=''),
+            ],
+        )
+    ]
 
 
 def is_installed(package: str) -> bool:
@@ -121,6 +143,7 @@ def simulated(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     """Return the robot in Gazebo with its controllers, and Gazebo itself where asked for."""
     values = context.launch_configurations
     namespace = values['namespace']
+    is_forward = values['way'] == 'forward'
     text = Path(values['urdf_file']).read_text(encoding='utf-8')
     x, y, z = values['position'].split()
     place = ['-x', x, '-y', y, '-z', z]
@@ -146,7 +169,7 @@ def simulated(context: LaunchContext) -> list[LaunchDescriptionEntity]:
             namespace=namespace,
             arguments=[
                 'joint_state_broadcaster',
-                values['controller'],
+                values['controller' if is_forward else 'trajectory_controller'],
                 '--activate-as-group',
                 '--param-file',
                 values['expanded_controllers_file'],

@@ -58,6 +58,12 @@ ARGUMENTS = (
         description='Topic of the commands (std_msgs/Float64MultiArray).',
     ),
     DeclareLaunchArgument(
+        'controller_manager',
+        default_value='',
+        description='Node name of the controller manager, for the node to watch the controller, '
+        'and to deactivate it when it stops; empty: as in params_file.',
+    ),
+    DeclareLaunchArgument(
         'torques_topic',
         default_value='~/torques',
         description='Topic of the torques with joint names (sensor_msgs/JointState).',
@@ -132,6 +138,8 @@ def dynamics_node(values: dict[str, str]) -> Node:
         'base_link': prefixed(values, 'base_link'),
         'tip_link': prefixed(values, 'tip_link'),
         'joints': yaml.safe_load(values.get('joints', '')),
+        'controller_manager': values['controller_manager'],
+        'controller': values['controller_manager'] and values.get('controller', ''),
     }
     parameters = {name: value for name, value in given.items() if value}
     if values.get('lockstep') == 'true':

@@ -15,7 +15,8 @@ from robodyn_ros.commands.excitation import excite_command
 from robodyn_ros.commands.identification import identify_command
 from robodyn_ros.commands.motion import simulate, torque
 from robodyn_ros.commands.node import node
-from robodyn_ros.commands.products import export, report
+from robodyn_ros.commands.products import export
+from robodyn_ros.commands.report import report
 from robodyn_ros.errors import RobodynError
 
 # What the library calls an argument, and which option it is here.

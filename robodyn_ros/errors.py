@@ -156,6 +156,13 @@ class SimulationDiverged(RobodynError):
     """A simulated arm left the motion that was asked of it; the message says what helps."""
 
 
+# --- reports -----------------------------------------------------------------------------------
+
+
+class NoBrowser(RobodynError):
+    """A page cannot be printed: there is no Chromium, or it says why it cannot."""
+
+
 # --- identification ----------------------------------------------------------------------------
 
 

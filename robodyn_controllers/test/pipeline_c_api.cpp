@@ -131,7 +131,7 @@ std::int64_t pipeline_random_inputs(
   std::mt19937_64 generator(seed);
   std::uniform_real_distribution<double> uniform(-1.0, 1.0);
   const double wild[] = {
-    rc::kNaN, rc::kInfinity, -rc::kInfinity, 1e300, -1e300, 1e9, -1e9, 5e-324, 0.0, 3.0, -3.0};
+    rc::kNaN, rc::kInfinity, -rc::kInfinity, 1e308, -1e308, 1e9, -1e9, 5e-324, 0.0, 3.0, -3.0};
   const auto pick = [&](int sides) {return static_cast<int>(generator() % sides);};
   std::vector<double> q(n), qd(n), wanted(4 * n), last(n);
   std::vector<rc::LawSettings> laws;

@@ -34,7 +34,7 @@ from robodyn_ros.analysis.term_choice import (
 from robodyn_ros.arguments import checked_states
 from robodyn_ros.compiled.c.export import reference_states, write_c
 from robodyn_ros.compiled.symbolic.expression import Graph, Scalar
-from robodyn_ros.compiled.symbolic.kernels import Kernel
+from robodyn_ros.compiled.symbolic.kernel import Kernel
 from robodyn_ros.errors import InvalidNumber, UnknownOption
 from robodyn_ros.model import RobotModel
 
@@ -118,25 +118,28 @@ class SimplifiedModel(Record):
         the parts are held.
         """
         n, result = self.n, []
+        torque = (('tau', (n,)),)
         if self.gravity:
             (q,) = _symbols(n, 'q')
-            result.append(Kernel('gravity_torque', (('q', n),), (n,), tuple(self._gravity_at(q))))
+            result.append(
+                Kernel('gravity_torque', (('q', n),), torque, tuple(self._gravity_at(q)))
+            )
         if self.inertia:
             (q,) = _symbols(n, 'q')
             mass = _mirrored(n, expressions([x.formula for x in self.inertia], q))
             outputs = tuple(x for row in mass for x in row)
-            result.append(Kernel('mass_matrix', (('q', n),), (n, n), outputs))
+            result.append(Kernel('mass_matrix', (('q', n),), (('mass', (n, n)),), outputs))
         if self.gravity and self.inertia:
             q, qd, qdd = _symbols(n, 'q', 'qd', 'qdd')
             mass = _mirrored(n, expressions([x.formula for x in self.inertia], q))
-            torques = [x + _dot(row, qdd) for x, row in zip(self._gravity_at(q), mass)]
+            total = [x + _dot(row, qdd) for x, row in zip(self._gravity_at(q), mass)]
             for k, formulas in enumerate(self._derivatives):
                 rate = _mirrored(n, expressions(formulas, q))
                 moved = [_dot(row, qd) for row in rate]
-                torques = [x + qd[k] * y for x, y in zip(torques, moved)]
-                torques[k] = torques[k] - 0.5 * _dot(moved, qd)
+                total = [x + qd[k] * y for x, y in zip(total, moved)]
+                total[k] = total[k] - 0.5 * _dot(moved, qd)
             inputs = (('q', n), ('qd', n), ('qdd', n))
-            result.append(Kernel('inverse_dynamics', inputs, (n,), tuple(torques)))
+            result.append(Kernel('inverse_dynamics', inputs, torque, tuple(total)))
         return result
 
     def export_c(
@@ -172,7 +175,7 @@ class SimplifiedModel(Record):
             if function not in held:
                 raise UnknownOption('argument functions', function, ', '.join(map(repr, held)))
         expected = {
-            kernel.name: getattr(self, kernel.name)(*(states[key] for key, _ in kernel.inputs))
+            kernel.name: [getattr(self, kernel.name)(*(states[key] for key, _ in kernel.inputs))]
             for kernel in kernels
         }
         return write_c(folder, name, kernels, about, states, expected)

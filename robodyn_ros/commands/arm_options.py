@@ -60,12 +60,11 @@ class ChosenArm:
     rotor_inertia: Mapping[str, float] = field(default_factory=dict)
 
     @property
-    def provenance(self) -> str:
-        """The file and its digest, for what is made of it."""
+    def provenance(self) -> dict[str, str]:
+        """The file's name and its digest, for what is made of it."""
         if isinstance(self.source, Path):
-            digest = hashlib.sha256(self.source.read_bytes()).hexdigest()
-            return f'{self.source.name}, SHA-256 {digest}'
-        return f'standard input, SHA-256 {hashlib.sha256(self.source.encode()).hexdigest()}'
+            return {'URDF': self.source.name, 'SHA-256': digest_of(self.source.read_bytes())}
+        return {'URDF': 'standard input', 'SHA-256': digest_of(self.source.encode())}
 
     @cached_property
     def model(self) -> RobotModel:
@@ -80,6 +79,11 @@ class ChosenArm:
         return model.with_rotor_inertia(
             [self.rotor_inertia.get(name, 0.0) for name in model.joint_names]
         )
+
+
+def digest_of(content: bytes) -> str:
+    """Return the SHA-256 that tells whether a file is the one that was read."""
+    return hashlib.sha256(content).hexdigest()
 
 
 def arm_options(command: Callable[..., None]) -> Callable[..., None]:

@@ -115,7 +115,7 @@ def excite_command(
     from robodyn_ros.commands import excitation_text as text
     from robodyn_ros.identification import Box, HalfSpace, excitation, motion_limits
     from robodyn_ros.motions import table_as_csv
-    from robodyn_ros.motions.trajectory_yaml import trajectory_as_yaml
+    from robodyn_ros.motions.trajectory_yaml import TrajectoryRows, trajectory_as_yaml
     from robodyn_ros.report.excitation_plot import save_excitation_plot
 
     model = arm.model
@@ -153,7 +153,8 @@ def excite_command(
         table_as_csv(names, motion.time, motion.q, motion.qd, motion.qdd), encoding='utf-8'
     )
     sampled = found.sampled(min(TRAJECTORY_RATE, (MOST_POINTS - 2) / found.duration))
-    trajectory.write_text(trajectory_as_yaml(model.joint_names, sampled), encoding='utf-8')
+    rows = TrajectoryRows.of_motion(model.joint_names, sampled)
+    trajectory.write_text(trajectory_as_yaml(rows), encoding='utf-8')
     save_excitation_plot(model, found, picture, tuple(obstacles))
     if as_json:
         click.echo(json.dumps(text.record(model, found, run), indent=2, allow_nan=False))

@@ -54,7 +54,8 @@ def write(
     found.save(yaml)
     text = json.dumps(record(found), indent=2, allow_nan=False)
     json_file.write_text(text + '\n', encoding='utf-8')
-    page.write_text(identification_page(found, shown, title=arm.title), encoding='utf-8')
+    text = identification_page(found, arm.model, shown, title=arm.title)
+    page.write_text(text, encoding='utf-8')
     return paths
 
 

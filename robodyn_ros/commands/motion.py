@@ -20,6 +20,7 @@ from robodyn_ros.commands.arm_options import (
     motion_topic_option,
     rotor_inertia_option,
 )
+from robodyn_ros.commands.trajectory_effort import write_trajectory_with_effort
 from robodyn_ros.control.computed_torque import MODES, Mode
 from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.dynamics import METHODS, Method, inverse_dynamics, smooth_friction_torque
@@ -39,6 +40,7 @@ _OUTPUT = click.option(
     epilog=examples(
         'robodyn torque urdf/puma560.urdf motion.csv -o torques.csv',
         'robodyn torque arm.urdf recording.mcap --topic /joint_states --cutoff 5 --friction',
+        'robodyn torque arm.urdf trajectory.yaml --trajectory -o with_effort.yaml',
     )
 )
 @arm_options
@@ -56,6 +58,20 @@ _OUTPUT = click.option(
 )
 @motion_topic_option
 @cutoff_option
+@click.option(
+    '--trajectory',
+    'is_trajectory',
+    is_flag=True,
+    help='MOTION is the YAML of a trajectory_msgs/JointTrajectory: write it with effort, for the '
+    'joint trajectory controller to add.',
+)
+@click.option(
+    '--error-bound',
+    type=click.FloatRange(min=0.0, min_open=True),
+    metavar='TORQUE',
+    help='How far the effort between two points of a trajectory may be off [N m or N]; not given: '
+    'a thousandth of the effort limits.',
+)
 def torque(
     arm: ChosenArm,
     motion: Path,
@@ -65,6 +81,8 @@ def torque(
     friction: bool,
     topic: str | None,
     cutoff: float | None,
+    is_trajectory: bool,
+    error_bound: float | None,
 ) -> None:
     """
     Turn a motion into the torques that cause it.
@@ -75,6 +93,22 @@ def torque(
     They are without friction, unless --friction is given.
     """
     model = arm.model
+    if is_trajectory:
+        if topic is not None or cutoff is not None:
+            raise click.UsageError('--topic and --cutoff are for measured motions')
+        write_trajectory_with_effort(
+            model,
+            motion,
+            output,
+            as_json=as_json,
+            method=method,
+            friction=friction,
+            error_bound=error_bound,
+        )
+        _say_what_is_left_out(model, friction)
+        return
+    if error_bound is not None:
+        raise click.UsageError('--error-bound is for --trajectory')
     given = motion_of_file(model, motion, topic, cutoff)
     torques = inverse_dynamics(model, given.q, given.qd, given.qdd, method=method)
     if friction:
@@ -102,6 +136,10 @@ def torque(
         click.echo(f'{len(given.time)} samples in {output}')
     if given.derived:
         click.echo(f'{given.derived} were derived from what {motion} gives.', err=True)
+    _say_what_is_left_out(model, friction)
+
+
+def _say_what_is_left_out(model: RobotModel, friction: bool) -> None:
     if not friction and (model.viscous_friction.any() or model.coulomb_friction.any()):
         click.echo("The URDF's friction is left out; --friction adds it.", err=True)
 

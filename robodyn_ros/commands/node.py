@@ -14,6 +14,7 @@ from robodyn_ros.commands.arm_options import examples
 _MODULES = {
     'dynamics_node': 'robodyn_ros.ros.dynamics.dynamics_node',
     'simulator_node': 'robodyn_ros.ros.simulator_node',
+    'feedforward': 'robodyn_ros.ros.feedforward.feedforward_node',
     'motion_node': 'robodyn_ros.ros.identification.motion_node',
 }
 
@@ -30,12 +31,12 @@ _MODULES = {
 @click.argument('arguments', nargs=-1, type=click.UNPROCESSED)
 def node(arguments: tuple[str, ...]) -> None:
     """
-    Run the dynamics node, the simulator or a motion, without ros2.
+    Run the dynamics node, the simulator, feedforward or a motion, without ros2.
 
     As ``ros2 run robodyn_ros dynamics_node`` does, in this very process: ARGUMENTS begin with
-    dynamics_node, simulator_node or motion_node (not given: dynamics_node), and the rest is the
-    node's, as --ros-args, -p NAME:=VALUE, -r FROM:=TO. Ctrl+C or SIGINT stops it with the stop
-    command.
+    dynamics_node, simulator_node, feedforward or motion_node (not given: dynamics_node), and the
+    rest is the node's, as --ros-args, -p NAME:=VALUE, -r FROM:=TO. Ctrl+C or SIGINT stops it, the
+    dynamics node with its stop command.
     """
     name, rest = 'dynamics_node', arguments
     if arguments and arguments[0] in _MODULES:

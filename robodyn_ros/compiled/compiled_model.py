@@ -3,22 +3,18 @@
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
-import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache as remembered
-from pathlib import Path
+from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Literal
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from robodyn_ros.compiled.c import backend, cache
+from robodyn_ros.compiled.arm_code import ArmCode
 from robodyn_ros.compiled.functions import (
-    NotCompiled,
+    DerivativesOfAcceleration,
+    DerivativesOfTorque,
     OfAcceleration,
     OfAccelerationAndWrench,
     OfPosition,
@@ -28,20 +24,11 @@ from robodyn_ros.compiled.functions import (
     OfVelocityWidthAndTorque,
     OfWrench,
 )
-from robodyn_ros.compiled.symbolic.kernels import KERNELS, KernelName, build_kernel
-from robodyn_ros.compiled.symbolic.run_time import FRICTION, RunTime
-from robodyn_ros.compiled.verification import check_functions
-from robodyn_ros.errors import NoBackend, RefusedCacheEntry, UnknownOption
+from robodyn_ros.compiled.symbolic.kernel import KERNELS, KernelName
+from robodyn_ros.compiled.symbolic.run_time import RunTime
+from robodyn_ros.errors import UnknownOption
 from robodyn_ros.model import Payload, RobotModel
-
-_GENERATORS = (
-    'compiled',
-    'parameters',
-    'dh',
-    'dynamics/friction.py',
-    'kinematics.py',
-    'spatial.py',
-)
+from robodyn_ros.spatial import FloatArray
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -51,8 +38,13 @@ class CompiledModel:
 
     Each takes arrays of one sample (n,), or of N samples (N, n) in one call that releases the
     GIL, and writes into ``out`` where it is given: a C-contiguous float64 array of the result's
-    shape, which makes the call free of allocations. Numbers that are not finite give results that
-    are not finite; nothing checks for them.
+    shape, a tuple of them where there are several results, which makes the call free of
+    allocations. Numbers that are not finite give results that are not finite; nothing checks for
+    them.
+
+    What ``compile_model`` was not told to compile at once is compiled when the attribute is read
+    first, which takes from a fraction of a second to several, or milliseconds from the cache; it
+    may raise ``NoBackend``, then.
 
     Two are equal where model, functions and run-time inputs are. It pickles as these: unpickling
     takes the machine code from the cache, or compiles it there.
@@ -61,56 +53,137 @@ class CompiledModel:
     ----------
     model : RobotModel
         The arm at its present gravity and payload.
-    notes : tuple of str
-        What did not work on the way: a cache that was refused.
-    operation_counts : mapping of function name to (multiplications, additions)
-        Of one sample. Sines, cosines and changes of sign are not counted.
-    inverse_dynamics : (q, qd, qdd, out=None, *, tip_wrench=None) -> (n,)
-        Joint torques [N m or N] that cause accelerations qdd [rad/s² or m/s²], where the tip
-        exerts the wrench (6,) [N, N m] on the world.
-    gravity_torque : (q, out=None) -> (n,)
-        Joint torques [N m or N] that hold the arm still.
-    bias_torque : (q, qd, out=None) -> (n,)
-        Coriolis, centrifugal and gravity torques together, C(q, qd) qd + g(q) [N m or N].
-    mass_matrix : (q, out=None) -> (n, n)
-        M(q) [kg m², kg m or kg].
-    coriolis_matrix : (q, qd, out=None) -> (n, n)
-        C(q, qd) of the Christoffel symbols, with dM/dt - 2 C skew-symmetric.
-    forward_dynamics : (q, qd, tau, out=None) -> (n,)
-        Accelerations [rad/s² or m/s²] that torques cause.
-    forward_kinematics : (q, out=None) -> (4, 4)
-        The tip link's pose in the base link's frame.
-    jacobian : (q, out=None) -> (6, n)
-        The tip's Jacobian, linear rows first, in base link axes.
-    friction_torque : (qd, rigid_torque=None, out=None) -> (n,)
-        Joint torques [N m or N] that overcome friction; friction that grows with load is left out
-        without the rigid body's torque (n,).
-    smooth_friction_torque : (qd, width, rigid_torque=None, out=None) -> (n,)
-        The same with tanh(qd / width) for the sign of qd, to be commanded; width (1,) [rad/s or
-        m/s], (N, 1) for N samples.
-    base_regressor : (q, qd, qdd, out=None) -> (n, count)
-        That of ``base_parameters(model)``, of the links without rotors.
-    tip_wrench_torque : (q, tip_wrench, out=None) -> (n,)
-        What ``tip_wrench`` adds to the inverse dynamics [N m or N].
     """
 
     model: RobotModel
-    notes: tuple[str, ...]
-    operation_counts: Mapping[str, tuple[int, int]]
-    _run_time: RunTime
-    _module: Any
-    inverse_dynamics: OfAccelerationAndWrench = NotCompiled('inverse_dynamics')
-    gravity_torque: OfPosition = NotCompiled('gravity_torque')
-    bias_torque: OfVelocity = NotCompiled('bias_torque')
-    mass_matrix: OfPosition = NotCompiled('mass_matrix')
-    coriolis_matrix: OfVelocity = NotCompiled('coriolis_matrix')
-    forward_dynamics: OfTorque = NotCompiled('forward_dynamics')
-    forward_kinematics: OfPosition = NotCompiled('forward_kinematics')
-    jacobian: OfPosition = NotCompiled('jacobian')
-    friction_torque: OfVelocityAndTorque = NotCompiled('friction_torque')
-    smooth_friction_torque: OfVelocityWidthAndTorque = NotCompiled('smooth_friction_torque')
-    base_regressor: OfAcceleration = NotCompiled('base_regressor')
-    tip_wrench_torque: OfWrench = NotCompiled('tip_wrench_torque')
+    _code: ArmCode
+    _parameters: FloatArray
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What did not work on the way: a cache that was refused."""
+        return tuple(self._code.notes)
+
+    @property
+    def operation_counts(self) -> Mapping[str, tuple[int, int]]:
+        """
+        Multiplications and additions of one sample, by function, of those compiled so far.
+
+        Sines, cosines and changes of sign are not counted.
+        """
+        return MappingProxyType(self._code.operation_counts)
+
+    @cached_property
+    def inverse_dynamics(self) -> OfAccelerationAndWrench:
+        """
+        ``(q, qd, qdd, out=None, *, tip_wrench=None) -> (n,)``.
+
+        Joint torques [N m or N] that cause accelerations qdd [rad/s² or m/s²], where the tip
+        exerts the wrench (6,) [N, N m] on the world.
+        """
+        return self._function('inverse_dynamics')
+
+    @cached_property
+    def gravity_torque(self) -> OfPosition:
+        """``(q, out=None) -> (n,)``: joint torques [N m or N] that hold the arm still."""
+        return self._function('gravity_torque')
+
+    @cached_property
+    def bias_torque(self) -> OfVelocity:
+        """``(q, qd, out=None) -> (n,)``: C(q, qd) qd + g(q) [N m or N]."""
+        return self._function('bias_torque')
+
+    @cached_property
+    def mass_matrix(self) -> OfPosition:
+        """``(q, out=None) -> (n, n)``: M(q) [kg m², kg m or kg]."""
+        return self._function('mass_matrix')
+
+    @cached_property
+    def coriolis_matrix(self) -> OfVelocity:
+        """``(q, qd, out=None) -> (n, n)``: C(q, qd), with dM/dt - 2 C skew-symmetric."""
+        return self._function('coriolis_matrix')
+
+    @cached_property
+    def christoffel_symbols(self) -> OfPosition:
+        """``(q, out=None) -> (n, n, n)``: G, with tau_i = sum of G_ijk qd_j qd_k."""
+        return self._function('christoffel_symbols')
+
+    @cached_property
+    def forward_dynamics(self) -> OfTorque:
+        """``(q, qd, tau, out=None) -> (n,)``: accelerations [rad/s² or m/s²]."""
+        return self._function('forward_dynamics')
+
+    @cached_property
+    def inverse_dynamics_derivatives(self) -> DerivativesOfAcceleration:
+        """
+        ``(q, qd, qdd, out=None) -> (dtau_dq, dtau_dqd)``, (n, n) each.
+
+        The third derivative, by qdd, is ``mass_matrix(q)``.
+        """
+        return self._function('inverse_dynamics_derivatives')
+
+    @cached_property
+    def forward_dynamics_derivatives(self) -> DerivativesOfTorque:
+        """``(q, qd, tau, out=None) -> (dqdd_dq, dqdd_dqd, dqdd_dtau)``, (n, n) each."""
+        return self._function('forward_dynamics_derivatives')
+
+    @cached_property
+    def linearization(self) -> DerivativesOfTorque:
+        """``(q, qd, tau, out=None) -> (A, B)``, (2 n, 2 n) and (2 n, n)."""
+        return self._function('linearization')
+
+    @cached_property
+    def forward_kinematics(self) -> OfPosition:
+        """``(q, out=None) -> (4, 4)``: the tip link's pose in the base link's frame."""
+        return self._function('forward_kinematics')
+
+    @cached_property
+    def jacobian(self) -> OfPosition:
+        """``(q, out=None) -> (6, n)``: the tip's, linear rows first, in base link axes."""
+        return self._function('jacobian')
+
+    @cached_property
+    def friction_torque(self) -> OfVelocityAndTorque:
+        """
+        ``(qd, rigid_torque=None, out=None) -> (n,)``.
+
+        Joint torques [N m or N] that overcome friction; friction that grows with load is left
+        out without the rigid body's torque (n,).
+        """
+        return self._function('friction_torque')
+
+    @cached_property
+    def smooth_friction_torque(self) -> OfVelocityWidthAndTorque:
+        """
+        ``(qd, width, rigid_torque=None, out=None) -> (n,)``.
+
+        The same with tanh(qd / width) for the sign of qd, to be commanded; width (1,) [rad/s or
+        m/s], (N, 1) for N samples.
+        """
+        return self._function('smooth_friction_torque')
+
+    @cached_property
+    def regressor(self) -> OfAcceleration:
+        """``(q, qd, qdd, out=None) -> (n, 10 n)``: that of the links' inertial parameters."""
+        return self._function('regressor')
+
+    @cached_property
+    def base_regressor(self) -> OfAcceleration:
+        """
+        ``(q, qd, qdd, out=None) -> (n, count)``.
+
+        That of ``base_parameters(model)``, of the links without rotors.
+        """
+        return self._function('base_regressor')
+
+    @cached_property
+    def tip_wrench_torque(self) -> OfWrench:
+        """``(q, tip_wrench, out=None) -> (n,)``: what a wrench adds to the inverse dynamics."""
+        return self._function('tip_wrench_torque')
+
+    def _function(self, name: KernelName) -> Any:
+        """Return a function bound to the model's run-time inputs."""
+        return self._code.functions(name, self.model, self._parameters)[name]
 
     @property
     def n(self) -> int:
@@ -135,8 +208,7 @@ class CompiledModel:
         NotCompiledFor
             The model differs in something that is no run-time input.
         """
-        functions = backend.bound_functions(self._module, self._run_time.values(model))
-        return replace(self, model=model, **functions)
+        return CompiledModel(model, self._code, self._code.run_time.values(model))
 
     def with_gravity(self, gravity: ArrayLike) -> CompiledModel:
         """
@@ -176,12 +248,9 @@ class CompiledModel:
         return self.with_model(self.model.with_payload(payload))
 
     def __repr__(self) -> str:
-        names = ', '.join(self.operation_counts)
-        return f'CompiledModel({self.model.tip_link}, {self.n} joints: {names})'
-
-    def _source(self) -> tuple[RunTime, tuple[str, ...], RobotModel]:
-        """Return all that the machine code and its parameters follow from."""
-        return self._run_time, tuple(self.operation_counts), self.model
+        names = self._code.names
+        held = 'all functions' if names is None else ', '.join(names)
+        return f'CompiledModel({self.model.tip_link}, {self.n} joints: {held})'
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, CompiledModel) and self._source() == other._source()
@@ -192,11 +261,15 @@ class CompiledModel:
     def __reduce__(self) -> tuple[Any, ...]:
         return _compiled, self._source()
 
+    def _source(self) -> tuple[RunTime, tuple[KernelName, ...] | None, RobotModel]:
+        """Return all that the machine code and its parameters follow from."""
+        return self._code.run_time, self._code.names, self.model
+
 
 def compile_model(
     model: RobotModel,
     *,
-    kernels: Sequence[KernelName] = KERNELS,
+    kernels: Sequence[KernelName] | None = None,
     runtime: Sequence[Literal['gravity', 'payload']] = (),
     payload_links: Iterable[str] | None = None,
 ) -> CompiledModel:
@@ -206,8 +279,10 @@ def compile_model(
     Parameters
     ----------
     model : RobotModel
-    kernels : sequence of str
-        The functions to compile, of ``KERNELS``.
+    kernels : sequence of str, optional
+        The functions to compile at once, of ``KERNELS``; the others raise ``NotCompiledFor`` when
+        they are called. Where not given, the inverse dynamics is compiled at once, and each
+        other function when it is read first.
     runtime : sequence of 'gravity' and 'payload'
         What stays an input, to be changed later without compiling: see ``with_model``.
     payload_links : iterable of str, optional
@@ -219,77 +294,21 @@ def compile_model(
         A kernel or a run-time input is not one of those that exist.
     NoSuchLink
     NoBackend
-        There is no C compiler with Python's headers, or it failed, or its code computes other
-        torques than Newton-Euler does in NumPy. The functions of ``robodyn_ros`` serve without.
+        There is no C compiler with Python's headers, or it failed, or its code computes something
+        else than NumPy does. The functions of ``robodyn_ros`` serve without.
     """
-    for name in kernels:
+    for name in kernels or ():
         if name not in KERNELS:
             raise UnknownOption('argument kernels', name, ', '.join(map(repr, KERNELS)))
-    names = tuple(name for name in KERNELS if name in kernels)
+    names = None if kernels is None else tuple(name for name in KERNELS if name in kernels)
     return _compiled(RunTime.of(model, runtime, payload_links), names, model)
 
 
 def _compiled(
-    run_time: RunTime, names: tuple[KernelName, ...], model: RobotModel
+    run_time: RunTime, names: tuple[KernelName, ...] | None, model: RobotModel
 ) -> CompiledModel:
     """Return functions for a model that differs from the one compiled in run-time inputs only."""
-    notes: list[str] = []
-    identity = backend.build_identity()
-    key = _key(run_time, names, identity)
-    content = None
-    try:
-        content = cache.stored(key)
-    except (RefusedCacheEntry, OSError) as error:
-        notes.append(f'not taken from the cache: {error}')
-    is_new = content is None
-    if content is None:
-        kernels = [build_kernel(name, run_time) for name in names]
-        counts = json.dumps({kernel.name: kernel.operation_count for kernel in kernels})
-        content = counts.encode() + b'\n' + backend.compiled_module(kernels)
-    head, code = content.split(b'\n', 1)
-    module = backend.load_module(code)
-    functions = backend.bound_functions(module, run_time.values(model))
-    try:
-        check_functions(functions, model, ' '.join(identity.splitlines()[:2]))
-        if is_new:
-            cache.store(key, content)
-    except NoBackend:
-        with contextlib.suppress(RefusedCacheEntry, OSError):
-            cache.remove(key)
-        raise
-    except (RefusedCacheEntry, OSError) as error:
-        notes.append(f'not put into the cache: {error}')
-    return CompiledModel(
-        model,
-        tuple(notes),
-        MappingProxyType({name: (m, a) for name, (m, a) in json.loads(head).items()}),
-        run_time,
-        module,
-        **functions,
-    )
-
-
-def _key(run_time: RunTime, names: tuple[str, ...], identity: str) -> str:
-    """Return the digest of all that machine code depends on."""
-    model, digest = run_time.model, hashlib.sha256()
-    arrays = [value for value in vars(model.dh).values() if isinstance(value, np.ndarray)]
-    arrays += [model.inertial_parameters, model.rotor_inertia, model.gravity]
-    arrays += [getattr(model, name) for name in FRICTION]
-    for array in arrays:
-        digest.update(repr((array.shape, array.dtype.str)).encode() + array.tobytes())
-    choices = (names, run_time.with_gravity, run_time.varying, identity, _generator())
-    digest.update(repr(choices).encode())
-    return digest.hexdigest()
-
-
-@remembered
-def _generator() -> str:
-    """Return the digest of the modules that make the code: it changes with every version."""
-    digest = hashlib.sha256()
-    package = Path(__file__).parents[1]
-    for name in _GENERATORS:
-        place = package / name
-        for file in sorted(place.rglob('*.[ph]*')) if place.is_dir() else [place]:
-            if file.suffix in ('.py', '.h'):
-                digest.update(file.read_bytes())
-    return digest.hexdigest()
+    code, parameters = ArmCode(run_time, names), run_time.values(model)
+    for name in ('inverse_dynamics',) if names is None else names[:1]:
+        code.functions(name, model, parameters)
+    return CompiledModel(model, code, parameters)

@@ -3,7 +3,8 @@
 Signatures of compiled functions.
 
 Every argument is an array of one sample, or of N samples with a leading axis N; ``out`` is a
-C-contiguous float64 array of the result's shape, which makes the call free of allocations.
+C-contiguous float64 array of the result's shape, or a tuple of them where there are several
+results, which makes the call free of allocations.
 """
 
 from __future__ import annotations
@@ -61,6 +62,32 @@ class OfTorque(Protocol):
         self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, out: FloatArray | None = None
     ) -> FloatArray:
         """Return its value, in ``out`` where given; see ``CompiledModel``."""
+
+
+class DerivativesOfAcceleration(Protocol):
+    """Derivatives of a function of positions, velocities and accelerations, (n,) each."""
+
+    def __call__(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        out: tuple[FloatArray, ...] | None = None,
+    ) -> tuple[FloatArray, ...]:
+        """Return them, in ``out`` where given; see ``CompiledModel``."""
+
+
+class DerivativesOfTorque(Protocol):
+    """Derivatives of a function of positions, velocities and torques, (n,) each."""
+
+    def __call__(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        tau: ArrayLike,
+        out: tuple[FloatArray, ...] | None = None,
+    ) -> tuple[FloatArray, ...]:
+        """Return them, in ``out`` where given; see ``CompiledModel``."""
 
 
 class OfWrench(Protocol):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiled torques are believed where they are those of Newton and Euler's recursion in NumPy."""
+"""Compiled functions are believed where they give what NumPy gives, at random states."""
 
 from __future__ import annotations
 
@@ -10,13 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robodyn_ros.dynamics import (
+    bias_torque,
+    christoffel_symbols,
     coriolis_matrix,
     gravity_torque,
     inverse_dynamics,
+    inverse_dynamics_derivatives,
     mass_matrix,
 )
 from robodyn_ros.errors import NoBackend
+from robodyn_ros.kinematics import forward_kinematics, jacobian
 from robodyn_ros.model import RobotModel
+from robodyn_ros.parameters import regressor
 from robodyn_ros.spatial import FloatArray
 
 STATES = 20
@@ -32,27 +37,28 @@ _LARGEST_ANGLE = 2.0 * np.pi  # of a joint that turns without end, or whose limi
 _LARGEST_SPEED = 5.0  # where the URDF names no velocity limit [rad/s] or [m/s]
 _LARGEST_ACCELERATION = 10.0  # [rad/s²] or [m/s²]
 
-_REFERENCES: dict[str, Callable[[RobotModel, Any, Any, Any], NDArray]] = {
-    'inverse_dynamics': inverse_dynamics,
-    'gravity_torque': lambda model, q, qd, qdd: gravity_torque(model, q),
-    'bias_torque': lambda model, q, qd, qdd: inverse_dynamics(model, q, qd, np.zeros_like(q)),
-    'mass_matrix': lambda model, q, qd, qdd: mass_matrix(model, q),
-    'coriolis_matrix': lambda model, q, qd, qdd: coriolis_matrix(model, q, qd),
+REFERENCES: dict[str, tuple[int, Callable[..., Any]]] = {
+    'inverse_dynamics': (3, inverse_dynamics),
+    'gravity_torque': (1, gravity_torque),
+    'bias_torque': (2, bias_torque),
+    'mass_matrix': (1, mass_matrix),
+    'coriolis_matrix': (2, coriolis_matrix),
+    'christoffel_symbols': (1, christoffel_symbols),
+    'inverse_dynamics_derivatives': (3, inverse_dynamics_derivatives),
+    'forward_kinematics': (1, forward_kinematics),
+    'jacobian': (1, jacobian),
+    'regressor': (3, regressor),
 }
-_INPUTS = {
-    'inverse_dynamics': 3,
-    'gravity_torque': 1,
-    'bias_torque': 2,
-    'mass_matrix': 1,
-    'coriolis_matrix': 2,
-}
+"""By name: how many of q, qd and qdd it takes, and what computes it in NumPy."""
+
+_TORQUES = ('inverse_dynamics', 'gravity_torque', 'bias_torque', 'mass_matrix')
 
 
 def check_functions(
     functions: Mapping[str, Callable[..., FloatArray]], model: RobotModel, made_by: str
 ) -> None:
     """
-    Check the torques and matrices among compiled functions at random states.
+    Check compiled functions at random states.
 
     Each is called with all states at once, and with each alone: these are different code.
 
@@ -71,18 +77,23 @@ def check_functions(
         One gives something else than NumPy does.
     """
     states = random_states(model)
-    for name in _REFERENCES.keys() & functions.keys():
-        arguments = states[: _INPUTS[name]]
+    for name in REFERENCES.keys() & functions.keys():
+        inputs, reference = REFERENCES[name]
+        arguments = states[:inputs]
         with np.errstate(all='ignore'):
-            wanted = _REFERENCES[name](model, *states)
-            together = functions[name](*arguments)
-            alone = np.array([functions[name](*row) for row in zip(*arguments)])
-        for given in (together, alone):
-            difference = largest_difference(given, wanted)
+            wanted = _in_a_tuple(reference(model, *arguments))
+            together = _in_a_tuple(functions[name](*arguments))
+            rows = [_in_a_tuple(functions[name](*row)) for row in zip(*arguments)]
+        alone = [np.array(parts) for parts in zip(*rows)]
+        for given, expected in [*zip(together, wanted), *zip(alone, wanted)]:
+            by = 'Newton-Euler' if name in _TORQUES else 'NumPy'
+            difference = largest_difference(given, expected, by)
             if difference:
-                raise NoBackend(
-                    f'compiled {name} by {made_by}', difference, 'what Newton-Euler gives'
-                )
+                raise NoBackend(f'compiled {name} by {made_by}', difference, f'what {by} gives')
+
+
+def _in_a_tuple(results: NDArray | tuple[NDArray, ...]) -> tuple[NDArray, ...]:
+    return results if isinstance(results, tuple) else (results,)
 
 
 def random_states(model: RobotModel) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -96,7 +107,7 @@ def random_states(model: RobotModel) -> tuple[FloatArray, FloatArray, FloatArray
     return position, speed * unit[0], _LARGEST_ACCELERATION * unit[1]
 
 
-def largest_difference(given: NDArray, wanted: NDArray) -> str:
+def largest_difference(given: NDArray, wanted: NDArray, by: str = 'Newton-Euler') -> str:
     """
     Return in words where the two differ most, beyond the tolerance; empty: nowhere.
 
@@ -104,6 +115,8 @@ def largest_difference(given: NDArray, wanted: NDArray) -> str:
     ----------
     given, wanted : array, shape (N, ...)
         Where what is wanted is not finite, nothing is compared.
+    by : str
+        What computed what is wanted.
     """
     with np.errstate(all='ignore'):
         comparable = np.isfinite(wanted)
@@ -115,4 +128,4 @@ def largest_difference(given: NDArray, wanted: NDArray) -> str:
             return ''
         worst = np.where(comparable, np.nan_to_num(difference, nan=np.inf), 0.0)
     k = np.unravel_index(int(worst.argmax()), worst.shape)
-    return f'{float(given[k]):.6g} where Newton-Euler gives {float(wanted[k]):.6g}'
+    return f'{float(given[k]):.6g} where {by} gives {float(wanted[k]):.6g}'

@@ -9,25 +9,22 @@ with, and serve where there is no compiler.
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
-from robodyn_ros.compiled.c import backend, cache
 from robodyn_ros.control.computed_torque import ControlLaw, TorqueParts
 from robodyn_ros.control.joint_state_buffer import MeasuredState
 from robodyn_ros.control.law_weights import LawWeights
+from robodyn_ros.control.machine_code import believed_module, module_source
 from robodyn_ros.control.reference import Reference, ReferenceState
 from robodyn_ros.control.soft_joint_limit import soft_limited
 from robodyn_ros.control.torque_limits import LONGEST_RATE_STEP, limited_torque
-from robodyn_ros.errors import NoBackend, RefusedCacheEntry
+from robodyn_ros.errors import NoBackend
 
-_HEADER, _MODULE, _NAME = 'torque_step.h', 'torque_step_module.c', 'robodyn_torque_step'
+_MODULE, _NAME = 'torque_step_module.c', 'robodyn_torque_step'
 _NO_REFERENCE = (None, None, None, None)
 _STATES = 10  # that it is compared at
 _POINTS = 4  # of the motion along which whole cycles are, one a second
@@ -70,25 +67,16 @@ class CompiledStep:
         NoBackend
             No compiler, or its code computes something else.
         """
-        source = _source()
-        identity = backend.build_identity() + source
-        key = hashlib.sha256(identity.encode()).hexdigest()
-        code = None
-        with contextlib.suppress(RefusedCacheEntry, OSError):
-            code = cache.stored(key)
-        module = backend.load_module(code or (new := backend.compiled_source(source)), _NAME)
-        step = cls(module.limited, module.plain_cycle, module.evaluated)
-        try:
+
+        def check(module: Any) -> None:
+            step = of(module)
             step._check(law, effort_limits, limits)
             step._check_cycles(law, effort_limits, limits)
-        except NoBackend:
-            with contextlib.suppress(RefusedCacheEntry, OSError):
-                cache.remove(key)
-            raise
-        if code is None:
-            with contextlib.suppress(RefusedCacheEntry, OSError):
-                cache.store(key, new)
-        return step
+
+        def of(module: Any) -> CompiledStep:
+            return cls(module.limited, module.plain_cycle, module.evaluated)
+
+        return of(believed_module(module_source(_MODULE), _NAME, check))
 
     def evaluated(
         self,
@@ -238,12 +226,3 @@ def _random_weights(
         10.0 * share[12],
         np.abs(gain),
     )
-
-
-def _source() -> str:
-    """Return the module with its header in it."""
-    folder = files('robodyn_ros.control.c')
-    header, module = (
-        folder.joinpath(name).read_text(encoding='utf-8') for name in (_HEADER, _MODULE)
-    )
-    return module.replace(f'#include "{_HEADER}"', header)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import expm1, inf, isfinite
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -107,11 +107,22 @@ class Contact(NamedTuple):
 
 
 class StandingJoints:
-    """Says which joints stand, or have stood or turned round of late."""
+    """
+    Says which joints stand, or have stood or turned round of late.
 
-    def __init__(self, n: int) -> None:
-        self._stood = [-inf] * n
-        self._velocity = [0.0] * n
+    Parameters
+    ----------
+    n : int
+        Joints.
+    state : array, shape (2 n,), optional
+        Where it is kept when each stood last, and the last velocities.
+    """
+
+    def __init__(self, n: int, state: FloatArray | None = None) -> None:
+        kept = _numbers(np.empty(2 * n) if state is None else state)
+        self._stood, self._velocity = kept[:n], kept[n:]
+        for i in range(n):
+            self._stood[i], self._velocity[i] = -inf, 0.0
 
     def at(self, velocity: Sequence[float], time: float) -> list[bool]:
         """Return it for the next sample, joint by joint; times do not go back."""
@@ -119,7 +130,7 @@ class StandingJoints:
         for i, each in enumerate(velocity):
             if each * before[i] <= 0.0 or -STANDSTILL < each < STANDSTILL:
                 stood[i] = time
-        self._velocity = list(velocity)
+            before[i] = each
         latest = time - REVERSAL_TIME - _ROUNDING
         return [each >= latest for each in stood]
 
@@ -149,6 +160,10 @@ class ContactDetector:
         The one that lasts.
     count : int
         How many there were.
+    state : array, shape (4 n + 2,)
+        When each joint stood last and its velocity before, what its torque is taken for while it
+        stands, since when it is beyond its threshold; the time, and since when no joint is: all
+        that lasts from sample to sample beside ``contact``. ``CompiledContactStep`` writes to it.
     """
 
     def __init__(
@@ -163,17 +178,36 @@ class ContactDetector:
         self.dwell = dwell
         self.count = 0
         self._joint_names, self._links = tuple(joint_names), tuple(links)
+        n = len(self._joint_names)
+        self.state = np.empty(4 * n + 2)
+        kept = _numbers(self.state)
+        self._stiction, self._since, self._times = kept[2 * n : 3 * n], kept[3 * n : -2], kept[-2:]
         self.reset()
 
     def reset(self) -> None:
         """Begin anew, with no contact, every joint taken to have just stood."""
         n = len(self._joint_names)
         self.contact: Contact | None = None
-        self._joints = StandingJoints(n)
-        self._stiction = [0.0] * n  # what a standing joint's torque is taken for
-        self._since = [inf] * n  # beyond the threshold
-        self._free_since = inf
+        self._joints = StandingJoints(n, self.state[: 2 * n])
+        self.state[2 * n : 3 * n] = 0.0
+        self.state[3 * n :] = inf
         self._time = -inf
+
+    @property
+    def _time(self) -> float:
+        return self._times[0]
+
+    @_time.setter
+    def _time(self, time: float) -> None:
+        self._times[0] = time
+
+    @property
+    def _free_since(self) -> float:
+        return self._times[1]
+
+    @_free_since.setter
+    def _free_since(self, time: float) -> None:
+        self._times[1] = time
 
     def update(self, velocity: FloatArray, torque: FloatArray, time: float) -> Contact | None:
         """
@@ -192,7 +226,6 @@ class ContactDetector:
         changes = self._changes(velocities, torques, time)
         self._time = time
         standing = self._joints.at(velocities, time)
-        # Joint by joint: on so few, quicker than arrays.
         thresholds = [self._thresholds[stands][i] for i, stands in enumerate(standing)]
         ratios = [abs(change) / limit for change, limit in zip(changes, thresholds)]
         latest = time - self.dwell + _ROUNDING
@@ -248,6 +281,11 @@ class ContactDetector:
             return None
         over, self.contact = self.contact, None
         return over._replace(is_over=True, time=time)
+
+
+def _numbers(array: FloatArray) -> Any:
+    """Return an array's numbers, to be read and written one by one: quicker on so few."""
+    return memoryview(array.data)
 
 
 def moved_links(model: RobotModel) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from robodyn_ros.array_record import ArrayRecord
+from robodyn_ros.control.compiled_contact import CompiledContactStep, contact_constants
 from robodyn_ros.control.computed_torque import ControlLaw, InverseDynamics
 from robodyn_ros.control.contact import (
     STANDSTILL,
@@ -68,6 +69,8 @@ class ContactMonitor:
         [N m] or [N]
     residual : KnownResidual, optional
         What an identification says; where the settings have no thresholds, they follow from it.
+    compiled : CompiledContactStep, optional
+        Takes the samples that need no closer look.
 
     Attributes
     ----------
@@ -91,7 +94,9 @@ class ContactMonitor:
         effort_scale: FloatArray,
         effort_limits: FloatArray,
         residual: KnownResidual | None = None,
+        compiled: CompiledContactStep | None = None,
     ) -> None:
+        self._compiled = compiled
         self._model, self._effort_scale = model, effort_scale
         self._is_measured = settings.observed_effort == 'measured'
         self._inverse_dynamics = inverse_dynamics
@@ -113,6 +118,7 @@ class ContactMonitor:
             )
             self._deviation = thresholds.moving / DEVIATIONS
         self._point = np.array(settings.wrench_point, dtype=float)
+        self._constants = contact_constants(model, self.observer, self.detector)
         self.trouble = ''
         self.check(settings)
 
@@ -153,6 +159,7 @@ class ContactMonitor:
         """Begin anew with another load."""
         self._model, self._inverse_dynamics = model, inverse_dynamics
         self.observer.change_model(inverse_dynamics, partial(friction_of, model))
+        self._constants = contact_constants(model, self.observer, self.detector)
         if self.detector is not None:
             self.detector.reset()
 
@@ -173,10 +180,16 @@ class ContactMonitor:
         torque = self._drive_torque(state, commanded, law)
         if torque is None:
             return None
-        found = self.observer.update(state.position, state.velocity, torque, state.time)
-        if found is None or self.detector is None:
+        sample = state.position, state.velocity, torque, state.time
+        observer, detector, constants = self.observer, self.detector, self._constants
+        if self._compiled is not None and self._compiled.takes(
+            (self._inverse_dynamics, constants), observer, detector, sample
+        ):
             return None
-        return self.detector.update(state.velocity, found, state.time)
+        found = observer.update(*sample)
+        if found is None or detector is None:
+            return None
+        return detector.update(state.velocity, found, state.time)
 
     def tip_wrench(self, state: MeasuredState) -> TipWrench:
         """

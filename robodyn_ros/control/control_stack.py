@@ -13,6 +13,7 @@ import numpy as np
 
 from robodyn_ros.control.added_effort import AddedEffort
 from robodyn_ros.control.command_pipeline import CommandPipeline
+from robodyn_ros.control.compiled_contact import CompiledContactStep
 from robodyn_ros.control.compiled_step import CompiledStep
 from robodyn_ros.control.computed_torque import (
     ControlLaw,
@@ -174,10 +175,11 @@ def build_control_stack(
     torque = RigidBodyTorque.of(model, settings.algorithm)
     law = control_law(model, settings, torque.under(model))
     safety = safety_settings(model, settings)
-    compiled = None
+    compiled = contact_step = None
     if torque.algorithm == 'compiled':
         try:
             compiled = CompiledStep.of(law, safety.effort_limits, model.position_limits)
+            contact_step = CompiledContactStep.of(model, law.inverse_dynamics)
         except NoBackend as error:
             torque = replace(torque, notes=(*torque.notes, str(error)))
     units = drive_units(model, settings, scales, safety.effort_limits)
@@ -201,7 +203,13 @@ def build_control_stack(
         torque,
         units,
         ContactMonitor(
-            model, settings, law.inverse_dynamics, units.effort_scale, limits, residual
+            model,
+            settings,
+            law.inverse_dynamics,
+            units.effort_scale,
+            limits,
+            residual,
+            contact_step,
         ),
         deviation,
     )

@@ -68,9 +68,9 @@ class MomentumObserver:
 
     Attributes
     ----------
-    torque : array, shape (n,)
-        The estimate [N m] or [N]: what the outside adds to the drives' torques. It begins at
-        zero after every reset.
+    state : array, shape (4 n + 1,)
+        Velocity and effort of the last sample, the direction of motion, the estimate, the time:
+        all that an estimate follows from beside the sample. ``CompiledContactStep`` writes to it.
     passed_over : int
         Samples with a number that is not finite, which count as samples that never came.
 
@@ -98,18 +98,28 @@ class MomentumObserver:
         self.passed_over = 0
         self._inverse_dynamics = inverse_dynamics
         self._friction = friction
-        self._is_held = is_held
-        self._slope = 1.0 / friction_velocity
-        self._presliding = presliding
+        self.is_held = is_held
+        self.friction_slope = 1.0 / friction_velocity
+        self.presliding = presliding
         self._step, self._followed = np.nan, np.zeros_like(gain)  # 1 - exp(-K step), of the last
+        self.state = np.empty(4 * len(gain) + 1)
+        rows = self.state[:-1].reshape(4, -1)
+        self._velocity, self._effort, self._turned, self._torque = rows
         self.reset()
+
+    @property
+    def torque(self) -> FloatArray:
+        """
+        The estimate, shape (n,) [N m] or [N]: what the outside adds to the drives' torques.
+
+        It begins at zero after every reset.
+        """
+        return self._torque.copy()
 
     def reset(self) -> None:
         """Forget everything, as if no sample had come."""
-        self._time: float | None = None
-        self._velocity = self._effort = np.zeros_like(self.gain)
-        self._turned = np.zeros_like(self.gain)  # the state of presliding
-        self.torque = np.zeros_like(self.gain)
+        self.state[:-1] = 0.0
+        self.state[-1] = np.nan
 
     def change_model(self, inverse_dynamics: InverseDynamics, friction: Friction) -> None:
         """Begin anew with another model; what was estimated with the old one is worth nothing."""
@@ -136,7 +146,7 @@ class MomentumObserver:
         The first sample gives none, nor does one that is not finite. A time that goes back, or
         that is too far ahead, is a first sample again; one that stands still changes nothing.
         """
-        step = np.nan if self._time is None else time - self._time
+        step = time - self.state.item(-1)
         if not 0.0 <= step <= self.longest:
             self.reset()
             if np.isfinite([*position, *velocity, *torque, time]).all():
@@ -152,13 +162,13 @@ class MomentumObserver:
             return None
         if step != self._step:
             self._step, self._followed = step, -np.expm1(-step * self.gain)
-        self.torque = self.torque + self._followed * (external - self.torque)
-        self._turned = turned
+        self._torque += self._followed * (external - self._torque)
+        self._turned[:] = turned
         self._keep(velocity, torque, time)
         return self.torque
 
     def _keep(self, velocity: FloatArray, torque: FloatArray, time: float) -> None:
-        self._velocity, self._effort, self._time = velocity, torque, time
+        self._velocity[:], self._effort[:], self.state[-1] = velocity, torque, time
 
     def _external_torque(
         self, position: FloatArray, velocity: FloatArray, torque: FloatArray, step: float
@@ -174,14 +184,16 @@ class MomentumObserver:
             except NonFiniteValue:
                 return np.full_like(half, np.nan), self._turned
             direction = (
-                np.tanh(self._slope * half) if not self._presliding else self._after(half, step)
+                np.tanh(self.friction_slope * half)
+                if not self.presliding
+                else self._after(half, step)
             )
-            driven = torque if self._is_held else 0.5 * (torque + self._effort)
+            driven = torque if self.is_held else 0.5 * (torque + self._effort)
             return rigid + self._friction(half, direction, rigid) - driven, direction
 
     def _after(self, velocity: FloatArray, step: float) -> FloatArray:
         """Return the state of presliding after a step: it turns over a displacement."""
         moved = np.where(np.abs(velocity) > REST_VELOCITY, velocity, 0.0) * step
         sign = np.sign(moved)
-        kept = np.exp(-np.abs(moved) / self._presliding)
+        kept = np.exp(-np.abs(moved) / self.presliding)
         return np.where(moved == 0.0, self._turned, sign + kept * (self._turned - sign))

@@ -263,6 +263,18 @@ PARAMETERS = (
         is_live=False,
     ),
     NodeParameter(
+        'controller_manager',
+        "Node name of ros2_control's controller manager, with the parameter controller; empty: "
+        'nobody is asked whether the commands act.',
+        is_live=False,
+    ),
+    NodeParameter(
+        'controller',
+        'Controller that takes the commands: no trajectory is followed while it is inactive, and '
+        'it is deactivated when the node stops commanding.',
+        is_live=False,
+    ),
+    NodeParameter(
         'on_contact',
         'What a contact causes: report tells of it, stop brakes and holds, float compensates '
         'gravity. No safety function.',

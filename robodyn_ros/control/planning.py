@@ -108,7 +108,7 @@ def planned_reference(
     stream of setpoints that stops ends as any trajectory does. The first waypoint of a
     continuous joint is reached by the shorter way round, as with the joint trajectory controller.
     """
-    columns = _columns(trajectory, limits)
+    columns = joint_columns(trajectory, limits.joint_names)
     start = now if trajectory.start is None else max(now, trajectory.start)
     offset = start if trajectory.start is None else trajectory.start
     if start > now:
@@ -149,13 +149,21 @@ def planned_reference(
     return reference
 
 
-def _columns(trajectory: Trajectory, limits: ReferenceLimits) -> np.ndarray:
+def joint_columns(trajectory: Trajectory, joint_names: tuple[str, ...]) -> np.ndarray:
+    """
+    Return the index of each joint of a trajectory among all joints of the arm.
+
+    Raises
+    ------
+    RejectedTrajectory
+        The arm has no such joint.
+    """
     for name in trajectory.joint_names:
-        if name not in limits.joint_names:
+        if name not in joint_names:
             raise RejectedTrajectory(
-                'trajectory joint_names', name, 'one of ' + ', '.join(limits.joint_names)
+                'trajectory joint_names', name, 'one of ' + ', '.join(joint_names)
             )
-    return np.array([limits.joint_names.index(name) for name in trajectory.joint_names])
+    return np.array([joint_names.index(name) for name in trajectory.joint_names])
 
 
 def _at_this_turn(
@@ -219,7 +227,9 @@ def _waypoints(
         points.position[i] = state.position
         points.velocity[i] = state.velocity
         points.acceleration[i] = state.acceleration
-    velocities, accelerations = _completed(trajectory, times, beginning.position[columns], start)
+    velocities, accelerations = completed_waypoints(
+        trajectory, times, beginning.position[columns], start
+    )
     points.position[:, columns] = trajectory.positions
     points.velocity[:, columns] = velocities
     points.acceleration[:, columns] = accelerations
@@ -227,10 +237,22 @@ def _waypoints(
     return points
 
 
-def _completed(
+def completed_waypoints(
     trajectory: Trajectory, times: np.ndarray, beginning: np.ndarray, start: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return velocities and accelerations with those of position-only waypoints filled in."""
+    """
+    Return velocities and accelerations with those of position-only waypoints filled in.
+
+    Parameters
+    ----------
+    trajectory : Trajectory
+    times : array, shape (k,)
+        Of its waypoints [s].
+    beginning : array, shape (m,)
+        Where its joints are at the start.
+    start : float
+        [s]
+    """
     velocities = trajectory.velocities.copy()
     accelerations = trajectory.accelerations.copy()
     bare = np.isnan(velocities).all(axis=1)

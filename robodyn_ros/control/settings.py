@@ -57,6 +57,8 @@ class ControlSettings:
     position_guard: float = 0.05
     effort_scale: tuple[float, ...] = ()
     command_scale: tuple[float, ...] = ()
+    controller_manager: str = ''
+    controller: str = ''
     on_contact: ContactAction = 'report'
     contact_threshold_moving: tuple[float, ...] = ()
     contact_threshold_standing: tuple[float, ...] = ()

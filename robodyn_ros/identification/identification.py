@@ -16,6 +16,7 @@ from robodyn_ros.identification.prediction import (
     DriveModel,
     Prediction,
     base_parameter_deviation,
+    effort_before,
     prediction,
 )
 from robodyn_ros.identification.recording import Recording
@@ -177,6 +178,31 @@ class Identification(ArrayRecord):
         """
         mine = recording.of_joints(self.model.joint_names)
         return prediction(self.drive_model, mine, self.cutoff, standing=standing)
+
+    def effort_before(self, urdf: RobotModel, recording: Recording) -> FloatArray:
+        """
+        Return what the URDF's bodies alone expect, without friction: what was believed before.
+
+        Parameters
+        ----------
+        urdf : RobotModel
+            That the model was identified from.
+        recording : Recording
+
+        Returns
+        -------
+        array, shape (K, n)
+            At the times of ``predict``, in the recording's unit.
+
+        Raises
+        ------
+        NoSuchJoint
+            A joint of the model is not recorded.
+        TooShortRecording
+            There is hardly any motion.
+        """
+        mine = recording.of_joints(self.model.joint_names)
+        return effort_before(self.drive_model, urdf, mine, self.cutoff)
 
     def save(self, path: str | Path) -> None:
         """Write it as YAML; ``load`` reads it back."""

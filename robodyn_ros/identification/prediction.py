@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.interpolate import CubicSpline
@@ -168,6 +168,15 @@ def prediction(
         np.concatenate(group) for group in zip(*parts, strict=True)
     )
     return Prediction(time, effort, deviation, measured, moving, band.cutoff)
+
+
+def effort_before(
+    drive_model: DriveModel, urdf: RobotModel, recording: Recording, cutoff: float
+) -> FloatArray:
+    """Return what a URDF's bodies alone take, at the times and in the unit of ``prediction``."""
+    nothing = np.zeros_like(drive_model.coefficients)
+    plain = replace(drive_model, model=urdf, coefficients=nothing)
+    return prediction(plain, recording, cutoff).effort
 
 
 def _at(time: FloatArray, known: FloatArray, values: FloatArray) -> FloatArray:

@@ -1,37 +1,141 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A motion as the YAML of a trajectory_msgs/JointTrajectory, written without ROS."""
+"""
+The YAML of a trajectory_msgs/JointTrajectory, read and written without ROS.
+
+It is what ``ros2 topic echo`` prints, and what ``ros2 topic pub --yaml-file`` sends.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from math import isfinite
+from pathlib import Path
+from typing import Any, NamedTuple
 
+import yaml
+
+from robodyn_ros.errors import MalformedMotion, UnreadableSource
 from robodyn_ros.motions.motion_samples import MotionSamples
 
+LARGEST = 5_000_000
+"""Of a file [bytes]: ten times what a thousand points of seven joints take."""
+
+_LOADER = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
+_FIELDS = ('positions', 'velocities', 'accelerations', 'effort')
+_DEEPEST = 10
 _NANOSECONDS = 1_000_000_000
 
 
-def trajectory_as_yaml(joint_names: Sequence[str], motion: MotionSamples) -> str:
+class TrajectoryRows(NamedTuple):
     """
-    Return a motion as YAML text with the fields of the message; one line for each point.
-
-    ``ros2 topic pub --once TOPIC trajectory_msgs/msg/JointTrajectory --yaml-file FILE`` sends it.
+    What a message says, unchecked but for types; the lists have an entry for each point.
 
     Parameters
     ----------
-    joint_names : sequence of n str
-    motion : MotionSamples
-        Its times count from the first.
+    joint_names : list of str
+    times : list of float
+        After the start [s].
+    positions, velocities, accelerations, effort : list of sequence of float
+        A sequence is empty where a point gives none.
     """
-    # JSON is YAML, whatever a name holds, and its numbers read back bit by bit.
-    lines = [f'joint_names: {json.dumps(list(joint_names))}', 'points:']
-    for k, time in enumerate((motion.time - motion.time[0]).tolist()):
+
+    joint_names: Sequence[str]
+    times: Sequence[float]
+    positions: Sequence[Sequence[float]]
+    velocities: Sequence[Sequence[float]]
+    accelerations: Sequence[Sequence[float]]
+    effort: Sequence[Sequence[float]]
+
+    @classmethod
+    def of_motion(cls, joint_names: Sequence[str], motion: MotionSamples) -> TrajectoryRows:
+        """Return a sampled motion, its times from the first on, without effort."""
+        times = (motion.time - motion.time[0]).tolist()
+        tables = (motion.q.tolist(), motion.qd.tolist(), motion.qdd.tolist())
+        return cls(joint_names, times, *tables, [()] * len(times))
+
+
+def trajectory_of_yaml(path: Path) -> TrajectoryRows:
+    """
+    Return the only trajectory in a YAML file; that of a goal of FollowJointTrajectory, too.
+
+    Raises
+    ------
+    UnreadableSource
+        There is no such file, or it is too large.
+    MalformedMotion
+        It does not hold one trajectory.
+    """
+    try:
+        with path.open('rb') as file:
+            content = file.read(LARGEST + 1)
+    except OSError as error:
+        raise UnreadableSource('trajectory', str(path), f'a file ({error})') from error
+    if len(content) > LARGEST:
+        raise UnreadableSource('trajectory', f'over {LARGEST} bytes', 'a smaller file')
+    try:
+        _check_depth(content)
+        found = [part for part in yaml.load_all(content, Loader=_LOADER) if part is not None]
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise MalformedMotion('trajectory', str(error), 'YAML') from error
+    if len(found) != 1 or not isinstance(found[0], dict):
+        raise MalformedMotion(
+            'trajectory', f'{len(found)} documents', 'one trajectory_msgs/JointTrajectory'
+        )
+    message = found[0].get('trajectory', found[0])
+    try:
+        names = [_text(name) for name in message['joint_names']]
+        points = list(message['points'])
+        times = [_seconds(point.get('time_from_start') or {}) for point in points]
+        rows = [[_numbers(point.get(field) or ()) for point in points] for field in _FIELDS]
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise MalformedMotion(
+            'trajectory',
+            f'{type(error).__name__}: {error}',
+            'joint_names, and points with positions and time_from_start, as ROS writes them',
+        ) from error
+    return TrajectoryRows(names, times, *rows)
+
+
+def trajectory_as_yaml(rows: TrajectoryRows) -> str:
+    """Return the text of a trajectory, one line for each point; its numbers read back exactly."""
+    # JSON would do for names, but for characters that YAML takes only escaped in its own way.
+    names = yaml.safe_dump(list(rows.joint_names), default_flow_style=True, width=LARGEST)
+    lines = [f'joint_names: {names.strip()}', 'points:']
+    for k, time in enumerate(rows.times):
         sec, nanosec = divmod(round(time * _NANOSECONDS), _NANOSECONDS)
-        point = {
-            'positions': motion.q[k].tolist(),
-            'velocities': motion.qd[k].tolist(),
-            'accelerations': motion.qdd[k].tolist(),
-            'time_from_start': {'sec': sec, 'nanosec': nanosec},
+        point: dict[str, Any] = {
+            field: list(values[k])
+            for field, values in zip(_FIELDS, rows[2:], strict=True)
+            if len(values[k])
         }
+        point['time_from_start'] = {'sec': sec, 'nanosec': nanosec}
         lines.append(f'- {json.dumps(point)}')
     return '\n'.join(lines) + '\n'
+
+
+def _check_depth(content: bytes) -> None:
+    """Refuse what is nested deeper than a message: the loader recurses until its stack is full."""
+    depth = 0
+    for event in yaml.parse(content, Loader=_LOADER):
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > _DEEPEST:
+            raise MalformedMotion('trajectory', f'nested {depth} deep', f'YAML of {_DEEPEST}')
+
+
+def _text(name: object) -> str:
+    if not isinstance(name, str):
+        raise TypeError(f'a joint named {name!r}')
+    return name
+
+
+def _numbers(row: Sequence[object]) -> list[float]:
+    return [float(value) for value in row]  # type: ignore[arg-type]
+
+
+def _seconds(duration: dict[str, int]) -> float:
+    seconds = int(duration.get('sec', 0)) + 1e-9 * int(duration.get('nanosec', 0))
+    if not isfinite(seconds):
+        raise ValueError(f'{seconds} s')
+    return seconds

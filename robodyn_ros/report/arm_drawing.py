@@ -16,6 +16,7 @@ from robodyn_ros.spatial import FloatArray, rotation_x, rotation_z
 
 _WIDTH, _TALLEST, _LOWEST = 380.0, 400.0, 220.0
 _MARGIN = 32.0
+_LEAST_SIZE = 1e-6  # [m]
 _DOTS_APART = 6.0
 _LARGEST_DISC = 22.0
 _ELEVATION = np.radians(24)
@@ -25,6 +26,7 @@ _DISC = np.stack([np.cos(_TURN), np.sin(_TURN), np.zeros_like(_TURN)], axis=1)
 _ARROW, _AXIS, _GROUND = 0.13, 0.055, 0.11  # of the arm's size
 _SENSE, _ALONG = 0.042, 0.075  # radius of the arc about a joint's axis, and where on it; the same
 _ARC = np.radians(np.linspace(20.0, 290.0, 28))
+_MOST_LABELS, _APART = 8, 5
 _BAR, _BAR_END = 0.3, 4.0  # largest length of the scale bar, of the width; height of its ends [px]
 
 
@@ -35,7 +37,7 @@ def frames_drawing(model: RobotModel, q: FloatArray, name: str, label: str) -> s
     def draw(axes: Axes) -> None:
         picture.draw_body(axes)
         for i, frame in enumerate(picture.frames, start=1):
-            picture.draw_frame(axes, frame, str(i))
+            picture.draw_frame(axes, frame, i)
             if not model.dh.prismatic[i - 1]:
                 picture.draw_sense(axes, frame, i)
         picture.draw_scale(axes)
@@ -48,17 +50,26 @@ def masses_drawing(model: RobotModel, q: FloatArray, name: str, label: str) -> s
     """Return an arm with a disc at each centre of mass, its area the mass, as ``<svg>``."""
     picture = _Picture(model, q, with_masses=True)
     masses = model.inertial_parameters[:, 9]
+    least = np.sort(masses)[-_MOST_LABELS:][0]
 
     def draw(axes: Axes) -> None:
         picture.draw_body(axes)
         for i, (center, mass) in enumerate(zip(picture.mass_centers, masses), start=1):
             if mass > 0:
                 radius = _LARGEST_DISC * np.sqrt(mass / masses.max())
-                picture.draw_mass(axes, center, radius, f'{i}: {mass:.3g} kg')
+                text = f'{i}: {mass:.3g} kg' if mass >= least else ''
+                picture.draw_mass(axes, center, radius, text)
         picture.draw_scale(axes)
         picture.draw_labels(axes)
 
     return inline_svg(draw, _WIDTH, picture.height, name=name, label=label)
+
+
+def is_labelled(index: int, n: int, is_second: bool = False) -> bool:
+    """Return whether a frame's axis is named: of long arms some, and one axis of each, are."""
+    if n <= _MOST_LABELS:
+        return True
+    return not is_second and (index in (1, n) or index % _APART == 0)
 
 
 def scale_bar(pixels_per_metre: float) -> float:
@@ -94,8 +105,8 @@ class _Picture:
         self.feet = np.array(feet)[:, :3]
         self.starts, self.origins = before[:, :3, 3], self.frames[:, :3, 3]
         points = np.vstack([np.zeros(3), self.starts, self.feet, self.origins, self.tip[:3, 3]])
-        self.size = max(float(np.ptp(points, axis=0).max()), 1e-6)
-        self.view = _view(points)
+        self.size = max(float(np.ptp(points, axis=0).max()), _LEAST_SIZE)
+        _, self.view = view_of(points)
         arrows = self.size * _ARROW * np.swapaxes(self.frames[:, :3, [0, 2]], 1, 2)
         ends = (self.origins[:, None] + arrows).reshape(-1, 3)
         rows = self.model.inertial_parameters
@@ -151,7 +162,7 @@ class _Picture:
         axes.plot(*self.on_paper(self.tip[:3, 3]), 'o', color=Ink.TEXT, markersize=5, zorder=4)
         self.labels.append(Label('tip', self.on_paper(self.tip[:3, 3]), Ink.TEXT))
 
-    def draw_frame(self, axes: Axes, frame: FloatArray, index: str) -> None:
+    def draw_frame(self, axes: Axes, frame: FloatArray, index: int) -> None:
         """Draw x and z of a frame as arrows."""
         start = self.on_paper(frame[:3, 3])
         for column, letter, color in ((0, 'x', Ink.RED), (2, 'z', Ink.BLUE)):
@@ -170,7 +181,8 @@ class _Picture:
                 zorder=5,
             )
             self.lines.append(_dots(start, end))
-            self.labels.append(Label(f'{letter}{index}', end, color, away_from=start))
+            if is_labelled(index, self.model.n, letter == 'x'):
+                self.labels.append(Label(f'{letter}{index}', end, color, away_from=start))
 
     def draw_sense(self, axes: Axes, frame: FloatArray, index: int) -> None:
         """Draw the way in which a revolute joint's position grows, as an arc with a head."""
@@ -192,7 +204,9 @@ class _Picture:
         self.lines.append(arc[::3])
 
     def draw_scale(self, axes: Axes) -> None:
-        """Draw a bar of a round length in the lower left corner."""
+        """Draw a bar of a round length in the lower left corner; none beside a mere point."""
+        if self.size <= _LEAST_SIZE:
+            return
         length = scale_bar(self.scale)
         left, y = _MARGIN / 4, _MARGIN / 3
         right = left + self.scale * length
@@ -217,7 +231,8 @@ class _Picture:
         axes.plot(*at, 'o', color=Ink.TEXT, markersize=2.5, zorder=6)
         self.lines.append(at + radius * _DISC[::4, :2])
         self.lines.append(at + radius / 2 * _DISC[::8, :2])
-        self.labels.append(Label(text, at, Ink.TEXT, distance=0.8 * radius + 4))
+        if text:
+            self.labels.append(Label(text, at, Ink.TEXT, distance=0.8 * radius + 4))
 
     def draw_labels(self, axes: Axes) -> None:
         """Write every label where it hides nothing."""
@@ -245,9 +260,24 @@ def _dots(start: FloatArray, end: FloatArray) -> FloatArray:
     return np.linspace(start, end, 2 + int(np.hypot(*(end - start)) / _DOTS_APART))
 
 
-def _view(points: FloatArray) -> FloatArray:
-    """Return the two rows (2, 3) that flatten the world: from where the arm is widest, aside."""
+def view_of(points: FloatArray) -> tuple[tuple[float, float], FloatArray]:
+    """
+    Return from where an arm is widest, a little aside.
+
+    Parameters
+    ----------
+    points : array, shape (k, 3)
+        Of the arm [m].
+
+    Returns
+    -------
+    angles : (float, float)
+        Azimuth and elevation [rad].
+    flat : array, shape (2, 3)
+        The rows that flatten the world.
+    """
     azimuths = np.radians(np.arange(0, 180, 15))
     widths = [np.std(points @ rotation_z(-azimuth)[0]) for azimuth in azimuths]
-    azimuth = azimuths[int(np.argmax(widths))] + _ASIDE
-    return (rotation_x(_ELEVATION) @ rotation_z(-azimuth))[[0, 2]]
+    azimuth = float(azimuths[int(np.argmax(widths))] + _ASIDE)
+    flat = (rotation_x(_ELEVATION) @ rotation_z(-azimuth))[[0, 2]]
+    return (azimuth, float(_ELEVATION)), flat

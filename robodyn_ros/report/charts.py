@@ -19,6 +19,7 @@ from robodyn_ros.report.text import number
 
 _WIDTH = 360
 _LEAST_CELL = 20.0  # that a number fits in [px]
+_LEAST_NAMED, _LEAST_LETTER = 18.0, 9.0  # a cell with a name, a letter's size [px]
 _MOST_TICKS = 7
 _COLORS = matplotlib.colormaps['cividis']
 PARTS = {
@@ -65,11 +66,12 @@ def _matrix(values: np.ndarray, texts: list[list[str]], name: str, label: str) -
                 color = 'white' if value < 0.5 else 'black'
                 axes.text(j, i, texts[i][j], ha='center', va='center', color=color, fontsize=10.5)
         for i in range(n):
+            if cell < _LEAST_NAMED and i and (i + 1) % 5:
+                continue
             # Beside the row where the diagonal is taken.
             at = (i, i) if not texts[i][i] else (-0.75, i)
-            axes.text(
-                at[0], at[1], f'q{i + 1}', ha='center', va='center', fontsize=min(11.5, cell / 2)
-            )
+            size = min(11.5, max(cell / 2, _LEAST_LETTER))
+            axes.text(at[0], at[1], f'q{i + 1}', ha='center', va='center', fontsize=size)
         axes.set_xlim(-0.5 if not texts[0][0] else -1.1, n - 0.5)
         axes.set_ylim(n - 0.5, -0.5)
         axes.set_aspect('equal')

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
@@ -30,6 +30,7 @@ from robodyn_ros.motions.point_to_point import example_motion
 from robodyn_ros.parameters.base_parameters import BaseParameters, base_parameters
 from robodyn_ros.report.joint_space_coupling import JointSpaceCoupling, joint_space_coupling
 from robodyn_ros.report.measurements import CallTimes, measured_call_times
+from robodyn_ros.report.position_ranges import with_single_turns
 from robodyn_ros.report.ratio_maps import RatioFacts, ratio_facts
 from robodyn_ros.report.residual import Residual, conversion_residual
 from robodyn_ros.spatial import FloatArray
@@ -109,7 +110,7 @@ class ArmFacts:
     split: TrajectorySplit | None
     notes: dict[str, str]
     seconds: float
-    source: str = ''
+    provenance: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def masses(self) -> FloatArray:
@@ -142,7 +143,7 @@ def arm_facts(
     title: str = '',
     motion: MotionSamples | None = None,
     simplification_error: float = 0.02,
-    source: str = '',
+    provenance: Mapping[str, str] | None = None,
     on_step: Callable[[str], None] = lambda step: None,
 ) -> ArmFacts:
     """
@@ -159,13 +160,14 @@ def arm_facts(
         To show torques along; where not given, one within the arm's limits.
     simplification_error : float
         Allowed fraction, as 0.02 for 2 %; see ``simplified_model``.
-    source : str
-        What the arm was read from, for the foot of the page: file and digest.
+    provenance : mapping of str to str, optional
+        What the page says of its sources, as the file's name and digest.
     on_step : callable
         Called with each of ``STEPS`` as it begins.
     """
     began = time.perf_counter()
     notes: dict[str, str] = {}
+    seen = with_single_turns(model)
     has_masses = bool(model.inertial_parameters.any())
 
     def attempted(step: str, fact: Callable[[], T]) -> T | None:
@@ -186,16 +188,16 @@ def arm_facts(
         guidelines = design_guidelines(model, structure)
         on_step(STEPS[1])
         base = base_parameters(model)
-        coupling = attempted(STEPS[2], lambda: joint_space_coupling(model))
-        extremes = attempted(STEPS[3], lambda: ranges(model))
+        coupling = attempted(STEPS[2], lambda: joint_space_coupling(seen))
+        extremes = attempted(STEPS[3], lambda: ranges(seen))
         torques = attempted(STEPS[4], lambda: _torques_along(model, motion))
-        simplified = attempted(STEPS[5], lambda: simplified_model(model, simplification_error))
+        simplified = attempted(STEPS[5], lambda: simplified_model(seen, simplification_error))
         off = None
         if simplified is not None and torques is not None:
             off = _torque_error(model, simplified, torques.motion)
         on_step(STEPS[6])
         call_times = measured_call_times(model)
-        ratios = attempted(STEPS[7], lambda: ratio_facts(model))
+        ratios = attempted(STEPS[7], lambda: ratio_facts(seen))
         split = attempted(STEPS[8], lambda: _split_along(model, torques))
     if call_times.missing:
         notes[STEPS[6]] = call_times.missing
@@ -217,7 +219,7 @@ def arm_facts(
         split=split,
         notes=notes,
         seconds=time.perf_counter() - began,
-        source=source,
+        provenance=dict(provenance or {}),
     )
 
 

@@ -12,14 +12,21 @@ from matplotlib.ticker import MaxNLocator
 from robodyn_ros.identification import CandidateError, Prediction
 from robodyn_ros.identification.recording import Recording
 from robodyn_ros.report.svg import Ink, inline_svg
+from robodyn_ros.spatial import FloatArray
 
 _WIDTH, _HEIGHT = 360, 190
 _MOST_POINTS = 700
 _BAND = 1.96
 
 
-def effort_chart(prediction: Prediction, joint: int, name: str) -> str:
-    """Return measured and predicted effort of a joint over time, with the 95 % band."""
+def effort_chart(
+    prediction: Prediction, before: FloatArray, joint: int, name: str, *, unit: str
+) -> str:
+    """
+    Return measured and predicted effort of a joint over time, with the 95 % band.
+
+    ``before`` (K, n) is what the URDF predicts, in the recording's unit.
+    """
     chosen = _some(len(prediction.time))
     time = prediction.time[chosen] - prediction.time[0]
     effort = prediction.effort[chosen, joint]
@@ -27,9 +34,11 @@ def effort_chart(prediction: Prediction, joint: int, name: str) -> str:
 
     def draw(axes: Axes) -> None:
         axes.fill_between(time, effort - half, effort + half, color=Ink.GRID, linewidth=0)
-        axes.plot(time, prediction.measured[chosen, joint], color=Ink.ORANGE, linewidth=1.1)
+        axes.plot(time, before[chosen, joint], color=Ink.MUTED, linewidth=1.0)
+        axes.plot(time, prediction.measured[chosen, joint], color=Ink.ORANGE, linewidth=2.6)
         axes.plot(time, effort, color=Ink.BLUE, linewidth=1.1)
         axes.set_xlabel('time [s]')
+        axes.set_ylabel(unit)
         axes.yaxis.set_major_locator(MaxNLocator(5))
         axes.margins(x=0)
 
@@ -37,8 +46,17 @@ def effort_chart(prediction: Prediction, joint: int, name: str) -> str:
     return inline_svg(draw, _WIDTH, _HEIGHT, name=name, label=label)
 
 
-def residual_chart(prediction: Prediction, recording: Recording, joint: int, name: str) -> str:
-    """Return measured minus predicted effort of a joint over its velocity."""
+def residual_chart(
+    prediction: Prediction,
+    before: FloatArray,
+    recording: Recording,
+    joint: int,
+    name: str,
+    *,
+    prismatic: bool,
+    unit: str,
+) -> str:
+    """Return measured minus predicted effort of a joint over its velocity, before and after."""
     chosen = _some(len(prediction.time))
     time = prediction.time[chosen]
     position = recording.position[:, joint]
@@ -48,12 +66,15 @@ def residual_chart(prediction: Prediction, recording: Recording, joint: int, nam
         else recording.velocity[:, joint]
     )
     velocity = np.interp(time, recording.time, velocity)
-    residual = (prediction.measured - prediction.effort)[chosen, joint]
+    measured = prediction.measured[chosen, joint]
+    left = [measured - effort[chosen, joint] for effort in (before, prediction.effort)]
 
     def draw(axes: Axes) -> None:
         axes.axhline(0.0, color=Ink.MUTED, linewidth=0.8)
-        axes.plot(velocity, residual, '.', color=Ink.BLUE, markersize=2.5)
-        axes.set_xlabel('velocity [per s]')
+        for residual, color in zip(left, (Ink.MUTED, Ink.BLUE), strict=True):
+            axes.plot(velocity, residual, '.', color=color, markersize=2.5)
+        axes.set_ylabel(unit)
+        axes.set_xlabel(f'velocity [{"m/s" if prismatic else "rad/s"}]')
         axes.yaxis.set_major_locator(MaxNLocator(5))
 
     label = f'Measured minus predicted effort of q{joint + 1} over its velocity'

@@ -10,6 +10,7 @@ import numpy as np
 
 from robodyn_ros.identification import Identification, RecordingErrors
 from robodyn_ros.identification.recording import Recording
+from robodyn_ros.model import RobotModel
 from robodyn_ros.report.identification_charts import (
     candidate_chart,
     effort_chart,
@@ -18,39 +19,50 @@ from robodyn_ros.report.identification_charts import (
 from robodyn_ros.report.template import rendered_page
 
 
-def identification_page(found: Identification, shown: Recording, *, title: str = '') -> str:
+def identification_page(
+    found: Identification, urdf: RobotModel, shown: Recording, *, title: str = ''
+) -> str:
     """
     Return a page on an identification as HTML text that needs nothing else.
 
     Parameters
     ----------
     found : Identification
+    urdf : RobotModel
+        The arm before it.
     shown : Recording
         The motion that measured and predicted efforts are drawn of: one that was held out, where
         there is one.
     title : str
         Of the arm.
     """
-    held_out = [each for each in found.errors if each.role == 'validation']
     return rendered_page(
-        'identification.html.jinja',
-        found=found,
-        model=found.model,
-        title=title,
-        held_out=held_out,
-        judged=(held_out or list(found.errors))[-1],
-        recordings=[_recording_row(k, each) for k, each in enumerate(found.errors)],
-        joints=_joint_rows((held_out or list(found.errors))[-1]),
-        warnings=[each for each in found.findings if each.level == 'warning'],
-        remarks=[
+        'identification.html.jinja', of=identification_values(found, urdf, shown), title=title
+    )
+
+
+def identification_values(
+    found: Identification, urdf: RobotModel, shown: Recording
+) -> dict[str, Any]:
+    """Return what templates show of an identification; see ``identification_page``."""
+    held_out = [each for each in found.errors if each.role == 'validation']
+    judged = (held_out or list(found.errors))[-1]
+    return {
+        'found': found,
+        'held_out': held_out,
+        'judged': judged,
+        'recordings': [_recording_row(k, each) for k, each in enumerate(found.errors)],
+        'joints': _joint_rows(judged),
+        'warnings': [each for each in found.findings if each.level == 'warning'],
+        'remarks': [
             each
             for each in found.findings
             if each.level != 'warning' and each.code != 'from_prior'
         ],
-        scaled=not np.all(found.effort_scale == 1.0),
-        units=['N' if prismatic else 'N m' for prismatic in found.model.dh.prismatic],
-        figures=dict(_figures(found, shown)),
-    )
+        'scaled': not np.all(found.effort_scale == 1.0),
+        'units': ['N' if prismatic else 'N m' for prismatic in found.model.dh.prismatic],
+        'figures': dict(_figures(found, urdf, shown)),
+    }
 
 
 def _recording_row(number_: int, errors: RecordingErrors) -> dict[str, Any]:
@@ -75,12 +87,21 @@ def _joint_rows(errors: RecordingErrors) -> list[dict[str, Any]]:
     return [dict(zip(names, row, strict=True)) for row in columns]
 
 
-def _figures(found: Identification, shown: Recording) -> Iterator[tuple[str, str]]:
+def _figures(
+    found: Identification, urdf: RobotModel, shown: Recording
+) -> Iterator[tuple[str, str]]:
     recording = shown.of_joints(found.model.joint_names)
-    prediction = found.predict(recording)
+    prediction, before = found.predict(recording), found.effort_before(urdf, recording)
+    scaled = not np.all(found.effort_scale == 1.0)
     for k in range(found.model.n):
-        yield f'effort-{k}', effort_chart(prediction, k, f'effort-{k}')
-        yield f'residual-{k}', residual_chart(prediction, recording, k, f'residual-{k}')
+        prismatic = bool(found.model.dh.prismatic[k])
+        unit = 'recorded unit' if scaled else '[N]' if prismatic else '[N m]'
+        yield f'effort-{k}', effort_chart(prediction, before, k, f'effort-{k}', unit=unit)
+        name = f'residual-{k}'
+        chart = residual_chart(
+            prediction, before, recording, k, name, prismatic=prismatic, unit=unit
+        )
+        yield name, chart
     if found.candidates:
         terms = [each.terms for each in found.candidates]
         yield (

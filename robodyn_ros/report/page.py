@@ -2,8 +2,9 @@
 """
 The page itself: facts and figures through a template that escapes whatever it is given.
 
-Only the style and what ``svg`` made go in unescaped, and no name of a URDF is in them. The page
-forbids scripts and everything from elsewhere besides, by its content security policy.
+Only the style, the script and its numbers, and what ``svg`` made go in unescaped, and no name of a
+URDF is in them. By its content security policy the page forbids every other script, and everything
+from elsewhere.
 """
 
 from __future__ import annotations
@@ -16,7 +17,13 @@ from numpy.typing import NDArray
 
 from robodyn_ros.analysis.ranges import Range
 from robodyn_ros.dh.table import DHTable, row_formula, table_rows
+from robodyn_ros.identification import Identification, Recording
 from robodyn_ros.report.arm_drawing import frames_drawing, masses_drawing
+from robodyn_ros.report.arm_in_space import (
+    numbers_for_script,
+    script,
+    script_digest,
+)
 from robodyn_ros.report.charts import (
     PARTS,
     call_time_chart,
@@ -27,26 +34,47 @@ from robodyn_ros.report.charts import (
     torque_chart,
 )
 from robodyn_ros.report.facts import STEPS, ArmFacts
+from robodyn_ros.report.identification_page import identification_values
+from robodyn_ros.report.position_ranges import slider_ranges, turned_once
 from robodyn_ros.report.ratio_maps import ratio_map_chart
 from robodyn_ros.report.template import rendered_page
-from robodyn_ros.report.text import (
-    matrix_rows,
-    true_minus,
-)
+from robodyn_ros.report.text import matrix_rows, shortened, true_minus
 from robodyn_ros.spatial import FloatArray, inertia_tensor, skew
 
 _LONGEST_FORMULAS = 1500
 _MOST_ALERTS = 3
+_MOST_SYMBOLS = 400
+_MOST_COLUMNS = 10
 
 
-def report_page(facts: ArmFacts) -> str:
-    """Return the report as HTML text."""
+def report_page(
+    facts: ArmFacts,
+    identification: Identification | None = None,
+    shown: Recording | None = None,
+) -> str:
+    """
+    Return the report as HTML text.
+
+    Parameters
+    ----------
+    facts : ArmFacts
+    identification : Identification, optional
+        Of that arm: the page shows what it changes.
+    shown : Recording, optional
+        The motion that measured and predicted efforts are drawn of; given with it.
+    """
     model = facts.model
+    of = None
+    if identification is not None and shown is not None:
+        of = identification_values(identification, model, shown)
     return rendered_page(
         'page.html.jinja',
         facts=facts,
+        of=of,
         model=model,
-        kinds=''.join('P' if prismatic else 'R' for prismatic in model.dh.prismatic),
+        script=script(),
+        script_digest=script_digest(),
+        numbers=numbers_for_script(model, _bent(facts)),
         tables=[_table(table) for table in (model.dh, model.dh.standard())],
         transforms=[
             (f'{model.base_link} to frame 0', matrix_rows(model.dh.base_transform)),
@@ -56,7 +84,11 @@ def report_page(facts: ArmFacts) -> str:
         alerts=[each for each in model.findings if each.level == 'warning'][:_MOST_ALERTS],
         levels=[finding.level for finding in model.findings],
         lengths=facts.base.expressions[0].lengths if facts.base.expressions else {},
-        formulas=[x.text('symbols').partition(' = ')[2] for x in facts.base.expressions],
+        formulas=shortened(
+            [x.text('symbols').partition(' = ')[2] for x in facts.base.expressions]
+        ),
+        vanishing=[x.symbol for x in facts.structure.coefficients if not x.nonzero],
+        most_symbols=_MOST_SYMBOLS,
         joints=_joints(facts),
         parts=PARTS,
         steps=STEPS,
@@ -65,6 +97,7 @@ def report_page(facts: ArmFacts) -> str:
         figures=dict(_figures(facts)),
         maps=_map_captions(facts),
         ratio_maps=_ratio_captions(facts),
+        strongest=_strongest(facts),
         split=_split_rows(facts),
     )
 
@@ -77,7 +110,7 @@ def _figures(facts: ArmFacts) -> Iterable[tuple[str, str]]:
     yield 'arm-bent', frames_drawing(model, bent, 'arm-bent', 'The arm, joints bent')
     if facts.masses.any():
         yield 'masses', masses_drawing(model, bent, 'masses', 'Where the masses are')
-    if facts.coupling:
+    if facts.coupling and model.n > 1:
         yield 'coupling', coupling_matrix(facts.coupling, 'coupling')
         # One scale for all, so that the same colour is the same coupling.
         largest = max((float(each.values.max()) for each in facts.coupling.maps), default=1.0)
@@ -161,6 +194,8 @@ def _links(facts: ArmFacts) -> list[dict[str, Any]]:
 def _joints(facts: ArmFacts) -> list[dict[str, Any]]:
     """Return what the page says of each joint."""
     model, off = facts.model, facts.simplified_torque_error
+    sliders = np.column_stack([slider_ranges(model), _bent(facts)])
+    once = turned_once(model)
     joints = []
     for k, name in enumerate(model.joint_names):
         prismatic = bool(model.dh.prismatic[k])
@@ -170,12 +205,15 @@ def _joints(facts: ArmFacts) -> list[dict[str, Any]]:
         gravity = facts.ranges.gravity[k] if facts.ranges else None
         joints.append(
             {
+                'index': k + 1,
                 'name': name,
                 'kind': facts.chain.joints[k].kind,
                 'simplified_error': off[k] if off is not None else None,
                 'unit': 'N' if prismatic else 'N m',
                 'position_unit': 'm' if prismatic else 'rad',
                 'limits': model.position_limits[k],
+                'turned_once': bool(once[k]),
+                'slider': sliders[k].tolist(),
                 'velocity': model.velocity_limits[k],
                 'limit': limit if known else None,
                 'peak': peak,
@@ -220,6 +258,15 @@ def _ratio_captions(facts: ArmFacts) -> list[dict[str, Any]]:
         }
         for k, (joints, table) in enumerate(facts.ratios.maps if facts.ratios else ())
     ]
+
+
+def _strongest(facts: ArmFacts) -> list[dict[str, Any]]:
+    """Return which joint each feels the most, where a table of all would be too wide."""
+    if facts.ratios is None or facts.model.n <= _MOST_COLUMNS:
+        return []
+    ratios = np.array(facts.ratios.largest.coupling)
+    np.fill_diagonal(ratios, -1.0)
+    return [{'joint': int(row.argmax()) + 1, 'ratio': float(row.max())} for row in ratios]
 
 
 def _split_rows(facts: ArmFacts) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ _SUPERSCRIPTS = str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹')
 NOISE = 1e-12
 """Lengths, angles, masses and their products that rounding leaves are smaller."""
 
+_LONGEST_FORMULAS, _BEGINNING = 20_000, 160  # characters, all together and of each
 _PLAIN = 1e6  # written without powers of ten
 
 
@@ -61,3 +62,15 @@ def visible(name: str) -> str:
 def matrix_rows(matrix: NDArray) -> list[list[str]]:
     """Return the numbers of a matrix, rounding noise as zero."""
     return [[number(float(x), 6, NOISE) for x in row] for row in matrix]
+
+
+def shortened(formulas: list[str]) -> list[str]:
+    """Return formulas; those that are long as they begin, where they would fill pages."""
+    if sum(map(len, formulas)) < _LONGEST_FORMULAS:
+        return formulas
+    return [
+        f'{text[:_BEGINNING].rpartition(" ")[0]} … ({len(text)} characters in all)'
+        if len(text) > 2 * _BEGINNING
+        else text
+        for text in formulas
+    ]

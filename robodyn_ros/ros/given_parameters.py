@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from rcl_interfaces.msg import ParameterDescriptor
-from rclpy.exceptions import ParameterNotDeclaredException
+from rclpy.exceptions import InvalidTopicNameException, ParameterNotDeclaredException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
+from rclpy.validate_topic_name import validate_topic_name
 
 from robodyn_ros.errors import UnknownOption
 
@@ -114,6 +115,22 @@ def converted(parameter: Parameter, kind: str) -> Parameter:
     if conversion is None:
         return parameter
     return Parameter(parameter.name, _TYPES[kind], conversion(parameter.value))
+
+
+def check_name(parameter: str, name: str) -> None:
+    """
+    Refuse a parameter that cannot be the name of a node or a topic.
+
+    Raises
+    ------
+    UnknownOption
+    """
+    try:
+        validate_topic_name(name)
+    except InvalidTopicNameException as error:
+        raise UnknownOption(
+            f'parameter {parameter}', name, 'a name as ROS has them: letters, digits, _ and /'
+        ) from error
 
 
 def in_parameters(error: Exception) -> str:

@@ -73,11 +73,28 @@ class TrajectoryMessage:
         try:
             if message[:2] == cdr.LITTLE_ENDIAN:
                 return _read(message[cdr.ENCODING :])
-            return _converted(deserialize_message(message, JointTrajectory))
+            return cls.from_message(deserialize_message(message, JointTrajectory))
         except (struct.error, RuntimeError) as error:
             raise RejectedTrajectory(
                 'trajectory message', f'{len(message)} bytes', 'a trajectory_msgs/JointTrajectory'
             ) from error
+
+    @classmethod
+    def from_message(cls, message: JointTrajectory) -> TrajectoryMessage:
+        """Return what a message says that rclpy has converted."""
+        points = message.points
+        return cls(
+            cdr.seconds(message.header.stamp.sec, message.header.stamp.nanosec),
+            tuple(message.joint_names),
+            [
+                cdr.seconds(point.time_from_start.sec, point.time_from_start.nanosec)
+                for point in points
+            ],
+            [point.positions for point in points],
+            [point.velocities for point in points],
+            [point.accelerations for point in points],
+            [point.effort for point in points],
+        )
 
     def trajectory(self, start: float | None) -> Trajectory:
         """
@@ -161,19 +178,3 @@ def _read_points(
     seconds, nanoseconds = column(time, 1, '<i4')[:, 0], column(time + 4, 1, '<u4')[:, 0]
     times.extend((seconds + 1e-9 * nanoseconds).tolist())
     return begin + count * size
-
-
-def _converted(message: JointTrajectory) -> TrajectoryMessage:
-    points = message.points
-    return TrajectoryMessage(
-        cdr.seconds(message.header.stamp.sec, message.header.stamp.nanosec),
-        tuple(message.joint_names),
-        [
-            cdr.seconds(point.time_from_start.sec, point.time_from_start.nanosec)
-            for point in points
-        ],
-        [point.positions for point in points],
-        [point.velocities for point in points],
-        [point.accelerations for point in points],
-        [point.effort for point in points],
-    )

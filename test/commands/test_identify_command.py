@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from simulated_recordings import TrueArm
+from simulated_recordings import TrueArm, as_csv
 
 from robodyn_ros import RobotModel
 from robodyn_ros.cli import robodyn
 from robodyn_ros.commands import progress as progress_module
 from robodyn_ros.errors import NoEffort, RepeatedMotion
-from robodyn_ros.identification import Identification, Recording
+from robodyn_ros.identification import Identification
 
 
 @pytest.fixture(scope='module')
@@ -28,15 +28,6 @@ def folder(tmp_path_factory) -> Path:
         as_csv(folder / f'{name}.csv', arm.recording(seed, 12.0, rate=100.0))
     as_csv(folder / 'again.csv', arm.recording(1, 8.0, rate=125.0))
     return folder
-
-
-def as_csv(path: Path, recording: Recording) -> None:
-    suffixes = ('', '.velocity', '.effort')
-    names = [f'{joint}{suffix}' for suffix in suffixes for joint in recording.joint_names]
-    table = np.column_stack(
-        [recording.time, recording.position, recording.velocity, recording.effort]
-    )
-    np.savetxt(path, table, delimiter=',', header=','.join(['time', *names]), comments='')
 
 
 def run(folder: Path, *arguments: str):

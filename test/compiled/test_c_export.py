@@ -12,7 +12,7 @@ from compiled_arms import identified_arm, public_arm, random_arm
 from robots import two_link_urdf
 
 import robodyn_ros as rd
-from robodyn_ros.compiled import export_c
+from robodyn_ros.compiled import EXPORTED, export_c
 from robodyn_ros.errors import UnknownOption
 
 STRICT = ['-std=c99', '-Wall', '-Wextra', '-Werror', '-pedantic', '-O1']
@@ -43,6 +43,14 @@ def test_self_test_passes(arm, tmp_path):
     result = run_self_test(tmp_path)
     assert result.returncode == 0, result.stdout
     assert 'all results agree' in result.stdout
+
+
+@needs_compiler
+@pytest.mark.parametrize('arm', [public_arm('ur5'), random_arm(21)], ids=['ur5', 'prismatic'])
+def test_self_test_of_every_function_passes(arm, tmp_path):
+    export_c(arm, tmp_path, kernels=EXPORTED)
+    result = run_self_test(tmp_path)
+    assert result.returncode == 0, result.stdout
 
 
 @needs_compiler
@@ -125,6 +133,15 @@ def test_only_known_functions_are_exported(tmp_path):
     assert header.name == 'left_arm.h'
     assert 'left_arm_jacobian(const double q[6], double jacobian[36]);' in header.read_text()
     assert 'gravity_torque' not in header.read_text()
+
+
+def test_derivatives_are_written_into_arrays_of_their_own(tmp_path):
+    header, _, _ = export_c(
+        public_arm('ur5'), tmp_path, kernels=['forward_dynamics_derivatives', 'linearization']
+    )
+    text = header.read_text()
+    assert 'double dqdd_dq[36], double dqdd_dqd[36], double dqdd_dtau[36]);' in text
+    assert 'double a[144], double b[72]);' in text
 
 
 def test_tables_hold_what_the_core_gives(tmp_path):

@@ -173,9 +173,9 @@ def test_another_model_option_or_version_is_compiled_anew(arm, compilations, mon
     compile_model(arm.with_gravity((0, -1, 0)), kernels=kernels)
     compile_model(arm, kernels=kernels, runtime=['gravity'])
     compile_model(arm, kernels=['bias_torque'])
-    from robodyn_ros.compiled import compiled_model
+    from robodyn_ros.compiled import arm_code
 
-    monkeypatch.setattr(compiled_model, '_generator', lambda: 'the next version')
+    monkeypatch.setattr(arm_code, '_generator', lambda: 'the next version')
     compile_model(arm, kernels=kernels)
     assert len(compilations) == 5
 

@@ -274,7 +274,7 @@ def test_output_that_is_no_module_of_ours_is_a_reason_and_not_kept(
 
 
 def test_code_that_crashes_is_not_kept(tmp_path, directory):
-    crash = (r'( out\[0\] = )(.*);', r'\g<1>*(volatile double *)0;')
+    crash = (r'( out\[0\]\[0\] = )(.*);', r'\g<1>*(volatile double *)0;')
     code = (
         'import numpy as np, robodyn_ros as rd, sys\n'
         f'sys.path.insert(0, {str(Path(__file__).parents[1] / "support")!r})\n'
@@ -311,7 +311,7 @@ def test_kept_code_that_computes_something_else_is_dropped(arm, monkeypatch, tmp
     command = miscompiler(tmp_path, *ONE_SAMPLE_WRONG)
     monkeypatch.setenv('CC', command)
     with monkeypatch.context() as patch:
-        patch.setattr('robodyn_ros.compiled.compiled_model.check_functions', believe)
+        patch.setattr('robodyn_ros.compiled.arm_code.check_functions', believe)
         compiled(arm)
     assert len(list(directory.iterdir())) == 1
     with pytest.raises(NoBackend, match='Newton-Euler gives'):

@@ -13,7 +13,7 @@ from control_arm import (
     safety_settings,
 )
 
-from robodyn_ros.compiled.c import backend
+from robodyn_ros.compiled.c import backend, cache
 from robodyn_ros.control import compiled_step as module
 from robodyn_ros.control.compiled_step import CompiledStep
 from robodyn_ros.control.computed_torque import wrapped
@@ -202,9 +202,9 @@ def test_code_that_computes_something_else_is_neither_used_nor_kept(
 ):
     compiled_step()  # skipped without a compiler
     monkeypatch.setenv('ROBODYN_CACHE_DIR', str(tmp_path / 'cache'))
-    source = module._source()
+    source = module.module_source('torque_step_module.c')
     assert right in source
-    monkeypatch.setattr(module, '_source', lambda: source.replace(right, wrong))
+    monkeypatch.setattr(module, 'module_source', lambda name: source.replace(right, wrong))
     with pytest.raises(NoBackend, match='compiled (step of a cycle|reference)'):
         CompiledStep.of(control_law(), LIMITS, POSITION_LIMITS)
     assert not list((tmp_path / 'cache').glob('*'))
@@ -221,7 +221,7 @@ def test_a_node_without_the_machine_code_commands_by_numpy_and_notes_why(monkeyp
     if whole.torque.algorithm != 'compiled':
         pytest.skip('; '.join(whole.torque.notes))
     monkeypatch.setattr(backend, 'compiled_source', refusing)
-    monkeypatch.setattr(module.cache, 'stored', lambda key: None)
+    monkeypatch.setattr(cache, 'stored', lambda key: None)
     stack = build_control_stack(settings, None)
     assert 'C compiler' in '; '.join(stack.torque.notes)
     torques = []

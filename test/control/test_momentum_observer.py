@@ -197,8 +197,10 @@ def test_a_time_that_stands_still_changes_nothing(two_link):
     found = observer(two_link)
     for k in range(20):
         found.update(q, zero, np.zeros(2), 0.01 * k)
-    before = found.torque
-    assert found.update(q + 1.0, zero + 1.0, np.ones(2), 0.19) is before
+    before = found.state.copy()
+    given = found.update(q + 1.0, zero + 1.0, np.ones(2), 0.19)
+    np.testing.assert_array_equal(given, found.torque)
+    np.testing.assert_array_equal(found.state, before)
 
 
 def test_another_model_begins_anew(two_link):

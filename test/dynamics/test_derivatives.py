@@ -5,21 +5,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from compiled_arms import public_arm, random_arm
-from oracles import PinocchioArm, random_states, relative_difference
-from robots import random_chain, two_link_urdf
+from compiled_arms import chain_and_oracle, public_arm, random_arm
+from oracles import random_states, relative_difference
+from robots import two_link_urdf
 
 import robodyn_ros as rd
 
 PAYLOAD = rd.Payload(2.5, (0.05, -0.1, 0.2), np.diag([0.03, 0.02, 0.04]))
-
-
-def chain_and_oracle(seed: int) -> tuple[rd.RobotModel, PinocchioArm]:
-    generator = np.random.default_rng(seed)
-    text = random_chain(generator, int(generator.integers(1, 9)))
-    gravity = generator.uniform(-10, 10, 3)
-    arm = rd.RobotModel.from_urdf(text, base_link='base', tip_link='tip', gravity=gravity)
-    return arm, PinocchioArm.of(text, arm)
 
 
 @pytest.mark.parametrize('block', range(20))

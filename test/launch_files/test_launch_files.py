@@ -17,7 +17,7 @@ from launch_ros.actions import Node
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / 'launch'
-FOR_USERS = ('robodyn', 'simulation', 'demo', 'gazebo', 'two_arms')
+FOR_USERS = ('robodyn', 'simulation', 'demo', 'gazebo', 'two_arms', 'feedforward')
 KNOWN = {
     'use_mock_hardware',
     'tf_prefix',
@@ -133,6 +133,8 @@ def gazebo_values(tmp_path):
         'model_name': 'arm_1',
         'start_gazebo': 'true',
         'position': '0 -0.5 1',
+        'way': 'forward',
+        'trajectory_controller': 'trajectories',
     }
 
 
@@ -149,6 +151,64 @@ def test_gazebo_is_started_with_the_robot_its_controllers_and_the_clock(tmp_path
     assert '--param-file /c.yaml' in spawner
 
 
+@pytest.mark.parametrize('way, node', [('forward', 'node'), ('trajectory', 'feedforward')])
+def test_gazebo_starts_the_node_and_the_controller_of_either_way(tmp_path, way, node):
+    values = {**gazebo_values(tmp_path), 'way': way}
+    module = launch_file('gazebo')
+    started = nodes(module.simulated(context(**values)))
+    controller = {'forward': 'effort_controller', 'trajectory': 'trajectories'}[way]
+    assert f'joint_state_broadcaster {controller} --activate-as-group' in words(started['spawner'])
+    (entity,) = module.computing(context(**values))
+    assert entity.launch_description_source.location.endswith(f'{node}.launch.py')
+
+
+def test_feedforward_is_given_what_is_asked_for(tmp_path):
+    values = {
+        **robodyn_values(tmp_path),
+        'node_name': 'model',
+        'base_link': 'base',
+        'tip_link': '',
+        'tf_prefix': 'left_',
+        'trajectory_controller': 'trajectories',
+        'feedforward_file': '/f.yaml',
+        'joint_states_topic': 'states',
+        'robot_description_topic': 'description',
+        'use_sim_time': 'true',
+        'log_level': 'warn',
+    }
+    (node,) = launch_file('feedforward').started(context(**values))
+    assert node.node_executable == 'feedforward'
+    assert node._Node__node_namespace == 'cell'
+    assert '--log-level warn' in words(node)
+
+
+@pytest.mark.parametrize('manager', ['', '/controller_manager'])
+def test_node_is_told_of_its_controller_where_there_is_a_manager(tmp_path, manager):
+    values = {
+        **robodyn_values(tmp_path),
+        'controller_manager': manager,
+        'initial_mode': '',
+        'base_link': '',
+        'tip_link': '',
+        'autostart': 'true',
+        'use_sim_time': 'false',
+        'node_name': 'dynamics_node',
+        'params_file': '/p.yaml',
+        'command_topic': 'c',
+        'torques_topic': '~/torques',
+        'joint_states_topic': 'joint_states',
+        'robot_description_topic': 'robot_description',
+        'log_level': 'info',
+        'launch_prefix': '',
+    }
+    node = launch_file('node').dynamics_node(values)
+    given = {
+        ''.join(part.perform(context()) for part in name): value
+        for name, value in node._Node__parameters[1].items()
+    }
+    assert ('controller' in given) == ('controller_manager' in given) == bool(manager)
+
+
 def test_robot_is_put_into_a_gazebo_that_runs_already(tmp_path):
     values = {**gazebo_values(tmp_path), 'start_gazebo': 'false'}
     entities = launch_file('gazebo').simulated(context(**values))
@@ -158,13 +218,14 @@ def test_robot_is_put_into_a_gazebo_that_runs_already(tmp_path):
 
 def test_gazebo_names_what_is_not_installed_and_the_command_that_installs_it():
     module = launch_file('gazebo')
-    missing = [name for name in module.NEEDED if not module.is_installed(name)]
+    needed = [*module.NEEDED, *module.NEEDED_BY['trajectory']]
+    missing = [name for name in needed if not module.is_installed(name)]
     if not missing:
         pytest.skip('all of it is installed')
     with pytest.raises(
         RuntimeError, match='sudo apt install ros-.*-' + missing[0].replace('_', '-')
     ):
-        module.checked(context())
+        module.checked(context(way='trajectory'))
 
 
 def test_rviz_shows_its_file_and_looks_from_the_base():

@@ -1,15 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """The files for ros2_control, Gazebo and RViz, as far as they can be checked without those."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import xacro
 import yaml
+from jtc_rule import JointTrajectoryController, executed
 from lxml import etree
 
 from robodyn_ros import RobotModel, gravity_torque
+from robodyn_ros.control.effort_filling import FillingSettings, filled_with_effort
+from robodyn_ros.control.reference_torque import ReferenceTorque
+from robodyn_ros.control.trajectory import Trajectory
+from robodyn_ros.simulation.arm import ArmSimulation
 
 ROOT = Path(__file__).parents[2]
 ARM = ROOT / 'urdf' / 'arm.urdf.xacro'
@@ -31,6 +37,12 @@ DOCUMENTED = {
         'publish_dynamic_joint_states',
     },
     'forward_effort_controller': {'joints', 'interface_name'},
+    'joint_trajectory_controller': {
+        'joints',
+        'command_interfaces',
+        'state_interfaces',
+        'gains',
+    },
 }
 PLUGINS = {
     'use_mock_hardware:=true': 'mock_components/GenericSystem',
@@ -79,6 +91,7 @@ def test_controllers_have_only_documented_parameters():
     assert {name: value['type'] for name, value in controllers.items()} == {
         'joint_state_broadcaster': 'joint_state_broadcaster/JointStateBroadcaster',
         'forward_effort_controller': 'forward_command_controller/ForwardCommandController',
+        'joint_trajectory_controller': 'joint_trajectory_controller/JointTrajectoryController',
     }
     assert all(set(value) == {'type'} for value in controllers.values())
     for name, documented in DOCUMENTED.items():
@@ -88,17 +101,38 @@ def test_controllers_have_only_documented_parameters():
 
 def test_spawner_finds_the_type_of_each_controller_in_its_own_section():
     # controller_manager's spawner looks there when the manager itself was not given it.
-    for name in ('joint_state_broadcaster', 'forward_effort_controller'):
+    for name in DOCUMENTED.keys() - {'controller_manager'}:
         assert section(name)['type'] == section('controller_manager')[name]['type']
 
 
 @pytest.mark.parametrize('prefix', ['', 'left_'])
 def test_controller_takes_its_commands_in_the_order_of_the_chain(prefix):
     model = RobotModel.from_urdf(expanded(ARM, tf_prefix=prefix))
-    joints = section('forward_effort_controller')['joints']
-    assert [joint.replace('$(var tf_prefix)', prefix) for joint in joints] == list(
-        model.joint_names
+    for name in ('forward_effort_controller', 'joint_trajectory_controller'):
+        joints = section(name)['joints']
+        assert [joint.replace('$(var tf_prefix)', prefix) for joint in joints] == list(
+            model.joint_names
+        )
+    gains = section('joint_trajectory_controller')['gains']
+    assert list(gains) == section('joint_trajectory_controller')['joints']
+
+
+def test_gains_hold_the_arm_and_the_effort_of_the_points_makes_it_track():
+    pytest.importorskip('mujoco')
+    model = RobotModel.from_urdf(ARM)
+    period = 1.0 / section('controller_manager')['update_rate']
+    simulation = ArmSimulation.from_urdf(ARM, time_step=period)
+    gains = section('joint_trajectory_controller')['gains'].values()
+    kp, kd = (np.array([each[name] for each in gains]) for name in ('p', 'd'))
+    positions = np.array([[0.0, 0.3, 0.5, 0.2, 0.3, 0.0], [0.6, -0.2, 0.9, -0.4, 0.6, 0.5]])
+    none = [()] * 2
+    given = Trajectory.from_points(
+        model.joint_names, [0.0, 1.5], positions, 0.0 * positions, none, none
     )
+    settings = replace(FillingSettings.of(model.effort_limits), period=period)
+    filled = filled_with_effort(given, ReferenceTorque.of(model), settings).trajectory
+    controller = JointTrajectoryController(filled, kp, kd)
+    assert np.abs(executed(simulation, controller, 4.0)).max() < 0.01
 
 
 @pytest.mark.ros

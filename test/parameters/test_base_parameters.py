@@ -16,6 +16,7 @@ from robots import public_urdf
 import robodyn_ros as rd
 from robodyn_ros.errors import InvalidNumber, UnknownOption, WrongShape
 from robodyn_ros.parameters import energy_regressor, parameters_record
+from robodyn_ros.parameters.regressor import excitation
 
 # --- formulas --------------------------------------------------------------------------------
 
@@ -451,9 +452,17 @@ def test_energy_is_the_same_up_to_a_constant():
 def test_conditioning_is_that_of_the_normalised_base_regressor():
     arm = scemi()
     base = rd.base_parameters(arm)
-    assert 1 < base.conditioning < 100
+    rows = base.regressor(*excitation(arm)).reshape(-1, base.count)
+    gram = (rows / np.linalg.norm(rows, axis=0)).T @ (rows / np.linalg.norm(rows, axis=0))
+    eigenvalues = np.linalg.eigvalsh(gram)
+    expected = np.sqrt(eigenvalues[-1] / eigenvalues[0])
+    assert base.conditioning == pytest.approx(expected, rel=1e-9)
     assert base.residual < 1e-14
     assert base.general_links == (False, False, False, True, True, True)
+
+
+def test_conditioning_of_a_single_joint_without_gravity_is_one():
+    assert rd.base_parameters(dh_arm('R', [0], [0], [0], gravity=[0, 0, 0])).conditioning == 1.0
 
 
 def test_geometry_near_a_singular_one_is_flagged():

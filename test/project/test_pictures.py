@@ -36,7 +36,8 @@ def test_headline_of_the_call_times_is_made_of_the_tables():
 def test_picture_of_the_call_times_is_that_of_the_page(tmp_path):
     text = PAGE.read_text(encoding='utf-8')
     assert told(PICTURE) == metadata(text), 'run: python docs/draw_compiled.py'
-    draw(text.replace('1.135', '9.999'), tmp_path / 'other.png')
+    slower = str(tables_of(text)['UR5']['inverse dynamics']['Pinocchio'])
+    draw(text.replace(slower, '9.999'), tmp_path / 'other.png')
     assert told(tmp_path / 'other.png') != metadata(text)
 
 

@@ -22,10 +22,7 @@ FUNCTIONS = """
 base_parameters(model, *, tolerance=1e-09, rotor_inertia=None, friction=False)
 bias_torque(model, q, qd)
 christoffel_symbols(model, q)
-compile_model(model, *, kernels=('inverse_dynamics', 'gravity_torque', \
-'bias_torque', 'mass_matrix', 'coriolis_matrix', 'forward_dynamics', 'forward_kinematics', \
-'jacobian', 'friction_torque', 'smooth_friction_torque', 'base_regressor', 'tip_wrench_torque'), \
-runtime=(), payload_links=None)
+compile_model(model, *, kernels=None, runtime=(), payload_links=None)
 coriolis_matrix(model, q, qd)
 forward_dynamics(model, q, qd, tau)
 forward_dynamics_derivatives(model, q, qd, tau)
@@ -71,9 +68,11 @@ ATTRIBUTES = {
     'BaseParameters': 'columns conditioning count count_range'
     ' depends_on_tolerance expressions general_links names no_effect polynomials regrouping'
     ' residual standard standard_count tolerance values',
-    'CompiledModel': 'base_regressor bias_torque coriolis_matrix forward_dynamics'
-    ' forward_kinematics friction_torque gravity_torque inverse_dynamics jacobian mass_matrix'
-    ' model n notes operation_counts smooth_friction_torque tip_wrench_torque',
+    'CompiledModel': 'base_regressor bias_torque christoffel_symbols coriolis_matrix'
+    ' forward_dynamics forward_dynamics_derivatives forward_kinematics friction_torque'
+    ' gravity_torque inverse_dynamics inverse_dynamics_derivatives jacobian linearization'
+    ' mass_matrix model n notes operation_counts regressor smooth_friction_torque'
+    ' tip_wrench_torque',
     'DHTable': 'a alpha base_transform beta constant_rotations convention d n prismatic structure'
     ' theta tip_transform',
     'Finding': 'code element level message value',

@@ -13,9 +13,14 @@ RULES = ('publish', 'subscribe', 'reply', 'request')
 # What a node is allowed, though it does not do it without remapping or use_sim_time, or always.
 ON_REQUEST = {
     'publish': {'/forward_effort_controller/commands'},
-    'subscribe': {'/forward_effort_controller/commands', f'{NODE}/commands', '/clock'},
+    'subscribe': {
+        '/forward_effort_controller/commands',
+        f'{NODE}/commands',
+        '/clock',
+        '/controller_manager/activity',
+    },
     'reply': set(),
-    'request': set(),
+    'request': {'/controller_manager/switch_controller'},
 }
 
 
@@ -76,9 +81,37 @@ def names(question):
     return {name for name, _ in question(NODE[1:], '/')}
 
 
+@pytest.mark.ros
+def test_feedforward_does_all_that_it_may_and_may_all_that_it_does():
+    pytest.importorskip('rclpy', reason='needs ROS 2')
+    from feedforward_rig import Rig
+
+    policy = allowed('feedforward')
+    rig = Rig(urdf_file='')  # it listens for the description where it is given no file
+    try:
+        name = rig.node.get_name()
+        found = {
+            'publish': seen(rig.node.get_publisher_names_and_types_by_node, name),
+            'subscribe': seen(rig.node.get_subscriber_names_and_types_by_node, name),
+            'reply': seen(rig.node.get_service_names_and_types_by_node, name),
+            'request': seen(rig.node.get_client_names_and_types_by_node, name),
+        }
+    finally:
+        rig.close()
+    for rule, may in policy.items():
+        # Topics and services of actions are allowed with them.
+        is_done = {each for each in found[rule] if '/_action/' not in each}
+        assert is_done == may - {'/clock'}, rule
+
+
+def seen(question, name):
+    return {each for each, _ in question(name, '/')}
+
+
 @pytest.mark.parametrize('enclave', ['driver', 'operator', 'observer'])
-def test_others_may_only_what_the_node_takes_and_gives(enclave):
-    node, other = allowed('dynamics_node'), allowed(enclave)
+def test_others_may_only_what_the_nodes_take_and_give(enclave):
+    filler, other = allowed('feedforward'), allowed(enclave)
+    node = {rule: names | filler[rule] for rule, names in allowed('dynamics_node').items()}
     shared = {'/parameter_events', '/rosout', '/diagnostics'}
     assert other['publish'] - node['subscribe'] <= shared | {'/clock'}
     fed_by_the_driver = {'/joint_states', '/robot_description', '/clock'}

@@ -81,7 +81,7 @@ def opened(browser: Any, page: Path, width: int, scheme: str = 'light') -> Itera
     try:
         tab.goto(page.as_uri())
         yield tab
-        assert messages == []
+        assert messages == [], messages
     finally:
         context.close()
 

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from oracles import random_states
+from oracles import PinocchioArm, random_states, relative_difference
 from robots import public_urdf, random_chain
 
 import robodyn_ros as rd
 from robodyn_ros.compiled.symbolic.expression import evaluated
-from robodyn_ros.compiled.symbolic.kernels import Kernel
+from robodyn_ros.compiled.symbolic.kernel import Kernel
 from robodyn_ros.compiled.symbolic.run_time import PARAMETERS
 from robodyn_ros.dynamics import smooth_friction_torque
 
@@ -35,6 +35,15 @@ def random_arm(seed: int, rotors: bool = False) -> rd.RobotModel:
     gravity = generator.uniform(-10, 10, 3)
     arm = rd.RobotModel.from_urdf(text, base_link='base', tip_link='tip', gravity=gravity)
     return arm.with_rotor_inertia(generator.uniform(0, 0.5, arm.n)) if rotors else arm
+
+
+def chain_and_oracle(seed: int) -> tuple[rd.RobotModel, PinocchioArm]:
+    """Return a random chain of 1 to 8 joints under tilted gravity, and the same in Pinocchio."""
+    generator = np.random.default_rng(seed)
+    text = random_chain(generator, int(generator.integers(1, 9)))
+    gravity = generator.uniform(-10, 10, 3)
+    arm = rd.RobotModel.from_urdf(text, base_link='base', tip_link='tip', gravity=gravity)
+    return arm, PinocchioArm.of(text, arm)
 
 
 def identified_arm(seed: int) -> rd.RobotModel:
@@ -76,27 +85,51 @@ def _base_regressor(arm, q, qd, qdd):
     return rd.base_parameters(arm, rotor_inertia=False).regressor(q, qd, qdd)
 
 
-CORE: dict[str, Callable] = {
+_CORE: dict[str, Callable] = {
     'inverse_dynamics': rd.inverse_dynamics,
     'gravity_torque': rd.gravity_torque,
-    'bias_torque': lambda arm, q, qd: rd.inverse_dynamics(arm, q, qd, np.zeros_like(q)),
+    'bias_torque': rd.bias_torque,
     'mass_matrix': rd.mass_matrix,
     'coriolis_matrix': rd.coriolis_matrix,
+    'christoffel_symbols': rd.christoffel_symbols,
     'forward_dynamics': rd.forward_dynamics,
+    'inverse_dynamics_derivatives': rd.inverse_dynamics_derivatives,
+    'forward_dynamics_derivatives': rd.forward_dynamics_derivatives,
+    'linearization': rd.linearization,
     'forward_kinematics': rd.forward_kinematics,
     'jacobian': rd.jacobian,
     'friction_torque': lambda arm, qd, tau: rd.friction_torque(arm, qd, rigid_torque=tau),
     'smooth_friction_torque': lambda arm, qd, width, tau: smooth_friction_torque(
         arm, width, qd, tau
     ),
+    'regressor': rd.regressor,
     'base_regressor': _base_regressor,
     'tip_wrench_torque': _torque_of_wrench,
 }
 
 
-def interpreted(kernel: Kernel, given: dict[str, np.ndarray], parameters=()) -> np.ndarray:
+def core(name: str, arm: rd.RobotModel, *arguments: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return each result of a function of the core, by its kernel's name."""
+    return as_tuple(_CORE[name](arm, *arguments))
+
+
+def as_tuple(results: np.ndarray | tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
+    return results if isinstance(results, tuple) else (results,)
+
+
+def interpreted(
+    kernel: Kernel, given: dict[str, np.ndarray], parameters=()
+) -> tuple[np.ndarray, ...]:
     """Return what the kernel's expressions give, node by node, without any compiler."""
     count = len(given['q'])
     inputs = {name: given[name] for name, _ in kernel.inputs}
     inputs[PARAMETERS] = np.tile(np.asarray(parameters, dtype=float), (count, 1))
-    return evaluated(kernel.outputs, inputs).reshape(count, *kernel.shape)
+    parts = np.split(evaluated(kernel.outputs, inputs), np.cumsum(kernel.sizes)[:-1], axis=-1)
+    return tuple(
+        part.reshape(count, *shape) for part, (_, shape) in zip(parts, kernel.results, strict=True)
+    )
+
+
+def largest_difference(results: tuple[np.ndarray, ...], expected: tuple[np.ndarray, ...]) -> float:
+    """Return the largest relative difference of results."""
+    return max(relative_difference(*pair) for pair in zip(results, expected, strict=True))

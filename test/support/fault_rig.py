@@ -29,12 +29,19 @@ WATCHDOG_PERIOD = 0.01  # [s]
 STATE_TIMEOUT = 0.5
 # The drives take another unit, and some are reversed; powers of two divide out without rounding.
 COMMAND_SCALE = np.array([-0.125, 4.0, 0.5, -8.0, 16.0, -0.25, 2.0])
+# The observer runs in every cycle. The states here are no arm's: nothing may be a contact.
+OBSERVED = {
+    'on_contact': 'stop',
+    'contact_threshold_moving': [1e9],
+    'contact_threshold_standing': [1e9],
+}
 PARAMETERS = {
     'command_scale': COMMAND_SCALE.tolist(),
     'state_timeout': STATE_TIMEOUT,
     'stale_hold_time': 0.4,
     'ramp_time': 0.1,
     'torque_rate_limit': [RATE_LIMIT],
+    **OBSERVED,
 }
 ERROR = 2
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 from robots import random_chain
@@ -108,3 +109,13 @@ def motion(
 def with_other_effort(recording: Recording, effort: np.ndarray) -> Recording:
     """Return the recording with other efforts."""
     return replace(recording, effort=effort)
+
+
+def as_csv(path: Path, recording: Recording) -> None:
+    """Write a recording in the columns that commands read."""
+    suffixes = ('', '.velocity', '.effort')
+    names = [f'{joint}{suffix}' for suffix in suffixes for joint in recording.joint_names]
+    table = np.column_stack(
+        [recording.time, recording.position, recording.velocity, recording.effort]
+    )
+    np.savetxt(path, table, delimiter=',', header=','.join(['time', *names]), comments='')

@@ -12,29 +12,25 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
 from robodyn_ros.compiled.c.source import input_name, straight_line
-from robodyn_ros.compiled.symbolic.kernels import (
-    DESCRIPTIONS,
-    EXPORTED,
-    ExportedName,
-    Kernel,
-    build_kernel,
-)
+from robodyn_ros.compiled.symbolic.kernel import EXPORTED, USUAL, ExportedName, Kernel
+from robodyn_ros.compiled.symbolic.kernels import DESCRIPTIONS, build_kernel
 from robodyn_ros.compiled.symbolic.run_time import RunTime
+from robodyn_ros.compiled.verification import REFERENCES
 from robodyn_ros.dynamics import (
-    coriolis_matrix,
     forward_dynamics,
+    forward_dynamics_derivatives,
     friction_torque,
-    gravity_torque,
     inverse_dynamics,
+    linearization,
     mass_matrix,
     smooth_friction_torque,
 )
 from robodyn_ros.errors import UnknownOption
-from robodyn_ros.kinematics import forward_kinematics, jacobian
 from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import FloatArray
 
@@ -44,13 +40,7 @@ _TOLERANCE = 1e-9
 _ROUNDING = 1e-14
 _WIDTH = 0.01  # rad/s or m/s
 _RETURNS = ' Returns 0, or -1 without inertia.'
-_RESULTS = {
-    'mass_matrix': 'mass',
-    'coriolis_matrix': 'coriolis',
-    'forward_dynamics': 'qdd',
-    'forward_kinematics': 'pose',
-    'jacobian': 'jacobian',
-}
+_OF_TORQUE = ('forward_dynamics', 'forward_dynamics_derivatives', 'linearization')
 
 
 def export_c(
@@ -58,7 +48,7 @@ def export_c(
     folder: str | Path,
     *,
     name: str = 'arm',
-    kernels: Sequence[ExportedName] = EXPORTED,
+    kernels: Sequence[ExportedName] = USUAL,
 ) -> list[Path]:
     """
     Write a header, a source and a self-test with reference values; return their paths.
@@ -71,7 +61,7 @@ def export_c(
     name : str
         Of the files, and what the functions' names begin with: a C identifier in lower case.
     kernels : sequence of str
-        Of ``EXPORTED``.
+        Of ``EXPORTED``; ``USUAL`` where not given.
 
     Raises
     ------
@@ -92,10 +82,10 @@ def export_c(
     states['tau'] = inverse_dynamics(model, states['q'], states['qd'], states['qdd'])
     states['rigid_torque'] = states['tau']
     states['width'] = np.full((_STATES, 1), _WIDTH)
-    expected: dict[str, FloatArray] = {
+    expected: dict[str, Sequence[FloatArray]] = {
         kernel: _expected(kernel, model, states) for kernel in kernels
     }
-    tolerances = _tolerances(model, states) if 'forward_dynamics' in kernels else {}
+    tolerances = _tolerances(model, states) if {*_OF_TORQUE} & {*kernels} else {}
     return write_c(folder, name, built, about, states, expected, tolerances)
 
 
@@ -111,7 +101,7 @@ def write_c(
     kernels: Sequence[Kernel],
     about: Sequence[str],
     states: Mapping[str, FloatArray],
-    expected: Mapping[str, FloatArray],
+    expected: Mapping[str, Sequence[FloatArray]],
     tolerances: Mapping[str, float] = MappingProxyType({}),
 ) -> list[Path]:
     """
@@ -126,8 +116,8 @@ def write_c(
     about : sequence of str
         What the header begins with.
     states : mapping of input to (5, n)
-    expected : mapping of kernel to (5, ...)
-        Its results at the states, computed without generated code.
+    expected : mapping of kernel to arrays (5, ...)
+        Each of its results at the states, computed without generated code.
     tolerances : mapping of kernel to float, optional
         What its results may differ by, relative; 1e-9 where not given.
 
@@ -177,13 +167,14 @@ def _header(name: str, kernels: Sequence[Kernel], about: Sequence[str]) -> str:
 def kernel_signature(name: str, kernel: Kernel) -> str:
     """Return the head of a kernel's function; names begin with the name given."""
     arguments = [f'const double {input}[{width}]' for input, width in kernel.inputs]
-    result = f'double {_result(kernel)}[{len(kernel.outputs)}]'
+    results = [f'double {result}[{size}]' for result, size in _results(kernel)]
     kind = 'int' if kernel.pivots else 'void'
-    return f'{kind} {name}_{kernel.name}({", ".join([*arguments, result])})'
+    return f'{kind} {name}_{kernel.name}({", ".join([*arguments, *results])})'
 
 
-def _result(kernel: Kernel) -> str:
-    return _RESULTS.get(kernel.name, 'tau')
+def _results(kernel: Kernel) -> list[tuple[str, int]]:
+    """Return name and size of each result."""
+    return [(result, size) for (result, _), size in zip(kernel.results, kernel.sizes)]
 
 
 def _source(name: str, kernels: Sequence[Kernel]) -> str:
@@ -199,7 +190,8 @@ def _source(name: str, kernels: Sequence[Kernel]) -> str:
 def kernel_body(kernel: Kernel) -> list[str]:
     """Return the lines of a kernel's function."""
     code = straight_line([*kernel.outputs, *kernel.pivots])
-    size, result = len(kernel.outputs), _result(kernel)
+    size = len(kernel.outputs)
+    places = [f'{result}[{k}]' for result, count in _results(kernel) for k in range(count)]
     read = {input for input, _ in code.inputs}
     lines = [f'    (void){input};' for input, _ in kernel.inputs if input not in read]
     lines += [
@@ -216,7 +208,7 @@ def kernel_body(kernel: Kernel) -> list[str]:
             lines.append(f'    /* {belongs} */')
             section = belongs
         lines.append(f'    const double {variable} = {text};')
-    lines += [f'    {result}[{k}] = {text};' for k, text in enumerate(code.outputs[:size])]
+    lines += [f'    {place} = {text};' for place, text in zip(places, code.outputs[:size])]
     if kernel.pivots:
         wrong = ' || '.join(f'{pivot} <= 0.0' for pivot in code.outputs[size:])
         lines.append(f'    return {wrong} ? -1 : 0;')
@@ -227,7 +219,7 @@ def _self_test(
     name: str,
     kernels: Sequence[Kernel],
     states: Mapping[str, FloatArray],
-    expected: Mapping[str, FloatArray],
+    expected: Mapping[str, Sequence[FloatArray]],
     tolerances: Mapping[str, float],
 ) -> str:
     used = {input for kernel in kernels for input, _ in kernel.inputs}
@@ -238,16 +230,19 @@ def _self_test(
     ]
     body = []
     for kernel in kernels:
-        size = len(kernel.outputs)
-        values = expected[kernel.name].reshape(_STATES, size)
-        lines.append(_table(f'expected_{kernel.name}', values))
-        call = ', '.join([*(f'{key}[i]' for key, _ in kernel.inputs), 'result'])
-        body += [
-            f'        {name}_{kernel.name}({call});',
-            f'        wrong += differs("{kernel.name}", i, result, expected_{kernel.name}[i],'
-            f' {size}, {tolerances.get(kernel.name, _TOLERANCE):.3g});',
-        ]
-    largest = max(len(kernel.outputs) for kernel in kernels)
+        results = _results(kernel)
+        called = [f'result_{k}' for k in range(len(results))]
+        call = ', '.join([*(f'{key}[i]' for key, _ in kernel.inputs), *called])
+        body.append(f'        {name}_{kernel.name}({call});')
+        for (result, size), variable, values in zip(results, called, expected[kernel.name]):
+            table = f'expected_{kernel.name}' + (f'_{result}' if len(results) > 1 else '')
+            lines.append(_table(table, values.reshape(_STATES, size)))
+            body.append(
+                f'        wrong += differs("{kernel.name}", i, {variable}, {table}[i],'
+                f' {size}, {tolerances.get(kernel.name, _TOLERANCE):.3g});'
+            )
+    most = max(len(kernel.results) for kernel in kernels)
+    largest = max(size for kernel in kernels for size in kernel.sizes)
     return '\n'.join(
         [
             *lines,
@@ -264,7 +259,7 @@ def _self_test(
             '}\n',
             'int main(void)',
             '{',
-            f'    double result[{largest}];',
+            '    double ' + ', '.join(f'result_{k}[{largest}]' for k in range(most)) + ';',
             '    int wrong = 0;',
             f'    for (int i = 0; i < {_STATES}; i++) {{',
             *body,
@@ -279,25 +274,25 @@ def _self_test(
 def _tolerances(model: RobotModel, states: Mapping[str, FloatArray]) -> dict[str, float]:
     """Return what accelerations may differ by: rounding, times the mass matrix's condition."""
     condition = float(np.linalg.cond(mass_matrix(model, states['q'])).max())
-    return {'forward_dynamics': max(_TOLERANCE, _ROUNDING * condition)}
+    return dict.fromkeys(_OF_TORQUE, max(_TOLERANCE, _ROUNDING * condition))
 
 
-def _expected(kernel: str, model: RobotModel, states: Mapping[str, FloatArray]) -> FloatArray:
+def _expected(
+    kernel: str, model: RobotModel, states: Mapping[str, FloatArray]
+) -> tuple[FloatArray, ...]:
     """Return what robodyn_ros computes without generated code."""
-    q, qd, qdd, tau = (states[key] for key in ('q', 'qd', 'qdd', 'tau'))
-    still = np.zeros_like(q)
-    return {
-        'inverse_dynamics': lambda: inverse_dynamics(model, q, qd, qdd),
-        'gravity_torque': lambda: gravity_torque(model, q),
-        'bias_torque': lambda: inverse_dynamics(model, q, qd, still),
-        'mass_matrix': lambda: mass_matrix(model, q),
-        'coriolis_matrix': lambda: coriolis_matrix(model, q, qd),
-        'forward_dynamics': lambda: forward_dynamics(model, q, qd, tau),
-        'forward_kinematics': lambda: forward_kinematics(model, q),
-        'jacobian': lambda: jacobian(model, q),
-        'friction_torque': lambda: friction_torque(model, qd, rigid_torque=tau),
-        'smooth_friction_torque': lambda: smooth_friction_torque(model, _WIDTH, qd, tau),
-    }[kernel]()
+    q, qd, tau = (states[key] for key in ('q', 'qd', 'tau'))
+    of_torque = (forward_dynamics, forward_dynamics_derivatives, linearization)
+    if kernel in _OF_TORQUE:
+        results: Any = of_torque[_OF_TORQUE.index(kernel)](model, q, qd, tau)
+    elif kernel == 'friction_torque':
+        results = friction_torque(model, qd, rigid_torque=tau)
+    elif kernel == 'smooth_friction_torque':
+        results = smooth_friction_torque(model, _WIDTH, qd, tau)
+    else:
+        inputs, reference = REFERENCES[kernel]
+        results = reference(model, *(states[key] for key in ('q', 'qd', 'qdd')[:inputs]))
+    return results if isinstance(results, tuple) else (results,)
 
 
 def _table(name: str, values: FloatArray) -> str:

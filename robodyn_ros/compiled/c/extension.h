@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What every generated extension module shares: vectors of samples, sines and cosines, and the
- * way from NumPy arrays to a kernel and back. The kernels follow, generated for one arm.
+ * What every generated extension module shares behind vectors.h: the way from NumPy arrays to a
+ * kernel and back. The kernels follow, generated for one arm.
  *
  * A call with float64 arrays of the right shape goes straight to the kernel. Everything else
  * (lists, other types, keywords, trajectories, mistakes) takes the general path.
@@ -9,88 +9,9 @@
 #define PY_SSIZE_T_CLEAN
 #define NPY_NO_DEPRECATED_API NPY_1_7_API_VERSION
 #include <Python.h>
-#include <math.h>
 #include <numpy/arrayobject.h>
-#include <string.h>
 
-#if defined(__AVX512F__)
-#define LANES 8
-#elif defined(__AVX__)
-#define LANES 4
-#else
-#define LANES 2
-#endif
-#define ALWAYS_INLINE static inline __attribute__((always_inline))
-#define RARE __attribute__((noinline, cold))
-#define PADDED(count) (((count) + LANES - 1) / LANES * LANES)
-
-typedef double vec __attribute__((vector_size(8 * LANES)));
-typedef long long ivec __attribute__((vector_size(8 * LANES)));
-
-/* ---- sines and cosines of LANES angles at once ------------------------------------------------
- *
- * The angle less the nearest multiple of pi/2, which stands in three parts of 33 bits each, then
- * the polynomials of fdlibm's k_sin.c and k_cos.c: within 1e-16 up to FARTHEST_ANGLE, beyond which
- * (as with NaN and infinities) the C library takes over.
- */
-#define FARTHEST_ANGLE 5e5
-
-RARE static void far_sines_and_cosines(const vec *angle, vec *sine, vec *cosine)
-{
-    for (int lane = 0; lane < LANES; lane++) {
-        (*sine)[lane] = sin((*angle)[lane]);
-        (*cosine)[lane] = cos((*angle)[lane]);
-    }
-}
-
-ALWAYS_INLINE void sines_and_cosines(const vec *angle, vec *sine, vec *cosine)
-{
-    const vec x = *angle;
-    const double round = 6755399441055744.0; /* 1.5 * 2^52: the sum's last bits are an integer */
-    const vec shifted = x * 0.63661977236758134308 + round;
-    const ivec quarters = (ivec)shifted;
-    const vec k = shifted - round;
-    const vec r = ((x - k * 1.57079632673412561417) - k * 6.07710050630396597660e-11)
-        - k * 2.02226624879595063154e-21;
-    const vec z = r * r;
-    const vec s = r + r * z * (-1.66666666666666324348e-01 + z * (8.33333333332248946124e-03
-        + z * (-1.98412698298579493134e-04 + z * (2.75573137070700676789e-06
-        + z * (-2.50507602534068634195e-08 + z * 1.58969099521155010221e-10)))));
-    const vec half = 0.5 * z, w = 1.0 - half;
-    const vec c = w + (((1.0 - w) - half) + z * z * (4.16666666666666019037e-02
-        + z * (-1.38888888888741095749e-03 + z * (2.48015872894767294178e-05
-        + z * (-2.75573143513906633035e-07 + z * (2.08757232129817482790e-09
-        + z * -1.13596475577881948265e-11))))));
-    const ivec swap = -(quarters & 1);
-    const ivec si = (((ivec)s & ~swap) | ((ivec)c & swap)) ^ ((quarters & 2) << 62);
-    const ivec co = (((ivec)c & ~swap) | ((ivec)s & swap)) ^ (((quarters + 1) & 2) << 62);
-    *sine = (vec)si;
-    *cosine = (vec)co;
-    const ivec near = (x < FARTHEST_ANGLE) & (x > -FARTHEST_ANGLE);
-    long long all = -1;
-    for (int lane = 0; lane < LANES; lane++) all &= near[lane];
-    if (__builtin_expect(!all, 0)) far_sines_and_cosines(angle, sine, cosine);
-}
-
-/* ---- a kernel and its arguments --------------------------------------------------------------*/
-
-#define MAX_INPUTS 4
-#define MAX_ARGUMENTS (MAX_INPUTS + 2) /* and out, tip_wrench */
-
-typedef struct Kernel {
-    const char *name;
-    int inputs;
-    int required; /* of the inputs; those after them are zero where they are not given */
-    const char *names[MAX_INPUTS];
-    npy_intp widths[MAX_INPUTS];
-    int dimensions;
-    npy_intp shape[2];
-    npy_intp size;
-    /* One sample, or many. They return whether the result exists: all pivots are positive. */
-    int (*one)(const double *parameters, const double *const *in, double *out);
-    int (*many)(const double *parameters, npy_intp count, const double *const *in, double *out);
-    const struct Kernel *wrench; /* adds the torque of a tip_wrench, or NULL */
-} Kernel;
+/* ---- from arrays to a kernel and back --------------------------------------------------------*/
 
 static PyObject *wrong_shape, *singular_mass_matrix, *name_of_out;
 
@@ -270,12 +191,13 @@ static int add_wrench(const Kernel *kernel, PyObject *self, PyArrayObject *q, Py
         Py_DECREF(wrench);
         return -1;
     }
-    double *torque = PyMem_Malloc(sizeof(double) * (size_t)kernel->size);
+    const npy_intp size = kernel->result[0].size;
+    double *torque = PyMem_Malloc(sizeof(double) * (size_t)size);
     for (npy_intp i = 0; torque && i < (rows < 0 ? 1 : rows); i++) {
-        const double *in[] = {data_of((PyObject *)q) + i * kernel->size,
+        const double *in[] = {data_of((PyObject *)q) + i * size,
                               data_of((PyObject *)wrench) + (single ? 0 : 6 * i)};
-        kernel->wrench->one(parameters_of(self), in, torque);
-        for (npy_intp k = 0; k < kernel->size; k++) out[i * kernel->size + k] += torque[k];
+        kernel->wrench->one(parameters_of(self), in, &torque);
+        for (npy_intp k = 0; k < size; k++) out[i * size + k] += torque[k];
     }
     Py_DECREF(wrench);
     if (!torque) PyErr_NoMemory();
@@ -283,11 +205,11 @@ static int add_wrench(const Kernel *kernel, PyObject *self, PyArrayObject *q, Py
     return torque ? 0 : -1;
 }
 
-static PyObject *general_result(const Kernel *kernel, PyObject *given, npy_intp rows)
+static PyObject *general_result(const Result *result, PyObject *given, npy_intp rows)
 {
-    npy_intp shape[3] = {rows, kernel->shape[0], kernel->shape[1]};
+    npy_intp shape[4] = {rows, result->shape[0], result->shape[1], result->shape[2]};
     const npy_intp *wanted = rows < 0 ? shape + 1 : shape;
-    int dimensions = kernel->dimensions + (rows >= 0);
+    int dimensions = result->dimensions + (rows >= 0);
     if (!given) return new_result(dimensions, wanted);
     if (is_result(given, dimensions, wanted)) {
         Py_INCREF(given);
@@ -301,20 +223,54 @@ static PyObject *general_result(const Kernel *kernel, PyObject *given, npy_intp 
     return NULL;
 }
 
+/* Fill made with new results, or with those given as out: an array, or a tuple of arrays. */
+static int general_results(const Kernel *kernel, PyObject *given, npy_intp rows, PyObject **made)
+{
+    if (given && kernel->results > 1
+        && !(PyTuple_Check(given) && PyTuple_GET_SIZE(given) == kernel->results)) {
+        Py_INCREF(given);
+        raise_wrong_shape("out", given,
+                          PyUnicode_FromFormat("a tuple of %d arrays", kernel->results));
+        return -1;
+    }
+    for (int k = 0; k < kernel->results; k++) {
+        PyObject *own = given && kernel->results > 1 ? PyTuple_GET_ITEM(given, k) : given;
+        if (!(made[k] = general_result(&kernel->result[k], own, rows))) return -1;
+    }
+    return 0;
+}
+
+/* Return what the caller gets of results, whose references are taken over: a tuple as given. */
+ALWAYS_INLINE PyObject *returned(const Kernel *kernel, PyObject **made, PyObject *given)
+{
+    if (kernel->results == 1) return made[0];
+    PyObject *all = given;
+    if (given) Py_INCREF(given);
+    else all = PyTuple_New(kernel->results);
+    for (int k = 0; k < kernel->results; k++) {
+        if (all && !given) PyTuple_SET_ITEM(all, k, made[k]);
+        else Py_DECREF(made[k]);
+    }
+    return all;
+}
+
 RARE static PyObject *general_call(const Kernel *kernel, PyObject *self, PyObject *const *args,
                                    Py_ssize_t count, PyObject *names)
 {
     PyObject *slots[MAX_ARGUMENTS] = {NULL};
     PyArrayObject *arrays[MAX_INPUTS] = {NULL};
-    PyObject *result = NULL;
+    PyObject *made[MAX_RESULTS] = {NULL}, *result = NULL;
+    double *out[MAX_RESULTS];
     npy_intp rows = -1;
     if (sort_arguments(kernel, args, count, names, slots) < 0) return NULL;
     if (convert_inputs(kernel, slots, arrays, &rows) < 0) goto done;
-    if (!(result = general_result(kernel, slots[MAX_INPUTS], rows))) goto done;
+    if (general_results(kernel, slots[MAX_INPUTS], rows, made) < 0) goto failed;
+    for (int k = 0; k < kernel->results; k++) out[k] = data_of(made[k]);
     const double *in[MAX_INPUTS];
     for (int k = 0; k < kernel->inputs; k++) {
         /* What the result overwrites is copied: samples may lie in one another's way. */
-        if (overlap(arrays[k], (PyArrayObject *)result)) {
+        for (int r = 0; r < kernel->results; r++) {
+            if (!overlap(arrays[k], (PyArrayObject *)made[r])) continue;
             PyArrayObject *copy = (PyArrayObject *)PyArray_NewCopy(arrays[k], NPY_CORDER);
             Py_SETREF(arrays[k], copy);
             if (!copy) goto failed;
@@ -323,10 +279,10 @@ RARE static PyObject *general_call(const Kernel *kernel, PyObject *self, PyObjec
     }
     int exists = 1;
     if (rows < 0) {
-        exists = kernel->one(parameters_of(self), in, data_of(result));
+        exists = kernel->one(parameters_of(self), in, out);
     } else if (rows > 0) {
         Py_BEGIN_ALLOW_THREADS
-        exists = kernel->many(parameters_of(self), rows, in, data_of(result));
+        exists = kernel->many(parameters_of(self), rows, in, out);
         Py_END_ALLOW_THREADS
     }
     if (!exists) {
@@ -334,13 +290,27 @@ RARE static PyObject *general_call(const Kernel *kernel, PyObject *self, PyObjec
         goto failed;
     }
     PyObject *wrench = slots[MAX_INPUTS + 1];
-    if (!wrench || add_wrench(kernel, self, arrays[0], wrench, rows, data_of(result)) == 0)
+    if (!wrench || add_wrench(kernel, self, arrays[0], wrench, rows, out[0]) == 0) {
+        result = returned(kernel, made, slots[MAX_INPUTS]);
         goto done;
+    }
 failed:
-    Py_CLEAR(result);
+    for (int k = 0; k < kernel->results; k++) Py_XDECREF(made[k]);
 done:
     for (int k = 0; k < kernel->inputs; k++) Py_XDECREF(arrays[k]);
     return result;
+}
+
+/* Whether an object is what a call with out= may write to. */
+ALWAYS_INLINE int are_results(const Kernel *kernel, PyObject *object)
+{
+    const Result *result = kernel->result;
+    if (kernel->results == 1) return is_result(object, result->dimensions, result->shape);
+    if (!PyTuple_CheckExact(object) || PyTuple_GET_SIZE(object) != kernel->results) return 0;
+    for (int k = 0; k < kernel->results; k++)
+        if (!is_result(PyTuple_GET_ITEM(object, k), result[k].dimensions, result[k].shape))
+            return 0;
+    return 1;
 }
 
 ALWAYS_INLINE PyObject *call_kernel(const Kernel *kernel, PyObject *self, PyObject *const *args,
@@ -352,19 +322,30 @@ ALWAYS_INLINE PyObject *call_kernel(const Kernel *kernel, PyObject *self, PyObje
         plain = is_plain(args[k], kernel->widths[k]);
         if (plain) in[k] = data_of(args[k]);
     }
-    PyObject *result = NULL;
+    PyObject *made[MAX_RESULTS] = {NULL};
+    double *out[MAX_RESULTS];
+    const Result *result = kernel->result;
     if (plain && !names) {
-        result = new_result(kernel->dimensions, kernel->shape);
-        if (!result) return NULL;
+        for (int k = 0; k < kernel->results; k++) {
+            made[k] = new_result(result[k].dimensions, result[k].shape);
+            if (!made[k]) {
+                while (k > 0) Py_DECREF(made[--k]);
+                return NULL;
+            }
+        }
     } else if (plain && PyTuple_GET_SIZE(names) == 1
                && PyTuple_GET_ITEM(names, 0) == name_of_out
-               && is_result(args[count], kernel->dimensions, kernel->shape)) {
-        result = args[count];
-        Py_INCREF(result);
+               && are_results(kernel, args[count])) {
+        for (int k = 0; k < kernel->results; k++) {
+            made[k] = kernel->results == 1 ? args[count] : PyTuple_GET_ITEM(args[count], k);
+            Py_INCREF(made[k]);
+        }
     }
-    if (!result) return general_call(kernel, self, args, count, names);
-    if (kernel->one(parameters_of(self), in, data_of(result))) return result;
-    Py_DECREF(result);
+    if (!made[0]) return general_call(kernel, self, args, count, names);
+    for (int k = 0; k < kernel->results; k++) out[k] = data_of(made[k]);
+    if (kernel->one(parameters_of(self), in, out))
+        return returned(kernel, made, names ? args[count] : NULL);
+    for (int k = 0; k < kernel->results; k++) Py_DECREF(made[k]);
     return raise_singular();
 }
 

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from importlib.resources import files
 
 from robodyn_ros.compiled.c.source import StraightLine, input_name, straight_line
-from robodyn_ros.compiled.symbolic.kernels import DESCRIPTIONS, WRENCH, Kernel
+from robodyn_ros.compiled.symbolic.kernel import Kernel
+from robodyn_ros.compiled.symbolic.kernels import DESCRIPTIONS, WRENCH
 from robodyn_ros.compiled.symbolic.run_time import PARAMETERS
 
 # With more operations, compiling takes long and lanes gain little: one sample at a time.
@@ -16,17 +18,17 @@ _LARGEST_FOR_LANES = 3000
 
 def extension_source(kernels: Sequence[Kernel]) -> str:
     """Return the source of a module with these kernels as functions."""
-    parts = [files('robodyn_ros.compiled.c').joinpath('extension.h').read_text(encoding='utf-8')]
-    # The wrench's kernel comes first: others refer to it.
-    ordered = sorted(kernels, key=lambda kernel: kernel.name != WRENCH)
-    has_wrench = ordered[0].name == WRENCH
-    for kernel in ordered:
-        parts += _kernel(kernel, has_wrench)
-    parts.append('static PyMethodDef kernel_methods[] = {')
+    names = [kernel.name for kernel in kernels]
+    parts = [
+        _shared('extension.h'),
+        kernel_source(kernels),
+        *(_function(name) for name in names),
+        'static PyMethodDef kernel_methods[] = {',
+    ]
     for kernel in kernels:
         inputs = [x if x not in kernel.optional else f'{x}=None' for x, _ in kernel.inputs]
         arguments = ', '.join([*inputs, 'out=None'])
-        if has_wrench and kernel.name == 'inverse_dynamics':
+        if WRENCH in names and kernel.name == 'inverse_dynamics':
             arguments += ', *, tip_wrench=None'
         parts.append(
             f'    {{"{kernel.name}", (PyCFunction)(void (*)(void)){kernel.name},'
@@ -35,15 +37,38 @@ def extension_source(kernels: Sequence[Kernel]) -> str:
             f'{DESCRIPTIONS[kernel.name]}"}},'
         )
     parts.append('    {NULL, NULL, 0, NULL},\n};\n')
-    return '\n'.join(parts)
+    return _shared('vectors.h') + '\n'.join(parts)
+
+
+def kernel_source(kernels: Sequence[Kernel]) -> str:
+    """Return the kernels as ``Kernel`` structures, behind vectors.h; nothing in them is Python."""
+    # The wrench's kernel comes first: others refer to it.
+    ordered = sorted(kernels, key=lambda kernel: kernel.name != WRENCH)
+    has_wrench = ordered[0].name == WRENCH
+    return '\n'.join(line for kernel in ordered for line in _kernel(kernel, has_wrench))
+
+
+def _shared(header: str) -> str:
+    return files('robodyn_ros.compiled.c').joinpath(header).read_text(encoding='utf-8')
+
+
+def _function(name: str) -> str:
+    return (
+        f'static PyObject *{name}(PyObject *self, PyObject *const *args, Py_ssize_t count,'
+        ' PyObject *names)\n'
+        '{\n'
+        f'    return call_kernel(&{name}_kernel, self, args, count, names);\n'
+        '}\n'
+    )
 
 
 def _kernel(kernel: Kernel, has_wrench: bool) -> list[str]:
     name, size = kernel.name, len(kernel.outputs)
+    places = _places(kernel)
+    shapes = [_result(shape) for _, shape in kernel.results]
     code = straight_line([*kernel.outputs, *kernel.pivots])
     widths = dict(kernel.inputs)
     names = [input for input, _ in kernel.inputs]
-    shape = (*kernel.shape, 0)[:2]
     in_lanes = (
         sum(kernel.operation_count) <= _LARGEST_FOR_LANES and not kernel.has_scalar_functions
     )
@@ -51,25 +76,27 @@ def _kernel(kernel: Kernel, has_wrench: bool) -> list[str]:
     quoted = ', '.join(f'"{input}"' for input in names)
     wrench = f'&{WRENCH}_kernel' if has_wrench and name == 'inverse_dynamics' else 'NULL'
     return [
-        f'static int {name}_one(const double *parameters, const double *const *in, double *out)',
+        f'static int {name}_one('
+        'const double *parameters, const double *const *in, double *const *out)',
         '{',
         *_inputs(code, names),
         *_angles(code),
         *(f'    const double {t} = {text};' for t, text in code.statements),
-        *(f'    out[{k}] = {text};' for k, text in enumerate(code.outputs[:size])),
+        *(f'    out[{r}][{k}] = {text};' for (r, k), text in zip(places, code.outputs[:size])),
         *_existence(code.outputs[size:]),
         '}\n',
         *(_lanes(kernel, code, names) if in_lanes else []),
-        f'static int {name}_many(const double *parameters, npy_intp count,'
-        ' const double *const *in, double *out)',
+        f'static int {name}_many(const double *parameters, ptrdiff_t count,'
+        ' const double *const *in, double *const *out)',
         '{',
         f'    const double *row[] = {{{", ".join(f"in[{k}]" for k in range(len(names)))}}};',
+        f'    double *to[] = {{{", ".join(f"out[{r}]" for r in range(len(kernel.results)))}}};',
         '    int exists = 1;',
         '    while (count > 0) {',
         f'        const int step = {"count < LANES ? 1 : LANES" if in_lanes else "1"};',
-        f'        exists &= (step == 1 ? {name}_one : {many})(parameters, row, out);',
+        f'        exists &= (step == 1 ? {name}_one : {many})(parameters, row, to);',
         *(f'        row[{k}] += step * {widths[input]};' for k, input in enumerate(names)),
-        f'        out += step * {size};',
+        *(f'        to[{r}] += step * {width};' for r, width in enumerate(kernel.sizes)),
         '        count -= step;',
         '    }',
         '    return exists;',
@@ -78,15 +105,20 @@ def _kernel(kernel: Kernel, has_wrench: bool) -> list[str]:
         f'    "{name}", {len(names)}, {len(names) - len(kernel.optional)},'
         f' {{{quoted}}},'
         f' {{{", ".join(str(widths[input]) for input in names)}}},',
-        f'    {len(kernel.shape)}, {{{shape[0]}, {shape[1]}}}, {size},'
-        f' {name}_one, {name}_many, {wrench}',
+        f'    {len(shapes)}, {{{", ".join(shapes)}}},',
+        f'    {name}_one, {name}_many, {wrench}',
         '};\n',
-        f'static PyObject *{name}(PyObject *self, PyObject *const *args, Py_ssize_t count,'
-        ' PyObject *names)',
-        '{',
-        f'    return call_kernel(&{name}_kernel, self, args, count, names);',
-        '}\n',
     ]
+
+
+def _places(kernel: Kernel) -> list[tuple[int, int]]:
+    """Return result and element that each output is."""
+    return [(r, k) for r, size in enumerate(kernel.sizes) for k in range(size)]
+
+
+def _result(shape: tuple[int, ...]) -> str:
+    lengths = ', '.join(str(x) for x in (*shape, 0, 0)[:3])
+    return f'{{{len(shape)}, {{{lengths}}}, {math.prod(shape)}}}'
 
 
 def _lanes(kernel: Kernel, code: StraightLine, names: list[str]) -> list[str]:
@@ -94,7 +126,7 @@ def _lanes(kernel: Kernel, code: StraightLine, names: list[str]) -> list[str]:
     size = len(kernel.outputs)
     return [
         f'static int {kernel.name}_lanes('
-        'const double *parameters, const double *const *in, double *out)',
+        'const double *parameters, const double *const *in, double *const *out)',
         '{',
         *_lane_inputs(code, names, dict(kernel.inputs)),
         *_lane_angles(code),
@@ -104,11 +136,23 @@ def _lanes(kernel: Kernel, code: StraightLine, names: list[str]) -> list[str]:
             f'    result[{k}] = (vec){{0}} + {text if text[0] != "-" else f"({text})"};'
             for k, text in enumerate(code.outputs[:size])
         ),
-        '    for (int lane = 0; lane < LANES; lane++)',
-        f'        for (int k = 0; k < {size}; k++) out[lane * {size} + k] = result[k][lane];',
+        *_lane_outputs(kernel.sizes),
         *_lane_existence(code.outputs[size:]),
         '}\n',
     ]
+
+
+def _lane_outputs(sizes: Sequence[int]) -> list[str]:
+    """Return the lines that write each sample's results where they belong."""
+    lines, first = [], 0
+    for r, size in enumerate(sizes):
+        lines += [
+            '    for (int lane = 0; lane < LANES; lane++)',
+            f'        for (int k = 0; k < {size}; k++)'
+            f' out[{r}][lane * {size} + k] = result[{first} + k][lane];',
+        ]
+        first += size
+    return lines
 
 
 def _inputs(code: StraightLine, names: list[str]) -> list[str]:

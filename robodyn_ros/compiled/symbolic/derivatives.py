@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The Coriolis matrix, half the derivative of the torques by velocities, for straight-line code.
+Derivatives of the dynamics, and the Coriolis matrix, for straight-line code.
 
 A recursion like those of Carpentier and Mansard 2018 and of Singh, Russell and Wensing 2022, in
-link coordinates and for first and second moments. With links j >= m as one body, r
-a point of it from the origin o_m of frame m, z the axis of joint m, and
+link coordinates and for first and second moments. With links j >= m as one body, r a point of it
+from the origin o_m of frame m, z the axis of joint m, and
 
     zd = w x z,   zdd = wd x z + w x (w x z),   a = acceleration of o_m less gravity,
 
@@ -25,104 +25,57 @@ acceleration, and a moment that gathers K.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from robodyn_ros.compiled.symbolic.arm import Body, Matrix, Row, SymbolicArm, Vector
 from robodyn_ros.compiled.symbolic.expression import Scalar
+from robodyn_ros.compiled.symbolic.matrices import cross, dot, plus
 from robodyn_ros.compiled.symbolic.newton_euler import (
     Motion,
     carried_inward,
+    inertial_wrench,
     link_motions,
     rotated_back_xy,
     rotated_z,
 )
-from robodyn_ros.compiled.symbolic.rigid_body import (
-    body_carried_inward,
-    dot,
-    shifted,
-    together,
-    unit_wrench,
+from robodyn_ros.compiled.symbolic.outer_bodies import (
+    OuterBody,
+    along_a,
+    along_d,
+    outer_bodies,
 )
+from robodyn_ros.compiled.symbolic.rigid_body import unit_wrench
 
 Wrench = tuple[Vector, Vector]
 
 
 @dataclass(frozen=True)
-class VelocityMoments:
+class _AxisMotion:
     """
-    Moments of the velocities of a body's points, about a point and relative to its velocity.
+    How the axis of a joint changes, in the joint's frame.
 
     Attributes
     ----------
-    second : (3, 3) scalars
-        K, the integral of rd rT dm [kg m²/s].
-    first : 3 scalars
-        p, the integral of rd dm [kg m/s].
+    rate, twice_rate, second_rate : 3 scalars
+        zd, 2 zd and zdd.
+    against : 3 scalars
+        -z x a, for the acceleration a of the frame's origin less gravity.
     """
 
-    second: Matrix
-    first: Vector
+    rate: Vector
+    twice_rate: Vector
+    second_rate: Vector
+    against: Vector
 
     @classmethod
-    def of_rotation(cls, body: Body, w: Vector) -> VelocityMoments:
-        """Return those of a body that turns about the point with w."""
-        columns = [_cross(w, list(column)) for column in zip(*body.second)]
-        return cls([list(row) for row in zip(*columns)], _cross(w, body.first))
-
-    def plus(self, other: VelocityMoments) -> VelocityMoments:
-        """Return those of two bodies together."""
-        return VelocityMoments(
-            [[x + y for x, y in zip(*rows)] for rows in zip(self.second, other.second)],
-            [x + y for x, y in zip(self.first, other.first)],
-        )
-
-    def shifted(self, body: Body, axis: int, distance: Scalar, u: Vector) -> VelocityMoments:
-        """
-        Return those about a point ``-distance`` along an axis, which moves with -u.
-
-        ``body`` is the same body about the new point.
-        """
-        second = [list(row) for row in self.second]
-        for i in range(3):
-            second[i][axis] = second[i][axis] + distance * self.first[i]
-            for k in range(3):
-                second[i][k] = second[i][k] + u[i] * body.first[k]
-        return VelocityMoments(second, [p + body.mass * x for p, x in zip(self.first, u)])
-
-    def rotated_back(self, i: int, k: int, rotation: tuple[Scalar, Scalar]) -> VelocityMoments:
-        """Return those in the axes before a rotation in the plane of axes i and k."""
-        c, s = rotation
-        second, first = [list(row) for row in self.second], list(self.first)
-        other = 3 - i - k
-        if c == 0:
-            second[i][i], second[k][k] = second[k][k], second[i][i]
-            second[i][k], second[k][i] = -second[k][i], -second[i][k]
-        elif s != 0:
-            w = s * (second[i][i] - second[k][k]) + c * (second[i][k] + second[k][i])
-            second[i][i], second[k][k] = second[i][i] - s * w, second[k][k] + s * w
-            second[i][k], second[k][i] = c * w - second[k][i], c * w - second[i][k]
-        a, b = second[i][other], second[k][other]
-        second[i][other], second[k][other] = c * a - s * b, s * a + c * b
-        a, b = second[other][i], second[other][k]
-        second[other][i], second[other][k] = c * a - s * b, s * a + c * b
-        first[i], first[k] = c * first[i] - s * first[k], s * first[i] + c * first[k]
-        return VelocityMoments(second, first)
-
-
-@dataclass(frozen=True)
-class _Outer:
-    """
-    Links j to n as one body, about the origin of frame j.
-
-    Attributes
-    ----------
-    body : Body
-    moments : VelocityMoments
-    """
-
-    body: Body
-    moments: VelocityMoments
+    def of(cls, motion: Motion) -> _AxisMotion:
+        x, y, _ = motion.w
+        u, vd = motion.u, motion.vd
+        return cls(
+            [y, -x, 0.0], [2.0 * y, -(2.0 * x), 0.0], [u[0][2], u[1][2], -u[2][2]],
+            [vd[1], -vd[0], 0.0],
+        )  # fmt: skip
 
 
 def coriolis_matrix(arm: SymbolicArm, qd: Sequence[Scalar]) -> Matrix:
@@ -135,70 +88,78 @@ def coriolis_matrix(arm: SymbolicArm, qd: Sequence[Scalar]) -> Matrix:
     qd : sequence of n scalars
     """
     motions = link_motions(arm, qd, [0.0] * arm.n)
-    outer = _outer_bodies(arm, motions, qd)
+    axes = [_AxisMotion.of(motion) for motion in motions]
     result: Matrix = [[0.0] * arm.n for _ in range(arm.n)]
-    for m in range(arm.n - 1, -1, -1):
+    for m, outer in zip(range(arm.n - 1, -1, -1), outer_bodies(arm, motions, qd)):
         arm.rows[m].begin(f'row and column {m + 1} of C')
-        wrench = _wrench_of_rate(arm.rows[m], outer[m], motions[m])
-        for i, along in _carried_to_joints(arm.rows, m, wrench):
+        for i, along in _felt(arm.rows, m, _wrench_of_velocity(arm.rows[m], outer, axes[m])):
             result[i][m] = along
-        for i, (f, n), gathered in _functional(arm, motions, qd, outer[m], m):
-            zd = _axis_rate(motions[i])
-            result[m][i] = dot(f, zd) if arm.rows[i].prismatic else dot(n, zd) + gathered[2]
+        for read in _readings(arm, motions, qd, outer, m):
+            result[m][read.i] = read.velocity(axes[read.i])
     return result
 
 
-def _outer_bodies(
-    arm: SymbolicArm, motions: Sequence[Motion], qd: Sequence[Scalar]
-) -> list[_Outer]:
-    """Return links j to n as one body, for every j."""
-    result: list[_Outer] = []
-    for j in range(arm.n - 1, -1, -1):
-        arm.rows[j].begin(f'the body behind joint {j + 1} and its velocities')
-        body, w = arm.bodies[j], motions[j].w
-        moments = VelocityMoments.of_rotation(body, w)
-        if result:
-            row, last = arm.rows[j + 1], result[-1]
-            moments = moments.plus(
-                _moments_carried_inward(row, last, motions[j + 1].w, w, qd[j + 1])
-            )
-            body = together(body, body_carried_inward(row, last.body))
-        result.append(_Outer(body, moments))
-    return result[::-1]
+def christoffel_symbols(arm: SymbolicArm) -> list[Matrix]:
+    """
+    Return G (n, n, n), with C_im = sum over k of G_imk qd_k.
+
+    Unit rates of joint k make column k of each C_im; those of i, m <= k are enough, as
+    G_imk = G_ikm, and G_imk = -G_kmi for m <= i, k (Tourassis and Neuman 1985, (38), (39)).
+    """
+    n = arm.n
+    result: list[Matrix] = [[[0.0] * n for _ in range(n)] for _ in range(n)]
+    for c in range(n):
+        matrix = coriolis_matrix(arm, [1.0 if k == c else 0.0 for k in range(n)])
+        for a in range(c):
+            result[a][c][c] = matrix[a][c]
+            result[a][a][c] = result[a][c][a] = matrix[a][a]
+            result[c][a][a] = -matrix[a][a]
+            for b in range(a + 1, c):
+                result[a][b][c] = result[a][c][b] = matrix[a][b]
+                result[b][a][c] = result[b][c][a] = matrix[b][a]
+                result[c][a][b] = result[c][b][a] = -matrix[b][a]
+    return result
 
 
-def _moments_carried_inward(
-    row: Row, outer: _Outer, w: Vector, w_before: Vector, qd: Scalar
-) -> VelocityMoments:
-    """Return moments about the origin of frame i - 1, in its axes, from frame i."""
-    body, moments = shifted(outer.body, 2, row.d), outer.moments
-    moments = moments.shifted(body, 2, row.d, _along_d(row, w, qd))
-    moments = moments.rotated_back(0, 1, row.theta)
-    moments = moments.rotated_back(2, 0, row.beta)
-    moments = moments.rotated_back(1, 2, row.alpha)
-    return moments.shifted(body_carried_inward(row, outer.body), 0, row.a, _along_a(row, w_before))
+def torque_derivatives(
+    arm: SymbolicArm, qd: Sequence[Scalar], qdd: Sequence[Scalar]
+) -> tuple[Matrix, Matrix]:
+    """
+    Return d tau / d q (n, n) and half of d tau / d qd, which is C (n, n).
+
+    Parameters
+    ----------
+    arm : SymbolicArm
+    qd, qdd : sequences of n scalars
+    """
+    n = arm.n
+    motions = link_motions(arm, qd, qdd)
+    axes = [_AxisMotion.of(motion) for motion in motions]
+    by_position: Matrix = [[0.0] * n for _ in range(n)]
+    coriolis: Matrix = [[0.0] * n for _ in range(n)]
+    inward: Wrench = [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]
+    # All of a joint at once: what is computed is used soon.
+    for m, outer in zip(range(n - 1, -1, -1), outer_bodies(arm, motions, qd)):
+        row = arm.rows[m]
+        row.begin(f'derivatives by the motion and of the torque of joint {m + 1}')
+        force, moment = inertial_wrench(arm.bodies[m], motions[m])
+        inward = plus(force, inward[0]), plus(moment, inward[1])
+        by_step = _felt(arm.rows, m, _wrench_of_position(row, outer, axes[m], inward))
+        by_rate = _felt(arm.rows, m, _wrench_of_velocity(row, outer, axes[m]))
+        for (i, step), (_, rate) in zip(by_step, by_rate):
+            by_position[i][m], coriolis[i][m] = step, rate
+        for read in _readings(arm, motions, qd, outer, m):
+            by_position[m][read.i] = read.position(axes[read.i])
+            coriolis[m][read.i] = read.velocity(axes[read.i])
+        inward = carried_inward(row, *inward)
+    return by_position, coriolis
 
 
-def _along_d(row: Row, w: Vector, qd: Scalar) -> Vector:
-    """Return the velocity of the origin of frame i from the foot of its axis, in frame i."""
-    return [row.d * w[1], -(row.d * w[0]), qd if row.prismatic else 0.0]
-
-
-def _along_a(row: Row, w_before: Vector) -> Vector:
-    """Return the velocity of that foot from the origin of frame i - 1, in frame i - 1."""
-    return [0.0, row.a * w_before[2], -(row.a * w_before[1])]
-
-
-def _axis_rate(motion: Motion) -> Vector:
-    """Return zd."""
-    return [motion.w[1], -motion.w[0], 0.0]
-
-
-def _wrench_of_rate(row: Row, outer: _Outer, motion: Motion) -> Wrench:
+def _wrench_of_velocity(row: Row, outer: OuterBody, axis: _AxisMotion) -> Wrench:
     """Return half the wrench, about o_m, that a unit rate of joint m adds."""
-    zd, body = _axis_rate(motion), outer.body
+    zd, body = axis.rate, outer.body
     if row.prismatic:
-        return [body.mass * x for x in zd], _cross(body.first, zd)
+        return [body.mass * x for x in zd], cross(body.first, zd)
     k, (px, py, _) = outer.moments.second, outer.moments.first
     force, moment = _rotated_body_wrench(body, zd)
     return (
@@ -207,58 +168,104 @@ def _wrench_of_rate(row: Row, outer: _Outer, motion: Motion) -> Wrench:
     )
 
 
+def _wrench_of_position(row: Row, outer: OuterBody, axis: _AxisMotion, wrench: Wrench) -> Wrench:
+    """Return what a unit step of joint m adds to the wrench (force, moment) about o_m."""
+    body, zdd = outer.body, axis.second_rate
+    force, moment = wrench
+    if row.prismatic:
+        across = cross(body.first, zdd)
+        return [body.mass * x for x in zdd], [
+            across[0] - force[1],
+            across[1] + force[0],
+            across[2],
+        ]
+    k, p = outer.moments.second, outer.moments.first
+    x, y, _ = axis.twice_rate
+    of_axis = _rotated_body_wrench(body, zdd)
+    of_rate = (
+        cross(axis.twice_rate, p),
+        [
+            x * (k[1][1] + k[2][2]) - y * k[0][1],
+            y * (k[0][0] + k[2][2]) - x * k[1][0],
+            -(x * k[2][0]) - y * k[2][1],
+        ],
+    )
+    of_origin = [body.mass * a for a in axis.against], cross(body.first, axis.against)
+    turned = [-force[1], force[0], 0.0], [-moment[1], moment[0], 0.0]
+    return (
+        [sum(parts, 0.0) for parts in zip(of_axis[0], of_rate[0], of_origin[0], turned[0])],
+        [sum(parts, 0.0) for parts in zip(of_axis[1], of_rate[1], of_origin[1], turned[1])],
+    )
+
+
 def _rotated_body_wrench(body: Body, angular: Vector) -> Wrench:
     """Return the wrench of a body with this angular acceleration."""
     (exx, exy, exz), (_, eyy, eyz), (_, _, ezz) = body.second
     x, y, z = angular
-    return _cross(angular, body.first), [
+    return cross(angular, body.first), [
         x * (eyy + ezz) - y * exy - z * exz,
         y * (exx + ezz) - x * exy - z * eyz,
         z * (exx + eyy) - x * exz - y * eyz,
     ]
 
 
-def _carried_to_joints(rows: Sequence[Row], m: int, wrench: Wrench) -> list[tuple[int, Scalar]]:
-    """Return what joints m to 1 feel of a wrench about o_m."""
-    result = []
+def _felt(rows: Sequence[Row], m: int, wrench: Wrench) -> Iterator[tuple[int, Scalar]]:
+    """Give what joints m to 1 feel of a wrench about o_m."""
     for i in range(m, -1, -1):
         force, moment = wrench
-        result.append((i, (force if rows[i].prismatic else moment)[2]))
+        yield i, (force if rows[i].prismatic else moment)[2]
         wrench = carried_inward(rows[i], force, moment)
-    return result
 
 
-def _functional(
-    arm: SymbolicArm, motions: Sequence[Motion], qd: Sequence[Scalar], outer: _Outer, m: int
-) -> list[tuple[int, Wrench, Vector]]:
+@dataclass(frozen=True)
+class _Reading:
     """
-    Return what turns the motion of frames i < m into joint m's torque, in those frames.
+    What turns the motion of joint i's axis into joint m's torque, i < m, in frame i.
 
-    The wrench of joint m's unit acceleration, and the moment that a rate of an axis does work on.
+    Attributes
+    ----------
+    i : int
+    prismatic : bool
+        Of joint i.
+    force, moment : 3 scalars
+        Of joint m's unit acceleration.
+    gathered : 3 scalars
+        The moment that a rate of the axis does work on.
     """
+
+    i: int
+    prismatic: bool
+    force: Vector
+    moment: Vector
+    gathered: Vector
+
+    def velocity(self, axis: _AxisMotion) -> Scalar:
+        """Return half the derivative by joint i's velocity."""
+        if self.prismatic:
+            return dot(self.force, axis.rate)
+        return dot(self.moment, axis.rate) + self.gathered[2]
+
+    def position(self, axis: _AxisMotion) -> Scalar:
+        """Return the derivative by joint i's position."""
+        if self.prismatic:
+            return dot(self.force, axis.second_rate)
+        of_axis = dot(self.moment, axis.second_rate) + dot(self.force, axis.against)
+        return of_axis + dot(self.gathered, axis.twice_rate)
+
+
+def _readings(
+    arm: SymbolicArm, motions: Sequence[Motion], qd: Sequence[Scalar], outer: OuterBody, m: int
+) -> Iterator[_Reading]:
+    """Give what reads joint m's torque from the joints before it, from the next to the first."""
     rows, k, p = arm.rows, outer.moments.second, outer.moments.first
     force, moment = unit_wrench(rows[m], outer.body)
     gathered: Vector = (
         [p[1], -p[0], 0.0] if rows[m].prismatic else [-k[2][0], -k[2][1], k[0][0] + k[1][1]]
     )
-    result: list[tuple[int, Wrench, Vector]] = []
     for i in range(m - 1, -1, -1):
         row = rows[i + 1]
-        gathered = _plus(gathered, _cross(_along_d(row, motions[i + 1].w, qd[i + 1]), force))
+        gathered = plus(gathered, cross(along_d(row, motions[i + 1].w, qd[i + 1]), force))
         gathered = rotated_back_xy(row, rotated_z((row.theta[0], -row.theta[1]), gathered))
         force, moment = carried_inward(row, force, moment)
-        gathered = _plus(gathered, _cross(_along_a(row, motions[i].w), force))
-        result.append((i, (force, moment), gathered))
-    return result
-
-
-def _cross(a: Vector, b: Vector) -> Vector:
-    return [
-        a[1] * b[2] - a[2] * b[1],
-        a[2] * b[0] - a[0] * b[2],
-        a[0] * b[1] - a[1] * b[0],
-    ]
-
-
-def _plus(a: Vector, b: Vector) -> Vector:
-    return [x + y for x, y in zip(a, b)]
+        gathered = plus(gathered, cross(along_a(row, motions[i].w), force))
+        yield _Reading(i, rows[i].prismatic, force, moment, gathered)

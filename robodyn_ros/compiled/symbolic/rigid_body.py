@@ -5,8 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from robodyn_ros.compiled.symbolic.arm import Body, Matrix, PlaneRotation, Row, SymbolicArm, Vector
 from robodyn_ros.compiled.symbolic.expression import Scalar
+from robodyn_ros.compiled.symbolic.matrices import (
+    cross,
+    dot,
+    plus,
+    rotated_back_pair,
+    rotated_back_symmetric,
+)
 from robodyn_ros.compiled.symbolic.newton_euler import (
     Motion,
     carried_inward,
@@ -31,6 +40,36 @@ def mass_matrix(arm: SymbolicArm) -> Matrix:
         for i in range(k, -1, -1):
             result[i][k] = result[k][i] = (force if arm.rows[i].prismatic else moment)[2]
             force, moment = carried_inward(arm.rows[i], force, moment)
+        result[k][k] = result[k][k] + arm.rotor_inertia[k]
+        if k > 0:
+            composite = together(arm.bodies[k - 1], body_carried_inward(arm.rows[k], composite))
+    return result
+
+
+def mass_matrix_from_base(arm: SymbolicArm) -> Matrix:
+    """
+    Return M (n, n) as ``mass_matrix`` does, with wrenches and axes in one frame.
+
+    That takes more operations for each joint, and fewer for each pair of joints.
+    """
+    n = arm.n
+    result: Matrix = [[0.0] * n for _ in range(n)]
+    placed = frames(arm.rows, np.eye(4))
+    axes = [[r[2] for r in rotation] for rotation, _ in placed]
+    levers = [cross(origin, axis) for (_, origin), axis in zip(placed, axes)]
+    composite = arm.bodies[-1]
+    for k in range(n - 1, -1, -1):
+        arm.rows[k].begin(f'column {k + 1} of M: the body behind joint {k + 1}')
+        rotation, origin = placed[k]
+        force, moment = (
+            [dot(r, x) for r in rotation] for x in unit_wrench(arm.rows[k], composite)
+        )
+        moment = plus(moment, cross(origin, force))
+        for i in range(k, -1, -1):
+            along = dot(force, axes[i] if arm.rows[i].prismatic else levers[i])
+            if not arm.rows[i].prismatic:
+                along = along + dot(moment, axes[i])
+            result[i][k] = result[k][i] = along
         result[k][k] = result[k][k] + arm.rotor_inertia[k]
         if k > 0:
             composite = together(arm.bodies[k - 1], body_carried_inward(arm.rows[k], composite))
@@ -78,61 +117,10 @@ def shifted(body: Body, axis: int, distance: Scalar) -> Body:
 
 def _rotated_back(body: Body, i: int, k: int, rotation: PlaneRotation) -> Body:
     """Return a body in the axes before a rotation in the plane of axes i and k."""
-    c, s = rotation
-    second, first = [list(row) for row in body.second], list(body.first)
-    other = 3 - i - k
-    if c == 0:
-        second[i][i], second[k][k] = second[k][k], second[i][i]
-        second[i][k] = second[k][i] = -second[i][k]
-    elif s != 0:
-        # Eii - s w, Ekk + s w, c w - Eik for w = s (Eii - Ekk) + 2 c Eik.
-        ii, kk, ik = second[i][i], second[k][k], second[i][k]
-        w = s * (ii - kk) + c * (2.0 * ik)
-        second[i][i], second[k][k] = ii - s * w, kk + s * w
-        second[i][k] = second[k][i] = c * w - ik
-    a, b = _rotated_back_pair(rotation, second[i][other], second[k][other])
-    second[i][other] = second[other][i] = a
-    second[k][other] = second[other][k] = b
-    first[i], first[k] = _rotated_back_pair(rotation, first[i], first[k])
+    second = rotated_back_symmetric(body.second, i, k, rotation)
+    first = list(body.first)
+    first[i], first[k] = rotated_back_pair(rotation, first[i], first[k])
     return Body(second, first, body.mass)
-
-
-def _rotated_back_pair(rotation: PlaneRotation, a: Scalar, b: Scalar) -> tuple[Scalar, Scalar]:
-    c, s = rotation
-    return c * a - s * b, s * a + c * b
-
-
-def accelerations(mass: Matrix, net_torque: Vector) -> tuple[Vector, Vector]:
-    """
-    Return the accelerations that a net torque causes, and the pivots of M = L D LT.
-
-    M is positive definite where all pivots are positive.
-    """
-    n = len(net_torque)
-    lower: Matrix = [[0.0] * n for _ in range(n)]
-    scaled: Matrix = [[0.0] * n for _ in range(n)]
-    pivots: Vector = []
-    inverses: Vector = []
-    for i in range(n):
-        for k in range(i):
-            scaled[i][k] = _less(mass[i][k], scaled[i][:k], lower[k])
-            lower[i][k] = scaled[i][k] * inverses[k]
-        pivots.append(_less(mass[i][i], scaled[i][:i], lower[i]))
-        inverses.append(0.0 if pivots[i] == 0.0 else 1.0 / pivots[i])
-    x = list(net_torque)
-    for i in range(n):
-        x[i] = _less(x[i], lower[i][:i], x)
-    x = [a * b for a, b in zip(x, inverses)]
-    for i in range(n - 1, -1, -1):
-        x[i] = _less(x[i], [lower[k][i] for k in range(i + 1, n)], x[i + 1 :])
-    return x, pivots
-
-
-def _less(value: Scalar, a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
-    """Return a value less the sum of products."""
-    for x, y in zip(a, b):
-        value = value - x * y
-    return value
 
 
 def regressor_columns(
@@ -195,11 +183,6 @@ def _unit_wrench(motion: Motion, k: int) -> tuple[Vector, Vector]:
         [yy - zz, -u[0][1], u[0][2]],
         [yz, -xz, wd[2]],
     ][k]
-
-
-def dot(a: Vector, b: Vector) -> Scalar:
-    """Return the scalar product."""
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
 def frames(rows: Sequence[Row], base: FloatArray) -> list[tuple[Matrix, Vector]]:

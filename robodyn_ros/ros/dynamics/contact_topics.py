@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import WrenchStamped
-from rclpy.exceptions import InvalidTopicNameException
 from rclpy.lifecycle import LifecycleNode
-from rclpy.validate_topic_name import validate_topic_name
 from sensor_msgs.msg import JointState
 
 from robodyn_interfaces.msg import Contact as ContactMessage
@@ -20,30 +18,13 @@ from robodyn_ros.control.control_stack import ControlStack
 from robodyn_ros.control.joint_state_buffer import MeasuredState
 from robodyn_ros.control.safety_settings import ContactAction
 from robodyn_ros.control.settings import ControlSettings
-from robodyn_ros.errors import MalformedJointState, UnknownOption
+from robodyn_ros.errors import MalformedJointState
 from robodyn_ros.ros.conversions import floats
+from robodyn_ros.ros.dynamics.serialized import SerializedEfforts
 from robodyn_ros.ros.dynamics.state_reception import WARNING_PERIOD
 from robodyn_ros.ros.joint_state_message import JointStateReader
 from robodyn_ros.ros.qos import LATCHED, RELIABLE, SENSOR
 from robodyn_ros.spatial import FloatArray
-
-
-def check_topic(name: str) -> None:
-    """
-    Refuse a topic that cannot exist; empty is none.
-
-    Raises
-    ------
-    UnknownOption
-    """
-    if not name:
-        return
-    try:
-        validate_topic_name(name)
-    except InvalidTopicNameException as error:
-        raise UnknownOption(
-            'parameter external_effort_topic', name, 'a name of a topic, or nothing'
-        ) from error
 
 
 class ContactTopics:
@@ -91,7 +72,7 @@ class ContactTopics:
         self._torques = node.create_lifecycle_publisher(JointState, '~/external_torques', RELIABLE)
         self._wrenches = node.create_lifecycle_publisher(WrenchStamped, '~/tip_wrench', RELIABLE)
         self._contacts = node.create_lifecycle_publisher(ContactMessage, '~/contact', LATCHED)
-        self._torque = JointState(name=names)
+        self._torque = SerializedEfforts(names)
         self._wrench = WrenchStamped()
         self._wrench.header.frame_id = stack.model.tip_link
         self._contact = ContactMessage(joint_names=names)
@@ -168,9 +149,7 @@ class ContactTopics:
         if monitor.trouble:
             return
         if self._are_torques_heard:
-            self._torque.header.stamp = stamp
-            self._torque.effort = floats(monitor.torque)
-            self._torques.publish(self._torque)
+            self._torques.publish(self._torque.message(stamp, monitor.torque))
         if self._are_wrenches_heard:
             self._publish_wrench(state, stamp)
 

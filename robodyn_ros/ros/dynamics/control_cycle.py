@@ -20,6 +20,7 @@ from robodyn_ros.control.plausibility import in_degrees
 from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.errors import RejectedTrajectory
 from robodyn_ros.ros.dynamics.contact_topics import ContactTopics
+from robodyn_ros.ros.dynamics.controller_watch import ControllerWatch
 from robodyn_ros.ros.dynamics.cycle_counts import CycleCounts
 from robodyn_ros.ros.dynamics.outputs import CycleOutputs
 from robodyn_ros.ros.dynamics.state_reception import WARNING_PERIOD, StateReception, ros_time
@@ -60,6 +61,11 @@ class ControlCycle:
         Where those with efforts are kept for a while.
     watchdog : WatchdogProcess
         Commands in this one's place when it no longer hears of it.
+
+    Raises
+    ------
+    UnknownOption
+        The controller that the settings name cannot be watched.
     """
 
     def __init__(
@@ -72,6 +78,7 @@ class ControlCycle:
         history: MotionHistory,
         watchdog: WatchdogProcess,
     ) -> None:
+        self._controller = ControllerWatch.of(node, settings)  # first: it may be refused
         self.stack = stack
         self.counts = CycleCounts()
         self._node = node
@@ -187,9 +194,9 @@ class ControlCycle:
             time.sleep(STOP_PERIOD)
         pipeline.begin_stop()
         while not pipeline.has_stopped and time.monotonic() - begin < LONGEST_BRAKING:
-            self._take_states()
-            self._on_watchdog()
-            time.sleep(STOP_PERIOD)
+            self._carry()
+        if self._controller is not None:
+            self._controller.deactivate(self._carry)
         self._send_stop_command(begin)
         pipeline.disable()
         self.others.end_commanding()
@@ -210,7 +217,15 @@ class ControlCycle:
         for subscription in self._subscriptions:
             self._node.destroy_subscription(subscription)
         self._outputs.destroy()
+        if self._controller is not None:
+            self._controller.destroy()
         self.contacts.destroy()
+
+    def _carry(self) -> None:
+        """Go on commanding for a moment, where no executor runs."""
+        self._take_states()
+        self._on_watchdog()
+        time.sleep(STOP_PERIOD)
 
     def _look_who_listens(self) -> None:
         """Look what is to be computed and published."""
@@ -296,6 +311,8 @@ class ControlCycle:
         pipeline = self.stack.pipeline
         self._beat(now)
         self._look_for_lateness(now)
+        if self._controller is not None:
+            self._controller.keep_from_following(pipeline, now)
         self._look_who_listens()
         if self._is_taken_over():
             return
@@ -332,6 +349,8 @@ class ControlCycle:
         try:
             message = TrajectoryMessage.from_bytes(content, self.stack.model.n)
             if message.times:
+                if self._controller is not None:
+                    self._controller.check_active()
                 pipeline.follow(message.trajectory(self._start(message.stamp)))
             else:
                 pipeline.cancel()

@@ -30,7 +30,6 @@ from robodyn_ros.ros import command_line
 from robodyn_ros.ros.dynamics import lifecycle as transitions
 from robodyn_ros.ros.dynamics import node_parameters
 from robodyn_ros.ros.dynamics.autostart import Autostart
-from robodyn_ros.ros.dynamics.contact_topics import check_topic
 from robodyn_ros.ros.dynamics.control_cycle import ControlCycle
 from robodyn_ros.ros.dynamics.description_topic import DescriptionTopic
 from robodyn_ros.ros.dynamics.model_status import model_status
@@ -38,7 +37,7 @@ from robodyn_ros.ros.dynamics.parameter_services import BoundedParameterService
 from robodyn_ros.ros.dynamics.process_status import process_status
 from robodyn_ros.ros.dynamics.torque_status import torque_status
 from robodyn_ros.ros.executors import fastest_executor
-from robodyn_ros.ros.given_parameters import in_parameters
+from robodyn_ros.ros.given_parameters import check_name, in_parameters
 from robodyn_ros.ros.log_writer import LogWriter
 from robodyn_ros.ros.qos import LATCHED, RELIABLE
 from robodyn_ros.ros.services.exchange import LONGEST_AGE, Change, Outcome
@@ -122,24 +121,25 @@ class DynamicsNode(LifecycleNode):
         """Read the robot and the parameters; what is wrong is logged and configure fails."""
         try:
             parameters = parameter_table.checked(node_parameters.values(self))
-            check_topic(parameters.external_effort_topic)
+            if parameters.external_effort_topic:
+                check_name('external_effort_topic', parameters.external_effort_topic)
             is_time_simulated = self._parameter('use_sim_time')
             with self._stop_signal.may_interrupt():  # nothing is commanded yet
                 ready = control_stack.build_control_stack(
                     parameters, self._description.text(), is_time_simulated=is_time_simulated
                 )
+            self._cycle = ControlCycle(
+                self,
+                ready,
+                parameters,
+                self._report,
+                self._service_process.snapshot,
+                self._service_process.history,
+                self._watchdog,
+            )
         except RobodynError as error:
             return self._refuse(f'cannot configure: {in_parameters(error)}')
         self._settings = parameters
-        self._cycle = ControlCycle(
-            self,
-            ready,
-            parameters,
-            self._report,
-            self._service_process.snapshot,
-            self._service_process.history,
-            self._watchdog,
-        )
         self._service_process.take(
             ready.arm,
             ready.load,

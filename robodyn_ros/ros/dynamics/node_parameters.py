@@ -39,10 +39,11 @@ def values(node: Node) -> dict[str, Any]:
 
 def given() -> list[GivenParameter]:
     """Return the whole table as ROS declares it."""
-    return [_given(parameter) for parameter in PARAMETERS]
+    return [given_parameter(parameter) for parameter in PARAMETERS]
 
 
-def _given(parameter: NodeParameter) -> GivenParameter:
+def given_parameter(parameter: NodeParameter) -> GivenParameter:
+    """Return a row of the table as ROS declares it."""
     descriptor = ParameterDescriptor(
         read_only=parameter.is_read_only,
         additional_constraints='; '.join(

@@ -3,32 +3,26 @@
 
 from __future__ import annotations
 
-import math
-import struct
 import time
 from array import array
-from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Time
 from rclpy.duration import Duration
 from rclpy.lifecycle import LifecycleNode
-from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
 from robodyn_interfaces.msg import DynamicsState
 from robodyn_ros.control.command import Command
 from robodyn_ros.control.computed_torque import TorqueParts
-from robodyn_ros.ros import cdr
 from robodyn_ros.ros.conversions import floats
 from robodyn_ros.ros.dynamics.contact_topics import ContactTopics
+from robodyn_ros.ros.dynamics.serialized import SerializedEfforts, head
 from robodyn_ros.ros.other_commanders import OtherCommanders
 from robodyn_ros.ros.qos import RELIABLE
 
 _NONE = array('d')
-_STAMP = struct.Struct('=iI')  # of a header, its first field
-_STAMP_END = cdr.ENCODING + _STAMP.size
 
 
 class CycleOutputs:
@@ -74,9 +68,8 @@ class CycleOutputs:
         n = len(names)
         command = Float64MultiArray()
         command.layout.dim = [MultiArrayDimension(label='joints', size=n, stride=n)]
-        # rclpy takes four times as long to publish a message as it does to publish its bytes.
-        self._command_head = _head(command, 'data', n)
-        self._torque_head = _head(JointState(name=names), 'effort', n)
+        self._command_head = head(command, 'data', n)
+        self._torque = SerializedEfforts(names)
         self._state = DynamicsState(joint_names=names)
         self.contacts: ContactTopics | None = None
         self.look_who_listens()
@@ -119,11 +112,7 @@ class CycleOutputs:
             From receipt to the publication of the command [s].
         """
         if self._are_torques_heard:
-            head = self._torque_head
-            stamped = _STAMP.pack(stamp.sec, stamp.nanosec)
-            self._torques.publish(
-                head[: cdr.ENCODING] + stamped + head[_STAMP_END:] + command.torque.tobytes()
-            )
+            self._torques.publish(self._torque.message(stamp, command.torque))
         if self.are_states_heard and command.parts is not None:
             self._publish_state(command, command.parts, stamp, mode, cycle_time)
 
@@ -180,10 +169,3 @@ class CycleOutputs:
         message.mode = mode
         message.cycle_time = cycle_time
         self._states.publish(message)
-
-
-def _head(message: Any, field: str, n: int) -> bytes:
-    """Return a serialised message up to the n numbers of its last field; padding may follow."""
-    numbers = np.linspace(math.e, math.pi, n)
-    setattr(message, field, numbers.tolist())
-    return serialize_message(message).partition(numbers.tobytes())[0]

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from xml.etree import ElementTree
+
 import numpy as np
 import pytest
 
@@ -46,10 +48,10 @@ class ContactRig(LockstepRig):
             Contact, '/dynamics_node/contact', self.contacts.append, LATCHED
         )
 
-    def hold(self, robot, position=POSITION, names=ARM, **parameters):
+    def hold(self, robot, position=POSITION, names=ARM, noise=None, **parameters):
         """Hold a position, in MuJoCo, until half a second has passed there."""
         self.start(**robot, **{'mode': 'computed_torque', **parameters})
-        self.start_simulator(**robot, initial_position=position)
+        self.start_simulator(**robot, initial_position=position, **(noise or {}))
         self.until(lambda: self.push.get_subscription_count() > 0)
         assert self.transition('activate')
         self.run_until(0.3)
@@ -171,6 +173,70 @@ def test_stepped_forces_at_rest_and_in_motion_are_known_after_a_tenth_of_a_secon
         error = np.linalg.norm(found[times > onset + 0.1] - force, axis=1)
         assert error.max() <= max(0.1 * np.linalg.norm(force), 0.1 * step, 2.0)
         before = np.array(force, dtype=float)
+
+
+def urdf_with_friction(name, path):
+    """Write an arm's URDF with friction as drives have it: a hundredth of their effort limits."""
+    tree = ElementTree.parse(public_urdf(ARMS[name][0]))
+    for joint in tree.iter('joint'):
+        if (limit := joint.find('limit')) is not None:
+            for given in joint.findall('dynamics'):
+                joint.remove(given)
+            coulomb = 0.01 * float(limit.get('effort'))
+            values = {'friction': str(coulomb), 'damping': str(0.5 * coulomb)}
+            ElementTree.SubElement(joint, 'dynamics', values)
+    tree.write(path)
+    return str(path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(('name', 'observed'), [('panda', 'commanded'), ('ur5', 'measured')])
+def test_with_noise_and_friction_forces_are_known_in_motion_and_at_rest_but_for_stiction(
+    rig, name, observed, tmp_path
+):
+    _, base, tip, position = ARMS[name]
+    robot = {
+        'urdf_file': urdf_with_friction(name, tmp_path / 'arm.urdf'),
+        'base_link': base,
+        'tip_link': tip,
+    }
+    rig.model = model = RobotModel.from_urdf(robot['urdf_file'], base_link=base, tip_link=tip)
+    noise = {
+        'position_resolution': 1e-5,
+        'velocity_noise': 1e-3,
+        'effort_noise': 0.003 * model.effort_limits,
+    }
+    stiff = {'kp': [400.0], 'kd': [40.0], 'max_following_error': 0.0}
+    rig.listen()
+    rig.hold(robot, position, model.joint_names, noise, observed_effort=observed, **stiff)
+
+    force = np.array([10.0, -25.0, 15.0])
+    rig.pushed(force, base)
+    rig.run_until(rig.time + 1.0)
+    expected = jacobian(model, rig.states[-1].position)[:3].T @ force
+    # What stiction may hide, and a deviation of 1 % of the limits three times over.
+    hidden = 1.1 * model.coulomb_friction + 0.03 * model.effort_limits
+    for each in rig.states[-100:]:
+        error = np.abs(each.external_torque - expected)
+        assert (error <= hidden + 0.1 * np.abs(expected)).all()
+
+    rig.pushed([0.0, 0.0, 0.0], base)
+    rig.run_until(rig.time + 0.5)
+    goal = np.add(position, [0.9, 0.6, -0.6, 0.6, 0.6, 0.6, 0.6][: model.n])
+    rig.follow([goal], [6.0], model.joint_names)
+    rig.run_until(rig.time + 1.0)
+    good, before = [], np.zeros(3)
+    for force in ([20.0, 0.0, 0.0], [0.0, -50.0, 0.0], [10.0, 5.0, -10.0]):
+        begin, step = rig.time, np.linalg.norm(np.subtract(force, before))
+        rig.pushed(force, base)
+        rig.run_until(begin + 1.0)
+        times, found = rig.forces(begin)
+        onset = times[np.argmax(np.linalg.norm(found - before, axis=1) > 0.2 * step)]
+        assert begin < onset < begin + 0.7
+        error = np.linalg.norm(found[times > onset + 0.1] - force, axis=1)
+        good += list(error <= max(0.1 * np.linalg.norm(force), 2.0))
+        before = np.array(force)
+    assert np.mean(good) >= 0.9
 
 
 @pytest.mark.slow

@@ -29,6 +29,10 @@ PARAMETERS = {
     'mode': 'computed_torque',
     'ramp_time': 0.1,
     'torque_rate_limit': f'[{RATE_LIMIT}]',
+    # Nothing touches the arm: what a fault leaves behind is no contact either.
+    'on_contact': 'stop',
+    'contact_threshold_moving': '[10.0]',
+    'contact_threshold_standing': '[10.0]',
 }
 TARGET = np.array(POSITION) + 0.2
 
@@ -131,6 +135,8 @@ def plant(running):
     assert running.arrives(np.array(POSITION))
     assert running.rig.process.poll() is None
     running.rig.check_stream(rate_limit=RATE_LIMIT)
+    running.rig.until(lambda: running.rig.report.get('contact_observer') == 'active')
+    assert running.rig.report['contacts'] == '0'
 
 
 @fault(

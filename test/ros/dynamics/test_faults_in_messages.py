@@ -461,7 +461,7 @@ def test_request_of_a_thousand_parameters_is_refused(rig):
     gain = Parameter('kp', value=[100.0]).to_parameter_msg()
     request = SetParameters.Request(parameters=[gain] * 1000)
     results = rig.call(SetParameters, 'set_parameters', request, rig.send_home).results
-    assert len(results) == 1000 and 'at most 40' in results[0].reason
+    assert len(results) == 1000 and 'at most 60' in results[0].reason
     assert len(rig.states[-1].reference_position) == 7
 
 

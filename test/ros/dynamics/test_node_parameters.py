@@ -56,6 +56,8 @@ DECLARED = {
     'position_guard': ('DOUBLE', 0.0, MANY),
     'effort_scale': ('DOUBLE_ARRAY', 'each finite, not 0'),
     'command_scale': ('DOUBLE_ARRAY', 'each finite, not 0'),
+    'controller_manager': ('STRING',),
+    'controller': ('STRING',),
     'on_contact': ('STRING', 'one of report, stop, float'),
     'contact_threshold_moving': ('DOUBLE_ARRAY', 'each positive'),
     'contact_threshold_standing': ('DOUBLE_ARRAY', 'each positive'),
@@ -70,7 +72,8 @@ DECLARED = {
 }
 BEFORE_CONFIGURE = (
     'urdf_file identified_model base_link tip_link joints algorithm gravity watchdog_period'
-    ' effort_limits effort_scale command_scale contact_threshold_moving'
+    ' effort_limits effort_scale command_scale controller_manager controller'
+    ' contact_threshold_moving'
     ' contact_threshold_standing contact_dwell observer_gain observed_effort wrench_point'
     ' external_effort_topic external_effort_scale external_effort_limit'.split()
 )

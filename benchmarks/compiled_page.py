@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page docs/benchmarks.md from what ``compiled.py`` measured."""
+
+from __future__ import annotations
+
+import os
+import platform
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+
+
+def versions() -> str:
+    """Return the versions of the competitors that are installed."""
+    names = ('drake', 'idyntree', 'mujoco', 'frax', 'jax', 'roboticstoolbox-python')
+    found = []
+    for name in names:
+        with suppress(PackageNotFoundError):
+            found.append(f'{name} {version(name)}')
+    return ', '.join(found)
+
+
+def machine() -> str:
+    name = platform.processor() or platform.machine()
+    try:
+        lines = Path('/proc/cpuinfo').read_text(encoding='utf-8').splitlines()
+        name = next(line.split(':')[1].strip() for line in lines if line.startswith('model name'))
+    except (OSError, StopIteration):
+        pass
+    return (
+        f'{name}, {os.cpu_count()} cores, {platform.system()} {platform.release()}, '
+        f'Python {platform.python_version()}, NumPy {np.__version__}, Pinocchio {pin.__version__}'
+    )
+
+
+def markdown(
+    tables: dict,
+    batches: dict,
+    times: list,
+    by_function: dict,
+    rows: list[tuple],
+    samples: int,
+    load: str,
+) -> str:
+    lines = [
+        '# How fast the compiled functions are',
+        '',
+        'Made by `python benchmarks/compiled.py --write`, in one run;',
+        'the fastest of many rounds counts, in which the competitors take turns.',
+        '',
+        f'{machine()}. {versions()}. Load average of the machine: {load}.',
+        '',
+        '![Microseconds per call](images/compiled.png)',
+        '',
+        '## Microseconds per call from Python, and how many times Pinocchio takes',
+        '',
+        'One state, arguments and result NumPy arrays, the result allocated by the call but for',
+        '`out=`. MuJoCo takes its state from its data structure; its forward dynamics includes',
+        'kinematics and the search for contacts, of which there are none. Drake and iDynTree are',
+        "called with the setting of their state. frax's functions are compiled by JAX, its",
+        "derivatives are JAX's, forward mode. roboticstoolbox computes its own DH models of these",
+        "arms. Our regressor is that of the base parameters, Pinocchio's has ten columns a link.",
+        'The derivatives of the inverse dynamics come with the mass matrix, those of the forward',
+        "dynamics with its inverse, as Pinocchio's `computeRNEADerivatives` and",
+        '`computeABADerivatives` give them. *Run-time payload* are functions that take gravity',
+        "and the payload as inputs, as the node's inverse dynamics does.",
+    ]
+    for arm, table in tables.items():
+        labels = sorted({label for row in table.values() for label in row}, key=_order)
+        lines += ['', f'### {arm}', '', '| | ' + ' | '.join(labels) + ' |']
+        lines.append('|---' * (len(labels) + 1) + '|')
+        for name, row in table.items():
+            cells = (_cell(row, label) for label in labels)
+            lines.append(f'| {name.replace("_", " ")} | ' + ' | '.join(cells) + ' |')
+    lines += [
+        '',
+        f'## Trajectories of {samples} samples: microseconds per sample of inverse dynamics',
+        '',
+        "Processor time, one thread; Pinocchio's is `rneaInParallel`.",
+        '',
+        '| | Pinocchio | C |',
+        '|---|---|---|',
+    ]
+    for arm, row in batches.items():
+        cells = (_cell(row, label) for label in ('Pinocchio', 'C'))
+        lines.append(f'| {arm} | ' + ' | '.join(cells) + ' |')
+    lines += [
+        '',
+        '## Compiling what a node needs, Panda',
+        '',
+        'Its inverse dynamics, for any gravity and a payload on any link.',
+        '',
+        '| | first time | from the cache |',
+        '|---|---|---|',
+        '| on the clock | ' + ' | '.join(f'{clock:.3f} s' for clock, _ in times) + ' |',
+        '| of processors | ' + ' | '.join(f'{used:.2f} s' for _, used in times) + ' |',
+        '',
+        'Each function alone, Panda, first time; what was not named to `compile_model` is',
+        'compiled when it is read first.',
+        '',
+        '| | on the clock | of processors |',
+        '|---|---|---|',
+        *(
+            f'| {name.replace("_", " ")} | {clock:.2f} s | {used:.2f} s |'
+            for name, (clock, used) in by_function.items()
+        ),
+        '',
+        '## Growth with the number of joints',
+        '',
+        'Inverse dynamics of random revolute chains, their constants folded in.',
+        '',
+        '| joints | µs per call, `out=` | multiplications | additions |',
+        '|---|---|---|---|',
+        *(f'| {n} | {time:.3f} | {m} | {a} |' for n, time, m, a in rows),
+        '',
+    ]
+    return '\n'.join(lines)
+
+
+_LABELS = (
+    'Pinocchio',
+    'Drake',
+    'iDynTree',
+    'MuJoCo',
+    'frax',
+    'roboticstoolbox',
+    'C',
+    'C, out=',
+    'C, run-time payload',
+)
+
+
+def _order(label: str) -> int:
+    return _LABELS.index(label)
+
+
+def _cell(row: dict[str, float], label: str) -> str:
+    if label not in row:
+        return ''
+    if label == 'Pinocchio':
+        return f'{row[label]:.3f}'
+    return f'{row[label]:.3f} (×{_two_digits(row["Pinocchio"] / row[label])})'
+
+
+def _two_digits(ratio: float) -> str:
+    return f'{ratio:.1f}' if ratio >= 1.0 else f'{ratio:.2g}'

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The functions' names, and one as straight-line code: an expression for every output."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from robodyn_ros.compiled.symbolic.expression import (
+    INPUT,
+    SCALAR_FUNCTIONS,
+    Scalar,
+    graph_of,
+    live_nodes,
+    operation_count,
+)
+from robodyn_ros.compiled.symbolic.run_time import PARAMETERS
+
+RigidBodyName = Literal[
+    'inverse_dynamics',
+    'gravity_torque',
+    'bias_torque',
+    'mass_matrix',
+    'forward_dynamics',
+    'forward_kinematics',
+    'jacobian',
+]
+UsualName = Literal[RigidBodyName, 'coriolis_matrix', 'friction_torque', 'smooth_friction_torque']
+ExportedName = Literal[
+    UsualName,
+    'christoffel_symbols',
+    'inverse_dynamics_derivatives',
+    'forward_dynamics_derivatives',
+    'linearization',
+    'regressor',
+]
+KernelName = Literal[
+    'inverse_dynamics',
+    'gravity_torque',
+    'bias_torque',
+    'mass_matrix',
+    'coriolis_matrix',
+    'christoffel_symbols',
+    'forward_dynamics',
+    'inverse_dynamics_derivatives',
+    'forward_dynamics_derivatives',
+    'linearization',
+    'forward_kinematics',
+    'jacobian',
+    'friction_torque',
+    'smooth_friction_torque',
+    'regressor',
+    'base_regressor',
+    'tip_wrench_torque',
+]
+
+KERNELS: tuple[KernelName, ...] = get_args(KernelName)
+"""The kernels by name."""
+EXPORTED: tuple[ExportedName, ...] = get_args(ExportedName)
+"""Those that can be written as C99."""
+USUAL: tuple[UsualName, ...] = get_args(UsualName)
+"""Those that are written as C99 where none are named."""
+RIGID_BODY: tuple[RigidBodyName, ...] = get_args(RigidBodyName)
+"""Those that operation counts are given of."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """
+    Straight-line code of one function.
+
+    Attributes
+    ----------
+    name : str
+    inputs : tuple of (name, size)
+        Those of the caller, in order.
+    results : tuple of (name, shape)
+        The arrays that it returns.
+    outputs : tuple of scalars
+        The results one after the other, each row by row.
+    pivots : tuple of scalars
+        What must be positive for the results to exist.
+    optional : tuple of str
+        The last inputs, zero where a caller of the extension module leaves them out.
+    """
+
+    name: str
+    inputs: tuple[tuple[str, int], ...]
+    results: tuple[tuple[str, tuple[int, ...]], ...]
+    outputs: tuple[Scalar, ...]
+    pivots: tuple[Scalar, ...] = ()
+    optional: tuple[str, ...] = ()
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many of the outputs each result takes."""
+        return [math.prod(shape) for _, shape in self.results]
+
+    @property
+    def has_parameters(self) -> bool:
+        """Whether it reads run-time parameters."""
+        outputs = [*self.outputs, *self.pivots]
+        nodes = graph_of(outputs).nodes
+        return any(nodes[node][:2] == (INPUT, PARAMETERS) for node in live_nodes(outputs))
+
+    @property
+    def has_scalar_functions(self) -> bool:
+        """Whether it calls the C library for more than sines and cosines."""
+        nodes = graph_of(self.outputs).nodes
+        return any(nodes[node][0] in SCALAR_FUNCTIONS for node in live_nodes(self.outputs))
+
+    @property
+    def operation_count(self) -> tuple[int, int]:
+        """Multiplications, with divisions, and additions."""
+        return operation_count([*self.outputs, *self.pivots])

@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+// Draws an arm that a reader turns, out of the numbers of arm_in_space.py. SI units.
+'use strict';
+(() => {
+  const arm = JSON.parse(document.getElementById('arm-numbers').textContent);
+  const figure = document.getElementById('in-space');
+  const canvas = figure.querySelector('canvas');
+  const paper = canvas.getContext('2d');
+  const rows = [...figure.querySelectorAll('.joint')];
+  const n = arm.a.length;
+  const q = [...arm.q];
+  const view = { azimuth: arm.azimuth, elevation: arm.elevation };
+  let radius = arm.radius; // of what is seen; grows with a pose that needs more
+  const FRAME = 0.1, AXIS = 0.04, GROUND = 0.11, ARC = 0.055, LARGEST = 2; // of the radius
+  const FULL_ARC = 5.2, CLEAR = 0.86; // [rad]; of half the canvas
+
+  // --- vectors, and transforms as [rotation, origin] ---------------------------------------------
+  const add = (u, v) => u.map((x, i) => x + v[i]);
+  const scaled = (s, v) => v.map(x => s * x);
+  const less = (u, v) => u.map((x, i) => x - v[i]);
+  const dot = (u, v) => u.reduce((sum, x, i) => sum + x * v[i], 0);
+  const cross = (u, v) => [
+    u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0],
+  ];
+  const turned = (R, v) => R.map(row => dot(row, v));
+  const column = (R, k) => R.map(row => row[k]);
+  const product = (A, B) => A.map(row => [0, 1, 2].map(k => dot(row, column(B, k))));
+  const at = (frame, v) => add(turned(frame[0], v), frame[1]);
+  const after = (frame, step) => [product(frame[0], step[0]), at(frame, step[1])];
+  const split = T => [T.slice(0, 3).map(row => row.slice(0, 3)), column(T.slice(0, 3), 3)];
+
+  /** Frame i in frame i - 1: Rot(x, alpha) Trans(x, a) Rot(y, beta) Rot(z, theta) Trans(z, d). */
+  function step(i) {
+    const angle = arm.theta[i] + (arm.prismatic[i] ? 0 : q[i]);
+    const along = arm.d[i] + (arm.prismatic[i] ? q[i] : 0);
+    const c = Math.cos(angle), s = Math.sin(angle), R = arm.rotations[i];
+    return [
+      product(R, [[c, -s, 0], [s, c, 0], [0, 0, 1]]),
+      add([arm.a[i], 0, 0], scaled(along, column(R, 2))),
+    ];
+  }
+
+  /** Base, DH frames and tip, and the corners between a row's a and its d. */
+  function posed() {
+    const base = split(arm.base), frames = [], feet = [];
+    let frame = base;
+    for (let i = 0; i < n; i++) {
+      feet.push(at(frame, [arm.a[i], 0, 0]));
+      frame = after(frame, step(i));
+      frames.push(frame);
+    }
+    return { base, frames, feet, tip: after(frame, split(arm.tip)) };
+  }
+
+  /** Torques that hold the arm still against gravity [N m or N]. */
+  function gravityTorques(frames) {
+    return frames.map((joint, i) => {
+      const z = column(joint[0], 2);
+      let torque = 0;
+      for (let j = i; j < n; j++) {
+        const mass = arm.moments[j][3];
+        const weight = scaled(mass, arm.gravity);
+        if (arm.prismatic[i]) {
+          torque -= dot(z, weight);
+        } else {
+          const first = turned(frames[j][0], arm.moments[j].slice(0, 3));
+          const lever = add(first, scaled(mass, less(frames[j][1], joint[1])));
+          torque -= dot(z, cross(lever, arm.gravity));
+        }
+      }
+      return torque;
+    });
+  }
+
+  // --- paper -------------------------------------------------------------------------------------
+  const ink = name => getComputedStyle(figure).getPropertyValue('--' + name).trim();
+  let colors, flat, scale, width, height;
+
+  function lookFrom(points) {
+    const [c, s] = [Math.cos(view.azimuth), Math.sin(view.azimuth)];
+    const [C, S] = [Math.cos(view.elevation), Math.sin(view.elevation)];
+    flat = [[c, s, 0], [-S * s, S * c, C], [-C * s, C * c, -S]]; // right, up, away
+    radius = Math.max(radius, ...points.map(p => Math.hypot(...less(p, arm.middle))));
+    scale = CLEAR * Math.min(width, height) / 2 / radius;
+  }
+  const spot = p => {
+    const [x, y] = turned(flat, less(p, arm.middle));
+    return [width / 2 + scale * x, height / 2 - scale * y];
+  };
+  const depth = p => dot(flat[2], p);
+
+  function line(points, color, thickness, cap = 'round') {
+    paper.beginPath();
+    points.forEach((p, k) => paper[k ? 'lineTo' : 'moveTo'](...p));
+    Object.assign(paper, { strokeStyle: color, lineWidth: thickness, lineCap: cap });
+    paper.lineJoin = 'round';
+    paper.stroke();
+  }
+  function arrow(from, to, color, thickness) {
+    line([from, to], color, thickness);
+    head(from, to, color, 4 + 1.5 * thickness);
+  }
+  function head(from, to, color, size) {
+    const [x, y] = less(to, from), long = Math.hypot(x, y);
+    if (long < 3) return;
+    const [u, v] = [size * x / long, size * y / long];
+    paper.beginPath();
+    paper.moveTo(to[0] + u / 2, to[1] + v / 2);
+    paper.lineTo(to[0] - u / 2 - v / 2, to[1] - v / 2 + u / 2);
+    paper.lineTo(to[0] - u / 2 + v / 2, to[1] - v / 2 - u / 2);
+    paper.fillStyle = color;
+    paper.fill();
+  }
+  function label(text, where, color) {
+    Object.assign(paper, { font: '12px system-ui, sans-serif', lineWidth: 3, lineJoin: 'round' });
+    Object.assign(paper, { strokeStyle: colors.paper, fillStyle: color });
+    Object.assign(paper, { textAlign: 'center', textBaseline: 'middle' });
+    paper.strokeText(text, ...where);
+    paper.fillText(text, ...where);
+  }
+  /** Points of an ellipse with two half axes about a centre, on paper. */
+  function ring(center, u, v, from = 0, to = 2 * Math.PI) {
+    const count = 48;
+    return Array.from({ length: count + 1 }, (_, k) => {
+      const t = from + (to - from) * k / count;
+      return spot(add(center, add(scaled(Math.cos(t), u), scaled(Math.sin(t), v))));
+    });
+  }
+
+  function drawLinks({ base, frames, feet, tip }) {
+    const pieces = [{ ends: [[0, 0, 0], base[1]], color: colors.body, thickness: 7 }];
+    let start = base[1];
+    frames.forEach((frame, i) => {
+      pieces.push({ ends: [start, feet[i]], color: colors.body, thickness: 7 });
+      const [color, thickness] = arm.prismatic[i] ? [colors.orange, 3] : [colors.body, 7];
+      pieces.push({ ends: [feet[i], frame[1]], color, thickness });
+      start = frame[1];
+    });
+    pieces.push({ ends: [start, tip[1]], color: colors.body, thickness: 7 });
+    frames.forEach((frame, i) => {
+      const half = scaled(AXIS * arm.radius, column(frame[0], 2));
+      pieces.push({ ends: [less(frame[1], half), add(frame[1], half)], joint: i });
+    });
+    const away = ({ ends, joint }) =>
+      depth(scaled(0.5, add(...ends))) - (joint === undefined ? 0 : 0.02 * arm.radius);
+    for (const piece of pieces.sort((x, y) => away(y) - away(x))) {
+      const ends = piece.ends.map(spot);
+      if (piece.joint === undefined) {
+        line(ends, piece.color, piece.thickness);
+      } else {
+        const cap = arm.prismatic[piece.joint] ? 'butt' : 'round';
+        line(ends, colors.text, 11, cap);
+        line(ends, colors.paper, 8.6, cap);
+      }
+    }
+  }
+  function drawEllipsoids(frames) {
+    const left = [];
+    frames.forEach((frame, i) => {
+      const found = arm.ellipsoids[i];
+      if (!found) return;
+      const half = found.half.map(axis => turned(frame[0], axis));
+      if (Math.max(...half.map(axis => Math.hypot(...axis))) > LARGEST * arm.radius) {
+        left.push(`q${i + 1}`);
+        return;
+      }
+      const center = at(frame, found.center), [x, y] = spot(center);
+      // The outline: what the half axes make of a circle, seen from the side of the view.
+      const rows = flat.slice(0, 2).map(row => half.map(axis => scale * dot(row, axis)));
+      const [p, r, o] = [dot(rows[0], rows[0]), dot(rows[1], rows[1]), dot(rows[0], rows[1])];
+      const mean = (p + r) / 2, off = Math.hypot((p - r) / 2, o);
+      paper.beginPath();
+      const [long, short] = [Math.sqrt(mean + off), Math.sqrt(Math.max(mean - off, 0))];
+      paper.ellipse(x, y, long, short, -Math.atan2(2 * o, p - r) / 2, 0, 2 * Math.PI);
+      paper.globalAlpha = 0.22;
+      paper.fillStyle = colors.orange;
+      paper.fill();
+      paper.globalAlpha = 0.75;
+      Object.assign(paper, { strokeStyle: colors.orange, lineWidth: 1 });
+      paper.stroke();
+      paper.globalAlpha = 0.45;
+      for (const [u, v] of [[0, 1], [1, 2], [2, 0]]) {
+        line(ring(center, half[u], half[v]), colors.orange, 0.8);
+      }
+      paper.globalAlpha = 1;
+      line([[x, y], [x, y]], colors.text, 3);
+    });
+    const note = figure.querySelector('.too-large');
+    note.hidden = !left.length;
+    note.querySelector('span').textContent = left.join(', ');
+  }
+  function drawFrames(frames) {
+    frames.forEach((frame, i) => {
+      for (const [k, name] of [[0, 'red'], [2, 'blue']]) {
+        const end = add(frame[1], scaled(FRAME * arm.radius, column(frame[0], k)));
+        arrow(spot(frame[1]), spot(end), colors[name], 1.7);
+      }
+      if (n > 12 && (i + 1) % 5 && i && i !== n - 1) return; // names would hide one another
+      const past = add(frame[1], scaled(1.35 * FRAME * arm.radius, column(frame[0], 2)));
+      label('z' + (i + 1), spot(past), colors.blue);
+    });
+  }
+  /** An arc the way that a torque turns, or an arrow the way that a force pushes. */
+  function drawTorques(frames, torques) {
+    frames.forEach((frame, i) => {
+      const share = Math.max(-1, Math.min(1, torques[i] / arm.full[i]));
+      const color = colors[Math.abs(share) === 1 && arm.limits[i] !== null ? 'red' : 'green'];
+      if (Math.abs(share) < 1e-3) return;
+      const [x, y, z] = [0, 1, 2].map(k => column(frame[0], k));
+      if (arm.prismatic[i]) {
+        const end = add(frame[1], scaled(3 * ARC * arm.radius * share, z));
+        arrow(spot(frame[1]), spot(end), color, 3);
+        return;
+      }
+      const size = ARC * arm.radius;
+      const center = add(frame[1], scaled(AXIS * arm.radius, z));
+      const arc = ring(center, scaled(size, x), scaled(size, y), 0, FULL_ARC * share);
+      line(arc, color, 3);
+      head(arc[arc.length - 4], arc[arc.length - 1], color, 9);
+    });
+  }
+  function drawGround() {
+    const size = GROUND * arm.radius;
+    const points = ring([0, 0, 0], [size, 0, 0], [0, size, 0]);
+    line(points, colors.muted, 0.8);
+    paper.fillStyle = colors.grid;
+    paper.fill();
+  }
+  function drawScale() {
+    const longest = 0.25 * width / scale, power = 10 ** Math.floor(Math.log10(longest));
+    const length = Math.max(...[1, 2, 5].map(x => x * power).filter(x => x <= longest));
+    const [x, y, end] = [12, height - 14, 12 + scale * length];
+    line([[x, y - 4], [x, y + 4]], colors.muted, 1.2);
+    line([[x, y], [end, y]], colors.muted, 1.2);
+    line([[end, y - 4], [end, y + 4]], colors.muted, 1.2);
+    paper.textAlign = 'left';
+    const text = `${Number(length.toPrecision(1))} m`;
+    label(text, [end + 10 + 3 * text.length, y], colors.text);
+    const size = Math.hypot(...arm.gravity);
+    const down = turned(flat, scaled(28 / (size || 1), arm.gravity));
+    if (!size) return;
+    const top = [width - 34, 34];
+    arrow(top, [top[0] + down[0], top[1] - down[1]], colors.muted, 1.5);
+    label('g', [top[0] - 12, top[1]], colors.text);
+  }
+
+  // --- the page ----------------------------------------------------------------------------------
+  const written = (value, digits = 3) => {
+    const size = Math.abs(value);
+    if (size < 1e-9) return '0';
+    const text = size < 1e6 && size >= 1e-4
+      ? String(Number(value.toPrecision(digits))) : value.toExponential(digits - 1);
+    return text.replaceAll('-', '\u2212');
+  };
+  const shown = name => figure.querySelector(`[data-layer=${name}]`).checked;
+
+  function draw() {
+    const density = window.devicePixelRatio || 1;
+    width = canvas.clientWidth;
+    height = canvas.clientHeight;
+    if (!width) return;
+    canvas.width = Math.round(width * density);
+    canvas.height = Math.round(height * density);
+    paper.setTransform(density, 0, 0, density, 0, 0);
+    colors = Object.fromEntries(
+      ['text', 'muted', 'grid', 'paper', 'body', 'blue', 'orange', 'red', 'green']
+        .map(name => [name, ink(name)]));
+    const pose = posed(), torques = gravityTorques(pose.frames);
+    lookFrom([pose.tip[1], ...pose.frames.map(frame => frame[1]), ...pose.feet]);
+    drawGround();
+    drawLinks(pose);
+    if (shown('ellipsoids')) drawEllipsoids(pose.frames);
+    else figure.querySelector('.too-large').hidden = true;
+    if (shown('frames')) drawFrames(pose.frames);
+    if (shown('torques')) drawTorques(pose.frames, torques);
+    drawScale();
+    const tip = spot(pose.tip[1]);
+    line([tip, tip], colors.paper, 11);
+    line([tip, tip], colors.blue, 8);
+    rows.forEach((row, i) => {
+      const unit = arm.prismatic[i] ? 'm' : 'rad';
+      const degrees = arm.prismatic[i] ? '' : ` (${written(q[i] * 180 / Math.PI)}°)`;
+      row.querySelector('input').value = q[i];
+      row.querySelector('input').setAttribute('aria-valuetext', `${written(q[i])} ${unit}`);
+      row.querySelector('.position').textContent = `${written(q[i])} ${unit}${degrees}`;
+      const percent = 100 * Math.abs(torques[i]) / arm.limits[i];
+      const share = arm.limits[i] === null ? ''
+        : `, ${percent && percent < 0.1 ? '< 0.1' : written(percent, 2)} %`;
+      row.querySelector('.torque').textContent =
+        `${written(torques[i])} ${arm.prismatic[i] ? 'N' : 'N m'}${share}`;
+      row.dataset.torque = torques[i];
+    });
+    figure.querySelector('.tip').textContent = pose.tip[1].map(x => written(x, 4)).join(', ');
+    figure.dataset.tip = JSON.stringify(pose.tip[1]);
+  }
+
+  let asked = false;
+  function redraw() {
+    if (asked) return;
+    asked = true;
+    requestAnimationFrame(() => { asked = false; draw(); });
+  }
+  function look(azimuth, elevation) {
+    view.azimuth = azimuth;
+    view.elevation = Math.max(-Math.PI / 2, Math.min(Math.PI / 2, elevation));
+    redraw();
+  }
+
+  rows.forEach((row, i) => row.querySelector('input').addEventListener('input', event => {
+    q[i] = event.target.valueAsNumber;
+    redraw();
+  }));
+  for (const button of figure.querySelectorAll('button[data-pose]')) {
+    button.addEventListener('click', () => {
+      arm[button.dataset.pose].forEach((x, i) => { q[i] = x; });
+      redraw();
+    });
+  }
+  for (const button of figure.querySelectorAll('button[data-azimuth]')) {
+    button.addEventListener('click', () => look(
+      Number(button.dataset.azimuth) * Math.PI / 180,
+      Number(button.dataset.elevation) * Math.PI / 180));
+  }
+  for (const box of figure.querySelectorAll('[data-layer]')) box.addEventListener('change', redraw);
+  let held = null; // where the finger was last
+  canvas.addEventListener('pointerdown', event => {
+    canvas.setPointerCapture(event.pointerId);
+    held = [event.clientX, event.clientY];
+  });
+  canvas.addEventListener('pointermove', event => {
+    if (!held || !canvas.hasPointerCapture(event.pointerId)) return;
+    const turn = 2.5 / Math.min(width, height);
+    const [x, y] = less([event.clientX, event.clientY], held);
+    held = [event.clientX, event.clientY];
+    look(view.azimuth - turn * x, view.elevation + turn * y);
+  });
+  canvas.addEventListener('keydown', event => {
+    const by = { ArrowLeft: [1, 0], ArrowRight: [-1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+    if (!by[event.key]) return;
+    event.preventDefault();
+    look(...[view.azimuth, view.elevation].map((x, k) => x + 0.1 * by[event.key][k]));
+  });
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
+  new ResizeObserver(redraw).observe(canvas);
+  // What is folded away on a screen is read on paper.
+  addEventListener('beforeprint', () => {
+    for (const each of document.querySelectorAll('details')) each.open = true;
+  });
+  figure.hidden = false;
+  draw();
+})();

@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The node that puts the model's torque into the effort of joint trajectories.
+
+It stands in front of a joint trajectory controller that commands effort: trajectories come by its
+own topic, or as goals of its own action, and go to the controller's, filled. It has no part in
+the control loop.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor
+from rclpy.node import Node
+from rclpy.serialization import deserialize_message
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from trajectory_msgs.msg import JointTrajectory
+
+from robodyn_interfaces.srv import GetPayload, SetGravity, SetPayload
+from robodyn_ros.control import parameter_table
+from robodyn_ros.control.effort_filling import CONTROLLER_PERIOD, ERROR_FRACTION
+from robodyn_ros.control.settings import ControlSettings
+from robodyn_ros.control.trajectory_filler import TrajectoryFiller
+from robodyn_ros.errors import RejectedTrajectory, RobodynError
+from robodyn_ros.ros import command_line, conversions, given_parameters
+from robodyn_ros.ros.dynamics.description_topic import DescriptionTopic
+from robodyn_ros.ros.dynamics.node_parameters import given_parameter
+from robodyn_ros.ros.feedforward import action_front
+from robodyn_ros.ros.feedforward.filled_message import filled_message
+from robodyn_ros.ros.given_parameters import GivenParameter
+from robodyn_ros.ros.qos import LATCHED, RELIABLE, SENSOR
+from robodyn_ros.ros.services import callbacks
+from robodyn_ros.ros.spinning import run_until_signal
+from robodyn_ros.ros.trajectory_message import TrajectoryMessage, largest_size
+
+ABOUT = (
+    "Puts the model's torque into the effort of joint trajectories, for a joint trajectory "
+    'controller that commands effort. It takes ~/joint_trajectory and goals of '
+    '~/follow_joint_trajectory, joint_states and robot_description, and sends to the topic and '
+    'the action of the controller.'
+)
+
+SHARED = (
+    'urdf_file',
+    'identified_model',
+    'base_link',
+    'tip_link',
+    'joints',
+    'algorithm',
+    'gravity',
+    'terms.inertial',
+    'terms.coriolis',
+    'terms.gravity',
+    'terms.friction',
+    'friction_velocity',
+    'ramp_time',
+    'state_timeout',
+    'effort_limits',
+    'effort_limit_scale',
+    'command_scale',
+)
+"""Parameters of the dynamics node that mean the same here; none changes while the node runs."""
+
+
+def _positive(least: float, most: float) -> ParameterDescriptor:
+    bounds = FloatingPointRange(from_value=least, to_value=most)
+    return ParameterDescriptor(read_only=True, floating_point_range=[bounds])
+
+
+def parameters() -> list[GivenParameter]:
+    """Return what the node takes."""
+    shared = [given_parameter(parameter_table.BY_NAME[name]) for name in SHARED]
+    for parameter in shared:
+        parameter.descriptor.read_only = True
+    return [
+        *shared,
+        GivenParameter(
+            'controller',
+            'string',
+            'joint_trajectory_controller',
+            'Name of the joint trajectory controller, in this namespace.',
+            ParameterDescriptor(read_only=True),
+        ),
+        GivenParameter(
+            'error_fraction',
+            'double',
+            ERROR_FRACTION,
+            'How far the effort between two points may be off, in parts of the effort limits.',
+            _positive(1e-9, 1.0),
+        ),
+        GivenParameter(
+            'controller_period',
+            'double',
+            CONTROLLER_PERIOD,
+            'Of the controller [s]: in so long the effort changes where the acceleration jumps.',
+            _positive(1e-5, 0.1),
+        ),
+    ]
+
+
+class FeedforwardNode(Node):
+    """
+    Fills trajectories and passes them on.
+
+    Raises
+    ------
+    RobodynError
+        A parameter or the URDF file cannot be used.
+    """
+
+    def __init__(self, **node_options: Any) -> None:
+        super().__init__('feedforward', **node_options)
+        given_parameters.declare(self, parameters())
+        self._settings = _settings(self)
+        self._filler: TrajectoryFiller | None = None
+        self._description = DescriptionTopic()
+        controller = self.get_parameter('controller').value
+        given_parameters.check_name('controller', controller)
+        self._output = self.create_publisher(
+            JointTrajectory, f'{controller}/joint_trajectory', RELIABLE
+        )
+        self.create_subscription(JointState, 'joint_states', self._on_joint_state, SENSOR)
+        self.create_subscription(
+            JointTrajectory, '~/joint_trajectory', self._on_trajectory, RELIABLE, raw=True
+        )
+        self.create_service(SetPayload, '~/set_payload', self._on_set_payload)
+        self.create_service(GetPayload, '~/get_payload', self._on_get_payload)
+        self.create_service(SetGravity, '~/set_gravity', self._on_set_gravity)
+        self._front: action_front.ActionFront | None = None
+        if action_front.is_available():
+            self._front = action_front.ActionFront(self, controller, self.fill, self.hold)
+        else:
+            self.get_logger().warning(
+                'no action follow_joint_trajectory: control_msgs is not installed'
+            )
+        if self._settings.urdf_file:
+            self._take_robot(None)
+        else:
+            self.create_subscription(
+                String, 'robot_description', self._on_robot_description, LATCHED, raw=True
+            )
+            self.get_logger().info('waiting for the topic robot_description')
+
+    def destroy_node(self) -> None:
+        """Close the action, then everything else."""
+        if self._front is not None:
+            self._front.destroy()
+        super().destroy_node()
+
+    def fill(self, message: JointTrajectory) -> JointTrajectory:
+        """
+        Return the filled trajectory.
+
+        Raises
+        ------
+        RejectedTrajectory
+            There is no robot yet, and what ``TrajectoryFiller.filled`` refuses.
+        """
+        filler = self._robot()
+        given = TrajectoryMessage.from_message(message)
+        wait = None
+        if given.stamp > 0.0:
+            wait = given.stamp - 1e-9 * self.get_clock().now().nanoseconds
+        filled = filler.filled(given.trajectory(None), time.monotonic(), wait)
+        for note in filled.notes:
+            self.get_logger().info(note)
+        self.get_logger().debug(f'{filled.inserted} points inserted')
+        return filled_message(message, filled.trajectory)
+
+    def hold(self) -> JointTrajectory | None:
+        """Return the message that holds the arm where it is; None: that is not known."""
+        try:
+            held = self._robot().hold(time.monotonic())
+        except RejectedTrajectory as error:
+            self.get_logger().warning(f'the arm is not held: {error}')
+            return None
+        return filled_message(JointTrajectory(), held.trajectory)
+
+    def _robot(self) -> TrajectoryFiller:
+        if self._filler is None:
+            raise RejectedTrajectory('robot', 'none yet', 'a URDF on the topic robot_description')
+        return self._filler
+
+    def _take_robot(self, text: str | None) -> None:
+        self._filler = TrajectoryFiller(
+            self._settings,
+            text,
+            self.get_parameter('error_fraction').value,
+            self.get_parameter('controller_period').value,
+        )
+        for note in self._filler.notes:
+            self.get_logger().warning(note)
+        self.get_logger().info('joints, base to tip: ' + ', '.join(self._filler.arm.joint_names))
+
+    # --- what comes in -------------------------------------------------------------------------
+
+    def _on_robot_description(self, content: bytes) -> None:
+        if not self._description.receive(content):
+            return
+        if self._filler is not None:
+            self.get_logger().warning('robot_description was replaced: ignored')
+            return
+        try:
+            self._take_robot(self._description.text())
+        except RobodynError as error:
+            self.get_logger().error(f'robot_description: {error}')
+
+    def _on_joint_state(self, message: JointState) -> None:
+        if self._filler is None:
+            return
+        stamp = conversions.seconds(message.header.stamp)
+        age = 1e-9 * self.get_clock().now().nanoseconds - stamp if stamp > 0.0 else 0.0
+        fault = self._filler.joint_states.receive(
+            message.name,
+            message.position,
+            message.velocity,
+            received=time.monotonic(),
+            stamp=stamp,
+            age=age,
+        )
+        if fault is not None:
+            self.get_logger().warning(f'joint state ignored: {fault}', throttle_duration_sec=1.0)
+        self._filler.take_state()
+
+    def _on_trajectory(self, content: bytes) -> None:
+        try:
+            largest = largest_size(self._robot().arm.n)
+            if len(content) > largest:
+                raise RejectedTrajectory(
+                    'trajectory message', f'{len(content)} bytes', f'at most {largest}'
+                )
+            message = deserialize_message(content, JointTrajectory)
+            output = self.fill(message) if message.points else self.hold()
+        except (RejectedTrajectory, RuntimeError) as error:
+            self.get_logger().warning(f'trajectory refused: {error}')
+            return
+        if output is not None:
+            self._output.publish(output)
+
+    # --- what the arm carries ------------------------------------------------------------------
+
+    def _on_set_payload(self, request: Any, response: Any) -> Any:
+        filler = self._filler
+        change = filler.change if filler else None
+        return callbacks.set_payload(self._callbacks_robot(), request, response, change)
+
+    def _on_set_gravity(self, request: Any, response: Any) -> Any:
+        filler = self._filler
+        change = filler.change if filler else None
+        return callbacks.set_gravity(self._callbacks_robot(), request, response, change)
+
+    def _on_get_payload(self, request: Any, response: Any) -> Any:
+        return callbacks.get_payload(self._callbacks_robot(), request, response)
+
+    def _callbacks_robot(self) -> callbacks.Robot | None:
+        return callbacks.Robot(self._filler.arm, self._filler.load) if self._filler else None
+
+
+def _settings(node: Node) -> ControlSettings:
+    values = {
+        parameter.name: parameter.default
+        for parameter in parameter_table.PARAMETERS
+        if parameter.name not in SHARED
+    }
+    for name in SHARED:
+        value = node.get_parameter_or(name).value
+        values[name] = parameter_table.BY_NAME[name].default if value is None else value
+    return parameter_table.checked(values)
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the node until a signal ends it with code 0; 1 where it cannot begin."""
+    code = command_line.exit_code(args, 'feedforward', ABOUT, parameters())
+    if code is not None:
+        return code
+    return run_until_signal('feedforward', FeedforwardNode, args)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Generated code of the derivatives gives what Pinocchio gives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from compiled_arms import chain_and_oracle, interpreted
+from oracles import PinocchioArm, random_states, relative_difference
+from robots import public_urdf
+
+import robodyn_ros as rd
+from robodyn_ros.compiled import compile_model
+from robodyn_ros.compiled.c.backend import c_compiler
+from robodyn_ros.compiled.symbolic.kernels import build_kernel
+from robodyn_ros.compiled.symbolic.run_time import RunTime
+from robodyn_ros.errors import NoBackend
+
+NAMES = ('inverse_dynamics_derivatives', 'forward_dynamics_derivatives')
+SAMPLES = 2
+
+
+def compilers() -> bool:
+    try:
+        c_compiler()
+    except NoBackend:
+        return False
+    return True
+
+
+needs_compiler = pytest.mark.skipif(not compilers(), reason='there is no C compiler')
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv('ROBODYN_CACHE_DIR', str(tmp_path / 'own'))
+
+
+def given_states(arm, seed):
+    q, qd, qdd = random_states(arm, SAMPLES, seed)
+    return {'q': q, 'qd': qd, 'qdd': qdd, 'tau': rd.inverse_dynamics(arm, q, qd, qdd)}
+
+
+def assert_pinocchio_s(arm, oracle, given, by_torque, by_acceleration):
+    """Compare derivatives of torques and of accelerations at each state."""
+    # Accelerations lose as many digits as the condition of M has, on both sides.
+    condition = np.linalg.cond(rd.mass_matrix(arm, given['q'])).max()
+    for k in range(SAMPLES):
+        q, qd, qdd, tau = (given[key][k] for key in ('q', 'qd', 'qdd', 'tau'))
+        for ours, theirs in zip(by_torque, oracle.torque_derivatives(q, qd, qdd), strict=True):
+            assert relative_difference(ours[k], theirs) < 1e-9
+        theirs = oracle.acceleration_derivatives(q, qd, tau)
+        for ours, wanted in zip(by_acceleration, theirs, strict=True):
+            assert relative_difference(ours[k], wanted) < max(1e-9, 1e-14 * condition)
+
+
+@pytest.mark.parametrize('block', range(20))
+def test_expressions_of_derivatives_are_pinocchio_s_on_random_chains(block):
+    for seed in range(10 * block, 10 * block + 10):
+        arm, oracle = chain_and_oracle(seed)
+        given = given_states(arm, seed)
+        run_time = RunTime.of(arm, ())
+        results = (interpreted(build_kernel(name, run_time), given) for name in NAMES)
+        assert_pinocchio_s(arm, oracle, given, *results)
+
+
+def compiled_derivatives(arm, given):
+    compiled = compile_model(arm, kernels=NAMES)
+    state = given['q'], given['qd']
+    return (
+        compiled.inverse_dynamics_derivatives(*state, given['qdd']),
+        compiled.forward_dynamics_derivatives(*state, given['tau']),
+    )
+
+
+@pytest.mark.slow
+@needs_compiler
+@pytest.mark.parametrize('seed', range(0, 200, 20))
+def test_compiled_derivatives_are_pinocchio_s_on_random_chains(seed):
+    arm, oracle = chain_and_oracle(seed)
+    given = given_states(arm, seed)
+    assert_pinocchio_s(arm, oracle, given, *compiled_derivatives(arm, given))
+
+
+@pytest.mark.slow
+@needs_compiler
+@pytest.mark.parametrize(
+    ('file', 'base', 'tip'),
+    [('ur5_robot.urdf', 'base_link', 'tool0'), ('panda.urdf', 'panda_link0', 'panda_link8')],
+)
+def test_compiled_derivatives_of_public_arms_are_pinocchio_s(file, base, tip):
+    source = public_urdf(file)
+    arm = rd.RobotModel.from_urdf(source, base_link=base, tip_link=tip)
+    given = given_states(arm, 1)
+    oracle = PinocchioArm.of(source, arm)
+    assert_pinocchio_s(arm, oracle, given, *compiled_derivatives(arm, given))

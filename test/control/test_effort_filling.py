@@ -1,0 +1,420 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A trajectory's effort is the model's torque all the way, as the controller interpolates it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from jtc_rule import JointTrajectoryController, executed, rms
+from robots import public_urdf
+
+import robodyn_ros as rd
+from robodyn_ros.control.effort_filling import FillingSettings, filled_with_effort
+from robodyn_ros.control.reference import ReferenceState
+from robodyn_ros.control.reference_torque import ReferenceTorque
+from robodyn_ros.control.settings import ControlSettings
+from robodyn_ros.control.trajectory import MOST_POINTS, Trajectory
+from robodyn_ros.dynamics import smooth_friction_torque
+from robodyn_ros.errors import RejectedTrajectory
+
+TIPS = {'panda.urdf': 'panda_link8', 'ur5_robot.urdf': 'tool0', 'xarm7.urdf': 'link7'}
+PERIOD = 1e-3
+SECONDS = 4
+
+
+def arm(name='panda.urdf'):
+    return rd.RobotModel.from_urdf(public_urdf(name), tip_link=TIPS[name])
+
+
+def limits_of(model):
+    limits = model.effort_limits
+    return np.where(np.isfinite(limits) & (limits > 0.0), limits, 200.0)
+
+
+def motion(model, fields='pva', seed=1, speed=1.0):
+    """Return a smooth motion from rest to rest through waypoints a second apart."""
+    generator = np.random.default_rng(seed)
+    low, high = np.clip(model.position_limits, -3.0, 3.0).T
+    middle, reach = 0.5 * (low + high), np.minimum(0.5 * (high - low), 1.0)
+    times = np.arange(SECONDS + 1.0)
+    positions = middle + 0.5 * speed * reach * generator.uniform(-1, 1, (SECONDS + 1, model.n))
+    velocities = np.gradient(positions, times, axis=0)
+    velocities[[0, -1]] = 0.0
+    nothing = np.full_like(positions, np.nan)
+    return Trajectory(
+        model.joint_names,
+        times,
+        positions,
+        velocities if 'v' in fields else nothing,
+        np.zeros_like(positions) if 'a' in fields else nothing,
+        np.zeros_like(positions),
+    )
+
+
+def filled(trajectory, model, torque=None, beginning=None, begin=0.0, **changes):
+    settings = replace(FillingSettings.of(limits_of(model)), **changes)
+    torque = torque or ReferenceTorque.of(model)
+    return filled_with_effort(trajectory, torque, settings, beginning=beginning, begin=begin)
+
+
+def with_friction(model, q, qd, qdd):
+    """Return the torque of an arm that has viscous friction alone."""
+    assert not model.coulomb_friction.any()
+    return rd.inverse_dynamics(model, q, qd, qdd) + model.viscous_friction * qd
+
+
+def acceleration(path, time):
+    """Return what the controller's path asks for, without asking for it: by differences."""
+    h = 1e-5
+    ahead, behind = path.sample(time + h)[1], path.sample(time - h)[1]
+    return (ahead - behind) / (2.0 * h)
+
+
+# --- what the controller makes of it -----------------------------------------------------------
+
+
+def pd_gains(model, positions, rate=50.0):
+    """
+    Return gains (n,) that let each joint come to rest at a rate [1/s] while the others are free.
+
+    On the diagonal of the inverse of M stand the inertias that the joints have then. With those of
+    M, which hold for joints blocked by the others, the Panda's fastest mode is 47 times as stiff.
+    """
+    inverses = np.linalg.inv([rd.mass_matrix(model, q) for q in positions])
+    inertia = (1.0 / np.diagonal(inverses, axis1=1, axis2=2)).min(axis=0)
+    return rate**2 * inertia, 2.0 * rate * inertia
+
+
+@pytest.mark.parametrize(
+    'name, fields', [*((name, 'pva') for name in TIPS), ('panda.urdf', 'pv'), ('panda.urdf', 'p')]
+)
+def test_joint_trajectory_controller_follows_twenty_times_better_than_by_its_pd(name, fields):
+    pytest.importorskip('mujoco')
+    from robodyn_ros.simulation.arm import ArmSimulation
+
+    model = arm(name)
+    simulation = ArmSimulation.from_urdf(public_urdf(name), tip_link=TIPS[name], time_step=PERIOD)
+    given = motion(model, fields)
+    points = filled(given, model).trajectory
+    gains = pd_gains(model, given.positions)
+    alone = replace(points, efforts=np.zeros_like(points.efforts))
+    by_pd = executed(simulation, JointTrajectoryController(alone, *gains), SECONDS)
+    by_model = executed(simulation, JointTrajectoryController(points, *gains), SECONDS)
+    assert rms(by_pd) < 0.2  # it follows by its PD, too
+    assert rms(by_model) < 1e-3
+    assert rms(by_pd) > 20.0 * rms(by_model)
+
+
+@pytest.mark.parametrize('fields', ['pva', 'pv', 'p'])
+def test_interpolated_effort_is_the_torque_within_the_bound_but_for_a_period_after_jumps(fields):
+    model = arm()
+    result = filled(motion(model, fields), model)
+    path = JointTrajectoryController(result.trajectory, 0.0, 0.0)
+    bound = 1e-3 * limits_of(model)
+    generator = np.random.default_rng(2)
+    for time in generator.uniform(0.0, SECONDS, 300):
+        if min(time % 1.0, 1.0 - time % 1.0) < 2.0 * PERIOD:
+            continue  # at the given waypoints
+        q, qd, effort = path.sample(time)
+        torque = with_friction(model, q, qd, acceleration(path, time))
+        assert (np.abs(effort - torque) < 1.05 * bound + 1e-4).all(), time
+    assert (result.largest_error <= bound).all()
+
+
+@pytest.mark.parametrize('fields', ['pva', 'pv'])
+def test_path_that_the_controller_makes_is_that_of_the_given_points(fields):
+    model = arm()
+    given = motion(model, fields)
+    before = JointTrajectoryController(given, 0.0, 0.0)
+    after = JointTrajectoryController(filled(given, model).trajectory, 0.0, 0.0)
+    for time in np.linspace(0.0, SECONDS, 333):
+        for part in (0, 1):
+            np.testing.assert_allclose(
+                after.sample(time)[part], before.sample(time)[part], atol=1e-9
+            )
+
+
+def test_given_points_are_kept_to_the_bit():
+    model = arm()
+    given = motion(model, 'pv')
+    points = filled(given, model).trajectory
+    rows = np.searchsorted(points.times, given.times)
+    np.testing.assert_array_equal(points.times[rows], given.times)
+    np.testing.assert_array_equal(points.positions[rows], given.positions)
+    np.testing.assert_array_equal(points.velocities[rows], given.velocities)
+    assert np.isnan(points.accelerations).all()
+
+
+@pytest.mark.parametrize('fields', ['pv', 'pva'])
+def test_torque_jumps_within_one_period_where_the_acceleration_does(fields):
+    model = arm()
+    given = motion(model, fields)
+    given = replace(given, accelerations=given.accelerations + 2.0 * (fields == 'pva'))
+    path = JointTrajectoryController(given, 0.0, 0.0)
+    points = filled(given, model).trajectory
+    zero = np.zeros(model.n)
+    held = rd.gravity_torque(model, given.positions[0])
+    np.testing.assert_allclose(points.efforts[0], held, atol=1e-9)
+    assert points.times[1] == pytest.approx(PERIOD)
+    q, qd, _ = path.sample(PERIOD)
+    moving = with_friction(model, q, qd, acceleration(path, PERIOD))
+    np.testing.assert_allclose(points.efforts[1], moving, atol=0.01)
+    if fields == 'pv':
+        before, behind = (np.searchsorted(points.times, t) for t in (2.0, 2.0 + 0.5 * PERIOD))
+        assert points.times[behind] == pytest.approx(2.0 + PERIOD)
+        q, qd, _ = path.sample(2.0)
+        left = (qd - path.sample(2.0 - 1e-7)[1]) / 1e-7
+        np.testing.assert_allclose(
+            points.efforts[before], with_friction(model, q, qd, left), atol=1e-5
+        )
+    # The end is held without the acceleration that led to it.
+    held = rd.inverse_dynamics(model, given.positions[-1], zero, zero)
+    np.testing.assert_allclose(points.efforts[-1], held, atol=1e-9)
+    assert points.times[-1] == pytest.approx(SECONDS + PERIOD)
+    np.testing.assert_array_equal(points.positions[-1], given.positions[-1])
+
+
+def test_smaller_bound_takes_more_points_and_a_tiny_one_all_there_may_be():
+    model = arm()
+    given, limits = motion(model), limits_of(model)
+    coarse = filled(given, model, error_bound=1e-2 * limits)
+    fine = filled(given, model, error_bound=1e-4 * limits)
+    tiny = filled(given, model, error_bound=1e-9 * limits)
+    assert coarse.inserted < fine.inserted
+    assert len(tiny.trajectory.times) == MOST_POINTS
+    assert any('is off by up to' in note for note in tiny.notes)
+    assert fine.notes == ()
+    assert (tiny.largest_error < fine.largest_error).all()
+
+
+# --- what it leaves open -----------------------------------------------------------------------
+
+
+def test_waypoints_with_positions_only_are_completed_so_that_velocity_does_not_jump():
+    model = arm()
+    given = motion(model, 'p')
+    result = filled(given, model)
+    path = JointTrajectoryController(result.trajectory, 0.0, 0.0)
+    times = np.linspace(0.0, SECONDS, 20001)
+    velocities = np.array([path.sample(time)[1] for time in times])
+    assert np.abs(np.diff(velocities, axis=0)).max() < 5e-3
+    for time, position in zip(given.times, given.positions, strict=True):
+        np.testing.assert_allclose(path.sample(time)[0], position, atol=1e-12)
+    assert 'positions only' in result.notes[0]
+
+
+def test_late_first_waypoint_is_preceded_by_where_the_arm_is():
+    model = arm()
+    given = motion(model, 'pv')
+    given = replace(given, times=given.times + 0.5)
+    start = given.positions[0] + 0.1
+    result = filled(given, model, beginning=ReferenceState.at_rest(start))
+    points = result.trajectory
+    assert points.times[0] == 0.0
+    np.testing.assert_allclose(points.positions[0], start)
+    np.testing.assert_allclose(points.velocities[0], 0.0)
+    np.testing.assert_allclose(points.efforts[0], rd.gravity_torque(model, start), atol=1e-9)
+    assert any('where the arm is' in note for note in result.notes)
+
+
+def test_first_waypoint_at_once_is_the_first_point():
+    model = arm()
+    given = motion(model, 'pv')
+    start = ReferenceState.at_rest(given.positions[0] + 0.1)
+    points = filled(given, model, beginning=start).trajectory
+    np.testing.assert_array_equal(points.positions[0], given.positions[0])
+
+
+def test_trajectory_that_begins_in_the_past_goes_on_from_where_the_arm_is_by_now():
+    model = arm()
+    given = motion(model, 'pv')
+    given = replace(given, times=given.times + 2.0)
+    start = ReferenceState.at_rest(given.positions[0])
+    points = filled(given, model, beginning=start, begin=1.25).trajectory
+    assert points.times[0] == 1.25
+
+
+def test_continuous_joint_begins_less_than_half_a_turn_from_its_first_waypoint():
+    urdf = (
+        '<robot name="wheel"><link name="base"/><link name="arm"><inertial><mass value="1"/>'
+        '<origin xyz="0.3 0 0"/><inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/>'
+        '</inertial></link><joint name="j" type="continuous"><parent link="base"/>'
+        '<child link="arm"/><axis xyz="0 1 0"/><limit effort="50" velocity="9"/></joint></robot>'
+    )
+    model = rd.RobotModel.from_urdf_text(urdf)
+    given = Trajectory.from_points(['j'], [1.0], [[6.5]], [[0.0]], [()], [()])
+    start = ReferenceState.at_rest(np.array([0.2]))
+    points = filled(given, model, beginning=start).trajectory
+    assert points.positions[0, 0] == pytest.approx(0.2 + 2.0 * np.pi)
+    assert points.positions[-1, 0] == 6.5
+
+
+def test_joints_that_are_not_named_are_held_where_they_are():
+    model = arm()
+    whole = motion(model, 'pv')
+    names = ('panda_joint4', 'panda_joint2')
+    columns = [model.joint_names.index(name) for name in names]
+    given = Trajectory(
+        names,
+        whole.times,
+        *(part[:, columns] for part in (whole.positions, whole.velocities)),
+        whole.accelerations[:, columns],
+        whole.efforts[:, columns],
+    )
+    start = ReferenceState.at_rest(whole.positions[0])
+    result = filled(given, model, beginning=start)
+    points = result.trajectory
+    assert points.joint_names[:2] == names
+    assert sorted(points.joint_names) == sorted(model.joint_names)
+    others = [model.joint_names.index(name) for name in points.joint_names[2:]]
+    np.testing.assert_allclose(points.positions[:, 2:] - start.position[others], 0.0, atol=1e-12)
+    order = [model.joint_names.index(name) for name in points.joint_names]
+    end = np.empty(model.n)
+    end[order] = points.positions[-1]
+    np.testing.assert_allclose(points.efforts[-1], rd.gravity_torque(model, end)[order], atol=1e-9)
+    assert any(note.startswith('held: ') for note in result.notes)
+
+
+def test_joint_that_is_not_named_and_moves_comes_to_rest():
+    model = arm()
+    whole = motion(model, 'pva')
+    names = model.joint_names[:6]
+    given = Trajectory(
+        names, whole.times, *(part[:, :6] for part in list(vars(whole).values())[2:6])
+    )
+    start = replace(ReferenceState.at_rest(whole.positions[0]), velocity=np.eye(7)[6])
+    points = filled(given, model, beginning=start, begin=-0.25).trajectory
+    assert points.velocities[0, 6] == 1.0
+    assert points.velocities[-1, 6] == 0.0
+    assert points.positions[-1, 6] == pytest.approx(start.position[6] + 0.25)
+
+
+def test_single_point_is_given_the_torque_that_holds_it():
+    model = arm()
+    position = motion(model).positions[:1]
+    names = model.joint_names
+    given = Trajectory.from_points(names, [0.0], position, [()], [()], [()])
+    points = filled(given, model).trajectory
+    assert len(points.times) == 1
+    np.testing.assert_allclose(points.efforts, rd.gravity_torque(model, position), atol=1e-9)
+
+
+# --- what counts -------------------------------------------------------------------------------
+
+
+def test_payload_friction_terms_and_command_scale_count():
+    model = arm().with_payload(rd.Payload(2.0, (0.0, 0.05, 0.1)))
+    model = replace(model, coulomb_friction=np.full(7, 0.5), viscous_friction=np.full(7, 0.2))
+    given = motion(model, 'pva')
+    scale = np.array([2.0, -1.0, 0.5, 1.0, 3.0, 1.0, 1.0])
+    settings = ControlSettings(terms_inertial=False, terms_gravity=False, friction_velocity=0.05)
+    points = filled(given, model, ReferenceTorque.of(model, settings), command_scale=scale)
+    points = points.trajectory
+    q, qd = points.positions, points.velocities
+    zero = np.zeros_like(q)
+    rest = rd.gravity_torque(model, q)
+    coriolis = rd.inverse_dynamics(model, q, qd, zero) - rest
+    friction = smooth_friction_torque(model, 0.05, qd)
+    np.testing.assert_allclose(points.efforts, (coriolis + friction) * scale, atol=1e-6)
+
+
+def test_every_combination_of_terms_is_the_sum_of_its_parts():
+    model = replace(arm(), coulomb_friction=np.full(7, 0.5))
+    generator = np.random.default_rng(3)
+    q, qd, qdd = generator.uniform(-1, 1, (3, 20, 7))
+    names = ('terms_inertial', 'terms_coriolis', 'terms_gravity', 'terms_friction')
+
+    def torque(wanted):
+        terms = {name: name in wanted for name in names}
+        return ReferenceTorque.of(model, ControlSettings(**terms)).at(q, qd, qdd)
+
+    parts = {name: torque([name]) for name in names}
+    zero = np.zeros_like(q)
+    mass = np.array([rd.mass_matrix(model, each) for each in q])
+    np.testing.assert_allclose(
+        parts['terms_inertial'], np.einsum('kij,kj->ki', mass, qdd), atol=1e-9
+    )
+    np.testing.assert_allclose(parts['terms_gravity'], rd.gravity_torque(model, q), atol=1e-9)
+    np.testing.assert_allclose(
+        parts['terms_coriolis'],
+        rd.bias_torque(model, q, qd) - rd.gravity_torque(model, q),
+        atol=1e-9,
+    )
+    for count in range(16):
+        wanted = [name for i, name in enumerate(names) if count >> i & 1]
+        total = sum((parts[name] for name in wanted), start=zero)
+        np.testing.assert_allclose(torque(wanted), total, atol=1e-9)
+
+
+# --- what it refuses ---------------------------------------------------------------------------
+
+
+def test_torque_beyond_a_limit_is_refused_with_joint_time_and_torque():
+    model = arm()
+    given = motion(model, 'pva')
+    limits = limits_of(model)
+    limits[3] = 5.0
+    with pytest.raises(RejectedTrajectory) as refused:
+        filled(given, model, effort_limits=limits)
+    element = refused.value.element
+    assert "'panda_joint4' torque at" in element
+    time = float(element.split()[-2])
+    path = JointTrajectoryController(given, 0.0, 0.0)
+    q, qd, _ = path.sample(time)
+    torque = rd.inverse_dynamics(model, q, qd, acceleration(path, max(time, 1e-4)))
+    assert refused.value.value == pytest.approx(torque[3], abs=0.1)
+    assert abs(refused.value.value) > 5.0
+
+
+def test_limit_that_is_passed_only_between_waypoints_is_seen():
+    model = arm()
+    given = motion(model, 'pva')
+    result = filled(given, model)
+    path = JointTrajectoryController(result.trajectory, 0.0, 0.0)
+    at_waypoints = np.array([path.sample(time)[2] for time in given.times])
+    joint = int(np.argmax(result.largest_torque - np.abs(at_waypoints).max(axis=0)))
+    limits = limits_of(model)
+    limits[joint] = 0.999 * result.largest_torque[joint]
+    assert limits[joint] > np.abs(at_waypoints[:, joint]).max()
+    with pytest.raises(RejectedTrajectory, match=model.joint_names[joint]):
+        filled(given, model, effort_limits=limits)
+
+
+def test_effort_that_is_given_already_is_refused():
+    model = arm()
+    given = motion(model)
+    with pytest.raises(RejectedTrajectory, match='effort'):
+        filled(replace(given, efforts=given.efforts + 1.0), model)
+    with pytest.raises(RejectedTrajectory, match='effort'):
+        filled(filled(given, model).trajectory, model)
+
+
+def test_unknown_joint_and_joints_of_unknown_position_are_refused():
+    model = arm()
+    foreign = Trajectory.from_points(['finger'], [1.0], [[0.1]], [()], [()], [()])
+    with pytest.raises(RejectedTrajectory, match='finger'):
+        filled(foreign, model)
+    partial = Trajectory.from_points(['panda_joint1'], [1.0], [[0.1]], [()], [()], [()])
+    with pytest.raises(RejectedTrajectory, match='panda_joint2'):
+        filled(partial, model)
+
+
+@pytest.mark.parametrize('size', [1e150, 1e300, 1.7e308])
+def test_numbers_too_large_are_refused(size):
+    model = arm()
+    given = motion(model)
+    with pytest.raises(RejectedTrajectory):
+        filled(replace(given, positions=given.positions * size), model)
+
+
+def test_points_beyond_the_most_with_the_beginning_are_refused():
+    model = arm()
+    position = motion(model).positions[0]
+    times = np.linspace(0.001, 10.0, MOST_POINTS)
+    rows = np.tile(position, (MOST_POINTS, 1))
+    none = np.full_like(rows, np.nan)
+    given = Trajectory(model.joint_names, times, rows, 0.0 * rows, none, 0.0 * rows)
+    start = ReferenceState.at_rest(position)
+    with pytest.raises(RejectedTrajectory, match='points'):
+        filled(given, model, beginning=start)
+    assert len(filled(given, model).trajectory.times) == MOST_POINTS

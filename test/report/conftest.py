@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reports, made once, and a browser to read them with."""
+
+import json
+
+import pytest
+from browser import chromium
+from click.testing import CliRunner
+
+import robodyn_ros as rd
+from robodyn_ros.cli import robodyn
+from robodyn_ros.description.chain import Chain
+from robodyn_ros.report import arm_facts
+
+
+@pytest.fixture(scope='session')
+def browser():
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture(scope='session')
+def report_of(tmp_path_factory, panda_urdf, ur5_urdf):
+    arms = {
+        'panda': (panda_urdf, '--base', 'panda_link0', '--tip', 'panda_link8'),
+        'ur5': (ur5_urdf, '--tip', 'tool0'),
+        'jpl_rrp': ('urdf/jpl_rrp.urdf',),
+    }
+    folder, made = tmp_path_factory.mktemp('reports'), {}
+
+    def report(name):
+        if name not in made:
+            path = folder / f'{name}.html'
+            result = CliRunner().invoke(
+                robodyn,
+                ['report', *arms[name], '-o', str(path), '--json'],
+                catch_exceptions=False,
+            )
+            assert result.exit_code == 0, result.output
+            made[name] = path, json.loads(result.stdout)
+        return made[name]
+
+    return report
+
+
+@pytest.fixture(scope='session')
+def facts_of():
+    def gathered(urdf, **options):
+        chain = Chain.from_urdf(urdf)
+        return arm_facts(chain, rd.RobotModel.from_chain(chain), **options)
+
+    return gathered

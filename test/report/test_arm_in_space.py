@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The arm that a reader turns: where the script draws it, and which torques it tells."""
+
+import json
+
+import numpy as np
+import pytest
+from browser import opened
+from robots import random_chain, two_link_urdf
+
+import robodyn_ros as rd
+from robodyn_ros.dh.frames import frame_transforms
+from robodyn_ros.dynamics import gravity_torque
+from robodyn_ros.kinematics import forward_kinematics
+from robodyn_ros.report.arm_in_space import inertia_ellipsoid, numbers_for_script
+from robodyn_ros.report.position_ranges import slider_ranges
+from robodyn_ros.spatial import inertial_parameters
+
+# The centre [px] of what is drawn in the colour of the tip, while links, frames and
+# ellipsoids left away.
+TIP = """() => {
+    const canvas = document.querySelector('#in-space canvas');
+    const copy = document.createElement('canvas');
+    [copy.width, copy.height] = [canvas.width, canvas.height];
+    const probe = copy.getContext('2d', { willReadFrequently: true });
+    probe.fillStyle = getComputedStyle(canvas).getPropertyValue('--blue');
+    probe.fillRect(0, 0, 1, 1);
+    const color = probe.getImageData(0, 0, 1, 1).data;
+    probe.clearRect(0, 0, 1, 1);
+    probe.drawImage(canvas, 0, 0);
+    const image = probe.getImageData(0, 0, canvas.width, canvas.height);
+    let [x, y, count] = [0, 0, 0];
+    for (let k = 0; k < image.data.length; k += 4)
+        if ([0, 1, 2].every(c => Math.abs(image.data[k + c] - color[c]) < 3)) {
+            x += k / 4 % canvas.width + 0.5;
+            y += Math.floor(k / 4 / canvas.width) + 0.5;
+            count++;
+        }
+    const density = canvas.width / canvas.clientWidth;
+    return [x / count / density, y / count / density, count];
+}"""
+SIZE = """() => {
+    const canvas = document.querySelector('#in-space canvas');
+    return [canvas.clientWidth, canvas.clientHeight];
+}"""
+VIEWS = {  # what is to the right, and what is up
+    'along y': ([1, 0, 0], [0, 0, 1]),
+    'along −x': ([0, 1, 0], [0, 0, 1]),
+    'from above': ([1, 0, 0], [0, 1, 0]),
+}
+
+
+def driven(page, q):
+    """Move the sliders, and wait for the drawing."""
+    page.evaluate(
+        """q => document.querySelectorAll('#in-space input[type=range]').forEach((slider, k) => {
+            slider.value = q[k];
+            slider.dispatchEvent(new Event('input', { bubbles: true }));
+        })""",
+        list(q),
+    )
+    drawn(page)
+
+
+def drawn(page):
+    page.evaluate('() => new Promise(done => requestAnimationFrame(() => setTimeout(done, 30)))')
+
+
+@pytest.mark.parametrize('width', [390, 1440])
+@pytest.mark.parametrize('name', ['jpl_rrp', 'panda'])
+def test_tip_is_drawn_where_forward_kinematics_puts_it(
+    name, width, report_of, browser, panda_urdf
+):
+    path, _ = report_of(name)
+    links = {'base_link': 'panda_link0', 'tip_link': 'panda_link8'} if name == 'panda' else {}
+    source = panda_urdf if name == 'panda' else 'urdf/jpl_rrp.urdf'
+    model = rd.RobotModel.from_urdf(source, **links)
+    ranges = slider_ranges(model)
+    poses = np.random.default_rng(1).uniform(*ranges.T, (5, model.n))
+    with opened(browser, path, width) as page:
+        numbers = json.loads(page.inner_text('#arm-numbers'))
+        for layer in ('frames', 'ellipsoids', 'torques'):
+            page.locator(f'[data-layer={layer}]').uncheck()
+        size = np.array(page.evaluate(SIZE))
+        radius = numbers['radius']
+        for q in poses:
+            driven(page, q)
+            told = page.eval_on_selector('#in-space', 'x => JSON.parse(x.dataset.tip)')
+            tip = forward_kinematics(model, q)[:3, 3]
+            np.testing.assert_allclose(told, tip, atol=1e-9)
+            radius = max(radius, reach(model, q, numbers['middle']))
+            scale = 0.86 * size.min() / 2 / radius
+            for view, (right, up) in VIEWS.items():
+                page.get_by_role('button', name=view).click()
+                drawn(page)
+                *at, count = page.evaluate(TIP)
+                assert count > 20
+                away = scale * (np.array([right, up]) @ (tip - numbers['middle']))
+                assert np.hypot(*(at - size / 2 - away * [1, -1])) < 2.0
+        measured = page.eval_on_selector_all(
+            '#in-space .joint', 'all => all.map(x => Number(x.dataset.torque))'
+        )
+    np.testing.assert_allclose(measured, gravity_torque(model, poses[-1]), atol=1e-9)
+
+
+def reach(model, q, middle):
+    """Return how far the furthest corner of the drawn arm lies from a point."""
+    frames = frame_transforms(model.dh, q)
+    before = np.concatenate([model.dh.base_transform[None], frames[:-1]])
+    feet = before[:, :3, 3] + before[:, :3, 0] * model.dh.a[:, None]
+    points = [*feet, *frames[:, :3, 3], forward_kinematics(model, q)[:3, 3]]
+    return max(np.linalg.norm(point - middle) for point in points)
+
+
+def test_arm_is_turned_with_a_finger_and_with_keys(report_of, browser):
+    path, _ = report_of('jpl_rrp')
+    with opened(browser, path, 390) as page:
+        canvas = page.locator('#in-space canvas')
+        canvas.scroll_into_view_if_needed()
+        pictures = [canvas.screenshot()]
+        box = canvas.bounding_box()
+        page.mouse.move(box['x'] + 60, box['y'] + 100)
+        page.mouse.down()
+        page.mouse.move(box['x'] + 120, box['y'] + 130, steps=3)
+        page.mouse.up()
+        drawn(page)
+        pictures.append(canvas.screenshot())
+        canvas.press('ArrowLeft')
+        drawn(page)
+        pictures.append(canvas.screenshot())
+    assert len(set(pictures)) == 3
+
+
+def test_without_script_the_page_has_its_drawings_alone(report_of, browser):
+    path, _ = report_of('jpl_rrp')
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(path.as_uri())
+    assert not page.locator('#in-space').is_visible()
+    assert page.locator('#arm figure svg').count() == 2
+    context.close()
+
+
+def test_sliders_go_as_far_as_the_joint_and_never_further_than_can_be_seen():
+    text = two_link_urdf().replace(
+        '</joint>', '<limit lower="-2" upper="0.5" effort="1" velocity="1"/></joint>', 1
+    )
+    text = text.replace('type="continuous"', 'type="revolute"', 1)
+    np.testing.assert_allclose(
+        slider_ranges(rd.RobotModel.from_urdf(text)), [[-2, 0.5], [-np.pi, np.pi]]
+    )
+    absurd = text.replace('-2', '-999999').replace('0.5"', '999999"')
+    np.testing.assert_allclose(slider_ranges(rd.RobotModel.from_urdf(absurd))[0], [-np.pi, np.pi])
+    slides = rd.RobotModel.from_urdf(two_link_urdf().replace('continuous', 'prismatic'))
+    np.testing.assert_allclose(slider_ranges(slides), [[-1, 1]] * 2)
+
+
+def test_ellipsoid_has_the_body_s_inertia():
+    # A solid ellipsoid: Ixx = m / 5 (b² + c²).
+    half, mass = np.array([0.1, 0.3, 0.2]), 4.0
+    moments = mass / 5 * ((half**2).sum() - half**2)
+    row = inertial_parameters(mass, [0.5, 0.0, -0.2], np.diag(moments))
+    found = inertia_ellipsoid(row)
+    np.testing.assert_allclose(found['center'], [0.5, 0.0, -0.2])
+    np.testing.assert_allclose(np.abs(found['half']).sum(axis=0), half, atol=1e-12)
+    assert inertia_ellipsoid(np.zeros(10)) is None
+
+
+@pytest.mark.parametrize('n', [1, 30])
+def test_numbers_cannot_end_the_element_that_they_stand_in(n):
+    text = random_chain(np.random.default_rng(n), n).replace('"l1"', '"&lt;/script>"')
+    model = rd.RobotModel.from_urdf(text, tip_link='tip')
+    numbers = numbers_for_script(model, np.zeros(n))
+    assert '<' not in numbers and 'script' not in numbers
+    assert len(json.loads(numbers)['a']) == n

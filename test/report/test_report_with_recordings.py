@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`robodyn report` with recordings, and its PDF."""
+
+import json
+
+import numpy as np
+import pytest
+from browser import FAULTS, opened
+from click.testing import CliRunner
+from lxml import html
+from robots import two_link_urdf
+from simulated_recordings import TrueArm, as_csv
+
+import robodyn_ros as rd
+from robodyn_ros.cli import robodyn
+from robodyn_ros.errors import NoBrowser
+from robodyn_ros.identification import DriveTerms, Recording, identify
+from robodyn_ros.report import printed
+from robodyn_ros.report.printed import BROWSERS, browser_path, print_page
+
+
+@pytest.fixture(scope='module')
+def recorded(tmp_path_factory):
+    """Return a folder with a wrong URDF, two recordings of the true arm, and the report."""
+    folder = tmp_path_factory.mktemp('recorded')
+    arm = TrueArm.drawn(1, 3)
+    (folder / 'arm.urdf').write_text(arm.text)
+    for name, seed in (('motion', 1), ('other', 40)):
+        as_csv(folder / f'{name}.csv', arm.recording(seed, 12.0, rate=100.0))
+    result = CliRunner().invoke(
+        robodyn,
+        [
+            *('report', str(folder / 'arm.urdf'), '--base', 'base', '--tip', 'tip', '--json'),
+            *('--recording', str(folder / 'motion.csv')),
+            *('--validate', str(folder / 'other.csv'), '-o', str(folder / 'report.html')),
+        ],
+        catch_exceptions=False,
+    )
+    assert result.exit_code == 0, result.output
+    return folder
+
+
+def test_measured_and_predicted_torques_stand_before_and_after(recorded, browser):
+    with opened(browser, recorded / 'report.html', 390) as page:
+        assert page.evaluate(FAULTS) == []
+    page = html.parse(str(recorded / 'report.html')).getroot()
+    section = page.get_element_by_id('recording')
+    labels = [x.get('aria-label') for x in section.iter('svg')]
+    for k in (1, 2, 3):
+        assert f'Measured and predicted effort of q{k}' in labels
+        assert f'Measured minus predicted effort of q{k} over its velocity' in labels
+    legend = [x.text_content() for x in section.find_class('legend')[0].iter('li')]
+    assert legend == ['measured', 'identified', 'before: the URDF']
+    rows = [[cell.text_content() for cell in row] for row in section.iter('tr')]
+    (held_out,) = (row for row in rows if row[0].startswith('recording 2, validation'))
+    before, _, after = (float(cell.removesuffix(' %')) for cell in held_out[1:])
+    assert after < 2 < 10 < before
+    sources = page.get_element_by_id('provenance').text_content()
+    assert 'motion.csv, SHA-256' in sources and 'other.csv, SHA-256' in sources
+
+
+def test_effort_before_is_the_urdfs_torque(recorded):
+    model = rd.RobotModel.from_urdf(recorded / 'arm.urdf', base_link='base', tip_link='tip')
+    recording = Recording.from_csv(recorded / 'motion.csv', model)
+    found = identify(model, [recording], friction=DriveTerms())
+    before, prediction = found.effort_before(model, recording), found.predict(recording)
+    # Independent of the regressor: accelerations by differences, inside of the motion.
+    qdd = np.gradient(recording.velocity, recording.time, axis=0)
+    torque = rd.inverse_dynamics(model, recording.position, recording.velocity, qdd)
+    at = [np.interp(prediction.time, recording.time, column) for column in torque.T]
+    inner = slice(100, -100)
+    error = (before - np.transpose(at))[inner]
+    assert np.sqrt((error**2).mean()) < 0.05 * np.sqrt((before[inner] ** 2).mean())
+
+
+def test_validation_without_a_recording_is_refused(recorded):
+    arguments = ['report', str(recorded / 'arm.urdf'), '--base', 'base', '--tip', 'tip']
+    answer = CliRunner().invoke(robodyn, [*arguments, '--validate', str(recorded / 'other.csv')])
+    assert answer.exit_code == 2
+    assert 'go with --recording' in answer.output
+
+
+def test_pdf_is_written_beside_the_page(tmp_path, browser):
+    (tmp_path / 'arm.urdf').write_text(two_link_urdf())
+    path = tmp_path / 'a page.html'
+    answer = CliRunner().invoke(
+        robodyn,
+        ['report', str(tmp_path / 'arm.urdf'), '--pdf', '-o', str(path), '--json'],
+        catch_exceptions=False,
+    )
+    assert answer.exit_code == 0, answer.output
+    content = (tmp_path / 'a page.pdf').read_bytes()
+    assert content.startswith(b'%PDF-') and len(content) > 30_000
+    assert json.loads(answer.stdout)['pdf'] == str(tmp_path / 'a page.pdf')
+
+
+def test_pdf_without_a_browser_is_refused_before_the_work(tmp_path, monkeypatch):
+    monkeypatch.setattr(printed.shutil, 'which', lambda name: None)
+    with pytest.raises(NoBrowser, match=', '.join(BROWSERS)):
+        browser_path()
+    answer = CliRunner().invoke(robodyn, ['report', 'urdf/jpl_rrp.urdf', '--pdf'])
+    assert isinstance(answer.exception, NoBrowser)
+
+
+def test_browser_that_fails_is_quoted(tmp_path):
+    broken = tmp_path / 'browser'
+    broken.write_text('#!/bin/sh\necho cannot draw >&2\nexit 3\n')
+    broken.chmod(0o755)
+    with pytest.raises(NoBrowser, match='cannot draw'):
+        print_page(str(broken), tmp_path / 'page.html', tmp_path / 'page.pdf')
+    assert not (tmp_path / 'page.pdf').exists()

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""FollowJointTrajectory over DDS, between rclpy's client and a controller like the real one."""
+
+import random
+import time
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy', reason='needs ROS 2')
+pytest.importorskip('control_msgs', reason='needs control_msgs')
+
+from action_msgs.msg import GoalStatus
+from control_msgs.action import FollowJointTrajectory
+from control_msgs.msg import JointTolerance
+from fair_spinning import STEP
+from feedforward_rig import MODEL, POSITION, Rig, trajectory
+from rclpy.action import ActionClient, ActionServer, CancelResponse, GoalResponse
+
+import robodyn_ros as rd
+
+pytestmark = pytest.mark.ros
+
+SUCCEEDED, CANCELED, ABORTED = (
+    GoalStatus.STATUS_SUCCEEDED,
+    GoalStatus.STATUS_CANCELED,
+    GoalStatus.STATUS_ABORTED,
+)
+
+
+class Controller:
+    """One goal at a time, and a new one aborts the old, as joint_trajectory_controller has it."""
+
+    def __init__(self, node):
+        self.goals, self.results, self.accepts = [], {}, True
+        self.active = None
+        self.server = ActionServer(
+            node,
+            FollowJointTrajectory,
+            'joint_trajectory_controller/follow_joint_trajectory',
+            self.end,
+            goal_callback=self.on_goal,
+            handle_accepted_callback=self.on_accepted,
+            cancel_callback=self.on_cancel,
+        )
+
+    def close(self):
+        if self.server is not None:
+            self.server.destroy()
+        self.server = None
+
+    def on_goal(self, goal):
+        self.goals.append(goal)
+        return GoalResponse.ACCEPT if self.accepts else GoalResponse.REJECT
+
+    def on_accepted(self, handle):
+        if self.active is not None:
+            self.finish(ABORTED, -1, 'preempted')
+        self.active = handle
+
+    def on_cancel(self, handle):
+        if self.active is None or handle.goal_id != self.active.goal_id:
+            return CancelResponse.REJECT
+        self.finish(CANCELED)
+        return CancelResponse.ACCEPT
+
+    def finish(self, status, code=0, text=''):
+        handle, self.active = self.active, None
+        self.results[bytes(handle.goal_id.uuid)] = (status, code, text)
+        handle.execute()
+
+    def end(self, handle):
+        status, code, text = self.results[bytes(handle.goal_id.uuid)]
+        if status == CANCELED and handle.is_cancel_requested:
+            handle.canceled()
+        else:
+            {SUCCEEDED: handle.succeed, ABORTED: handle.abort, CANCELED: handle.abort}[status]()
+        return FollowJointTrajectory.Result(error_code=code, error_string=text)
+
+    def tell(self, index):
+        feedback = FollowJointTrajectory.Feedback(index=index)
+        feedback.joint_names = list(MODEL.joint_names)
+        feedback.error.positions = [0.25] * 7
+        self.active.publish_feedback(feedback)
+
+
+class ActionRig(Rig):
+    def __init__(self, **parameters):
+        super().__init__(**parameters)
+        self.controller = Controller(self.tester)
+        self.client = ActionClient(
+            self.tester, FollowJointTrajectory, 'feedforward/follow_joint_trajectory'
+        )
+        self.feedback = []
+        self.until(self.client.server_is_ready)
+        self.until(self.node._front.client.server_is_ready)
+        self.drive()
+
+    def close(self):
+        if hasattr(self, 'client'):
+            self.client.destroy()
+            self.controller.close()
+        super().close()
+
+    def goal(self, message=None):
+        goal = FollowJointTrajectory.Goal(trajectory=message or trajectory(POSITION + 0.05))
+        goal.goal_tolerance = [JointTolerance(name='panda_joint1', position=0.125)]
+        goal.goal_time_tolerance.sec = 3
+        return goal
+
+    def ask(self, message=None):
+        """Return the client's handle of a goal."""
+        return self.answer(
+            self.client.send_goal_async(self.goal(message), feedback_callback=self.feedback.append)
+        )
+
+    def answer(self, future):
+        self.until(future.done)
+        return future.result()
+
+
+@pytest.fixture
+def rig():
+    rig = ActionRig()
+    yield rig
+    rig.close()
+
+
+def test_goal_is_passed_on_filled_and_its_result_comes_back(rig):
+    handle = rig.ask()
+    assert handle.accepted
+    (sent,) = rig.controller.goals
+    given = rig.goal()
+    np.testing.assert_allclose(
+        sent.trajectory.points[0].effort, rd.gravity_torque(MODEL, POSITION), atol=1e-9
+    )
+    assert sent.goal_tolerance == given.goal_tolerance
+    assert sent.goal_time_tolerance == given.goal_time_tolerance
+    result = handle.get_result_async()
+    rig.controller.finish(SUCCEEDED, 0, 'Goal successfully reached!')
+    answer = rig.answer(result)
+    assert answer.status == SUCCEEDED
+    assert answer.result.error_string == 'Goal successfully reached!'
+    assert len(rig.controller.goals) == 1
+
+
+def test_feedback_comes_back_with_the_index_of_the_given_points(rig):
+    rig.ask(trajectory(POSITION + 0.05, POSITION))
+    last = len(rig.controller.goals[0].trajectory.points) - 1
+    for index in (0, last):
+        rig.controller.tell(index)
+    rig.until(lambda: len(rig.feedback) == 2)
+    assert [message.feedback.index for message in rig.feedback] == [0, 1]
+    assert list(rig.feedback[0].feedback.error.positions) == [0.25] * 7
+
+
+def test_rejection_is_passed_back(rig):
+    rig.controller.accepts = False
+    assert not rig.ask().accepted
+
+
+def test_torque_beyond_a_limit_aborts_with_joint_time_and_torque_and_nothing_is_sent(rig):
+    moving = rig.ask()
+    bad = trajectory(POSITION + 2.0)
+    bad.points[0].time_from_start.sec = 0
+    bad.points[0].time_from_start.nanosec = 200_000_000
+    answer = rig.answer(rig.ask(bad).get_result_async())
+    assert answer.status == ABORTED
+    assert answer.result.error_code == FollowJointTrajectory.Result.INVALID_GOAL
+    assert (
+        'torque at' in answer.result.error_string and 'panda_joint' in answer.result.error_string
+    )
+    assert len(rig.controller.goals) == 1
+    # The goal that runs goes on.
+    result = moving.get_result_async()
+    rig.controller.finish(SUCCEEDED)
+    assert rig.answer(result).status == SUCCEEDED
+
+
+def test_cancel_goes_through_and_the_arm_is_held_with_gravity_in_effort(rig):
+    handle = rig.ask()
+    result = handle.get_result_async()
+    answer = rig.answer(handle.cancel_goal_async())
+    assert len(answer.goals_canceling) == 1
+    assert rig.answer(result).status == CANCELED
+    rig.until(lambda: len(rig.controller.goals) == 2)
+    held = rig.controller.goals[1].trajectory
+    np.testing.assert_allclose(
+        held.points[-1].effort, rd.gravity_torque(MODEL, POSITION), atol=1e-6
+    )
+
+
+def test_new_goal_preempts_in_the_controller_and_no_hold_comes_between(rig):
+    first = rig.ask()
+    result = first.get_result_async()
+    second = rig.ask()
+    answer = rig.answer(result)
+    assert (answer.status, answer.result.error_string) == (ABORTED, 'preempted')
+    result = second.get_result_async()
+    rig.controller.finish(SUCCEEDED)
+    assert rig.answer(result).status == SUCCEEDED
+    assert len(rig.controller.goals) == 2
+
+
+def test_controller_that_goes_away_aborts_its_goals(rig):
+    result = rig.ask().get_result_async()
+    rig.controller.close()
+    answer = rig.answer(result)
+    assert answer.status == ABORTED
+    assert 'went away' in answer.result.error_string
+    assert not rig.ask().accepted
+
+
+def test_idle_goal_does_not_keep_the_node_busy(rig):
+    rig.ask()
+    turns, end = 0, time.monotonic() + 1.0
+    while time.monotonic() < end:
+        rig.executor.spin_once(timeout_sec=0.2)
+        turns += 1
+    assert turns < 200
+
+
+@pytest.mark.slow
+def test_random_goals_cancels_and_preemptions_over_dds_without_one_lost_or_doubled(rig):
+    chance = random.Random(5)
+    sent, ends, rejected = 0, {}, 0
+    waiting = []
+    for number in range(1000):
+        rig.tell_state()  # else it is old before the end
+        what = chance.random()
+        if what < 0.6 or not waiting:
+            rig.controller.accepts = chance.random() > 0.1
+            handle = rig.ask()
+            sent += 1
+            if handle.accepted:
+                waiting.append((number, handle, handle.get_result_async()))
+            else:
+                rejected += 1
+        elif what < 0.8:
+            waiting[-1][1].cancel_goal_async()
+        elif rig.controller.active is not None:
+            rig.controller.finish(chance.choice([SUCCEEDED, ABORTED]), 0, str(number))
+        for _ in range(chance.randrange(5)):
+            rig.executor.spin_once(timeout_sec=STEP)
+    if rig.controller.active is not None:
+        rig.controller.finish(SUCCEEDED)
+    for number, _, result in waiting:
+        answer = rig.answer(result)
+        assert number not in ends
+        ends[number] = answer.status
+    holds = [goal for goal in rig.controller.goals if not goal.goal_tolerance]
+    assert len(rig.controller.goals) - len(holds) == sent
+    assert len(ends) == sent - rejected
+    assert {SUCCEEDED, ABORTED, CANCELED} == set(ends.values())
+    assert rig.node._front.relay.count == 0

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The node feedforward over DDS: trajectories go in bare and come out with effort."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy', reason='needs ROS 2')
+
+from feedforward_rig import MODEL, POSITION, Rig, trajectory
+from robots import two_link_urdf
+from trajectory_msgs.msg import JointTrajectory
+
+import robodyn_ros as rd
+from robodyn_interfaces.msg import Payload
+from robodyn_interfaces.srv import SetPayload
+from robodyn_ros.errors import RobodynError
+from robodyn_ros.ros.feedforward import action_front, feedforward_node
+from robodyn_ros.ros.feedforward.filled_message import given_indices
+
+pytestmark = pytest.mark.ros
+PAGE = Path(__file__).parents[3] / 'docs' / 'beside_your_driver.md'
+
+
+@pytest.fixture
+def rig(request):
+    rig = Rig(**getattr(request, 'param', {}))
+    yield rig
+    rig.close()
+
+
+def test_bare_trajectory_goes_on_with_the_torque_in_effort(rig):
+    rig.drive()
+    given = trajectory(POSITION + 0.2, POSITION)
+    given.header.frame_id = 'base'
+    sent = rig.send(given)
+    assert sent.header == given.header
+    assert sent.joint_names == list(MODEL.joint_names)
+    first, last = sent.points[0], sent.points[-1]
+    assert first.time_from_start.sec == first.time_from_start.nanosec == 0
+    np.testing.assert_allclose(first.positions, POSITION, atol=1e-12)
+    gravity = rd.gravity_torque(MODEL, POSITION)
+    np.testing.assert_allclose(first.effort, gravity, atol=1e-9)
+    np.testing.assert_allclose(last.effort, gravity, atol=1e-9)
+    assert len(sent.points) > len(given.points) + 10
+    assert all(len(point.accelerations) == 0 for point in sent.points)
+    times = [p.time_from_start.sec * 10**9 + p.time_from_start.nanosec for p in sent.points]
+    assert (np.diff(times) > 0).all() and {10**9, 2 * 10**9} <= set(times)
+
+
+def test_empty_trajectory_holds_the_arm_with_gravity_in_effort(rig):
+    rig.drive()
+    sent = rig.send(JointTrajectory())
+    for point in sent.points:
+        np.testing.assert_allclose(point.positions, POSITION, atol=1e-12)
+        np.testing.assert_allclose(point.effort, rd.gravity_torque(MODEL, POSITION), atol=1e-9)
+
+
+def test_payload_counts_from_the_next_trajectory_on(rig):
+    rig.drive()
+    before = rig.send(trajectory(POSITION)).points[-1].effort
+    client = rig.tester.create_client(SetPayload, 'feedforward/set_payload')
+    rig.until(client.service_is_ready)
+    answer = client.call_async(SetPayload.Request(payload=Payload(mass=2.0)))
+    rig.until(answer.done)
+    assert answer.result().success, answer.result().message
+    after = rig.send(trajectory(POSITION)).points[-1].effort
+    carried = MODEL.with_payload(rd.Payload(2.0))
+    np.testing.assert_allclose(after, rd.gravity_torque(carried, POSITION), atol=1e-9)
+    assert np.abs(np.subtract(after, before)).max() > 1.0
+
+
+def test_what_cannot_be_driven_is_not_passed_on(rig):
+    rig.drive()
+    rig.send(trajectory(POSITION))
+    for bad in (
+        trajectory(POSITION + 3.0, POSITION, seconds=0),
+        trajectory([0.1], names=['finger']),
+        trajectory([math.nan] * 7),
+    ):
+        for k, point in enumerate(bad.points):
+            point.time_from_start.nanosec = 10**8 * (k + 1)
+        rig.trajectories.publish(bad)
+    sent = rig.send(trajectory(POSITION + 0.05))
+    assert len(rig.out) == 2
+    np.testing.assert_allclose(sent.points[-1].positions, POSITION + 0.05)
+
+
+def test_next_trajectory_goes_on_from_what_was_sent_while_the_arm_follows(rig):
+    rig.drive()
+    rig.send(trajectory(POSITION + 0.002, seconds=1))
+    sent = rig.send(trajectory(POSITION, seconds=2))
+    # The measured arm has not moved; what was commanded has begun to.
+    assert np.abs(np.array(sent.points[0].positions) - POSITION).max() > 0.0
+    assert np.abs(sent.points[0].velocities).max() > 0.0
+
+
+def test_nothing_is_passed_on_before_the_arm_is_known(rig):
+    rig.until(lambda: rig.trajectories.get_subscription_count() > 0)
+    rig.trajectories.publish(trajectory(POSITION))
+    rig.spin(0.2)
+    assert rig.out == []
+
+
+@pytest.mark.parametrize('rig', [{'terms.gravity': False}], indirect=True)
+def test_terms_of_the_node_count(rig):
+    rig.drive()
+    sent = rig.send(trajectory(POSITION + 0.2))
+    np.testing.assert_allclose(sent.points[0].effort, 0.0, atol=1e-9)
+    assert max(np.abs(point.effort).max() for point in sent.points) > 0.1
+
+
+def test_arm_without_effort_limits_is_refused(tmp_path):
+    urdf = tmp_path / 'two_link.urdf'
+    urdf.write_text(two_link_urdf())
+    with pytest.raises(RobodynError, match="'joint1' effort limit"):
+        Rig(urdf_file=str(urdf), tip_link='')
+
+
+@pytest.mark.parametrize('name', ['', 'not a name'])
+def test_controller_that_ros_cannot_name_is_refused(name):
+    with pytest.raises(RobodynError, match='parameter controller'):
+        Rig(controller=name)
+
+
+def test_help_names_every_parameter(capsys):
+    assert feedforward_node.main(['--help']) == 0
+    text = capsys.readouterr().out
+    for parameter in feedforward_node.parameters():
+        assert f'\n  {parameter.name}: {parameter.kind}' in text
+
+
+def test_page_names_every_parameter_and_the_defaults_of_the_node_s_own():
+    page = PAGE.read_text(encoding='utf-8').replace('\n', ' ')
+    for parameter in feedforward_node.parameters():
+        if parameter.name in feedforward_node.SHARED:
+            name = 'terms.*' if parameter.name.startswith('terms.') else parameter.name
+            assert f'`{name}`' in page
+        else:
+            default = parameter.default
+            shown = f'`{default}`' if parameter.kind == 'string' else default
+            assert f'| `{parameter.name}` | {shown} |' in page
+
+
+def test_index_of_feedback_counts_the_given_points():
+    given, filled = np.array([1.0, 2.0]), np.array([0.0, 0.5, 1.0, 1.001, 1.5, 2.0, 2.001])
+    assert given_indices(given, filled) == [0, 0, 0, 1, 1, 1, 1]
+
+
+def test_without_control_msgs_the_node_says_so_and_has_no_action(rig):
+    if action_front.is_available():
+        pytest.skip('control_msgs is installed')
+    assert rig.node._front is None
