@@ -148,7 +148,7 @@ def test_export_makes_a_shared_library_that_passes_its_own_test(tmp_path):
     options = ('--shared', '--name', 'puma', '-o', tmp_path)
     library, source, header = json.loads(run('export', PUMA, *options, '--json'))['files']
     assert Path(library).stat().st_size > 1000
-    assert (Path(source).name, Path(header).name) == ('puma.c', 'robodyn_model.h')
+    assert (Path(source).name, Path(header).name) == ('puma_model.c', 'robodyn_model.h')
     assert f'model_library: {library}' in run('export', PUMA, *options)
 
 

@@ -30,7 +30,8 @@ SOURCES = sorted(PACKAGE.rglob('*.[ch]pp'))
 OWN = {'model_library', 'check_description', 'state_publish_rate'}
 OTHERWISE = {'joints', 'gravity', 'command_scale'}
 OF_THE_NODE = {
-    'urdf_file', 'identified_model', 'base_link', 'tip_link', 'algorithm', 'watchdog_period',
+    'controller_manager', 'controller', 'urdf_file', 'identified_model', 'base_link', 'tip_link',
+    'algorithm', 'watchdog_period',
     'effort_scale', 'on_contact', 'contact_threshold_moving', 'contact_threshold_standing',
     'contact_dwell', 'observer_gain', 'observed_effort', 'wrench_point', 'external_effort_topic',
     'external_effort_scale', 'external_effort_limit', 'autostart',

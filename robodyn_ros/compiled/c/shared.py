@@ -58,6 +58,8 @@ def export_shared(
     """
     Write a shared library of an arm, its source and its header; return their paths.
 
+    They do not overwrite what ``export_c`` writes under the same name.
+
     Parameters
     ----------
     model : RobotModel
@@ -80,7 +82,7 @@ def export_shared(
         raise UnknownOption('argument name', name, 'a C identifier in lower case, at most 31 long')
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
-    header, source, library = (target / file for file in (HEADER, f'{name}.c', f'{name}.so'))
+    header, source, library = (target / file for file in (HEADER, f'{name}_model.c', f'{name}.so'))
     text = files('robodyn_ros.compiled.c').joinpath(HEADER).read_text(encoding='utf-8')
     header.write_text(text, encoding='utf-8')
     source.write_text(shared_source(model, generator), encoding='utf-8')
