@@ -166,6 +166,11 @@ Vector InverseDynamicsController::each_joint(
             "parameter " + name + ": " + std::to_string(values.size()) + " values; allowed: 1 or " +
             std::to_string(n_) + ", one for each joint");
   }
+  for (const double value : values) {
+    if (!std::isfinite(value)) {
+      throw std::runtime_error("parameter " + name + "; allowed: finite numbers");
+    }
+  }
   return values.size() == n_ ? values : Vector(n_, values.front());
 }
 
@@ -173,6 +178,12 @@ InverseDynamicsController::Changes InverseDynamicsController::changes_of(
   const Params & params) const
 {
   const robodyn_model & model = library_->model();
+  for (const double number : {params.friction_velocity, params.ramp_time, params.state_timeout,
+      params.stale_hold_time, params.effort_limit_scale, params.max_reference_step,
+      params.max_following_error, params.damping, params.position_guard})
+  {
+    if (!std::isfinite(number)) {throw std::runtime_error("a parameter is not finite");}
+  }
   Changes result;
   LawSettings & law = result.law;
   law.mode = mode_of(params.mode);
@@ -292,6 +303,12 @@ rcl_interfaces::msg::SetParametersResult InverseDynamicsController::take_paramet
   rcl_interfaces::msg::SetParametersResult result;
   result.successful = true;
   for (const rclcpp::Parameter & parameter : parameters) {
+    if (parameter.get_type() == rclcpp::ParameterType::PARAMETER_DOUBLE &&
+      !std::isfinite(parameter.as_double()))
+    {
+      result.successful = false;
+      result.reason = "parameter " + parameter.get_name() + "; allowed: a finite number";
+    }
     if (parameter.get_type() != rclcpp::ParameterType::PARAMETER_DOUBLE_ARRAY) {continue;}
     const std::vector<double> values = parameter.as_double_array();
     const bool may_be_empty = parameter.get_name() == "braking_acceleration";
