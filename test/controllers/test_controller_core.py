@@ -118,6 +118,49 @@ def test_a_reference_that_ends_is_braked_along_itself_and_held(both, at):
     assert_same(arm, at + 900)
 
 
+@pytest.mark.parametrize(
+    'settings',
+    [
+        {'effort_limits': np.array([60.0, 40.0, 25.0, 25.0, 4.0, 4.0, 2.0])},
+        {'braking_acceleration': np.full(7, 0.5)},
+        {'torque_rate_limits': np.full(7, 20.0)},
+    ],
+    ids=['effort', 'acceleration', 'rate'],
+)
+def test_a_brake_takes_the_time_that_its_limits_ask_for_as_in_python(both, settings):
+    arm = both(settings={'max_following_error': np.inf, **settings})
+    reference = motion(arm.now + 0.05, seed=10, duration=0.6, size=0.4)
+    recorded = Recorded(reference, error=0.002)
+    for k in range(700):
+        if k == 49:
+            arm.follow(reference)
+        if k == 250:
+            arm.cancel()
+        arm.cycle(*recorded.at(arm.now + 0.001))
+    assert_same(arm, 700)
+
+
+def test_damping_ends_although_the_arm_is_kept_moving_as_in_python(both):
+    arm = both(mode='gravity_compensation', settings={'damping': 20.0, 'ramp_time': 0.2})
+    for k in range(1200):
+        arm.cycle(MIDDLE + 0.0002 * k, np.full(7, 0.2))
+    assert arm.python._law.goal.damping == 0.0
+    assert_same(arm, 1200)
+
+
+def test_a_gap_is_bridged_after_three_periods_as_in_python(both):
+    arm = both()
+    recorded = Recorded(Reference.hold(MIDDLE, 0.0), error=0.001)
+    nothing, times = np.full(7, np.nan), []
+    for _ in range(12):
+        arm.cycle(*recorded.at(arm.now + 0.012), period=0.012)
+    for k in range(60):
+        if arm.cycle(nothing, nothing) is not None:
+            times.append(k)
+    assert 25 <= times[0] <= 37
+    assert_same(arm, 30)
+
+
 def test_a_feedforward_that_has_ended_fades(both):
     arm = both(mode='feedforward')
     reference = Reference.hold(MIDDLE + 0.05, arm.now)
@@ -300,7 +343,8 @@ def test_an_arm_that_the_drives_cannot_carry_is_not_commanded(both):
 
 @pytest.mark.parametrize('on_stop', ['hold_gravity', 'zero', 'silent'])
 @pytest.mark.parametrize('is_moving', [False, True])
-def test_a_stop_brakes_and_leaves_the_stop_command_as_in_python(both, on_stop, is_moving):
+@pytest.mark.parametrize('left', [0.0, 0.002])
+def test_a_stop_brakes_and_leaves_the_stop_command_as_in_python(both, on_stop, is_moving, left):
     arm = both(settings={'on_stop': on_stop})
     reference = motion(arm.now + 0.05, seed=9)
     recorded = Recorded(reference, error=0.001)
@@ -314,7 +358,7 @@ def test_a_stop_brakes_and_leaves_the_stop_command_as_in_python(both, on_stop, i
     cycles = 0
     while not arm.python.has_stopped:
         assert not arm.core.pipeline_has_stopped(arm.pipeline)
-        arm.cycle(standing, np.zeros(7))
+        arm.cycle(standing, np.full(7, left))
         cycles += 1
         assert cycles < 3300
     assert arm.core.pipeline_has_stopped(arm.pipeline)
