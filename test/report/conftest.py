@@ -13,7 +13,8 @@ from robodyn_ros.description.chain import Chain
 from robodyn_ros.report import arm_facts
 
 
-@pytest.fixture(scope='session')
+# Of a module: while Playwright runs, its event loop keeps all others from the thread.
+@pytest.fixture(scope='module')
 def browser():
     with chromium() as started:
         yield started
