@@ -203,6 +203,15 @@ effort_scale_option = click.option(
 )
 
 
+validate_option = click.option(
+    '--validate',
+    'validation',
+    type=click.Path(path_type=Path),
+    multiple=True,
+    help='Recording of another motion, for errors that are held out.',
+)
+
+
 def examples(*lines: str) -> str:
     """Return the end of a command's help: click leaves lines after a backspace as they are."""
     return '\b\nExamples:\n' + '\n'.join(f'  {line}' for line in lines)

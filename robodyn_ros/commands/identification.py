@@ -15,6 +15,7 @@ from robodyn_ros.commands.arm_options import (
     examples,
     recordings_argument,
     topic_option,
+    validate_option,
 )
 from robodyn_ros.commands.progress import progress_bar
 
@@ -28,13 +29,7 @@ from robodyn_ros.commands.progress import progress_bar
 )
 @arm_options
 @recordings_argument
-@click.option(
-    '--validate',
-    'validation',
-    type=click.Path(path_type=Path),
-    multiple=True,
-    help='Recording of another motion, for errors that are held out.',
-)
+@validate_option
 @topic_option
 @effort_scale_option
 @click.option(

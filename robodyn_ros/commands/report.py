@@ -20,6 +20,7 @@ from robodyn_ros.commands.arm_options import (
     in_a_folder_that_is_there,
     motion_topic_option,
     rotor_inertia_option,
+    validate_option,
 )
 from robodyn_ros.commands.progress import progress_bar
 
@@ -60,13 +61,7 @@ _IDENTIFYING = 0.5  # of the progress bar
     help='CSV file or bag with efforts: measured and predicted torque, before and after '
     '`identify`. Several where given more than once.',
 )
-@click.option(
-    '--validate',
-    'validation',
-    type=click.Path(path_type=Path),
-    multiple=True,
-    help='Recording of another motion, for errors that are held out.',
-)
+@validate_option
 @effort_scale_option
 @click.option(
     '--error',

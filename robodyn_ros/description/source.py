@@ -81,6 +81,25 @@ def bytes_of_source(source: str | Path) -> bytes:
         raise UnreadableSource('source', str(source), f'a readable file ({error})') from error
 
 
+def bytes_of_file(path: Path, most: int, element: str) -> bytes:
+    """
+    Return a file that the caller names, if it has no more bytes than ``most``.
+
+    Raises
+    ------
+    UnreadableSource
+        There is no such file, or it is too large; ``element`` is what it was meant for.
+    """
+    try:
+        with path.open('rb') as file:
+            content = file.read(most + 1)
+    except OSError as error:
+        raise UnreadableSource(element, str(path), f'a file ({error})') from error
+    if len(content) > most:
+        raise UnreadableSource(element, f'over {most} bytes', 'a smaller file')
+    return content
+
+
 def _bounded(content: bytes, element: str) -> bytes:
     if len(content) > LARGEST_SOURCE:
         raise UnreadableSource(

@@ -17,7 +17,8 @@ import numpy as np
 import yaml
 
 from robodyn_ros.description.records import Finding
-from robodyn_ros.errors import MalformedIdentification, RobodynError, UnreadableSource
+from robodyn_ros.description.source import bytes_of_file
+from robodyn_ros.errors import MalformedIdentification, RobodynError
 from robodyn_ros.identification.comparison import CandidateError, RecordingErrors
 from robodyn_ros.identification.parameters import IdentifiedParameter, bare_base_parameters
 from robodyn_ros.identification.prediction import DriveModel
@@ -76,13 +77,7 @@ def read_fields(path: Path) -> dict[str, Any]:
     MalformedIdentification
         It holds no identification.
     """
-    try:
-        with path.open('rb') as file:
-            content = file.read(_LARGEST + 1)
-    except OSError as error:
-        raise UnreadableSource('identified model', str(path), f'a file ({error})') from error
-    if len(content) > _LARGEST:
-        raise UnreadableSource('identified model', f'over {_LARGEST} bytes', 'a smaller file')
+    content = bytes_of_file(path, _LARGEST, 'identified model')
     try:
         document = yaml.load(content, Loader=_LOADER)
     except (yaml.YAMLError, UnicodeDecodeError) as error:

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from robodyn_ros.errors import MalformedMotion, UnreadableSource
+from robodyn_ros.description.source import bytes_of_file
+from robodyn_ros.errors import MalformedMotion
 from robodyn_ros.motions.motion_samples import MotionSamples
 
 LARGEST = 5_000_000
@@ -66,13 +67,7 @@ def trajectory_of_yaml(path: Path) -> TrajectoryRows:
     MalformedMotion
         It does not hold one trajectory.
     """
-    try:
-        with path.open('rb') as file:
-            content = file.read(LARGEST + 1)
-    except OSError as error:
-        raise UnreadableSource('trajectory', str(path), f'a file ({error})') from error
-    if len(content) > LARGEST:
-        raise UnreadableSource('trajectory', f'over {LARGEST} bytes', 'a smaller file')
+    content = bytes_of_file(path, LARGEST, 'trajectory')
     try:
         _check_depth(content)
         found = [part for part in yaml.load_all(content, Loader=_LOADER) if part is not None]

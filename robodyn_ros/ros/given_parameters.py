@@ -79,6 +79,11 @@ class GivenParameter:
     descriptor: ParameterDescriptor
 
 
+def read_once(name: str, kind: str, default: Any, description: str) -> GivenParameter:
+    """Return a parameter that does not change while the node runs."""
+    return GivenParameter(name, kind, default, description, ParameterDescriptor(read_only=True))
+
+
 def declare(node: Node, parameters: Sequence[GivenParameter]) -> None:
     """
     Declare parameters on a node, with what the user gives converted and checked.

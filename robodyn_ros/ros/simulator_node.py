@@ -42,7 +42,6 @@ import numpy as np
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from geometry_msgs.msg import WrenchStamped
-from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock as ClockMessage
@@ -60,7 +59,7 @@ from robodyn_ros.errors import (
 )
 from robodyn_ros.model import STANDARD_GRAVITY
 from robodyn_ros.ros import command_line, given_parameters
-from robodyn_ros.ros.given_parameters import GivenParameter
+from robodyn_ros.ros.given_parameters import read_once
 from robodyn_ros.ros.qos import LATCHED, RELIABLE
 from robodyn_ros.ros.spinning import run_until_signal
 from robodyn_ros.simulation.arm import ArmSimulation
@@ -77,43 +76,38 @@ ABOUT = (
 )
 
 
-def _row(name: str, kind: str, default: Any, description: str) -> GivenParameter:
-    """Return a parameter that is read once."""
-    return GivenParameter(name, kind, default, description, ParameterDescriptor(read_only=True))
-
-
 PARAMETERS = (
-    _row('urdf_file', 'string', '', 'Path of the URDF; empty: the topic robot_description.'),
-    _row('base_link', 'string', '', 'Link that the chain begins at; empty: the root.'),
-    _row(
+    read_once('urdf_file', 'string', '', 'Path of the URDF; empty: the topic robot_description.'),
+    read_once('base_link', 'string', '', 'Link that the chain begins at; empty: the root.'),
+    read_once(
         'tip_link',
         'string',
         '',
         'Link that the chain ends at; empty: found in the URDF where it is clear.',
     ),
-    _row('gravity', 'double[]', list(STANDARD_GRAVITY), "In the base link's axes [m/s²]."),
-    _row('initial_position', 'double[]', None, 'Of each joint [rad] or [m]; not set: zero.'),
-    _row('rotor_inertia', 'double[]', None, 'Of each joint [kg m² or kg]; not set: none.'),
-    _row('position_resolution', 'double', 0.0, 'Step of the encoders [rad or m].'),
-    _row('velocity_noise', 'double', 0.0, 'Deviation of velocities [rad/s or m/s].'),
-    _row('effort_noise', 'double[]', None, 'Deviation of efforts [N m or N]; not set: none.'),
-    _row('sensor_seed', 'integer', 0, 'Of the noise.'),
-    _row(
+    read_once('gravity', 'double[]', list(STANDARD_GRAVITY), "In the base link's axes [m/s²]."),
+    read_once('initial_position', 'double[]', None, 'Of each joint [rad] or [m]; not set: zero.'),
+    read_once('rotor_inertia', 'double[]', None, 'Of each joint [kg m² or kg]; not set: none.'),
+    read_once('position_resolution', 'double', 0.0, 'Step of the encoders [rad or m].'),
+    read_once('velocity_noise', 'double', 0.0, 'Deviation of velocities [rad/s or m/s].'),
+    read_once('effort_noise', 'double[]', None, 'Deviation of efforts [N m or N]; not set: none.'),
+    read_once('sensor_seed', 'integer', 0, 'Of the noise.'),
+    read_once(
         'effort_scale',
         'double[]',
         None,
         "Of each joint, torque for a unit of the drives' effort; not set: 1.",
     ),
-    _row(
+    read_once(
         'command_scale',
         'double[]',
         None,
         "Of each joint, the drives' unit per torque in commands; not set: 1.",
     ),
-    _row('time_step', 'double', 0.001, 'Between two joint states [s].'),
-    _row('lockstep', 'bool', False, 'Wait for the torques of each state; publishes /clock.'),
-    _row('lockstep_timeout', 'double', 0.1, 'After which a state is sent again [s].'),
-    _row('publish_clock', 'bool', False, 'Stamp with simulated time, and publish /clock.'),
+    read_once('time_step', 'double', 0.001, 'Between two joint states [s].'),
+    read_once('lockstep', 'bool', False, 'Wait for the torques of each state; publishes /clock.'),
+    read_once('lockstep_timeout', 'double', 0.1, 'After which a state is sent again [s].'),
+    read_once('publish_clock', 'bool', False, 'Stamp with simulated time, and publish /clock.'),
 )
 
 

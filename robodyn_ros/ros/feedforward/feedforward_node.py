@@ -31,7 +31,7 @@ from robodyn_ros.ros.dynamics.description_topic import DescriptionTopic
 from robodyn_ros.ros.dynamics.node_parameters import given_parameter
 from robodyn_ros.ros.feedforward import action_front
 from robodyn_ros.ros.feedforward.filled_message import filled_message
-from robodyn_ros.ros.given_parameters import GivenParameter
+from robodyn_ros.ros.given_parameters import GivenParameter, read_once
 from robodyn_ros.ros.qos import LATCHED, RELIABLE, SENSOR
 from robodyn_ros.ros.services import callbacks
 from robodyn_ros.ros.spinning import run_until_signal
@@ -78,12 +78,11 @@ def parameters() -> list[GivenParameter]:
         parameter.descriptor.read_only = True
     return [
         *shared,
-        GivenParameter(
+        read_once(
             'controller',
             'string',
             'joint_trajectory_controller',
             'Name of the joint trajectory controller, in this namespace.',
-            ParameterDescriptor(read_only=True),
         ),
         GivenParameter(
             'error_fraction',
