@@ -490,7 +490,7 @@ def test_an_arm_of_any_kind_is_kept_within_its_limits(core, tmp_path, seed):
 @pytest.mark.parametrize(
     ('right', 'wrong'),
     [
-        ('last_torque_ = sent_;', 'last_torque_ = torque_;'),
+        ('last_torque_ = sent_;', 'last_torque_ = torque;'),
         ('has_last_torque_ ? last_torque_.data() : nullptr', 'nullptr'),
         ('failed == 0 && is_finite(torque_)', 'failed == 0'),
     ],

@@ -162,7 +162,7 @@ def test_settings_of_the_core_have_the_nodes_defaults():
 
 
 def test_faults_are_numbered_as_the_tests_read_them():
-    header = (PACKAGE / 'include' / 'robodyn_controllers' / 'command_pipeline.hpp').read_text()
+    header = (PACKAGE / 'include' / 'robodyn_controllers' / 'pipeline_state.hpp').read_text()
     body = re.search(r'enum class Fault : std::uint8_t\n\{(.*?)\};', header, re.DOTALL)[1]
     names = re.findall(r'^  (\w+),', body, re.MULTILINE)
     assert tuple(name.replace('_', ' ') for name in names) == FAULTS

@@ -62,15 +62,14 @@ def headers(folder: Path) -> list[str]:
 
 
 def compiled_core(folder: Path, *, change: tuple[str, str] | None = None) -> ctypes.CDLL:
-    """Return the compiled pipeline; with one text of its header changed, where that is given."""
+    """Return the compiled pipeline; with one text of its headers changed, where that is given."""
     include = headers(folder)
     if change is not None:
         copy = folder / 'changed'
         shutil.copytree(PACKAGE / 'include', copy)
-        header = copy / 'robodyn_controllers' / 'command_pipeline.hpp'
-        text = header.read_text()
-        assert change[0] in text
-        header.write_text(text.replace(*change))
+        texts = {path: path.read_text() for path in copy.rglob('*.hpp')}
+        (header,) = (path for path, text in texts.items() if change[0] in text)
+        header.write_text(texts[header].replace(*change))
         include[0] = f'-I{copy}'
     source, library = PACKAGE / 'test' / 'pipeline_c_api.cpp', folder / 'pipeline.so'
     command = [cpp_compiler(), *STRICT, '-O1', '-ffp-contract=off', '-shared', '-fPIC']
