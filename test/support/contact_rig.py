@@ -111,7 +111,9 @@ class SwayingRig(ContactRig):
         }
         robot = {'urdf_file': urdf, 'base_link': base, 'tip_link': tip}
         self.listen_to_contacts()
-        given = {'kp': [100.0], 'kd': [20.0], 'observed_effort': 'measured', **parameters}
+        # A push bends a light wrist by more than it may be away: that would end the motion.
+        given = {'kp': [400.0], 'kd': [40.0], 'max_following_error': 0.0}
+        given |= {'observed_effort': 'measured', **parameters}
         self.hold(robot, middle, model.joint_names, noise, **given)
 
     def sway(self, duration):
