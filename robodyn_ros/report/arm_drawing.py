@@ -17,6 +17,7 @@ from robodyn_ros.spatial import FloatArray, rotation_x, rotation_z
 _WIDTH, _TALLEST, _LOWEST = 380.0, 400.0, 220.0
 _MARGIN = 32.0
 _LEAST_SIZE = 1e-6  # [m]
+_FAR = 3.0  # of the arm's size
 _DOTS_APART = 6.0
 _LARGEST_DISC = 22.0
 _ELEVATION = np.radians(24)
@@ -135,7 +136,7 @@ class _Picture:
         seen = [points, ends, self.size * _GROUND * _DISC]
         if self.with_masses:
             # Not those that a wrong URDF puts far from the arm.
-            far = np.linalg.norm(self.mass_centers - self.origins, axis=1) > self.size
+            far = np.linalg.norm(self.mass_centers - self.origins, axis=1) > _FAR * self.size
             seen.append(self.mass_centers[~far])
         flat = np.vstack(seen) @ self.view.T
         low, high = flat.min(axis=0), flat.max(axis=0)
