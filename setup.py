@@ -18,6 +18,7 @@ setup(
         PACKAGE: [
             'py.typed',
             'compiled/c/extension.h',
+            'compiled/c/robodyn_model.[ch]',
             'control/c/*.[ch]',
             'report/*.css',
             'report/*.jinja',
@@ -27,6 +28,14 @@ setup(
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{PACKAGE}']),
         (f'share/{PACKAGE}', ['package.xml']),
+        # What robodyn_controllers is built with.
+        (
+            f'include/{PACKAGE}',
+            [
+                f'{PACKAGE}/compiled/c/robodyn_model.h',
+                f'{PACKAGE}/control/c/torque_step.h',
+            ],
+        ),
         (f'share/{PACKAGE}/launch', sorted(glob('launch/*.launch.*'))),
         (f'share/{PACKAGE}/config', sorted(glob('config/*.yaml') + glob('config/*.xml'))),
         (f'share/{PACKAGE}/urdf', sorted(glob('urdf/*.urdf') + glob('urdf/*.xacro'))),

@@ -8,8 +8,18 @@ from catkin_pkg.package import InvalidPackage, parse_package
 from lxml import etree
 
 ROOT = Path(__file__).resolve().parent.parent
-MANIFESTS = ('package.xml', 'robodyn_interfaces/package.xml')
-PATTERNS = ('launch/**/*.xml', 'urdf/**/*.urdf', 'urdf/**/*.xacro', 'config/**/*.xml')
+MANIFESTS = (
+    'package.xml',
+    'robodyn_interfaces/package.xml',
+    'robodyn_controllers/package.xml',
+)
+PATTERNS = (
+    'launch/**/*.xml',
+    'urdf/**/*.urdf',
+    'urdf/**/*.xacro',
+    'config/**/*.xml',
+    'robodyn_controllers/*.xml',
+)
 
 
 def faults() -> list[str]:

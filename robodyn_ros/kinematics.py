@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -10,6 +12,9 @@ from robodyn_ros.arguments import checked_states
 from robodyn_ros.dh.frames import frame_transforms
 from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import cross
+
+# Geometry that differs by less [m or rad] is the same.
+_DECIMALS = 8
 
 
 def forward_kinematics(model: RobotModel, q: ArrayLike) -> NDArray:
@@ -77,3 +82,14 @@ def tip_wrench_torque(
     if tip_wrench is None:
         return 0.0
     return (tip_wrench[..., None, :] @ tip_jacobian(model, q))[..., 0, :]
+
+
+def kinematics_digest(model: RobotModel) -> str:
+    """Return a digest of joint names and DH table: not of bodies, limits or gravity."""
+    digest = hashlib.sha256(repr((model.joint_names, model.base_link, model.tip_link)).encode())
+    dh = model.dh
+    for array in (dh.alpha, dh.a, dh.beta, dh.d, dh.theta, dh.base_transform, dh.tip_transform):
+        # Rounding makes a zero of either sign; adding zero makes them one.
+        digest.update((np.round(array, _DECIMALS) + 0.0).tobytes())
+    digest.update(np.asarray(dh.prismatic, dtype=bool).tobytes())
+    return digest.hexdigest()

@@ -15,6 +15,8 @@ from robodyn_ros.commands.arm_options import (
     examples,
     rotor_inertia_option,
 )
+from robodyn_ros.errors import UnknownOption
+from robodyn_ros.model import RobotModel
 
 
 @click.command(
@@ -22,6 +24,7 @@ from robodyn_ros.commands.arm_options import (
         'robodyn export urdf/puma560.urdf --lang c -o generated',
         'robodyn export urdf/puma560.urdf --name puma --function gravity_torque -o generated',
         'robodyn export urdf/puma560.urdf --simplified 0.02 -o generated',
+        'robodyn export urdf/puma560.urdf --shared --name puma -o generated',
     )
 )
 @arm_options
@@ -53,6 +56,17 @@ from robodyn_ros.commands.arm_options import (
     help='Write the model in the terms that matter: the fraction of itself that a coefficient may '
     'be wrong by, as 0.02.',
 )
+@click.option(
+    '--shared',
+    is_flag=True,
+    help='Compile a shared library that robodyn_controllers loads; payload and gravity stay '
+    'inputs.',
+)
+@click.option(
+    '--identified',
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="YAML that robodyn identify wrote: its bodies and friction instead of the URDF's.",
+)
 def export(
     arm: ChosenArm,
     lang: str,
@@ -60,13 +74,26 @@ def export(
     name: str,
     functions: tuple[Any, ...],  # text, checked by what writes them
     simplified: float | None,
+    shared: bool,
+    identified: Path | None,
     as_json: bool,
 ) -> None:
     """Write an arm's dynamics as plain C99, with a self-test."""
     from robodyn_ros.analysis import simplified_model
     from robodyn_ros.compiled import USUAL, export_c
 
+    if shared and (simplified is not None or functions):
+        raise UnknownOption(
+            '--shared', 'with --simplified or --function', 'one of them: a library has it all'
+        )
     model = arm.model
+    if identified is not None:
+        from robodyn_ros.identification import Identification
+
+        model = Identification.load(identified).applied_to(model)
+    if shared:
+        _export_shared(model, output, name, as_json)
+        return
     if simplified is None:
         paths = export_c(model, output, name=name, kernels=functions or USUAL)
     else:
@@ -78,3 +105,17 @@ def export(
     for path in paths:
         click.echo(path)
     click.echo(f'Test it: cc -O2 {paths[1]} {paths[2]} -lm -o {name}_test && ./{name}_test')
+
+
+def _export_shared(model: RobotModel, output: Path, name: str, as_json: bool) -> None:
+    """Write the shared library, and say how a controller finds it."""
+    from robodyn_ros import __version__
+    from robodyn_ros.compiled import export_shared
+
+    paths = export_shared(model, output, name=name, generator=f'robodyn_ros {__version__}')
+    if as_json:
+        click.echo(json.dumps({'files': [str(path) for path in paths]}, indent=2))
+        return
+    for path in paths:
+        click.echo(path)
+    click.echo(f'It has passed its self-test. model_library: {paths[0].resolve()}')

@@ -2,6 +2,7 @@
 """Straight-line machine code for one arm, its constants folded in."""
 
 from robodyn_ros.compiled.c.export import export_c
+from robodyn_ros.compiled.c.shared import export_shared
 from robodyn_ros.compiled.compiled_model import CompiledModel, compile_model
 from robodyn_ros.compiled.symbolic.kernel import EXPORTED, KERNELS, RIGID_BODY, USUAL
 
@@ -13,4 +14,5 @@ __all__ = [
     'CompiledModel',
     'compile_model',
     'export_c',
+    'export_shared',
 ]

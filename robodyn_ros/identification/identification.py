@@ -11,7 +11,6 @@ from robodyn_ros.description.records import Finding
 from robodyn_ros.identification.base_tilt import tilted
 from robodyn_ros.identification.comparison import CandidateError, RecordingErrors
 from robodyn_ros.identification.drive_terms import DriveTerms
-from robodyn_ros.identification.kinematics_digest import check_kinematics
 from robodyn_ros.identification.parameters import IdentifiedParameter
 from robodyn_ros.identification.prediction import (
     DriveModel,
@@ -21,6 +20,7 @@ from robodyn_ros.identification.prediction import (
     prediction,
 )
 from robodyn_ros.identification.recording import Recording
+from robodyn_ros.identification.same_robot import check_kinematics
 from robodyn_ros.identification.storage import read_fields, write_fields
 from robodyn_ros.identification.urdf_output import identified_urdf
 from robodyn_ros.model import RobotModel

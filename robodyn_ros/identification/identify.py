@@ -31,7 +31,6 @@ from robodyn_ros.identification.estimator import Problem, estimate
 from robodyn_ros.identification.even_samples import even_samples
 from robodyn_ros.identification.fit import Fit, Prior, drive_deviation, fitted
 from robodyn_ros.identification.identification import Identification
-from robodyn_ros.identification.kinematics_digest import kinematics_digest
 from robodyn_ros.identification.parameters import identified_parameters
 from robodyn_ros.identification.prediction import DriveModel
 from robodyn_ros.identification.prior import prior_pseudo_inertia
@@ -39,6 +38,7 @@ from robodyn_ros.identification.recording import Recording
 from robodyn_ros.identification.repeated_motion import repeats
 from robodyn_ros.identification.rows import Rows
 from robodyn_ros.identification.training_data import TrainingData
+from robodyn_ros.kinematics import kinematics_digest
 from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import FloatArray
 

@@ -20,9 +20,9 @@ from robodyn_ros.description.records import Finding
 from robodyn_ros.description.source import bytes_of_file
 from robodyn_ros.errors import MalformedIdentification, RobodynError
 from robodyn_ros.identification.comparison import CandidateError, RecordingErrors
-from robodyn_ros.identification.kinematics_digest import kinematics_digest
 from robodyn_ros.identification.parameters import IdentifiedParameter, bare_base_parameters
 from robodyn_ros.identification.prediction import DriveModel
+from robodyn_ros.kinematics import kinematics_digest
 from robodyn_ros.model import RobotModel
 from robodyn_ros.parameters import BaseParameters
 from robodyn_ros.spatial import FloatArray

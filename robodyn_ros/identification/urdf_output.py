@@ -12,8 +12,9 @@ from robodyn_ros.description.chain import Chain
 from robodyn_ros.description.records import Inertial
 from robodyn_ros.description.rewriting import JointDynamics, rewritten_urdf
 from robodyn_ros.description.source import bytes_of_source
-from robodyn_ros.identification.kinematics_digest import check_kinematics, kinematics_digest
 from robodyn_ros.identification.prior import made_positive
+from robodyn_ros.identification.same_robot import check_kinematics
+from robodyn_ros.kinematics import kinematics_digest
 from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import (
     FloatArray,

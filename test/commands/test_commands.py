@@ -143,6 +143,15 @@ def test_export_writes_c_that_passes_its_own_test(tmp_path):
     )
 
 
+@pytest.mark.skipif(not shutil.which('cc'), reason='no C compiler')
+def test_export_makes_a_shared_library_that_passes_its_own_test(tmp_path):
+    options = ('--shared', '--name', 'puma', '-o', tmp_path)
+    library, source, header = json.loads(run('export', PUMA, *options, '--json'))['files']
+    assert Path(library).stat().st_size > 1000
+    assert (Path(source).name, Path(header).name) == ('puma_model.c', 'robodyn_model.h')
+    assert f'model_library: {library}' in run('export', PUMA, *options)
+
+
 def test_export_writes_the_terms_that_matter(tmp_path):
     options = ('--simplified', '0.02', '--function', 'gravity_torque')
     record = json.loads(run('export', PUMA, '-o', tmp_path, *options, '--json'))
@@ -206,6 +215,7 @@ def test_simulation_holds_what_is_locked_and_moves_a_mimic_joint(tmp_path):
         (('params', PUMA, '--tolerance', '2'), 'between 0 and 1'),
         (('export', PUMA, '--name', 'No Name', '-o', 'unwritten'), 'C identifier'),
         (('export', PUMA, '--function', 'magic', '-o', 'unwritten'), 'gravity_torque'),
+        (('export', PUMA, '--shared', '--simplified', '0.1', '-o', 'unwritten'), '--shared'),
         (('report', PUMA, '-o', 'no/such/folder/report.html'), 'no such folder'),
         (('dh', PUMA, '--tip', 'tol'), "--tip: 'tol'; allowed: one of 'base'"),
         (('dh', PUMA, '--base', 'tol'), "--base: 'tol'"),

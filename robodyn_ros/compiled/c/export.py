@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from robodyn_ros.compiled.c.source import StraightLine, input_name, straight_line
+from robodyn_ros.compiled.c.source import input_name, straight_line
 from robodyn_ros.compiled.symbolic.kernel import EXPORTED, USUAL, ExportedName, Kernel
 from robodyn_ros.compiled.symbolic.kernels import DESCRIPTIONS, build_kernel
 from robodyn_ros.compiled.symbolic.run_time import RunTime
@@ -159,12 +159,13 @@ def _header(name: str, kernels: Sequence[Kernel], about: Sequence[str]) -> str:
         lines += [
             f'/* {DESCRIPTIONS[kernel.name]}{_RETURNS if kernel.pivots else ""}',
             f' * {multiplications} multiplications, {additions} additions. */',
-            f'{_signature(name, kernel)};\n',
+            f'{kernel_signature(name, kernel)};\n',
         ]
     return '\n'.join([*lines, '#ifdef __cplusplus\n}\n#endif\n', '#endif\n'])
 
 
-def _signature(name: str, kernel: Kernel) -> str:
+def kernel_signature(name: str, kernel: Kernel) -> str:
+    """Return the head of a kernel's function; names begin with the name given."""
     arguments = [f'const double {input}[{width}]' for input, width in kernel.inputs]
     results = [f'double {result}[{size}]' for result, size in _results(kernel)]
     kind = 'int' if kernel.pivots else 'void'
@@ -182,12 +183,13 @@ def _source(name: str, kernels: Sequence[Kernel]) -> str:
         f'#include "{name}.h"\n#include <math.h>\n',
     ]
     for kernel in kernels:
-        code = straight_line([*kernel.outputs, *kernel.pivots])
-        parts += [f'{_signature(name, kernel)}\n{{', *_body(kernel, code), '}\n']
+        parts += [f'{kernel_signature(name, kernel)}\n{{', *kernel_body(kernel), '}\n']
     return '\n'.join(parts)
 
 
-def _body(kernel: Kernel, code: StraightLine) -> list[str]:
+def kernel_body(kernel: Kernel) -> list[str]:
+    """Return the lines of a kernel's function."""
+    code = straight_line([*kernel.outputs, *kernel.pivots])
     size = len(kernel.outputs)
     places = [f'{result}[{k}]' for result, count in _results(kernel) for k in range(count)]
     read = {input for input, _ in code.inputs}

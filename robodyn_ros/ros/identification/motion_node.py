@@ -47,8 +47,8 @@ from robodyn_ros.errors import (
     UnknownOption,
     UnreadableSource,
 )
-from robodyn_ros.identification.kinematics_digest import kinematics_digest
 from robodyn_ros.identification.motion_run import MotionWatch, approach, slowed, state_at
+from robodyn_ros.kinematics import kinematics_digest
 from robodyn_ros.model import RobotModel
 from robodyn_ros.motions import MotionSamples, read_motion
 from robodyn_ros.ros import cdr, command_line, given_parameters

@@ -22,7 +22,7 @@ from trajectory_msgs.msg import JointTrajectory
 from robodyn_interfaces.msg import Contact, DynamicsState
 from robodyn_ros import RobotModel, inverse_dynamics
 from robodyn_ros.identification import Recording
-from robodyn_ros.identification.kinematics_digest import kinematics_digest
+from robodyn_ros.kinematics import kinematics_digest
 from robodyn_ros.motions import table_as_csv
 from robodyn_ros.ros.demo.node_process import die_with_parent
 from robodyn_ros.ros.identification.motion_node import LEAD_TIME

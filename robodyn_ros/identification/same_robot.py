@@ -1,28 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which robot an identification belongs to: a digest of its kinematics."""
+"""Which robot an identification belongs to, by the digest of its kinematics."""
 
 from __future__ import annotations
 
-import hashlib
-
-import numpy as np
-
 from robodyn_ros.errors import OtherKinematics
+from robodyn_ros.kinematics import kinematics_digest
 from robodyn_ros.model import RobotModel
-
-# Geometry that differs by less [m or rad] is the same.
-_DECIMALS = 8
-
-
-def kinematics_digest(model: RobotModel) -> str:
-    """Return a digest of joint names and DH table: not of bodies, limits or gravity."""
-    digest = hashlib.sha256(repr((model.joint_names, model.base_link, model.tip_link)).encode())
-    dh = model.dh
-    for array in (dh.alpha, dh.a, dh.beta, dh.d, dh.theta, dh.base_transform, dh.tip_transform):
-        # Rounding makes a zero of either sign; adding zero makes them one.
-        digest.update((np.round(array, _DECIMALS) + 0.0).tobytes())
-    digest.update(np.asarray(dh.prismatic, dtype=bool).tobytes())
-    return digest.hexdigest()
 
 
 def check_kinematics(digest: str, identified: RobotModel, model: RobotModel) -> None:

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether a model is one of the arm that a robot description has.
+#ifndef ROBODYN_CONTROLLERS__DESCRIBED_KINEMATICS_HPP_
+#define ROBODYN_CONTROLLERS__DESCRIBED_KINEMATICS_HPP_
+
+#include <string>
+
+#include "robodyn_ros/robodyn_model.h"
+
+namespace robodyn_controllers
+{
+
+// Return in words where a model's chain differs from that of a URDF between the same links: in
+// its joints, or by over a micrometre or microradian in the pose of the tip; empty: nowhere.
+std::string difference_of_kinematics(const robodyn_model & model, const std::string & urdf);
+
+}  // namespace robodyn_controllers
+
+#endif  // ROBODYN_CONTROLLERS__DESCRIBED_KINEMATICS_HPP_

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// A shared library that robodyn export --shared has made, loaded and checked. Not for the loop.
+#ifndef ROBODYN_CONTROLLERS__MODEL_LIBRARY_HPP_
+#define ROBODYN_CONTROLLERS__MODEL_LIBRARY_HPP_
+
+#include <dlfcn.h>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "robodyn_ros/robodyn_model.h"
+
+namespace robodyn_controllers
+{
+
+class ModelLibrary
+{
+public:
+  // Throws std::runtime_error: no such library, another version of the interface, other joints or
+  // another order, or results that are not those that it was exported with.
+  ModelLibrary(const std::string & path, const std::vector<std::string> & joints)
+  : handle_(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL), close)
+  {
+    if (handle_ == nullptr) {
+      throw std::runtime_error("model_library: " + std::string(dlerror()));
+    }
+    using Function = const robodyn_model * (*)();
+    const auto function = reinterpret_cast<Function>(dlsym(handle_.get(), ROBODYN_MODEL_SYMBOL));
+    if (function == nullptr) {
+      throw std::runtime_error(
+              "model_library '" + path + "' has no " ROBODYN_MODEL_SYMBOL ": make it with the "
+              "robodyn export --shared of this version");
+    }
+    model_ = function();
+    if (model_ == nullptr || model_->abi != ROBODYN_MODEL_ABI || model_->joints <= 0) {
+      throw std::runtime_error("model_library '" + path + "' is of another version");
+    }
+    const std::vector<std::string> names = joint_names();
+    if (names != joints) {
+      throw std::runtime_error(
+              "joints: " + listed(joints) + "; allowed: those of model_library in its order: " +
+              listed(names));
+    }
+    const int wrong = model_->self_test();
+    if (wrong != 0) {
+      throw std::runtime_error(
+              "model_library '" + path + "': " + std::to_string(wrong) +
+              " results of its self-test are wrong; make it again on this computer");
+    }
+  }
+
+  const robodyn_model & model() const {return *model_;}
+
+  std::vector<std::string> joint_names() const
+  {
+    return {model_->joint_names, model_->joint_names + model_->joints};
+  }
+
+private:
+  static void close(void * handle)
+  {
+    if (handle != nullptr) {dlclose(handle);}
+  }
+
+  static std::string listed(const std::vector<std::string> & names)
+  {
+    std::string text;
+    for (const std::string & name : names) {text += (text.empty() ? "" : ", ") + name;}
+    return text.empty() ? "none" : text;
+  }
+
+  std::unique_ptr<void, void (*)(void *)> handle_;
+  const robodyn_model * model_ = nullptr;
+};
+
+}  // namespace robodyn_controllers
+
+#endif  // ROBODYN_CONTROLLERS__MODEL_LIBRARY_HPP_

@@ -1,0 +1,573 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "robodyn_controllers/inverse_dynamics_controller.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+#include "hardware_interface/types/hardware_interface_type_values.hpp"
+#include "pluginlib/class_list_macros.hpp"
+
+#include "robodyn_controllers/described_kinematics.hpp"
+
+namespace robodyn_controllers
+{
+namespace
+{
+
+constexpr double kStrongestGravity = 50.0;  // m/s^2; more is a mistake of units
+constexpr double kHeaviestPayload = 100.0;  // kg; more than this and ten times the arm is, too
+constexpr double kLargestPayload = 1.0;     // m, its radius of gyration
+constexpr std::chrono::milliseconds kLongestWait{200};
+
+Mode mode_of(const std::string & name)
+{
+  if (name == "feedforward") {return Mode::feedforward;}
+  return name == "computed_torque" ? Mode::computed_torque : Mode::gravity_compensation;
+}
+
+Action action_of(const std::string & name)
+{
+  if (name == "zero") {return Action::zero;}
+  return name == "silent" ? Action::silent : Action::hold_gravity;
+}
+
+const char * name_of(Mode mode)
+{
+  switch (mode) {
+    case Mode::feedforward: return "feedforward";
+    case Mode::computed_torque: return "computed_torque";
+    default: return "gravity_compensation";
+  }
+}
+
+double value_or_nan(const std::optional<double> & value) {return value.value_or(kNaN);}
+
+}  // namespace
+
+InverseDynamicsController::CallbackReturn InverseDynamicsController::on_init()
+{
+  try {
+    param_listener_ = std::make_shared<ParamListener>(get_node());
+  } catch (const std::exception & error) {
+    RCLCPP_ERROR(get_node()->get_logger(), "cannot begin: %s", error.what());
+    return CallbackReturn::ERROR;
+  }
+  return CallbackReturn::SUCCESS;
+}
+
+controller_interface::InterfaceConfiguration
+InverseDynamicsController::command_interface_configuration() const
+{
+  controller_interface::InterfaceConfiguration configuration{
+    controller_interface::interface_configuration_type::INDIVIDUAL, {}};
+  for (const std::string & joint : params_.joints) {
+    configuration.names.push_back(joint + "/" + hardware_interface::HW_IF_EFFORT);
+  }
+  return configuration;
+}
+
+controller_interface::InterfaceConfiguration
+InverseDynamicsController::state_interface_configuration() const
+{
+  controller_interface::InterfaceConfiguration configuration{
+    controller_interface::interface_configuration_type::INDIVIDUAL, {}};
+  for (const char * const kind :
+    {hardware_interface::HW_IF_POSITION, hardware_interface::HW_IF_VELOCITY})
+  {
+    for (const std::string & joint : params_.joints) {
+      configuration.names.push_back(joint + "/" + kind);
+    }
+  }
+  return configuration;
+}
+
+// --- configure and clean up --------------------------------------------------------------------
+
+InverseDynamicsController::CallbackReturn InverseDynamicsController::on_configure(
+  const rclcpp_lifecycle::State &)
+{
+  try {
+    params_ = param_listener_->get_params();
+    n_ = params_.joints.size();
+    library_ = std::make_unique<ModelLibrary>(params_.model_library, params_.joints);
+    const robodyn_model & model = library_->model();
+    if (params_.check_description) {
+      const std::string difference = difference_of_kinematics(model, get_robot_description());
+      if (!difference.empty()) {throw std::runtime_error("model_library: " + difference);}
+    }
+    const Changes changes = changes_of(params_);
+    scale_ = each_joint("command_scale", params_.command_scale);
+    for (const double scale : scale_) {
+      if (!std::isfinite(scale) || scale == 0.0) {
+        throw std::runtime_error("parameter command_scale; allowed: each finite, not 0");
+      }
+    }
+    pipeline_ = std::make_unique<CommandPipeline>(model, changes.law, changes.safety);
+    setpoint_timeout_ = changes.safety.state_timeout;
+    payload_ = {};
+    gravity_ = params_.gravity.empty() ?
+      std::vector<double>(model.gravity, model.gravity + 3) : params_.gravity;
+    const std::string wrong = change_load(payload_, gravity_);
+    if (!wrong.empty()) {throw std::runtime_error("parameter gravity: " + wrong);}
+    position_.assign(n_, kNaN);
+    velocity_.assign(n_, kNaN);
+    reference_.assign(3 * n_, kNaN);
+    setpoint_.assign(3 * n_, kNaN);
+    state_ = State();
+    state_.joint_names = params_.joints;
+    for (auto * const field : {&state_.position, &state_.velocity, &state_.reference_position,
+        &state_.reference_velocity, &state_.reference_acceleration, &state_.inertial,
+        &state_.coriolis, &state_.gravity, &state_.friction, &state_.feedback, &state_.effort,
+        &state_.total})
+    {
+      field->assign(n_, 0.0);
+    }
+    state_.effort_limited.assign(n_, false);
+    state_.rate_limited.assign(n_, false);
+    state_.mode.reserve(sizeof("gravity_compensation"));
+    make_services();
+    RCLCPP_INFO(
+      get_node()->get_logger(), "model of %zu joints to '%s' by %s, kinematics %.12s", n_,
+      model.tip_link, model.generator, model.kinematics);
+  } catch (const std::exception & error) {
+    RCLCPP_ERROR(get_node()->get_logger(), "cannot configure: %s", error.what());
+    return CallbackReturn::FAILURE;
+  }
+  return CallbackReturn::SUCCESS;
+}
+
+InverseDynamicsController::CallbackReturn InverseDynamicsController::on_cleanup(
+  const rclcpp_lifecycle::State &)
+{
+  parameters_checked_.reset();
+  parameters_taken_.reset();
+  subscription_.reset();
+  set_payload_.reset();
+  set_gravity_.reset();
+  enable_.reset();
+  state_publisher_.reset();
+  publisher_.reset();
+  pipeline_.reset();
+  library_.reset();
+  return CallbackReturn::SUCCESS;
+}
+
+Vector InverseDynamicsController::each_joint(
+  const std::string & name, const std::vector<double> & values) const
+{
+  if (values.size() != 1 && values.size() != n_) {
+    throw std::runtime_error(
+            "parameter " + name + ": " + std::to_string(values.size()) + " values; allowed: 1 or " +
+            std::to_string(n_) + ", one for each joint");
+  }
+  for (const double value : values) {
+    if (!std::isfinite(value)) {
+      throw std::runtime_error("parameter " + name + "; allowed: finite numbers");
+    }
+  }
+  return values.size() == n_ ? values : Vector(n_, values.front());
+}
+
+InverseDynamicsController::Changes InverseDynamicsController::changes_of(
+  const Params & params) const
+{
+  const robodyn_model & model = library_->model();
+  for (const double number : {params.friction_velocity, params.ramp_time, params.state_timeout,
+      params.stale_hold_time, params.effort_limit_scale, params.max_reference_step,
+      params.max_following_error, params.damping, params.position_guard})
+  {
+    if (!std::isfinite(number)) {throw std::runtime_error("a parameter is not finite");}
+  }
+  Changes result;
+  LawSettings & law = result.law;
+  law.mode = mode_of(params.mode);
+  law.terms = {params.terms.inertial, params.terms.coriolis, params.terms.gravity,
+    params.terms.friction};
+  law.kp = each_joint("kp", params.kp);
+  law.kd = each_joint("kd", params.kd);
+  law.friction_velocity = params.friction_velocity;
+  law.position_guard = params.position_guard;
+  SafetySettings & safety = result.safety;
+  safety.effort_limits = params.effort_limits.empty() ?
+    Vector(model.effort_limits, model.effort_limits + n_) :
+    each_joint("effort_limits", params.effort_limits);
+  safety.torque_rate_limits = each_joint("torque_rate_limit", params.torque_rate_limit);
+  safety.braking_acceleration = params.braking_acceleration.empty() ?
+    Vector(n_, kInfinity) : each_joint("braking_acceleration", params.braking_acceleration);
+  safety.position_limits.assign(model.position_limits, model.position_limits + 2 * n_);
+  safety.velocity_limits.assign(model.velocity_limits, model.velocity_limits + n_);
+  safety.is_continuous.assign(n_, 0.0);
+  for (std::size_t i = 0; i < n_; ++i) {
+    double & limit = safety.effort_limits[i];
+    if (!std::isfinite(limit) || limit <= 0.0) {
+      throw std::runtime_error(
+              "joint '" + params.joints[i] + "' effort limit: " + std::to_string(limit) +
+              "; allowed: a positive <limit effort> in the URDF, or parameter effort_limits");
+    }
+    limit *= params.effort_limit_scale;
+    if (safety.torque_rate_limits[i] <= 0.0) {safety.torque_rate_limits[i] = kInfinity;}
+    if (!(safety.velocity_limits[i] > 0.0)) {safety.velocity_limits[i] = kInfinity;}
+    const bool is_endless = std::isinf(safety.position_limits[2 * i]) &&
+      std::isinf(safety.position_limits[2 * i + 1]);
+    safety.is_continuous[i] = is_endless && model.is_prismatic[i] == 0 ? 1.0 : 0.0;
+  }
+  safety.ramp_time = params.ramp_time;
+  safety.state_timeout = params.state_timeout;
+  safety.on_stale_state = action_of(params.on_stale_state);
+  safety.stale_hold_time = params.stale_hold_time;
+  safety.on_stop = action_of(params.on_stop);
+  safety.max_reference_step = params.max_reference_step;
+  safety.max_following_error =
+    params.max_following_error > 0.0 ? params.max_following_error : kInfinity;
+  safety.damping = params.damping;
+  return result;
+}
+
+void InverseDynamicsController::make_services()
+{
+  const auto node = get_node();
+  parameters_checked_ = node->add_on_set_parameters_callback(
+    [this](const std::vector<rclcpp::Parameter> & parameters) {
+      return take_parameters(parameters);
+    });
+  parameters_taken_ = node->add_post_set_parameters_callback(
+    [this](const std::vector<rclcpp::Parameter> &) {
+      const std::lock_guard<std::mutex> lock(changing_);
+      const Params params = param_listener_->get_params();
+      try {
+        changes_.put(changes_of(params));
+      } catch (const std::exception & error) {
+        RCLCPP_ERROR(get_node()->get_logger(), "parameters are not applied: %s", error.what());
+      }
+    });
+  subscription_ = node->create_subscription<Trajectory>(
+    "~/reference", rclcpp::SystemDefaultsQoS(),
+    [this](const Trajectory::ConstSharedPtr message) {take_setpoint(*message);});
+  set_payload_ = node->create_service<SetPayload>(
+    "~/set_payload",
+    [this](
+      const SetPayload::Request::SharedPtr request, SetPayload::Response::SharedPtr response) {
+      const auto & given = request->payload;
+      const robodyn_payload payload{given.mass,
+        {given.center_of_mass.x, given.center_of_mass.y, given.center_of_mass.z},
+        {given.ixx, given.ixy, given.ixz, given.iyy, given.iyz, given.izz}};
+      const std::lock_guard<std::mutex> lock(changing_);
+      const std::string tip = library_->model().tip_link;
+      std::string wrong = given.link.empty() || given.link == tip ?
+        change_load(payload, gravity_) : "payload link '" + given.link + "'; allowed: '" + tip + "'";
+      response->success = wrong.empty();
+      response->message = wrong.empty() ? std::to_string(given.mass) + " kg on " + tip : wrong;
+      response->joint_names = params_.joints;
+    });
+  set_gravity_ = node->create_service<SetGravity>(
+    "~/set_gravity",
+    [this](
+      const SetGravity::Request::SharedPtr request, SetGravity::Response::SharedPtr response) {
+      const auto & vector = request->gravity.vector;
+      const std::string & frame = request->gravity.header.frame_id;
+      const std::lock_guard<std::mutex> lock(changing_);
+      const std::string base = library_->model().base_link;
+      const std::string wrong = frame.empty() || frame == base ?
+        change_load(payload_, {vector.x, vector.y, vector.z}) :
+        "gravity frame_id '" + frame + "'; allowed: the base link '" + base + "', or empty";
+      response->success = wrong.empty();
+      response->message = wrong.empty() ? "gravity is taken" : wrong;
+      response->joint_names = params_.joints;
+    });
+  enable_ = node->create_service<std_srvs::srv::SetBool>(
+    "~/enable",
+    [this](
+      const std_srvs::srv::SetBool::Request::SharedPtr request,
+      std_srvs::srv::SetBool::Response::SharedPtr response) {
+      is_enabled_ = request->data;
+      response->success = true;
+      response->message = request->data ?
+        "it commands while it is active" : "it brakes, and leaves the stop command";
+    });
+  publisher_ = node->create_publisher<State>("~/dynamics_state", rclcpp::SystemDefaultsQoS());
+  state_publisher_ = std::make_unique<realtime_tools::RealtimePublisher<State>>(publisher_);
+  state_publisher_->lock();
+  state_publisher_->msg_ = state_;  // so that its memory is there
+  state_publisher_->unlock();
+}
+
+rcl_interfaces::msg::SetParametersResult InverseDynamicsController::take_parameters(
+  const std::vector<rclcpp::Parameter> & parameters)
+{
+  rcl_interfaces::msg::SetParametersResult result;
+  result.successful = true;
+  for (const rclcpp::Parameter & parameter : parameters) {
+    if (parameter.get_type() == rclcpp::ParameterType::PARAMETER_DOUBLE &&
+      !std::isfinite(parameter.as_double()))
+    {
+      result.successful = false;
+      result.reason = "parameter " + parameter.get_name() + "; allowed: a finite number";
+    }
+    if (parameter.get_type() != rclcpp::ParameterType::PARAMETER_DOUBLE_ARRAY) {continue;}
+    const std::vector<double> values = parameter.as_double_array();
+    const bool may_be_empty = parameter.get_name() == "braking_acceleration";
+    const bool is_sized = values.size() == 1 || values.size() == n_ ||
+      (values.empty() && may_be_empty);
+    const bool is_finite = std::all_of(
+      values.begin(), values.end(), [](double value) {return std::isfinite(value);});
+    if (!is_sized || !is_finite) {
+      result.successful = false;
+      result.reason = "parameter " + parameter.get_name() + "; allowed: 1 or " +
+        std::to_string(n_) + " finite values, one for each joint";
+    }
+  }
+  return result;
+}
+
+std::string InverseDynamicsController::change_load(
+  const robodyn_payload & payload, const std::vector<double> & gravity)
+{
+  const robodyn_model & model = library_->model();
+  if (gravity.size() != 3 || !(std::hypot(gravity[0], gravity[1], gravity[2]) <= kStrongestGravity))
+  {
+    return "gravity; allowed: three numbers, together at most 50 m/s^2";
+  }
+  const double heaviest = std::max(kHeaviestPayload, 10.0 * model.mass);
+  if (!(payload.mass <= heaviest)) {
+    return "payload mass; allowed: at most " + std::to_string(heaviest) + " kg";
+  }
+  const double * const J = payload.inertia;
+  const double largest = std::max(kLargestPayload, model.reach);
+  // The largest moment is at most half of all three together.
+  if (payload.mass > 0.0 && !(0.5 * (J[0] + J[3] + J[5]) <= payload.mass * largest * largest)) {
+    return "payload inertia; allowed: a radius of gyration of at most " +
+           std::to_string(largest) + " m";
+  }
+  Vector load(pipeline_->model().load_size());
+  if (model.make_load(&payload, gravity.data(), load.data()) != 0) {
+    return "payload; allowed: finite numbers, an inertia that a body of this mass has";
+  }
+  // While it is inactive, the next activation takes it.
+  bool is_taken = true;
+  const std::uint64_t before = load_.results();
+  load_.put(load);
+  const auto until = std::chrono::steady_clock::now() + kLongestWait;
+  while (is_active_ && load_.results() / 2 == before / 2) {
+    if (std::chrono::steady_clock::now() > until) {
+      return "no control cycle has taken the change in 0.2 s; the next one will";
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  if (is_active_) {is_taken = load_.results() % 2 == 1;}
+  if (!is_taken) {return "gravity would be beyond the effort limits where the arm is";}
+  payload_ = payload;
+  gravity_ = gravity;
+  return "";
+}
+
+void InverseDynamicsController::take_setpoint(const Trajectory & trajectory)
+{
+  const auto refused = [this](const char * why) {
+      RCLCPP_WARN_THROTTLE(
+        get_node()->get_logger(), *get_node()->get_clock(), 1000, "reference refused: %s", why);
+    };
+  if (is_in_chained_mode()) {return refused("another controller is chained to this one");}
+  if (trajectory.points.size() != 1) {
+    return refused("allowed: one point; for a trajectory chain joint_trajectory_controller");
+  }
+  const auto & point = trajectory.points.front();
+  const auto is_sized = [this](const std::vector<double> & values, bool may_be_empty) {
+      return values.size() == n_ || (may_be_empty && values.empty());
+    };
+  if (trajectory.joint_names.size() != n_ || !is_sized(point.positions, false) ||
+    !is_sized(point.velocities, true) || !is_sized(point.accelerations, true))
+  {
+    return refused("allowed: positions of every joint of the arm");
+  }
+  Vector setpoint(3 * n_, 0.0);
+  std::vector<bool> is_named(n_, false);
+  for (std::size_t i = 0; i < n_; ++i) {
+    const auto found = std::find(
+      params_.joints.begin(), params_.joints.end(), trajectory.joint_names[i]);
+    if (found == params_.joints.end()) {return refused("a joint is not the arm's");}
+    const auto joint = static_cast<std::size_t>(found - params_.joints.begin());
+    if (is_named[joint]) {return refused("a joint is named twice");}
+    is_named[joint] = true;
+    setpoint[joint] = point.positions[i];
+    if (!point.velocities.empty()) {setpoint[n_ + joint] = point.velocities[i];}
+    if (!point.accelerations.empty()) {setpoint[2 * n_ + joint] = point.accelerations[i];}
+  }
+  const std::lock_guard<std::mutex> lock(changing_);
+  new_setpoint_.put(setpoint);
+}
+
+// --- activate and deactivate -------------------------------------------------------------------
+
+InverseDynamicsController::CallbackReturn InverseDynamicsController::on_activate(
+  const rclcpp_lifecycle::State &)
+{
+  new_setpoint_.take([](const Vector &) {return true;});
+  has_setpoint_ = false;
+  take_changes();
+  for (const auto & reference : ordered_exported_reference_interfaces_) {
+    (void)reference->set_value(kNaN);
+  }
+  is_active_ = true;
+  return CallbackReturn::SUCCESS;
+}
+
+InverseDynamicsController::CallbackReturn InverseDynamicsController::on_deactivate(
+  const rclcpp_lifecycle::State &)
+{
+  // One command: nothing may take time here. Whoever wants the arm braked first deactivates what
+  // is chained to this controller, or disables it, and waits.
+  if (pipeline_->is_enabled() && pipeline_->stop_command(now_)) {write_commands();}
+  pipeline_->disable();
+  is_active_ = false;
+  return CallbackReturn::SUCCESS;
+}
+
+// --- the loop ----------------------------------------------------------------------------------
+
+std::vector<hardware_interface::CommandInterface::SharedPtr>
+InverseDynamicsController::on_export_reference_interfaces_list()
+{
+  std::vector<hardware_interface::CommandInterface::SharedPtr> interfaces;
+  for (const char * const kind :
+    {hardware_interface::HW_IF_POSITION, hardware_interface::HW_IF_VELOCITY,
+      hardware_interface::HW_IF_ACCELERATION})
+  {
+    for (const std::string & joint : params_.joints) {
+      interfaces.push_back(
+        std::make_shared<hardware_interface::CommandInterface>(
+          std::string(get_node()->get_name()) + "/" + joint, kind));
+      (void)interfaces.back()->set_value(kNaN);
+    }
+  }
+  return interfaces;
+}
+
+bool InverseDynamicsController::on_set_chained_mode(bool) {return true;}
+
+InverseDynamicsController::return_type InverseDynamicsController::update_reference_from_subscribers(
+  const rclcpp::Time &, const rclcpp::Duration & period)
+{
+  setpoint_age_ += period.seconds();
+  new_setpoint_.take(
+    [this](const Vector & setpoint) {
+      std::copy(setpoint.begin(), setpoint.end(), setpoint_.begin());
+      is_setpoint_at_rest_ = std::all_of(
+        setpoint.begin() + static_cast<std::ptrdiff_t>(n_), setpoint.end(),
+        [](double value) {return value == 0.0;});
+      setpoint_age_ = 0.0;
+      has_setpoint_ = true;
+      return true;
+    });
+  // One that moves and is not followed by another has lost its publisher.
+  const bool is_ended = !is_setpoint_at_rest_ && setpoint_age_ > setpoint_timeout_;
+  for (std::size_t k = 0; k < 3 * n_; ++k) {
+    (void)ordered_exported_reference_interfaces_[k]->set_value(
+      has_setpoint_ && !is_ended ? setpoint_[k] : kNaN);
+  }
+  return return_type::OK;
+}
+
+InverseDynamicsController::return_type InverseDynamicsController::update_and_write_commands(
+  const rclcpp::Time & time, const rclcpp::Duration & period)
+{
+  now_ += std::max(period.seconds(), 0.0);
+  take_changes();
+  for (std::size_t i = 0; i < n_; ++i) {
+    position_[i] = value_or_nan(state_interfaces_[i].get_optional());
+    velocity_[i] = value_or_nan(state_interfaces_[n_ + i].get_optional());
+  }
+  for (std::size_t k = 0; k < 3 * n_; ++k) {
+    reference_[k] = value_or_nan(ordered_exported_reference_interfaces_[k]->get_optional<double>());
+  }
+  bool has_command = false;
+  if (pipeline_->is_stopping() && pipeline_->has_stopped()) {
+    has_command = pipeline_->stop_command(now_);
+    if (pipeline_->is_stop_command_sent()) {pipeline_->disable();}
+  } else {
+    const robodyn_reference reference{
+      reference_.data(), reference_.data() + n_, reference_.data() + 2 * n_, nullptr};
+    has_command = pipeline_->update(now_, position_.data(), velocity_.data(), reference);
+  }
+  if (has_command) {write_commands();}
+  publish_state(time, period);
+  return return_type::OK;
+}
+
+void InverseDynamicsController::take_changes()
+{
+  changes_.take(
+    [this](const Changes & changes) {
+      pipeline_->change_settings(changes.safety);
+      pipeline_->change_law(changes.law);
+      setpoint_timeout_ = changes.safety.state_timeout;
+      return true;
+    });
+  load_.take([this](const Vector & load) {return pipeline_->change_load(load.data());});
+  if (!is_enabled_) {
+    pipeline_->begin_stop();
+  } else if (!pipeline_->is_enabled()) {
+    pipeline_->enable(now_);
+  }
+}
+
+void InverseDynamicsController::write_commands()
+{
+  for (std::size_t i = 0; i < n_; ++i) {
+    (void)command_interfaces_[i].set_value(scale_[i] * pipeline_->torque()[i]);
+  }
+}
+
+void InverseDynamicsController::publish_state(
+  const rclcpp::Time & time, const rclcpp::Duration & period)
+{
+  since_published_ += period.seconds();
+  if (params_.state_publish_rate <= 0.0 || since_published_ < 1.0 / params_.state_publish_rate) {
+    return;
+  }
+  since_published_ = 0.0;
+  const Vector & parts = pipeline_->parts();
+  state_.header.stamp = time;
+  state_.mode = name_of(pipeline_->mode());
+  state_.cycle_time = period.seconds();
+  const bool is_following = pipeline_->following() != Following::none;
+  const ReferenceState & wanted = pipeline_->wanted();
+  for (auto * const field : {&state_.reference_position, &state_.reference_velocity,
+      &state_.reference_acceleration})
+  {
+    field->resize(is_following ? n_ : 0);  // its memory stays
+  }
+  const auto part = [this, &parts](std::size_t which, std::size_t i) {
+      return parts[which * n_ + i];
+    };
+  for (std::size_t i = 0; i < n_; ++i) {
+    state_.position[i] = position_[i];
+    state_.velocity[i] = velocity_[i];
+    if (is_following) {
+      state_.reference_position[i] = wanted.position[i];
+      state_.reference_velocity[i] = wanted.velocity[i];
+      state_.reference_acceleration[i] = wanted.acceleration[i];
+    }
+    state_.inertial[i] = part(ROBODYN_INERTIAL, i);
+    state_.coriolis[i] = part(ROBODYN_CORIOLIS, i);
+    state_.gravity[i] = part(ROBODYN_GRAVITY, i);
+    state_.friction[i] = part(ROBODYN_FRICTION, i);
+    state_.feedback[i] = part(ROBODYN_FEEDBACK, i);
+    state_.effort[i] = part(ROBODYN_EFFORT, i);
+    state_.total[i] = pipeline_->torque()[i];
+    state_.effort_limited[i] = pipeline_->effort_limited()[i] != 0;
+    state_.rate_limited[i] = pipeline_->rate_limited()[i] != 0;
+  }
+  (void)state_publisher_->try_publish(state_);
+}
+
+}  // namespace robodyn_controllers
+
+PLUGINLIB_EXPORT_CLASS(
+  robodyn_controllers::InverseDynamicsController,
+  controller_interface::ChainableControllerInterface)

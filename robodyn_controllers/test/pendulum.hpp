@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// A pendulum as a model library has it: simple enough to be checked by hand.
+#ifndef PENDULUM_HPP_
+#define PENDULUM_HPP_
+
+#include <cmath>
+
+#include "robodyn_ros/robodyn_model.h"
+
+namespace pendulum
+{
+
+constexpr double kMass = 2.0, kLength = 0.5, kGravity = 9.81;  // kg, m, m/s^2
+constexpr double kInertia = kMass * kLength * kLength;
+
+// The load is the mass at the end.
+inline const robodyn_model & model()
+{
+  static const char * const names[] = {"swing"};
+  static const unsigned char is_prismatic[] = {0};
+  static const double positions[] = {-3.0, 3.0}, velocities[] = {4.0}, efforts[] = {40.0};
+  static const double gravity[] = {0.0, 0.0, -kGravity};
+  static const robodyn_model model = {
+    ROBODYN_MODEL_ABI, 1, 1, "the test", names, "base", "bob", "none", is_prismatic, positions,
+    velocities, efforts, gravity, kMass, kLength,
+    [](const robodyn_payload * payload, const double *, double * load) {
+      *load = kMass + (payload != nullptr ? payload->mass : 0.0);
+      return 0;
+    },
+    [](const double * load, const double * q, const double *, const double * qdd, double * tau) {
+      tau[0] = load[0] * kLength * (kLength * qdd[0] + kGravity * std::cos(q[0]));
+    },
+    [](const double * load, const double * q, double * tau) {
+      tau[0] = load[0] * kLength * kGravity * std::cos(q[0]);
+    },
+    [](const double * load, const double *, double * mass) {
+      mass[0] = load[0] * kLength * kLength;
+    },
+    [](double, const double *, const double *, double * tau) {tau[0] = 0.0;},
+    [](const double * q, double * pose) {
+      const double c = std::cos(q[0]), s = std::sin(q[0]);
+      const double turned[16] = {c, 0, -s, kLength * c, 0, 1, 0, 0, s, 0, c, kLength * s, 0, 0, 0, 1};
+      for (int k = 0; k < 16; ++k) {pose[k] = turned[k];}
+    },
+    [] {return 0;}};
+  return model;
+}
+
+inline double held(double q, double mass = kMass) {return mass * kLength * kGravity * std::cos(q);}
+
+}  // namespace pendulum
+
+#endif  // PENDULUM_HPP_

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The controller manager finds the plugin and makes one of it.
+#include <gmock/gmock.h>
+
+#include <memory>
+
+#include "controller_manager/controller_manager.hpp"
+#include "hardware_interface/resource_manager.hpp"
+#include "rclcpp/rclcpp.hpp"
+#include "ros2_control_test_assets/descriptions.hpp"
+
+TEST(LoadInverseDynamicsController, ThePluginIsFound)
+{
+  const auto executor = std::make_shared<rclcpp::executors::SingleThreadedExecutor>();
+  controller_manager::ControllerManager manager(
+    executor, ros2_control_test_assets::minimal_robot_urdf, true, "controller_manager");
+  EXPECT_NE(
+    manager.load_controller(
+      "inverse_dynamics_controller", "robodyn_controllers/InverseDynamicsController"), nullptr);
+}
+
+int main(int argc, char ** argv)
+{
+  ::testing::InitGoogleMock(&argc, argv);
+  rclcpp::init(argc, argv);
+  const int result = RUN_ALL_TESTS();
+  rclcpp::shutdown();
+  return result;
+}
