@@ -55,7 +55,8 @@ class Guideline(Record):
     def __str__(self) -> str:
         verdict = {True: 'met', False: 'not met', None: 'open'}[self.met]
         values = ', '.join(f'{x:.4g}' for x in self.values)
-        return f'{self.number}. {self.statement}: {verdict} ({self.meaning}: {values} {self.unit})'
+        evidence = f'{values} {self.unit}' if self.values else 'none'
+        return f'{self.number}. {self.statement}: {verdict} ({self.meaning}: {evidence})'
 
 
 def design_guidelines(

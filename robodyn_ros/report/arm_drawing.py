@@ -17,6 +17,7 @@ from robodyn_ros.spatial import FloatArray, rotation_x, rotation_z
 _WIDTH, _TALLEST, _LOWEST = 380.0, 400.0, 220.0
 _MARGIN = 32.0
 _LEAST_SIZE = 1e-6  # [m]
+_FAR = 3.0  # of the arm's size
 _DOTS_APART = 6.0
 _LARGEST_DISC = 22.0
 _ELEVATION = np.radians(24)
@@ -65,6 +66,26 @@ def masses_drawing(model: RobotModel, q: FloatArray, name: str, label: str) -> s
     return inline_svg(draw, _WIDTH, picture.height, name=name, label=label)
 
 
+def mass_centers(model: RobotModel, frames: FloatArray) -> FloatArray:
+    """Return the centres of mass (n, 3) [m] in the base, of DH frames (n, 4, 4)."""
+    rows = model.inertial_parameters
+    centers = np.divide(
+        rows[:, 6:9], rows[:, 9:], out=np.zeros((len(rows), 3)), where=rows[:, 9:] != 0
+    )
+    return np.einsum('kij,kj->ki', frames[:, :3, :3], centers) + frames[:, :3, 3]
+
+
+def shown_points(points: FloatArray, centers: FloatArray) -> FloatArray:
+    """
+    Return what shows how large an arm is (k, 3) [m].
+
+    Its frames' points are; where all of them coincide, as those of one joint may, the centres of
+    mass, too.
+    """
+    is_one_point = float(np.ptp(points, axis=0).max()) <= _LEAST_SIZE
+    return np.vstack([points, centers]) if is_one_point else points
+
+
 def is_labelled(index: int, n: int, is_second: bool = False) -> bool:
     """Return whether a frame's axis is named: of long arms some, and one axis of each, are."""
     if n <= _MOST_LABELS:
@@ -104,20 +125,18 @@ class _Picture:
         feet = [frame @ np.array([a, 0.0, 0.0, 1.0]) for frame, a in zip(before, dh.a)]
         self.feet = np.array(feet)[:, :3]
         self.starts, self.origins = before[:, :3, 3], self.frames[:, :3, 3]
+        self.mass_centers = mass_centers(self.model, self.frames)
         points = np.vstack([np.zeros(3), self.starts, self.feet, self.origins, self.tip[:3, 3]])
+        if self.with_masses:
+            points = shown_points(points, self.mass_centers)
         self.size = max(float(np.ptp(points, axis=0).max()), _LEAST_SIZE)
         _, self.view = view_of(points)
         arrows = self.size * _ARROW * np.swapaxes(self.frames[:, :3, [0, 2]], 1, 2)
         ends = (self.origins[:, None] + arrows).reshape(-1, 3)
-        rows = self.model.inertial_parameters
-        centers = np.divide(
-            rows[:, 6:9], rows[:, 9:], out=np.zeros((len(rows), 3)), where=rows[:, 9:] != 0
-        )
-        self.mass_centers = np.einsum('kij,kj->ki', self.frames[:, :3, :3], centers) + self.origins
         seen = [points, ends, self.size * _GROUND * _DISC]
         if self.with_masses:
             # Not those that a wrong URDF puts far from the arm.
-            far = np.linalg.norm(self.mass_centers - self.origins, axis=1) > self.size
+            far = np.linalg.norm(self.mass_centers - self.origins, axis=1) > _FAR * self.size
             seen.append(self.mass_centers[~far])
         flat = np.vstack(seen) @ self.view.T
         low, high = flat.min(axis=0), flat.max(axis=0)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from robodyn_ros.dh.frames import frame_transforms
 from robodyn_ros.dynamics import gravity_torque
 from robodyn_ros.model import RobotModel
-from robodyn_ros.report.arm_drawing import view_of
+from robodyn_ros.report.arm_drawing import mass_centers, shown_points, view_of
 from robodyn_ros.report.position_ranges import slider_ranges
 from robodyn_ros.spatial import FloatArray, inertia_tensor, skew
 
@@ -53,7 +53,8 @@ def numbers_for_script(model: RobotModel, q: FloatArray) -> str:
     ranges = slider_ranges(model)
     lower, upper = ranges.T
     poses = np.random.default_rng(_SEED).uniform(lower, upper, size=(_POSES, model.n))
-    points = _points(model, q[None])
+    frames = frame_transforms(model.dh, q)
+    points = shown_points(_points(model, frames), mass_centers(model, frames))
     middle = (points.min(axis=0) + points.max(axis=0)) / 2
     radius = max(_ROOM * float(np.linalg.norm(points - middle, axis=1).max()), 1e-3)
     azimuth, elevation = view_of(points)[0]
@@ -101,12 +102,11 @@ def inertia_ellipsoid(row: NDArray) -> dict[str, FloatArray] | None:
     return {'center': center, 'half': np.sqrt(np.maximum(squares, 0.0))[:, None] * axes.T}
 
 
-def _points(model: RobotModel, q: NDArray) -> FloatArray:
-    """Return the origins of base, DH frames and tip (k, 3) [m] at positions (N, n)."""
-    frames = frame_transforms(model.dh, q)
-    tips = frames[:, -1] @ model.dh.tip_transform
+def _points(model: RobotModel, frames: FloatArray) -> FloatArray:
+    """Return the origins of base, DH frames (n, 4, 4) and tip (k, 3) [m]."""
+    tip = frames[-1] @ model.dh.tip_transform
     first = np.stack([np.zeros(3), model.dh.base_transform[:3, 3]])
-    return np.vstack([first, frames[:, :, :3, 3].reshape(-1, 3), tips[:, :3, 3]])
+    return np.vstack([first, frames[:, :3, 3], tip[:3, 3]])
 
 
 def _plain(value: Any) -> Any:

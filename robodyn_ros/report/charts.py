@@ -20,7 +20,7 @@ from robodyn_ros.report.text import number
 _WIDTH = 360
 _LEAST_CELL = 20.0  # that a number fits in [px]
 _LEAST_NAMED, _LEAST_LETTER = 18.0, 9.0  # a cell with a name, a letter's size [px]
-_MOST_TICKS = 7
+_MOST_TICKS = 5
 _COLORS = matplotlib.colormaps['cividis']
 PARTS = {
     'gravity': Ink.BLUE,

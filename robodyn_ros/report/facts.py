@@ -33,6 +33,7 @@ from robodyn_ros.report.measurements import CallTimes, measured_call_times
 from robodyn_ros.report.position_ranges import with_single_turns
 from robodyn_ros.report.ratio_maps import RatioFacts, ratio_facts
 from robodyn_ros.report.residual import Residual, conversion_residual
+from robodyn_ros.report.text import NOISE
 from robodyn_ros.spatial import FloatArray
 
 T = TypeVar('T')
@@ -227,18 +228,20 @@ def _torques_along(model: RobotModel, given: MotionSamples | None) -> MotionTorq
     motion = given or example_motion(model, _EXAMPLE_SAMPLES)
     still = np.zeros_like(motion.q)
     gravity = gravity_torque(model, motion.q)
+    rigid = inverse_dynamics(model, motion.q, motion.qd, motion.qdd)
+    parts = {
+        'gravity': gravity,
+        'inertial': inverse_dynamics(model, motion.q, still, motion.qdd) - gravity,
+        'coriolis': inverse_dynamics(model, motion.q, motion.qd, still) - gravity,
+        'friction': smooth_friction_torque(
+            model, ControlSettings.friction_velocity, motion.qd, rigid
+        ),
+    }
+    rounding = NOISE * max(float(np.abs(part).max()) for part in parts.values())
     return MotionTorques(
         motion=motion,
         given=given is not None,
-        gravity=gravity,
-        inertial=inverse_dynamics(model, motion.q, still, motion.qdd) - gravity,
-        coriolis=inverse_dynamics(model, motion.q, motion.qd, still) - gravity,
-        friction=smooth_friction_torque(
-            model,
-            ControlSettings.friction_velocity,
-            motion.qd,
-            inverse_dynamics(model, motion.q, motion.qd, motion.qdd),
-        ),
+        **{name: np.where(np.abs(part) > rounding, part, 0.0) for name, part in parts.items()},
     )
 
 
@@ -257,7 +260,7 @@ def _torque_error(
     exact = inverse_dynamics(model, *state)
     error = np.abs(simplified.inverse_dynamics(*state) - exact).max(axis=0)
     peak = np.abs(exact).max(axis=0)
-    return np.divide(error, peak, out=np.zeros_like(error), where=peak > 0)
+    return np.divide(error, peak, out=np.zeros_like(error), where=peak > NOISE * peak.max())
 
 
 @contextlib.contextmanager

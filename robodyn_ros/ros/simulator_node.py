@@ -11,8 +11,9 @@ sub        ``commands``            std_msgs/Float64MultiArray    torques in chai
                                                                  times ``command_scale``
 sub        ``torques``             sensor_msgs/JointState        instead of commands, in lockstep
 sub        ``tip_wrench``          geometry_msgs/WrenchStamped   what the world exerts on the tip,
-                                                                 in the base link's axes, until
-                                                                 the next comes
+                                                                 in the base link's axes, from its
+                                                                 stamp on, or at once, until the
+                                                                 next
 pub or sub ``robot_description``   std_msgs/String               transient local; published where
                                                                  ``urdf_file`` is given, else taken
 pub        ``/clock``              rosgraph_msgs/Clock           in lockstep or on request
@@ -35,6 +36,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +70,9 @@ from robodyn_ros.simulation.sensors import Sensors
 LONGEST_LAG = 0.1
 """Real time that is made up for after a pause [s]; the rest of a longer one is skipped."""
 
+MOST_WRENCHES = 100
+"""So many may wait for their time."""
+
 
 ABOUT = (
     'An arm in MuJoCo behind the topics of a driver: it publishes joint_states, takes commands '
@@ -75,6 +80,8 @@ ABOUT = (
     'topic robot_description.'
 )
 
+
+Stamp = tuple[int, int]  # seconds and nanoseconds
 
 PARAMETERS = (
     read_once('urdf_file', 'string', '', 'Path of the URDF; empty: the topic robot_description.'),
@@ -197,6 +204,7 @@ class SimulatorNode(Node):
         self._command_scale = _scale('command_scale', command_scale, simulation.n)
         self._awaits_command = self._lockstep and command_scale is not None
         self._axes = ('', chain.base_link)  # that a wrench may be given in
+        self._wrenches: list[tuple[Stamp, list[float]]] = []  # that wait for their time
         self.create_subscription(WrenchStamped, 'tip_wrench', self._on_wrench, RELIABLE)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         if self._lockstep:
@@ -280,12 +288,25 @@ class SimulatorNode(Node):
             )
             return
         force, moment = message.wrench.force, message.wrench.torque
+        wrench = [force.x, force.y, force.z, moment.x, moment.y, moment.z]
+        stamp = _stamp_of(message.header.stamp)
+        if stamp <= _stamp_of(self._stamp):
+            self._push(wrench)
+        elif len(self._wrenches) >= MOST_WRENCHES:
+            self._warn(f'tip_wrench ignored: {MOST_WRENCHES} wait for their time already')
+        else:
+            self._wrenches.append((stamp, wrench))
+            self._wrenches.sort(key=itemgetter(0))
+
+    def _push(self, wrench: list[float]) -> None:
         try:
-            self._simulation.push([force.x, force.y, force.z, moment.x, moment.y, moment.z])
+            self._simulation.push(wrench)
         except NonFiniteValue as error:
             self._warn(f'tip_wrench ignored: {error}')
 
     def _step(self) -> None:
+        while self._wrenches and self._wrenches[0][0] <= _stamp_of(self._stamp):
+            self._push(self._wrenches.pop(0)[1])
         if self._torque is None:
             self._simulation.wait()
         else:
@@ -343,6 +364,10 @@ class SimulatorNode(Node):
 
     def _warn(self, text: str) -> None:
         self.get_logger().warning(text, throttle_duration_sec=1.0)
+
+
+def _stamp_of(time: Time) -> Stamp:
+    return time.sec, time.nanosec
 
 
 def _scale(name: str, given: Sequence[float] | None, n: int) -> np.ndarray:

@@ -286,6 +286,11 @@ def test_units_follow_the_joints():
     assert structure['G_3'].unit == 'N' and structure['G_4'].unit == 'N m'
 
 
+def test_one_axis_has_no_angle_to_another():
+    model = rd.RobotModel.from_urdf(two_link_urdf(), tip_link='link1')
+    assert str(design_guidelines(model)[1]).endswith('(angles between axes: none)')
+
+
 def test_guidelines_of_the_puma():
     first, right, masses, gravity = design_guidelines(PUMA.model())
     assert first.met is None and first.values == (0, 6)

@@ -6,12 +6,14 @@ import json
 import numpy as np
 import pytest
 from browser import opened
+from lxml import html
 from robots import random_chain, two_link_urdf
 
 import robodyn_ros as rd
 from robodyn_ros.dh.frames import frame_transforms
 from robodyn_ros.dynamics import gravity_torque
 from robodyn_ros.kinematics import forward_kinematics
+from robodyn_ros.report.arm_drawing import masses_drawing
 from robodyn_ros.report.arm_in_space import inertia_ellipsoid, numbers_for_script
 from robodyn_ros.report.position_ranges import slider_ranges
 from robodyn_ros.spatial import inertial_parameters
@@ -153,6 +155,19 @@ def test_sliders_go_as_far_as_the_joint_and_never_further_than_can_be_seen():
     np.testing.assert_allclose(slider_ranges(rd.RobotModel.from_urdf(absurd))[0], [-np.pi, np.pi])
     slides = rd.RobotModel.from_urdf(two_link_urdf().replace('continuous', 'prismatic'))
     np.testing.assert_allclose(slider_ranges(slides), [[-1, 1]] * 2)
+
+
+def test_arm_of_one_joint_without_length_is_as_large_as_its_body_is_far():
+    model = rd.RobotModel.from_urdf(two_link_urdf(), tip_link='link1')
+    numbers = json.loads(numbers_for_script(model, np.zeros(1)))
+    assert 0.25 <= numbers['radius'] <= 1.0  # of a rod of 1 m
+    drawing = html.fromstring(masses_drawing(model, np.zeros(1), 'm', 'Masses'))
+    width, height = map(float, drawing.get('viewbox').split()[2:])
+    discs = [x for x in drawing.iter() if x.tag.endswith('use') and x.get('x') is not None]
+    assert discs
+    for disc in discs:
+        assert 0 <= float(disc.get('x')) <= width
+        assert 0 <= float(disc.get('y')) <= height
 
 
 def test_ellipsoid_has_the_body_s_inertia():

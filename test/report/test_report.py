@@ -26,8 +26,9 @@ from robodyn_ros.report.arm_drawing import (
     scale_bar,
     sense_of_rotation,
 )
-from robodyn_ros.report.charts import range_chart, torque_chart
+from robodyn_ros.report.charts import call_time_chart, range_chart, torque_chart
 from robodyn_ros.report.labels import Label, placed_labels
+from robodyn_ros.report.measurements import CallTimes
 from robodyn_ros.report.text import number, percent, shortened, visible
 
 SECTIONS = [
@@ -312,9 +313,10 @@ def test_massless_links_make_a_report_too(facts_of):
     assert set(facts.notes) == set(STEPS) - {'conversion', 'base parameters', 'compiled code'}
 
 
-def test_every_disc_of_a_mass_is_on_the_paper(facts_of):
+@pytest.mark.parametrize('behind', [0.9, 2.5])
+def test_every_disc_of_a_mass_is_on_the_paper(behind):
     # Link 1 of this arm has its centre of mass far behind everything else that is drawn.
-    text = two_link_urdf().replace('xyz="0.5 0 0"', 'xyz="-0.9 0 0"', 1)
+    text = two_link_urdf().replace('xyz="0.5 0 0"', f'xyz="-{behind} 0 0"', 1)
     figure = html.fromstring(masses_drawing(rd.RobotModel.from_urdf(text), np.zeros(2), 'm', 'M'))
     width, height = (float(x) for x in figure.get('viewbox').split()[2:])
     discs = [x for x in figure.iter('use') if 'orange' in x.get('style', '')]
@@ -322,6 +324,18 @@ def test_every_disc_of_a_mass_is_on_the_paper(facts_of):
     for disc in discs:
         assert 20 < float(disc.get('x')) < width - 20
         assert 20 < float(disc.get('y')) < height - 20
+
+
+def test_torque_that_is_rounding_is_zero(facts_of):
+    # The last joint turns a rod along its own axis, which has no inertia about it.
+    text = two_link_urdf().replace(
+        '<parent link="link1"/><child link="link2"/><axis xyz="0 0 1"/>',
+        '<parent link="link1"/><child link="link2"/><axis xyz="1 1e-13 0"/>',
+    )
+    facts = facts_of(text)
+    assert np.abs(facts.torques.total[:, 0]).max() > 1.0
+    assert not facts.torques.total[:, 1].any()
+    assert facts.simplified_torque_error[1] == 0.0
 
 
 def test_figures_fill_the_width_of_a_desktop(report_of, browser):
@@ -356,6 +370,22 @@ def test_ticks_of_a_wide_range_leave_room_for_each_other():
     ticks = [x.text for x in figure.iter('text') if x.text and x.text[0] in '01']
     assert 3 <= len(ticks)
     assert 7 * sum(map(len, ticks)) < 320  # 7 px a digit, of the axis
+
+
+def test_ticks_of_call_times_leave_room_for_each_other():
+    # As on a machine so crowded that one call took a tenth of a second.
+    times = CallTimes(
+        {}, {'compiled mass_matrix': 0.255, 'lagrangian_coefficients': 101_404.0}, '', ''
+    )
+    figure = html.fromstring(call_time_chart(times, 'a'))
+    ticks = [
+        (float(x.get('x')), x.text)
+        for x in figure.xpath('.//*[starts-with(@id, "a-xtick")]//text')
+        if x.text
+    ]
+    assert len(ticks) >= 3
+    for (left, one), (right, other) in zip(ticks, ticks[1:]):
+        assert right - left > 3.5 * (len(one) + len(other)) + 4
 
 
 def test_drawings_have_a_bar_of_a_round_length_to_scale():

@@ -11,6 +11,7 @@ rclpy = pytest.importorskip('rclpy', reason='needs ROS 2')
 pytest.importorskip('mujoco')
 
 from diagnostic_msgs.msg import DiagnosticArray  # noqa: E402
+from geometry_msgs.msg import WrenchStamped  # noqa: E402
 from rclpy.executors import SingleThreadedExecutor  # noqa: E402
 from rosgraph_msgs.msg import Clock  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
@@ -148,6 +149,29 @@ def test_in_lockstep_torques_are_matched_by_joint_name(rig):
     rig.answer(rig.states[-1], effort=[5.0, -3.0, 7.0], names=['joint2', 'other', 'joint1'])
     rig.until(lambda: rig.stamps()[-1] > 0.001)
     assert list(rig.states[-1].effort) == [7.0, 5.0]
+
+
+def test_wrench_at_the_tip_acts_from_its_stamp_on(rig):
+    wrenches = rig.node.create_publisher(WrenchStamped, 'tip_wrench', 10)
+    rig.start(urdf_file=str(rig.urdf), lockstep=True, time_step=0.01)
+    rig.until_heard(rig.torques)
+    rig.until_heard(wrenches)
+    rig.until(lambda: rig.states)
+    # Upwards on the tip from 0.05 s to 0.08 s.
+    for nanosec, force in ((80_000_000, 0.0), (50_000_000, 40.0)):
+        message = WrenchStamped()
+        message.header.stamp.nanosec = nanosec
+        message.wrench.force.z = force
+        wrenches.publish(message)
+    rig.until(lambda: rig.reports)  # later than what was published before
+    gravity = [-14.715 - 4.905, -4.905]
+    for k in range(1, 12):
+        rig.until(lambda k=k: len(set(rig.stamps())) >= k)
+        rig.answer(rig.states[-1], gravity)
+    velocity = {round(s.header.stamp.nanosec / 1e7): s.velocity[0] for s in rig.states}
+    change = {k: velocity[k + 1] - velocity[k] for k in range(1, 10)}
+    pushed = [k for k, each in change.items() if abs(each) > 0.02]
+    assert pushed == [5, 6, 7]
 
 
 def test_in_real_time_the_arm_stands_on_its_brakes_until_the_first_command(rig):

@@ -68,6 +68,8 @@ class NodeRig:
 
     command_scale = 1.0
 
+    DEPTH = 20_000  # so many messages of a topic may wait
+
     def __init__(self, log_path):
         self.domain = domains.claim()
         self.log_path = log_path
@@ -271,7 +273,7 @@ class NodeRig:
             kind,
             f'/dynamics_node/{name}',
             lambda message: into.append(converted(message)),
-            20_000,
+            self.DEPTH,
         )
 
     def _on_report(self, message):

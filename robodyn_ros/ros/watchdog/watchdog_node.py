@@ -290,11 +290,12 @@ def run(shared: SharedCommand, wake: int, parent_pid: int, args: Sequence[str] |
 
 
 def _come_before_the_node() -> None:
-    """Take the next higher priority, real-time or not, where the process may."""
+    """Take a real-time priority, the next above the node's if it has one, where allowed."""
     with suppress(AttributeError, OSError):
-        policy, parameter = os.sched_getscheduler(0), os.sched_getparam(0)
-        if policy in (os.SCHED_FIFO, os.SCHED_RR):
-            priority = min(parameter.sched_priority + 1, os.sched_get_priority_max(policy))
-            os.sched_setscheduler(0, policy, os.sched_param(priority))
+        policy, priority = os.sched_getscheduler(0), os.sched_getparam(0).sched_priority
+        if policy not in (os.SCHED_FIFO, os.SCHED_RR):
+            policy, priority = os.SCHED_FIFO, 0
+        priority = min(priority + 1, os.sched_get_priority_max(policy))
+        os.sched_setscheduler(0, policy, os.sched_param(priority))
     with suppress(OSError):
         os.nice(NICENESS)

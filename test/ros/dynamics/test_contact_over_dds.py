@@ -3,79 +3,34 @@
 
 from __future__ import annotations
 
-from xml.etree import ElementTree
-
 import numpy as np
 import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS 2')
 pytest.importorskip('mujoco')
 
-from geometry_msgs.msg import WrenchStamped
-from lockstep_rig import LockstepRig, seconds
+from contact_rig import (
+    POSITION,
+    ContactRig,
+    SwayingRig,
+    thresholds_of_free_motion,
+    urdf_with_friction,
+)
+from lockstep_rig import seconds
 from node_rig import ARM, NodeRig
 from pushed_arm import ARMS
-from rclpy.qos import DurabilityPolicy, QoSProfile
 from robots import public_urdf
 from sensor_msgs.msg import JointState
 
-from robodyn_interfaces.msg import Contact
 from robodyn_ros import RobotModel, forward_kinematics, jacobian
 
 pytestmark = pytest.mark.ros
 
-POSITION = [0.1, -0.4, 0.2, -1.9, 0.3, 1.6, 0.7]
 FORCE = np.array([8.0, -12.0, 6.0])  # [N], in the base link's axes
-LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 THRESHOLDS = {
     'contact_threshold_moving': [3.0],
     'contact_threshold_standing': [3.0],
 }
-
-
-class ContactRig(LockstepRig):
-    """A node that holds an arm in MuJoCo, with whoever listens to what the outside does."""
-
-    def __init__(self, log_path):
-        super().__init__(log_path)
-        self.external, self.wrenches, self.contacts = [], [], []
-        self.push = self.node.create_publisher(WrenchStamped, '/tip_wrench', 10)
-
-    def listen(self):
-        self._keep(JointState, 'external_torques', self.external)
-        self._keep(WrenchStamped, 'tip_wrench', self.wrenches)
-        self.node.create_subscription(
-            Contact, '/dynamics_node/contact', self.contacts.append, LATCHED
-        )
-
-    def hold(self, robot, position=POSITION, names=ARM, noise=None, **parameters):
-        """Hold a position, in MuJoCo, until half a second has passed there."""
-        self.start(**robot, **{'mode': 'computed_torque', **parameters})
-        self.start_simulator(**robot, initial_position=position, **(noise or {}))
-        self.until(lambda: self.push.get_subscription_count() > 0)
-        assert self.transition('activate')
-        self.run_until(0.3)
-        self.follow([position], [0.2], names)
-        self.run_until(0.8)
-
-    def pushed(self, force, frame=''):
-        message = WrenchStamped()
-        message.header.frame_id = frame
-        vector = message.wrench.force
-        vector.x, vector.y, vector.z = map(float, force)
-        self.push.publish(message)
-
-    def forces(self, begin):
-        """Return times (N,) and estimated forces (N, 3) in the base link's axes since a time."""
-        positions = {seconds(each.header.stamp): each.position for each in self.states}
-        times, found = [], []
-        for each in self.wrenches:
-            when, given = seconds(each.header.stamp), each.wrench.force
-            if when > begin and when in positions:
-                rotation = forward_kinematics(self.model, positions[when])[:3, :3]
-                times.append(when)
-                found.append(rotation @ [given.x, given.y, given.z])
-        return np.array(times), np.array(found)
 
 
 @pytest.fixture
@@ -175,20 +130,6 @@ def test_stepped_forces_at_rest_and_in_motion_are_known_after_a_tenth_of_a_secon
         before = np.array(force, dtype=float)
 
 
-def urdf_with_friction(name, path):
-    """Write an arm's URDF with friction as drives have it: a hundredth of their effort limits."""
-    tree = ElementTree.parse(public_urdf(ARMS[name][0]))
-    for joint in tree.iter('joint'):
-        if (limit := joint.find('limit')) is not None:
-            for given in joint.findall('dynamics'):
-                joint.remove(given)
-            coulomb = 0.01 * float(limit.get('effort'))
-            values = {'friction': str(coulomb), 'damping': str(0.5 * coulomb)}
-            ElementTree.SubElement(joint, 'dynamics', values)
-    tree.write(path)
-    return str(path)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(('name', 'observed'), [('panda', 'commanded'), ('ur5', 'measured')])
 def test_with_noise_and_friction_forces_are_known_in_motion_and_at_rest_but_for_stiction(
@@ -237,6 +178,25 @@ def test_with_noise_and_friction_forces_are_known_in_motion_and_at_rest_but_for_
         good += list(error <= max(0.1 * np.linalg.norm(force), 2.0))
         before = np.array(force)
     assert np.mean(good) >= 0.9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('name', sorted(ARMS))
+def test_pushes_of_15_newtons_in_motion_are_told_of_and_free_motion_raises_no_alarm(
+    name, tmp_path
+):
+    # benchmarks/contact_over_dds.py makes a hundred, and ten minutes.
+    thresholds = thresholds_of_free_motion(name, tmp_path)
+    rig = SwayingRig(tmp_path / 'node.log')
+    try:
+        rig.begin(name, tmp_path, 0, **thresholds)
+        delays = rig.delays(10, 15.0, 0.3, 0.35)
+        found = [delay for delay in delays if delay is not None]
+        assert len(found) >= 9
+        assert np.median(found) < 0.08
+        assert rig.alarms(20.0) == 0
+    finally:
+        rig.close()
 
 
 @pytest.mark.slow
