@@ -24,6 +24,7 @@ constexpr double kStrongestGravity = 50.0;  // m/s^2; more is a mistake of units
 constexpr double kHeaviestPayload = 100.0;  // kg; more than this and ten times the arm is, too
 constexpr double kLargestPayload = 1.0;     // m, its radius of gyration
 constexpr std::chrono::milliseconds kLongestWait{200};
+constexpr std::chrono::milliseconds kWatching{200};  // between looks for subscribers
 
 Mode mode_of(const std::string & name)
 {
@@ -114,7 +115,7 @@ InverseDynamicsController::CallbackReturn InverseDynamicsController::on_configur
     gravity_ = params_.gravity.empty() ?
       std::vector<double>(model.gravity, model.gravity + 3) : params_.gravity;
     const std::string wrong = change_load(payload_, gravity_);
-    if (!wrong.empty()) {throw std::runtime_error("parameter gravity: " + wrong);}
+    if (!wrong.empty()) {throw std::runtime_error("parameter " + wrong);}
     position_.assign(n_, kNaN);
     velocity_.assign(n_, kNaN);
     reference_.assign(3 * n_, kNaN);
@@ -151,6 +152,7 @@ InverseDynamicsController::CallbackReturn InverseDynamicsController::on_cleanup(
   set_payload_.reset();
   set_gravity_.reset();
   enable_.reset();
+  watching_.reset();
   state_publisher_.reset();
   publisher_.reset();
   pipeline_.reset();
@@ -291,6 +293,8 @@ void InverseDynamicsController::make_services()
         "it commands while it is active" : "it brakes, and leaves the stop command";
     });
   publisher_ = node->create_publisher<State>("~/dynamics_state", rclcpp::SystemDefaultsQoS());
+  watching_ = node->create_wall_timer(
+    kWatching, [this]() {is_watched_ = publisher_->get_subscription_count() > 0;});
   state_publisher_ = std::make_unique<realtime_tools::RealtimePublisher<State>>(publisher_);
   state_publisher_->lock();
   state_publisher_->msg_ = state_;  // so that its memory is there
@@ -467,8 +471,10 @@ InverseDynamicsController::return_type InverseDynamicsController::update_referen
   // One that moves and is not followed by another has lost its publisher.
   const bool is_ended = !is_setpoint_at_rest_ && setpoint_age_ > setpoint_timeout_;
   for (std::size_t k = 0; k < 3 * n_; ++k) {
+    // Until the next one it goes on at its velocity: it may come less often than the cycles do.
+    const double ahead = k < n_ ? setpoint_age_ * setpoint_[n_ + k] : 0.0;
     (void)ordered_exported_reference_interfaces_[k]->set_value(
-      has_setpoint_ && !is_ended ? setpoint_[k] : kNaN);
+      has_setpoint_ && !is_ended ? setpoint_[k] + ahead : kNaN);
   }
   return return_type::OK;
 }
@@ -527,7 +533,9 @@ void InverseDynamicsController::publish_state(
   const rclcpp::Time & time, const rclcpp::Duration & period)
 {
   since_published_ += period.seconds();
-  if (params_.state_publish_rate <= 0.0 || since_published_ < 1.0 / params_.state_publish_rate) {
+  if (!is_watched_ || params_.state_publish_rate <= 0.0 ||
+    since_published_ < 1.0 / params_.state_publish_rate)
+  {
     return;
   }
   since_published_ = 0.0;

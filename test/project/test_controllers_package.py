@@ -209,16 +209,3 @@ def test_gtest_of_the_pipeline_passes(tmp_path):
     subprocess.run([compiler, *options, *sources, '-o', program, '-lpthread'], check=True)
     result = subprocess.run([program], capture_output=True, text=True)
     assert result.returncode == 0, result.stdout
-
-
-def test_the_plugin_is_built_where_ros2_control_is(tmp_path):
-    prefixes = os.environ.get('AMENT_PREFIX_PATH', '').split(':')
-    needed = ('controller_interface', 'generate_parameter_library', 'robodyn_ros')
-    for name in needed:
-        if not any(Path(prefix, 'share', name).is_dir() for prefix in prefixes if prefix):
-            pytest.skip(f'{name} is not installed')
-    subprocess.run(
-        ['cmake', '-S', PACKAGE, '-B', tmp_path, '-DBUILD_TESTING=OFF'], check=True, timeout=120
-    )
-    subprocess.run(['cmake', '--build', tmp_path], check=True, timeout=900)
-    assert (tmp_path / 'librobodyn_controllers.so').is_file()

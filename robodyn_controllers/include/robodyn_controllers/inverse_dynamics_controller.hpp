@@ -91,7 +91,7 @@ private:
   Vector position_, velocity_, reference_, scale_, setpoint_;
   double now_ = 0.0, setpoint_age_ = 0.0, setpoint_timeout_ = 0.0, since_published_ = 0.0;
   bool has_setpoint_ = false, is_setpoint_at_rest_ = false;
-  std::atomic<bool> is_active_{false}, is_enabled_{true};
+  std::atomic<bool> is_active_{false}, is_enabled_{true}, is_watched_{false};
 
   std::mutex changing_;  // held by those who put into the mailboxes; update takes no lock
   robodyn_payload payload_{};
@@ -106,6 +106,7 @@ private:
   rclcpp::node_interfaces::PostSetParametersCallbackHandle::SharedPtr parameters_taken_;
   rclcpp::node_interfaces::OnSetParametersCallbackHandle::SharedPtr parameters_checked_;
   rclcpp::Publisher<State>::SharedPtr publisher_;
+  rclcpp::TimerBase::SharedPtr watching_;  // whether anybody subscribes
   std::unique_ptr<realtime_tools::RealtimePublisher<State>> state_publisher_;
   State state_;
 };

@@ -184,8 +184,9 @@ class GoalRelay:
 
     def _on_feedback(self, relayed: _Relayed, message: Any) -> None:
         feedback = message.feedback
-        if 0 <= feedback.index < len(relayed.indices):
-            feedback.index = relayed.indices[feedback.index]
+        index = getattr(feedback, 'index', -1)  # control_msgs 5, Jazzy's, has none
+        if 0 <= index < len(relayed.indices):
+            feedback.index = relayed.indices[index]
         if relayed.ours is None:
             relayed.early_feedback.append(feedback)
         else:

@@ -26,6 +26,8 @@ SUCCEEDED, CANCELED, ABORTED = (
     GoalStatus.STATUS_CANCELED,
     GoalStatus.STATUS_ABORTED,
 )
+# control_msgs 5, Jazzy's, has none.
+HAS_INDEX = 'index' in FollowJointTrajectory.Feedback.get_fields_and_field_types()
 
 
 class Controller:
@@ -78,7 +80,9 @@ class Controller:
         return FollowJointTrajectory.Result(error_code=code, error_string=text)
 
     def tell(self, index):
-        feedback = FollowJointTrajectory.Feedback(index=index)
+        feedback = FollowJointTrajectory.Feedback()
+        if HAS_INDEX:
+            feedback.index = index
         feedback.joint_names = list(MODEL.joint_names)
         feedback.error.positions = [0.25] * 7
         self.active.publish_feedback(feedback)
@@ -144,13 +148,14 @@ def test_goal_is_passed_on_filled_and_its_result_comes_back(rig):
     assert len(rig.controller.goals) == 1
 
 
-def test_feedback_comes_back_with_the_index_of_the_given_points(rig):
+def test_feedback_comes_back_with_the_index_of_the_given_points_if_it_has_one(rig):
     rig.ask(trajectory(POSITION + 0.05, POSITION))
     last = len(rig.controller.goals[0].trajectory.points) - 1
     for index in (0, last):
         rig.controller.tell(index)
     rig.until(lambda: len(rig.feedback) == 2)
-    assert [message.feedback.index for message in rig.feedback] == [0, 1]
+    if HAS_INDEX:
+        assert [message.feedback.index for message in rig.feedback] == [0, 1]
     assert list(rig.feedback[0].feedback.error.positions) == [0.25] * 7
 
 

@@ -63,7 +63,9 @@ class Controller:
             if handle.result.done():
                 return
             self.feedback_sent[handle.number] += 1
-            feedback = SimpleNamespace(index=self.chance.randrange(-1, 5), of=handle.number)
+            feedback = SimpleNamespace(of=handle.number)
+            if self.chance.random() < 0.7:  # control_msgs 5, Jazzy's, has no index
+                feedback.index = self.chance.randrange(-1, 5)
             feedback_callback(SimpleNamespace(feedback=feedback))
             await self._delay()
         self.end(handle, self.chance.choice([SUCCEEDED, SUCCEEDED, ABORTED]))
@@ -139,7 +141,7 @@ class Handle:
 
     def publish_feedback(self, feedback):
         assert feedback.of == self.request.number
-        self.server.feedback[self.request.number].append(feedback.index)
+        self.server.feedback[self.request.number].append(getattr(feedback, 'index', None))
 
     def succeed(self):
         self._to(SUCCEEDED, 'executing', 'canceling')
@@ -221,7 +223,7 @@ def test_a_thousand_random_goals_cancels_and_preemptions_without_one_lost_or_dou
             assert who == str(number)
             assert state == int(status)
             assert len(server.feedback[number]) == controller.feedback_sent[number]
-            assert set(server.feedback[number]) <= {-1, 0, 10, 20, 4}
+            assert set(server.feedback[number]) <= {None, -1, 0, 10, 20, 4}
     ends = [state for state, _ in server.ends.values()]
     assert min(ends.count(state) for state in (SUCCEEDED, CANCELED, ABORTED)) > 10
     agreed = {number for number, accepted in server.cancel_answers if accepted}
