@@ -20,32 +20,8 @@ namespace robodyn_controllers
 namespace
 {
 
-constexpr double kStrongestGravity = 50.0;  // m/s^2; more is a mistake of units
-constexpr double kHeaviestPayload = 100.0;  // kg; more than this and ten times the arm is, too
-constexpr double kLargestPayload = 1.0;     // m, its radius of gyration
 constexpr std::chrono::milliseconds kLongestWait{200};
 constexpr std::chrono::milliseconds kWatching{200};  // between looks for subscribers
-
-Mode mode_of(const std::string & name)
-{
-  if (name == "feedforward") {return Mode::feedforward;}
-  return name == "computed_torque" ? Mode::computed_torque : Mode::gravity_compensation;
-}
-
-Action action_of(const std::string & name)
-{
-  if (name == "zero") {return Action::zero;}
-  return name == "silent" ? Action::silent : Action::hold_gravity;
-}
-
-const char * name_of(Mode mode)
-{
-  switch (mode) {
-    case Mode::feedforward: return "feedforward";
-    case Mode::computed_torque: return "computed_torque";
-    default: return "gravity_compensation";
-  }
-}
 
 double value_or_nan(const std::optional<double> & value) {return value.value_or(kNaN);}
 
@@ -102,8 +78,8 @@ InverseDynamicsController::CallbackReturn InverseDynamicsController::on_configur
       const std::string difference = difference_of_kinematics(model, get_robot_description());
       if (!difference.empty()) {throw std::runtime_error("model_library: " + difference);}
     }
-    const Changes changes = changes_of(params_);
-    scale_ = each_joint("command_scale", params_.command_scale);
+    const Settings changes = checked_settings(params_, model);
+    scale_ = each_joint("command_scale", params_.command_scale, n_);
     for (const double scale : scale_) {
       if (!std::isfinite(scale) || scale == 0.0) {
         throw std::runtime_error("parameter command_scale; allowed: each finite, not 0");
@@ -120,18 +96,7 @@ InverseDynamicsController::CallbackReturn InverseDynamicsController::on_configur
     velocity_.assign(n_, kNaN);
     reference_.assign(3 * n_, kNaN);
     setpoint_.assign(3 * n_, kNaN);
-    state_ = State();
-    state_.joint_names = params_.joints;
-    for (auto * const field : {&state_.position, &state_.velocity, &state_.reference_position,
-        &state_.reference_velocity, &state_.reference_acceleration, &state_.inertial,
-        &state_.coriolis, &state_.gravity, &state_.friction, &state_.feedback, &state_.effort,
-        &state_.total})
-    {
-      field->assign(n_, 0.0);
-    }
-    state_.effort_limited.assign(n_, false);
-    state_.rate_limited.assign(n_, false);
-    state_.mode.reserve(sizeof("gravity_compensation"));
+    state_ = state_message(params_.joints);
     make_services();
     RCLCPP_INFO(
       get_node()->get_logger(), "model of %zu joints to '%s' by %s, kinematics %.12s", n_,
@@ -160,90 +125,19 @@ InverseDynamicsController::CallbackReturn InverseDynamicsController::on_cleanup(
   return CallbackReturn::SUCCESS;
 }
 
-Vector InverseDynamicsController::each_joint(
-  const std::string & name, const std::vector<double> & values) const
-{
-  if (values.size() != 1 && values.size() != n_) {
-    throw std::runtime_error(
-            "parameter " + name + ": " + std::to_string(values.size()) + " values; allowed: 1 or " +
-            std::to_string(n_) + ", one for each joint");
-  }
-  for (const double value : values) {
-    if (!std::isfinite(value)) {
-      throw std::runtime_error("parameter " + name + "; allowed: finite numbers");
-    }
-  }
-  return values.size() == n_ ? values : Vector(n_, values.front());
-}
-
-InverseDynamicsController::Changes InverseDynamicsController::changes_of(
-  const Params & params) const
-{
-  const robodyn_model & model = library_->model();
-  for (const double number : {params.friction_velocity, params.ramp_time, params.state_timeout,
-      params.stale_hold_time, params.effort_limit_scale, params.max_reference_step,
-      params.max_following_error, params.damping, params.position_guard})
-  {
-    if (!std::isfinite(number)) {throw std::runtime_error("a parameter is not finite");}
-  }
-  Changes result;
-  LawSettings & law = result.law;
-  law.mode = mode_of(params.mode);
-  law.terms = {params.terms.inertial, params.terms.coriolis, params.terms.gravity,
-    params.terms.friction};
-  law.kp = each_joint("kp", params.kp);
-  law.kd = each_joint("kd", params.kd);
-  law.friction_velocity = params.friction_velocity;
-  law.position_guard = params.position_guard;
-  SafetySettings & safety = result.safety;
-  safety.effort_limits = params.effort_limits.empty() ?
-    Vector(model.effort_limits, model.effort_limits + n_) :
-    each_joint("effort_limits", params.effort_limits);
-  safety.torque_rate_limits = each_joint("torque_rate_limit", params.torque_rate_limit);
-  safety.braking_acceleration = params.braking_acceleration.empty() ?
-    Vector(n_, kInfinity) : each_joint("braking_acceleration", params.braking_acceleration);
-  safety.position_limits.assign(model.position_limits, model.position_limits + 2 * n_);
-  safety.velocity_limits.assign(model.velocity_limits, model.velocity_limits + n_);
-  safety.is_continuous.assign(n_, 0.0);
-  for (std::size_t i = 0; i < n_; ++i) {
-    double & limit = safety.effort_limits[i];
-    if (!std::isfinite(limit) || limit <= 0.0) {
-      throw std::runtime_error(
-              "joint '" + params.joints[i] + "' effort limit: " + std::to_string(limit) +
-              "; allowed: a positive <limit effort> in the URDF, or parameter effort_limits");
-    }
-    limit *= params.effort_limit_scale;
-    if (safety.torque_rate_limits[i] <= 0.0) {safety.torque_rate_limits[i] = kInfinity;}
-    if (!(safety.velocity_limits[i] > 0.0)) {safety.velocity_limits[i] = kInfinity;}
-    const bool is_endless = std::isinf(safety.position_limits[2 * i]) &&
-      std::isinf(safety.position_limits[2 * i + 1]);
-    safety.is_continuous[i] = is_endless && model.is_prismatic[i] == 0 ? 1.0 : 0.0;
-  }
-  safety.ramp_time = params.ramp_time;
-  safety.state_timeout = params.state_timeout;
-  safety.on_stale_state = action_of(params.on_stale_state);
-  safety.stale_hold_time = params.stale_hold_time;
-  safety.on_stop = action_of(params.on_stop);
-  safety.max_reference_step = params.max_reference_step;
-  safety.max_following_error =
-    params.max_following_error > 0.0 ? params.max_following_error : kInfinity;
-  safety.damping = params.damping;
-  return result;
-}
-
 void InverseDynamicsController::make_services()
 {
   const auto node = get_node();
   parameters_checked_ = node->add_on_set_parameters_callback(
     [this](const std::vector<rclcpp::Parameter> & parameters) {
-      return take_parameters(parameters);
+      return checked_parameters(parameters, n_);
     });
   parameters_taken_ = node->add_post_set_parameters_callback(
     [this](const std::vector<rclcpp::Parameter> &) {
       const std::lock_guard<std::mutex> lock(changing_);
       const Params params = param_listener_->get_params();
       try {
-        changes_.put(changes_of(params));
+        changes_.put(checked_settings(params, library_->model()));
       } catch (const std::exception & error) {
         RCLCPP_ERROR(get_node()->get_logger(), "parameters are not applied: %s", error.what());
       }
@@ -301,57 +195,12 @@ void InverseDynamicsController::make_services()
   state_publisher_->unlock();
 }
 
-rcl_interfaces::msg::SetParametersResult InverseDynamicsController::take_parameters(
-  const std::vector<rclcpp::Parameter> & parameters)
-{
-  rcl_interfaces::msg::SetParametersResult result;
-  result.successful = true;
-  for (const rclcpp::Parameter & parameter : parameters) {
-    if (parameter.get_type() == rclcpp::ParameterType::PARAMETER_DOUBLE &&
-      !std::isfinite(parameter.as_double()))
-    {
-      result.successful = false;
-      result.reason = "parameter " + parameter.get_name() + "; allowed: a finite number";
-    }
-    if (parameter.get_type() != rclcpp::ParameterType::PARAMETER_DOUBLE_ARRAY) {continue;}
-    const std::vector<double> values = parameter.as_double_array();
-    const bool may_be_empty = parameter.get_name() == "braking_acceleration";
-    const bool is_sized = values.size() == 1 || values.size() == n_ ||
-      (values.empty() && may_be_empty);
-    const bool is_finite = std::all_of(
-      values.begin(), values.end(), [](double value) {return std::isfinite(value);});
-    if (!is_sized || !is_finite) {
-      result.successful = false;
-      result.reason = "parameter " + parameter.get_name() + "; allowed: 1 or " +
-        std::to_string(n_) + " finite values, one for each joint";
-    }
-  }
-  return result;
-}
-
 std::string InverseDynamicsController::change_load(
   const robodyn_payload & payload, const std::vector<double> & gravity)
 {
-  const robodyn_model & model = library_->model();
-  if (gravity.size() != 3 || !(std::hypot(gravity[0], gravity[1], gravity[2]) <= kStrongestGravity))
-  {
-    return "gravity; allowed: three numbers, together at most 50 m/s^2";
-  }
-  const double heaviest = std::max(kHeaviestPayload, 10.0 * model.mass);
-  if (!(payload.mass <= heaviest)) {
-    return "payload mass; allowed: at most " + std::to_string(heaviest) + " kg";
-  }
-  const double * const J = payload.inertia;
-  const double largest = std::max(kLargestPayload, model.reach);
-  // The largest moment is at most half of all three together.
-  if (payload.mass > 0.0 && !(0.5 * (J[0] + J[3] + J[5]) <= payload.mass * largest * largest)) {
-    return "payload inertia; allowed: a radius of gyration of at most " +
-           std::to_string(largest) + " m";
-  }
   Vector load(pipeline_->model().load_size());
-  if (model.make_load(&payload, gravity.data(), load.data()) != 0) {
-    return "payload; allowed: finite numbers, an inertia that a body of this mass has";
-  }
+  const std::string wrong = checked_load(library_->model(), payload, gravity, load);
+  if (!wrong.empty()) {return wrong;}
   // While it is inactive, the next activation takes it.
   bool is_taken = true;
   const std::uint64_t before = load_.results();
@@ -508,7 +357,7 @@ InverseDynamicsController::return_type InverseDynamicsController::update_and_wri
 void InverseDynamicsController::take_changes()
 {
   changes_.take(
-    [this](const Changes & changes) {
+    [this](const Settings & changes) {
       pipeline_->change_settings(changes.safety);
       pipeline_->change_law(changes.law);
       setpoint_timeout_ = changes.safety.state_timeout;
@@ -539,38 +388,9 @@ void InverseDynamicsController::publish_state(
     return;
   }
   since_published_ = 0.0;
-  const Vector & parts = pipeline_->parts();
   state_.header.stamp = time;
-  state_.mode = name_of(pipeline_->mode());
   state_.cycle_time = period.seconds();
-  const bool is_following = pipeline_->following() != Following::none;
-  const ReferenceState & wanted = pipeline_->wanted();
-  for (auto * const field : {&state_.reference_position, &state_.reference_velocity,
-      &state_.reference_acceleration})
-  {
-    field->resize(is_following ? n_ : 0);  // its memory stays
-  }
-  const auto part = [this, &parts](std::size_t which, std::size_t i) {
-      return parts[which * n_ + i];
-    };
-  for (std::size_t i = 0; i < n_; ++i) {
-    state_.position[i] = position_[i];
-    state_.velocity[i] = velocity_[i];
-    if (is_following) {
-      state_.reference_position[i] = wanted.position[i];
-      state_.reference_velocity[i] = wanted.velocity[i];
-      state_.reference_acceleration[i] = wanted.acceleration[i];
-    }
-    state_.inertial[i] = part(ROBODYN_INERTIAL, i);
-    state_.coriolis[i] = part(ROBODYN_CORIOLIS, i);
-    state_.gravity[i] = part(ROBODYN_GRAVITY, i);
-    state_.friction[i] = part(ROBODYN_FRICTION, i);
-    state_.feedback[i] = part(ROBODYN_FEEDBACK, i);
-    state_.effort[i] = part(ROBODYN_EFFORT, i);
-    state_.total[i] = pipeline_->torque()[i];
-    state_.effort_limited[i] = pipeline_->effort_limited()[i] != 0;
-    state_.rate_limited[i] = pipeline_->rate_limited()[i] != 0;
-  }
+  fill(state_, *pipeline_, position_, velocity_);
   (void)state_publisher_->try_publish(state_);
 }
 

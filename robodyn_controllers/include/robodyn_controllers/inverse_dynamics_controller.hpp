@@ -14,22 +14,21 @@
 #include "rclcpp/rclcpp.hpp"
 #include "rclcpp_lifecycle/state.hpp"
 #include "realtime_tools/realtime_publisher.hpp"
-#include "robodyn_interfaces/msg/dynamics_state.hpp"
 #include "robodyn_interfaces/srv/set_gravity.hpp"
 #include "robodyn_interfaces/srv/set_payload.hpp"
 #include "std_srvs/srv/set_bool.hpp"
 #include "trajectory_msgs/msg/joint_trajectory.hpp"
 
+#include "robodyn_controllers/checked_parameters.hpp"
 #include "robodyn_controllers/command_pipeline.hpp"
-#include "robodyn_controllers/inverse_dynamics_controller_parameters.hpp"
 #include "robodyn_controllers/mailbox.hpp"
 #include "robodyn_controllers/model_library.hpp"
+#include "robodyn_controllers/state_message.hpp"
 
 namespace robodyn_controllers
 {
 
 using inverse_dynamics_controller::ParamListener;
-using inverse_dynamics_controller::Params;
 
 // In update nothing allocates, waits, throws or logs; what other threads want comes by mailboxes.
 class InverseDynamicsController : public controller_interface::ChainableControllerInterface
@@ -56,25 +55,12 @@ protected:
     const rclcpp::Time & time, const rclcpp::Duration & period) override;
 
 private:
-  using State = robodyn_interfaces::msg::DynamicsState;
   using SetPayload = robodyn_interfaces::srv::SetPayload;
   using SetGravity = robodyn_interfaces::srv::SetGravity;
   using Trajectory = trajectory_msgs::msg::JointTrajectory;
 
-  struct Changes
-  {
-    LawSettings law;
-    SafetySettings safety;
-  };
-
-  // Checked parameters in the order of the joints; throws std::runtime_error.
-  Changes changes_of(const Params & params) const;
-  Vector each_joint(const std::string & name, const std::vector<double> & values) const;
-
   void make_services();
   void take_setpoint(const Trajectory & trajectory);
-  rcl_interfaces::msg::SetParametersResult take_parameters(
-    const std::vector<rclcpp::Parameter> & parameters);
   // Return what is wrong with a change of load; empty: it applies.
   std::string change_load(const robodyn_payload & payload, const std::vector<double> & gravity);
 
@@ -96,7 +82,7 @@ private:
   std::mutex changing_;  // held by those who put into the mailboxes; update takes no lock
   robodyn_payload payload_{};
   std::vector<double> gravity_;
-  Mailbox<Changes> changes_;
+  Mailbox<Settings> changes_;
   Mailbox<Vector> load_, new_setpoint_;
 
   rclcpp::Subscription<Trajectory>::SharedPtr subscription_;

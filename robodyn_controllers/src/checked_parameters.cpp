@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "robodyn_controllers/checked_parameters.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+namespace robodyn_controllers
+{
+namespace
+{
+
+constexpr double kStrongestGravity = 50.0;  // m/s^2; more is a mistake of units
+constexpr double kHeaviestPayload = 100.0;  // kg; more than this and ten times the arm is, too
+constexpr double kLargestPayload = 1.0;     // m, its radius of gyration
+
+Mode mode_of(const std::string & name)
+{
+  if (name == "feedforward") {return Mode::feedforward;}
+  return name == "computed_torque" ? Mode::computed_torque : Mode::gravity_compensation;
+}
+
+Action action_of(const std::string & name)
+{
+  if (name == "zero") {return Action::zero;}
+  return name == "silent" ? Action::silent : Action::hold_gravity;
+}
+
+}  // namespace
+
+Vector each_joint(
+  const std::string & name, const std::vector<double> & values, std::size_t joints)
+{
+  if (values.size() != 1 && values.size() != joints) {
+    throw std::runtime_error(
+            "parameter " + name + ": " + std::to_string(values.size()) + " values; allowed: 1 or " +
+            std::to_string(joints) + ", one for each joint");
+  }
+  for (const double value : values) {
+    if (!std::isfinite(value)) {
+      throw std::runtime_error("parameter " + name + "; allowed: finite numbers");
+    }
+  }
+  return values.size() == joints ? values : Vector(joints, values.front());
+}
+
+Settings checked_settings(const Params & params, const robodyn_model & model)
+{
+  const auto n = static_cast<std::size_t>(model.joints);
+  const auto each = [n](const std::string & name, const std::vector<double> & values) {
+      return each_joint(name, values, n);
+    };
+  for (const double number : {params.friction_velocity, params.ramp_time, params.state_timeout,
+      params.stale_hold_time, params.effort_limit_scale, params.max_reference_step,
+      params.max_following_error, params.damping, params.position_guard})
+  {
+    if (!std::isfinite(number)) {throw std::runtime_error("a parameter is not finite");}
+  }
+  Settings result;
+  LawSettings & law = result.law;
+  law.mode = mode_of(params.mode);
+  law.terms = {params.terms.inertial, params.terms.coriolis, params.terms.gravity,
+    params.terms.friction};
+  law.kp = each("kp", params.kp);
+  law.kd = each("kd", params.kd);
+  law.friction_velocity = params.friction_velocity;
+  law.position_guard = params.position_guard;
+  SafetySettings & safety = result.safety;
+  safety.effort_limits = params.effort_limits.empty() ?
+    Vector(model.effort_limits, model.effort_limits + n) :
+    each("effort_limits", params.effort_limits);
+  safety.torque_rate_limits = each("torque_rate_limit", params.torque_rate_limit);
+  safety.braking_acceleration = params.braking_acceleration.empty() ?
+    Vector(n, kInfinity) : each("braking_acceleration", params.braking_acceleration);
+  safety.position_limits.assign(model.position_limits, model.position_limits + 2 * n);
+  safety.velocity_limits.assign(model.velocity_limits, model.velocity_limits + n);
+  safety.is_continuous.assign(n, 0.0);
+  for (std::size_t i = 0; i < n; ++i) {
+    double & limit = safety.effort_limits[i];
+    if (!std::isfinite(limit) || limit <= 0.0) {
+      throw std::runtime_error(
+              "joint '" + params.joints[i] + "' effort limit: " + std::to_string(limit) +
+              "; allowed: a positive <limit effort> in the URDF, or parameter effort_limits");
+    }
+    limit *= params.effort_limit_scale;
+    if (safety.torque_rate_limits[i] <= 0.0) {safety.torque_rate_limits[i] = kInfinity;}
+    if (!(safety.velocity_limits[i] > 0.0)) {safety.velocity_limits[i] = kInfinity;}
+    const bool is_endless = std::isinf(safety.position_limits[2 * i]) &&
+      std::isinf(safety.position_limits[2 * i + 1]);
+    safety.is_continuous[i] = is_endless && model.is_prismatic[i] == 0 ? 1.0 : 0.0;
+  }
+  safety.ramp_time = params.ramp_time;
+  safety.state_timeout = params.state_timeout;
+  safety.on_stale_state = action_of(params.on_stale_state);
+  safety.stale_hold_time = params.stale_hold_time;
+  safety.on_stop = action_of(params.on_stop);
+  safety.max_reference_step = params.max_reference_step;
+  safety.max_following_error =
+    params.max_following_error > 0.0 ? params.max_following_error : kInfinity;
+  safety.damping = params.damping;
+  return result;
+}
+
+rcl_interfaces::msg::SetParametersResult checked_parameters(
+  const std::vector<rclcpp::Parameter> & parameters, std::size_t joints)
+{
+  rcl_interfaces::msg::SetParametersResult result;
+  result.successful = true;
+  for (const rclcpp::Parameter & parameter : parameters) {
+    if (parameter.get_type() == rclcpp::ParameterType::PARAMETER_DOUBLE &&
+      !std::isfinite(parameter.as_double()))
+    {
+      result.successful = false;
+      result.reason = "parameter " + parameter.get_name() + "; allowed: a finite number";
+    }
+    if (parameter.get_type() != rclcpp::ParameterType::PARAMETER_DOUBLE_ARRAY) {continue;}
+    const std::vector<double> values = parameter.as_double_array();
+    const bool may_be_empty = parameter.get_name() == "braking_acceleration";
+    const bool is_sized = values.size() == 1 || values.size() == joints ||
+      (values.empty() && may_be_empty);
+    const bool is_finite = std::all_of(
+      values.begin(), values.end(), [](double value) {return std::isfinite(value);});
+    if (!is_sized || !is_finite) {
+      result.successful = false;
+      result.reason = "parameter " + parameter.get_name() + "; allowed: 1 or " +
+        std::to_string(joints) + " finite values, one for each joint";
+    }
+  }
+  return result;
+}
+
+std::string checked_load(
+  const robodyn_model & model, const robodyn_payload & payload, const std::vector<double> & gravity,
+  Vector & load)
+{
+  if (gravity.size() != 3 || !(std::hypot(gravity[0], gravity[1], gravity[2]) <= kStrongestGravity))
+  {
+    return "gravity; allowed: three numbers, together at most 50 m/s^2";
+  }
+  const double heaviest = std::max(kHeaviestPayload, 10.0 * model.mass);
+  if (!(payload.mass <= heaviest)) {
+    return "payload mass; allowed: at most " + std::to_string(heaviest) + " kg";
+  }
+  const double * const J = payload.inertia;
+  const double largest = std::max(kLargestPayload, model.reach);
+  // The largest moment is at most half of all three together.
+  if (payload.mass > 0.0 && !(0.5 * (J[0] + J[3] + J[5]) <= payload.mass * largest * largest)) {
+    return "payload inertia; allowed: a radius of gyration of at most " +
+           std::to_string(largest) + " m";
+  }
+  if (model.make_load(&payload, gravity.data(), load.data()) != 0) {
+    return "payload; allowed: finite numbers, an inertia that a body of this mass has";
+  }
+  return "";
+}
+
+}  // namespace robodyn_controllers
