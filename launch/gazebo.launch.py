@@ -2,8 +2,9 @@
 """
 An arm in Gazebo under gz_ros2_control, carried by the model.
 
-Either the dynamics node commands it through a forward controller, or a joint trajectory
-controller does, whose trajectories feedforward fills with effort.
+The dynamics node commands it through a forward controller; or a joint trajectory controller does,
+whose trajectories feedforward fills with effort; or the controller of robodyn_controllers does, to
+which a joint trajectory controller is chained.
 
 The arm hangs loose until its controllers are active and the first torque has come: hold_joints is
 off, as nothing brakes a real arm's joints for us either.
@@ -13,7 +14,12 @@ from pathlib import Path
 
 from ament_index_python.packages import PackageNotFoundError, get_package_share_directory
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
-from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription, OpaqueFunction
+from launch.actions import (
+    DeclareLaunchArgument,
+    IncludeLaunchDescription,
+    OpaqueFunction,
+    SetLaunchConfiguration,
+)
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
 from launch_ros.actions import Node
@@ -34,6 +40,18 @@ NEEDED = (
 NEEDED_BY = {
     'forward': ('forward_command_controller',),
     'trajectory': ('joint_trajectory_controller', 'control_msgs'),
+    'chained': ('joint_trajectory_controller', 'robodyn_controllers'),
+}
+CHAINED = {
+    'controller': 'inverse_dynamics_controller',
+    'trajectory_controller': 'joint_trajectory_controller',
+    'namespace': '',
+}
+# The launch configurations that name the controllers of the arm.
+NAMED_BY = {
+    'forward': ('controller',),
+    'trajectory': ('trajectory_controller',),
+    'chained': ('controller', 'trajectory_controller'),
 }
 
 ARGUMENTS = (
@@ -42,7 +60,14 @@ ARGUMENTS = (
         default_value='forward',
         choices=list(NEEDED_BY),
         description='Of the torques: forward, from dynamics_node through a forward controller; '
-        'trajectory, by a joint trajectory controller with feedforward in front of it.',
+        'trajectory, by a joint trajectory controller with feedforward in front of it; chained, '
+        'by one that is chained to the controller of robodyn_controllers.',
+    ),
+    DeclareLaunchArgument(
+        'model_library',
+        default_value='',
+        description='Where chained: path of the shared library that robodyn export --shared made '
+        'of the arm.',
     ),
     DeclareLaunchArgument(
         'description_file',
@@ -52,9 +77,10 @@ ARGUMENTS = (
     ),
     DeclareLaunchArgument(
         'controllers_file',
-        default_value=PathJoinSubstitution([SHARE, 'config', 'ros2_controllers.yaml']),
+        default_value='',
         description='YAML of the controllers: the node commands in the order of its joints. It '
-        'may say $(var tf_prefix).',
+        'may say $(var tf_prefix), and $(var model_library) where chained. Empty: that of '
+        'urdf/arm.urdf.xacro.',
     ),
     DeclareLaunchArgument(
         'gz_args',
@@ -94,6 +120,7 @@ def generate_launch_description() -> LaunchDescription:
         [
             *ARGUMENTS,
             OpaqueFunction(function=checked),
+            OpaqueFunction(function=chosen),
             included(HERE, 'controllers'),
             COMMAND_TOPIC,
             OpaqueFunction(function=computing),
@@ -109,16 +136,35 @@ def checked(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     if missing:
         packages = ' '.join('ros-$ROS_DISTRO-' + name.replace('_', '-') for name in missing)
         raise RuntimeError(f'Gazebo needs more: sudo apt install {packages}')
+    if context.launch_configurations['way'] == 'chained':
+        if not context.launch_configurations['model_library']:
+            raise RuntimeError('model_library: not given; allowed: the path of a shared library')
     return []
 
 
+def chosen(context: LaunchContext) -> list[LaunchDescriptionEntity]:
+    """Return what the way decides where nothing else is given."""
+    values = context.launch_configurations
+    is_chained = values['way'] == 'chained'
+    result: list[LaunchDescriptionEntity] = []
+    if not values['controllers_file']:
+        package = 'robodyn_controllers' if is_chained else 'robodyn_ros'
+        name = 'controllers.yaml' if is_chained else 'ros2_controllers.yaml'
+        path = PathJoinSubstitution([FindPackageShare(package), 'config', name])
+        result.append(SetLaunchConfiguration('controllers_file', path))
+    if is_chained:
+        for name, default in CHAINED.items():
+            result.append(SetLaunchConfiguration(name, values.get(name, default)))
+    return result
+
+
 def computing(context: LaunchContext) -> list[LaunchDescriptionEntity]:
-    """Return the node that computes the torques, and what describes the robot."""
-    is_forward = context.launch_configurations['way'] == 'forward'
+    """Return the node that computes the torques, if one does, and what describes the robot."""
+    way = context.launch_configurations['way']
     return [
         included(
             HERE,
-            'node' if is_forward else 'feedforward',
+            {'forward': 'node', 'trajectory': 'feedforward', 'chained': 'description'}[way],
             description_arguments=[
                 LaunchConfiguration('description_arguments', default=''),
                 ' use_gazebo:=true controllers_file:=',
@@ -126,7 +172,7 @@ def computing(context: LaunchContext) -> list[LaunchDescriptionEntity]:
                 ' namespace:=',
                 LaunchConfiguration('namespace', default=''),
             ],
-        )
+        ),
     ]
 
 
@@ -143,7 +189,7 @@ def simulated(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     """Return the robot in Gazebo with its controllers, and Gazebo itself where asked for."""
     values = context.launch_configurations
     namespace = values['namespace']
-    is_forward = values['way'] == 'forward'
+    controllers = [values[name] for name in NAMED_BY[values['way']]]
     text = Path(values['urdf_file']).read_text(encoding='utf-8')
     x, y, z = values['position'].split()
     place = ['-x', x, '-y', y, '-z', z]
@@ -162,14 +208,14 @@ def simulated(context: LaunchContext) -> list[LaunchDescriptionEntity]:
             arguments=['-topic', 'robot_description', '-name', values['model_name'], *place],
             output='screen',
         ),
-        # Both at once: the node computes as soon as there are joint states.
+        # All at once: the node computes as soon as there are joint states.
         Node(
             package='controller_manager',
             executable='spawner',
             namespace=namespace,
             arguments=[
                 'joint_state_broadcaster',
-                values['controller' if is_forward else 'trajectory_controller'],
+                *controllers,
                 '--activate-as-group',
                 '--param-file',
                 values['expanded_controllers_file'],

@@ -32,9 +32,9 @@ KNOWN = {
 }
 
 
-def launch_file(name):
+def launch_file(name, folder=FOLDER):
     """Return the module of a launch file."""
-    path = FOLDER / f'{name}.launch.py'
+    path = folder / f'{name}.launch.py'
     spec = importlib.util.spec_from_file_location(f'{name}_launch', path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -151,15 +151,25 @@ def test_gazebo_is_started_with_the_robot_its_controllers_and_the_clock(tmp_path
     assert '--param-file /c.yaml' in spawner
 
 
-@pytest.mark.parametrize('way, node', [('forward', 'node'), ('trajectory', 'feedforward')])
-def test_gazebo_starts_the_node_and_the_controller_of_either_way(tmp_path, way, node):
+@pytest.mark.parametrize(
+    'way, node, controllers',
+    [
+        ('forward', 'node', 'effort_controller'),
+        ('trajectory', 'feedforward', 'trajectories'),
+        ('chained', 'description', 'effort_controller trajectories'),
+    ],
+)
+def test_gazebo_starts_the_node_and_the_controllers_of_each_way(tmp_path, way, node, controllers):
     values = {**gazebo_values(tmp_path), 'way': way}
     module = launch_file('gazebo')
     started = nodes(module.simulated(context(**values)))
-    controller = {'forward': 'effort_controller', 'trajectory': 'trajectories'}[way]
-    assert f'joint_state_broadcaster {controller} --activate-as-group' in words(started['spawner'])
+    assert f'joint_state_broadcaster {controllers} --activate-as-group' in words(
+        started['spawner']
+    )
     (entity,) = module.computing(context(**values))
-    assert entity.launch_description_source.location.endswith(f'{node}.launch.py')
+    source = entity.launch_description_source
+    source.get_launch_description(context())  # known from then on
+    assert source.location.endswith(f'{node}.launch.py')
 
 
 def test_feedforward_is_given_what_is_asked_for(tmp_path):
@@ -226,6 +236,49 @@ def test_gazebo_names_what_is_not_installed_and_the_command_that_installs_it():
         RuntimeError, match='sudo apt install ros-.*-' + missing[0].replace('_', '-')
     ):
         module.checked(context(way='trajectory'))
+
+
+def test_gazebo_with_the_chained_controller_has_its_controllers_by_default(monkeypatch):
+    module = launch_file('gazebo')
+    monkeypatch.setattr(module, 'FindPackageShare', lambda package: f'/share/{package}')
+    values = context(way='chained', controllers_file='', model_library='/arm.so')
+    for action in module.chosen(values):
+        action.visit(values)
+    found = values.launch_configurations
+    assert found['controllers_file'] == '/share/robodyn_controllers/config/controllers.yaml'
+    assert found['controller'] == 'inverse_dynamics_controller'
+    assert found['trajectory_controller'] == 'joint_trajectory_controller'
+    sections = yaml.safe_load((ROOT / 'robodyn_controllers/config/controllers.yaml').read_text())
+    joints = launch_file('controllers').joints_of(sections, found['controller'])
+    assert joints == [f'joint{i}' for i in range(1, 7)]
+
+
+@pytest.mark.parametrize(
+    'activate, option', [('true', '--activate-as-group'), ('false', '--inactive')]
+)
+def test_chained_controllers_are_spawned_together_with_their_model(activate, option):
+    folder = ROOT / 'robodyn_controllers'
+    values = {
+        'model_library': '/home/me/arm.so',
+        'controllers_file': str(folder / 'config' / 'controllers.yaml'),
+        'namespace': 'cell',
+        'activate': activate,
+    }
+    entities = launch_file('chained', folder / 'launch').spawned(context(**values))
+    spawner = words(nodes(entities)['spawner'])
+    assert f'inverse_dynamics_controller joint_trajectory_controller {option}' in spawner
+    path = re.search(r'--param-file (\S+)', spawner)[1]
+    sections = yaml.safe_load(Path(path).read_text())
+    ours = sections['/**/inverse_dynamics_controller']['ros__parameters']
+    assert ours['model_library'] == '/home/me/arm.so'
+
+
+def test_gazebo_with_the_chained_controller_wants_its_model(monkeypatch):
+    module = launch_file('gazebo')
+    monkeypatch.setattr(module, 'is_installed', lambda package: True)
+    with pytest.raises(RuntimeError, match='model_library'):
+        module.checked(context(way='chained', model_library=''))
+    assert module.checked(context(way='chained', model_library='/arm.so')) == []
 
 
 def test_rviz_shows_its_file_and_looks_from_the_base():
