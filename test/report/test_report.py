@@ -338,6 +338,18 @@ def test_torque_that_is_rounding_is_zero(facts_of):
     assert facts.simplified_torque_error[1] == 0.0
 
 
+@pytest.mark.parametrize('width', [761, 820, 901])
+def test_names_of_joints_are_not_broken_in_tables(report_of, browser, width):
+    path, _ = report_of('ur5')  # of up to 19 letters
+    with opened(browser, path, width) as page:
+        lines = page.eval_on_selector_all(
+            '.wide tbody th bdi', 'all => all.map(x => x.getClientRects().length)'
+        )
+        assert len(lines) >= 12
+        assert set(lines) == {1}
+        assert page.evaluate(FAULTS) == []
+
+
 def test_figures_fill_the_width_of_a_desktop(report_of, browser):
     path, _ = report_of('jpl_rrp')
     with opened(browser, path, 1440) as page:
