@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <stdexcept>
 #include <thread>
-#include <utility>
 
 #include "hardware_interface/types/hardware_interface_type_values.hpp"
 #include "pluginlib/class_list_macros.hpp"

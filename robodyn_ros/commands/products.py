@@ -16,7 +16,6 @@ from robodyn_ros.commands.arm_options import (
     rotor_inertia_option,
 )
 from robodyn_ros.errors import UnknownOption
-from robodyn_ros.model import RobotModel
 
 
 @click.command(
@@ -79,8 +78,9 @@ def export(
     as_json: bool,
 ) -> None:
     """Write an arm's dynamics as plain C99, with a self-test."""
+    from robodyn_ros import __version__
     from robodyn_ros.analysis import simplified_model
-    from robodyn_ros.compiled import USUAL, export_c
+    from robodyn_ros.compiled import USUAL, export_c, export_shared
 
     if shared and (simplified is not None or functions):
         raise UnknownOption(
@@ -92,30 +92,18 @@ def export(
 
         model = Identification.load(identified).applied_to(model)
     if shared:
-        _export_shared(model, output, name, as_json)
-        return
-    if simplified is None:
-        paths = export_c(model, output, name=name, kernels=functions or USUAL)
+        paths = export_shared(model, output, name=name, generator=f'robodyn_ros {__version__}')
+        then = f'It has passed its self-test. model_library: {paths[0].resolve()}'
     else:
-        few = simplified_model(model, simplified)
-        paths = few.export_c(output, name=name, functions=functions)
+        if simplified is None:
+            paths = export_c(model, output, name=name, kernels=functions or USUAL)
+        else:
+            few = simplified_model(model, simplified)
+            paths = few.export_c(output, name=name, functions=functions)
+        then = f'Test it: cc -O2 {paths[1]} {paths[2]} -lm -o {name}_test && ./{name}_test'
     if as_json:
         click.echo(json.dumps({'files': [str(path) for path in paths]}, indent=2))
         return
     for path in paths:
         click.echo(path)
-    click.echo(f'Test it: cc -O2 {paths[1]} {paths[2]} -lm -o {name}_test && ./{name}_test')
-
-
-def _export_shared(model: RobotModel, output: Path, name: str, as_json: bool) -> None:
-    """Write the shared library, and say how a controller finds it."""
-    from robodyn_ros import __version__
-    from robodyn_ros.compiled import export_shared
-
-    paths = export_shared(model, output, name=name, generator=f'robodyn_ros {__version__}')
-    if as_json:
-        click.echo(json.dumps({'files': [str(path) for path in paths]}, indent=2))
-        return
-    for path in paths:
-        click.echo(path)
-    click.echo(f'It has passed its self-test. model_library: {paths[0].resolve()}')
+    click.echo(then)

@@ -61,6 +61,7 @@ from robodyn_ros.errors import (
 )
 from robodyn_ros.model import STANDARD_GRAVITY
 from robodyn_ros.ros import command_line, given_parameters
+from robodyn_ros.ros.conversions import seconds
 from robodyn_ros.ros.given_parameters import read_once
 from robodyn_ros.ros.qos import LATCHED, RELIABLE
 from robodyn_ros.ros.spinning import run_until_signal
@@ -80,8 +81,6 @@ ABOUT = (
     'topic robot_description.'
 )
 
-
-Stamp = tuple[int, int]  # seconds and nanoseconds
 
 PARAMETERS = (
     read_once('urdf_file', 'string', '', 'Path of the URDF; empty: the topic robot_description.'),
@@ -204,7 +203,7 @@ class SimulatorNode(Node):
         self._command_scale = _scale('command_scale', command_scale, simulation.n)
         self._awaits_command = self._lockstep and command_scale is not None
         self._axes = ('', chain.base_link)  # that a wrench may be given in
-        self._wrenches: list[tuple[Stamp, list[float]]] = []  # that wait for their time
+        self._wrenches: list[tuple[float, list[float]]] = []  # that wait for their time
         self.create_subscription(WrenchStamped, 'tip_wrench', self._on_wrench, RELIABLE)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         if self._lockstep:
@@ -289,8 +288,8 @@ class SimulatorNode(Node):
             return
         force, moment = message.wrench.force, message.wrench.torque
         wrench = [force.x, force.y, force.z, moment.x, moment.y, moment.z]
-        stamp = _stamp_of(message.header.stamp)
-        if stamp <= _stamp_of(self._stamp):
+        stamp = seconds(message.header.stamp)
+        if stamp <= seconds(self._stamp):
             self._push(wrench)
         elif len(self._wrenches) >= MOST_WRENCHES:
             self._warn(f'tip_wrench ignored: {MOST_WRENCHES} wait for their time already')
@@ -305,7 +304,7 @@ class SimulatorNode(Node):
             self._warn(f'tip_wrench ignored: {error}')
 
     def _step(self) -> None:
-        while self._wrenches and self._wrenches[0][0] <= _stamp_of(self._stamp):
+        while self._wrenches and self._wrenches[0][0] <= seconds(self._stamp):
             self._push(self._wrenches.pop(0)[1])
         if self._torque is None:
             self._simulation.wait()
@@ -342,8 +341,8 @@ class SimulatorNode(Node):
             return self.get_clock().now().to_msg()
         # One step ahead of the physics' time, which begins at zero: a zero stamp means none.
         nanoseconds = (self._steps + 1) * round(self._time_step * 1e9)
-        seconds, nanoseconds = divmod(nanoseconds, 10**9)
-        return Time(sec=seconds, nanosec=nanoseconds)
+        whole, nanoseconds = divmod(nanoseconds, 10**9)
+        return Time(sec=whole, nanosec=nanoseconds)
 
     def _publish_diagnostics(self) -> None:
         brakes_engaged = self._simulation.brakes_engaged
@@ -364,10 +363,6 @@ class SimulatorNode(Node):
 
     def _warn(self, text: str) -> None:
         self.get_logger().warning(text, throttle_duration_sec=1.0)
-
-
-def _stamp_of(time: Time) -> Stamp:
-    return time.sec, time.nanosec
 
 
 def _scale(name: str, given: Sequence[float] | None, n: int) -> np.ndarray:

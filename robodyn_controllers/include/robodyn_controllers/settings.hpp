@@ -3,7 +3,6 @@
 #ifndef ROBODYN_CONTROLLERS__SETTINGS_HPP_
 #define ROBODYN_CONTROLLERS__SETTINGS_HPP_
 
-#include <cstddef>
 #include <limits>
 #include <vector>
 
