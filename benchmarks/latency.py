@@ -310,13 +310,10 @@ def measured(seconds: float, pid: int, is_node: bool) -> Run:
     found = np.frombuffer(b''.join(data for _, data in driver.received)).reshape(-1, len(ARM))
     state = np.rint(np.interp(found @ way, places, np.arange(len(places)))).astype(int)
     is_exact = np.abs(found @ way - places[state]) < 0.01 * step
-    latency = (at - times[state])[is_exact]
-    return Run(
-        1e-3 * latency,
-        1e6 * (after - before) / len(times),
-        len(times),
-        len(np.unique(state[is_exact])),
-    )
+    # Behind the last state the node goes on for a while: a state's first answer counts.
+    answered, first_answer = np.unique(state[is_exact], return_index=True)
+    latency = at[is_exact][first_answer] - times[answered]
+    return Run(1e-3 * latency, 1e6 * (after - before) / len(times), len(times), len(answered))
 
 
 def node_arguments() -> list[str]:

@@ -214,7 +214,11 @@ def plain_urdf(arm: rd.RobotModel) -> str:
     """Return a URDF of an arm's chain: a link for each DH frame, with its inertial parameters."""
     steps = step_transforms(arm.dh, np.zeros(arm.n))
     steps[0] = arm.dh.base_transform @ steps[0]
-    parts = ['<robot name="plain"><link name="link0"/>']
+    # The base does not move, but frax reads its inertial parameters, too.
+    parts = [
+        '<robot name="plain"><link name="link0"><inertial><mass value="1"/>'
+        '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+    ]
     for j, (step, parameters) in enumerate(zip(steps, arm.inertial_parameters, strict=True), 1):
         kind = 'prismatic' if arm.dh.prismatic[j - 1] else 'revolute'
         mass, center = parameters[9], parameters[6:9] / (parameters[9] or 1.0)

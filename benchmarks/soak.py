@@ -101,8 +101,10 @@ def soak(minutes: float, fifo: bool) -> str:
         is_over.set()
         switches = status(node.pid, 'nonvoluntary_ctxt_switches') - switches
         driver.close()
-    commanded = np.array([received for received, _ in driver.received if received > sent[0]])
-    missed = max(len(sent) - len(commanded), 0)  # every state has one command
+    # Behind the last state the node goes on for a while, which is no answer and no pause.
+    end = sent[-1] + 1e9 * SHORTEST_PAUSE
+    commanded = np.array([at for at, _ in driver.received if sent[0] < at < end])
+    missed = max(len(sent) - len(commanded), 0)  # a state has one command, a long pause some, too
     drivers, nodes = pauses(1e-9 * sent), pauses(1e-9 * commanded)
     alone = [pause for pause in nodes if not any(overlap(pause, other) for other in drivers)]
     memory = np.array(watch.memory) / 1024.0

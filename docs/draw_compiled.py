@@ -86,7 +86,7 @@ def draw(text: str, path: Path) -> None:
     timed = {label for table in tables.values() for row in table.values() for label in row}
     for axis, (arm, table) in zip(axes, tables.items()):
         rows = np.arange(len(table))
-        axis.hlines(rows, 0.03, 100, color='0.9', linewidth=0.8, zorder=0)
+        axis.hlines(rows, 0.03, 1000, color='0.9', linewidth=0.8, zorder=0)
         for label, colour in COLOURS.items():
             if label not in timed:
                 continue
@@ -95,7 +95,7 @@ def draw(text: str, path: Path) -> None:
         axis.set_yticks(rows, list(table))
         axis.invert_yaxis()
         axis.set_xscale('log')
-        axis.set_xlim(0.05, 100)
+        axis.set_xlim(0.05, 1000)
         axis.xaxis.set_major_formatter('{x:g}')
         axis.set_xlabel('µs per call from Python')
         axis.set_title(arm, loc='left')
@@ -110,7 +110,7 @@ def draw(text: str, path: Path) -> None:
     other.set_ylabel('operations', color='tab:green')
     other.set_ylim(0)
     axes[2].set_xlabel('joints')
-    axes[2].set_title('Inverse dynamics grows with the joints', loc='left', fontsize=11)
+    axes[2].set_title('Inverse dynamics by the joints', loc='left', fontsize=11)
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc='outside lower left', ncols=len(labels), frameon=False)
     figure.suptitle(headline(tables), x=0.01, ha='left', fontsize=14, fontweight='bold')

@@ -193,8 +193,9 @@ class ControlCycle:
         while self._is_taken_over() and time.monotonic() - begin < LONGEST_RETURN:
             time.sleep(STOP_PERIOD)
         pipeline.begin_stop()
-        while not pipeline.has_stopped and time.monotonic() - begin < LONGEST_BRAKING:
-            self._carry()
+        if self._controller is None or self._controller.may_be_active:  # else nothing brakes it
+            while not pipeline.has_stopped and time.monotonic() - begin < LONGEST_BRAKING:
+                self._carry()
         if self._controller is not None:
             self._controller.deactivate(self._carry)
         self._send_stop_command(begin)

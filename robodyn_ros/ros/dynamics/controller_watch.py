@@ -84,6 +84,11 @@ class ControllerWatch:
         """Whether what is commanded acts."""
         return self.state == 'active'
 
+    @property
+    def may_be_active(self) -> bool:
+        """Whether what is commanded acts as far as is known."""
+        return self.state in ('active', UNKNOWN)
+
     def check_active(self) -> None:
         """
         Check that a trajectory can be followed.

@@ -87,14 +87,14 @@ class CycleCounts:
         """Count one control cycle that took a time [s]."""
         self.cycles += 1
         self._cycle_times.append(cycle_time)
-        if command.effort_limited.any():
+        if _is_any(command.effort_limited):
             self.effort_limited += 1
             before = False if self._saturated is None else self._saturated
             self._saturated = command.effort_limited | before
-        if command.position_limited.any():
+        if _is_any(command.position_limited):
             before = False if self._beyond is None else self._beyond
             self._beyond = command.position_limited | before
-        self.rate_limited += bool(command.rate_limited.any())
+        self.rate_limited += _is_any(command.rate_limited)
 
     def late(self, lateness: float) -> None:
         """Count a watchdog timer that came too late by a time [s]."""
@@ -127,3 +127,8 @@ class CycleCounts:
             lateness,
             gaps,
         )
+
+
+def _is_any(joints: np.ndarray) -> bool:
+    """Return whether one of some booleans is true, at a tenth of what ``any`` takes for so few."""
+    return b'\x01' in joints.tobytes()

@@ -216,6 +216,8 @@ class GoalRelay:
         elif status == GoalStatus.STATUS_CANCELED and handle.is_cancel_requested:
             handle.canceled()
         else:
+            if status == GoalStatus.STATUS_CANCELED:  # rclpy lets no goal end so by itself
+                self._warn('goal aborted: the controller cancelled it, without being asked to')
             handle.abort()
         if status != GoalStatus.STATUS_SUCCEEDED:
             self.hold()

@@ -148,6 +148,28 @@ def test_controller_that_is_inactive_is_left_alone(started):
     assert manager.asked == []
 
 
+@needs_messages
+def test_arm_that_nothing_commanded_can_brake_is_not_braked_when_the_node_stops(started):
+    rig, manager = started
+    position, velocity = list(POSITION), [0.2] + 6 * [0.0]
+    manager.tell(arm_effort=INACTIVE)
+    rig.stream(POSITION, lambda: rig.follow([TARGET], [3.0]) or 'is inactive' in rig.log)
+
+    def fall():
+        position[0] += 0.001
+        rig.send(position, velocity=velocity)
+
+    rig.until(lambda: bool(rig.states) and rig.states[-1].velocity[0] > 0.1, fall)
+    rig.process.send_signal(signal.SIGINT)
+    rig.until(lambda: 'told to stop' in rig.log, fall)  # from here on no executor answers
+    told = position[0]
+    rig.until(lambda: rig.process.poll() is not None, fall)
+    rig.spin(0.5)
+    assert rig.process.returncode == 0
+    assert position[0] > told
+    assert max(state.position[0] for state in rig.states) <= told
+
+
 @pytest.mark.parametrize('name', ['controller_manager', 'controller'])
 def test_name_that_ros_does_not_have_fails_configure_by_name(rig, panda_urdf, name):
     given = {'controller_manager': '/controller_manager', 'controller': 'arm_effort'}

@@ -231,9 +231,9 @@ def test_a_thousand_random_goals_cancels_and_preemptions_without_one_lost_or_dou
     assert not refused & set(controller.cancels)
 
 
-def test_cancel_that_another_client_asked_of_the_controller_aborts_the_goal():
+def test_goal_that_the_controller_cancels_by_itself_is_aborted_and_the_log_says_so():
     async def everything():
-        controller, _, server, _ = rig(random.Random(3))
+        controller, _, server, warnings = rig(random.Random(3))
         handle = None
         number = 0
         while handle is None or handle.state not in ('accepted', 'executing'):
@@ -241,10 +241,11 @@ def test_cancel_that_another_client_asked_of_the_controller_aborts_the_goal():
             handle = await server.goal(request(number))
         controller.end(controller.active, CANCELED)
         await asyncio.sleep(0.01)
-        return server.ends[number]
+        return *server.ends[number], warnings
 
-    state, result = asyncio.run(everything())
+    state, result, warnings = asyncio.run(everything())
     assert state == ABORTED and result.startswith(f'{CANCELED} of')
+    assert 'the controller cancelled it' in warnings[-1]
 
 
 def test_arm_is_held_when_a_goal_ends_before_its_end_and_no_other_is_there():
