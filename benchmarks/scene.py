@@ -25,6 +25,7 @@ from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robodyn_ros import RobotModel, mass_matrix
+from robodyn_ros.ros.other_commanders import WATCHDOG_LABEL
 
 STATE_TIMEOUT, WATCHDOG_PERIOD = 0.1, 0.01
 BOUND = STATE_TIMEOUT + WATCHDOG_PERIOD
@@ -40,6 +41,7 @@ class Heard:
     """What the listener got: (source time [s], sequence number, torque), and the last state."""
 
     commands: list[tuple[float, int, np.ndarray]] = field(default_factory=list)
+    are_watchdogs: list[bool] = field(default_factory=list)
     state: JointState | None = None
 
 
@@ -116,6 +118,7 @@ class Scene:
                 np.array(message.data),
             )
         )
+        self.heard.are_watchdogs.append(message.layout.dim[0].label == WATCHDOG_LABEL)
 
     def _on_state(self, message: JointState) -> None:
         self.heard.state = message

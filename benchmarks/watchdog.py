@@ -93,13 +93,9 @@ def strays_on_waking(scene: Scene) -> int:
     before = len(scene.heard.commands)
     scene.node.send_signal(signal.SIGCONT)
     scene.until(lambda: len(scene.heard.commands) > before + 200)
-    numbers = [sequence for _, sequence, _ in scene.heard.commands[before - 1 :]]
-    count = 0
-    for i in range(1, len(numbers)):
-        if numbers[i] != numbers[i - 1] + 1:  # from one publisher to the other
-            back = [k for k in range(i + 1, len(numbers)) if numbers[k] == numbers[i - 1] + 1]
-            count += bool(back)
-    return count
+    since = scene.heard.are_watchdogs[before:]
+    last = len(since) - since[::-1].index(True) if True in since else 0
+    return since[:last].count(False)
 
 
 def energies(listener: Node, name: str, patch: str, is_watched: bool, repetitions: int) -> None:
