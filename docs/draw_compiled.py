@@ -60,9 +60,8 @@ def growth_of(text: str) -> np.ndarray:
 def headline(tables: dict[str, Table]) -> str:
     """Return what the picture shows, in a sentence."""
     ratios = [row['Pinocchio'] / row['C'] for table in tables.values() for row in table.values()]
-    return (
-        f'Compiled for one arm, {min(ratios):.0f} to {max(ratios):.0f} times as fast as Pinocchio'
-    )
+    least, most = int(min(ratios)), int(max(ratios))
+    return f'Compiled for one arm, {least} to {most} times as fast as Pinocchio'
 
 
 def metadata(text: str) -> dict[str, str]:
