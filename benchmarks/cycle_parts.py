@@ -21,7 +21,6 @@ import functools
 import importlib
 import json
 import os
-import re
 import sys
 import tempfile
 import time
@@ -50,7 +49,6 @@ PARTS = {
 PUBLISH = 'publish (rclpy, middleware)'
 TIMER = 'ros.dynamics.control_cycle:ControlCycle._on_watchdog'
 RUNS = {'1 kHz': (1000.0, False), '1 kHz, heard': (1000.0, True), '250 Hz': (250.0, False)}
-BETWEEN_MARKS = re.compile(r'(?<=<!-- cycle: begin -->\n).*?(?=<!-- cycle: end -->)', re.S)
 
 
 # --- in the node's process -----------------------------------------------------------------------
@@ -191,8 +189,7 @@ def main() -> int:
     text = '\n'.join(lines) + '\n'
     print(text)
     if options.write:
-        document = latency.DOCUMENT.read_text(encoding='utf-8')
-        latency.DOCUMENT.write_text(BETWEEN_MARKS.sub(lambda _: text, document), encoding='utf-8')
+        latency.put_into_page('cycle', text)
     return 0
 
 

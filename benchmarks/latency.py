@@ -67,7 +67,6 @@ EVERYTHING = QoSProfile(depth=20000)
 FIFO_PRIORITY = 50
 QUIET = 0.3  # load average
 DOCUMENT = ROOT / 'docs' / 'latency.md'
-BETWEEN_MARKS = re.compile(r'(?<=<!-- latency: begin -->\n).*?(?=<!-- latency: end -->)', re.S)
 
 
 @dataclass
@@ -379,6 +378,13 @@ def table(runs: dict[str, list[Run]]) -> list[str]:
     return lines
 
 
+def put_into_page(mark: str, text: str) -> None:
+    """Replace what stands between the marks of a name in docs/latency.md."""
+    between = re.compile(rf'(?<=<!-- {mark}: begin -->\n).*?(?=<!-- {mark}: end -->)', re.S)
+    document = DOCUMENT.read_text(encoding='utf-8')
+    DOCUMENT.write_text(between.sub(lambda _: text, document), encoding='utf-8')
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -438,8 +444,7 @@ def main() -> int:
     text = '\n'.join(lines) + '\n'
     print('\n' + text)
     if options.write:
-        document = DOCUMENT.read_text(encoding='utf-8')
-        DOCUMENT.write_text(BETWEEN_MARKS.sub(lambda _: text, document), encoding='utf-8')
+        put_into_page('latency', text)
     return 0
 
 

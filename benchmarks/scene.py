@@ -168,11 +168,9 @@ class Scene:
         moment = time.time()
         self.node.send_signal(number)
         self.spin(2.0 * BOUND + 0.3)
-        sent = self.heard.commands[max(before - 1, 0) :]
-        for (_, last, _), (stamp, sequence, _) in zip(sent, sent[1:]):
-            # The watchdog's own numbers begin at one: they do not go on from the node's.
-            if sequence != last + 1:
-                return stamp - moment
+        for k in range(before, len(self.heard.commands)):
+            if self.heard.are_watchdogs[k]:
+                return self.heard.commands[k][0] - moment
         return None
 
     def motion(self, model: RobotModel) -> tuple[float, float]:

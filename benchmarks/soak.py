@@ -23,20 +23,19 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import numpy as np
 from latency import (
-    DOCUMENT,
     POSITION,
     RATE,
     Driver,
     begin,
     node_arguments,
     process,
+    put_into_page,
     stolen,
 )
 
 SETTLING = 60.0  # [s]
 SHORTEST_PAUSE = 0.01  # [s]: what fills the queue of ten joint states
 NEAR = 0.05  # [s] from a pause, while what it held up is made up for
-BETWEEN_MARKS = re.compile(r'(?<=<!-- soak: begin -->\n).*?(?=<!-- soak: end -->)', re.S)
 
 
 def status(pid: int, key: str) -> int:
@@ -137,8 +136,7 @@ def main() -> int:
     text = soak(arguments.minutes, arguments.fifo)
     print(text)
     if arguments.write:
-        document = DOCUMENT.read_text(encoding='utf-8')
-        DOCUMENT.write_text(BETWEEN_MARKS.sub(lambda _: text, document), encoding='utf-8')
+        put_into_page('soak', text)
     return 0
 
 
