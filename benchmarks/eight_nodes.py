@@ -43,7 +43,7 @@ POSITION = [0.2, -0.4, 0.9, 0.1, 0.6, 0.3]
 PARAMETERS = {'urdf_file': str(ARM), 'mode': 'computed_torque', 'state_timeout': 1.0}
 STARTING_TIMEOUT = 60.0  # until every node commands [s]
 TURN = 5e-4  # of waiting for commands, at most, between two sendings [s]
-LAST_WAIT = 0.02  # for the last commands; nodes go on by themselves a little later [s]
+LAST_WAIT = 0.01  # for commands on their way; gaps of 0.02 are bridged by the nodes themselves [s]
 QUEUE = 1000  # of commands that wait for the driver, which has eight arms to count for
 RELAY = '--relay'  # with an arm's name: be its relay
 TICKS = os.sysconf('SC_CLK_TCK')  # of /proc, in a second
@@ -166,6 +166,7 @@ def measure(what: str, count: int, rate: float, duration: float, folder: Path) -
             run(executor, drivers, rate, 0.5)
         drivers.send_trajectories(2 * duration + 10)
         run(executor, drivers, rate, 2.0)
+        spin_until(executor, time.monotonic() + LAST_WAIT, TURN)
         before, counted = [processor_time(pid) for pid in pids], sum(drivers.commands.values())
         own, start = time.process_time(), time.monotonic()
         sent = count * run(executor, drivers, rate, duration)
