@@ -36,7 +36,7 @@ def robot(panda_urdf):
 @pytest.fixture(scope='module')
 def node(robot, tmp_path_factory):
     result = NodeRig(tmp_path_factory.mktemp('node') / 'node.log')
-    result.start(**robot, state_timeout=1.0, ramp_time=0.1)
+    result.start(**robot, state_timeout=20.0, ramp_time=0.1)
     yield result
     result.close()
 

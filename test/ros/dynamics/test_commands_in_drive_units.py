@@ -25,7 +25,7 @@ def robot(panda_urdf):
         'base_link': 'panda_link0',
         'tip_link': 'panda_link8',
         'joints': JOINTS,
-        'state_timeout': 0.5,
+        'state_timeout': 20.0,
     }
 
 

@@ -22,7 +22,7 @@ POSITION = [0.1, -0.4, 0.2, -1.9, 0.3, 1.6, 0.7]
 ERROR, WARN = 2, 1
 # The tests' own joint states may be late on a loaded machine; only the tests of staleness let
 # them stop.
-SERVICE_QOS = {'state_timeout': 0.5, 'ramp_time': 0.1}
+SERVICE_QOS = {'state_timeout': 20.0, 'ramp_time': 0.1}
 
 
 @pytest.fixture
@@ -281,7 +281,7 @@ def test_signal_ends_the_node_with_its_stop_command_and_exit_code_zero(rig, robo
 def test_stop_command_holds_gravity_by_default(rig, robot, gravity):
     rig.start(**robot, **SERVICE_QOS, mode='computed_torque', max_following_error=0.0)
     rig.bring_up(POSITION)
-    rig.follow([np.array(POSITION) + 0.5], [1.0])
+    rig.follow([np.array(POSITION) + 0.5], [10.0])
     rig.stream(
         POSITION,
         lambda: (
@@ -399,7 +399,7 @@ def test_trajectory_is_followed_held_and_cancelled(rig, robot):
     rig.follow([target], [0.5])
     rig.stream(POSITION, lambda: rig.report.get('reference') == 'holding')
     assert np.array(rig.states[-1].reference_position) == pytest.approx(target)
-    rig.follow([target - 0.05], [2.0])
+    rig.follow([target - 0.05], [60.0])
     rig.stream(POSITION, lambda: rig.report.get('reference') == 'moving')
     rig.follow([], [])
     rig.stream(POSITION, lambda: rig.report.get('reference') == 'holding')

@@ -49,7 +49,7 @@ def robot(arm, found, tmp_path):
 
 
 def test_gravity_is_the_identified_one_and_parameters_have_deviations(rig, robot, arm, found):
-    rig.start(**robot, state_timeout=0.5, ramp_time=0.0)
+    rig.start(**robot, state_timeout=20.0, ramp_time=0.0)
     expected = gravity_torque(found.model, POSITION)
     names = arm.urdf.joint_names
     rig.until(
