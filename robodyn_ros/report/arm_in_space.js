@@ -91,6 +91,14 @@
 
   function line(points, color, thickness, cap = 'round') {
     paper.beginPath();
+    const [first, ...others] = points;
+    if (cap === 'round' && others.every(p => Math.hypot(...less(p, first)) < 0.01)) {
+      // A line without length is a dot; its caps are drawn by some browsers only.
+      paper.arc(...first, thickness / 2, 0, 2 * Math.PI);
+      paper.fillStyle = color;
+      paper.fill();
+      return;
+    }
     points.forEach((p, k) => paper[k ? 'lineTo' : 'moveTo'](...p));
     Object.assign(paper, { strokeStyle: color, lineWidth: thickness, lineCap: cap });
     paper.lineJoin = 'round';

@@ -137,8 +137,11 @@ def test_reader_that_goes_away_ends_nothing():
 def test_signal_to_the_group_leaves_the_last_lines_to_be_written(number):
     process = start(
         f'import signal\n'
-        f'signal.signal({int(number)}, lambda *_: None)\n'
-        f"print('ready', flush=True)\ntime.sleep(0.5)\nprint('told to stop')",
+        f'told = []\n'
+        f'signal.signal({int(number)}, lambda *_: told.append(True))\n'
+        f"print('ready', flush=True)\n"
+        f'while not told:\n    time.sleep(0.01)\n'
+        f"time.sleep(0.2)\nprint('told to stop')",
         stdout=subprocess.PIPE,
         text=True,
         start_new_session=True,

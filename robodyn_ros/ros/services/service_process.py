@@ -60,8 +60,9 @@ class ServiceProcess:
     Notes
     -----
     The process ends on ``close``, at the exit of this process at the latest, and when this process
-    is killed. Nothing here waits for a process that hangs, but ``take`` for ``READY_TIMEOUT`` and
-    ``close`` for ``END_TIMEOUT``: a thread sends, another receives, and both wait nearly always.
+    is killed. Nothing here waits for a process that hangs, but ``take`` for ``READY_TIMEOUT``,
+    ``forget`` and ``close`` for ``END_TIMEOUT``: a thread sends, another receives, and both wait
+    nearly always.
     """
 
     def __init__(self, args: Sequence[str] | None = None) -> None:
@@ -146,9 +147,12 @@ class ServiceProcess:
             self._node.get_logger().error('the services are not ready: nobody answers')
 
     def forget(self) -> None:
-        """Respond that there is no robot."""
+        """Respond that there is no robot; returns when the process does, if it responds at all."""
         self.snapshot.clear()
+        self._is_ready.clear()
         self._outbox.put(NewRobot())
+        if self.status == 'answering':
+            self._is_ready.wait(END_TIMEOUT)
 
     def close(self) -> None:
         """End the process, by force if need be."""

@@ -328,7 +328,7 @@ def test_enable_is_refused_with_words_while_inactive(rig, robot):
 
 
 def test_silent_driver_gets_gravity_held_then_silence_then_recovery(rig, robot, gravity):
-    rig.start(**robot, state_timeout=0.3, stale_hold_time=0.5, ramp_time=0.1)
+    rig.start(**robot, state_timeout=0.3, stale_hold_time=5.0, ramp_time=0.1)
     rig.bring_up(POSITION)
     sent = len(rig.commands)
     rig.until(is_level(rig, ERROR))

@@ -25,7 +25,7 @@ from robodyn_ros import RobotModel
 from robodyn_ros.control.load import Load
 from robodyn_ros.ros.executors import fastest_executor
 from robodyn_ros.errors import TooHeavy
-from robodyn_ros.ros.services.exchange import Outcome
+from robodyn_ros.ros.services.exchange import NewRobot, Outcome
 from robodyn_ros.ros.services.service_process import ServiceProcess
 from robodyn_ros.ros.spinning import run_until_signal
 
@@ -168,7 +168,7 @@ def test_node_is_not_held_up_by_a_process_that_reads_nothing(rig):
     # Far more than fits between the two; the latest message is what counts when it reads again.
     more = (
         'self.flood = self.create_timer(1.0, lambda: (self.flood.cancel(), '
-        "[services.forget() for _ in range(20_000)], print('flooded', flush=True)))"
+        "[services._outbox.put(NewRobot()) for _ in range(20_000)], print('flooded', flush=True)))"
     )
     rig.run(more=more)
     os.kill(rig.service_process, signal.SIGSTOP)
@@ -180,6 +180,33 @@ def test_node_is_not_held_up_by_a_process_that_reads_nothing(rig):
             == 'no robot: the node is not configured'
         )
     )
+
+
+def test_robot_is_forgotten_once_the_services_have_forgotten_it(rig, tmp_path):
+    asked = tmp_path / 'asked'
+    more = f"""
+        import os
+        from robodyn_ros.ros.services import service_process
+        service_process.END_TIMEOUT = 30.0
+
+        def forget():
+            if os.path.exists({str(asked)!r}):
+                poll.cancel()
+                print('is told to', flush=True)
+                services.forget()
+                print('has forgotten', flush=True)
+
+        poll = self.create_timer(0.05, forget)
+"""
+    rig.run(more=more)
+    os.kill(rig.service_process, signal.SIGSTOP)
+    asked.touch()
+    rig.until(lambda: 'is told to' in rig.log)
+    rig.spin(0.5)
+    assert 'has forgotten' not in rig.log
+    os.kill(rig.service_process, signal.SIGCONT)
+    rig.until(lambda: 'has forgotten' in rig.log)
+    assert rig.end() == 0
 
 
 # --- how it ends -------------------------------------------------------------------------------
