@@ -32,6 +32,8 @@ from robodyn_ros.ros.demo.node_process import die_with_parent
 CONFIG = Path(__file__).parents[2] / 'config' / 'dynamics_node.yaml'
 PATIENCE = 30.0  # for anything that must happen; a loaded machine may take long [s]
 REPETITION = 5.0  # of a request without an answer [s]
+# For `state_timeout` where staleness is not what is tested: a loaded machine delays states [s].
+UNHURRIED = 20.0
 PERIOD = 0.005  # between joint states that a test streams [s]
 ARM = [f'panda_joint{i}' for i in range(1, 8)]
 

@@ -140,19 +140,20 @@ class ServiceProcess:
         effort_scale : array, shape (n,), optional
             Torque for a unit of measured effort; 1 where not given.
         """
-        self.snapshot.clear()
-        self._is_ready.clear()
-        self._outbox.put(NewRobot(arm, load, longest_age, parameter_deviation, effort_scale))
-        if self.has_ended or not self._is_ready.wait(READY_TIMEOUT):
+        robot = NewRobot(arm, load, longest_age, parameter_deviation, effort_scale)
+        if not self._hand_over(robot, READY_TIMEOUT):
             self._node.get_logger().error('the services are not ready: nobody answers')
 
     def forget(self) -> None:
         """Respond that there is no robot; returns when the process does, if it responds at all."""
+        self._hand_over(NewRobot(), END_TIMEOUT if self.status == 'answering' else 0.0)
+
+    def _hand_over(self, robot: NewRobot, timeout: float) -> bool:
+        """Send what to respond about; return whether the process has taken it in a time [s]."""
         self.snapshot.clear()
         self._is_ready.clear()
-        self._outbox.put(NewRobot())
-        if self.status == 'answering':
-            self._is_ready.wait(END_TIMEOUT)
+        self._outbox.put(robot)
+        return not self.has_ended and self._is_ready.wait(timeout)
 
     def close(self) -> None:
         """End the process, by force if need be."""

@@ -11,7 +11,7 @@ pytest.importorskip('rclpy', reason='needs ROS 2')
 from geometry_msgs.msg import Vector3, Vector3Stamped
 from loads import carrying
 from lockstep_rig import TIME_STEP, LockstepRig
-from node_rig import NodeRig
+from node_rig import UNHURRIED, NodeRig
 
 from robodyn_interfaces.msg import Payload
 from robodyn_interfaces.srv import GetPayload, SetGravity, SetPayload
@@ -36,7 +36,7 @@ def robot(panda_urdf):
 @pytest.fixture(scope='module')
 def node(robot, tmp_path_factory):
     result = NodeRig(tmp_path_factory.mktemp('node') / 'node.log')
-    result.start(**robot, state_timeout=20.0, ramp_time=0.1)
+    result.start(**robot, state_timeout=UNHURRIED, ramp_time=0.1)
     yield result
     result.close()
 

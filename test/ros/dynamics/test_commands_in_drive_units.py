@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS 2')
 
-from node_rig import ARM, NodeRig
+from node_rig import ARM, UNHURRIED, NodeRig
 
 from robodyn_ros import RobotModel, gravity_torque
 
@@ -25,7 +25,7 @@ def robot(panda_urdf):
         'base_link': 'panda_link0',
         'tip_link': 'panda_link8',
         'joints': JOINTS,
-        'state_timeout': 20.0,
+        'state_timeout': UNHURRIED,
     }
 
 

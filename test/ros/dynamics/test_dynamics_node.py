@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip('rclpy', reason='needs ROS 2')
 
 from control_arm import NAMES
-from node_rig import ARM, NodeRig
+from node_rig import ARM, UNHURRIED, NodeRig
 
 from robodyn_interfaces.srv import GetDHParameters, GetMassMatrix
 from robodyn_ros import RobotModel, gravity_torque, mass_matrix
@@ -20,9 +20,7 @@ pytestmark = pytest.mark.ros
 
 POSITION = [0.1, -0.4, 0.2, -1.9, 0.3, 1.6, 0.7]
 ERROR, WARN = 2, 1
-# The tests' own joint states may be late on a loaded machine; only the tests of staleness let
-# them stop.
-SERVICE_QOS = {'state_timeout': 20.0, 'ramp_time': 0.1}
+CALM = {'state_timeout': UNHURRIED, 'ramp_time': 0.1}
 
 
 @pytest.fixture
@@ -62,7 +60,7 @@ def test_gravity_compensation_commands_the_torque_that_pinocchio_computes(rig, r
     model = pin.buildReducedModel(full, fingers, pin.neutral(full))
     expected = pin.computeGeneralizedGravity(model, model.createData(), np.array(POSITION))
     order = ARM[::-1]
-    rig.start(**robot, **SERVICE_QOS, joints='[' + ', '.join(order) + ']')
+    rig.start(**robot, **CALM, joints='[' + ', '.join(order) + ']')
     rig.bring_up(POSITION)
     assert np.array(rig.commands[-1].data) == pytest.approx(expected[::-1], abs=1e-9)
     assert rig.torques[-1].name == ARM
@@ -70,7 +68,7 @@ def test_gravity_compensation_commands_the_torque_that_pinocchio_computes(rig, r
 
 
 def test_torques_carry_the_stamp_of_the_joint_state_that_caused_them(rig, robot):
-    rig.start(**robot, **SERVICE_QOS)
+    rig.start(**robot, **CALM)
     rig.bring_up(POSITION)
     rig.spin(0.2)
     stamp = rig.node.get_clock().now().to_msg()
@@ -78,7 +76,7 @@ def test_torques_carry_the_stamp_of_the_joint_state_that_caused_them(rig, robot)
 
 
 def test_dynamics_state_takes_the_commanded_torque_apart(rig, robot, gravity):
-    rig.start(**robot, **SERVICE_QOS, mode='computed_torque')
+    rig.start(**robot, **CALM, mode='computed_torque')
     rig.bring_up(POSITION)
     target = np.array(POSITION) + 0.1
     rig.follow([target], [30.0])
@@ -99,7 +97,7 @@ def test_dynamics_state_takes_the_commanded_torque_apart(rig, robot, gravity):
 
 
 def test_partial_messages_from_two_drivers_make_one_state(rig, robot, gravity):
-    rig.start(**robot, **SERVICE_QOS)
+    rig.start(**robot, **CALM)
     lower, upper = slice(0, 3), slice(3, 7)
 
     def both():
@@ -111,14 +109,14 @@ def test_partial_messages_from_two_drivers_make_one_state(rig, robot, gravity):
 
 
 def test_drivers_without_velocities_and_stamps_are_understood(rig, robot, gravity):
-    rig.start(**robot, **SERVICE_QOS)
+    rig.start(**robot, **CALM)
     zero = type(rig.node.get_clock().now().to_msg())()
     rig.stream(POSITION, rig.commanded_since(0, 20), velocity=[], stamp=zero)
     assert np.array(rig.commands[-1].data) == pytest.approx(gravity, abs=1e-9)
 
 
 def test_nothing_is_commanded_before_every_joint_was_seen(rig, robot):
-    rig.start(**robot, **SERVICE_QOS)
+    rig.start(**robot, **CALM)
     rig.until(is_level(rig, WARN), doing=lambda: rig.send(POSITION[:6], names=ARM[:6]))
     for _ in range(100):
         rig.send(POSITION[:6], names=ARM[:6])
@@ -131,7 +129,7 @@ def test_nothing_is_commanded_before_every_joint_was_seen(rig, robot):
 
 
 def test_lifecycle_manager_walks_the_node_through_all_states(rig, robot):
-    rig.start(**robot, **SERVICE_QOS, autostart='false')
+    rig.start(**robot, **CALM, autostart='false')
 
     def stream():
         rig.send(POSITION)
@@ -172,7 +170,7 @@ def test_impossible_transition_is_refused_and_survived(rig, robot):
 def test_node_that_was_cleaned_up_stays_so_whatever_description_comes(rig, robot, panda_urdf):
     del robot['urdf_file']
     text = Path(panda_urdf).read_text(encoding='utf-8')
-    rig.start(**{**robot, 'tip_link': 'panda_link88'}, **SERVICE_QOS)
+    rig.start(**{**robot, 'tip_link': 'panda_link88'}, **CALM)
     rig.description.publish(rig_text(text))
     rig.until(lambda: 'panda_link88' in rig.log)
     refusal = 'unconfigured, commanding nothing: cannot configure'
@@ -203,7 +201,7 @@ def test_garbage_collector_leaves_what_configuring_made_alone(rig, robot):
         'from robodyn_ros.ros.dynamics.dynamics_node import main\n'
         'main()\n'
     )
-    rig.start(program, **robot, **SERVICE_QOS)
+    rig.start(program, **robot, **CALM)
     rig.bring_up(POSITION)
     assert rig.end() == 0
     assert int(rig.log.split('frozen:')[1].split()[0]) > 30_000
@@ -211,7 +209,7 @@ def test_garbage_collector_leaves_what_configuring_made_alone(rig, robot):
 
 def test_broken_robot_fails_configure_and_a_good_one_can_follow(rig, robot, panda_urdf):
     del robot['urdf_file']
-    rig.start(**robot, **SERVICE_QOS)
+    rig.start(**robot, **CALM)
     text = Path(panda_urdf).read_text(encoding='utf-8')
     rig.description.publish(rig_text('/etc/hostname'))
     rig.until(lambda: 'no path is opened here' in rig.log)
@@ -224,7 +222,7 @@ def test_broken_robot_fails_configure_and_a_good_one_can_follow(rig, robot, pand
 
 def test_replaced_robot_description_is_ignored_until_clean_up(rig, robot, panda_urdf, gravity):
     del robot['urdf_file']
-    rig.start(**robot, **SERVICE_QOS)
+    rig.start(**robot, **CALM)
     text = Path(panda_urdf).read_text(encoding='utf-8')
     rig.description.publish(rig_text(text))
     rig.bring_up(POSITION)
@@ -245,7 +243,7 @@ def test_joint_without_effort_limit_is_named_until_the_parameters_give_it(rig, r
     joint = text.index('<joint name="panda_joint5"')
     text = text[:joint] + re.sub(r'effort="\S*"', 'effort="0"', text[joint:], count=1)
     del robot['urdf_file']
-    rig.start(**robot, **SERVICE_QOS, autostart='false')
+    rig.start(**robot, **CALM, autostart='false')
     rig.description.publish(rig_text(text))
     rig.spin(0.5)
     rig.until(lambda: not rig.transition('configure') and 'panda_joint5' in rig.log)
@@ -271,7 +269,7 @@ def rig_text(text):
 
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
 def test_signal_ends_the_node_with_its_stop_command_and_exit_code_zero(rig, robot, number):
-    rig.start(**robot, **SERVICE_QOS, on_stop='zero')
+    rig.start(**robot, **CALM, on_stop='zero')
     rig.bring_up(POSITION)
     assert rig.end(number) == 0
     assert np.array(rig.commands[-1].data) == pytest.approx(np.zeros(7))
@@ -279,7 +277,7 @@ def test_signal_ends_the_node_with_its_stop_command_and_exit_code_zero(rig, robo
 
 
 def test_stop_command_holds_gravity_by_default(rig, robot, gravity):
-    rig.start(**robot, **SERVICE_QOS, mode='computed_torque', max_following_error=0.0)
+    rig.start(**robot, **CALM, mode='computed_torque', max_following_error=0.0)
     rig.bring_up(POSITION)
     rig.follow([np.array(POSITION) + 0.5], [10.0])
     rig.stream(
@@ -300,7 +298,7 @@ def test_node_without_a_robot_ends_on_a_signal(rig):
 
 
 def test_disabling_sends_the_stop_command_and_enabling_begins_again(rig, robot, gravity):
-    rig.start(**robot, **SERVICE_QOS, on_stop='zero')
+    rig.start(**robot, **CALM, on_stop='zero')
 
     def stream():
         rig.send(POSITION)
@@ -364,7 +362,7 @@ def test_nan_position_makes_its_joint_stale_and_never_reaches_the_wire(rig, robo
     [(ARM, POSITION[:5]), ([*ARM[:6], ARM[0]], POSITION), (NAMES, [0.0, 0.0]), ([], [])],
 )
 def test_malformed_joint_states_are_survived(rig, robot, names, position):
-    rig.start(**robot, **SERVICE_QOS)
+    rig.start(**robot, **CALM)
     rig.bring_up(POSITION)
     for _ in range(20):
         rig.send(position, names=names)
@@ -384,7 +382,7 @@ def test_joint_states_with_old_stamps_are_stale_and_the_log_says_why(rig, robot)
 
 
 def test_rejected_trajectory_is_explained_in_log_and_diagnostics(rig, robot):
-    rig.start(**robot, **SERVICE_QOS, mode='computed_torque')
+    rig.start(**robot, **CALM, mode='computed_torque')
     rig.bring_up(POSITION)
     rig.follow([[9.0] * 7], [1.0])
     rig.stream(POSITION, lambda: 'position limits' in rig.report.get('last_rejection', ''))
@@ -393,7 +391,7 @@ def test_rejected_trajectory_is_explained_in_log_and_diagnostics(rig, robot):
 
 
 def test_trajectory_is_followed_held_and_cancelled(rig, robot):
-    rig.start(**robot, **SERVICE_QOS, mode='computed_torque')
+    rig.start(**robot, **CALM, mode='computed_torque')
     rig.bring_up(POSITION)
     target = np.array(POSITION) + 0.1  # which the arm never gets to, but near enough
     rig.follow([target], [0.5])
@@ -407,7 +405,7 @@ def test_trajectory_is_followed_held_and_cancelled(rig, robot):
 
 
 def test_arm_that_does_not_follow_is_an_error_in_diagnostics(rig, robot):
-    rig.start(**robot, **SERVICE_QOS, mode='computed_torque', max_following_error=0.1)
+    rig.start(**robot, **CALM, mode='computed_torque', max_following_error=0.1)
     rig.bring_up(POSITION)
     rig.follow([np.array(POSITION) + 0.3], [0.5])
     rig.stream(POSITION, lambda: 'max_following_error' in rig.report.get('last_fault', ''))
@@ -421,7 +419,7 @@ def test_arm_that_does_not_follow_is_an_error_in_diagnostics(rig, robot):
 
 
 def test_mass_matrix_service_answers_for_given_and_measured_positions(rig, robot, panda):
-    rig.start(**robot, **SERVICE_QOS)
+    rig.start(**robot, **CALM)
     rig.bring_up(POSITION)
     for position in ([0.3] * 7, []):
         request = GetMassMatrix.Request(position=position)
@@ -465,7 +463,7 @@ def test_services_refuse_with_words(rig, robot):
 
 
 def test_mode_and_gains_change_while_active_and_wrong_values_are_refused(rig, robot):
-    rig.start(**robot, **SERVICE_QOS)
+    rig.start(**robot, **CALM)
 
     def stream():
         rig.send(POSITION)

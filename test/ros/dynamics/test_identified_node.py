@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS 2')
 
-from node_rig import NodeRig
+from node_rig import UNHURRIED, NodeRig
 from simulated_recordings import TrueArm
 
 from robodyn_interfaces.srv import GetMinimalParameters
@@ -49,7 +49,7 @@ def robot(arm, found, tmp_path):
 
 
 def test_gravity_is_the_identified_one_and_parameters_have_deviations(rig, robot, arm, found):
-    rig.start(**robot, state_timeout=20.0, ramp_time=0.0)
+    rig.start(**robot, state_timeout=UNHURRIED, ramp_time=0.0)
     expected = gravity_torque(found.model, POSITION)
     names = arm.urdf.joint_names
     rig.until(
