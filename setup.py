@@ -17,8 +17,7 @@ setup(
     package_data={
         PACKAGE: [
             'py.typed',
-            'compiled/c/extension.h',
-            'compiled/c/robodyn_model.[ch]',
+            'compiled/c/*.[ch]',
             'control/c/*.[ch]',
             'report/*.css',
             'report/*.jinja',

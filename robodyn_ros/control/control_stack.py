@@ -28,14 +28,13 @@ from robodyn_ros.control.joint_state_buffer import JointStateBuffer
 from robodyn_ros.control.law_transition import BlendedDynamics
 from robodyn_ros.control.load import GravityChange, Load
 from robodyn_ros.control.planning import ReferenceLimits
-from robodyn_ros.control.rigid_body import RigidBodyTorque
+from robodyn_ros.control.rigid_body import RigidBodyTorque, why_not_compiled
 from robodyn_ros.control.safety_settings import SafetySettings
 from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.description.chain import Chain
 from robodyn_ros.dynamics import smooth_friction_torque
 from robodyn_ros.errors import (
     MissingEffortLimit,
-    NoBackend,
     TooHeavy,
     UnreadableSource,
 )
@@ -180,8 +179,8 @@ def build_control_stack(
         try:
             compiled = CompiledStep.of(law, safety.effort_limits, model.position_limits)
             contact_step = CompiledContactStep.of(model, law.inverse_dynamics)
-        except NoBackend as error:
-            torque = replace(torque, notes=(*torque.notes, str(error)))
+        except Exception as error:
+            torque = replace(torque, notes=(*torque.notes, why_not_compiled(error)))
     units = drive_units(model, settings, scales, safety.effort_limits)
     pipeline = CommandPipeline(
         law,

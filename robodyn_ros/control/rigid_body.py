@@ -22,6 +22,13 @@ ALGORITHMS: tuple[Algorithm, ...] = get_args(Algorithm)
 """Those fast enough for a control cycle, the fastest first."""
 
 
+def why_not_compiled(error: Exception) -> str:
+    """Return what failed on the way to compiled code, with the kind of a foreign error."""
+    if isinstance(error, NoBackend):
+        return str(error)
+    return f'compiling failed: {type(error).__name__}: {error}'
+
+
 @dataclass(frozen=True, eq=False)
 class RigidBodyTorque:
     """
@@ -44,9 +51,9 @@ class RigidBodyTorque:
         """
         Return an arm's inverse dynamics by one of ``ALGORITHMS``.
 
-        ``'compiled'`` falls back to Newton-Euler without a C compiler, and where the code does not
-        compute what Newton-Euler does. Compiling takes seconds, from the cache milliseconds;
-        nothing compiles after this.
+        ``'compiled'`` falls back to Newton-Euler without a C compiler, where the code does not
+        compute what Newton-Euler does, and whatever else goes wrong on the way to it. Compiling
+        takes seconds, from the cache milliseconds; nothing compiles after this.
         """
         if algorithm != 'compiled':
             return cls(algorithm)
@@ -58,8 +65,9 @@ class RigidBodyTorque:
                 runtime=('gravity', 'payload'),
                 payload_links=links,
             )
-        except NoBackend as error:
-            return cls('newton_euler', notes=(str(error),))
+        except Exception as error:
+            # An arm that nobody holds is worse than any fault of the compiler's way: all of them.
+            return cls('newton_euler', notes=(why_not_compiled(error),))
         return cls('compiled', compiled.notes, compiled)
 
     @property

@@ -54,14 +54,23 @@ def test_payload_on_any_link_and_gravity_change_without_compiling(arm, algorithm
     )
 
 
-def test_compiled_falls_back_to_newton_euler_and_says_why(arm, monkeypatch):
+@pytest.mark.parametrize(
+    'fault',
+    [
+        NoBackend('C compiler', 'no compiler', 'one that works'),
+        FileNotFoundError('no compiler: vectors.h'),
+        MemoryError('no compiler'),
+    ],
+)
+def test_compiled_falls_back_to_newton_euler_and_says_why(arm, fault, monkeypatch):
     def nothing_works(*_, **__):
-        raise NoBackend('C compiler', 'no compiler', 'one that works')
+        raise fault
 
     monkeypatch.setattr(rigid_body, 'compile_model', nothing_works)
     torque = RigidBodyTorque.of(arm, 'compiled')
     assert torque.algorithm == 'newton_euler'
     assert 'no compiler' in torque.notes[0]
+    assert isinstance(fault, NoBackend) or type(fault).__name__ in torque.notes[0]
     states = random_states(arm, 2, seed=5)
     np.testing.assert_array_equal(torque.under(arm)(*states), rd.inverse_dynamics(arm, *states))
 

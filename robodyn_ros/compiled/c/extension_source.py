@@ -11,6 +11,7 @@ from robodyn_ros.compiled.c.source import StraightLine, input_name, straight_lin
 from robodyn_ros.compiled.symbolic.kernel import Kernel
 from robodyn_ros.compiled.symbolic.kernels import DESCRIPTIONS, WRENCH
 from robodyn_ros.compiled.symbolic.run_time import PARAMETERS
+from robodyn_ros.errors import NoBackend
 
 # With more operations, compiling takes long and lanes gain little: one sample at a time.
 _LARGEST_FOR_LANES = 3000
@@ -49,7 +50,10 @@ def kernel_source(kernels: Sequence[Kernel]) -> str:
 
 
 def _shared(header: str) -> str:
-    return files('robodyn_ros.compiled.c').joinpath(header).read_text(encoding='utf-8')
+    try:
+        return files('robodyn_ros.compiled.c').joinpath(header).read_text(encoding='utf-8')
+    except OSError as error:
+        raise NoBackend('installed file', str(error), 'a complete installation') from error
 
 
 def _function(name: str) -> str:
