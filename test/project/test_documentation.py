@@ -21,13 +21,6 @@ DOCS = ROOT / 'docs'
 # Where a file or folder may be that a page names without saying what it is in.
 PACKAGES = [ROOT / 'robodyn_ros', ROOT / 'launch']
 PAGES = sorted(path for path in [ROOT / 'README.md', *DOCS.glob('*.md')])
-# What is in ```sh may be copied and run in a checkout as it stands; what needs more, a robot or
-# a recording, stands in plain fences.
-COMMANDS = {
-    path.name: '\n'.join(blocks)
-    for path in PAGES
-    if (blocks := re.findall(r'^```sh\n(.*?)^```', path.read_text(encoding='utf-8'), re.S | re.M))
-}
 WITH_PYTHON = ('urdf_to_torque', 'how_to', 'minimal_parameters')
 EXAMPLES = [
     pytest.param(block, id=f'{path.stem}-{k}')
@@ -66,41 +59,6 @@ def test_python_of_the_pages_runs(block, capsys, monkeypatch):
     monkeypatch.chdir(ROOT)
     exec(block, {})
     assert capsys.readouterr().out
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize('page', COMMANDS)
-def test_commands_of_the_pages_run_one_after_the_other(page, tmp_path):
-    (tmp_path / 'urdf').symlink_to(ROOT / 'urdf')
-    script = f'robodyn() {{ {shlex.quote(sys.executable)} -m robodyn_ros.cli "$@"; }}\n'
-    result = subprocess.run(
-        ['bash', '-ec', script + COMMANDS[page]],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
-    assert result.returncode == 0, result.stderr
-
-
-@pytest.mark.slow
-def test_the_table_of_commands_runs_from_top_to_bottom(tmp_path):
-    (tmp_path / 'urdf').symlink_to(ROOT / 'urdf')
-    page = (DOCS / 'command_line.md').read_text(encoding='utf-8')
-    lines = re.findall(r'^\| `robodyn ([^`]+)` \|', page, re.M)
-    left_out = set(robodyn.commands) - {line.split()[0] for line in lines}
-    # What needs a recording, or ROS, is named below the table.
-    assert left_out == set(re.findall(r'`robodyn ([\w-]+)`', page.rpartition('\n| ')[2]))
-    for line in lines:
-        result = subprocess.run(
-            [sys.executable, '-m', 'robodyn_ros.cli', *shlex.split(line)],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=600,
-        )
-        assert result.returncode == 0, f'{line}: {result.stderr}'
-        assert result.stdout, line
 
 
 def test_every_test_that_the_papers_page_names_is_there():

@@ -1,16 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is installed from a wheel or a source distribution works, away from the checkout."""
+"""What users install works: from a wheel, a source distribution, and colcon without links."""
 
+import importlib.util
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
-import sysconfig
 import tarfile
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+import robodyn_ros as rd
+from robodyn_ros.cli import robodyn
 
 ROOT = Path(__file__).resolve().parents[2]
 # Whoever installs has a clean copy: nothing built, nothing of this environment.
@@ -26,49 +32,62 @@ NOT_SHIPPED = shutil.ignore_patterns(
     '.*_cache',
 )
 PATIENCE = 600.0  # for one command on a loaded machine [s]
+# What is in ```sh may be copied and run as it stands, beside the folder urdf.
+COMMANDS = {
+    path.name: '\n'.join(blocks)
+    for path in [ROOT / 'README.md', *sorted((ROOT / 'docs').glob('*.md'))]
+    if (blocks := re.findall(r'^```sh\n(.*?)^```', path.read_text(encoding='utf-8'), re.S | re.M))
+}
+needs_ros = pytest.mark.skipif(
+    importlib.util.find_spec('rclpy') is None, reason='ROS 2 (rclpy) is missing'
+)
 
 
 def output_of(*command, **options):
-    """Return what a command prints, once it has ended well."""
+    """Return what a command prints to both streams, once it has ended well."""
     done = subprocess.run(
         [str(word) for word in command],
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         text=True,
         timeout=PATIENCE,
         **options,
     )
-    assert done.returncode == 0, f'{command}:\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}'
+    assert done.returncode == 0, f'{command}:\n{done.stdout[-5000:]}'
     return done.stdout
 
 
-@pytest.fixture(scope='module')
-def clean_copy(tmp_path_factory):
-    """Return a copy of the sources without anything that was made of them."""
-    copy = tmp_path_factory.mktemp('sources') / 'robodyn_ros'
-    shutil.copytree(ROOT, copy, ignore=NOT_SHIPPED)
-    return copy
+# --- what is shipped ---------------------------------------------------------------------------
 
 
-@pytest.fixture(scope='module')
-def wheel(clean_copy, tmp_path_factory):
-    folder = tmp_path_factory.mktemp('wheel')
-    output_of(sys.executable, '-m', 'pip', 'wheel', '-q', '--no-deps', '-w', folder, clean_copy)
+def clean_copy(folder):
+    """Return a copy of the sources in a folder, a new one for each build."""
+    return shutil.copytree(ROOT, folder / 'src' / 'robodyn_ros', ignore=NOT_SHIPPED)
+
+
+def built_wheel(sources, folder):
+    output_of(sys.executable, '-m', 'pip', 'wheel', '-q', '--no-deps', '-w', folder, sources)
     return next(folder.glob('*.whl'))
 
 
 @pytest.fixture(scope='module')
-def source_distribution(clean_copy, tmp_path_factory):
+def wheel(tmp_path_factory):
+    folder = tmp_path_factory.mktemp('wheel')
+    return built_wheel(clean_copy(folder), folder)
+
+
+@pytest.fixture(scope='module')
+def source_distribution(tmp_path_factory):
     folder = tmp_path_factory.mktemp('sdist')
-    output_of(sys.executable, 'setup.py', '-q', 'sdist', '-d', folder, cwd=clean_copy)
+    output_of(sys.executable, 'setup.py', '-q', 'sdist', '-d', folder, cwd=clean_copy(folder))
     return next(folder.glob('*.tar.gz'))
 
 
 def sources():
-    """Return the files under robodyn_ros/ of this checkout."""
-    package = ROOT / 'robodyn_ros'
+    """Return the files under robodyn_ros/ of this checkout: all of them are to be installed."""
     return {
         path.relative_to(ROOT).as_posix()
-        for path in package.rglob('*')
+        for path in (ROOT / 'robodyn_ros').rglob('*')
         if path.is_file() and '__pycache__' not in path.parts
     }
 
@@ -84,44 +103,119 @@ def test_every_file_of_the_package_is_in_the_source_distribution(source_distribu
     assert sources() - names == set()
 
 
-def installed(what, folder):
-    """
-    Return the interpreter of a new environment that holds nothing of ours but one installation.
+def test_a_file_that_is_left_out_of_package_data_is_noticed(tmp_path):
+    copy = clean_copy(tmp_path)
+    setup = (copy / 'setup.py').read_text(encoding='utf-8')
+    assert "'compiled/c/*.[ch]'" in setup
+    (copy / 'setup.py').write_text(setup.replace("'compiled/c/*.[ch]'", "'compiled/c/*.c'"))
+    with zipfile.ZipFile(built_wheel(copy, tmp_path)) as archive:
+        assert 'robodyn_ros/compiled/c/vectors.h' in sources() - set(archive.namelist())
 
-    What it depends on is found where the tests find it; nested .pth files are not read, so that
-    the links to this checkout are not followed.
+
+# --- where it is installed ---------------------------------------------------------------------
+
+
+def environment_with_dependencies(folder):
+    """
+    Return the interpreter of a new environment that has what we depend on, and nothing of ours.
+
+    What lies in these folders is found; their .pth files, which lead to this checkout, are not
+    read.
     """
     output_of(sys.executable, '-m', 'venv', '--without-pip', folder)
-    python = folder / 'bin' / 'python'
-    paths = {sysconfig.get_path('purelib'), sysconfig.get_path('platlib')}
-    version = f'python{sys.version_info.major}.{sys.version_info.minor}'
-    dependencies = folder / 'lib' / version / 'site-packages' / 'dependencies.pth'
-    dependencies.write_text('\n'.join(paths))
+    paths = [
+        path
+        for path in sys.path
+        if path.endswith('-packages') and not Path(path, 'robodyn_ros').exists()
+    ]
+    (site_packages,) = (folder / 'lib').glob('python*/site-packages')
+    (site_packages / 'dependencies.pth').write_text('\n'.join(paths), encoding='utf-8')
+    return folder / 'bin' / 'python'
+
+
+def installed(what, folder):
+    python = environment_with_dependencies(folder)
     output_of(sys.executable, '-m', 'pip', '--python', python, 'install', '-q', '--no-deps', what)
     return python
 
 
-@pytest.fixture(scope='module', params=['wheel', 'source_distribution'])
-def python(request, tmp_path_factory):
-    what = request.getfixturevalue(request.param)
-    return installed(what, tmp_path_factory.mktemp(request.param) / 'prefix')
+@pytest.fixture(scope='module')
+def from_wheel(wheel, tmp_path_factory):
+    return installed(wheel, tmp_path_factory.mktemp('from_wheel') / 'prefix')
+
+
+@pytest.fixture(scope='module')
+def from_source(source_distribution, tmp_path_factory):
+    return installed(source_distribution, tmp_path_factory.mktemp('from_source') / 'prefix')
+
+
+@pytest.fixture(scope='module')
+def from_colcon(tmp_path_factory):
+    """Return the interpreter where README's line has built a workspace, without links."""
+    if importlib.util.find_spec('colcon') is None:
+        pytest.skip('colcon is missing: environment/colcon.txt')
+    workspace = tmp_path_factory.mktemp('from_colcon')
+    python = environment_with_dependencies(workspace / 'prefix')
+    clean_copy(workspace)
+    readme = (ROOT / 'README.md').read_text(encoding='utf-8')
+    (line,) = re.findall(r'^colcon build .*$', readme, re.M)
+    prefixes = os.pathsep.join([sys.prefix, os.environ.get('AMENT_PREFIX_PATH', '')]).strip(':')
+    environment = {
+        **environment_of(python),
+        'CMAKE_PREFIX_PATH': prefixes,
+        'AMENT_PREFIX_PATH': prefixes,
+    }
+    output_of(
+        'bash',
+        '-ec',
+        f'colcon() {{ {python} -m colcon "$@"; }}\n{line}\nenv -0 > environment',
+        cwd=workspace,
+        env=environment,
+    )
+    return python
+
+
+def environment_of(python):
+    """Return the environment of whoever uses an installation, and knows of no checkout."""
+    path = os.pathsep.join(
+        [
+            str(python.parent),
+            *os.environ['PATH'].split(os.pathsep),
+            str(Path(sys.executable).parent),
+        ]
+    )
+    ours = {'PYTHONPATH', 'ROBODYN_CACHE_DIR'}
+    return {name: value for name, value in os.environ.items() if name not in ours} | {'PATH': path}
 
 
 @pytest.fixture
-def elsewhere(python, tmp_path):
-    """Return how to run a command: outside the checkout, no path to it, a cache of its own."""
-    environment = {name: value for name, value in os.environ.items() if name != 'PYTHONPATH'}
-    environment |= {
-        'PATH': f'{python.parent}:{os.environ["PATH"]}',
-        'ROBODYN_CACHE_DIR': str(tmp_path / 'cache'),
-    }
-    return {'cwd': tmp_path, 'env': environment}
+def elsewhere(tmp_path):
+    """Return how to run a command of an installation: outside the checkout, its cache empty."""
+
+    def options(python):
+        environment = environment_of(python)
+        sourced = python.parents[2] / 'environment'
+        if sourced.exists():
+            lines = sourced.read_text(encoding='utf-8').split('\0')
+            environment = dict(line.split('=', 1) for line in lines if '=' in line)
+        environment['ROBODYN_CACHE_DIR'] = str(tmp_path / 'cache')
+        return {'cwd': tmp_path, 'env': environment}
+
+    return options
 
 
-def test_the_installed_library_is_what_is_imported(python, elsewhere):
+@pytest.fixture(params=['wheel', 'source', pytest.param('colcon', marks=needs_ros)])
+def python(request):
+    return request.getfixturevalue(f'from_{request.param}')
+
+
+# --- what works there --------------------------------------------------------------------------
+
+
+def test_what_is_imported_is_what_was_installed(python, elsewhere):
     code = 'import robodyn_ros; print(robodyn_ros.__file__)'
-    place = Path(output_of(python, '-c', code, **elsewhere).strip())
-    assert place.is_relative_to(python.parents[1])
+    place = Path(output_of(python, '-c', code, **elsewhere(python)).strip())
+    assert place.is_relative_to(python.parents[2])
 
 
 def test_an_installed_library_compiles_an_arm(python, elsewhere):
@@ -132,4 +226,45 @@ def test_an_installed_library_compiles_an_arm(python, elsewhere):
         'given = rd.compile_model(arm).gravity_torque(q)\n'
         'np.testing.assert_allclose(given, rd.gravity_torque(arm, q), atol=1e-9)\n'
     )
-    output_of(python, '-c', code, **elsewhere)
+    output_of(python, '-c', code, **elsewhere(python))
+
+
+@needs_ros
+@pytest.mark.ros
+def test_an_installed_node_is_started_commands_and_is_stopped(python, elsewhere, tmp_path):
+    shutil.copy(ROOT / 'examples' / 'node_without_ros2_command.py', tmp_path)
+    path = ROOT / 'urdf' / 'puma560.urdf'
+    said = output_of(python, 'node_without_ros2_command.py', path, **elsewhere(python))
+    assert 'stopped, exit codes [0, 0]' in said
+    assert 'instead of compiled' not in said
+    arm = rd.RobotModel.from_urdf(path)
+    assert len(re.findall(r'^joint\d: -?[\d.]+ N m$', said, re.M)) == arm.n
+    given = json.loads(re.search(r'gravity (\[.*?\])', said).group(1))
+    np.testing.assert_allclose(given, rd.gravity_torque(arm, np.zeros(arm.n)), atol=0.1)
+
+
+@needs_ros
+@pytest.mark.ros
+def test_the_demonstration_runs_where_it_is_installed(from_wheel, elsewhere, tmp_path):
+    output_of('robodyn', 'demo', '--output', 'out', **elsewhere(from_wheel))
+    numbers = json.loads((tmp_path / 'out' / 'summary.json').read_text(encoding='utf-8'))
+    assert numbers['tracking_rms_computed_torque_rad'] < numbers['tracking_rms_pd_gravity_rad']
+
+
+@pytest.mark.parametrize('page', COMMANDS)
+def test_commands_of_the_pages_run_one_after_the_other(page, from_wheel, elsewhere, tmp_path):
+    share = from_wheel.parents[1] / 'share' / 'robodyn_ros'
+    (tmp_path / 'urdf').symlink_to(share / 'urdf')
+    output_of('bash', '-ec', COMMANDS[page], **elsewhere(from_wheel))
+
+
+def test_the_table_of_commands_runs_from_top_to_bottom(from_wheel, elsewhere, tmp_path):
+    share = from_wheel.parents[1] / 'share' / 'robodyn_ros'
+    (tmp_path / 'urdf').symlink_to(share / 'urdf')
+    page = (ROOT / 'docs' / 'command_line.md').read_text(encoding='utf-8')
+    lines = re.findall(r'^\| `(robodyn [^`]+)` \|', page, re.M)
+    left_out = set(robodyn.commands) - {line.split()[1] for line in lines}
+    # What needs a recording, or ROS, is named below the table.
+    assert left_out == set(re.findall(r'`robodyn ([\w-]+)`', page.rpartition('\n| ')[2]))
+    for line in lines:
+        assert output_of('bash', '-ec', line, **elsewhere(from_wheel)), line
