@@ -245,6 +245,26 @@ def test_an_installed_node_is_started_commands_and_is_stopped(python, elsewhere,
 
 @needs_ros
 @pytest.mark.ros
+def test_a_node_whose_code_cannot_be_compiled_commands_and_says_why(
+    from_source, elsewhere, tmp_path
+):
+    shutil.copy(ROOT / 'examples' / 'node_without_ros2_command.py', tmp_path)
+    (header,) = from_source.parents[1].rglob('vectors.h')
+    hidden = header.rename(header.with_suffix('.hidden'))
+    try:
+        path = ROOT / 'urdf' / 'puma560.urdf'
+        said = output_of(
+            from_source, 'node_without_ros2_command.py', path, **elsewhere(from_source)
+        )
+    finally:
+        hidden.rename(header)
+    assert re.search(r'WARN.*algorithm newton_euler instead of compiled: .*vectors\.h', said), said
+    assert re.search(r'^joint2: -?[\d.]+ N m$', said, re.M)
+    assert 'stopped, exit codes [0, 0]' in said
+
+
+@needs_ros
+@pytest.mark.ros
 def test_the_demonstration_runs_where_it_is_installed(from_wheel, elsewhere, tmp_path):
     output_of('robodyn', 'demo', '--output', 'out', **elsewhere(from_wheel))
     numbers = json.loads((tmp_path / 'out' / 'summary.json').read_text(encoding='utf-8'))

@@ -53,7 +53,7 @@ def _shared(header: str) -> str:
     try:
         return files('robodyn_ros.compiled.c').joinpath(header).read_text(encoding='utf-8')
     except OSError as error:
-        raise NoBackend('installed file', str(error), 'a complete installation') from error
+        raise NoBackend(f'file {header}', str(error), 'a complete installation') from error
 
 
 def _function(name: str) -> str:
