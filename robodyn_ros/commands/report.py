@@ -32,6 +32,7 @@ _IDENTIFYING = 0.5  # of the progress bar
         'robodyn report urdf/puma560.urdf -o puma560.html',
         'robodyn report arm.urdf --motion recording.mcap --cutoff 5',
         'robodyn report arm.urdf --recording motion.mcap --validate other.mcap --pdf',
+        "robodyn report arm.urdf --pdf --name 'Cell 4, left' --serial 0815 --author 'A. Smith'",
     )
 )
 @arm_options
@@ -70,6 +71,12 @@ _IDENTIFYING = 0.5  # of the progress bar
     show_default=True,
     help='Fraction of itself that a coefficient of the simplified model may be wrong by.',
 )
+@click.option('--name', default='', help="The robot's own name, on the first page.")
+@click.option('--serial', default='', help='Its serial number.')
+@click.option('--author', default='', help='Who made the report.')
+@click.option(
+    '--company', default='', help='For whom; of these, what is not given is a blank line in print.'
+)
 def report(
     arm: ChosenArm,
     output: Path,
@@ -81,13 +88,17 @@ def report(
     validation: tuple[Path, ...],
     effort_scale: float | list[float] | None,
     error: float,
+    name: str,
+    serial: str,
+    author: str,
+    company: str,
     as_json: bool,
 ) -> None:
     """Write everything that is known about an arm into one HTML file."""
     from robodyn_ros.commands import identified_files as files
     from robodyn_ros.commands.motion import motion_of_file
     from robodyn_ros.identification import identify
-    from robodyn_ros.report import STEPS, arm_facts, report_page
+    from robodyn_ros.report import STEPS, SignOff, arm_facts, report_page
     from robodyn_ros.report.printed import browser_path, print_page
 
     browser = browser_path() if pdf else ''  # said before the work
@@ -133,7 +144,12 @@ def report(
             on_step=show_step,
         )
         show_step('drawing')
-        page = report_page(facts, found, (held_out or training)[-1] if training else None)
+        page = report_page(
+            facts,
+            found,
+            (held_out or training)[-1] if training else None,
+            sign_off=SignOff(name, serial, author, company),
+        )
         output.write_text(page, encoding='utf-8')
         written = [output]
         if pdf:

@@ -8,6 +8,6 @@ Everything that is known about an arm, as one page that needs nothing else.
 """
 
 from robodyn_ros.report.facts import STEPS, ArmFacts, arm_facts
-from robodyn_ros.report.page import report_page
+from robodyn_ros.report.page import SignOff, report_page
 
-__all__ = ['STEPS', 'ArmFacts', 'arm_facts', 'report_page']
+__all__ = ['STEPS', 'ArmFacts', 'SignOff', 'arm_facts', 'report_page']

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from matplotlib.axes import Axes
+from numpy.typing import NDArray
 
 from robodyn_ros.dh.frames import frame_transforms
 from robodyn_ros.model import RobotModel
@@ -56,7 +57,7 @@ def masses_drawing(model: RobotModel, q: FloatArray, name: str, label: str) -> s
     def draw(axes: Axes) -> None:
         picture.draw_body(axes)
         for i, (center, mass) in enumerate(zip(picture.mass_centers, masses), start=1):
-            if mass > 0:
+            if mass > 0 and not picture.is_far[i - 1]:
                 radius = _LARGEST_DISC * np.sqrt(mass / masses.max())
                 text = f'{i}: {mass:.3g} kg' if mass >= least else ''
                 picture.draw_mass(axes, center, radius, text)
@@ -64,6 +65,11 @@ def masses_drawing(model: RobotModel, q: FloatArray, name: str, label: str) -> s
         picture.draw_labels(axes)
 
     return inline_svg(draw, _WIDTH, picture.height, name=name, label=label)
+
+
+def masses_off_paper(model: RobotModel, q: FloatArray) -> list[int]:
+    """Return which joints, from 0, move a centre of mass too far from the arm to be drawn."""
+    return [int(k) for k in np.flatnonzero(_Picture(model, q, with_masses=True).is_far)]
 
 
 def mass_centers(model: RobotModel, frames: FloatArray) -> FloatArray:
@@ -135,15 +141,19 @@ class _Picture:
         ends = (self.origins[:, None] + arrows).reshape(-1, 3)
         seen = [points, ends, self.size * _GROUND * _DISC]
         if self.with_masses:
-            # Not those that a wrong URDF puts far from the arm.
-            far = np.linalg.norm(self.mass_centers - self.origins, axis=1) > _FAR * self.size
-            seen.append(self.mass_centers[~far])
+            seen.append(self.mass_centers[~self.is_far])
         flat = np.vstack(seen) @ self.view.T
         low, high = flat.min(axis=0), flat.max(axis=0)
         room = np.array([_WIDTH, _TALLEST]) - 2 * _MARGIN
         self.scale = float((room / np.maximum(high - low, 1e-9)).min())
         self.height = max(float(self.scale * (high - low)[1]) + 2 * _MARGIN, _LOWEST)
         self.shift = np.array([_WIDTH, self.height]) / 2 - self.scale * (low + high) / 2
+
+    @property
+    def is_far(self) -> NDArray[np.bool_]:
+        """Whether each centre of mass (n,) lies where a wrong URDF alone puts it."""
+        away = np.linalg.norm(self.mass_centers - self.origins, axis=1)
+        return (away > _FAR * self.size) & (self.model.inertial_parameters[:, 9] > 0)
 
     def on_paper(self, points: FloatArray) -> FloatArray:
         """Return points (..., 3) [m] as pixels (..., 2)."""

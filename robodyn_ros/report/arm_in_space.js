@@ -10,8 +10,9 @@
   const n = arm.a.length;
   const q = [...arm.q];
   const view = { azimuth: arm.azimuth, elevation: arm.elevation };
-  let radius = arm.radius; // of what is seen; grows with a pose that needs more
-  const FRAME = 0.1, AXIS = 0.04, GROUND = 0.11, ARC = 0.055, LARGEST = 2; // of the radius
+  // Of what is seen, the arm alone and its ellipsoids; they grow with a pose that needs more.
+  let radius = arm.radius, around = 0;
+  const FRAME = 0.1, AXIS = 0.04, GROUND = 0.11, ARC = 0.055; // of the arm's size
   const FULL_ARC = 5.2, CLEAR = 0.86; // [rad]; of half the canvas
 
   // --- vectors, and transforms as [rotation, origin] ---------------------------------------------
@@ -76,12 +77,24 @@
   const ink = name => getComputedStyle(figure).getPropertyValue('--' + name).trim();
   let colors, flat, scale, width, height;
 
-  function lookFrom(points) {
+  /** Points of the ellipsoids that are drawn. */
+  function surfaces(frames) {
+    return frames.flatMap((frame, i) => {
+      const found = arm.ellipsoids[i];
+      if (!found || arm.too_large[i]) return [];
+      const axes = [0, 1, 2].map(k => column(found.half, k));
+      return arm.around.map(u => at(frame, add(found.center, turned(axes, u))));
+    });
+  }
+  function lookFrom(points, frames) {
     const [c, s] = [Math.cos(view.azimuth), Math.sin(view.azimuth)];
     const [C, S] = [Math.cos(view.elevation), Math.sin(view.elevation)];
     flat = [[c, s, 0], [-S * s, S * c, C], [-C * s, C * c, -S]]; // right, up, away
-    radius = Math.max(radius, ...points.map(p => Math.hypot(...less(p, arm.middle))));
-    scale = CLEAR * Math.min(width, height) / 2 / radius;
+    const away = p => Math.hypot(...less(p, arm.middle));
+    radius = Math.max(radius, ...points.map(away));
+    around = Math.max(around, ...surfaces(frames).map(away));
+    const seen = shown('ellipsoids') ? Math.max(radius, around) : radius;
+    scale = CLEAR * Math.min(width, height) / 2 / seen;
   }
   const spot = p => {
     const [x, y] = turned(flat, less(p, arm.middle));
@@ -146,11 +159,11 @@
     });
     pieces.push({ ends: [start, tip[1]], color: colors.body, thickness: 7 });
     frames.forEach((frame, i) => {
-      const half = scaled(AXIS * arm.radius, column(frame[0], 2));
+      const half = scaled(AXIS * arm.size, column(frame[0], 2));
       pieces.push({ ends: [less(frame[1], half), add(frame[1], half)], joint: i });
     });
     const away = ({ ends, joint }) =>
-      depth(scaled(0.5, add(...ends))) - (joint === undefined ? 0 : 0.02 * arm.radius);
+      depth(scaled(0.5, add(...ends))) - (joint === undefined ? 0 : 0.02 * arm.size);
     for (const piece of pieces.sort((x, y) => away(y) - away(x))) {
       const ends = piece.ends.map(spot);
       if (piece.joint === undefined) {
@@ -167,11 +180,11 @@
     frames.forEach((frame, i) => {
       const found = arm.ellipsoids[i];
       if (!found) return;
-      const half = found.half.map(axis => turned(frame[0], axis));
-      if (Math.max(...half.map(axis => Math.hypot(...axis))) > LARGEST * arm.radius) {
+      if (arm.too_large[i]) {
         left.push(`q${i + 1}`);
         return;
       }
+      const half = found.half.map(axis => turned(frame[0], axis));
       const center = at(frame, found.center), [x, y] = spot(center);
       // The outline: what the half axes make of a circle, seen from the side of the view.
       const rows = flat.slice(0, 2).map(row => half.map(axis => scale * dot(row, axis)));
@@ -200,11 +213,11 @@
   function drawFrames(frames) {
     frames.forEach((frame, i) => {
       for (const [k, name] of [[0, 'red'], [2, 'blue']]) {
-        const end = add(frame[1], scaled(FRAME * arm.radius, column(frame[0], k)));
+        const end = add(frame[1], scaled(FRAME * arm.size, column(frame[0], k)));
         arrow(spot(frame[1]), spot(end), colors[name], 1.7);
       }
       if (n > 12 && (i + 1) % 5 && i && i !== n - 1) return; // names would hide one another
-      const past = add(frame[1], scaled(1.35 * FRAME * arm.radius, column(frame[0], 2)));
+      const past = add(frame[1], scaled(1.35 * FRAME * arm.size, column(frame[0], 2)));
       label('z' + (i + 1), spot(past), colors.blue);
     });
   }
@@ -216,19 +229,19 @@
       if (Math.abs(share) < 1e-3) return;
       const [x, y, z] = [0, 1, 2].map(k => column(frame[0], k));
       if (arm.prismatic[i]) {
-        const end = add(frame[1], scaled(3 * ARC * arm.radius * share, z));
+        const end = add(frame[1], scaled(3 * ARC * arm.size * share, z));
         arrow(spot(frame[1]), spot(end), color, 3);
         return;
       }
-      const size = ARC * arm.radius;
-      const center = add(frame[1], scaled(AXIS * arm.radius, z));
+      const size = ARC * arm.size;
+      const center = add(frame[1], scaled(AXIS * arm.size, z));
       const arc = ring(center, scaled(size, x), scaled(size, y), 0, FULL_ARC * share);
       line(arc, color, 3);
       head(arc[arc.length - 4], arc[arc.length - 1], color, 9);
     });
   }
   function drawGround() {
-    const size = GROUND * arm.radius;
+    const size = GROUND * arm.size;
     const points = ring([0, 0, 0], [size, 0, 0], [0, size, 0]);
     line(points, colors.muted, 0.8);
     paper.fillStyle = colors.grid;
@@ -274,7 +287,7 @@
       ['text', 'muted', 'grid', 'paper', 'body', 'blue', 'orange', 'red', 'green']
         .map(name => [name, ink(name)]));
     const pose = posed(), torques = gravityTorques(pose.frames);
-    lookFrom([pose.tip[1], ...pose.frames.map(frame => frame[1]), ...pose.feet]);
+    lookFrom([pose.tip[1], ...pose.frames.map(frame => frame[1]), ...pose.feet], pose.frames);
     drawGround();
     drawLinks(pose);
     if (shown('ellipsoids')) drawEllipsoids(pose.frames);
@@ -290,12 +303,12 @@
       const degrees = arm.prismatic[i] ? '' : ` (${written(q[i] * 180 / Math.PI)}°)`;
       row.querySelector('input').value = q[i];
       row.querySelector('input').setAttribute('aria-valuetext', `${written(q[i])} ${unit}`);
-      row.querySelector('.position').textContent = `${written(q[i])} ${unit}${degrees}`;
+      row.querySelector('.position').textContent = `${written(q[i])}\u00a0${unit}${degrees}`;
       const percent = 100 * Math.abs(torques[i]) / arm.limits[i];
       const share = arm.limits[i] === null ? ''
         : `, ${percent && percent < 0.1 ? '< 0.1' : written(percent, 2)} %`;
       row.querySelector('.torque').textContent =
-        `${written(torques[i])} ${arm.prismatic[i] ? 'N' : 'N m'}${share}`;
+        `${written(torques[i])} ${arm.prismatic[i] ? 'N' : 'N\u00a0m'}${share}`;
       row.dataset.torque = torques[i];
     });
     figure.querySelector('.tip').textContent = pose.tip[1].map(x => written(x, 4)).join(', ');
@@ -352,7 +365,7 @@
   new ResizeObserver(redraw).observe(canvas);
   // What is folded away on a screen is read on paper.
   addEventListener('beforeprint', () => {
-    for (const each of document.querySelectorAll('details')) each.open = true;
+    for (const each of document.querySelectorAll('details:not(.formulas)')) each.open = true;
   });
   figure.hidden = false;
   draw();

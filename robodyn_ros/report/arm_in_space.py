@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,12 @@ from robodyn_ros.spatial import FloatArray, inertia_tensor, skew
 _SEED, _POSES = 3, 256
 _LEAST_TORQUE = 1e-9
 _ROOM = 1.2
+_LARGEST = 2.0  # half axis of an ellipsoid that is drawn, of the arm's radius
+_AROUND = np.array([*product((-1.0, 0.0, 1.0), repeat=3)])
+_AROUND = np.delete(_AROUND, 13, axis=0) / np.linalg.norm(
+    np.delete(_AROUND, 13, axis=0), axis=1, keepdims=True
+)
+"""Directions (26, 3): where the surface of an ellipsoid is looked at."""
 
 
 def script() -> str:
@@ -55,8 +62,18 @@ def numbers_for_script(model: RobotModel, q: FloatArray) -> str:
     poses = np.random.default_rng(_SEED).uniform(lower, upper, size=(_POSES, model.n))
     frames = frame_transforms(model.dh, q)
     points = shown_points(_points(model, frames), mass_centers(model, frames))
-    middle = (points.min(axis=0) + points.max(axis=0)) / 2
-    radius = max(_ROOM * float(np.linalg.norm(points - middle, axis=1).max()), 1e-3)
+    size = max(_ROOM * _radius(points, _middle(points)), 1e-3)
+    ellipsoids = [inertia_ellipsoid(row) for row in model.inertial_parameters]
+    too_large = [
+        each is not None and np.linalg.norm(each['half'], axis=1).max() > _LARGEST * size
+        for each in ellipsoids
+    ]
+    surfaces = [
+        (_AROUND @ each['half'] + each['center']) @ frame[:3, :3].T + frame[:3, 3]
+        for each, frame, left_out in zip(ellipsoids, frames, too_large)
+        if each is not None and not left_out
+    ]
+    middle = _middle(np.vstack([points, *surfaces]))
     azimuth, elevation = view_of(points)[0]
     limits = model.effort_limits
     known = np.isfinite(limits) & (limits > 0)
@@ -70,7 +87,9 @@ def numbers_for_script(model: RobotModel, q: FloatArray) -> str:
         'base': dh.base_transform,
         'tip': dh.tip_transform,
         'moments': model.inertial_parameters[:, 6:],
-        'ellipsoids': [inertia_ellipsoid(row) for row in model.inertial_parameters],
+        'ellipsoids': ellipsoids,
+        'too_large': too_large,
+        'around': _AROUND,
         'gravity': model.gravity,
         'limits': [limit if is_known else None for limit, is_known in zip(limits, known)],
         # What a full arc stands for: the limit, or else the largest torque that was met.
@@ -78,7 +97,8 @@ def numbers_for_script(model: RobotModel, q: FloatArray) -> str:
         'q': np.clip(q, lower, upper),
         'zero': np.clip(np.zeros(model.n), lower, upper),
         'middle': middle,
-        'radius': radius,
+        'size': size,
+        'radius': max(_ROOM * _radius(points, middle), 1e-3),
         'azimuth': azimuth,
         'elevation': elevation,
     }
@@ -107,6 +127,14 @@ def _points(model: RobotModel, frames: FloatArray) -> FloatArray:
     tip = frames[-1] @ model.dh.tip_transform
     first = np.stack([np.zeros(3), model.dh.base_transform[:3, 3]])
     return np.vstack([first, frames[:, :3, 3], tip[:3, 3]])
+
+
+def _middle(points: FloatArray) -> FloatArray:
+    return (points.min(axis=0) + points.max(axis=0)) / 2
+
+
+def _radius(points: FloatArray, middle: FloatArray) -> float:
+    return float(np.linalg.norm(points - middle, axis=1).max())
 
 
 def _plain(value: Any) -> Any:

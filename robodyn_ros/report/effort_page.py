@@ -16,6 +16,7 @@ from robodyn_ros.identification.training_data import TrainingData
 from robodyn_ros.model import RobotModel
 from robodyn_ros.report.svg import Ink, inline_svg
 from robodyn_ros.report.template import rendered_page
+from robodyn_ros.report.text import number
 
 _WIDTH, _HEIGHT = 360, 240
 _MOST_POINTS = 800
@@ -67,12 +68,22 @@ def effort_chart(found: JointRegression, verdict: JointEffort, joint: int, unit:
         if verdict.unit != 'undecided' and verdict.gravity != 'removed':
             axes.plot(ends, ends / verdict.factor, color=Ink.ORANGE, linewidth=1.2)
         axes.set_ylim(*_limits(effort, ends))
-        axes.set_xlabel(f'torque of the model [{unit}]')
+        axes.set_xlabel(f'{"force" if unit == "N" else "torque"} of the model [{unit}]')
+        axes.set_ylabel(_effort_label(verdict, unit))
         axes.xaxis.set_major_locator(MaxNLocator(5))
         axes.yaxis.set_major_locator(MaxNLocator(5))
 
     label = f'Effort of q{joint + 1} without friction, over the torque of the model'
     return inline_svg(draw, _WIDTH, _HEIGHT, name=f'effort-{joint}', label=label)
+
+
+def _effort_label(verdict: JointEffort, unit: str) -> str:
+    """Return what a recorded effort counts, as far as it was found."""
+    if verdict.unit == 'torque':
+        return f'effort [{unit}]'
+    if verdict.unit == 'scaled':
+        return f'effort [{number(abs(verdict.factor), 3)} {unit}]'
+    return 'effort [unit unknown]'
 
 
 def _limits(effort: np.ndarray, ends: np.ndarray) -> tuple[float, float]:

@@ -20,12 +20,12 @@ _BAND = 1.96
 
 
 def effort_chart(
-    prediction: Prediction, before: FloatArray, joint: int, name: str, *, unit: str
+    prediction: Prediction, before: FloatArray, joint: int, name: str, *, prismatic: bool
 ) -> str:
     """
-    Return measured and predicted effort of a joint over time, with the 95 % band.
+    Return measured and predicted torque of a joint over time, with the 95 % band.
 
-    ``before`` (K, n) is what the URDF predicts, in the recording's unit.
+    ``before`` (K, n) is what the URDF predicts; both, as the prediction, [N m or N].
     """
     chosen = _some(len(prediction.time))
     time = prediction.time[chosen] - prediction.time[0]
@@ -38,11 +38,11 @@ def effort_chart(
         axes.plot(time, prediction.measured[chosen, joint], color=Ink.ORANGE, linewidth=2.6)
         axes.plot(time, effort, color=Ink.BLUE, linewidth=1.1)
         axes.set_xlabel('time [s]')
-        axes.set_ylabel(unit)
+        axes.set_ylabel(_torque_label(prismatic))
         axes.yaxis.set_major_locator(MaxNLocator(5))
         axes.margins(x=0)
 
-    label = f'Measured and predicted effort of q{joint + 1}'
+    label = f'Measured and predicted torque of q{joint + 1}'
     return inline_svg(draw, _WIDTH, _HEIGHT, name=name, label=label)
 
 
@@ -54,9 +54,8 @@ def residual_chart(
     name: str,
     *,
     prismatic: bool,
-    unit: str,
 ) -> str:
-    """Return measured minus predicted effort of a joint over its velocity, before and after."""
+    """Return measured minus predicted torque of a joint over its velocity, before and after."""
     chosen = _some(len(prediction.time))
     time = prediction.time[chosen]
     position = recording.position[:, joint]
@@ -73,11 +72,11 @@ def residual_chart(
         axes.axhline(0.0, color=Ink.MUTED, linewidth=0.8)
         for residual, color in zip(left, (Ink.MUTED, Ink.BLUE), strict=True):
             axes.plot(velocity, residual, '.', color=color, markersize=2.5)
-        axes.set_ylabel(unit)
+        axes.set_ylabel(_torque_label(prismatic))
         axes.set_xlabel(f'velocity [{"m/s" if prismatic else "rad/s"}]')
         axes.yaxis.set_major_locator(MaxNLocator(5))
 
-    label = f'Measured minus predicted effort of q{joint + 1} over its velocity'
+    label = f'Measured minus predicted torque of q{joint + 1} over its velocity'
     return inline_svg(draw, _WIDTH, _HEIGHT, name=name, label=label)
 
 
@@ -97,6 +96,10 @@ def candidate_chart(candidates: Sequence[CandidateError], chosen: int, name: str
     return inline_svg(
         draw, 640, height, name=name, label='Cross-validated error of each kind of friction'
     )
+
+
+def _torque_label(prismatic: bool) -> str:
+    return 'force [N]' if prismatic else 'torque [N m]'
 
 
 def _some(count: int) -> np.ndarray:

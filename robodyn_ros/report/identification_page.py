@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -92,16 +93,23 @@ def _figures(
 ) -> Iterator[tuple[str, str]]:
     recording = shown.of_joints(found.model.joint_names)
     prediction, before = found.predict(recording), found.effort_before(urdf, recording)
-    scaled = not np.all(found.effort_scale == 1.0)
+    # As torques, whatever the drives' unit, as all errors are told.
+    scale = found.effort_scale
+    before = scale * before
+    prediction = replace(
+        prediction,
+        effort=scale * prediction.effort,
+        deviation=np.abs(scale) * prediction.deviation,
+        measured=scale * prediction.measured,
+    )
     for k in range(found.model.n):
         prismatic = bool(found.model.dh.prismatic[k])
-        unit = 'recorded unit' if scaled else '[N]' if prismatic else '[N m]'
-        yield f'effort-{k}', effort_chart(prediction, before, k, f'effort-{k}', unit=unit)
-        name = f'residual-{k}'
-        chart = residual_chart(
-            prediction, before, recording, k, name, prismatic=prismatic, unit=unit
+        yield (
+            f'effort-{k}',
+            effort_chart(prediction, before, k, f'effort-{k}', prismatic=prismatic),
         )
-        yield name, chart
+        name = f'residual-{k}'
+        yield name, residual_chart(prediction, before, recording, k, name, prismatic=prismatic)
     if found.candidates:
         terms = [each.terms for each in found.candidates]
         yield (

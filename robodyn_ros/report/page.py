@@ -10,6 +10,7 @@ from elsewhere.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from robodyn_ros.analysis.ranges import Range
 from robodyn_ros.dh.table import DHTable, row_formula, table_rows
 from robodyn_ros.identification import Identification, Recording
-from robodyn_ros.report.arm_drawing import frames_drawing, masses_drawing
+from robodyn_ros.report.arm_drawing import frames_drawing, masses_drawing, masses_off_paper
 from robodyn_ros.report.arm_in_space import (
     numbers_for_script,
     script,
@@ -38,19 +39,50 @@ from robodyn_ros.report.identification_page import identification_values
 from robodyn_ros.report.position_ranges import slider_ranges, turned_once
 from robodyn_ros.report.ratio_maps import ratio_map_chart
 from robodyn_ros.report.template import rendered_page
-from robodyn_ros.report.text import matrix_rows, shortened, true_minus
+from robodyn_ros.report.text import matrix_rows, shortened, true_minus, unbroken
 from robodyn_ros.spatial import FloatArray, inertia_tensor, skew
 
 _LONGEST_FORMULAS = 1500
 _MOST_ALERTS = 3
 _MOST_SYMBOLS = 400
 _MOST_COLUMNS = 10
+_LEAST_GRAVITY = 1e-9  # [N m or N]
+
+
+@dataclass(frozen=True)
+class SignOff:
+    """
+    Whose robot a report is of, and who signs it; what is empty is left to be filled in on paper.
+
+    Attributes
+    ----------
+    robot, serial_number : str
+        The robot's own name and number, which no URDF has.
+    author, company : str
+    """
+
+    robot: str = ''
+    serial_number: str = ''
+    author: str = ''
+    company: str = ''
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """Each value under what a page calls it."""
+        return {
+            'robot': self.robot,
+            'serial number': self.serial_number,
+            'author': self.author,
+            'company': self.company,
+        }
 
 
 def report_page(
     facts: ArmFacts,
     identification: Identification | None = None,
     shown: Recording | None = None,
+    *,
+    sign_off: SignOff | None = None,
 ) -> str:
     """
     Return the report as HTML text.
@@ -62,6 +94,8 @@ def report_page(
         Of that arm: the page shows what it changes.
     shown : Recording, optional
         The motion that measured and predicted efforts are drawn of; given with it.
+    sign_off : SignOff, optional
+        What its first page says of the robot and of the author.
     """
     model = facts.model
     of = None
@@ -82,6 +116,10 @@ def report_page(
         ],
         links=_links(facts),
         alerts=[each for each in model.findings if each.level == 'warning'][:_MOST_ALERTS],
+        sign_off=(sign_off or SignOff()).fields,
+        off_paper=[f'q{k + 1}' for k in masses_off_paper(model, _bent(facts))],
+        has_gravity=facts.ranges is not None and _has_gravity(facts.ranges.gravity),
+        is_shorter=_is_shorter(facts),
         levels=[finding.level for finding in model.findings],
         lengths=facts.base.expressions[0].lengths if facts.base.expressions else {},
         formulas=shortened(
@@ -93,6 +131,11 @@ def report_page(
         parts=PARTS,
         steps=STEPS,
         simplified_formulas=_simplified_formulas(facts),
+        no_gravity_at=[
+            (k + 1, model.joint_names[k])
+            for k, found in enumerate(facts.simplified.gravity if facts.simplified else ())
+            if not found.formula.terms
+        ],
         longest_formulas=_LONGEST_FORMULAS,
         figures=dict(_figures(facts)),
         maps=_map_captions(facts),
@@ -127,7 +170,7 @@ def _figures(facts: ArmFacts) -> Iterable[tuple[str, str]]:
         for k in range(model.n):
             unit = 'N' if model.dh.prismatic[k] else 'N m'
             yield f'torque-{k}', torque_chart(facts.torques, k, unit, f'torque-{k}')
-    if facts.simplified:
+    if facts.simplified and _is_shorter(facts):
         yield 'simplified', simplification_matrix(facts.simplified, 'simplified')
     yield 'call-times', call_time_chart(facts.call_times, 'call-times')
 
@@ -143,7 +186,7 @@ def _range_figures(
             for k, found in enumerate(ranges)
             if prismatic[k] == is_prismatic and (found.relative or not logarithmic)
         ]
-        if joints:
+        if joints and (what == 'inertia' or _has_gravity([ranges[k] for k in joints])):
             name = f'range-{what}-{kind}'
             yield (
                 name,
@@ -151,6 +194,17 @@ def _range_figures(
                     ranges, name, label=f'Range of {what}', joints=joints, logarithmic=logarithmic
                 ),
             )
+
+
+def _has_gravity(ranges: Iterable[Range]) -> bool:
+    """Return whether gravity takes a torque anywhere at any of some joints."""
+    return any(abs(found.peak.value) > _LEAST_GRAVITY for found in ranges)
+
+
+def _is_shorter(facts: ArmFacts) -> bool:
+    """Return whether the simplified model leaves any term out."""
+    found = facts.simplified
+    return found is not None and any(x.dropped_terms for x in (*found.inertia, *found.gravity))
 
 
 def _bent(facts: ArmFacts) -> FloatArray:
@@ -230,8 +284,9 @@ def _simplified_formulas(facts: ArmFacts) -> list[str]:
     if facts.simplified is None:
         return []
     return [
-        f'{true_minus(str(found.formula))}  [{found.formula.unit}]'
+        f'{true_minus(str(found.formula))}  [{unbroken(found.formula.unit)}]'
         for found in facts.simplified.gravity
+        if found.formula.terms
     ]
 
 

@@ -85,5 +85,6 @@ def ratio_map_chart(model: RobotModel, found: RatioMap, name: str) -> str:
         axes.set_xlabel(f'q{b + 1} [{found.position_units[1]}]')
         axes.set_ylabel(f'q{a + 1} [{found.position_units[0]}]')
 
-    label = f'{found.symbol} over q{a + 1} and q{b + 1}'
+    what = {'R': 'Coupling by acceleration', 'K': 'Gravity by acceleration'}[found.symbol[0]]
+    label = f'{what} over q{a + 1} and q{b + 1}'
     return inline_svg(draw, 360, 280, name=name, label=label)

@@ -10,7 +10,16 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 import robodyn_ros
-from robodyn_ros.report.text import number, percent, plural, visible
+from robodyn_ros.report.text import (
+    coefficients,
+    indexed,
+    number,
+    percent,
+    plural,
+    quantity,
+    unbroken,
+    visible,
+)
 
 _HERE = Path(__file__).parent
 
@@ -39,6 +48,10 @@ def rendered_page(template: str, **values: Any) -> str:
         'percent': percent,
         'visible': visible,
         'plural': plural,
+        'quantity': quantity,
+        'unbroken': unbroken,
+        'coefficients': coefficients,
+        'indexed': indexed,
     }
     return environment.get_template(template).render(
         version=robodyn_ros.__version__,

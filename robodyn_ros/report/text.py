@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import math
+import re
 
+from markupsafe import Markup, escape
 from numpy.typing import NDArray
 
 _SUPERSCRIPTS = str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹')
@@ -13,6 +15,12 @@ NOISE = 1e-12
 
 _LONGEST_FORMULAS, _BEGINNING = 20_000, 160  # characters, all together and of each
 _PLAIN = 1e6  # written without powers of ten
+_NO_BREAK = '\u00a0'
+_COEFFICIENT = re.compile(r'\b([DdGhc])_(\d+(?:,\d+)*)')
+# Papers write the mass matrix D or d, gravity G, Coriolis torques h: a page has one for each.
+_LETTERS = {'D': 'M', 'd': 'M', 'G': 'g', 'h': '(C\u00a0q̇)', 'c': 'c'}
+_INDEXED = re.compile(r'\b([A-Za-z]+)(\d+)(?!\d)')
+_POWER = re.compile(r'\^(\d+)')
 
 
 def number(value: float | None, digits: int = 4, noise: float = 0.0) -> str:
@@ -29,6 +37,29 @@ def number(value: float | None, digits: int = 4, noise: float = 0.0) -> str:
     return f'{mantissa}·10{str(int(exponent)).translate(_SUPERSCRIPTS)}' if exponent else mantissa
 
 
+def quantity(value: float | None, unit: str, digits: int = 4, noise: float = 0.0) -> str:
+    """Return a number and its unit, between which no line ends."""
+    return unbroken(f'{number(value, digits, noise)} {unit}'.rstrip())
+
+
+def unbroken(text: str) -> str:
+    """Return a text whose spaces no line ends at."""
+    return text.replace(' ', _NO_BREAK)
+
+
+def coefficients(text: str) -> Markup:
+    """Return a text with symbols as ``d_12`` or ``G_3`` in the letters of a page: M and g."""
+    powers = _POWER.sub(lambda m: m[1].translate(_SUPERSCRIPTS), text)
+    return Markup(
+        _COEFFICIENT.sub(lambda m: f'{_LETTERS[m[1]]}<sub>{m[2]}</sub>', str(escape(powers)))
+    )
+
+
+def indexed(text: str) -> Markup:
+    """Return a text with names as ``mZ3`` of inertial parameters and lengths, indices lowered."""
+    return Markup(_INDEXED.sub(r'\1<sub>\2</sub>', str(escape(text))))
+
+
 def true_minus(text: str) -> str:
     """Return a text with minus signs for hyphens."""
     return text.replace('-', '−')
@@ -40,10 +71,10 @@ def percent(value: float | None) -> str:
         return '–'
     size = 100 * value
     if size == 0:
-        return '0 %'
+        return unbroken('0 %')
     if size < 0.01:
-        return '< 0.01 %'
-    return f'{float(f"{size:.2g}"):g} %' if size < 99.5 else f'{size:.0f} %'
+        return unbroken('< 0.01 %')
+    return unbroken(f'{float(f"{size:.2g}"):g} %' if size < 99.5 else f'{size:.0f} %')
 
 
 def plural(count: int, noun: str) -> str:

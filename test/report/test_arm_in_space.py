@@ -7,14 +7,15 @@ import numpy as np
 import pytest
 from browser import opened
 from lxml import html
-from robots import random_chain, two_link_urdf
+from robots import public_urdfs, random_chain, two_link_urdf
 
 import robodyn_ros as rd
 from robodyn_ros.dh.frames import frame_transforms
 from robodyn_ros.dynamics import gravity_torque
+from robodyn_ros.errors import RobodynError
 from robodyn_ros.kinematics import forward_kinematics
 from robodyn_ros.report.arm_drawing import masses_drawing
-from robodyn_ros.report.arm_in_space import inertia_ellipsoid, numbers_for_script
+from robodyn_ros.report.arm_in_space import inertia_ellipsoid, numbers_for_script, script
 from robodyn_ros.report.position_ranges import slider_ranges
 from robodyn_ros.spatial import inertial_parameters
 
@@ -44,6 +45,29 @@ TIP = """() => {
 SIZE = """() => {
     const canvas = document.querySelector('#in-space canvas');
     return [canvas.clientWidth, canvas.clientHeight];
+}"""
+# What the script needs of a page, and how much of orange it drew: everywhere, and on the border.
+STAGE = """<div id="in-space" style="--orange: #c77700">
+<canvas style="width: 480px; height: 400px; --orange: #c77700"></canvas>
+<p class="too-large"><span></span></p><output class="tip"></output>
+<input type="checkbox" data-layer="frames"><input type="checkbox" data-layer="torques">
+<input type="checkbox" data-layer="ellipsoids" checked>
+{rows}</div><script type="application/json" id="arm-numbers">{numbers}</script>
+<script>{script}</script>"""
+ROW = """<div class="joint"><input type="range" min="-100" max="100" step="any">
+<output class="position"></output><output class="torque"></output></div>"""
+ORANGE = """() => {
+    const canvas = document.querySelector('canvas');
+    const image = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+    let [inside, border] = [0, 0];
+    for (let k = 0; k < image.data.length; k += 4) {
+        const [red, , blue, opaque] = image.data.slice(k, k + 4);
+        if (!opaque || red < blue + 40) continue;
+        const [x, y] = [k / 4 % canvas.width, Math.floor(k / 4 / canvas.width)];
+        inside++;
+        border += x < 2 || y < 2 || x >= canvas.width - 2 || y >= canvas.height - 2;
+    }
+    return [inside, border, document.querySelector('.too-large span').textContent];
 }"""
 VIEWS = {  # what is to the right, and what is up
     'along y': ([1, 0, 0], [0, 0, 1]),
@@ -112,6 +136,52 @@ def reach(model, q, middle):
     feet = before[:, :3, 3] + before[:, :3, 0] * model.dh.a[:, None]
     points = [*feet, *frames[:, :3, 3], forward_kinematics(model, q)[:3, 3]]
     return max(np.linalg.norm(point - middle) for point in points)
+
+
+def public_arms():
+    for path in public_urdfs():
+        try:
+            yield path.name, rd.RobotModel.from_urdf(path)
+        except RobodynError:
+            continue  # of several arms, or none
+
+
+def test_no_ellipsoid_of_a_public_arm_leaves_the_picture(browser):
+    page = browser.new_page()
+    generator, drawn_arms = np.random.default_rng(5), {}
+    for name, model in public_arms():
+        ranges = slider_ranges(model)
+        middle = ranges.mean(axis=1)
+        numbers = numbers_for_script(model, middle)
+        page.set_content(STAGE.format(rows=ROW * model.n, numbers=numbers, script=script()))
+        seen = [page.evaluate(ORANGE)]
+        driven(page, generator.uniform(*ranges.T))
+        seen.append(page.evaluate(ORANGE))
+        for inside, border, left_out in seen:
+            assert border == 0, name
+            # Mass without an extent is a dot of another colour.
+            halves = [x for x in json.loads(numbers)['ellipsoids'] if x and np.any(x['half'])]
+            assert inside > 50 or left_out or not halves, name
+        drawn_arms[name] = left_out
+    page.close()
+    assert len(drawn_arms) > 20
+    assert drawn_arms['ur5_robot.urdf'] == ''
+
+
+def test_ellipsoids_far_larger_than_the_arm_are_named_and_not_drawn(browser):
+    # Of a rod of 1 m on an arm of 1 m, one with half axes of 7 m.
+    text = (
+        two_link_urdf()
+        .replace('izz="0.08333', 'izz="9.08333')
+        .replace('iyy="0.08333', 'iyy="9.08333')
+    )
+    model = rd.RobotModel.from_urdf(text)
+    numbers = numbers_for_script(model, np.zeros(2))
+    assert json.loads(numbers)['too_large'] == [True, True]
+    page = browser.new_page()
+    page.set_content(STAGE.format(rows=ROW * 2, numbers=numbers, script=script()))
+    assert page.evaluate(ORANGE) == [0, 0, 'q1, q2']
+    page.close()
 
 
 def test_arm_is_turned_with_a_finger_and_with_keys(report_of, browser):

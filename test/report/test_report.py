@@ -2,6 +2,7 @@
 """`robodyn report`: complete, readable on every screen, and proof against hostile names."""
 
 import base64
+import copy
 import hashlib
 import platform
 import re
@@ -13,13 +14,14 @@ import pytest
 from browser import FAULTS, opened
 from click.testing import CliRunner
 from lxml import html
-from robots import random_chain, two_link_urdf
+from robots import public_urdfs, random_chain, two_link_urdf
 
 import robodyn_ros as rd
 from robodyn_ros.cli import robodyn
 from robodyn_ros.dh.frames import frame_transforms
+from robodyn_ros.errors import RobodynError
 from robodyn_ros.motions import MotionSamples
-from robodyn_ros.report import STEPS, report_page
+from robodyn_ros.report import STEPS, SignOff, report_page
 from robodyn_ros.report.arm_drawing import (
     frames_drawing,
     masses_drawing,
@@ -29,7 +31,15 @@ from robodyn_ros.report.arm_drawing import (
 from robodyn_ros.report.charts import call_time_chart, range_chart, torque_chart
 from robodyn_ros.report.labels import Label, placed_labels
 from robodyn_ros.report.measurements import CallTimes
-from robodyn_ros.report.text import number, percent, shortened, visible
+from robodyn_ros.report.text import (
+    coefficients,
+    indexed,
+    number,
+    percent,
+    quantity,
+    shortened,
+    visible,
+)
 
 SECTIONS = [
     'arm',
@@ -115,7 +125,7 @@ def test_long_arms_have_a_table_of_the_strongest_coupling_alone(facts_of, monkey
     monkeypatch.setattr('robodyn_ros.report.page._MOST_COLUMNS', 1)
     facts = facts_of(two_link_urdf())
     section = html.fromstring(report_page(facts)).get_element_by_id('ranges')
-    (table,) = (x for x in section.iter('table') if 'felt the most' in x.text_content())
+    (table,) = (x for x in section.iter('table') if 'takes most torque' in x.text_content())
     rows = [[cell.text_content() for cell in row] for row in table.iter('tr')][1:]
     largest = facts.ratios.largest.coupling
     assert [row[1] for row in rows] == ['q2 joint2', 'q1 joint1']
@@ -167,7 +177,11 @@ def test_printed_page_has_legends_folded_parts_and_light_colours(report_of, brow
         folded = page.eval_on_selector_all(
             'details', 'all => all.map(x => x.lastElementChild.getBoundingClientRect().height)'
         )
-        assert len(folded) == 4 and min(folded) > 10
+        assert len(folded) == 4 and min(folded[:3]) > 10
+        # Formulas of gravity are read on a screen, and fill pages of paper.
+        assert page.locator('.formulas').count() == 1
+        assert not page.locator('.formulas').is_visible()
+        assert page.locator('.on-paper').is_visible()
         boxes = page.eval_on_selector_all(
             'figure svg', 'all => all.map(x => x.getBoundingClientRect().toJSON())'
         )
@@ -177,7 +191,12 @@ def test_printed_page_has_legends_folded_parts_and_light_colours(report_of, brow
             page.evaluate("getComputedStyle(document.querySelector('h2')).breakAfter") == 'avoid'
         )
         assert not page.locator('#in-space').is_visible()
-        assert page.locator('.signature').is_visible()
+        assert page.locator('#provenance .signature').is_visible()
+        assert 'SHA-256' in page.locator('#provenance').inner_text()
+        assert (
+            page.evaluate("getComputedStyle(document.querySelector('#provenance')).breakInside")
+            == 'avoid'
+        )
         assert page.evaluate('document.documentElement.scrollWidth') <= 760
 
 
@@ -218,7 +237,7 @@ def test_report_tells_what_was_computed(report_of):
     assert f'Of 60 inertial parameters the torques depend on {base.count} combinations' in text
     for expression in base.expressions:
         assert expression.text('symbols').partition(' = ')[2] in text
-    assert 'G_3 = 63.5658 cos(q2)' in text
+    assert 'g3 = 63.5658 cos(q2)' in text
     # Tourassis and Neuman 1985, Table 2; Bejczy 1974, (111): what joint 3 feels of joint 1, in m.
     assert summary['independent_coefficients'] == 97
     assert 'Of 97 independent coefficients of the model, 60 are not zero everywhere' in text
@@ -302,6 +321,93 @@ def test_what_cannot_be_found_is_left_out_and_says_why(facts_of):
     assert "position limits of joint 'joint1'" in page.get_element_by_id('ranges').text_content()
 
 
+def written(page):
+    """Return the text of a page, without figures and what others wrote."""
+    page = copy.deepcopy(page)
+    for each in page.xpath('//bdi | //svg | //script | //style'):
+        each.drop_tree()
+    return page.text_content()
+
+
+@pytest.mark.parametrize('name', ['jpl_rrp', 'panda'])
+def test_mass_matrix_and_gravity_have_one_letter_and_indices_are_lowered(name, report_of):
+    path, _ = report_of(name)
+    page = html.parse(str(path)).getroot()
+    assert re.findall(r'[A-Za-z]_\d', written(page)) == []
+    assert [x for x in page.xpath('//svg//text/text()') if '_' in x] == []
+    assert [x for x in page.xpath('//svg/@aria-label') if '_' in x] == []
+    symbols = {
+        x.text_content()
+        for section in ('torque', 'simplified')
+        for x in page.get_element_by_id(section).xpath('.//th[@scope="row"][sub]')
+    }
+    letters = {re.split(r'\d', x)[0].replace('\u00a0', ' ') for x in symbols}
+    assert letters == {'M', 'g', '(C q̇)'}
+    assert coefficients('d_1,10 G_2^2 <i>') == 'M<sub>1,10</sub> g<sub>2</sub>² &lt;i&gt;'
+    assert indexed('2 d3² mZ10') == '2 d<sub>3</sub>² mZ<sub>10</sub>'
+
+
+def test_no_line_ends_between_a_number_and_its_unit(report_of):
+    path, _ = report_of('panda')
+    text = written(html.parse(str(path)).getroot())
+    units = 'kg m²|kg m|kg|N m|N|rad/s²|rad/s|rad|m/s²|m|s|µs|%'
+    assert re.findall(rf'.*\d (?:{units})\b.*', text) == []
+    assert re.findall('.*(?:kg|N) m.*', text) == []
+    assert quantity(1.5, 'N m') == '1.5\u00a0N\u00a0m'
+
+
+def test_first_page_says_whether_the_description_can_be_used(facts_of):
+    for name, said in (
+        ('two_link_planar', 'The description can be used: no warnings.'),
+        ('massless', 'To be mended, or accepted, before use: {} warnings.'),
+    ):
+        facts = facts_of(
+            two_link_urdf(m2=0.0) if name == 'massless' else Path(f'urdf/{name}.urdf').read_text()
+        )
+        levels = [x.level for x in facts.model.findings]
+        assert (levels.count('warning') > 1) == (name == 'massless')
+        (verdict,) = html.fromstring(report_page(facts)).find_class('verdict')
+        assert verdict.text_content().startswith(said.format(levels.count('warning')))
+        assert 'whether they are this robot’s was not measured' in verdict.text_content()
+
+
+def test_what_was_not_computed_is_said_beside_the_verdict(facts_of):
+    page = html.fromstring(report_page(facts_of(ODD['endless slides'])))
+    (verdict,) = page.find_class('verdict')
+    assert 'Not computed: coupling, ranges, simplified model, ratios.' in verdict.text_content()
+
+
+def test_robot_and_author_stand_on_the_first_page_or_are_left_to_be_filled_in(
+    tmp_path, facts_of, browser
+):
+    path = tmp_path / 'report.html'
+    sign_off = SignOff(robot=HOSTILE[0], serial_number=HOSTILE[1], author='')
+    path.write_text(report_page(facts_of(two_link_urdf()), sign_off=sign_off), encoding='utf-8')
+    with opened(browser, path, 390) as page:
+        assert page.evaluate(FAULTS) == []
+        rows = page.locator('header .fields > div')
+        shown = [rows.nth(k).is_visible() for k in range(4)]
+        assert shown == [True, True, False, False]
+        assert page.locator('header .fields').inner_text().split('\n')[1] == HOSTILE[0]
+        page.emulate_media(media='print')
+        assert [rows.nth(k).is_visible() for k in range(4)] == [True] * 4
+        assert page.locator('script').count() == 2 and page.locator('img').count() == 0
+
+
+def test_what_would_say_nothing_of_a_small_arm_is_left_out_with_a_sentence(facts_of):
+    # Both axes are along gravity, and no term of M is small.
+    facts = facts_of(two_link_urdf())
+    page = html.fromstring(report_page(facts))
+    ranges = page.get_element_by_id('ranges')
+    assert [x.get('aria-label') for x in ranges.xpath('.//figure/svg')][0] == 'Range of inertia'
+    assert not ranges.xpath('.//svg[@aria-label="Range of gravity"]')
+    assert 'Gravity takes no torque at any joint' in ranges.text_content()
+    assert 'of effort limit' not in ranges.text_content()
+    simplified = page.get_element_by_id('simplified')
+    assert 'none can be dropped within 2\u00a0%' in simplified.text_content()
+    assert not simplified.xpath('.//figure | .//table | .//details')
+
+
 def test_massless_links_make_a_report_too(facts_of):
     facts = facts_of(two_link_urdf(m1=0.0, m2=0.0))
     page = html.fromstring(report_page(facts))
@@ -311,6 +417,29 @@ def test_massless_links_make_a_report_too(facts_of):
     assert page.get_element_by_id('torque').find_class('note')
     assert not page.get_element_by_id('torque').xpath('.//figure')
     assert set(facts.notes) == set(STEPS) - {'conversion', 'base parameters', 'compiled code'}
+
+
+def test_masses_of_public_arms_are_on_the_paper():
+    seen = 0
+    for path in public_urdfs()[::5]:
+        try:
+            model = rd.RobotModel.from_urdf(path)
+        except RobodynError:
+            continue  # of several arms, or none
+        figure = html.fromstring(masses_drawing(model, np.zeros(model.n), 'm', 'Masses'))
+        width, height = map(float, figure.get('viewbox').split()[2:])
+        for disc in (x for x in figure.iter('use') if 'orange' in x.get('style', '')):
+            assert 0 < float(disc.get('x')) < width and 0 < float(disc.get('y')) < height
+        seen += 1
+    assert seen > 5
+
+
+def test_masses_too_far_to_be_drawn_are_named(facts_of):
+    text = two_link_urdf().replace('xyz="0.5 0 0"', 'xyz="-40 0 0"', 1)
+    page = html.fromstring(report_page(facts_of(text)))
+    figure = page.get_element_by_id('masses').find('.//figure')
+    assert 'more than three times the arm’s size away: q1.' in figure.text_content()
+    assert len([x for x in figure.iter('use') if 'orange' in x.get('style', '')]) == 1
 
 
 @pytest.mark.parametrize('behind', [0.9, 2.5])
@@ -465,7 +594,7 @@ def test_page_says_what_it_was_made_of_by_whom_and_where(report_of):
     assert told['made by'].startswith(f'robodyn_ros {rd.__version__}, in ')
     assert re.fullmatch(r'\d{4}-\d\d-\d\d \d\d:\d\d UTC', told['date'])
     assert f'Python {platform.python_version()}' in told['machine']
-    assert '−9.81 m/s²' in told['gravity']
+    assert '−9.81\u00a0m/s²' in told['gravity']
 
 
 def test_torques_have_their_unit_and_no_factor_beside_the_axis(facts_of):
@@ -505,6 +634,6 @@ def test_numbers_are_written_for_readers():
     assert number(1e-15, 4, 1e-12) == '0'
     assert number(float('inf')) == '∞'
     assert number(None) == '–'
-    assert percent(0.1234) == '12 %'
-    assert percent(1.5) == '150 %'
+    assert percent(0.1234) == '12\u00a0%'
+    assert percent(1.5) == '150\u00a0%'
     assert visible('a\u202eb\n') == r'a\u202eb\n'

@@ -2,6 +2,7 @@
 """`robodyn report` with recordings, and its PDF."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from robodyn_ros.cli import robodyn
 from robodyn_ros.errors import NoBrowser
 from robodyn_ros.identification import DriveTerms, Recording, identify
 from robodyn_ros.report import printed
+from robodyn_ros.report.identification_page import identification_page
 from robodyn_ros.report.printed import BROWSERS, browser_path, print_page
 
 
@@ -47,16 +49,35 @@ def test_measured_and_predicted_torques_stand_before_and_after(recorded, browser
     section = page.get_element_by_id('recording')
     labels = [x.get('aria-label') for x in section.iter('svg')]
     for k in (1, 2, 3):
-        assert f'Measured and predicted effort of q{k}' in labels
-        assert f'Measured minus predicted effort of q{k} over its velocity' in labels
+        assert f'Measured and predicted torque of q{k}' in labels
+        assert f'Measured minus predicted torque of q{k} over its velocity' in labels
     legend = [x.text_content() for x in section.find_class('legend')[0].iter('li')]
     assert legend == ['measured', 'identified', 'before: the URDF']
     rows = [[cell.text_content() for cell in row] for row in section.iter('tr')]
     (held_out,) = (row for row in rows if row[0].startswith('recording 2, validation'))
-    before, _, after = (float(cell.removesuffix(' %')) for cell in held_out[1:])
+    before, _, after = (float(cell.removesuffix('\u00a0%')) for cell in held_out[1:])
     assert after < 2 < 10 < before
     sources = page.get_element_by_id('provenance').text_content()
     assert 'motion.csv, SHA-256' in sources and 'other.csv, SHA-256' in sources
+
+
+def test_charts_have_their_caption_above_and_the_unit_of_torque_beside(recorded):
+    model = rd.RobotModel.from_urdf(recorded / 'arm.urdf', base_link='base', tip_link='tip')
+    recording = Recording.from_csv(recorded / 'motion.csv', model)
+    # The same drives, telling amperes: a quarter of the numbers, with the factor that is known.
+    in_amperes = replace(recording, effort=recording.effort / 4)
+    ticks = []
+    for each, scale in ((recording, None), (in_amperes, 4.0)):
+        found = identify(model, [each], friction=DriveTerms(), effort_scale=scale)
+        page = html.fromstring(identification_page(found, model, each))
+        pairs = page.xpath('//*[@class="pairs"]/figure')
+        assert len(pairs) == 6
+        for figure in pairs:
+            assert [child.tag for child in figure] == ['figcaption', 'svg']
+            texts = [x.text for x in figure.iter('text') if x.text]
+            assert 'torque [N m]' in texts or 'force [N]' in texts
+        ticks.append([x.text for x in pairs[0].iter('text')])
+    assert ticks[0] == ticks[1]
 
 
 def test_effort_before_is_the_urdfs_torque(recorded):
@@ -85,12 +106,26 @@ def test_pdf_is_written_beside_the_page(tmp_path, browser):
     path = tmp_path / 'a page.html'
     answer = CliRunner().invoke(
         robodyn,
-        ['report', str(tmp_path / 'arm.urdf'), '--pdf', '-o', str(path), '--json'],
+        [
+            *('report', str(tmp_path / 'arm.urdf'), '--pdf', '-o', str(path), '--json'),
+            *(
+                '--name',
+                'Cell <4>',
+                '--serial',
+                '08/15',
+                '--author',
+                'A. B.',
+                '--company',
+                'C & D',
+            ),
+        ],
         catch_exceptions=False,
     )
     assert answer.exit_code == 0, answer.output
     content = (tmp_path / 'a page.pdf').read_bytes()
     assert content.startswith(b'%PDF-') and len(content) > 30_000
+    fields = html.parse(str(path)).getroot().find_class('fields')[0]
+    assert [x.text_content() for x in fields.iter('dd')] == ['Cell <4>', '08/15', 'A. B.', 'C & D']
     assert json.loads(answer.stdout)['pdf'] == str(tmp_path / 'a page.pdf')
 
 
