@@ -27,6 +27,7 @@ from robodyn_ros.description.records import RobotDescription
 from robodyn_ros.description.urdf import description_of_urdf
 
 STATES = 10
+_LARGE = 2e-13  # differences of torque that are listed
 
 
 @dataclass
@@ -130,14 +131,20 @@ def markdown(rows: list[tuple[str, Worst]], left_out: list[tuple[str, str]]) -> 
         f'angle {max(w.angle for _, w in rows):.1e} rad, '
         f'torque {max(w.torque for _, w in rows):.1e} of the largest.',
         '',
-        '| file | chains | joints | position [m] | torque |',
-        '|---|--:|--:|--:|--:|',
+        'Files with the number of their chains: '
+        + ', '.join(f'{name} {worst.chains}' for name, worst in rows)
+        + '.',
+        '',
+        f'Where the torque differs most, the others by less than {_LARGE:.0e}:',
+        '',
+        '| file | joints | position [m] | torque |',
+        '|---|--:|--:|--:|',
     ]
     for name, worst in rows:
-        lines.append(
-            f'| {name} | {worst.chains} | {worst.joints} | {worst.distance:.0e} '
-            f'| {worst.torque:.0e} |'
-        )
+        if worst.torque >= _LARGE:
+            lines.append(
+                f'| {name} | {worst.joints} | {worst.distance:.1e} | {worst.torque:.1e} |'
+            )
     lines += ['', 'Left out:', '', '| file | why |', '|---|---|']
     lines += [f'| {name} | {why} |' for name, why in left_out]
     return '\n'.join(lines)

@@ -212,31 +212,25 @@ sign, factors of 0 and ±1, and operations on constants alone.
 
 Why ours differ from the print:
 
-- **Our formulations** are counted as they stand in `robodyn_ros/dynamics`: NumPy expressions over
-  all links, written to be read and evaluated in batches. `newton_euler` multiplies by whole
-  rotation matrices, forms U = S(ẇ) + S(w) S(w) as a product of matrices, and shares nothing;
-  on a PUMA with inertias of which none is zero it takes {puma}. `kane` turns vectors in 8
-  multiplications as the paper does; it also serves prismatic joints and β.
-- **Lagrange-Euler** is far below Tables 3.1 and 3.5: the transforms that lead to a coefficient's
-  lowest index are left out of the trace (Bejczy's shortcut), and the sum over links is inside it
-  (`docs/formulations.md`). The degree falls by one or two.
+- **Our formulations** are counted as they stand in `robodyn_ros/dynamics`, written to be read and
+  evaluated in batches. `newton_euler` multiplies by whole rotation matrices and shares nothing; on
+  a PUMA with inertias of which none is zero it takes {puma}. `kane` also serves prismatic joints
+  and β.
+- **Lagrange-Euler** leaves the transforms that lead to a coefficient's lowest index out of the
+  trace (Bejczy's shortcut), and sums over links inside it (`docs/formulations.md`).
 - **Table 3.5** prints 112/3 n³ for Lagrange-Euler and 105/12 n² for d'Alembert, which give no
-  whole numbers; 512/3 and 105/2 do, and stand above. It differs from Tables 3.1 and 3.4 because
-  products are not shared there, and the arm is not a PUMA.
+  whole numbers; we use 512/3 and 105/2. It shares no products, unlike Tables 3.1 and 3.4.
 - **Table 1 of 003** prints 477 for 101 n − 127, which is 479: 101 n − 129 gives 477.
-- **Table 1 of 004** gives two methods for six joints alone. By its text, coinciding Z₀ and Z₁ with
-  their origins save 8 / 3; we count that case.
-- **The customised recursion** (`robodyn_ros/compiled/symbolic/newton_euler.py`) is below 003,
-  Table 1: the tensor is given in second moments with that along the axis at zero, so that it
-  shares U with the first moment; U z is turned from link to link in place of the angular
-  acceleration; parallel axes share what lies before the first of them. Without regrouping it
-  takes {standard}.
+- **Table 1 of 004**: coinciding Z₀ and Z₁ save 8 / 3 by its text; we count that case.
+- **The customised recursion** (`robodyn_ros/compiled/symbolic/newton_euler.py`) has the tensor in
+  second moments with that along the axis at zero, so that it shares U with the first moment; it
+  turns U z from link to link in place of the angular acceleration; parallel axes share what lies
+  before the first of them.
 - **Its own numbers** take fewer operations: zeros fold, the most frequent offset is the unit of
   length, and the last frame is turned so that the last centre of mass lies over x.
 - **Simplified** means diagonal tensors and one component of each first moment. The paper does not
   print which. For Stanford it is the largest of Bejczy's Appendix B, in modified DH frames
-  (x z z z y z), for SCEMI those along upper arm, forearm and hand (x x y z y z). The note under
-  Table 1 includes motor inertias and terminal forces; with them as inputs all are below the print.
+  (x z z z y z), for SCEMI those along upper arm, forearm and hand (x x y z y z).
 """
 
 
@@ -266,14 +260,9 @@ def document() -> str:
         for label, inputs in ((name, run_time), (f'{name}, run-time', node)):
             counts = (build_kernel(kernel, inputs).operation_count for kernel in RIGID_BODY)
             kernels[label] = list(map(pair, counts))
-    papers = [
-        [row.name, *(map(str, row.polynomials) if row.polynomials else ('', '')), pair(row.six)]
-        for row in PRINTED
-    ]
+    papers = [[row.name, pair(row.six)] for row in PRINTED]
     puma = formulation_count(general_inertias(arms()['PUMA 560']), 'newton_euler')
-    explanation = EXPLANATION.format(
-        puma=pair(puma), standard=' and '.join(growth_of_customised(regrouped=False))
-    )
+    explanation = EXPLANATION.format(puma=pair(puma))
     return '\n'.join(
         [
             '# Operations: multiplications / additions',
@@ -305,9 +294,9 @@ def document() -> str:
             '',
             table(head, [*growth, *formulation_rows()]),
             '',
-            'The papers:',
+            'The papers, n = 6; their formulas in n are in `benchmarks/printed_counts.py`:',
             '',
-            table(head, papers),
+            table(('', 'n = 6'), papers),
             explanation,
             '## Kane, step by step',
             '',
