@@ -117,13 +117,13 @@ def markdown(
 
 _LABELS = (
     'Pinocchio',
+    'C',
+    'C, out=',
     'Drake',
     'iDynTree',
     'MuJoCo',
     'frax',
     'roboticstoolbox',
-    'C',
-    'C, out=',
 )
 
 
