@@ -218,10 +218,8 @@ Why ours differ from the print:
   and β.
 - **Lagrange-Euler** leaves the transforms that lead to a coefficient's lowest index out of the
   trace (Bejczy's shortcut), and sums over links inside it (`docs/formulations.md`).
-- **Table 3.5** prints 112/3 n³ for Lagrange-Euler and 105/12 n² for d'Alembert, which give no
-  whole numbers; we use 512/3 and 105/2. It shares no products, unlike Tables 3.1 and 3.4.
-- **Table 1 of 003** prints 477 for 101 n − 127, which is 479: 101 n − 129 gives 477.
-- **Table 1 of 004**: coinciding Z₀ and Z₁ save 8 / 3 by its text; we count that case.
+- **Tables 3.5 of 001 and 1 of 003** are corrected ([papers](papers.md)). Table 3.5 shares no
+  products, unlike 3.1 and 3.4. In Table 1 of 004 we count the case that Z₀ and Z₁ coincide.
 - **The customised recursion** (`robodyn_ros/compiled/symbolic/newton_euler.py`) has the tensor in
   second moments with that along the axis at zero, so that it shares U with the first moment; it
   turns U z from link to link in place of the angular acceleration; parallel axes share what lies
