@@ -106,7 +106,6 @@ def time_arm(
         'roboticstoolbox': peers.toolbox_calls(label, state),
     }
     compiled = compile_model(arm)
-    changeable = compile_model(arm, runtime=('gravity', 'payload'))
     table = {}
     for name in OF_LONG_CHAINS if arm.n > 10 else FUNCTIONS:
         timers = {
@@ -116,8 +115,6 @@ def time_arm(
         }
         timers['C'] = our_timer(OURS[name], compiled, name, state)
         timers['C, out='] = our_timer(OUT[name], compiled, name, state)
-        if name not in ('regressor', *DERIVATIVES):
-            timers['C, run-time payload'] = our_timer(OURS[name], changeable, name, state)
         table[name] = fastest(timers, rounds)
     return table, arm
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Callable
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -48,30 +49,31 @@ def markdown(
     lines = [
         '# How fast the compiled functions are',
         '',
-        'Made by `python benchmarks/compiled.py --write`, in one run;',
-        'the fastest of many rounds counts, in which the competitors take turns.',
+        'Made by `python benchmarks/compiled.py --write` in one run; the competitors take turns,',
+        'and the fastest of many rounds counts.',
         '',
         f'{machine()}. {versions()}. Load average of the machine: {load}.',
         '',
         '![Microseconds per call](images/compiled.png)',
         '',
-        '## Microseconds per call from Python, and how many times Pinocchio takes',
+        '## Microseconds per call from Python',
         '',
-        'One state, arguments and result NumPy arrays, the result allocated by the call but for',
-        '`out=`. MuJoCo takes its state from its data structure; its forward dynamics includes',
-        'kinematics and the search for contacts, of which there are none. Drake and iDynTree are',
-        "called with the setting of their state. frax's functions are compiled by JAX, its",
-        "derivatives are JAX's, forward mode. roboticstoolbox computes its own DH models of these",
-        "arms. Our regressor is that of the base parameters, Pinocchio's has ten columns a link.",
-        'The derivatives of the inverse dynamics come with the mass matrix, those of the forward',
-        "dynamics with its inverse, as Pinocchio's `computeRNEADerivatives` and",
-        '`computeABADerivatives` give them. *Run-time payload* are functions that take gravity',
-        "and the payload as inputs, as the node's inverse dynamics does.",
+        "In brackets, how many times as long Pinocchio's function takes. One state; arguments and",
+        'result are NumPy arrays, and each call but `out=` allocates its result.',
+        '',
+        '- MuJoCo reads its state from its data structure; its forward dynamics includes',
+        '  kinematics and the search for contacts, of which there are none.',
+        '- Drake and iDynTree are timed with the setting of their state. frax is compiled by JAX.',
+        '- roboticstoolbox computes its own DH models of these arms.',
+        "- Our regressor is that of the base parameters, Pinocchio's has ten columns a link.",
+        '- The derivatives include the mass matrix (inverse dynamics) or its inverse (forward',
+        "  dynamics), as Pinocchio's `computeRNEADerivatives` and `computeABADerivatives` do.",
     ]
     for arm, table in tables.items():
-        labels = sorted({label for row in table.values() for label in row}, key=_order)
+        timed = {label for row in table.values() for label in row}
+        labels = [label for label in _LABELS if label in timed]
         lines += ['', f'### {arm}', '', '| | ' + ' | '.join(labels) + ' |']
-        lines.append('|---' * (len(labels) + 1) + '|')
+        lines.append('|---|' + '--:|' * len(labels))
         for name, row in table.items():
             cells = (_cell(row, label) for label in labels)
             lines.append(f'| {name.replace("_", " ")} | ' + ' | '.join(cells) + ' |')
@@ -91,22 +93,10 @@ def markdown(
         '',
         '## Compiling what a node needs, Panda',
         '',
-        'Its inverse dynamics, for any gravity and a payload on any link.',
-        '',
-        '| | first time | from the cache |',
-        '|---|---|---|',
-        '| on the clock | ' + ' | '.join(f'{clock:.3f} s' for clock, _ in times) + ' |',
-        '| of processors | ' + ' | '.join(f'{used:.2f} s' for _, used in times) + ' |',
-        '',
-        'Each function alone, Panda, first time; what was not named to `compile_model` is',
-        'compiled when it is read first.',
-        '',
-        '| | on the clock | of processors |',
-        '|---|---|---|',
-        *(
-            f'| {name.replace("_", " ")} | {clock:.2f} s | {used:.2f} s |'
-            for name, (clock, used) in by_function.items()
-        ),
+        'Its inverse dynamics, for any gravity and a payload on any link: '
+        f'{times[0][0]:.2f} s the first time, {times[1][0]:.3f} s from the cache.',
+        f'Each function alone takes {_extreme(min, by_function)} to {_extreme(max, by_function)};',
+        'what was not named to `compile_model` is compiled when it is read first.',
         '',
         '## Growth with the number of joints',
         '',
@@ -122,25 +112,25 @@ def markdown(
 
 _LABELS = (
     'Pinocchio',
+    'C',
+    'C, out=',
     'Drake',
     'iDynTree',
     'MuJoCo',
     'frax',
     'roboticstoolbox',
-    'C',
-    'C, out=',
-    'C, run-time payload',
 )
 
 
-def _order(label: str) -> int:
-    return _LABELS.index(label)
+def _extreme(which: Callable, by_function: dict[str, tuple[float, float]]) -> str:
+    name, (clock, _) = which(by_function.items(), key=lambda item: item[1][0])
+    return f'{clock:.1f} s ({name.replace("_", " ")})'
 
 
 def _cell(row: dict[str, float], label: str) -> str:
     if label not in row:
         return ''
-    if label == 'Pinocchio':
+    if not label.startswith('C'):
         return f'{row[label]:.3f}'
     return f'{row[label]:.3f} (×{_two_digits(row["Pinocchio"] / row[label])})'
 

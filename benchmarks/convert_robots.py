@@ -27,6 +27,7 @@ from robodyn_ros.description.records import RobotDescription
 from robodyn_ros.description.urdf import description_of_urdf
 
 STATES = 10
+_LARGE = 2e-13  # differences of torque that are listed
 
 
 @dataclass
@@ -120,25 +121,30 @@ def markdown(rows: list[tuple[str, Worst]], left_out: list[tuple[str, str]]) -> 
     lines = [
         '# Converted robots',
         '',
-        'Made by `python benchmarks/convert_robots.py --markdown FILE [folder ...]`: every',
-        'serial chain from the root link to a leaf, against Pinocchio with the same joints',
-        'locked. Torques are compared relative to the largest of the state, or to 1 N m where',
-        'that is smaller.',
+        'Every serial chain from the root link to a leaf, against Pinocchio with the same joints',
+        'locked (`python benchmarks/convert_robots.py --markdown FILE [folder ...]`). Torques are',
+        'relative to the largest of the state, or to 1 N m if that is smaller.',
         '',
-        f'{len(rows)} files, {chains} chains of two joints or more, {STATES} seeded states each.',
-        f'{sum(worst.with_beta for _, worst in rows)} of them have nearly parallel axes (β).',
+        f'{len(rows)} files, {chains} chains of two joints or more, {STATES} seeded states each; '
+        f'{sum(worst.with_beta for _, worst in rows)} chains have nearly parallel axes (β).',
         f'Worst: position {max(w.distance for _, w in rows):.1e} m, '
         f'angle {max(w.angle for _, w in rows):.1e} rad, '
         f'torque {max(w.torque for _, w in rows):.1e} of the largest.',
         '',
-        '| file | chains | most joints | with β | position [m] | angle [rad] | torque, relative |',
-        '|---|---|---|---|---|---|---|',
+        'Files with the number of their chains: '
+        + ', '.join(f'{name} {worst.chains}' for name, worst in rows)
+        + '.',
+        '',
+        f'Where the torque differs most, the others by less than {_LARGE:.0e}:',
+        '',
+        '| file | joints | position [m] | torque |',
+        '|---|--:|--:|--:|',
     ]
     for name, worst in rows:
-        lines.append(
-            f'| {name} | {worst.chains} | {worst.joints} | {worst.with_beta} '
-            f'| {worst.distance:.1e} | {worst.angle:.1e} | {worst.torque:.1e} |'
-        )
+        if worst.torque >= _LARGE:
+            lines.append(
+                f'| {name} | {worst.joints} | {worst.distance:.1e} | {worst.torque:.1e} |'
+            )
     lines += ['', 'Left out:', '', '| file | why |', '|---|---|']
     lines += [f'| {name} | {why} |' for name, why in left_out]
     return '\n'.join(lines)

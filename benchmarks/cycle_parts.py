@@ -2,7 +2,7 @@
 """
 Find where the time of a control cycle goes, in a dynamics node that runs over DDS.
 
-    python benchmarks/cycle_parts.py [--seconds 10] [--fifo] [--write]
+    python benchmarks/cycle_parts.py [--seconds 10] [--fifo]
 
 The driver of latency.py publishes the joint states of a Panda; the node is in computed torque, on
 a reference, and the methods that a cycle consists of are wrapped by a stopwatch. Of each part the
@@ -10,7 +10,7 @@ median is printed, what it calls of other parts not counted, at 1 kHz, alone and
 process that listens to everything, and at 250 Hz. What the main thread spends outside of the
 callbacks is rclpy's and the middleware's: waking up, taking the message, calling back. Beside it
 is the processor time of the relay of latency.py on the events executor, whose callback only
-publishes. --write puts the table into docs/latency.md.
+publishes.
 """
 
 from __future__ import annotations
@@ -168,7 +168,6 @@ def main() -> int:
     )
     parser.add_argument('--seconds', type=float, default=10.0)
     parser.add_argument('--fifo', action='store_true')
-    parser.add_argument('--write', action='store_true')
     options = parser.parse_args()
     load = os.getloadavg()[0]
     latency.begin(options.fifo)
@@ -186,10 +185,7 @@ def main() -> int:
             for words in columns[0]
         ),
     ]
-    text = '\n'.join(lines) + '\n'
-    print(text)
-    if options.write:
-        latency.put_into_page('cycle', text)
+    print('\n'.join(lines))
     return 0
 
 

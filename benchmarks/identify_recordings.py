@@ -9,7 +9,8 @@ that were not trained with, |predicted - measured| / |measured|, both low-passed
 joints and samples from the first motion to the last, in per cent; beside it how much of what was
 measured lies within the stated 95 % band, and the processor time of ``identify``, and of one solve
 from the prior with the drive terms that were chosen, the median of eleven, on one core. The second
-says what was chosen, and how busy the machine was. Names choose rows.
+says what was chosen, and how busy the machine was. Names choose rows. Without names, the same
+error of the URDFs' bodies on every motion without load comes first.
 """
 
 from __future__ import annotations
@@ -62,16 +63,42 @@ class Split:
     scale: np.ndarray
 
 
+def models(folder: Path) -> dict[str, RobotModel]:
+    """Return the arms by the folders of their recordings."""
+    chains = {
+        'panda': (public_urdf('panda.urdf'), 'panda_link0', 'panda_link8'),
+        'ur10': (public_urdf('ur10_robot.urdf'), 'base_link', 'tool0'),
+        'lwr4': (folder / 'lwr4' / 'arm.urdf', 'lwr_base_link', 'lwr_7_link'),
+        'ur10e': (folder / 'ur10e' / 'arm.urdf', 'base_link', 'tool0'),
+    }
+    found = {
+        name: RobotModel.from_urdf(source, base_link=base, tip_link=tip)
+        for name, (source, base, tip) in chains.items()
+    }
+    return {**found, 'fer': found['panda']}
+
+
+def print_errors_of_urdfs(folder: Path) -> None:
+    """Print how far the URDF's bodies are off each arm's motions without load."""
+    for name, model in models(folder).items():
+        scale = UR10E_SCALE if name == 'ur10e' else np.ones(model.n)
+        bodies = np.asarray(model.inertial_parameters).ravel()
+        motions = 'motion_a.csv', 'first_*.csv', 'run_*.csv', '*harm*.csv'
+        errors = []
+        for path in sorted(path for each in motions for path in (folder / name).glob(each)):
+            if 'Load' in path.name:
+                continue
+            recording = Recording.from_csv(path, model)
+            rows = [rows_of(model, s, scale) for s in prediction_states(recording, CUTOFF)[0]]
+            left = sum(float(((one.inertial @ bodies - one.effort) ** 2).sum()) for one in rows)
+            size = sum(float((one.effort**2).sum()) for one in rows)
+            errors.append(100 * np.sqrt(left / size))
+        print(f'URDF of {name}: {min(errors):.1f} to {max(errors):.1f} % off ({len(errors)})')
+
+
 def splits(folder: Path) -> Iterator[Split]:
-    panda = RobotModel.from_urdf(
-        public_urdf('panda.urdf'), base_link='panda_link0', tip_link='panda_link8'
-    )
-    ur10 = RobotModel.from_urdf(
-        public_urdf('ur10_robot.urdf'), base_link='base_link', tip_link='tool0'
-    )
-    ur10e = RobotModel.from_urdf(
-        folder / 'ur10e' / 'arm.urdf', base_link='base_link', tip_link='tool0'
-    )
+    arms = models(folder)
+    panda, ur10, ur10e = (arms[name] for name in ('panda', 'ur10', 'ur10e'))
     motion_a = Recording.from_csv(folder / 'panda' / 'motion_a.csv', panda)
     fer = Recording.from_csv(folder / 'fer' / 'first_12_s.csv', panda)
     slow = Recording.from_csv(folder / 'ur10' / 'first_19_s.csv', ur10)
@@ -194,6 +221,8 @@ def main() -> None:
         sys.exit(__doc__)
     folder = Path(sys.argv[1])
     names = sys.argv[2:]
+    if not names:
+        print_errors_of_urdfs(folder)
     print_tables(
         [
             split

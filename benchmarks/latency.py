@@ -347,34 +347,42 @@ def run(peer: str, seconds: float, fifo: bool, is_heard: bool) -> Run:
 PEERS = {'spin': 'relay', 'events': 'relay, events executor', 'node': 'node'}
 
 
+FIGURES: dict[str, Callable[[Run], float]] = {
+    'p50': lambda one: one.percentile(50),
+    'p99': lambda one: one.percentile(99),
+    'p99.9': lambda one: one.percentile(99.9),
+    'processor time': lambda one: one.processor_time,
+}
+
+
 def table(runs: dict[str, list[Run]]) -> list[str]:
-    """Return the medians of the peers, and the node's ratios to the relays, as Markdown."""
-
-    def median(peer: str, figure: Callable[[Run], float]) -> float:
-        return float(np.median([figure(one) for one in runs[peer]]))
-
-    def ratio(to: str, figure: Callable[[Run], float]) -> float:
-        pairs = zip(runs['node'], runs[to], strict=True)
-        return float(np.median([figure(node) / figure(bare) for node, bare in pairs]))
-
-    figures: list[Callable[[Run], float]] = [
-        lambda one: one.percentile(50),
-        lambda one: one.percentile(99),
-        lambda one: one.percentile(99.9),
-        lambda one: one.processor_time,
-    ]
-    lines = [
-        '| | p50 [µs] | p99 | p99.9 | processor time per state | lost |',
-        '|---|---|---|---|---|---|',
-    ]
+    """Return the medians of the peers [us] as Markdown."""
+    lines = [f'| | {" | ".join(FIGURES)} | lost |', '|---' * (len(FIGURES) + 2) + '|']
     for peer, name in PEERS.items():
         lost = sum(one.sent - one.answered for one in runs[peer])
         sent = sum(one.sent for one in runs[peer])
-        values = ' | '.join(f'{median(peer, figure):.0f}' for figure in figures)
+        values = ' | '.join(
+            f'{np.median([figure(one) for one in runs[peer]]):.0f}' for figure in FIGURES.values()
+        )
         lines.append(f'| {name} | {values} | {lost} of {sent} |')
-    for to in ('spin', 'events'):
-        values = ' | '.join(f'**{ratio(to, figure):.2f}**' for figure in figures)
-        lines.append(f'| node, times the {PEERS[to]} | {values} | |')
+    return lines
+
+
+def ratios(runs: dict[bool, dict[str, list[Run]]]) -> list[str]:
+    """Return the node's figures over those of the relays, medians of the rounds, as Markdown."""
+    lines = [
+        f'| the node, divided by | {" | ".join(FIGURES)} |',
+        '|---|' + '--:|' * len(FIGURES),
+    ]
+    for is_heard, of_peers in runs.items():
+        for to in ('spin', 'events'):
+            pairs = list(zip(of_peers['node'], of_peers[to], strict=True))
+            values = ' | '.join(
+                f'{np.median([figure(node) / figure(bare) for node, bare in pairs]):.2f}'
+                for figure in FIGURES.values()
+            )
+            heard = 'with listeners' if is_heard else 'alone'
+            lines.append(f'| {PEERS[to]}, {heard} | {values} |')
     return lines
 
 
@@ -423,26 +431,25 @@ def main() -> int:
     long = run('node', options.loss_seconds, options.fifo, True)
     rclpy.shutdown()
     priorities = 'driver, relays and node at the same real-time priority'
-    lines = [
+    summary = [
         f'{options.rounds} interleaved rounds of {options.seconds:.0f} s, {RATE:.0f} Hz, seven '
-        f'joints, {os.cpu_count()} cores, load average {load:.2f} before, '
-        f'{stolen() - taken:.1f} s of processor time taken by the hypervisor, '
+        f'joints, {os.cpu_count()} cores, '
         f'{priorities if options.fifo else "no priorities"}, '
         f'{os.environ["FASTDDS_BUILTIN_TRANSPORTS"]}. Medians over the rounds.',
         '',
-        '**Alone**: nobody else listens, and one message answers a state.',
+        *ratios(runs),
         '',
-        *table(runs[False]),
-        '',
-        '**With listeners**: three messages answer a state, and a third process takes them in.',
-        '',
-        *table(runs[True]),
-        '',
-        f'In one run of {long.sent / RATE:.0f} s with listeners, {long.sent - long.answered} of '
+        f'In {long.sent / RATE:.0f} s with listeners, {long.sent - long.answered} of '
         f'{long.sent} states had no answer from the node.',
     ]
-    text = '\n'.join(lines) + '\n'
-    print('\n' + text)
+    text = '\n'.join(summary) + '\n'
+    for is_heard, of_peers in runs.items():
+        print(f'\n{"With listeners" if is_heard else "Alone"} [us]:\n')
+        print('\n'.join(table(of_peers)))
+    print(
+        f'\nLoad average {load:.2f} before, {stolen() - taken:.1f} s of processor time taken by '
+        f'the hypervisor.\n\n{text}'
+    )
     if options.write:
         put_into_page('latency', text)
     return 0

@@ -152,10 +152,8 @@ def regrouping_table() -> str:
     for name, (minimum, _) in TABLE_1.items():
         arm = general_inertias(arms()[name])
         ours = structural_count(arm, regrouped=False), structural_count(arm)
-        theirs = TABLE_1_STANDARD[name][0], minimum
-        rows.append([name, *(x for each in (ours, theirs) for x in _saving(*each))])
-    head = ('arm', 'standard', 'minimum', 'saved', '003: standard', 'minimum', 'saved')
-    return table(head, rows)
+        rows.append([name, *map(pair, (*ours, TABLE_1_STANDARD[name][0], minimum))])
+    return table(('arm', 'standard', 'minimum', '003: standard', '003: minimum'), rows)
 
 
 def simplified_table() -> str:
@@ -177,11 +175,6 @@ def simplified_table() -> str:
     return table(('arm', 'links alone', 'and rotors', 'and terminal forces', 'Table 1'), rows)
 
 
-def _saving(standard: Count, minimum: Count) -> tuple[str, str, str]:
-    saved = standard[0] - minimum[0], standard[1] - minimum[1]
-    return pair(standard), pair(minimum), pair(saved)
-
-
 def growth_of_customised(*, regrouped: bool = True) -> tuple[str, str]:
     counts = [structural_count(general_arm(n), regrouped=regrouped) for n in range(4, 12)]
     multiplications, additions = (
@@ -201,73 +194,50 @@ def formulation_rows() -> list[list[str]]:
     return rows
 
 
-# The print's step; why ours differs from it.
-KANE_REASONS = {
-    'q + d': 'before the offset of a prismatic joint, at revolute joints as well',
-    'w': 'ω₁ has one component: 4 / 4 fewer at joint 2',
-    'wd': 'the same',
-    'W': '',
-    'pdd': 'gravity lies along axis 1: no Q₁ᵀ g; W₁ has 5 elements less; aᵢ − ρᵢ₋₁ are constants',
-    'u': 'the last component of p̈₁ is a constant',
-    'hd': '',
-    'Q v, v': 'carried on from frame 1 to frame 0, where nothing asks for it',
-    'k': 'as u, in ρ₁ × u₁',
-    'Q w, w': 'as Q v, v',
-}
-
-
 def kane_table() -> str:
     ours = kane_steps(general_arm(6))
     rows = []
     nothing = Polynomial.of(0), Polynomial.of(0)
-    for step, reason in KANE_REASONS.items():
+    for step in ('q + d', 'w', 'wd', 'W', 'pdd', 'u', 'hd', 'Q v, v', 'k', 'Q w, w'):
         printed = KANE_STEPS.get(step, nothing)
         six = int(printed[0](6)), int(printed[1](6))
-        rows.append([step, *map(str, printed), pair(six), pair(ours[step]), reason])
-    head = ('step', 'multiplications', 'additions', 'n = 6', 'ours', 'why')
-    return table(head, rows)
+        rows.append([step, *map(str, printed), pair(six), pair(ours[step])])
+    return table(('step', 'multiplications', 'additions', 'n = 6', 'ours'), rows)
 
 
 EXPLANATION = """
-A multiplication is one of two numbers that are both unknown before the joint positions are, or of
-one and a constant; divisions count as multiplications, differences as additions. Sines, cosines,
-changes of sign, factors of 0 and ±1, and what is made of constants alone are not counted: the
-papers count so, too.
+Counted are multiplications and divisions, additions and differences of numbers that depend on the
+joint positions or are run-time inputs. Not counted, as in the papers: sines, cosines, changes of
+sign, factors of 0 and ±1, and operations on constants alone.
 
 Why ours differ from the print:
 
-- **Our formulations** run here as they stand in `robodyn_ros/dynamics`: NumPy expressions over all
-  links at once, on scalars that record every product and sum that is not one with 0 or ±1. They
-  are written to be read and to be evaluated in batches, with rotation matrices, first moments and
-  tensors about the frames' origins. `newton_euler` multiplies by whole rotation matrices, forms
-  U = S(ẇ) + S(w) S(w) as a product of matrices, and shares nothing. For an arm without a zero in
-  its table it takes 649 / 501, where Table 3.4 has 678 / 597 for a PUMA; on the PUMA, with
-  inertias of which none is zero, it takes {puma}. `kane` turns vectors in 8 multiplications
-  as the paper does; it also serves prismatic joints and β.
-- **Lagrange-Euler** is far below Tables 3.1 and 3.5: the transforms that lead to a coefficient's
-  lowest index are left out of the trace (Bejczy's shortcut), and the sum over links is inside it.
-  See `docs/formulations.md`. The degree falls by one or two; the polynomials show it.
-- **Table 3.5** prints 112/3 n³ for Lagrange-Euler and 105/12 n² for d'Alembert, which give no
-  whole numbers; 512/3 and 105/2 do, and stand above. Its Lagrange-Euler is not Table 3.1's, and
-  its Newton-Euler not Table 3.4's: there nothing is spent on sharing products, and the arm is not
-  a PUMA. Figure 3.9, a block diagram of d'Alembert's operations, has no counterpart here.
-- **Table 1 of 003** prints 477 for 101 n − 127, which is 479: 101 n − 129 gives 477.
-- **Table 1 of 004** gives two methods for six joints alone. That Z₀ and Z₁ coincide, with their
-  origins, saves 8 / 3 by the text; it is the case that we count.
-- **The customised recursion** is below 003, Table 1, because the tensor is given in second moments
-  with that along the axis at zero (in place of YY), so that it shares U with the first moment;
-  because U z is turned from link to link in place of the angular acceleration; and because
-  parallel axes share what lies before the first of them. See
-  `robodyn_ros/compiled/symbolic/newton_euler.py`. Without regrouping it takes
-  {standard}: 10 n − 10 more of each; in the paper it is 9 n − 2 and 9 n − 1.
-- **Its own numbers** take fewer operations than any numbers: zeros fold, the most frequent offset
-  is the unit of length, and the last frame is turned so that the last centre of mass lies over x.
+- **Our formulations** are counted as they stand in `robodyn_ros/dynamics`, written to be read and
+  evaluated in batches. `newton_euler` multiplies by whole rotation matrices and shares nothing; on
+  a PUMA with inertias of which none is zero it takes {puma}. `kane` also serves prismatic joints
+  and β.
+- **Lagrange-Euler** leaves the transforms that lead to a coefficient's lowest index out of the
+  trace (Bejczy's shortcut), and sums over links inside it (`docs/formulations.md`).
+- **Tables 3.5 of 001 and 1 of 003** are corrected ([papers](papers.md)). Table 3.5 shares no
+  products, unlike 3.1 and 3.4. In Table 1 of 004 we count the case that Z₀ and Z₁ coincide.
+- **The customised recursion** (`robodyn_ros/compiled/symbolic/newton_euler.py`) has the tensor in
+  second moments with that along the axis at zero, so that it shares U with the first moment; it
+  turns U z from link to link in place of the angular acceleration; parallel axes share what lies
+  before the first of them.
+- **Its own numbers** take fewer operations: zeros fold, the most frequent offset is the unit of
+  length, and the last frame is turned so that the last centre of mass lies over x.
 - **Simplified** means diagonal tensors and one component of each first moment. The paper does not
-  print which; for Stanford it is here the largest of Bejczy's Appendix B, in modified DH frames
-  (x z z z y z), for SCEMI those along upper arm, forearm and hand (x x y z y z). The note under
-  Table 1 says that motor inertias and terminal forces "are taken into account" in this column, and
-  not how. The table shows the links alone, with rotors, and with rotors and a force and a moment
-  at the tip as six more inputs: all are below the print.
+  print which. For Stanford it is the largest of Bejczy's Appendix B, in modified DH frames
+  (x z z z y z), for SCEMI those along upper arm, forearm and hand (x x y z y z).
+"""
+
+
+KANE_NOTE = """Ours differ where ω₁, W₁ or p̈₁ have constant elements (w, wd, pdd, u, k), where Q v
+and Q w are carried on from frame 1 to frame 0, and by the offset that q + d adds at every joint.
+
+The steps of the print sum to 105 n − 75 and 90 n − 73. (56) is 10 below those of stage 2, in both;
+the 44 n − 38 additions before (57) are 2 below those of stage 3. The rest, 24 and 20, is the last
+cycle, of which only one component is needed: trimmed by hand in the paper, not in `kane`.
 """
 
 
@@ -281,26 +251,23 @@ def document() -> str:
         for label, regrouped in (('minimum parameters', True), ('standard parameters', False))
     ]  # fmt: skip
     head = ('', 'multiplications', 'additions', 'n = 6')
-    kernels = []
+    kernels = {}
     for name in ('UR5', 'Panda'):
         run_time = RunTime.of(arms()[name], ())
         node = RunTime.of(arms()[name], ('gravity', 'payload'))
-        for label, inputs in ((name, run_time), (f'{name}, run-time gravity and payload', node)):
+        for label, inputs in ((name, run_time), (f'{name}, run-time', node)):
             counts = (build_kernel(kernel, inputs).operation_count for kernel in RIGID_BODY)
-            kernels.append([label, *map(pair, counts)])
-    papers = [
-        [row.name, *(map(str, row.polynomials) if row.polynomials else ('', '')), pair(row.six)]
-        for row in PRINTED
-    ]
+            kernels[label] = list(map(pair, counts))
+    papers = [[row.name, pair(row.six)] for row in PRINTED]
     puma = formulation_count(general_inertias(arms()['PUMA 560']), 'newton_euler')
-    explanation = EXPLANATION.format(
-        puma=pair(puma), standard=' and '.join(growth_of_customised(regrouped=False))
-    )
+    explanation = EXPLANATION.format(puma=pair(puma))
     return '\n'.join(
         [
             '# Operations: multiplications / additions',
             '',
-            'Made by `python benchmarks/operation_counts.py --write`.',
+            'Made by `python benchmarks/operation_counts.py --write`. Papers: 001 Fu, Gonzalez,',
+            'Lee 1987; 003 Gautier, Khalil 1988, after Khalil, Kleinfinger 1987; 004 Angeles, Ma,',
+            'Rojas 1989 ([misprints and tests](papers.md)).',
             '',
             '## Inverse dynamics, generated for one arm',
             '',
@@ -311,7 +278,7 @@ def document() -> str:
             '',
             '## What regrouping saves',
             '',
-            'Any numbers; with standard parameters, nothing is regrouped. Beside it 003, Table 1.',
+            'Any numbers; with standard parameters, nothing is regrouped. 003 is its Table 1.',
             '',
             regrouping_table(),
             '',
@@ -325,25 +292,29 @@ def document() -> str:
             '',
             table(head, [*growth, *formulation_rows()]),
             '',
-            'The papers:',
+            'The papers, n = 6; their formulas in n are in `benchmarks/printed_counts.py`:',
             '',
-            table(head, papers),
+            table(('', 'n = 6'), papers),
             explanation,
             '## Kane, step by step',
             '',
-            '004, section 6, for revolute joints, summed over the links, and what `kane` carries',
-            'out for six joints of a general arm.',
+            '004, section 6, for revolute joints, summed over the links; *ours* is what `kane`',
+            'carries out for six joints of a general arm.',
             '',
             kane_table(),
             '',
-            'The steps of the print sum to 105 n − 75 and 90 n − 73. (56) is 10 below those of',
-            'stage 2, in both; the 44 n − 38 additions before (57) are 2 below those of stage 3.',
-            'The rest, 24 and 20, is the last cycle, of which only one component is needed:',
-            'trimmed by hand in the paper, not in `kane`.',
-            '',
+            KANE_NOTE,
             '## All functions, own numbers',
             '',
-            table(('', *(name.replace('_', ' ') for name in RIGID_BODY)), kernels),
+            'Beside them the same with gravity and payload as run-time inputs.',
+            '',
+            table(
+                ('', *kernels),
+                [
+                    [name.replace('_', ' '), *counts]
+                    for name, *counts in zip(RIGID_BODY, *kernels.values(), strict=True)
+                ],
+            ),
             '',
         ]
     )

@@ -111,17 +111,18 @@ def soak(minutes: float, fifo: bool) -> str:
     growth = np.median(settled[-10:]) - np.median(settled[:10])
     torques = np.array([np.frombuffer(data) for _, data in driver.received[-1000:]])
     assert np.isfinite(torques).all() and len(POSITION) == torques.shape[1]
-    return (
-        f'{minutes:g} minutes at {RATE:.0f} Hz, load average {os.getloadavg()[2]:.1f} on '
-        f'{os.cpu_count()} cores, {stolen() - taken:.1f} s of processor time taken by the '
-        'hypervisor, '
-        + ('driver and node at a real-time priority' if fifo else 'no priorities')
-        + f': {len(sent)} joint states, {missed} of them without a command. A pause of more than '
-        'ten cycles overflows the queue of ten joint states: the driver paused '
+    print(
+        f'Load average {os.getloadavg()[2]:.1f} on {os.cpu_count()} cores, '
+        f'{stolen() - taken:.1f} s of processor time taken by the hypervisor. The driver paused '
         f'{described(drivers)}, commands alone {described(alone)}. The scheduler took the '
-        f"processor from the node's main thread {switches} times. "
-        f'Memory {np.median(settled[:10]):.1f} MB after the first minute, '
-        f'{np.median(settled[-10:]):.1f} MB at the end: {growth:+.2f} MB.\n'
+        f"processor from the node's main thread {switches} times.\n"
+    )
+    return (
+        f'In {minutes:g} minutes at {RATE:.0f} Hz on {os.cpu_count()} cores'
+        + (', driver and node at a real-time priority' if fifo else '')
+        + f', {missed} of {len(sent)} joint states had no command: a pause of more than ten '
+        'cycles overflows the queue of ten joint states. Memory grew by '
+        f'{growth:.2f} MB after the first minute.\n'
     )
 
 
