@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 from browser import chromium, opened
-from lxml import html
+from lxml import etree, html
 
 from robodyn_ros.cli import robodyn
 
@@ -35,7 +35,7 @@ EXAMPLES = [
 
 def shell_lines(text):
     """Return the commands of all fences, continued lines joined."""
-    blocks = re.findall(r'^```(?:sh)?\n(.*?)^```', text, re.S | re.M)
+    blocks = re.findall(r'^```(?:sh|bash)?\n(.*?)^```', text, re.S | re.M)
     return '\n'.join(blocks).replace('\\\n', ' ').splitlines()
 
 
@@ -78,9 +78,18 @@ def test_every_test_that_the_papers_page_names_is_there():
 
 def test_every_page_is_in_the_contents():
     contents = (DOCS / 'index.md').read_text(encoding='utf-8')
-    left_out = {'index', 'release_checklist'}
     for path in DOCS.glob('*.md'):
-        assert path.stem in left_out or re.search(rf'^{path.stem}$', contents, re.M), path.name
+        assert path.stem == 'index' or re.search(rf'^{path.stem}$', contents, re.M), path.name
+
+
+def test_the_repository_is_named_in_package_xml_and_nowhere_else():
+    url = etree.parse(str(ROOT / 'package.xml')).findtext('url[@type="repository"]')
+    for path in PAGES:
+        text = path.read_text(encoding='utf-8')
+        assert '<this repository>' not in text, path.name
+        assert set(re.findall(r'git clone (\S+)', text)) <= {url}, path.name
+    # The site's own is made from package.xml; GitHub shows the README as it is.
+    assert url is None or f'git clone {url}' in (ROOT / 'README.md').read_text(encoding='utf-8')
 
 
 def is_a_name_of_the_package(dotted):
@@ -182,7 +191,18 @@ def test_the_site_builds_without_a_warning_and_its_links_lead_somewhere(site):
 @pytest.mark.slow
 @pytest.mark.parametrize('width', [390, 1440])
 def test_pages_of_the_site_fit_a_phone_and_a_desktop(site, width):
-    pages = ('index', 'installation', 'parameters', 'mistakes', 'python_api', 'public_urdfs')
+    pages = (
+        'index',
+        'installation',
+        'quick_start',
+        'parameters',
+        'mistakes',
+        'safety',
+        'troubleshooting',
+        'evidence',
+        'python_api',
+        'public_urdfs',
+    )
     with chromium() as browser:
         for name in pages:
             with opened(browser, site / f'{name}.html', width) as page:
