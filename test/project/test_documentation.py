@@ -35,7 +35,8 @@ EXAMPLES = [
 
 def shell_lines(text):
     """Return the commands of all fences, continued lines joined."""
-    blocks = re.findall(r'^```(?:sh|bash)?\n(.*?)^```', text, re.S | re.M)
+    fences = re.findall(r'^ *```([{}\w]*)\n(.*?)^ *```', text, re.S | re.M)
+    blocks = [block for language, block in fences if language in ('', 'sh', 'bash')]
     return '\n'.join(blocks).replace('\\\n', ' ').splitlines()
 
 
