@@ -93,9 +93,12 @@ def list_of_faults(rows: Sequence[Row]) -> str:
             found.append((row[0], found[-1][1], row[-1]) if row[1] == 'The same.' else row)
         title = file.removeprefix('test_').replace('_', ' ').capitalize()
         lines += [f'<details><summary>{title}: {len(found)}</summary>', '']
-        for (happens, test), alike in groupby(found, lambda row: (row[1], row[-1])):
-            faults = '; '.join(_cell(row[0]) for row in alike)
-            lines.append(f'- **{faults}.** {_cell(happens)} `{test.partition(": ")[2]}`')
+        for test, of_test in groupby(found, lambda row: row[-1].partition(': ')[2]):
+            items = [
+                f'**{"; ".join(_cell(row[0]) for row in alike)}.** {_cell(happens)}'
+                for happens, alike in groupby(of_test, lambda row: row[1])
+            ]
+            lines.append(f'- {" ".join(items)} `{test}`')
         lines += ['', '</details>', '']
     return '\n'.join(lines)
 

@@ -2,14 +2,18 @@
 """The documentation tells the truth: its commands and examples run, its site builds unbroken."""
 
 import importlib
+import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import domains
 import pytest
 from browser import chromium, opened
 from lxml import etree, html
@@ -60,6 +64,52 @@ def test_python_of_the_pages_runs(block, capsys, monkeypatch):
     monkeypatch.chdir(ROOT)
     exec(block, {})
     assert capsys.readouterr().out
+
+
+# What follows the quick start's own program: it ends when the arm is where it was sent.
+UNTIL_THERE = """
+from sensor_msgs.msg import JointState
+arm = {}
+def take(state):
+    arm.update(zip(state.name, state.position))
+node.create_subscription(JointState, '/joint_states', take, 10)
+while any(abs(arm.get(name, 9.0) - goal) > 1e-2 for name, goal in zip(names, point.positions)):
+    rclpy.spin_once(node, timeout_sec=0.1)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.ros
+def test_the_quick_start_moves_the_simulated_arm():
+    pytest.importorskip('rclpy', reason='needs ROS 2')
+    pytest.importorskip('mujoco')
+    page = (DOCS / 'quick_start.md').read_text(encoding='utf-8')
+    commands = re.findall(r'^robodyn (node .*)$', page, re.M)
+    (program,) = re.findall(r'^```python\n(.*?)^```', page, re.S | re.M)
+    environment = {**os.environ, 'ROS_DOMAIN_ID': str(domains.claim())}
+    command = [sys.executable, '-m', 'robodyn_ros.cli']
+    nodes = [
+        subprocess.Popen([*command, *shlex.split(words)], cwd=ROOT, env=environment)
+        for words in commands
+    ]
+    try:
+        # A computer that is too busy drops a trajectory: whoever reads the page sends it again.
+        for _ in range(6):
+            with suppress(subprocess.TimeoutExpired):
+                subprocess.run(
+                    [sys.executable, '-c', program + UNTIL_THERE],
+                    env=environment,
+                    check=True,
+                    timeout=20,
+                )
+                break
+        else:
+            pytest.fail('the arm did not arrive')
+    finally:
+        for node in reversed(nodes):
+            node.send_signal(signal.SIGINT)
+        codes = [node.wait(timeout=60) for node in nodes]
+    assert codes == [0, 0]
 
 
 def test_every_test_that_the_papers_page_names_is_there():
