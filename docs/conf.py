@@ -44,7 +44,7 @@ html_css_files = ['site.css']
 html_static_path.append('site')
 # The one place that names the repository, where the maintainers have filled it in.
 repository = ElementTree.parse(HERE.parent / 'package.xml').findtext('url[@type="repository"]')
-if repository:
+if repository and re.match('https://(github.com|gitlab.com|bitbucket.org)/', repository):
     html_theme_options |= {
         'source_repository': repository.removesuffix('.git'),
         'source_branch': 'main',

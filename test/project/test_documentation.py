@@ -140,7 +140,9 @@ def test_the_repository_is_named_in_package_xml_and_nowhere_else():
         assert '<this repository>' not in text, path.name
         assert set(re.findall(r'git clone (\S+)', text)) <= {url}, path.name
     # The site's own is made from package.xml; GitHub shows the README as it is.
-    assert url is None or f'git clone {url}' in (ROOT / 'README.md').read_text(encoding='utf-8')
+    clone = f'git clone {url} robodyn_ros && cd robodyn_ros'
+    readme = (ROOT / 'README.md').read_text(encoding='utf-8')
+    assert url is None or clone in readme, f'write into README.md, above make demo: {clone}'
 
 
 def is_a_name_of_the_package(dotted):
