@@ -6,6 +6,13 @@ from glob import glob
 from setuptools import find_packages, setup
 
 PACKAGE = 'robodyn_ros'
+# What each part needs beyond the library; imported where it is needed.
+EXTRAS = {
+    'simulator': ['mujoco'],
+    'bags': ['rosbags'],
+    'xacro': ['xacro'],
+    'quick': ['threadpoolctl'],
+}
 
 setup(
     name=PACKAGE,
@@ -55,9 +62,8 @@ setup(
         'urdf-parser-py',
     ],
     extras_require={
-        'simulator': ['mujoco'],
-        'bags': ['rosbags'],
-        'quick': ['threadpoolctl'],
+        **EXTRAS,
+        'all': sorted(sum(EXTRAS.values(), [])),
         'test': ['pytest'],  # without it `colcon test` would run unittest
     },
     entry_points={

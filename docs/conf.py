@@ -2,8 +2,8 @@
 """How Sphinx makes the site: Markdown pages by MyST, the API reference from docstrings."""
 
 import re
-import subprocess
 from pathlib import Path
+from xml.etree import ElementTree
 
 from sphinx.application import Sphinx
 
@@ -24,6 +24,7 @@ extensions = [
     'sphinx_copybutton',
 ]
 myst_heading_anchors = 3
+highlight_language = 'text'  # of fences that name none
 
 smartquotes = False  # they make dashes of options
 
@@ -41,19 +42,15 @@ html_theme_options: dict[str, object] = {
 }
 html_css_files = ['site.css']
 html_static_path.append('site')
-# A link to the repository, where this is a clone of a public one.
-remote = subprocess.run(
-    ['git', 'config', 'remote.origin.url'], cwd=HERE, capture_output=True, text=True, check=False
-).stdout.strip()
-if remote.startswith('https://'):
+# The one place that names the repository, where the maintainers have filled it in.
+repository = ElementTree.parse(HERE.parent / 'package.xml').findtext('url[@type="repository"]')
+if repository and re.match('https://(github.com|gitlab.com|bitbucket.org)/', repository):
     html_theme_options |= {
-        'source_repository': remote.removesuffix('.git'),
+        'source_repository': repository.removesuffix('.git'),
         'source_branch': 'main',
         'source_directory': 'docs/',
     }
 copybutton_prompt_text = '$ '
-
-exclude_patterns = ['release_checklist.md']
 
 
 def _listed_pages_that_exist(app: Sphinx, page: str, source: list[str]) -> None:
@@ -66,6 +63,14 @@ def _listed_pages_that_exist(app: Sphinx, page: str, source: list[str]) -> None:
             if re.fullmatch('[a-z_]+', line) and not (HERE / f'{line}.md').exists()
         ]
         source[0] = '\n'.join(line for line in lines if line not in missing)
+
+
+def _clone_command(app: Sphinx, page: str, source: list[str]) -> None:
+    """Write how the repository is cloned where a page asks for it, if package.xml names it."""
+    command = (
+        f'```bash\ngit clone {repository} robodyn_ros && cd robodyn_ros\n```' if repository else ''
+    )
+    source[0] = source[0].replace('<!-- clone command -->', command)
 
 
 def _without_links_to_the_repository(app: Sphinx, page: str, source: list[str]) -> None:
@@ -89,5 +94,6 @@ def _stars_as_they_are(
 def setup(app: Sphinx) -> None:
     """Put them in."""
     app.connect('source-read', _listed_pages_that_exist)
+    app.connect('source-read', _clone_command)
     app.connect('source-read', _without_links_to_the_repository)
     app.connect('autodoc-process-docstring', _stars_as_they_are, priority=1)

@@ -27,14 +27,12 @@ ARMS = {
     'panda': (str(public_urdf('panda.urdf')), '--base', 'panda_link0', '--tip', 'panda_link8'),
     'jpl_rrp': (str(ROOT / 'urdf' / 'jpl_rrp.urdf'),),
 }
-DESKTOP, PHONE = 1180, 390  # width of the window [px]
-# Picture: the report, the window, from the top of the first element to the bottom of the last.
+WIDTH = 1180  # of the window [px]
+# Picture: the report, from the top of the first element to the bottom of the last.
 PICTURES = {
-    'report_panda': ('panda', DESKTOP, 'header', '#arm .figures'),
-    'report_panda_phone': ('panda', PHONE, '#arm h2', '#arm figure'),
-    'report_torque': ('panda', DESKTOP, '#torque h2', '#torque figure:nth-child(6)'),
-    'report_arm': ('jpl_rrp', DESKTOP, '#arm .figures', '#arm .figures'),
-    'report_coupling': ('jpl_rrp', DESKTOP, '#coupling .figures', '#coupling .figures'),
+    'report_panda': ('panda', 'header', '#arm .figures'),
+    'report_arm': ('jpl_rrp', '#arm .figures', '#arm .figures'),
+    'report_coupling': ('jpl_rrp', '#coupling .figures', '#coupling .figures'),
 }
 MARGIN = 16
 
@@ -46,21 +44,20 @@ def main() -> None:
             path = Path(folder, f'{arm}.html')
             command = ['report', *arguments, '-o', str(path)]
             CliRunner().invoke(robodyn, command, catch_exceptions=False)
-            for name, (of, width, first, last) in PICTURES.items():
+            for name, (of, first, last) in PICTURES.items():
                 if of == arm:
-                    take(browser, path, name, width, first, last)
+                    take(browser, path, name, first, last)
 
 
-def take(browser: Any, path: Path, name: str, width: int, first: str, last: str) -> None:
+def take(browser: Any, path: Path, name: str, first: str, last: str) -> None:
     """Take one picture of a page."""
-    scale = 2 if width == PHONE else 1
-    page = browser.new_page(viewport={'width': width, 'height': 900}, device_scale_factor=scale)
+    page = browser.new_page(viewport={'width': WIDTH, 'height': 900})
     page.goto(path.as_uri())
     top, bottom = (page.locator(each).first.bounding_box() for each in (first, last))
     clip = {
         'x': 0,
         'y': max(0, top['y'] - MARGIN),
-        'width': width,
+        'width': WIDTH,
         'height': bottom['y'] + bottom['height'] - top['y'] + 2 * MARGIN,
     }
     page.screenshot(path=IMAGES / f'{name}.png', clip=clip, full_page=True)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Write the tables of faults and of mistakes, made from the marks of the tests that show them.
+Write what the marks of tests say into the pages that show it.
 
     python docs/write_fault_table.py
 
-The faults are in docs/safety.md, the mistakes in docs/mistakes.md.
+Every fault, what happens then and the test of it stand in docs/evidence.md; every mistake and
+what the node says to it, in docs/mistakes.md.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from __future__ import annotations
 import contextlib
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -36,14 +38,14 @@ class MarkedTests:
     files : str
         Pattern of the files that they stand in.
     page : Path
-    columns : tuple of str
-        Names of the mark's arguments.
+    written : callable
+        Returns the Markdown of the rows.
     """
 
     mark: str
     files: str
     page: Path
-    columns: tuple[str, ...]
+    written: Callable[[Sequence[Row]], str]
 
     def rows(self) -> list[Row]:
         """Return a row for every test in the files, without the mark's words where it has none."""
@@ -62,7 +64,7 @@ class MarkedTests:
                 ],
                 plugins=[collector],
             )
-        nothing = (f'no mark: {self.mark}', *('' for _ in self.columns[1:]))
+        nothing = (f'no mark: {self.mark}', '', '')
         rows = []
         for item in collector.items:
             mark = item.get_closest_marker(self.mark)
@@ -70,27 +72,42 @@ class MarkedTests:
             rows.append((*(mark.args if mark else nothing), test))
         return rows
 
-    def table(self, rows: Sequence[Row]) -> str:
-        """Return the table as Markdown."""
-        lines = [
-            f'| | {" | ".join(self.columns)} | shown by |',
-            '|---' * (len(self.columns) + 2) + '|',
-        ]
-        for number, (*words, test) in enumerate(rows, start=1):
-            cells = ' | '.join(map(_cell, words))
-            lines.append(f'| {number} | {cells} | `{test}` |')
-        return '\n'.join(lines) + '\n'
-
     def with_table(self, text: str, rows: Sequence[Row]) -> str:
-        """Return the page's text with the table between its marks."""
+        """Return the page's text with the rows between its marks."""
         begin, end = f'<!-- {self.mark}s: begin -->\n', f'<!-- {self.mark}s: end -->'
         between = re.compile(f'(?<={re.escape(begin)}).*?(?={re.escape(end)})', re.S)
-        return between.sub(lambda _: self.table(rows), text)
+        return between.sub(lambda _: self.written(rows), text)
 
     def write(self) -> None:
-        """Write the table into its page."""
+        """Write the rows into their page."""
         text = self.with_table(self.page.read_text(encoding='utf-8'), self.rows())
         self.page.write_text(text, encoding='utf-8')
+
+
+def list_of_faults(rows: Sequence[Row]) -> str:
+    """Return a folded list for each file of tests; what one test shows alike is one item."""
+    lines = []
+    for file, of_file in groupby(rows, lambda row: row[-1].partition(': ')[0]):
+        found: list[Row] = []
+        for row in of_file:
+            found.append((row[0], found[-1][1], row[-1]) if row[1] == 'The same.' else row)
+        title = file.removeprefix('test_').replace('_', ' ').capitalize()
+        lines += [f'<details><summary>{title}: {len(found)}</summary>', '']
+        for test, of_test in groupby(found, lambda row: row[-1].partition(': ')[2]):
+            items = [
+                f'**{"; ".join(_cell(row[0]) for row in alike)}.** {_cell(happens)}'
+                for happens, alike in groupby(of_test, lambda row: row[1])
+            ]
+            lines.append(f'- {" ".join(items)} `{test}`')
+        lines += ['', '</details>', '']
+    return '\n'.join(lines)
+
+
+def table_of_mistakes(rows: Sequence[Row]) -> str:
+    """Return a table of what is done and what is said to it."""
+    lines = ['| what is done | what the log says | what `/diagnostics` says |', '|---|---|---|']
+    lines += [f'| {" | ".join(_cell(words) for words in row[:-1])} |' for row in rows]
+    return '\n'.join(lines) + '\n'
 
 
 def _cell(words: str) -> str:
@@ -111,15 +128,9 @@ class _Collector:
         self.items = list(session.items)
 
 
-FAULTS = MarkedTests(
-    'fault', 'test_faults_*.py', ROOT / 'docs' / 'safety.md', ('fault', 'what happens')
-)
-MISTAKES = MarkedTests(
-    'mistake',
-    'test_mistakes.py',
-    ROOT / 'docs' / 'mistakes.md',
-    ('what is done', 'what the log says', 'what `/diagnostics` says'),
-)
+DOCS = ROOT / 'docs'
+FAULTS = MarkedTests('fault', 'test_faults_*.py', DOCS / 'evidence.md', list_of_faults)
+MISTAKES = MarkedTests('mistake', 'test_mistakes.py', DOCS / 'mistakes.md', table_of_mistakes)
 
 
 if __name__ == '__main__':

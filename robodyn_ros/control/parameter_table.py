@@ -106,24 +106,24 @@ PARAMETERS = (
     ),
     NodeParameter(
         'base_link',
-        'Link that the chain begins at; empty: the root.',
+        'First link of the chain; empty: the root.',
         is_live=False,
     ),
     NodeParameter(
         'tip_link',
-        'Link that the chain ends at; empty: found in the URDF where it is clear.',
+        'Last link of the chain; empty: found in the URDF where it is unambiguous.',
         is_live=False,
     ),
     NodeParameter(
         'joints',
-        "Order of the commands, a permutation of the chain's joints; empty: from "
-        'base to tip. Parameters with one value for each joint are in this order too.',
+        "Order of the commands and of every array: a permutation of the chain's joints; empty: "
+        'base to tip.',
         is_live=False,
     ),
     NodeParameter(
         'algorithm',
-        'How the inverse dynamics is computed; compiled falls back to '
-        'newton_euler where there is no C compiler.',
+        'How the inverse dynamics is computed; compiled falls back to newton_euler without a C '
+        'compiler.',
         choices=ALGORITHMS,
         is_live=False,
     ),
@@ -137,7 +137,7 @@ PARAMETERS = (
     ),
     NodeParameter(
         'mode',
-        'What is commanded; a change fades over ramp_time.',
+        'Control law; a change fades over ramp_time.',
         choices=MODES,
     ),
     NodeParameter(
@@ -152,19 +152,19 @@ PARAMETERS = (
     ),
     NodeParameter(
         'terms.inertial',
-        'Command M(q) qdd_d; false where the driver does.',
+        'Command M(q) qdd_d; false if the driver does.',
     ),
     NodeParameter(
         'terms.coriolis',
-        'Command C(q, qd) qd; false where the driver does.',
+        'Command C(q, qd) qd; false if the driver does.',
     ),
     NodeParameter(
         'terms.gravity',
-        'Command g(q); false where the driver compensates gravity.',
+        'Command g(q); false if the driver compensates gravity.',
     ),
     NodeParameter(
         'terms.friction',
-        "Command the URDF's friction at the desired velocity; false where the driver does.",
+        "Command the URDF's friction at the desired velocity; false if the driver does.",
     ),
     NodeParameter(
         'friction_velocity',
@@ -174,7 +174,7 @@ PARAMETERS = (
     ),
     NodeParameter(
         'ramp_time',
-        'Time over which one law fades into another, and a moving reference settles [s].',
+        'Time over which one law fades into another, and a moving reference comes to rest [s].',
         bounds=(0.0, 60.0),
     ),
     NodeParameter(
@@ -184,7 +184,7 @@ PARAMETERS = (
     ),
     NodeParameter(
         'watchdog_period',
-        'How often staleness is looked at [s].',
+        'Period at which staleness is checked [s].',
         bounds=(0.001, 1.0),
         is_live=False,
     ),
@@ -195,7 +195,7 @@ PARAMETERS = (
     ),
     NodeParameter(
         'stale_hold_time',
-        'How long gravity is held before silence [s].',
+        'How long gravity is commanded then, before nothing is [s].',
         bounds=(0.0, 3600.0),
     ),
     NodeParameter(
@@ -211,7 +211,7 @@ PARAMETERS = (
     ),
     NodeParameter(
         'effort_limit_scale',
-        'Fraction of the effort limits that may be used.',
+        'Usable fraction of the effort limits.',
         bounds=(0.0, 1.0),
     ),
     NodeParameter(
@@ -221,12 +221,13 @@ PARAMETERS = (
     ),
     NodeParameter(
         'max_reference_step',
-        'Largest first step of a trajectory away from where the arm should be [rad] or [m].',
+        'Largest jump of the reference where a new trajectory begins [rad] or [m].',
         bounds=(1e-6, _HUGE),
     ),
     NodeParameter(
         'max_following_error',
-        'Error at which a reference is given up and the arm braked [rad] or [m]; 0: off.',
+        'Tracking error at which the reference is dropped and the arm braked [rad] or [m]; 0: '
+        'off.',
         bounds=(0.0, _HUGE),
     ),
     NodeParameter(
@@ -237,7 +238,8 @@ PARAMETERS = (
     ),
     NodeParameter(
         'damping',
-        'Of an arm in motion when gravity compensation takes over, until it rests [1/s]; 0: off.',
+        'Damping of a moving arm when gravity compensation takes over, until it rests [1/s]; 0: '
+        'off.',
         bounds=(0.0, 1000.0),
     ),
     NodeParameter(
@@ -264,8 +266,8 @@ PARAMETERS = (
     ),
     NodeParameter(
         'controller_manager',
-        "Node name of ros2_control's controller manager, with the parameter controller; empty: "
-        'nobody is asked whether the commands act.',
+        "Node name of ros2_control's controller manager, to be given with controller; empty: the "
+        "controller's state is not checked.",
         is_live=False,
     ),
     NodeParameter(
@@ -276,8 +278,8 @@ PARAMETERS = (
     ),
     NodeParameter(
         'on_contact',
-        'What a contact causes: report tells of it, stop brakes and holds, float compensates '
-        'gravity. No safety function.',
+        'Reaction to a contact: report, stop (brake and hold) or float (gravity compensation). '
+        'No safety function.',
         choices=CONTACT_ACTIONS,
     ),
     NodeParameter(
@@ -289,7 +291,7 @@ PARAMETERS = (
     ),
     NodeParameter(
         'contact_threshold_standing',
-        'The same of a joint that stands or turned round of late: stiction hides more.',
+        'The same for a stationary joint, or one that has just reversed: stiction hides more.',
         bounds=(1e-9, _HUGE),
         is_live=False,
     ),
@@ -301,39 +303,39 @@ PARAMETERS = (
     ),
     NodeParameter(
         'observer_gain',
-        'Of the momentum observer [1/s]: it follows a torque to 95 % within three times 1 / gain.',
+        'Gain of the momentum observer [1/s]: 95 % of a torque step after 3 / gain.',
         bounds=(1e-3, 1e4),
         is_live=False,
     ),
     NodeParameter(
         'observed_effort',
-        'Whose torque the observer holds the motion against: what is commanded, or what the joint '
-        'states say times effort_scale.',
+        "Torque that the momentum observer assumes: the commanded one, or the joint states' "
+        'times effort_scale.',
         choices=OBSERVED_EFFORTS,
         is_live=False,
     ),
     NodeParameter(
         'wrench_point',
-        "Where tip_wrench acts and what its moment is about, in the tip link's frame [m].",
+        "Point of application of tip_wrench, in the tip link's frame [m].",
         bounds=(-_HUGE, _HUGE),
         lengths=(3,),
         is_live=False,
     ),
     NodeParameter(
         'external_effort_topic',
-        'Topic of joint states whose effort is added to the torque: the external_torques of '
-        'another arm, for example; empty: none.',
+        "Topic of joint states whose effort is added to the torque, such as another arm's "
+        'external_torques; empty: none.',
         is_live=False,
     ),
     NodeParameter(
         'external_effort_scale',
-        'What such an effort is multiplied by.',
+        'Factor of the added effort.',
         bounds=(-_HUGE, _HUGE),
         is_live=False,
     ),
     NodeParameter(
         'external_effort_limit',
-        'Largest effort that is added so [N m] or [N]; empty: a tenth of the effort limits.',
+        'Largest added effort [N m] or [N]; empty: a tenth of the effort limits.',
         bounds=(0.0, _HUGE),
         is_live=False,
     ),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/safety.md and docs/mistakes.md list what marked tests show, all of it and nothing else."""
+"""docs/evidence.md and docs/mistakes.md list what marked tests show, and nothing else."""
 
 import os
 import subprocess

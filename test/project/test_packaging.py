@@ -66,6 +66,18 @@ def test_runtime_requirements_name_every_imported_package_of_pypi():
     assert listed == imported_packages() & set(ROSDEP_KEYS)
 
 
+def test_every_optional_import_has_an_extra():
+    tree = ast.parse((ROOT / 'setup.py').read_text(encoding='utf-8'))
+    (extras,) = (
+        ast.literal_eval(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign) and node.targets[0].id == 'EXTRAS'
+    )
+    assert {name for names in extras.values() for name in names} == OPTIONAL
+    page = (ROOT / 'docs' / 'installation.md').read_text(encoding='utf-8')
+    assert set(re.findall(r'^\| `(\w+)` \|', page, re.M)) == set(extras)
+
+
 def test_the_interface_package_generates_every_interface_that_is_there():
     cmake = (ROOT / 'robodyn_interfaces' / 'CMakeLists.txt').read_text()
     there = {

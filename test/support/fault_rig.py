@@ -47,7 +47,7 @@ ERROR = 2
 
 
 def fault(name, happens):
-    """Mark a test as showing what happens in a fault; docs/safety.md lists it."""
+    """Mark a test as showing what happens in a fault; docs/evidence.md lists it."""
     return pytest.mark.fault(name, happens)
 
 
