@@ -52,6 +52,12 @@ def written_commands():
                     yield pytest.param(shlex.split(part)[1:], id=f'{path.stem}: {part.strip()}')
 
 
+@pytest.mark.parametrize('page', PAGES, ids=lambda path: path.stem)
+def test_every_fence_names_its_language(page):
+    fences = re.findall(r'^ *```(.*)$', page.read_text(encoding='utf-8'), re.M)[::2]
+    assert all(fences)
+
+
 @pytest.mark.parametrize('words', list(written_commands()))
 def test_every_command_that_is_written_down_exists_with_its_options(words):
     name, *arguments = words
