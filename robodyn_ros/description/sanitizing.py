@@ -119,7 +119,7 @@ def _xacro_finding(where: str, tag: str, count: int = 1) -> Finding:
         'warning',
         where,
         f'<{tag}>{times}',
-        'a xacro element was not expanded, which may hide links, joints or masses',
+        f'{where}: <{tag}>{times} was not expanded, which may hide links, joints or masses',
     )
 
 
@@ -141,7 +141,13 @@ def _kept_part(element: Any, findings: list[Finding]) -> Any:
     if tag == 'joint':
         if kind in MOVABLE_KINDS and kept.find('axis') is None:
             findings.append(
-                Finding('axis_missing', 'info', where, '1 0 0', 'has no <axis>: the default holds')
+                Finding(
+                    'axis_missing',
+                    'info',
+                    where,
+                    '1 0 0',
+                    f'{where} has no <axis>: the default, 1 0 0, holds',
+                )
             )
         _name_infinite_limits(kept)
     return kept
@@ -157,9 +163,10 @@ def _keep_children(
     tag = _tag(element)
     found: dict[str, list[Any]] = {}
     for child in element:
-        found.setdefault(_tag(child), []).append(child)
+        name = _tag(child)
+        found.setdefault(name, []).append(child)
         if _is_xacro(child):
-            findings.append(_xacro_finding(where, _tag(child)))
+            findings.append(_xacro_finding(where, name))
     for name in _KEPT_CHILDREN[tag]:
         if name not in found:
             if name in _REQUIRED_CHILDREN[tag]:
@@ -168,7 +175,13 @@ def _keep_children(
                 level, zeros = _MISSING_OF_INERTIAL[name]
                 etree.SubElement(kept, name, zeros)
                 findings.append(
-                    Finding('incomplete_inertial', level, where, 0.0, f'has no <{name}>')
+                    Finding(
+                        'incomplete_inertial',
+                        level,
+                        where,
+                        0.0,
+                        f'{where} has an <inertial> without <{name}>: 0',
+                    )
                 )
             continue
         first, *others = found[name]
@@ -184,8 +197,11 @@ def _keep_children(
             _keep_attributes(first, child, where)
             rpy = [abs(float(word)) for word in (child.get('rpy') or '').split()]
             if rpy and _LARGEST_ANGLE < max(rpy) < math.inf:
-                message = '<origin> rpy [rad] is more than a turn; or is it in degrees?'
                 value = child.get('rpy')
+                message = (
+                    f'{where} has an <origin> with rpy {value} rad, more than a turn; or is that '
+                    'in degrees?'
+                )
                 findings.append(Finding('large_angle', 'warning', where, value, message))
 
 
@@ -193,7 +209,9 @@ def _repeated(where: str, name: str, first: Any, others: list[Any]) -> Finding:
     same = all(_content(other) == _content(first) for other in others)
     level: Level = 'info' if same else 'warning'
     which = 'all the same' if same else 'the first is taken, the others differ'
-    return Finding('repeated_element', level, where, 1 + len(others), f'<{name}> {which}')
+    count = 1 + len(others)
+    message = f'{where} has {count} times <{name}>: {which}'
+    return Finding('repeated_element', level, where, count, message)
 
 
 def _content(element: Any) -> Any:
@@ -205,8 +223,8 @@ def _faults_of_unused(element: Any, where: str) -> list[Finding]:
     try:
         _keep_attributes(element, etree.Element(_tag(element)), where)
     except (MalformedUrdf, InvalidNumber) as error:
-        what = error.element.removeprefix(where).strip()
-        return [Finding('ignored_element', 'info', where, error.value, f'{what} is ignored')]
+        message = f'{error.element} {error.value!r} is ignored'
+        return [Finding('ignored_element', 'info', where, error.value, message)]
     return []
 
 
