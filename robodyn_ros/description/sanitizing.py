@@ -2,8 +2,9 @@
 """
 The XML of a URDF -> only the elements and attributes that a model needs, their text checked.
 
-Everything else is dropped unread. What robot_state_publisher reads is read: a malformed part that
-cannot matter becomes a finding, and so does what may hide a part of the robot.
+Everything else is dropped unread; a name that is almost that of an element that is read becomes a
+finding. What robot_state_publisher reads is read: a malformed part that cannot matter becomes a
+finding, and so does what may hide a part of the robot.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from difflib import get_close_matches
 from typing import Any
 
 from lxml import etree
@@ -55,6 +57,8 @@ _MISSING_OF_INERTIAL: dict[str, tuple[Level, dict[str, str]]] = {
 }
 # Nobody writes more than a turn of radians [rad].
 _LARGEST_ANGLE = 6.5
+# Other names than those that are read are extensions, unless they are so similar.
+_ALIKE = 0.7
 # What a joint that does not move has no use for.
 _OF_MOVING_JOINTS = ('axis', 'limit', 'dynamics', 'mimic')
 
@@ -167,6 +171,8 @@ def _keep_children(
         found.setdefault(name, []).append(child)
         if _is_xacro(child):
             findings.append(_xacro_finding(where, name))
+        elif name not in _KEPT_CHILDREN[tag]:
+            findings.extend(_misspelt(where, tag, name))
     for name in _KEPT_CHILDREN[tag]:
         if name not in found:
             if name in _REQUIRED_CHILDREN[tag]:
@@ -203,6 +209,15 @@ def _keep_children(
                     'in degrees?'
                 )
                 findings.append(Finding('large_angle', 'warning', where, value, message))
+
+
+def _misspelt(where: str, tag: str, name: str) -> list[Finding]:
+    """Return that an element is dropped which is almost one that is read, if it is."""
+    meant = get_close_matches(name.lower(), _KEPT_CHILDREN[tag], n=1, cutoff=_ALIKE)
+    if not meant:
+        return []
+    message = f'{where} has an element <{name}>, which is ignored: is <{meant[0]}> meant?'
+    return [Finding('unknown_element', 'warning', where, f'<{name}>', message)]
 
 
 def _repeated(where: str, name: str, first: Any, others: list[Any]) -> Finding:
