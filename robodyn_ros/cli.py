@@ -24,7 +24,6 @@ _OPTIONS = {
     'base_link': '--base',
     'tip_link': '--tip',
     'locked_positions': '--lock',
-    'tolerance': '--snap',
     'argument time_step': '--time-step',
     'kp': '--kp',
     'kd': '--kd',

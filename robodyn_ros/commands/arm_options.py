@@ -16,7 +16,6 @@ from typing import Any
 import click
 
 from robodyn_ros.description.chain import MIMIC_CHOICES, Chain, serial_chain
-from robodyn_ros.description.snapping import snapped_chain
 from robodyn_ros.description.urdf import description_of_urdf, description_of_urdf_text
 from robodyn_ros.errors import NoSuchJoint
 from robodyn_ros.model import STANDARD_GRAVITY, RobotModel
@@ -97,7 +96,6 @@ def arm_options(command: Callable[..., None]) -> Callable[..., None]:
         locked: tuple[str, ...],
         mimic: str,
         gravity: tuple[float, float, float],
-        snap: float | None,
         **others: Any,
     ) -> None:
         arguments: dict[str, Any] = {
@@ -114,10 +112,7 @@ def arm_options(command: Callable[..., None]) -> Callable[..., None]:
             description = description_of_urdf_text(text)
         else:
             description = description_of_urdf(urdf)
-        if snap is None:
-            chain = serial_chain(description, **arguments)
-        else:
-            chain = snapped_chain(description, snap, **arguments)
+        chain = serial_chain(description, **arguments)
         arm = ChosenArm(title, chain, gravity, source)
         if command.__name__ != 'check':
             _say_what_changes_everything(arm)
@@ -134,13 +129,6 @@ def arm_options(command: Callable[..., None]) -> Callable[..., None]:
             default=STANDARD_GRAVITY,
             show_default=True,
             help="Gravity [m/s²] in the base link's axes.",
-        ),
-        click.option(
-            '--snap',
-            type=float,
-            metavar='TOLERANCE',
-            help='Put back right angles and zeros that the URDF rounded, within so many rad or m; '
-            'says how far the tip moves by it.',
         ),
         click.option(
             '--mimic',
@@ -169,7 +157,7 @@ def arm_options(command: Callable[..., None]) -> Callable[..., None]:
 def _say_what_changes_everything(arm: ChosenArm) -> None:
     """Say on standard error what nobody should have to look for among the findings."""
     for finding in arm.model.findings:
-        if finding.code in ('no_masses', 'chosen_tip', 'snapped'):
+        if finding.code in ('no_masses', 'chosen_tip'):
             click.echo(str(finding), err=True)
 
 

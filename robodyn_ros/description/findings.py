@@ -76,13 +76,7 @@ def _lumped_findings(chain: Chain, reach: float) -> Iterator[WeighedFinding]:
             if len(lumped) > _MOST_NAMES:
                 names.append(f'and {len(lumped) - _MOST_NAMES} more')
             mass = sum(lumped.values())
-            yield (
-                _GRAVITY * reach * mass,
-                Finding(
-                    'lumped_mass',
-                    'info',
-                    f'link {joint.child!r}',
-                    mass,
-                    f'mass [kg] lumped into it from {", ".join(names)}',
-                ),
-            )
+            element = f'link {joint.child!r}'
+            message = f'{element} carries {mass:g} kg of {", ".join(names)}, lumped into it'
+            finding = Finding('lumped_mass', 'info', element, mass, message)
+            yield _GRAVITY * reach * mass, finding

@@ -25,17 +25,17 @@ def joint_findings(joint: Joint) -> Iterator[WeighedFinding]:
     """Yield what is odd about one joint; none of it changes the torque, but negative friction."""
     element = f'joint {joint.name!r}'
     for code, level, value, message in _of_limits(joint):
-        yield 0.0, Finding(code, level, element, value, message)
+        yield 0.0, Finding(code, level, element, value, f'{element} {message}')
     length = joint.axis_length
     if abs(length - 1.0) > _UNIT_AXIS_TOLERANCE:
-        message = 'length of the axis is not 1'
+        message = f'{element} has an axis of length {length:g}, not 1'
         yield 0.0, Finding('axis_not_unit', 'info', element, length, message)
     for name, value in (('damping', joint.damping), ('friction', joint.friction)):
         if value < 0:
-            message = f'{name} is negative'
+            message = f'{element} has a negative {name}, {value:g}'
             yield -value, Finding('negative_friction', 'warning', element, value, message)
     if joint.mimic is not None:
-        message = 'mimics, but moves independently'
+        message = f'{element} mimics {joint.mimic.joint!r}, but moves independently'
         yield 0.0, Finding('mimic_joint', 'info', element, joint.mimic.joint, message)
 
 
@@ -45,27 +45,30 @@ _Found = tuple[str, Level, float | tuple[float, float], str]
 def _of_limits(joint: Joint) -> Iterator[_Found]:
     limit = joint.limit
     if not (0 < limit.effort < math.inf):
-        what = 'missing' if limit.effort == math.inf else 'not positive'
-        yield 'effort_limit', 'warning', limit.effort, f'effort limit is {what}'
+        has_none = limit.effort == math.inf
+        what = 'no effort limit' if has_none else f'an effort limit of {limit.effort:g}'
+        yield 'effort_limit', 'warning', limit.effort, f'has {what}'
     elif limit.effort > _LARGEST_EFFORT:
-        message = f'effort limit is beyond {_LARGEST_EFFORT:g}: it limits nothing'
+        message = f'has an effort limit of {limit.effort:g}, which limits nothing'
         yield 'effort_limit', 'warning', limit.effort, message
     if _LARGEST_VELOCITY < limit.velocity < math.inf:
-        message = f'velocity limit is beyond {_LARGEST_VELOCITY:g}: it limits nothing'
+        message = f'has a velocity limit of {limit.velocity:g}, which limits nothing'
         yield 'velocity_limit', 'info', limit.velocity, message
     both = (limit.lower, limit.upper)
+    range_ = f'{limit.lower:g} to {limit.upper:g}'
     furthest = max(map(abs, both))
     if limit.lower > limit.upper:
-        yield 'position_limits', 'warning', both, 'limits are inverted'
+        yield 'position_limits', 'warning', both, f'has inverted position limits, {range_}'
     elif limit.lower == limit.upper:
-        yield 'position_limits', 'warning', limit.lower, 'limits leave no room to move'
+        message = f'has no room to move: both position limits are {limit.lower:g}'
+        yield 'position_limits', 'warning', limit.lower, message
     elif joint.kind != 'continuous' and math.isinf(furthest):
         yield 'position_limits', 'info', both, 'has no position limits'
     elif joint.kind == 'revolute' and furthest > 2 * math.pi * _MOST_TURNS:
-        message = f'position limits [rad] are beyond {_MOST_TURNS:g} turns; or are they degrees?'
+        message = f'has position limits of {range_} rad; or are they degrees?'
         yield 'position_limits', 'info', both, message
     elif joint.kind == 'prismatic' and furthest > _LONGEST_SLIDE:
-        message = f'position limits [m] are beyond {_LONGEST_SLIDE:g} m; or are they millimetres?'
+        message = f'has position limits of {range_} m; or are they millimetres?'
         yield 'position_limits', 'info', both, message
 
 
@@ -81,10 +84,12 @@ def step_findings(chain: Chain, weight: float) -> Iterator[WeighedFinding]:
                     'warning',
                     f'joint {joint.name!r}',
                     length,
-                    'distance [m] from the joint before it; or is it in millimetres?',
+                    f'joint {joint.name!r} is {length:g} m away from the joint before it; or is '
+                    'that in millimetres?',
                 ),
             )
     length = float(np.linalg.norm(chain.tip_transform[:3, 3]))
     if length > _LONGEST_STEP:
-        message = 'distance [m] from the last joint; or is it in millimetres?'
-        yield weight, Finding('long_link', 'warning', f'link {chain.tip_link!r}', length, message)
+        element = f'link {chain.tip_link!r}'
+        message = f'{element} is {length:g} m away from the last joint; or is that in millimetres?'
+        yield weight, Finding('long_link', 'warning', element, length, message)

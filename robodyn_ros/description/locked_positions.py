@@ -74,7 +74,11 @@ class LockedPositions:
             check_axis(joint)
         findings.append(
             Finding(
-                'locked_joint', level, f'joint {joint.name!r}', position, f'off the chain: {how}'
+                'locked_joint',
+                level,
+                f'joint {joint.name!r}',
+                position,
+                f'joint {joint.name!r}, off the chain, {how}',
             )
         )
         if joint.kind == 'prismatic':
@@ -84,8 +88,8 @@ class LockedPositions:
     def _position(self, joint: Joint) -> tuple[float, Level, str]:
         """Return position, level of the finding and how it is held; mimics follow their leader."""
         if not joint.movable:
-            return 0.0, 'warning', f'{joint.kind}, locked at zero'
-        multiplier, offset, how = 1.0, 0.0, 'locked'
+            return 0.0, 'warning', f'is {joint.kind} and held at 0'
+        multiplier, offset, why = 1.0, 0.0, ''
         seen: set[str] = set()
         while joint.name not in self._given and joint.mimic is not None:
             leader = self._joints.get(joint.mimic.joint)
@@ -95,14 +99,16 @@ class LockedPositions:
                 return (
                     offset,
                     'warning',
-                    f'mimics {joint.mimic.joint!r}, taken as at zero: no such leader',
+                    f'is held at {offset:g}: it mimics {joint.mimic.joint!r}, which does not '
+                    'exist and counts as 0',
                 )
             seen.add(leader.name)
-            joint, how = leader, f'locked, as it mimics {leader.name!r}'
+            joint, why = leader, f', as it mimics {leader.name!r}'
         if joint.name in self._on_chain:
             return (
                 offset,
                 'warning',
-                f'mimics {joint.name!r}, which moves: locked as if that were at zero',
+                f'is held at {offset:g}: it mimics {joint.name!r}, which moves and counts as 0',
             )
-        return multiplier * self._given.get(joint.name, 0.0) + offset, 'info', how
+        position = multiplier * self._given.get(joint.name, 0.0) + offset
+        return position, 'info', f'is held at {position:g}{why}'

@@ -37,11 +37,11 @@ class Finding:
     level : 'warning' or 'info'
         ``'warning'`` where torques are likely wrong, ``'info'`` where it is only good to know.
     element : str
-        The link or joint.
+        What it is about: a link, a joint, a recording.
     value
         The value found there.
     message : str
-        What is odd about it.
+        The finding as a sentence, which names the element and has the value where it belongs.
     """
 
     code: str
@@ -55,9 +55,7 @@ class Finding:
         return {**vars(self), 'value': _for_json(self.value)}
 
     def __str__(self) -> str:
-        values = self.value if isinstance(self.value, tuple) else (self.value,)
-        shown = ', '.join(f'{x:g}' if isinstance(x, float) else str(x) for x in values)
-        return f'{self.element}: {self.message} ({shown})'
+        return self.message
 
 
 @dataclass(frozen=True, eq=False, repr=False)

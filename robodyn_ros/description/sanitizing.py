@@ -2,8 +2,9 @@
 """
 The XML of a URDF -> only the elements and attributes that a model needs, their text checked.
 
-Everything else is dropped unread. What robot_state_publisher reads is read: a malformed part that
-cannot matter becomes a finding, and so does what may hide a part of the robot.
+Everything else is dropped unread; a name that is almost that of an element that is read becomes a
+finding. What robot_state_publisher reads is read: a malformed part that cannot matter becomes a
+finding, and so does what may hide a part of the robot.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from difflib import get_close_matches
 from typing import Any
 
 from lxml import etree
@@ -55,6 +57,8 @@ _MISSING_OF_INERTIAL: dict[str, tuple[Level, dict[str, str]]] = {
 }
 # Nobody writes more than a turn of radians [rad].
 _LARGEST_ANGLE = 6.5
+# Other names than those that are read are extensions, unless they are so similar.
+_ALIKE = 0.7
 # What a joint that does not move has no use for.
 _OF_MOVING_JOINTS = ('axis', 'limit', 'dynamics', 'mimic')
 
@@ -119,7 +123,7 @@ def _xacro_finding(where: str, tag: str, count: int = 1) -> Finding:
         'warning',
         where,
         f'<{tag}>{times}',
-        'a xacro element was not expanded, which may hide links, joints or masses',
+        f'{where}: <{tag}>{times} was not expanded, which may hide links, joints or masses',
     )
 
 
@@ -141,7 +145,13 @@ def _kept_part(element: Any, findings: list[Finding]) -> Any:
     if tag == 'joint':
         if kind in MOVABLE_KINDS and kept.find('axis') is None:
             findings.append(
-                Finding('axis_missing', 'info', where, '1 0 0', 'has no <axis>: the default holds')
+                Finding(
+                    'axis_missing',
+                    'info',
+                    where,
+                    '1 0 0',
+                    f'{where} has no <axis>: the default, 1 0 0, holds',
+                )
             )
         _name_infinite_limits(kept)
     return kept
@@ -157,9 +167,12 @@ def _keep_children(
     tag = _tag(element)
     found: dict[str, list[Any]] = {}
     for child in element:
-        found.setdefault(_tag(child), []).append(child)
+        name = _tag(child)
+        found.setdefault(name, []).append(child)
         if _is_xacro(child):
-            findings.append(_xacro_finding(where, _tag(child)))
+            findings.append(_xacro_finding(where, name))
+        elif name not in _KEPT_CHILDREN[tag]:
+            findings.extend(_misspelt(where, tag, name))
     for name in _KEPT_CHILDREN[tag]:
         if name not in found:
             if name in _REQUIRED_CHILDREN[tag]:
@@ -168,7 +181,13 @@ def _keep_children(
                 level, zeros = _MISSING_OF_INERTIAL[name]
                 etree.SubElement(kept, name, zeros)
                 findings.append(
-                    Finding('incomplete_inertial', level, where, 0.0, f'has no <{name}>')
+                    Finding(
+                        'incomplete_inertial',
+                        level,
+                        where,
+                        0.0,
+                        f'{where} has an <inertial> without <{name}>: 0',
+                    )
                 )
             continue
         first, *others = found[name]
@@ -184,16 +203,30 @@ def _keep_children(
             _keep_attributes(first, child, where)
             rpy = [abs(float(word)) for word in (child.get('rpy') or '').split()]
             if rpy and _LARGEST_ANGLE < max(rpy) < math.inf:
-                message = '<origin> rpy [rad] is more than a turn; or is it in degrees?'
                 value = child.get('rpy')
+                message = (
+                    f'{where} has an <origin> with rpy {value} rad, more than a turn; or is that '
+                    'in degrees?'
+                )
                 findings.append(Finding('large_angle', 'warning', where, value, message))
+
+
+def _misspelt(where: str, tag: str, name: str) -> list[Finding]:
+    """Return that an element is dropped which is almost one that is read, if it is."""
+    meant = get_close_matches(name.lower(), _KEPT_CHILDREN[tag], n=1, cutoff=_ALIKE)
+    if not meant:
+        return []
+    message = f'{where} has an element <{name}>, which is ignored: is <{meant[0]}> meant?'
+    return [Finding('unknown_element', 'warning', where, f'<{name}>', message)]
 
 
 def _repeated(where: str, name: str, first: Any, others: list[Any]) -> Finding:
     same = all(_content(other) == _content(first) for other in others)
     level: Level = 'info' if same else 'warning'
     which = 'all the same' if same else 'the first is taken, the others differ'
-    return Finding('repeated_element', level, where, 1 + len(others), f'<{name}> {which}')
+    count = 1 + len(others)
+    message = f'{where} has {count} times <{name}>: {which}'
+    return Finding('repeated_element', level, where, count, message)
 
 
 def _content(element: Any) -> Any:
@@ -205,8 +238,8 @@ def _faults_of_unused(element: Any, where: str) -> list[Finding]:
     try:
         _keep_attributes(element, etree.Element(_tag(element)), where)
     except (MalformedUrdf, InvalidNumber) as error:
-        what = error.element.removeprefix(where).strip()
-        return [Finding('ignored_element', 'info', where, error.value, f'{what} is ignored')]
+        message = f'{error.element} {error.value!r} is ignored'
+        return [Finding('ignored_element', 'info', where, error.value, message)]
     return []
 
 

@@ -50,7 +50,10 @@ def tip_not_given(tree: LinkTree, base: str) -> tuple[str, tuple[Finding, ...]]:
     if len(leaves) == 1:
         return tip, ()
     others = tuple(name for name in leaves if name != tip)[:_MOST_CANDIDATES]
-    message = 'is taken as the tip; others move with the same joints'
+    message = (
+        f'link {tip!r} is taken as the tip; {", ".join(map(repr, others))} '
+        f'{"moves" if len(others) == 1 else "move"} with the same joints'
+    )
     return tip, (Finding('chosen_tip', 'info', f'link {tip!r}', others, message),)
 
 

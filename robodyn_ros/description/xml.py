@@ -46,12 +46,12 @@ def parsed_xml(content: bytes) -> tuple[Any, tuple[Finding, ...]]:
     document_type = root.getroottree().docinfo.internalDTD
     if document_type is not None:
         _check_document_type(document_type)
-        findings.append(_finding('xml_document_type', '<!DOCTYPE>', 'is ignored'))
+        findings.append(_finding('xml_document_type', '<!DOCTYPE>', '<!DOCTYPE> is ignored'))
     return root, tuple(findings)
 
 
 def _finding(code: str, value: str, message: str) -> Finding:
-    return Finding(code, 'info', 'XML', value, message)
+    return Finding(code, 'info', 'XML', value, f'XML: {message}')
 
 
 def _strictly_parsed(content: bytes, encoding: str | None = None) -> Any:
@@ -91,7 +91,9 @@ def _tolerantly_parsed(content: bytes, first: Exception, findings: list[Finding]
         for prefix in prefixes:
             findings.append(
                 _finding(
-                    'xml_namespace', prefix, 'namespace prefix is not declared: elements ignored'
+                    'xml_namespace',
+                    prefix,
+                    f'the namespace prefix {prefix} is not declared: its elements are ignored',
                 )
             )
         return root
@@ -101,7 +103,9 @@ def _without_late_declaration(content: bytes, findings: list[Finding]) -> bytes:
     declaration = _DECLARATION.search(content)
     if declaration is None or declaration.start() == 0:
         return content
-    findings.append(_finding('xml_declaration', '<?xml', 'is not at the very start: ignored'))
+    findings.append(
+        _finding('xml_declaration', '<?xml', '<?xml is not at the very start: it is ignored')
+    )
     return content[: declaration.start()] + content[declaration.end() :]
 
 
@@ -114,7 +118,11 @@ def _encoding_of_no_utf_8(content: bytes, findings: list[Finding]) -> str | None
         content.decode('utf-8')
     except UnicodeDecodeError as error:
         findings.append(
-            _finding('xml_encoding', f'byte {error.start}', 'is no UTF-8: read as Latin-1')
+            _finding(
+                'xml_encoding',
+                f'byte {error.start}',
+                f'byte {error.start} is no UTF-8: read as Latin-1',
+            )
         )
         return 'iso-8859-1'
     return None
@@ -132,14 +140,14 @@ def _without_odd_comments(content: bytes, findings: list[Finding]) -> bytes:
 
     content = _COMMENT.sub(kept, content)
     if odd:
-        findings.append(_finding('xml_comment', '--', 'stands within a comment'))
+        findings.append(_finding('xml_comment', '--', 'two hyphens stand within a comment'))
     return content
 
 
 def _with_whole_ampersands(content: bytes, findings: list[Finding]) -> bytes:
     whole, count = _BARE_AMPERSAND.subn(b'&amp;', content)
     if count:
-        findings.append(_finding('xml_ampersand', '&', 'stands for itself, not as &amp;'))
+        findings.append(_finding('xml_ampersand', '&', '& stands for itself, not as &amp;'))
     return whole
 
 

@@ -79,7 +79,7 @@ def usable_samples(
                 'warning' if corrupt > len(time) // 100 else 'info',
                 'recording',
                 corrupt,
-                f'samples of {len(time)} are corrupt and were dropped',
+                f'{corrupt} of {len(time)} samples are corrupt and were dropped',
             )
         )
     stamps = time[sound]
@@ -96,7 +96,13 @@ def usable_samples(
                 'time', f'{lost} of {len(stamps)} stamps lie before others', 'stamps that increase'
             )
         findings.append(
-            Finding('stamps_backwards', 'warning', 'time', lost, 'samples stamped out of order')
+            Finding(
+                'stamps_backwards',
+                'warning',
+                'time',
+                lost,
+                f'{lost} samples are stamped out of order and were dropped',
+            )
         )
     sound[sound] = kept
     _check_jumps(joint_names, time[sound], position[sound])

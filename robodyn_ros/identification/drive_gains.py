@@ -177,7 +177,7 @@ def _findings(
             'warning',
             f'joint {name!r}',
             float(f'{each:.3g}'),
-            f'its gain is unknown, uncertain by this fraction: {told_by} {verb} it',
+            f'joint {name!r} has an unknown gain, uncertain by {each:.0%}: {told_by} {verb} it',
         )
         for name, each, sure in zip(model.joint_names, deviation, known, strict=True)
         if not sure
@@ -189,12 +189,19 @@ def _findings(
                 'warning',
                 'gains',
                 int(known.sum()),
-                "of them are known in proportion; their common factor is from the model's masses",
+                f'{known.sum()} of {model.n} gains are known in proportion; their common factor '
+                "comes from the model's masses",
             )
         )
     if not converged:
         result.append(
-            Finding('not_converged', 'warning', 'gains', _MOST_STEPS, 'steps did not settle')
+            Finding(
+                'not_converged',
+                'warning',
+                'gains',
+                _MOST_STEPS,
+                f'the gains did not settle in {_MOST_STEPS} steps',
+            )
         )
     return result
 

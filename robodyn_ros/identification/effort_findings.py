@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -128,22 +129,26 @@ def findings_of_joint(joint: JointEffort) -> list[Finding]:
     result = []
 
     def add(code: str, level: Literal['info', 'warning'], value: float, message: str) -> None:
-        result.append(Finding(code, level, element, float(f'{value:.4g}'), message))
+        sentence = f'{element} {message}'
+        result.append(Finding(code, level, element, float(f'{value:.4g}'), sentence))
 
     if joint.unit == 'undecided':
         add(
             'effort_undecided',
             'info',
             joint.rigid_share,
-            "its unit is undecided: the rigid body's torque is this fraction of it, too little",
+            'has an undecided unit'
+            if math.isnan(joint.rigid_share)
+            else "has an undecided unit: the rigid body's torque is only "
+            f'{joint.rigid_share:.0%} of it',
         )
     if joint.unit == 'scaled':
         add(
             'effort_scaled',
             'warning',
             joint.factor,
-            f'is no torque: this, +- {joint.factor_deviation:.2g}, for a unit [N m or N], if the '
-            "model's masses are right"
+            f'is no torque: {joint.factor:.4g} +- {joint.factor_deviation:.2g} N m or N make a '
+            "unit, if the model's masses are right"
             + ('; rotors weigh here and are not in a URDF' if joint.gravity == 'none' else ''),
         )
     if joint.is_inverted:
@@ -151,28 +156,30 @@ def findings_of_joint(joint: JointEffort) -> list[Finding]:
             'effort_inverted',
             'warning',
             joint.factor,
-            'has the wrong sign: the torque is so many times it',
+            f'has the wrong sign: the torque is {joint.factor:.4g} times it',
         )
     if joint.gravity == 'removed':
         add(
             'gravity_removed',
             'warning',
             joint.rigid_share,
-            'has no gravity in it: the drive removed it? What is left of the rigid body',
+            "has no gravity in it: did the drive remove it? The rigid body's torque is "
+            f'{joint.rigid_share:.0%} of it',
         )
     if joint.friction == 'removed':
         add(
             'friction_removed',
             'info',
             joint.friction_share,
-            'has hardly any friction in it: compensated, or measured behind the gear',
+            f'has hardly any friction in it, {joint.friction_share:.1%}: compensated, or measured '
+            'behind the gear',
         )
     if abs(joint.delay) > max(5 * _LATE, 2 * _CERTAIN * joint.delay_deviation):
         add(
             'joint_delay',
             'info',
             joint.delay,
-            'is stamped so many seconds after the motion, unlike the others',
+            f'is stamped {joint.delay:.3g} s after the motion, unlike the others',
         )
     return result
 
@@ -187,6 +194,6 @@ def findings_of_delay(delay: float, deviation: float) -> list[Finding]:
             'info',
             'effort',
             float(f'{delay:.3g}'),
-            'of all joints is stamped so many seconds after the motion',
+            f'the effort of all joints is stamped {delay:.3g} s after the motion',
         )
     ]

@@ -76,7 +76,8 @@ def assumed_effort_scale(
             'warning',
             'effort',
             tuple(float(f'{x:.4g}') for x in scale),
-            f'that of {names} is no torque; these factors [N m per unit], which make the '
+            f'the effort of {names} is no torque; the factors '
+            f'{", ".join(f"{x:.4g}" for x in scale)} [N m per unit], which make the '
             "URDF's masses true, were assumed: give effort_scale",
         ),
     )

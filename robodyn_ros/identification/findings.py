@@ -68,7 +68,8 @@ def of_motion(model: RobotModel, rows: Sequence[Rows]) -> Iterator[Finding]:
             'warning' if length < _SHORT else 'info',
             'recordings',
             length,
-            'of motion [s]: errors on other motions may be several times larger than with 15 s',
+            f'the recordings have {length:.3g} s of motion: errors on other motions may be '
+            'several times larger than with 15 s',
         )
     q = np.concatenate([each.states.q for each in rows])
     used = np.concatenate([each.used for each in rows])
@@ -81,7 +82,8 @@ def of_motion(model: RobotModel, rows: Sequence[Rows]) -> Iterator[Finding]:
                 'warning',
                 element,
                 float(travel[joint]),
-                'never moves: its friction is unknown, and its load comes from the URDF',
+                f'{element} never moves: its friction is unknown, and its load comes from the '
+                'URDF',
             )
         elif travel[joint] < _LITTLE_RANGE or used[:, joint].mean() < _LITTLE_MOTION:
             yield Finding(
@@ -89,7 +91,8 @@ def of_motion(model: RobotModel, rows: Sequence[Rows]) -> Iterator[Finding]:
                 'warning',
                 element,
                 float(travel[joint]),
-                'hardly moves [rad or m]: what it carries is hardly known',
+                f'{element} hardly moves, by {travel[joint]:.3g} '
+                f'{"m" if model.dh.prismatic[joint] else "rad"}: what it carries is hardly known',
             )
 
 
@@ -103,7 +106,7 @@ def of_estimate(
             'warning',
             'estimate',
             fit.estimate.steps,
-            'steps did not reach the optimum',
+            f'the estimate did not reach the optimum in {fit.estimate.steps} steps',
         )
     for each in parameters:
         if not each.is_measured:
@@ -112,7 +115,8 @@ def of_estimate(
                 'info',
                 f'{each.element} {each.name}',
                 float(f'{each.remaining:.3g}'),
-                "of the prior's deviation is left: it comes from the URDF, not from measurement",
+                f'{each.element} {each.name} comes from the URDF, not from measurement: '
+                f"{each.remaining:.0%} of the prior's deviation is left",
             )
     measured = [each for each in parameters if each.is_well_known]
     yield Finding(
@@ -120,7 +124,7 @@ def of_estimate(
         'info',
         'parameters',
         len(measured),
-        f'of {len(parameters)} are known to a tenth of their value',
+        f'{len(measured)} of {len(parameters)} parameters are known to within 10 %',
     )
 
 
@@ -165,8 +169,8 @@ def outlying(
                         'warning',
                         f'recording {k + 1}',
                         float(sizes[k] / np.median(sizes)),
-                        'times the error of the others: another load in the hand, or contact? '
-                        'Identify it apart',
+                        f'recording {k + 1} has {sizes[k] / np.median(sizes):.3g} times the error '
+                        'of the others: another load in the hand, or contact? Identify it apart',
                     )
                     for k in other
                 ),
@@ -189,7 +193,8 @@ def outlying(
                 'warning',
                 f'joint {model.joint_names[worst]!r}',
                 float(f'{fractions[worst]:.3g}'),
-                'of its rows stand out: contact? They were weighted down',
+                f'{fractions[worst]:.0%} of the rows of joint {model.joint_names[worst]!r} stand '
+                'out: contact? They were weighted down',
             ),
         ),
     )
@@ -198,13 +203,14 @@ def outlying(
 def of_tilt(tilt: np.ndarray) -> Iterator[Finding]:
     """Yield that the base is tilted, if it was found to be."""
     if tilt.any():
+        angles = tuple(float(f'{angle:.3g}') for angle in np.degrees(tilt))
         yield Finding(
             'base_tilt',
             'warning',
             'base',
-            tuple(float(f'{angle:.3g}') for angle in np.degrees(tilt)),
-            'degrees of tilt about its two level axes were found; a URDF cannot say so: '
-            'give gravity where it is used',
+            angles,
+            f'the base is tilted by {angles[0]:g} and {angles[1]:g} degrees about its two level '
+            'axes; a URDF cannot say so: give gravity where it is used',
         )
 
 
@@ -216,7 +222,7 @@ def of_delay(delay: float, deviation: float) -> Iterator[Finding]:
             'info',
             'effort',
             float(f'{delay:.3g}'),
-            'seconds that efforts are stamped after the motion, all joints alike',
+            f'efforts of all joints are stamped {delay:.3g} s after the motion',
         )
 
 
@@ -229,7 +235,8 @@ def of_validation(errors: Sequence[RecordingErrors]) -> Iterator[Finding]:
             'info',
             'validation',
             0,
-            'recordings given: errors on other motions are those of blocked cross-validation',
+            'no validation recordings were given: errors on other motions are those of blocked '
+            'cross-validation',
         )
     for number, each in enumerate(held_out, start=1):
         if each.repeats_training:
@@ -238,5 +245,6 @@ def of_validation(errors: Sequence[RecordingErrors]) -> Iterator[Finding]:
                 'warning',
                 f'validation recording {number}',
                 float(f'{each.relative("identified"):.3g}'),
-                'is the error on a motion that was trained with: it proves nothing',
+                f'validation recording {number} repeats a motion that was trained with: its error '
+                f'of {each.relative("identified"):.2%} proves nothing',
             )

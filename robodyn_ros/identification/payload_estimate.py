@@ -185,7 +185,11 @@ def _result(
     if mass < _CERTAIN * mass_deviation:
         findings.append(
             Finding(
-                'no_payload', 'warning', 'payload', mass, 'its mass [kg] may as well be nothing'
+                'no_payload',
+                'warning',
+                'payload',
+                mass,
+                f'the payload of {mass:.3g} kg may as well be nothing',
             )
         )
     elif mass_deviation > _POORLY_KNOWN * mass or center_deviation.max() > _POOR_CENTER:
@@ -195,7 +199,8 @@ def _result(
                 'warning',
                 'payload',
                 float(f'{mass_deviation:.2g}'),
-                'its mass is uncertain by so many kg, or its centre: add the poses, or a motion',
+                f'the payload is uncertain, by {mass_deviation:.2g} kg and '
+                f'{1e3 * center_deviation.max():.2g} mm of its centre: add the poses, or a motion',
             )
         )
     if np.diagonal(inertia_deviation).max() > prior_inertia:
@@ -205,12 +210,19 @@ def _result(
                 'info',
                 'payload',
                 float(f'{prior_inertia:.2g}'),
-                'its inertia is a guess of this size [kg m²]: the motion hardly shows it',
+                f"the payload's inertia is a guess of {prior_inertia:.2g} kg m²: the motion "
+                'hardly shows it',
             )
         )
     if not found.converged:
         findings.append(
-            Finding('not_converged', 'warning', 'payload', found.steps, 'steps did not settle')
+            Finding(
+                'not_converged',
+                'warning',
+                'payload',
+                found.steps,
+                f'the payload did not settle in {found.steps} steps',
+            )
         )
     covariance = own[6:10] @ own[6:10].T
     return PayloadEstimate(

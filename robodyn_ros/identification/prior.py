@@ -77,7 +77,8 @@ def prior_pseudo_inertia(model: RobotModel) -> tuple[FloatArray, tuple[Finding, 
                     'warning',
                     f'link behind joint {name!r}',
                     mass,
-                    f'has no mass in the URDF; {invented:.3g} kg were assumed to begin with',
+                    f'the link behind joint {name!r} has no mass in the URDF; {invented:.3g} kg '
+                    'were assumed to begin with',
                 )
             )
             result[i] = invented * np.diag([*3 * [_UNKNOWN_RADIUS**2], 1.0])
@@ -90,7 +91,8 @@ def prior_pseudo_inertia(model: RobotModel) -> tuple[FloatArray, tuple[Finding, 
                     'warning',
                     f'link behind joint {name!r}',
                     smallest,
-                    'no body has the inertia that the URDF gives it; the nearest was assumed',
+                    f'the link behind joint {name!r} has an inertia in the URDF that no body has; '
+                    'the nearest was assumed',
                 )
             )
     return result, tuple(findings)

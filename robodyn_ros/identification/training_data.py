@@ -69,7 +69,13 @@ class TrainingData:
     def silent_findings(self, model: RobotModel) -> list[Finding]:
         """Return which joints say nothing."""
         return [
-            Finding('zero_effort', 'warning', f'joint {name!r}', 0.0, 'its effort is always zero')
+            Finding(
+                'zero_effort',
+                'warning',
+                f'joint {name!r}',
+                0.0,
+                f'the effort of joint {name!r} is always zero',
+            )
             for name, silent in zip(model.joint_names, self.silent, strict=True)
             if silent
         ]

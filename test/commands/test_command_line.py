@@ -64,12 +64,12 @@ def test_residual_sees_a_wrong_table():
 def test_check_lists_findings_and_its_exit_code_tells_of_warnings(tmp_path):
     sound = robodyn('check', *PANDA)
     assert sound.returncode == 0
-    assert "mass [kg] lumped into it from 'panda_hand'" in sound.stdout
+    assert "carries 0.76 kg of 'panda_hand'" in sound.stdout
     path = tmp_path / 'arm.urdf'
     path.write_text(two_link_urdf())
     warned = robodyn('check', str(path))
     assert warned.returncode == 1
-    assert "joint 'joint1': effort limit is missing (inf)" in warned.stdout
+    assert "joint 'joint1' has no effort limit" in warned.stdout
     assert "'base' to 'link2': 2 joints, " in warned.stdout
     findings = json.loads(robodyn('check', str(path), '--json').stdout)
     assert (findings[0]['code'], findings[0]['value']) == ('effort_limit', 'inf')
@@ -85,7 +85,7 @@ def test_ambiguous_tip_names_the_candidates_and_exits_with_2():
 
 def test_locked_joints_and_mimic_joints_can_be_chosen():
     result = robodyn('check', *PANDA, '--lock', 'panda_finger_joint1=0.04')
-    assert "'panda_finger_joint1': off the chain: locked (0.04)" in result.stdout
+    assert "joint 'panda_finger_joint1', off the chain, is held at 0.04" in result.stdout
     assert robodyn('check', *PANDA, '--lock', 'finger').returncode == 2
     finger = (PANDA[0], '--tip', 'panda_rightfinger')
     assert robodyn('dh', *finger).returncode == 2

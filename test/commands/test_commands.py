@@ -292,16 +292,6 @@ def test_mimic_joint_on_the_chain_names_the_option(tmp_path, monkeypatch, capsys
     assert "mimic='" not in error
 
 
-@pytest.mark.parametrize('command', ['dh', 'params'])
-def test_snapping_prints_how_far_the_tip_moves(command, tmp_path):
-    path = tmp_path / 'arm.urdf'
-    path.write_text(two_link_urdf().replace('xyz="1.0 0 0"', 'xyz="1.0 0 0" rpy="1.570796 0 0"'))
-    result = CliRunner().invoke(robodyn, [command, str(path), '--snap', '1e-6'])
-    assert re.search(r'displacement \[m\] of the tip at most, .*\(\d\S*\)', result.stderr)
-    assert 'e-07' not in result.stdout
-    assert 'displacement' not in CliRunner().invoke(robodyn, [command, str(path)]).stderr
-
-
 def test_an_arm_without_mass_is_said_whatever_the_command(tmp_path, motion):
     path = tmp_path / 'arm.urdf'
     path.write_text(re.sub(r'<inertial>.*?</inertial>', '', Path(PUMA).read_text(), flags=re.S))

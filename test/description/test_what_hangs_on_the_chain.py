@@ -320,6 +320,15 @@ def test_units_and_limits_that_no_arm_has_are_found(edit, code, level):
     assert code not in levels(changed_arm())
 
 
+def test_printed_finding_is_a_sentence_with_the_number_where_it_belongs():
+    arm = changed_arm(
+        ('effort="50"', 'effort="-3"'), ('lower="-2" upper="2"', 'lower="9" upper="2"')
+    )
+    printed = {str(finding) for finding in arm.findings}
+    assert "joint 'j1' has an effort limit of -3" in printed
+    assert "joint 'j2' has inverted position limits, 9 to 2" in printed
+
+
 def test_an_arm_without_any_mass_is_one_warning():
     bare = [part.replace(BOX, '') for part in ARM]
     (finding,) = rd.RobotModel.from_urdf(robot(*bare)).findings

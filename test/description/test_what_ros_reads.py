@@ -164,3 +164,43 @@ def test_odd_file_can_be_written_with_other_friction():
     assert written.startswith(b'\n<?xml')
     arm = rd.RobotModel.from_urdf_text(written.decode())
     assert arm.viscous_friction.tolist() == [0.5, 0.0]
+
+
+@pytest.mark.parametrize(
+    ('old', 'new', 'element', 'meant'),
+    [
+        ('<inertial>', '<inertail>', "link 'link1'", '<inertail>'),
+        ('<limit ', '<limits ', "joint 'joint1'", '<limits>'),
+        ('<mass ', '<Mass ', "link 'link1'", '<Mass>'),
+    ],
+)
+def test_misspelt_element_is_a_warning_and_is_dropped(old, new, element, meant):
+    text = SOUND.replace(old, new, 1)
+    closing = old.replace('<', '</')
+    if closing in text:
+        text = text.replace(closing, new.replace('<', '</'), 1)
+    (finding,) = [
+        each
+        for each in rd.RobotModel.from_urdf_text(text).findings
+        if each.code == 'unknown_element'
+    ]
+    assert (finding.level, finding.element, finding.value) == ('warning', element, meant)
+    assert f'is {old.strip(" >")}> meant?' in str(finding)
+
+
+@pytest.mark.parametrize(
+    'extension',
+    [
+        '<visual/>',
+        '<collision/>',
+        '<contact><lateral_friction value="1"/></contact>',
+        '<self_collision_checking/>',
+        '<gravity>0</gravity>',
+        '<drake:acceleration xmlns:drake="http://drake.mit.edu"/>',
+        '<isaac:inertail xmlns:isaac="http://isaac"/>',
+    ],
+)
+def test_extensions_are_no_finding(extension):
+    text = changed('<link name="link1">', f'<link name="link1">{extension}').decode()
+    codes = {each.code for each in rd.RobotModel.from_urdf_text(text).findings}
+    assert codes == {each.code for each in rd.RobotModel.from_urdf_text(SOUND).findings}

@@ -81,6 +81,10 @@ def test_a_tilted_base_is_found_and_a_level_one_is_left_alone():
     arm = TrueArm.drawn(5, 4)
     level = identify(arm.urdf, [arm.recording(5)], friction=DriveTerms())
     assert not level.base_tilt.any()
+    (known,) = [each for each in level.findings if each.code == 'well_known']
+    assert str(known) == (
+        f'{known.value} of {len(level.parameters)} parameters are known to within 10 %'
+    )
     angle = np.radians(3.0)
     gravity = 9.81 * np.array([np.sin(angle), 0.0, -np.cos(angle)])
     arm.bodies = arm.bodies.with_gravity(gravity)

@@ -329,7 +329,13 @@ def _findings(
     )
     if note:
         findings.append(
-            Finding('not_compiled', 'info', 'regressor', note, 'computed in NumPy: slower')
+            Finding(
+                'not_compiled',
+                'info',
+                'regressor',
+                note,
+                f'the regressor is computed in NumPy, which is slower: {note}',
+            )
         )
     unknown = [f'{each.name} of {each.element}' for each in parameters if not each.is_measured]
     if unknown:
@@ -339,7 +345,8 @@ def _findings(
                 'info',
                 f'{len(unknown)} of {len(parameters)} parameters',
                 tuple(unknown),
-                'remain what the URDF says: the motion does not show them',
+                f'{len(unknown)} of {len(parameters)} parameters remain what the URDF says, as '
+                f'the motion does not show them: {", ".join(unknown)}',
             )
         )
     return findings
@@ -358,13 +365,18 @@ def _left_out(
                 'warning',
                 'slow strokes',
                 moved - stood,
-                f'limits or obstacles left no room for all {2 * len(SLOW_SPEEDS)}',
+                f'limits or obstacles left room for {moved - stood} of {2 * len(SLOW_SPEEDS)} '
+                'slow strokes',
             )
         )
     if stood < poses:
         findings.append(
             Finding(
-                'fewer_poses', 'warning', 'poses', stood, f'{poses} were asked for: no more found'
+                'fewer_poses',
+                'warning',
+                'poses',
+                stood,
+                f'{stood} of the {poses} poses that were asked for were found',
             )
         )
     return findings

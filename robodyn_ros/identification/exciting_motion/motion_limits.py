@@ -90,10 +90,13 @@ def motion_limits(
     n, kind = model.n, model.dh.prismatic.astype(int)
     findings: list[Finding] = []
 
-    def assume(code: str, missing: np.ndarray, what: str, values: FloatArray) -> None:
+    def assume(
+        code: str, missing: np.ndarray, what: str, values: FloatArray, units: tuple[str, str]
+    ) -> None:
         for j in np.flatnonzero(missing):
-            name = f'joint {model.joint_names[j]!r}'
-            findings.append(Finding(code, 'info', name, float(values[j]), what))
+            name, value = f'joint {model.joint_names[j]!r}', float(values[j])
+            message = f'{name} has {what.format(f"{value:g} {units[kind[j]]}")}'
+            findings.append(Finding(code, 'info', name, value, message))
 
     if position is None:
         reach = np.array(ASSUMED_REACH)[kind]
@@ -102,8 +105,9 @@ def motion_limits(
         assume(
             'assumed_range',
             missing,
-            'has no position limits; the motion stays within so much of zero [rad or m]',
+            'no position limits: the motion stays within {} of zero',
             reach,
+            ('rad', 'm'),
         )
         middle = np.where(missing, np.clip(0.0, *model.position_limits.T), middle)
         half = np.where(missing, reach, POSITION_FRACTION * half)
@@ -118,8 +122,9 @@ def motion_limits(
         assume(
             'assumed_velocity_limit',
             ~known,
-            'has no velocity limit in the URDF; this was assumed [rad/s or m/s]',
+            'no velocity limit in the URDF: {} was assumed',
             assumed,
+            ('rad/s', 'm/s'),
         )
         speed = np.where(known, VELOCITY_FRACTION * model.velocity_limits, assumed)
     else:
@@ -134,8 +139,9 @@ def motion_limits(
         assume(
             'no_effort_limit',
             ~known,
-            'has no effort limit in the URDF: nothing bounds what the motion asks of it',
+            'no effort limit in the URDF: nothing bounds what the motion asks of it',
             model.effort_limits,
+            ('N m', 'N'),
         )
         torque = np.where(known, EFFORT_FRACTION * model.effort_limits, np.inf)
     else:
