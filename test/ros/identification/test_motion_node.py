@@ -34,7 +34,7 @@ pytestmark = pytest.mark.ros
 
 PERIOD = 0.005  # between joint states [s]
 DURATION = 1.5  # of the motion [s]
-PATIENCE = 60.0  # for anything that must happen; a loaded machine may take long [s]
+PATIENCE = 240.0  # for anything that must happen; a loaded machine may take long [s]
 
 
 class Arm:
