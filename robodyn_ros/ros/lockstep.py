@@ -5,5 +5,5 @@ from __future__ import annotations
 
 from typing import Any
 
-IN_LOCKSTEP: dict[str, Any] = {'torque_rate_limit': [0.0], 'state_timeout': 5.0}
+IN_LOCKSTEP: dict[str, Any] = {'torque_rate_limit': [0.0], 'state_timeout': 60.0}
 """Parameters that are about real time, which means nothing in lockstep."""

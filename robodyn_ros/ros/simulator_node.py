@@ -18,6 +18,7 @@ pub or sub ``robot_description``   std_msgs/String               transient local
                                                                  ``urdf_file`` is given, else taken
 pub        ``/clock``              rosgraph_msgs/Clock           in lockstep or on request
 pub        ``/diagnostics``        diagnostic_msgs/...           steps, commands, missed cycles
+srv        ``~/release``           std_srvs/Trigger              ends ``hold``
 ========== ======================= ============================= ==================================
 
 The arm is held by its brakes until the first command arrives; after that the last command acts
@@ -29,6 +30,10 @@ last state's, and on nothing else: the controller may take as long as it likes, 
 gives the same numbers on any machine. Where ``command_scale`` is given, it waits for a message of
 ``commands``, too, and takes the torque from there. When nothing comes within ``lockstep_timeout``
 the same state is sent again, which counts as a missed cycle once the arm has moved.
+
+With ``hold`` the arm stays on its brakes, whatever is commanded, until ``~/release`` is called. In
+lockstep time stands still, too, so that whatever is set up meanwhile (a trajectory, parameters) is
+there from the first step on, however long that takes; the release then goes on to the next stamp.
 """
 
 from __future__ import annotations
@@ -49,6 +54,7 @@ from rclpy.node import Node
 from rosgraph_msgs.msg import Clock as ClockMessage
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
+from std_srvs.srv import Trigger
 
 from robodyn_ros.description.chain import Chain
 from robodyn_ros.description.urdf import urdf_text
@@ -63,7 +69,7 @@ from robodyn_ros.model import STANDARD_GRAVITY
 from robodyn_ros.ros import command_line, given_parameters
 from robodyn_ros.ros.conversions import seconds
 from robodyn_ros.ros.given_parameters import read_once
-from robodyn_ros.ros.qos import LATCHED, RELIABLE
+from robodyn_ros.ros.qos import LATCHED, RECORDING, RELIABLE
 from robodyn_ros.ros.spinning import run_until_signal
 from robodyn_ros.simulation.arm import ArmSimulation
 from robodyn_ros.simulation.sensors import Sensors
@@ -113,6 +119,12 @@ PARAMETERS = (
     read_once('time_step', 'double', 0.001, 'Between two joint states [s].'),
     read_once('lockstep', 'bool', False, 'Wait for the torques of each state; publishes /clock.'),
     read_once('lockstep_timeout', 'double', 0.1, 'After which a state is sent again [s].'),
+    read_once(
+        'hold',
+        'bool',
+        False,
+        'Stay on the brakes, in lockstep at one time, until ~/release is called.',
+    ),
     read_once('publish_clock', 'bool', False, 'Stamp with simulated time, and publish /clock.'),
 )
 
@@ -143,6 +155,7 @@ class SimulatorNode(Node):
         self._time_step = given['time_step']
         self._lockstep = given['lockstep']
         self._lockstep_timeout = given['lockstep_timeout']
+        self._is_held = given['hold']
         publish_clock = given['publish_clock']
         self._rotor_inertia = given['rotor_inertia']
         self._sensors = Sensors(
@@ -163,7 +176,11 @@ class SimulatorNode(Node):
         self._commands = 0
         self._missed_cycles = 0
 
-        self._states = self.create_publisher(JointState, 'joint_states', RELIABLE)
+        # In lockstep nothing paces the states but the controller: a recorder that stands still for
+        # a moment must find those of meanwhile.
+        self._states = self.create_publisher(
+            JointState, 'joint_states', RECORDING if self._lockstep else RELIABLE
+        )
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', RELIABLE)
         self._clock_publisher = (
             self.create_publisher(ClockMessage, '/clock', RELIABLE)
@@ -216,14 +233,27 @@ class SimulatorNode(Node):
             self._due = time.monotonic()
             self._timer = self.create_timer(self._time_step, self._catch_up, clock=steady)
         self.create_timer(1.0, self._publish_diagnostics, clock=steady)
+        self.create_service(Trigger, '~/release', self._on_release)
         names = ', '.join(simulation.joint_names)
         self.get_logger().info(f'{simulation.n} joints held by their brakes: {names}')
         self._publish_state()
 
+    def _on_release(
+        self, request: Trigger.Request, response: Trigger.Response
+    ) -> Trigger.Response:
+        response.success = self._is_held
+        response.message = 'released' if self._is_held else 'not held'
+        if self._is_held and self._lockstep:
+            self._step()  # to a stamp that nothing from before answers
+            self._publish_state()
+            self._timer.reset()
+        self._is_held = False
+        return response
+
     # --- lockstep ------------------------------------------------------------------------------
 
     def _on_torques(self, message: JointState) -> None:
-        if message.header.stamp != self._stamp:
+        if self._is_held or message.header.stamp != self._stamp:
             return  # an answer to a state that was sent again, and answered before
         try:
             by_name = dict(zip(message.name, message.effort, strict=True))
@@ -265,6 +295,8 @@ class SimulatorNode(Node):
     # --- both ----------------------------------------------------------------------------------
 
     def _on_command(self, message: Float64MultiArray) -> None:
+        if self._is_held:
+            return
         if self._take(message.data, self._command_scale) and self._lockstep:
             self._is_commanded = True
             self._step_in_lockstep()

@@ -16,6 +16,7 @@ from rclpy.executors import SingleThreadedExecutor  # noqa: E402
 from rosgraph_msgs.msg import Clock  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
 from std_msgs.msg import Float64MultiArray, String  # noqa: E402
+from std_srvs.srv import Trigger  # noqa: E402
 
 from robodyn_ros.ros.demo.node_process import NodeEnded, NodeProcess  # noqa: E402
 from robodyn_ros.ros.qos import LATCHED  # noqa: E402
@@ -96,6 +97,15 @@ class SimulatorRig:
         message.header.stamp = state.header.stamp
         self.torques.publish(message)
 
+    def release(self):
+        """Return the answer to a call of the simulator's service."""
+        client = self.node.create_client(Trigger, 'simulator_node/release')
+        self.until(client.service_is_ready)
+        answer = client.call_async(Trigger.Request())
+        self.until(answer.done)
+        self.node.destroy_client(client)
+        return answer.result()
+
     def stamps(self):
         return [
             state.header.stamp.sec + 1e-9 * state.header.stamp.nanosec for state in self.states
@@ -135,6 +145,42 @@ def test_in_lockstep_the_arm_moves_on_the_answer_to_its_last_state_and_on_nothin
     rig.until(lambda: rig.reports and rig.counts()['missed_cycles'] >= 3)
     assert rig.counts()['steps'] == rig.counts()['commands'] == 1
     assert rig.clocks[-1].clock == moved.header.stamp
+
+
+def test_held_time_stands_still_until_the_release_and_no_answer_from_before_counts(rig):
+    rig.start(urdf_file=str(rig.urdf), lockstep=True, lockstep_timeout=0.05, hold=True)
+    rig.until_heard(rig.torques)
+    rig.until(lambda: rig.states)
+    held = rig.states[0]
+    for _ in range(3):
+        rig.answer(held)
+        count = len(rig.states)
+        rig.until(lambda count=count: len(rig.states) > count)
+    assert set(rig.stamps()) == {0.001}
+    assert rig.release().success
+    rig.until(lambda: rig.stamps()[-1] > 0.001)
+    assert rig.stamps()[-1] == pytest.approx(0.002)
+    rig.answer(held)  # computed before the release
+    count = len(rig.states)
+    rig.until(lambda: len(rig.states) >= count + 3)
+    assert set(rig.stamps()[count:]) == {rig.stamps()[-1]}
+    assert list(rig.states[-1].position) == list(held.position)
+    rig.answer(rig.states[-1])
+    rig.until(lambda: rig.stamps()[-1] > 0.0021)
+    assert rig.states[-1].velocity[1] != 0.0
+    again = rig.release()
+    assert not again.success and again.message == 'not held'
+
+
+def test_in_real_time_a_held_arm_takes_no_command_before_the_release(rig):
+    rig.start(urdf_file=str(rig.urdf), hold=True)
+    rig.until_heard(rig.commands)
+    rig.commands.publish(Float64MultiArray(data=[40.0, 0.0]))
+    rig.until(lambda: len(rig.states) >= 50)
+    assert all(list(state.position) == [0.0, 0.0] for state in rig.states)
+    assert rig.release().success
+    rig.commands.publish(Float64MultiArray(data=[40.0, 0.0]))
+    rig.until(lambda: rig.states[-1].position[0] > 0.01)
 
 
 def test_in_lockstep_torques_are_matched_by_joint_name(rig):

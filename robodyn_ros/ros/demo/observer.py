@@ -10,6 +10,7 @@ from builtin_interfaces.msg import Duration, Time
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robodyn_interfaces.msg import DynamicsState
@@ -32,6 +33,8 @@ class Observer(Node):
         self._references: dict[float, Any] = {}
         self._newest_reference: Any = ()
         self.counts: dict[str, int] = {}
+        self.refusal = ''  # of the motion, by the dynamics node
+        self._sent = ''  # its stamp, as diagnostics have it
         self.create_subscription(JointState, 'joint_states', self._on_state, RECORDING)
         self.create_subscription(
             DynamicsState, 'dynamics_node/dynamics_state', self._on_dynamics, RECORDING
@@ -40,6 +43,7 @@ class Observer(Node):
         self._trajectories = self.create_publisher(
             JointTrajectory, 'dynamics_node/joint_trajectory', 10
         )
+        self.release = self.create_client(Trigger, 'simulator_node/release')
 
     @property
     def time(self) -> float:
@@ -47,14 +51,10 @@ class Observer(Node):
         return self._times[-1] if self._times else 0.0
 
     @property
-    def moves(self) -> bool:
-        """Whether the arm has left its brakes: in lockstep, time stands still before."""
-        return bool(self._times) and self._times[-1] > self._times[0]
-
-    @property
-    def is_heard(self) -> bool:
-        """Whether the dynamics node listens for trajectories."""
-        return self._trajectories.get_subscription_count() > 0
+    def is_answered(self) -> bool:
+        """Whether the dynamics node commands, listens for trajectories, and all may begin."""
+        is_heard = self._trajectories.get_subscription_count() > 0
+        return bool(self._references) and is_heard and self.release.service_is_ready()
 
     @property
     def is_followed(self) -> bool:
@@ -78,6 +78,7 @@ class Observer(Node):
         message = JointTrajectory(joint_names=list(joint_names), points=[point])
         whole, nanoseconds = divmod(round(start * 1e9), 10**9)
         message.header.stamp = Time(sec=whole, nanosec=nanoseconds)
+        self._sent = f'{seconds(message.header.stamp):.9f}'
         self._trajectories.publish(message)
 
     def references(self, start: float, duration: float) -> tuple[Any, Any]:
@@ -94,10 +95,11 @@ class Observer(Node):
         """Return the states from the start on, for the given duration [s]."""
         times, index = np.unique(np.array(self._times), return_index=True)
         kept = (times >= start - 0.5 * TIME_STEP) & (times <= start + duration + 0.5 * TIME_STEP)
+        steps_after = self.counts['steps'] - self.steps_by(start + duration)  # each with a command
         return Recording(
             time=times[kept] - start,
             position=np.array(self._positions)[index[kept]],
-            commands=self.counts['commands'],
+            commands=self.counts['commands'] - steps_after,
             missed_cycles=self.counts['missed_cycles'],
         )
 
@@ -111,5 +113,8 @@ class Observer(Node):
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:
+            values = {pair.key: pair.value for pair in status.values}
             if status.hardware_id == 'mujoco':
-                self.counts = {pair.key: int(pair.value) for pair in status.values}
+                self.counts = {key: int(value) for key, value in values.items()}
+            elif self._sent and values.get('last_rejection_stamp') == self._sent:
+                self.refusal = values['last_rejection']

@@ -36,7 +36,8 @@ class Recording:
     position : array, shape (N, n)
         [rad] or [m].
     commands, missed_cycles : int
-        Torques that the arm took in the whole phase, and states that stayed without one.
+        Torques that the arm took until the end of what is judged, and states that had to be sent
+        again, which says something of the machine alone.
     """
 
     time: FloatArray

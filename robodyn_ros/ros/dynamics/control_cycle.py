@@ -38,6 +38,7 @@ LONGEST_RETURN = 1.5  # until the watchdog leaves the commands to this, or is ki
 DELIVERY_TIMEOUT = 0.2  # that the stop command is given to reach its subscribers [s]
 WAITING_TIME = 3.0  # for the first states before the log says which are missing [s]
 LONGEST_LISTENING = 0.5  # for other commanders before activation [s]
+REJECTION_PERIOD = 0.1  # between diagnostics that a refused trajectory causes, at least [s]
 LATE = 3.0  # watchdog periods without the timer, after which only the newest state is answered
 
 
@@ -90,7 +91,7 @@ class ControlCycle:
         self._watchdog_period = settings.watchdog_period
         self._watchdog_timer: Timer | None = None
         self._is_missed = self._is_reported_stale = False
-        self._reported_stale = self._missed_since = -math.inf
+        self._reported_stale = self._missed_since = self._reported_rejection = -math.inf
         self._reported_fault = ''
         self._reported_drops = 0
         self._last_watchdog = math.inf
@@ -346,9 +347,10 @@ class ControlCycle:
             )
 
     def _on_trajectory(self, content: bytes) -> None:
-        pipeline = self.stack.pipeline
+        pipeline, stamp = self.stack.pipeline, 0.0
         try:
             message = TrajectoryMessage.from_bytes(content, self.stack.model.n)
+            stamp = message.stamp
             if message.times:
                 if self._controller is not None:
                     self._controller.check_active()
@@ -356,8 +358,12 @@ class ControlCycle:
             else:
                 pipeline.cancel()
         except RejectedTrajectory as error:
-            self.counts.last_rejection = str(error)
+            self.counts.last_rejection, self.counts.last_rejection_stamp = str(error), stamp
             self._node.get_logger().warning(f'trajectory rejected: {error}')
+            now = time.monotonic()
+            if now - self._reported_rejection >= REJECTION_PERIOD:
+                self._reported_rejection = now
+                self._report()  # at once: whoever sent it waits for an answer
 
     def _start(self, stamp: float) -> float | None:
         """Return a trajectory's start on the clock of the joint states [s]; None: at once."""

@@ -63,6 +63,8 @@ class CycleCounts:
         Joint states that could not be read.
     last_malformed, last_rejection : str
         Why the last joint state, the last trajectory was refused; empty: none was.
+    last_rejection_stamp : float
+        Of that trajectory's header [s]; 0: it has none, or could not be read.
     late_watchdogs : int
         Times that the watchdog timer came later than by its period.
     """
@@ -74,6 +76,7 @@ class CycleCounts:
     malformed: int = 0
     last_malformed: str = ''
     last_rejection: str = ''
+    last_rejection_stamp: float = 0.0
     late_watchdogs: int = 0
     _refused: int = 0
     _lateness: float = 0.0

@@ -71,6 +71,7 @@ def torque_status(
         'enabled': pipeline.is_enabled,
         'reference': pipeline.reference_status,
         'last_rejection': counts.last_rejection,
+        'last_rejection_stamp': f'{counts.last_rejection_stamp:.9f}',
         'dropped_references': pipeline.dropped_references,
         'last_drop': pipeline.last_drop,
         'fallback': pipeline.fallback,

@@ -5,6 +5,10 @@ The whole loop on a simulated arm whose URDF is wrong: excite, record, identify,
 The simulator has other bodies, rotors, friction and sensors with noise; the dynamics node has the
 URDF. A motion is made and run over ROS 2, recorded into a bag, and identified from it; a second
 motion is run with the node as it was, and again with what was found.
+
+Every run begins with the arm on its brakes and simulated time standing still, until the dynamics
+node has taken the motion; from there on nodes and simulator wait for each other. So a seed gives
+the same figures, however fast or busy the machine is.
 """
 
 from __future__ import annotations
@@ -20,9 +24,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import rclpy
 import yaml
+from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+from rclpy.task import Future
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from std_srvs.srv import Trigger
 
 from robodyn_ros.identification import Excitation, Recording, excitation, identify
 from robodyn_ros.identification.urdf_output import identified_urdf
@@ -33,13 +44,13 @@ from robodyn_ros.ros.demo.demonstration import Arm, DemoFailed
 from robodyn_ros.ros.demo.node_process import NodeProcess
 from robodyn_ros.ros.identification.results import Results, save_plot, summary, tables
 from robodyn_ros.ros.lockstep import IN_LOCKSTEP
+from robodyn_ros.ros.qos import RELIABLE
 from robodyn_ros.simulation.true_arm import drawn_arm, felt
 
 TIME_STEP = 0.002  # of physics and control [s]
 DURATION, NEW_DURATION = 15.0, 8.0  # of the motion to identify by, and of the new one [s]
 LOCKSTEP_TIMEOUT = 0.2  # after which a state counts as lost and is sent again [s]
-LONGEST_START = 60.0  # until the motion is under way [s]
-SLOWEST = 20.0  # times simulated time that a part may take at most
+LONGEST_SILENCE = 60.0  # in which simulated time must go on [s]
 POLLING = 0.1  # [s]
 
 TRACKING = {'mode': 'computed_torque', 'max_following_error': 0.0}
@@ -201,6 +212,7 @@ class _Rig:
                 'initial_position': motion.start.tolist(),
                 'time_step': TIME_STEP,
                 'lockstep': True,
+                'hold': True,
                 'lockstep_timeout': LOCKSTEP_TIMEOUT,
                 'rotor_inertia': self.true.rotor_inertia.tolist(),
                 'position_resolution': ENCODER_STEP,
@@ -234,31 +246,66 @@ class _Rig:
                 'motion_file': str(csv.resolve()),
                 'confirm': True,
                 'rehearsal_speed': 0.0,
-                'start_tolerance': 0.5,
                 'position_tolerance': 0.5,
                 'bag': str(bag.resolve()),
-                'state_timeout': LONGEST_START,
+                'state_timeout': LONGEST_SILENCE,
             },
             remappings=remappings,
             log=logs / f'{name}_motion_node.log',
         )
-        longest = LONGEST_START + SLOWEST * motion.duration
         with ExitStack() as stack:
+            context = rclpy.Context()
+            rclpy.init(context=context, signal_handler_options=SignalHandlerOptions.NO)
+            stack.callback(context.try_shutdown)
+            starter = _Starter(namespace, context)
+            stack.callback(starter.destroy_node)
+            executor = SingleThreadedExecutor(context=context)
+            executor.add_node(starter)
             processes = [stack.enter_context(each) for each in (simulator, runner, dynamics)]
-            began = time.monotonic()
+            newest, heard = starter.time, time.monotonic()
             while runner.exit_code is None:
-                time.sleep(POLLING)
-                elapsed = time.monotonic() - began
-                if elapsed > longest:
-                    raise DemoFailed(f'{name}: not done in {longest:.0f} s\n{runner.last_lines()}')
+                executor.spin_once(timeout_sec=POLLING)
                 for process in processes:
                     if process is not runner:
                         process.check()
-                advance(min(elapsed / (2 * motion.duration), 0.99))
+                if starter.time > newest:
+                    newest, heard = starter.time, time.monotonic()
+                    advance(min(newest / motion.duration, 0.99))
+                elif time.monotonic() - heard > LONGEST_SILENCE:
+                    raise DemoFailed(
+                        f'{name}: simulated time has stood still at {newest:.1f} s for '
+                        f'{LONGEST_SILENCE:.0f} s\n{runner.last_lines()}'
+                    )
         if runner.exit_code:
             raise DemoFailed(f'{name}: the motion was not made\n{runner.last_lines()}')
         self.starts[name] = start_of_motion(bag)
-        return Recording.from_bag(bag, self.model)
+        recording = Recording.from_bag(bag, self.model)
+        if (longest := float(np.diff(recording.time).max())) > 1.5 * TIME_STEP:
+            raise DemoFailed(
+                f'{name}: the bag lacks joint states: two are {longest:.3f} s apart; allowed: '
+                f'{TIME_STEP} s'
+            )
+        return recording
+
+
+class _Starter(Node):
+    """Lets the arm go once the dynamics node has taken the motion; ``time`` is simulated [s]."""
+
+    def __init__(self, namespace: str, context: rclpy.Context) -> None:
+        super().__init__('starter', namespace=namespace, context=context)
+        self.time = 0.0
+        self._released: Future | None = None
+        self._release = self.create_client(Trigger, 'simulator_node/release')
+        self.create_subscription(DiagnosticArray, 'diagnostics', self._on_diagnostics, RELIABLE)
+
+    def _on_diagnostics(self, message: DiagnosticArray) -> None:
+        for status in message.status:
+            values = {pair.key: pair.value for pair in status.values}
+            if 'steps' in values:
+                self.time = int(values['steps']) * TIME_STEP
+            is_taken = values.get('reference') in ('waiting', 'moving')
+            if is_taken and self._released is None and self._release.service_is_ready():
+                self._released = self._release.call_async(Trigger.Request())
 
 
 def start_of_motion(bag: Path) -> float:

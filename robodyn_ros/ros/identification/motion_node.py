@@ -9,14 +9,16 @@ sub        ``joint_states``                               with efforts; watched 
 sub        ``robot_description``                          where ``urdf_file`` is not given
 sub        ``dynamics_node/contact``                      stops the motion
 sub        ``dynamics_node/dynamics_state``               until it follows the first part
+sub        ``/diagnostics``                               of the dynamics node: what it refuses
 pub        ``dynamics_node/joint_trajectory`` or          as ``target`` says
            ``joint_trajectory_controller/...``
 ========== ============================================== ======================================
 
 The motion is made at a part of its speed first (``rehearsal_speed``), then at ``speed``. Nothing
-is sent without ``confirm``. It is stopped where the arm leaves the motion, where efforts leave
-their prediction, on a contact, where joint states no longer come, and on SIGINT; the bag is
-completed always.
+is sent without ``confirm``. A part that the dynamics node refuses is sent again, with more time to
+get to its start; refused again and again, it ends the motion with the node's reason. The motion is
+stopped where the arm leaves it, where efforts leave their prediction, on a contact, where joint
+states no longer come, and on SIGINT; the bag is completed always.
 """
 
 from __future__ import annotations
@@ -28,10 +30,12 @@ from pathlib import Path
 
 import numpy as np
 import rclpy
+from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import ParameterException
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.qos import ReliabilityPolicy
 from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
@@ -57,10 +61,11 @@ from robodyn_ros.ros.identification.bag_writer import BagWriter
 from robodyn_ros.ros.identification.motion_message import resting_message, trajectory_message
 from robodyn_ros.ros.identification.motion_parameters import ABOUT, PARAMETERS, TARGETS
 from robodyn_ros.ros.joint_state_message import JointStateReader
-from robodyn_ros.ros.qos import LATCHED, RECORDED_STATES, RELIABLE
+from robodyn_ros.ros.qos import LATCHED, RECORDED_STATES, RECORDING, RELIABLE
 from robodyn_ros.ros.signals import StopSignal
 
 LEAD_TIME = 0.5  # from sending a motion to its start, by the stamps of the joint states [s]
+MOST_REFUSALS = 4  # of one part; each time it is sent again with twice the time to its start
 SETTLE_TIME = 1.0  # after each part, in which the arm comes to rest [s]
 STOP_TIME = 0.5  # in which a joint trajectory controller is asked to come to rest [s]
 FAREWELL_TIME = 0.3  # for the stop to be sent before the process ends [s]
@@ -101,7 +106,11 @@ class MotionNode(Node):
         self._watch: MotionWatch | None = None
         self._parts: list[tuple[str, MotionSamples]] = []
         self._part: tuple[str, MotionSamples] | None = None
-        self._start = 0.0
+        self._start, self._lead = 0.0, LEAD_TIME
+        self._awaited = (
+            ''  # stamp of the trajectory that may be refused yet, as diagnostics have it
+        )
+        self._refusals = 0  # of the part
         self._heard = time.monotonic()
         self._stamp = self._watched = 0.0
         self._moved = False
@@ -115,18 +124,20 @@ class MotionNode(Node):
             self.create_subscription(String, 'robot_description', self._on_description, LATCHED)
             self.get_logger().info('waiting for robot_description')
         self._reader = JointStateReader()
-        self.create_subscription(
+        self._states = self.create_subscription(
             JointState, 'joint_states', self._on_state, RECORDED_STATES, raw=True
         )
+        self._is_source_known = False
         # Volatile: a contact of before is none of this motion.
         self.create_subscription(Contact, 'dynamics_node/contact', self._on_contact, RELIABLE)
-        self._following = (
-            None
-            if self._is_taken
-            else self.create_subscription(
+        self._following = None
+        if not self._is_taken:
+            self._following = self.create_subscription(
                 DynamicsState, 'dynamics_node/dynamics_state', self._on_dynamics, RELIABLE
             )
-        )
+            self.create_subscription(
+                DiagnosticArray, '/diagnostics', self._on_diagnostics, RELIABLE
+            )
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(self._given['state_timeout'] / 2, self._look, clock=steady)
 
@@ -193,8 +204,12 @@ class MotionNode(Node):
         if not set(names) <= set(message.names):
             return  # of other joints
         self._heard = time.monotonic()
-        self._stamp = cdr.seconds(message.sec, message.nanosec)
-        if self._bag is not None:
+        if not self._is_source_known:
+            self._is_source_known = True
+            self._listen_reliably()
+        last, self._stamp = self._stamp, cdr.seconds(message.sec, message.nanosec)
+        is_new = not self._stamp or self._stamp != last  # a simulator may send a state again
+        if self._bag is not None and is_new and (self.problem or not self.is_over):
             if not self._bag.count:
                 self._bag.note('first_stamp', repr(self._stamp))
             self._bag.write(content, self.get_clock().now().nanoseconds)
@@ -211,12 +226,20 @@ class MotionNode(Node):
             return
         if self._part is None:
             self._begin(q)
-        elif self._is_taken and self._stamp - self._watched >= WATCH_PERIOD:
+        elif self._is_taken:
             if self._following is not None:
                 self.destroy_subscription(self._following)
                 self._following = None
-            self._watched = self._stamp
             self._follow(q, qd, effort)
+
+    def _listen_reliably(self) -> None:
+        """Let no joint state be lost on the way here, where the driver offers that."""
+        offers = self.get_publishers_info_by_topic(self._states.topic_name)
+        if all(each.qos_profile.reliability == ReliabilityPolicy.RELIABLE for each in offers):
+            self.destroy_subscription(self._states)
+            self._states = self.create_subscription(
+                JointState, 'joint_states', self._on_state, RECORDING, raw=True
+            )
 
     def _begin(self, q: np.ndarray) -> None:
         """Send the first part, once somebody listens."""
@@ -245,17 +268,22 @@ class MotionNode(Node):
             )
             return
         self._first_sent = time.monotonic()
+        self._send_next()
+
+    def _send_next(self) -> None:
+        self._lead, self._refusals = LEAD_TIME, 0
         self._send(*self._parts.pop(0))
 
     def _send(self, name: str, motion: MotionSamples) -> None:
         self._part = name, motion
-        self._start = self._stamp + LEAD_TIME
+        self._start = self._stamp + self._lead
         self._moved = True
         if self._bag is not None:
             self._bag.note(f'start_of_{name}', repr(self._start))
-        self._trajectories.publish(
-            trajectory_message(self._model.joint_names, motion, self._start, LEAD_TIME)
-        )
+        names = self._model.joint_names
+        message = trajectory_message(names, motion, self._start, self._lead)
+        self._awaited = f'{seconds(message.header.stamp):.9f}'
+        self._trajectories.publish(message)
         self.get_logger().info(f'{name}: {motion.time[-1]:.1f} s', throttle_duration_sec=1.0)
 
     def _on_dynamics(self, message: DynamicsState) -> None:
@@ -263,7 +291,7 @@ class MotionNode(Node):
         self._is_active = True
         if self._part is None or self._is_taken or self.is_over:
             return
-        since_sent = seconds(message.header.stamp) - (self._start - LEAD_TIME)
+        since_sent = seconds(message.header.stamp) - (self._start - self._lead)
         if since_sent > 0.0 and len(message.reference_position):
             self._is_taken = True
         elif time.monotonic() - self._first_sent > PATIENCE:
@@ -272,6 +300,26 @@ class MotionNode(Node):
             )
         elif since_sent > ANSWER_TIME:
             self._send(*self._part)
+
+    def _on_diagnostics(self, message: DiagnosticArray) -> None:
+        """Hear that the node has refused what was sent last; send it again, or say why."""
+        for status in message.status:
+            values = {pair.key: pair.value for pair in status.values}
+            if values.get('last_rejection_stamp') == self._awaited and not self.is_over:
+                self._on_refusal(values.get('last_rejection', ''))
+
+    def _on_refusal(self, reason: str) -> None:
+        assert self._part is not None
+        self._awaited = ''
+        self._refusals += 1
+        words = f'{self._part[0]}: the dynamics node refused the trajectory: {reason}'
+        if self._refusals >= MOST_REFUSALS:
+            self._end(words)  # nothing of it is followed
+            return
+        # It may have come late, or from further away than there was time for.
+        self.get_logger().warning(f'{words}; sent again')
+        self._lead *= 2.0
+        self._send(*self._part)
 
     def _on_contact(self, message: Contact) -> None:
         if self._part is not None and not message.is_over:
@@ -284,17 +332,21 @@ class MotionNode(Node):
         assert self._part is not None and self._watch is not None
         name, motion = self._part
         elapsed = self._stamp - self._start
+        if elapsed > motion.time[-1] + SETTLE_TIME:
+            if self._parts:
+                self._send_next()
+            else:
+                self._end('done', failed=False)
+            return
+        if self._stamp - self._watched < WATCH_PERIOD:
+            return
+        self._watched = self._stamp
         try:
             problem = self._watch.problem(self._stamp, state_at(motion, elapsed), q, qd, effort)
         except NoEffort as error:
             problem = str(error)
         if problem:
             self.stop(f'{name}, {max(elapsed, 0.0):.2f} s: {problem}')
-        elif elapsed > motion.time[-1] + SETTLE_TIME:
-            if self._parts:
-                self._send(*self._parts.pop(0))
-            else:
-                self._end('done', failed=False)
 
     def _look(self) -> None:
         """Stop where joint states no longer come."""

@@ -21,10 +21,11 @@ from robodyn_ros.identification.rows import rows_of
 from robodyn_ros.identification.training_data import TrainingData
 from robodyn_ros.model import RobotModel
 from robodyn_ros.simulation.true_arm import random_poses
-from robodyn_ros.spatial import FloatArray
+from robodyn_ros.spatial import FloatArray, pseudo_inertia
 
 _POSES = 500
 _POSE_SEED = 11
+_ROUNDING = 1e-9  # of the largest eigenvalue, where one is zero, as a disc's is
 _URDF, _FOUND, _SQUARES = '#d55e00', '#0072b2', '#999999'
 
 
@@ -131,15 +132,24 @@ def gravity_error(model: RobotModel, true: RobotModel) -> float:
     )
 
 
+def impossible_bodies(model: RobotModel) -> int:
+    """Return how many links have a mass and an inertia that no body can have."""
+    least, *_, largest = np.linalg.eigvalsh(pseudo_inertia(model.inertial_parameters)).T
+    return int((least < -_ROUNDING * np.abs(largest)).sum())
+
+
 def summary(results: Results) -> dict[str, Any]:
     """
     Return the numbers for ``summary.json``.
 
     Torque errors are relative, on the new motion as it was run by the URDF. Keys in ``_rad`` are
     over revolute joints, and None where there is none; the same in ``_m`` over prismatic ones.
+    ``impossible_bodies`` are of the links as a URDF would have them: what least squares find of
+    the base parameters, the others zero. ``seconds`` depends on the machine, nothing else does.
     """
     errors = results.found.errors[-1]
     squares = LeastSquares.fitted(results.model, results.training)
+    fitted = squares.bodies(results.model)
     numbers: dict[str, Any] = {
         'robot': results.robot,
         'torque_error_before': errors.relative('urdf'),
@@ -149,7 +159,10 @@ def summary(results: Results) -> dict[str, Any]:
         ),
         'gravity_error_before': gravity_error(results.model, results.true),
         'gravity_error_after': gravity_error(results.found.model, results.true),
-        'gravity_error_least_squares': gravity_error(squares.bodies(results.model), results.true),
+        'gravity_error_least_squares': gravity_error(fitted, results.true),
+        'impossible_bodies_before': impossible_bodies(results.model),
+        'impossible_bodies_after': impossible_bodies(results.found.model),
+        'impossible_bodies_least_squares': impossible_bodies(fitted),
     }
     for unit, joints in kinds(results.model).items():
         for name, recording, start in (
@@ -180,6 +193,10 @@ def tables(results: Results, numbers: Mapping[str, Any]) -> list[Table]:
     for label, key in (('torque error', 'torque'), ('gravity error', 'gravity')):
         row = (numbers[f'{key}_error_{name}'] for name in ('before', 'least_squares', 'after'))
         table.add_row(label, *(f'{value:.2%}' for value in row))
+    counts = (
+        numbers[f'impossible_bodies_{name}'] for name in ('before', 'least_squares', 'after')
+    )
+    table.add_row('links no body can be', *(f'{count} of {results.model.n}' for count in counts))
     for unit in kinds(results.model):
         before, after = (numbers[f'tracking_rms_{name}_{unit}'] for name in ('before', 'after'))
         if before is not None:

@@ -8,6 +8,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import domains
 import numpy as np
 import pytest
 from rich.console import Console
@@ -234,6 +235,26 @@ def test_demo_drives_an_arm_with_a_prismatic_joint_and_writes_its_results(tmp_pa
     assert numbers['commands'] > 500 + 3 * 1000 * numbers['motion_time_s']
     assert (tmp_path / 'out' / 'tracking.png').stat().st_size > 10_000
     assert not demo_processes(urdf)
+
+
+@pytest.mark.ros
+def test_demo_whose_motion_is_refused_tells_the_nodes_reason(tmp_path, monkeypatch):
+    pytest.importorskip('rclpy', reason='needs ROS 2')
+    pytest.importorskip('mujoco')
+    from robodyn_ros.ros.demo import demonstration
+
+    domain = domains.claim()
+    monkeypatch.setenv('ROS_DOMAIN_ID', str(domain))
+    motion = suitable_motion(RobotModel.from_urdf(lift()))
+    beyond = replace(motion, goal=np.array([0.9, 0.0]))  # where 0.3 m are the limit
+    monkeypatch.setattr(demonstration, 'suitable_motion', lambda model: beyond)
+    urdf = tmp_path / 'lift.urdf'
+    urdf.write_text(lift())
+    try:
+        with pytest.raises(demonstration.DemoFailed, match='node refused the motion: .*lift'):
+            demonstration.run_demo(demonstration.Arm(urdf), tmp_path / 'out', hold_time=0.1)
+    finally:
+        domains.release(domain)
 
 
 @pytest.mark.ros

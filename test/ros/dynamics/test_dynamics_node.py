@@ -12,6 +12,7 @@ pytest.importorskip('rclpy', reason='needs ROS 2')
 
 from control_arm import NAMES
 from node_rig import ARM, UNHURRIED, NodeRig
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robodyn_interfaces.srv import GetDHParameters, GetMassMatrix
 from robodyn_ros import RobotModel, gravity_torque, mass_matrix
@@ -388,6 +389,19 @@ def test_rejected_trajectory_is_explained_in_log_and_diagnostics(rig, robot):
     rig.stream(POSITION, lambda: 'position limits' in rig.report.get('last_rejection', ''))
     assert 'trajectory rejected' in rig.log
     assert rig.report['reference'] == 'none'
+
+
+def test_the_diagnostics_tell_by_its_stamp_which_trajectory_was_refused(rig, robot):
+    rig.start(**robot, **CALM, mode='computed_torque')
+    rig.bring_up(POSITION)
+    rig.until(lambda: rig.trajectories.get_subscription_count() > 0)
+    for sec in (7, 8):
+        message = JointTrajectory(joint_names=['elbow'], points=[JointTrajectoryPoint()])
+        message.header.stamp.sec, message.header.stamp.nanosec = sec, 250_000_000
+        rig.trajectories.publish(message)
+        told = f'{sec}.250000000'
+        rig.stream(POSITION, lambda t=told: rig.report.get('last_rejection_stamp') == t)
+        assert rig.report['last_rejection']
 
 
 def test_trajectory_is_followed_held_and_cancelled(rig, robot):

@@ -14,7 +14,7 @@ from robodyn_ros.identification.exciting_motion import search
 from robodyn_ros.motions import MotionSamples
 from robodyn_ros.ros.demo.demonstration import Arm
 from robodyn_ros.ros.identification import demonstration
-from robodyn_ros.ros.identification.results import LeastSquares, gravity_error
+from robodyn_ros.ros.identification.results import LeastSquares, gravity_error, impossible_bodies
 from robodyn_ros.simulation.true_arm import drawn_arm, random_poses
 
 KEYS = {
@@ -32,6 +32,17 @@ def test_the_gravity_error_is_that_of_gravity_torques_in_random_poses():
     assert gravity_error(heavier, model) == pytest.approx(0.1)
     q = random_poses(model, np.random.default_rng(0), 100)
     assert (q >= model.position_limits[:, 0]).all() and (q <= model.position_limits[:, 1]).all()
+
+
+def test_bodies_are_impossible_where_mass_is_negative_or_a_principal_moment_too_large():
+    model = RobotModel.from_urdf(public_urdf('ur5_robot.urdf'))
+    assert impossible_bodies(model) == 0
+    parameters = np.tile([1.0, 0, 0, 1.0, 0, 1.0, 0, 0, 0, 2.0], (6, 1))
+    parameters[1, 9] = -1.0
+    parameters[2, 5] = 2.1  # no body has a moment beyond the sum of the others
+    parameters[3, 5] = 2.0  # a disc has just that
+    parameters[4] = 0.0
+    assert impossible_bodies(model.with_inertial_parameters(parameters)) == 2
 
 
 def test_least_squares_finds_the_torques_of_an_arm_without_noise():
@@ -74,6 +85,7 @@ def test_a_wrong_urdf_becomes_a_model_that_tracks(tmp_path, monkeypatch):
     assert numbers['torque_error_after'] < 0.03
     assert numbers['torque_error_after'] < numbers['torque_error_least_squares']
     assert numbers['gravity_error_after'] < 0.05
+    assert numbers['impossible_bodies_after'] == 0 < numbers['impossible_bodies_least_squares']
     assert numbers['tracking_rms_after_rad'] < numbers['tracking_rms_before_rad'] / 4
     assert (tmp_path / 'identification.png').stat().st_size > 10_000
     model = RobotModel.from_urdf(urdf)

@@ -13,8 +13,10 @@ import pytest
 import rclpy
 import yaml
 from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from fair_spinning import spin_until
 from rclpy.executors import SingleThreadedExecutor
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 from robots import two_link_urdf
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
@@ -25,27 +27,30 @@ from robodyn_ros.identification import Recording
 from robodyn_ros.kinematics import kinematics_digest
 from robodyn_ros.motions import table_as_csv
 from robodyn_ros.ros.demo.node_process import die_with_parent
-from robodyn_ros.ros.identification.motion_node import LEAD_TIME
+from robodyn_ros.ros.identification.motion_node import LEAD_TIME, MOST_REFUSALS
 
 pytest.importorskip('rosbags', reason='needs rosbags: pip install rosbags')
 pytestmark = pytest.mark.ros
 
 PERIOD = 0.005  # between joint states [s]
 DURATION = 1.5  # of the motion [s]
-PATIENCE = 60.0  # for anything that must happen; a loaded machine may take long [s]
+PATIENCE = 240.0  # for anything that must happen; a loaded machine may take long [s]
 
 
 class Arm:
     """An arm that is where its trajectory says, and efforts as its model says, plus a push."""
 
-    def __init__(self, model, topic, start):
+    def __init__(self, model, topic, start, reliability=ReliabilityPolicy.RELIABLE):
         self.domain = domains.claim()
         self.context = rclpy.Context()
         rclpy.init(context=self.context, domain_id=self.domain)
         self.node = rclpy.create_node('arm', context=self.context)
         self.executor = SingleThreadedExecutor(context=self.context)
         self.executor.add_node(self.node)
-        self.states = self.node.create_publisher(JointState, '/joint_states', 10)
+        self.states = self.node.create_publisher(
+            JointState, '/joint_states', QoSProfile(depth=10, reliability=reliability)
+        )
+        self.diagnostics = self.node.create_publisher(DiagnosticArray, '/diagnostics', 10)
         self.follows = self.node.create_publisher(
             DynamicsState, '/dynamics_node/dynamics_state', 10
         )
@@ -54,14 +59,28 @@ class Arm:
         self.model, self.received_ = model, []
         self.q, self.push, self.now = np.array(start, dtype=float), 0.0, 100.0
         self.talks, self.obeys = True, True
-        self.refusals = 0
+        self.refusals, self.reason = 0, ''
+        self.sent = []  # all that was, refused or not
 
     def received(self, message):
         """Take a trajectory, as an active node does that does not refuse it."""
+        self.sent.append(message)
         if self.refusals:
             self.refusals -= 1
+            if self.reason:
+                self.refuse(message.header.stamp)
             return
         self.received_.append(message)
+
+    def refuse(self, stamp):
+        """Say in diagnostics that the trajectory of a stamp is refused, and why."""
+        values = {
+            'last_rejection': self.reason,
+            'last_rejection_stamp': f'{stamp.sec + 1e-9 * stamp.nanosec:.9f}',
+        }
+        pairs = [KeyValue(key=key, value=value) for key, value in values.items()]
+        status = DiagnosticStatus(name='dynamics_node: torque', values=pairs)
+        self.diagnostics.publish(DiagnosticArray(status=[status]))
 
     def close(self):
         self.executor.shutdown()
@@ -126,8 +145,14 @@ def rig(tmp_path):
     motion.write_text(table_as_csv(names, times, q, qd, qdd))
     started = []
 
-    def start(*, start_at=(0.0, 0.0), target='dynamics_node', **parameters):
-        arm = Arm(model, f'/{target}/joint_trajectory', start_at)
+    def start(
+        *,
+        start_at=(0.0, 0.0),
+        target='dynamics_node',
+        reliability=ReliabilityPolicy.RELIABLE,
+        **parameters,
+    ):
+        arm = Arm(model, f'/{target}/joint_trajectory', start_at, reliability)
         given = {
             'motion_file': motion,
             'urdf_file': urdf,
@@ -237,6 +262,78 @@ def test_a_node_that_is_not_yet_active_is_asked_again(rig):
     code, log = ended(arm, process, folder)
     assert code == 0, log
     assert not arm.refusals
+
+
+def test_a_refused_trajectory_is_sent_again_with_more_time_to_its_start(rig):
+    arm, process, folder = rig()
+    arm.refusals, arm.reason = 2, 'speed on the way: 8.48; allowed 2.16'
+    code, log = ended(arm, process, folder)
+    assert code == 0, log
+    leads = [
+        message.points[0].time_from_start.sec + 1e-9 * message.points[0].time_from_start.nanosec
+        for message in arm.sent
+    ]
+    assert leads == pytest.approx([LEAD_TIME, 2 * LEAD_TIME, 4 * LEAD_TIME])
+    assert Recording.from_bag(folder / 'bag', arm.model).duration > DURATION
+
+
+def test_a_trajectory_refused_again_and_again_ends_with_the_nodes_reason(rig):
+    arm, process, folder = rig()
+    arm.refusals, arm.reason = 100, 'in mode gravity_compensation'
+    code, log = ended(arm, process, folder)
+    assert code == 1
+    assert 'motion: the dynamics node refused the trajectory: in mode gravity_compensation' in log
+    assert 'from where the motion is' not in log
+    assert len(arm.sent) == MOST_REFUSALS
+
+
+def test_a_second_part_that_is_refused_is_not_blamed_on_the_arm(rig):
+    arm, process, folder = rig(rehearsal_speed=0.5)
+    until(arm, process, folder, lambda: arm.received_)
+    arm.refusals, arm.reason = 100, 'while disabled'
+    code, log = ended(arm, process, folder)
+    assert code == 1
+    assert 'motion: the dynamics node refused the trajectory: while disabled' in log
+    assert 'from where the motion is' not in log
+
+
+def test_what_the_node_refused_of_others_is_nothing_to_this_motion(rig):
+    arm, process, folder = rig()
+    arm.reason = 'of another'
+    until(arm, process, folder, lambda: arm.received_)
+    for _ in range(10):
+        arm.refuse(Time(sec=7))
+    code, log = ended(arm, process, folder)
+    assert code == 0 and 'of another' not in log
+
+
+@pytest.mark.parametrize(
+    'reliability', [ReliabilityPolicy.RELIABLE, ReliabilityPolicy.BEST_EFFORT]
+)
+def test_joint_states_are_taken_as_reliably_as_they_are_offered(rig, reliability):
+    arm, process, folder = rig(reliability=reliability)
+    until(arm, process, folder, moving(arm))
+    (listener,) = arm.node.get_subscriptions_info_by_topic('/joint_states')
+    assert listener.qos_profile.reliability == reliability
+    assert ended(arm, process, folder)[0] == 0
+
+
+def test_a_state_that_is_sent_again_is_recorded_once(rig):
+    arm, process, folder = rig()
+    publish = arm.states.publish
+    arm.states.publish = lambda state: (publish(state), publish(state))
+    assert ended(arm, process, folder)[0] == 0
+    from rosbags.highlevel import AnyReader
+
+    with AnyReader([folder / 'bag']) as reader:
+        stamps = [
+            reader.deserialize(raw, connection.msgtype).header.stamp
+            for connection, _, raw in reader.messages()
+            if connection.topic == '/joint_states'
+        ]
+    times = [stamp.sec * 10**9 + stamp.nanosec for stamp in stamps]
+    assert len(times) > DURATION / PERIOD / 2
+    assert len(set(times)) == len(times)
 
 
 def test_an_approach_is_slow_and_ends_at_the_start(rig):
