@@ -11,9 +11,7 @@ of the rounds counts, so that the ratios stand whatever else the machine does. T
 the exponent p of a fit c n^p to the chains of 10 joints and more, how far the worst time lies from
 the straight line a + b n through all of them, and the cost relative to Newton-Euler.
 
-A second table counts multiplications and additions of the same code for a general arm with
-revolute joints, no angle or length of it zero: the code runs on scalars that record what is done
-to them. Products with 0 and 1 do not count, nor does anything that is known before q is.
+operation_counts.py counts the operations of the same code.
 """
 
 from __future__ import annotations
@@ -22,7 +20,6 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from time import process_time
@@ -35,7 +32,6 @@ from oracles import random_states
 from robots import random_chain
 
 from robodyn_ros import RobotModel
-from robodyn_ros.compiled.symbolic.expression import Graph, executed_operations
 from robodyn_ros.dynamics import METHODS, lagrange_euler
 
 ROUNDS = 7
@@ -107,37 +103,6 @@ def print_table(joints: list[int], batch: int | None) -> None:
             print_row(f'ratio at {n}', (f'{rows[n][name] / base:.2f}' for name in ROADS))
 
 
-def general_arm(n: int) -> RobotModel:
-    """Return an arm of n revolute joints without a zero in its DH table or its inertias."""
-    generator = np.random.default_rng(n)
-    arm = RobotModel.from_urdf(random_chain(generator, n, prismatic_fraction=0.0), tip_link='tip')
-    numbers = generator.uniform(0.1, 1.0, (4, n))
-    names = ('alpha', 'a', 'theta', 'd')
-    table = replace(arm.dh, **dict(zip(names, numbers)), beta=np.zeros(n))
-    return replace(arm, dh=table, inertial_parameters=generator.uniform(0.1, 1.0, (n, 10)))
-
-
-def operations(n: int, road: Callable) -> tuple[int, int]:
-    """Return how many multiplications and additions the code of a road takes for n joints."""
-    graph = Graph(shared=False)
-    states = [np.array(graph.input(name, n), dtype=object) for name in ('q', 'qd', 'qdd')]
-    road(general_arm(n), *states)
-    return executed_operations(graph)
-
-
-def print_operations(joints: tuple[int, int] = (6, 12)) -> None:
-    """Count, and print a Markdown table; the exponent is that between the two lengths."""
-    print('\noperations: multiplications, additions\n')
-    print('| n | ' + ' | '.join(ROADS) + ' |')
-    print('|---' * (len(ROADS) + 1) + '|')
-    counts = {n: [operations(n, road) for road in ROADS.values()] for n in joints}
-    for n, row in counts.items():
-        print(f'| {n} | ' + ' | '.join(f'{m}, {a}' for m, a in row) + ' |')
-    short, long = (np.array([sum(pair) for pair in counts[n]]) for n in joints)
-    growth = np.log(long / short) / np.log(joints[1] / joints[0])
-    print('| exponent | ' + ' | '.join(f'{p:.2f}' for p in growth) + ' |')
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split('\n\n')[0])
     parser.add_argument('--joints', type=int, nargs='+', default=[2, 4, 6, 8, 10, 14, 20, 30])
@@ -145,7 +110,6 @@ def main() -> None:
     arguments = parser.parse_args()
     print_table(arguments.joints, None)
     print_table(arguments.joints, arguments.batch)
-    print_operations()
 
 
 if __name__ == '__main__':

@@ -6,7 +6,8 @@ Draw Figures 4 to 11 of Bejczy 1974: what matters beside a joint's own inertia, 
 
 Figures 4 to 7: which fraction of one joint's acceleration another one feels, the wrist straight, a
 part of the boom. Figures 8 to 11: which acceleration gravity equals, with 1.8 kg in the hand. The
-script prints the largest value of each beside the paper's.
+three lengths of Figure 8 and the two wrist angles of Figure 10 are not in the scan, and are ours.
+The script prints the largest value of each beside the paper's.
 """
 
 from __future__ import annotations

@@ -159,7 +159,8 @@ def pseudo_inertia(parameters: NDArray) -> NDArray:
     Return the pseudo-inertia matrix (..., 4, 4): the integral of x xT dm, x = (x, y, z, 1).
 
     It moves between frames as T P TT, and is positive semidefinite for every real body
-    (Bejczy 1974, the J_i of eq. 6; Fu, Gonzalez and Lee 1987, eq. 3.2-18).
+    (Bejczy 1974, eq. 10; Fu, Gonzalez and Lee 1987, eqs. 3.2-17, 3.2-18). Both print the elements
+    of the inertia tensor off its diagonal with a plus; by their own definitions it is a minus.
     """
     tensor = inertia_tensor(parameters)
     result = np.empty((*parameters.shape[:-1], 4, 4), dtype=parameters.dtype)

@@ -13,6 +13,9 @@ dw_s/dqd_i = z_i for a revolute joint and zero for a prismatic one. In modified 
 about z_i through p_i, and the vector between origins p_(i-1) and p_i stands still in link i - 1,
 but for the displacement of a prismatic joint along z_i, which adds 2 w_(i-1) x z_i qd_i to
 (3.4-11).
+
+Corrected against the print: (3.4-21), (3.4-22) have minus the gradient of the potential energy,
+where c_i is the gradient; the sum (3.4-23) and (3.4-28) have it right.
 """
 
 from __future__ import annotations

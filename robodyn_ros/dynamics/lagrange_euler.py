@@ -16,10 +16,10 @@ that lead up to the lowest index of a coefficient. The same partition of the mat
 P = B J BT, takes the sum over links inside the trace: with P_t that of links t to n as one, in
 frame t, only the term of the highest index is left, and n^4 traces become n^3.
 
-Corrected against the print: off-diagonals of (3.2-18), (3.2-19) are minus the products of inertia
-of the tensor defined there; U_ji in (3.2-24), (3.2-34) is not transposed; Bejczy's (12)-(17) list
-each Coriolis pair once where his (1) sums both orders, and his (31), (33), (48), (50), (52), (54),
-(C.1)-(C.4) are minus the holding torque of his (1), (26), which is c.
+Corrected against the print: off-diagonals of (3.2-18), (3.2-19) and of Bejczy's (10) are minus
+those of the tensor defined there; U_ji in (3.2-24), (3.2-34) is not transposed; Bejczy's (12)-(17)
+list each Coriolis pair once where his (1) sums both orders, and his (31), (33), (48), (50), (52),
+(54), (C.1)-(C.4) are minus the holding torque of his (1), (26), which is c.
 """
 
 from __future__ import annotations

@@ -3,8 +3,9 @@
 Recursive Newton-Euler inverse dynamics in link coordinates.
 
 Luh, Walker and Paul's recursion (Fu, Gonzalez and Lee 1987, Table 3.3) for modified DH frames,
-with the first moment m c and the inertia about the frame's origin in place of the centre of mass,
-as in Gautier and Khalil 1988, eqs. (4)-(9). Gravity enters as an acceleration -g of the base.
+with the first moment m c and the inertia about the frame's origin, the parameters of Gautier and
+Khalil 1988, eq. (3), in place of the centre of mass. Gravity enters as an acceleration -g of the
+base.
 
 Corrected against the print: (3.3-51) takes the angular acceleration of link i - 1; (3.3-46) sets
 the base's acceleration to minus the gravity field; Table 3.3's moment is (3.3-57)'s.

@@ -21,6 +21,7 @@ from robodyn_ros.analysis import (
     inertial_characteristics,
 )
 from robodyn_ros.dynamics import christoffel_symbols
+from robodyn_ros.spatial import parameters_of_pseudo_inertia
 
 SEEDS = range(8)
 
@@ -73,6 +74,39 @@ def test_table_3(paper, counts, constant, total, sparsity):
     assert (structure.counts[0].constant, structure.counts[4].constant) == constant
     assert structure.total == total
     assert structure.sparsity == pytest.approx(sparsity, abs=6e-4)
+
+
+# The same arms, their masses anywhere; the print's total. It counts chosen masses, but for the
+# Cartesian arm.
+ANY_MASSES = [
+    pytest.param(CARTESIAN, (3, 0, 0, 0, 1), 4, 4, id='Cartesian'),
+    pytest.param(CYLINDRICAL, (3, 1, 1, 0, 1), 6, 5, id='cylindrical'),
+    pytest.param(SPHERICAL, (3, 3, 4, 1, 2), 13, 8, id='spherical'),
+    pytest.param(ARTICULATED, (3, 3, 6, 1, 2), 15, 16, id='articulated'),
+    pytest.param(STANFORD, (6, 14, 24, 28, 5), 77, 66, id='Stanford'),
+    pytest.param(PUMA, (6, 15, 30, 39, 5), 95, 88, id='PUMA'),
+]
+
+
+def bodies_anywhere(joints, seed):
+    """Return parameters (n, 10) of links of six point masses each, wherever they may be."""
+    generator = np.random.default_rng(seed)
+    masses, points = generator.uniform(0.2, 1, (joints, 6)), generator.normal(size=(joints, 6, 3))
+    homogeneous = np.concatenate([points, np.ones((joints, 6, 1))], axis=2)
+    pseudo = np.einsum('jk,jka,jkb->jab', masses, homogeneous, homogeneous)
+    return parameters_of_pseudo_inertia(pseudo)
+
+
+@pytest.mark.parametrize('seed', range(2))
+@pytest.mark.parametrize('paper, counts, total, printed', ANY_MASSES)
+def test_table_3_with_masses_anywhere(paper, counts, total, printed, seed):
+    arm = paper.model()
+    structure = inertial_characteristics(
+        arm.with_inertial_parameters(bodies_anywhere(arm.n, seed))
+    )
+    assert nonzero(structure) == counts
+    assert structure.total == total
+    assert (total == printed) == (paper is CARTESIAN)
 
 
 def test_table_3_articulated_arm_has_one_coefficient_less_than_printed():
@@ -307,6 +341,16 @@ def test_masses_of_the_jpl_arm_decrease_as_the_third_guideline_asks():
     masses = design_guidelines(JPL.model())[2]
     assert masses.met is True
     assert masses.unit == 'kg' and masses.values == tuple(sorted(masses.values, reverse=True))
+
+
+def test_two_equal_masses_do_not_decrease():
+    # "The masses of the links should decrease": under (34), "constitute a decreasing sequence".
+    arm = JPL.model()
+    parameters = arm.inertial_parameters.copy()
+    parameters[3, 9] = parameters[2, 9]
+    masses = design_guidelines(arm.with_inertial_parameters(parameters))[2]
+    assert masses.values[2] == masses.values[3]
+    assert masses.met is False
 
 
 def test_guidelines_of_the_cartesian_arm():

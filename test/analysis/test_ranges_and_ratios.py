@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from markdown_tables import numbers, tables
 from oracles import PinocchioArm
 from paper_arms import JPL, JPL_INPUT_INERTIA, JPL_LOAD, URDF
 from robots import public_urdf, two_link_urdf
@@ -57,6 +58,18 @@ TABLE_1 = [
 ]
 
 
+def test_relative_of_table_1_comes_from_its_misprint():
+    # Table 1 prints 4.5 and 6.9, (72) and (73) 4.36 and 6.75: 875 / 196 and 1356 / 196, where the
+    # minimum is 1.417 kg m², 201 oz in s².
+    _, smallest, largest, loaded, relative, relative_loaded = TABLE_1[0]
+    assert (largest / smallest, loaded / smallest) == pytest.approx(
+        (relative, relative_loaded), abs=6e-3
+    )
+    assert (875 / 196, 1356 / 196) == pytest.approx((4.5, 6.9), abs=5e-2)
+    assert 4.5 / relative > 1.03 and 6.9 / relative_loaded > 1.02
+    assert smallest / 0.00706 == pytest.approx(201, abs=0.5)
+
+
 @pytest.mark.parametrize('row', TABLE_1, ids=lambda row: f'D{row[0]}{row[0]}')
 def test_table_1(found, row):
     joint, smallest, largest, loaded, relative, relative_loaded = row
@@ -76,6 +89,51 @@ def test_table_1_minimum_of_joint_2_is_less_than_printed(found):
     assert smallest.value == pytest.approx(3.5586, rel=1e-4)
     assert smallest.position[2] == pytest.approx(0.4247, abs=2e-3)
     assert abs(smallest.position[4]) == pytest.approx(RIGHT, abs=1e-6)
+
+
+def test_minimum_of_joint_2_needs_the_wrist_within_a_right_angle(arm, found):
+    # The URDF lets joint 5 go on to 1.7 rad, where the hand reaches back: 3.546.
+    _, limit = arm.position_limits[4]
+    assert limit == 1.7
+    q = np.zeros((4001, 6))
+    q[:, 2], q[:, 4] = np.linspace(0.3, 0.6, 4001), limit
+    beyond = rd.mass_matrix(arm, q)[:, 1, 1].min()
+    assert beyond == pytest.approx(3.546, abs=5e-4)
+    assert beyond < found.inertia[1].smallest.value - 0.01
+    d22 = ranges(arm, limits=dict.fromkeys(('joint1', 'joint4', 'joint6'), (0.0, 0.0)))
+    assert d22.inertia[1].smallest.value == pytest.approx(beyond, rel=1e-6)
+
+
+def test_the_page_has_the_extremes_that_are_found(found):
+    # docs/analysis.md: joint; D min, max, max with load; printed; G, G with load; printed.
+    [(_, *rows)] = tables('analysis.md', 'joint', 'D min, max, max')
+    torques = {joint: (text, loaded) for joint, text, _, loaded, _ in TABLE_2}
+    assert len(rows) == len(TABLE_1)
+    for row, (joint, *printed) in zip(rows, TABLE_1):
+        name, inertia, in_table_1, gravity, in_table_2 = row
+        i = joint - 1
+        assert name == str(joint)
+        assert_told(inertia, [
+            found.inertia[i].smallest.value,
+            found.inertia[i].largest.value,
+            found.loaded_inertia[i].largest.value,
+        ])  # fmt: skip
+        smallest, largest, loaded = printed[:3]
+        assert numbers(in_table_1) == sorted({smallest, largest, loaded})
+        rows_of_gravity = found.gravity[i], found.loaded_gravity[i]
+        assert_told(gravity, [abs(x.peak.value) for x in rows_of_gravity])
+        assert numbers(in_table_2) == list(torques.get(joint, [0]))
+
+
+def assert_told(cell, values):
+    """Assert that a cell has the values to its last digit, or 0 for all."""
+    told = cell.split(', ')
+    if told == ['0']:
+        told = ['0'] * len(values)
+    assert len(told) == len(values), cell
+    for text, value in zip(told, values):
+        digits = len(text.partition('.')[2])
+        assert float(text) == pytest.approx(value, abs=0.501 * 10.0**-digits), cell
 
 
 def test_table_1_occurs_with_the_boom_level_and_drawn_out(found):

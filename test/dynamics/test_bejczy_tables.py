@@ -128,6 +128,15 @@ def test_table_2_motor_shaft_and_stall_torque(arm, loaded, joint):
     assert max(load) < arm.effort_limits[joint - 1]
 
 
+def test_table_2_stall_torque_of_joint_6_is_printed_twice(arm):
+    # 0.047 N m beside 7 oz in, which is 0.0494; the URDF's limit takes the first.
+    assert 7 * OUNCE_INCH == pytest.approx(0.0494, abs=5e-5)
+    assert arm.effort_limits[5] / 146 == pytest.approx(0.047, abs=1e-6)
+    # The others are the same in both units.
+    for joint, ounces in {1: 130, 2: 430, 4: 20, 5: 20}.items():
+        assert TABLE_2_MOTORS[joint][1] == pytest.approx(ounces * OUNCE_INCH, rel=3e-3)
+
+
 @pytest.mark.parametrize('joint', [1, 6])
 def test_table_2_joints_without_gravity_load(arm, loaded, joint):
     q = np.random.default_rng(4).uniform(-3, 3, (100, 6))

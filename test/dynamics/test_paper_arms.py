@@ -4,11 +4,17 @@
 import numpy as np
 import pytest
 from oracles import random_states
-from paper_arms import PAPER_ARMS, URDF
+from paper_arms import PAPER_ARMS, TWO_LINK, URDF
 
 import robodyn_ros as rd
 from robodyn_ros.dh.frames import frame_transforms
-from robodyn_ros.spatial import pseudo_inertia
+from robodyn_ros.spatial import (
+    inertia_tensor,
+    inertial_parameters,
+    moved_parameters,
+    parameters_of_pseudo_inertia,
+    pseudo_inertia,
+)
 
 WITH_PRINTED_INERTIAS = ('jpl_rrp', 'stanford', 'six_axis_industrial')
 
@@ -90,6 +96,36 @@ def test_links_have_the_printed_inertias(name):
             rtol=0,
             atol=1e-10 * printed.max(),
         )
+
+
+def test_pseudo_inertia_is_the_integral_of_3_2_17_and_not_3_2_18_with_its_plus():
+    # Point masses: the integral of r rT dm, r = (x, y, z, 1), is a sum. The tensor defined under
+    # (3.2-17) has - sum of x y dm off its diagonal, so that (3.2-18), (3.2-19) and Bejczy's (10)
+    # need a minus there, where they print I_xy and k_12 squared.
+    generator = np.random.default_rng(4)
+    mass, points = generator.uniform(0.2, 2, 5), generator.normal(size=(5, 3))
+    homogeneous = np.column_stack([points, np.ones(5)])
+    integral = np.einsum('k,ki,kj->ij', mass, homogeneous, homogeneous)
+    squares = (points**2).sum(axis=1)[:, None, None] * np.eye(3)
+    tensor = np.einsum('k,kij->ij', mass, squares - points[:, :, None] * points[:, None, :])
+    center = mass @ points / mass.sum()
+    shift = center @ center * np.eye(3) - np.outer(center, center)
+    parameters = inertial_parameters(mass.sum(), center, tensor - mass.sum() * shift)
+    np.testing.assert_allclose(inertia_tensor(parameters), tensor, atol=1e-12)
+    np.testing.assert_allclose(pseudo_inertia(parameters), integral, atol=1e-12)
+    np.testing.assert_allclose(parameters_of_pseudo_inertia(integral), parameters, atol=1e-12)
+    printed = np.trace(tensor) / 2 * np.eye(3) - 2 * np.diag(np.diag(tensor)) + tensor
+    np.testing.assert_allclose(np.diag(printed), np.diag(integral)[:3], atol=1e-12)
+    off_diagonal = ~np.eye(3, dtype=bool)
+    np.testing.assert_allclose(printed[off_diagonal], -integral[:3, :3][off_diagonal], atol=1e-12)
+    # From one frame to another it goes with T on both sides, as in of Tourassis and Neuman.
+    pose = TWO_LINK.frames(np.array([0.3, 0.8]))[-1]
+    moved = homogeneous @ pose.T
+    np.testing.assert_allclose(
+        pseudo_inertia(moved_parameters(parameters, pose)),
+        np.einsum('k,ki,kj->ij', mass, moved, moved),
+        atol=1e-12,
+    )
 
 
 def test_limits_hold_the_arm_against_gravity(pair):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markdown_tables import tables
 from numeric_reduction import numeric_reduction
 from oracles import random_states, relative_difference
 from parameter_arms import DOWN, TILTED, dh_arm, generic_arm, ranks, scemi, structured_arm
@@ -258,6 +259,35 @@ def test_count_of_the_papers_arms(name):
     base = rd.base_parameters(arm)
     assert base.count == count
     assert ranks(rd.regressor(arm, *random_states(arm, 80, seed=1))) == {count}
+
+
+# docs/minimal_parameters.md: an arm of each row, by what the row begins with, as DH table or by
+# its kinds of joints alone.
+COUNTED = {
+    'SCEMI': 'scemi',
+    'general six axes': 'RRRRRR',
+    'Stanford': 'stanford, Angeles, Ma and Rojas 1989',
+    'Panda': 'RRRRRRR',
+    'Cobra 600': 'cobra 600',
+}
+
+
+@pytest.mark.parametrize('begin', COUNTED)
+def test_the_page_has_the_counts_that_are_found(begin):
+    [(heads, *rows)] = tables('minimal_parameters.md', 'arm', 'base, upright', 'base, tilted')
+    assert len(rows) == len(COUNTED)
+    cells = dict(zip(heads, next(row for row in rows if row[0].startswith(begin))))
+    name = COUNTED[begin]
+
+    def arm(gravity):
+        if name in PAPERS_ARMS:
+            return dh_arm(*PAPERS_ARMS[name][1:], gravity=gravity)
+        return generic_arm(name, gravity=gravity)
+
+    upright, tilted = (rd.base_parameters(arm(gravity)) for gravity in (DOWN, TILTED))
+    assert int(cells['base, upright']) == upright.count
+    assert int(cells['base, tilted']) == tilted.count
+    assert int(cells['standard']) == upright.standard_count
 
 
 @pytest.mark.parametrize(

@@ -133,6 +133,45 @@ def test_every_test_that_the_papers_page_names_is_there():
             assert f'def {name}(' in file, name
 
 
+# What is numbered in the papers: equations by what stands before their number and how many there
+# are; the last table, figure and problem.
+NUMBERED = {
+    '000': ({'': 40, 'A-': 12, 'B-': 4}, {'Table ': 3, 'Fig ': 3}),
+    '001': (
+        {'3.2-': 40, '3.3-': 59, '3.4-': 28},
+        {'Table 3.': 5, 'Fig 3.': 11, 'problem 3.': 18},
+    ),
+    '002': ({'': 140, 'A.': 21, 'C.': 7, 'D.': 38}, {'Table ': 4, 'Fig ': 11}),
+    '003': ({'': 23}, {'Table ': 1, 'Fig ': 2, 'theorem ': 7}),
+    '004': ({'': 59}, {'Table ': 3, 'Fig ': 8}),
+}
+
+
+@pytest.mark.parametrize('paper', NUMBERED)
+def test_every_equation_table_figure_and_problem_of_the_papers_has_a_row(paper):
+    text = (DOCS / 'papers.md').read_text(encoding='utf-8')
+    (section,) = re.findall(rf'^## {paper}, .*?(?=^## )', text, re.S | re.M)
+    items = [line.split(' | ')[0] for line in section.splitlines() if line.startswith('| ')]
+    found = set()
+    for item in items:
+        for before, first, last in re.findall(
+            r'\(([A-D][.-]|3\.[234]-)?(\d+)\)(?:-\((?:[A-D][.-]|3\.[234]-)?(\d+)\))?', item
+        ):
+            found |= {f'{before}{k}' for k in range(int(first), int(last or first) + 1)}
+        for kind, several in re.findall(
+            r'(Table|Fig|problem|theorem)s?\.? ((?:3\.)?\d+(?:(?:-|, )(?:3\.)?\d+(?!\w))*)', item
+        ):
+            for one in several.split(', '):
+                first, last = (one.split('-') * 2)[:2]
+                chapter = '3.' if first.startswith('3.') and '.' in first else ''
+                ends = [int(x.removeprefix(chapter)) for x in (first, last)]
+                found |= {f'{kind} {chapter}{k}' for k in range(ends[0], ends[1] + 1)}
+    equations, others = NUMBERED[paper]
+    numbered = {f'{x}{k}' for x, count in equations.items() for k in range(1, count + 1)}
+    numbered |= {f'{x}{k}' for x, count in others.items() for k in range(1, count + 1)}
+    assert numbered - found == set()
+
+
 def test_every_page_is_in_the_contents():
     contents = (DOCS / 'index.md').read_text(encoding='utf-8')
     for path in DOCS.glob('*.md'):

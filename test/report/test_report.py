@@ -262,6 +262,9 @@ def test_report_takes_rotors_along(tmp_path):
     )
     relative = float(row.xpath('./td[@data-label="ratio"]')[0].text_content())
     assert relative == pytest.approx(4.36, rel=1e-2)
+    told = Path('docs/what_your_arm_can_tell_you.md').read_text(encoding='utf-8')
+    (number_told,) = re.findall(r'(\d\.\d+) times\b[^()]*\(Bejczy 1974', told)
+    assert float(number_told) == pytest.approx(6.176 / 1.417, abs=5e-3)
 
 
 def test_split_of_the_report_is_along_its_motion(facts_of):
