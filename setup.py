@@ -59,6 +59,7 @@ setup(
         'rich',
         'matplotlib',
         'jinja2',
+        'markupsafe',
         'urdf-parser-py',
     ],
     extras_require={

@@ -18,6 +18,7 @@ ROSDEP_KEYS = {
     'click': 'python3-click',
     'jinja2': 'python3-jinja2',
     'lxml': 'python3-lxml',
+    'markupsafe': 'python3-jinja2',  # which is built on it
     'matplotlib': 'python3-matplotlib',
     'numpy': 'python3-numpy',
     'rich': 'python3-rich',
