@@ -21,6 +21,7 @@ from robodyn_ros.control.effort_filling import (
 )
 from robodyn_ros.control.joint_state_buffer import JointStateBuffer, MeasuredState
 from robodyn_ros.control.load import GravityChange, Load
+from robodyn_ros.control.possible_positions import PossiblePositions
 from robodyn_ros.control.reference import Reference, ReferenceState
 from robodyn_ros.control.reference_torque import ReferenceTorque
 from robodyn_ros.control.rigid_body import RigidBodyTorque
@@ -74,7 +75,10 @@ class TrajectoryFiller:
         self.arm = arm
         self.load = Load(arm.gravity)
         self.joint_states = JointStateBuffer(
-            arm.joint_names, settings.state_timeout, continuous_joints(arm)
+            arm.joint_names,
+            settings.state_timeout,
+            continuous_joints(arm),
+            PossiblePositions.of(arm),
         )
         self._settings = settings
         self._filling = replace(

@@ -16,7 +16,6 @@ from trajectory_msgs.msg import JointTrajectory
 
 from robodyn_ros.control.command import Command
 from robodyn_ros.control.control_stack import ControlStack
-from robodyn_ros.control.plausibility import in_degrees
 from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.errors import RejectedTrajectory
 from robodyn_ros.ros.dynamics.contact_topics import ContactTopics
@@ -96,7 +95,6 @@ class ControlCycle:
         self._last_watchdog = math.inf
         self._started = -math.inf
         self._told_waiting = ''  # of the states that are awaited
-        self._is_told_of_degrees = False
         self._states = StateReception(node, stack.joint_states, self.counts)
         self._stamp = Time()
         self._outputs = CycleOutputs(
@@ -137,7 +135,7 @@ class ControlCycle:
 
     def remark(self, sentence: str) -> None:
         """
-        Log, once each, what diagnostics say while the first states are awaited, and degrees.
+        Log, once each, what diagnostics say while the first states are awaited.
 
         Parameters
         ----------
@@ -152,16 +150,10 @@ class ControlCycle:
             if is_due and sentence != self._told_waiting:
                 self._told_waiting = sentence
                 self._node.get_logger().warning(sentence)
-        elif not self._is_told_of_degrees and (
-            words := in_degrees(pipeline.state.position, self.stack.model)
-        ):
-            self._is_told_of_degrees = True
-            self._node.get_logger().warning(words)
 
     def start(self) -> None:
         """Begin to command with the next complete joint state."""
         self._started, self._told_waiting = time.monotonic(), ''
-        self._is_told_of_degrees = False
         self._last_watchdog = math.inf
         self.others.begin_commanding()
         self._look_who_listens()

@@ -7,7 +7,6 @@ import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
 
 from robodyn_ros.control.control_stack import ControlStack
-from robodyn_ros.control.plausibility import in_degrees
 from robodyn_ros.ros import conversions
 from robodyn_ros.ros.dynamics.control_cycle import ControlCycle
 from robodyn_ros.ros.dynamics.cycle_counts import Recent
@@ -174,7 +173,7 @@ def _warning(cycle: ControlCycle, recent: Recent) -> str:
     if len(recent.saturated):
         return f'effort limit reached: {_names(stack, recent.saturated)}'
     if len(recent.beyond):
-        return f'beyond a position limit: {_beyond(stack, recent.beyond)}'
+        return f'beyond a position limit: {_names(stack, recent.beyond)}'
     if stack.monitor.contact is not None:
         return str(stack.monitor.contact)
     if cycle.others.text:
@@ -192,9 +191,3 @@ def _too_slow(recent: Recent, timeout: float) -> str:
 def _names(stack: ControlStack, joints: np.ndarray) -> str:
     return ' '.join(stack.arm.joint_names[i] for i in joints)
 
-
-def _beyond(stack: ControlStack, joints: np.ndarray) -> str:
-    """Return the names of joints beyond a limit, and whether degrees may be the reason."""
-    names, state = _names(stack, joints), stack.pipeline.state
-    remark = '' if state is None else in_degrees(state.position, stack.model)
-    return f'{names}; {remark}' if remark else names

@@ -128,11 +128,19 @@ def test_soft_joint_limit_that_acts_is_a_warning(cycle):
     assert cycle.verdict() == (WARN, 'beyond a position limit: shoulder')
 
 
-def test_positions_in_degrees_are_remarked():
+def test_positions_in_degrees_are_refused():
     cycle = Cycle()
     cycle.run(0.1, [57.3, 0.2])
-    level, message = cycle.verdict()
-    assert level == WARN and 'shoulder is at 57.3 rad: in degrees?' in message
+    words = 'shoulder is at 57.3 rad (limits -2 to 2): in degrees?'
+    assert cycle.verdict() == (ERROR, f'commanding nothing: {words}')
+    assert cycle.counts.cycles == 0
+    cycle.run(0.1, Q)
+    assert cycle.verdict() == (OK, 'compensating gravity')
+    for _ in range(200):
+        cycle.arm.now += 0.001
+        cycle.arm.receive([57.3, 0.2])
+        cycle.arm.pipeline.watchdog(cycle.arm.now)
+    assert cycle.verdict() == (ERROR, f'no fresh state of shoulder, elbow ({words}): hold_gravity')
 
 
 def test_continuous_joint_may_have_turned_often():
