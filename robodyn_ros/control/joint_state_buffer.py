@@ -250,10 +250,13 @@ class JointStateBuffer:
         """Return how old the stamp of the last message was, in words; empty: not too old."""
         if self._stamp_age <= self.timeout:
             return ''
+        if self._stamp_age > WRONG_CLOCK:
+            return (
+                f'joint states have stamps of another clock ({self._stamp_age:.0f} s behind this '
+                "node's): set use_sim_time as their source does"
+            )
         words = f'joint states are stamped {self._stamp_age:.3f} s ago; allowed: state_timeout = '
-        is_of_another_clock = self._stamp_age > WRONG_CLOCK
-        question = '; is use_sim_time right?' if is_of_another_clock else ''
-        return f'{words}{self.timeout:g}{question}'
+        return f'{words}{self.timeout:g}'
 
     def age(self, now: float) -> float:
         """Return how old the oldest joint's sample is [s]; infinite if one never came."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Positions in degrees or millimetres are no state of the arm, and nothing is commanded for them."""
+"""Positions in degrees or millimetres are no state of the arm: nothing is commanded for them."""
 
 import numpy as np
 import pytest
@@ -64,7 +64,9 @@ def ur5_stack(urdf):
     given = {parameter.name: parameter.default for parameter in parameter_table.PARAMETERS}
     given |= {'urdf_file': urdf, 'base_link': 'base_link', 'tip_link': 'tool0'}
     stack = build_control_stack(
-        parameter_table.checked({**given, 'algorithm': 'newton_euler', 'torque_rate_limit': [0.0]}),
+        parameter_table.checked(
+            {**given, 'algorithm': 'newton_euler', 'torque_rate_limit': [0.0]}
+        ),
         None,
     )
     stack.pipeline.enable(100.0)
