@@ -178,9 +178,10 @@ class TrajectoryFiller:
         """Return where the arm will be in a while [s], in chain order."""
         if self._state is None or self.joint_states.stale_joints(now):
             stale = ', '.join(self.joint_states.stale_joints(now)) or 'every joint'
-            raise RejectedTrajectory(
-                'joint states', f'none of {stale}', f'one within {self.joint_states.timeout:g} s'
-            )
+            allowed = f'one within {self.joint_states.timeout:g} s'
+            if trouble := self.joint_states.trouble():
+                allowed += f'; {trouble}'
+            raise RejectedTrajectory('joint states', f'none of {stale}', allowed)
         position, velocity = self._state.position, self._state.velocity
         if self._sent is not None:
             wanted = self._sent.sample(now)

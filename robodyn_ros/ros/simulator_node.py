@@ -69,7 +69,7 @@ from robodyn_ros.errors import (
     WrongShape,
 )
 from robodyn_ros.model import STANDARD_GRAVITY, Payload, RobotModel
-from robodyn_ros.ros import command_line, given_parameters
+from robodyn_ros.ros import command_line, given_parameters, graph
 from robodyn_ros.ros.conversions import seconds
 from robodyn_ros.ros.given_parameters import read_once
 from robodyn_ros.ros.qos import LATCHED, RELIABLE
@@ -80,6 +80,9 @@ from robodyn_ros.simulation.sensors import Sensors
 
 LONGEST_LAG = 0.1
 """Real time that is made up for after a pause [s]; the rest of a longer one is skipped."""
+
+WAITING_TIME = 3.0
+"""For the first command, before the log says what is missing [s]."""
 
 HANDOVER_TIME = 5.0
 """For the torques to carry a new payload, before the brakes let go of it [s] of simulated time."""
@@ -180,6 +183,8 @@ class SimulatorNode(Node):
         self._handover: tuple[np.ndarray, np.ndarray, float] | None = None
         self._is_answered = self._is_commanded = False  # since the last step, in lockstep
         self._steps = 0
+        self._began = time.monotonic()
+        self._told_missing = ''
         self._commands = 0
         self._missed_cycles = 0
 
@@ -413,11 +418,17 @@ class SimulatorNode(Node):
         return Time(sec=whole, nanosec=nanoseconds)
 
     def _publish_diagnostics(self) -> None:
-        brakes_engaged = self._simulation.brakes_engaged
+        message = 'held by its brakes' if self._simulation.brakes_engaged else 'moving freely'
+        is_awaited = not self._commands and time.monotonic() - self._began > WAITING_TIME
+        if missing := self._missing() if is_awaited else '':
+            message = f'{message}: {missing}'
+            if missing != self._told_missing:
+                self._told_missing = missing
+                self.get_logger().warning(message)
         status = DiagnosticStatus(
-            level=DiagnosticStatus.OK,
+            level=DiagnosticStatus.WARN if missing else DiagnosticStatus.OK,
             name=f'{self.get_fully_qualified_name()[1:]}: arm',
-            message='held by its brakes' if brakes_engaged else 'moving freely',
+            message=message,
             hardware_id='mujoco',
             values=[
                 KeyValue(key='steps', value=str(self._steps)),
@@ -425,9 +436,31 @@ class SimulatorNode(Node):
                 KeyValue(key='missed_cycles', value=str(self._missed_cycles)),
             ],
         )
-        message = DiagnosticArray(status=[status])
-        message.header.stamp = self._stamp
-        self._diagnostics.publish(message)
+        array = DiagnosticArray(status=[status])
+        array.header.stamp = self._stamp
+        self._diagnostics.publish(array)
+
+    def _missing(self) -> str:
+        """Return why no command comes, and what helps, in words; empty: nothing is known."""
+        name, kind = 'commands', 'std_msgs/msg/Float64MultiArray'
+        if self._lockstep and not self._is_answered:
+            name, kind = 'torques', 'sensor_msgs/msg/JointState'
+        topic = self.resolve_topic_name(name)
+        if publishers := graph.publishers(self, topic):
+            if not self._lockstep:
+                return ''
+            return (
+                f'no {name} come on {topic}: {graph.listed(publishers)} must be active, with '
+                f'use_sim_time:=true and a state_timeout well over lockstep_timeout = '
+                f'{self._lockstep_timeout:g}'
+            )
+        elsewhere = [each for each in graph.publishing(self, kind) if each.endswith(f'/{name}')]
+        if elsewhere:
+            return (
+                f'nobody publishes on {topic}, but on {graph.listed(elsewhere)}: '
+                f'-r {name}:={elsewhere[0]} takes it'
+            )
+        return f'nobody publishes on {topic}' if self._lockstep else ''
 
     def _warn(self, text: str) -> None:
         self.get_logger().warning(text, throttle_duration_sec=1.0)

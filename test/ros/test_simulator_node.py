@@ -11,7 +11,7 @@ import pytest
 rclpy = pytest.importorskip('rclpy', reason='needs ROS 2')
 pytest.importorskip('mujoco')
 
-from diagnostic_msgs.msg import DiagnosticArray  # noqa: E402
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus  # noqa: E402
 from geometry_msgs.msg import WrenchStamped  # noqa: E402
 from rclpy.executors import SingleThreadedExecutor  # noqa: E402
 from rosgraph_msgs.msg import Clock  # noqa: E402
@@ -151,6 +151,43 @@ def test_in_lockstep_torques_are_matched_by_joint_name(rig):
     rig.answer(rig.states[-1], effort=[5.0, -3.0, 7.0], names=['joint2', 'other', 'joint1'])
     rig.until(lambda: rig.stamps()[-1] > 0.001)
     assert list(rig.states[-1].effort) == [7.0, 5.0]
+
+
+def test_in_lockstep_what_is_missing_is_said_where_it_belongs(rig):
+    rig.start(urdf_file=str(rig.urdf), lockstep=True, lockstep_timeout=0.05)
+    other = rig.node.create_publisher(JointState, 'arm_node/torques', 10)
+    rig.node.destroy_publisher(rig.torques)
+    here = f'{rig.namespace}/torques'
+    elsewhere = f'nobody publishes on {here}, but on {rig.namespace}/arm_node/torques'
+    remedy = f'-r torques:={rig.namespace}/arm_node/torques takes it'
+
+    def says(*words):
+        text = rig.process.log.read_text()
+        message = rig.reports[-1].status[0].message if rig.reports else ''
+        return all(each in text and each in message for each in words)
+
+    rig.until(lambda: says(f'held by its brakes: {elsewhere}: {remedy}'))
+    assert rig.reports[-1].status[0].level == DiagnosticStatus.WARN
+    # It publishes there, and sends nothing.
+    rig.torques = rig.node.create_publisher(JointState, 'torques', 10)
+    rig.node.destroy_publisher(other)
+    rig.until(
+        lambda: says(
+            f'no torques come on {here}: {rig.namespace}/test must be active, with '
+            'use_sim_time:=true and a state_timeout well over lockstep_timeout = 0.05'
+        )
+    )
+    rig.answer(rig.states[-1])
+    rig.until(lambda: rig.reports[-1].status[0].message == 'moving freely')
+    assert rig.process.log.read_text().count(elsewhere) == 1
+
+
+def test_commands_that_are_published_elsewhere_are_named_with_the_remapping(rig):
+    rig.node.destroy_publisher(rig.commands)
+    rig.commands = rig.node.create_publisher(Float64MultiArray, 'arm_node/commands', 10)
+    rig.start(urdf_file=str(rig.urdf))
+    topic = f'{rig.namespace}/arm_node/commands'
+    rig.until(lambda: f'-r commands:={topic} takes it' in rig.process.log.read_text())
 
 
 def test_wrench_at_the_tip_acts_from_its_stamp_on(rig):

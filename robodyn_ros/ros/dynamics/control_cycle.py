@@ -146,6 +146,8 @@ class ControlCycle:
         """
         Log, once each, what diagnostics say is missing: the first states, or who takes commands.
 
+        What is wrong with states that come again after a pause is logged, too.
+
         Parameters
         ----------
         status : DiagnosticStatus
@@ -153,10 +155,12 @@ class ControlCycle:
         """
         pipeline = self.stack.pipeline
         is_unheard = self.subscribers == 0 and status.level == DiagnosticStatus.WARN
-        if not pipeline.is_enabled or (pipeline.state is not None and not is_unheard):
+        trouble = self.stack.joint_states.trouble() if pipeline.is_stale else ''
+        is_missing = pipeline.state is None or is_unheard or trouble
+        if not pipeline.is_enabled or not is_missing:
             return
         is_due = time.monotonic() - self._started > WAITING_TIME
-        what = re.sub(r'[\d.]+', '', status.message)  # numbers change, and say nothing new
+        what = _without_numbers(trouble or status.message)
         if is_due and what != self._told_missing:
             self._told_missing = what
             log = self._node.get_logger()
@@ -341,6 +345,7 @@ class ControlCycle:
             words = (status or self._report()).message
             if self._counted_misses > 1 and self._told_misses >= MOST_MISSES:
                 words += f'; joint states were missed {self._counted_misses} times since the last'
+            self._told_missing = _without_numbers(self.stack.joint_states.trouble())
             self._told_misses += 1
             self._counted_misses = 0
             self._node.get_logger().error(words)
@@ -423,3 +428,8 @@ class ControlCycle:
                 'the watchdog commanded meanwhile: this process had stood still'
             )
         return False
+
+
+def _without_numbers(words: str) -> str:
+    """Return what is said again only to say something new: numbers change all the time."""
+    return re.sub(r'[\d.]+', '', words)
