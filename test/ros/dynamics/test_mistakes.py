@@ -21,7 +21,7 @@ pytest.importorskip('rclpy', reason='needs ROS 2')
 from node_rig import ARM, UNHURRIED, NodeRig
 from std_msgs.msg import Float64MultiArray
 
-from robodyn_interfaces.srv import SetPayload
+from robodyn_interfaces.srv import EstimatePayload, SetPayload
 
 pytestmark = pytest.mark.ros
 
@@ -635,7 +635,7 @@ def test_commands_that_nobody_takes_are_named_with_the_remapping(rig, robot):
     assert rig.log.count('nobody subscribes') == 1
 
 
-def trajectory_until_told(rig, position, doing=None):
+def trajectory_until_told(rig, position, doing=None, **options):
     """Send a trajectory again and again until the words have come."""
     rig.until(lambda: rig.trajectories.get_subscription_count() > 0, doing)
 
@@ -643,7 +643,7 @@ def trajectory_until_told(rig, position, doing=None):
         if doing is not None:
             doing()
         if not rig.is_logged:
-            rig.follow([position], [2.0])
+            rig.follow([position], [2.0], **options)
 
     rig.expect(send)
 
@@ -674,6 +674,33 @@ def test_trajectory_in_degrees_asks_for_the_unit(rig, robot):
     rig.bring_up(POSITION)
     degrees = [POSITION[0], -60.0, *POSITION[2:]]
     trajectory_until_told(rig, degrees, lambda: rig.send(POSITION))
+
+
+@mistake(
+    'a trajectory with other joint names',
+    "trajectory rejected: trajectory joint_names: 'joint1'; allowed: one of panda_joint1, "
+    'panda_joint2',
+    'OK: compensating gravity',
+)
+def test_trajectory_with_other_joint_names_is_told_those_of_the_arm(rig, robot):
+    rig.start(**robot, mode='computed_torque')
+    rig.bring_up(POSITION)
+    names = [f'joint{i}' for i in range(1, 8)]
+    trajectory_until_told(rig, POSITION, lambda: rig.send(POSITION), names=names)
+
+
+@mistake(
+    '`~/estimate_payload`, with a driver that reports no efforts',
+    'none with efforts came',
+    'OK: compensating gravity',
+)
+def test_payload_cannot_be_estimated_without_efforts(rig, robot):
+    rig.start(**robot)
+    rig.bring_up(POSITION)
+    request = EstimatePayload.Request()
+    answer = rig.call(EstimatePayload, 'estimate_payload', request, lambda: rig.send(POSITION))
+    assert not answer.success and says(answer.message, rig.log_words), answer.message
+    rig.stream(POSITION, lambda: rig.is_diagnosed)
 
 
 @mistake(
