@@ -45,8 +45,8 @@ def answer(node: Node, future: Future) -> Any:
 
 
 def called(node: Node, kind: type, name: str, request: Any) -> Any:
-    """Return the answer of one of the node's services."""
-    client = node.create_client(kind, f'/dynamics_node/{name}')
+    """Return the answer of a service, as 'dynamics_node/set_payload'."""
+    client = node.create_client(kind, f'/{name}')
     if not client.wait_for_service(timeout_sec=PATIENCE):
         raise TimeoutError(f'{name} is not there')
     return answer(node, client.call_async(request))
@@ -82,11 +82,15 @@ def main() -> None:
     node = Node('onlooker')
     try:
         look_at(node)
-        terms = called(node, GetDynamicsTerms, 'get_dynamics_terms', GetDynamicsTerms.Request())
+        request = GetDynamicsTerms.Request()
+        terms = called(node, GetDynamicsTerms, 'dynamics_node/get_dynamics_terms', request)
         print('gravity', [round(torque, 3) for torque in terms.gravity], terms.message)
         request = SetPayload.Request()
         request.payload.mass = 1.0
-        print('payload of 1 kg:', called(node, SetPayload, 'set_payload', request).success)
+        # The arm takes it first, as a gripper would: told alone, the node would throw it upward.
+        for name in ('simulator_node', 'dynamics_node'):
+            done = called(node, SetPayload, f'{name}/set_payload', request)
+            print(f'{name} carries 1 kg:', done.success, done.message)
         parameters = AsyncParameterClient(node, '/dynamics_node')
         scale = [Parameter('effort_limit_scale', value=0.5)]
         result = answer(node, parameters.set_parameters(scale)).results[0]

@@ -197,6 +197,14 @@ class RejectedTrajectory(RobodynError):
     """A trajectory cannot be taken as the reference; the message says why."""
 
 
+class FollowsNone(RejectedTrajectory):
+    """No trajectory is followed at present, whatever it holds; the message says what to do."""
+
+    def __init__(self, element: str, value: Any, allowed: str) -> None:
+        super().__init__(element, value, allowed)
+        self.args = (f'{value}: {allowed}',)
+
+
 class MalformedJointState(RobodynError):
     """A message of joint states cannot be read, or is too large to be."""
 

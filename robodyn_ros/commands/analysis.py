@@ -12,6 +12,7 @@ import numpy as np
 from robodyn_ros.commands.arm_options import (
     OUTPUT_FILE,
     ChosenArm,
+    UserPath,
     arm_options,
     cutoff_option,
     examples,
@@ -137,7 +138,7 @@ def ratios(
 @arm_options
 @click.option(
     '--motion',
-    type=click.Path(path_type=Path),
+    type=UserPath(),
     help="CSV file or bag; not given: one within the arm's limits.",
 )
 @motion_topic_option

@@ -16,11 +16,24 @@ from typing import Any
 import click
 
 from robodyn_ros.description.chain import MIMIC_CHOICES, Chain, serial_chain
+from robodyn_ros.description.source import user_path
 from robodyn_ros.description.urdf import description_of_urdf, description_of_urdf_text
 from robodyn_ros.errors import NoSuchJoint
 from robodyn_ros.model import STANDARD_GRAVITY, RobotModel
 
-OUTPUT_FILE = click.Path(path_type=Path, dir_okay=False)
+
+class UserPath(click.Path):
+    """A path, with ``~`` also where the shell leaves it, as in ``--option=~/arm.urdf``."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(path_type=Path, **options)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return it expanded."""
+        return super().convert(user_path(value), param, ctx)
+
+
+OUTPUT_FILE = UserPath(dir_okay=False)
 
 
 def in_a_folder_that_is_there(
@@ -148,7 +161,7 @@ def arm_options(command: Callable[..., None]) -> Callable[..., None]:
             '--tip', help='Link that the chain ends at; not given: the end of the only arm.'
         ),
         click.option('--base', help='Link that the chain begins at; not given: the root.'),
-        click.argument('urdf', type=click.Path(path_type=Path)),
+        click.argument('urdf', type=UserPath()),
     ):
         decorated = option(decorated)
     return decorated
@@ -161,9 +174,7 @@ def _say_what_changes_everything(arm: ChosenArm) -> None:
             click.echo(str(finding), err=True)
 
 
-recordings_argument = click.argument(
-    'recordings', type=click.Path(path_type=Path), nargs=-1, required=True
-)
+recordings_argument = click.argument('recordings', type=UserPath(), nargs=-1, required=True)
 topic_option = click.option('--topic', help='Of bags; not given: the one that names the joints.')
 motion_topic_option = click.option(
     '--topic', help='Topic of a bag; not given: the only one of joint states.'
@@ -194,7 +205,7 @@ effort_scale_option = click.option(
 validate_option = click.option(
     '--validate',
     'validation',
-    type=click.Path(path_type=Path),
+    type=UserPath(),
     multiple=True,
     help='Recording of another motion, for errors that are held out.',
 )

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from robodyn_ros.commands.arm_options import (
     OUTPUT_FILE,
     ChosenArm,
+    UserPath,
     arm_options,
     effort_scale_option,
     examples,
@@ -39,7 +40,7 @@ from robodyn_ros.model import RobotModel
 @topic_option
 @click.option(
     '--identified',
-    type=click.Path(path_type=Path),
+    type=UserPath(),
     help='YAML that ``robodyn identify`` wrote for the arm: its model, and its effort scale.',
 )
 @effort_scale_option

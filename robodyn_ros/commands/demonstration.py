@@ -12,11 +12,9 @@ from types import FrameType
 
 import click
 
-from robodyn_ros.commands.arm_options import examples
+from robodyn_ros.commands.arm_options import UserPath, examples
 
-_URDF = click.option(
-    '--urdf', type=click.Path(path_type=Path), help='URDF file; not given: a Panda.'
-)
+_URDF = click.option('--urdf', type=UserPath(), help='URDF file; not given: a Panda.')
 _BASE = click.option(
     '--base', default='', help='Link that the chain begins at; not given: the root.'
 )
@@ -36,7 +34,7 @@ _TIP = click.option(
 @_TIP
 @click.option(
     '--output',
-    type=click.Path(path_type=Path, file_okay=False),
+    type=UserPath(file_okay=False),
     default='demo_output',
     show_default=True,
     help='Folder for summary.json, tracking.png and the logs.',
@@ -80,7 +78,7 @@ def demo(urdf: Path | None, base: str, tip: str, output: Path, hold_time: float)
 @_TIP
 @click.option(
     '--output',
-    type=click.Path(path_type=Path, file_okay=False),
+    type=UserPath(file_okay=False),
     default='identify_output',
     show_default=True,
     help='Folder for summary.json, identification.png, the bags and the logs.',

@@ -11,6 +11,7 @@ import click
 from robodyn_ros.commands.arm_options import (
     OUTPUT_FILE,
     ChosenArm,
+    UserPath,
     arm_options,
     effort_scale_option,
     examples,
@@ -84,12 +85,12 @@ def effort_command(
 @topic_option
 @click.option(
     '--identified',
-    type=click.Path(path_type=Path),
+    type=UserPath(),
     help='YAML that ``robodyn identify`` wrote for the arm without the load.',
 )
 @click.option(
     '--unloaded',
-    type=click.Path(path_type=Path),
+    type=UserPath(),
     multiple=True,
     help='Recording without the load, to identify the arm from.',
 )

@@ -10,6 +10,7 @@ import click
 
 from robodyn_ros.commands.arm_options import (
     ChosenArm,
+    UserPath,
     arm_options,
     effort_scale_option,
     examples,
@@ -35,7 +36,7 @@ from robodyn_ros.commands.progress import progress_bar
 @click.option(
     '-o',
     '--output',
-    type=click.Path(path_type=Path, file_okay=False),
+    type=UserPath(file_okay=False),
     default='identified',
     show_default=True,
     help='Folder, made where it is missing.',

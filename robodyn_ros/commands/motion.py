@@ -13,6 +13,7 @@ import numpy as np
 from robodyn_ros.commands.arm_options import (
     OUTPUT_FILE,
     ChosenArm,
+    UserPath,
     arm_options,
     cutoff_option,
     examples,
@@ -45,7 +46,7 @@ _OUTPUT = click.option(
 )
 @arm_options
 @rotor_inertia_option
-@click.argument('motion', type=click.Path(path_type=Path))
+@click.argument('motion', type=UserPath())
 @_OUTPUT
 @click.option(
     '--method', type=click.Choice(list(METHODS)), default='newton_euler', show_default=True
@@ -154,7 +155,7 @@ def _say_what_is_left_out(model: RobotModel, friction: bool) -> None:
 @rotor_inertia_option
 @click.option(
     '--motion',
-    type=click.Path(path_type=Path),
+    type=UserPath(),
     help="CSV file or bag; not given: one within the arm's limits.",
 )
 @click.option(

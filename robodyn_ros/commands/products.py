@@ -11,6 +11,7 @@ import click
 
 from robodyn_ros.commands.arm_options import (
     ChosenArm,
+    UserPath,
     arm_options,
     examples,
     rotor_inertia_option,
@@ -32,7 +33,7 @@ from robodyn_ros.errors import UnknownOption
 @click.option(
     '-o',
     '--output',
-    type=click.Path(path_type=Path, file_okay=False),
+    type=UserPath(file_okay=False),
     default='.',
     show_default=True,
     help='Folder, made where it is missing.',
@@ -63,7 +64,7 @@ from robodyn_ros.errors import UnknownOption
 )
 @click.option(
     '--identified',
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=UserPath(dir_okay=False),
     help="YAML that robodyn identify wrote: its bodies and friction instead of the URDF's.",
 )
 def export(

@@ -12,6 +12,7 @@ import click
 from robodyn_ros.commands.arm_options import (
     OUTPUT_FILE,
     ChosenArm,
+    UserPath,
     arm_options,
     cutoff_option,
     digest_of,
@@ -49,7 +50,7 @@ _IDENTIFYING = 0.5  # of the progress bar
 @click.option('--pdf', is_flag=True, help='Print it into a PDF file, too; needs Chromium.')
 @click.option(
     '--motion',
-    type=click.Path(path_type=Path),
+    type=UserPath(),
     help="CSV file or bag to show torques along; not given: a motion within the arm's limits.",
 )
 @motion_topic_option
@@ -57,7 +58,7 @@ _IDENTIFYING = 0.5  # of the progress bar
 @click.option(
     '--recording',
     'recordings',
-    type=click.Path(path_type=Path),
+    type=UserPath(),
     multiple=True,
     help='CSV file or bag with efforts: measured and predicted torque, before and after '
     '`identify`. Several where given more than once.',

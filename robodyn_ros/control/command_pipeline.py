@@ -35,7 +35,7 @@ from robodyn_ros.control.reference_follower import brake_to_rest
 from robodyn_ros.control.safety_settings import ContactAction
 from robodyn_ros.control.torque_limits import LONGEST_RATE_STEP
 from robodyn_ros.control.trajectory import Trajectory
-from robodyn_ros.errors import RejectedTrajectory
+from robodyn_ros.errors import FollowsNone
 from robodyn_ros.spatial import FloatArray
 
 
@@ -98,13 +98,18 @@ class CommandPipeline(PipelineState):
 
         Raises
         ------
+        FollowsNone
+            Disabled or stopping, or a mode that follows none.
         RejectedTrajectory
-            Disabled or stopping, a mode that follows none, no fresh joint state with known
-            velocities, stamps that do not keep pace with time, or what ``planned_reference``
-            refuses. What was followed before is still followed.
+            No fresh joint state with known velocities, stamps that do not keep pace with time, or
+            what ``planned_reference`` refuses. What was followed before is still followed.
         """
         if not self.is_enabled or self._is_stopping:
-            raise RejectedTrajectory('trajectory', 'while disabled', 'an enabled, active node')
+            raise FollowsNone(
+                'trajectory',
+                'the node is not active',
+                'activate it (lifecycle), or call ~/enable where it was disabled',
+            )
         state = self._supervision.state_to_follow_from(
             self.law, self._state, self._last_cycle, self.is_stale
         )

@@ -28,6 +28,7 @@ from robodyn_ros.control.joint_state_buffer import JointStateBuffer
 from robodyn_ros.control.law_transition import BlendedDynamics
 from robodyn_ros.control.load import GravityChange, Load
 from robodyn_ros.control.planning import ReferenceLimits
+from robodyn_ros.control.possible_positions import PossiblePositions
 from robodyn_ros.control.rigid_body import RigidBodyTorque, why_not_compiled
 from robodyn_ros.control.safety_settings import SafetySettings
 from robodyn_ros.control.settings import ControlSettings
@@ -169,7 +170,10 @@ def build_control_stack(
     model, deviation, scales, residual = configured_arm(settings, description)
     order = command_order(model, settings.joints)
     joint_states = JointStateBuffer(
-        model.joint_names, settings.state_timeout, continuous_joints(model)
+        model.joint_names,
+        settings.state_timeout,
+        continuous_joints(model),
+        PossiblePositions.of(model),
     )
     torque = RigidBodyTorque.of(model, settings.algorithm)
     law = control_law(model, settings, torque.under(model))
@@ -305,6 +309,7 @@ def reference_limits(model: RobotModel, settings: ControlSettings) -> ReferenceL
         settings.max_reference_step,
         settings.ramp_time,
         continuous_joints(model),
+        PossiblePositions.of(model),
     )
 
 

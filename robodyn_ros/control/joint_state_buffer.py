@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from robodyn_ros.control.computed_torque import wrapped
+from robodyn_ros.control.possible_positions import PossiblePositions
 
 VELOCITY_TIME_CONSTANT = 0.005
 """Of the low-pass on differenced velocities [s]: five samples at 1 kHz, 2 degrees late at 1 Hz."""
@@ -67,10 +68,13 @@ class JointStateBuffer:
         A joint is stale so long after its receipt [s].
     continuous : array of bool, shape (n,)
         Joints whose position may jump by whole turns.
+    possible : PossiblePositions, optional
+        Those of the arm; not given: all are.
 
     Notes
     -----
-    A position that is not finite counts as that joint missing from the message. A velocity that
+    A position that is not finite counts as that joint missing from the message. A message with a
+    position that is impossible is in other units, and nothing of it is used. A velocity that
     is missing or not finite is replaced by the filtered difference of positions; it is unknown
     until two samples exist, again after a gap longer than the timeout, and where the position
     changed while the stamp did not. A message stamped before the joint's last one, by less than
@@ -79,12 +83,18 @@ class JointStateBuffer:
     """
 
     def __init__(
-        self, joint_names: Sequence[str], timeout: float, continuous: np.ndarray | None = None
+        self,
+        joint_names: Sequence[str],
+        timeout: float,
+        continuous: np.ndarray | None = None,
+        possible: PossiblePositions | None = None,
     ) -> None:
         self.joint_names = tuple(joint_names)
         self.timeout = timeout
         n = len(self.joint_names)
         self._continuous = np.zeros(n, dtype=bool) if continuous is None else continuous
+        unlimited = np.full((n, 2), [-np.inf, np.inf]), np.zeros(n, dtype=bool)
+        self._possible = possible or PossiblePositions(self.joint_names, *unlimited)
         self._index = {name: i for i, name in enumerate(self.joint_names)}
         self._whole = np.arange(n)  # marks the layout of a message that is just ours
         self._layouts: dict[tuple[str, ...], tuple[np.ndarray, np.ndarray]] = {}
@@ -105,6 +115,7 @@ class JointStateBuffer:
         self._whole_state: MeasuredState | None = None  # from the last message alone
         self._strangers: tuple[str, ...] = ()  # in the last message that named none of ours
         self._not_finite: dict[int, float] = {}  # the newest position, where it is not
+        self._impossible: dict[int, float] = {}  # the same, in messages that are in other units
         self._stamp_age = 0.0  # of the last message, when it came
 
     def receive(
@@ -156,6 +167,8 @@ class JointStateBuffer:
         ):
             return None
         positions = np.asarray(position, dtype=float)[source]
+        if self._is_in_other_units(target.tolist(), positions.tolist()):
+            return None
         velocities = (
             np.asarray(velocity, dtype=float)[source]
             if len(velocity)
@@ -224,6 +237,8 @@ class JointStateBuffer:
             f'position of {self.joint_names[i]} is {position}'
             for i, position in sorted(self._not_finite.items())
         ]
+        if impossible := self._possible.remark(dict(sorted(self._impossible.items()))):
+            bad.append(impossible)
         if bad:
             return ', '.join(bad)
         if self._strangers and not self.has_begun:
@@ -235,10 +250,13 @@ class JointStateBuffer:
         """Return how old the stamp of the last message was, in words; empty: not too old."""
         if self._stamp_age <= self.timeout:
             return ''
+        if self._stamp_age > WRONG_CLOCK:
+            return (
+                f'joint states have stamps of another clock ({self._stamp_age:.0f} s behind this '
+                "node's): set use_sim_time as their source does"
+            )
         words = f'joint states are stamped {self._stamp_age:.3f} s ago; allowed: state_timeout = '
-        is_of_another_clock = self._stamp_age > WRONG_CLOCK
-        question = '; is use_sim_time right?' if is_of_another_clock else ''
-        return f'{words}{self.timeout:g}{question}'
+        return f'{words}{self.timeout:g}'
 
     def age(self, now: float) -> float:
         """Return how old the oldest joint's sample is [s]; infinite if one never came."""
@@ -260,6 +278,17 @@ class JointStateBuffer:
                 self._layouts.clear()
             layout = self._layouts[key] = (source, target)
         return layout
+
+    def _is_in_other_units(self, joints: list[int], positions: list[float]) -> bool:
+        """Return whether a message holds an impossible position, and remember which."""
+        question = self._possible.question
+        is_impossible = False
+        for joint, position in zip(joints, positions):
+            self._impossible.pop(joint, None)
+            if question(joint, position):
+                self._impossible[joint] = position
+                is_impossible = True
+        return is_impossible
 
     def _is_late(
         self, target: np.ndarray, time: float, stamped: bool, received: float
@@ -287,6 +316,8 @@ class JointStateBuffer:
             return False
         if not (all(map(isfinite, position)) and all(map(isfinite, velocity))):
             return False
+        if not self._possible.include(position):
+            return False
         # New arrays: those of the message before are in use.
         self._position, self._velocity = np.array(position, float), np.array(velocity, float)
         self._effort = np.array(effort, float) if len(effort) == len(position) else None
@@ -301,6 +332,8 @@ class JointStateBuffer:
         self._newest = time
         if self._not_finite:
             self._not_finite.clear()
+        if self._impossible:
+            self._impossible.clear()
         return True
 
     def _take_in(

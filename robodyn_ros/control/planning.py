@@ -24,6 +24,7 @@ from functools import cached_property
 
 import numpy as np
 
+from robodyn_ros.control.possible_positions import PossiblePositions
 from robodyn_ros.control.reference import Reference, ReferenceState, joined
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.errors import RejectedTrajectory
@@ -56,6 +57,8 @@ class ReferenceLimits:
         In this time a joint that must stop comes to rest [s].
     continuous : array of bool, shape (n,)
         Joints that turn without end, for which whole turns mean nothing.
+    possible : PossiblePositions
+        What is outside of them is in other units.
     """
 
     joint_names: tuple[str, ...]
@@ -64,6 +67,7 @@ class ReferenceLimits:
     max_reference_step: float
     settle_time: float
     continuous: np.ndarray
+    possible: PossiblePositions
 
     @cached_property
     def lowest_velocity_limit(self) -> float:
@@ -316,9 +320,11 @@ def _check_path(
         )
     for i, name in enumerate(limits.joint_names):
         if lowest[i] < lower[i] or highest[i] > upper[i]:
-            reached = lowest[i] if lowest[i] < lower[i] else highest[i]
+            reached = float(lowest[i] if lowest[i] < lower[i] else highest[i])
+            question = limits.possible.question(i, reached)
             raise RejectedTrajectory(
                 f'trajectory joint {name!r} position on the way',
-                float(reached),
-                f'within the position limits {limits.position_limits[i].tolist()}',
+                reached,
+                f'within the position limits {limits.position_limits[i].tolist()}'
+                + (f'; {question}' if question else ''),
             )

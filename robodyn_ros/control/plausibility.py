@@ -8,8 +8,6 @@ import numpy as np
 from robodyn_ros.control.computed_torque import wrapped
 from robodyn_ros.control.joint_state_buffer import MeasuredState
 from robodyn_ros.control.planning import ReferenceLimits
-from robodyn_ros.model import RobotModel
-from robodyn_ros.spatial import FloatArray
 
 PLAUSIBLE_SPEED = 2.0
 """A joint's position may change so many times faster than its velocity limit."""
@@ -80,22 +78,6 @@ def overspeed(state: MeasuredState, limits: ReferenceLimits) -> str:
                 f'joint {limits.joint_names[i]!r} moves at {velocity:.3g} rad/s or m/s; '
                 f'allowed: {OVERSPEED:g} times its velocity limit of {limit:g}'
             )
-    return ''
-
-
-def in_degrees(position: FloatArray, model: RobotModel) -> str:
-    """
-    Return which joint is so far beyond its limits as if degrees were meant; empty: none is.
-
-    Parameters
-    ----------
-    position : array, shape (n,)
-        [rad] or [m].
-    model : RobotModel
-    """
-    farthest = np.abs(model.position_limits).max(axis=1) + 2.0 * np.pi
-    for i in np.flatnonzero((np.abs(position) > farthest) & ~model.dh.prismatic):
-        return f'{model.joint_names[i]} is at {position[i]:.4g} rad: in degrees?'
     return ''
 
 

@@ -11,7 +11,7 @@ from robodyn_ros.control.reference import ReferenceState
 from robodyn_ros.control.reference_follower import ReferenceFollower
 from robodyn_ros.control.safety_settings import SafetySettings
 from robodyn_ros.control.stamp_clock import StampClock
-from robodyn_ros.errors import RejectedTrajectory
+from robodyn_ros.errors import FollowsNone, RejectedTrajectory
 
 
 class Supervision:
@@ -66,13 +66,16 @@ class Supervision:
 
         Raises
         ------
+        FollowsNone
+            The mode does.
         RejectedTrajectory
-            A mode that follows none, stamps that do not keep pace with time, or no fresh state
-            with known velocities.
+            Stamps that do not keep pace with time, or no fresh state with known velocities.
         """
         if law.mode == 'gravity_compensation':
-            raise RejectedTrajectory(
-                'trajectory', 'in mode gravity_compensation', 'feedforward or computed_torque'
+            raise FollowsNone(
+                'trajectory',
+                'the mode is gravity_compensation',
+                'set parameter mode to feedforward or computed_torque',
             )
         if not self.clock.may_be_followed(last_cycle):
             how = 'stand still' if self.clock.is_stopped else 'run faster or slower than time'

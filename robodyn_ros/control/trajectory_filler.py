@@ -21,6 +21,7 @@ from robodyn_ros.control.effort_filling import (
 )
 from robodyn_ros.control.joint_state_buffer import JointStateBuffer, MeasuredState
 from robodyn_ros.control.load import GravityChange, Load
+from robodyn_ros.control.possible_positions import PossiblePositions
 from robodyn_ros.control.reference import Reference, ReferenceState
 from robodyn_ros.control.reference_torque import ReferenceTorque
 from robodyn_ros.control.rigid_body import RigidBodyTorque
@@ -74,7 +75,10 @@ class TrajectoryFiller:
         self.arm = arm
         self.load = Load(arm.gravity)
         self.joint_states = JointStateBuffer(
-            arm.joint_names, settings.state_timeout, continuous_joints(arm)
+            arm.joint_names,
+            settings.state_timeout,
+            continuous_joints(arm),
+            PossiblePositions.of(arm),
         )
         self._settings = settings
         self._filling = replace(
@@ -174,9 +178,10 @@ class TrajectoryFiller:
         """Return where the arm will be in a while [s], in chain order."""
         if self._state is None or self.joint_states.stale_joints(now):
             stale = ', '.join(self.joint_states.stale_joints(now)) or 'every joint'
-            raise RejectedTrajectory(
-                'joint states', f'none of {stale}', f'one within {self.joint_states.timeout:g} s'
-            )
+            allowed = f'one within {self.joint_states.timeout:g} s'
+            if trouble := self.joint_states.trouble():
+                allowed += f'; {trouble}'
+            raise RejectedTrajectory('joint states', f'none of {stale}', allowed)
         position, velocity = self._state.position, self._state.velocity
         if self._sent is not None:
             wanted = self._sent.sample(now)

@@ -67,7 +67,7 @@ def bytes_of_source(source: str | Path) -> bytes:
         return bytes_of_text(source)
     if not isinstance(source, (str, Path)):
         raise UnreadableSource('source', type(source).__name__, 'a path or XML text')
-    path = Path(source)
+    path = user_path(source)
     try:
         if not path.exists():
             raise UnreadableSource('no such file', str(source), 'the path of a URDF, or XML text')
@@ -81,6 +81,18 @@ def bytes_of_source(source: str | Path) -> bytes:
         raise UnreadableSource('source', str(source), f'a readable file ({error})') from error
 
 
+def user_path(path: str | Path) -> Path:
+    """
+    Return a path that the caller names, with ``~`` as in a shell: for parameters no shell does it.
+
+    Where there is no such user, it stays as it is.
+    """
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        return Path(path)
+
+
 def bytes_of_file(path: Path, most: int, element: str) -> bytes:
     """
     Return a file that the caller names, if it has no more bytes than ``most``.
@@ -91,7 +103,7 @@ def bytes_of_file(path: Path, most: int, element: str) -> bytes:
         There is no such file, or it is too large; ``element`` is what it was meant for.
     """
     try:
-        with path.open('rb') as file:
+        with user_path(path).open('rb') as file:
             content = file.read(most + 1)
     except OSError as error:
         raise UnreadableSource(element, str(path), f'a file ({error})') from error

@@ -29,7 +29,7 @@ from robodyn_ros.description.records import (
     unit_axis,
 )
 from robodyn_ros.description.sanitizing import sanitized
-from robodyn_ros.description.source import bytes_of_source, bytes_of_text
+from robodyn_ros.description.source import bytes_of_source, bytes_of_text, user_path
 from robodyn_ros.errors import MalformedUrdf
 from robodyn_ros.spatial import rotation_from_rpy, transform
 
@@ -100,6 +100,7 @@ def urdf_text(path: Path) -> str:
     UnreadableSource, MalformedXml
         Of a xacro; a file that is none is not looked into.
     """
+    path = user_path(path)
     if path.suffix == '.xacro':
         return etree.tostring(sanitized_urdf(path), encoding='unicode')
     return path.read_text(encoding='utf-8')

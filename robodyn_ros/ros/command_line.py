@@ -24,6 +24,13 @@ _PARAMETER_FLAGS = ('-p', '--param')
 _ORDER = ('integer', 'double', 'integer[]', 'double[]')
 _INTEGER = re.compile(r'[-+]?(0[xX][0-9a-fA-F]+|\d+)')
 _WIDTH = 79
+_MOST_TOLD = 3  # keys of a parameter file
+_SAMPLE = """
+a parameter file is indented by spaces, all parameters of a node alike, and looks so
+(config/dynamics_node.yaml is a whole one):
+/**:
+  ros__parameters:
+    NAME: VALUE"""
 
 
 def exit_code(
@@ -40,7 +47,8 @@ def exit_code(
     try:
         rest = remove_ros_args(words)
     except RuntimeError as error:
-        return _refuse(name, str(error).partition(', at /')[0])
+        problem = str(error).partition(', at /')[0].strip()
+        return _refuse(name, problem + (_SAMPLE if 'params file' in problem else ''))
     if {'-h', '--help'} & set(rest):
         print(help_text(name, about, parameters))
         return 0
@@ -103,30 +111,84 @@ def lost_numbers(words: Sequence[str], parameters: Iterable[GivenParameter]) -> 
     return result
 
 
+def ignored_files(args: Sequence[str] | None, node_name: str) -> list[str]:
+    """
+    Return in words which parameter files hold parameters of other nodes only.
+
+    Launch files hand one file to many nodes, so that this is no error; but nothing that the file
+    gives applies, and ROS does not say so.
+
+    Parameters
+    ----------
+    args : sequence of str, optional
+        The command line; the process's own where not given.
+    node_name : str
+        Full name of the node.
+    """
+    result = []
+    for flag, value in _ros_words(sys.argv[1:] if args is None else args):
+        if flag != '--params-file':
+            continue
+        nodes = list(dict.fromkeys(_nodes(_content(value))))
+        if nodes and not any(_matches(pattern, node_name) for pattern in nodes):
+            own = node_name[1:] if node_name.count('/') == 1 else node_name
+            result.append(
+                f'parameter file {value!r} is ignored: it has parameters for '
+                f'{", ".join(nodes[:_MOST_TOLD])}{", …" if len(nodes) > _MOST_TOLD else ""}, and '
+                f'this node is {node_name}: write {own} or /** there'
+            )
+    return result
+
+
+def _matches(pattern: str, node_name: str) -> bool:
+    """Return whether a parameter file's key is for a node, by rcl's rules."""
+    parts = pattern.strip('/').split('/')
+    wildcards = {'**': r'(/\w+)*', '*': r'/\w+'}
+    expression = ''.join(wildcards.get(part, f'/{re.escape(part)}') for part in parts)
+    return re.fullmatch(expression, node_name) is not None
+
+
+def _nodes(tree: Any, prefix: str = '') -> Iterator[str]:
+    """Yield the keys that stand above ros__parameters; those of namespaces are joined by /."""
+    for key, value in tree.items() if isinstance(tree, dict) else ():
+        name = f'{prefix}/{key}'.replace('//', '/') if prefix else str(key)
+        if isinstance(value, dict):
+            if 'ros__parameters' in value:
+                yield name
+            yield from _nodes({k: v for k, v in value.items() if k != 'ros__parameters'}, name)
+
+
 def _given(words: Sequence[str]) -> Iterator[tuple[str, str, Any]]:
     """Yield node, name and value of each parameter given, in order; numbers are still text."""
+    for flag, given in _ros_words(words):
+        if flag in _PARAMETER_FLAGS:
+            name, _, text = given.partition(':=')
+            node, _, name = name.rpartition(':')
+            yield node or '/**', name, _loaded(text)
+        else:
+            for key, value in _flat(_content(given)):
+                node, has_parameters, name = key.partition('.ros__parameters.')
+                if has_parameters:
+                    yield node, name, value
+
+
+def _ros_words(words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield each flag that gives parameters, with its word, in order."""
     is_of_ros, rest = False, iter(words)
     for word in rest:
         if word in ('--ros-args', '--'):
             is_of_ros = word == '--ros-args'
-        elif is_of_ros and word in _PARAMETER_FLAGS:
-            name, _, text = next(rest, '').partition(':=')
-            node, _, name = name.rpartition(':')
-            yield node or '/**', name, _loaded(text)
-        elif is_of_ros and word == '--params-file':
-            yield from _in_file(next(rest, ''))
+        elif is_of_ros and word in (*_PARAMETER_FLAGS, '--params-file'):
+            yield word, next(rest, '')
 
 
-def _in_file(path: str) -> Iterator[tuple[str, str, Any]]:
+def _content(path: str) -> Any:
+    """Return what a parameter file holds; rcl has read it before, and said what is wrong."""
     try:
         with open(path, encoding='utf-8') as file:
-            content = _loaded(file.read())
-    except (OSError, UnicodeDecodeError):  # rcl has read it before, and said so
-        return
-    for key, value in _flat(content):
-        node, has_parameters, name = key.partition('.ros__parameters.')
-        if has_parameters:
-            yield node, name, value
+            return _loaded(file.read())
+    except (OSError, UnicodeDecodeError):
+        return None
 
 
 def _flat(tree: Any, prefix: str = '') -> Iterator[tuple[str, Any]]:

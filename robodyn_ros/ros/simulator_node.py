@@ -19,11 +19,17 @@ pub or sub ``robot_description``   std_msgs/String               transient local
 pub        ``/clock``              rosgraph_msgs/Clock           in lockstep or on request
 pub        ``/diagnostics``        diagnostic_msgs/...           steps, commands, missed cycles
 srv        ``~/release``           std_srvs/Trigger              ends ``hold``
+srv        ``~/set_payload``       robodyn_interfaces/...        what the arm carries, from the
+                                                                 next step on
+srv        ``~/get_payload``       robodyn_interfaces/...
 ========== ======================= ============================= ==================================
 
 The arm is held by its brakes until the first command arrives; after that the last command acts
 until the next, as with a forward command controller. A command of the wrong length, or with a
 number that is not finite, is ignored with a warning.
+
+Where ``~/set_payload`` changes the weight of an arm at rest, its brakes hold it until the torques
+carry that, so that whoever commands them can be told next; but for ``HANDOVER_TIME`` at the most.
 
 In **lockstep** the arm moves one time step on the first ``torques`` message whose stamp equals the
 last state's, and on nothing else: the controller may take as long as it likes, and a closed loop
@@ -56,8 +62,11 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
 
+from robodyn_interfaces.srv import GetPayload, SetPayload
+from robodyn_ros.control.load import Load
 from robodyn_ros.description.chain import Chain
 from robodyn_ros.description.urdf import urdf_text
+from robodyn_ros.dynamics import gravity_torque
 from robodyn_ros.errors import (
     InvalidNumber,
     NonFiniteValue,
@@ -65,17 +74,30 @@ from robodyn_ros.errors import (
     SimulationDiverged,
     WrongShape,
 )
-from robodyn_ros.model import STANDARD_GRAVITY
-from robodyn_ros.ros import command_line, given_parameters
+from robodyn_ros.model import STANDARD_GRAVITY, Payload, RobotModel
+from robodyn_ros.ros import command_line, given_parameters, graph
 from robodyn_ros.ros.conversions import seconds
 from robodyn_ros.ros.given_parameters import read_once
 from robodyn_ros.ros.qos import LATCHED, RECORDING, RELIABLE
+from robodyn_ros.ros.services import callbacks
 from robodyn_ros.ros.spinning import run_until_signal
 from robodyn_ros.simulation.arm import ArmSimulation
 from robodyn_ros.simulation.sensors import Sensors
 
 LONGEST_LAG = 0.1
 """Real time that is made up for after a pause [s]; the rest of a longer one is skipped."""
+
+WAITING_TIME = 3.0
+"""For the first command, before the log says what is missing [s]."""
+
+HANDOVER_TIME = 5.0
+"""For the torques to carry a new payload, before the brakes let go of it [s] of simulated time."""
+
+CARRIED = 0.95
+"""So much of a change of weight is in the torques that carry it."""
+
+AT_REST = 0.05
+"""Faster than this an arm is not braked [rad/s] or [m/s]."""
 
 MOST_WRENCHES = 100
 """So many may wait for their time."""
@@ -155,7 +177,7 @@ class SimulatorNode(Node):
         self._time_step = given['time_step']
         self._lockstep = given['lockstep']
         self._lockstep_timeout = given['lockstep_timeout']
-        self._is_held = given['hold']
+        self._awaits_release = given['hold']
         publish_clock = given['publish_clock']
         self._rotor_inertia = given['rotor_inertia']
         self._sensors = Sensors(
@@ -171,8 +193,11 @@ class SimulatorNode(Node):
 
         self._timer: Any = None
         self._torque: np.ndarray | None = None  # the last command; None: held by the brakes
+        self._handover: tuple[np.ndarray, np.ndarray, float] | None = None
         self._is_answered = self._is_commanded = False  # since the last step, in lockstep
         self._steps = 0
+        self._began = time.monotonic()
+        self._told_missing = ''
         self._commands = 0
         self._missed_cycles = 0
 
@@ -219,6 +244,8 @@ class SimulatorNode(Node):
         self._effort_scale = _scale('effort_scale', effort_scale, simulation.n)
         self._command_scale = _scale('command_scale', command_scale, simulation.n)
         self._awaits_command = self._lockstep and command_scale is not None
+        arm = RobotModel.from_chain(chain, gravity=self._gravity)
+        self._robot = callbacks.Robot(arm, Load(arm.gravity))
         self._axes = ('', chain.base_link)  # that a wrench may be given in
         self._wrenches: list[tuple[float, list[float]]] = []  # that wait for their time
         self.create_subscription(WrenchStamped, 'tip_wrench', self._on_wrench, RELIABLE)
@@ -232,6 +259,8 @@ class SimulatorNode(Node):
             self.create_subscription(Float64MultiArray, 'commands', self._on_command, RELIABLE)
             self._due = time.monotonic()
             self._timer = self.create_timer(self._time_step, self._catch_up, clock=steady)
+        self.create_service(SetPayload, '~/set_payload', self._on_set_payload)
+        self.create_service(GetPayload, '~/get_payload', self._on_get_payload)
         self.create_timer(1.0, self._publish_diagnostics, clock=steady)
         self.create_service(Trigger, '~/release', self._on_release)
         names = ', '.join(simulation.joint_names)
@@ -241,19 +270,19 @@ class SimulatorNode(Node):
     def _on_release(
         self, request: Trigger.Request, response: Trigger.Response
     ) -> Trigger.Response:
-        response.success = self._is_held
-        response.message = 'released' if self._is_held else 'not held'
-        if self._is_held and self._lockstep:
+        response.success = self._awaits_release
+        response.message = 'released' if self._awaits_release else 'not held'
+        if self._awaits_release and self._lockstep:
             self._step()  # to a stamp that nothing from before answers
             self._publish_state()
             self._timer.reset()
-        self._is_held = False
+        self._awaits_release = False
         return response
 
     # --- lockstep ------------------------------------------------------------------------------
 
     def _on_torques(self, message: JointState) -> None:
-        if self._is_held or message.header.stamp != self._stamp:
+        if self._awaits_release or message.header.stamp != self._stamp:
             return  # an answer to a state that was sent again, and answered before
         try:
             by_name = dict(zip(message.name, message.effort, strict=True))
@@ -295,7 +324,7 @@ class SimulatorNode(Node):
     # --- both ----------------------------------------------------------------------------------
 
     def _on_command(self, message: Float64MultiArray) -> None:
-        if self._is_held:
+        if self._awaits_release:
             return
         if self._take(message.data, self._command_scale) and self._lockstep:
             self._is_commanded = True
@@ -335,10 +364,54 @@ class SimulatorNode(Node):
         except NonFiniteValue as error:
             self._warn(f'tip_wrench ignored: {error}')
 
+    def _on_set_payload(self, request: Any, response: Any) -> Any:
+        """Have the arm carry a payload; whoever compensates its weight must be told, too."""
+
+        def change(payload: Payload) -> Load:
+            before, load = self._robot, self._robot.load.changed(payload, self._robot.arm)
+            self._robot = callbacks.Robot(before.arm, load)
+            self._simulation.carry(load.payloads)
+            self.get_logger().info(f'carries {load}; tell whoever commands the torques')
+            self._begin_handover(before.model)
+            return load
+
+        return callbacks.set_payload(self._robot, request, response, change)
+
+    def _begin_handover(self, before: RobotModel) -> None:
+        """Hold an arm at rest, which was another before, until the torques carry its weight."""
+        simulation = self._simulation
+        if self._torque is None or np.abs(simulation.velocity).max() > AT_REST:
+            return
+        position = simulation.position
+        weight = gravity_torque(self._robot.model, position)
+        change = weight - gravity_torque(before, position)
+        if change.any():
+            simulation.brake()
+            self._handover = weight, change, simulation.time + HANDOVER_TIME
+
+    def _is_held(self) -> bool:
+        """Return whether the brakes hold the arm: before the first command, or in a handover."""
+        if self._torque is None or self._handover is None:
+            return self._torque is None
+        weight, change, end = self._handover
+        missing = np.linalg.norm(weight - self._torque) / np.linalg.norm(change)
+        if missing > 1.0 - CARRIED and self._simulation.time < end:
+            return True
+        if missing > 1.0 - CARRIED:
+            self.get_logger().warning(
+                f'the brakes let go of the payload after {HANDOVER_TIME:g} s, though the torques '
+                'do not carry it: tell whoever commands them, by ~/set_payload of dynamics_node'
+            )
+        self._handover = None
+        return False
+
+    def _on_get_payload(self, request: Any, response: Any) -> Any:
+        return callbacks.get_payload(self._robot, request, response)
+
     def _step(self) -> None:
         while self._wrenches and self._wrenches[0][0] <= seconds(self._stamp):
             self._push(self._wrenches.pop(0)[1])
-        if self._torque is None:
+        if self._is_held() or self._torque is None:
             self._simulation.wait()
         else:
             try:
@@ -377,11 +450,20 @@ class SimulatorNode(Node):
         return Time(sec=whole, nanosec=nanoseconds)
 
     def _publish_diagnostics(self) -> None:
-        brakes_engaged = self._simulation.brakes_engaged
+        message = 'held by its brakes' if self._simulation.brakes_engaged else 'moving freely'
+        if self._awaits_release:
+            message = f'{message} until ~/release is called'
+        is_awaited = not (self._commands or self._awaits_release)
+        is_awaited &= time.monotonic() - self._began > WAITING_TIME
+        if missing := self._missing() if is_awaited else '':
+            message = f'{message}: {missing}'
+            if missing != self._told_missing:
+                self._told_missing = missing
+                self.get_logger().warning(message)
         status = DiagnosticStatus(
-            level=DiagnosticStatus.OK,
+            level=DiagnosticStatus.WARN if missing else DiagnosticStatus.OK,
             name=f'{self.get_fully_qualified_name()[1:]}: arm',
-            message='held by its brakes' if brakes_engaged else 'moving freely',
+            message=message,
             hardware_id='mujoco',
             values=[
                 KeyValue(key='steps', value=str(self._steps)),
@@ -389,9 +471,31 @@ class SimulatorNode(Node):
                 KeyValue(key='missed_cycles', value=str(self._missed_cycles)),
             ],
         )
-        message = DiagnosticArray(status=[status])
-        message.header.stamp = self._stamp
-        self._diagnostics.publish(message)
+        array = DiagnosticArray(status=[status])
+        array.header.stamp = self._stamp
+        self._diagnostics.publish(array)
+
+    def _missing(self) -> str:
+        """Return why no command comes, and what helps, in words; empty: nothing is known."""
+        name, kind = 'commands', 'std_msgs/msg/Float64MultiArray'
+        if self._lockstep and not self._is_answered:
+            name, kind = 'torques', 'sensor_msgs/msg/JointState'
+        topic = self.resolve_topic_name(name)
+        if publishers := graph.publishers(self, topic):
+            if not self._lockstep:
+                return ''
+            return (
+                f'no {name} come on {topic}: {graph.listed(publishers)} must be active, with '
+                f'use_sim_time:=true and a state_timeout well over lockstep_timeout = '
+                f'{self._lockstep_timeout:g}'
+            )
+        elsewhere = [each for each in graph.publishing(self, kind) if each.endswith(f'/{name}')]
+        if elsewhere:
+            return (
+                f'nobody publishes on {topic}, but on {graph.listed(elsewhere)}: '
+                f'-r {name}:={elsewhere[0]} takes it'
+            )
+        return f'nobody publishes on {topic}' if self._lockstep else ''
 
     def _warn(self, text: str) -> None:
         self.get_logger().warning(text, throttle_duration_sec=1.0)

@@ -13,6 +13,7 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from robodyn_ros.errors import RobodynError
+from robodyn_ros.ros import command_line
 from robodyn_ros.ros.given_parameters import in_parameters
 from robodyn_ros.ros.signals import StopRequested, StopSignal
 
@@ -68,6 +69,8 @@ def run_until_signal(
         except (RobodynError, ParameterException) as error:
             rclpy.logging.get_logger(name).fatal(in_parameters(error))
             return 1
+        for problem in command_line.ignored_files(args, node.get_fully_qualified_name()):
+            node.get_logger().warning(problem)
         try:
             _spin(node, executor(), stop_signal)
         except StopRequested:

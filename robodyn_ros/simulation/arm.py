@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +13,12 @@ from robodyn_ros.arguments import checked_array
 from robodyn_ros.description.chain import Chain, MimicChoice
 from robodyn_ros.errors import InvalidNumber, SimulationDiverged
 from robodyn_ros.model import STANDARD_GRAVITY
-from robodyn_ros.simulation.mujoco_model import compiled_chain, imported_mujoco
+from robodyn_ros.payload import Payload
+from robodyn_ros.simulation.mujoco_model import (
+    compiled_chain,
+    imported_mujoco,
+    lumped_inertial,
+)
 from robodyn_ros.spatial import FloatArray
 
 _HARDEST = 0.9999  # impedance of a constraint; MuJoCo allows no more
@@ -80,6 +85,7 @@ class ArmSimulation:
         kinds = self._mujoco.mjtWarning
         self._bad = [int(kinds.mjWARN_BADQPOS), int(kinds.mjWARN_BADQVEL)]
         self._bad.append(int(kinds.mjWARN_BADQACC))
+        self._chain = chain
         self._tip = chain.tip_transform[:3, 3]
         self.joint_names = chain.joint_names
         self.n = len(self.joint_names)
@@ -157,6 +163,29 @@ class ArmSimulation:
         """
         self._tip_wrench = checked_array('tip_wrench', tip_wrench, (6,))
 
+    def carry(self, payloads: Sequence[Payload]) -> None:
+        """
+        Carry these bodies from the next step on, in place of those of before; nothing else jumps.
+
+        Parameters
+        ----------
+        payloads : sequence of Payload
+            Each on a link that is named; one on the base link changes nothing.
+        """
+        mujoco, model = self._mujoco, self._model
+        for i, body in enumerate(self._chain.bodies[1:], start=1):
+            lumped = lumped_inertial(self._chain, body, payloads)
+            if lumped is None:
+                model.body_mass[i], model.body_inertia[i] = 0.0, 0.0
+                continue
+            moments, axes = np.linalg.eigh(lumped.inertia)
+            axes[:, 0] *= np.linalg.det(axes)  # a rotation, and no reflection
+            model.body_mass[i], model.body_inertia[i] = lumped.mass, moments
+            model.body_ipos[i] = lumped.center_of_mass
+            mujoco.mju_mat2Quat(model.body_iquat[i], axes.ravel())
+        # What MuJoCo derives from them; it computes in the data that it is given.
+        mujoco.mj_setConst(model, mujoco.MjData(model))
+
     @property
     def external_torque(self) -> FloatArray:
         """What the wrench on the tip is in the joints where the arm is (n,) [N m or N]."""
@@ -198,6 +227,11 @@ class ArmSimulation:
                 np.asarray(torque).tolist(),
                 'what moves the arm at less than 1e10 rad/s², and a time step short enough',
             )
+
+    def brake(self) -> None:
+        """Stand where it is, held by the brakes until the next ``step``."""
+        self._data.qvel[:] = 0.0
+        self.brakes_engaged = True
 
     def wait(self) -> None:
         """Advance the time by one step held by the brakes; nothing moves."""

@@ -10,6 +10,7 @@ name of the URDF is in the XML. MuJoCo is optional: ``pip install mujoco``.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from numpy.typing import ArrayLike
 from robodyn_ros.description.chain import Body, Chain
 from robodyn_ros.description.records import Inertial, Joint
 from robodyn_ros.errors import CannotSimulate, MujocoMissing
+from robodyn_ros.payload import Payload
 from robodyn_ros.spatial import FloatArray
 
 _UNBOUNDED = 1e9  # MuJoCo's ranges are finite [rad or m]
@@ -92,20 +94,24 @@ def mjcf(chain: Chain) -> str:
     return etree.tostring(root, encoding='unicode')
 
 
-def lumped_inertial(chain: Chain, body: Body) -> Inertial | None:
+def lumped_inertial(chain: Chain, body: Body, payloads: Sequence[Payload] = ()) -> Inertial | None:
     """
     Return the inertial of all links of a body, in the frame of its first; None: no mass at all.
 
-    The centre of mass is the masses' mean; each link adds R I RT + m (dT d 1 - d dT), where d
-    leads from there to its own centre of mass (the parallel axis theorem).
+    Payloads on its links, whose link is named, are part of it. The centre of mass is the masses'
+    mean; each part adds R I RT + m (dT d 1 - d dT), where d leads from there to its own centre of
+    mass (the parallel axis theorem).
     """
     parts: list[tuple[float, FloatArray, FloatArray]] = []
     for name, placed in body.link_transforms.items():
-        inertial = chain.description.links[name].inertial
-        if inertial is not None:
+        carried = [payload for payload in payloads if payload.link == name]
+        for inertial in (chain.description.links[name].inertial, *carried):
+            if inertial is None:
+                continue
             rotation = placed[:3, :3]
-            center = rotation @ inertial.center_of_mass + placed[:3, 3]
-            parts.append((inertial.mass, center, rotation @ inertial.inertia @ rotation.T))
+            center = rotation @ np.asarray(inertial.center_of_mass) + placed[:3, 3]
+            tensor = rotation @ np.asarray(inertial.inertia) @ rotation.T
+            parts.append((inertial.mass, center, tensor))
     mass = sum(mass for mass, _, _ in parts)
     if mass == 0.0 and not any(tensor.any() for _, _, tensor in parts):
         return None

@@ -343,3 +343,11 @@ def test_node_without_ros_says_what_is_missing(monkeypatch):
     result = CliRunner().invoke(robodyn, ['node'])
     assert result.exit_code == 1
     assert 'rclpy is not there' in result.output and 'make setup' in result.output
+
+
+def test_home_folder_is_found_where_the_shell_leaves_it(motion, tmp_path, monkeypatch):
+    shutil.copy(PUMA, tmp_path / 'arm.urdf')
+    shutil.copy(motion[0], tmp_path / 'motion.csv')
+    monkeypatch.setenv('HOME', str(tmp_path))
+    run('torque', '~/arm.urdf', '~/motion.csv', '--output=~/torque.csv')
+    assert (tmp_path / 'torque.csv').is_file()

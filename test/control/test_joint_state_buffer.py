@@ -267,7 +267,7 @@ def test_trouble_of_the_past_is_forgotten_although_the_stamps_are_old():
     states = JointStateBuffer(('a', 'b'), 0.1, np.zeros(2, bool))
     states.receive(('a', 'b'), (0.0, np.inf), (), received=1.0, stamp=1.0)
     states.receive(('a', 'b'), (0.0, 0.0), (0.0, 0.0), received=1.1, stamp=2.0, age=86400.0)
-    assert states.trouble().startswith('joint states are stamped 86400.000 s ago')
+    assert states.trouble().startswith('joint states have stamps of another clock (86400 s')
     states.receive(('a', 'b'), (0.0, 0.0), (0.0, 0.0), received=1.2, stamp=2.1, age=0.01)
     assert states.trouble() == ''
 
@@ -277,7 +277,7 @@ def test_trouble_of_the_past_is_forgotten_although_the_stamps_are_old():
     [
         (0.099, ''),
         (0.105, 'joint states are stamped 0.105 s ago; allowed: state_timeout = 0.1'),
-        (5.0, '5.000 s ago; allowed: state_timeout = 0.1; is use_sim_time right?'),
+        (5.0, "another clock (5 s behind this node's): set use_sim_time as their source does"),
     ],
 )
 def test_stamps_that_are_too_old_are_told_and_only_very_old_ones_doubt_the_clock(age, words):

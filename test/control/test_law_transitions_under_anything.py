@@ -15,6 +15,7 @@ from robodyn_ros.control.computed_torque import ControlLaw
 from robodyn_ros.control.joint_state_buffer import JointStateBuffer
 from robodyn_ros.control.law_weights import MODES, Terms
 from robodyn_ros.control.planning import ReferenceLimits
+from robodyn_ros.control.possible_positions import PossiblePositions
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.errors import RejectedTrajectory
 
@@ -69,6 +70,7 @@ class ArmInMotion:
             1e9,
             0.1,
             np.zeros(n, dtype=bool),
+            PossiblePositions.of(self.model),
         )
         self.buffer = buffer
         self.pipeline = CommandPipeline(law, buffer, safety, limits)

@@ -294,6 +294,34 @@ def test_one_position_that_cannot_be_is_not_believed_and_two_are_a_jump_as_in_py
     assert_same(arm, 1400)
 
 
+def test_positions_in_degrees_are_commanded_nothing_for_as_in_python(both):
+    arm = both()
+    recorded = Recorded(Reference.hold(MIDDLE, 0.0), error=0.001)
+    degrees = np.degrees(MIDDLE)
+    for _ in range(20):
+        assert arm.cycle(degrees, np.zeros(7)) is None
+    assert arm.fault == 'impossible position'
+    for k in range(900):
+        is_in_degrees = 300 <= k < 500
+        if is_in_degrees:
+            arm.cycle(degrees, np.zeros(7))  # gravity is held where the arm was
+        else:
+            arm.cycle(*recorded.at(arm.now + 0.001))
+        if k == 310:
+            assert arm.fault == 'impossible position'
+        elif not is_in_degrees and k < 300:
+            assert arm.fault == 'none'
+    assert_same(arm, 800)
+
+
+@pytest.mark.parametrize('beyond', [-0.01, 0.01])
+def test_a_joint_may_be_a_turn_beyond_its_limits_and_no_further_as_in_python(both, beyond):
+    arm = both(mode='gravity_compensation')
+    farthest = panda().position_limits[1, 1] + 2.0 * np.pi + beyond
+    place = np.where(np.arange(7) == 1, farthest, MIDDLE)
+    assert (arm.cycle(place, np.zeros(7)) is None) == (beyond > 0.0)
+
+
 def test_an_arm_that_is_too_fast_is_damped_until_it_follows_again_as_in_python(both):
     arm = both()
     reference = motion(arm.now + 0.05, seed=7)

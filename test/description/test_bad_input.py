@@ -347,3 +347,15 @@ def test_arm_whose_links_have_no_mass_has_no_accelerations():
     )
     with pytest.raises(errors.SingularMassMatrix, match='inertia about joint 1 is 0'):
         rd.forward_dynamics(arm, [0.0], [0.0], [1.0])
+
+
+def test_home_folder_is_found_in_a_path_and_never_in_a_text(tmp_path, monkeypatch):
+    (tmp_path / 'arm.urdf').write_text(two_link_urdf())
+    monkeypatch.setenv('HOME', str(tmp_path))
+    assert rd.RobotModel.from_urdf('~/arm.urdf').n == 2
+    assert rd.RobotModel.from_urdf(Path('~/arm.urdf')).n == 2
+    with pytest.raises(errors.MalformedXml, match='no path is opened here'):
+        rd.RobotModel.from_urdf_text('~/arm.urdf')
+    for missing in ('~/no.urdf', '~nobody_of_this_name/arm.urdf'):
+        with pytest.raises(errors.UnreadableSource, match='no such file'):
+            rd.RobotModel.from_urdf(missing)

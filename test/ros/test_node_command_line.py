@@ -9,7 +9,12 @@ pytest.importorskip('mujoco')
 
 from robodyn_ros.control.parameter_table import PARAMETERS  # noqa: E402
 from robodyn_ros.ros import simulator_node  # noqa: E402
-from robodyn_ros.ros.command_line import WRONG_USE, exit_code, lost_numbers  # noqa: E402
+from robodyn_ros.ros.command_line import (  # noqa: E402
+    WRONG_USE,
+    exit_code,
+    ignored_files,
+    lost_numbers,
+)
 from robodyn_ros.ros.dynamics import dynamics_node, node_parameters  # noqa: E402
 
 pytestmark = pytest.mark.ros
@@ -167,3 +172,65 @@ def test_numbers_for_different_nodes_and_other_parameters_are_no_matter(tmp_path
 def test_odd_files_are_left_to_ros(tmp_path, content):
     (tmp_path / 'a.yaml').write_text(content)
     assert lost_numbers(['--ros-args', '--params-file', str(tmp_path / 'a.yaml')], GIVEN) == []
+
+
+KEYS = (
+    'dynamics_node',
+    '/dynamics_node',
+    '/**',
+    '/*',
+    '/**/dynamics_node',
+    '/*/dynamics_node',
+    'ns/dynamics_node',
+    '/ns/dynamics_node',
+    'dynamics',
+    'my_node',
+    '/ns/*',
+)
+
+
+@pytest.fixture
+def context():
+    made = []
+
+    def make(*words):
+        made.append(rclpy.Context())
+        rclpy.init(context=made[-1], args=list(words), domain_id=domains.claim())
+        return made[-1]
+
+    yield make
+    for each in made:
+        domains.release(each.get_domain_id())
+        rclpy.shutdown(context=each)
+
+
+@pytest.mark.parametrize('namespace', ['', '/ns', '/a/ns'])
+@pytest.mark.parametrize('is_nested', [False, True])
+def test_file_is_ignored_where_rcl_takes_nothing_of_it(namespace, is_nested, tmp_path, context):
+    words = ['--ros-args']
+    for i, key in enumerate(KEYS):
+        path = tmp_path / f'{i}.yaml'
+        text = f'{key}:\n  ros__parameters: {{p{i}: 1}}\n'
+        if is_nested:
+            text = f'ns:\n  "{key.strip("/")}":\n    ros__parameters: {{p{i}: 1}}\n'
+        path.write_text(text)
+        words += ['--params-file', str(path)]
+    node = rclpy.create_node(
+        'dynamics_node', namespace=namespace, context=context(*words), enable_rosout=False
+    )
+    taken = {f'p{i}' for i in range(len(KEYS))} & set(node._parameter_overrides)
+    named = ignored_files(words, node.get_fully_qualified_name())
+    node.destroy_node()
+    ignored = {f'p{i}' for i in range(len(KEYS)) if any(f'/{i}.yaml' in line for line in named)}
+    assert taken | ignored == {f'p{i}' for i in range(len(KEYS))} and not taken & ignored
+
+
+def test_file_with_one_key_for_this_node_among_others_is_none_of_the_ignored(tmp_path):
+    path = tmp_path / 'all.yaml'
+    path.write_text('a: {ros__parameters: {x: 1}}\ndynamics_node: {ros__parameters: {x: 1}}\n')
+    assert ignored_files(['--ros-args', '--params-file', str(path)], '/dynamics_node') == []
+    assert ignored_files(['--ros-args', '--params-file', str(path)], '/feedforward') == [
+        f"parameter file '{path}' is ignored: it has parameters for a, dynamics_node, and this "
+        'node is /feedforward: write feedforward or /** there'
+    ]
+    assert ignored_files(['--ros-args', '--params-file', '/no/such.yaml'], '/feedforward') == []

@@ -5,12 +5,13 @@ import os
 import signal
 import time
 
+import numpy as np
 import pytest
 
 rclpy = pytest.importorskip('rclpy', reason='needs ROS 2')
 pytest.importorskip('mujoco')
 
-from diagnostic_msgs.msg import DiagnosticArray  # noqa: E402
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus  # noqa: E402
 from geometry_msgs.msg import WrenchStamped  # noqa: E402
 from rclpy.executors import SingleThreadedExecutor  # noqa: E402
 from rosgraph_msgs.msg import Clock  # noqa: E402
@@ -18,6 +19,7 @@ from sensor_msgs.msg import JointState  # noqa: E402
 from std_msgs.msg import Float64MultiArray, String  # noqa: E402
 from std_srvs.srv import Trigger  # noqa: E402
 
+from robodyn_interfaces.srv import GetPayload, SetPayload  # noqa: E402
 from robodyn_ros.ros.demo.node_process import NodeEnded, NodeProcess  # noqa: E402
 from robodyn_ros.ros.qos import LATCHED  # noqa: E402
 
@@ -197,6 +199,43 @@ def test_in_lockstep_torques_are_matched_by_joint_name(rig):
     assert list(rig.states[-1].effort) == [7.0, 5.0]
 
 
+def test_in_lockstep_what_is_missing_is_said_where_it_belongs(rig):
+    rig.start(urdf_file=str(rig.urdf), lockstep=True, lockstep_timeout=0.05)
+    other = rig.node.create_publisher(JointState, 'arm_node/torques', 10)
+    rig.node.destroy_publisher(rig.torques)
+    here = f'{rig.namespace}/torques'
+    elsewhere = f'nobody publishes on {here}, but on {rig.namespace}/arm_node/torques'
+    remedy = f'-r torques:={rig.namespace}/arm_node/torques takes it'
+
+    def says(*words):
+        text = rig.process.log.read_text()
+        message = rig.reports[-1].status[0].message if rig.reports else ''
+        return all(each in text and each in message for each in words)
+
+    rig.until(lambda: says(f'held by its brakes: {elsewhere}: {remedy}'))
+    assert rig.reports[-1].status[0].level == DiagnosticStatus.WARN
+    # It publishes there, and sends nothing.
+    rig.torques = rig.node.create_publisher(JointState, 'torques', 10)
+    rig.node.destroy_publisher(other)
+    rig.until(
+        lambda: says(
+            f'no torques come on {here}: {rig.namespace}/test must be active, with '
+            'use_sim_time:=true and a state_timeout well over lockstep_timeout = 0.05'
+        )
+    )
+    rig.answer(rig.states[-1])
+    rig.until(lambda: rig.reports[-1].status[0].message == 'moving freely')
+    assert rig.process.log.read_text().count(elsewhere) == 1
+
+
+def test_commands_that_are_published_elsewhere_are_named_with_the_remapping(rig):
+    rig.node.destroy_publisher(rig.commands)
+    rig.commands = rig.node.create_publisher(Float64MultiArray, 'arm_node/commands', 10)
+    rig.start(urdf_file=str(rig.urdf))
+    topic = f'{rig.namespace}/arm_node/commands'
+    rig.until(lambda: f'-r commands:={topic} takes it' in rig.process.log.read_text())
+
+
 def test_wrench_at_the_tip_acts_from_its_stamp_on(rig):
     wrenches = rig.node.create_publisher(WrenchStamped, 'tip_wrench', 10)
     rig.start(urdf_file=str(rig.urdf), lockstep=True, time_step=0.01)
@@ -264,6 +303,100 @@ def test_in_lockstep_drives_in_another_unit_wait_for_the_command(rig):
     rig.commands.publish(Float64MultiArray(data=[10.0, 4.0]))
     rig.until(lambda: rig.stamps()[-1] > 0.001)
     assert list(rig.states[-1].effort) == [40.0, -8.0]
+
+
+def asked(rig, kind, name, request):
+    client = rig.node.create_client(kind, f'simulator_node/{name}')
+    rig.until(client.service_is_ready)
+    future = client.call_async(request)
+    rig.until(future.done)
+    rig.node.destroy_client(client)
+    return future.result()
+
+
+def test_payload_is_carried_from_the_next_step_on_and_held_by_the_torque_of_both(rig):
+    rig.start(urdf_file=str(rig.urdf), lockstep=True)
+    rig.until_heard(rig.torques)
+    rig.until(lambda: rig.states)
+    request = SetPayload.Request()
+    request.payload.mass, request.payload.center_of_mass.x = 2.0, 1.0
+    answer = asked(rig, SetPayload, 'set_payload', request)
+    assert answer.success and answer.message == '2 kg on link2', answer.message
+    got = asked(rig, GetPayload, 'get_payload', GetPayload.Request())
+    assert [(each.link, each.mass) for each in got.payloads] == [('link2', 2.0)]
+    # Two links of 1 kg, held in the middle of their metre, and 2 kg at the end of the second.
+    bare = np.array([-9.81 * (0.5 + 1.5), -9.81 * 0.5])
+    both = bare - 9.81 * 2.0 * np.array([2.0, 1.0])
+    for effort, moves in ((both, False), (bare, True)):
+        before = rig.stamps()[-1]
+        rig.answer(rig.states[-1], effort)
+        rig.until(lambda before=before: rig.stamps()[-1] > before)
+        assert (np.abs(rig.states[-1].velocity).max() > 1e-3) == moves
+
+
+def test_arm_at_rest_is_held_until_the_torques_carry_its_payload(rig):
+    rig.start(urdf_file=str(rig.urdf), lockstep=True, lockstep_timeout=0.05)
+    rig.until_heard(rig.torques)
+    rig.until(lambda: rig.states)
+    bare = np.array([-9.81 * (0.5 + 1.5), -9.81 * 0.5])
+    load = -9.81 * 2.0 * np.array([2.0, 1.0])
+
+    def step(effort):
+        before = rig.stamps()[-1]
+        rig.answer(rig.states[-1], effort)
+        rig.until(lambda: rig.stamps()[-1] > before)
+        return np.abs(rig.states[-1].position).max(), np.abs(rig.states[-1].velocity).max()
+
+    for _ in range(3):
+        assert max(step(bare)) < 1e-9
+    request = SetPayload.Request()
+    request.payload.mass, request.payload.center_of_mass.x = 2.0, 1.0
+    assert asked(rig, SetPayload, 'set_payload', request).success
+    for carried in (0.0, 0.0, 0.3, 0.6, 0.9):  # as a rate limit lets it
+        assert step(bare + carried * load) == (0.0, 0.0)
+    for _ in range(3):
+        assert max(step(bare + load)) < 1e-9
+    # Once let go it is free, whatever the torques are.
+    assert step(bare)[1] > 1e-3
+    # An arm that moves is not braked.
+    for _ in range(10):
+        moving = step(bare)[1]
+    assert moving > 0.05
+    request.payload.mass = 0.0
+    assert asked(rig, SetPayload, 'set_payload', request).success
+    assert step(bare)[1] > 0.5 * moving
+
+
+def test_brakes_let_go_of_a_payload_that_the_torques_do_not_carry(rig):
+    rig.start(urdf_file=str(rig.urdf), lockstep=True, time_step=0.05)
+    rig.until_heard(rig.torques)
+    rig.until(lambda: rig.states)
+    request = SetPayload.Request()
+    request.payload.mass = 2.0
+    bare = np.array([-9.81 * (0.5 + 1.5), -9.81 * 0.5])
+    for k in range(110):
+        if k == 5:
+            assert asked(rig, SetPayload, 'set_payload', request).success
+        before = rig.stamps()[-1]
+        rig.answer(rig.states[-1], bare)
+        rig.until(lambda before=before: rig.stamps()[-1] > before)
+        is_free = np.abs(rig.states[-1].velocity).max() > 1e-6
+        assert is_free == (k > 5 + 100) or k == 5 + 100
+    assert 'do not carry it: tell whoever commands them' in rig.process.log.read_text()
+
+
+def test_payload_that_is_none_is_refused_as_the_node_refuses_it(rig):
+    rig.start(urdf_file=str(rig.urdf), lockstep=True)
+    for link, mass, words in (
+        ('elbow', 1.0, "payload link: 'elbow'; allowed: one of 'base', 'link1', 'link2'"),
+        ('', -1.0, 'payload mass: -1.0; allowed: zero or more'),
+        ('', 1000.0, 'payload mass: 1000.0; allowed: at most 100'),
+    ):
+        request = SetPayload.Request()
+        request.payload.link, request.payload.mass = link, mass
+        answer = asked(rig, SetPayload, 'set_payload', request)
+        assert not answer.success and words in answer.message
+    assert asked(rig, GetPayload, 'get_payload', GetPayload.Request()).payload_mass == 0.0
 
 
 def test_description_is_published_for_others_where_the_simulator_has_the_file(rig):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from robots import public_urdf
 
-from robodyn_ros import RobotModel, forward_dynamics
+from robodyn_ros import Payload, RobotModel, forward_dynamics, gravity_torque
 from robodyn_ros.description.chain import Chain
 from robodyn_ros.errors import (
     CannotSimulate,
@@ -246,6 +246,64 @@ def test_one_step_is_forward_dynamics_of_the_same_chain(name, tip, options):
         np.testing.assert_allclose(
             simulation.velocity / step, expected, rtol=0, atol=1e-8 * np.abs(expected).max()
         )
+
+
+PAYLOADS = (
+    Payload(1.8, (0.02, -0.03, 0.06), np.diag([0.004, 0.006, 0.005]), 'panda_link8'),
+    Payload(0.7, (0.1, 0.05, -0.1), np.zeros((3, 3)), 'panda_link3'),
+    Payload(40.0, (0.0, 0.0, 0.2), np.zeros((3, 3)), 'panda_link0'),
+)
+
+
+@pytest.mark.parametrize('payloads', [PAYLOADS, PAYLOADS[:1], ()])
+def test_payloads_are_carried_as_pinocchio_computes_it(payloads):
+    pin = pytest.importorskip('pinocchio')
+    urdf = str(public_urdf('panda.urdf'))
+    whole = pin.buildModelFromUrdf(urdf)
+    fingers = [whole.getJointId(f'panda_finger_joint{i}') for i in (1, 2)]
+    model = pin.buildReducedModel(whole, fingers, np.zeros(whole.nq))
+    for payload in payloads:
+        frame = model.frames[model.getFrameId(payload.link)]
+        body = pin.Inertia(payload.mass, np.array(payload.center_of_mass), payload.inertia)
+        if frame.parentJoint:
+            model.appendBodyToJoint(frame.parentJoint, body, frame.placement)
+    generator, step = np.random.default_rng(7), 1e-6
+    tau = generator.normal(size=7) * 20.0
+    simulation = ArmSimulation.from_urdf(urdf, tip_link='panda_link8', time_step=step)
+    q = RobotModel.from_urdf(urdf, tip_link='panda_link8').position_limits.mean(axis=1)
+    simulation.reset(q)
+    simulation.carry(PAYLOADS)  # they are replaced, not added
+    simulation.carry(payloads)
+    simulation.step(tau)
+    expected = pin.aba(model, model.createData(), q, np.zeros(7), tau)
+    np.testing.assert_allclose(simulation.velocity / step, expected, rtol=1e-5, atol=1e-4)
+
+
+def test_a_payload_that_comes_while_the_arm_moves_changes_neither_position_nor_velocity(panda):
+    panda.reset(np.array([0.1, -0.4, 0.2, -1.9, 0.3, 1.6, 0.7]))
+    for _ in range(50):
+        panda.step(np.full(7, 3.0))
+    before = panda.position, panda.velocity, panda.time
+    panda.carry(PAYLOADS)
+    np.testing.assert_array_equal(panda.position, before[0])
+    np.testing.assert_array_equal(panda.velocity, before[1])
+    assert panda.time == before[2] and (panda.velocity != 0.0).all()
+    panda.carry(())
+
+
+def test_an_arm_whose_payload_is_known_holds_still_and_one_whose_is_not_does_not(panda):
+    q = np.array([0.1, -0.4, 0.2, -1.9, 0.3, 1.6, 0.7])
+    model = RobotModel.from_urdf(public_urdf('panda.urdf'), tip_link='panda_link8')
+    loaded = model.with_payload(PAYLOADS[0])
+    moved = {}
+    for known in (loaded, model):
+        panda.carry(PAYLOADS[:1])
+        panda.reset(q)
+        for _ in range(500):
+            panda.step(gravity_torque(known, q))
+        moved[known is loaded] = np.abs(panda.position - q).max()
+    panda.carry(())
+    assert moved[True] < 1e-9 and moved[False] > 0.05
 
 
 def test_no_name_of_the_urdf_is_in_mujocos_model():

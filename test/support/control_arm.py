@@ -13,6 +13,7 @@ from robodyn_ros.control.compiled_step import CompiledStep
 from robodyn_ros.control.computed_torque import ControlLaw, Terms
 from robodyn_ros.control.joint_state_buffer import JointStateBuffer
 from robodyn_ros.control.planning import ReferenceLimits
+from robodyn_ros.control.possible_positions import PossiblePositions
 from robodyn_ros.control.safety_settings import SafetySettings
 from robodyn_ros.errors import NoBackend
 
@@ -21,6 +22,7 @@ MASS = np.array([2.0, 0.5])
 WEIGHT = np.array([20.0, 4.0])
 VISCOUS = np.array([0.3, 0.1])
 POSITION_LIMITS = np.array([[-2.0, 2.0], [-np.inf, np.inf]])
+POSSIBLE = PossiblePositions(NAMES, POSITION_LIMITS, np.zeros(2, dtype=bool))
 
 
 def inverse_dynamics(q, qd, qdd):
@@ -52,6 +54,7 @@ def reference_limits(max_reference_step=0.1, settle_time=0.2):
         max_reference_step,
         settle_time,
         np.zeros(2, dtype=bool),
+        POSSIBLE,
     )
 
 
@@ -86,7 +89,7 @@ class Arm:
         self.now = 100.0
         safety = safety_settings(**settings)
         self.buffer = JointStateBuffer(
-            NAMES, safety.state_timeout, continuous=np.array([False, True])
+            NAMES, safety.state_timeout, np.array([False, True]), POSSIBLE
         )
         self.pipeline = CommandPipeline(
             control_law(mode, limit_width, **(terms or {})),

@@ -22,6 +22,7 @@ from robodyn_ros.control.control_stack import continuous_joints, speed_limits
 from robodyn_ros.control.joint_state_buffer import MeasuredState
 from robodyn_ros.control.law_weights import MODES
 from robodyn_ros.control.planning import ReferenceLimits
+from robodyn_ros.control.possible_positions import PossiblePositions
 from robodyn_ros.control.reference import Reference
 from robodyn_ros.control.safety_settings import ACTIONS, SafetySettings
 from robodyn_ros.control.stamp_clock import ClockReading, StampClock
@@ -39,6 +40,7 @@ FAULTS = (
     'stale state',
     'refused reference',
     'feedback far away',
+    'impossible position',
 )
 DOUBLES = ctypes.POINTER(ctypes.c_double)
 
@@ -153,6 +155,7 @@ class Both:
             self.max_reference_step,
             0.5,
             continuous_joints(self.model),
+            PossiblePositions.of(self.model),
         )
         self.python = CommandPipeline(self._law(), NeverStale(), self.safety, self.limits)
         self.python._supervision.clock = SteadyClock()
@@ -308,7 +311,7 @@ class Both:
             pointer(torque),
         )
         command = None
-        if np.isfinite(q).all():
+        if self.limits.possible.include(q.tolist()):  # else the buffer gives no state
             command = self.python.step(MeasuredState(q, qd, self.now), self.now)
         if command is None:
             command = self.python.watchdog(self.now)

@@ -114,14 +114,14 @@ class NodeRig:
         rclpy.shutdown(context=self.context)
         domains.release(self.domain)
 
-    def start(self, program=None, **parameters):
+    def start(self, *ros_arguments, program=None, **parameters):
         """Start the node, or a program, with the parameter file and these changes on top."""
         what = (
             ['-m', 'robodyn_ros.ros.dynamics.dynamics_node']
             if program is None
             else ['-c', program]
         )
-        arguments = ['--ros-args', '--params-file', str(CONFIG)]
+        arguments = ['--ros-args', '--params-file', str(CONFIG), *ros_arguments]
         for name, value in parameters.items():
             arguments += ['-p', f'{name.replace("__", ".")}:={value}']
         with open(self.log_path, 'a', encoding='utf-8') as log:
@@ -280,9 +280,9 @@ class NodeRig:
 
     def _on_report(self, message):
         statuses = {
-            status.name: status
+            status.name.rpartition('/')[2]: status
             for status in message.status
-            if status.name.startswith('dynamics_node')
+            if 'dynamics_node: ' in status.name
         }
         if statuses:
             torque, model = statuses['dynamics_node: torque'], statuses['dynamics_node: model']

@@ -127,10 +127,10 @@ public:
   // --- what it commands ----------------------------------------------------------------------
 
   // Do one control cycle at a steady time [s], and return whether there is a torque to command;
-  // where there is none, what was commanded last goes on to act. A position that is not finite is
-  // no valid state, a velocity that is not finite is one that is not known. No reference, or one
-  // with a position or velocity that is not finite, ends what is followed; an acceleration or
-  // effort that is not finite counts as zero.
+  // where there is none, what was commanded last goes on to act. A position that is not finite,
+  // or that the joint cannot have at all, is no valid state, a velocity that is not finite is one
+  // that is not known. No reference, or one with a position or velocity that is not finite, ends
+  // what is followed; an acceleration or effort that is not finite counts as zero.
   bool update(
     double now, const double * position, const double * velocity,
     const robodyn_reference & reference)
@@ -148,6 +148,12 @@ public:
       position_[i] = position[i];
       velocity_[i] = std::isfinite(velocity[i]) ? velocity[i] : kNaN;
       is_valid &= std::isfinite(position[i]);
+    }
+    if (is_valid && !plausibility_.is_possible(position)) {
+      state_.fault = Fault::impossible_position;
+      is_valid = false;
+    } else if (is_valid && state_.fault == Fault::impossible_position) {
+      state_.fault = Fault::none;
     }
     if (is_valid) {
       elapsed_ += has_clock_ ? now - clock_ : 0.0;

@@ -27,6 +27,7 @@ enum class Fault : std::uint8_t
   stale_state,           // no valid state for longer than state_timeout
   refused_reference,     // outside position or velocity limits, or too far a step
   feedback_far_away,     // feedback began while the arm was far from the reference
+  impossible_position,   // a position is so far beyond its limits that it is in another unit
 };
 
 struct Counts

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which states are believed; plausibility.py.
+// Which states are believed; plausibility.py and possible_positions.py.
 #ifndef ROBODYN_CONTROLLERS__PLAUSIBILITY_HPP_
 #define ROBODYN_CONTROLLERS__PLAUSIBILITY_HPP_
 
@@ -17,7 +17,27 @@ class Plausibility
 {
 public:
   explicit Plausibility(const PipelineState & state)
-  : state_(state), doubted_(state.n) {}
+  : state_(state), doubted_(state.n), lowest_(state.n), highest_(state.n)
+  {
+    const Vector & limits = state.settings.position_limits;
+    for (std::size_t i = 0; i < state.n; ++i) {
+      const double lower = limits[2 * i], upper = limits[2 * i + 1];
+      const bool is_prismatic = state.model.model().is_prismatic[i] != 0;
+      double margin = is_prismatic ? kFarthestTravel * (upper - lower) : kFarthestTurn;
+      if (!(lower < upper)) {margin = kInfinity;}
+      lowest_[i] = lower - margin;
+      highest_[i] = upper + margin;
+    }
+  }
+
+  // Whether the joints can have a position at all; one that is not finite is none.
+  bool is_possible(const double * position) const
+  {
+    for (std::size_t i = 0; i < state_.n; ++i) {
+      if (!(lowest_[i] <= position[i] && position[i] <= highest_[i])) {return false;}
+    }
+    return true;
+  }
 
   void reset() {has_doubted_ = false;}
 
@@ -47,6 +67,7 @@ public:
 
 private:
   static constexpr double kPlausibleSpeed = 2.0, kPlausibleStep = 0.05, kOverspeed = 1.5;
+  static constexpr double kFarthestTurn = 6.283185307179586, kFarthestTravel = 10.0;
 
   bool is_reachable(const Vector & position, const Vector & from, double elapsed) const
   {
@@ -64,7 +85,7 @@ private:
   }
 
   const PipelineState & state_;
-  Vector doubted_;
+  Vector doubted_, lowest_, highest_;
   bool has_doubted_ = false;
 };
 

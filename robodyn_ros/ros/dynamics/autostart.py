@@ -35,6 +35,11 @@ class Autostart:
         self._timer: Timer | None = None
 
     @property
+    def is_left_to_others(self) -> bool:
+        """Whether the node is never to start itself."""
+        return not self._is_wanted
+
+    @property
     def is_due(self) -> bool:
         """Whether it is still to be configured."""
         return self._is_due

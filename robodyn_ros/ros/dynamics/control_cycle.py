@@ -4,19 +4,19 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Callable
 
 from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.clock import Clock, ClockType
 from rclpy.lifecycle import LifecycleNode
 from rclpy.timer import Timer
 from sensor_msgs.msg import JointState
-from trajectory_msgs.msg import JointTrajectory
 
 from robodyn_ros.control.command import Command
 from robodyn_ros.control.control_stack import ControlStack
-from robodyn_ros.control.plausibility import in_degrees
 from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.errors import RejectedTrajectory
 from robodyn_ros.ros.dynamics.contact_topics import ContactTopics
@@ -25,7 +25,7 @@ from robodyn_ros.ros.dynamics.cycle_counts import CycleCounts
 from robodyn_ros.ros.dynamics.outputs import CycleOutputs
 from robodyn_ros.ros.dynamics.state_reception import WARNING_PERIOD, StateReception, ros_time
 from robodyn_ros.ros.other_commanders import OtherCommanders
-from robodyn_ros.ros.qos import RELIABLE, SENSOR
+from robodyn_ros.ros.qos import SENSOR
 from robodyn_ros.ros.services.motion_history import MotionHistory
 from robodyn_ros.ros.services.state_snapshot import StateSnapshot
 from robodyn_ros.ros.trajectory_message import TrajectoryMessage
@@ -36,9 +36,10 @@ LONGEST_BRAKING = 3.0  # that an arm is given to come to rest before [s]
 LONGEST_STOP = 4.0  # that all of it may take [s]: launch files kill a process after 5 s
 LONGEST_RETURN = 1.5  # until the watchdog leaves the commands to this, or is killed [s]
 DELIVERY_TIMEOUT = 0.2  # that the stop command is given to reach its subscribers [s]
-WAITING_TIME = 3.0  # for the first states before the log says which are missing [s]
+WAITING_TIME = 3.0  # for what is missing at the beginning, before the log says what [s]
+MOST_MISSES = 3  # of joint states that are logged one by one; more that follow are counted
+MISSES_PERIOD = 10.0  # in which they are counted then [s]
 LONGEST_LISTENING = 0.5  # for other commanders before activation [s]
-REJECTION_PERIOD = 0.1  # between diagnostics that a refused trajectory causes, at least [s]
 LATE = 3.0  # watchdog periods without the timer, after which only the newest state is answered
 
 
@@ -55,7 +56,7 @@ class ControlCycle:
     settings : ControlSettings
         What it was configured with.
     report : callable
-        Publishes the node's diagnostics and returns their sentence; called when they change.
+        Publishes the node's diagnostics and returns that of the torque; called when they change.
     snapshot : StateSnapshot
         Where every complete state is put up.
     history : MotionHistory
@@ -74,7 +75,7 @@ class ControlCycle:
         node: LifecycleNode,
         stack: ControlStack,
         settings: ControlSettings,
-        report: Callable[[], str],
+        report: Callable[[], DiagnosticStatus],
         snapshot: StateSnapshot,
         history: MotionHistory,
         watchdog: WatchdogProcess,
@@ -91,27 +92,22 @@ class ControlCycle:
         self._watchdog_period = settings.watchdog_period
         self._watchdog_timer: Timer | None = None
         self._is_missed = self._is_reported_stale = False
-        self._reported_stale = self._missed_since = self._reported_rejection = -math.inf
+        self._reported_stale = self._missed_since = -math.inf
         self._reported_fault = ''
         self._reported_drops = 0
         self._last_watchdog = math.inf
         self._started = -math.inf
-        self._told_waiting = ''  # of the states that are awaited
-        self._is_told_of_degrees = False
+        self._told_missing = ''  # at the beginning
+        self._told_misses = self._counted_misses = 0
         self._states = StateReception(node, stack.joint_states, self.counts)
         self._stamp = Time()
         self._outputs = CycleOutputs(
             node, stack.model.joint_names, stack.order, stack.units.command_scale
         )
         self.contacts = self._outputs.contacts = ContactTopics(node, stack, settings)
-        self._subscriptions = [
-            node.create_subscription(
-                JointState, 'joint_states', self._on_joint_state, SENSOR, raw=True
-            ),
-            node.create_subscription(
-                JointTrajectory, '~/joint_trajectory', self._on_trajectory, RELIABLE, raw=True
-            ),
-        ]
+        self._subscription = node.create_subscription(
+            JointState, 'joint_states', self._on_joint_state, SENSOR, raw=True
+        )
 
     @property
     def others(self) -> OtherCommanders:
@@ -122,6 +118,16 @@ class ControlCycle:
     def subscribers(self) -> int:
         """How many subscribe to the commands or the torques, this node not counted."""
         return self._outputs.subscribers
+
+    @property
+    def no_subscriber(self) -> str:
+        """That nobody subscribes to the commands, and where they may be awaited."""
+        return self._outputs.unheard
+
+    @property
+    def no_joint_state(self) -> str:
+        """That no joint state has come, and where there may be some."""
+        return self._states.unheard
 
     def other_commander(self) -> str:
         """Return who else has commanded of late, in words; empty: nobody has."""
@@ -136,33 +142,33 @@ class ControlCycle:
         elif self.others.names != before and self.others.text:
             self._node.get_logger().warning(self.others.text)
 
-    def remark(self, sentence: str) -> None:
+    def remark(self, status: DiagnosticStatus) -> None:
         """
-        Log, once each, what diagnostics say while the first states are awaited, and degrees.
+        Log, once each, what diagnostics say is missing: the first states, or who takes commands.
+
+        What is wrong with states that come again after a pause is logged, too.
 
         Parameters
         ----------
-        sentence : str
-            That of the diagnostics; call this once per diagnostics period.
+        status : DiagnosticStatus
+            Of the torque; call this once per diagnostics period.
         """
         pipeline = self.stack.pipeline
-        if not pipeline.is_enabled:
+        is_unheard = self.subscribers == 0 and status.level == DiagnosticStatus.WARN
+        trouble = self.stack.joint_states.trouble() if pipeline.is_stale else ''
+        is_missing = pipeline.state is None or is_unheard or trouble
+        if not pipeline.is_enabled or not is_missing:
             return
-        if pipeline.state is None:
-            is_due = time.monotonic() - self._started > WAITING_TIME
-            if is_due and sentence != self._told_waiting:
-                self._told_waiting = sentence
-                self._node.get_logger().warning(sentence)
-        elif not self._is_told_of_degrees and (
-            words := in_degrees(pipeline.state.position, self.stack.model)
-        ):
-            self._is_told_of_degrees = True
-            self._node.get_logger().warning(words)
+        is_due = time.monotonic() - self._started > WAITING_TIME
+        what = _without_numbers(trouble or status.message)
+        if is_due and what != self._told_missing:
+            self._told_missing = what
+            log = self._node.get_logger()
+            (log.error if status.level == DiagnosticStatus.ERROR else log.warning)(status.message)
 
     def start(self) -> None:
         """Begin to command with the next complete joint state."""
-        self._started, self._told_waiting = time.monotonic(), ''
-        self._is_told_of_degrees = False
+        self._started, self._told_missing = time.monotonic(), ''
         self._last_watchdog = math.inf
         self.others.begin_commanding()
         self._look_who_listens()
@@ -216,8 +222,7 @@ class ControlCycle:
     def destroy(self) -> None:
         """Stop, and close the topics."""
         self.stop()
-        for subscription in self._subscriptions:
-            self._node.destroy_subscription(subscription)
+        self._node.destroy_subscription(self._subscription)
         self._outputs.destroy()
         if self._controller is not None:
             self._controller.destroy()
@@ -240,7 +245,7 @@ class ControlCycle:
 
     def _take_states(self) -> None:
         """Take in the joint states that wait, where no executor does it."""
-        for content in self._states.waiting(self._subscriptions[0]):
+        for content in self._states.waiting(self._subscription):
             self._on_joint_state(content)
 
     def _send_stop_command(self, begin: float) -> None:
@@ -263,7 +268,7 @@ class ControlCycle:
         is_active = self._watchdog_timer is not None
         if is_active and now - self._last_watchdog > LATE * self._watchdog_period:
             # Were each answered, the executor's queue would grow, and timers wait ever longer.
-            for newer in self._states.waiting(self._subscriptions[0]):
+            for newer in self._states.waiting(self._subscription):
                 self._states.receive(content, now)
                 content = newer
         message = self._states.receive(content, now)
@@ -294,7 +299,10 @@ class ControlCycle:
                 self.counts.recovered(gap, now)
             if self._is_reported_stale:
                 self._is_reported_stale = False
-                self._node.get_logger().info(f'recovered: {self._report()}')
+                self._report()
+                self._node.get_logger().info(
+                    f'commanding again, after {gap:.2f} s without fresh joint states'
+                )
 
     def _look_for_faults(self) -> None:
         """Log what the command pipeline has found, once."""
@@ -322,16 +330,32 @@ class ControlCycle:
         self._look_for_faults()
         if command is not None:
             self._publish(command, now)
-        sentence = ''
+        status = None
         if pipeline.is_stale and not self._is_missed:
             self._is_missed = True
-            self._missed_since = now - min(self.stack.joint_states.age(now), now - self._started)
+            since = now - min(self.stack.joint_states.age(now), now - self._started)
+            if since - self._missed_since > MISSES_PERIOD:  # the last one before
+                self._told_misses = self._counted_misses = 0
+            self._missed_since = since
+            self._counted_misses += 1
             self.counts.missed_cycles += 1
-            sentence = self._report()
-        is_due = self._is_missed and not self._is_reported_stale
-        if is_due and now - self._reported_stale >= WARNING_PERIOD:
+            status = self._report()
+        if self._is_missed and not self._is_reported_stale and self._is_miss_to_be_told(now):
             self._is_reported_stale, self._reported_stale = True, now
-            self._node.get_logger().error(sentence or self._report())
+            words = (status or self._report()).message
+            if self._counted_misses > 1 and self._told_misses >= MOST_MISSES:
+                words += f'; joint states were missed {self._counted_misses} times since the last'
+            self._told_missing = _without_numbers(self.stack.joint_states.trouble())
+            self._told_misses += 1
+            self._counted_misses = 0
+            self._node.get_logger().error(words)
+
+    def _is_miss_to_be_told(self, now: float) -> bool:
+        """Return whether the log says that joint states are missed, by a steady time [s]."""
+        is_lasting = now - self._missed_since > WARNING_PERIOD
+        is_counted = self._told_misses >= MOST_MISSES and not is_lasting
+        period = MISSES_PERIOD if is_counted else WARNING_PERIOD
+        return now - self._reported_stale >= period
 
     def _look_for_lateness(self, now: float) -> None:
         """Count a watchdog timer that comes late: this process stood still."""
@@ -346,7 +370,15 @@ class ControlCycle:
                 throttle_duration_sec=WARNING_PERIOD,
             )
 
-    def _on_trajectory(self, content: bytes) -> None:
+    def follow(self, content: bytes) -> None:
+        """
+        Take a trajectory, as bytes; one without points cancels what is followed.
+
+        Raises
+        ------
+        RejectedTrajectory
+            It is not followed.
+        """
         pipeline, stamp = self.stack.pipeline, 0.0
         try:
             message = TrajectoryMessage.from_bytes(content, self.stack.model.n)
@@ -359,11 +391,7 @@ class ControlCycle:
                 pipeline.cancel()
         except RejectedTrajectory as error:
             self.counts.last_rejection, self.counts.last_rejection_stamp = str(error), stamp
-            self._node.get_logger().warning(f'trajectory rejected: {error}')
-            now = time.monotonic()
-            if now - self._reported_rejection >= REJECTION_PERIOD:
-                self._reported_rejection = now
-                self._report()  # at once: whoever sent it waits for an answer
+            raise
 
     def _start(self, stamp: float) -> float | None:
         """Return a trajectory's start on the clock of the joint states [s]; None: at once."""
@@ -401,3 +429,8 @@ class ControlCycle:
                 'the watchdog commanded meanwhile: this process had stood still'
             )
         return False
+
+
+def _without_numbers(words: str) -> str:
+    """Return what is said again only to say something new: numbers change all the time."""
+    return re.sub(r'[\d.]+', '', words)

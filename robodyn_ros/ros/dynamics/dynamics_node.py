@@ -10,22 +10,25 @@ Most of its services are answered by another process, see robodyn_ros.ros.servic
 from __future__ import annotations
 
 import gc
+import math
 import sys
 import time
+from collections.abc import Sequence
 from typing import Any
 
-from diagnostic_msgs.msg import DiagnosticArray
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.clock import Clock, ClockType
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
 from std_msgs.msg import String
 from std_srvs.srv import SetBool
+from trajectory_msgs.msg import JointTrajectory
 
 from robodyn_ros.control import control_stack, parameter_table
 from robodyn_ros.control.rigid_body import RigidBodyTorque
 from robodyn_ros.control.settings import ControlSettings
-from robodyn_ros.errors import ChangeRefused, RobodynError
+from robodyn_ros.errors import ChangeRefused, FollowsNone, RejectedTrajectory, RobodynError
 from robodyn_ros.ros import command_line
 from robodyn_ros.ros.dynamics import lifecycle as transitions
 from robodyn_ros.ros.dynamics import node_parameters
@@ -47,6 +50,7 @@ from robodyn_ros.ros.spinning import run_until_signal
 from robodyn_ros.ros.watchdog.watchdog_process import WatchdogProcess
 
 DIAGNOSTICS_PERIOD = 1.0  # [s]
+REJECTION_PERIOD = 0.1  # between diagnostics that a refused trajectory causes, at least [s]
 DESCRIPTION = 'the topic robot_description, as urdf_file is not given'
 
 ABOUT = (
@@ -73,6 +77,8 @@ class DynamicsNode(LifecycleNode):
         Takes what is printed.
     stop_signal : StopSignal
         What tells the process to stop.
+    args : sequence of str, optional
+        The command line; the process's own where not given.
     """
 
     def __init__(
@@ -81,6 +87,7 @@ class DynamicsNode(LifecycleNode):
         watchdog: WatchdogProcess,
         log: LogWriter,
         stop_signal: StopSignal,
+        args: Sequence[str] | None = None,
         **node_options: Any,
     ) -> None:
         super().__init__('dynamics_node', start_parameter_services=False, **node_options)
@@ -98,12 +105,21 @@ class DynamicsNode(LifecycleNode):
         self._settings: ControlSettings | None = None  # the parameters, as the cycle has them
         self._description = DescriptionTopic()
         self._refusal = ''  # of the last transition
+        self._was_active = False
+        # Why a trajectory was not followed, and in which condition, for as long as that lasts.
+        self._not_followed: tuple[str, tuple[Any, ...]] = ('', ())
+        self._reported_rejection = -math.inf
+        name = self.get_fully_qualified_name()
+        self._ignored_files = command_line.ignored_files(args, name)
 
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', RELIABLE)
         self.create_timer(DIAGNOSTICS_PERIOD, self._on_diagnostics, clock=steady)
         self.create_subscription(
             String, 'robot_description', self._on_robot_description, LATCHED, raw=True
+        )
+        self.create_subscription(
+            JointTrajectory, '~/joint_trajectory', self._on_trajectory, RELIABLE, raw=True
         )
         self.create_service(SetBool, '~/enable', self._on_enable)
         services.open(self, self._on_change)
@@ -113,6 +129,8 @@ class DynamicsNode(LifecycleNode):
             self._autostart.begin_soon()
         elif self._autostart.is_due:
             self.get_logger().info(f'waiting for {DESCRIPTION}')
+        if self._autostart.is_left_to_others:
+            self.get_logger().info(f'autostart is false: waiting for {self._activation}')
 
     # --- lifecycle -----------------------------------------------------------------------------
 
@@ -176,6 +194,7 @@ class DynamicsNode(LifecycleNode):
             # Autostart asks again and again.
             return FAILURE if refusal == self._refusal else self._refuse(refusal)
         self._refusal = ''
+        self._was_active = True
         self._cycle.start()
         return super().on_activate(state)
 
@@ -236,6 +255,31 @@ class DynamicsNode(LifecycleNode):
             self.get_logger().warning(
                 'robot_description was replaced: ignored until clean-up and configure'
             )
+
+    def _on_trajectory(self, content: bytes) -> None:
+        self._not_followed = ('', ())
+        try:
+            if self._cycle is None:
+                raise FollowsNone(
+                    'trajectory',
+                    f'the node is {self._lifecycle}, not active',
+                    'configure and activate it (lifecycle)',
+                )
+            self._cycle.follow(content)
+        except RejectedTrajectory as error:
+            if isinstance(error, FollowsNone):
+                self._not_followed = (f'a trajectory was rejected: {error}', self._condition)
+            self.get_logger().warning(f'trajectory rejected: {error}')
+            now = time.monotonic()
+            if now - self._reported_rejection >= REJECTION_PERIOD:
+                self._reported_rejection = now
+                self._report()  # at once: whoever sent it waits for an answer
+
+    @property
+    def _condition(self) -> tuple[Any, ...]:
+        """In which trajectories are followed, or not."""
+        pipeline = None if self._cycle is None else self._cycle.stack.pipeline
+        return self._lifecycle, pipeline and (pipeline.is_enabled, pipeline.law.mode)
 
     # --- services ------------------------------------------------------------------------------
 
@@ -320,9 +364,9 @@ class DynamicsNode(LifecycleNode):
             cycle.look_around()
             if cycle.stack.pipeline.is_enabled and cycle.others.came_first:
                 self._leave_to_others(cycle)
-        sentence = self._report()
+        status = self._report()
         if cycle is not None:
-            cycle.remark(sentence)
+            cycle.remark(status)
 
     def _leave_to_others(self, cycle: ControlCycle) -> None:
         """Deactivate without a stop command, until nobody else commands."""
@@ -340,10 +384,28 @@ class DynamicsNode(LifecycleNode):
                 + '; '.join(torque.notes)
             )
 
-    def _report(self) -> str:
-        """Publish the diagnostics and return their sentence about the torque."""
+    @property
+    def _activation(self) -> str:
+        """What a node waits for that does not start itself, and how it comes about."""
+        name, state = self.get_fully_qualified_name(), self._lifecycle
+        steps = 'activate' if state == 'inactive' else 'configure, then activate'
+        return (
+            f'{steps} by a lifecycle manager, `ros2 lifecycle set {name} {steps.split(",")[0]}`, '
+            f'or the service {name}/change_state; -p autostart:=true makes it start itself'
+        )
+
+    @property
+    def _awaited(self) -> str:
+        """What a node waits for that does not command, in words; empty: nothing is known."""
+        if self._autostart.is_left_to_others:
+            return '' if self._was_active else self._activation
+        return '' if self._parameter('urdf_file') or not self._autostart.is_due else DESCRIPTION
+
+    def _report(self) -> DiagnosticStatus:
+        """Publish the diagnostics and return what they say about the torque."""
         name, cycle, now = self._diagnosed_name, self._cycle, time.monotonic()
-        is_due = self._autostart.is_due
+        rejection, condition = self._not_followed
+        notes = [rejection] if rejection and condition == self._condition else []
         reports = [
             torque_status(
                 name,
@@ -351,7 +413,8 @@ class DynamicsNode(LifecycleNode):
                 self._refusal,
                 cycle,
                 now,
-                awaited='' if self._parameter('urdf_file') or not is_due else DESCRIPTION,
+                awaited=self._awaited,
+                notes=[*notes, *self._ignored_files],
             ),
             model_status(name, cycle.stack if cycle else None, self._service_process.status),
             process_status(name, self._watchdog, self._log, now),
@@ -359,7 +422,7 @@ class DynamicsNode(LifecycleNode):
         message = DiagnosticArray(status=reports)
         message.header.stamp = self.get_clock().now().to_msg()
         self._diagnostics.publish(message)
-        return reports[0].message
+        return reports[0]
 
 
 def _relieve_garbage_collector() -> None:
@@ -386,7 +449,7 @@ def main(args: list[str] | None = None) -> int:
     try:
         return run_until_signal(
             'dynamics_node',
-            lambda: DynamicsNode(services, watchdog, log, stop_signal),
+            lambda: DynamicsNode(services, watchdog, log, stop_signal, args),
             args,
             executor=fastest_executor,
             stop_signal=stop_signal,

@@ -16,6 +16,7 @@ from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 from robodyn_interfaces.msg import DynamicsState
 from robodyn_ros.control.command import Command
 from robodyn_ros.control.computed_torque import TorqueParts
+from robodyn_ros.ros import graph
 from robodyn_ros.ros.conversions import floats
 from robodyn_ros.ros.dynamics.contact_topics import ContactTopics
 from robodyn_ros.ros.dynamics.serialized import SerializedEfforts, head
@@ -122,6 +123,19 @@ class CycleOutputs:
         own = int(self.others.listener is not None)
         return (
             self._commands.get_subscription_count() - own + self._torques.get_subscription_count()
+        )
+
+    @property
+    def unheard(self) -> str:
+        """That nobody subscribes to the commands, and where they may be awaited, in words."""
+        topic = self._commands.topic_name
+        words = f'nobody subscribes to the commands on {topic}'
+        awaited = graph.subscribing(self._node, 'std_msgs/msg/Float64MultiArray')
+        if not awaited:
+            return words
+        return (
+            f'{words}; Float64MultiArray is awaited on {graph.listed(awaited)}: '
+            f'-r "~/commands:={awaited[0]}" sends them there'
         )
 
     def wait_for_delivery(self, timeout: float) -> None:

@@ -13,7 +13,7 @@ from sensor_msgs.msg import JointState
 
 from robodyn_ros.control.joint_state_buffer import JointStateBuffer
 from robodyn_ros.errors import MalformedJointState
-from robodyn_ros.ros import cdr
+from robodyn_ros.ros import cdr, graph
 from robodyn_ros.ros.dynamics.cycle_counts import CycleCounts
 from robodyn_ros.ros.joint_state_message import JointStateMessage, JointStateReader
 from robodyn_ros.ros.qos import SENSOR
@@ -62,9 +62,23 @@ class StateReception:
         )
         if fault is not None:
             self._ignore(fault)
-        elif age > joint_states.timeout and (words := joint_states.old_stamp()):
-            self._node.get_logger().warning(words, throttle_duration_sec=WARNING_PERIOD)
         return message
+
+    @property
+    def unheard(self) -> str:
+        """That no joint state has come, and where there may be some, in words."""
+        topic = self._node.resolve_topic_name('joint_states')
+        words = f'no joint state has come yet on {topic}'
+        if names := graph.publishers(self._node, topic):
+            return f'{words}, where {graph.listed(names)} publishes'
+        elsewhere = graph.publishing(self._node, 'sensor_msgs/msg/JointState')
+        elsewhere.sort(key=lambda name: not name.endswith('joint_states'))
+        if not elsewhere:
+            return f'{words}: nobody publishes it'
+        return (
+            f'{words}: nobody publishes there, but on {graph.listed(elsewhere)}: '
+            f'-r joint_states:={elsewhere[0]} takes it'
+        )
 
     @staticmethod
     def waiting(subscription: Subscription) -> Iterator[bytes]:

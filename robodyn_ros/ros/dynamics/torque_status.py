@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
 
 from robodyn_ros.control.control_stack import ControlStack
-from robodyn_ros.control.plausibility import in_degrees
 from robodyn_ros.ros import conversions
 from robodyn_ros.ros.dynamics.control_cycle import ControlCycle
 from robodyn_ros.ros.dynamics.cycle_counts import Recent
@@ -27,6 +28,7 @@ def torque_status(
     now: float,
     *,
     awaited: str = '',
+    notes: Sequence[str] = (),
 ) -> DiagnosticStatus:
     """
     Return the status ``torque`` of a node at a steady time [s].
@@ -35,9 +37,10 @@ def torque_status(
       a reference was given up for a fault, or somebody else commands, too.
     - STALE while no joint state has come at all, and when none has come for so long that nothing
       is commanded any more.
-    - WARN while waiting for the robot or some joints, disabled, held back by an effort or position
-      limit, while many states are refused, joint states come too seldom, this process stood still,
-      somebody else could command, or nobody listens to the commands.
+    - WARN while waiting for the robot, for activation or some joints, disabled, held back by an
+      effort or position limit, while many states are refused, joint states come too seldom, this
+      process stood still, somebody else could command, nobody listens to the commands, and with
+      every note.
 
     Parameters
     ----------
@@ -50,10 +53,12 @@ def torque_status(
     now : float
         Steady time [s].
     awaited : str, optional
-        What a node that starts itself waits for before it configures.
+        What a node that does not command waits for.
+    notes : sequence of str, optional
+        What is worth a warning besides.
     """
     if cycle is None:
-        level, message = _idle_verdict(lifecycle, refusal, awaited)
+        level, message = _noted(_idle_verdict(lifecycle, refusal, awaited), notes)
         return conversions.diagnostic_status(
             f'{name}: torque', name, level, message, {'lifecycle': lifecycle}
         )
@@ -61,9 +66,10 @@ def torque_status(
     pipeline = stack.pipeline
     recent = counts.recent(now, pipeline.refused_torques + pipeline.implausible_states)
     if lifecycle != 'active':
-        level, message = _idle_verdict(lifecycle, refusal)
+        level, message = _idle_verdict(lifecycle, refusal, awaited)
     else:
         level, message = _verdict(cycle, recent, now)
+    level, message = _noted((level, message), notes)
     median, ninety, ninety_nine, longest = (f'{1e6 * time:.0f}' for time in recent.cycle_times)
     facts = {
         'lifecycle': lifecycle,
@@ -111,11 +117,19 @@ def _idle_verdict(lifecycle: str, refusal: str, awaited: str = '') -> tuple[byte
     return (WARN, f'{idle}: waiting for {awaited}') if awaited else (OK, idle)
 
 
+def _noted(verdict: tuple[bytes, str], notes: Sequence[str]) -> tuple[bytes, str]:
+    """Return a verdict with notes, where nothing worse hides them."""
+    level, message = verdict
+    if not notes or level not in (OK, WARN):
+        return verdict
+    return WARN, '; '.join([message, *notes])
+
+
 def _verdict(cycle: ControlCycle, recent: Recent, now: float) -> tuple[bytes, str]:
     """Return the level and the sentence about an active node: what is worst comes first."""
     pipeline = cycle.stack.pipeline
     if not pipeline.is_enabled:
-        return WARN, 'disabled, commanding nothing'
+        return WARN, 'disabled, commanding nothing: call ~/enable'
     if pipeline.state is None:
         return _waiting_verdict(cycle, now)
     if pipeline.is_stale:
@@ -142,7 +156,7 @@ def _waiting_verdict(cycle: ControlCycle, now: float) -> tuple[bytes, str]:
     if trouble:
         return ERROR, f'commanding nothing: {trouble}'
     if not joint_states.has_begun:
-        return STALE, 'no joint state has come yet'
+        return STALE, cycle.no_joint_state
     stale = joint_states.stale_joints(now)
     return WARN, f'waiting for the state of {", ".join(stale) or "every joint"}'
 
@@ -175,13 +189,13 @@ def _warning(cycle: ControlCycle, recent: Recent) -> str:
     if len(recent.saturated):
         return f'effort limit reached: {_names(stack, recent.saturated)}'
     if len(recent.beyond):
-        return f'beyond a position limit: {_beyond(stack, recent.beyond)}'
+        return f'beyond a position limit: {_names(stack, recent.beyond)}'
     if stack.monitor.contact is not None:
         return str(stack.monitor.contact)
     if cycle.others.text:
         return cycle.others.text
     if cycle.subscribers == 0:
-        return 'nobody subscribes to the commands'
+        return cycle.no_subscriber
     return ''
 
 
@@ -192,10 +206,3 @@ def _too_slow(recent: Recent, timeout: float) -> str:
 
 def _names(stack: ControlStack, joints: np.ndarray) -> str:
     return ' '.join(stack.arm.joint_names[i] for i in joints)
-
-
-def _beyond(stack: ControlStack, joints: np.ndarray) -> str:
-    """Return the names of joints beyond a limit, and whether degrees may be the reason."""
-    names, state = _names(stack, joints), stack.pipeline.state
-    remark = '' if state is None else in_degrees(state.position, stack.model)
-    return f'{names}; {remark}' if remark else names

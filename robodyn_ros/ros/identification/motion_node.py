@@ -42,6 +42,7 @@ from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory
 
 from robodyn_interfaces.msg import Contact, DynamicsState
+from robodyn_ros.description.source import user_path
 from robodyn_ros.description.urdf import urdf_text
 from robodyn_ros.errors import (
     InvalidNumber,
@@ -177,7 +178,7 @@ class MotionNode(Node):
             return
         if given['bag']:
             self._bag = BagWriter(
-                Path(given['bag']),
+                user_path(given['bag']),
                 given['storage'],
                 self.resolve_topic_name('joint_states'),
                 urdf,
@@ -397,6 +398,8 @@ def run(args: Sequence[str] | None = None) -> int:
         except (RobodynError, ParameterException, OSError) as error:
             rclpy.logging.get_logger('motion_node').fatal(str(error))
             return 1
+        for problem in command_line.ignored_files(args, node.get_fully_qualified_name()):
+            node.get_logger().warning(problem)
         try:
             executor = SingleThreadedExecutor()
             executor.add_node(node)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from robodyn_ros.control.joint_state_buffer import JointStateBuffer, MeasuredState
+from robodyn_ros.control.possible_positions import PossiblePositions
 from robodyn_ros.control.torque_limits import TorqueLimiter
 from robodyn_ros.dynamics import inverse_dynamics
 from robodyn_ros.errors import NonFiniteValue
@@ -71,7 +72,10 @@ class Takeover:
         self.is_over = False
         self.is_steady = False
         self.joint_states = JointStateBuffer(
-            arm.model.joint_names, settings.state_timeout, arm.continuous
+            arm.model.joint_names,
+            settings.state_timeout,
+            arm.continuous,
+            PossiblePositions.of(arm.model),
         )
         self._arm = arm
         self._settings = settings

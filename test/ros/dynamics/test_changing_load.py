@@ -228,6 +228,23 @@ def test_arm_on_a_tilted_base_holds_still_once_the_service_has_told(lockstep, ro
     assert np.abs(position - POSITION).max() < 1e-6
 
 
+def test_arm_holds_still_with_a_payload_that_simulator_and_node_were_told_of(lockstep, robot):
+    rig = lockstep
+    rig.start_simulator(**robot, initial_position=POSITION)
+    rig.start(**robot)
+    request = SetPayload.Request(payload=HEAVY)
+    assert rig.call(SetPayload, 'set_payload', request).success
+    client = rig.node.create_client(SetPayload, '/simulator_node/set_payload')
+    rig.until(client.service_is_ready)
+    future = client.call_async(request)
+    rig.until(future.done)
+    assert future.result().success, future.result().message
+    assert rig.transition('activate')
+    rig.run_until(1.0)
+    _, position, _ = rig.measured(0.0, 1.0)
+    assert np.abs(position - POSITION).max() < 1e-6
+
+
 @pytest.mark.slow
 def test_unknown_payload_told_while_moving_stops_spoiling_the_tracking(
     lockstep, robot, heavy_urdf

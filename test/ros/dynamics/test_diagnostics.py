@@ -40,6 +40,8 @@ class Cycle:
         self.counts = CycleCounts()
         self.others = SimpleNamespace(names=[], text='', recent=0, count=0)
         self.subscribers = 1
+        self.no_subscriber = 'nobody subscribes to the commands on /x'
+        self.no_joint_state = 'no joint state has come yet on /y'
 
     def run(self, duration, *position):
         for command in self.arm.run(duration, *position):
@@ -75,6 +77,25 @@ def test_node_that_waits_for_its_robot_is_a_warning_unless_it_was_refused():
         assert status.message == f'unconfigured, commanding nothing: {words}'
 
 
+def test_node_that_is_left_to_others_is_a_warning_until_it_was_active():
+    status = torque_status('node', 'inactive', '', Cycle(), 0.0, awaited='activate')
+    assert status.level == WARN
+    assert status.message == 'inactive, commanding nothing: waiting for activate'
+
+
+def test_notes_are_a_warning_that_hides_nothing_worse(cycle):
+    def noted(lifecycle='active'):
+        status = torque_status('node', lifecycle, '', cycle, cycle.arm.now, notes=['a', 'b'])
+        return status.level, status.message
+
+    assert noted() == (WARN, 'compensating gravity; a; b')
+    assert noted('inactive') == (WARN, 'inactive, commanding nothing; a; b')
+    cycle.subscribers = 0
+    assert noted() == (WARN, f'{cycle.no_subscriber}; a; b')
+    cycle.others = SimpleNamespace(names=['/other'], text='/other is there', recent=3, count=3)
+    assert noted() == (ERROR, '/other is there: the arm gets the torques of both')
+
+
 def test_commands_of_others_are_an_error_and_their_publishers_a_warning(cycle):
     cycle.others = SimpleNamespace(names=['/other'], text='/other is there', recent=0, count=0)
     assert cycle.verdict() == (WARN, '/other is there')
@@ -92,7 +113,7 @@ def test_contact_that_lasts_is_a_warning(cycle):
 
 def test_nobody_who_subscribes_is_a_warning(cycle):
     cycle.subscribers = 0
-    assert cycle.verdict() == (WARN, 'nobody subscribes to the commands')
+    assert cycle.verdict() == (WARN, cycle.no_subscriber)
 
 
 def test_many_refused_states_are_a_warning_until_they_are_few(cycle):
@@ -128,11 +149,19 @@ def test_soft_joint_limit_that_acts_is_a_warning(cycle):
     assert cycle.verdict() == (WARN, 'beyond a position limit: shoulder')
 
 
-def test_positions_in_degrees_are_remarked():
+def test_positions_in_degrees_are_refused():
     cycle = Cycle()
     cycle.run(0.1, [57.3, 0.2])
-    level, message = cycle.verdict()
-    assert level == WARN and 'shoulder is at 57.3 rad: in degrees?' in message
+    words = 'shoulder is at 57.3 rad (limits -2 to 2): in degrees?'
+    assert cycle.verdict() == (ERROR, f'commanding nothing: {words}')
+    assert cycle.counts.cycles == 0
+    cycle.run(0.1, Q)
+    assert cycle.verdict() == (OK, 'compensating gravity')
+    for _ in range(200):
+        cycle.arm.now += 0.001
+        cycle.arm.receive([57.3, 0.2])
+        cycle.arm.pipeline.watchdog(cycle.arm.now)
+    assert cycle.verdict() == (ERROR, f'no fresh state of shoulder, elbow ({words}): hold_gravity')
 
 
 def test_continuous_joint_may_have_turned_often():
@@ -143,7 +172,7 @@ def test_continuous_joint_may_have_turned_often():
 
 def test_joint_states_of_another_robot_are_named():
     cycle = Cycle()
-    assert cycle.verdict() == (STALE, 'no joint state has come yet')
+    assert cycle.verdict() == (STALE, cycle.no_joint_state)
     cycle.arm.receive([0.1, 0.2], names=['left_joint1', 'left_joint2'])
     assert cycle.verdict() == (
         ERROR,

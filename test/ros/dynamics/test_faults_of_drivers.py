@@ -109,7 +109,7 @@ def test_restarted_driver_is_followed_again(rig):
 
 @fault(
     'driver restarted with its clock at zero',
-    'Old stamps are stale where ROS time runs; the log asks about use_sim_time.',
+    'Old stamps are stale where ROS time runs; the log says to set use_sim_time.',
 )
 def test_driver_with_a_clock_of_its_own_is_stale(rig):
     rig.driver(stamp='1.0')

@@ -21,7 +21,7 @@ pytest.importorskip('rclpy', reason='needs ROS 2')
 from node_rig import ARM, UNHURRIED, NodeRig
 from std_msgs.msg import Float64MultiArray
 
-from robodyn_interfaces.srv import SetPayload
+from robodyn_interfaces.srv import EstimatePayload, SetPayload
 
 pytestmark = pytest.mark.ros
 
@@ -29,7 +29,7 @@ POSITION = [0.1, -0.4, 0.2, -1.9, 0.3, 1.6, 0.7]
 LEVELS = ('OK', 'WARN', 'ERROR', 'STALE')
 IDLE = 'unconfigured, commanding nothing'
 # Said on a loaded machine, where the services, or the first joint state, take seconds to come.
-BUSY = re.compile('services are not ready|no joint state has come yet')
+BUSY = re.compile('services are not ready|no joint state has come yet|nobody subscribes to')
 CALM = {'state_timeout': UNHURRIED, 'ramp_time': 0.1}
 
 
@@ -186,6 +186,70 @@ def test_misspelt_parameter_in_a_file_ends_the_node(rig, tmp_path):
     run_alone(rig, '--ros-args', '--params-file', str(file))
 
 
+def parameter_file(tmp_path, key, **parameters):
+    """Return a file with a node's parameters, and its path as arguments of ROS."""
+    values = ', '.join(f'{name}: {value}' for name, value in parameters.items())
+    path = tmp_path / 'mine.yaml'
+    path.write_text(f'{key}:\n  ros__parameters: {{{values}}}\n')
+    return '--params-file', str(path)
+
+
+@mistake(
+    "a file whose top key is another node's name",
+    'parameter file … is ignored: it has parameters for my_node, and this node is /dynamics_node: '
+    'write dynamics_node or /** there',
+    'WARN: compensating gravity; parameter file … is ignored: … write dynamics_node or /** there',
+)
+def test_file_for_another_node_is_named_with_the_key_that_would_be_taken(rig, robot, tmp_path):
+    rig.start(*parameter_file(tmp_path, 'my_node', kp=3.0), **robot)
+    rig.stream_until_told()
+    assert rig.log.count('is ignored') == 1
+
+
+@mistake(
+    'the same, where the node is in a namespace',
+    'it has parameters for dynamics_node, and this node is /left/dynamics_node: '
+    'write /left/dynamics_node or /** there',
+    'the node ends with code 0',
+)
+def test_file_for_a_node_of_another_namespace_is_named(rig, tmp_path):
+    file = parameter_file(tmp_path, 'dynamics_node', kp=3.0)
+    rig.start('-r', '__ns:=/left', *file)
+    rig.until(lambda: rig.is_logged)
+    assert rig.end() == 0
+    rig.expect()
+
+
+@pytest.mark.parametrize(
+    'text',
+    [
+        case(
+            'a file whose lines are not indented alike',
+            "Couldn't parse params file … is indented by spaces, all parameters of a node "
+            'alike … config/dynamics_node.yaml … ros__parameters:',
+            'the node ends with code 2',
+            '/**:\n  ros__parameters:\n    kp: [1.0]\n   kd: [2.0]\n',
+        ),
+        case(
+            'a file with a tab',
+            "Couldn't parse params file … is indented by spaces … config/dynamics_node.yaml",
+            'the node ends with code 2',
+            '/**:\n  ros__parameters:\n\tkp: [1.0]\n',
+        ),
+        case(
+            'a file without `ros__parameters`',
+            "Couldn't parse params file … looks so … config/dynamics_node.yaml … ros__parameters:",
+            'the node ends with code 2',
+            'dynamics_node:\n  kp: [1.0]\n',
+        ),
+    ],
+)
+def test_file_that_ros_cannot_read_is_refused_with_a_sample(rig, tmp_path, text):
+    file = tmp_path / 'mine.yaml'
+    file.write_text(text)
+    run_alone(rig, '--ros-args', '--params-file', str(file))
+
+
 @mistake(
     '`-p gain_p:=3.0`, which is like none of ours',
     'this node has no parameter gain_p: ignored; --help names all it has',
@@ -323,6 +387,14 @@ def test_robot_that_cannot_be_taken_is_red_with_the_reason(rig, robot, changes):
     rig.until(lambda: rig.report['message'].startswith(IDLE) and rig.is_diagnosed)
 
 
+@mistake('`urdf_file:=~/arm.urdf`, which no shell expands', '', 'OK: compensating gravity')
+def test_home_folder_is_found_where_the_shell_leaves_it(rig, robot, tmp_path):
+    (tmp_path / 'arm.urdf').symlink_to(robot['urdf_file'])
+    rig.environment['HOME'] = str(tmp_path)
+    rig.start(**{**robot, 'urdf_file': '~/arm.urdf'})
+    rig.stream_until_told()
+
+
 @mistake(
     'a joint with `<limit effort="0">`',
     "cannot configure: joint 'panda_joint5' effort limit: 0.0; allowed: a positive <limit effort> "
@@ -358,11 +430,27 @@ def test_mimic_joint_is_red_with_what_the_node_s_user_can_do(rig, robot, tmp_pat
 # --- joint states ------------------------------------------------------------------------------
 
 
-@mistake('no driver', 'no joint state has come yet', 'STALE, the same')
+@mistake(
+    'no driver',
+    'no joint state has come yet on /joint_states: nobody publishes it',
+    'STALE, the same',
+)
 def test_missing_driver_is_named(rig, robot):
+    rig.node.destroy_publisher(rig.joint_states)
     rig.start(**robot)
     rig.expect()
     assert rig.log.count('no joint state') == 1
+
+
+@mistake(
+    'a driver that publishes on another topic, or in another namespace',
+    'no joint state has come yet on /left/joint_states: nobody publishes there, but on '
+    '/joint_states: -r joint_states:=/joint_states takes it',
+    'STALE, the same',
+)
+def test_joint_states_of_another_namespace_are_named_with_the_remapping(rig, robot):
+    rig.start('-r', '__ns:=/left', **robot)
+    rig.expect()
 
 
 @mistake(
@@ -397,14 +485,15 @@ def test_position_of_nan_is_named(rig, robot):
 
 @mistake(
     'positions in degrees',
-    'panda_joint4 is at -108.9 rad: in degrees?',
-    'WARN: beyond a position limit: … in degrees?',
+    'commanding nothing: panda_joint4 is at -108.9 rad (limits … to …): in degrees?',
+    'ERROR, the same',
 )
-def test_positions_in_degrees_are_remarked(rig, robot):
+def test_positions_in_degrees_are_refused(rig, robot):
     rig.start(**robot)
     degrees = [0.06, -0.2, 0.1, -108.9, 0.2, 1.6, 0.4]
     rig.stream_until_told(degrees)
-    assert rig.log.count('in degrees?') == 1
+    assert rig.log.count('in degrees?') == 1 and not rig.commands
+    rig.bring_up(POSITION)
 
 
 @mistake(
@@ -414,15 +503,32 @@ def test_positions_in_degrees_are_remarked(rig, robot):
 )
 def test_joint_states_that_are_too_slow_name_the_parameter(rig, robot):
     rig.start(**{**robot, 'state_timeout': 0.1})
-    at = time.monotonic()
+    rig.expect(Seldom(rig).send)
 
-    def seldom():
-        nonlocal at
-        if time.monotonic() >= at:
-            rig.send(POSITION)
-            at = time.monotonic() + 0.2
 
-    rig.expect(seldom)
+@mistake(
+    'the same, for long',
+    '; joint states were missed … times since the last',
+    'ERROR: no fresh state of … state_timeout = 0.1 is too short): hold_gravity',
+)
+def test_joint_states_that_are_missed_again_and_again_are_counted(rig, robot):
+    rig.start(**{**robot, 'state_timeout': 0.1})
+    rig.expect(Seldom(rig).send)
+    told = rig.log.count('no fresh state')
+    assert told < int(rig.report['missed_cycles'])
+    assert rig.log.count('commanding again, after') <= told
+
+
+class Seldom:
+    """A driver that publishes at 5 Hz."""
+
+    def __init__(self, rig):
+        self.rig, self.at = rig, time.monotonic()
+
+    def send(self):
+        if time.monotonic() >= self.at:
+            self.rig.send(POSITION)
+            self.at = time.monotonic() + 0.2
 
 
 @mistake(
@@ -438,12 +544,18 @@ def test_late_joint_states_name_the_parameter_and_do_not_suspect_the_clock(rig, 
 
 @mistake(
     'joint states with the stamps of a simulator, without `use_sim_time`',
-    'joint states are stamped … s ago; allowed: state_timeout = 0.5; is use_sim_time right?',
+    "joint states have stamps of another clock (… s behind this node's): set use_sim_time as "
+    'their source does',
     'ERROR, the same',
 )
-def test_stamps_of_another_clock_ask_about_simulated_time(rig, robot):
+def test_stamps_of_another_clock_are_told_once_with_what_to_set(rig, robot):
     rig.start(**{**robot, 'state_timeout': 0.5})
     rig.expect(lambda: rig.send(POSITION, stamp=ago(rig, 1e6)))
+    reports = len(rig.reports)
+    rig.until(
+        lambda: len(rig.reports) > reports + 3, lambda: rig.send(POSITION, stamp=ago(rig, 1e6))
+    )
+    assert rig.log.count('another clock') == 1
 
 
 def ago(rig, seconds):
@@ -507,17 +619,123 @@ def test_payload_that_is_too_heavy_is_refused_with_what_is_allowed(rig, robot):
 
 
 @mistake(
-    'nobody subscribes to the commands',
-    '',
-    'WARN: nobody subscribes to the commands',
+    'the commands are not remapped to where the drives take them',
+    'nobody subscribes to the commands on /dynamics_node/commands; Float64MultiArray is awaited '
+    'on /effort/commands: -r "~/commands:=/effort/commands" sends them there',
+    'WARN, the same',
 )
-def test_commands_that_nobody_takes_are_named(rig, robot):
+def test_commands_that_nobody_takes_are_named_with_the_remapping(rig, robot):
+    rig.node.create_subscription(Float64MultiArray, '/effort/commands', print, 10)
     rig.start(**robot)
     rig.bring_up(POSITION)
     for subscription in list(rig.node.subscriptions):
-        if subscription.topic_name.endswith(('/commands', '/torques')):
+        if subscription.topic_name in ('/dynamics_node/commands', '/dynamics_node/torques'):
             rig.node.destroy_subscription(subscription)
     rig.stream_until_told()
+    assert rig.log.count('nobody subscribes') == 1
+
+
+def trajectory_until_told(rig, position, doing=None, **options):
+    """Send a trajectory again and again until the words have come."""
+    rig.until(lambda: rig.trajectories.get_subscription_count() > 0, doing)
+
+    def send():
+        if doing is not None:
+            doing()
+        if not rig.is_logged:
+            rig.follow([position], [2.0], **options)
+
+    rig.expect(send)
+
+
+@mistake(
+    'a trajectory in mode gravity_compensation',
+    'trajectory rejected: the mode is gravity_compensation: set parameter mode to feedforward or '
+    'computed_torque',
+    'WARN: compensating gravity; a trajectory was rejected: the mode is gravity_compensation: set '
+    'parameter mode to feedforward or computed_torque',
+)
+def test_trajectory_in_gravity_compensation_names_the_parameter(rig, robot):
+    rig.start(**robot)
+    rig.bring_up(POSITION)
+    trajectory_until_told(rig, POSITION, lambda: rig.send(POSITION))
+    assert rig.set_parameter('mode', 'computed_torque', lambda: rig.send(POSITION)).successful
+    rig.stream(POSITION, lambda: rig.report['message'] == 'compensating gravity')
+
+
+@mistake(
+    'positions in degrees in a trajectory',
+    "trajectory rejected: trajectory joint 'panda_joint2' position on the way: -60.0; allowed: "
+    'within the position limits … in degrees?',
+    'OK: compensating gravity',
+)
+def test_trajectory_in_degrees_asks_for_the_unit(rig, robot):
+    rig.start(**robot, mode='computed_torque')
+    rig.bring_up(POSITION)
+    degrees = [POSITION[0], -60.0, *POSITION[2:]]
+    trajectory_until_told(rig, degrees, lambda: rig.send(POSITION))
+
+
+@mistake(
+    'a trajectory with other joint names',
+    "trajectory rejected: trajectory joint_names: 'joint1'; allowed: one of panda_joint1, "
+    'panda_joint2',
+    'OK: compensating gravity',
+)
+def test_trajectory_with_other_joint_names_is_told_those_of_the_arm(rig, robot):
+    rig.start(**robot, mode='computed_torque')
+    rig.bring_up(POSITION)
+    names = [f'joint{i}' for i in range(1, 8)]
+    trajectory_until_told(rig, POSITION, lambda: rig.send(POSITION), names=names)
+
+
+@mistake(
+    '`~/estimate_payload`, with a driver that reports no efforts',
+    'none with efforts came',
+    'OK: compensating gravity',
+)
+def test_payload_cannot_be_estimated_without_efforts(rig, robot):
+    rig.start(**robot)
+    rig.bring_up(POSITION)
+    request = EstimatePayload.Request()
+    answer = rig.call(EstimatePayload, 'estimate_payload', request, lambda: rig.send(POSITION))
+    assert not answer.success and says(answer.message, rig.log_words), answer.message
+    rig.stream(POSITION, lambda: rig.is_diagnosed)
+
+
+@mistake(
+    '`autostart:=false`, and nobody activates it',
+    'autostart is false: waiting for configure, then activate by a lifecycle manager, `ros2 '
+    'lifecycle set /dynamics_node configure`, or the service /dynamics_node/change_state; '
+    '-p autostart:=true makes it start itself',
+    'WARN: unconfigured, commanding nothing: waiting for configure, then activate by …',
+)
+def test_node_that_nobody_activates_says_what_it_waits_for(rig, robot):
+    rig.start(**robot, autostart='false')
+    rig.expect()
+    assert rig.transition('configure')
+    words = 'inactive, commanding nothing: waiting for activate by'
+    rig.until(lambda: rig.report['message'].startswith(words))
+    assert rig.transition('activate')
+    rig.bring_up(POSITION)
+    rig.stream(POSITION, lambda: rig.report['message'] == 'compensating gravity')
+    assert rig.transition('deactivate')
+    rig.until(lambda: rig.report['message'] == 'inactive, commanding nothing')
+
+
+@mistake(
+    'a trajectory while the node is not active',
+    'trajectory rejected: the node is unconfigured, not active: configure and activate it',
+    'WARN: unconfigured, commanding nothing: … a trajectory was rejected: the node is '
+    'unconfigured, not active: configure and activate it',
+)
+def test_trajectory_while_the_node_is_not_active_is_told_of(rig, robot):
+    rig.start(**robot, autostart='false', mode='computed_torque')
+    trajectory_until_told(rig, POSITION)
+    assert rig.transition('configure')
+    rig.follow([POSITION], [2.0])
+    words = 'the node is not active: activate it (lifecycle), or call ~/enable'
+    rig.until(lambda: words in rig.log and words in rig.report['message'])
 
 
 # --- stopping ----------------------------------------------------------------------------------

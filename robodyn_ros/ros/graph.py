@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where else in the graph somebody publishes or awaits what a node lacks."""
+
+from __future__ import annotations
+
+from rclpy.node import Node
+
+_MOST_TOLD = 3  # topics
+
+
+def publishing(node: Node, kind: str) -> list[str]:
+    """Return the topics of a type, as ``sensor_msgs/msg/JointState``, that others publish."""
+    return [
+        topic
+        for topic in _topics(node, kind)
+        if _others(node, node.get_publishers_info_by_topic(topic))
+    ]
+
+
+def subscribing(node: Node, kind: str) -> list[str]:
+    """Return the topics of a type that others subscribe to."""
+    return [
+        topic
+        for topic in _topics(node, kind)
+        if _others(node, node.get_subscriptions_info_by_topic(topic))
+    ]
+
+
+def publishers(node: Node, topic: str) -> list[str]:
+    """Return the full names of the other nodes that publish on a topic."""
+    return _others(node, node.get_publishers_info_by_topic(topic))
+
+
+def listed(topics: list[str]) -> str:
+    """Return some topics in words."""
+    return ', '.join(topics[:_MOST_TOLD]) + (', …' if len(topics) > _MOST_TOLD else '')
+
+
+def _topics(node: Node, kind: str) -> list[str]:
+    return sorted(topic for topic, kinds in node.get_topic_names_and_types() if kind in kinds)
+
+
+def _others(node: Node, ends: list) -> list[str]:
+    """Return the full names of the nodes at some ends; neither this one nor a hidden one."""
+    names = {
+        f'{end.node_namespace.rstrip("/")}/{end.node_name}'
+        for end in ends
+        if not end.node_name.startswith('_')
+    }
+    return sorted(names - {node.get_fully_qualified_name()})
