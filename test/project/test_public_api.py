@@ -246,11 +246,33 @@ def test_path_may_be_a_str_or_a_path(tmp_path):
     assert rd.RobotModel.from_urdf(str(path)).n == 2
 
 
-@pytest.mark.parametrize('room', ['analysis', 'errors', 'motions', 'report', 'simulation'])
+ROOMS = 'analysis compiled errors identification motions report simulation'.split()
+
+
+@pytest.mark.parametrize('room', ROOMS)
 def test_a_room_is_reached_from_the_root_without_importing_it(room):
     code = f'import robodyn_ros; print(robodyn_ros.{room}.__name__)'
     printed = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)
     assert printed.stdout == f'robodyn_ros.{room}\n', printed.stderr
+
+
+def test_completion_offers_public_names_and_rooms_and_nothing_else():
+    code = 'import robodyn_ros; print(*(x for x in dir(robodyn_ros) if x[:2] != "__"))'
+    printed = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)
+    assert printed.stdout.split() == sorted([*rd.__all__, *ROOMS]), printed.stderr
+    assert {'__doc__', '__file__', '__version__'} <= set(dir(rd))
+
+
+def test_rooms_that_take_longer_to_import_are_not_imported_at_once():
+    code = 'import sys, robodyn_ros; print(*(x for x in sys.modules))'
+    printed = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)
+    loaded = set(printed.stdout.split())
+    later = {f'robodyn_ros.{room}' for room in ROOMS} - {
+        'robodyn_ros.compiled',
+        'robodyn_ros.errors',
+    }
+    assert 'robodyn_ros.model' in loaded
+    assert loaded.isdisjoint({'scipy', 'matplotlib', 'rclpy', *later})
 
 
 def test_a_room_that_does_not_exist_is_no_attribute():
