@@ -75,6 +75,7 @@ from robodyn_ros.errors import (
     UnreadableSource,
     UnsupportedJoint,
     WrongShape,
+    WrongType,
 )
 from robodyn_ros.kinematics import forward_kinematics, jacobian
 from robodyn_ros.model import Payload, RobotModel
@@ -129,6 +130,7 @@ __all__ = [
     'UnreadableSource',
     'UnsupportedJoint',
     'WrongShape',
+    'WrongType',
     'base_parameters',
     'bias_torque',
     'christoffel_symbols',

@@ -8,9 +8,8 @@ import hashlib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from robodyn_ros.arguments import checked_states
 from robodyn_ros.dh.frames import frame_transforms
-from robodyn_ros.model import RobotModel
+from robodyn_ros.model import RobotModel, model_states
 from robodyn_ros.spatial import cross
 
 # Geometry that differs by less [m or rad] is the same.
@@ -35,7 +34,7 @@ def forward_kinematics(model: RobotModel, q: ArrayLike) -> NDArray:
     ------
     WrongShape, NonFiniteValue
     """
-    (q,) = checked_states(model.n, q=q)
+    (q,) = model_states(model, q=q)
     return frame_transforms(model.dh, q)[..., -1, :, :] @ model.dh.tip_transform
 
 
@@ -60,7 +59,7 @@ def jacobian(model: RobotModel, q: ArrayLike) -> NDArray:
     ------
     WrongShape, NonFiniteValue
     """
-    (q,) = checked_states(model.n, q=q)
+    (q,) = model_states(model, q=q)
     return tip_jacobian(model, q)
 
 

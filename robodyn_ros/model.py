@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robodyn_ros.arguments import checked_array
+from robodyn_ros.arguments import checked_array, checked_states, checked_type
 from robodyn_ros.array_record import ArrayRecord
-from robodyn_ros.description.chain import Chain, MimicChoice, serial_chain
+from robodyn_ros.description.chain import Chain, MimicChoice, checked_chain, serial_chain
 from robodyn_ros.description.findings import chain_findings
 from robodyn_ros.description.records import Finding
 from robodyn_ros.description.urdfpy import description_of_urdfpy
@@ -34,6 +34,9 @@ __all__ = ['STANDARD_GRAVITY', 'Payload', 'RobotModel']
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 """Where none is given: downwards in the base link's axes [m/s²]."""
+
+_A_MODEL = "a RobotModel, as RobotModel.from_urdf('arm.urdf')"
+_A_PAYLOAD = 'a Payload, as Payload(1.8, center_of_mass=(0, 0, 0.1))'
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -251,6 +254,7 @@ class RobotModel(ArrayRecord):
         WrongShape, NonFiniteValue
             Of gravity.
         """
+        checked_chain(chain)
         # Everything at position zero, in the base link's frame.
         first_links = [np.eye(4)]
         for step in chain.joint_transforms:
@@ -312,9 +316,12 @@ class RobotModel(ArrayRecord):
 
         Raises
         ------
+        WrongType
+            It is no Payload.
         NoSuchLink
             The payload's link is not one of the arm's.
         """
+        checked_type('payload', payload, Payload, _A_PAYLOAD)
         link = self.tip_link if payload.link is None else payload.link
         if link not in self.link_frames:
             known = ', '.join(map(repr, self.link_frames))
@@ -389,6 +396,30 @@ class RobotModel(ArrayRecord):
             if value < 0:
                 raise InvalidNumber(f'rotor inertia of joint {name!r}', value, 'zero or more')
         return replace(self, rotor_inertia=checked)
+
+
+def checked_model(model: RobotModel) -> RobotModel:
+    """
+    Return the argument ``model``.
+
+    Raises
+    ------
+    WrongType
+        It is none: a path, or arguments in each other's place.
+    """
+    return checked_type('model', model, RobotModel, _A_MODEL)
+
+
+def model_states(model: RobotModel, **arrays: ArrayLike) -> list[FloatArray]:
+    """
+    Return arrays (n,) or (N, n) of a model's joints, all of one shape.
+
+    Raises
+    ------
+    WrongType, WrongShape, NonFiniteValue
+        Naming the argument.
+    """
+    return checked_states(checked_model(model).n, **arrays)
 
 
 def _of_joints(chain: Chain, name: str) -> FloatArray:

@@ -25,7 +25,7 @@ from robodyn_ros.analysis.formulas import Factor, Formula, Product, Term
 from robodyn_ros.analysis.quantities import force_unit, inertia_unit, symbol
 from robodyn_ros.dynamics.lagrangian_coefficients import gravitational_coefficients
 from robodyn_ros.dynamics.mass_matrix import composite_mass_matrix
-from robodyn_ros.model import RobotModel
+from robodyn_ros.model import RobotModel, checked_model
 from robodyn_ros.spatial import FloatArray
 
 # Terms under this fraction of the largest are rounding, of the description's numbers or ours.
@@ -50,7 +50,7 @@ def inertia_formulas(model: RobotModel) -> tuple[tuple[Formula, ...], ...]:
     second for seven joints, five times as much for each further one.
     """
     rows = []
-    for i in range(model.n):
+    for i in range(checked_model(model).n):
 
         def row(q: NDArray, i: int = i) -> NDArray:
             return composite_mass_matrix(model, q)[:, i, i:]
@@ -66,7 +66,7 @@ def inertia_formulas(model: RobotModel) -> tuple[tuple[Formula, ...], ...]:
 
 def gravity_formulas(model: RobotModel) -> tuple[Formula, ...]:
     """Return G_1 to G_n [N m or N]; 3^k configurations, k being the joints they depend on."""
-    symbols = [symbol('G', i) for i in range(model.n)]
+    symbols = [symbol('G', i) for i in range(checked_model(model).n)]
     units = [force_unit(prismatic) for prismatic in model.dh.prismatic]
     none = np.zeros(model.n)
     return _formulas(

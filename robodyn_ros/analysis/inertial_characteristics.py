@@ -29,12 +29,14 @@ from numpy.typing import NDArray
 
 from robodyn_ros.analysis.quantities import force_unit, inertia_unit, quotient, symbol
 from robodyn_ros.analysis.records import Record
+from robodyn_ros.arguments import checked_number
 from robodyn_ros.dynamics.lagrangian_coefficients import (
     christoffel_symbols,
     gravitational_coefficients,
     inertial_coefficients,
 )
-from robodyn_ros.model import RobotModel
+from robodyn_ros.errors import UnknownOption
+from robodyn_ros.model import RobotModel, checked_model
 from robodyn_ros.spatial import pseudo_inertia
 
 Kind = Literal['self-inertial', 'mutual inertial', 'centrifugal', 'Coriolis', 'gravitational']
@@ -128,7 +130,11 @@ class InertialCharacteristics(Record):
         return sum(count.nonzero for count in self.counts)
 
     def __getitem__(self, symbol: str) -> Coefficient:
-        return next(x for x in self.coefficients if x.symbol == symbol)
+        for each in self.coefficients:
+            if each.symbol == symbol:
+                return each
+        known = ', '.join(each.symbol for each in self.coefficients)
+        raise UnknownOption('coefficient', symbol, known)
 
     def __str__(self) -> str:
         lines = [f'{"coefficients":16}{"independent":>12}{"nonzero":>9}{"constant":>10}']
@@ -158,7 +164,8 @@ def inertial_characteristics(
         Fractions up to it count as zero. The default leaves room for rounding only: axes that a
         description calls perpendicular by writing 1.5708 are not, by 4e-6; at 1e-4 they are.
     """
-    n = model.n
+    n = checked_model(model).n
+    tolerance = checked_number('tolerance', tolerance)
     generator = np.random.default_rng(_SEED)
     at = generator.uniform(-1, 1, (_CONFIGURATIONS, n)) * np.where(model.dh.prismatic, 1.0, np.pi)
     # Slab 0 holds the configurations, slab k + 1 the same with joint k elsewhere.

@@ -123,8 +123,9 @@ def ranges(
         Of the payload.
     """
     joint_space = JointSpace.of(model, limits)
+    carrying = None if payload is None else model.with_payload(payload)
     inertia, gravity = _ranges_of(model, joint_space)
-    loaded = None if payload is None else _ranges_of(model.with_payload(payload), joint_space)
+    loaded = None if carrying is None else _ranges_of(carrying, joint_space)
     return Ranges(
         joint_names=model.joint_names,
         position_units=tuple(position_unit(x) for x in model.dh.prismatic),

@@ -31,12 +31,12 @@ from robodyn_ros.analysis.term_choice import (
     WeighedFormulas,
     operations_of,
 )
-from robodyn_ros.arguments import checked_states
+from robodyn_ros.arguments import checked_number, checked_sequence, checked_states
 from robodyn_ros.compiled.c.export import reference_states, write_c
 from robodyn_ros.compiled.symbolic.expression import Graph, Scalar
 from robodyn_ros.compiled.symbolic.kernel import Kernel
 from robodyn_ros.errors import InvalidNumber, UnknownOption
-from robodyn_ros.model import RobotModel
+from robodyn_ros.model import RobotModel, checked_model
 
 SimplifiedFunction = Literal['gravity_torque', 'mass_matrix', 'inverse_dynamics']
 
@@ -262,12 +262,13 @@ def simplified_model(
     keeps common subexpressions common. The candidate that takes fewer operations is returned.
     Errors are measured at positions that had no part in the choice.
     """
+    checked_model(model)
     if measure not in MEASURES:
         raise UnknownOption('argument measure', measure, ', '.join(map(repr, MEASURES)))
     for name, value in (('error', error), ('negligible_torque', negligible_torque)):
-        if not (np.isfinite(value) and value >= 0):
+        if not 0 <= checked_number(name, value) < np.inf:
             raise InvalidNumber(f'argument {name}', value, 'zero or more')
-    for part in parts:
+    for part in checked_sequence('parts', parts, str, "'inertia', 'gravity'"):
         if part not in PARTS:
             raise UnknownOption('argument parts', part, ', '.join(map(repr, PARTS)))
     joint_space = JointSpace.of(model, limits)

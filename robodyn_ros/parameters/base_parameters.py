@@ -15,10 +15,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from robodyn_ros.arguments import checked_array
+from robodyn_ros.arguments import checked_array, checked_number
 from robodyn_ros.array_record import ArrayRecord, html_table
 from robodyn_ros.errors import InvalidNumber
-from robodyn_ros.model import RobotModel
+from robodyn_ros.model import RobotModel, checked_model
 from robodyn_ros.parameters.combinations import (
     LengthStyle,
     LinearCombination,
@@ -334,6 +334,8 @@ def base_parameters(
     ----------
     Gautier and Khalil 1988, sections 5 to 8.
     """
+    checked_model(model)
+    tolerance = checked_number('tolerance', tolerance)
     if not 0.0 < tolerance < 1.0:
         raise InvalidNumber('argument tolerance', tolerance, 'between 0 and 1')
     if rotor_inertia is None:

@@ -21,10 +21,10 @@ from robodyn_ros.analysis.simplification import SimplifiedModel, simplified_mode
 from robodyn_ros.analysis.trajectory_split import TrajectorySplit, split_along
 from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.control.settings import ControlSettings
-from robodyn_ros.description.chain import Chain
+from robodyn_ros.description.chain import Chain, checked_chain
 from robodyn_ros.dynamics import gravity_torque, inverse_dynamics, smooth_friction_torque
 from robodyn_ros.errors import RobodynError
-from robodyn_ros.model import RobotModel
+from robodyn_ros.model import RobotModel, checked_model
 from robodyn_ros.motions.motion_samples import MotionSamples
 from robodyn_ros.motions.point_to_point import example_motion
 from robodyn_ros.parameters.base_parameters import BaseParameters, base_parameters
@@ -166,6 +166,8 @@ def arm_facts(
     on_step : callable
         Called with each of ``STEPS`` as it begins.
     """
+    checked_chain(chain)
+    checked_model(model)
     began = time.perf_counter()
     notes: dict[str, str] = {}
     seen = with_single_turns(model)

@@ -361,7 +361,7 @@ IDENTIFICATION = {
     'motion_limits': 'model, *, position=None, velocity=None, acceleration=None, effort=None',
     'examine_effort': 'model, recordings',
     'identify_drive_gains': 'model, unloaded, loaded=None, mass=None',
-    'identify_payload': 'model, loaded, *, unloaded=None, effort_scale=None',
+    'identify_payload': 'model, loaded, *, unloaded=None, effort_scale=None, progress=None',
 }
 IDENTIFICATION_CLASSES = (
     'Box CandidateError DriveGains DriveTerms EffortFindings Excitation HalfSpace Identification'
