@@ -323,10 +323,7 @@ class RobotModel(ArrayRecord):
         """
         checked_type('payload', payload, Payload, _A_PAYLOAD)
         link = self.tip_link if payload.link is None else payload.link
-        if link not in self.link_frames:
-            known = ', '.join(map(repr, self.link_frames))
-            raise NoSuchLink('payload link', link, f'one of {known}')
-        body, placed = self.link_frames[link]
+        body, placed = frame_of_link(self, 'payload link', link)
         about_link = payload_parameters(payload)
         inertias = self.inertial_parameters.copy()
         if body >= 0:
@@ -396,6 +393,21 @@ class RobotModel(ArrayRecord):
             if value < 0:
                 raise InvalidNumber(f'rotor inertia of joint {name!r}', value, 'zero or more')
         return replace(self, rotor_inertia=checked)
+
+
+def frame_of_link(model: RobotModel, element: str, link: str) -> tuple[int, FloatArray]:
+    """
+    Return an entry of ``model.link_frames``.
+
+    Raises
+    ------
+    NoSuchLink
+        The message begins with ``element`` and lists those that there are.
+    """
+    if not isinstance(link, str) or link not in model.link_frames:
+        known = ', '.join(map(repr, model.link_frames))
+        raise NoSuchLink(element, link, f'one of {known}')
+    return model.link_frames[link]
 
 
 def checked_model(model: RobotModel) -> RobotModel:

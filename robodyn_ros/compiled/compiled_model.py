@@ -135,7 +135,11 @@ class CompiledModel:
 
     @cached_property
     def forward_kinematics(self) -> OfPosition:
-        """``(q, out=None) -> (4, 4)``: the tip link's pose in the base link's frame."""
+        """
+        ``(q, out=None) -> (4, 4)``: the tip link's pose in the base link's frame.
+
+        Of the tip alone: ``robodyn_ros.forward_kinematics`` and ``jacobian`` know any link.
+        """
         return self._function('forward_kinematics')
 
     @cached_property

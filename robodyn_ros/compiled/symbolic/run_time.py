@@ -13,8 +13,8 @@ from robodyn_ros.arguments import checked_sequence
 from robodyn_ros.compiled.symbolic.arm import gravity_in_first_frame
 from robodyn_ros.compiled.symbolic.equivalent_inertias import EquivalentInertias
 from robodyn_ros.compiled.symbolic.expression import Graph, Scalar
-from robodyn_ros.errors import NoSuchLink, NotCompiledFor, UnknownOption
-from robodyn_ros.model import RobotModel
+from robodyn_ros.errors import NotCompiledFor, UnknownOption
+from robodyn_ros.model import RobotModel, frame_of_link
 from robodyn_ros.spatial import FloatArray
 
 RUN_TIME = ('gravity', 'payload')
@@ -77,7 +77,11 @@ class RunTime:
             links: tuple[str, ...] = (model.tip_link,)
             if payload_links is not None:
                 links = checked_sequence('payload_links', payload_links, str, 'names of links')
-            varying = _varying(model, equivalent_inertias, {_body(model, link) for link in links})
+            varying = _varying(
+                model,
+                equivalent_inertias,
+                {frame_of_link(model, 'payload link', link)[0] for link in links},
+            )
         return cls(model, equivalent_inertias, 'gravity' in inputs, varying)
 
     @property
@@ -167,13 +171,6 @@ class RunTime:
         remedy = f'; any with compile_model(model, runtime=({input_!r},))' if input_ else ''
         allowed = f'{folded[entry].item()!r}, as compiled{remedy}'
         return NotCompiledFor(element, found[entry].item(), allowed)
-
-
-def _body(model: RobotModel, link: str) -> int:
-    if link not in model.link_frames:
-        known = ', '.join(map(repr, model.link_frames))
-        raise NoSuchLink('payload link', link, f'one of {known}')
-    return model.link_frames[link][0]
 
 
 def _varying(
