@@ -11,7 +11,6 @@ EXTRAS = {
     'simulator': ['mujoco'],
     'bags': ['rosbags'],
     'xacro': ['xacro'],
-    'quick': ['threadpoolctl'],
 }
 
 setup(
@@ -60,6 +59,7 @@ setup(
         'matplotlib',
         'jinja2',
         'urdf-parser-py',
+        'threadpoolctl',
     ],
     extras_require={
         **EXTRAS,

@@ -20,6 +20,7 @@ from robodyn_ros.identification.rows import Rows
 from robodyn_ros.identification.training_data import TrainingData
 from robodyn_ros.model import RobotModel, checked_model
 from robodyn_ros.spatial import FloatArray
+from robodyn_ros.threads import one_thread
 
 _MOST_STEPS = 60
 _REACHED = 1e-6
@@ -65,6 +66,7 @@ class DriveGains(ArrayRecord):
         return f'DriveGains({gains})'
 
 
+@one_thread()
 def identify_drive_gains(
     model: RobotModel,
     unloaded: Recording | Sequence[Recording],

@@ -35,6 +35,7 @@ from robodyn_ros.identification.recording import Recording, checked_recordings
 from robodyn_ros.identification.rows import Rows
 from robodyn_ros.identification.training_data import TrainingData
 from robodyn_ros.model import RobotModel, checked_model
+from robodyn_ros.threads import one_thread
 
 _STRENGTH = 4.0
 # Bodies near the URDF's explain an effort if they leave at most so many times the residual.
@@ -44,6 +45,7 @@ _SEEN = 0.06
 _ROUNDS = 3
 
 
+@one_thread()
 def examine_effort(
     model: RobotModel, recordings: Recording | Sequence[Recording]
 ) -> EffortFindings:

@@ -43,12 +43,14 @@ from robodyn_ros.identification.training_data import TrainingData
 from robodyn_ros.kinematics import kinematics_digest
 from robodyn_ros.model import RobotModel, checked_model
 from robodyn_ros.spatial import FloatArray
+from robodyn_ros.threads import one_thread
 
 _BASELINE_ROUNDS = 3
 _UNIT_ROUNDS = 40
 Auto = Literal['auto']
 
 
+@one_thread()
 def identify(
     model: RobotModel,
     recordings: Recording | Sequence[Recording],

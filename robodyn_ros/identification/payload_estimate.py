@@ -22,6 +22,7 @@ from robodyn_ros.identification.recording import Recording, checked_recordings
 from robodyn_ros.model import RobotModel, checked_model
 from robodyn_ros.payload import Payload
 from robodyn_ros.spatial import FloatArray, inertia_tensor
+from robodyn_ros.threads import one_thread
 
 _ROUNDS = 4
 _IDENTIFYING = 0.9  # of the time, where the arm is identified first
@@ -79,6 +80,7 @@ class PayloadEstimate(ArrayRecord):
         )
 
 
+@one_thread()
 def identify_payload(
     model: RobotModel | Identification,
     loaded: Recording | Sequence[Recording],

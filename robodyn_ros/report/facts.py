@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -35,6 +34,7 @@ from robodyn_ros.report.ratio_maps import RatioFacts, ratio_facts
 from robodyn_ros.report.residual import Residual, conversion_residual
 from robodyn_ros.report.text import NOISE
 from robodyn_ros.spatial import FloatArray
+from robodyn_ros.threads import one_thread
 
 T = TypeVar('T')
 
@@ -184,7 +184,7 @@ def arm_facts(
             notes[step] = str(error)
             return None
 
-    with _one_thread():
+    with one_thread():
         on_step(STEPS[0])
         residual = conversion_residual(chain, model)
         structure = inertial_characteristics(model)
@@ -263,15 +263,3 @@ def _torque_error(
     error = np.abs(simplified.inverse_dynamics(*state) - exact).max(axis=0)
     peak = np.abs(exact).max(axis=0)
     return np.divide(error, peak, out=np.zeros_like(error), where=peak > NOISE * peak.max())
-
-
-@contextlib.contextmanager
-def _one_thread() -> Iterator[None]:
-    """Keep linear algebra to one thread: on small matrices the others only stand in its way."""
-    try:
-        from threadpoolctl import threadpool_limits
-    except ImportError:  # slower by a few times, no more
-        yield
-        return
-    with threadpool_limits(1):
-        yield

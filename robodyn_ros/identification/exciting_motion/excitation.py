@@ -40,6 +40,7 @@ from robodyn_ros.model import RobotModel, checked_model
 from robodyn_ros.motions.motion_samples import MotionSamples
 from robodyn_ros.motions.point_to_point import PointToPoint
 from robodyn_ros.spatial import FloatArray
+from robodyn_ros.threads import one_thread
 
 MOST_HARMONICS = 20
 SAMPLE_RATE = 100.0
@@ -155,6 +156,7 @@ class Excitation(ArrayRecord):
         return q, qd, qdd
 
 
+@one_thread()
 def excitation(
     model: RobotModel,
     duration: float,
