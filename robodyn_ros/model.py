@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +22,7 @@ from robodyn_ros.dh.axes_to_dh import dh_table
 from robodyn_ros.dh.frames import frame_transforms
 from robodyn_ros.dh.table import DHTable
 from robodyn_ros.errors import InvalidNumber, NoSuchLink
+from robodyn_ros.notebook import Rows, Table, Tabular
 from robodyn_ros.payload import Payload, payload_parameters
 from robodyn_ros.spatial import (
     FloatArray,
@@ -35,12 +36,13 @@ __all__ = ['STANDARD_GRAVITY', 'Payload', 'RobotModel']
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 """Where none is given: downwards in the base link's axes [m/s²]."""
 
+_JOINT_HEADER = ('joint', 'type', 'positions', 'velocity limit', 'effort limit', 'mass moved')
 _A_MODEL = "a RobotModel, as RobotModel.from_urdf('arm.urdf')"
 _A_PAYLOAD = 'a Payload, as Payload(1.8, center_of_mass=(0, 0, 0.1))'
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RobotModel(ArrayRecord):
+class RobotModel(ArrayRecord, Tabular):
     """
     A serial arm: DH table, ten inertial parameters a link, limits and friction.
 
@@ -104,7 +106,27 @@ class RobotModel(ArrayRecord):
             given = getattr(self, name)
             if not len(given):
                 object.__setattr__(self, name, np.zeros((self.n, *given.shape[1:])))
+        object.__setattr__(self, 'findings', Rows(self.findings))
         super().__post_init__()
+
+    def _tables(self) -> Iterable[Table]:
+        yield Table(_JOINT_HEADER, map(self._joint_row, range(self.n)), repr(self))
+        if self.findings:
+            yield from Rows(self.findings)._tables()
+
+    def _joint_row(self, j: int) -> list[str]:
+        slides = bool(self.dh.prismatic[j])
+        position, force = ('m', 'N') if slides else ('rad', 'N m')
+        lower, upper = self.position_limits[j]
+        bounded = bool(np.isfinite([lower, upper]).any())
+        return [
+            self.joint_names[j],
+            'prismatic' if slides else 'revolute' if bounded else 'continuous',
+            f'{lower:.4g} to {upper:.4g} {position}' if bounded else '',
+            _with_unit(self.velocity_limits[j], f'{position}/s'),
+            _with_unit(self.effort_limits[j], force),
+            _with_unit(self.inertial_parameters[j, 9], 'kg'),
+        ]
 
     def __repr__(self) -> str:
         mass = self.inertial_parameters[:, 9].sum()
@@ -432,6 +454,10 @@ def model_states(model: RobotModel, **arrays: ArrayLike) -> list[FloatArray]:
         Naming the argument.
     """
     return checked_states(checked_model(model).n, **arrays)
+
+
+def _with_unit(value: float, unit: str) -> str:
+    return f'{value:.4g} {unit}' if np.isfinite(value) else ''
 
 
 def _of_joints(chain: Chain, name: str) -> FloatArray:

@@ -29,13 +29,14 @@ from robodyn_ros.analysis.records import Record
 from robodyn_ros.dh.frames import frame_transforms
 from robodyn_ros.dynamics.mass_matrix import composite_mass_matrix
 from robodyn_ros.model import RobotModel, checked_model, model_states
+from robodyn_ros.notebook import Rows, TabularRow
 from robodyn_ros.spatial import FloatArray, cross, pseudo_inertia
 
 _SAMPLE = 4096
 
 
 @dataclass(frozen=True)
-class Coupling(Record):
+class Coupling(Record, TabularRow):
     """
     The coupling of two joints over the joint space.
 
@@ -62,10 +63,14 @@ class Coupling(Record):
     mean_kinematic_factor: float
     largest_kinematic_factor: float
 
+    _row_header = ('coupling', 'of', 'with', 'mean', 'largest', 'loading factor')
 
-def coupling_over_joint_space(
-    model: RobotModel, limits: Limits | None = None
-) -> tuple[Coupling, ...]:
+    def _row(self) -> list[str]:
+        numbers = (self.mean, self.largest.value, self.loading_factor)
+        return [self.symbol, *self.joints, *(f'{x:.3f}' for x in numbers)]
+
+
+def coupling_over_joint_space(model: RobotModel, limits: Limits | None = None) -> Rows[Coupling]:
     """
     Return the coupling of every two joints i < j over the joint limits.
 
@@ -96,7 +101,7 @@ def coupling_over_joint_space(
         kinematic = [x / factor if factor > 0 else 0.0 for x in (mean, largest.value)]
         pair = (model.joint_names[i], model.joint_names[j])
         result.append(Coupling(symbol('k', i, j), pair, factor, mean, largest, *kinematic))
-    return tuple(result)
+    return Rows(result)
 
 
 def coefficients_of_coupling(model: RobotModel, q: ArrayLike) -> NDArray:

@@ -19,7 +19,7 @@ Such a fraction is a pure number from 0 to 1: a coefficient counts if it exceeds
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal, get_args
@@ -37,6 +37,7 @@ from robodyn_ros.dynamics.lagrangian_coefficients import (
 )
 from robodyn_ros.errors import UnknownOption
 from robodyn_ros.model import RobotModel, checked_model
+from robodyn_ros.notebook import Table, Tabular
 from robodyn_ros.spatial import pseudo_inertia
 
 Kind = Literal['self-inertial', 'mutual inertial', 'centrifugal', 'Coriolis', 'gravitational']
@@ -91,7 +92,7 @@ class Count(Record):
 
 
 @dataclass(frozen=True)
-class InertialCharacteristics(Record):
+class InertialCharacteristics(Record, Tabular):
     """
     The coefficients of an arm; made by ``inertial_characteristics``.
 
@@ -137,17 +138,25 @@ class InertialCharacteristics(Record):
         raise UnknownOption('coefficient', symbol, known)
 
     def __str__(self) -> str:
-        lines = [f'{"coefficients":16}{"independent":>12}{"nonzero":>9}{"constant":>10}']
-        lines += [
-            f'{c.kind:16}{c.independent:12}{c.nonzero:9}{c.constant:10}' for c in self.counts
-        ]
+        lines = [f'{a:16}{b:>12}{c:>9}{d:>10}'.rstrip() for a, b, c, d in self._rows()]
+        return '\n'.join([*lines, self._summary()])
+
+    def _tables(self) -> Iterable[Table]:
+        header, *rows = self._rows()
+        return [Table(header, rows, self._summary())]
+
+    def _rows(self) -> Iterator[tuple[str, str, str, str]]:
+        yield 'coefficients', 'independent', 'nonzero', 'constant'
+        for c in self.counts:
+            yield c.kind, str(c.independent), str(c.nonzero), str(c.constant)
         independent = sum(count.independent for count in self.counts)
-        lines.append(f'{"total":16}{independent:12}{self.total:9}')
-        lines.append(
+        yield 'total', str(independent), str(self.total), ''
+
+    def _summary(self) -> str:
+        return (
             f'sparsity {self.sparsity:.3f} (empirical formula {self.empirical_sparsity:.3f}), '
             f'degree of anthropomorphism {self.degree_of_anthropomorphism:.3g}'
         )
-        return '\n'.join(lines)
 
 
 def inertial_characteristics(
