@@ -161,6 +161,9 @@ class RobotModel(ArrayRecord, Tabular):
         source : str or Path
             A path, or XML text: a str whose first character after white space or a byte order
             mark is ``<``. What a topic carries goes to ``from_urdf_text``, which opens no file.
+            A str may also name a robot of the package robot_descriptions, as
+            ``'panda_description'``, where that is installed and no file has this name; the
+            package fetches it by git when it is named first.
         base_link : str, optional
             The link that stands still; the root link where not given.
         tip_link : str, optional
