@@ -11,7 +11,6 @@ EXTRAS = {
     'simulator': ['mujoco'],
     'bags': ['rosbags'],
     'xacro': ['xacro'],
-    'quick': ['threadpoolctl'],
 }
 
 setup(
@@ -61,6 +60,7 @@ setup(
         'jinja2',
         'markupsafe',
         'urdf-parser-py',
+        'threadpoolctl',
     ],
     extras_require={
         **EXTRAS,

@@ -9,11 +9,12 @@ Conventions are those of docs/conventions.md: SI units, arrays (n,) in chain ord
 M(q) qdd + C(q, qd) qd + g(q) = tau, modified DH.
 
 Errors are leaves of ``RobodynError``. What takes longer to import is
-imported on first use: ``robodyn_ros.analysis``, ``motions``, ``report``, ``simulation``.
+imported on first use: ``robodyn_ros.analysis``, ``identification``, ``motions``, ``report``,
+``simulation``.
 """
 
-import importlib
-from types import ModuleType
+from importlib import import_module as _import_module
+from types import ModuleType as _ModuleType
 
 from robodyn_ros.compiled import CompiledModel, compile_model
 from robodyn_ros.description.records import Finding
@@ -74,6 +75,7 @@ from robodyn_ros.errors import (
     UnreadableSource,
     UnsupportedJoint,
     WrongShape,
+    WrongType,
 )
 from robodyn_ros.kinematics import forward_kinematics, jacobian
 from robodyn_ros.model import Payload, RobotModel
@@ -128,6 +130,7 @@ __all__ = [
     'UnreadableSource',
     'UnsupportedJoint',
     'WrongShape',
+    'WrongType',
     'base_parameters',
     'bias_torque',
     'christoffel_symbols',
@@ -148,11 +151,17 @@ __all__ = [
 
 __version__ = '0.2.0'
 
-_ROOMS = ('analysis', 'motions', 'report', 'simulation')
+_IMPORTED_ON_FIRST_USE = ('analysis', 'identification', 'motions', 'report', 'simulation')
+_ROOMS = ('compiled', 'errors', *_IMPORTED_ON_FIRST_USE)
 
 
-def __getattr__(name: str) -> ModuleType:
+def __getattr__(name: str) -> _ModuleType:
     """Import a room of the package when it is first named."""
-    if name in _ROOMS:
-        return importlib.import_module(f'robodyn_ros.{name}')
+    if name in _IMPORTED_ON_FIRST_USE:
+        return _import_module(f'robodyn_ros.{name}')
     raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
+
+
+def __dir__() -> list[str]:
+    """Return what users may rely on, for completion: not what this file imports for itself."""
+    return sorted([*__all__, *_ROOMS, *(name for name in globals() if name.startswith('__'))])

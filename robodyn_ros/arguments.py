@@ -1,13 +1,64 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of array arguments: shape, finite numbers; errors name the argument."""
+"""Checks of arguments: kind, shape, finite numbers; errors name the argument."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+from numbers import Real
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robodyn_ros.errors import NonFiniteValue, WrongShape
+from robodyn_ros.errors import NonFiniteValue, WrongShape, WrongType
 from robodyn_ros.spatial import FloatArray
+
+T = TypeVar('T')
+
+
+def checked_type(name: str, value: T, kind: type[Any] | tuple[type[Any], ...], allowed: str) -> T:
+    """
+    Return the argument, if it is of this kind.
+
+    Raises
+    ------
+    WrongType
+        Naming the argument.
+    """
+    if isinstance(value, kind):
+        return value
+    raise WrongType(f'argument {name}', _shown(value), allowed)
+
+
+def checked_number(name: str, value: Any) -> float:
+    """
+    Return one real number, finite or not.
+
+    Raises
+    ------
+    WrongType
+        Naming the argument.
+    """
+    if not isinstance(value, Real):
+        raise WrongType(f'argument {name}', _shown(value), 'a number')
+    return float(value)
+
+
+def checked_sequence(
+    name: str, values: Iterable[T], kind: type[Any] | tuple[type[Any], ...], allowed: str
+) -> tuple[T, ...]:
+    """
+    Return a sequence whose entries are of one kind; a text is no sequence of letters here.
+
+    Raises
+    ------
+    WrongType
+        Naming the argument.
+    """
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise WrongType(f'argument {name}', _shown(values), f'several: {allowed}')
+    entries = enumerate(values)
+    return tuple(checked_type(f'{name}[{k}]', each, kind, allowed) for k, each in entries)
 
 
 def checked_array(name: str, values: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
@@ -59,8 +110,8 @@ def float_array(name: str, values: ArrayLike) -> FloatArray:
         Naming the argument.
     """
     try:
-        if np.iscomplexobj(values):
-            raise TypeError('complex numbers')
+        if values is None or np.iscomplexobj(values):
+            raise TypeError('None or complex numbers')
         return np.array(values, dtype=float, order='C')
     except (TypeError, ValueError) as error:
         raise WrongShape(f'argument {name}', values, 'an array of real numbers') from error
@@ -82,3 +133,9 @@ def checked_wrench(tip_wrench: ArrayLike, q: FloatArray) -> FloatArray:
         allowed = 'shape (6,)' if q.ndim == 1 else f'shape (6,) or ({len(q)}, 6)'
         raise WrongShape('argument tip_wrench', f'shape {wrench.shape}', allowed)
     return wrench
+
+
+def _shown(value: Any) -> Any:
+    """Return what an error shows of a value: of large ones the kind."""
+    short = value is None or isinstance(value, (str, bool, int, float))
+    return value if short else type(value).__name__

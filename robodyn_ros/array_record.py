@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
-from html import escape
 from typing import Any, TypeVar
 
 import numpy as np
@@ -80,16 +79,6 @@ class ArrayRecord:
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
             object.__setattr__(self, name, read_only(value))
-
-
-def html_table(header: Sequence[str], rows: Iterable[Sequence[str]], *, caption: str = '') -> str:
-    """Return a table for a notebook; every text in it is escaped."""
-    title = f'<caption>{escape(caption)}</caption>' if caption else ''
-    head = ''.join(f'<th>{escape(cell)}</th>' for cell in header)
-    body = ''.join(
-        f'<tr>{"".join(f"<td>{escape(cell)}</td>" for cell in row)}</tr>' for row in rows
-    )
-    return f'<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
 
 
 def read_only(value: Any) -> Any:

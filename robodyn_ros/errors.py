@@ -93,6 +93,10 @@ class NoMovableJoint(RobodynError):
 # --- calling the library -----------------------------------------------------------------------
 
 
+class WrongType(RobodynError, TypeError):
+    """An argument is of another kind than it has to be, or two are in each other's place."""
+
+
 class WrongShape(RobodynError, ValueError):
     """An array argument has the wrong shape."""
 

@@ -8,24 +8,26 @@ import hashlib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from robodyn_ros.arguments import checked_states
 from robodyn_ros.dh.frames import frame_transforms
-from robodyn_ros.model import RobotModel
+from robodyn_ros.model import RobotModel, frame_of_link, model_states
 from robodyn_ros.spatial import cross
 
 # Geometry that differs by less [m or rad] is the same.
 _DECIMALS = 8
 
 
-def forward_kinematics(model: RobotModel, q: ArrayLike) -> NDArray:
+def forward_kinematics(model: RobotModel, q: ArrayLike, link: str | None = None) -> NDArray:
     """
-    Return the pose of the tip link in the base link's frame.
+    Return the pose of a link in the base link's frame.
 
     Parameters
     ----------
     model : RobotModel
     q : array-like, shape (n,) or (N, n)
         Joint positions [rad or m].
+    link : str, optional
+        Any of ``model.link_frames``: of the chain, fixed to it, as a sensor's frame, or behind a
+        joint off the chain, where that is held; the tip link where not given.
 
     Returns
     -------
@@ -33,24 +35,31 @@ def forward_kinematics(model: RobotModel, q: ArrayLike) -> NDArray:
 
     Raises
     ------
-    WrongShape, NonFiniteValue
+    WrongType, WrongShape, NonFiniteValue
+    NoSuchLink
+        The message lists those that there are.
     """
-    (q,) = checked_states(model.n, q=q)
-    return frame_transforms(model.dh, q)[..., -1, :, :] @ model.dh.tip_transform
+    (q,) = model_states(model, q=q)
+    body, placed = _frame_of(model, link)
+    if body < 0:
+        return np.broadcast_to(placed, (*q.shape[:-1], 4, 4)).copy()
+    return frame_transforms(model.dh, q)[..., body, :, :] @ placed
 
 
-def jacobian(model: RobotModel, q: ArrayLike) -> NDArray:
+def jacobian(model: RobotModel, q: ArrayLike, link: str | None = None) -> NDArray:
     """
-    Return the Jacobian of the tip: (v, w) = J(q) qd.
+    Return the Jacobian of a link: (v, w) = J(q) qd.
 
-    Rows 0 to 2 give the velocity of the tip link's origin [m/s], rows 3 to 5 its angular velocity
-    [rad/s], both in the base link's axes.
+    Rows 0 to 2 give the velocity of the link's origin [m/s], rows 3 to 5 its angular velocity
+    [rad/s], both in the base link's axes. The columns of joints that do not move it are zero.
 
     Parameters
     ----------
     model : RobotModel
     q : array-like, shape (n,) or (N, n)
         Joint positions [rad or m].
+    link : str, optional
+        As in ``forward_kinematics``; the tip link where not given.
 
     Returns
     -------
@@ -58,21 +67,38 @@ def jacobian(model: RobotModel, q: ArrayLike) -> NDArray:
 
     Raises
     ------
-    WrongShape, NonFiniteValue
+    WrongType, WrongShape, NonFiniteValue
+    NoSuchLink
+        The message lists those that there are.
     """
-    (q,) = checked_states(model.n, q=q)
-    return tip_jacobian(model, q)
+    (q,) = model_states(model, q=q)
+    return _jacobian(model, q, *_frame_of(model, link))
 
 
 def tip_jacobian(model: RobotModel, q: NDArray) -> NDArray:
-    """Return ``jacobian`` (..., 6, n) for q (..., n), unchecked."""
-    frames = frame_transforms(model.dh, q)
-    tip = (frames[..., -1, :, :] @ model.dh.tip_transform)[..., :3, 3]
-    z = frames[..., :3, 2]
-    prismatic = model.dh.prismatic[:, None]
-    linear = np.where(prismatic, z, cross(z, tip[..., None, :] - frames[..., :3, 3]))
-    angular = np.where(prismatic, 0.0, z)
-    return np.swapaxes(np.concatenate([linear, angular], axis=-1), -1, -2)
+    """Return ``jacobian`` (..., 6, n) of the tip for q (..., n), unchecked."""
+    return _jacobian(model, q, model.n - 1, model.dh.tip_transform)
+
+
+def _frame_of(model: RobotModel, link: str | None) -> tuple[int, NDArray]:
+    """Return the joint that moves a link, and the link's frame in that joint's DH frame."""
+    if link is None or link == model.tip_link:
+        return model.n - 1, model.dh.tip_transform
+    return frame_of_link(model, 'argument link', link)
+
+
+def _jacobian(model: RobotModel, q: NDArray, body: int, placed: NDArray) -> NDArray:
+    """Return the Jacobian (..., 6, n) of what is fixed to DH frame ``body``, at ``placed``."""
+    result = np.zeros((*q.shape[:-1], model.n, 6), dtype=q.dtype)
+    if body >= 0:
+        frames = frame_transforms(model.dh, q)[..., : body + 1, :, :]
+        origin = (frames[..., -1, :, :] @ placed)[..., :3, 3]
+        z = frames[..., :3, 2]
+        prismatic = model.dh.prismatic[: body + 1, None]
+        turned = cross(z, origin[..., None, :] - frames[..., :3, 3])
+        result[..., : body + 1, :3] = np.where(prismatic, z, turned)
+        result[..., : body + 1, 3:] = np.where(prismatic, 0.0, z)
+    return np.swapaxes(result, -1, -2)
 
 
 def tip_wrench_torque(

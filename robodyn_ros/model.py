@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robodyn_ros.arguments import checked_array
+from robodyn_ros.arguments import checked_array, checked_states, checked_type
 from robodyn_ros.array_record import ArrayRecord
-from robodyn_ros.description.chain import Chain, MimicChoice, serial_chain
+from robodyn_ros.description.chain import Chain, MimicChoice, checked_chain, serial_chain
 from robodyn_ros.description.findings import chain_findings
 from robodyn_ros.description.records import Finding
 from robodyn_ros.description.urdfpy import description_of_urdfpy
@@ -22,6 +22,7 @@ from robodyn_ros.dh.axes_to_dh import dh_table
 from robodyn_ros.dh.frames import frame_transforms
 from robodyn_ros.dh.table import DHTable
 from robodyn_ros.errors import InvalidNumber, NoSuchLink
+from robodyn_ros.notebook import Rows, Table, Tabular
 from robodyn_ros.payload import Payload, payload_parameters
 from robodyn_ros.spatial import (
     FloatArray,
@@ -35,9 +36,13 @@ __all__ = ['STANDARD_GRAVITY', 'Payload', 'RobotModel']
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 """Where none is given: downwards in the base link's axes [m/s²]."""
 
+_JOINT_HEADER = ('joint', 'type', 'positions', 'velocity limit', 'effort limit', 'mass moved')
+_A_MODEL = "a RobotModel, as RobotModel.from_urdf('arm.urdf')"
+_A_PAYLOAD = 'a Payload, as Payload(1.8, center_of_mass=(0, 0, 0.1))'
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RobotModel(ArrayRecord):
+class RobotModel(ArrayRecord, Tabular):
     """
     A serial arm: DH table, ten inertial parameters a link, limits and friction.
 
@@ -101,7 +106,27 @@ class RobotModel(ArrayRecord):
             given = getattr(self, name)
             if not len(given):
                 object.__setattr__(self, name, np.zeros((self.n, *given.shape[1:])))
+        object.__setattr__(self, 'findings', Rows(self.findings))
         super().__post_init__()
+
+    def _tables(self) -> Iterable[Table]:
+        yield Table(_JOINT_HEADER, map(self._joint_row, range(self.n)), repr(self))
+        if self.findings:
+            yield from Rows(self.findings)._tables()
+
+    def _joint_row(self, j: int) -> list[str]:
+        slides = bool(self.dh.prismatic[j])
+        position, force = ('m', 'N') if slides else ('rad', 'N m')
+        lower, upper = self.position_limits[j]
+        bounded = bool(np.isfinite([lower, upper]).any())
+        return [
+            self.joint_names[j],
+            'prismatic' if slides else 'revolute' if bounded else 'continuous',
+            f'{lower:.4g} to {upper:.4g} {position}' if bounded else '',
+            _with_unit(self.velocity_limits[j], f'{position}/s'),
+            _with_unit(self.effort_limits[j], force),
+            _with_unit(self.inertial_parameters[j, 9], 'kg'),
+        ]
 
     def __repr__(self) -> str:
         mass = self.inertial_parameters[:, 9].sum()
@@ -136,6 +161,9 @@ class RobotModel(ArrayRecord):
         source : str or Path
             A path, or XML text: a str whose first character after white space or a byte order
             mark is ``<``. What a topic carries goes to ``from_urdf_text``, which opens no file.
+            A str may also name a robot of the package robot_descriptions, as
+            ``'panda_description'``, where that is installed and no file has this name; the
+            package fetches it by git when it is named first.
         base_link : str, optional
             The link that stands still; the root link where not given.
         tip_link : str, optional
@@ -251,6 +279,7 @@ class RobotModel(ArrayRecord):
         WrongShape, NonFiniteValue
             Of gravity.
         """
+        checked_chain(chain)
         # Everything at position zero, in the base link's frame.
         first_links = [np.eye(4)]
         for step in chain.joint_transforms:
@@ -312,14 +341,14 @@ class RobotModel(ArrayRecord):
 
         Raises
         ------
+        WrongType
+            It is no Payload.
         NoSuchLink
             The payload's link is not one of the arm's.
         """
+        checked_type('payload', payload, Payload, _A_PAYLOAD)
         link = self.tip_link if payload.link is None else payload.link
-        if link not in self.link_frames:
-            known = ', '.join(map(repr, self.link_frames))
-            raise NoSuchLink('payload link', link, f'one of {known}')
-        body, placed = self.link_frames[link]
+        body, placed = frame_of_link(self, 'payload link', link)
         about_link = payload_parameters(payload)
         inertias = self.inertial_parameters.copy()
         if body >= 0:
@@ -389,6 +418,49 @@ class RobotModel(ArrayRecord):
             if value < 0:
                 raise InvalidNumber(f'rotor inertia of joint {name!r}', value, 'zero or more')
         return replace(self, rotor_inertia=checked)
+
+
+def frame_of_link(model: RobotModel, element: str, link: str) -> tuple[int, FloatArray]:
+    """
+    Return an entry of ``model.link_frames``.
+
+    Raises
+    ------
+    NoSuchLink
+        The message begins with ``element`` and lists those that there are.
+    """
+    if not isinstance(link, str) or link not in model.link_frames:
+        known = ', '.join(map(repr, model.link_frames))
+        raise NoSuchLink(element, link, f'one of {known}')
+    return model.link_frames[link]
+
+
+def checked_model(model: RobotModel) -> RobotModel:
+    """
+    Return the argument ``model``.
+
+    Raises
+    ------
+    WrongType
+        It is none: a path, or arguments in each other's place.
+    """
+    return checked_type('model', model, RobotModel, _A_MODEL)
+
+
+def model_states(model: RobotModel, **arrays: ArrayLike) -> list[FloatArray]:
+    """
+    Return arrays (n,) or (N, n) of a model's joints, all of one shape.
+
+    Raises
+    ------
+    WrongType, WrongShape, NonFiniteValue
+        Naming the argument.
+    """
+    return checked_states(checked_model(model).n, **arrays)
+
+
+def _with_unit(value: float, unit: str) -> str:
+    return f'{value:.4g} {unit}' if np.isfinite(value) else ''
 
 
 def _of_joints(chain: Chain, name: str) -> FloatArray:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robodyn_ros.arguments import checked_array
+from robodyn_ros.arguments import checked_array, checked_type
 from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.errors import ImplausiblePayload
 from robodyn_ros.spatial import FloatArray, inertial_parameters
@@ -50,6 +50,8 @@ class Payload(ArrayRecord):
         object.__setattr__(self, 'inertia', inertia)
         center = checked_array('payload.center_of_mass', self.center_of_mass, (3,))
         object.__setattr__(self, 'center_of_mass', center)
+        if self.link is not None:
+            checked_type('payload.link', self.link, str, "a link's name")
         super().__post_init__()
 
 

@@ -26,17 +26,17 @@ from robodyn_ros.analysis.inertial_characteristics import inertial_characteristi
 from robodyn_ros.analysis.joint_space import Extreme, Function, JointSpace, Limits
 from robodyn_ros.analysis.quantities import quotient, symbol
 from robodyn_ros.analysis.records import Record
-from robodyn_ros.arguments import checked_states
 from robodyn_ros.dh.frames import frame_transforms
 from robodyn_ros.dynamics.mass_matrix import composite_mass_matrix
-from robodyn_ros.model import RobotModel
+from robodyn_ros.model import RobotModel, checked_model, model_states
+from robodyn_ros.notebook import Rows, TabularRow
 from robodyn_ros.spatial import FloatArray, cross, pseudo_inertia
 
 _SAMPLE = 4096
 
 
 @dataclass(frozen=True)
-class Coupling(Record):
+class Coupling(Record, TabularRow):
     """
     The coupling of two joints over the joint space.
 
@@ -63,10 +63,14 @@ class Coupling(Record):
     mean_kinematic_factor: float
     largest_kinematic_factor: float
 
+    _row_header = ('coupling', 'of', 'with', 'mean', 'largest', 'loading factor')
 
-def coupling_over_joint_space(
-    model: RobotModel, limits: Limits | None = None
-) -> tuple[Coupling, ...]:
+    def _row(self) -> list[str]:
+        numbers = (self.mean, self.largest.value, self.loading_factor)
+        return [self.symbol, *self.joints, *(f'{x:.3f}' for x in numbers)]
+
+
+def coupling_over_joint_space(model: RobotModel, limits: Limits | None = None) -> Rows[Coupling]:
     """
     Return the coupling of every two joints i < j over the joint limits.
 
@@ -97,7 +101,7 @@ def coupling_over_joint_space(
         kinematic = [x / factor if factor > 0 else 0.0 for x in (mean, largest.value)]
         pair = (model.joint_names[i], model.joint_names[j])
         result.append(Coupling(symbol('k', i, j), pair, factor, mean, largest, *kinematic))
-    return tuple(result)
+    return Rows(result)
 
 
 def coefficients_of_coupling(model: RobotModel, q: ArrayLike) -> NDArray:
@@ -106,13 +110,13 @@ def coefficients_of_coupling(model: RobotModel, q: ArrayLike) -> NDArray:
 
     The diagonal is 1, or 0 for a joint that moves no inertia.
     """
-    (q,) = checked_states(model.n, q=q)
+    (q,) = model_states(model, q=q)
     return np.abs(_signed_coupling(model, q))
 
 
 def loading_factors(model: RobotModel) -> FloatArray:
     """Return the loading factors (n, n) of all pairs of joints, (34), symmetric."""
-    mass = _outer_mass(model)
+    mass = _outer_mass(checked_model(model))
     lighter, heavier = (f(mass[:, None], mass) for f in (np.minimum, np.maximum))
     return np.sqrt(quotient(lighter, heavier))
 
@@ -132,7 +136,7 @@ def kinematic_factors(model: RobotModel, q: ArrayLike) -> NDArray:
     Computed from axes, centres of mass and projected radii of gyration of the links beyond each
     joint, (18)-(23), apart from the mass matrix. Of one joint with itself it is 1.
     """
-    (q,) = checked_states(model.n, q=q)
+    (q,) = model_states(model, q=q)
     frames = frame_transforms(model.dh, q)
     z, origin = frames[..., :3, 2], frames[..., :3, 3]
     own = frames @ pseudo_inertia(model.inertial_parameters) @ np.swapaxes(frames, -1, -2)

@@ -25,7 +25,8 @@ from robodyn_ros.analysis.formulas import Factor, Formula, Product, Term
 from robodyn_ros.analysis.quantities import force_unit, inertia_unit, symbol
 from robodyn_ros.dynamics.lagrangian_coefficients import gravitational_coefficients
 from robodyn_ros.dynamics.mass_matrix import composite_mass_matrix
-from robodyn_ros.model import RobotModel
+from robodyn_ros.model import RobotModel, checked_model
+from robodyn_ros.notebook import Rows
 from robodyn_ros.spatial import FloatArray
 
 # Terms under this fraction of the largest are rounding, of the description's numbers or ours.
@@ -40,7 +41,7 @@ _WHOLE_QUARTERS = 1e-9
 _BATCH = 4096
 
 
-def inertia_formulas(model: RobotModel) -> tuple[tuple[Formula, ...], ...]:
+def inertia_formulas(model: RobotModel) -> tuple[Rows[Formula], ...]:
     """
     Return d_ij for all i <= j as row i of formulas d_ii to d_in, rotor inertia included.
 
@@ -50,7 +51,7 @@ def inertia_formulas(model: RobotModel) -> tuple[tuple[Formula, ...], ...]:
     second for seven joints, five times as much for each further one.
     """
     rows = []
-    for i in range(model.n):
+    for i in range(checked_model(model).n):
 
         def row(q: NDArray, i: int = i) -> NDArray:
             return composite_mass_matrix(model, q)[:, i, i:]
@@ -64,9 +65,9 @@ def inertia_formulas(model: RobotModel) -> tuple[tuple[Formula, ...], ...]:
     return tuple(rows)
 
 
-def gravity_formulas(model: RobotModel) -> tuple[Formula, ...]:
+def gravity_formulas(model: RobotModel) -> Rows[Formula]:
     """Return G_1 to G_n [N m or N]; 3^k configurations, k being the joints they depend on."""
-    symbols = [symbol('G', i) for i in range(model.n)]
+    symbols = [symbol('G', i) for i in range(checked_model(model).n)]
     units = [force_unit(prismatic) for prismatic in model.dh.prismatic]
     none = np.zeros(model.n)
     return _formulas(
@@ -81,7 +82,7 @@ def _formulas(
     symbols: Sequence[str],
     units: Sequence[str],
     offset: FloatArray,
-) -> tuple[Formula, ...]:
+) -> Rows[Formula]:
     joints = _joints_that_matter(model, function)
     groups = _groups(model, joints)
     bases = [_Basis(model, group, degree) for group in groups]
@@ -97,7 +98,7 @@ def _formulas(
     tensors = np.moveaxis(values + offset, -1, 0).reshape(-1, *[len(b.products) for b in bases])
     for axis, basis in enumerate(bases, start=1):
         tensors = np.moveaxis(np.tensordot(basis.from_values, tensors, (1, axis)), 0, axis)
-    return tuple(
+    return Rows(
         Formula(name, unit, _terms(tensor, bases, scale))
         for name, unit, tensor in zip(symbols, units, tensors)
     )

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from robodyn_ros.analysis.records import Record
 from robodyn_ros.compiled.symbolic.expression import Scalar, sine_and_cosine
+from robodyn_ros.notebook import Row, latex_number, latex_symbol
 from robodyn_ros.spatial import FloatArray
 
 Function = Literal['position', 'cos', 'sin']
@@ -58,6 +59,18 @@ class Factor(Record):
         angle = q[..., list(self.joints)] @ np.array(self.multiples, dtype=float) + self.phase
         return (np.cos if self.function == 'cos' else np.sin)(angle) ** self.power
 
+    def latex(self) -> str:
+        r"""Return it as LaTeX, as ``\cos\left(q_{2} + q_{3}\right)``."""
+        names = [rf'q_{{{j + 1}}}' for j in self.joints]
+        power = f'^{{{self.power}}}' if self.power > 1 else ''
+        if self.function == 'position':
+            return names[0] + power
+        parts = [_signed(k, name, latex_number) for k, name in zip(self.multiples, names)]
+        if self.phase:
+            parts.append(_signed(self.phase, '', latex_number))
+        angle = ' '.join(parts).removeprefix('+ ')
+        return rf'\{self.function}{power}\left({angle}\right)'
+
     def __str__(self) -> str:
         names = [f'q{j + 1}' for j in self.joints]
         power = f'^{self.power}' if self.power > 1 else ''
@@ -79,12 +92,17 @@ class Term(Record):
     coefficient: float
     factors: Product
 
+    def latex(self) -> str:
+        """Return it as LaTeX, its sign before it."""
+        factors = (factor.latex() for factor in self.factors)
+        return r' \, '.join([_signed(self.coefficient, '', latex_number), *factors])
+
     def __str__(self) -> str:
         return ' '.join([_signed(self.coefficient, ''), *map(str, self.factors)])
 
 
 @dataclass(frozen=True)
-class Formula(Record):
+class Formula(Record, Row):
     """A sum of terms, and its unit."""
 
     symbol: str
@@ -122,6 +140,20 @@ class Formula(Record):
             self.unit,
             tuple(Term(value, product) for product, value in sorted(total.items()) if value),
         )
+
+    def latex(self) -> str:
+        """Return the equation as LaTeX, without dollars: numbers with six digits."""
+        terms = ' '.join(term.latex() for term in self.terms).removeprefix('+ ')
+        return f'{latex_symbol(self.symbol)} = {terms or "0"}'
+
+    def _repr_latex_(self) -> str:
+        return rf'$\displaystyle {self.latex()}$'
+
+    _row_header = ('symbol', 'formula', 'unit')
+
+    def _row(self) -> tuple[str, str, str]:
+        symbol, _, formula = str(self).partition(' = ')
+        return symbol, formula, self.unit
 
     def __str__(self) -> str:
         return f'{self.symbol} = {" ".join(map(str, self.terms)).removeprefix("+ ") or "0"}'
@@ -213,8 +245,8 @@ def _scalar(factor: Factor, q: Sequence[Scalar]) -> Scalar:
     return cosine if factor.function == 'cos' else sine
 
 
-def _signed(value: float, name: str) -> str:
+def _signed(value: float, name: str, number: Callable[[float], str] = '{:.6g}'.format) -> str:
     sign, size = '-' if value < 0 else '+', abs(value)
     if not name:
-        return f'{sign} {size:.6g}'
-    return f'{sign} {name}' if size == 1 else f'{sign} {size:.6g} {name}'
+        return f'{sign} {number(size)}'
+    return f'{sign} {name}' if size == 1 else f'{sign} {number(size)} {name}'

@@ -17,6 +17,7 @@ from robodyn_ros.analysis.quantities import symbol
 from robodyn_ros.analysis.records import Record
 from robodyn_ros.dh.frames import frame_transforms
 from robodyn_ros.model import RobotModel
+from robodyn_ros.notebook import Rows, TabularRow
 
 TRANSLATIONAL_JOINTS = 'as many translational joints as the application allows'
 RIGHT_ANGLES = 'axes in parallel or orthogonal directions'
@@ -28,7 +29,7 @@ _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
-class Guideline(Record):
+class Guideline(Record, TabularRow):
     """
     A guideline, and how an arm meets it.
 
@@ -52,16 +53,22 @@ class Guideline(Record):
     unit: str
     meaning: str
 
-    def __str__(self) -> str:
+    _row_header = ('', 'guideline', '', 'why', '')
+
+    def _row(self) -> tuple[str, str, str, str, str]:
         verdict = {True: 'met', False: 'not met', None: 'open'}[self.met]
         values = ', '.join(f'{x:.4g}' for x in self.values)
         evidence = f'{values} {self.unit}' if self.values else 'none'
-        return f'{self.number}. {self.statement}: {verdict} ({self.meaning}: {evidence})'
+        return str(self.number), self.statement, verdict, self.meaning, evidence
+
+    def __str__(self) -> str:
+        number, statement, verdict, meaning, evidence = self._row()
+        return f'{number}. {statement}: {verdict} ({meaning}: {evidence})'
 
 
 def design_guidelines(
     model: RobotModel, structure: InertialCharacteristics | None = None
-) -> tuple[Guideline, ...]:
+) -> Rows[Guideline]:
     """
     Return the four guidelines evaluated for an arm.
 
@@ -76,39 +83,41 @@ def design_guidelines(
     angles = _constant_angles(model)
     away = np.abs(np.sin(2 * np.array(list(angles.values()))))
     masses = model.inertial_parameters[:, 9]
-    return (
-        Guideline(
-            1,
-            TRANSLATIONAL_JOINTS,
-            None,
-            (float(model.dh.prismatic.sum()), float(model.n)),
-            'joints',
-            'translational, all',
-        ),
-        Guideline(
-            2,
-            RIGHT_ANGLES,
-            bool((away <= 2 * structure.tolerance).all()),
-            tuple(map(float, np.degrees(list(angles.values())))),
-            'deg',
-            ' '.join(['angles between axes', *(f'{i + 1}-{j + 1}' for i, j in angles)]),
-        ),
-        Guideline(
-            3,
-            DECREASING_MASSES,
-            bool((np.diff(masses) < 0).all()),
-            tuple(map(float, masses)),
-            'kg',
-            'link masses',
-        ),
-        Guideline(
-            4,
-            NO_GRAVITY_ON_FIRST,
-            not gravity.nonzero,
-            (gravity.fraction,),
-            'of what it could be',
-            f'largest {gravity.symbol}',
-        ),
+    return Rows(
+        (
+            Guideline(
+                1,
+                TRANSLATIONAL_JOINTS,
+                None,
+                (float(model.dh.prismatic.sum()), float(model.n)),
+                'joints',
+                'translational, all',
+            ),
+            Guideline(
+                2,
+                RIGHT_ANGLES,
+                bool((away <= 2 * structure.tolerance).all()),
+                tuple(map(float, np.degrees(list(angles.values())))),
+                'deg',
+                ' '.join(['angles between axes', *(f'{i + 1}-{j + 1}' for i, j in angles)]),
+            ),
+            Guideline(
+                3,
+                DECREASING_MASSES,
+                bool((np.diff(masses) < 0).all()),
+                tuple(map(float, masses)),
+                'kg',
+                'link masses',
+            ),
+            Guideline(
+                4,
+                NO_GRAVITY_ON_FIRST,
+                not gravity.nonzero,
+                (gravity.fraction,),
+                'of what it could be',
+                f'largest {gravity.symbol}',
+            ),
+        )
     )
 
 

@@ -19,7 +19,7 @@ Such a fraction is a pure number from 0 to 1: a coefficient counts if it exceeds
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal, get_args
@@ -29,12 +29,15 @@ from numpy.typing import NDArray
 
 from robodyn_ros.analysis.quantities import force_unit, inertia_unit, quotient, symbol
 from robodyn_ros.analysis.records import Record
+from robodyn_ros.arguments import checked_number
 from robodyn_ros.dynamics.lagrangian_coefficients import (
     christoffel_symbols,
     gravitational_coefficients,
     inertial_coefficients,
 )
-from robodyn_ros.model import RobotModel
+from robodyn_ros.errors import UnknownOption
+from robodyn_ros.model import RobotModel, checked_model
+from robodyn_ros.notebook import Table, Tabular
 from robodyn_ros.spatial import pseudo_inertia
 
 Kind = Literal['self-inertial', 'mutual inertial', 'centrifugal', 'Coriolis', 'gravitational']
@@ -89,7 +92,7 @@ class Count(Record):
 
 
 @dataclass(frozen=True)
-class InertialCharacteristics(Record):
+class InertialCharacteristics(Record, Tabular):
     """
     The coefficients of an arm; made by ``inertial_characteristics``.
 
@@ -128,20 +131,32 @@ class InertialCharacteristics(Record):
         return sum(count.nonzero for count in self.counts)
 
     def __getitem__(self, symbol: str) -> Coefficient:
-        return next(x for x in self.coefficients if x.symbol == symbol)
+        for each in self.coefficients:
+            if each.symbol == symbol:
+                return each
+        known = ', '.join(each.symbol for each in self.coefficients)
+        raise UnknownOption('coefficient', symbol, known)
 
     def __str__(self) -> str:
-        lines = [f'{"coefficients":16}{"independent":>12}{"nonzero":>9}{"constant":>10}']
-        lines += [
-            f'{c.kind:16}{c.independent:12}{c.nonzero:9}{c.constant:10}' for c in self.counts
-        ]
+        lines = [f'{a:16}{b:>12}{c:>9}{d:>10}'.rstrip() for a, b, c, d in self._rows()]
+        return '\n'.join([*lines, self._summary()])
+
+    def _tables(self) -> Iterable[Table]:
+        header, *rows = self._rows()
+        return [Table(header, rows, self._summary())]
+
+    def _rows(self) -> Iterator[tuple[str, str, str, str]]:
+        yield 'coefficients', 'independent', 'nonzero', 'constant'
+        for c in self.counts:
+            yield c.kind, str(c.independent), str(c.nonzero), str(c.constant)
         independent = sum(count.independent for count in self.counts)
-        lines.append(f'{"total":16}{independent:12}{self.total:9}')
-        lines.append(
+        yield 'total', str(independent), str(self.total), ''
+
+    def _summary(self) -> str:
+        return (
             f'sparsity {self.sparsity:.3f} (empirical formula {self.empirical_sparsity:.3f}), '
             f'degree of anthropomorphism {self.degree_of_anthropomorphism:.3g}'
         )
-        return '\n'.join(lines)
 
 
 def inertial_characteristics(
@@ -158,7 +173,8 @@ def inertial_characteristics(
         Fractions up to it count as zero. The default leaves room for rounding only: axes that a
         description calls perpendicular by writing 1.5708 are not, by 4e-6; at 1e-4 they are.
     """
-    n = model.n
+    n = checked_model(model).n
+    tolerance = checked_number('tolerance', tolerance)
     generator = np.random.default_rng(_SEED)
     at = generator.uniform(-1, 1, (_CONFIGURATIONS, n)) * np.where(model.dh.prismatic, 1.0, np.pi)
     # Slab 0 holds the configurations, slab k + 1 the same with joint k elsewhere.

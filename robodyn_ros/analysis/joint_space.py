@@ -12,9 +12,10 @@ from scipy.optimize import Bounds, differential_evolution, minimize
 from scipy.stats import qmc
 
 from robodyn_ros.analysis.records import Record
+from robodyn_ros.arguments import checked_type, float_array
 from robodyn_ros.array_record import ArrayRecord
-from robodyn_ros.errors import InvalidNumber, NoSuchJoint
-from robodyn_ros.model import RobotModel
+from robodyn_ros.errors import InvalidNumber, NoSuchJoint, WrongShape
+from robodyn_ros.model import RobotModel, checked_model
 from robodyn_ros.spatial import FloatArray
 
 Limits = Mapping[str, tuple[float, float]]
@@ -66,12 +67,16 @@ class JointSpace(ArrayRecord):
         InvalidNumber
             A prismatic joint has no limits, or a lower one lies above the upper one.
         """
-        box = model.position_limits.copy()
-        for name, pair in (limits or {}).items():
+        box = checked_model(model).position_limits.copy()
+        allowed = "a mapping, as {'joint1': (-1.0, 1.0)}"
+        for name, pair in checked_type('limits', limits or {}, Mapping, allowed).items():
             if name not in model.joint_names:
                 known = ', '.join(map(repr, model.joint_names))
                 raise NoSuchJoint('argument limits', name, f'one of {known}')
-            box[model.joint_names.index(name)] = pair
+            bounds = float_array(f'limits[{name!r}]', pair)
+            if bounds.shape != (2,):
+                raise WrongShape(f'argument limits[{name!r}]', pair, 'a lower and an upper one')
+            box[model.joint_names.index(name)] = bounds
         turn = np.array([-np.pi, np.pi])
         box = np.where(np.isfinite(box) | model.dh.prismatic[:, None], box, turn)
         for name, (lower, upper) in zip(model.joint_names, box, strict=True):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -19,6 +20,7 @@ from robodyn_ros.analysis.ratios import (
 )
 from robodyn_ros.analysis.records import Record
 from robodyn_ros.model import RobotModel
+from robodyn_ros.notebook import Table, Tabular
 
 _SAMPLES = 4096
 _COARSE = 9
@@ -26,7 +28,7 @@ _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
-class LargestRatios(Record):
+class LargestRatios(Record, Tabular):
     """
     The largest |R_ij| and |K_i| of ``samples`` positions; made by ``largest_ratios``.
 
@@ -51,14 +53,21 @@ class LargestRatios(Record):
 
     def __str__(self) -> str:
         width = max(10, *(len(name) + 1 for name in self.joint_names))
-        head = ''.join(f'{name:>{width}}' for name in (*self.joint_names, 'gravity'))
-        lines = [f'{"felt at":{width}}{head}']
+        return '\n'.join(
+            f'{name:{width}}{"".join(f"{cell:>{width}}" for cell in cells)} {unit}'.rstrip()
+            for name, *cells, unit in self._rows()
+        )
+
+    def _tables(self) -> Iterable[Table]:
+        header, *rows = self._rows()
+        return [Table(header, rows)]
+
+    def _rows(self) -> Iterator[list[str]]:
+        yield ['felt at', *self.joint_names, 'gravity', '']
         rows = zip(self.joint_names, self.coupling, self.gravity, self.gravity_units)
         for name, row, load, unit in rows:
             sizes = (x if x > _ROUNDING else 0.0 for x in (*row, load))
-            numbers = ''.join(f'{x:>{width}.3g}' for x in sizes)
-            lines.append(f'{name:{width}}{numbers} {unit}')
-        return '\n'.join(lines)
+            yield [name, *(f'{x:.3g}' for x in sizes), unit]
 
 
 def largest_ratios(model: RobotModel, limits: Limits | None = None) -> LargestRatios:

@@ -8,7 +8,7 @@ the joint limits; his minimum of D_22, 3.59 kg m², keeps a term that vanishes t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,10 +21,11 @@ from robodyn_ros.analysis.records import Record
 from robodyn_ros.dynamics.lagrangian_coefficients import gravitational_coefficients
 from robodyn_ros.dynamics.mass_matrix import composite_mass_matrix
 from robodyn_ros.model import Payload, RobotModel
+from robodyn_ros.notebook import Table, Tabular, TabularRow
 
 
 @dataclass(frozen=True)
-class Range(Record):
+class Range(Record, TabularRow):
     """
     A quantity's extremes over the joint space.
 
@@ -55,6 +56,12 @@ class Range(Record):
         """Largest by smallest, of a quantity that is positive; else None."""
         return self.largest.value / self.smallest.value if self.smallest.value > 0 else None
 
+    _row_header = ('quantity', 'joint', 'smallest', 'largest', 'unit')
+
+    def _row(self) -> list[str]:
+        extremes = (f'{each.value:.4g}' for each in (self.smallest, self.largest))
+        return [self.symbol, self.joint, *extremes, self.unit]
+
     def __str__(self) -> str:
         return (
             f'{self.symbol} at {self.joint}: {self.smallest.value:.4g} to '
@@ -63,7 +70,7 @@ class Range(Record):
 
 
 @dataclass(frozen=True)
-class Ranges(Record):
+class Ranges(Record, Tabular):
     """
     The ranges of D_ii, rotor inertia included, and of G_i; made by ``ranges``.
 
@@ -95,11 +102,18 @@ class Ranges(Record):
             for loaded, bare in pairs
         )
 
+    def _parts(self) -> Iterable[tuple[str, tuple[Range, ...]]]:
+        yield '', (*self.inertia, *self.gravity)
+        if self.loaded_inertia or self.loaded_gravity:
+            yield 'with the payload', (*(self.loaded_inertia or ()), *(self.loaded_gravity or ()))
+
+    def _tables(self) -> Iterable[Table]:
+        for caption, found in self._parts():
+            yield Table(Range._row_header, [each._row() for each in found], caption)
+
     def __str__(self) -> str:
-        lines = [*self.inertia, *self.gravity]
-        text = '\n'.join(map(str, lines))
-        loaded = [*(self.loaded_inertia or ()), *(self.loaded_gravity or ())]
-        return '\n'.join([text, 'with the payload', *map(str, loaded)]) if loaded else text
+        lines = (line for title, found in self._parts() for line in (title, *map(str, found)))
+        return '\n'.join(filter(None, lines))
 
 
 def ranges(
@@ -123,8 +137,9 @@ def ranges(
         Of the payload.
     """
     joint_space = JointSpace.of(model, limits)
+    carrying = None if payload is None else model.with_payload(payload)
     inertia, gravity = _ranges_of(model, joint_space)
-    loaded = None if payload is None else _ranges_of(model.with_payload(payload), joint_space)
+    loaded = None if carrying is None else _ranges_of(carrying, joint_space)
     return Ranges(
         joint_names=model.joint_names,
         position_units=tuple(position_unit(x) for x in model.dh.prismatic),

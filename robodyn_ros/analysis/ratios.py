@@ -29,11 +29,11 @@ from robodyn_ros.analysis.quantities import (
 )
 from robodyn_ros.analysis.ranges import Range
 from robodyn_ros.analysis.records import Record
-from robodyn_ros.arguments import checked_array, checked_states
+from robodyn_ros.arguments import checked_array, checked_number, checked_sequence
 from robodyn_ros.dynamics.lagrangian_coefficients import gravitational_coefficients
 from robodyn_ros.dynamics.mass_matrix import composite_mass_matrix
 from robodyn_ros.errors import InvalidNumber, NoSuchJoint
-from robodyn_ros.model import RobotModel
+from robodyn_ros.model import RobotModel, checked_model, model_states
 
 Function = Callable[[NDArray], NDArray]
 
@@ -74,13 +74,13 @@ def coupling_ratios(model: RobotModel, q: ArrayLike) -> NDArray:
     A number between joints of one kind, [1/m] for a revolute i and a prismatic j, [m] the other
     way round; 1 on the diagonal.
     """
-    (q,) = checked_states(model.n, q=q)
+    (q,) = model_states(model, q=q)
     return _coupling(model, q)
 
 
 def gravity_ratios(model: RobotModel, q: ArrayLike) -> NDArray:
     """Return K_i = G_i / D_ii (n,) [rad/s² or m/s²], or (N, n) for N positions q (N, n)."""
-    (q,) = checked_states(model.n, q=q)
+    (q,) = model_states(model, q=q)
     return _gravity(model, q)
 
 
@@ -189,7 +189,7 @@ def _gravity_name(model: RobotModel, i: int) -> tuple[str, str]:
 
 
 def _index(model: RobotModel, joint: str) -> int:
-    if joint not in model.joint_names:
+    if joint not in checked_model(model).joint_names:
         raise NoSuchJoint('joint', joint, f'one of {", ".join(map(repr, model.joint_names))}')
     return model.joint_names.index(joint)
 
@@ -220,13 +220,13 @@ def _map(
     position: ArrayLike | None,
     limits: Limits | None,
 ) -> RatioMap:
-    if resolution < 2:
+    if checked_number('resolution', resolution) < 2:
         raise InvalidNumber('argument resolution', resolution, 'two or more')
     joint_space = JointSpace.of(model, limits)
     rest = checked_array(
         'position', joint_space.center if position is None else position, (model.n,)
     )
-    a, b = (_index(model, joint) for joint in over)
+    a, b = (_index(model, joint) for joint in checked_sequence('over', over, str, 'two joints'))
     first, second = (
         np.linspace(joint_space.lower[k], joint_space.upper[k], resolution) for k in (a, b)
     )

@@ -9,7 +9,7 @@ its exact numbers, so that coefficients go on sharing subexpressions.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -31,18 +31,19 @@ from robodyn_ros.analysis.term_choice import (
     WeighedFormulas,
     operations_of,
 )
-from robodyn_ros.arguments import checked_states
+from robodyn_ros.arguments import checked_number, checked_sequence, checked_states
 from robodyn_ros.compiled.c.export import reference_states, write_c
 from robodyn_ros.compiled.symbolic.expression import Graph, Scalar
 from robodyn_ros.compiled.symbolic.kernel import Kernel
 from robodyn_ros.errors import InvalidNumber, UnknownOption
-from robodyn_ros.model import RobotModel
+from robodyn_ros.model import RobotModel, checked_model
+from robodyn_ros.notebook import Rows, Table, Tabular
 
 SimplifiedFunction = Literal['gravity_torque', 'mass_matrix', 'inverse_dynamics']
 
 
 @dataclass(frozen=True)
-class SimplifiedModel(Record):
+class SimplifiedModel(Record, Tabular):
     """
     An arm's mass matrix and gravity torques in few terms; made by ``simplified_model``.
 
@@ -75,9 +76,9 @@ class SimplifiedModel(Record):
         return len(self.joint_names)
 
     @property
-    def formulas(self) -> tuple[Formula, ...]:
+    def formulas(self) -> Rows[Formula]:
         """All formulas, those of the inertia first."""
-        return tuple(x.formula for x in (*self.inertia, *self.gravity))
+        return Rows(x.formula for x in (*self.inertia, *self.gravity))
 
     def mass_matrix(self, q: ArrayLike) -> NDArray:
         """Return the simplified M(q) (n, n), or (N, n, n) for N positions (N, n)."""
@@ -198,6 +199,19 @@ class SimplifiedModel(Record):
             held = ', '.join(repr(name) for name in PARTS if getattr(self, name))
             raise UnknownOption('part of the simplified model', part, held)
 
+    def _tables(self) -> Iterable[Table]:
+        header = (*Formula._row_header, 'terms dropped', 'mean error', 'largest error')
+        rows = (
+            [
+                *x.formula._row(),
+                str(x.dropped_terms),
+                f'{x.mean_error:.2%}',
+                f'{x.largest_error:.2%}',
+            ]
+            for x in (*self.inertia, *self.gravity)
+        )
+        return [Table(header, rows)]
+
     def __str__(self) -> str:
         return '\n'.join(
             f'{x.formula}\n    # {x.dropped_terms} terms dropped, error {x.mean_error:.2%} in the '
@@ -262,12 +276,13 @@ def simplified_model(
     keeps common subexpressions common. The candidate that takes fewer operations is returned.
     Errors are measured at positions that had no part in the choice.
     """
+    checked_model(model)
     if measure not in MEASURES:
         raise UnknownOption('argument measure', measure, ', '.join(map(repr, MEASURES)))
     for name, value in (('error', error), ('negligible_torque', negligible_torque)):
-        if not (np.isfinite(value) and value >= 0):
+        if not 0 <= checked_number(name, value) < np.inf:
             raise InvalidNumber(f'argument {name}', value, 'zero or more')
-    for part in parts:
+    for part in checked_sequence('parts', parts, str, "'inertia', 'gravity'"):
         if part not in PARTS:
             raise UnknownOption('argument parts', part, ', '.join(map(repr, PARTS)))
     joint_space = JointSpace.of(model, limits)

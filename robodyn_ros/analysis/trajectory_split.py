@@ -18,10 +18,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from robodyn_ros.analysis.quantities import force_unit, inertia_unit, symbol
 from robodyn_ros.analysis.records import Record
-from robodyn_ros.arguments import checked_states
+from robodyn_ros.arguments import checked_number
 from robodyn_ros.dynamics.generalized_dalembert import coriolis_torques, inertia_matrices
-from robodyn_ros.errors import InvalidNumber, WrongShape
-from robodyn_ros.model import RobotModel
+from robodyn_ros.errors import InvalidNumber, UnknownOption, WrongShape
+from robodyn_ros.model import RobotModel, model_states
 
 _ROUNDING = 1e-12
 Dominance = Literal['translational', 'rotational', 'both', 'none']
@@ -78,7 +78,11 @@ class TrajectorySplit(Record):
     coriolis: tuple[SplitElement, ...]
 
     def __getitem__(self, name: str) -> SplitElement:
-        return next(x for x in (*self.inertia, *self.coriolis) if x.symbol == name)
+        elements = (*self.inertia, *self.coriolis)
+        for each in elements:
+            if each.symbol == name:
+                return each
+        raise UnknownOption('element', name, ', '.join(each.symbol for each in elements))
 
 
 def split_along(
@@ -101,10 +105,10 @@ def split_along(
     InvalidNumber
         The fraction is not between 0 and 1, or a link has first moments but no mass.
     """
-    q, qd = checked_states(model.n, q=q, qd=qd)
+    q, qd = model_states(model, q=q, qd=qd)
     if q.ndim != 2 or not len(q):
         raise WrongShape('argument q', f'shape {q.shape}', f'shape (N, {model.n})')
-    if not 0 <= fraction <= 1:
+    if not 0 <= checked_number('fraction', fraction) <= 1:
         raise InvalidNumber('argument fraction', fraction, '0 to 1')
     prismatic = model.dh.prismatic
     inertia = inertia_matrices(model, q)

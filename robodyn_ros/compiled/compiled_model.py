@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
+from robodyn_ros.arguments import checked_sequence
 from robodyn_ros.compiled.arm_code import ArmCode
 from robodyn_ros.compiled.functions import (
     DerivativesOfAcceleration,
@@ -27,7 +28,7 @@ from robodyn_ros.compiled.functions import (
 from robodyn_ros.compiled.symbolic.kernel import KERNELS, KernelName
 from robodyn_ros.compiled.symbolic.run_time import RunTime
 from robodyn_ros.errors import UnknownOption
-from robodyn_ros.model import Payload, RobotModel
+from robodyn_ros.model import Payload, RobotModel, checked_model
 from robodyn_ros.spatial import FloatArray
 
 
@@ -39,8 +40,8 @@ class CompiledModel:
     Each takes arrays of one sample (n,), or of N samples (N, n) in one call that releases the
     GIL, and writes into ``out`` where it is given: a C-contiguous float64 array of the result's
     shape, a tuple of them where there are several results, which makes the call free of
-    allocations. Numbers that are not finite give results that are not finite; nothing checks for
-    them.
+    allocations. Numbers that are not finite give results that are not finite, where the functions
+    of ``robodyn_ros`` raise ``NonFiniteValue``: nothing checks for them here.
 
     What ``compile_model`` was not told to compile at once is compiled when the attribute is read
     first, which takes from a fraction of a second to several, or milliseconds from the cache; it
@@ -134,7 +135,11 @@ class CompiledModel:
 
     @cached_property
     def forward_kinematics(self) -> OfPosition:
-        """``(q, out=None) -> (4, 4)``: the tip link's pose in the base link's frame."""
+        """
+        ``(q, out=None) -> (4, 4)``: the tip link's pose in the base link's frame.
+
+        Of the tip alone: ``robodyn_ros.forward_kinematics`` and ``jacobian`` know any link.
+        """
         return self._function('forward_kinematics')
 
     @cached_property
@@ -208,6 +213,7 @@ class CompiledModel:
         NotCompiledFor
             The model differs in something that is no run-time input.
         """
+        checked_model(model)
         return CompiledModel(model, self._code, self._code.run_time.values(model))
 
     def with_gravity(self, gravity: ArrayLike) -> CompiledModel:
@@ -297,6 +303,9 @@ def compile_model(
         There is no C compiler with Python's headers, or it failed, or its code computes something
         else than NumPy does. The functions of ``robodyn_ros`` serve without.
     """
+    checked_model(model)
+    if kernels is not None:
+        kernels = checked_sequence('kernels', kernels, str, "names, as ['gravity_torque']")
     for name in kernels or ():
         if name not in KERNELS:
             raise UnknownOption('argument kernels', name, ', '.join(map(repr, KERNELS)))

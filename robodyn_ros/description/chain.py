@@ -15,6 +15,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from robodyn_ros.arguments import checked_type
 from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.description.link_tree import LinkTree
 from robodyn_ros.description.locked_positions import LockedPositions, check_axis
@@ -116,6 +117,18 @@ class Chain(ArrayRecord):
     def joint_names(self) -> tuple[str, ...]:
         """Names of the joints that move, base to tip."""
         return tuple(joint.name for joint in self.joints)
+
+
+def checked_chain(chain: Chain) -> Chain:
+    """
+    Return the argument ``chain``.
+
+    Raises
+    ------
+    WrongType
+        It is none: a model or a path in its place.
+    """
+    return checked_type('chain', chain, Chain, "a Chain, as Chain.from_urdf('arm.urdf')")
 
 
 def serial_chain(

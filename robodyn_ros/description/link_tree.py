@@ -89,7 +89,7 @@ class LinkTree:
         return joints[::-1]
 
     def _check_link(self, element: str, name: str) -> None:
-        if name not in self.child_joints:
+        if not isinstance(name, str) or name not in self.child_joints:
             raise NoSuchLink(element, name, f'one of {listed(list(self.child_joints))}')
 
 

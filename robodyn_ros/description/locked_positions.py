@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from robodyn_ros.arguments import checked_type
 from robodyn_ros.description.link_tree import listed
 from robodyn_ros.description.records import Finding, Joint, Level, RobotDescription
 from robodyn_ros.errors import InvalidAxis, InvalidNumber, NoSuchJoint, NotLockable
@@ -50,6 +51,7 @@ class LockedPositions:
     ) -> None:
         self._joints = description.joints
         self._on_chain = {joint.name for joint in chain_joints}
+        checked_type('locked_positions', given, Mapping, "a mapping, as {'finger_joint': 0.02}")
         self._given = {name: self._checked(name, value) for name, value in given.items()}
 
     def _checked(self, name: str, value: float) -> float:

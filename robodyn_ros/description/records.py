@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.errors import InvalidAxis, InvalidNumber, MalformedUrdf
+from robodyn_ros.notebook import TabularRow
 from robodyn_ros.spatial import FloatArray
 
 Level = Literal['warning', 'info']
@@ -26,7 +27,7 @@ LARGEST_NUMBER = 1e12
 
 
 @dataclass(frozen=True)
-class Finding:
+class Finding(TabularRow):
     """
     One thing that a user should know about the robot's description.
 
@@ -49,6 +50,11 @@ class Finding:
     element: str
     value: Any
     message: str
+
+    _row_header = ('level', 'finding')
+
+    def _row(self) -> tuple[str, str]:
+        return self.level, str(self)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields for JSON; a number that is not finite, which JSON lacks, as text."""

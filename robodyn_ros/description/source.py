@@ -7,6 +7,7 @@ Text may come from a topic, so ``bytes_of_text`` opens nothing.
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import re
 from pathlib import Path
@@ -16,6 +17,8 @@ from robodyn_ros.errors import MalformedXml, UnreadableSource
 LARGEST_SOURCE = 16 * 2**20
 """Bytes of XML that are read at the most."""
 
+_DESCRIPTIONS = 'robot_descriptions'
+_DESCRIPTION_NAME = re.compile('[a-z0-9_]+_description')
 _BEFORE_TEXT = re.compile(r'[\s\ufeff]*')
 
 
@@ -56,6 +59,10 @@ def bytes_of_source(source: str | Path) -> bytes:
     """
     Return the XML of a file that the caller names, its macros expanded, or of XML text.
 
+    A str, and never a Path, may also name a robot of the package robot_descriptions, where that
+    is installed and no file has this name: the package may fetch it from the internet, so that
+    what a node or a command reads is given as a Path.
+
     Raises
     ------
     UnreadableSource
@@ -69,6 +76,8 @@ def bytes_of_source(source: str | Path) -> bytes:
         raise UnreadableSource('source', type(source).__name__, 'a path or XML text')
     path = user_path(source)
     try:
+        if isinstance(source, str) and not path.exists() and _names_a_description(source):
+            path = _path_of_description(source)
         if not path.exists():
             raise UnreadableSource('no such file', str(source), 'the path of a URDF, or XML text')
         if not path.is_file():
@@ -118,6 +127,29 @@ def _bounded(content: bytes, element: str) -> bytes:
             element, f'over {LARGEST_SOURCE} bytes', f'at most {LARGEST_SOURCE}'
         )
     return content
+
+
+def _names_a_description(source: str) -> bool:
+    found = _DESCRIPTION_NAME.fullmatch(source)
+    return found is not None and importlib.util.find_spec(_DESCRIPTIONS) is not None
+
+
+def _path_of_description(name: str) -> Path:
+    """Return the URDF of a robot of the package robot_descriptions, which may download it."""
+    element = f'robot of the package {_DESCRIPTIONS}'
+    if importlib.util.find_spec(f'{_DESCRIPTIONS}.{name}') is None:
+        raise UnreadableSource(element, name, 'a name of its list, or the path of a URDF')
+    try:
+        module = importlib.import_module(f'{_DESCRIPTIONS}.{name}')
+        if hasattr(module, 'XACRO_PATH') and not hasattr(module, 'URDF_PATH'):
+            # What its own loaders expand macros by.
+            loaders = importlib.import_module(f'{_DESCRIPTIONS}._xacro')
+            return Path(loaders.get_urdf_path(module))
+    except Exception as error:  # git, a network, xacro: anything can come
+        raise UnreadableSource(element, name, f'one that it can fetch ({error})') from error
+    if not hasattr(module, 'URDF_PATH'):
+        raise UnreadableSource(element, name, 'one with a URDF_PATH: this has no URDF')
+    return Path(module.URDF_PATH)
 
 
 def _expanded_xacro(path: Path) -> bytes:

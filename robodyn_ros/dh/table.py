@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
@@ -11,15 +12,16 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from robodyn_ros.array_record import ArrayRecord, html_table
+from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.dh.text import angle_text, number_text
+from robodyn_ros.notebook import Table, Tabular
 from robodyn_ros.spatial import FloatArray, rotation_x, rotation_y, transform
 
 Convention = Literal['modified', 'standard']
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DHTable(ArrayRecord):
+class DHTable(ArrayRecord, Tabular):
     """
     A DH table with its base and tip transforms.
 
@@ -94,9 +96,9 @@ class DHTable(ArrayRecord):
     def __str__(self) -> str:
         return printed_table(self)
 
-    def _repr_html_(self) -> str:
+    def _tables(self) -> Iterable[Table]:
         header, *rows = table_rows(self)
-        return html_table(header, rows, caption=f'{self.convention} DH: {row_formula(self)}')
+        return [Table(header, rows, f'{self.convention} DH: {row_formula(self)}')]
 
 
 def constant_transform(alpha: float, a: float, beta: float) -> FloatArray:

@@ -29,10 +29,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from robodyn_ros.arguments import checked_states
 from robodyn_ros.dynamics.coriolis import BaseMotions, outer_sums, split_traces
 from robodyn_ros.dynamics.rigid_body import forward_dynamics, mass_matrix
-from robodyn_ros.model import RobotModel
+from robodyn_ros.model import RobotModel, model_states
 
 
 def inverse_dynamics_derivatives(
@@ -66,7 +65,7 @@ def inverse_dynamics_derivatives(
     ----------
     Carpentier and Mansard 2018, Singh, Russell and Wensing 2022; see the module.
     """
-    q, qd, qdd = checked_states(model.n, q=q, qd=qd, qdd=qdd)
+    q, qd, qdd = model_states(model, q=q, qd=qd, qdd=qdd)
     return _torque_derivatives(model, q, qd, qdd)
 
 
@@ -102,7 +101,7 @@ def forward_dynamics_derivatives(
     ----------
     Carpentier and Mansard 2018, section IV; see the module.
     """
-    q, qd, tau = checked_states(model.n, q=q, qd=qd, tau=tau)
+    q, qd, tau = model_states(model, q=q, qd=qd, tau=tau)
     qdd = forward_dynamics(model, q, qd, tau)
     inverse = np.linalg.inv(mass_matrix(model, q))
     inverse = (inverse + np.swapaxes(inverse, -1, -2)) / 2

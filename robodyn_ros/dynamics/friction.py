@@ -6,8 +6,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from robodyn_ros.arguments import checked_states
-from robodyn_ros.model import RobotModel
+from robodyn_ros.model import RobotModel, model_states
 
 CURVE_VELOCITIES = (0.1, 0.4)
 """Where the two parts of a friction curve have three quarters of their size [rad/s or m/s]."""
@@ -42,9 +41,9 @@ def friction_torque(
     WrongShape, NonFiniteValue
     """
     if rigid_torque is None:
-        (qd,) = checked_states(model.n, qd=qd)
+        (qd,) = model_states(model, qd=qd)
         return friction_of(model, qd, np.sign(qd))
-    qd, rigid = checked_states(model.n, qd=qd, rigid_torque=rigid_torque)
+    qd, rigid = model_states(model, qd=qd, rigid_torque=rigid_torque)
     return friction_of(model, qd, np.sign(qd), rigid)
 
 

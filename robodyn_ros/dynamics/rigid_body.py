@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from robodyn_ros.arguments import checked_states, checked_wrench
+from robodyn_ros.arguments import checked_wrench
 from robodyn_ros.dynamics import (
     generalized_dalembert,
     kane,
@@ -26,7 +26,7 @@ from robodyn_ros.dynamics.coriolis import christoffel_coriolis_matrix
 from robodyn_ros.dynamics.forward import accelerations
 from robodyn_ros.dynamics.mass_matrix import composite_mass_matrix
 from robodyn_ros.errors import UnknownOption
-from robodyn_ros.model import RobotModel
+from robodyn_ros.model import RobotModel, model_states
 
 Method = Literal[
     'newton_euler', 'kane', 'lagrange_euler', 'generalized_dalembert', 'lagrangian_coefficients'
@@ -76,7 +76,7 @@ def inverse_dynamics(
         A link has first moments but no mass, and the formulation is written in centres of mass
         (``'kane'``, ``'generalized_dalembert'``).
     """
-    q, qd, qdd = checked_states(model.n, q=q, qd=qd, qdd=qdd)
+    q, qd, qdd = model_states(model, q=q, qd=qd, qdd=qdd)
     if method not in METHODS:
         raise UnknownOption('argument method', method, ', '.join(map(repr, METHODS)))
     wrench = None if tip_wrench is None else checked_wrench(tip_wrench, q)
@@ -101,7 +101,7 @@ def gravity_torque(model: RobotModel, q: ArrayLike) -> NDArray:
     ------
     WrongShape, NonFiniteValue
     """
-    (q,) = checked_states(model.n, q=q)
+    (q,) = model_states(model, q=q)
     still = np.zeros_like(q)
     return newton_euler.joint_torques(model, q, still, still)
 
@@ -125,7 +125,7 @@ def bias_torque(model: RobotModel, q: ArrayLike, qd: ArrayLike) -> NDArray:
     ------
     WrongShape, NonFiniteValue
     """
-    q, qd = checked_states(model.n, q=q, qd=qd)
+    q, qd = model_states(model, q=q, qd=qd)
     return newton_euler.joint_torques(model, q, qd, np.zeros_like(q))
 
 
@@ -149,7 +149,7 @@ def mass_matrix(model: RobotModel, q: ArrayLike) -> NDArray:
     ------
     WrongShape, NonFiniteValue
     """
-    (q,) = checked_states(model.n, q=q)
+    (q,) = model_states(model, q=q)
     return composite_mass_matrix(model, q) + np.diag(model.rotor_inertia)
 
 
@@ -175,7 +175,7 @@ def coriolis_matrix(model: RobotModel, q: ArrayLike, qd: ArrayLike) -> NDArray:
     -----
     The one of ``christoffel_symbols``: C_ij = sum over k of G_ijk qd_k.
     """
-    q, qd = checked_states(model.n, q=q, qd=qd)
+    q, qd = model_states(model, q=q, qd=qd)
     return christoffel_coriolis_matrix(model, q, qd)
 
 
@@ -199,7 +199,7 @@ def christoffel_symbols(model: RobotModel, q: ArrayLike) -> NDArray:
     ------
     WrongShape, NonFiniteValue
     """
-    (q,) = checked_states(model.n, q=q)
+    (q,) = model_states(model, q=q)
     return lagrangian_coefficients.christoffel_symbols(model, q)
 
 
@@ -223,5 +223,5 @@ def forward_dynamics(model: RobotModel, q: ArrayLike, qd: ArrayLike, tau: ArrayL
     SingularMassMatrix
         Some link that a joint moves has no inertia.
     """
-    q, qd, tau = checked_states(model.n, q=q, qd=qd, tau=tau)
+    q, qd, tau = model_states(model, q=q, qd=qd, tau=tau)
     return accelerations(mass_matrix(model, q), tau - bias_torque(model, q, qd))

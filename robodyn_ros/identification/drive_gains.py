@@ -8,17 +8,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from robodyn_ros.arguments import checked_number
 from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.description.records import Finding
 from robodyn_ros.errors import InvalidNumber
 from robodyn_ros.identification.effort_unit import assumed_effort_scale
 from robodyn_ros.identification.findings import check_rows
 from robodyn_ros.identification.gain_regression import GainRegression
-from robodyn_ros.identification.recording import Recording
+from robodyn_ros.identification.recording import Recording, checked_recordings
 from robodyn_ros.identification.rows import Rows
 from robodyn_ros.identification.training_data import TrainingData
-from robodyn_ros.model import RobotModel
+from robodyn_ros.model import RobotModel, checked_model
 from robodyn_ros.spatial import FloatArray
+from robodyn_ros.threads import one_thread
 
 _MOST_STEPS = 60
 _REACHED = 1e-6
@@ -64,6 +66,7 @@ class DriveGains(ArrayRecord):
         return f'DriveGains({gains})'
 
 
+@one_thread()
 def identify_drive_gains(
     model: RobotModel,
     unloaded: Recording | Sequence[Recording],
@@ -101,12 +104,16 @@ def identify_drive_gains(
     Residuals are in the recorded unit, their weights each joint's own. Gauss-Newton on log K with
     base parameters, load and drive terms; friction that grows with load by a fixed point.
     """
+    checked_model(model)
     is_relative = loaded is None
     if is_relative != (mass is None):
         raise InvalidNumber('argument mass', mass, 'a load and its mass [kg], or neither')
-    if mass is not None and not 0.0 < mass < np.inf:
+    if mass is not None and not 0.0 < checked_number('mass', mass) < np.inf:
         raise InvalidNumber('argument mass', mass, 'a positive number [kg]')
-    without, with_load = _sequence(unloaded), [] if loaded is None else _sequence(loaded)
+    without, with_load = (
+        checked_recordings('unloaded', unloaded),
+        [] if loaded is None else checked_recordings('loaded', loaded),
+    )
     training = TrainingData.of(model, [*without, *with_load])
     rows = training.rows(model, np.ones(model.n))
     check_rows(model, rows)
@@ -204,10 +211,6 @@ def _findings(
             )
         )
     return result
-
-
-def _sequence(given: Recording | Sequence[Recording]) -> list[Recording]:
-    return [given] if isinstance(given, Recording) else list(given)
 
 
 def _first_gain(model: RobotModel, rows: Sequence[Rows], is_loaded: Sequence[bool]) -> FloatArray:

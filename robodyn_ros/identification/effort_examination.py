@@ -9,7 +9,6 @@ from dataclasses import replace
 import numpy as np
 
 from robodyn_ros.dynamics import gravity_torque
-from robodyn_ros.errors import WrongShape
 from robodyn_ros.identification.delay import joint_delays
 from robodyn_ros.identification.drive_terms import DriveTerms
 from robodyn_ros.identification.effort_findings import (
@@ -32,10 +31,11 @@ from robodyn_ros.identification.joint_effort import (
     JointRegression,
 )
 from robodyn_ros.identification.prior import prior_pseudo_inertia
-from robodyn_ros.identification.recording import Recording
+from robodyn_ros.identification.recording import Recording, checked_recordings
 from robodyn_ros.identification.rows import Rows
 from robodyn_ros.identification.training_data import TrainingData
-from robodyn_ros.model import RobotModel
+from robodyn_ros.model import RobotModel, checked_model
+from robodyn_ros.threads import one_thread
 
 _STRENGTH = 4.0
 # Bodies near the URDF's explain an effort if they leave at most so many times the residual.
@@ -45,7 +45,10 @@ _SEEN = 0.06
 _ROUNDS = 3
 
 
-def examine_effort(model: RobotModel, recordings: Sequence[Recording]) -> EffortFindings:
+@one_thread()
+def examine_effort(
+    model: RobotModel, recordings: Recording | Sequence[Recording]
+) -> EffortFindings:
     """
     Return what the recorded efforts are: torques, amperes or counts, of which sign, without what.
 
@@ -57,7 +60,7 @@ def examine_effort(model: RobotModel, recordings: Sequence[Recording]) -> Effort
     ----------
     model : RobotModel
         As the URDF has it, with the load that it carried; or identified, which tells more.
-    recordings : sequence of Recording
+    recordings : Recording or sequence of Recording
 
     Raises
     ------
@@ -65,9 +68,8 @@ def examine_effort(model: RobotModel, recordings: Sequence[Recording]) -> Effort
         No recording is given.
     NoSuchJoint, TooShortRecording
     """
-    if not len(recordings):
-        raise WrongShape('argument recordings', 'none', 'one recording at least')
-    training = TrainingData.of(model, recordings)
+    checked_model(model)
+    training = TrainingData.of(model, checked_recordings('recordings', recordings))
     rows = training.rows(model, np.ones(model.n))
     check_rows(model, rows)
     regressions = joint_regressions(model, rows)

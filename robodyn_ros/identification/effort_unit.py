@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robodyn_ros.arguments import checked_array
+from robodyn_ros.arguments import checked_array, float_array
 from robodyn_ros.description.records import Finding
 from robodyn_ros.errors import InvalidNumber
 from robodyn_ros.identification.drive_terms import DriveTerms
@@ -93,7 +93,7 @@ def given_effort_scale(model: RobotModel, given: ArrayLike) -> FloatArray:
     InvalidNumber
         It is zero for a joint.
     """
-    scale = np.asarray(given, dtype=float)
+    scale = float_array('effort_scale', given)
     if scale.ndim == 0:
         scale = np.full(model.n, scale)
     scale = checked_array('effort_scale', scale, (model.n,))

@@ -3,15 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from robodyn_ros.arguments import checked_number
 from robodyn_ros.description.records import Finding
-from robodyn_ros.errors import InvalidNumber, UnknownOption, WrongShape
+from robodyn_ros.errors import InvalidNumber, UnknownOption
 from robodyn_ros.identification import findings as found
 from robodyn_ros.identification.base_tilt import chosen_tilt
 from robodyn_ros.identification.comparison import (
@@ -34,25 +35,27 @@ from robodyn_ros.identification.identification import Identification
 from robodyn_ros.identification.parameters import identified_parameters
 from robodyn_ros.identification.prediction import DriveModel
 from robodyn_ros.identification.prior import prior_pseudo_inertia
-from robodyn_ros.identification.recording import Recording
+from robodyn_ros.identification.progress import Progress, reporting
+from robodyn_ros.identification.recording import Recording, checked_recordings
 from robodyn_ros.identification.repeated_motion import repeats
 from robodyn_ros.identification.rows import Rows
 from robodyn_ros.identification.training_data import TrainingData
 from robodyn_ros.kinematics import kinematics_digest
-from robodyn_ros.model import RobotModel
+from robodyn_ros.model import RobotModel, checked_model
 from robodyn_ros.spatial import FloatArray
+from robodyn_ros.threads import one_thread
 
 _BASELINE_ROUNDS = 3
 _UNIT_ROUNDS = 40
 Auto = Literal['auto']
-Progress = Callable[[float, str], None]
 
 
+@one_thread()
 def identify(
     model: RobotModel,
-    recordings: Sequence[Recording],
+    recordings: Recording | Sequence[Recording],
     *,
-    validation: Sequence[Recording] = (),
+    validation: Recording | Sequence[Recording] = (),
     friction: DriveTerms | Auto = 'auto',
     base_tilt: bool | Auto = 'auto',
     effort_scale: ArrayLike | None = None,
@@ -66,9 +69,9 @@ def identify(
     ----------
     model : RobotModel
         The arm as its URDF has it: where the recordings say nothing, its bodies remain.
-    recordings : sequence of Recording
+    recordings : Recording or sequence of Recording
         To train with; best half a minute or more in which all joints move through their range.
-    validation : sequence of Recording
+    validation : Recording or sequence of Recording
         Of other motions, for errors that are held out.
     friction : DriveTerms or 'auto'
         The drives' terms; ``'auto'``: the plainest of a dozen within 3 % of the best in blocked
@@ -82,7 +85,7 @@ def identify(
     prior_deviation : float
         How far the URDF's bodies are thought to be off, relative.
     progress : callable, optional
-        Called with the fraction done and what is done next.
+        Called with the fraction done, 0 to 1, and what is done next; ``print`` shows both.
 
     Raises
     ------
@@ -90,7 +93,7 @@ def identify(
         A recording lacks a joint of the model.
     TooShortRecording
         There is too little motion.
-    WrongShape, NonFiniteValue, InvalidNumber, UnknownOption
+    WrongType, WrongShape, NonFiniteValue, InvalidNumber, UnknownOption
         An argument is none that is allowed.
 
     Notes
@@ -105,11 +108,16 @@ def identify(
     ----------
     Wensing, Kim and Slotine 2018; Lee, Wensing and Park 2020; Gautier and Khalil 1988.
     """
-    report = progress or (lambda fraction, what: None)
-    _check(recordings, friction, base_tilt, prior_deviation)
+    report = reporting(progress)
+    checked_model(model)
+    recordings = checked_recordings('recordings', recordings)
+    held_out = [
+        each.of_joints(model.joint_names)
+        for each in (checked_recordings('validation', validation) if validation else ())
+    ]
+    _check(friction, base_tilt, prior_deviation)
     report(0.0, 'preparing')
     training = TrainingData.of(model, recordings)
-    held_out = [each.of_joints(model.joint_names) for each in validation]
     pseudo, prior_findings = prior_pseudo_inertia(model)
     prior = Prior(pseudo, 1.0 / (4.0 * prior_deviation**2))
 
@@ -192,18 +200,15 @@ def identify(
 
 
 def _check(
-    recordings: Sequence[Recording],
     friction: DriveTerms | Auto,
     base_tilt: bool | Auto,
     prior_deviation: float,
 ) -> None:
-    if not len(recordings):
-        raise WrongShape('argument recordings', 'none', 'one recording at least')
     if friction != 'auto' and friction not in candidates():
         raise UnknownOption('argument friction', friction, "'auto' or one of candidates()")
     if base_tilt not in (True, False, 'auto'):
         raise UnknownOption('argument base_tilt', base_tilt, "'auto', True or False")
-    if not 0.0 < prior_deviation < np.inf:
+    if not 0.0 < checked_number('prior_deviation', prior_deviation) < np.inf:
         raise InvalidNumber('argument prior_deviation', prior_deviation, 'a positive number')
 
 

@@ -19,7 +19,7 @@ from robodyn_ros.identification.noise import autocorrelation_time, rms
 from robodyn_ros.identification.preparation import band_with_cutoff, states_of
 from robodyn_ros.identification.recording import Recording
 from robodyn_ros.identification.rows import Rows, rows_of
-from robodyn_ros.model import RobotModel
+from robodyn_ros.model import RobotModel, checked_model
 from robodyn_ros.spatial import FloatArray
 
 _CUTOFF = 5.0
@@ -58,7 +58,8 @@ class KnownArm:
             model, terms, scale = given.model, drive.terms, drive.effort_scale
             coefficients = drive.coefficients
         else:
-            model, terms, scale = given, DriveTerms(curve=True, load=True), np.ones(given.n)
+            model, terms = checked_model(given), DriveTerms(curve=True, load=True)
+            scale = np.ones(model.n)
             coefficients = np.column_stack(
                 [
                     model.rotor_inertia,

@@ -11,18 +11,21 @@ from numpy.typing import ArrayLike
 
 from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.description.records import Finding
-from robodyn_ros.errors import TooShortRecording, WrongShape
+from robodyn_ros.errors import TooShortRecording
 from robodyn_ros.identification.estimator import Estimate, Problem, estimate
 from robodyn_ros.identification.identification import Identification
 from robodyn_ros.identification.identify import identify
 from robodyn_ros.identification.loaded_rows import KnownArm, LoadedRows
 from robodyn_ros.identification.payload_poses import poses_to_add
-from robodyn_ros.identification.recording import Recording
-from robodyn_ros.model import RobotModel
+from robodyn_ros.identification.progress import Progress, reporting
+from robodyn_ros.identification.recording import Recording, checked_recordings
+from robodyn_ros.model import RobotModel, checked_model
 from robodyn_ros.payload import Payload
 from robodyn_ros.spatial import FloatArray, inertia_tensor
+from robodyn_ros.threads import one_thread
 
 _ROUNDS = 4
+_IDENTIFYING = 0.9  # of the time, where the arm is identified first
 # The prior keeps an inertia sane that only gravity excites; it hardly holds mass and centre.
 _STRENGTH = 0.05
 _RADIUS = 0.06  # of gyration of a kilogram [m]
@@ -77,12 +80,14 @@ class PayloadEstimate(ArrayRecord):
         )
 
 
+@one_thread()
 def identify_payload(
     model: RobotModel | Identification,
     loaded: Recording | Sequence[Recording],
     *,
     unloaded: Recording | Sequence[Recording] | None = None,
     effort_scale: ArrayLike | None = None,
+    progress: Progress | None = None,
 ) -> PayloadEstimate:
     """
     Return what the tip link carries in recordings, moving or standing in some poses.
@@ -97,6 +102,9 @@ def identify_payload(
         Without the load, to identify the arm from first.
     effort_scale : array-like, shape (n,), or float, optional
         Torque for a unit of effort [N m or N]; the identification's where not given, else 1.
+    progress : callable, optional
+        Called with the fraction done, 0 to 1, and what is done next: ``unloaded`` takes as long as
+        ``identify``.
 
     Raises
     ------
@@ -112,12 +120,18 @@ def identify_payload(
     day. A pose counts as one row, uncertain by all that Coulomb friction can hold. How uncertain
     the arm itself is, is not in the deviations.
     """
-    recordings = _sequence(loaded)
-    if not recordings:
-        raise WrongShape('argument loaded', 'none', 'one recording at least')
+    report = reporting(progress)
+    bare = model.model if isinstance(model, Identification) else checked_model(model)
+    recordings = checked_recordings('loaded', loaded)
     if unloaded is not None:
-        bare = model.model if isinstance(model, Identification) else model
-        model = identify(bare, _sequence(unloaded), effort_scale=effort_scale)
+        model = identify(
+            bare,
+            unloaded,
+            effort_scale=effort_scale,
+            progress=lambda fraction, what: report(_IDENTIFYING * fraction, what),
+        )
+    begin = 0.0 if unloaded is None else _IDENTIFYING
+    report(begin, 'preparing')
     arm = KnownArm.of(model, effort_scale)
     mine = [each.of_joints(arm.model.joint_names) for each in recordings]
     data = LoadedRows.of(arm, mine)
@@ -125,7 +139,8 @@ def identify_payload(
         raise TooShortRecording('recording', 'neither motion nor a pose', 'one of both')
     parameters, noise = np.zeros(10), np.maximum(_FIRST_NOISE * data.size, 1e-9)
     prior = None
-    for _ in range(_ROUNDS):
+    for k in range(_ROUNDS):
+        report(begin + (1.0 - begin) * (k + 1) / (_ROUNDS + 1), 'estimating')
         factor, target = data.regression(parameters, noise)
         if prior is None:
             prior = _prior(factor, target, data.friction_deviation)
@@ -141,11 +156,9 @@ def identify_payload(
         )
         parameters = found.inertial_parameters[0]
         noise = data.noise(parameters, found.others)
-    return _result(arm, data, found, noise)
-
-
-def _sequence(given: Recording | Sequence[Recording]) -> list[Recording]:
-    return [given] if isinstance(given, Recording) else list(given)
+    result = _result(arm, data, found, noise)
+    report(1.0, 'done')
+    return result
 
 
 def _prior(factor: FloatArray, target: FloatArray, friction: FloatArray) -> FloatArray:

@@ -3,21 +3,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robodyn_ros.arguments import float_array
+from robodyn_ros.arguments import checked_type, float_array
 from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.description.records import Finding
 from robodyn_ros.errors import NoSuchJoint, WrongShape
 from robodyn_ros.identification.bag_recording import samples_of_bag
 from robodyn_ros.identification.cleaning import usable_samples
 from robodyn_ros.identification.csv_recording import samples_of_csv
-from robodyn_ros.model import RobotModel
+from robodyn_ros.model import RobotModel, checked_model
 from robodyn_ros.spatial import FloatArray
+
+_A_RECORDING = "a Recording, as Recording.from_bag('motion.mcap', model), or several"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -110,7 +113,8 @@ class Recording(ArrayRecord):
         MalformedRecording
             A column is repeated, or too few samples are sound.
         """
-        return cls(model.joint_names, *samples_of_csv(Path(path), model.joint_names))
+        names = checked_model(model).joint_names
+        return cls(names, *samples_of_csv(_path(path), names))
 
     @classmethod
     def from_bag(cls, path: str | Path, model: RobotModel, topic: str | None = None) -> Recording:
@@ -136,7 +140,8 @@ class Recording(ArrayRecord):
         MalformedRecording
             Several topics name the joints, as with two robots, or too few samples are sound.
         """
-        return cls(model.joint_names, *samples_of_bag(Path(path), model.joint_names, topic))
+        names = checked_model(model).joint_names
+        return cls(names, *samples_of_bag(_path(path), names, topic))
 
     def of_joints(self, joint_names: tuple[str, ...]) -> Recording:
         """
@@ -176,6 +181,29 @@ class Recording(ArrayRecord):
             self.effort[chosen],
             self.findings,
         )
+
+
+def checked_recordings(name: str, given: Recording | Sequence[Recording]) -> list[Recording]:
+    """
+    Return an argument that is one recording or several, as a list.
+
+    Raises
+    ------
+    WrongType, WrongShape
+        It is something else, or none.
+    """
+    if not isinstance(given, Sequence) or isinstance(given, str):
+        given = [checked_type(name, given, Recording, _A_RECORDING)]
+    recordings = list(given)
+    if not recordings:
+        raise WrongShape(f'argument {name}', 'none', 'one recording at least')
+    for each in recordings:
+        checked_type(name, each, Recording, _A_RECORDING)
+    return recordings
+
+
+def _path(path: str | Path) -> Path:
+    return Path(checked_type('path', path, (str, Path), 'a path'))
 
 
 def _array(name: str, values: ArrayLike, shape: tuple[int | None, ...]) -> FloatArray:

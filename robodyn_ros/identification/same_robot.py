@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from robodyn_ros.errors import OtherKinematics
 from robodyn_ros.kinematics import kinematics_digest
-from robodyn_ros.model import RobotModel
+from robodyn_ros.model import RobotModel, checked_model
 
 
 def check_kinematics(digest: str, identified: RobotModel, model: RobotModel) -> None:
@@ -16,7 +16,7 @@ def check_kinematics(digest: str, identified: RobotModel, model: RobotModel) -> 
     ------
     OtherKinematics
     """
-    if identified.joint_names != model.joint_names:
+    if identified.joint_names != checked_model(model).joint_names:
         names = ', '.join(map(repr, identified.joint_names))
         raise OtherKinematics(
             'joints of the robot', model.joint_names, f'those identified: {names}'

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from robodyn_ros.arguments import checked_type
 from robodyn_ros.description.source import user_path
 from robodyn_ros.errors import UnreadableSource
 from robodyn_ros.motions.bag import BAG_SUFFIXES, motion_of_bag
@@ -43,7 +44,7 @@ def read_motion(
     MalformedMotion
         Joints are missing, times do not increase, a number is not finite.
     """
-    path = user_path(path)
+    path = user_path(checked_type('path', path, (str, Path), 'a path'))
     if not path.exists():
         raise UnreadableSource('no such file', str(path), 'the path of a CSV file or a ROS bag')
     if path.is_dir() or path.suffix in BAG_SUFFIXES:

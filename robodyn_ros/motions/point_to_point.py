@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from robodyn_ros.arguments import checked_number
 from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.dynamics import friction_torque, inverse_dynamics
 from robodyn_ros.errors import TooWeak
-from robodyn_ros.model import RobotModel
+from robodyn_ros.model import RobotModel, checked_model
 from robodyn_ros.motions.motion_samples import MotionSamples
 from robodyn_ros.spatial import FloatArray
 
@@ -98,7 +99,7 @@ def suitable_motion(model: RobotModel) -> PointToPoint:
     TooWeak
         A joint's effort limit is less than what gravity and friction ask of it on the way.
     """
-    lower, upper = model.position_limits.T
+    lower, upper = checked_model(model).position_limits.T
     bounded = np.isfinite(lower) & np.isfinite(upper)
     middle = np.clip(0.0, lower, upper)
     middle[bounded] = (lower[bounded] + upper[bounded]) / 2
@@ -138,7 +139,7 @@ def example_motion(model: RobotModel, samples: int = 501) -> MotionSamples:
     TooWeak
     """
     motion = suitable_motion(model)
-    time = np.linspace(0.0, motion.duration, samples)
+    time = np.linspace(0.0, motion.duration, int(checked_number('samples', samples)))
     return MotionSamples.from_samples(
         time, motion.position(time), motion.velocity(time), motion.acceleration(time)
     )

@@ -8,17 +8,18 @@ links allow: all three come out of ``elimination`` and ``regrouping`` at once, a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from robodyn_ros.arguments import checked_array
-from robodyn_ros.array_record import ArrayRecord, html_table
+from robodyn_ros.arguments import checked_array, checked_number
+from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.errors import InvalidNumber
-from robodyn_ros.model import RobotModel
+from robodyn_ros.model import RobotModel, checked_model
+from robodyn_ros.notebook import Rows, Table, Tabular
 from robodyn_ros.parameters.combinations import (
     LengthStyle,
     LinearCombination,
@@ -37,7 +38,7 @@ _TOLERANCE_RANGE = 1e3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BaseParameters(ArrayRecord):
+class BaseParameters(ArrayRecord, Tabular):
     """
     The base (minimal) inertial parameters of a model.
 
@@ -68,9 +69,9 @@ class BaseParameters(ArrayRecord):
     def __str__(self) -> str:
         return self.text()
 
-    def _repr_html_(self) -> str:
+    def _tables(self) -> Iterable[Table]:
         rows = rows_of(self.expressions, 'numbers')
-        return html_table(('link', 'name', 'value', 'unit', 'formula'), rows, caption=repr(self))
+        return [Table(LinearCombination._row_header, rows, repr(self))]
 
     def text(self, lengths: LengthStyle = 'numbers') -> str:
         """
@@ -179,7 +180,7 @@ class BaseParameters(ArrayRecord):
         return tuple(name for name, none in zip(self.standard.names, unused, strict=True) if none)
 
     @cached_property
-    def expressions(self) -> tuple[LinearCombination, ...]:
+    def expressions(self) -> Rows[LinearCombination]:
         """Each base parameter as a linear combination of standard ones."""
         terms: list[dict[int, dict[tuple[str, ...], float]]] = [{} for _ in self.columns]
         for monomial, array in sorted(self.polynomials.items()):
@@ -201,7 +202,7 @@ class BaseParameters(ArrayRecord):
                     lengths=known_lengths,
                 )
             )
-        return tuple(result)
+        return Rows(result)
 
     @cached_property
     def conditioning(self) -> float:
@@ -334,6 +335,8 @@ def base_parameters(
     ----------
     Gautier and Khalil 1988, sections 5 to 8.
     """
+    checked_model(model)
+    tolerance = checked_number('tolerance', tolerance)
     if not 0.0 < tolerance < 1.0:
         raise InvalidNumber('argument tolerance', tolerance, 'between 0 and 1')
     if rotor_inertia is None:

@@ -9,15 +9,17 @@ factors: {('a3', 'a3'): -1.0} is -a3^2.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.errors import UnknownOption
+from robodyn_ros.notebook import Row, latex_number, latex_symbol
 
 Coefficient = Mapping[tuple[str, ...], float]
+Polynomial = tuple[tuple[tuple[str, ...], float], ...]
 
 LengthStyle = Literal['numbers', 'symbols', 'paper']
 LENGTH_STYLES: tuple[LengthStyle, ...] = get_args(LengthStyle)
@@ -30,7 +32,7 @@ _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LinearCombination(ArrayRecord):
+class LinearCombination(ArrayRecord, Row):
     """
     A base parameter: the linear combination of standard parameters that it stands for.
 
@@ -75,10 +77,42 @@ class LinearCombination(ArrayRecord):
         ------
         UnknownOption
         """
+        parts = []
+        for negative, polynomial, names in self._groups(lengths):
+            factor = _polynomial(polynomial, lengths, _AS_TEXT)
+            total = ' + '.join(names)
+            if factor and len(names) > 1:
+                total = f'({total})'
+            parts.append(' '.join(filter(None, ['−' if negative else '+', factor, total])))
+        return f'{self.name} = {" ".join(parts).removeprefix("+ ")}'
+
+    def latex(self, lengths: LengthStyle = 'numbers') -> str:
+        """
+        Return the equation as LaTeX, without dollars; as ``text`` otherwise.
+
+        Parameters
+        ----------
+        lengths : 'numbers', 'symbols' or 'paper'
+
+        Raises
+        ------
+        UnknownOption
+        """
+        parts = []
+        for negative, polynomial, names in self._groups(lengths):
+            factor = _polynomial(polynomial, lengths, _AS_LATEX)
+            total = ' + '.join(map(latex_symbol, names))
+            if factor and len(names) > 1:
+                total = rf'\left({total}\right)'
+            product = r' \, '.join(filter(None, [factor, total]))
+            parts.append(f'{"-" if negative else "+"} {product}')
+        return f'{latex_symbol(self.name)} = {" ".join(parts).removeprefix("+ ")}'
+
+    def _groups(self, lengths: LengthStyle) -> Iterator[tuple[bool, Polynomial, list[str]]]:
+        """Yield whether it is subtracted, factor, and parameters that it multiplies."""
         if lengths not in LENGTH_STYLES:
             raise UnknownOption('argument lengths', lengths, ', '.join(map(repr, LENGTH_STYLES)))
-        groups: dict[Any, list[str]] = {}
-        signs = {}
+        groups: dict[tuple[Polynomial, bool, str | None], list[str]] = {}
         for name, coefficient in self.terms.items():
             if lengths == 'numbers':
                 coefficient = {(): self._value(coefficient)}
@@ -88,17 +122,18 @@ class LinearCombination(ArrayRecord):
                 for monomial, factor in sorted(coefficient.items())
             )
             # Terms with the factor one stand alone, each with its own sign.
-            group = (key, negative, name if key == (((), 1.0),) else None)
-            groups.setdefault(group, []).append(name)
-            signs[group] = '− ' if negative else '+ '
-        parts = []
-        for group, names in groups.items():
-            factor = _polynomial_text(group[0], lengths)
-            total = ' + '.join(names)
-            if factor and len(names) > 1:
-                total = f'({total})'
-            parts.append(signs[group] + ' '.join(filter(None, [factor, total])))
-        return f'{self.name} = {" ".join(parts).removeprefix("+ ")}'
+            alone = name if key == (((), 1.0),) else None
+            groups.setdefault((key, negative, alone), []).append(name)
+        for (key, negative, _), names in groups.items():
+            yield negative, key, names
+
+    _row_header = ('link', 'name', 'value', 'unit', 'formula')
+
+    def _row(self) -> tuple[str, ...]:
+        return rows_of([self], 'numbers')[0]
+
+    def _repr_latex_(self) -> str:
+        return rf'$\displaystyle {self.latex()}$'
 
     def __str__(self) -> str:
         return self.text()
@@ -131,23 +166,47 @@ class LinearCombination(ArrayRecord):
         )
 
 
-def _polynomial_text(
-    polynomial: tuple[tuple[tuple[str, ...], float], ...], lengths: LengthStyle
-) -> str:
+class _Notation(NamedTuple):
+    """How a polynomial is written."""
+
+    minus: str
+    power: Callable[[str, int], str]
+    number: Callable[[float], str]
+    times: str
+    brackets: tuple[str, str]
+
+
+_AS_TEXT = _Notation(
+    '−',
+    lambda symbol, power: symbol + str(power).translate(_SUPERSCRIPTS) * (power > 1),
+    f'{{:.{_DIGITS_IN_TEXT}g}}'.format,
+    ' ',
+    ('(', ')'),
+)
+_AS_LATEX = _Notation(
+    '-',
+    lambda symbol, power: latex_symbol(symbol) + f'^{{{power}}}' * (power > 1),
+    latex_number,
+    r' \, ',
+    (r'\left(', r'\right)'),
+)
+
+
+def _polynomial(polynomial: Polynomial, lengths: LengthStyle, notation: _Notation) -> str:
     """Return a polynomial whose first factor is positive; nothing for one."""
     parts = []
     for monomial, factor in polynomial:
         symbols = [
-            length_symbol(name, lengths) + str(power).translate(_SUPERSCRIPTS) * (power > 1)
+            notation.power(length_symbol(name, lengths), power)
             for name, power in Counter(monomial).items()
         ]
-        size = f'{abs(factor):.{_DIGITS_IN_TEXT}g}'
+        size = notation.number(abs(factor))
         number = [] if size == '1' else [size]
-        sign = '− ' if factor < 0 else '+ '
-        parts.append(sign + (' '.join([*number, *symbols]) or '1'))
+        product = notation.times.join([*number, *symbols]) or '1'
+        parts.append(f'{notation.minus if factor < 0 else "+"} {product}')
     text = ' '.join(parts).removeprefix('+ ')
     if len(parts) > 1:
-        return f'({text})'
+        return text.join(notation.brackets)
     return '' if text == '1' else text
 
 

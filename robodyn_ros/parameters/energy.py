@@ -17,9 +17,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from robodyn_ros.arguments import checked_states
 from robodyn_ros.dh.frames import joint_transforms
-from robodyn_ros.model import RobotModel
+from robodyn_ros.model import RobotModel, model_states
 from robodyn_ros.spatial import cross, moved_parameters
 
 
@@ -45,7 +44,7 @@ def energy_regressor(model: RobotModel, q: ArrayLike, qd: ArrayLike) -> tuple[ND
     ------
     WrongShape, NonFiniteValue
     """
-    q, qd = checked_states(model.n, q=q, qd=qd)
+    q, qd = model_states(model, q=q, qd=qd)
     rotation, origin = joint_transforms(model.dh, q)
     steps = np.zeros((*q.shape, 4, 4))
     steps[..., :3, :3], steps[..., :3, 3], steps[..., 3, 3] = rotation, origin, 1.0

@@ -11,9 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from robodyn_ros.arguments import checked_states
 from robodyn_ros.dh.frames import frame_transforms
-from robodyn_ros.model import RobotModel
+from robodyn_ros.model import RobotModel, model_states
 from robodyn_ros.spatial import cross, inertia_tensor, skew
 
 EXCITATION_SEED = 1988
@@ -64,7 +63,7 @@ def regressor(
     A link's columns are its body wrench's, projected on the axes of the joints that carry it:
     O(n2) numbers, in array operations over all samples and links at once.
     """
-    q, qd, qdd = checked_states(model.n, q=q, qd=qd, qdd=qdd)
+    q, qd, qdd = model_states(model, q=q, qd=qd, qdd=qdd)
     columns = [_link_columns(model, q, qd, qdd)]
     diagonal = np.eye(model.n)
     if rotor_inertia:

@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -21,10 +20,10 @@ from robodyn_ros.analysis.simplification import SimplifiedModel, simplified_mode
 from robodyn_ros.analysis.trajectory_split import TrajectorySplit, split_along
 from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.control.settings import ControlSettings
-from robodyn_ros.description.chain import Chain
+from robodyn_ros.description.chain import Chain, checked_chain
 from robodyn_ros.dynamics import gravity_torque, inverse_dynamics, smooth_friction_torque
 from robodyn_ros.errors import RobodynError
-from robodyn_ros.model import RobotModel
+from robodyn_ros.model import RobotModel, checked_model
 from robodyn_ros.motions.motion_samples import MotionSamples
 from robodyn_ros.motions.point_to_point import example_motion
 from robodyn_ros.parameters.base_parameters import BaseParameters, base_parameters
@@ -35,6 +34,7 @@ from robodyn_ros.report.ratio_maps import RatioFacts, ratio_facts
 from robodyn_ros.report.residual import Residual, conversion_residual
 from robodyn_ros.report.text import NOISE
 from robodyn_ros.spatial import FloatArray
+from robodyn_ros.threads import one_thread
 
 T = TypeVar('T')
 
@@ -166,6 +166,8 @@ def arm_facts(
     on_step : callable
         Called with each of ``STEPS`` as it begins.
     """
+    checked_chain(chain)
+    checked_model(model)
     began = time.perf_counter()
     notes: dict[str, str] = {}
     seen = with_single_turns(model)
@@ -182,7 +184,7 @@ def arm_facts(
             notes[step] = str(error)
             return None
 
-    with _one_thread():
+    with one_thread():
         on_step(STEPS[0])
         residual = conversion_residual(chain, model)
         structure = inertial_characteristics(model)
@@ -261,15 +263,3 @@ def _torque_error(
     error = np.abs(simplified.inverse_dynamics(*state) - exact).max(axis=0)
     peak = np.abs(exact).max(axis=0)
     return np.divide(error, peak, out=np.zeros_like(error), where=peak > NOISE * peak.max())
-
-
-@contextlib.contextmanager
-def _one_thread() -> Iterator[None]:
-    """Keep linear algebra to one thread: on small matrices the others only stand in its way."""
-    try:
-        from threadpoolctl import threadpool_limits
-    except ImportError:  # slower by a few times, no more
-        yield
-        return
-    with threadpool_limits(1):
-        yield

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robodyn_ros.arguments import checked_array
-from robodyn_ros.description.chain import Chain, MimicChoice
+from robodyn_ros.description.chain import Chain, MimicChoice, checked_chain
 from robodyn_ros.errors import InvalidNumber, SimulationDiverged
 from robodyn_ros.model import STANDARD_GRAVITY
 from robodyn_ros.payload import Payload
@@ -72,7 +72,7 @@ class ArmSimulation:
         if not 0 < time_step < np.inf:
             raise InvalidNumber('argument time_step', time_step, 'a positive number [s]')
         self._mujoco = imported_mujoco()
-        self._model = compiled_chain(chain)
+        self._model = compiled_chain(checked_chain(chain))
         self._model.opt.integrator = self._mujoco.mjtIntegrator.mjINT_IMPLICITFAST
         self._model.opt.timestep = time_step
         # It would put the arm back to zero, at time zero, without a word.

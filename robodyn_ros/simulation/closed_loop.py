@@ -8,6 +8,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from robodyn_ros.arguments import checked_type
 from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.control.computed_torque import Mode
 from robodyn_ros.control.control_stack import control_law
@@ -15,7 +16,7 @@ from robodyn_ros.control.reference import ReferenceState
 from robodyn_ros.control.rigid_body import RigidBodyTorque
 from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.errors import InvalidNumber, SimulationDiverged, UnknownOption
-from robodyn_ros.model import RobotModel
+from robodyn_ros.model import RobotModel, checked_model
 from robodyn_ros.motions.motion_samples import MotionSamples
 from robodyn_ros.motions.point_to_point import known_effort_limits
 from robodyn_ros.simulation.arm import ArmSimulation
@@ -94,6 +95,9 @@ def simulated_motion(
         The arm left the motion by more than ``LARGEST_ERROR`` under a law that tracks, or went
         faster than ``LARGEST_VELOCITY``: it is stopped there.
     """
+    checked_type('simulation', simulation, ArmSimulation, 'an ArmSimulation')
+    checked_model(model)
+    checked_type('motion', motion, MotionSamples, 'MotionSamples, as example_motion(model)')
     if law not in LAWS:
         raise UnknownOption('law', law, ', '.join(LAWS))
     for name, gain in (('kp', kp), ('kd', kd)):

@@ -141,3 +141,19 @@ def test_bad_input_is_refused_by_name(arm):
         identify_payload(arm.urdf, recording, effort_scale=0.0)
     with pytest.raises(WrongShape, match='effort_scale'):
         identify_payload(arm.urdf, recording, effort_scale=[1.0, 2.0])
+
+
+def test_progress_of_a_payload_goes_from_nothing_to_everything(arm):
+    bare = replace(arm.bodies, viscous_friction=np.zeros(6), coulomb_friction=np.zeros(6))
+    time, q, qd, qdd = motion(arm.urdf, 3, 20.0, 200.0)
+    effort = inverse_dynamics(bare.with_payload(LOAD), q, qd, qdd)
+    seen = []
+    identify_payload(
+        bare,
+        Recording(arm.urdf.joint_names, time, q, qd, effort),
+        progress=lambda fraction, what: seen.append((fraction, what)),
+    )
+    fractions = [fraction for fraction, _ in seen]
+    assert fractions == sorted(fractions)
+    assert (fractions[0], fractions[-1]) == (0.0, 1.0)
+    assert [what for _, what in seen][0] == 'preparing'

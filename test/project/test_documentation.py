@@ -25,12 +25,10 @@ DOCS = ROOT / 'docs'
 # Where a file or folder may be that a page names without saying what it is in.
 PACKAGES = [ROOT / 'robodyn_ros', ROOT / 'launch']
 PAGES = sorted(path for path in [ROOT / 'README.md', *DOCS.glob('*.md')])
-WITH_PYTHON = ('urdf_to_torque', 'how_to', 'minimal_parameters')
+WITH_PYTHON = ('urdf_to_torque', 'how_to', 'minimal_parameters', 'inverse_kinematics')
 EXAMPLES = [
     pytest.param(block, id=f'{path.stem}-{k}')
-    for path in (
-        DOCS / name for name in ('urdf_to_torque.md', 'how_to.md', 'minimal_parameters.md')
-    )
+    for path in (DOCS / f'{name}.md' for name in WITH_PYTHON)
     for k, block in enumerate(
         re.findall(r'^```python\n(.*?)^```', path.read_text(encoding='utf-8'), re.S | re.M)
     )

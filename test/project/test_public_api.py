@@ -26,12 +26,12 @@ compile_model(model, *, kernels=None, runtime=(), payload_links=None)
 coriolis_matrix(model, q, qd)
 forward_dynamics(model, q, qd, tau)
 forward_dynamics_derivatives(model, q, qd, tau)
-forward_kinematics(model, q)
+forward_kinematics(model, q, link=None)
 friction_torque(model, qd, *, rigid_torque=None)
 gravity_torque(model, q)
 inverse_dynamics(model, q, qd, qdd, *, method='newton_euler', tip_wrench=None)
 inverse_dynamics_derivatives(model, q, qd, qdd)
-jacobian(model, q)
+jacobian(model, q, link=None)
 linearization(model, q, qd, tau)
 mass_matrix(model, q)
 regressor(model, q, qd, qdd, *, rotor_inertia=False, friction=False)
@@ -246,11 +246,33 @@ def test_path_may_be_a_str_or_a_path(tmp_path):
     assert rd.RobotModel.from_urdf(str(path)).n == 2
 
 
-@pytest.mark.parametrize('room', ['analysis', 'errors', 'motions', 'report', 'simulation'])
+ROOMS = 'analysis compiled errors identification motions report simulation'.split()
+
+
+@pytest.mark.parametrize('room', ROOMS)
 def test_a_room_is_reached_from_the_root_without_importing_it(room):
     code = f'import robodyn_ros; print(robodyn_ros.{room}.__name__)'
     printed = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)
     assert printed.stdout == f'robodyn_ros.{room}\n', printed.stderr
+
+
+def test_completion_offers_public_names_and_rooms_and_nothing_else():
+    code = 'import robodyn_ros; print(*(x for x in dir(robodyn_ros) if x[:2] != "__"))'
+    printed = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)
+    assert printed.stdout.split() == sorted([*rd.__all__, *ROOMS]), printed.stderr
+    assert {'__doc__', '__file__', '__version__'} <= set(dir(rd))
+
+
+def test_rooms_that_take_longer_to_import_are_not_imported_at_once():
+    code = 'import sys, robodyn_ros; print(*(x for x in sys.modules))'
+    printed = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)
+    loaded = set(printed.stdout.split())
+    later = {f'robodyn_ros.{room}' for room in ROOMS} - {
+        'robodyn_ros.compiled',
+        'robodyn_ros.errors',
+    }
+    assert 'robodyn_ros.model' in loaded
+    assert loaded.isdisjoint({'scipy', 'matplotlib', 'rclpy', *later})
 
 
 def test_a_room_that_does_not_exist_is_no_attribute():
@@ -339,7 +361,7 @@ IDENTIFICATION = {
     'motion_limits': 'model, *, position=None, velocity=None, acceleration=None, effort=None',
     'examine_effort': 'model, recordings',
     'identify_drive_gains': 'model, unloaded, loaded=None, mass=None',
-    'identify_payload': 'model, loaded, *, unloaded=None, effort_scale=None',
+    'identify_payload': 'model, loaded, *, unloaded=None, effort_scale=None, progress=None',
 }
 IDENTIFICATION_CLASSES = (
     'Box CandidateError DriveGains DriveTerms EffortFindings Excitation HalfSpace Identification'

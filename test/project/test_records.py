@@ -9,7 +9,6 @@ from multiprocessing import get_context
 
 import numpy as np
 import pytest
-from lxml import html
 from robots import public_urdf, two_link_urdf
 
 import robodyn_ros as rd
@@ -253,20 +252,3 @@ def test_printed_base_parameters_are_formulas():
     assert 'link1' in lines
     (row,) = [line for line in lines if line.strip().startswith('ZZR1')]
     assert row.endswith('ZZ1 + m2')
-
-
-@pytest.mark.parametrize('kind', ['dh', 'base parameters'])
-def test_tables_are_tables_in_a_notebook(kind):
-    record = loaded()[kind]
-    tree = html.fragment_fromstring(record._repr_html_())
-    assert tree.tag == 'table'
-    cells = [row.xpath('td') for row in tree.xpath('tbody/tr')]
-    assert len(cells) == (record.n if kind == 'dh' else record.count)
-    assert {len(row) for row in cells} == {len(tree.xpath('thead/tr/th'))}
-
-
-def test_names_of_a_urdf_are_no_html_in_a_notebook():
-    text = two_link_urdf().replace('link1', '&lt;script&gt;').replace('two_link', '&lt;img&gt;')
-    base = rd.base_parameters(rd.RobotModel.from_urdf(text))
-    assert '&lt;img&gt;' in base._repr_html_()
-    assert '<script>' not in base._repr_html_()

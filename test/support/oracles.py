@@ -84,15 +84,25 @@ class PinocchioArm:
         return result
 
     def tip_pose(self, q: np.ndarray) -> np.ndarray:
-        pin.framesForwardKinematics(self.model, self.data, self.configuration(q))
-        return (
-            self.data.oMf[self.base_frame].inverse() * self.data.oMf[self.tip_frame]
-        ).homogeneous
+        return self._pose(q, self.tip_frame)
 
     def tip_jacobian(self, q: np.ndarray) -> np.ndarray:
+        return self._jacobian(q, self.tip_frame)
+
+    def link_pose(self, q: np.ndarray, link: str) -> np.ndarray:
+        return self._pose(q, _body_frame(self.model, link))
+
+    def link_jacobian(self, q: np.ndarray, link: str) -> np.ndarray:
+        return self._jacobian(q, _body_frame(self.model, link))
+
+    def _pose(self, q: np.ndarray, frame: int) -> np.ndarray:
+        pin.framesForwardKinematics(self.model, self.data, self.configuration(q))
+        return (self.data.oMf[self.base_frame].inverse() * self.data.oMf[frame]).homogeneous
+
+    def _jacobian(self, q: np.ndarray, frame: int) -> np.ndarray:
         q = self.configuration(q)
         in_world = pin.computeFrameJacobian(
-            self.model, self.data, q, self.tip_frame, pin.LOCAL_WORLD_ALIGNED
+            self.model, self.data, q, frame, pin.LOCAL_WORLD_ALIGNED
         )[:, self.order]
         pin.framesForwardKinematics(self.model, self.data, q)
         to_base = self.data.oMf[self.base_frame].rotation.T

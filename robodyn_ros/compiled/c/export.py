@@ -31,7 +31,7 @@ from robodyn_ros.dynamics import (
     smooth_friction_torque,
 )
 from robodyn_ros.errors import UnknownOption
-from robodyn_ros.model import RobotModel
+from robodyn_ros.model import RobotModel, checked_model
 from robodyn_ros.spatial import FloatArray
 
 _STATES = 5
@@ -68,6 +68,7 @@ def export_c(
     UnknownOption
     OSError
     """
+    checked_model(model)
     for kernel in kernels:
         if kernel not in EXPORTED:
             raise UnknownOption('argument kernels', kernel, ', '.join(map(repr, EXPORTED)))

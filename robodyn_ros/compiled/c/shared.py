@@ -30,7 +30,7 @@ from robodyn_ros.dynamics import (
 )
 from robodyn_ros.errors import NoBackend, UnknownOption
 from robodyn_ros.kinematics import forward_kinematics, kinematics_digest
-from robodyn_ros.model import Payload, RobotModel
+from robodyn_ros.model import Payload, RobotModel, checked_model
 from robodyn_ros.spatial import FloatArray, moved_parameters
 
 HEADER = 'robodyn_model.h'
@@ -78,6 +78,7 @@ def export_shared(
         No compiler, or its code computes something else.
     OSError
     """
+    checked_model(model)
     if not re.fullmatch('[a-z][a-z0-9_]{0,30}', name):
         raise UnknownOption('argument name', name, 'a C identifier in lower case, at most 31 long')
     target = Path(folder)

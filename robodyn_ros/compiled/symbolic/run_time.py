@@ -7,12 +7,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
+from robodyn_ros.arguments import checked_sequence
 from robodyn_ros.compiled.symbolic.arm import gravity_in_first_frame
 from robodyn_ros.compiled.symbolic.equivalent_inertias import EquivalentInertias
 from robodyn_ros.compiled.symbolic.expression import Graph, Scalar
-from robodyn_ros.errors import NoSuchLink, NotCompiledFor, UnknownOption
-from robodyn_ros.model import RobotModel
+from robodyn_ros.errors import NotCompiledFor, UnknownOption
+from robodyn_ros.model import RobotModel, frame_of_link
 from robodyn_ros.spatial import FloatArray
 
 RUN_TIME = ('gravity', 'payload')
@@ -24,6 +26,8 @@ FRICTION = (
     'load_friction',
 )
 """The model's arrays that are folded into the kernels of friction."""
+DH = ('alpha', 'a', 'beta', 'theta', 'd', 'prismatic', 'base_transform', 'tip_transform')
+"""The table's arrays that are folded into every kernel."""
 PARAMETERS = 'parameters'
 """The kernels' first input: gravity in frame 0, then the regrouped elements that may vary."""
 
@@ -62,7 +66,7 @@ class RunTime:
             An input is neither ``'gravity'`` nor ``'payload'``.
         NoSuchLink
         """
-        for name in inputs:
+        for name in checked_sequence('runtime', inputs, str, "names, as ['payload']"):
             if name not in RUN_TIME:
                 raise UnknownOption('argument runtime', name, ', '.join(map(repr, RUN_TIME)))
         varying: tuple[tuple[int, int, int], ...] = ()
@@ -70,8 +74,14 @@ class RunTime:
         equivalent_inertias = EquivalentInertias.fewest_operations(model.dh, parameters)
         if 'payload' in inputs:
             equivalent_inertias = EquivalentInertias(model.dh, equivalent_inertias.length_unit)
-            links = (model.tip_link,) if payload_links is None else tuple(payload_links)
-            varying = _varying(model, equivalent_inertias, {_body(model, link) for link in links})
+            links: tuple[str, ...] = (model.tip_link,)
+            if payload_links is not None:
+                links = checked_sequence('payload_links', payload_links, str, 'names of links')
+            varying = _varying(
+                model,
+                equivalent_inertias,
+                {frame_of_link(model, 'payload link', link)[0] for link in links},
+            )
         return cls(model, equivalent_inertias, 'gravity' in inputs, varying)
 
     @property
@@ -114,25 +124,14 @@ class RunTime:
 
     def _check(self, model: RobotModel) -> None:
         compiled = self.model
-        for name in (
-            'alpha',
-            'a',
-            'beta',
-            'theta',
-            'd',
-            'prismatic',
-            'base_transform',
-            'tip_transform',
-        ):
-            if not np.array_equal(getattr(model.dh, name), getattr(compiled.dh, name)):
-                raise NotCompiledFor(f'model.dh.{name}', getattr(model.dh, name), 'as compiled')
+        if model.n != compiled.n:
+            raise NotCompiledFor('model.n', model.n, f'{compiled.n}, as compiled')
+        for name in DH:
+            self._check_equal(f'dh.{name}', getattr(model.dh, name), getattr(compiled.dh, name))
         for name in ('rotor_inertia', *FRICTION):
-            if not np.array_equal(getattr(model, name), getattr(compiled, name)):
-                raise NotCompiledFor(f'model.{name}', getattr(model, name), 'as compiled')
-        if not self.with_gravity and not np.array_equal(model.gravity, compiled.gravity):
-            raise NotCompiledFor(
-                'model.gravity', model.gravity.tolist(), "as compiled, or runtime=('gravity',)"
-            )
+            self._check_equal(name, getattr(model, name), getattr(compiled, name))
+        if not self.with_gravity:
+            self._check_equal('gravity', model.gravity, compiled.gravity, 'gravity')
         ours, theirs = (
             self.equivalent_inertias.pseudo_inertias(m.inertial_parameters)
             for m in (compiled, model)
@@ -143,18 +142,35 @@ class RunTime:
             j, row, column = np.transpose(self.varying)
             differs[j, row, column] = differs[j, column, row] = False
         for j in np.flatnonzero(differs.any(axis=(1, 2)))[-1:]:
-            raise NotCompiledFor(
-                f'inertial parameters of link {j + 1}',
-                model.inertial_parameters[j].tolist(),
-                "as compiled, or runtime=('payload',) with its payload_links",
+            found, folded = model.inertial_parameters, compiled.inertial_parameters
+            # What is regrouped away from a link differs further inside.
+            different = np.argwhere(found != folded)
+            own = different[different[:, 0] == j]
+            raise self._refusal(
+                'inertial_parameters',
+                found,
+                folded,
+                (own if len(own) else different)[-1],
+                'payload',
             )
 
+    def _check_equal(
+        self, name: str, found: NDArray, folded: NDArray, input_: str | None = None
+    ) -> None:
+        for where in np.argwhere(found != folded)[:1]:
+            raise self._refusal(name, found, folded, where, input_)
 
-def _body(model: RobotModel, link: str) -> int:
-    if link not in model.link_frames:
-        known = ', '.join(map(repr, model.link_frames))
-        raise NoSuchLink('payload link', link, f'one of {known}')
-    return model.link_frames[link][0]
+    def _refusal(
+        self, name: str, found: NDArray, folded: NDArray, where: NDArray, input_: str | None
+    ) -> NotCompiledFor:
+        """Return the error that names one entry of a model's array, and what would allow it."""
+        entry = tuple(where.tolist())
+        element = f'model.{name}[{", ".join(map(str, entry))}]'
+        if name != 'gravity' and len(found) == self.model.n:
+            element += f', of joint {self.model.joint_names[entry[0]]!r}'
+        remedy = f'; any with compile_model(model, runtime=({input_!r},))' if input_ else ''
+        allowed = f'{folded[entry].item()!r}, as compiled{remedy}'
+        return NotCompiledFor(element, found[entry].item(), allowed)
 
 
 def _varying(

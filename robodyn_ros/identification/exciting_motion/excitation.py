@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robodyn_ros.arguments import checked_array
+from robodyn_ros.arguments import checked_array, checked_number, checked_type
 from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.description.records import Finding
 from robodyn_ros.errors import InvalidNumber, WrongShape
@@ -23,7 +23,7 @@ from robodyn_ros.identification.exciting_motion.obstacles import (
     Region,
     regions,
 )
-from robodyn_ros.identification.exciting_motion.search import Progress, searched
+from robodyn_ros.identification.exciting_motion.search import searched
 from robodyn_ros.identification.exciting_motion.shapes import Shapes
 from robodyn_ros.identification.exciting_motion.slow_motions import (
     DWELL,
@@ -35,10 +35,12 @@ from robodyn_ros.identification.exciting_motion.slow_motions import (
 )
 from robodyn_ros.identification.exciting_motion.verification import LimitUse, limit_use
 from robodyn_ros.identification.parameters import IdentifiedParameter
-from robodyn_ros.model import RobotModel
+from robodyn_ros.identification.progress import Progress, reporting
+from robodyn_ros.model import RobotModel, checked_model
 from robodyn_ros.motions.motion_samples import MotionSamples
 from robodyn_ros.motions.point_to_point import PointToPoint
 from robodyn_ros.spatial import FloatArray
+from robodyn_ros.threads import one_thread
 
 MOST_HARMONICS = 20
 SAMPLE_RATE = 100.0
@@ -46,6 +48,7 @@ SAMPLE_RATE = 100.0
 
 _TYPICAL_MOTIONS = 10
 _ROUNDING = 1e-9
+_LIMITS = 'MotionLimits, as motion_limits(model) returns'
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -153,6 +156,7 @@ class Excitation(ArrayRecord):
         return q, qd, qdd
 
 
+@one_thread()
 def excitation(
     model: RobotModel,
     duration: float,
@@ -203,7 +207,7 @@ def excitation(
     noise : array-like, shape (n,), optional
         Deviation of measured efforts [N m or N]; 2 % of typical torques where not given.
     progress : callable, optional
-        Called with the fraction done and what is done.
+        Called with the fraction done, 0 to 1, and what is done; ``print`` shows both.
 
     Raises
     ------
@@ -222,12 +226,13 @@ def excitation(
     ----------
     Swevers, Ganseman, Tükel, De Schutter and Van Brussel 1997 (Fourier series, D-optimality).
     """
+    checked_model(model)
     _check(duration, harmonics, margin, poses, prior_deviation)
-    report = progress or (lambda fraction, what: None)
+    report = reporting(progress)
     report(0.0, 'preparing')
     if limits is None:
         limits = motion_limits(model)
-    elif len(limits.velocity) != model.n:
+    elif len(checked_type('limits', limits, MotionLimits, _LIMITS).velocity) != model.n:
         raise WrongShape('argument limits', f'of {len(limits.velocity)} joints', f'of {model.n}')
     kept_out = regions(model, obstacles, margin, tip_height)
     functions = ArmFunctions.of(model)
@@ -291,13 +296,13 @@ def _check(
     duration: float, harmonics: int, margin: float, poses: int, prior_deviation: float
 ) -> None:
     for name, value in (('duration', duration), ('prior_deviation', prior_deviation)):
-        if not 0 < value < np.inf:
+        if not 0 < checked_number(name, value) < np.inf:
             raise InvalidNumber(f'argument {name}', value, 'a positive number')
-    if not 2 <= harmonics <= MOST_HARMONICS:
+    if not 2 <= checked_number('harmonics', harmonics) <= MOST_HARMONICS or harmonics % 1:
         raise InvalidNumber('argument harmonics', harmonics, f'2 to {MOST_HARMONICS}')
-    if not 0 <= margin < np.inf:
+    if not 0 <= checked_number('margin', margin) < np.inf:
         raise InvalidNumber('argument margin', margin, 'zero or more [m]')
-    if not 0 <= poses <= 1000:
+    if not 0 <= checked_number('poses', poses) <= 1000 or poses % 1:
         raise InvalidNumber('argument poses', poses, '0 to 1000')
 
 

@@ -12,7 +12,7 @@ from robodyn_ros.arguments import float_array
 from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.description.records import Finding
 from robodyn_ros.errors import InvalidNumber, WrongShape
-from robodyn_ros.model import RobotModel
+from robodyn_ros.model import RobotModel, checked_model
 from robodyn_ros.spatial import FloatArray
 
 POSITION_FRACTION = 0.95
@@ -87,7 +87,7 @@ def motion_limits(
     WrongShape, InvalidNumber
         Naming the joint.
     """
-    n, kind = model.n, model.dh.prismatic.astype(int)
+    n, kind = checked_model(model).n, model.dh.prismatic.astype(int)
     findings: list[Finding] = []
 
     def assume(

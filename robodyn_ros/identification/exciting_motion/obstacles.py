@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robodyn_ros.arguments import checked_array
+from robodyn_ros.arguments import checked_array, checked_sequence
 from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.dh.frames import frame_transforms
 from robodyn_ros.errors import InvalidNumber, NoSuchLink
@@ -286,7 +286,8 @@ def regions(
     ------
     NoSuchLink, InvalidNumber
     """
-    result = [Region(each, watched_points(model, each.watched), margin) for each in obstacles]
+    kept_out = checked_sequence('obstacles', obstacles, (HalfSpace, Box), 'a HalfSpace or a Box')
+    result = [Region(each, watched_points(model, each.watched), margin) for each in kept_out]
     if tip_height is not None:
         up = -model.gravity if model.gravity.any() else np.array([0.0, 0.0, 1.0])
         tip = LinkPoint(model.tip_link)

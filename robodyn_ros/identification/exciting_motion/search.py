@@ -15,9 +15,8 @@ from robodyn_ros.errors import NoExcitation
 from robodyn_ros.identification.exciting_motion.fourier import FourierMotion
 from robodyn_ros.identification.exciting_motion.objective import Objective
 from robodyn_ros.identification.exciting_motion.verification import LimitUse, limit_use
+from robodyn_ros.identification.progress import Progress
 from robodyn_ros.spatial import FloatArray
-
-Progress = Callable[[float, str], None]
 
 _FIRST_GUESSES = 60
 _STARTS = 3
