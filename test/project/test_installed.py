@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from simulated_recordings import TrueArm, as_csv
 
 import robodyn_ros as rd
 from robodyn_ros.cli import robodyn
@@ -218,6 +219,22 @@ def test_what_is_imported_is_what_was_installed(python, elsewhere):
     assert place.is_relative_to(python.parents[2])
 
 
+def test_wheel_and_source_distribution_install_the_same_files(from_wheel, from_source):
+    # So that a command that runs from the one runs from the other.
+    def installed_files(python):
+        prefix = python.parents[1]
+        return {
+            str(path.relative_to(prefix)): path.read_bytes()
+            for folder in ('lib', 'share', 'include')
+            for path in (prefix / folder).rglob('*')
+            if path.is_file() and path.suffix != '.pyc' and '.dist-info' not in str(path)
+        }
+
+    ours, others = installed_files(from_wheel), installed_files(from_source)
+    assert ours == others
+    assert any(name.endswith('vectors.h') for name in ours)
+
+
 def test_an_installed_library_compiles_an_arm(python, elsewhere):
     code = (
         'import numpy as np, robodyn_ros as rd\n'
@@ -269,6 +286,27 @@ def test_the_demonstration_runs_where_it_is_installed(from_wheel, elsewhere, tmp
     output_of('robodyn', 'demo', '--output', 'out', **elsewhere(from_wheel))
     numbers = json.loads((tmp_path / 'out' / 'summary.json').read_text(encoding='utf-8'))
     assert numbers['tracking_rms_computed_torque_rad'] < numbers['tracking_rms_pd_gravity_rad']
+
+
+def test_commands_that_need_a_recording_run_where_they_are_installed(
+    from_wheel, elsewhere, tmp_path
+):
+    arm = TrueArm.drawn(1, 3)
+    (tmp_path / 'arm.urdf').write_text(arm.text, encoding='utf-8')
+    for name, seed in (('recording', 1), ('other', 40)):
+        as_csv(tmp_path / f'{name}.csv', arm.recording(seed, 12.0, rate=100.0))
+    chain = '--base base --tip tip'
+    output_of(
+        'bash',
+        '-ec',
+        f'robodyn effort arm.urdf recording.csv {chain}\n'
+        f'robodyn identify arm.urdf recording.csv --validate other.csv -o identified {chain}\n'
+        f'robodyn contact-thresholds arm.urdf other.csv --identified identified/identified.yaml'
+        f' {chain}\n'
+        f'robodyn payload arm.urdf other.csv --identified identified/identified.yaml {chain}\n',
+        **elsewhere(from_wheel),
+    )
+    assert (tmp_path / 'identified' / 'identified.yaml').is_file()
 
 
 @pytest.mark.parametrize('page', COMMANDS)
