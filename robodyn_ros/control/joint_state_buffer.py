@@ -242,7 +242,8 @@ class JointStateBuffer:
         if bad:
             return ', '.join(bad)
         if self._strangers and not self.has_begun:
-            names = ', '.join(name[:_LONGEST_NAME] for name in self._strangers)
+            # From a topic into the log, which a terminal may show: as text with no escapes.
+            names = ', '.join(repr(name[:_LONGEST_NAME])[1:-1] for name in self._strangers)
             return f'joint states name {names}; none is on the chain'
         return self.old_stamp()
 

@@ -21,7 +21,10 @@ HEAVIEST_PAYLOAD = 100.0
 """More than this, and than ten times what of the arm moves, is a mistake of units [kg]."""
 
 LARGEST_PAYLOAD = 1.0
-"""A radius of gyration beyond this, and beyond the arm's reach, is a mistake of units [m]."""
+"""
+Beyond this, and beyond the arm's reach, a radius of gyration, or how far the centre of mass is
+from the link, is a mistake of units [m].
+"""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -81,8 +84,8 @@ class Load(ArrayRecord):
         if isinstance(change, GravityChange):
             return replace(self, gravity=_checked_gravity(change, arm))
         payload = replace(change, link=change.link or arm.tip_link)
-        arm.with_payload(payload)
         _check_size(payload, arm)
+        arm.with_payload(payload)
         others = tuple(kept for kept in self.payloads if kept.link != payload.link)
         return replace(self, payloads=(*others, payload) if payload.mass > 0.0 else others)
 
@@ -104,7 +107,7 @@ def gravity_text(vector: Any) -> str:
 
 
 def _check_size(payload: Payload, arm: RobotModel) -> None:
-    """Refuse a mass or an inertia that must be in other units than kg and kg m²."""
+    """Refuse what must be in other units than kg, m and kg m²."""
     heaviest = max(HEAVIEST_PAYLOAD, 10.0 * float(arm.inertial_parameters[:, 9].sum()))
     if payload.mass > heaviest:
         raise ImplausiblePayload('payload mass', payload.mass, f'at most {heaviest:.4g} [kg]')
@@ -119,6 +122,13 @@ def _check_size(payload: Payload, arm: RobotModel) -> None:
             'payload radius of gyration',
             radius,
             f'at most {largest:.3g} [m]: inertia is in kg m², about the centre of mass',
+        )
+    distance = math.hypot(*np.asarray(payload.center_of_mass, dtype=float))
+    if distance > largest:
+        raise ImplausiblePayload(
+            'payload centre of mass, distance from the link',
+            distance,
+            f'at most {largest:.3g} [m]',
         )
 
 

@@ -43,7 +43,7 @@ class PossiblePositions:
         self._prismatic = prismatic
         self._limits = position_limits
         lower, upper = np.asarray(position_limits, dtype=float).T
-        with np.errstate(invalid='ignore'):
+        with np.errstate(invalid='ignore', over='ignore'):
             margin = np.where(prismatic, FARTHEST_TRAVEL * (upper - lower), FARTHEST_TURN)
             margin[~(lower < upper)] = np.inf
             # Lists: a comparison of one message at a time is quicker with them than with arrays.

@@ -260,7 +260,7 @@ def _radius_of_gyration(inertial: Inertial) -> float:
     No principal moment of a body exceeds the sum of the other two. One that does, as where a
     drive's inertia was added about the joint's axis, is another finding and counts as that sum.
     """
-    smallest, middle, largest = np.linalg.eigvalsh(inertial.inertia)
+    smallest, middle, largest = np.linalg.eigvalsh(inertial.inertia).tolist()
     return math.sqrt(max(0.0, min(largest, smallest + middle)) / inertial.mass)
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Any
 
@@ -171,8 +172,7 @@ def _keep_children(
         found.setdefault(name, []).append(child)
         if _is_xacro(child):
             findings.append(_xacro_finding(where, name))
-        elif name not in _KEPT_CHILDREN[tag]:
-            findings.extend(_misspelt(where, tag, name))
+    findings.extend(_misspelt(where, tag, found))
     for name in _KEPT_CHILDREN[tag]:
         if name not in found:
             if name in _REQUIRED_CHILDREN[tag]:
@@ -211,13 +211,18 @@ def _keep_children(
                 findings.append(Finding('large_angle', 'warning', where, value, message))
 
 
-def _misspelt(where: str, tag: str, name: str) -> list[Finding]:
-    """Return that an element is dropped which is almost one that is read, if it is."""
-    meant = get_close_matches(name.lower(), _KEPT_CHILDREN[tag], n=1, cutoff=_ALIKE)
-    if not meant:
-        return []
-    message = f'{where} has an element <{name}>, which is ignored: is <{meant[0]}> meant?'
-    return [Finding('unknown_element', 'warning', where, f'<{name}>', message)]
+def _misspelt(where: str, tag: str, found: dict[str, list[Any]]) -> Iterator[Finding]:
+    """Yield which elements are dropped that are almost one that is read."""
+    for name, elements in found.items():
+        if name in _KEPT_CHILDREN[tag] or _is_xacro(elements[0]):
+            continue
+        meant = get_close_matches(name.lower(), _KEPT_CHILDREN[tag], n=1, cutoff=_ALIKE)
+        if meant:
+            times = f', {len(elements)} times' if len(elements) > 1 else ''
+            message = (
+                f'{where} has an element <{name}>{times}, which is ignored: is <{meant[0]}> meant?'
+            )
+            yield Finding('unknown_element', 'warning', where, f'<{name}>', message)
 
 
 def _repeated(where: str, name: str, first: Any, others: list[Any]) -> Finding:

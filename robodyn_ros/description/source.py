@@ -98,7 +98,7 @@ def user_path(path: str | Path) -> Path:
     """
     try:
         return Path(path).expanduser()
-    except RuntimeError:
+    except (RuntimeError, ValueError):  # ValueError: a zero byte, which no user's name has
         return Path(path)
 
 
@@ -114,7 +114,7 @@ def bytes_of_file(path: Path, most: int, element: str) -> bytes:
     try:
         with user_path(path).open('rb') as file:
             content = file.read(most + 1)
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise UnreadableSource(element, str(path), f'a file ({error})') from error
     if len(content) > most:
         raise UnreadableSource(element, f'over {most} bytes', 'a smaller file')

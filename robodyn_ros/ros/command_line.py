@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import textwrap
@@ -44,6 +45,11 @@ def exit_code(
     parse, and a number that ROS would ignore (``lost_numbers``).
     """
     words = list(sys.argv[1:] if args is None else args)
+    for flag, value in _ros_words(words):
+        if flag == '--params-file' and value and not os.path.isfile(value):
+            # ROS reads it more than once: what a pipe holds would be lost, or awaited for ever.
+            what = 'is not a regular file' if os.path.exists(value) else 'does not exist'
+            return _refuse(name, f'parameter file {value!r} {what}')
     try:
         rest = remove_ros_args(words)
     except RuntimeError as error:
@@ -203,7 +209,7 @@ def _loaded(text: str) -> Any:
     """Return what YAML holds, every scalar as its text."""
     try:
         return yaml.load(text, Loader=yaml.BaseLoader)
-    except yaml.YAMLError:
+    except (yaml.YAMLError, RecursionError):
         return None
 
 

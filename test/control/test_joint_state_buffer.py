@@ -253,6 +253,13 @@ def test_joint_states_that_name_none_of_ours_are_told_until_one_does():
     assert states.trouble() == ''
 
 
+def test_names_of_strangers_are_told_without_escapes_of_terminals():
+    states = buffer()
+    states.receive(['\x1b[31mred\nline', '\u009b2J'], [1.0, 2.0], [], received=1.0)
+    assert states.trouble().isprintable()
+    assert r'joint states name \x1b[31mred\nline, \x9b2J;' in states.trouble()
+
+
 def test_position_that_is_not_finite_is_told_until_the_joint_has_one():
     states = buffer()
     states.receive(['a', 'b'], [NAN, 1.0], [], received=1.0)

@@ -29,6 +29,13 @@ def test_inertia_in_other_units_is_refused(panda, principal):
         Load(GRAVITY).changed(payload, panda)
 
 
+@pytest.mark.parametrize('center', [(0.0, 0.0, 100.0), (1e308, 1e308, 0.0)])
+@pytest.mark.filterwarnings('error')
+def test_centre_of_mass_in_other_units_is_refused(panda, center):
+    with pytest.raises(ImplausiblePayload, match=r'centre of mass.*at most .* \[m\]'):
+        Load(GRAVITY).changed(Payload(1.8, center), panda)
+
+
 def test_what_a_hand_holds_is_taken_and_replaced_on_its_link(panda):
     box = Payload(1.8, (0.0, 0.0, 0.1), np.diag([0.0017, 0.0017, 0.003]))
     load = Load(GRAVITY).changed(box, panda)

@@ -356,6 +356,6 @@ def test_home_folder_is_found_in_a_path_and_never_in_a_text(tmp_path, monkeypatc
     assert rd.RobotModel.from_urdf(Path('~/arm.urdf')).n == 2
     with pytest.raises(errors.MalformedXml, match='no path is opened here'):
         rd.RobotModel.from_urdf_text('~/arm.urdf')
-    for missing in ('~/no.urdf', '~nobody_of_this_name/arm.urdf'):
+    for missing in ('~/no.urdf', '~nobody_of_this_name/arm.urdf', '~\0/arm.urdf'):
         with pytest.raises(errors.UnreadableSource, match='no such file'):
             rd.RobotModel.from_urdf(missing)

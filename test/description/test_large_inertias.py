@@ -131,6 +131,12 @@ def test_wheel_without_neighbours_tells_no_size():
     assert large(chain_of_rods((1e-9,), {1: 0.4})) == {}
 
 
+@pytest.mark.filterwarnings('error')
+def test_inertia_of_next_to_no_mass_is_found_without_a_word_of_numpy():
+    text = chain_of_rods(RODS, mass=1.0).replace('mass value="1.0"', 'mass value="5e-324"', 1)
+    assert large(text)["link 'l1'"] == math.inf
+
+
 def test_cost_is_torque_of_the_joint_that_feels_it_most():
     # By the mass matrix, with the tensor as it is and with one that fits its size.
     text = chain_of_rods(RODS, {2: 0.9})

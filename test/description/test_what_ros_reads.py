@@ -188,6 +188,13 @@ def test_misspelt_element_is_a_warning_and_is_dropped(old, new, element, meant):
     assert f'is {old.strip(" >")}> meant?' in str(finding)
 
 
+def test_element_misspelt_again_and_again_is_one_warning():
+    text = SOUND.replace('<inertial>', '<inertail/>' * 1000 + '<inertial>', 1)
+    findings = rd.RobotModel.from_urdf_text(text).findings
+    (finding,) = [each for each in findings if each.code == 'unknown_element']
+    assert '<inertail>, 1000 times, which is ignored' in str(finding)
+
+
 @pytest.mark.parametrize(
     'extension',
     [

@@ -3,6 +3,7 @@
 
 import importlib
 import inspect
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -206,3 +207,15 @@ def test_what_compiled_code_was_not_made_for_is_named_with_both_values(arm):
         assert len(str(caught.value)) < 200
     with pytest.raises(NotCompiledFor, match='model.n: 1; allowed: 2'):
         compiled.with_model(rd.RobotModel.from_urdf(two_link_urdf(), tip_link='link1'))
+
+
+def test_a_transform_that_was_compiled_in_is_none_of_a_joint():
+    # As many rows as this arm has joints.
+    link = '<link name="l{0}"/><joint name="j{0}" type="continuous"><parent link="l{1}"/>'
+    link += '<child link="l{0}"/><origin xyz="0.3 0 0"/><axis xyz="0 {2} {3}"/></joint>'
+    text = '<robot name="four"><link name="l0"/>'
+    text += ''.join(link.format(i, i - 1, i % 2, (i + 1) % 2) for i in range(1, 5)) + '</robot>'
+    arm = rd.RobotModel.from_urdf_text(text)
+    other = replace(arm, dh=replace(arm.dh, tip_transform=arm.dh.tip_transform * 2.0))
+    with pytest.raises(NotCompiledFor, match=r'model.dh.tip_transform\[0, 0\]: '):
+        rd.compile_model(arm, kernels=['gravity_torque']).with_model(other)

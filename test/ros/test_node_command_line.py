@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A node's executable says what it is, and what it does not understand."""
 
+import os
+
 import domains
 import pytest
 
@@ -76,6 +78,22 @@ def test_what_is_not_understood_is_named(words, named, capfd):
     assert code(*words) == WRONG_USE
     error = capfd.readouterr().err
     assert named in error.splitlines()[-1] and 'Traceback' not in error
+
+
+@pytest.mark.parametrize('make', [os.mkdir, os.mkfifo])
+def test_parameter_file_that_is_not_regular_is_refused_unopened(make, tmp_path, capsys):
+    path = tmp_path / 'a.yaml'
+    make(path)
+    assert code('--ros-args', '--params-file', str(path)) == WRONG_USE
+    assert f"parameter file '{path}' is not a regular file" in capsys.readouterr().err
+
+
+def test_parameter_file_of_any_depth_does_not_end_the_node(tmp_path):
+    path = tmp_path / 'a.yaml'
+    keys = ''.join(f'{" " * i}n{i}:\n' for i in range(900))
+    path.write_text(f'{keys}{" " * 900}ros__parameters: {{x: 1}}\n')
+    words = ['--ros-args', '--params-file', str(path)]
+    assert lost_numbers(words, GIVEN) == ignored_files(words, '/dynamics_node') == []
 
 
 @pytest.mark.parametrize(

@@ -166,7 +166,7 @@ class RunTime:
         """Return the error that names one entry of a model's array, and what would allow it."""
         entry = tuple(where.tolist())
         element = f'model.{name}[{", ".join(map(str, entry))}]'
-        if name != 'gravity' and len(found) == self.model.n:
+        if name != 'gravity' and not name.endswith('_transform'):
             element += f', of joint {self.model.joint_names[entry[0]]!r}'
         remedy = f'; any with compile_model(model, runtime=({input_!r},))' if input_ else ''
         allowed = f'{folded[entry].item()!r}, as compiled{remedy}'
