@@ -300,9 +300,9 @@ class ControlCycle:
             if self._is_reported_stale:
                 self._is_reported_stale = False
                 self._report()
-                self._node.get_logger().info(
-                    f'commanding again, after {gap:.2f} s without fresh joint states'
-                )
+                # Where the node itself stood still, the states came as soon as it looked.
+                after = f', after {gap:.2f} s without fresh joint states' if gap >= 0.01 else ''
+                self._node.get_logger().info(f'commanding again{after}')
 
     def _look_for_faults(self) -> None:
         """Log what the command pipeline has found, once."""
