@@ -20,11 +20,10 @@ _OPENBLAS = [f'{vendor}openblas_{{}}{width}' for vendor in ('scipy_', '') for wi
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Keep linear algebra to one thread: around a block, or as a function's decorator."""
+    # rosdep, which installs Debian's packages alone, has no key for it.
     try:
         from threadpoolctl import threadpool_limits
-    except (
-        ImportError
-    ):  # rosdep has no key for it: what Debian's packages alone are installed from
+    except ImportError:
         with ExitStack() as restored:
             for number, set_number in _openblas_of_process():
                 restored.callback(set_number, number)

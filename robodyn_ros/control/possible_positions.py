@@ -45,9 +45,11 @@ class PossiblePositions:
         lower, upper = np.asarray(position_limits, dtype=float).T
         with np.errstate(invalid='ignore', over='ignore'):
             margin = np.where(prismatic, FARTHEST_TRAVEL * (upper - lower), FARTHEST_TURN)
-            margin[~(lower < upper)] = np.inf
-            # Lists: a comparison of one message at a time is quicker with them than with arrays.
-            self._lowest, self._highest = (lower - margin).tolist(), (upper + margin).tolist()
+            has_room = lower < upper
+            lowest = np.where(has_room, lower - margin, -np.inf)
+            highest = np.where(has_room, upper + margin, np.inf)
+        # Lists: a comparison of one message at a time is quicker with them than with arrays.
+        self._lowest, self._highest = lowest.tolist(), highest.tolist()
 
     @classmethod
     def of(cls, model: RobotModel) -> PossiblePositions:

@@ -31,6 +31,8 @@ def positions(lower, upper, prismatic=False):
         (0.0, 0.0, False, [50.0], []),  # limits that leave no room say nothing
         (0.0, 0.0, True, [50.0], []),
         (1.0, -1.0, False, [50.0], []),
+        (INF, -INF, False, [50.0], []),
+        (INF, INF, True, [50.0], []),
         (-1e308, 1e308, True, [1e308], []),  # as good as none
     ],
 )

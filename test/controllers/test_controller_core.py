@@ -2,6 +2,7 @@
 """The controller's command pipeline commands what the node's does, and never past a limit."""
 
 import ctypes
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -320,6 +321,17 @@ def test_a_joint_may_be_a_turn_beyond_its_limits_and_no_further_as_in_python(bot
     farthest = panda().position_limits[1, 1] + 2.0 * np.pi + beyond
     place = np.where(np.arange(7) == 1, farthest, MIDDLE)
     assert (arm.cycle(place, np.zeros(7)) is None) == (beyond > 0.0)
+
+
+def test_infinite_limits_that_leave_no_room_allow_every_position_as_in_python(core, library):
+    limits = panda().position_limits.copy()
+    limits[1] = np.inf, -np.inf
+    arm = Both(
+        core, library, replace(panda(), position_limits=limits), mode='gravity_compensation'
+    )
+    given = arm.cycle(MIDDLE, np.zeros(7))
+    arm.close()
+    assert given is not None and np.isfinite(given).all()
 
 
 def test_an_arm_that_is_too_fast_is_damped_until_it_follows_again_as_in_python(both):

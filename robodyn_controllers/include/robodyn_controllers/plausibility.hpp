@@ -23,10 +23,10 @@ public:
     for (std::size_t i = 0; i < state.n; ++i) {
       const double lower = limits[2 * i], upper = limits[2 * i + 1];
       const bool is_prismatic = state.model.model().is_prismatic[i] != 0;
-      double margin = is_prismatic ? kFarthestTravel * (upper - lower) : kFarthestTurn;
-      if (!(lower < upper)) {margin = kInfinity;}
-      lowest_[i] = lower - margin;
-      highest_[i] = upper + margin;
+      const double margin = is_prismatic ? kFarthestTravel * (upper - lower) : kFarthestTurn;
+      const bool has_room = lower < upper;
+      lowest_[i] = has_room ? lower - margin : -kInfinity;
+      highest_[i] = has_room ? upper + margin : kInfinity;
     }
   }
 

@@ -108,9 +108,7 @@ class MotionNode(Node):
         self._parts: list[tuple[str, MotionSamples]] = []
         self._part: tuple[str, MotionSamples] | None = None
         self._start, self._lead = 0.0, LEAD_TIME
-        self._awaited = (
-            ''  # stamp of the trajectory that may be refused yet, as diagnostics have it
-        )
+        self._awaited = ''  # stamp, as diagnostics have it, of what may be refused yet
         self._refusals = 0  # of the part
         self._heard = time.monotonic()
         self._stamp = self._watched = 0.0
