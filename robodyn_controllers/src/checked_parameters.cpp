@@ -148,6 +148,11 @@ std::string checked_load(
     return "payload inertia; allowed: a radius of gyration of at most " +
            std::to_string(largest) + " m";
   }
+  const double * const c = payload.center_of_mass;
+  if (payload.mass > 0.0 && !(std::hypot(c[0], c[1], c[2]) <= largest)) {
+    return "payload centre of mass; allowed: at most " + std::to_string(largest) +
+           " m from the link";
+  }
   if (model.make_load(&payload, gravity.data(), load.data()) != 0) {
     return "payload; allowed: finite numbers, an inertia that a body of this mass has";
   }
