@@ -85,7 +85,7 @@ $(BENCH): $(INSTALLED) environment/bench.txt
 
 $(INTERFACES): $(INSTALLED) environment/build.sh \
         $(shell find robodyn_interfaces -type f)
-	@echo 'Building robodyn_interfaces.'
+	@echo 'Building robodyn_interfaces: half a minute to three.'
 	@environment/build.sh '$(VENV)' robodyn_interfaces
 	@touch $@
 
