@@ -152,7 +152,7 @@ class TrajectoryFiller:
             self._torque,
             self._filling,
             beginning=self._beginning(now, ahead),
-            begin=max(-(wait or 0.0), 0.0),
+            begin=max(0.0, -(wait or 0.0)),  # in this order: never -0.0
         )
         self._sent = self._reference(result.trajectory, now + (wait or 0.0))
         return result

@@ -9,11 +9,13 @@ from jtc_rule import JointTrajectoryController, executed, rms
 from robots import public_urdf
 
 import robodyn_ros as rd
+from robodyn_ros.control import parameter_table
 from robodyn_ros.control.effort_filling import FillingSettings, filled_with_effort
 from robodyn_ros.control.reference import ReferenceState
 from robodyn_ros.control.reference_torque import ReferenceTorque
 from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.control.trajectory import MOST_POINTS, Trajectory
+from robodyn_ros.control.trajectory_filler import TrajectoryFiller
 from robodyn_ros.dynamics import smooth_friction_torque
 from robodyn_ros.errors import RejectedTrajectory
 
@@ -418,3 +420,18 @@ def test_points_beyond_the_most_with_the_beginning_are_refused():
     with pytest.raises(RejectedTrajectory, match='points'):
         filled(given, model, beginning=start)
     assert len(filled(given, model).trajectory.times) == MOST_POINTS
+
+
+def test_note_about_the_first_point_has_no_signed_zero():
+    values = {parameter.name: parameter.default for parameter in parameter_table.PARAMETERS}
+    values |= {'urdf_file': str(public_urdf('panda.urdf')), 'tip_link': TIPS['panda.urdf']}
+    settings = parameter_table.checked({**values, 'algorithm': 'newton_euler'})
+    filler = TrajectoryFiller(settings, None, 0.1, 0.002)
+    model, position = filler.arm, np.array([0.1, -0.3, 0.2, -1.8, 0.3, 1.6, 0.5])
+    filler.joint_states.receive(model.joint_names, position, 0.0 * position, received=1.0)
+    filler.take_state()
+    goal, none = position[None] + 0.1, [()]
+    bare = Trajectory.from_points(model.joint_names, [1.0], goal, none, none, none)
+    for wait in (None, 0.0):
+        notes = filler.filled(bare, 1.0, wait).notes
+        assert 'begins with a point at 0 s, where the arm is' in notes
