@@ -16,7 +16,7 @@ gravity; and where gravity compensation takes over a moving arm, damping brings 
 Two clocks are kept apart. Steady time (the argument ``now``) measures staleness, the rate limit
 and transitions. The time of the joint states (``MeasuredState.time``) moves references, while it
 keeps pace with the steady one (``stamp_clock``); simulated time moves both, so that a simulation
-gives the same torques at any pace.
+gives the same torques at any pace, and while it stands still nothing is stale.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ class CommandPipeline(PipelineState):
         if not self.is_enabled or self._state is None:
             return None
         gap = now - self._last_cycle
-        if gap <= self.settings.state_timeout and not self._joint_states.stale_joints(now):
+        if not self._is_late(self._state, now):
             return self._bridged(self._state, gap, now)
         self._become_stale(self._state, now)
         torque = self._stale_torque(now)
@@ -307,6 +307,15 @@ class CommandPipeline(PipelineState):
         self._state = state
         self._last_cycle = now
         self._fallback.end()
+
+    def _is_late(self, last: MeasuredState, now: float) -> bool:
+        """Return whether a joint is stale, or the last valid cycle was as long ago."""
+        joint_states = self._joint_states
+        if joint_states.stale_joints(now):
+            return True
+        stamp = last.time if last.stamped else np.nan
+        waited = joint_states.elapsed.since(self._last_cycle, stamp, now)
+        return waited > self.settings.state_timeout
 
     def _bridged(self, state: MeasuredState, gap: float, now: float) -> Command | None:
         """Return the command for where the arm should be by now, if its state is late."""
