@@ -75,6 +75,7 @@ class PipelineState:
         self._last_cycle = -np.inf
         self._elapsed = 0.0  # since the last valid cycle [s]
         self._fallback = Fallback()
+        self._refusal = ''  # of the last state, where it was refused
         self._is_stopping = False
 
     @property
@@ -101,6 +102,11 @@ class PipelineState:
     def fallback(self) -> str:
         """The action under way: one of ``ACTIONS``, or none."""
         return self._fallback.action(self.settings)
+
+    @property
+    def stale_cause(self) -> str:
+        """Why the state was last found stale, as it was then; empty: it never was."""
+        return self._fallback.cause
 
     @property
     def state(self) -> MeasuredState | None:

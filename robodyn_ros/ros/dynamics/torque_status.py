@@ -164,11 +164,11 @@ def _waiting_verdict(cycle: ControlCycle, now: float) -> tuple[bytes, str]:
 def _stale_verdict(cycle: ControlCycle, recent: Recent, now: float) -> tuple[bytes, str]:
     pipeline, joint_states = cycle.stack.pipeline, cycle.stack.joint_states
     settings = pipeline.settings
-    stale = joint_states.stale_joints(now)
-    cause = f'no fresh state of {", ".join(stale)}' if stale else 'no finite torque'
-    if stale and (trouble := joint_states.trouble()):
+    cause = pipeline.stale_cause
+    is_unheard = bool(joint_states.stale_joints(now))
+    if is_unheard and (trouble := joint_states.trouble()):
         cause += f' ({trouble})'
-    elif stale and recent.gaps:
+    elif is_unheard and recent.gaps:
         cause += f' ({_too_slow(recent, settings.state_timeout)})'
     is_over = joint_states.age(now) > settings.state_timeout + settings.stale_hold_time
     is_silent = pipeline.fallback == 'silent' and is_over
