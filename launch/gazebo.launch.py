@@ -6,8 +6,8 @@ The dynamics node commands it through a forward controller; or a joint trajector
 whose trajectories feedforward fills with effort; or the controller of robodyn_controllers does, to
 which a joint trajectory controller is chained.
 
-The arm hangs loose until its controllers are active and the first torque has come: hold_joints is
-off, as nothing brakes a real arm's joints for us either.
+The arm is held, by hold_joints of gz_ros2_control, until a controller commands it. The forward
+controller does not before the node's first torque has come.
 """
 
 from pathlib import Path
@@ -16,10 +16,13 @@ from ament_index_python.packages import PackageNotFoundError, get_package_share_
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 from launch.actions import (
     DeclareLaunchArgument,
+    ExecuteProcess,
     IncludeLaunchDescription,
     OpaqueFunction,
+    RegisterEventHandler,
     SetLaunchConfiguration,
 )
+from launch.event_handlers import OnProcessExit
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
 from launch_ros.actions import Node
@@ -38,7 +41,7 @@ NEEDED = (
     'robot_state_publisher',
 )
 NEEDED_BY = {
-    'forward': ('forward_command_controller',),
+    'forward': ('forward_command_controller', 'ros2topic'),
     'trajectory': ('joint_trajectory_controller', 'control_msgs'),
     'chained': ('joint_trajectory_controller', 'robodyn_controllers'),
 }
@@ -189,7 +192,6 @@ def simulated(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     """Return the robot in Gazebo with its controllers, and Gazebo itself where asked for."""
     values = context.launch_configurations
     namespace = values['namespace']
-    controllers = [values[name] for name in NAMED_BY[values['way']]]
     text = Path(values['urdf_file']).read_text(encoding='utf-8')
     x, y, z = values['position'].split()
     place = ['-x', x, '-y', y, '-z', z]
@@ -208,24 +210,57 @@ def simulated(context: LaunchContext) -> list[LaunchDescriptionEntity]:
             arguments=['-topic', 'robot_description', '-name', values['model_name'], *place],
             output='screen',
         ),
-        # All at once: the node computes as soon as there are joint states.
-        Node(
-            package='controller_manager',
-            executable='spawner',
-            namespace=namespace,
-            arguments=[
-                'joint_state_broadcaster',
-                *controllers,
-                '--activate-as-group',
-                '--param-file',
-                values['expanded_controllers_file'],
-                '--controller-manager-timeout',
-                '60',
-            ],
-            output='screen',
-        ),
+        *spawned(values),
     ]
     return [*gazebo(values['gz_args']), *robot] if values['start_gazebo'] == 'true' else robot
+
+
+def spawned(values: dict[str, str]) -> list[LaunchDescriptionEntity]:
+    """
+    Return what activates the controllers, all at once.
+
+    The forward controller is activated when a torque waits for it. The node needs joint states for
+    one, and may have to compile its model first; without torque the arm would fall meanwhile.
+    """
+    controllers = [values[name] for name in NAMED_BY[values['way']]]
+    if values['way'] != 'forward':
+        return [spawner(values, 'joint_state_broadcaster', *controllers)]
+    topic = values['command_topic']
+    if not topic.startswith('/'):
+        topic = '/'.join(['', *values['namespace'].strip('/').split('/'), topic])
+    first_torque = ExecuteProcess(
+        cmd=['ros2', 'topic', 'echo', '--no-daemon', '--once']
+        + [topic.replace('//', '/'), 'std_msgs/msg/Float64MultiArray'],
+        name='first_torque',
+        output='log',
+    )
+
+    def activate(event: object, context: LaunchContext) -> list[LaunchDescriptionEntity]:
+        return [] if context.is_shutdown else [spawner(values, *controllers)]
+
+    return [
+        spawner(values, 'joint_state_broadcaster'),
+        RegisterEventHandler(OnProcessExit(target_action=first_torque, on_exit=activate)),
+        first_torque,
+    ]
+
+
+def spawner(values: dict[str, str], *controllers: str) -> Node:
+    """Return what loads controllers and activates them together."""
+    return Node(
+        package='controller_manager',
+        executable='spawner',
+        namespace=values['namespace'],
+        arguments=[
+            *controllers,
+            '--activate-as-group',
+            '--param-file',
+            values['expanded_controllers_file'],
+            '--controller-manager-timeout',
+            '60',
+        ],
+        output='screen',
+    )
 
 
 def gazebo(arguments: str) -> list[LaunchDescriptionEntity]:
