@@ -103,10 +103,16 @@ ARGUMENTS = (
         'position', default_value='0 0 0', description='Position of the robot, as "x y z" [m].'
     ),
     DeclareLaunchArgument(
+        'controller_manager',
+        default_value='controller_manager',
+        description='Node name of the controller manager in Gazebo: where forward, the node '
+        'watches the controller, and deactivates it when it stops; empty: it does not.',
+    ),
+    DeclareLaunchArgument(
         'use_sim_time',
         default_value='true',
         choices=['true', 'false'],
-        description='Use the time of Gazebo (use_sim_time).',
+        description='Use the time of Gazebo (use_sim_time); false is refused.',
     ),
 )
 
@@ -139,6 +145,11 @@ def checked(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     if missing:
         packages = ' '.join('ros-$ROS_DISTRO-' + name.replace('_', '-') for name in missing)
         raise RuntimeError(f'Gazebo needs more: sudo apt install {packages}')
+    if context.launch_configurations['use_sim_time'] != 'true':
+        raise RuntimeError(
+            'use_sim_time: false; allowed: true. The stamps of Gazebo are of its own time, and by '
+            "any other clock the arm's states are old"
+        )
     if context.launch_configurations['way'] == 'chained':
         if not context.launch_configurations['model_library']:
             raise RuntimeError('model_library: not given; allowed: the path of a shared library')

@@ -19,6 +19,7 @@ from launch_ros.actions import Node
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / 'launch'
 FOR_USERS = ('robodyn', 'simulation', 'demo', 'gazebo', 'two_arms', 'feedforward')
+MANAGER = 'controller_manager'
 EXITED = {'name': 'echo', 'cmd': ['ros2'], 'cwd': None, 'env': None, 'pid': 1, 'returncode': 0}
 KNOWN = {
     'use_mock_hardware',
@@ -252,7 +253,29 @@ def test_gazebo_names_what_is_not_installed_and_the_command_that_installs_it():
     with pytest.raises(
         RuntimeError, match='sudo apt install ros-.*-' + missing[0].replace('_', '-')
     ):
-        module.checked(context(way='trajectory'))
+        module.checked(context(way='trajectory', use_sim_time='true'))
+
+
+def test_gazebo_refuses_another_time_than_its_own(monkeypatch):
+    module = launch_file('gazebo')
+    monkeypatch.setattr(module, 'is_installed', lambda package: True)
+    with pytest.raises(RuntimeError, match='use_sim_time: false; allowed: true'):
+        module.checked(context(way='forward', use_sim_time='false'))
+
+
+@pytest.mark.parametrize('given, manager', [({}, 'controller_manager'), ({'m': 'cm'}, 'cm')])
+def test_node_watches_the_controller_in_gazebo(given, manager):
+    values = LaunchContext()
+    if given:
+        values.launch_configurations['controller_manager'] = given['m']
+    (argument,) = (each for each in launch_file('gazebo').ARGUMENTS if each.name == MANAGER)
+    argument.visit(values)
+    # Relative: in the namespace of the node, where gz_ros2_control puts it.
+    assert values.launch_configurations[MANAGER] == manager
+    # What the node's launch file declares itself changes nothing any more.
+    (own,) = (each for each in launch_file('node').ARGUMENTS if each.name == MANAGER)
+    own.visit(values)
+    assert values.launch_configurations[MANAGER] == manager
 
 
 def test_gazebo_with_the_chained_controller_has_its_controllers_by_default(monkeypatch):
@@ -294,8 +317,10 @@ def test_gazebo_with_the_chained_controller_wants_its_model(monkeypatch):
     module = launch_file('gazebo')
     monkeypatch.setattr(module, 'is_installed', lambda package: True)
     with pytest.raises(RuntimeError, match='model_library'):
-        module.checked(context(way='chained', model_library=''))
-    assert module.checked(context(way='chained', model_library='/arm.so')) == []
+        module.checked(context(way='chained', model_library='', use_sim_time='true'))
+    assert (
+        module.checked(context(way='chained', model_library='/arm.so', use_sim_time='true')) == []
+    )
 
 
 def test_rviz_shows_its_file_and_looks_from_the_base():
