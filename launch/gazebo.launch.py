@@ -10,6 +10,8 @@ The arm is held, by hold_joints of gz_ros2_control, until a controller commands 
 controller does not before the node's first torque has come.
 """
 
+import shutil
+import tempfile
 from pathlib import Path
 
 from ament_index_python.packages import PackageNotFoundError, get_package_share_directory
@@ -22,12 +24,15 @@ from launch.actions import (
     RegisterEventHandler,
     SetLaunchConfiguration,
 )
-from launch.event_handlers import OnProcessExit
+from launch.event_handlers import OnProcessExit, OnShutdown
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
 from launch_ros.actions import Node
 from launch_ros.substitutions import FindPackageShare
 
+from robodyn_ros import RobotModel
+from robodyn_ros.compiled import export_shared
+from robodyn_ros.errors import RobodynError
 from robodyn_ros.ros.launching import included
 
 HERE = Path(__file__).parent
@@ -40,11 +45,13 @@ NEEDED = (
     'joint_state_broadcaster',
     'robot_state_publisher',
 )
+BUILT_HERE = ('robodyn_controllers',)  # in no registry of packages: with the sources of this one
 NEEDED_BY = {
     'forward': ('forward_command_controller', 'ros2topic'),
     'trajectory': ('joint_trajectory_controller', 'control_msgs'),
     'chained': ('joint_trajectory_controller', 'robodyn_controllers'),
 }
+MADE = 'made'  # the name of a library that is made here
 CHAINED = {
     'controller': 'inverse_dynamics_controller',
     'trajectory_controller': 'joint_trajectory_controller',
@@ -70,7 +77,7 @@ ARGUMENTS = (
         'model_library',
         default_value='',
         description='Where chained: path of the shared library that robodyn export --shared made '
-        'of the arm.',
+        'of the arm; empty: it is made now, which takes a C compiler.',
     ),
     DeclareLaunchArgument(
         'description_file',
@@ -142,17 +149,23 @@ def checked(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     """Return nothing; what is not installed is named, with the command that installs it."""
     needed = [*NEEDED, *NEEDED_BY[context.launch_configurations['way']]]
     missing = [name for name in needed if not is_installed(name)]
-    if missing:
-        packages = ' '.join('ros-$ROS_DISTRO-' + name.replace('_', '-') for name in missing)
-        raise RuntimeError(f'Gazebo needs more: sudo apt install {packages}')
+    packages = [f'ros-$ROS_DISTRO-{name}'.replace('_', '-') for name in missing]
+    packages = [each for each, name in zip(packages, missing) if name not in BUILT_HERE]
+    commands = [f'sudo apt install {" ".join(packages)}'] if packages else []
+    for name in sorted(set(missing) & set(BUILT_HERE)):
+        commands.append(
+            f'{name} is in the sources of robodyn_ros: in the workspace, colcon build '
+            f'--base-paths src/robodyn_ros src/robodyn_ros/robodyn_interfaces '
+            f'src/robodyn_ros/{name}, and '
+            'source install/setup.bash'
+        )
+    if commands:
+        raise RuntimeError(f'Gazebo needs more: {"; ".join(commands)}')
     if context.launch_configurations['use_sim_time'] != 'true':
         raise RuntimeError(
             'use_sim_time: false; allowed: true. The stamps of Gazebo are of its own time, and by '
             "any other clock the arm's states are old"
         )
-    if context.launch_configurations['way'] == 'chained':
-        if not context.launch_configurations['model_library']:
-            raise RuntimeError('model_library: not given; allowed: the path of a shared library')
     return []
 
 
@@ -169,7 +182,33 @@ def chosen(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     if is_chained:
         for name, default in CHAINED.items():
             result.append(SetLaunchConfiguration(name, values.get(name, default)))
+        if not values['model_library']:
+            folder = tempfile.mkdtemp(prefix='robodyn_')
+
+            def remove(event: object, context: LaunchContext) -> None:
+                shutil.rmtree(folder, ignore_errors=True)
+
+            result += [
+                SetLaunchConfiguration('made_library', f'{folder}/{MADE}.so'),
+                SetLaunchConfiguration('model_library', f'{folder}/{MADE}.so'),
+                RegisterEventHandler(OnShutdown(on_shutdown=remove)),
+            ]
     return result
+
+
+def make_library(values: dict[str, str]) -> None:
+    """Make the shared library of the arm, where none was given, as robodyn export does."""
+    base_link, tip_link = (
+        values.get(name, '') and values['tf_prefix'] + values[name]
+        for name in ('base_link', 'tip_link')
+    )
+    try:
+        model = RobotModel.from_urdf(
+            values['urdf_file'], base_link=base_link or None, tip_link=tip_link or None
+        )
+        export_shared(model, Path(values['made_library']).parent, name=MADE)
+    except RobodynError as error:
+        raise RuntimeError(f'model_library: not given, and none can be made: {error}') from error
 
 
 def computing(context: LaunchContext) -> list[LaunchDescriptionEntity]:
@@ -206,6 +245,8 @@ def simulated(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     text = Path(values['urdf_file']).read_text(encoding='utf-8')
     x, y, z = values['position'].split()
     place = ['-x', x, '-y', y, '-z', z]
+    if 'made_library' in values:
+        make_library(values)
     robot = [
         Node(
             package='robot_state_publisher',

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The launch files' arguments, and what cannot be started here, taken apart instead."""
 
+import ctypes
 import importlib.util
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ import yaml
 pytest.importorskip('launch_ros', reason='needs launch and launch_ros, of a ROS installation')
 
 from launch import LaunchContext
-from launch.actions import IncludeLaunchDescription
+from launch.actions import IncludeLaunchDescription, SetLaunchConfiguration
 from launch.events.process import ProcessExited
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch_ros.actions import Node
@@ -313,14 +315,51 @@ def test_chained_controllers_are_spawned_together_with_their_model(activate, opt
     assert ours['model_library'] == '/home/me/arm.so'
 
 
-def test_gazebo_with_the_chained_controller_wants_its_model(monkeypatch):
-    module = launch_file('gazebo')
-    monkeypatch.setattr(module, 'is_installed', lambda package: True)
-    with pytest.raises(RuntimeError, match='model_library'):
-        module.checked(context(way='chained', model_library='', use_sim_time='true'))
-    assert (
-        module.checked(context(way='chained', model_library='/arm.so', use_sim_time='true')) == []
+def chained_values(tmp_path, urdf, **changes):
+    values = context(**{**gazebo_values(tmp_path), 'way': 'chained', 'model_library': ''})
+    values.launch_configurations.update(
+        {'controllers_file': '/c.yaml', 'tf_prefix': '', **changes}
     )
+    for action in launch_file('gazebo').chosen(values):
+        if isinstance(action, SetLaunchConfiguration):
+            action.visit(values)
+    values.launch_configurations['urdf_file'] = str(urdf)
+    return values
+
+
+def test_gazebo_with_the_chained_controller_makes_its_model_where_none_is_given(tmp_path):
+    values = chained_values(tmp_path, ROOT / 'urdf' / 'six_axis_industrial.urdf')
+    path = Path(values.launch_configurations['model_library'])
+    assert not path.exists()
+    launch_file('gazebo').simulated(values)
+    library = ctypes.CDLL(str(path))
+    assert library.robodyn_model_v1 is not None
+    shutil.rmtree(path.parent)
+
+
+def test_gazebo_says_why_no_model_can_be_made(tmp_path):
+    values = chained_values(tmp_path, tmp_path / 'arm.urdf')  # a robot without links
+    with pytest.raises(RuntimeError, match='model_library: not given, and none can be made: .+'):
+        launch_file('gazebo').simulated(values)
+    shutil.rmtree(Path(values.launch_configurations['model_library']).parent)
+
+
+def test_gazebo_makes_no_model_where_one_is_given(tmp_path):
+    values = chained_values(tmp_path, tmp_path / 'arm.urdf', model_library='/arm.so')
+    launch_file('gazebo').simulated(values)
+    assert values.launch_configurations['model_library'] == '/arm.so'
+
+
+def test_gazebo_names_the_build_of_the_controllers_that_no_registry_has(monkeypatch):
+    module = launch_file('gazebo')
+    values = context(way='chained', use_sim_time='true')
+    monkeypatch.setattr(module, 'is_installed', lambda package: package != 'robodyn_controllers')
+    with pytest.raises(RuntimeError, match='colcon build .*/robodyn_controllers') as found:
+        module.checked(values)
+    assert 'apt' not in str(found.value)
+    monkeypatch.setattr(module, 'is_installed', lambda package: package.startswith('ros_gz'))
+    with pytest.raises(RuntimeError, match='sudo apt install .*-gz-ros2-control .*colcon build'):
+        module.checked(values)
 
 
 def test_rviz_shows_its_file_and_looks_from_the_base():
