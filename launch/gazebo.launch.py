@@ -10,10 +10,17 @@ The arm is held, by hold_joints of gz_ros2_control, until a controller commands 
 controller does not before the node's first torque has come.
 """
 
+import os
+import re
+import shlex
 import shutil
+import subprocess
 import tempfile
 from pathlib import Path
+from xml.etree import ElementTree
 
+import numpy as np
+import yaml
 from ament_index_python.packages import PackageNotFoundError, get_package_share_directory
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 from launch.actions import (
@@ -34,6 +41,7 @@ from robodyn_ros import RobotModel
 from robodyn_ros.compiled import export_shared
 from robodyn_ros.errors import RobodynError
 from robodyn_ros.ros.launching import included
+from robodyn_ros.spatial import rotation_from_rpy
 
 HERE = Path(__file__).parent
 SHARE = FindPackageShare('robodyn_ros')
@@ -52,6 +60,8 @@ NEEDED_BY = {
     'chained': ('joint_trajectory_controller', 'robodyn_controllers'),
 }
 MADE = 'made'  # the name of a library that is made here
+WORLDS = ('.sdf', '.world')
+DEFAULT_GRAVITY = '0 0 -9.8'  # of a world that names none, by the SDF format
 CHAINED = {
     'controller': 'inverse_dynamics_controller',
     'trajectory_controller': 'joint_trajectory_controller',
@@ -94,8 +104,19 @@ ARGUMENTS = (
     ),
     DeclareLaunchArgument(
         'gz_args',
-        default_value='-r -v 3 empty.sdf',
-        description='Arguments of gz sim: a world, -r to run at once, -s to show nothing.',
+        default_value='-r -v 3',
+        description='Arguments of gz sim: -r to run at once, -s to show nothing.',
+    ),
+    DeclareLaunchArgument(
+        'world',
+        default_value=PathJoinSubstitution([SHARE, 'worlds', 'empty.sdf']),
+        description='SDF of the world, unless gz_args names one.',
+    ),
+    DeclareLaunchArgument(
+        'gravity',
+        default_value='',
+        description='That of the world, as "x y z" [m/s^2], for what computes the torques; empty: '
+        'read from the file of the world, or asked of the Gazebo that runs already.',
     ),
     DeclareLaunchArgument(
         'start_gazebo',
@@ -137,6 +158,7 @@ def generate_launch_description() -> LaunchDescription:
             *ARGUMENTS,
             OpaqueFunction(function=checked),
             OpaqueFunction(function=chosen),
+            OpaqueFunction(function=weighed),
             included(HERE, 'controllers'),
             COMMAND_TOPIC,
             OpaqueFunction(function=computing),
@@ -196,6 +218,86 @@ def chosen(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     return result
 
 
+def weighed(context: LaunchContext) -> list[LaunchDescriptionEntity]:
+    """Return what sets gravity to that of the world: two that differ let the arm drift."""
+    values = context.launch_configurations
+    given, allowed = values['gravity'], 'allowed: three numbers, that of the world, as "0 0 -9.8"'
+    if not given:
+        is_asked = values['start_gazebo'] != 'true'
+        given = asked_gravity() if is_asked else gravity_of(world(values))
+        if not given:
+            why = 'the Gazebo that runs does not say' if is_asked else f'no file {world(values)}'
+            raise RuntimeError(f'gravity: not given, and {why}; {allowed}')
+    try:
+        parts = [float(part) for part in given.split()]
+    except ValueError:
+        parts = []
+    if len(parts) != 3:
+        raise RuntimeError(f'gravity: {given!r}; {allowed}')
+    return [SetLaunchConfiguration('gravity', ' '.join(map(str, parts)))]
+
+
+def world(values: dict[str, str]) -> str:
+    """Return the world as it is named: in the arguments of gz sim, or else as our own argument."""
+    named = [word for word in shlex.split(values['gz_args']) if word.endswith(WORLDS)]
+    return named[0] if named else values['world']
+
+
+def gravity_of(name: str) -> str:
+    """Return the gravity in the file of a world, searched where Gazebo does; empty: no file."""
+    folders = [Path()]
+    folders += map(Path, os.environ.get('GZ_SIM_RESOURCE_PATH', '').split(':'))
+    for prefix in ('/usr', *os.environ.get('AMENT_PREFIX_PATH', '').split(':')):
+        folders += sorted(Path(prefix).glob('share/gz/gz-sim*/worlds'))
+        folders += sorted(Path(prefix).glob('opt/gz_sim_vendor/share/gz/gz-sim*/worlds'))
+    for folder in folders:
+        path = folder / Path(name).expanduser()
+        if path.is_file():
+            return ElementTree.parse(path).findtext('world/gravity') or DEFAULT_GRAVITY
+    return ''
+
+
+def asked_gravity() -> str:
+    """Return the gravity of the Gazebo that runs; empty: none answers."""
+    worlds = re.findall(r'data: *"([^"]+)"', asked('/gazebo/worlds', 'Empty', 'StringMsg_V'))
+    if len(worlds) != 1:
+        return ''
+    text = asked(f'/world/{worlds[0]}/generate_world_sdf', 'SdfGeneratorConfig', 'StringMsg')
+    if '<world' not in text:
+        return ''
+    found = re.search(r'<gravity>([^<]*)</gravity>', text)
+    return found[1] if found else DEFAULT_GRAVITY
+
+
+def asked(service: str, request: str, answer: str) -> str:
+    """Return what a service of Gazebo answers to an empty request; empty: nothing."""
+    types = ['--reqtype', f'gz.msgs.{request}', '--reptype', f'gz.msgs.{answer}']
+    command = ['gz', 'service', '-s', service, *types, '--timeout', '5000', '--req', '']
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=20.0).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return ''
+
+
+def check_upright(values: dict[str, str]) -> None:
+    """Refuse a base link that is turned against the world, in whose axes gravity is."""
+    if not values.get('base_link', ''):
+        return
+    joints = ElementTree.parse(values['urdf_file']).findall('joint')
+    above = {joint.find('child').get('link'): joint for joint in joints}
+    link, rotation = values['tf_prefix'] + values['base_link'], np.eye(3)
+    while (joint := above.get(link)) is not None:
+        origin = joint.find('origin')
+        rpy = '0 0 0' if origin is None else origin.get('rpy', '0 0 0')
+        rotation = rotation_from_rpy([float(part) for part in rpy.split()]) @ rotation
+        link = joint.find('parent').get('link')
+    if np.abs(rotation - np.eye(3)).max() > 1e-6:
+        raise RuntimeError(
+            f'base_link: {values["base_link"]} is turned against the world, in whose axes gravity '
+            'is given; allowed: none, for which the root of the robot is taken'
+        )
+
+
 def make_library(values: dict[str, str]) -> None:
     """Make the shared library of the arm, where none was given, as robodyn export does."""
     base_link, tip_link = (
@@ -204,7 +306,10 @@ def make_library(values: dict[str, str]) -> None:
     )
     try:
         model = RobotModel.from_urdf(
-            values['urdf_file'], base_link=base_link or None, tip_link=tip_link or None
+            values['urdf_file'],
+            base_link=base_link or None,
+            tip_link=tip_link or None,
+            gravity=tuple(map(float, values['gravity'].split())),
         )
         export_shared(model, Path(values['made_library']).parent, name=MADE)
     except RobodynError as error:
@@ -245,6 +350,7 @@ def simulated(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     text = Path(values['urdf_file']).read_text(encoding='utf-8')
     x, y, z = values['position'].split()
     place = ['-x', x, '-y', y, '-z', z]
+    check_upright(values)
     if 'made_library' in values:
         make_library(values)
     robot = [
@@ -264,7 +370,12 @@ def simulated(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         ),
         *spawned(values),
     ]
-    return [*gazebo(values['gz_args']), *robot] if values['start_gazebo'] == 'true' else robot
+    if values['start_gazebo'] != 'true':
+        return robot
+    arguments = values['gz_args']
+    if world(values) not in shlex.split(arguments):
+        arguments = f'{arguments} {shlex.quote(world(values))}'
+    return [*gazebo(arguments), *robot]
 
 
 def spawned(values: dict[str, str]) -> list[LaunchDescriptionEntity]:
@@ -308,11 +419,23 @@ def spawner(values: dict[str, str], *controllers: str) -> Node:
             '--activate-as-group',
             '--param-file',
             values['expanded_controllers_file'],
+            *gravity_file(values),
             '--controller-manager-timeout',
             '60',
         ],
         output='screen',
     )
+
+
+def gravity_file(values: dict[str, str]) -> list[str]:
+    """Return the option of the spawner that tells the chained controller of gravity, if one is."""
+    if values['way'] != 'chained' or 'made_library' in values:
+        return []
+    gravity = [float(part) for part in values['gravity'].split()]
+    section = {f'/**/{values["controller"]}': {'ros__parameters': {'gravity': gravity}}}
+    with tempfile.NamedTemporaryFile('w', suffix='.yaml', delete=False) as file:
+        yaml.safe_dump(section, file)
+    return ['--param-file', file.name]
 
 
 def gazebo(arguments: str) -> list[LaunchDescriptionEntity]:

@@ -3,6 +3,7 @@
 
 import ctypes
 import importlib.util
+import os
 import re
 import shutil
 from pathlib import Path
@@ -66,6 +67,14 @@ def words(node):
     """Return what a node is started with, in one line."""
     parts = (''.join(getattr(each, 'text', '') for each in part) for part in node.cmd)
     return ' '.join(part for part in parts if part)
+
+
+def parameters_of(node):
+    """Return the parameters that a node is given, those of its file not counted."""
+    return {
+        ''.join(part.perform(context()) for part in name): value
+        for name, value in node._Node__parameters[-1].items()
+    }
 
 
 # --- arguments ---------------------------------------------------------------------------------
@@ -134,7 +143,10 @@ def test_nothing_more_is_started_without_mock_hardware(tmp_path):
 def gazebo_values(tmp_path):
     return {
         **robodyn_values(tmp_path),
-        'gz_args': '-s -r empty.sdf',
+        'gz_args': '-s -r',
+        'world': '/w/my.sdf',
+        'gravity': '0 0 -9.81',
+        'tf_prefix': '',
         'model_name': 'arm_1',
         'start_gazebo': 'true',
         'position': '0 -0.5 1',
@@ -147,7 +159,7 @@ def gazebo_values(tmp_path):
 def test_gazebo_is_started_with_the_robot_its_controllers_and_the_clock(tmp_path):
     entities = launch_file('gazebo').simulated(context(**gazebo_values(tmp_path)))
     included = [entity for entity in entities if isinstance(entity, IncludeLaunchDescription)]
-    assert dict(included[0].launch_arguments) == {'gz_args': '-s -r empty.sdf'}
+    assert dict(included[0].launch_arguments) == {'gz_args': '-s -r /w/my.sdf'}
     started = nodes(entities)
     assert set(started) == {'parameter_bridge', 'robot_state_publisher', 'create', 'spawner'}
     assert '/clock@rosgraph_msgs/msg/Clock[gz.msgs.Clock' in words(started['parameter_bridge'])
@@ -192,6 +204,82 @@ def test_gazebo_starts_the_node_and_the_controllers_of_each_way(tmp_path, way, n
     assert source.location.endswith(f'{node}.launch.py')
 
 
+def weighed(**values):
+    """Return the gravity that is told what computes the torques."""
+    given = {'gravity': '', 'gz_args': '-r', 'start_gazebo': 'true', **values}
+    given = context(**{'world': str(ROOT / 'worlds' / 'empty.sdf'), **given})
+    for action in launch_file('gazebo').weighed(given):
+        action.visit(given)
+    return [float(part) for part in given.launch_configurations['gravity'].split()]
+
+
+def test_world_of_this_package_has_the_gravity_of_the_nodes():
+    parameters = yaml.safe_load((ROOT / 'config' / 'dynamics_node.yaml').read_text())
+    (section,) = parameters.values()
+    assert weighed() == section['ros__parameters']['gravity'] == [0.0, 0.0, -9.81]
+
+
+def test_gravity_is_that_of_the_world_whatever_names_it(tmp_path, monkeypatch):
+    sdf = '<sdf version="1.9"><world name="w">{}</world></sdf>'
+    moon, silent = tmp_path / 'moon.sdf', tmp_path / 'silent.sdf'
+    moon.write_text(sdf.format('<gravity>0 0 -1.62</gravity>'))
+    silent.write_text(sdf.format(''))
+    assert weighed(world=str(moon)) == [0.0, 0.0, -1.62]
+    assert weighed(gz_args=f'-s -v 3 {moon}') == [0.0, 0.0, -1.62]
+    assert weighed(world=str(silent)) == [0.0, 0.0, -9.8]  # the SDF format's default
+    monkeypatch.setenv('GZ_SIM_RESOURCE_PATH', f'/nowhere:{tmp_path}')
+    assert weighed(gz_args='-r moon.sdf') == [0.0, 0.0, -1.62]
+    assert weighed(gz_args='-r moon.sdf', gravity='0 0 -3.7') == [0.0, 0.0, -3.7]
+    with pytest.raises(RuntimeError, match='gravity: not given, and no file none_such.sdf'):
+        weighed(world='none_such.sdf')
+    with pytest.raises(RuntimeError, match="gravity: '-9.81'; allowed: three numbers"):
+        weighed(gravity='-9.81')
+
+
+@pytest.mark.parametrize(
+    'answer, gravity', [('<gravity>0 0 -1.62</gravity>', -1.62), ('', -9.8), (None, None)]
+)
+def test_gravity_is_asked_of_a_gazebo_that_runs_already(tmp_path, monkeypatch, answer, gravity):
+    gz = tmp_path / 'gz'
+    text = '' if answer is None else f'data: "<world name=\'moon\'>{answer}</world>"'
+    gz.write_text(
+        '#!/bin/sh\ncase "$*" in\n'
+        '*"-s /gazebo/worlds "*) echo \'data: "moon"\' ;;\n'
+        f'*"-s /world/moon/generate_world_sdf "*) cat {tmp_path}/answer ;;\nesac\n'
+    )
+    gz.chmod(0o755)
+    (tmp_path / 'answer').write_text(text)
+    monkeypatch.setenv('PATH', f'{tmp_path}:{os.environ["PATH"]}')
+    if gravity is None:
+        with pytest.raises(RuntimeError, match='gravity: not given, and the Gazebo that runs'):
+            weighed(start_gazebo='false')
+    else:
+        assert weighed(start_gazebo='false') == [0.0, 0.0, gravity]
+
+
+def test_gravity_of_the_world_is_told_to_the_controller_inside_gazebo(tmp_path):
+    values = chained_values(tmp_path, tmp_path / 'arm.urdf', model_library='/arm.so')
+    values.launch_configurations['gravity'] = '0 0 -1.62'
+    entities = launch_file('gazebo').simulated(values)
+    path = Path(re.findall(r'--param-file (\S+)', words(nodes(entities)['spawner']))[1])
+    assert yaml.safe_load(path.read_text()) == {
+        '/**/effort_controller': {'ros__parameters': {'gravity': [0.0, 0.0, -1.62]}}
+    }
+    path.unlink()
+
+
+def test_base_link_that_is_turned_against_the_world_is_refused(tmp_path):
+    urdf = tmp_path / 'tilted.urdf'
+    urdf.write_text(
+        '<robot name="r"><link name="world"/><link name="base"/><joint name="j" type="fixed">'
+        '<parent link="world"/><child link="base"/><origin rpy="0 1.57 0"/></joint></robot>'
+    )
+    check = launch_file('gazebo').check_upright
+    check({'base_link': '', 'urdf_file': str(urdf), 'tf_prefix': ''})
+    with pytest.raises(RuntimeError, match='base_link: base is turned against the world'):
+        check({'base_link': 'base', 'urdf_file': str(urdf), 'tf_prefix': ''})
+
+
 def test_feedforward_is_given_what_is_asked_for(tmp_path):
     values = {
         **robodyn_values(tmp_path),
@@ -205,8 +293,10 @@ def test_feedforward_is_given_what_is_asked_for(tmp_path):
         'robot_description_topic': 'description',
         'use_sim_time': 'true',
         'log_level': 'warn',
+        'gravity': '0 0 -9.8',
     }
     (node,) = launch_file('feedforward').started(context(**values))
+    assert parameters_of(node)['gravity'] == (0.0, 0.0, -9.8)
     assert node.node_executable == 'feedforward'
     assert node._Node__node_namespace == 'cell'
     assert '--log-level warn' in words(node)
@@ -230,12 +320,10 @@ def test_node_is_told_of_its_controller_where_there_is_a_manager(tmp_path, manag
         'robot_description_topic': 'robot_description',
         'log_level': 'info',
         'launch_prefix': '',
+        'gravity': '0 0 -1.62' if manager else '',
     }
-    node = launch_file('node').dynamics_node(values)
-    given = {
-        ''.join(part.perform(context()) for part in name): value
-        for name, value in node._Node__parameters[1].items()
-    }
+    given = parameters_of(launch_file('node').dynamics_node(values))
+    assert given.get('gravity') == ((0.0, 0.0, -1.62) if manager else None)
     assert ('controller' in given) == ('controller_manager' in given) == bool(manager)
 
 
@@ -331,9 +419,12 @@ def test_gazebo_with_the_chained_controller_makes_its_model_where_none_is_given(
     values = chained_values(tmp_path, ROOT / 'urdf' / 'six_axis_industrial.urdf')
     path = Path(values.launch_configurations['model_library'])
     assert not path.exists()
+    values.launch_configurations['gravity'] = '0 0 -1.625'
     launch_file('gazebo').simulated(values)
     library = ctypes.CDLL(str(path))
     assert library.robodyn_model_v1 is not None
+    (source,) = path.parent.glob('*.c')
+    assert '-1.625' in source.read_text()
     shutil.rmtree(path.parent)
 
 
