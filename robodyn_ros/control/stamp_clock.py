@@ -39,6 +39,10 @@ class ElapsedTime:
         """Whether stamps are of simulated time."""
         return self._simulated_time is not None
 
+    def time(self, now: float) -> float:
+        """Return the time by which an arm moves [s]: simulated, or else the steady time given."""
+        return now if self._simulated_time is None else self._simulated_time()
+
     def since(self, received: float, stamp: float, now: float) -> float:
         """
         Return the time [s] since something came, with a stamp.
