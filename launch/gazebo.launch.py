@@ -24,9 +24,11 @@ import yaml
 from ament_index_python.packages import PackageNotFoundError, get_package_share_directory
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 from launch.actions import (
+    AppendEnvironmentVariable,
     DeclareLaunchArgument,
     ExecuteProcess,
     IncludeLaunchDescription,
+    LogInfo,
     OpaqueFunction,
     RegisterEventHandler,
     SetLaunchConfiguration,
@@ -335,10 +337,10 @@ def computing(context: LaunchContext) -> list[LaunchDescriptionEntity]:
 
 
 def is_installed(package: str) -> bool:
-    """Return whether a ROS package is there."""
+    """Return whether a ROS package is there; what is no name of one is not."""
     try:
         get_package_share_directory(package)
-    except PackageNotFoundError:
+    except (PackageNotFoundError, ValueError):
         return False
     return True
 
@@ -347,7 +349,14 @@ def simulated(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     """Return the robot in Gazebo with its controllers, and Gazebo itself where asked for."""
     values = context.launch_configurations
     namespace = values['namespace']
-    text = Path(values['urdf_file']).read_text(encoding='utf-8')
+    text, notes = commanded(Path(values['urdf_file']).read_text(encoding='utf-8'))
+    folders, unknown = mesh_folders(text)
+    if unknown and not os.environ.get('GZ_SIM_RESOURCE_PATH'):
+        notes.append(
+            f'meshes of package://{", package://".join(unknown)} are of no ROS package: Gazebo '
+            'leaves them out, and their collisions, unless GZ_SIM_RESOURCE_PATH names the folder '
+            'in which that folder is'
+        )
     x, y, z = values['position'].split()
     place = ['-x', x, '-y', y, '-z', z]
     check_upright(values)
@@ -370,12 +379,58 @@ def simulated(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         ),
         *spawned(values),
     ]
+    robot = [*(LogInfo(msg=note) for note in notes), *robot]
     if values['start_gazebo'] != 'true':
         return robot
     arguments = values['gz_args']
     if world(values) not in shlex.split(arguments):
         arguments = f'{arguments} {shlex.quote(world(values))}'
-    return [*gazebo(arguments), *robot]
+    # Here, and not in our own environment, is where Gazebo looks for what package:// names.
+    where = [AppendEnvironmentVariable('GZ_SIM_RESOURCE_PATH', str(folder)) for folder in folders]
+    return [*where, *gazebo(arguments), *robot]
+
+
+def commanded(text: str) -> tuple[str, list[str]]:
+    """
+    Return a robot whose joints all are commanded or fixed, and what was said about that.
+
+    A gripper's joints outside <ros2_control> hang loose in Gazebo, while the model has them locked
+    at zero, as it has every joint off its chain. Those that another plugin names are left to it.
+    """
+    robot = ElementTree.fromstring(text)
+    ours = {joint.get('name') for joint in robot.findall('ros2_control/joint')}
+    if not ours:
+        raise RuntimeError(
+            'description_file: no <ros2_control> with joints in it, so that Gazebo moves none; '
+            'urdf/with_ros2_control.urdf.xacro adds it to any URDF'
+        )
+    theirs = {(each.text or '').strip() for each in robot.findall('gazebo//*')}
+    loose = [
+        joint
+        for joint in robot.findall('joint')
+        if joint.get('type') != 'fixed' and joint.get('name') not in ours | theirs
+    ]
+    if not loose:
+        return text, []
+    for joint in loose:
+        joint.set('type', 'fixed')
+        for name in ('axis', 'limit', 'dynamics', 'mimic', 'safety_controller', 'calibration'):
+            for element in joint.findall(name):
+                joint.remove(element)
+    names = ', '.join(joint.get('name', '') for joint in loose)
+    note = f'fixed at zero in Gazebo, as in the model, for no controller commands them: {names}'
+    return ElementTree.tostring(robot, encoding='unicode'), [note]
+
+
+def mesh_folders(text: str) -> tuple[list[Path], list[str]]:
+    """Return the folders that hold the packages of meshes, and the packages that are not here."""
+    folders, unknown = set(), []
+    for package in sorted(set(re.findall(r'"package://([^/"]+)/', text))):
+        if is_installed(package):
+            folders.add(Path(get_package_share_directory(package)).parent)
+        else:
+            unknown.append(package)
+    return sorted(folders), unknown
 
 
 def spawned(values: dict[str, str]) -> list[LaunchDescriptionEntity]:

@@ -14,15 +14,22 @@ import yaml
 pytest.importorskip('launch_ros', reason='needs launch and launch_ros, of a ROS installation')
 
 from launch import LaunchContext
-from launch.actions import IncludeLaunchDescription, SetLaunchConfiguration
+from launch.actions import (
+    AppendEnvironmentVariable,
+    IncludeLaunchDescription,
+    LogInfo,
+    SetLaunchConfiguration,
+)
 from launch.events.process import ProcessExited
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch_ros.actions import Node
+from lxml import etree
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / 'launch'
 FOR_USERS = ('robodyn', 'simulation', 'demo', 'gazebo', 'two_arms', 'feedforward')
 MANAGER = 'controller_manager'
+COMMANDED = '<ros2_control name="arm" type="system"><joint name="a"/></ros2_control>'
 EXITED = {'name': 'echo', 'cmd': ['ros2'], 'cwd': None, 'env': None, 'pid': 1, 'returncode': 0}
 KNOWN = {
     'use_mock_hardware',
@@ -110,7 +117,7 @@ def test_arguments_have_the_names_that_ros2_control_users_know():
 
 def robodyn_values(tmp_path, **changes):
     urdf = tmp_path / 'arm.urdf'
-    urdf.write_text('<robot name="arm"/>')
+    urdf.write_text(f'<robot name="arm">{COMMANDED}</robot>')
     return {
         'namespace': 'cell',
         'use_mock_hardware': 'true',
@@ -268,6 +275,63 @@ def test_gravity_of_the_world_is_told_to_the_controller_inside_gazebo(tmp_path):
     path.unlink()
 
 
+GRIPPER = f"""<robot name="r">
+<link name="base"/><link name="l1"/><link name="palm"/><link name="f1"/><link name="f2"/>
+<link name="f3"/>
+<joint name="a" type="revolute"><parent link="base"/><child link="l1"/>
+<limit lower="-1" upper="1" effort="1" velocity="1"/></joint>
+<joint name="to_palm" type="fixed"><parent link="l1"/><child link="palm"/></joint>
+<joint name="f1_joint" type="prismatic"><parent link="palm"/><child link="f1"/><axis xyz="0 1 0"/>
+<limit lower="0" upper="0.04" effort="20" velocity="0.2"/></joint>
+<joint name="f2_joint" type="prismatic"><parent link="palm"/><child link="f2"/><axis xyz="0 1 0"/>
+<limit lower="0" upper="0.04" effort="20" velocity="0.2"/><mimic joint="f1_joint"/></joint>
+<joint name="f3_joint" type="prismatic"><parent link="palm"/><child link="f3"/><axis xyz="0 1 0"/>
+<limit lower="0" upper="0.04" effort="20" velocity="0.2"/></joint>
+{COMMANDED}
+<gazebo><plugin filename="p" name="n"><joint_name>f3_joint</joint_name></plugin></gazebo>
+</robot>"""
+
+
+def test_joints_of_a_gripper_that_nothing_commands_are_fixed_in_gazebo():
+    text, (note,) = launch_file('gazebo').commanded(GRIPPER)
+    joints = {joint.get('name'): joint for joint in etree.fromstring(text).findall('joint')}
+    kinds = {name: joint.get('type') for name, joint in joints.items()}
+    assert kinds == {
+        'a': 'revolute',
+        'to_palm': 'fixed',
+        'f1_joint': 'fixed',
+        'f2_joint': 'fixed',
+        'f3_joint': 'prismatic',
+    }
+    assert {child.tag for child in joints['f2_joint']} == {'parent', 'child'}
+    assert note.endswith(': f1_joint, f2_joint')
+
+
+def test_robot_that_gazebo_cannot_command_is_refused():
+    with pytest.raises(RuntimeError, match='no <ros2_control> with joints in it'):
+        launch_file('gazebo').commanded(GRIPPER.replace(COMMANDED, ''))
+
+
+def test_gazebo_finds_the_meshes_of_packages_and_says_which_it_does_not(tmp_path, monkeypatch):
+    monkeypatch.setenv('AMENT_PREFIX_PATH', str(tmp_path))
+    monkeypatch.delenv('GZ_SIM_RESOURCE_PATH', raising=False)
+    index = tmp_path / 'share' / 'ament_index' / 'resource_index' / 'packages'
+    index.mkdir(parents=True)
+    (index / 'acme_description').touch()
+    (tmp_path / 'share' / 'acme_description').mkdir()
+    mesh = '<visual><geometry><mesh filename="package://{}/m.dae"/></geometry></visual>'
+    urdf = tmp_path / 'meshes.urdf'
+    visuals = ''.join(map(mesh.format, ('acme_description', 'example-robot-data')))
+    urdf.write_text(GRIPPER.replace('<link name="palm"/>', f'<link name="palm">{visuals}</link>'))
+    values = context(**{**gazebo_values(tmp_path), 'urdf_file': str(urdf)})
+    entities = launch_file('gazebo').simulated(values)
+    (where,) = (each for each in entities if isinstance(each, AppendEnvironmentVariable))
+    where.visit(values)
+    assert values.environment['GZ_SIM_RESOURCE_PATH'] == str(tmp_path / 'share')
+    told = [''.join(part.text for part in e.msg) for e in entities if isinstance(e, LogInfo)]
+    assert any('package://example-robot-data are of no ROS package' in each for each in told)
+
+
 def test_base_link_that_is_turned_against_the_world_is_refused(tmp_path):
     urdf = tmp_path / 'tilted.urdf'
     urdf.write_text(
@@ -416,7 +480,13 @@ def chained_values(tmp_path, urdf, **changes):
 
 
 def test_gazebo_with_the_chained_controller_makes_its_model_where_none_is_given(tmp_path):
-    values = chained_values(tmp_path, ROOT / 'urdf' / 'six_axis_industrial.urdf')
+    urdf = tmp_path / 'six_axes.urdf'
+    text = (ROOT / 'urdf' / 'six_axis_industrial.urdf').read_text()
+    all_joints = COMMANDED.replace('"a"', '"joint1"').replace(
+        '</ros2_control>', ''.join(f'<joint name="joint{i}"/>' for i in range(2, 7))
+    )
+    urdf.write_text(text.replace('</robot>', f'{all_joints}</ros2_control></robot>'))
+    values = chained_values(tmp_path, urdf)
     path = Path(values.launch_configurations['model_library'])
     assert not path.exists()
     values.launch_configurations['gravity'] = '0 0 -1.625'
