@@ -45,6 +45,7 @@ setup(
         (f'share/{PACKAGE}/config', sorted(glob('config/*.yaml') + glob('config/*.xml'))),
         (f'share/{PACKAGE}/urdf', sorted(glob('urdf/*.urdf') + glob('urdf/*.xacro'))),
         (f'share/{PACKAGE}/rviz', sorted(glob('rviz/*.rviz'))),
+        (f'share/{PACKAGE}/worlds', sorted(glob('worlds/*.sdf'))),
         (f'share/{PACKAGE}/sros2', sorted(glob('sros2/*.xml'))),
         ('bin', ['scripts/robodyn']),
     ],

@@ -2,6 +2,7 @@
 """The model in the effort of trajectories, in front of a joint trajectory controller."""
 
 from pathlib import Path
+from typing import Any
 
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
@@ -72,10 +73,11 @@ def generate_launch_description() -> LaunchDescription:
 def started(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     """Return the node; an empty argument leaves a parameter as the file has it."""
     values = context.launch_configurations
-    given = {
+    given: dict[str, Any] = {
         'urdf_file': values['urdf_file'],
         'base_link': values['base_link'] and values['tf_prefix'] + values['base_link'],
         'tip_link': values['tip_link'] and values['tf_prefix'] + values['tip_link'],
+        'gravity': [float(part) for part in values.get('gravity', '').split()],
         'controller': values['trajectory_controller'],
     }
     parameters = {name: value for name, value in given.items() if value}

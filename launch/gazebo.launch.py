@@ -6,26 +6,44 @@ The dynamics node commands it through a forward controller; or a joint trajector
 whose trajectories feedforward fills with effort; or the controller of robodyn_controllers does, to
 which a joint trajectory controller is chained.
 
-The arm hangs loose until its controllers are active and the first torque has come: hold_joints is
-off, as nothing brakes a real arm's joints for us either.
+The arm is held, by hold_joints of gz_ros2_control, until a controller commands it. The forward
+controller does not before the node's first torque has come.
 """
 
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
 from pathlib import Path
+from xml.etree import ElementTree
 
+import numpy as np
+import yaml
 from ament_index_python.packages import PackageNotFoundError, get_package_share_directory
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 from launch.actions import (
+    AppendEnvironmentVariable,
     DeclareLaunchArgument,
+    ExecuteProcess,
     IncludeLaunchDescription,
+    LogInfo,
     OpaqueFunction,
+    RegisterEventHandler,
     SetLaunchConfiguration,
 )
+from launch.event_handlers import OnProcessExit, OnShutdown
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
 from launch_ros.actions import Node
 from launch_ros.substitutions import FindPackageShare
 
+from robodyn_ros import RobotModel
+from robodyn_ros.compiled import export_shared
+from robodyn_ros.errors import RobodynError
 from robodyn_ros.ros.launching import included
+from robodyn_ros.spatial import rotation_from_rpy
 
 HERE = Path(__file__).parent
 SHARE = FindPackageShare('robodyn_ros')
@@ -37,11 +55,15 @@ NEEDED = (
     'joint_state_broadcaster',
     'robot_state_publisher',
 )
+BUILT_HERE = ('robodyn_controllers',)  # in no registry of packages: with the sources of this one
 NEEDED_BY = {
-    'forward': ('forward_command_controller',),
+    'forward': ('forward_command_controller', 'ros2topic'),
     'trajectory': ('joint_trajectory_controller', 'control_msgs'),
     'chained': ('joint_trajectory_controller', 'robodyn_controllers'),
 }
+MADE = 'made'  # the name of a library that is made here
+WORLDS = ('.sdf', '.world')
+DEFAULT_GRAVITY = '0 0 -9.8'  # of a world that names none, by the SDF format
 CHAINED = {
     'controller': 'inverse_dynamics_controller',
     'trajectory_controller': 'joint_trajectory_controller',
@@ -67,7 +89,7 @@ ARGUMENTS = (
         'model_library',
         default_value='',
         description='Where chained: path of the shared library that robodyn export --shared made '
-        'of the arm.',
+        'of the arm; empty: it is made now, which takes a C compiler.',
     ),
     DeclareLaunchArgument(
         'description_file',
@@ -84,8 +106,19 @@ ARGUMENTS = (
     ),
     DeclareLaunchArgument(
         'gz_args',
-        default_value='-r -v 3 empty.sdf',
-        description='Arguments of gz sim: a world, -r to run at once, -s to show nothing.',
+        default_value='-r -v 3',
+        description='Arguments of gz sim: -r to run at once, -s to show nothing.',
+    ),
+    DeclareLaunchArgument(
+        'world',
+        default_value=PathJoinSubstitution([SHARE, 'worlds', 'empty.sdf']),
+        description='SDF of the world, unless gz_args names one.',
+    ),
+    DeclareLaunchArgument(
+        'gravity',
+        default_value='',
+        description='That of the world, as "x y z" [m/s^2], for what computes the torques; empty: '
+        'read from the file of the world, or asked of the Gazebo that runs already.',
     ),
     DeclareLaunchArgument(
         'start_gazebo',
@@ -100,10 +133,16 @@ ARGUMENTS = (
         'position', default_value='0 0 0', description='Position of the robot, as "x y z" [m].'
     ),
     DeclareLaunchArgument(
+        'controller_manager',
+        default_value='controller_manager',
+        description='Node name of the controller manager in Gazebo: where forward, the node '
+        'watches the controller, and deactivates it when it stops; empty: it does not.',
+    ),
+    DeclareLaunchArgument(
         'use_sim_time',
         default_value='true',
         choices=['true', 'false'],
-        description='Use the time of Gazebo (use_sim_time).',
+        description='Use the time of Gazebo (use_sim_time); false is refused.',
     ),
 )
 
@@ -121,6 +160,7 @@ def generate_launch_description() -> LaunchDescription:
             *ARGUMENTS,
             OpaqueFunction(function=checked),
             OpaqueFunction(function=chosen),
+            OpaqueFunction(function=weighed),
             included(HERE, 'controllers'),
             COMMAND_TOPIC,
             OpaqueFunction(function=computing),
@@ -133,12 +173,23 @@ def checked(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     """Return nothing; what is not installed is named, with the command that installs it."""
     needed = [*NEEDED, *NEEDED_BY[context.launch_configurations['way']]]
     missing = [name for name in needed if not is_installed(name)]
-    if missing:
-        packages = ' '.join('ros-$ROS_DISTRO-' + name.replace('_', '-') for name in missing)
-        raise RuntimeError(f'Gazebo needs more: sudo apt install {packages}')
-    if context.launch_configurations['way'] == 'chained':
-        if not context.launch_configurations['model_library']:
-            raise RuntimeError('model_library: not given; allowed: the path of a shared library')
+    packages = [f'ros-$ROS_DISTRO-{name}'.replace('_', '-') for name in missing]
+    packages = [each for each, name in zip(packages, missing) if name not in BUILT_HERE]
+    commands = [f'sudo apt install {" ".join(packages)}'] if packages else []
+    for name in sorted(set(missing) & set(BUILT_HERE)):
+        commands.append(
+            f'{name} is in the sources of robodyn_ros: in the workspace, colcon build '
+            f'--base-paths src/robodyn_ros src/robodyn_ros/robodyn_interfaces '
+            f'src/robodyn_ros/{name}, and '
+            'source install/setup.bash'
+        )
+    if commands:
+        raise RuntimeError(f'Gazebo needs more: {"; ".join(commands)}')
+    if context.launch_configurations['use_sim_time'] != 'true':
+        raise RuntimeError(
+            'use_sim_time: false; allowed: true. The stamps of Gazebo are of its own time, and by '
+            "any other clock the arm's states are old"
+        )
     return []
 
 
@@ -155,7 +206,116 @@ def chosen(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     if is_chained:
         for name, default in CHAINED.items():
             result.append(SetLaunchConfiguration(name, values.get(name, default)))
+        if not values['model_library']:
+            folder = tempfile.mkdtemp(prefix='robodyn_')
+
+            def remove(event: object, context: LaunchContext) -> None:
+                shutil.rmtree(folder, ignore_errors=True)
+
+            result += [
+                SetLaunchConfiguration('made_library', f'{folder}/{MADE}.so'),
+                SetLaunchConfiguration('model_library', f'{folder}/{MADE}.so'),
+                RegisterEventHandler(OnShutdown(on_shutdown=remove)),
+            ]
     return result
+
+
+def weighed(context: LaunchContext) -> list[LaunchDescriptionEntity]:
+    """Return what sets gravity to that of the world: two that differ let the arm drift."""
+    values = context.launch_configurations
+    given, allowed = values['gravity'], 'allowed: three numbers, that of the world, as "0 0 -9.8"'
+    if not given:
+        is_asked = values['start_gazebo'] != 'true'
+        given = asked_gravity() if is_asked else gravity_of(world(values))
+        if not given:
+            why = 'the Gazebo that runs does not say' if is_asked else f'no file {world(values)}'
+            raise RuntimeError(f'gravity: not given, and {why}; {allowed}')
+    try:
+        parts = [float(part) for part in given.split()]
+    except ValueError:
+        parts = []
+    if len(parts) != 3:
+        raise RuntimeError(f'gravity: {given!r}; {allowed}')
+    return [SetLaunchConfiguration('gravity', ' '.join(map(str, parts)))]
+
+
+def world(values: dict[str, str]) -> str:
+    """Return the world as it is named: in the arguments of gz sim, or else as our own argument."""
+    named = [word for word in shlex.split(values['gz_args']) if word.endswith(WORLDS)]
+    return named[0] if named else values['world']
+
+
+def gravity_of(name: str) -> str:
+    """Return the gravity in the file of a world, searched where Gazebo does; empty: no file."""
+    folders = [Path()]
+    folders += map(Path, os.environ.get('GZ_SIM_RESOURCE_PATH', '').split(':'))
+    for prefix in ('/usr', *os.environ.get('AMENT_PREFIX_PATH', '').split(':')):
+        folders += sorted(Path(prefix).glob('share/gz/gz-sim*/worlds'))
+        folders += sorted(Path(prefix).glob('opt/gz_sim_vendor/share/gz/gz-sim*/worlds'))
+    for folder in folders:
+        path = folder / Path(name).expanduser()
+        if path.is_file():
+            return ElementTree.parse(path).findtext('world/gravity') or DEFAULT_GRAVITY
+    return ''
+
+
+def asked_gravity() -> str:
+    """Return the gravity of the Gazebo that runs; empty: none answers."""
+    worlds = re.findall(r'data: *"([^"]+)"', asked('/gazebo/worlds', 'Empty', 'StringMsg_V'))
+    if len(worlds) != 1:
+        return ''
+    text = asked(f'/world/{worlds[0]}/generate_world_sdf', 'SdfGeneratorConfig', 'StringMsg')
+    if '<world' not in text:
+        return ''
+    found = re.search(r'<gravity>([^<]*)</gravity>', text)
+    return found[1] if found else DEFAULT_GRAVITY
+
+
+def asked(service: str, request: str, answer: str) -> str:
+    """Return what a service of Gazebo answers to an empty request; empty: nothing."""
+    types = ['--reqtype', f'gz.msgs.{request}', '--reptype', f'gz.msgs.{answer}']
+    command = ['gz', 'service', '-s', service, *types, '--timeout', '5000', '--req', '']
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=20.0).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return ''
+
+
+def check_upright(values: dict[str, str]) -> None:
+    """Refuse a base link that is turned against the world, in whose axes gravity is."""
+    if not values.get('base_link', ''):
+        return
+    joints = ElementTree.parse(values['urdf_file']).findall('joint')
+    above = {joint.find('child').get('link'): joint for joint in joints}
+    link, rotation = values['tf_prefix'] + values['base_link'], np.eye(3)
+    while (joint := above.get(link)) is not None:
+        origin = joint.find('origin')
+        rpy = '0 0 0' if origin is None else origin.get('rpy', '0 0 0')
+        rotation = rotation_from_rpy([float(part) for part in rpy.split()]) @ rotation
+        link = joint.find('parent').get('link')
+    if np.abs(rotation - np.eye(3)).max() > 1e-6:
+        raise RuntimeError(
+            f'base_link: {values["base_link"]} is turned against the world, in whose axes gravity '
+            'is given; allowed: none, for which the root of the robot is taken'
+        )
+
+
+def make_library(values: dict[str, str]) -> None:
+    """Make the shared library of the arm, where none was given, as robodyn export does."""
+    base_link, tip_link = (
+        values.get(name, '') and values['tf_prefix'] + values[name]
+        for name in ('base_link', 'tip_link')
+    )
+    try:
+        model = RobotModel.from_urdf(
+            values['urdf_file'],
+            base_link=base_link or None,
+            tip_link=tip_link or None,
+            gravity=tuple(map(float, values['gravity'].split())),
+        )
+        export_shared(model, Path(values['made_library']).parent, name=MADE)
+    except RobodynError as error:
+        raise RuntimeError(f'model_library: not given, and none can be made: {error}') from error
 
 
 def computing(context: LaunchContext) -> list[LaunchDescriptionEntity]:
@@ -177,10 +337,10 @@ def computing(context: LaunchContext) -> list[LaunchDescriptionEntity]:
 
 
 def is_installed(package: str) -> bool:
-    """Return whether a ROS package is there."""
+    """Return whether a ROS package is there; what is no name of one is not."""
     try:
         get_package_share_directory(package)
-    except PackageNotFoundError:
+    except (PackageNotFoundError, ValueError):
         return False
     return True
 
@@ -189,10 +349,19 @@ def simulated(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     """Return the robot in Gazebo with its controllers, and Gazebo itself where asked for."""
     values = context.launch_configurations
     namespace = values['namespace']
-    controllers = [values[name] for name in NAMED_BY[values['way']]]
-    text = Path(values['urdf_file']).read_text(encoding='utf-8')
+    text, notes = commanded(Path(values['urdf_file']).read_text(encoding='utf-8'))
+    folders, unknown = mesh_folders(text)
+    if unknown and not os.environ.get('GZ_SIM_RESOURCE_PATH'):
+        notes.append(
+            f'meshes of package://{", package://".join(unknown)} are of no ROS package: Gazebo '
+            'leaves them out, and their collisions, unless GZ_SIM_RESOURCE_PATH names the folder '
+            'in which that folder is'
+        )
     x, y, z = values['position'].split()
     place = ['-x', x, '-y', y, '-z', z]
+    check_upright(values)
+    if 'made_library' in values:
+        make_library(values)
     robot = [
         Node(
             package='robot_state_publisher',
@@ -208,24 +377,120 @@ def simulated(context: LaunchContext) -> list[LaunchDescriptionEntity]:
             arguments=['-topic', 'robot_description', '-name', values['model_name'], *place],
             output='screen',
         ),
-        # All at once: the node computes as soon as there are joint states.
-        Node(
-            package='controller_manager',
-            executable='spawner',
-            namespace=namespace,
-            arguments=[
-                'joint_state_broadcaster',
-                *controllers,
-                '--activate-as-group',
-                '--param-file',
-                values['expanded_controllers_file'],
-                '--controller-manager-timeout',
-                '60',
-            ],
-            output='screen',
-        ),
+        *spawned(values),
     ]
-    return [*gazebo(values['gz_args']), *robot] if values['start_gazebo'] == 'true' else robot
+    robot = [*(LogInfo(msg=note) for note in notes), *robot]
+    if values['start_gazebo'] != 'true':
+        return robot
+    arguments = values['gz_args']
+    if world(values) not in shlex.split(arguments):
+        arguments = f'{arguments} {shlex.quote(world(values))}'
+    # Here, and not in our own environment, is where Gazebo looks for what package:// names.
+    where = [AppendEnvironmentVariable('GZ_SIM_RESOURCE_PATH', str(folder)) for folder in folders]
+    return [*where, *gazebo(arguments), *robot]
+
+
+def commanded(text: str) -> tuple[str, list[str]]:
+    """
+    Return a robot whose joints all are commanded or fixed, and what was said about that.
+
+    A gripper's joints outside <ros2_control> hang loose in Gazebo, while the model has them locked
+    at zero, as it has every joint off its chain. Those that another plugin names are left to it.
+    """
+    robot = ElementTree.fromstring(text)
+    ours = {joint.get('name') for joint in robot.findall('ros2_control/joint')}
+    if not ours:
+        raise RuntimeError(
+            'description_file: no <ros2_control> with joints in it, so that Gazebo moves none; '
+            'urdf/with_ros2_control.urdf.xacro adds it to any URDF'
+        )
+    theirs = {(each.text or '').strip() for each in robot.findall('gazebo//*')}
+    loose = [
+        joint
+        for joint in robot.findall('joint')
+        if joint.get('type') != 'fixed' and joint.get('name') not in ours | theirs
+    ]
+    if not loose:
+        return text, []
+    for joint in loose:
+        joint.set('type', 'fixed')
+        for name in ('axis', 'limit', 'dynamics', 'mimic', 'safety_controller', 'calibration'):
+            for element in joint.findall(name):
+                joint.remove(element)
+    names = ', '.join(joint.get('name', '') for joint in loose)
+    note = f'fixed at zero in Gazebo, as in the model, for no controller commands them: {names}'
+    return ElementTree.tostring(robot, encoding='unicode'), [note]
+
+
+def mesh_folders(text: str) -> tuple[list[Path], list[str]]:
+    """Return the folders that hold the packages of meshes, and the packages that are not here."""
+    folders, unknown = set(), []
+    for package in sorted(set(re.findall(r'"package://([^/"]+)/', text))):
+        if is_installed(package):
+            folders.add(Path(get_package_share_directory(package)).parent)
+        else:
+            unknown.append(package)
+    return sorted(folders), unknown
+
+
+def spawned(values: dict[str, str]) -> list[LaunchDescriptionEntity]:
+    """
+    Return what activates the controllers, all at once.
+
+    The forward controller is activated when a torque waits for it. The node needs joint states for
+    one, and may have to compile its model first; without torque the arm would fall meanwhile.
+    """
+    controllers = [values[name] for name in NAMED_BY[values['way']]]
+    if values['way'] != 'forward':
+        return [spawner(values, 'joint_state_broadcaster', *controllers)]
+    topic = values['command_topic']
+    if not topic.startswith('/'):
+        topic = '/'.join(['', *values['namespace'].strip('/').split('/'), topic])
+    first_torque = ExecuteProcess(
+        cmd=['ros2', 'topic', 'echo', '--no-daemon', '--once']
+        + [topic.replace('//', '/'), 'std_msgs/msg/Float64MultiArray'],
+        name='first_torque',
+        output='log',
+    )
+
+    def activate(event: object, context: LaunchContext) -> list[LaunchDescriptionEntity]:
+        return [] if context.is_shutdown else [spawner(values, *controllers)]
+
+    return [
+        spawner(values, 'joint_state_broadcaster'),
+        RegisterEventHandler(OnProcessExit(target_action=first_torque, on_exit=activate)),
+        first_torque,
+    ]
+
+
+def spawner(values: dict[str, str], *controllers: str) -> Node:
+    """Return what loads controllers and activates them together."""
+    return Node(
+        package='controller_manager',
+        executable='spawner',
+        namespace=values['namespace'],
+        arguments=[
+            *controllers,
+            '--activate-as-group',
+            '--param-file',
+            values['expanded_controllers_file'],
+            *gravity_file(values),
+            '--controller-manager-timeout',
+            '60',
+        ],
+        output='screen',
+    )
+
+
+def gravity_file(values: dict[str, str]) -> list[str]:
+    """Return the option of the spawner that tells the chained controller of gravity, if one is."""
+    if values['way'] != 'chained' or 'made_library' in values:
+        return []
+    gravity = [float(part) for part in values['gravity'].split()]
+    section = {f'/**/{values["controller"]}': {'ros__parameters': {'gravity': gravity}}}
+    with tempfile.NamedTemporaryFile('w', suffix='.yaml', delete=False) as file:
+        yaml.safe_dump(section, file)
+    return ['--param-file', file.name]
 
 
 def gazebo(arguments: str) -> list[LaunchDescriptionEntity]:

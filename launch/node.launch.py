@@ -138,6 +138,7 @@ def dynamics_node(values: dict[str, str]) -> Node:
         'base_link': prefixed(values, 'base_link'),
         'tip_link': prefixed(values, 'tip_link'),
         'joints': yaml.safe_load(values.get('joints', '')),
+        'gravity': [float(part) for part in values.get('gravity', '').split()],
         'controller_manager': values['controller_manager'],
         'controller': values['controller_manager'] and values.get('controller', ''),
     }

@@ -16,7 +16,7 @@ gravity; and where gravity compensation takes over a moving arm, damping brings 
 Two clocks are kept apart. Steady time (the argument ``now``) measures staleness, the rate limit
 and transitions. The time of the joint states (``MeasuredState.time``) moves references, while it
 keeps pace with the steady one (``stamp_clock``); simulated time moves both, so that a simulation
-gives the same torques at any pace.
+gives the same torques at any pace, and while it stands still nothing is stale.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class CommandPipeline(PipelineState):
         self._state = None
         self._last_cycle = now
         self._elapsed = 0.0
-        self._fallback = Fallback()
+        self._fallback, self._refusal = Fallback(), ''
         self._is_stopping = False
         self._law.jump()
         self._follower.forget()
@@ -158,7 +158,7 @@ class CommandPipeline(PipelineState):
         """
         self._limiter.last_torque, self._limiter.last_sent = torque, sent
         if self._state is not None:
-            self._become_stale(self._state, sent)
+            self._become_stale(self._state, sent, 'the watchdog commanded meanwhile')
 
     # --- what it commands ------------------------------------------------------------------
 
@@ -191,9 +191,9 @@ class CommandPipeline(PipelineState):
         if not self.is_enabled or self._state is None:
             return None
         gap = now - self._last_cycle
-        if gap <= self.settings.state_timeout and not self._joint_states.stale_joints(now):
+        if not self._is_late(self._state, now):
             return self._bridged(self._state, gap, now)
-        self._become_stale(self._state, now)
+        self._become_stale(self._state, now, self._cause(now))
         torque = self._stale_torque(now)
         return None if torque is None else self._limited(torque, self._state, now)
 
@@ -263,6 +263,7 @@ class CommandPipeline(PipelineState):
             if not supervision.is_believed(
                 state, self._state, elapsed, follower, self.law, longest, limits
             ):
+                self._refusal = 'no plausible state'
                 return None
         if self._state is None:
             if supervision.is_overloaded(self.law, state, settings, limits):
@@ -295,6 +296,7 @@ class CommandPipeline(PipelineState):
         )
         if evaluated is None:
             self.refused_torques += 1
+            self._refusal = 'no finite torque'
             return None
         self._advance(state)
         self._take(state, now)
@@ -306,7 +308,17 @@ class CommandPipeline(PipelineState):
             self._bridging.note(now - self._last_cycle)
         self._state = state
         self._last_cycle = now
+        self._refusal = ''
         self._fallback.end()
+
+    def _is_late(self, last: MeasuredState, now: float) -> bool:
+        """Return whether a joint is stale, or the last valid cycle was as long ago."""
+        joint_states = self._joint_states
+        if joint_states.stale_joints(now):
+            return True
+        stamp = last.time if last.stamped else np.nan
+        waited = joint_states.elapsed.since(self._last_cycle, stamp, now)
+        return waited > self.settings.state_timeout
 
     def _bridged(self, state: MeasuredState, gap: float, now: float) -> Command | None:
         """Return the command for where the arm should be by now, if its state is late."""
@@ -336,15 +348,20 @@ class CommandPipeline(PipelineState):
         """Return the time [s] to the middle of that for which a command will act, if as before."""
         return 0.5 * min(now - self._limiter.last_sent, LONGEST_RATE_STEP)
 
-    def _become_stale(self, state: MeasuredState, now: float) -> None:
+    def _cause(self, now: float) -> str:
+        """Return why there has been no valid cycle."""
+        if stale := self._joint_states.stale_joints(now):
+            return f'no fresh state of {", ".join(stale)}'
+        return self._refusal or 'no control cycle in time'
+
+    def _become_stale(self, state: MeasuredState, now: float, cause: str) -> None:
         """Give up what is followed, once."""
         if self.is_stale:
             return
         gap = now - self._last_cycle
         expected = self._bridging.expected_state(self._follower, state, gap)
         if self._follower.reference is not None:
-            stale = ', '.join(self._joint_states.stale_joints(now))
-            self._follower.give_up(self.law, f'no fresh state of {stale or "the arm"}')
+            self._follower.give_up(self.law, cause)
         self._follower.end_fading()
         position, velocity, braking = expected.position, expected.velocity, None
         is_brake_due = self._follower.is_brake_due and self._bridging.predicts(expected)
@@ -353,7 +370,7 @@ class CommandPipeline(PipelineState):
                 self.law, position, velocity, now, self.settings, self.reference_limits
             )
             position = braking.end_state.position
-        self._fallback.begin(self.law.gravity_torque(position), now, braking)
+        self._fallback.begin(cause, self.law.gravity_torque(position), now, braking)
 
     def _stale_torque(self, now: float) -> np.ndarray | None:
         """Return what stale states ask for, first of all a brake that nobody measures."""

@@ -32,6 +32,7 @@ from robodyn_ros.control.possible_positions import PossiblePositions
 from robodyn_ros.control.rigid_body import RigidBodyTorque, why_not_compiled
 from robodyn_ros.control.safety_settings import SafetySettings
 from robodyn_ros.control.settings import ControlSettings
+from robodyn_ros.control.stamp_clock import ElapsedTime
 from robodyn_ros.description.chain import Chain
 from robodyn_ros.dynamics import smooth_friction_torque
 from robodyn_ros.errors import (
@@ -157,10 +158,10 @@ def configured_arm(settings: ControlSettings, description: str | None) -> Config
 
 
 def build_control_stack(
-    settings: ControlSettings, description: str | None, *, is_time_simulated: bool = False
+    settings: ControlSettings, description: str | None, elapsed: ElapsedTime | None = None
 ) -> ControlStack:
     """
-    Return everything that a configured node runs.
+    Return everything that a configured node runs, under simulated time where ``elapsed`` says so.
 
     Raises
     ------
@@ -174,6 +175,7 @@ def build_control_stack(
         settings.state_timeout,
         continuous_joints(model),
         PossiblePositions.of(model),
+        elapsed,
     )
     torque = RigidBodyTorque.of(model, settings.algorithm)
     law = control_law(model, settings, torque.under(model))
@@ -191,7 +193,6 @@ def build_control_stack(
         joint_states,
         safety,
         reference_limits(model, settings),
-        is_time_simulated=is_time_simulated,
         compiled=compiled,
     )
     limits = safety.effort_limits

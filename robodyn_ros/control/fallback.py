@@ -17,23 +17,29 @@ class Fallback:
     ----------
     stale_since : float or None
         Steady time since which states are stale [s]; None: they are not.
+    cause : str
+        Why there are no valid states, as it was when they became stale.
     is_stop_command_sent : bool
         Whether the torque that ``on_stop`` asks for was sent.
     """
 
     def __init__(self) -> None:
         self.stale_since: float | None = None
+        self.cause = ''
         self.is_stop_command_sent = False
         self._held: np.ndarray | None = None  # gravity where the arm should be
         self._braking: Reference | None = None  # that nobody measures, by the steady clock
         self._stop_torque: np.ndarray | None = None
 
-    def begin(self, gravity: np.ndarray, now: float, braking: Reference | None = None) -> None:
+    def begin(
+        self, cause: str, gravity: np.ndarray, now: float, braking: Reference | None = None
+    ) -> None:
         """
         Note that states are stale since now; gravity is that of where the arm should be.
 
         Parameters
         ----------
+        cause : str
         gravity : array, shape (n,)
             [N m] or [N]
         now : float
@@ -42,7 +48,8 @@ class Fallback:
             That brings the arm to rest, by the steady clock; None: it does not move, or only
             feedback could.
         """
-        self.stale_since, self._held, self._braking = now, gravity, braking
+        self.stale_since, self.cause = now, cause
+        self._held, self._braking = gravity, braking
 
     def change_gravity(self, gravity: np.ndarray) -> None:
         """Take another model's gravity at the last valid state, where it is still held."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from robodyn_ros.control.computed_torque import wrapped
 from robodyn_ros.control.possible_positions import PossiblePositions
+from robodyn_ros.control.stamp_clock import ElapsedTime
 
 VELOCITY_TIME_CONSTANT = 0.005
 """Of the low-pass on differenced velocities [s]: five samples at 1 kHz, 2 degrees late at 1 Hz."""
@@ -20,6 +21,9 @@ LONGEST_DELAY = 0.05
 
 WRONG_CLOCK = 1.0
 """A stamp that is so much older is of another clock, not late [s]."""
+
+LONGEST_STEP = 1.0
+"""Between the states of a simulation, after which it stands still for whoever looks on [s]."""
 
 _MOST_STRANGERS, _LONGEST_NAME = 7, 40  # that are told of
 _MOST_LAYOUTS = 32  # of messages remembered; one that names joints at random must not fill memory
@@ -70,6 +74,8 @@ class JointStateBuffer:
         Joints whose position may jump by whole turns.
     possible : PossiblePositions, optional
         Those of the arm; not given: all are.
+    elapsed : ElapsedTime, optional
+        Measures how long ago a state came; not given: by the steady clock.
 
     Notes
     -----
@@ -88,7 +94,9 @@ class JointStateBuffer:
         timeout: float,
         continuous: np.ndarray | None = None,
         possible: PossiblePositions | None = None,
+        elapsed: ElapsedTime | None = None,
     ) -> None:
+        self.elapsed = elapsed or ElapsedTime()
         self.joint_names = tuple(joint_names)
         self.timeout = timeout
         n = len(self.joint_names)
@@ -221,11 +229,21 @@ class JointStateBuffer:
         return bool(np.isfinite(self._received).any())
 
     def stale_joints(self, now: float) -> tuple[str, ...]:
-        """Return the joints whose last sample is older than the timeout, by the steady clock."""
+        """Return the joints whose last sample is older than the timeout, by ``elapsed``."""
         if now - self._oldest <= self.timeout:
             return ()
-        stale = now - self._received > self.timeout
-        return tuple(self.joint_names[i] for i in np.flatnonzero(stale))
+        stamps = np.where(self._stamped, self._sampled, np.nan).tolist()
+        return tuple(
+            name
+            for name, received, stamp in zip(self.joint_names, self._received.tolist(), stamps)
+            if self.elapsed.since(received, stamp, now) > self.timeout
+        )
+
+    def standstill(self, now: float) -> float:
+        """Return for how long a simulation has stood still [s]; 0: not, or not for long."""
+        age = self.age(now)
+        is_long = LONGEST_STEP < age < np.inf and self.elapsed.is_simulated
+        return age if is_long and not self.stale_joints(now) else 0.0
 
     def knows_any(self, names: Sequence[str]) -> bool:
         """Return whether one of the names is a joint of the arm."""

@@ -29,13 +29,12 @@ class PipelineState:
     law : ControlLaw
         What to command while all is well.
     joint_states : JointStateBuffer
-        Asked for staleness only; the states themselves come through ``step``.
+        Asked for staleness only; the states themselves come through ``step``. It knows whether
+        time is simulated.
     settings : SafetySettings
         What never to exceed, and what to do when states stop.
     reference_limits : ReferenceLimits
         What a trajectory must respect.
-    is_time_simulated : bool
-        Whether the states' stamps are of a clock that runs at any pace.
     compiled : CompiledStep, optional
         Computes the torques; without it NumPy does.
 
@@ -54,7 +53,6 @@ class PipelineState:
         settings: SafetySettings,
         reference_limits: ReferenceLimits,
         *,
-        is_time_simulated: bool = False,
         compiled: CompiledStep | None = None,
     ) -> None:
         self.settings = settings
@@ -65,8 +63,8 @@ class PipelineState:
         self._joint_states = joint_states
         self._law = ActiveLaw(law)
         self._follower = ReferenceFollower()
-        self._supervision = Supervision(is_time_simulated)
-        self._bridging = Bridging(is_time_simulated)
+        self._supervision = Supervision(joint_states.elapsed)
+        self._bridging = Bridging(joint_states.elapsed.is_simulated)
         self._compiled = compiled
         self._limiter = TorqueLimiter()
         self._plain = None
@@ -77,6 +75,7 @@ class PipelineState:
         self._last_cycle = -np.inf
         self._elapsed = 0.0  # since the last valid cycle [s]
         self._fallback = Fallback()
+        self._refusal = ''  # of the last state, where it was refused
         self._is_stopping = False
 
     @property
@@ -103,6 +102,11 @@ class PipelineState:
     def fallback(self) -> str:
         """The action under way: one of ``ACTIONS``, or none."""
         return self._fallback.action(self.settings)
+
+    @property
+    def stale_cause(self) -> str:
+        """Why the state was last found stale, as it was then; empty: it never was."""
+        return self._fallback.cause
 
     @property
     def state(self) -> MeasuredState | None:

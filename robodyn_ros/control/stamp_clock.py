@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 CLOCK_TOLERANCE = 0.1
@@ -11,6 +12,54 @@ CLOCK_TOLERANCE = 0.1
 
 WINDOW = 1.0
 """Time over which the two clocks are compared [s]; twice that is looked back at most."""
+
+
+SIMULATED_TOLERANCE = 0.05
+"""By which a stamp may be ahead of the simulated time that messages have brought [s]."""
+
+
+class ElapsedTime:
+    """
+    Says how long ago something came, by the steady clock, or by simulated time if that is less.
+
+    A simulation that is paused, stepped or slower than time keeps nobody waiting: while its time
+    stands still, nothing of it is late. What is stamped by another clock is not of it.
+
+    Parameters
+    ----------
+    simulated_time : callable, optional
+        Returns what the simulation's time is [s]; not given: time is not simulated.
+    """
+
+    def __init__(self, simulated_time: Callable[[], float] | None = None) -> None:
+        self._simulated_time = simulated_time
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether stamps are of simulated time."""
+        return self._simulated_time is not None
+
+    def time(self, now: float) -> float:
+        """Return the time by which an arm moves [s]: simulated, or else the steady time given."""
+        return now if self._simulated_time is None else self._simulated_time()
+
+    def since(self, received: float, stamp: float, now: float) -> float:
+        """
+        Return the time [s] since something came, with a stamp.
+
+        Parameters
+        ----------
+        received, now : float
+            Steady time [s].
+        stamp : float
+            By the clock of stamps [s]; NaN: it had none.
+        """
+        steady = now - received
+        if self._simulated_time is None:
+            return steady
+        simulated = self._simulated_time() - stamp
+        # Not so for NaN, and for the stamps of another clock or of one that was set back.
+        return min(steady, max(simulated, 0.0)) if simulated > -SIMULATED_TOLERANCE else steady
 
 
 class ClockReading(NamedTuple):
@@ -35,13 +84,13 @@ class StampClock:
 
     Stamps are believed while they neither jump, nor stand still, nor run faster or slower than
     the steady clock by more than ``CLOCK_TOLERANCE`` within ``WINDOW``. Behind it they may be for
-    as long as states may be late. Simulated time may run at any pace: of it only jumps and
-    standing still are noticed.
+    as long as states may be late. Simulated time may run at any pace, and stand still: of it only
+    jumps are noticed, and stamps that stand still while it does not.
 
     Parameters
     ----------
-    is_simulated : bool
-        Whether the stamps are of simulated time.
+    elapsed : ElapsedTime, optional
+        Knows whether the stamps are of simulated time; not given: they are not.
 
     Notes
     -----
@@ -51,8 +100,8 @@ class StampClock:
     node was configured, and the next ones seem to run ahead of them.
     """
 
-    def __init__(self, is_simulated: bool = False) -> None:
-        self.is_simulated = is_simulated
+    def __init__(self, elapsed: ElapsedTime | None = None) -> None:
+        self._elapsed = elapsed or ElapsedTime()
         self.reset()
 
     def reset(self) -> None:
@@ -88,12 +137,12 @@ class StampClock:
         self._time, self._now = time, now
         if elapsed != 0.0:
             self._moved = now
-        self.is_stopped = now - self._moved > longest
+        self.is_stopped = self._elapsed.since(self._moved, time, now) > longest
         jumped = not 0.0 <= elapsed <= longest
         self.is_believed = not jumped and not self.is_stopped
         if jumped:
             self._begin_window(time - now, now, is_known=False)
-        if self.is_simulated:
+        if self._elapsed.is_simulated:
             return ClockReading(elapsed if self.is_believed else steady, self.is_believed)
         if self.is_believed:
             self.is_believed = self._keeps_pace(time - now, now, longest)

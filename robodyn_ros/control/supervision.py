@@ -10,7 +10,7 @@ from robodyn_ros.control.plausibility import Plausibility, overspeed
 from robodyn_ros.control.reference import ReferenceState
 from robodyn_ros.control.reference_follower import ReferenceFollower
 from robodyn_ros.control.safety_settings import SafetySettings
-from robodyn_ros.control.stamp_clock import StampClock
+from robodyn_ros.control.stamp_clock import ElapsedTime, StampClock
 from robodyn_ros.errors import FollowsNone, RejectedTrajectory
 
 
@@ -20,8 +20,8 @@ class Supervision:
 
     Parameters
     ----------
-    is_time_simulated : bool
-        Whether the states' stamps are of a clock that runs at any pace.
+    elapsed : ElapsedTime
+        Knows whether the states' stamps are of a clock that runs at any pace.
 
     Attributes
     ----------
@@ -34,8 +34,8 @@ class Supervision:
         too far away.
     """
 
-    def __init__(self, is_time_simulated: bool) -> None:
-        self.clock = StampClock(is_time_simulated)
+    def __init__(self, elapsed: ElapsedTime) -> None:
+        self.clock = StampClock(elapsed)
         self.implausible_states = 0
         self.following_errors = 0
         self.reset()

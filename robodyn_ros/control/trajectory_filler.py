@@ -26,6 +26,7 @@ from robodyn_ros.control.reference import Reference, ReferenceState
 from robodyn_ros.control.reference_torque import ReferenceTorque
 from robodyn_ros.control.rigid_body import RigidBodyTorque
 from robodyn_ros.control.settings import ControlSettings
+from robodyn_ros.control.stamp_clock import ElapsedTime
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.errors import RejectedTrajectory
 from robodyn_ros.model import Payload
@@ -47,6 +48,8 @@ class TrajectoryFiller:
         The bound of the interpolated torque's error, as a fraction of the effort limits.
     period : float
         Of the controller [s].
+    elapsed : ElapsedTime, optional
+        Knows whether time is simulated; not given: it is not.
 
     Attributes
     ----------
@@ -67,6 +70,7 @@ class TrajectoryFiller:
         description: str | None,
         error_fraction: float,
         period: float,
+        elapsed: ElapsedTime | None = None,
     ) -> None:
         configured = configured_arm(settings, description)
         arm, scales = configured.model, configured.scales
@@ -79,6 +83,7 @@ class TrajectoryFiller:
             settings.state_timeout,
             continuous_joints(arm),
             PossiblePositions.of(arm),
+            elapsed,
         )
         self._settings = settings
         self._filling = replace(
@@ -152,9 +157,10 @@ class TrajectoryFiller:
             self._torque,
             self._filling,
             beginning=self._beginning(now, ahead),
-            begin=max(-(wait or 0.0), 0.0),
+            begin=max(0.0, -(wait or 0.0)),  # in this order: never -0.0
         )
-        self._sent = self._reference(result.trajectory, now + (wait or 0.0))
+        start = self.joint_states.elapsed.time(now) + (wait or 0.0)
+        self._sent = self._reference(result.trajectory, start)
         return result
 
     def hold(self, now: float) -> FilledTrajectory:
@@ -184,9 +190,10 @@ class TrajectoryFiller:
             raise RejectedTrajectory('joint states', f'none of {stale}', allowed)
         position, velocity = self._state.position, self._state.velocity
         if self._sent is not None:
-            wanted = self._sent.sample(now)
+            time = self.joint_states.elapsed.time(now)
+            wanted = self._sent.sample(time)
             if np.abs(wanted.position - position).max() <= LARGEST_DEVIATION:
-                return self._sent.sample(now + ahead)
+                return self._sent.sample(time + ahead)
         if is_at_rest(velocity) or not self._state.has_velocities:
             return ReferenceState.at_rest(position)
         zero = np.zeros_like(position)

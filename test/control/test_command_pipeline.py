@@ -19,7 +19,6 @@ from control_arm import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robodyn_ros.control.bridging import Bridging
 from robodyn_ros.control.soft_joint_limit import limit_penetration, soft_limited_torque
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.errors import RejectedTrajectory
@@ -310,8 +309,7 @@ def test_unknown_velocities_and_simulated_time_are_not_bridged():
     arm.now += 0.001
     assert arm.receive(Q, ()) is not None
     assert watch(arm, 0.09) == [None] * 9
-    arm = enabled()
-    arm.pipeline._bridging = Bridging(is_time_simulated=True)
+    arm = enabled(simulated_time=lambda: 0.0)
     arm.run(0.05)
     assert watch(arm, 0.09) == [None] * 9
 

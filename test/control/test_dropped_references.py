@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A reference that is given up though nobody asked for it is counted, with its reason."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from control_arm import control_law, enabled
@@ -101,3 +103,44 @@ def test_what_somebody_asked_for_is_no_drop():
     arm.pipeline.disable()
     assert arm.pipeline.dropped_references == 0
     assert arm.pipeline.last_drop == ''
+
+
+@pytest.mark.parametrize(
+    'is_broken, cause', [(False, 'no fresh state of shoulder, elbow'), (True, 'no finite torque')]
+)
+def test_cause_of_a_fallback_is_kept_as_it_was_when_it_began(is_broken, cause):
+    arm = followed()
+    arm.break_model(is_broken)
+    if is_broken:
+        for _ in range(20):
+            arm.run(0.01)
+            arm.pipeline.watchdog(arm.now)
+    else:
+        go_silent(arm)
+    assert arm.pipeline.is_stale and arm.pipeline.stale_cause == cause
+    # All joints are fresh when somebody asks; the model is healed, but no cycle has come yet.
+    arm.now += 0.001
+    arm.buffer.receive(('shoulder', 'elbow'), Q, (0.0, 0.0), received=arm.now, stamp=arm.now)
+    assert arm.buffer.stale_joints(arm.now) == ()
+    assert arm.pipeline.stale_cause == cause
+
+
+def test_states_that_no_joint_can_have_come_to_are_the_cause_they_are():
+    arm = enabled()
+    slow = np.array([1.0, 1.0])
+    arm.pipeline.reference_limits = replace(arm.pipeline.reference_limits, velocity_limits=slow)
+    arm.run(1.1)
+    for i in range(9):
+        arm.now += 0.012
+        arm.receive([(-1.5, 1.5)[i % 2], Q[1]], stamp=arm.now)
+        arm.pipeline.watchdog(arm.now)
+    assert arm.pipeline.is_stale and arm.pipeline.stale_cause == 'no plausible state'
+
+
+def test_process_that_stood_still_itself_is_not_called_a_torque_that_is_not_finite():
+    arm = enabled()
+    arm.run(1.1)
+    arm.now += 0.2
+    arm.buffer.receive(('shoulder', 'elbow'), Q, (0.0, 0.0), received=arm.now, stamp=arm.now)
+    arm.pipeline.watchdog(arm.now)
+    assert arm.pipeline.is_stale and arm.pipeline.stale_cause == 'no control cycle in time'

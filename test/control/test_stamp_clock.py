@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 
-from robodyn_ros.control.stamp_clock import CLOCK_TOLERANCE, WINDOW, StampClock
+from robodyn_ros.control.stamp_clock import CLOCK_TOLERANCE, WINDOW, ElapsedTime, StampClock
 
 PERIOD = 0.001
 LONGEST = 2.0  # a state timeout as slow drivers need one
@@ -88,7 +88,7 @@ def test_clock_that_was_wrong_is_followed_again_after_a_while():
 
 @pytest.mark.parametrize('pace', [0.01, 1.0, 30.0])
 def test_simulated_time_may_run_at_any_pace_but_not_jump(pace):
-    clock = StampClock(is_simulated=True)
+    clock = StampClock(ElapsedTime(lambda: 0.0))
     stamps = ticks(1.0, pace)
     assert all(believed(clock, stamps))
     assert clock.advance(stamps[-1] + 1.0, 101.0, LONGEST).elapsed == pytest.approx(1.0)
@@ -96,7 +96,7 @@ def test_simulated_time_may_run_at_any_pace_but_not_jump(pace):
 
 
 def test_time_passes_by_the_steady_clock_but_in_simulations():
-    real, simulated = StampClock(), StampClock(is_simulated=True)
+    real, simulated = StampClock(), StampClock(ElapsedTime(lambda: 0.0))
     for clock in (real, simulated):
         clock.advance(50.0, 100.0, LONGEST)
     assert real.advance(50.03, 100.01, LONGEST).elapsed == pytest.approx(0.01)

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The launch files' arguments, and what cannot be started here, taken apart instead."""
 
+import ctypes
 import importlib.util
+import os
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,13 +14,23 @@ import yaml
 pytest.importorskip('launch_ros', reason='needs launch and launch_ros, of a ROS installation')
 
 from launch import LaunchContext
-from launch.actions import IncludeLaunchDescription
+from launch.actions import (
+    AppendEnvironmentVariable,
+    IncludeLaunchDescription,
+    LogInfo,
+    SetLaunchConfiguration,
+)
+from launch.events.process import ProcessExited
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch_ros.actions import Node
+from lxml import etree
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / 'launch'
 FOR_USERS = ('robodyn', 'simulation', 'demo', 'gazebo', 'two_arms', 'feedforward')
+MANAGER = 'controller_manager'
+COMMANDED = '<ros2_control name="arm" type="system"><joint name="a"/></ros2_control>'
+EXITED = {'name': 'echo', 'cmd': ['ros2'], 'cwd': None, 'env': None, 'pid': 1, 'returncode': 0}
 KNOWN = {
     'use_mock_hardware',
     'tf_prefix',
@@ -63,6 +76,14 @@ def words(node):
     return ' '.join(part for part in parts if part)
 
 
+def parameters_of(node):
+    """Return the parameters that a node is given, those of its file not counted."""
+    return {
+        ''.join(part.perform(context()) for part in name): value
+        for name, value in node._Node__parameters[-1].items()
+    }
+
+
 # --- arguments ---------------------------------------------------------------------------------
 
 
@@ -96,7 +117,7 @@ def test_arguments_have_the_names_that_ros2_control_users_know():
 
 def robodyn_values(tmp_path, **changes):
     urdf = tmp_path / 'arm.urdf'
-    urdf.write_text('<robot name="arm"/>')
+    urdf.write_text(f'<robot name="arm">{COMMANDED}</robot>')
     return {
         'namespace': 'cell',
         'use_mock_hardware': 'true',
@@ -129,47 +150,198 @@ def test_nothing_more_is_started_without_mock_hardware(tmp_path):
 def gazebo_values(tmp_path):
     return {
         **robodyn_values(tmp_path),
-        'gz_args': '-s -r empty.sdf',
+        'gz_args': '-s -r',
+        'world': '/w/my.sdf',
+        'gravity': '0 0 -9.81',
+        'tf_prefix': '',
         'model_name': 'arm_1',
         'start_gazebo': 'true',
         'position': '0 -0.5 1',
         'way': 'forward',
         'trajectory_controller': 'trajectories',
+        'command_topic': 'effort_controller/commands',
     }
 
 
 def test_gazebo_is_started_with_the_robot_its_controllers_and_the_clock(tmp_path):
     entities = launch_file('gazebo').simulated(context(**gazebo_values(tmp_path)))
     included = [entity for entity in entities if isinstance(entity, IncludeLaunchDescription)]
-    assert dict(included[0].launch_arguments) == {'gz_args': '-s -r empty.sdf'}
+    assert dict(included[0].launch_arguments) == {'gz_args': '-s -r /w/my.sdf'}
     started = nodes(entities)
     assert set(started) == {'parameter_bridge', 'robot_state_publisher', 'create', 'spawner'}
     assert '/clock@rosgraph_msgs/msg/Clock[gz.msgs.Clock' in words(started['parameter_bridge'])
     assert '-topic robot_description -name arm_1 -x 0 -y -0.5 -z 1' in words(started['create'])
     spawner = words(started['spawner'])
-    assert 'joint_state_broadcaster effort_controller --activate-as-group' in spawner
-    assert '--param-file /c.yaml' in spawner
+    assert 'joint_state_broadcaster --activate-as-group --param-file /c.yaml' in spawner
+
+
+@pytest.mark.parametrize(
+    'topic, listened',
+    [('effort_controller/commands', '/cell/effort_controller/commands'), ('/torque', '/torque')],
+)
+def test_gazebo_activates_the_forward_controller_when_a_torque_waits_for_it(
+    tmp_path, topic, listened
+):
+    values = context(**{**gazebo_values(tmp_path), 'command_topic': topic})
+    broadcaster, handler, echo = launch_file('gazebo').spawned(values.launch_configurations)
+    assert 'effort_controller' not in words(broadcaster)
+    assert f'ros2 topic echo --no-daemon --once {listened} std_msgs' in words(echo)
+    (then,) = handler.event_handler.handle(ProcessExited(action=echo, **EXITED), values)
+    assert words(then).startswith('effort_controller --activate-as-group --param-file /c.yaml')
+    values._set_is_shutdown(True)
+    assert handler.event_handler.handle(ProcessExited(action=echo, **EXITED), values) == []
 
 
 @pytest.mark.parametrize(
     'way, node, controllers',
     [
-        ('forward', 'node', 'effort_controller'),
-        ('trajectory', 'feedforward', 'trajectories'),
-        ('chained', 'description', 'effort_controller trajectories'),
+        ('forward', 'node', ''),
+        ('trajectory', 'feedforward', ' trajectories'),
+        ('chained', 'description', ' effort_controller trajectories'),
     ],
 )
 def test_gazebo_starts_the_node_and_the_controllers_of_each_way(tmp_path, way, node, controllers):
     values = {**gazebo_values(tmp_path), 'way': way}
     module = launch_file('gazebo')
     started = nodes(module.simulated(context(**values)))
-    assert f'joint_state_broadcaster {controllers} --activate-as-group' in words(
-        started['spawner']
-    )
+    assert f'joint_state_broadcaster{controllers} --activate-as-group' in words(started['spawner'])
     (entity,) = module.computing(context(**values))
     source = entity.launch_description_source
     source.get_launch_description(context())  # known from then on
     assert source.location.endswith(f'{node}.launch.py')
+
+
+def weighed(**values):
+    """Return the gravity that is told what computes the torques."""
+    given = {'gravity': '', 'gz_args': '-r', 'start_gazebo': 'true', **values}
+    given = context(**{'world': str(ROOT / 'worlds' / 'empty.sdf'), **given})
+    for action in launch_file('gazebo').weighed(given):
+        action.visit(given)
+    return [float(part) for part in given.launch_configurations['gravity'].split()]
+
+
+def test_world_of_this_package_has_the_gravity_of_the_nodes():
+    parameters = yaml.safe_load((ROOT / 'config' / 'dynamics_node.yaml').read_text())
+    (section,) = parameters.values()
+    assert weighed() == section['ros__parameters']['gravity'] == [0.0, 0.0, -9.81]
+
+
+def test_gravity_is_that_of_the_world_whatever_names_it(tmp_path, monkeypatch):
+    sdf = '<sdf version="1.9"><world name="w">{}</world></sdf>'
+    moon, silent = tmp_path / 'moon.sdf', tmp_path / 'silent.sdf'
+    moon.write_text(sdf.format('<gravity>0 0 -1.62</gravity>'))
+    silent.write_text(sdf.format(''))
+    assert weighed(world=str(moon)) == [0.0, 0.0, -1.62]
+    assert weighed(gz_args=f'-s -v 3 {moon}') == [0.0, 0.0, -1.62]
+    assert weighed(world=str(silent)) == [0.0, 0.0, -9.8]  # the SDF format's default
+    monkeypatch.setenv('GZ_SIM_RESOURCE_PATH', f'/nowhere:{tmp_path}')
+    assert weighed(gz_args='-r moon.sdf') == [0.0, 0.0, -1.62]
+    assert weighed(gz_args='-r moon.sdf', gravity='0 0 -3.7') == [0.0, 0.0, -3.7]
+    with pytest.raises(RuntimeError, match='gravity: not given, and no file none_such.sdf'):
+        weighed(world='none_such.sdf')
+    with pytest.raises(RuntimeError, match="gravity: '-9.81'; allowed: three numbers"):
+        weighed(gravity='-9.81')
+
+
+@pytest.mark.parametrize(
+    'answer, gravity', [('<gravity>0 0 -1.62</gravity>', -1.62), ('', -9.8), (None, None)]
+)
+def test_gravity_is_asked_of_a_gazebo_that_runs_already(tmp_path, monkeypatch, answer, gravity):
+    gz = tmp_path / 'gz'
+    text = '' if answer is None else f'data: "<world name=\'moon\'>{answer}</world>"'
+    gz.write_text(
+        '#!/bin/sh\ncase "$*" in\n'
+        '*"-s /gazebo/worlds "*) echo \'data: "moon"\' ;;\n'
+        f'*"-s /world/moon/generate_world_sdf "*) cat {tmp_path}/answer ;;\nesac\n'
+    )
+    gz.chmod(0o755)
+    (tmp_path / 'answer').write_text(text)
+    monkeypatch.setenv('PATH', f'{tmp_path}:{os.environ["PATH"]}')
+    if gravity is None:
+        with pytest.raises(RuntimeError, match='gravity: not given, and the Gazebo that runs'):
+            weighed(start_gazebo='false')
+    else:
+        assert weighed(start_gazebo='false') == [0.0, 0.0, gravity]
+
+
+def test_gravity_of_the_world_is_told_to_the_controller_inside_gazebo(tmp_path):
+    values = chained_values(tmp_path, tmp_path / 'arm.urdf', model_library='/arm.so')
+    values.launch_configurations['gravity'] = '0 0 -1.62'
+    entities = launch_file('gazebo').simulated(values)
+    path = Path(re.findall(r'--param-file (\S+)', words(nodes(entities)['spawner']))[1])
+    assert yaml.safe_load(path.read_text()) == {
+        '/**/effort_controller': {'ros__parameters': {'gravity': [0.0, 0.0, -1.62]}}
+    }
+    path.unlink()
+
+
+GRIPPER = f"""<robot name="r">
+<link name="base"/><link name="l1"/><link name="palm"/><link name="f1"/><link name="f2"/>
+<link name="f3"/>
+<joint name="a" type="revolute"><parent link="base"/><child link="l1"/>
+<limit lower="-1" upper="1" effort="1" velocity="1"/></joint>
+<joint name="to_palm" type="fixed"><parent link="l1"/><child link="palm"/></joint>
+<joint name="f1_joint" type="prismatic"><parent link="palm"/><child link="f1"/><axis xyz="0 1 0"/>
+<limit lower="0" upper="0.04" effort="20" velocity="0.2"/></joint>
+<joint name="f2_joint" type="prismatic"><parent link="palm"/><child link="f2"/><axis xyz="0 1 0"/>
+<limit lower="0" upper="0.04" effort="20" velocity="0.2"/><mimic joint="f1_joint"/></joint>
+<joint name="f3_joint" type="prismatic"><parent link="palm"/><child link="f3"/><axis xyz="0 1 0"/>
+<limit lower="0" upper="0.04" effort="20" velocity="0.2"/></joint>
+{COMMANDED}
+<gazebo><plugin filename="p" name="n"><joint_name>f3_joint</joint_name></plugin></gazebo>
+</robot>"""
+
+
+def test_joints_of_a_gripper_that_nothing_commands_are_fixed_in_gazebo():
+    text, (note,) = launch_file('gazebo').commanded(GRIPPER)
+    joints = {joint.get('name'): joint for joint in etree.fromstring(text).findall('joint')}
+    kinds = {name: joint.get('type') for name, joint in joints.items()}
+    assert kinds == {
+        'a': 'revolute',
+        'to_palm': 'fixed',
+        'f1_joint': 'fixed',
+        'f2_joint': 'fixed',
+        'f3_joint': 'prismatic',
+    }
+    assert {child.tag for child in joints['f2_joint']} == {'parent', 'child'}
+    assert note.endswith(': f1_joint, f2_joint')
+
+
+def test_robot_that_gazebo_cannot_command_is_refused():
+    with pytest.raises(RuntimeError, match='no <ros2_control> with joints in it'):
+        launch_file('gazebo').commanded(GRIPPER.replace(COMMANDED, ''))
+
+
+def test_gazebo_finds_the_meshes_of_packages_and_says_which_it_does_not(tmp_path, monkeypatch):
+    monkeypatch.setenv('AMENT_PREFIX_PATH', str(tmp_path))
+    monkeypatch.delenv('GZ_SIM_RESOURCE_PATH', raising=False)
+    index = tmp_path / 'share' / 'ament_index' / 'resource_index' / 'packages'
+    index.mkdir(parents=True)
+    (index / 'acme_description').touch()
+    (tmp_path / 'share' / 'acme_description').mkdir()
+    mesh = '<visual><geometry><mesh filename="package://{}/m.dae"/></geometry></visual>'
+    urdf = tmp_path / 'meshes.urdf'
+    visuals = ''.join(map(mesh.format, ('acme_description', 'example-robot-data')))
+    urdf.write_text(GRIPPER.replace('<link name="palm"/>', f'<link name="palm">{visuals}</link>'))
+    values = context(**{**gazebo_values(tmp_path), 'urdf_file': str(urdf)})
+    entities = launch_file('gazebo').simulated(values)
+    (where,) = (each for each in entities if isinstance(each, AppendEnvironmentVariable))
+    where.visit(values)
+    assert values.environment['GZ_SIM_RESOURCE_PATH'] == str(tmp_path / 'share')
+    told = [''.join(part.text for part in e.msg) for e in entities if isinstance(e, LogInfo)]
+    assert any('package://example-robot-data are of no ROS package' in each for each in told)
+
+
+def test_base_link_that_is_turned_against_the_world_is_refused(tmp_path):
+    urdf = tmp_path / 'tilted.urdf'
+    urdf.write_text(
+        '<robot name="r"><link name="world"/><link name="base"/><joint name="j" type="fixed">'
+        '<parent link="world"/><child link="base"/><origin rpy="0 1.57 0"/></joint></robot>'
+    )
+    check = launch_file('gazebo').check_upright
+    check({'base_link': '', 'urdf_file': str(urdf), 'tf_prefix': ''})
+    with pytest.raises(RuntimeError, match='base_link: base is turned against the world'):
+        check({'base_link': 'base', 'urdf_file': str(urdf), 'tf_prefix': ''})
 
 
 def test_feedforward_is_given_what_is_asked_for(tmp_path):
@@ -185,8 +357,10 @@ def test_feedforward_is_given_what_is_asked_for(tmp_path):
         'robot_description_topic': 'description',
         'use_sim_time': 'true',
         'log_level': 'warn',
+        'gravity': '0 0 -9.8',
     }
     (node,) = launch_file('feedforward').started(context(**values))
+    assert parameters_of(node)['gravity'] == (0.0, 0.0, -9.8)
     assert node.node_executable == 'feedforward'
     assert node._Node__node_namespace == 'cell'
     assert '--log-level warn' in words(node)
@@ -210,12 +384,10 @@ def test_node_is_told_of_its_controller_where_there_is_a_manager(tmp_path, manag
         'robot_description_topic': 'robot_description',
         'log_level': 'info',
         'launch_prefix': '',
+        'gravity': '0 0 -1.62' if manager else '',
     }
-    node = launch_file('node').dynamics_node(values)
-    given = {
-        ''.join(part.perform(context()) for part in name): value
-        for name, value in node._Node__parameters[1].items()
-    }
+    given = parameters_of(launch_file('node').dynamics_node(values))
+    assert given.get('gravity') == ((0.0, 0.0, -1.62) if manager else None)
     assert ('controller' in given) == ('controller_manager' in given) == bool(manager)
 
 
@@ -223,7 +395,7 @@ def test_robot_is_put_into_a_gazebo_that_runs_already(tmp_path):
     values = {**gazebo_values(tmp_path), 'start_gazebo': 'false'}
     entities = launch_file('gazebo').simulated(context(**values))
     assert set(nodes(entities)) == {'robot_state_publisher', 'create', 'spawner'}
-    assert len(entities) == 3
+    assert not [each for each in entities if isinstance(each, IncludeLaunchDescription)]
 
 
 def test_gazebo_names_what_is_not_installed_and_the_command_that_installs_it():
@@ -235,7 +407,29 @@ def test_gazebo_names_what_is_not_installed_and_the_command_that_installs_it():
     with pytest.raises(
         RuntimeError, match='sudo apt install ros-.*-' + missing[0].replace('_', '-')
     ):
-        module.checked(context(way='trajectory'))
+        module.checked(context(way='trajectory', use_sim_time='true'))
+
+
+def test_gazebo_refuses_another_time_than_its_own(monkeypatch):
+    module = launch_file('gazebo')
+    monkeypatch.setattr(module, 'is_installed', lambda package: True)
+    with pytest.raises(RuntimeError, match='use_sim_time: false; allowed: true'):
+        module.checked(context(way='forward', use_sim_time='false'))
+
+
+@pytest.mark.parametrize('given, manager', [({}, 'controller_manager'), ({'m': 'cm'}, 'cm')])
+def test_node_watches_the_controller_in_gazebo(given, manager):
+    values = LaunchContext()
+    if given:
+        values.launch_configurations['controller_manager'] = given['m']
+    (argument,) = (each for each in launch_file('gazebo').ARGUMENTS if each.name == MANAGER)
+    argument.visit(values)
+    # Relative: in the namespace of the node, where gz_ros2_control puts it.
+    assert values.launch_configurations[MANAGER] == manager
+    # What the node's launch file declares itself changes nothing any more.
+    (own,) = (each for each in launch_file('node').ARGUMENTS if each.name == MANAGER)
+    own.visit(values)
+    assert values.launch_configurations[MANAGER] == manager
 
 
 def test_gazebo_with_the_chained_controller_has_its_controllers_by_default(monkeypatch):
@@ -273,12 +467,60 @@ def test_chained_controllers_are_spawned_together_with_their_model(activate, opt
     assert ours['model_library'] == '/home/me/arm.so'
 
 
-def test_gazebo_with_the_chained_controller_wants_its_model(monkeypatch):
+def chained_values(tmp_path, urdf, **changes):
+    values = context(**{**gazebo_values(tmp_path), 'way': 'chained', 'model_library': ''})
+    values.launch_configurations.update(
+        {'controllers_file': '/c.yaml', 'tf_prefix': '', **changes}
+    )
+    for action in launch_file('gazebo').chosen(values):
+        if isinstance(action, SetLaunchConfiguration):
+            action.visit(values)
+    values.launch_configurations['urdf_file'] = str(urdf)
+    return values
+
+
+def test_gazebo_with_the_chained_controller_makes_its_model_where_none_is_given(tmp_path):
+    urdf = tmp_path / 'six_axes.urdf'
+    text = (ROOT / 'urdf' / 'six_axis_industrial.urdf').read_text()
+    all_joints = COMMANDED.replace('"a"', '"joint1"').replace(
+        '</ros2_control>', ''.join(f'<joint name="joint{i}"/>' for i in range(2, 7))
+    )
+    urdf.write_text(text.replace('</robot>', f'{all_joints}</ros2_control></robot>'))
+    values = chained_values(tmp_path, urdf)
+    path = Path(values.launch_configurations['model_library'])
+    assert not path.exists()
+    values.launch_configurations['gravity'] = '0 0 -1.625'
+    launch_file('gazebo').simulated(values)
+    library = ctypes.CDLL(str(path))
+    assert library.robodyn_model_v1 is not None
+    (source,) = path.parent.glob('*.c')
+    assert '-1.625' in source.read_text()
+    shutil.rmtree(path.parent)
+
+
+def test_gazebo_says_why_no_model_can_be_made(tmp_path):
+    values = chained_values(tmp_path, tmp_path / 'arm.urdf')  # a robot without links
+    with pytest.raises(RuntimeError, match='model_library: not given, and none can be made: .+'):
+        launch_file('gazebo').simulated(values)
+    shutil.rmtree(Path(values.launch_configurations['model_library']).parent)
+
+
+def test_gazebo_makes_no_model_where_one_is_given(tmp_path):
+    values = chained_values(tmp_path, tmp_path / 'arm.urdf', model_library='/arm.so')
+    launch_file('gazebo').simulated(values)
+    assert values.launch_configurations['model_library'] == '/arm.so'
+
+
+def test_gazebo_names_the_build_of_the_controllers_that_no_registry_has(monkeypatch):
     module = launch_file('gazebo')
-    monkeypatch.setattr(module, 'is_installed', lambda package: True)
-    with pytest.raises(RuntimeError, match='model_library'):
-        module.checked(context(way='chained', model_library=''))
-    assert module.checked(context(way='chained', model_library='/arm.so')) == []
+    values = context(way='chained', use_sim_time='true')
+    monkeypatch.setattr(module, 'is_installed', lambda package: package != 'robodyn_controllers')
+    with pytest.raises(RuntimeError, match='colcon build .*/robodyn_controllers') as found:
+        module.checked(values)
+    assert 'apt' not in str(found.value)
+    monkeypatch.setattr(module, 'is_installed', lambda package: package.startswith('ros_gz'))
+    with pytest.raises(RuntimeError, match='sudo apt install .*-gz-ros2-control .*colcon build'):
+        module.checked(values)
 
 
 def test_rviz_shows_its_file_and_looks_from_the_base():

@@ -192,13 +192,13 @@ def test_ros2_control_and_gazebo_leave_the_dynamics_of_an_arm_as_they_are(path):
     assert gravity_torque(whole, position) == pytest.approx(gravity_torque(model, position))
 
 
-def test_gazebo_gets_the_controllers_the_namespace_and_no_brakes():
+def test_gazebo_gets_the_controllers_the_namespace_and_brakes_until_they_command():
     text, _ = expanded_arm(PAPERS_ARMS[0])
     plugin = etree.fromstring(text).find('gazebo/plugin')
     assert plugin.get('filename') == 'gz_ros2_control-system'
     assert plugin.get('name') == 'gz_ros2_control::GazeboSimROS2ControlPlugin'
     assert plugin.findtext('parameters') == '/c.yaml'
-    assert plugin.findtext('hold_joints') == 'false'
+    assert plugin.findtext('hold_joints') == 'true'
     assert plugin.findtext('ros/namespace') == 'cell'
 
 

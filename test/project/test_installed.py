@@ -98,6 +98,15 @@ def test_every_file_of_the_package_is_in_the_wheel(wheel):
         assert sources() - set(archive.namelist()) == set()
 
 
+def test_what_the_launch_files_name_in_the_share_folder_is_installed(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+    for folder in ('launch', 'config', 'urdf', 'rviz', 'worlds'):
+        shipped = [name for name in names if f'/share/robodyn_ros/{folder}/' in name]
+        known = [path for path in (ROOT / folder).iterdir() if path.is_file()]
+        assert {Path(name).name for name in shipped} == {path.name for path in known}, folder
+
+
 def test_every_file_of_the_package_is_in_the_source_distribution(source_distribution):
     with tarfile.open(source_distribution) as archive:
         names = {name.partition('/')[2] for name in archive.getnames()}

@@ -15,6 +15,7 @@ from robodyn_ros.control.joint_state_buffer import JointStateBuffer
 from robodyn_ros.control.planning import ReferenceLimits
 from robodyn_ros.control.possible_positions import PossiblePositions
 from robodyn_ros.control.safety_settings import SafetySettings
+from robodyn_ros.control.stamp_clock import ElapsedTime
 from robodyn_ros.errors import NoBackend
 
 NAMES = ('shoulder', 'elbow')
@@ -84,12 +85,22 @@ class Arm:
     """A command pipeline with its buffer and a steady clock that the test turns."""
 
     def __init__(
-        self, mode='computed_torque', terms=None, limit_width=0.1, compiled=None, **settings
+        self,
+        mode='computed_torque',
+        terms=None,
+        limit_width=0.1,
+        compiled=None,
+        simulated_time=None,
+        **settings,
     ):
         self.now = 100.0
         safety = safety_settings(**settings)
         self.buffer = JointStateBuffer(
-            NAMES, safety.state_timeout, np.array([False, True]), POSSIBLE
+            NAMES,
+            safety.state_timeout,
+            np.array([False, True]),
+            POSSIBLE,
+            ElapsedTime(simulated_time),
         )
         self.pipeline = CommandPipeline(
             control_law(mode, limit_width, **(terms or {})),

@@ -146,7 +146,8 @@ class ControlCycle:
         """
         Log, once each, what diagnostics say is missing: the first states, or who takes commands.
 
-        What is wrong with states that come again after a pause is logged, too.
+        What is wrong with states that come again after a pause is logged, too, and that a
+        simulation stands still.
 
         Parameters
         ----------
@@ -156,7 +157,8 @@ class ControlCycle:
         pipeline = self.stack.pipeline
         is_unheard = self.subscribers == 0 and status.level == DiagnosticStatus.WARN
         trouble = self.stack.joint_states.trouble() if pipeline.is_stale else ''
-        is_missing = pipeline.state is None or is_unheard or trouble
+        is_held_up = self.stack.joint_states.standstill(time.monotonic()) > 0.0
+        is_missing = pipeline.state is None or is_unheard or trouble or is_held_up
         if not pipeline.is_enabled or not is_missing:
             return
         is_due = time.monotonic() - self._started > WAITING_TIME

@@ -38,6 +38,7 @@ from robodyn_ros.ros.dynamics.description_topic import DescriptionTopic
 from robodyn_ros.ros.dynamics.model_status import model_status
 from robodyn_ros.ros.dynamics.parameter_services import BoundedParameterService
 from robodyn_ros.ros.dynamics.process_status import process_status
+from robodyn_ros.ros.dynamics.state_reception import elapsed_time
 from robodyn_ros.ros.dynamics.torque_status import torque_status
 from robodyn_ros.ros.executors import fastest_executor
 from robodyn_ros.ros.given_parameters import check_name, in_parameters
@@ -141,10 +142,9 @@ class DynamicsNode(LifecycleNode):
             parameters = parameter_table.checked(node_parameters.values(self))
             if parameters.external_effort_topic:
                 check_name('external_effort_topic', parameters.external_effort_topic)
-            is_time_simulated = self._parameter('use_sim_time')
             with self._stop_signal.may_interrupt():  # nothing is commanded yet
                 ready = control_stack.build_control_stack(
-                    parameters, self._description.text(), is_time_simulated=is_time_simulated
+                    parameters, self._description.text(), elapsed_time(self)
                 )
             self._cycle = ControlCycle(
                 self,

@@ -12,6 +12,7 @@ from rclpy.subscription import Subscription
 from sensor_msgs.msg import JointState
 
 from robodyn_ros.control.joint_state_buffer import JointStateBuffer
+from robodyn_ros.control.stamp_clock import ElapsedTime
 from robodyn_ros.errors import MalformedJointState
 from robodyn_ros.ros import cdr, graph
 from robodyn_ros.ros.dynamics.cycle_counts import CycleCounts
@@ -97,6 +98,12 @@ class StateReception:
         self._node.get_logger().warning(
             f'joint state ignored: {fault}', throttle_duration_sec=WARNING_PERIOD
         )
+
+
+def elapsed_time(node: Node) -> ElapsedTime:
+    """Return what measures how long ago joint states came, simulated time included."""
+    is_simulated = node.get_parameter('use_sim_time').value
+    return ElapsedTime((lambda: ros_time(node)) if is_simulated else None)
 
 
 def ros_time(node: Node) -> float:

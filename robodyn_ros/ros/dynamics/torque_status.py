@@ -38,9 +38,9 @@ def torque_status(
     - STALE while no joint state has come at all, and when none has come for so long that nothing
       is commanded any more.
     - WARN while waiting for the robot, for activation or some joints, disabled, held back by an
-      effort or position limit, while many states are refused, joint states come too seldom, this
-      process stood still, somebody else could command, nobody listens to the commands, and with
-      every note.
+      effort or position limit, while a simulation stands still, many states are refused, joint
+      states come too seldom, this process stood still, somebody else could command, nobody
+      listens to the commands, and with every note.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def _verdict(cycle: ControlCycle, recent: Recent, now: float) -> tuple[bytes, st
         return ERROR, pipeline.last_fault
     if cycle.others.recent:
         return ERROR, f'{cycle.others.text}: the arm gets the torques of both'
-    warning = _warning(cycle, recent)
+    warning = _warning(cycle, recent, now)
     if warning:
         return WARN, warning
     if pipeline.reference_status == 'none':
@@ -164,20 +164,22 @@ def _waiting_verdict(cycle: ControlCycle, now: float) -> tuple[bytes, str]:
 def _stale_verdict(cycle: ControlCycle, recent: Recent, now: float) -> tuple[bytes, str]:
     pipeline, joint_states = cycle.stack.pipeline, cycle.stack.joint_states
     settings = pipeline.settings
-    stale = joint_states.stale_joints(now)
-    cause = f'no fresh state of {", ".join(stale)}' if stale else 'no finite torque'
-    if stale and (trouble := joint_states.trouble()):
+    cause = pipeline.stale_cause
+    is_unheard = bool(joint_states.stale_joints(now))
+    if is_unheard and (trouble := joint_states.trouble()):
         cause += f' ({trouble})'
-    elif stale and recent.gaps:
+    elif is_unheard and recent.gaps:
         cause += f' ({_too_slow(recent, settings.state_timeout)})'
     is_over = joint_states.age(now) > settings.state_timeout + settings.stale_hold_time
     is_silent = pipeline.fallback == 'silent' and is_over
     return STALE if is_silent else ERROR, f'{cause}: {pipeline.fallback}'
 
 
-def _warning(cycle: ControlCycle, recent: Recent) -> str:
+def _warning(cycle: ControlCycle, recent: Recent, now: float) -> str:
     """Return what is worth a warning while the arm is commanded; empty: nothing."""
     stack = cycle.stack
+    if standstill := stack.joint_states.standstill(now):
+        return f'the simulation stands still for {standstill:.0f} s: its motion will go on with it'
     timeout = stack.pipeline.settings.state_timeout
     if len(recent.gaps) > 1:
         return _too_slow(recent, timeout)

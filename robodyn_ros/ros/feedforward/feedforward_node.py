@@ -29,6 +29,7 @@ from robodyn_ros.errors import RejectedTrajectory, RobodynError
 from robodyn_ros.ros import command_line, conversions, given_parameters
 from robodyn_ros.ros.dynamics.description_topic import DescriptionTopic
 from robodyn_ros.ros.dynamics.node_parameters import given_parameter
+from robodyn_ros.ros.dynamics.state_reception import elapsed_time
 from robodyn_ros.ros.feedforward import action_front
 from robodyn_ros.ros.feedforward.filled_message import filled_message
 from robodyn_ros.ros.given_parameters import GivenParameter, read_once
@@ -190,6 +191,7 @@ class FeedforwardNode(Node):
             text,
             self.get_parameter('error_fraction').value,
             self.get_parameter('controller_period').value,
+            elapsed_time(self),
         )
         for note in self._filler.notes:
             self.get_logger().warning(note)

@@ -2,6 +2,7 @@
 """The node is stopped, killed, paused, reconfigured and broken while the arm moves."""
 
 import signal
+import time
 from pathlib import Path
 
 import numpy as np
@@ -368,36 +369,74 @@ def test_missing_clock_is_survived(own):
 
 
 @pytest.mark.parametrize(
-    'now, step',
+    'now',
     [
-        case(
-            'clock stopped',
-            'The reference is dropped, transitions go on by steady time.',
-            None,
-            0.0,
-        ),
         case(
             'clock set back to zero',
             'A reset of the simulator: the reference is dropped.',
             0.001,
-            None,
         ),
-        case('clock set back by seconds', 'The reference is dropped.', 97.0, None),
-        case('clock jumped ahead', 'The reference is dropped.', 86400.0, None),
+        case('clock set back by seconds', 'The reference is dropped.', 97.0),
+        case('clock jumped ahead', 'The reference is dropped.', 86400.0),
     ],
 )
-def test_clock_that_jumps_or_stops_in_motion_drops_the_reference(simulated, now, step):
+def test_clock_that_jumps_in_motion_drops_the_reference(simulated, now):
     simulated.in_motion()
-    simulated.now = simulated.now if now is None else now
-    simulated.step = simulated.step if step is None else step
+    simulated.now = now
     simulated.until(
         lambda: (
             not len(simulated.rig.states[-1].reference_position)
             or simulated.rig.report.get('level') != 0
         )
     )
-    simulated.step = 0.005
     simulated.in_motion()
+
+
+@pytest.mark.parametrize(
+    'are_states_repeated',
+    [
+        case(
+            'simulation paused', 'Nothing is stale or dropped, the motion goes on with it.', False
+        ),
+        case('simulation paused, its last state sent again', 'The same.', True),
+    ],
+)
+def test_motion_goes_on_after_a_pause_of_the_simulation(simulated, are_states_repeated):
+    rig = simulated.rig
+    simulated.in_motion()
+    takeovers, drops = rig.report['watchdog_takeovers'], rig.report['dropped_references']
+    log = len(rig.log)
+    simulated.step = 0.0
+    end = time.monotonic() + 3.0
+    said = len(rig.reports)
+    rig.until(
+        lambda: time.monotonic() > end,
+        doing=simulated.send if are_states_repeated else None,
+    )
+    words = [report['message'] for report in rig.reports[said:]]
+    assert are_states_repeated or any('simulation stands still' in each for each in words)
+    assert not any(report['level'] >= 2 for report in rig.reports[said:])
+    simulated.step = 0.005
+    before = len(rig.states)
+    simulated.until(lambda: len(rig.states) > before + 10)
+    assert len(rig.states[-1].reference_position)
+    reported = len(rig.reports)
+    simulated.until(lambda: len(rig.reports) > reported + 1)
+    assert rig.report['watchdog_takeovers'] == takeovers
+    assert rig.report['dropped_references'] == drops
+    assert 'state_timeout' not in rig.log[log:] and 'ERROR' not in rig.log[log:]
+
+
+@fault('simulation paused, and the node killed', 'The watchdog commands all the same.')
+def test_watchdog_acts_when_the_node_dies_in_a_pause(own):
+    own.launch(mode='computed_torque', use_sim_time='true')
+    simulation = Simulation(own)
+    simulation.in_motion()
+    own.spin(1.0)  # in which the simulation stands still
+    before = len(own.record)
+    own.process.kill()
+    own.until(lambda: len(own.record) > before)
+    assert any(label for _, _, _, label in own.record[before:])
 
 
 @fault('clock jumped ahead, and the driver not', 'Its stamps are old: stale, until it follows.')

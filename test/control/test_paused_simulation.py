@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A simulation that is paused, stepped or slow is time that stands still: nothing is given up."""
+
+import numpy as np
+import pytest
+from control_arm import enabled
+from robots import public_urdf
+
+from robodyn_ros.control.control_stack import build_control_stack
+from robodyn_ros.control.joint_state_buffer import LONGEST_STEP
+from robodyn_ros.control.settings import ControlSettings
+from robodyn_ros.control.stamp_clock import SIMULATED_TOLERANCE, ElapsedTime
+from robodyn_ros.control.trajectory import Trajectory
+
+CHAIN = {'base_link': 'panda_link0', 'tip_link': 'panda_link8'}
+POSITION = np.array([0.1, -0.4, 0.2, -1.9, 0.3, 1.6, 0.7])
+TURN = np.array([0.5, -0.3, 0.4, 0.5, -0.4, 0.3, 0.5])
+STEP, WATCHDOG_PERIOD = 0.002, 0.01
+DURATION = 1.0  # of the motion [s]
+Q = (0.1, 0.2)
+
+
+def test_elapsed_time_is_that_of_the_slower_clock():
+    simulated = 50.0
+    elapsed = ElapsedTime(lambda: simulated)
+    assert ElapsedTime().since(100.0, 49.9, 103.0) == pytest.approx(3.0)
+    assert elapsed.since(100.0, 49.9, 103.0) == pytest.approx(0.1)
+    assert elapsed.since(100.0, 20.0, 103.0) == pytest.approx(3.0)
+    assert elapsed.since(100.0, 50.0 + 0.5 * SIMULATED_TOLERANCE, 103.0) == 0.0
+
+
+@pytest.mark.parametrize('stamp', [np.nan, 50.0 + 2.0 * SIMULATED_TOLERANCE, 1.7e9])
+def test_what_is_no_stamp_of_the_simulation_is_as_old_as_its_receipt(stamp):
+    assert ElapsedTime(lambda: 50.0).since(100.0, stamp, 103.0) == pytest.approx(3.0)
+
+
+class PausedArm:
+    """The arm of two joints under simulated time, which the test lets pass."""
+
+    def __init__(self):
+        self.simulated = 50.0
+        self.arm = enabled(simulated_time=lambda: self.simulated)
+
+    def run(self, steps=100):
+        for _ in range(steps):
+            self.simulated += STEP
+            self.arm.now += STEP
+            self.command = self.arm.receive(Q, stamp=self.simulated)
+
+    def wait(self, duration, pace=0.0):
+        """Let steady time pass [s] without states, and return the commands of the watchdog."""
+        commands = []
+        for _ in range(round(duration / WATCHDOG_PERIOD)):
+            self.arm.now += WATCHDOG_PERIOD
+            self.simulated += pace * WATCHDOG_PERIOD
+            commands.append(self.arm.pipeline.watchdog(self.arm.now))
+        return commands
+
+
+def test_states_are_not_stale_while_simulated_time_stands_still():
+    paused = PausedArm()
+    paused.run()
+    assert paused.wait(30.0) == [None] * 3000
+    assert not paused.arm.pipeline.is_stale
+    assert paused.arm.buffer.standstill(paused.arm.now) == pytest.approx(30.0)
+    paused.run(1)
+    assert paused.command is not None
+    assert paused.arm.buffer.standstill(paused.arm.now) == 0.0
+
+
+def test_states_that_stop_while_simulated_time_goes_on_are_stale_after_the_timeout_of_it():
+    paused = PausedArm()
+    paused.run()
+    paused.wait(0.3, pace=0.3)
+    assert not paused.arm.pipeline.is_stale
+    paused.wait(0.1, pace=0.3)
+    assert paused.arm.pipeline.is_stale
+    assert paused.arm.buffer.standstill(paused.arm.now) == 0.0
+
+
+def test_a_simulation_that_was_reset_and_sends_nothing_is_stale():
+    paused = PausedArm()
+    paused.run()
+    paused.simulated = 0.0
+    paused.wait(0.2)
+    assert paused.arm.pipeline.is_stale
+
+
+def test_without_simulated_time_a_pause_is_stale_as_ever():
+    arm = enabled()
+    arm.run(0.5)
+    arm.now += 0.2
+    arm.pipeline.watchdog(arm.now)
+    assert arm.pipeline.is_stale
+    assert arm.buffer.standstill(arm.now + LONGEST_STEP) == 0.0
+
+
+def test_stamps_that_stand_still_with_simulated_time_are_believed_but_not_without():
+    paused = PausedArm()
+    paused.run()
+    for pace, is_stopped in ((0.0, False), (1.0, True)):
+        stamp = paused.simulated
+        for _ in range(200):
+            paused.arm.now += STEP
+            paused.simulated += pace * STEP
+            paused.arm.receive(Q, stamp=stamp, age=0.0)
+        assert paused.arm.pipeline._supervision.clock.is_stopped == is_stopped
+
+
+class SimulatedArm:
+    """A Panda in MuJoCo under the command pipeline, at any pace."""
+
+    def __init__(self):
+        arm = pytest.importorskip('robodyn_ros.simulation.arm')
+        urdf = str(public_urdf('panda.urdf'))
+        settings = ControlSettings(urdf_file=urdf, mode='computed_torque', **CHAIN)
+        self.simulation = arm.ArmSimulation.from_urdf(
+            urdf, **CHAIN, time_step=STEP, initial_position=POSITION
+        )
+        self.now, self.steps = 100.0, 0
+        self.stack = build_control_stack(settings, None, ElapsedTime(lambda: self.time))
+        self.stack.pipeline.enable(self.now)
+
+    @property
+    def time(self):
+        """Simulated time [s]."""
+        return 5.0 + STEP * self.steps
+
+    def step(self, pace=1.0):
+        """Take one step of the simulation, and then wait as long as it takes at a pace."""
+        states, pipeline = self.stack.joint_states, self.stack.pipeline
+        q, qd = self.simulation.position, self.simulation.velocity
+        names = self.stack.model.joint_names
+        states.receive(names, q, qd, received=self.now, stamp=self.time)
+        command = pipeline.step(states.take(), self.now)
+        assert command is not None
+        self.simulation.step(command.torque)
+        self.steps += 1
+        self.wait(STEP / pace)
+
+    def wait(self, duration):
+        """Let steady time pass [s] with the watchdog alone, which must not command."""
+        end = self.now + duration
+        while end - self.now > WATCHDOG_PERIOD:
+            self.now += WATCHDOG_PERIOD
+            assert self.stack.pipeline.watchdog(self.now) is None
+        self.now = end
+
+    def follow(self):
+        names, goal = self.stack.model.joint_names, [POSITION + TURN]
+        self.stack.pipeline.follow(
+            Trajectory.from_points(names, [DURATION], goal, [[]], [[]], [[]])
+        )
+
+
+def pause(arm):
+    arm.wait(3.0)
+
+
+def step_by_hand(arm):
+    for _ in range(5):
+        arm.step()
+        arm.wait(1.7)
+
+
+def go_on(arm):
+    """Do nothing special."""
+
+
+@pytest.mark.parametrize('happen', [pause, step_by_hand, go_on])
+@pytest.mark.parametrize('pace', [1.0, 0.3, 0.05, 0.015])
+def test_motion_goes_on_to_its_end_through_pauses_steps_and_at_any_pace(happen, pace):
+    arm = SimulatedArm()
+    for _ in range(50):
+        arm.step()
+    arm.follow()
+    end = arm.time + DURATION
+    while arm.time < end - 0.5 * DURATION:
+        arm.step(pace)
+    assert np.abs(arm.simulation.position - POSITION - TURN).max() > 0.1
+    happen(arm)
+    while arm.time < end + 0.2:
+        arm.step(pace)
+    pipeline = arm.stack.pipeline
+    assert pipeline.dropped_references == 0 and pipeline.last_fault == ''
+    assert pipeline.reference_status == 'holding'
+    np.testing.assert_allclose(arm.simulation.position, POSITION + TURN, atol=2e-3)
