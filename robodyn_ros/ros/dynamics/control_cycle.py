@@ -17,6 +17,7 @@ from sensor_msgs.msg import JointState
 
 from robodyn_ros.control.command import Command
 from robodyn_ros.control.control_stack import ControlStack
+from robodyn_ros.control.drift import DriftSample, DriftWatch
 from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.errors import RejectedTrajectory
 from robodyn_ros.ros.dynamics.contact_topics import ContactTopics
@@ -40,6 +41,7 @@ WAITING_TIME = 3.0  # for what is missing at the beginning, before the log says 
 MOST_MISSES = 3  # of joint states that are logged one by one; more that follow are counted
 MISSES_PERIOD = 10.0  # in which they are counted then [s]
 LONGEST_LISTENING = 0.5  # for other commanders before activation [s]
+DRIFT_PERIOD = 60.0  # between two lines of the log that say that the arm drifts [s]
 LATE = 3.0  # watchdog periods without the timer, after which only the newest state is answered
 
 
@@ -96,6 +98,8 @@ class ControlCycle:
         self._reported_fault = ''
         self._reported_drops = 0
         self._last_watchdog = math.inf
+        self._drift, self._told_drift = DriftWatch(), -math.inf
+        self.drift = ''  # of a weightless arm, and what explains it
         self._started = -math.inf
         self._told_missing = ''  # at the beginning
         self._told_misses = self._counted_misses = 0
@@ -326,6 +330,7 @@ class ControlCycle:
         if self._controller is not None:
             self._controller.keep_from_following(pipeline, now)
         self._look_who_listens()
+        self._look_for_drift(now)
         if self._is_taken_over():
             return
         command = pipeline.watchdog(now)
@@ -358,6 +363,27 @@ class ControlCycle:
         is_counted = self._told_misses >= MOST_MISSES and not is_lasting
         period = MISSES_PERIOD if is_counted else WARNING_PERIOD
         return now - self._reported_stale >= period
+
+    def _look_for_drift(self, now: float) -> None:
+        """Look whether an arm that is to be weightless moves by itself, and log that."""
+        pipeline, state = self.stack.pipeline, self.stack.pipeline.state
+        torque = pipeline.last_torque
+        is_weightless = (
+            pipeline.is_enabled
+            and not pipeline.is_stale
+            and pipeline.reference_status == 'none'
+            and pipeline.law.terms.gravity
+            and self.stack.monitor.contact is None
+        )
+        if state is None or torque is None or not is_weightless or not state.has_velocities:
+            self._drift.forget()
+            self.drift = ''
+            return
+        sample = DriftSample(state.time, state.position, state.velocity, torque)
+        self.drift = self._drift.look(self.stack.model, sample)
+        if self.drift and now - self._told_drift > DRIFT_PERIOD:
+            self._told_drift = now
+            self._node.get_logger().warning(self.drift)
 
     def _look_for_lateness(self, now: float) -> None:
         """Count a watchdog timer that comes late: this process stood still."""

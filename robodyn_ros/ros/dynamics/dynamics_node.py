@@ -406,6 +406,8 @@ class DynamicsNode(LifecycleNode):
         name, cycle, now = self._diagnosed_name, self._cycle, time.monotonic()
         rejection, condition = self._not_followed
         notes = [rejection] if rejection and condition == self._condition else []
+        if cycle is not None and cycle.drift:
+            notes.append(cycle.drift)
         reports = [
             torque_status(
                 name,
