@@ -34,6 +34,9 @@ LARGEST_DEVIATION = 0.1
 """From an explanation, and of one estimate from the next, in parts of the missing torque."""
 
 
+LEAST_MISSING = 3e-4
+"""Of the weight: less is no drift, but what is left of a motion."""
+
 _WIDTH = 0.01  # of the smooth sign of Coulomb friction, as the parameter friction_velocity
 
 
@@ -112,6 +115,8 @@ def _explained(model: RobotModel, samples: Sequence[DriftSample]) -> str:
     friction = np.array([smooth_friction_torque(model, _WIDTH, *pair) for pair in pairs])
     missing = rigid + friction - torques
     weight = gravity_torque(model, at[0])
+    if np.linalg.norm(missing) < LEAST_MISSING * np.linalg.norm(weight):  # it coasts
+        return ''
     tip = inverse_dynamics(model.with_payload(Payload(1.0)), *at) - rigid
     k, m = _factor(missing, weight), _factor(missing, -tip)
     strength = float(np.linalg.norm(model.gravity))

@@ -87,6 +87,13 @@ def test_arm_that_a_hand_leads_is_told_nothing():
     assert not any(told(BENT, push=hand, seconds=12))
 
 
+def test_arm_that_coasts_is_told_nothing():
+    def push(time):
+        return np.array([0.0, 2.0, 1.0, 0.0, 0.0, 0.0]) * (time < 0.02)
+
+    assert not any(told(STRETCHED, push=push))
+
+
 def test_arm_that_is_pushed_sideways_is_not_explained_by_weight():
     assert not any(told(BENT, push=lambda time: np.array([0.2, 0.0, 0.0, 0.0, 0.0, 0.0])))
 

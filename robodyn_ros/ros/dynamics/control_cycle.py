@@ -374,6 +374,7 @@ class ControlCycle:
             and pipeline.reference_status == 'none'
             and pipeline.law.terms.gravity
             and self.stack.monitor.contact is None
+            and (self._controller is None or self._controller.is_active)
         )
         if state is None or torque is None or not is_weightless or not state.has_velocities:
             self._drift.forget()

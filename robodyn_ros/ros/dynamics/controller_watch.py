@@ -63,6 +63,7 @@ class ControllerWatch:
             )
         self.controller = controller
         self.state = UNKNOWN
+        self._has_begun = False  # to be active, which the pipeline is to be told of
         self._follows = False  # whether a trajectory was let through since it became active
         self._node = node
         # Not a module of every ROS installation: only those with ros2_control have it.
@@ -107,7 +108,17 @@ class ControllerWatch:
         self._follows = True
 
     def keep_from_following(self, pipeline: CommandPipeline, now: float) -> None:
-        """Leave a pipeline only gravity to compensate while the controller is not active."""
+        """
+        Leave a pipeline only gravity to compensate while the controller is not active.
+
+        Where it has become active the stream of commands begins: the arm may have moved since it
+        was let go, for no torque acted before, and is damped.
+        """
+        if self._has_begun:
+            self._has_begun = False
+            if pipeline.is_enabled and pipeline.reference_status == 'none':
+                pipeline.disable()
+                pipeline.enable(now)
         if self.is_active or pipeline.reference_status == 'none':
             return
         if self._follows:  # and not only a brake, which an arm that others move begins by itself
@@ -158,6 +169,7 @@ class ControllerWatch:
         self._node.destroy_client(self._client)
 
     def _on_activity(self, message: Any) -> None:
+        was_idle = not self.may_be_active
         states = {each.name: each.state for each in message.controllers}
         state = states.get(self.controller)
         if state is None:
@@ -166,3 +178,5 @@ class ControllerWatch:
             self.state = 'active'
         else:
             self.state = state.label or 'not active'
+        if self.is_active and was_idle:
+            self._has_begun = True

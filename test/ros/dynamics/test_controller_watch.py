@@ -8,9 +8,14 @@ import pytest
 pytest.importorskip('rclpy', reason='needs ROS 2')
 
 from importlib.util import find_spec
+from types import SimpleNamespace
 
+import numpy as np
+from control_arm import MASS, WEIGHT, enabled
 from node_rig import NodeRig
 from rclpy.qos import DurabilityPolicy, QoSProfile
+
+from robodyn_ros.ros.dynamics.controller_watch import ControllerWatch
 
 pytestmark = pytest.mark.ros
 
@@ -84,6 +89,23 @@ def started(rig, panda_urdf):
 
 def said(rig, words):
     return lambda: words in rig.log
+
+
+@pytest.mark.parametrize('before, is_damped', [('inactive', True), ('active', False)])
+def test_arm_that_was_let_go_by_its_controller_is_damped(before, is_damped):
+    arm = enabled('gravity_compensation', damping=5.0)
+    arm.run(1.0)
+    watch = ControllerWatch.__new__(ControllerWatch)  # without a node
+    watch.controller, watch.state = 'arm_effort', before
+    watch._has_begun = watch._follows = False
+    state = SimpleNamespace(id=ACTIVE, label='active')
+    each = SimpleNamespace(name='arm_effort', state=state)
+    watch._on_activity(SimpleNamespace(controllers=[each]))
+    watch.keep_from_following(arm.pipeline, arm.now)
+    velocity = np.array([0.2, 0.3])
+    command = arm.run(0.1, velocity=velocity)[-1]
+    gravity = WEIGHT * np.cos([0.1, 0.2])
+    assert command.torque == pytest.approx(gravity - is_damped * 5.0 * MASS * velocity)
 
 
 @needs_messages
