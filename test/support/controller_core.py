@@ -25,7 +25,7 @@ from robodyn_ros.control.planning import ReferenceLimits
 from robodyn_ros.control.possible_positions import PossiblePositions
 from robodyn_ros.control.reference import Reference
 from robodyn_ros.control.safety_settings import ACTIONS, SafetySettings
-from robodyn_ros.control.stamp_clock import ClockReading, StampClock
+from robodyn_ros.control.stamp_clock import ClockReading, ElapsedTime, StampClock
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / 'robodyn_controllers'
@@ -108,6 +108,8 @@ class SteadyClock(StampClock):
 
 class NeverStale:
     """Stands for the buffer: what is stale is decided by the time since the last cycle."""
+
+    elapsed = ElapsedTime()
 
     def stale_joints(self, now: float) -> list[str]:
         return []
