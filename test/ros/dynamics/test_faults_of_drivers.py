@@ -57,7 +57,7 @@ def forget_reference(rig):
 
 @fault(
     'driver killed',
-    'A short gap is bridged; then gravity is held for stale_hold_time, then silence; ERROR.',
+    'Over a short gap states are extrapolated; then gravity is held for stale_hold_time, then silence; ERROR.',
 )
 def test_killed_driver_gets_gravity_held_then_silence(rig, gravity):
     driver = rig.driver()
