@@ -57,7 +57,8 @@ def forget_reference(rig):
 
 @fault(
     'driver killed',
-    'Over a short gap states are extrapolated; then gravity is held for stale_hold_time, then silence; ERROR.',
+    'Over a short gap states are extrapolated; then gravity is held for stale_hold_time,'
+    ' then silence; ERROR.',
 )
 def test_killed_driver_gets_gravity_held_then_silence(rig, gravity):
     driver = rig.driver()
