@@ -51,6 +51,7 @@ def recorded(log_path, stops, held):
         rig.follow([START + 0.2], [DURATION])
         rig.until(lambda: rig.states and len(rig.states[-1].reference_position) == 7)
         rig.spin(held)
+        rig.until(lambda: states)
         assert set(states) == {TIME_STEP}
         release = rig.node.create_client(Trigger, '/simulator_node/release')
         rig.until(release.service_is_ready)
