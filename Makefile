@@ -19,10 +19,10 @@ PACKAGE := $(STAMPS)/package
 DOCS := $(STAMPS)/docs
 BENCH := $(STAMPS)/bench
 
-# Whatever runs here talks on this machine's loopback only, on a domain that another user of the
-# machine is unlikely to have.
+# Whatever runs here talks on this machine's loopback only, on a domain that a robot or another user
+# of the machine is unlikely to have; tests pick their own.
 export ROS_AUTOMATIC_DISCOVERY_RANGE := LOCALHOST
-export ROS_DOMAIN_ID ?= $(shell echo $$(( $$$$ % 100 + 1 )))
+export ROS_DOMAIN_ID ?= $(shell echo $$(( $$$$ % 100 + 101 )))
 export ROS_LOG_DIR ?= $(abspath $(VENV))/ros_log
 
 # A ROS installation finds the packages built here only where they are sourced.
@@ -90,7 +90,8 @@ $(INTERFACES): $(INSTALLED) environment/build.sh \
 	@touch $@
 
 $(PACKAGE): $(INTERFACES) package.xml setup.py setup.cfg scripts/robodyn \
+        $(wildcard cmake/* robodyn_ros/control/core/*) \
         $(wildcard launch/* config/* urdf/*)
-	@echo 'Building robodyn_ros.'
+	@echo 'Building robodyn_ros: a minute or two, for the core of its control pipeline.'
 	@environment/build.sh '$(VENV)' robodyn_ros
 	@touch $@

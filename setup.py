@@ -1,11 +1,61 @@
 # SPDX-License-Identifier: Apache-2.0
 """The ament_python package; ``make setup`` and colcon both install from here."""
 
+import hashlib
+import os
+import shutil
 from glob import glob
+from pathlib import Path
 
-from setuptools import find_packages, setup
+from setuptools import Extension, find_packages, setup
+from setuptools.command.build_ext import build_ext
 
 PACKAGE = 'robodyn_ros'
+CORE = f'{PACKAGE}/control/core'
+CORE_SOURCES = sorted(glob(f'{CORE}/*.[ch]pp'))
+
+
+class BuildCore(build_ext):
+    """Builds the core of the control pipeline, and says so where there is no C++ compiler."""
+
+    def run(self):
+        compilers = [os.environ['CXX'].split()[0]] if os.environ.get('CXX') else []
+        if not any(map(shutil.which, [*compilers, 'c++', 'g++', 'clang++'])):
+            self.warn(
+                'no C++ compiler: the library is installed without the core of the control '
+                'pipeline, and the nodes will not start'
+            )
+            self.extensions = []
+        super().run()
+
+
+def core_module():
+    """Return the core for Python; it knows the digest of the sources that it is made of."""
+    try:
+        import pybind11
+
+        headers = [pybind11.get_include()]
+    except ImportError:  # Debian's headers alone, which every compiler finds
+        headers = []
+    digest = hashlib.sha256(b''.join(Path(path).read_bytes() for path in CORE_SOURCES))
+    return Extension(
+        f'{PACKAGE}.control.core_module',
+        [f'{CORE}/core_module.cpp'],
+        depends=CORE_SOURCES,
+        include_dirs=headers,
+        define_macros=[('ROBODYN_SOURCES', f'"{digest.hexdigest()}"')],
+        # No contraction: the torques are the same wherever they are computed.
+        extra_compile_args=[
+            '-std=c++17',
+            '-O2',
+            '-g0',
+            '-fvisibility=hidden',
+            '-ffp-contract=off',
+        ],
+        language='c++',
+    )
+
+
 # What each part needs beyond the library; imported where it is needed.
 EXTRAS = {
     'simulator': ['mujoco'],
@@ -15,16 +65,19 @@ EXTRAS = {
 
 setup(
     name=PACKAGE,
-    version='0.3.0',
+    version='0.4.0',
     description='Dynamics of serial manipulators, from URDF to torque, for Python and ROS 2',
     license='Apache-2.0',
     python_requires='>=3.10',
     packages=find_packages(include=[PACKAGE, f'{PACKAGE}.*']),
+    ext_modules=[core_module()],
+    cmdclass={'build_ext': BuildCore},
     package_data={
         PACKAGE: [
             'py.typed',
             'compiled/c/*.[ch]',
-            'control/c/*.[ch]',
+            'control/*.pyi',
+            'control/core/*.[ch]pp',
             'report/*.css',
             'report/*.jinja',
             'report/*.js',
@@ -33,14 +86,10 @@ setup(
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{PACKAGE}']),
         (f'share/{PACKAGE}', ['package.xml']),
-        # What robodyn_controllers is built with.
-        (
-            f'include/{PACKAGE}',
-            [
-                f'{PACKAGE}/compiled/c/robodyn_model.h',
-                f'{PACKAGE}/control/c/torque_step.h',
-            ],
-        ),
+        # What robodyn_controllers is built with: find_package(robodyn_ros), robodyn_ros::core.
+        (f'include/{PACKAGE}', [f'{PACKAGE}/compiled/c/robodyn_model.h']),
+        (f'include/{PACKAGE}/core', sorted(glob(f'{CORE}/*.hpp'))),
+        (f'share/{PACKAGE}/cmake', sorted(glob('cmake/*.cmake'))),
         (f'share/{PACKAGE}/launch', sorted(glob('launch/*.launch.*'))),
         (f'share/{PACKAGE}/config', sorted(glob('config/*.yaml') + glob('config/*.xml'))),
         (f'share/{PACKAGE}/urdf', sorted(glob('urdf/*.urdf') + glob('urdf/*.xacro'))),

@@ -210,7 +210,7 @@ def main() -> None:
     parser.add_argument('--repetitions', type=int, default=3)
     parser.add_argument('--only', help='a part of the names of the cases to run')
     options = parser.parse_args()
-    os.environ.setdefault('ROS_DOMAIN_ID', str(1 + os.getpid() % 100))
+    os.environ.setdefault('ROS_DOMAIN_ID', str(101 + os.getpid() % 100))
     domains.stay_on_loopback()
     rclpy.init()
     listener = rclpy.create_node('bench')

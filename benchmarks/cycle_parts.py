@@ -36,10 +36,10 @@ import rclpy
 WAKING = 'wake up, take, call back (rclpy, middleware)'
 PARTS = {
     'ros.dynamics.control_cycle:ControlCycle._on_joint_state': "the cycle's own lines",
-    'ros.dynamics.state_reception:StateReception.receive': 'read the message into the buffer',
+    'ros.joint_states:StateReception.receive': 'read the message into the buffer',
     'control.joint_state_buffer:JointStateBuffer.take': 'take the state from the buffer',
-    'control.command_pipeline:CommandPipeline.step': "the pipeline's own lines",
-    'control.plain_cycles:PlainCycles.command': 'reference, law, limits: one call of machine code',
+    'control.command_pipeline:CommandPipeline.step': "the pipeline's lines of Python",
+    'control.core_module:Pipeline.step': 'reference, law, limits: one call of machine code',
     'ros.dynamics.outputs:CycleOutputs.publish_command': 'convert the commands',
     'ros.dynamics.outputs:CycleOutputs.publish_details': 'fill torques and dynamics_state',
     'ros.services.state_snapshot:StateSnapshot.write': 'put the state up for the services',

@@ -42,6 +42,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test' / 'support')
 
 import numpy as np
 import rclpy
+from control_arm import torque_parts
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.signals import SignalHandlerOptions
@@ -115,7 +116,7 @@ def processor_time(pid: int) -> float:
 
 def begin(fifo: bool) -> None:
     """Choose domain and transport, and take the priority."""
-    os.environ.setdefault('ROS_DOMAIN_ID', str(1 + os.getpid() % 100))
+    os.environ.setdefault('ROS_DOMAIN_ID', str(101 + os.getpid() % 100))
     # Fast DDS's shared memory may hold a publisher up for 333 ms (its issue 6535); with discovery
     # limited to this machine it cannot be switched off.
     os.environ.setdefault('FASTDDS_BUILTIN_TRANSPORTS', 'UDPv4')
@@ -281,9 +282,12 @@ def expected_torques(positions: np.ndarray) -> np.ndarray:
     stack = build_control_stack(
         ControlSettings(urdf_file=str(public_urdf('panda.urdf')), **CHAIN), None
     )
-    zero, law = np.zeros(len(ARM)), stack.pipeline.law
-    wanted = ReferenceState(POSITION, zero, zero, zero)
-    return np.array([law.torque(position, zero, wanted).total for position in positions])
+    zero = np.zeros(len(ARM))
+    wanted, parts = (
+        ReferenceState(POSITION, zero, zero, zero),
+        torque_parts(stack.pipeline.law, zero),
+    )
+    return np.array([parts(position, zero, wanted).total for position in positions])
 
 
 def measured(seconds: float, pid: int, is_node: bool) -> Run:

@@ -110,7 +110,7 @@ def main() -> None:
     parser.add_argument('--repetitions', type=int, default=10)
     parser.add_argument('--file', action='store_true', help='read the robot from a file')
     options = parser.parse_args()
-    os.environ.setdefault('ROS_DOMAIN_ID', str(1 + os.getpid() % 100))
+    os.environ.setdefault('ROS_DOMAIN_ID', str(101 + os.getpid() % 100))
     os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
     rclpy.init()
     arm = Arm(rclpy.create_node('restart'), options.file)

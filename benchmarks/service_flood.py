@@ -188,7 +188,7 @@ def main() -> None:
     parser.add_argument('--clients', type=int, default=50)
     arguments = parser.parse_args()
     os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
-    os.environ.setdefault('ROS_DOMAIN_ID', str(os.getpid() % 100 + 1))
+    os.environ.setdefault('ROS_DOMAIN_ID', str(os.getpid() % 100 + 101))
     arm = panda()
     model = RobotModel.from_urdf(arm.urdf, tip_link=arm.tip_link)
     motion = suitable_motion(model)

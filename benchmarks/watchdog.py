@@ -170,7 +170,7 @@ def main() -> None:
     parser.add_argument('--stop-seconds', type=float, default=5.0)
     parser.add_argument('--energy', type=int, default=5)
     options = parser.parse_args()
-    os.environ.setdefault('ROS_DOMAIN_ID', str(1 + os.getpid() % 100))
+    os.environ.setdefault('ROS_DOMAIN_ID', str(101 + os.getpid() % 100))
     domains.stay_on_loopback()
     rclpy.init()
     listener = rclpy.create_node('bench')

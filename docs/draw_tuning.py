@@ -73,6 +73,8 @@ def simulated(
     names = simulation.joint_names
     rest = [[0.0] * simulation.n]
     arm.pipeline.enable(0.0)
+    # Gains that the node would refuse at the rate are what is drawn.
+    arm.pipeline._bridging.note = lambda elapsed: None
     waiting: deque[np.ndarray] = deque()
     times, errors, torques = [], [], []
     torque = np.zeros(simulation.n)
@@ -227,6 +229,8 @@ def raised_gain(ramp_time: float) -> tuple[np.ndarray, np.ndarray]:
     arm = build_control_stack(checked(values), ARM)
     names, rest = arm.model.joint_names, [[0.0] * arm.model.n]
     arm.pipeline.enable(0.0)
+    # Gains that the node would refuse at the rate are what is drawn.
+    arm.pipeline._bridging.note = lambda elapsed: None
     times, torques = [], []
     for i in range(3000):
         now = (i + 1) * TIME_STEP

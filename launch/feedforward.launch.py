@@ -78,6 +78,7 @@ def started(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         'base_link': values['base_link'] and values['tf_prefix'] + values['base_link'],
         'tip_link': values['tip_link'] and values['tf_prefix'] + values['tip_link'],
         'gravity': [float(part) for part in values.get('gravity', '').split()],
+        'state_timeout': float(values.get('state_timeout') or 0.0),
         'controller': values['trajectory_controller'],
     }
     parameters = {name: value for name, value in given.items() if value}

@@ -121,6 +121,13 @@ ARGUMENTS = (
         'read from the file of the world, or asked of the Gazebo that runs already.',
     ),
     DeclareLaunchArgument(
+        'state_timeout',
+        default_value='1.0',
+        description='state_timeout of the node or of feedforward [s]. Longer than on a robot, and '
+        'before that of a parameter file: who simulates keeps the machine busy, and the watchdog '
+        'counts real time.',
+    ),
+    DeclareLaunchArgument(
         'start_gazebo',
         default_value='true',
         choices=['true', 'false'],
@@ -206,16 +213,20 @@ def chosen(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     if is_chained:
         for name, default in CHAINED.items():
             result.append(SetLaunchConfiguration(name, values.get(name, default)))
+        folder = tempfile.mkdtemp(prefix='robodyn_')
+
+        def remove(event: object, context: LaunchContext) -> None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+        result += [
+            SetLaunchConfiguration('made_folder', folder),
+            RegisterEventHandler(OnShutdown(on_shutdown=remove)),
+        ]
         if not values['model_library']:
-            folder = tempfile.mkdtemp(prefix='robodyn_')
-
-            def remove(event: object, context: LaunchContext) -> None:
-                shutil.rmtree(folder, ignore_errors=True)
-
+            library = f'{folder}/{MADE}.so'
             result += [
-                SetLaunchConfiguration('made_library', f'{folder}/{MADE}.so'),
-                SetLaunchConfiguration('model_library', f'{folder}/{MADE}.so'),
-                RegisterEventHandler(OnShutdown(on_shutdown=remove)),
+                SetLaunchConfiguration('made_library', library),
+                SetLaunchConfiguration('model_library', library),
             ]
     return result
 
@@ -435,14 +446,25 @@ def mesh_folders(text: str) -> tuple[list[Path], list[str]]:
 
 def spawned(values: dict[str, str]) -> list[LaunchDescriptionEntity]:
     """
-    Return what activates the controllers, all at once.
+    Return what activates the broadcaster and, later, the controllers, all at once.
+
+    Not together: until the first /clock ros2_control takes Gazebo's time, which is ahead of it. A
+    PID that meets both is called with a negative period, and its controller deactivated for it.
 
     The forward controller is activated when a torque waits for it. The node needs joint states for
     one, and may have to compile its model first; without torque the arm would fall meanwhile.
     """
     controllers = [values[name] for name in NAMED_BY[values['way']]]
+    broadcaster = spawner(values, 'joint_state_broadcaster')
+
+    def activate(event: object, context: LaunchContext) -> list[LaunchDescriptionEntity]:
+        return [] if context.is_shutdown else [spawner(values, *controllers)]
+
+    def behind(action: ExecuteProcess) -> RegisterEventHandler:
+        return RegisterEventHandler(OnProcessExit(target_action=action, on_exit=activate))
+
     if values['way'] != 'forward':
-        return [spawner(values, 'joint_state_broadcaster', *controllers)]
+        return [behind(broadcaster), broadcaster]
     topic = values['command_topic']
     if not topic.startswith('/'):
         topic = '/'.join(['', *values['namespace'].strip('/').split('/'), topic])
@@ -452,15 +474,7 @@ def spawned(values: dict[str, str]) -> list[LaunchDescriptionEntity]:
         name='first_torque',
         output='log',
     )
-
-    def activate(event: object, context: LaunchContext) -> list[LaunchDescriptionEntity]:
-        return [] if context.is_shutdown else [spawner(values, *controllers)]
-
-    return [
-        spawner(values, 'joint_state_broadcaster'),
-        RegisterEventHandler(OnProcessExit(target_action=first_torque, on_exit=activate)),
-        first_torque,
-    ]
+    return [broadcaster, behind(first_torque), first_torque]
 
 
 def spawner(values: dict[str, str], *controllers: str) -> Node:
@@ -488,9 +502,9 @@ def gravity_file(values: dict[str, str]) -> list[str]:
         return []
     gravity = [float(part) for part in values['gravity'].split()]
     section = {f'/**/{values["controller"]}': {'ros__parameters': {'gravity': gravity}}}
-    with tempfile.NamedTemporaryFile('w', suffix='.yaml', delete=False) as file:
-        yaml.safe_dump(section, file)
-    return ['--param-file', file.name]
+    file = Path(values['made_folder']) / 'gravity.yaml'
+    file.write_text(yaml.safe_dump(section), encoding='utf-8')
+    return ['--param-file', str(file)]
 
 
 def gazebo(arguments: str) -> list[LaunchDescriptionEntity]:

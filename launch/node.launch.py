@@ -139,6 +139,7 @@ def dynamics_node(values: dict[str, str]) -> Node:
         'tip_link': prefixed(values, 'tip_link'),
         'joints': yaml.safe_load(values.get('joints', '')),
         'gravity': [float(part) for part in values.get('gravity', '').split()],
+        'state_timeout': float(values.get('state_timeout') or 0.0),
         'controller_manager': values['controller_manager'],
         'controller': values['controller_manager'] and values.get('controller', ''),
     }

@@ -151,7 +151,7 @@ __all__ = [
     'regressor',
 ]
 
-__version__ = '0.3.0'
+__version__ = '0.4.0'
 
 _IMPORTED_ON_FIRST_USE = ('analysis', 'identification', 'motions', 'report', 'simulation')
 _ROOMS = ('compiled', 'errors', *_IMPORTED_ON_FIRST_USE)

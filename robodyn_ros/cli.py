@@ -33,9 +33,8 @@ _OPTIONS = {
     'argument poses': '--poses',
     'watched link': '--watch',
     'box': '--box',
+    'mimic': '--mimic',
 }
-# What the library says a caller may write, and how it is written here.
-_WORDS = {"mimic='independent'": '--mimic independent'}
 
 
 _LONGEST_SUMMARY = 200  # characters
@@ -107,13 +106,14 @@ def main() -> None:
 
 
 def _in_options(error: RobodynError | OSError) -> str:
-    """Return an error's text; an argument at fault is named as the option that gives it."""
-    text = str(error)
-    if isinstance(error, RobodynError) and error.element in _OPTIONS:
-        text = _OPTIONS[error.element] + text.removeprefix(error.element)
-    for written, option in _WORDS.items():
-        text = text.replace(written, option)
-    return text
+    """Return an error's text; arguments are named as the options that give them."""
+    if not isinstance(error, RobodynError):
+        return str(error)
+    element, allowed = _OPTIONS.get(error.element, error.element), error.allowed
+    if error.choice is not None:
+        argument, value = error.choice
+        allowed += f', unless {_OPTIONS[argument]} {value}'
+    return str(type(error)(element, error.value, allowed))
 
 
 if __name__ == '__main__':

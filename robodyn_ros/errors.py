@@ -20,16 +20,23 @@ class RobodynError(Exception):
         The value found there; shown shortened where it is long.
     allowed : str
         What would have been accepted.
+    choice : pair of str, optional
+        The argument and its value with which a caller would have had it accepted as it is.
     """
 
-    def __init__(self, element: str, value: Any, allowed: str) -> None:
+    def __init__(
+        self, element: str, value: Any, allowed: str, choice: tuple[str, str] | None = None
+    ) -> None:
         self.element = element
         self.value = value
         self.allowed = allowed
-        super().__init__(f'{element}: {_shortened(value)}; allowed: {allowed}')
+        self.choice = choice
+        unless = '' if choice is None else f', unless {choice[0]}={choice[1]!r}'
+        super().__init__(f'{element}: {_shortened(value)}; allowed: {allowed}{unless}')
 
-    def __reduce__(self) -> tuple[type[RobodynError], tuple[str, Any, str]]:
-        return type(self), (self.element, self.value, self.allowed)
+    def __reduce__(self) -> tuple[type[RobodynError], tuple[Any, ...]]:
+        given = (self.element, self.value, self.allowed)
+        return type(self), given if self.choice is None else (*given, self.choice)
 
 
 def _shortened(value: Any) -> str:

@@ -36,6 +36,9 @@ __all__ = ['STANDARD_GRAVITY', 'Payload', 'RobotModel']
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 """Where none is given: downwards in the base link's axes [m/s²]."""
 
+_FARTHEST_TURN = 2.0 * np.pi  # beyond its limits a revolute joint has turned once more [rad]
+_FARTHEST_TRAVEL = 10.0  # beyond its limits a prismatic joint is, in parts of the range
+
 _JOINT_HEADER = ('joint', 'type', 'positions', 'velocity limit', 'effort limit', 'mass moved')
 _A_MODEL = "a RobotModel, as RobotModel.from_urdf('arm.urdf')"
 _A_PAYLOAD = 'a Payload, as Payload(1.8, center_of_mass=(0, 0, 0.1))'
@@ -327,6 +330,11 @@ class RobotModel(ArrayRecord, Tabular):
         """Number of joints."""
         return len(self.joint_names)
 
+    @property
+    def possible_positions(self) -> FloatArray:
+        """Lower and upper position (n, 2) that each joint can have; see ``possible_range``."""
+        return possible_range(self.position_limits, self.dh.prismatic)
+
     def with_payload(self, payload: Payload) -> RobotModel:
         """
         Return the model with a body fixed to one of its links; payloads add up.
@@ -433,6 +441,29 @@ def frame_of_link(model: RobotModel, element: str, link: str) -> tuple[int, Floa
         known = ', '.join(map(repr, model.link_frames))
         raise NoSuchLink(element, link, f'one of {known}')
     return model.link_frames[link]
+
+
+def possible_range(position_limits: FloatArray, prismatic: np.ndarray) -> FloatArray:
+    """
+    Return the lower and upper position, shape (n, 2), that joints can have at all.
+
+    A joint may rest a little beyond its limits, and one of several turns may be counted from
+    another turn. What is further away was meant in degrees or millimetres. A joint without limits,
+    or whose limits leave no room, may be anywhere.
+
+    Parameters
+    ----------
+    position_limits : array, shape (n, 2)
+        [rad] or [m]; infinite where there is none.
+    prismatic : array of bool, shape (n,)
+    """
+    lower, upper = np.asarray(position_limits, dtype=float).T
+    with np.errstate(invalid='ignore', over='ignore'):
+        margin = np.where(prismatic, _FARTHEST_TRAVEL * (upper - lower), _FARTHEST_TURN)
+        has_room = lower < upper
+        lowest = np.where(has_room, lower - margin, -np.inf)
+        highest = np.where(has_room, upper + margin, np.inf)
+    return np.stack([lowest, highest], axis=1)
 
 
 def checked_model(model: RobotModel) -> RobotModel:

@@ -18,8 +18,7 @@ settings.register_profile('long', max_examples=10_000, deadline=None, print_blob
 settings.load_profile('fixed')
 
 domains.stay_on_loopback()
-# What is started without a domain of its own shares one with nobody: the rigs of other workers end
-# the nodes that are left in theirs.
+# What is started without a domain of its own shares one with nobody.
 os.environ['ROS_DOMAIN_ID'] = str(domains.claim())
 
 # Under nohup it is ignored, and the processes under test would rightly ignore it, too.

@@ -24,7 +24,11 @@ ARGUMENTS = (
         default_value=PathJoinSubstitution(
             [FindPackageShare('robodyn_controllers'), 'config', 'controllers.yaml']
         ),
-        description='YAML of the two controllers; it may say $(var model_library).',
+        description='YAML of the two controllers; it may say $(var model_library) '
+        'and $(var tf_prefix).',
+    ),
+    DeclareLaunchArgument(
+        'tf_prefix', default_value='', description='Prefix of the names of the joints.'
     ),
     DeclareLaunchArgument('namespace', default_value='', description='Of the controller manager.'),
     DeclareLaunchArgument(

@@ -7,17 +7,24 @@
 
 namespace robodyn_controllers
 {
+
+using robodyn::Action;
+using robodyn::Mode;
+using robodyn::kInfinity;
+
 namespace
 {
-
-constexpr double kStrongestGravity = 50.0;  // m/s^2; more is a mistake of units
-constexpr double kHeaviestPayload = 100.0;  // kg; more than this and ten times the arm is, too
-constexpr double kLargestPayload = 1.0;     // m, its radius of gyration
 
 Mode mode_of(const std::string & name)
 {
   if (name == "feedforward") {return Mode::feedforward;}
   return name == "computed_torque" ? Mode::computed_torque : Mode::gravity_compensation;
+}
+
+robodyn::ContactAction contact_action_of(const std::string & name)
+{
+  if (name == "stop") {return robodyn::ContactAction::stop;}
+  return name == "float" ? robodyn::ContactAction::release : robodyn::ContactAction::report;
 }
 
 Action action_of(const std::string & name)
@@ -57,7 +64,7 @@ Settings checked_settings(const Params & params, const robodyn_model & model)
     if (!std::isfinite(number)) {throw std::runtime_error("a parameter is not finite");}
   }
   Settings result;
-  LawSettings & law = result.law;
+  robodyn::LawSettings & law = result.law;
   law.mode = mode_of(params.mode);
   law.terms = {params.terms.inertial, params.terms.coriolis, params.terms.gravity,
     params.terms.friction};
@@ -65,7 +72,7 @@ Settings checked_settings(const Params & params, const robodyn_model & model)
   law.kd = each("kd", params.kd);
   law.friction_velocity = params.friction_velocity;
   law.position_guard = params.position_guard;
-  SafetySettings & safety = result.safety;
+  robodyn::Settings & safety = result.safety;
   safety.effort_limits = params.effort_limits.empty() ?
     Vector(model.effort_limits, model.effort_limits + n) :
     each("effort_limits", params.effort_limits);
@@ -98,12 +105,24 @@ Settings checked_settings(const Params & params, const robodyn_model & model)
   safety.max_following_error =
     params.max_following_error > 0.0 ? params.max_following_error : kInfinity;
   safety.damping = params.damping;
+  const auto each_or_none = [&each](const std::string & name, const std::vector<double> & values) {
+      return values.empty() ? Vector() : each(name, values);
+    };
+  ContactSettings & contacts = result.contacts;
+  contacts.gain = each("observer_gain", params.observer_gain);
+  contacts.moving = each_or_none("contact_threshold_moving", params.contact_threshold_moving);
+  contacts.standing = each_or_none("contact_threshold_standing", params.contact_threshold_standing);
+  contacts.dwell = params.contact_dwell;
+  std::copy_n(params.wrench_point.begin(), 3, contacts.point.begin());
+  result.on_contact = contact_action_of(params.on_contact);
+  check_reaction(result);
   return result;
 }
 
 rcl_interfaces::msg::SetParametersResult checked_parameters(
-  const std::vector<rclcpp::Parameter> & parameters, std::size_t joints)
+  const std::vector<rclcpp::Parameter> & parameters, const Settings & settings)
 {
+  const std::size_t joints = settings.law.kp.size();
   rcl_interfaces::msg::SetParametersResult result;
   result.successful = true;
   for (const rclcpp::Parameter & parameter : parameters) {
@@ -112,6 +131,16 @@ rcl_interfaces::msg::SetParametersResult checked_parameters(
     {
       result.successful = false;
       result.reason = "parameter " + parameter.get_name() + "; allowed: a finite number";
+    }
+    if (parameter.get_name() == "on_contact") {
+      Settings changed = settings;
+      changed.on_contact = contact_action_of(parameter.as_string());
+      try {
+        check_reaction(changed);
+      } catch (const std::runtime_error & error) {
+        result.successful = false;
+        result.reason = error.what();
+      }
     }
     if (parameter.get_type() != rclcpp::ParameterType::PARAMETER_DOUBLE_ARRAY) {continue;}
     const std::vector<double> values = parameter.as_double_array();
@@ -127,36 +156,6 @@ rcl_interfaces::msg::SetParametersResult checked_parameters(
     }
   }
   return result;
-}
-
-std::string checked_load(
-  const robodyn_model & model, const robodyn_payload & payload, const std::vector<double> & gravity,
-  Vector & load)
-{
-  if (gravity.size() != 3 || !(std::hypot(gravity[0], gravity[1], gravity[2]) <= kStrongestGravity))
-  {
-    return "gravity; allowed: three numbers, together at most 50 m/s^2";
-  }
-  const double heaviest = std::max(kHeaviestPayload, 10.0 * model.mass);
-  if (!(payload.mass <= heaviest)) {
-    return "payload mass; allowed: at most " + std::to_string(heaviest) + " kg";
-  }
-  const double * const J = payload.inertia;
-  const double largest = std::max(kLargestPayload, model.reach);
-  // The largest moment is at most half of all three together.
-  if (payload.mass > 0.0 && !(0.5 * (J[0] + J[3] + J[5]) <= payload.mass * largest * largest)) {
-    return "payload inertia; allowed: a radius of gyration of at most " +
-           std::to_string(largest) + " m";
-  }
-  const double * const c = payload.center_of_mass;
-  if (payload.mass > 0.0 && !(std::hypot(c[0], c[1], c[2]) <= largest)) {
-    return "payload centre of mass; allowed: at most " + std::to_string(largest) +
-           " m from the link";
-  }
-  if (model.make_load(&payload, gravity.data(), load.data()) != 0) {
-    return "payload; allowed: finite numbers, an inertia that a body of this mass has";
-  }
-  return "";
 }
 
 }  // namespace robodyn_controllers

@@ -115,4 +115,17 @@ std::string difference_of_kinematics(const robodyn_model & model, const std::str
   return "";
 }
 
+std::vector<std::string> moved_links(
+  const std::string & urdf_text, const std::vector<std::string> & joints)
+{
+  urdf::Model robot;
+  const bool is_described = !urdf_text.empty() && robot.initString(urdf_text);
+  std::vector<std::string> links;
+  for (const std::string & name : joints) {
+    const auto joint = is_described ? robot.getJoint(name) : nullptr;
+    links.push_back(joint ? joint->child_link_name : "");
+  }
+  return links;
+}
+
 }  // namespace robodyn_controllers

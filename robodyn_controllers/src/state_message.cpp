@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "robodyn_controllers/state_message.hpp"
 
+#include <algorithm>
 #include <cstddef>
 
 namespace robodyn_controllers
@@ -8,11 +9,11 @@ namespace robodyn_controllers
 namespace
 {
 
-const char * name_of(Mode mode)
+const char * name_of(robodyn::Mode mode)
 {
   switch (mode) {
-    case Mode::feedforward: return "feedforward";
-    case Mode::computed_torque: return "computed_torque";
+    case robodyn::Mode::feedforward: return "feedforward";
+    case robodyn::Mode::computed_torque: return "computed_torque";
     default: return "gravity_compensation";
   }
 }
@@ -26,7 +27,7 @@ State state_message(const std::vector<std::string> & joints)
   for (auto * const field : {&state.position, &state.velocity, &state.reference_position,
       &state.reference_velocity, &state.reference_acceleration, &state.inertial,
       &state.coriolis, &state.gravity, &state.friction, &state.feedback, &state.effort,
-      &state.total})
+      &state.total, &state.external_torque})
   {
     field->assign(joints.size(), 0.0);
   }
@@ -36,20 +37,54 @@ State state_message(const std::vector<std::string> & joints)
   return state;
 }
 
+ExternalTorques torques_message(const std::vector<std::string> & joints)
+{
+  ExternalTorques message;
+  message.name = joints;
+  message.effort.assign(joints.size(), 0.0);
+  return message;
+}
+
+Wrench wrench_message(const std::string & tip_link)
+{
+  Wrench message;
+  message.header.frame_id = tip_link;
+  return message;
+}
+
+ContactMessage contact_message(
+  const std::vector<std::string> & joints, const std::vector<std::string> & links)
+{
+  const auto is_shorter = [](const std::string & one, const std::string & other) {
+      return one.size() < other.size();
+    };
+  ContactMessage message;
+  message.joint_names = joints;
+  message.external_torque.assign(joints.size(), 0.0);
+  message.joint = *std::max_element(joints.begin(), joints.end(), is_shorter);
+  message.link = *std::max_element(links.begin(), links.end(), is_shorter);
+  return message;
+}
+
 void fill(
-  State & state, const CommandPipeline & pipeline, const Vector & position, const Vector & velocity)
+  State & state, const robodyn::CommandPipeline & pipeline, const ContactWatch & watch,
+  const robodyn::Vector & position, const robodyn::Vector & velocity)
 {
   const std::size_t n = position.size();
-  const Vector & parts = pipeline.parts();
+  const robodyn::Vector & parts = pipeline.parts();
   state.mode = name_of(pipeline.mode());
-  const bool is_following = pipeline.following() != Following::none;
-  const ReferenceState & wanted = pipeline.wanted();
+  const bool is_following = pipeline.following() != robodyn::Following::none;
+  const robodyn::ReferenceState & wanted = pipeline.wanted();
   for (auto * const field : {&state.reference_position, &state.reference_velocity,
       &state.reference_acceleration})
   {
     field->resize(is_following ? n : 0);  // its memory stays
   }
-  const auto part = [n, &parts](std::size_t which, std::size_t i) {
+  state.external_torque.resize(watch.has_estimate() ? n : 0);
+  std::copy_n(
+    watch.torque().begin(), state.external_torque.size(), state.external_torque.begin());
+  state.in_contact = watch.has_estimate() && watch.is_in_contact();
+  const auto part_of = [n, &parts](std::size_t which, std::size_t i) {
       return parts[which * n + i];
     };
   for (std::size_t i = 0; i < n; ++i) {
@@ -60,16 +95,37 @@ void fill(
       state.reference_velocity[i] = wanted.velocity[i];
       state.reference_acceleration[i] = wanted.acceleration[i];
     }
-    state.inertial[i] = part(ROBODYN_INERTIAL, i);
-    state.coriolis[i] = part(ROBODYN_CORIOLIS, i);
-    state.gravity[i] = part(ROBODYN_GRAVITY, i);
-    state.friction[i] = part(ROBODYN_FRICTION, i);
-    state.feedback[i] = part(ROBODYN_FEEDBACK, i);
-    state.effort[i] = part(ROBODYN_EFFORT, i);
+    state.inertial[i] = part_of(robodyn::part::inertial, i);
+    state.coriolis[i] = part_of(robodyn::part::coriolis, i);
+    state.gravity[i] = part_of(robodyn::part::gravity, i);
+    state.friction[i] = part_of(robodyn::part::friction, i);
+    state.feedback[i] = part_of(robodyn::part::feedback, i);
+    state.effort[i] = part_of(robodyn::part::effort, i);
     state.total[i] = pipeline.torque()[i];
-    state.effort_limited[i] = pipeline.effort_limited()[i] != 0;
-    state.rate_limited[i] = pipeline.rate_limited()[i] != 0;
+    state.effort_limited[i] = pipeline.is_effort_limited()[i] != 0;
+    state.rate_limited[i] = pipeline.is_rate_limited()[i] != 0;
   }
+}
+
+void fill(Wrench & message, const robodyn::TipWrench & found)
+{
+  auto & force = message.wrench.force;
+  auto & moment = message.wrench.torque;
+  double * const parts[] = {&force.x, &force.y, &force.z, &moment.x, &moment.y, &moment.z};
+  for (std::size_t k = 0; k < 6; ++k) {*parts[k] = found.wrench()[k];}
+}
+
+void fill(
+  ContactMessage & message, const ContactWatch & watch, const std::vector<std::string> & links)
+{
+  const robodyn::Contact & contact = watch.contact();
+  message.is_over = !watch.is_in_contact();
+  message.joint = message.joint_names[static_cast<std::size_t>(contact.joint)];
+  message.link = links[static_cast<std::size_t>(contact.outermost)];
+  message.torque = contact.torque;
+  message.threshold = contact.threshold;
+  message.duration = contact.time - contact.began;
+  std::copy(watch.torque().begin(), watch.torque().end(), message.external_torque.begin());
 }
 
 }  // namespace robodyn_controllers

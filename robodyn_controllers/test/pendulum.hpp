@@ -3,8 +3,10 @@
 #ifndef PENDULUM_HPP_
 #define PENDULUM_HPP_
 
+#include <algorithm>
 #include <cmath>
 
+#include "robodyn_controllers/controller_logic.hpp"
 #include "robodyn_ros/robodyn_model.h"
 
 namespace pendulum
@@ -13,40 +15,64 @@ namespace pendulum
 constexpr double kMass = 2.0, kLength = 0.5, kGravity = 9.81;  // kg, m, m/s^2
 constexpr double kInertia = kMass * kLength * kLength;
 
-// The load is the mass at the end.
+// The load is the mass at the end, and gravity along z.
 inline const robodyn_model & model()
 {
   static const char * const names[] = {"swing"};
   static const unsigned char is_prismatic[] = {0};
   static const double positions[] = {-3.0, 3.0}, velocities[] = {4.0}, efforts[] = {40.0};
+  static const double possible[] = {-9.28, 9.28};  // a turn beyond the limits
   static const double gravity[] = {0.0, 0.0, -kGravity};
   static const robodyn_model model = {
-    ROBODYN_MODEL_ABI, 1, 1, "the test", names, "base", "bob", "none", is_prismatic, positions,
-    velocities, efforts, gravity, kMass, kLength,
-    [](const robodyn_payload * payload, const double *, double * load) {
-      *load = kMass + (payload != nullptr ? payload->mass : 0.0);
+    ROBODYN_MODEL_ABI, 1, 2, "the test", names, "base", "bob", "none", is_prismatic, positions,
+    velocities, efforts, possible, gravity, kMass, kLength,
+    [](const robodyn_payload * payload, const double * gravity, double * load) {
+      load[0] = kMass + (payload != nullptr ? payload->mass : 0.0);
+      load[1] = gravity != nullptr ? -gravity[2] : kGravity;
       return 0;
     },
     [](const double * load, const double * q, const double *, const double * qdd, double * tau) {
-      tau[0] = load[0] * kLength * (kLength * qdd[0] + kGravity * std::cos(q[0]));
+      tau[0] = load[0] * kLength * (kLength * qdd[0] + load[1] * std::cos(q[0]));
     },
     [](const double * load, const double * q, double * tau) {
-      tau[0] = load[0] * kLength * kGravity * std::cos(q[0]);
+      tau[0] = load[0] * kLength * load[1] * std::cos(q[0]);
     },
     [](const double * load, const double *, double * mass) {
       mass[0] = load[0] * kLength * kLength;
     },
-    [](double, const double *, const double *, double * tau) {tau[0] = 0.0;},
+    [](const double *, const double *, const double *, double * tau) {tau[0] = 0.0;},
     [](const double * q, double * pose) {
       const double c = std::cos(q[0]), s = std::sin(q[0]);
       const double turned[16] = {c, 0, -s, kLength * c, 0, 1, 0, 0, s, 0, c, kLength * s, 0, 0, 0, 1};
       for (int k = 0; k < 16; ++k) {pose[k] = turned[k];}
+    },
+    [](const double * q, double * jacobian) {  // about -y
+      const double of_tip[] = {
+        -kLength * std::sin(q[0]), 0.0, kLength * std::cos(q[0]), 0.0, -1.0, 0.0};
+      std::copy_n(of_tip, 6, jacobian);
     },
     [] {return 0;}};
   return model;
 }
 
 inline double held(double q, double mass = kMass) {return mass * kLength * kGravity * std::cos(q);}
+
+// Computed torque on it, within its limits.
+inline robodyn_controllers::Settings settings()
+{
+  robodyn_controllers::Settings settings;
+  settings.law.mode = robodyn::Mode::computed_torque;
+  settings.law.kp = {100.0};
+  settings.law.kd = {20.0};
+  settings.safety.effort_limits = {40.0};
+  settings.safety.torque_rate_limits = {1000.0};
+  settings.safety.braking_acceleration = {robodyn::kInfinity};
+  settings.safety.position_limits = {-3.0, 3.0};
+  settings.safety.velocity_limits = {4.0};
+  settings.safety.is_continuous = {0.0};
+  settings.contacts.gain = {30.0};
+  return settings;
+}
 
 }  // namespace pendulum
 

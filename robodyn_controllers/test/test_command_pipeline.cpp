@@ -1,60 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command pipeline on a pendulum, against closed forms and a simulation of it. That it
-// commands what the node does, test/controllers of robodyn_ros shows.
+// The command pipeline on a pendulum, against closed forms and a simulation of it.
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "robodyn_controllers/command_pipeline.hpp"
+#include "robodyn_controllers/controller_logic.hpp"
 
 #include "pendulum.hpp"
 
-using robodyn_controllers::Action;
-using robodyn_controllers::CommandPipeline;
-using robodyn_controllers::Fault;
-using robodyn_controllers::Following;
-using robodyn_controllers::LawSettings;
-using robodyn_controllers::Mode;
-using robodyn_controllers::SafetySettings;
-using robodyn_controllers::kInfinity;
-using robodyn_controllers::kNaN;
+using robodyn::Action;
+using robodyn::Cause;
+using robodyn::CommandPipeline;
+using robodyn::Following;
+using robodyn::LawSettings;
+using robodyn::Mode;
+using robodyn::Settings;
+using robodyn::kInfinity;
+using robodyn::kNaN;
 
 namespace
 {
 
 LawSettings law_of(Mode mode)
 {
-  LawSettings law;
+  LawSettings law = pendulum::settings().law;
   law.mode = mode;
-  law.kp = {100.0};
-  law.kd = {20.0};
   return law;
 }
 
-SafetySettings safety()
-{
-  SafetySettings settings;
-  settings.effort_limits = {40.0};
-  settings.torque_rate_limits = {1000.0};
-  settings.braking_acceleration = {kInfinity};
-  settings.position_limits = {-3.0, 3.0};
-  settings.velocity_limits = {4.0};
-  settings.is_continuous = {0.0};
-  return settings;
-}
+Settings safety() {return pendulum::settings().safety;}
 
 struct Arm
 {
-  explicit Arm(Mode mode, const SafetySettings & settings = safety())
-  : pipeline(pendulum::model(), law_of(mode), settings) {pipeline.enable(now);}
+  explicit Arm(Mode mode, const Settings & settings = safety())
+  : pipeline(
+      robodyn_controllers::core_model(pendulum::model()),
+      robodyn_controllers::first_load(pendulum::model()).data(), law_of(mode), settings) {pipeline.enable(now);}
 
   // One cycle at a state, with a reference at rest at a position; NaN: none.
   bool cycle(double q, double qd = 0.0, double wanted = kNaN)
   {
     now += 0.001;
     const double zero = 0.0;
-    const robodyn_reference reference{&wanted, &zero, &zero, nullptr};
-    return pipeline.update(now, &q, &qd, reference);
+    return pipeline.update(
+      now, &q, &qd, {&wanted, &zero, &zero, nullptr}, pendulum::model().possible_positions);
   }
 
   // So many cycles of the simulated pendulum.
@@ -65,6 +54,14 @@ struct Arm
       qd += 0.001 * (torque() - pendulum::held(q)) / pendulum::kInertia;
       q += 0.001 * qd;
     }
+  }
+
+  // Take a load that the drives can carry.
+  bool takes(const double * load)
+  {
+    if (pipeline.overload(load).cause != Cause::none) {return false;}
+    pipeline.change_load(load);
+    return true;
   }
 
   double torque() const {return pipeline.torque()[0];}
@@ -94,23 +91,23 @@ TEST(CommandPipeline, CommandsNothingBeforeAValidState)
 
 TEST(CommandPipeline, CommandsNothingThatTheDrivesCannotCarry)
 {
-  SafetySettings settings = safety();
+  Settings settings = safety();
   settings.effort_limits = {5.0};
   Arm arm(Mode::gravity_compensation, settings);
   EXPECT_FALSE(arm.cycle(0.0));
-  EXPECT_EQ(arm.pipeline.last_fault(), Fault::overload);
+  EXPECT_TRUE(arm.pipeline.last_fault().cause == Cause::overload);
 }
 
 TEST(CommandPipeline, FollowsAReferenceAndKeepsTheRateLimit)
 {
   Arm arm(Mode::computed_torque);
-  arm.cycle(0.3);
+  for (int k = 0; k < 3; ++k) {arm.cycle(0.3);}  // the period is known
   arm.cycle(0.3, 0.0, 0.35);
   // kp e on the pendulum's inertia is 2.5 N m, of which the rate limit allows one.
   EXPECT_NEAR(arm.torque(), pendulum::held(0.3) + 1.0, 1e-9);
   arm.simulate(1500, 0.35);
   EXPECT_NEAR(arm.q, 0.35, 1e-6);
-  EXPECT_EQ(arm.pipeline.following(), Following::following);
+  EXPECT_TRUE(arm.pipeline.following() == Following::moving);
 }
 
 TEST(CommandPipeline, HoldsWhereAReferenceEnds)
@@ -121,7 +118,7 @@ TEST(CommandPipeline, HoldsWhereAReferenceEnds)
   const double before = arm.q;
   EXPECT_GT(arm.qd, 0.1);
   arm.simulate(3000);
-  EXPECT_EQ(arm.pipeline.following(), Following::holding);
+  EXPECT_TRUE(arm.pipeline.following() == Following::holding);
   EXPECT_NEAR(arm.qd, 0.0, 1e-6);
   EXPECT_LT(std::fabs(arm.q - before), 0.15);
 }
@@ -131,7 +128,7 @@ TEST(CommandPipeline, RefusesAReferenceThatIsFarAway)
   Arm arm(Mode::computed_torque);
   arm.simulate(10);
   arm.simulate(100, 0.45);
-  EXPECT_EQ(arm.pipeline.last_fault(), Fault::refused_reference);
+  EXPECT_TRUE(arm.pipeline.last_fault().cause == Cause::refused_reference);
   EXPECT_NEAR(arm.q, 0.3, 1e-9);
 }
 
@@ -148,7 +145,7 @@ TEST(CommandPipeline, HoldsGravityWhileStatesAreStaleThenIsSilent)
 
 TEST(CommandPipeline, StopsAMovingArmBeforeTheStopCommand)
 {
-  SafetySettings settings = safety();
+  Settings settings = safety();
   settings.on_stop = Action::zero;
   Arm arm(Mode::computed_torque, settings);
   arm.simulate(10);
@@ -159,7 +156,7 @@ TEST(CommandPipeline, StopsAMovingArmBeforeTheStopCommand)
     arm.simulate(1, 0.39);
     ASSERT_LT(++cycles, 3000);
   }
-  EXPECT_LT(std::fabs(arm.qd), robodyn_controllers::kRestSpeed);
+  EXPECT_LT(std::fabs(arm.qd), robodyn::kRestSpeed);
   cycles = 0;
   while (!arm.pipeline.is_stop_command_sent()) {
     arm.pipeline.stop_command(arm.now += 0.001);
@@ -172,13 +169,13 @@ TEST(CommandPipeline, TakesAPayloadAtTheRateLimitAndRefusesOneTooHeavy)
 {
   Arm arm(Mode::gravity_compensation);
   arm.simulate(10);
-  const double heavy = 3.0, too_heavy = 9.0;
-  EXPECT_TRUE(arm.pipeline.change_load(&heavy));
+  const double heavy[] = {3.0, pendulum::kGravity}, too_heavy[] = {9.0, pendulum::kGravity};
+  EXPECT_TRUE(arm.takes(heavy));
   arm.cycle(0.3);
   EXPECT_NEAR(arm.torque(), pendulum::held(0.3) + 1.0, 1e-9);
   for (int k = 0; k < 20; ++k) {arm.cycle(0.3);}
-  EXPECT_NEAR(arm.torque(), pendulum::held(0.3, heavy), 1e-9);
-  EXPECT_FALSE(arm.pipeline.change_load(&too_heavy));
+  EXPECT_NEAR(arm.torque(), pendulum::held(0.3, heavy[0]), 1e-9);
+  EXPECT_FALSE(arm.takes(too_heavy));
 }
 
 TEST(CommandPipeline, SwitchedOffAndOnAtRestItDoesNotMove)
@@ -192,4 +189,40 @@ TEST(CommandPipeline, SwitchedOffAndOnAtRestItDoesNotMove)
     arm.simulate(50);
   }
   EXPECT_NEAR(arm.q, 0.3, 1e-9);
+}
+
+TEST(CommandPipeline, RefusesAReferenceWhereStatesComeTooSeldomForTheGains)
+{
+  // kd T is at most one half: 40 Hz for kd = 20.
+  for (const double period : {0.02, 0.03}) {
+    Settings settings = safety();
+    settings.state_timeout = 0.25;
+    Arm arm(Mode::computed_torque, settings);
+    for (int k = 0; k < 5; ++k) {
+      arm.now += period - 0.001;
+      arm.cycle(0.3, 0.0, 0.3);
+    }
+    const bool is_slow = period > 0.025;
+    EXPECT_TRUE(
+      arm.pipeline.last_fault().cause == (is_slow ? Cause::slow_states : Cause::none));
+    EXPECT_TRUE(
+      arm.pipeline.following() == (is_slow ? Following::none : Following::moving));
+  }
+}
+
+TEST(CommandPipeline, GivesUpDampingThatFeedsTheArm)
+{
+  Arm arm(Mode::gravity_compensation);
+  arm.qd = 0.5;
+  double least = kInfinity, most = 0.0;
+  for (int k = 0; k < 2000; ++k) {
+    arm.cycle(arm.q, -arm.qd);  // the wrong sign
+    arm.qd += 0.001 * (arm.torque() - pendulum::held(arm.q)) / pendulum::kInertia;
+    arm.q += 0.001 * arm.qd;
+    const double energy = 0.5 * pendulum::kInertia * arm.qd * arm.qd;
+    least = std::fmin(least, energy);
+    most = std::fmax(most, energy);
+  }
+  EXPECT_TRUE(arm.pipeline.last_fault().cause == Cause::damping_feeds);
+  EXPECT_LT(most, 1.7 * least);
 }

@@ -127,7 +127,7 @@ def _needing_ros() -> Iterator[None]:
 def _keep_to_this_machine() -> None:
     """Let the demonstration's nodes talk on the loopback only, unless told otherwise."""
     os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
-    os.environ.setdefault('ROS_DOMAIN_ID', str(os.getpid() % 100 + 1))
+    os.environ.setdefault('ROS_DOMAIN_ID', str(os.getpid() % 100 + 101))
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

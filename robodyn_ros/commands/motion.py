@@ -22,7 +22,7 @@ from robodyn_ros.commands.arm_options import (
     rotor_inertia_option,
 )
 from robodyn_ros.commands.trajectory_effort import write_trajectory_with_effort
-from robodyn_ros.control.computed_torque import MODES, Mode
+from robodyn_ros.control.law import MODES, Mode
 from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.dynamics import METHODS, Method, inverse_dynamics, smooth_friction_torque
 from robodyn_ros.model import RobotModel

@@ -84,6 +84,10 @@ class ArmCode:
             self._modules[group] = self._module(group, model, parameters)
         return backend.bound_functions(self._modules[group], parameters)
 
+    def module_of(self, name: KernelName) -> Any:
+        """Return the module that holds a function which was asked for before."""
+        return self._modules[self._group(name)]
+
     def _group(self, name: KernelName) -> tuple[KernelName, ...]:
         """Return the functions that share a module with one."""
         if self.names is not None:

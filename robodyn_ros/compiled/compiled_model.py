@@ -16,12 +16,14 @@ from robodyn_ros.compiled.arm_code import ArmCode
 from robodyn_ros.compiled.functions import (
     DerivativesOfAcceleration,
     DerivativesOfTorque,
+    NotCompiled,
     OfAcceleration,
     OfAccelerationAndWrench,
     OfPosition,
     OfTorque,
     OfVelocity,
     OfVelocityAndTorque,
+    OfVelocityDirectionAndTorque,
     OfVelocityWidthAndTorque,
     OfWrench,
 )
@@ -168,6 +170,15 @@ class CompiledModel:
         return self._function('smooth_friction_torque')
 
     @cached_property
+    def directed_friction_torque(self) -> OfVelocityDirectionAndTorque:
+        """
+        ``(qd, direction, rigid_torque=None, out=None) -> (n,)``.
+
+        The same with a direction of motion (n,), -1 to 1, for the sign of qd.
+        """
+        return self._function('directed_friction_torque')
+
+    @cached_property
     def regressor(self) -> OfAcceleration:
         """``(q, qd, qdd, out=None) -> (n, 10 n)``: that of the links' inertial parameters."""
         return self._function('regressor')
@@ -189,6 +200,30 @@ class CompiledModel:
     def _function(self, name: KernelName) -> Any:
         """Return a function bound to the model's run-time inputs."""
         return self._code.functions(name, self.model, self._parameters)[name]
+
+    def machine_code(self, name: KernelName) -> tuple[Any, FloatArray, Any]:
+        """
+        Return a function for other machine code: a capsule, its run-time inputs, and its owner.
+
+        The capsule is of ``int (*)(const double *inputs, ptrdiff_t count, const double *const *in,
+        double *const *out)`` and lives as long as its owner.
+
+        Parameters
+        ----------
+        name : str
+            Of the function.
+
+        Raises
+        ------
+        NoBackend
+        NotCompiledFor
+            It was not compiled.
+        """
+        function = self._function(name)
+        if isinstance(function, NotCompiled):
+            function()  # raises what any call does
+        module = self._code.module_of(name)
+        return module.kernel(name), function.__self__, module
 
     @property
     def n(self) -> int:

@@ -124,6 +124,19 @@ class OfVelocityWidthAndTorque(Protocol):
         """Return its value, in ``out`` where given; see ``CompiledModel``."""
 
 
+class OfVelocityDirectionAndTorque(Protocol):
+    """A function of velocities (n,), of directions of motion (n,), and of a torque."""
+
+    def __call__(
+        self,
+        qd: ArrayLike,
+        direction: ArrayLike,
+        rigid_torque: ArrayLike | None = None,
+        out: FloatArray | None = None,
+    ) -> FloatArray:
+        """Return its value, in ``out`` where given; see ``CompiledModel``."""
+
+
 class NotCompiled:
     """
     Stands in place of a function that ``compile_model(kernels=...)`` left out.

@@ -1,96 +1,201 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Everything that stands between the control law and the wire.
+Everything that stands between the control law and the wire, for Python.
+
+``core/command_pipeline.hpp`` does it. Here is what is text, time or topology: which joint states
+are fresh, trajectories, what somebody else adds, and words for what was wrong.
 
 ``CommandPipeline.step`` turns a complete joint state into a command, ``watchdog`` says what to do
 when joint states are late or stop coming, and ``stop_command`` what to leave behind. Each returns
-a command or nothing. The order is: control law, soft joint limits (behind an effort clip of their
-own), finite check, effort clip, rate limit, effort clip; no torque leaves this module otherwise.
-
-No change throws the arm. A change of mode, gains or terms fades: each joint's torque stays
-between what the active laws ask for at the present state (``law_transition``). A new reference,
-a payload or gravity, enabling and recovery act at once, at the pace of the rate limit. A reference
-that ends early is braked to rest (``braking``) where there is feedback; in feedforward it fades to
-gravity; and where gravity compensation takes over a moving arm, damping brings it to rest.
-
-Two clocks are kept apart. Steady time (the argument ``now``) measures staleness, the rate limit
-and transitions. The time of the joint states (``MeasuredState.time``) moves references, while it
-keeps pace with the steady one (``stamp_clock``); simulated time moves both, so that a simulation
-gives the same torques at any pace, and while it stands still nothing is stale.
+a command or nothing.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
 import numpy as np
 
-from robodyn_ros.control.braking import STILL, is_at_rest
-from robodyn_ros.control.command import Command
-from robodyn_ros.control.computed_torque import ControlLaw
-from robodyn_ros.control.evaluation import EvaluatedTorque, evaluated_torque
-from robodyn_ros.control.fallback import Fallback
-from robodyn_ros.control.joint_state_buffer import MeasuredState
-from robodyn_ros.control.pipeline_state import PipelineState
-from robodyn_ros.control.reference import ReferenceState
-from robodyn_ros.control.reference_follower import brake_to_rest
-from robodyn_ros.control.safety_settings import ContactAction
-from robodyn_ros.control.torque_limits import LONGEST_RATE_STEP
+from robodyn_ros.control.added_effort import AddedEffort
+from robodyn_ros.control.core_binding import (
+    core,
+    core_arm,
+    core_function,
+    core_law,
+)
+from robodyn_ros.control.joint_state_buffer import JointStateBuffer, MeasuredState
+from robodyn_ros.control.law import ControlLaw, InverseDynamics, TorqueParts
+from robodyn_ros.control.planning import ReferenceLimits, planned_reference
+from robodyn_ros.control.reference import Reference, ReferenceState
+from robodyn_ros.control.safety_settings import ContactAction, SafetySettings
 from robodyn_ros.control.trajectory import Trajectory
-from robodyn_ros.errors import FollowsNone
-from robodyn_ros.spatial import FloatArray
+from robodyn_ros.errors import FollowsNone, RejectedTrajectory, TooHeavy
 
 
-class CommandPipeline(PipelineState):
-    """The state machine behind the commands: enabled or not, fresh or stale, following or not."""
+class Command(NamedTuple):
+    """
+    One torque to send, and where it comes from.
+
+    Parameters
+    ----------
+    torque : array, shape (n,)
+        [N m] or [N], finite and within the limits.
+    effort_limited, rate_limited : array of bool, shape (n,)
+        Joints whose torque that limit changed.
+    position_limited : array of bool, shape (n,)
+        Joints beyond a position limit, where the soft joint limit acts.
+    parts : TorqueParts or None
+        What the law added up; None when there was no control cycle.
+    state : MeasuredState
+        The joint state behind it.
+    reference : ReferenceState or None
+        What was followed.
+    """
+
+    torque: np.ndarray
+    effort_limited: np.ndarray
+    rate_limited: np.ndarray
+    position_limited: np.ndarray
+    parts: TorqueParts | None
+    state: MeasuredState
+    reference: ReferenceState | None
+
+
+def core_settings(safety: SafetySettings, limits: ReferenceLimits) -> Any:
+    """Return the pipeline's settings for the core."""
+    settings = core.Settings()
+    settings.effort_limits = safety.effort_limits
+    settings.torque_rate_limits = safety.torque_rate_limits
+    settings.braking_acceleration = (
+        np.full_like(safety.effort_limits, np.inf)
+        if safety.braking_acceleration is None
+        else safety.braking_acceleration
+    )
+    settings.position_limits = limits.position_limits.ravel()
+    settings.velocity_limits = limits.velocity_limits
+    settings.is_continuous = limits.continuous.astype(float)
+    settings.ramp_time, settings.state_timeout = safety.ramp_time, safety.state_timeout
+    settings.on_stale_state = getattr(core.Action, safety.on_stale_state)
+    settings.stale_hold_time = safety.stale_hold_time
+    settings.on_stop = getattr(core.Action, safety.on_stop)
+    settings.max_reference_step = limits.max_reference_step
+    settings.max_following_error = safety.max_following_error
+    settings.damping = safety.damping
+    settings.is_braked_by_damping = safety.is_braked_by_damping
+    return settings
+
+
+class CommandPipeline:
+    """
+    The state machine behind the commands: enabled or not, fresh or stale, following or not.
+
+    Parameters
+    ----------
+    law : ControlLaw
+        What to command while all is well.
+    joint_states : JointStateBuffer
+        Asked for staleness only; the states themselves come through ``step``. It knows whether
+        time is simulated.
+    settings : SafetySettings
+        What never to exceed, and what to do when states stop.
+    reference_limits : ReferenceLimits
+        What a trajectory must respect.
+
+    Attributes
+    ----------
+    added : AddedEffort or None
+        What somebody else has added to the law's torque, inside all limits.
+    law : ControlLaw
+        The latest; the active one may still be in transition to it.
+    state : MeasuredState or None
+        That of the last valid cycle since enabling.
+    stale_cause : str
+        Why the state was last found stale, as it was then; empty: it never was.
+    """
+
+    def __init__(
+        self,
+        law: ControlLaw,
+        joint_states: JointStateBuffer,
+        settings: SafetySettings,
+        reference_limits: ReferenceLimits,
+    ) -> None:
+        self.added: AddedEffort | None = None
+        self.law = law
+        self.state: MeasuredState | None = None
+        self.stale_cause = ''
+        self._settings, self._reference_limits = settings, reference_limits
+        self._joint_states = joint_states
+        arm = core_arm(law.inverse_dynamics, law.friction, len(law.kp))
+        self._core = core.Pipeline(arm, core_law(law), core_settings(settings, reference_limits))
+        self._refusal = ''  # of the last state, where it was refused
+        self._contact = ''  # that was reacted to last
+        self._dropped_by = ''  # the cause for which states were stale then
+
+    @property
+    def settings(self) -> SafetySettings:
+        """What it never exceeds; may be set to others of as many joints."""
+        return self._settings
+
+    @settings.setter
+    def settings(self, settings: SafetySettings) -> None:
+        self._core.change_settings(core_settings(settings, self._reference_limits))
+        self._settings = settings
+
+    @property
+    def reference_limits(self) -> ReferenceLimits:
+        """What a trajectory must respect; may be set to others of as many joints."""
+        return self._reference_limits
+
+    @reference_limits.setter
+    def reference_limits(self, limits: ReferenceLimits) -> None:
+        self._core.change_settings(core_settings(self._settings, limits))
+        self._reference_limits = limits
 
     # --- what is asked of it ---------------------------------------------------------------
 
     def enable(self, now: float) -> None:
         """Begin to command with the next complete state."""
-        if self.is_enabled:
-            return
-        self.is_enabled = True
-        self._supervision.reset()
-        self._state = None
-        self._last_cycle = now
-        self._elapsed = 0.0
-        self._fallback, self._refusal = Fallback(), ''
-        self._is_stopping = False
-        self._law.jump()
-        self._follower.forget()
+        if not self.is_enabled:
+            self.state, self._refusal, self.stale_cause = None, '', ''
+            self._core.enable(now)
 
     def disable(self) -> None:
         """Command nothing more; ``stop_command`` comes before."""
-        self.is_enabled = False
-        self._is_stopping = False
-        self._follower.forget()
+        self._core.disable()
 
     def change_law(self, law: ControlLaw) -> None:
         """
         Take another mode, other gains or other terms; the active law fades into it.
 
-        A reference is kept while an active law follows one. Where feedback begins far from it,
-        the arm is braked where it is instead.
+        The model stays what it is, and may itself be on its way to another. A reference is kept
+        while an active law follows one. Where feedback begins far from it, the arm is braked where
+        it is instead.
         """
-        begins_feedback = law.weights.has_feedback and not self._law.goal.has_feedback
-        is_moving = self._state is not None and not is_at_rest(self._state.velocity)
-        is_damped = self._law.goal.damping != 0.0 or (
-            is_moving and self._follower.reference is not None
-        )
-        self._law.change(law, self.settings.ramp_time, self.settings.damping if is_damped else 0.0)
-        if begins_feedback and self._follower.is_far(law, self._state, self.reference_limits):
-            self._follower.give_up(law, 'feedback began while the arm was far from the reference')
+        self._core.change_law(core_law(law))
+        self.law = replace(law, inverse_dynamics=self.law.inverse_dynamics)
 
-    def change_model(self, law: ControlLaw) -> None:
+    def change_model(self, inverse_dynamics: InverseDynamics, *, check: bool = False) -> None:
         """
-        Take the same law for another payload or gravity; the reference and the feedback go on.
+        Take the model of another payload or gravity; the reference and the feedback go on.
 
         The next cycle commands what the new model asks for, and the rate limit shapes the change
         of torque. Where a joint has none, the old model fades into the new one.
+
+        Raises
+        ------
+        TooHeavy
+            Gravity is beyond an effort limit where the arm is, and was not before, where that is
+            to be checked; nothing has changed then.
         """
-        if self._state is not None:
-            self._fallback.change_gravity(law.gravity_torque(self._state.position))
-        is_shaped = np.isfinite(self.settings.torque_rate_limits).all() or self._state is None
-        self._law.change_model(law, 0.0 if is_shaped else self.settings.ramp_time)
+        fault = self._core.change_model(core_function(inverse_dynamics), check)
+        if fault.cause != core.Cause.none:
+            element = f'gravity torque of joint {self._name(fault.joint)!r} here'
+            limit = f'at most its effort limit, {fault.limit:.4g}'
+            raise TooHeavy(element, fault.value, limit)
+        self.law = replace(self.law, inverse_dynamics=inverse_dynamics)
 
     def follow(self, trajectory: Trajectory) -> None:
         """
@@ -101,54 +206,63 @@ class CommandPipeline(PipelineState):
         FollowsNone
             Disabled or stopping, or a mode that follows none.
         RejectedTrajectory
-            No fresh joint state with known velocities, stamps that do not keep pace with time, or
-            what ``planned_reference`` refuses. What was followed before is still followed.
+            No fresh joint state with known velocities, stamps that do not keep pace with time,
+            joint states that come too seldom for the gains, or what ``planned_reference``
+            refuses. What was followed before is still followed.
         """
-        if not self.is_enabled or self._is_stopping:
+        if not self.is_enabled or self._core.is_stopping:
             raise FollowsNone(
                 'trajectory',
                 'the node is not active',
                 'activate it (lifecycle), or call ~/enable where it was disabled',
             )
-        state = self._supervision.state_to_follow_from(
-            self.law, self._state, self._last_cycle, self.is_stale
-        )
-        self._follower.follow(trajectory, state, self.reference_limits)
-        self._supervision.last_fault = ''
-        self._law.end_damping(self.settings.ramp_time)
+        if self.law.mode == 'gravity_compensation':
+            raise FollowsNone(
+                'trajectory',
+                'the mode is gravity_compensation',
+                'set parameter mode to feedforward or computed_torque',
+            )
+        if not self._core.may_be_followed(self._core.last_cycle):
+            is_stopped = self._core.is_clock_stopped
+            how = 'stand still' if is_stopped else 'run faster or slower than time'
+            raise RejectedTrajectory(
+                'trajectory', f"while the joint states' stamps {how}", 'a clock that keeps pace'
+            )
+        state = self.state
+        if state is None or self.is_stale or not state.has_velocities:
+            raise RejectedTrajectory(
+                'trajectory',
+                'without a fresh joint state',
+                'trajectories once positions and velocities of all joints are known',
+            )
+        self._check_rate()
+        zero = np.zeros_like(state.position)
+        measured = ReferenceState(state.position, state.velocity, zero, zero)
+        followed = self._core.followed
+        current = None if followed is None else Reference(followed)
+        limits = self._reference_limits
+        planned = planned_reference(trajectory, state.time, measured, current, limits)
+        self._core.follow(planned.motion)
 
     def cancel(self) -> None:
         """Follow nothing any more: brake to rest and hold, or fade; a fault is taken note of."""
-        self._supervision.last_fault = ''
-        if self._state is not None and not self._follower.is_braking:
-            self._follower.end(self.law, self._state.time, self.settings, self.reference_limits)
+        self._core.cancel()
 
     def begin_stop(self) -> None:
         """Bring a moving arm to rest, until ``has_stopped``; no trajectory is taken any more."""
-        if not self.is_enabled or self._is_stopping:
-            return
-        self._is_stopping = True
-        if self._follower.is_idle:
-            self._law.jump(self.settings.damping)
-        else:
-            self.cancel()
+        self._core.begin_stop()
 
     def react_to_contact(self, action: ContactAction, what: str) -> None:
         """
         Give up what is followed, because of a contact that the text describes.
 
-        ``stop`` brakes to rest and holds, where the law has feedback; in other modes, and with
-        ``float``, gravity is compensated and damping brings the arm to rest. A new trajectory or
-        a cancellation takes note of it, as of a fault.
+        ``stop`` brakes to rest and holds, where the law has feedback; a brake that is under way
+        goes on. In other modes, and with ``float``, gravity is compensated and damping brings the
+        arm to rest. A new trajectory or a cancellation takes note of it, as of a fault.
         """
-        if not self.is_enabled or action == 'report':
-            return
-        self._supervision.last_fault = what
-        if action == 'stop' and self.law.weights.has_feedback:
-            self._follower.give_up(self.law, what)
-        else:
-            self._follower.drop(what)
-            self._law.jump(self.settings.damping)
+        if action != 'report' and self.is_enabled:
+            self._contact = what
+        self._core.react_to_contact(getattr(core.ContactAction, action))
 
     def continue_from(self, torque: np.ndarray, sent: float) -> None:
         """
@@ -156,9 +270,8 @@ class CommandPipeline(PipelineState):
 
         It is as if states had been stale: what was followed before is given up.
         """
-        self._limiter.last_torque, self._limiter.last_sent = torque, sent
-        if self._state is not None:
-            self._become_stale(self._state, sent, 'the watchdog commanded meanwhile')
+        cause = 'the watchdog commanded meanwhile'
+        self._noting_staleness(lambda: cause, lambda: self._core.continue_from(torque, sent))
 
     # --- what it commands ------------------------------------------------------------------
 
@@ -173,13 +286,22 @@ class CommandPipeline(PipelineState):
         now : float
             Steady time [s].
         """
-        if not self.is_enabled or self._joint_states.stale_joints(now):
+        if not self._core.is_enabled or self._joint_states.stale_joints(now):
             return None
-        reading = self._supervision.clock.advance(state.time, now, self.settings.state_timeout)
-        self._elapsed += reading.elapsed
-        if reading.is_believed and (command := self._plain_cycle(state, now)) is not None:
-            return command
-        return self._whole_cycle(state, now, reading.is_believed)
+        found = self._core.step(
+            state.position,
+            state.velocity,
+            state.time,
+            state.stamped,
+            now,
+            self._joint_states.elapsed.simulated,
+            self._added(now),
+        )
+        if found is None:
+            self._refusal = self._why_refused()
+            return None
+        self.state, self._refusal = state, ''
+        return self._command(found, state)
 
     def watchdog(self, now: float) -> Command | None:
         """
@@ -188,14 +310,21 @@ class CommandPipeline(PipelineState):
         Call it once per watchdog period. A state is stale when a joint is, or when no cycle gave
         a valid torque for as long; until then a gap is bridged.
         """
-        if not self.is_enabled or self._state is None:
+        state = self.state
+        if not self._core.is_enabled or state is None:
             return None
-        gap = now - self._last_cycle
-        if not self._is_late(self._state, now):
-            return self._bridged(self._state, gap, now)
-        self._become_stale(self._state, now, self._cause(now))
-        torque = self._stale_torque(now)
-        return None if torque is None else self._limited(torque, self._state, now)
+        stale = self._joint_states.stale_joints(now)
+
+        def cause() -> str:
+            if stale:
+                return f'no fresh state of {", ".join(stale)}'
+            return self._refusal or 'no control cycle in time'
+
+        simulated, added = self._joint_states.elapsed.simulated, self._added(now)
+        found = self._noting_staleness(
+            cause, lambda: self._core.watchdog(now, bool(stale), simulated, added)
+        )
+        return None if found is None else self._command(found, state)
 
     def stop_command(self, now: float) -> Command | None:
         """
@@ -206,15 +335,10 @@ class CommandPipeline(PipelineState):
         no limit it is one command. Where it leads is decided at the first call, for the last valid
         state.
         """
-        if not self.is_enabled or self._state is None or self._fallback.is_stop_command_sent:
+        found = self._core.stop_command(now)
+        if found is None or self.state is None:
             return None
-        gravity = self.law.gravity_torque(self._state.position)
-        torque = self._fallback.stop_torque(self.settings, gravity)
-        if torque is None:
-            return None
-        command = self._limited(torque, self._state, now)
-        self._fallback.is_stop_command_sent = not command.rate_limited.any()
-        return command
+        return self._command(found, self.state)
 
     def sent(self, now: float) -> None:
         """
@@ -222,189 +346,190 @@ class CommandPipeline(PipelineState):
 
         With it, the rate limit holds between commands as they are sent, whatever held up a cycle.
         """
-        self._limiter.last_sent = max(self._limiter.last_sent, now)
+        self._core.sent(now)
 
-    # --- how -------------------------------------------------------------------------------
+    # --- what it says about itself -----------------------------------------------------------
 
-    def _plain_cycle(self, state: MeasuredState, now: float) -> Command | None:
-        """Return the command of a cycle about which nothing is unusual, else None."""
-        last, follower, law = self._state, self._follower, self._law
-        if last is None or self._plain is None or self.is_stale or not law.is_steady:
-            return None
-        if self._added(now) is not None:
-            return None
-        reference = follower.reference
-        if follower.is_brake_due or follower.is_fading or (reference and not law.goal.follows):
-            return None
-        command = self._plain.command(
-            law.at(0.0),
-            self.settings,
-            self.reference_limits,
-            reference,
-            state,
-            last,
-            self._limiter,
-            now,
-        )
-        if command is not None:
-            self._elapsed = 0.0
-            self._supervision.believe()
-            self._take(state, now)
-        return command
+    @property
+    def is_enabled(self) -> bool:
+        """Whether it commands, or will with the next complete state."""
+        return self._core.is_enabled
 
-    def _whole_cycle(
-        self, state: MeasuredState, now: float, is_clock_believed: bool
-    ) -> Command | None:
-        """Return the command of any cycle, or None where there must be none."""
-        supervision, follower = self._supervision, self._follower
-        settings, limits = self.settings, self.reference_limits
-        if self._state is not None and not self.is_stale:
-            elapsed, longest = now - self._last_cycle, settings.state_timeout
-            if not supervision.is_believed(
-                state, self._state, elapsed, follower, self.law, longest, limits
-            ):
-                self._refusal = 'no plausible state'
-                return None
-        if self._state is None:
-            if supervision.is_overloaded(self.law, state, settings, limits):
-                self.refused_torques += 1
-                return None
-            if now - self._limiter.last_sent >= settings.state_timeout:
-                self._limiter.forget()  # others may have commanded since, or brakes hold the arm
-            if state.has_velocities and not is_at_rest(state.velocity, STILL):
-                follower.is_brake_due = self.law.weights.has_feedback
-            self._law.jump(0.0 if follower.is_brake_due else settings.damping)
-        elif self.is_stale:
-            # At the pace of the rate limit alone.
-            self._law.jump(0.0 if follower.is_brake_due else settings.damping)
-        if supervision.is_too_fast(state, follower, limits):
-            self._law.jump(settings.damping)
-        reference = supervision.reference(
-            self.law, follower, state, is_clock_believed, settings, limits
-        )
-        law = self._law.at(self._elapsed)
-        evaluated = evaluated_torque(
-            law,
-            follower,
-            state,
-            reference,
-            self._elapsed,
-            settings,
-            limits,
-            self._compiled,
-            self._added(now),
-        )
-        if evaluated is None:
-            self.refused_torques += 1
-            self._refusal = 'no finite torque'
-            return None
-        self._advance(state)
-        self._take(state, now)
-        return self._limited(evaluated.torque, state, now, evaluated, reference)
+    @property
+    def is_stale(self) -> bool:
+        """Whether the watchdog found the state stale and no valid cycle came since."""
+        return self._core.is_stale
 
-    def _take(self, state: MeasuredState, now: float) -> None:
-        """Take a state as the last one that was commanded for."""
+    @property
+    def has_stopped(self) -> bool:
+        """Whether there is nothing to wait for before the stop command: no motion, no states."""
+        return self._core.has_stopped
+
+    @property
+    def is_model_blending(self) -> bool:
+        """Whether one model fades into another."""
+        return self._core.is_model_blending
+
+    @property
+    def fallback(self) -> str:
+        """The action under way: one of ``ACTIONS``, or none."""
         if not self.is_stale:
-            self._bridging.note(now - self._last_cycle)
-        self._state = state
-        self._last_cycle = now
-        self._refusal = ''
-        self._fallback.end()
+            return 'none'
+        action = self.settings.on_stale_state
+        return 'silent' if action == 'hold_gravity' and not self._core.has_held else action
 
-    def _is_late(self, last: MeasuredState, now: float) -> bool:
-        """Return whether a joint is stale, or the last valid cycle was as long ago."""
-        joint_states = self._joint_states
-        if joint_states.stale_joints(now):
-            return True
-        stamp = last.time if last.stamped else np.nan
-        waited = joint_states.elapsed.since(self._last_cycle, stamp, now)
-        return waited > self.settings.state_timeout
+    @property
+    def last_torque(self) -> np.ndarray | None:
+        """The last command, shape (n,) [N m] or [N]; None before the first."""
+        return self._core.torque
 
-    def _bridged(self, state: MeasuredState, gap: float, now: float) -> Command | None:
-        """Return the command for where the arm should be by now, if its state is late."""
-        if self.is_stale or self._follower.is_brake_due or not self._bridging.is_due(state, gap):
-            return None
-        gap += self._half_a_step(now)
-        elapsed = self._elapsed + gap
-        expected = self._bridging.expected_state(self._follower, state, gap)
-        evaluated = evaluated_torque(
-            self._law.at(elapsed),
-            self._follower,
-            expected,
-            self._follower.sample(expected.time),
-            elapsed,
-            self.settings,
-            self.reference_limits,
-            self._compiled,
-            self._added(now),
-        )
-        return None if evaluated is None else self._limited(evaluated.torque, state, now)
+    @property
+    def last_fault(self) -> str:
+        """Why a reference was last given up, or commanding refused; empty: it was not."""
+        return '; '.join(map(self._words, self._core.faults))
 
-    def _added(self, now: float) -> FloatArray | None:
+    @property
+    def last_drop(self) -> str:
+        """Why the last reference was given up for which nobody asked; empty: none was."""
+        return self._words(self._core.drop)
+
+    @property
+    def refused_torques(self) -> int:
+        """How many cycles had no finite torque, or a load that the drives cannot carry."""
+        return self._core.counts[0]
+
+    @property
+    def implausible_states(self) -> int:
+        """How many states no joint can have come to."""
+        return self._core.counts[1]
+
+    @property
+    def following_errors(self) -> int:
+        """How many references were given up because the arm was too far away."""
+        return self._core.counts[2]
+
+    @property
+    def dropped_references(self) -> int:
+        """How many references were given up though nobody asked for it."""
+        return self._core.counts[3]
+
+    @property
+    def reference_status(self) -> str:
+        """One of: none, waiting, moving, braking, holding."""
+        return self._core.following.name
+
+    @property
+    def slow_rate(self) -> float | None:
+        """How often states come [Hz], where that is too seldom for gravity compensation."""
+        return 1.0 / self._core.period if self._core.is_slow else None
+
+    @property
+    def needed_rate(self) -> str:
+        """How many joint states in a second the feedback needs, in words; empty: it has none."""
+        rate = self._core.needed_rate
+        return self._needed_rate(rate) if rate > 0.0 else ''
+
+    # --- how -----------------------------------------------------------------------------------
+
+    def _added(self, now: float) -> np.ndarray | None:
         """Return what somebody else has added, shape (n,); None: nothing."""
-        return None if self.added is None or self._is_stopping else self.added.at(now)
+        return None if self.added is None else self.added.at(now)
 
-    def _half_a_step(self, now: float) -> float:
-        """Return the time [s] to the middle of that for which a command will act, if as before."""
-        return 0.5 * min(now - self._limiter.last_sent, LONGEST_RATE_STEP)
-
-    def _cause(self, now: float) -> str:
-        """Return why there has been no valid cycle."""
-        if stale := self._joint_states.stale_joints(now):
-            return f'no fresh state of {", ".join(stale)}'
-        return self._refusal or 'no control cycle in time'
-
-    def _become_stale(self, state: MeasuredState, now: float, cause: str) -> None:
-        """Give up what is followed, once."""
-        if self.is_stale:
-            return
-        gap = now - self._last_cycle
-        expected = self._bridging.expected_state(self._follower, state, gap)
-        if self._follower.reference is not None:
-            self._follower.give_up(self.law, cause)
-        self._follower.end_fading()
-        position, velocity, braking = expected.position, expected.velocity, None
-        is_brake_due = self._follower.is_brake_due and self._bridging.predicts(expected)
-        if is_brake_due and not is_at_rest(velocity):
-            braking = brake_to_rest(
-                self.law, position, velocity, now, self.settings, self.reference_limits
-            )
-            position = braking.end_state.position
-        self._fallback.begin(cause, self.law.gravity_torque(position), now, braking)
-
-    def _stale_torque(self, now: float) -> np.ndarray | None:
-        """Return what stale states ask for, first of all a brake that nobody measures."""
-        held = self._fallback.stale_torque(self.settings, now)
-        wanted = self._fallback.braked(self.settings, now + self._half_a_step(now))
-        if held is None or wanted is None:
-            return held
-        with np.errstate(over='ignore', invalid='ignore'):
-            torque = self.law.torque(wanted.position, wanted.velocity, wanted).total
-        return torque if np.isfinite(torque).all() else held
-
-    def _advance(self, state: MeasuredState) -> None:
-        """Let the time since the last valid cycle pass, for all that fades."""
-        elapsed, self._elapsed = self._elapsed, 0.0
-        self._law.advance(elapsed, state.velocity, self.settings.ramp_time)
-        self._follower.advance(elapsed, self.settings.ramp_time)
-        if not self._law.follows:
-            self._follower.drop(f'mode {self.law.mode} follows none')
-
-    def _limited(
-        self,
-        torque: np.ndarray,
-        state: MeasuredState,
-        now: float,
-        evaluated: EvaluatedTorque | None = None,
-        reference: ReferenceState | None = None,
-    ) -> Command:
-        """Return the command after the limits; it counts as sent."""
-        limited = self._limiter.limited(
-            torque, self.settings.effort_limits, self.settings.torque_rate_limits, now
+    def _command(self, found: tuple[Any, ...], state: MeasuredState) -> Command:
+        torque, effort_limited, rate_limited, position_limited, parts, reference = found
+        return Command(
+            torque,
+            effort_limited,
+            rate_limited,
+            position_limited,
+            None if parts is None else TorqueParts(*parts),
+            state,
+            None if reference is None else ReferenceState(*reference),
         )
-        is_beyond, parts = np.zeros(len(torque), bool), None
-        if evaluated is not None:
-            parts = evaluated.parts
-            if evaluated.penetration is not None:
-                is_beyond = evaluated.penetration != 0.0
-        return Command(*limited, is_beyond, parts, state, reference)
+
+    def _noting_staleness(self, cause: Callable[[], str], call: Callable[[], Any]) -> Any:
+        """Return what a call does, after which the cause is kept for which states became stale."""
+        was_stale, drops = self.is_stale, self.dropped_references
+        found = call()
+        if self.is_stale and not was_stale:
+            self.stale_cause = cause()
+            if self.dropped_references != drops:
+                self._dropped_by = self.stale_cause
+        return found
+
+    def _why_refused(self) -> str:
+        """Return why a state gave no torque, in words."""
+        refusal = self._core.refusal
+        if refusal == core.Refusal.implausible:
+            return 'no plausible state'
+        return 'no finite torque' if refusal == core.Refusal.not_finite else self._refusal
+
+    def _check_rate(self) -> None:
+        """
+        Refuse to follow a trajectory where joint states come too seldom for the gains.
+
+        Raises
+        ------
+        RejectedTrajectory
+            They do.
+        """
+        period, needed = self._core.period, self._core.needed_rate
+        if not period * needed > 1.0:
+            return
+        kp, kd = self.law.kp.max(), self.law.kd.max()
+        raise RejectedTrajectory(
+            'trajectory',
+            f'kd T = {kd * period:.2g} and sqrt(kp) T = {kp**0.5 * period:.2g} with joint states '
+            f'at {1.0 / period:.3g} Hz',
+            f'at most {core.LARGEST_KD_T:g} and {core.LARGEST_ROOT_KP_T:.2g}: '
+            f'{self._needed_rate(needed)}',
+        )
+
+    def _needed_rate(self, rate: float) -> str:
+        return f'kp = {self.law.kp.max():g} and kd = {self.law.kd.max():g} need {rate:.3g} Hz'
+
+    def _name(self, joint: int) -> str:
+        return self._reference_limits.joint_names[joint]
+
+    def _words(self, fault: core.Fault) -> str:
+        """Return a fault of the core in words."""
+        cause = fault.cause
+        if cause == core.Cause.none:
+            return ''
+        if cause == core.Cause.stale_state:
+            return self._dropped_by
+        if cause == core.Cause.contact:
+            return self._contact
+        if cause == core.Cause.no_following_mode:
+            return f'mode {self.law.mode} follows none'
+        if cause == core.Cause.slow_states:
+            needed = self._needed_rate(fault.limit)
+            return f'joint states come at {fault.value:.3g} Hz: {needed}'
+        words = _WORDS[cause.name]
+        name = self._name(fault.joint) if fault.joint >= 0 else ''
+        return words.format(name=name, value=fault.value, limit=fault.limit, times=core.OVERSPEED)
+
+
+_WORDS = {
+    'following_error': (
+        'joint {name!r} is {value:.3g} rad or m from its reference; '
+        'allowed: max_following_error = {limit:g}'
+    ),
+    'implausible_position': 'a position changed faster than its joint can move',
+    'overspeed': (
+        'joint {name!r} moves at {value:.3g} rad/s or m/s; '
+        'allowed: {times:g} times its velocity limit of {limit:g}'
+    ),
+    'overload': (
+        'gravity torque of joint {name!r} here: {value:.4g}; '
+        'allowed: at most its effort limit, {limit:.4g}'
+    ),
+    'unknown_velocity': 'velocities are no longer known',
+    'feedback_far_away': 'feedback began while the arm was far from the reference',
+    'damping_feeds': (
+        'damping was given up: it fed the arm, from {limit:.2g} to {value:.2g} J; '
+        'are all velocities right, and their signs?'
+    ),
+    'clock': "the joint states' stamps jumped, stopped or do not keep pace with time",
+}
+"""By the core's cause, without those whose words come from outside."""

@@ -4,13 +4,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
 from robodyn_ros.array_record import ArrayRecord
-from robodyn_ros.control.compiled_contact import CompiledContactStep, contact_constants
-from robodyn_ros.control.computed_torque import ControlLaw, InverseDynamics
 from robodyn_ros.control.contact import (
     STANDSTILL,
     Contact,
@@ -20,10 +17,10 @@ from robodyn_ros.control.contact import (
 )
 from robodyn_ros.control.joint_order import each_joint
 from robodyn_ros.control.joint_state_buffer import MeasuredState
+from robodyn_ros.control.law import ControlLaw, Friction, InverseDynamics
 from robodyn_ros.control.momentum_observer import MomentumObserver
 from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.control.tip_wrench import TipWrench, tip_wrench
-from robodyn_ros.dynamics.friction import friction_of
 from robodyn_ros.errors import InvalidNumber, WrongShape
 from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import FloatArray
@@ -61,16 +58,14 @@ class ContactMonitor:
     model : RobotModel
         Under its load.
     settings : ControlSettings
-    inverse_dynamics : callable
-        Of the model, as the control law has it.
+    inverse_dynamics, friction : callable
+        Of the model, as the control law has them.
     effort_scale : array, shape (n,)
         [N m] or [N] for a unit of measured effort.
     effort_limits : array, shape (n,)
         [N m] or [N]
     residual : KnownResidual, optional
         What an identification says; where the settings have no thresholds, they follow from it.
-    compiled : CompiledContactStep, optional
-        Takes the samples that need no closer look.
 
     Attributes
     ----------
@@ -91,18 +86,17 @@ class ContactMonitor:
         model: RobotModel,
         settings: ControlSettings,
         inverse_dynamics: InverseDynamics,
+        friction: Friction,
         effort_scale: FloatArray,
         effort_limits: FloatArray,
         residual: KnownResidual | None = None,
-        compiled: CompiledContactStep | None = None,
     ) -> None:
-        self._compiled = compiled
         self._model, self._effort_scale = model, effort_scale
         self._is_measured = settings.observed_effort == 'measured'
         self._inverse_dynamics = inverse_dynamics
         self.observer = MomentumObserver(
             inverse_dynamics,
-            partial(friction_of, model),
+            friction,
             each_joint(model, settings, 'observer_gain'),
             is_held=not self._is_measured,
             longest=settings.state_timeout,
@@ -118,7 +112,6 @@ class ContactMonitor:
             )
             self._deviation = thresholds.moving / DEVIATIONS
         self._point = np.array(settings.wrench_point, dtype=float)
-        self._constants = contact_constants(model, self.observer, self.detector)
         self.trouble = ''
         self.check(settings)
 
@@ -155,11 +148,12 @@ class ContactMonitor:
         if self.detector is not None:
             self.detector.reset()
 
-    def change_model(self, model: RobotModel, inverse_dynamics: InverseDynamics) -> None:
+    def change_model(
+        self, model: RobotModel, inverse_dynamics: InverseDynamics, friction: Friction
+    ) -> None:
         """Begin anew with another load."""
         self._model, self._inverse_dynamics = model, inverse_dynamics
-        self.observer.change_model(inverse_dynamics, partial(friction_of, model))
-        self._constants = contact_constants(model, self.observer, self.detector)
+        self.observer.change_model(inverse_dynamics, friction)
         if self.detector is not None:
             self.detector.reset()
 
@@ -180,16 +174,10 @@ class ContactMonitor:
         torque = self._drive_torque(state, commanded, law)
         if torque is None:
             return None
-        sample = state.position, state.velocity, torque, state.time
-        observer, detector, constants = self.observer, self.detector, self._constants
-        if self._compiled is not None and self._compiled.takes(
-            (self._inverse_dynamics, constants), observer, detector, sample
-        ):
+        found = self.observer.update(state.position, state.velocity, torque, state.time)
+        if found is None or self.detector is None:
             return None
-        found = observer.update(*sample)
-        if found is None or detector is None:
-            return None
-        return detector.update(state.velocity, found, state.time)
+        return self.detector.update(state.velocity, found, state.time)
 
     def tip_wrench(self, state: MeasuredState) -> TipWrench:
         """

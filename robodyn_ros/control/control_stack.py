@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,31 +12,20 @@ import numpy as np
 
 from robodyn_ros.control.added_effort import AddedEffort
 from robodyn_ros.control.command_pipeline import CommandPipeline
-from robodyn_ros.control.compiled_contact import CompiledContactStep
-from robodyn_ros.control.compiled_step import CompiledStep
-from robodyn_ros.control.computed_torque import (
-    ControlLaw,
-    InverseDynamics,
-    Terms,
-    gravity_overload,
-)
 from robodyn_ros.control.contact_monitor import ContactMonitor, KnownResidual
 from robodyn_ros.control.drive_units import DriveUnits, drive_units
 from robodyn_ros.control.joint_order import command_order, each_joint
-from robodyn_ros.control.joint_state_buffer import JointStateBuffer
-from robodyn_ros.control.law_transition import BlendedDynamics
+from robodyn_ros.control.joint_state_buffer import ElapsedTime, JointStateBuffer
+from robodyn_ros.control.law import ControlLaw, Terms
 from robodyn_ros.control.load import GravityChange, Load
 from robodyn_ros.control.planning import ReferenceLimits
 from robodyn_ros.control.possible_positions import PossiblePositions
-from robodyn_ros.control.rigid_body import RigidBodyTorque, why_not_compiled
+from robodyn_ros.control.rigid_body import RigidBodyTorque
 from robodyn_ros.control.safety_settings import SafetySettings
 from robodyn_ros.control.settings import ControlSettings
-from robodyn_ros.control.stamp_clock import ElapsedTime
 from robodyn_ros.description.chain import Chain
-from robodyn_ros.dynamics import smooth_friction_torque
 from robodyn_ros.errors import (
     MissingEffortLimit,
-    TooHeavy,
     UnreadableSource,
 )
 from robodyn_ros.model import Payload, RobotModel
@@ -178,25 +166,21 @@ def build_control_stack(
         elapsed,
     )
     torque = RigidBodyTorque.of(model, settings.algorithm)
-    law = control_law(model, settings, torque.under(model))
+    law = control_law(model, settings, torque)
     safety = safety_settings(model, settings)
-    compiled = contact_step = None
-    if torque.algorithm == 'compiled':
-        try:
-            compiled = CompiledStep.of(law, safety.effort_limits, model.position_limits)
-            contact_step = CompiledContactStep.of(model, law.inverse_dynamics)
-        except Exception as error:
-            torque = replace(torque, notes=(*torque.notes, why_not_compiled(error)))
-    units = drive_units(model, settings, scales, safety.effort_limits)
-    pipeline = CommandPipeline(
-        law,
-        joint_states,
-        safety,
-        reference_limits(model, settings),
-        compiled=compiled,
-    )
     limits = safety.effort_limits
+    units = drive_units(model, settings, scales, limits)
+    pipeline = CommandPipeline(law, joint_states, safety, reference_limits(model, settings))
     pipeline.added = added_effort(model, settings, limits)
+    monitor = ContactMonitor(
+        model,
+        settings,
+        law.inverse_dynamics,
+        law.friction,
+        units.effort_scale,
+        limits,
+        residual,
+    )
     return ControlStack(
         model,
         Load(model.gravity),
@@ -206,15 +190,7 @@ def build_control_stack(
         pipeline,
         torque,
         units,
-        ContactMonitor(
-            model,
-            settings,
-            law.inverse_dynamics,
-            units.effort_scale,
-            limits,
-            residual,
-            contact_step,
-        ),
+        monitor,
         deviation,
     )
 
@@ -243,12 +219,12 @@ def continuous_joints(model: RobotModel) -> np.ndarray:
 
 
 def control_law(
-    model: RobotModel, settings: ControlSettings, inverse_dynamics: InverseDynamics
+    model: RobotModel, settings: ControlSettings, torque: RigidBodyTorque
 ) -> ControlLaw:
-    """Return the law of the mode, the gains and the terms."""
+    """Return the law of the mode, the gains and the terms, for an arm under its load."""
     return ControlLaw(
-        inverse_dynamics,
-        partial(smooth_friction_torque, model),
+        torque.under(model),
+        torque.friction(model),
         settings.mode,
         Terms(
             settings.terms_inertial,
@@ -258,7 +234,6 @@ def control_law(
         ),
         each_joint(model, settings, 'kp'),
         each_joint(model, settings, 'kd'),
-        continuous_joints(model),
         settings.friction_velocity,
         settings.position_guard,
     )
@@ -331,33 +306,15 @@ def apply_settings(stack: ControlStack, settings: ControlSettings, names: set[st
     pipeline.settings = safety_settings(model, settings)
     pipeline.reference_limits = reference_limits(model, settings)
     stack.joint_states.timeout = settings.state_timeout
-    stack.monitor.observer.longest = settings.state_timeout
+    stack.monitor.observer.change_longest(settings.state_timeout)
     if pipeline.added is not None:
         pipeline.added.timeout = settings.state_timeout
     of_law = {'mode', 'kp', 'kd', 'friction_velocity', 'position_guard'}
     if names & of_law or any(name.startswith('terms.') for name in names):
-        # The model stays what it is, and may itself be on its way to another.
-        pipeline.change_law(control_law(model, settings, pipeline.law.inverse_dynamics))
+        pipeline.change_law(control_law(model, settings, stack.torque))
 
 
-def _check_carried(stack: ControlStack, law: ControlLaw) -> None:
-    """Refuse a law under which gravity is beyond an effort limit where it was not before."""
-    pipeline = stack.pipeline
-    if not pipeline.is_enabled or pipeline.state is None:
-        return
-    position = pipeline.state.position
-    with np.errstate(over='ignore', invalid='ignore'):
-        before = np.abs(pipeline.law.gravity_torque(position))
-    limits = np.fmax(pipeline.settings.effort_limits, before)
-    overload = gravity_overload(law, position, limits, stack.arm.joint_names)
-    if overload:
-        element, _, value = overload.partition(': ')
-        raise TooHeavy(element, value.partition(';')[0], value.partition('allowed: ')[2])
-
-
-def apply_change(
-    stack: ControlStack, settings: ControlSettings, change: Payload | GravityChange
-) -> Load:
+def apply_change(stack: ControlStack, change: Payload | GravityChange) -> Load:
     """
     Change what the arm carries or how its base stands; the next cycle knows it.
 
@@ -377,15 +334,14 @@ def apply_change(
         return load
     model = load.applied_to(stack.arm)
     torque = stack.torque.checked(model)
-    law = control_law(model, settings, torque.under(model))
-    _check_carried(stack, law)
-    stack.pipeline.change_model(law)
-    stack.monitor.change_model(model, law.inverse_dynamics)
+    inverse_dynamics = torque.under(model)
+    stack.pipeline.change_model(inverse_dynamics, check=True)
+    stack.monitor.change_model(model, inverse_dynamics, torque.friction(model))
     stack.load, stack.model, stack.torque = load, model, torque
     return load
 
 
-def check_torque(stack: ControlStack, settings: ControlSettings) -> None:
+def check_torque(stack: ControlStack) -> None:
     """
     Compare gravity, where the arm is, with Newton-Euler, and take that if they differ.
 
@@ -393,11 +349,11 @@ def check_torque(stack: ControlStack, settings: ControlSettings) -> None:
     a changed load. It takes half a millisecond, and is for now and then.
     """
     state, active = stack.pipeline.state, stack.pipeline.law.inverse_dynamics
-    if state is None or (isinstance(active, BlendedDynamics) and not active.is_over):
+    if state is None or stack.pipeline.is_model_blending:
         return
     torque = stack.torque.checked_at(state.position, active, stack.model)
     if torque is not stack.torque:
         stack.torque = torque
-        law = control_law(stack.model, settings, torque.under(stack.model))
-        stack.pipeline.change_model(law)
-        stack.monitor.change_model(stack.model, law.inverse_dynamics)
+        inverse_dynamics = torque.under(stack.model)
+        stack.pipeline.change_model(inverse_dynamics)
+        stack.monitor.change_model(stack.model, inverse_dynamics, torque.friction(stack.model))

@@ -32,8 +32,12 @@ from robodyn_ros.control.reference_torque import ReferenceTorque
 from robodyn_ros.control.trajectory import MOST_POINTS, Trajectory
 from robodyn_ros.errors import RejectedTrajectory
 
-ERROR_FRACTION = 1e-3
-"""The bound of the error where none is given, as a fraction of the effort limits."""
+ERROR_FRACTION = 1e-4
+"""
+The bound of the error where none is given, as a fraction of the effort limits.
+
+What is missing is left to the gains of the controller: low ones for the light joints of a wrist.
+"""
 
 CONTROLLER_PERIOD = 1e-3
 """Of the controllers of most arms that take torques [s]."""

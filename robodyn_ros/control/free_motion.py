@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robodyn_ros.array_record import ArrayRecord
-from robodyn_ros.control.contact import ContactThresholds, StandingJoints
+from robodyn_ros.control.contact import ContactThresholds
+from robodyn_ros.control.core_binding import core
 from robodyn_ros.control.momentum_observer import MomentumObserver
 from robodyn_ros.dynamics import inverse_dynamics
 from robodyn_ros.dynamics.friction import friction_of
@@ -98,11 +99,11 @@ def observed_recording(
     )
     effort = recording.effort * np.asarray(effort_scale, dtype=float)
     settling = _SETTLING / float(observer.gain.min())
-    joints, began = StandingJoints(model.n), -np.inf
+    joints, began = core.StandingJoints(model.n), -np.inf
     kept, torques, standing = [], [], []
     for k, time in enumerate(recording.time.tolist()):
         torque = observer.update(recording.position[k], velocity[k], effort[k], time)
-        is_standing = joints.at(velocity[k].tolist(), time)
+        is_standing = joints.at(velocity[k], time)
         if torque is None:
             began = time
         elif time - began >= settling:

@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from math import isfinite
 from typing import NamedTuple
 
 import numpy as np
 
-from robodyn_ros.control.computed_torque import wrapped
+from robodyn_ros.control.core_binding import core
 from robodyn_ros.control.possible_positions import PossiblePositions
-from robodyn_ros.control.stamp_clock import ElapsedTime
 
 VELOCITY_TIME_CONSTANT = 0.005
 """Of the low-pass on differenced velocities [s]: five samples at 1 kHz, 2 degrees late at 1 Hz."""
@@ -27,6 +27,55 @@ LONGEST_STEP = 1.0
 
 _MOST_STRANGERS, _LONGEST_NAME = 7, 40  # that are told of
 _MOST_LAYOUTS = 32  # of messages remembered; one that names joints at random must not fill memory
+
+
+def wrapped(angle: np.ndarray) -> np.ndarray:
+    """Return an angle [rad] with whole turns taken away, in [-pi, pi]."""
+    return np.remainder(angle + np.pi, 2.0 * np.pi) - np.pi
+
+
+class ElapsedTime:
+    """
+    Says how long ago something came, by the steady clock, or by simulated time if that is less.
+
+    A simulation that is paused, stepped or slower than time keeps nobody waiting: while its time
+    stands still, nothing of it is late. What is stamped by another clock is not of it.
+
+    Parameters
+    ----------
+    simulated_time : callable, optional
+        Returns what the simulation's time is [s]; not given: time is not simulated.
+    """
+
+    def __init__(self, simulated_time: Callable[[], float] | None = None) -> None:
+        self._simulated_time = simulated_time
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether stamps are of simulated time."""
+        return self._simulated_time is not None
+
+    @property
+    def simulated(self) -> float:
+        """Simulated time [s]; NaN: time is not simulated."""
+        return math.nan if self._simulated_time is None else self._simulated_time()
+
+    def time(self, now: float) -> float:
+        """Return the time by which an arm moves [s]: simulated, or else the steady time given."""
+        return now if self._simulated_time is None else self._simulated_time()
+
+    def since(self, received: float, stamp: float, now: float) -> float:
+        """
+        Return the time [s] since something came, with a stamp.
+
+        Parameters
+        ----------
+        received, now : float
+            Steady time [s].
+        stamp : float
+            By the clock of stamps [s]; NaN: it had none.
+        """
+        return core.since(received, stamp, now, self.simulated)
 
 
 class MeasuredState(NamedTuple):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
-from robodyn_ros.control.computed_torque import MODES
+from robodyn_ros.control.law import MODES
 from robodyn_ros.control.rigid_body import ALGORITHMS
 from robodyn_ros.control.safety_settings import ACTIONS, CONTACT_ACTIONS
 from robodyn_ros.control.settings import OBSERVED_EFFORTS, ControlSettings

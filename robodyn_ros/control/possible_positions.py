@@ -8,14 +8,8 @@ from operator import le
 
 import numpy as np
 
-from robodyn_ros.model import RobotModel
+from robodyn_ros.model import RobotModel, possible_range
 from robodyn_ros.spatial import FloatArray
-
-FARTHEST_TURN = 2.0 * np.pi
-"""So far beyond its limits no revolute joint is: it has turned once more [rad]."""
-
-FARTHEST_TRAVEL = 10.0
-"""So far beyond its limits no prismatic joint is, in parts of the range between them."""
 
 _MOST_TOLD = 3  # joints
 
@@ -24,9 +18,7 @@ class PossiblePositions:
     """
     The range that each joint's position is in, unless it is in another unit.
 
-    A joint may rest a little beyond its limits, and one of several turns may be counted from
-    another turn. What is further away was meant in degrees or millimetres, and is no position of
-    the arm. A joint without limits, or whose limits leave no room, may be anywhere.
+    See ``robodyn_ros.model.possible_range``.
 
     Parameters
     ----------
@@ -42,12 +34,7 @@ class PossiblePositions:
         self._joint_names = tuple(joint_names)
         self._prismatic = prismatic
         self._limits = position_limits
-        lower, upper = np.asarray(position_limits, dtype=float).T
-        with np.errstate(invalid='ignore', over='ignore'):
-            margin = np.where(prismatic, FARTHEST_TRAVEL * (upper - lower), FARTHEST_TURN)
-            has_room = lower < upper
-            lowest = np.where(has_room, lower - margin, -np.inf)
-            highest = np.where(has_room, upper + margin, np.inf)
+        lowest, highest = possible_range(position_limits, prismatic).T
         # Lists: a comparison of one message at a time is quicker with them than with arrays.
         self._lowest, self._highest = lowest.tolist(), highest.tolist()
 

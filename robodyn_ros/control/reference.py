@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass
 from math import comb
 
 import numpy as np
+
+from robodyn_ros.control.core_binding import core
 
 # Bernstein coefficients of a quintic out of its monomial ones: the curve stays in their hull.
 _BERNSTEIN = np.array(
@@ -46,6 +46,11 @@ class ReferenceState:
         zero = np.zeros_like(position)
         return cls(position.copy(), zero, zero, zero if effort is None else effort)
 
+    @property
+    def rows(self) -> np.ndarray:
+        """Its arrays one after the other, shape (4, n), for the core."""
+        return np.stack([self.position, self.velocity, self.acceleration, self.effort])
+
     def row(self, i: int) -> ReferenceState:
         """Return the i-th of states whose arrays have shape (k, n)."""
         return ReferenceState(
@@ -53,35 +58,33 @@ class ReferenceState:
         )
 
 
-@dataclass(frozen=True, eq=False)
 class Reference:
     """
-    A motion that can be sampled at any time; made by ``through``, ``hold`` or ``stopping``.
+    A motion that can be sampled at any time, piecewise polynomials that end at rest.
+
+    Made by ``through``, ``hold`` or ``stopping``; ``core/reference.hpp`` says how it is sampled.
 
     Parameters
     ----------
-    knots : tuple of float, length K + 1
+    motion : core.Motion
+        For the core.
+
+    Attributes
+    ----------
+    knots : list of float, length K + 1
         Times at which the K segments begin, and the end [s].
     coefficients : array, shape (K, 6, n)
         Of 1, s, ..., s^5 with s running from 0 to 1 over the segment.
-    efforts : array, shape (K + 1, n)
-        Feedforward at the knots, linear between them [N m] or [N].
     start_state, end_state : ReferenceState
         At the first knot; and from the last knot on, at rest.
-    before : Reference or None
-        What is followed before the first knot; None: the start, held.
     """
 
-    knots: tuple[float, ...]
-    coefficients: np.ndarray
-    efforts: np.ndarray
-    start_state: ReferenceState
-    end_state: ReferenceState
-    before: Reference | None = None
-    _any_effort: bool = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, '_any_effort', bool(np.any(self.efforts)))
+    def __init__(self, motion: core.Motion) -> None:
+        self.motion = motion
+        self.knots: list[float] = motion.knots
+        self.coefficients: np.ndarray = motion.coefficients
+        self.start_state = ReferenceState(*motion.start)
+        self.end_state = ReferenceState(*motion.end)
 
     @classmethod
     def hold(cls, position: np.ndarray, now: float) -> Reference:
@@ -98,16 +101,7 @@ class Reference:
         It stops half a duration times the velocity ahead, inside the position limits (n, 2) if it
         began there.
         """
-        is_moving = state.velocity.any() or state.acceleration.any()
-        if duration <= 0.0 or not is_moving:
-            return cls.hold(state.position, now)
-        rest = np.clip(
-            state.position + 0.5 * duration * state.velocity,
-            np.minimum(position_limits[:, 0], state.position),
-            np.maximum(position_limits[:, 1], state.position),
-        )
-        points = joined(state, ReferenceState.at_rest(rest[None]))
-        return cls.through([now, now + duration], points, 0.0)
+        return cls(core.stop(state.rows, now, duration, position_limits.ravel()))
 
     @classmethod
     def through(
@@ -123,7 +117,8 @@ class Reference:
         A joint's segment is a quintic where its accelerations are finite at both ends, else a
         cubic. A last point that still moves is followed by a settling segment back to it. Its
         acceleration counts only if it is a setpoint of its own: planners end trajectories with
-        the deceleration still on, and settling from that would overshoot their goal.
+        the deceleration still on, and settling from that would overshoot their goal. Until the
+        first time, what was followed before goes on.
         """
         knots = [float(time) for time in times]
         begin, last = points.row(0), points.row(-1)
@@ -139,39 +134,17 @@ class Reference:
             segments = np.concatenate([segments, settling])
             efforts = np.vstack([efforts, last.effort])
             knots.append(knots[-1] + settle_time)
-        return cls(tuple(knots), segments, efforts, begin, end, before)
-
-    @cached_property
-    def arrays(self) -> tuple[np.ndarray, ...]:
-        """Knots, coefficients, efforts, and the end's position and effort, for ``PlainCycles``."""
-        end = self.end_state
-        arrays = (np.array(self.knots), self.coefficients, self.efforts, end.position, end.effort)
-        return tuple(np.ascontiguousarray(array, dtype=float) for array in arrays)
+        followed = None if before is None else before.motion
+        return cls(core.Motion(knots, segments, efforts, begin.rows, end.rows, followed))
 
     def sample(self, time: float) -> ReferenceState:
         """Return the reference at a time [s]; after the end, the last position at rest."""
-        if time < self.knots[0]:
-            return self.before.sample(time) if self.before else self.start_state
-        if time == self.knots[0]:
-            return self.start_state
-        if time >= self.knots[-1]:
-            return self.end_state
-        i = bisect_right(self.knots, time) - 1
-        duration = self.knots[i + 1] - self.knots[i]
-        s = (time - self.knots[i]) / duration
-        position, velocity, acceleration = np.dot(_powers(s, duration), self.coefficients[i])
-        effort = self.end_state.effort
-        if self._any_effort:
-            effort = (1.0 - s) * self.efforts[i] + s * self.efforts[i + 1]
-        return ReferenceState(position, velocity, acceleration, effort)
+        return ReferenceState(*self.motion.sample(time))
 
     def followed_at(self, time: float) -> Reference:
         """Return the reference that applies at a time, without what is past by then."""
-        if self.before is None:
-            return self
-        if time >= self.knots[0]:
-            return replace(self, before=None)
-        return self.before.followed_at(time)
+        motion = self.motion.followed_at(time)
+        return self if motion is self.motion else Reference(motion)
 
     def is_finished(self, time: float) -> bool:
         """Return whether the reference only holds its last point from this time [s] on."""
@@ -246,56 +219,5 @@ def joined(first: ReferenceState, rest: ReferenceState) -> ReferenceState:
 
 def _segments(points: ReferenceState, durations: np.ndarray) -> np.ndarray:
     """Return the coefficients, shape (k - 1, 6, n), of the polynomials between k states."""
-    duration = durations[:, None]
-    with np.errstate(over='ignore', invalid='ignore'):
-        start, displacement = points.position[:-1], np.diff(points.position, axis=0)
-        va, vb = points.velocity[:-1] * duration, points.velocity[1:] * duration
-        aa = points.acceleration[:-1] * duration**2
-        ab = points.acceleration[1:] * duration**2
-        cubic = [
-            start,
-            va,
-            3 * displacement - 2 * va - vb,
-            -2 * displacement + va + vb,
-            0 * displacement,
-            0 * displacement,
-        ]
-        quintic = [
-            start,
-            va,
-            0.5 * aa,
-            10 * displacement - 6 * va - 4 * vb - 1.5 * aa + 0.5 * ab,
-            -15 * displacement + 8 * va + 7 * vb + 1.5 * aa - ab,
-            6 * displacement - 3 * va - 3 * vb - 0.5 * aa + 0.5 * ab,
-        ]
-    is_cubic = np.isnan(aa) | np.isnan(ab)
-    return np.where(is_cubic[:, None], np.stack(cubic, axis=1), np.stack(quintic, axis=1))
-
-
-def _powers(s: float, duration: float) -> np.ndarray:
-    """Return the rows that give position and its two derivatives by time."""
-    a, b = 1.0 / duration, 1.0 / duration**2
-    s2 = s * s
-    s3, s4 = s2 * s, s2 * s2
-    return np.array(
-        (
-            1.0,
-            s,
-            s2,
-            s3,
-            s4,
-            s4 * s,
-            0.0,
-            a,
-            2.0 * a * s,
-            3.0 * a * s2,
-            4.0 * a * s3,
-            5.0 * a * s4,
-            0.0,
-            0.0,
-            2.0 * b,
-            6.0 * b * s,
-            12.0 * b * s2,
-            20.0 * b * s3,
-        )
-    ).reshape(3, 6)
+    states = np.stack([points.position, points.velocity, points.acceleration])
+    return core.segments(states, durations)

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robodyn_ros.control.computed_torque import InverseDynamics
-from robodyn_ros.control.law_weights import Terms
+from robodyn_ros.control.law import InverseDynamics, Terms
 from robodyn_ros.control.rigid_body import RigidBodyTorque
 from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.dynamics import smooth_friction_torque

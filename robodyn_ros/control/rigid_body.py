@@ -11,8 +11,10 @@ import numpy as np
 
 from robodyn_ros.compiled import CompiledModel, compile_model
 from robodyn_ros.compiled.verification import check_functions, largest_difference
-from robodyn_ros.control.computed_torque import InverseDynamics
+from robodyn_ros.control.core_binding import CompiledFunction
+from robodyn_ros.control.law import Friction, InverseDynamics
 from robodyn_ros.dynamics import Method, gravity_torque, inverse_dynamics
+from robodyn_ros.dynamics.friction import friction_of
 from robodyn_ros.errors import NoBackend
 from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import FloatArray
@@ -61,7 +63,7 @@ class RigidBodyTorque:
         try:
             compiled = compile_model(
                 model,
-                kernels=('inverse_dynamics',),
+                kernels=('inverse_dynamics', 'directed_friction_torque'),
                 runtime=('gravity', 'payload'),
                 payload_links=links,
             )
@@ -117,6 +119,18 @@ class RigidBodyTorque:
     def under(self, model: RobotModel) -> InverseDynamics:
         """Return the inverse dynamics of the arm under another payload or gravity."""
         if self._compiled is not None:
-            return self._compiled.with_model(model).inverse_dynamics
+            compiled = self._compiled.with_model(model)
+            return CompiledFunction(
+                compiled.inverse_dynamics, compiled.machine_code('inverse_dynamics')
+            )
         method: Method = 'newton_euler' if self.algorithm == 'compiled' else self.algorithm
         return partial(inverse_dynamics, model, method=method)
+
+    def friction(self, model: RobotModel) -> Friction:
+        """Return the arm's friction torque; payload and gravity change nothing of it."""
+        if self._compiled is None:
+            return partial(friction_of, model)
+        compiled = self._compiled
+        return CompiledFunction(
+            compiled.directed_friction_torque, compiled.machine_code('directed_friction_torque')
+        )

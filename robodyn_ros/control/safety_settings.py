@@ -42,6 +42,9 @@ class SafetySettings(ArrayRecord):
         Largest deceleration to rest [rad/s²] or [m/s²]; None: what the effort limits allow.
     damping : float
         Of an arm that moves when gravity compensation takes over, until it rests [1/s].
+    is_braked_by_damping : bool
+        Whether nothing else brakes the arm: then damping acts whenever it moves, obeys the braking
+        acceleration, and shrinks as one vector where the effort limits would clip it.
     """
 
     effort_limits: np.ndarray
@@ -54,3 +57,4 @@ class SafetySettings(ArrayRecord):
     max_following_error: float = np.inf
     braking_acceleration: np.ndarray | None = None
     damping: float = 0.0
+    is_braked_by_damping: bool = False

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from robodyn_ros.control.computed_torque import Mode
+from robodyn_ros.control.law import Mode
 from robodyn_ros.control.momentum_observer import USUAL_GAIN
 from robodyn_ros.control.rigid_body import Algorithm
 from robodyn_ros.control.safety_settings import Action, ContactAction

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from robodyn_ros.array_record import ArrayRecord
+from robodyn_ros.control.core_binding import core
 from robodyn_ros.kinematics import forward_kinematics, tip_jacobian
 from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import FloatArray
 
-EXPECTED_FORCE, EXPECTED_MOMENT = 100.0, 20.0
+EXPECTED_FORCE: float = core.EXPECTED_FORCE
+EXPECTED_MOMENT: float = core.EXPECTED_MOMENT
 """What a wrench is expected to be like before anything is known: deviations [N], [N m]."""
 
 
@@ -62,28 +62,13 @@ def tip_wrench(
 
     Notes
     -----
-    Least squares of J(q)T w = torque, each joint weighted by its deviation, damped by what a
-    wrench is expected to be like: with A = diag(1 / deviation) JT diag(expected),
-    w = expected (AT A + 1)^-1 AT (torque / deviation). The covariance is
-    expected (AT A + 1)^-1 expected. A direction is undetermined where a singular value of A is
-    under one: there the torques say less than the expectation did. An arm of fewer than six
-    joints always has such directions, and every arm in a singular position.
+    Least squares, damped by what a wrench is expected to be like: ``core/tip_wrench.hpp``.
     """
-    expected = _EXPECTED
-    jacobian = point_jacobian(model, position, point)
-    scaled = jacobian.T * expected / deviation[:, None]
-    _, sizes, directions = np.linalg.svd(scaled)
-    sizes = np.concatenate([sizes, np.zeros(6 - len(sizes))])
-    inverse = (directions.T / (1.0 + sizes**2)) @ directions
-    wrench = expected * (inverse @ (scaled.T @ (torque / deviation)))
-    return TipWrench(wrench, expected * np.sqrt(np.diag(inverse)), directions[sizes < 1.0])
-
-
-def point_jacobian(model: RobotModel, position: FloatArray, point: FloatArray) -> FloatArray:
-    """Return the Jacobian, shape (6, n), of a point of the tip link, in the tip link's axes."""
-    rotation = forward_kinematics(model, position)[:3, :3]
-    linear, angular = (rotation.T @ part for part in np.split(tip_jacobian(model, position), 2))
-    return np.concatenate([linear + np.cross(angular.T, point).T, angular])
-
-
-_EXPECTED = np.repeat([EXPECTED_FORCE, EXPECTED_MOMENT], 3)
+    found = core.tip_wrench(
+        forward_kinematics(model, position),
+        tip_jacobian(model, position),
+        point,
+        torque,
+        deviation,
+    )
+    return TipWrench(*found)

@@ -7,26 +7,25 @@ from dataclasses import replace
 
 import numpy as np
 
-from robodyn_ros.control.braking import is_at_rest
 from robodyn_ros.control.control_stack import (
     configured_arm,
     continuous_joints,
     safety_settings,
 )
+from robodyn_ros.control.core_binding import core
 from robodyn_ros.control.drive_units import drive_units
 from robodyn_ros.control.effort_filling import (
     FilledTrajectory,
     FillingSettings,
     filled_with_effort,
 )
-from robodyn_ros.control.joint_state_buffer import JointStateBuffer, MeasuredState
+from robodyn_ros.control.joint_state_buffer import ElapsedTime, JointStateBuffer, MeasuredState
 from robodyn_ros.control.load import GravityChange, Load
 from robodyn_ros.control.possible_positions import PossiblePositions
 from robodyn_ros.control.reference import Reference, ReferenceState
 from robodyn_ros.control.reference_torque import ReferenceTorque
 from robodyn_ros.control.rigid_body import RigidBodyTorque
 from robodyn_ros.control.settings import ControlSettings
-from robodyn_ros.control.stamp_clock import ElapsedTime
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.errors import RejectedTrajectory
 from robodyn_ros.model import Payload
@@ -194,7 +193,7 @@ class TrajectoryFiller:
             wanted = self._sent.sample(time)
             if np.abs(wanted.position - position).max() <= LARGEST_DEVIATION:
                 return self._sent.sample(time + ahead)
-        if is_at_rest(velocity) or not self._state.has_velocities:
+        if (np.abs(velocity) < core.REST_SPEED).all() or not self._state.has_velocities:
             return ReferenceState.at_rest(position)
         zero = np.zeros_like(position)
         measured = ReferenceState(position.copy(), velocity.copy(), zero, zero)

@@ -219,7 +219,10 @@ def _check_supported(joint: Joint, mimic: MimicChoice) -> None:
     check_axis(joint)
     if joint.mimic is not None and mimic == 'error':
         raise UnsupportedJoint(
-            element, f'mimics {joint.mimic.joint!r}', "no mimic joint, unless mimic='independent'"
+            element,
+            f'mimics {joint.mimic.joint!r}',
+            'no mimic joint',
+            choice=('mimic', 'independent'),
         )
 
 

@@ -2,8 +2,8 @@
 """
 The XML of a URDF -> only the elements and attributes that a model needs, their text checked.
 
-Everything else is dropped unread; a name that is almost that of an element that is read becomes a
-finding. What robot_state_publisher reads is read: a malformed part that cannot matter becomes a
+Everything else is dropped; a name that neither URDF nor one of its usual extensions knows becomes
+a finding. What robot_state_publisher reads is read: a malformed part that cannot matter becomes a
 finding, and so does what may hide a part of the robot.
 """
 
@@ -58,8 +58,28 @@ _MISSING_OF_INERTIAL: dict[str, tuple[Level, dict[str, str]]] = {
 }
 # Nobody writes more than a turn of radians [rad].
 _LARGEST_ANGLE = 6.5
-# Other names than those that are read are extensions, unless they are so similar.
-_ALIKE = 0.7
+# What URDF knows, beside what is kept.
+_KNOWN_CHILDREN: dict[str, tuple[str, ...]] = {
+    'robot': ('link', 'joint', 'material', 'transmission', 'gazebo'),
+    'inertial': _KEPT_CHILDREN['inertial'],
+    'link': ('inertial', 'visual', 'collision'),
+    'joint': (*_KEPT_CHILDREN['joint'], 'calibration', 'safety_controller'),
+    'visual': ('origin', 'geometry', 'material'),
+    'collision': ('origin', 'geometry', 'material'),
+    'geometry': ('box', 'cylinder', 'sphere', 'capsule', 'mesh'),
+    'material': ('color', 'texture'),
+}
+_READ = {'link', 'joint', *(child for known in _KEPT_CHILDREN.values() for child in known)}
+# What simulators, drivers and planners have added to it, in public descriptions of robots.
+_EXTENSIONS = frozenset(
+    'anchor cable chain collision_checking collision_filter_group contact controller_gains drake '
+    'force_element frame gazebo gravity isaac joint_properties kinematic loop_joint mujoco plugin '
+    'resource ros2_control self_collide self_collision_checking self_filter sensor surface traits '
+    'verbose'.split()
+)
+_ALIKE = 0.7  # of two names, by difflib, from which one may be meant by the other
+_LONGEST_NAME = 40  # characters of a name that may be meant for another, or is told
+_MOST_UNKNOWN = 10  # names that are told of one element
 # What a joint that does not move has no use for.
 _OF_MOVING_JOINTS = ('axis', 'limit', 'dynamics', 'mimic')
 
@@ -92,6 +112,7 @@ def sanitized(content: bytes) -> tuple[Any, tuple[Finding, ...]]:
             kept.append(_kept_part(element, findings))
         elif _is_xacro(element):
             macros[_tag(element)] += 1
+    findings.extend(_unknown('robot', 'robot', [root]))
     for tag, count in macros.items():
         findings.append(_xacro_finding('robot', tag, count))
     if macros and kept.find('joint') is None:
@@ -141,6 +162,7 @@ def _kept_part(element: Any, findings: list[Finding]) -> Any:
         if kind not in JOINT_KINDS:
             raise MalformedUrdf(f'{where} type', kind, ', '.join(JOINT_KINDS))
         kept.set('type', kind)
+    findings.extend(_unknown(where, tag, [element]))
     unused = _OF_MOVING_JOINTS if kind not in MOVABLE_KINDS else ()
     _keep_children(element, kept, where, findings, unused=unused)
     if tag == 'joint':
@@ -172,7 +194,6 @@ def _keep_children(
         found.setdefault(name, []).append(child)
         if _is_xacro(child):
             findings.append(_xacro_finding(where, name))
-    findings.extend(_misspelt(where, tag, found))
     for name in _KEPT_CHILDREN[tag]:
         if name not in found:
             if name in _REQUIRED_CHILDREN[tag]:
@@ -211,18 +232,38 @@ def _keep_children(
                 findings.append(Finding('large_angle', 'warning', where, value, message))
 
 
-def _misspelt(where: str, tag: str, found: dict[str, list[Any]]) -> Iterator[Finding]:
-    """Yield which elements are dropped that are almost one that is read."""
-    for name, elements in found.items():
-        if name in _KEPT_CHILDREN[tag] or _is_xacro(elements[0]):
+def _unknown(where: str, tag: str, elements: list[Any]) -> Iterator[Finding]:
+    """Yield which children URDF does not know, of elements of one kind and of those in them."""
+    children: dict[str, list[Any]] = {}
+    for child in (child for element in elements for child in element):
+        children.setdefault(_tag(child), []).append(child)
+    told = 0
+    for name, group in children.items():
+        if name in _KNOWN_CHILDREN[tag]:
+            if name in _KNOWN_CHILDREN and name not in ('link', 'joint'):  # told by their names
+                yield from _unknown(where, name, group)
+        elif not name or ':' in name or name in _EXTENSIONS or _is_xacro(group[0]):
             continue
-        meant = get_close_matches(name.lower(), _KEPT_CHILDREN[tag], n=1, cutoff=_ALIKE)
-        if meant:
-            times = f', {len(elements)} times' if len(elements) > 1 else ''
-            message = (
-                f'{where} has an element <{name}>{times}, which is ignored: is <{meant[0]}> meant?'
-            )
-            yield Finding('unknown_element', 'warning', where, f'<{name}>', message)
+        elif told < _MOST_UNKNOWN:
+            told += 1
+            yield _unknown_finding(where, tag, name[:_LONGEST_NAME], len(group))
+
+
+def _unknown_finding(where: str, tag: str, name: str, count: int) -> Finding:
+    """Return a finding about an element that is dropped; a warning where a model may lack it."""
+    inside = '' if tag == where.partition(' ')[0] else f' in <{tag}>'
+    times = f', {count} times' if count > 1 else ''
+    message = f'{where} has an element <{name}>{times}{inside}, which is ignored'
+    parents = [parent for parent, known in _KNOWN_CHILDREN.items() if name in known]
+    meant = get_close_matches(name.lower(), _KNOWN_CHILDREN[tag], n=1, cutoff=_ALIKE)
+    if parents:
+        message += f': it belongs into {" or ".join(f"<{parent}>" for parent in parents)}'
+        meant = [name]
+    elif meant:
+        message += f': is <{meant[0]}> meant?'
+    is_read = tag in ('robot', *_KEPT_CHILDREN) and meant and meant[0] in _READ
+    level: Level = 'warning' if is_read else 'info'
+    return Finding('unknown_element', level, where, f'<{name}>', message)
 
 
 def _repeated(where: str, name: str, first: Any, others: list[Any]) -> Finding:

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from robodyn_ros.errors import MalformedRecording, NoSuchJoint, UnreadableSource
+from robodyn_ros.errors import MalformedRecording, NoSuchJoint
 from robodyn_ros.identification.csv_recording import Samples
-from robodyn_ros.motions.bag import bag_reader
+from robodyn_ros.motions.bag import opened_bag
 
 _TYPE = 'sensor_msgs/msg/JointState'
 _NANOSECOND = 1e-9
@@ -31,13 +31,9 @@ def samples_of_bag(path: Path, joint_names: Sequence[str], topic: str | None) ->
     UnreadableSource, NoSuchJoint, NoEffort, MalformedRecording
         As ``Recording.from_bag`` says.
     """
-    reader, errors = bag_reader(path)
-    try:
-        with reader:
-            chosen = _connections(reader, joint_names, topic)
-            samples = list(_samples(reader, chosen, joint_names))
-    except errors as error:
-        raise UnreadableSource('bag', str(path), f'a ROS bag ({error})') from error
+    with opened_bag(path) as reader:
+        chosen = _connections(reader, joint_names, topic)
+        samples = list(_samples(reader, chosen, joint_names))
     if not samples:
         joints = ', '.join(map(repr, joint_names))
         raise MalformedRecording('bag', 'no complete joint state', f'messages that name {joints}')

@@ -18,6 +18,7 @@ import yaml
 
 from robodyn_ros.description.records import Finding
 from robodyn_ros.description.source import bytes_of_file
+from robodyn_ros.description.yaml import parsed_yaml
 from robodyn_ros.errors import MalformedIdentification, RobodynError
 from robodyn_ros.identification.comparison import CandidateError, RecordingErrors
 from robodyn_ros.identification.parameters import IdentifiedParameter, bare_base_parameters
@@ -30,7 +31,6 @@ from robodyn_ros.spatial import FloatArray
 FORMAT = 'robodyn identification 1'
 _LARGEST = 64 * 2**20
 _DUMPER = getattr(yaml, 'CSafeDumper', yaml.SafeDumper)
-_LOADER = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
 # What the fields of an identification are, in the order that people want to read them.
 _FIELDS: dict[str, Any] = {
     'kinematics': str,
@@ -79,9 +79,12 @@ def read_fields(path: Path) -> dict[str, Any]:
     """
     content = bytes_of_file(path, _LARGEST, 'identified model')
     try:
-        document = yaml.load(content, Loader=_LOADER)
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise MalformedIdentification('identified model', str(error), 'YAML') from error
+        documents = parsed_yaml(content)
+    except yaml.YAMLError as error:
+        raise MalformedIdentification(
+            'identified model', str(error), 'YAML without aliases'
+        ) from error
+    document = documents[0] if len(documents) == 1 else None
     if not isinstance(document, dict) or document.get('format') != FORMAT:
         found = document.get('format') if isinstance(document, dict) else type(document).__name__
         raise MalformedIdentification('format', found, repr(FORMAT))

@@ -4,17 +4,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from robodyn_ros.errors import MalformedMotion, UnreadableSource
+from robodyn_ros.description.source import bytes_of_file
+from robodyn_ros.description.yaml import check_yaml
+from robodyn_ros.errors import MalformedMotion, RobodynError, UnreadableSource
 from robodyn_ros.motions.motion_samples import MotionSamples
 
 BAG_SUFFIXES = ('.bag', '.db3', '.mcap')
 _TYPE = 'sensor_msgs/msg/JointState'
 _NANOSECOND = 1e-9
+_LARGEST_METADATA = 2**24  # bytes
 
 
 def motion_of_bag(path: Path, joint_names: Sequence[str], topic: str | None) -> MotionSamples:
@@ -36,12 +40,8 @@ def motion_of_bag(path: Path, joint_names: Sequence[str], topic: str | None) -> 
     ------
     UnreadableSource, MalformedMotion
     """
-    reader, errors = bag_reader(path)
-    try:
-        with reader:
-            samples = list(_samples(reader, joint_names, topic))
-    except errors as error:
-        raise UnreadableSource('bag', str(path), f'a ROS bag ({error})') from error
+    with opened_bag(path) as reader:
+        samples = list(_samples(reader, joint_names, topic))
     if not samples:
         joints = ', '.join(map(repr, joint_names))
         raise MalformedMotion('bag', 'no complete joint state', f'messages that name {joints}')
@@ -54,25 +54,31 @@ def motion_of_bag(path: Path, joint_names: Sequence[str], topic: str | None) -> 
     )
 
 
-def bag_reader(path: Path) -> tuple[Any, tuple[type[Exception], ...]]:
+@contextmanager
+def opened_bag(path: Path) -> Iterator[Any]:
     """
-    Return rosbags' reader of a bag, and the errors that mean it cannot be read.
+    Give rosbags' reader of a bag, open.
 
     Raises
     ------
     UnreadableSource
-        No bag, or rosbags is not installed.
+        No bag, a damaged one, one whose metadata no YAML of ROS is, or rosbags is not installed.
     """
     try:
-        from rosbags.highlevel import AnyReader, AnyReaderError
+        from rosbags.highlevel import AnyReader
         from rosbags.typesys import Stores, get_typestore
     except ImportError as error:
         raise UnreadableSource('bag', str(path), f'pip install rosbags ({error})') from error
-    errors = (AnyReaderError, OSError)
     try:
-        return AnyReader([path], default_typestore=get_typestore(Stores.LATEST)), errors
-    except errors as error:
-        raise UnreadableSource('bag', str(path), f'a ROS bag ({error})') from error
+        if (metadata := path / 'metadata.yaml').is_file():
+            check_yaml(bytes_of_file(metadata, _LARGEST_METADATA, 'metadata of the bag'))
+        with AnyReader([path], default_typestore=get_typestore(Stores.LATEST)) as reader:
+            yield reader
+    except RobodynError:
+        raise
+    except Exception as error:  # a damaged file makes anything of itself, MemoryError included
+        words = f'{type(error).__name__}: {error}'.removesuffix(': ')
+        raise UnreadableSource('bag', str(path), f'a whole ROS bag ({words})') from error
 
 
 def _samples(

@@ -16,15 +16,14 @@ from typing import Any, NamedTuple
 import yaml
 
 from robodyn_ros.description.source import bytes_of_file
+from robodyn_ros.description.yaml import parsed_yaml
 from robodyn_ros.errors import MalformedMotion
 from robodyn_ros.motions.motion_samples import MotionSamples
 
 LARGEST = 5_000_000
 """Of a file [bytes]: ten times what a thousand points of seven joints take."""
 
-_LOADER = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
 _FIELDS = ('positions', 'velocities', 'accelerations', 'effort')
-_DEEPEST = 10
 _NANOSECONDS = 1_000_000_000
 
 
@@ -69,10 +68,9 @@ def trajectory_of_yaml(path: Path) -> TrajectoryRows:
     """
     content = bytes_of_file(path, LARGEST, 'trajectory')
     try:
-        _check_depth(content)
-        found = [part for part in yaml.load_all(content, Loader=_LOADER) if part is not None]
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise MalformedMotion('trajectory', str(error), 'YAML') from error
+        found = [part for part in parsed_yaml(content) if part is not None]
+    except yaml.YAMLError as error:
+        raise MalformedMotion('trajectory', str(error), 'YAML without aliases') from error
     if len(found) != 1 or not isinstance(found[0], dict):
         raise MalformedMotion(
             'trajectory', f'{len(found)} documents', 'one trajectory_msgs/JointTrajectory'
@@ -107,16 +105,6 @@ def trajectory_as_yaml(rows: TrajectoryRows) -> str:
         point['time_from_start'] = {'sec': sec, 'nanosec': nanosec}
         lines.append(f'- {json.dumps(point)}')
     return '\n'.join(lines) + '\n'
-
-
-def _check_depth(content: bytes) -> None:
-    """Refuse what is nested deeper than a message: the loader recurses until its stack is full."""
-    depth = 0
-    for event in yaml.parse(content, Loader=_LOADER):
-        depth += isinstance(event, yaml.CollectionStartEvent)
-        depth -= isinstance(event, yaml.CollectionEndEvent)
-        if depth > _DEEPEST:
-            raise MalformedMotion('trajectory', f'nested {depth} deep', f'YAML of {_DEEPEST}')
 
 
 def _text(name: object) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 from rclpy.utilities import remove_ros_args
 
+from robodyn_ros.description.yaml import parsed_yaml
 from robodyn_ros.ros.given_parameters import GivenParameter
 
 WRONG_USE = 2
@@ -208,9 +209,10 @@ def _flat(tree: Any, prefix: str = '') -> Iterator[tuple[str, Any]]:
 def _loaded(text: str) -> Any:
     """Return what YAML holds, every scalar as its text."""
     try:
-        return yaml.load(text, Loader=yaml.BaseLoader)
-    except (yaml.YAMLError, RecursionError):
+        (document,) = parsed_yaml(text, as_text=True)
+    except (yaml.YAMLError, ValueError):
         return None
+    return document
 
 
 def _kind(value: Any) -> str:

@@ -19,7 +19,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.validate_topic_name import validate_topic_name
 
-from robodyn_ros.errors import UnknownOption
+from robodyn_ros.errors import RobodynError, UnknownOption
 
 _TYPES: dict[str, Parameter.Type] = {
     'bool': Parameter.Type.BOOL,
@@ -47,10 +47,10 @@ _CONVERSIONS: dict[tuple[str, Parameter.Type], Callable[[Any], Any]] = {
 
 _SIMILARITY = 0.75  # of two names, by difflib, from which one may be meant by the other
 _LONGEST_SLIP = 50  # characters of a name that may be meant for another
-# What the library offers a caller, and what a node's user can do.
+# What the library lets a caller choose, and what a node's user can do.
 _REMEDIES = {
-    "unless mimic='independent'": 'a tip_link before it, or a URDF without its <mimic> where it '
-    'has a drive of its own'
+    ('mimic', 'independent'): 'a tip_link before it, or a URDF without its <mimic> where it has a '
+    'drive of its own'
 }
 _OF_EVERY_NODE = ('qos_overrides.', 'use_sim_time', 'start_type_description_service')
 
@@ -140,10 +140,10 @@ def check_name(parameter: str, name: str) -> None:
 
 def in_parameters(error: Exception) -> str:
     """Return an error's text; what it offers is what a node's user can do."""
-    text = str(error)
-    for offered, remedy in _REMEDIES.items():
-        text = text.replace(offered, remedy)
-    return text
+    if isinstance(error, RobodynError) and error.choice is not None:
+        allowed = f'{error.allowed}, {_REMEDIES[error.choice]}'
+        return str(type(error)(error.element, error.value, allowed))
+    return str(error)
 
 
 def similar_name(name: str, known: Iterable[str]) -> str:

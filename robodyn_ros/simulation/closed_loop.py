@@ -10,8 +10,9 @@ import numpy as np
 
 from robodyn_ros.arguments import checked_type
 from robodyn_ros.array_record import ArrayRecord
-from robodyn_ros.control.computed_torque import Mode
-from robodyn_ros.control.control_stack import control_law
+from robodyn_ros.control.control_stack import continuous_joints, control_law
+from robodyn_ros.control.core_binding import core, core_arm, core_law
+from robodyn_ros.control.law import Mode
 from robodyn_ros.control.reference import ReferenceState
 from robodyn_ros.control.rigid_body import RigidBodyTorque
 from robodyn_ros.control.settings import ControlSettings
@@ -111,7 +112,9 @@ def simulated_motion(
     settings = ControlSettings(
         mode='gravity_compensation' if law == 'free' else law, kp=(kp,), kd=(kd,)
     )
-    control = control_law(model, settings, RigidBodyTorque('newton_euler').under(model))
+    law_of_node = control_law(model, settings, RigidBodyTorque('newton_euler'))
+    arm = core_arm(law_of_node.inverse_dynamics, law_of_node.friction, model.n)
+    arguments = arm, core_law(law_of_node), continuous_joints(model).astype(float)
     limits = known_effort_limits(model) if effort_limits else np.full(model.n, np.inf)
     simulation.reset(asked.position[0])
     position, velocity, torque = np.zeros((3, steps + 1, model.n))
@@ -119,7 +122,8 @@ def simulated_motion(
         position[k], velocity[k] = simulation.position, simulation.velocity
         _check_on_the_way(model, law, time[k], asked.position[k], position[k], velocity[k])
         if law != 'free':
-            total = control.torque(position[k], velocity[k], asked.row(k)).total
+            state = position[k], velocity[k], asked.row(k).rows
+            total = core.torque_parts(*arguments, *state).sum(axis=0)
             torque[k] = np.clip(total, -limits, limits)
         simulation.step(torque[k])
     return SimulatedMotion(time, asked.position, position, velocity, torque)

@@ -14,7 +14,8 @@ from simulated_recordings import TrueArm
 from test_identify_command import as_csv
 
 from robodyn_ros.cli import robodyn
-from robodyn_ros.control.contact import ContactThresholds, StandingJoints
+from robodyn_ros.control.contact import ContactThresholds
+from robodyn_ros.control.core_binding import core
 from robodyn_ros.control.free_motion import ObservedRecording, contact_thresholds
 from robodyn_ros.errors import OtherKinematics, TooShortRecording
 from robodyn_ros.identification import identify
@@ -103,7 +104,7 @@ def test_a_joint_that_never_stands_is_named():
 
 
 def test_a_joint_that_has_just_turned_round_counts_as_standing():
-    joints = StandingJoints(2)
+    joints = core.StandingJoints(2)
     for k in range(100):
         standing = joints.at([0.5, 0.5], 0.01 * k)
     assert standing == [False, False]

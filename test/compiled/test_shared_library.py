@@ -37,7 +37,7 @@ class Library:
 
     def __init__(self, arm, folder, **options):
         self.path, self.source, self.header = export_shared(arm, folder, **options)
-        function = ctypes.CDLL(str(self.path)).robodyn_model_v1
+        function = ctypes.CDLL(str(self.path)).robodyn_model_v2
         function.restype = ctypes.POINTER(SharedModel)
         self.model = function().contents
         self.load = np.empty(self.model.load_size)
@@ -90,8 +90,10 @@ def test_every_function_gives_what_the_core_does_under_every_load(arm, tmp_path)
             assert_same(library('mass_matrix', (n, n), q), rd.mass_matrix(loaded, q))
     for q, qd, qdd in zip(*random_states(arm, 5, seed=2)):
         result = np.empty(n)
-        library.model.friction_torque(0.03, _pointer(qd), _pointer(qdd), _pointer(result))
+        direction = np.tanh(qd / 0.03)
+        library.model.friction_torque(*map(_pointer, (qd, direction, qdd, result)))
         assert_same(result, smooth_friction_torque(arm, 0.03, qd, qdd))
+        assert_same(library('jacobian', (6, n), q, is_loaded=False), rd.jacobian(arm, q))
         pose = library('forward_kinematics', (4, 4), q, is_loaded=False)
         assert_same(pose, rd.forward_kinematics(arm, q))
 
@@ -112,7 +114,7 @@ def test_torques_are_those_of_pinocchio(tmp_path):
 def test_it_says_whose_model_it_is(tmp_path):
     arm = public_arm('panda')
     model = Library(arm, tmp_path, generator='the test').model
-    assert (model.abi, model.joints, model.generator) == (1, 7, b'the test')
+    assert (model.abi, model.joints, model.generator) == (2, 7, b'the test')
     assert tuple(model.joint_names[k].decode() for k in range(7)) == arm.joint_names
     assert (model.base_link.decode(), model.tip_link.decode()) == (arm.base_link, arm.tip_link)
     assert model.kinematics.decode() == kinematics_digest(arm)
@@ -153,6 +155,14 @@ def test_a_load_that_no_body_is_is_refused_and_the_old_one_stays(payload, gravit
     np.testing.assert_array_equal(library.load, before)
 
 
+def test_no_mass_is_no_load_wherever_it_is(tmp_path):
+    library = Library(rd.RobotModel.from_urdf(two_link_urdf()), tmp_path)
+    before = library.load.copy()
+    nothing = SharedPayload(0.0, (1e200, 0.0, 1e200), 6 * (0.0,))
+    assert library.model.make_load(ctypes.byref(nothing), None, _pointer(library.load)) == 0
+    np.testing.assert_array_equal(library.load, before)
+
+
 def test_names_of_the_urdf_stay_out_of_the_source(tmp_path):
     hostile = 'x"}; */ system(1); /* é'
     text = two_link_urdf().replace('joint1', hostile.replace('"', '&quot;'))
@@ -172,7 +182,7 @@ def test_its_one_symbol_has_the_version_in_its_name(tmp_path):
     said = subprocess.run(
         ['nm', '-D', '--defined-only', library.path], capture_output=True, text=True, check=True
     ).stdout
-    assert re.findall(r' T (\w+)', said) == ['robodyn_model_v1']
+    assert re.findall(r' T (\w+)', said) == ['robodyn_model_v2']
     header = files('robodyn_ros.compiled.c').joinpath('robodyn_model.h').read_text()
     assert int(re.search(r'define ROBODYN_MODEL_ABI (\d+)', header)[1]) == library.model.abi
     assert shared.SYMBOL == re.search(r'SYMBOL "(\w+)"', header)[1]

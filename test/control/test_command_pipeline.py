@@ -19,7 +19,8 @@ from control_arm import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robodyn_ros.control.soft_joint_limit import limit_penetration, soft_limited_torque
+from robodyn_ros.control.added_effort import AddedEffort
+from robodyn_ros.control.reference import ReferenceState
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.errors import RejectedTrajectory
 
@@ -233,7 +234,7 @@ def test_rate_limit_counts_from_when_the_last_command_was_sent():
     arm.receive(Q)
     arm.pipeline.sent(arm.now + 0.004)
     arm.now += 0.005
-    before = arm.pipeline._limiter.last_torque
+    before = arm.pipeline.last_torque
     step = np.abs(arm.receive(Q).torque - before)
     assert step == pytest.approx([0.1, 0.1])
 
@@ -278,23 +279,40 @@ def test_state_that_is_not_late_needs_no_action():
     assert watch(arm, 0.03)[-1] is not None
 
 
+def test_wait_for_the_first_state_is_not_taken_for_a_period():
+    arm = enabled()
+    arm.now += 5.0
+    arm.run(0.005)
+    assert watch(arm, 0.03)[-1] is not None
+
+
 def test_late_state_is_bridged_by_where_the_motion_leads():
     arm = enabled(torque_rate_limits=np.array([np.inf, np.inf]))
     arm.run(0.6)
     arm.pipeline.follow(to([0.5, 0.2], time=2.0))
     error, error_rate = np.array([0.01, -0.02]), np.array([0.1, 0.05])
-    reference = arm.pipeline._follower.reference
-    start = arm.now
+    # One setpoint: a quintic from rest to rest.
+    start, begin, way = arm.now, np.array([0.1, 0.2]), np.array([0.4, 0.0])
+
+    def wanted_at(time):
+        s = (time - start) / 2.0
+        return ReferenceState(
+            begin + way * (10.0 * s**3 - 15.0 * s**4 + 6.0 * s**5),
+            way * (30.0 * s**2 - 60.0 * s**3 + 30.0 * s**4) / 2.0,
+            way * (60.0 * s - 180.0 * s**2 + 120.0 * s**3) / 4.0,
+            np.zeros(2),
+        )
+
     for _ in range(300):
         arm.now += 0.001
-        wanted = reference.sample(arm.now)
+        wanted = wanted_at(arm.now)
         drift = (arm.now - start - 0.3) * error_rate
         arm.receive(wanted.position - error - drift, wanted.velocity - error_rate)
     last = arm.now
     arm.now += 0.05
     command = arm.pipeline.watchdog(arm.now)
     middle = arm.now + 0.5 * WATCHDOG_PERIOD  # of the time for which the command acts
-    wanted = reference.sample(middle)
+    wanted = wanted_at(middle)
     error = error + (middle - last) * error_rate
     q, qd = wanted.position - error, wanted.velocity - error_rate
     gains = np.array([100.0, 64.0]), np.array([20.0, 16.0])
@@ -328,6 +346,19 @@ def test_joint_that_is_faster_than_it_may_be_drops_the_reference_and_is_damped()
     assert arm.pipeline.reference_status == 'none'
     damping = arm.pipeline.settings.damping * MASS[0] * 1.6
     assert command.torque == pytest.approx(GRAVITY - [damping, 0.0])
+
+
+def test_a_joint_that_is_too_fast_again_is_told_again():
+    arm = enabled(damping=0.0)
+    arm.pipeline.reference_limits = replace(
+        arm.pipeline.reference_limits, velocity_limits=np.array([1.0, 2.0])
+    )
+    arm.run(0.01, velocity=(1.6, 0.0))
+    assert "'shoulder' moves at 1.6" in arm.pipeline.last_fault
+    arm.run(0.05)
+    arm.pipeline.cancel()
+    arm.run(0.01, velocity=(0.0, 3.1))
+    assert "'elbow' moves at 3.1" in arm.pipeline.last_fault
 
 
 def test_stale_state_holds_gravity_then_is_silent():
@@ -547,30 +578,32 @@ def test_joint_without_limits_and_a_guard_of_no_width_have_no_guard():
     st.floats(-50.0, 50.0),
     st.sampled_from([0.0, 0.05, 0.5]),
 )
-def test_guard_only_takes_energy_out_and_is_continuous(position, velocity, torque, width):
-    law = control_law()
-
-    def guarded(q, v, tau):
-        q, v, tau = (np.array([value, 0.0]) for value in (q, v, tau))
-        penetration = limit_penetration(q, POSITION_LIMITS, 1.0 / width if width else 0.0)
-        return (
-            tau[0] if penetration is None else soft_limited_torque(tau, penetration, law, q, v)[0]
-        )
-
+def test_guard_only_takes_energy_out_and_is_continuous(position, velocity, effort, width):
+    torque, asked = guarded(position, velocity, effort, width)
+    change = torque - np.clip(asked, -60.0, 60.0)
     side = np.sign(position)
-    change = guarded(position, velocity, torque) - torque
     if abs(position) <= LIMIT or width == 0.0:
         assert change == pytest.approx(0.0, abs=1e-9)
-    assert side * change <= 1e-9  # never further out than asked for
-    if side * velocity > 0.0:
-        assert change * velocity <= 1e-9
+    else:
+        assert side * change <= 1e-9  # never further out than asked for
+        if side * velocity > 0.0:
+            assert change * velocity <= 1e-9
     step = 1e-7
     for near in (
-        (position + step, velocity, torque),
-        (position, velocity + step, torque),
-        (position, velocity, torque + step),
+        (position + step, velocity, effort),
+        (position, velocity + step, effort),
+        (position, velocity, effort + step),
     ):
-        assert guarded(*near) == pytest.approx(guarded(position, velocity, torque), abs=1e-3)
+        assert guarded(*near, width)[0] == pytest.approx(torque, abs=1e-3)
+
+
+def guarded(position, velocity, effort, width):
+    """Return the shoulder's torque, and what gravity compensation with an added effort asks."""
+    arm = enabled('gravity_compensation', limit_width=width, **NO_RATE_LIMIT)
+    arm.pipeline.added = AddedEffort(NAMES, np.ones(2), np.full(2, np.inf), 1.0)
+    arm.pipeline.added.receive(NAMES, [effort, 0.0], arm.now)
+    command = arm.receive([position, 0.2], [velocity, 0.0])
+    return command.torque[0], command.parts.total[0]
 
 
 # --- clocks ------------------------------------------------------------------------------------
@@ -617,7 +650,7 @@ def test_positions_that_change_under_one_stamp_have_no_known_velocity():
 @pytest.mark.parametrize('speed, status', [(0.0, 'none'), (0.3, 'braking')])
 def test_arm_that_moves_when_it_is_enabled_is_braked_and_held(speed, status):
     arm = enabled()
-    arm.run(0.001, velocity=(speed, 0.0))
+    arm.run(0.003, velocity=(speed, 0.0))
     assert arm.pipeline.reference_status == status
     arm.run(2.5)
     assert arm.pipeline.reference_status == ('holding' if speed else 'none')
@@ -634,3 +667,57 @@ def test_joint_that_is_too_fast_is_told_once_and_not_with_the_speed_of_every_cyc
     assert told[0] == '' and '40' in told[1]
     assert set(told[1:6]) == {told[1]}
     assert '43' in told[6]
+
+
+def test_damping_of_an_arm_that_stays_too_fast_ends():
+    arm = enabled('gravity_compensation', damping=5.0, ramp_time=0.2)
+    arm.run(0.3)
+    damped = arm.run(0.1, velocity=[40.0, 0.0])[-1].torque
+    assert damped[0] < GRAVITY[0] - 10.0
+    assert arm.run(2.2, velocity=[40.0, 0.0])[-1].torque == pytest.approx(GRAVITY)
+
+
+@pytest.mark.parametrize(
+    'period, damping, ahead',
+    [
+        (0.001, 5.0, 0.0),
+        (0.01, 5.0, 0.0),
+        (0.03, 5.0, 0.015),
+        (0.05, 4.0, 0.025),
+        (0.1, 2.0, 0.05),
+    ],
+)
+def test_slow_states_bound_damping_and_gravity_is_that_of_the_middle(period, damping, ahead):
+    arm = enabled('gravity_compensation', damping=5.0, state_timeout=0.25)
+    velocity = np.array([0.1, -0.2])
+    command = arm.run(0.4, velocity=velocity, period=period)[-1]
+    gravity = WEIGHT * np.cos(np.array(Q) + ahead * velocity)
+    assert command.torque == pytest.approx(gravity - damping * MASS * velocity)
+
+
+def test_until_the_period_is_known_damping_is_what_the_timeout_allows():
+    arm = enabled('gravity_compensation', damping=5.0, state_timeout=0.1)
+    velocity = np.array([0.1, -0.2])
+    command = arm.run(0.001, velocity=velocity)[-1]
+    assert command.torque == pytest.approx(GRAVITY - 2.0 * MASS * velocity)
+
+
+def test_slow_states_of_a_simulation_are_those_of_simulated_time():
+    arm = enabled('gravity_compensation', damping=5.0, simulated_time=lambda: 0.0)
+    velocity = np.array([0.1, -0.2])
+    for _ in range(20):
+        arm.now += 0.05
+        command = arm.receive(Q, velocity, stamp=1.0 + 0.01 * (arm.now - 100.0))
+    assert command.torque == pytest.approx(GRAVITY - 5.0 * MASS * velocity)
+
+
+def test_a_silence_does_not_make_states_slow():
+    arm = enabled(damping=5.0)
+    arm.run(0.1, period=0.005)
+    for _ in range(2):
+        arm.pipeline.follow(to([0.1, 0.2]))
+        arm.now += 1.0
+        arm.pipeline.watchdog(arm.now)
+        arm.run(0.05, period=0.005)
+        assert arm.pipeline.last_fault == ''
+        assert arm.pipeline.reference_status in ('braking', 'holding')

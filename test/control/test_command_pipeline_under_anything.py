@@ -5,28 +5,30 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from control_arm import NAMES, compiled_step, control_law, enabled, inverse_dynamics
-from hypothesis import given
+import reference_law as oracle
+from control_arm import TWO_JOINTS, enabled, random_kind
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from robodyn_ros.control.safety_settings import ACTIONS
 from robodyn_ros.control.trajectory import Trajectory
-from robodyn_ros.errors import RejectedTrajectory
+from robodyn_ros.errors import NonFiniteValue, RejectedTrajectory
 
 WATCHDOG_PERIOD = 0.01
 
 number = st.one_of(st.floats(-4.0, 4.0), st.floats(allow_nan=True, allow_infinity=True))
-pair = st.lists(number, min_size=2, max_size=2)
+MOST_JOINTS = 3
+row = st.lists(number, min_size=MOST_JOINTS, max_size=MOST_JOINTS)
 pause = st.one_of(st.just(0.001), st.floats(0.0, 0.02), st.floats(0.0, 2.0))
 stamp = st.one_of(st.none(), st.just(0.0), st.floats(0.0, 1e6))
 states = st.tuples(
     st.just('state'),
     pause,
-    pair,
-    st.one_of(pair, st.just([])),
+    row,
+    st.one_of(row, st.just([])),
     stamp,
     st.floats(-1.0, 1.0),
-    st.sampled_from([NAMES, NAMES[::-1], NAMES[:1], NAMES[1:]]),
+    st.sampled_from([slice(None), slice(None, None, -1), slice(1), slice(1, None)]),
 )
 regular = st.tuples(st.just('regular'), st.integers(1, 30), st.floats(-2.0, 2.0))
 motions = st.tuples(
@@ -39,7 +41,7 @@ motions = st.tuples(
 trajectories = st.tuples(
     st.just('trajectory'),
     st.lists(st.floats(0.0, 1.0), min_size=1, max_size=3),
-    st.lists(pair, min_size=1, max_size=3),
+    st.lists(row, min_size=1, max_size=3),
     st.one_of(st.none(), st.floats(-1.0, 1.0)),
 )
 laws = st.tuples(
@@ -48,14 +50,13 @@ laws = st.tuples(
     st.booleans(),
     st.booleans(),
     st.sampled_from([0.0, 0.05, 1.0]),
+    st.sampled_from([1.0, 9.0]),
 )
 changes = st.fixed_dictionaries(
     {},
     optional={
-        'effort_limits': st.floats(0.0, 1.0).map(lambda scale: scale * np.array([60.0, 30.0])),
-        'torque_rate_limits': st.sampled_from([10.0, 1000.0, np.inf]).map(
-            lambda r: np.array([r, r])
-        ),
+        'effort_limits': st.floats(0.0, 1.0),  # of the arm's own
+        'torque_rate_limits': st.sampled_from([10.0, 1000.0, np.inf]),
         'ramp_time': st.floats(0.0, 0.5),
         'on_stale_state': st.sampled_from(ACTIONS),
         'on_stop': st.sampled_from(ACTIONS),
@@ -63,7 +64,7 @@ changes = st.fixed_dictionaries(
         'stale_hold_time': st.floats(0.0, 1.0),
         'max_following_error': st.sampled_from([0.05, np.inf]),
         'damping': st.sampled_from([0.0, 5.0]),
-        'braking_acceleration': st.sampled_from([None, np.array([0.5, 2.0])]),
+        'braking_acceleration': st.sampled_from([None, np.array([0.5, 2.0, 1.0])]),
     },
 ).map(lambda values: ('settings', values))
 beyond = st.tuples(
@@ -73,21 +74,59 @@ clocks = st.tuples(
     st.just('clock'), st.sampled_from(['stop', 'run', 'back', 'ahead', 'unstamped'])
 )
 models = st.tuples(st.just('model'), st.floats(0.0, 3.0))
+changes_in_a_row = st.tuples(
+    st.just('row'),
+    st.floats(-1.5, 1.5),
+    st.tuples(models, models, st.one_of(laws, changes), st.one_of(laws, models)),
+)
 others = st.tuples(st.sampled_from(['enable', 'disable', 'words', 'cancel', 'silence']), pause)
 events = st.lists(
     st.one_of(
-        regular, motions, states, trajectories, laws, changes, beyond, clocks, models, others
+        regular,
+        motions,
+        states,
+        trajectories,
+        laws,
+        changes,
+        beyond,
+        clocks,
+        models,
+        changes_in_a_row,
+        others,
     ),
     min_size=1,
     max_size=25,
 )
+ramp_times = st.sampled_from([0.3, 0.0])
+rate_limits = st.sampled_from([np.inf, 1000.0])
+POSITION = np.array([0.1, 0.2, -0.1])
+COMPILED_SEEDS = (1, 2, 3)
+arms = {
+    'two_joints': st.just(TWO_JOINTS),
+    'random': st.builds(random_kind, st.integers(0, 10_000), st.integers(1, MOST_JOINTS)),
+    'compiled': st.sampled_from(COMPILED_SEEDS).map(lambda seed: compiled_kind(seed)),
+}
+
+
+def compiled_kind(seed):
+    """Return a random arm of three joints as machine code, or skip."""
+    return random_kind(seed, 3, 'compiled') or pytest.skip('there is no C compiler')
+
+
+def gravity_of(law, position):
+    """Return the gravity that a law compensates; NaN where the model has none."""
+    try:
+        return oracle.gravity_torque(law, position)
+    except NonFiniteValue:
+        return np.full(len(position), np.nan)
 
 
 class Witness:
     """Runs events against an arm and checks the specification at every command."""
 
-    def __init__(self, **settings):
-        self.arm = enabled(**settings)
+    def __init__(self, kind, torque_rate_limit=1000.0, **settings):
+        rates = np.full(kind.n, torque_rate_limit)
+        self.arm, self.kind = enabled(kind=kind, torque_rate_limits=rates, **settings), kind
         self.arm.pipeline.watchdog(self.arm.now)
         self.last = None
         self.is_first = True
@@ -95,6 +134,7 @@ class Witness:
         self.clock, self.offset = 'run', 0.0
         self.stale_since, self.is_hold_over = None, False
         self.was_asked = False  # for a stop command before; it is decided once
+        self.law = self.arm.pipeline.law  # that was asked for last, for the load of now
         self.commands = []
 
     @property
@@ -160,55 +200,81 @@ class Witness:
             if action == 'hold_gravity':
                 # The hold, once over, is over for good.
                 assert command is None or not self.is_hold_over
-                gravity = pipeline.law.gravity_torque(pipeline.state.position)
+                gravity = gravity_of(pipeline.law, pipeline.state.position)
                 assert command is not None or self.is_hold_over or not np.isfinite(gravity).all()
             else:
                 assert (command is not None) == (action == 'zero')
         return command
 
+    def check_law(self):
+        """Whatever fades or waits, the law is the one that was asked for last."""
+        law, asked = self.arm.pipeline.law, self.law
+        assert (law.mode, law.terms, law.limit_width) == (
+            asked.mode,
+            asked.terms,
+            asked.limit_width,
+        )
+        assert (law.kp == asked.kp).all() and (law.kd == asked.kd).all()
+
+    def check_torque(self, command):
+        """Long after the last change a torque is what the law asks for, with the latest load."""
+        q, safety, law = POSITION[: self.kind.n], self.arm.pipeline.settings, self.law
+        limits, zero = self.kind.position_limits, np.zeros(self.kind.n)
+        parts = oracle.torque_parts(law, q, zero, command.reference, self.kind.continuous)
+        asked = oracle.soft_limited(law, parts.total, q, zero, safety.effort_limits, limits)
+        wanted = np.clip(asked, -safety.effort_limits, safety.effort_limits)
+        near = np.abs(command.torque - wanted) <= 1e-9 * np.maximum(1.0, np.abs(wanted))
+        assert (near | command.rate_limited).all()
+
     def run(self, event):
-        arm = self.arm
+        self.happen(event)
+        self.check_law()
+
+    def happen(self, event):
+        arm, n, ones = self.arm, self.kind.n, np.ones(self.kind.n)
         kind = event[0]
         if kind == 'regular':
             for _ in range(event[1]):
                 self.wait(0.001)
-                self.check(arm.receive([event[2], event[2]], [0.1, 0.1], stamp=self.stamp))
+                self.check(arm.receive(event[2] * ones, 0.1 * ones, stamp=self.stamp))
         elif kind == 'beyond':
             for i in range(event[3]):
                 self.wait(0.001)
                 q = event[1] + 0.001 * i * event[2]
-                self.check(arm.receive([q, q], [event[2], event[2]], stamp=self.stamp))
+                self.check(arm.receive(q * ones, event[2] * ones, stamp=self.stamp))
         elif kind == 'clock':
             self.turn(event[1])
         elif kind == 'model':
-            law = arm.pipeline.law
-            arm.pipeline.change_model(
-                replace(
-                    law,
-                    inverse_dynamics=lambda q, qd, qdd: (
-                        event[1] * inverse_dynamics(q, qd, qdd) + 0.1 * q**3
-                    ),
-                )
-            )  # may overflow
+            self.law = replace(self.law, inverse_dynamics=self.kind.under(event[1]))
+            arm.pipeline.change_model(self.law.inverse_dynamics)
         elif kind == 'state':
             _, elapsed, position, velocity, at, age, names = event
             self.wait(elapsed)
-            velocity = velocity[: len(names)]
-            self.check(
-                arm.receive(position[: len(names)], velocity, names=names, age=age, stamp=at)
+            names, position, velocity = (
+                list(each)[:n][names] for each in (self.kind.names, position, velocity)
             )
+            if names:
+                self.check(arm.receive(position, velocity, names=names, age=age, stamp=at))
         elif kind == 'motion':
             _, position, way, duration, cycles = event
             self.run(('regular', 2, position))
-            self.follow([duration], [[position + way, position - way]], None)
+            self.follow([duration], [position + way * np.array([1.0, -1.0, 1.0])], None)
             self.run(('regular', cycles, position))
+        elif kind == 'row':  # each before what the one before began is over
+            _, position, rows = event
+            for change in rows:
+                self.run(('regular', 2, position))
+                self.run(change)
         elif kind == 'trajectory':
             self.follow(*event[1:])
         elif kind == 'law':
-            _, mode, gravity, inertial, width = event
-            arm.pipeline.change_law(control_law(mode, width, gravity=gravity, inertial=inertial))
+            _, mode, gravity, inertial, width, stiffness = event
+            law = self.kind.law(mode, width, gravity=gravity, inertial=inertial)
+            law = replace(law, kp=stiffness * law.kp)
+            self.law = replace(law, inverse_dynamics=self.law.inverse_dynamics)
+            arm.pipeline.change_law(law)
         elif kind == 'settings':
-            arm.pipeline.settings = replace(arm.pipeline.settings, **event[1])
+            arm.pipeline.settings = replace(arm.pipeline.settings, **self.of_arm(event[1]))
             arm.buffer.timeout = arm.pipeline.settings.state_timeout
         elif kind == 'enable':
             if not arm.pipeline.is_enabled:
@@ -224,6 +290,17 @@ class Witness:
         else:
             self.wait(event[1])
 
+    def of_arm(self, values):
+        """Return settings with those that are of joints as this arm has them."""
+        values = dict(values)
+        if 'effort_limits' in values:
+            values['effort_limits'] = values['effort_limits'] * self.kind.effort_limits
+        if 'torque_rate_limits' in values:
+            values['torque_rate_limits'] = np.full(self.kind.n, values['torque_rate_limits'])
+        if values.get('braking_acceleration') is not None:
+            values['braking_acceleration'] = values['braking_acceleration'][: self.kind.n]
+        return values
+
     def stop(self):
         """End commanding as the node does, and check the stop command."""
         pipeline = self.arm.pipeline
@@ -238,8 +315,8 @@ class Witness:
             self.arm.now += 0.01
         self.watched = self.arm.now
         if commanded:
-            gravity = pipeline.law.gravity_torque(pipeline.state.position)
-            wanted = np.zeros(2) if pipeline.settings.on_stop == 'zero' else gravity
+            gravity = gravity_of(pipeline.law, pipeline.state.position)
+            wanted = np.zeros_like(gravity) if pipeline.settings.on_stop == 'zero' else gravity
             limits = pipeline.settings.effort_limits
             kept = np.abs(self.last[0] - np.clip(wanted, -limits, limits)).max() < 1e-9
             assert kept or self.was_asked
@@ -257,9 +334,9 @@ class Witness:
         try:
             pipeline.follow(
                 Trajectory.from_points(
-                    NAMES,
+                    self.kind.names,
                     np.cumsum(times[:count]),
-                    positions[:count],
+                    [position[: self.kind.n] for position in positions[:count]],
                     none,
                     none,
                     none,
@@ -270,43 +347,52 @@ class Witness:
             pass
 
 
-@pytest.mark.parametrize('is_compiled', [False, True], ids=['numpy', 'compiled'])
-@given(events, st.sampled_from([0.0, 0.3]))
-def test_no_sequence_of_events_violates_the_specification(is_compiled, sequence, ramp_time):
-    witness = Witness(ramp_time=ramp_time, compiled=compiled_step() if is_compiled else None)
-    for event in sequence:
+@pytest.mark.parametrize('which', arms)
+@settings(deadline=None)
+@given(st.data())
+def test_no_sequence_of_events_violates_the_specification(which, data):
+    kind = data.draw(arms[which])
+    witness = Witness(kind, data.draw(rate_limits), ramp_time=data.draw(ramp_times))
+    for event in data.draw(events):
         witness.run(event)
-    limits = np.array([60.0, 30.0])  # with which the arm can be carried
     pipeline = witness.arm.pipeline
-    pipeline.settings = replace(pipeline.settings, effort_limits=limits)
+    # With its own limits the arm can be carried.
+    pipeline.settings = replace(pipeline.settings, effort_limits=kind.effort_limits)
     witness.wait(0.3)
-    for _ in range(150):
-        witness.wait(0.001)
-        witness.check(witness.arm.receive([0.1, 0.2]))
+    for period in 150 * [0.001] + 70 * [0.015]:  # longer than two changes of load take
+        witness.wait(period)
+        command = witness.arm.receive(POSITION[: kind.n])
+        witness.check(command)
+    witness.check_law()
     if pipeline.is_enabled:  # whatever happened, it recovers without a restart
         assert not pipeline.is_stale
         assert pipeline.state is not None
+        witness.check_torque(command)
 
 
-@given(events, st.sampled_from([0.0, 0.3]))
-def test_machine_code_commands_what_numpy_does_in_every_sequence_of_events(sequence, ramp_time):
+@given(st.sampled_from(COMPILED_SEEDS), events, ramp_times)
+def test_machine_code_and_callables_command_the_same_in_every_sequence_of_events(
+    seed, sequence, ramp_time
+):
+    compiled = compiled_kind(seed)
+
+    def called(load):
+        function = compiled.under(load)
+        return lambda q, qd, qdd: function(q, qd, qdd)
+
+    by_callables = replace(
+        compiled, under=called, friction=lambda qd, way, tau: compiled.friction(qd, way, tau)
+    )
     runs = []
-    for compiled in (None, compiled_step()):
-        witness = Witness(ramp_time=ramp_time, compiled=compiled)
+    for kind in (compiled, by_callables):
+        witness = Witness(kind, ramp_time=ramp_time)
         for event in sequence:
             witness.run(event)
         runs.append(witness.commands)
-    for by_numpy, by_machine in zip(*runs, strict=True):
-        assert (by_numpy is None) == (by_machine is None)
-        if by_numpy is None:
-            continue
-        largest = 60.0
-        np.testing.assert_allclose(
-            by_machine.torque, by_numpy.torque, rtol=0.0, atol=1e-12 * largest
-        )
-        np.testing.assert_array_equal(by_machine.position_limited, by_numpy.position_limited)
-        assert (by_machine.parts is None) == (by_numpy.parts is None)
-        if by_numpy.parts is not None:
-            parts = np.array(by_numpy.parts)
-            scale = np.abs(parts).max()
-            np.testing.assert_allclose(by_machine.parts, parts, rtol=0.0, atol=1e-12 * scale)
+    for one, other in zip(*runs, strict=True):
+        assert (one is None) == (other is None)
+        if one is not None:
+            scale = compiled.effort_limits
+            assert (np.abs(one.torque - other.torque) <= 1e-9 * scale).all()
+            np.testing.assert_array_equal(one.position_limited, other.position_limited)
+            assert (one.parts is None) == (other.parts is None)

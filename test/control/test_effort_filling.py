@@ -11,10 +11,10 @@ from robots import public_urdf
 import robodyn_ros as rd
 from robodyn_ros.control import parameter_table
 from robodyn_ros.control.effort_filling import FillingSettings, filled_with_effort
+from robodyn_ros.control.joint_state_buffer import ElapsedTime
 from robodyn_ros.control.reference import ReferenceState
 from robodyn_ros.control.reference_torque import ReferenceTorque
 from robodyn_ros.control.settings import ControlSettings
-from robodyn_ros.control.stamp_clock import ElapsedTime
 from robodyn_ros.control.trajectory import MOST_POINTS, Trajectory
 from robodyn_ros.control.trajectory_filler import TrajectoryFiller
 from robodyn_ros.dynamics import smooth_friction_torque

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from control_arm import MASS, NAMES, WEIGHT, control_law, enabled, inverse_dynamics
 
-from robodyn_ros.control.law_weights import Terms
+from robodyn_ros.control.law import Terms
 from robodyn_ros.control.trajectory import Trajectory
-from robodyn_ros.errors import RejectedTrajectory
+from robodyn_ros.errors import FollowsNone, RejectedTrajectory
 
 Q = np.array([0.1, 0.2])
 GRAVITY = WEIGHT * np.cos(Q)
@@ -91,14 +91,18 @@ def test_transition_under_way_keeps_its_time():
     assert arm.run(0.001, Q)[-1].torque == pytest.approx(GRAVITY * (1.0 - 0.251 / 0.5))
 
 
+def carrying(times):
+    """Return the inverse dynamics of an arm whose joints carry several times their weight."""
+
+    def loaded(q, qd, qdd):
+        return inverse_dynamics(q, qd, qdd) + (times - 1.0) * WEIGHT * np.cos(q)
+
+    return loaded
+
+
 def test_another_model_fades_in_where_no_rate_limit_protects_from_a_step():
     arm = enabled(ramp_time=0.5, **NO_RATE_LIMIT)
     arm.run(0.1, Q)
-
-    def carrying(times):
-        return replace(
-            control_law(), inverse_dynamics=lambda q, qd, qdd: times * WEIGHT * np.cos(q)
-        )
 
     arm.pipeline.change_model(carrying(2.0))
     assert arm.run(0.251, Q)[-1].torque == pytest.approx(1.5 * GRAVITY)
@@ -106,6 +110,58 @@ def test_another_model_fades_in_where_no_rate_limit_protects_from_a_step():
     assert arm.run(0.250, Q)[-1].torque == pytest.approx(2.0 * GRAVITY)
     assert arm.run(0.250, Q)[-1].torque == pytest.approx(1.6 * GRAVITY, rel=0.01)
     assert arm.run(0.500, Q)[-1].torque == pytest.approx(1.2 * GRAVITY)
+
+
+def with_a_load_that_waits(law):
+    """Return an arm in which one load fades in for half a second, and another one waits."""
+    arm = enabled(law.mode, ramp_time=0.5, damping=0.0, **NO_RATE_LIMIT)
+    arm.run(0.1, Q)
+    arm.pipeline.change_model(carrying(2.0))
+    arm.run(0.05, Q)
+    arm.pipeline.change_model(carrying(1.2))
+    arm.run(0.05, Q)
+    return arm
+
+
+@pytest.mark.parametrize(
+    'before, after',
+    [('computed_torque', 'gravity_compensation'), ('gravity_compensation', 'computed_torque')],
+)
+def test_load_that_waits_does_not_bring_back_a_mode_that_was_changed_meanwhile(before, after):
+    arm = with_a_load_that_waits(control_law(before))
+    arm.pipeline.change_law(control_law(after))
+    assert arm.run(1.2, Q)[-1].torque == pytest.approx(1.2 * GRAVITY)
+    assert arm.pipeline.law.mode == after
+    if after == 'computed_torque':
+        arm.pipeline.follow(to([0.15, 0.2]))
+        arm.run(0.1, Q)
+        assert arm.pipeline.reference_status == 'moving'
+    else:
+        with pytest.raises(FollowsNone, match='gravity_compensation'):
+            arm.pipeline.follow(to([0.15, 0.2]))
+
+
+def test_load_that_waits_does_not_bring_back_gains_that_were_changed_meanwhile():
+    arm = with_a_load_that_waits(control_law())
+    soft = control_law()
+    arm.pipeline.change_law(replace(soft, kp=9.0 * soft.kp))
+    arm.run(1.2, Q)
+    arm.pipeline.follow(to([0.15, 0.2], 0.01))
+    error = np.array([0.05, 0.0])
+    assert arm.run(0.1, Q)[-1].parts.feedback == pytest.approx(MASS * 900.0 * error)
+    arm.pipeline.change_law(soft)
+    assert arm.run(0.6, Q)[-1].parts.feedback == pytest.approx(MASS * 100.0 * error)
+
+
+def test_load_that_waits_is_forgotten_when_another_takes_effect_at_once():
+    arm = with_a_load_that_waits(control_law())
+    unlimited = arm.pipeline.settings
+    arm.pipeline.settings = replace(unlimited, torque_rate_limits=np.array([1000.0, 1000.0]))
+    arm.pipeline.change_model(inverse_dynamics)
+    assert arm.run(0.6, Q)[-1].torque == pytest.approx(GRAVITY)
+    arm.pipeline.settings = unlimited
+    arm.pipeline.change_model(carrying(1.1))
+    assert arm.run(1.2, Q)[-1].torque == pytest.approx(1.1 * GRAVITY)
 
 
 def test_reference_is_kept_through_a_short_excursion_into_gravity_compensation():
@@ -165,6 +221,20 @@ def test_feedforward_fades_to_gravity_when_it_is_cancelled():
     assert arm.pipeline.reference_status == 'none'
 
 
+@pytest.mark.parametrize('other', [0.0, 0.05, 60.0])
+def test_feedforward_that_fades_keeps_its_time_when_the_ramp_time_is_changed(other):
+    arm = enabled('feedforward', {'friction': False}, ramp_time=0.2, **NO_RATE_LIMIT)
+    arm.run(0.3)
+    arm.pipeline.follow(to(Q, 0.0, np.array([5.0, 0.0])))
+    arm.run(0.01)
+    arm.pipeline.cancel()
+    arm.run(0.15)
+    arm.pipeline.settings = replace(arm.pipeline.settings, ramp_time=other)
+    torques = np.array([command.torque for command in arm.run(0.1)]) - GRAVITY
+    assert torques[9] == pytest.approx([1.0, 0.0])  # 160 ms of 200
+    assert torques[-1] == pytest.approx([0.0, 0.0])
+
+
 def test_arm_that_does_not_follow_is_braked_where_it_is():
     arm = enabled(max_following_error=0.05)
     arm.run(0.01)
@@ -188,6 +258,19 @@ def test_moving_arm_is_damped_from_enabling_until_it_rests_and_then_moves_freely
     assert arm.run(0.1, Q, speed)[-1].parts.feedback == pytest.approx(drag)
     arm.run(1.0, Q)
     assert arm.run(0.1, Q, speed)[-1].torque == pytest.approx(GRAVITY)
+
+
+def test_arm_without_friction_does_not_coast_when_its_damping_has_ended():
+    arm = enabled('gravity_compensation', damping=5.0, **NO_RATE_LIMIT)
+    position, velocity, torque = Q.copy(), np.array([0.06, -0.08]), WEIGHT * np.cos(Q)
+    for _ in range(3000):
+        bias = inverse_dynamics(position, velocity, np.zeros(2))
+        velocity = velocity + 0.001 * (torque - bias) / MASS
+        position = position + 0.001 * velocity
+        arm.now += 0.001
+        torque = arm.receive(position, velocity).torque
+    assert torque == pytest.approx(inverse_dynamics(position, velocity, np.zeros(2)), abs=1e-5)
+    assert np.abs(velocity).max() < 2e-5  # 1.2 mrad a minute
 
 
 def test_damping_ends_although_somebody_keeps_the_arm_moving():
@@ -291,13 +374,20 @@ def test_last_errors_of_a_brake_fade_before_the_arm_counts_as_stopped():
     arm = enabled()
     arm.run(0.2)
     arm.pipeline.follow(to([0.5, 0.2]))
-    arm.run(0.4)
-    arm.pipeline.begin_stop()
-    reference = arm.pipeline._follower.reference
-    while arm.now < reference.knots[-1] + 0.29:
+    wanted = arm.run(0.001)[-1].reference
+
+    def go_on():
         arm.now += 0.001
-        wanted = reference.sample(arm.now)
-        arm.receive(wanted.position, wanted.velocity)
+        return arm.receive(wanted.position, wanted.velocity).reference
+
+    for _ in range(400):
+        wanted = go_on()
+    arm.pipeline.begin_stop()
+    while arm.pipeline.reference_status == 'braking':
+        wanted = go_on()
+        assert not arm.pipeline.has_stopped
+    for _ in range(290):
+        wanted = go_on()
         assert not arm.pipeline.has_stopped
     arm.run(0.02, position=wanted.position)
     assert arm.pipeline.has_stopped

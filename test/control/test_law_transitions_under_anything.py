@@ -4,6 +4,7 @@
 from dataclasses import replace
 
 import numpy as np
+import reference_law as oracle
 from control_arm import safety_settings
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,11 +12,11 @@ from robots import random_chain
 
 import robodyn_ros as rd
 from robodyn_ros.control.command_pipeline import CommandPipeline
-from robodyn_ros.control.computed_torque import ControlLaw
 from robodyn_ros.control.joint_state_buffer import JointStateBuffer
-from robodyn_ros.control.law_weights import MODES, Terms
+from robodyn_ros.control.law import MODES, ControlLaw, Terms
 from robodyn_ros.control.planning import ReferenceLimits
 from robodyn_ros.control.possible_positions import PossiblePositions
+from robodyn_ros.control.reference import Reference
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.errors import RejectedTrajectory
 
@@ -72,17 +73,16 @@ class ArmInMotion:
             np.zeros(n, dtype=bool),
             PossiblePositions.of(self.model),
         )
-        self.buffer = buffer
+        self.buffer, self.fading = buffer, None
         self.pipeline = CommandPipeline(law, buffer, safety, limits)
         self.pipeline.enable(self.now)
 
-    def law(self, choice, payload, damping=0.0):
+    def law(self, choice, payload):
         mode, terms, kp, kd, width = choice
         loaded = self.model.with_payload(rd.Payload(payload, (0.1, 0.0, 0.0)))
 
-        def friction(width, velocity, rigid_torque):
+        def friction(velocity, direction, rigid_torque):
             viscous, coulomb = self.friction
-            direction = np.tanh(velocity / width)
             return viscous * velocity + (coulomb + 0.1 * np.abs(rigid_torque)) * direction
 
         return ControlLaw(
@@ -92,10 +92,14 @@ class ArmInMotion:
             Terms(*terms),
             np.full(self.n, kp),
             np.full(self.n, kd),
-            np.zeros(self.n, dtype=bool),
             friction_velocity=width,
-            damping=damping,
         )
+
+    def torque(self, choice, payload, damping, q, qd, reference):
+        """Return what a law asks for."""
+        law, continuous = self.law(choice, payload), np.zeros(self.n, dtype=bool)
+        chosen = oracle.coefficients(law, damping)
+        return oracle.torque_parts(law, q, qd, reference, continuous, chosen).total
 
     def state(self):
         angle = self.phase + 3.0 * (self.now - 100.0)
@@ -108,7 +112,7 @@ class ArmInMotion:
                 self.pipeline.change_law(self.law(self.choice, self.payload))
             else:
                 self.payload = event[1]
-                self.pipeline.change_model(self.law(self.choice, self.payload))
+                self.pipeline.change_model(self.law(self.choice, self.payload).inverse_dynamics)
             self.active.append((self.choice, self.payload))
             # Another model may have to wait for one that is fading in.
             self.since = self.now
@@ -119,12 +123,14 @@ class ArmInMotion:
                 self.pipeline.follow(
                     Trajectory.from_points(self.model.joint_names, [0.2], [goal], none, none, none)
                 )
+                self.fading = None
             except RejectedTrajectory:
                 pass
-        elif event[0] == 'cancel':
-            self.pipeline.cancel()
         else:
-            self.pipeline.begin_stop()
+            followed = self.pipeline._core.followed
+            if followed is not None and self.choice[0] == 'feedforward':
+                self.fading = Reference(followed), self.now
+            self.pipeline.cancel() if event[0] == 'cancel' else self.pipeline.begin_stop()
 
     def cycle(self):
         self.now += PERIOD
@@ -135,14 +141,14 @@ class ArmInMotion:
         if self.now - self.since > 2.0 * RAMP_TIME + 3.0 * PERIOD:
             self.active = self.active[-1:]
         (choice, payload), reference = self.active[-1], command.reference
-        latest = self.law(choice, payload).torque(q, qd, reference).total
+        latest = self.torque(choice, payload, 0.0, q, qd, reference)
         if len(self.active) == 1 and np.allclose(command.torque, latest, atol=1e-9):
             return
         choices = {choice for choice, _ in self.active}
         payloads = {payload for _, payload in self.active}
         asked = np.array(
             [
-                self.law(choice, payload, damping).torque(q, qd, reference).total
+                self.torque(choice, payload, damping, q, qd, reference)
                 for choice in choices
                 for payload in payloads
                 for damping in (0.0, DAMPING)
@@ -155,8 +161,9 @@ class ArmInMotion:
 
     def references(self, command):
         """Return the references that active laws may follow: in feedforward an old one fades."""
-        fading = self.pipeline._follower._fading
-        return [command.reference] + ([fading.sample(self.now)] if fading else [])
+        if self.fading is None or self.now - self.fading[1] > RAMP_TIME + PERIOD:
+            return [command.reference]
+        return [command.reference, self.fading[0].sample(self.now)]
 
 
 @settings(deadline=None, max_examples=max(1, settings().max_examples // 5))

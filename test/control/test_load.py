@@ -3,10 +3,13 @@
 
 import numpy as np
 import pytest
+from robots import two_link_urdf
 
 from robodyn_ros import Payload, RobotModel
+from robodyn_ros.control.control_stack import apply_change, build_control_stack
 from robodyn_ros.control.load import GravityChange, Load
-from robodyn_ros.errors import ImplausiblePayload, InvalidNumber, UnknownOption
+from robodyn_ros.control.settings import ControlSettings
+from robodyn_ros.errors import ImplausiblePayload, InvalidNumber, TooHeavy, UnknownOption
 
 GRAVITY = np.array([0.0, 0.0, -9.81])
 
@@ -53,3 +56,28 @@ def test_gravity_of_other_units_or_another_frame_is_refused(panda):
         load.changed(GravityChange(GRAVITY, 'world'), panda)
     tilted = load.changed(GravityChange(np.array([3.0, 0.0, -9.0]), 'panda_link0'), panda)
     assert tilted.gravity == pytest.approx([3.0, 0.0, -9.0])
+
+
+def test_load_that_a_joint_cannot_carry_is_refused_by_its_name_whatever_that_is(tmp_path):
+    name = 'first: the shoulder; allowed: at most 7'
+    urdf = tmp_path / 'arm.urdf'
+    urdf.write_text(two_link_urdf().replace('"joint1"', f'"{name}"'))
+    settings = ControlSettings(
+        urdf_file=str(urdf),
+        base_link='base',
+        tip_link='link2',
+        gravity=(0.0, -9.81, 0.0),
+        effort_limits=(50.0,),
+        effort_limit_scale=1.0,
+    )
+    stack = build_control_stack(settings, None)
+    stack.pipeline.enable(0.0)
+    stack.joint_states.receive(stack.model.joint_names, [0.0, 0.0], [0.0, 0.0], received=0.0)
+    assert stack.pipeline.step(stack.joint_states.take(), 0.0) is not None
+    with pytest.raises(TooHeavy) as refused:
+        apply_change(stack, Payload(3.0, (1.0, 0.0, 0.0)))
+    error = refused.value
+    assert error.element == f'gravity torque of joint {name!r} here'
+    assert error.value == pytest.approx(9.81 * (0.5 + 1.5 + 3.0 * 2.0), rel=1e-3)
+    assert error.allowed == 'at most its effort limit, 50'
+    assert stack.load.payload_mass == 0.0

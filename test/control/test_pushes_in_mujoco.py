@@ -10,9 +10,9 @@ from pushed_arm import ARMS, TIME_STEP, PushedArm, random_force
 from robodyn_ros.control.contact import (
     ContactDetector,
     ContactThresholds,
-    StandingJoints,
     moved_links,
 )
+from robodyn_ros.control.core_binding import core
 from robodyn_ros.control.free_motion import ObservedRecording, contact_thresholds
 from robodyn_ros.control.tip_wrench import tip_wrench
 
@@ -100,11 +100,11 @@ def calibrated(name, seeds, duration):
     observed = []
     for seed in seeds:
         arm = PushedArm(name, seed=seed)
-        standing = StandingJoints(arm.model.n)
+        standing = core.StandingJoints(arm.model.n)
         rows = []
         for _ in range(round(duration / TIME_STEP)):
             found = arm.step()
-            stands = standing.at(arm.velocity.tolist(), arm.time)
+            stands = standing.at(arm.velocity, arm.time)
             rows.append((arm.time, arm.velocity, found, stands))
         rows = rows[200:]
         observed.append(ObservedRecording(*(np.array(part) for part in zip(*rows))))

@@ -46,6 +46,32 @@ def test_stop_brakes_from_where_the_arm_is_and_holds():
     assert arm.pipeline.dropped_references == 1
 
 
+def test_contacts_in_a_row_do_not_begin_the_brake_anew():
+    slowly = {'braking_acceleration': np.array([0.5, 0.5]), 'max_following_error': np.inf}
+    once, often = following(**slowly), following(**slowly)
+    for arm in (once, often):
+        arm.pipeline.react_to_contact('stop', 'the first contact')
+    for _ in range(40):
+        state = (0.12, 0.2), (0.3, 0.0)
+        wanted, braked = (arm.run(0.02, *state)[-1].reference for arm in (once, often))
+        often.pipeline.react_to_contact('stop', WHAT)
+        np.testing.assert_array_equal(braked.velocity, wanted.velocity)
+        np.testing.assert_array_equal(braked.position, wanted.position)
+    assert braked.velocity[0] < 0.02  # at 0.8 s of 0.9
+    assert often.pipeline.last_fault == WHAT
+    assert often.pipeline.dropped_references == 1
+
+
+def test_contact_after_the_brake_is_given_way_to():
+    arm = following(max_following_error=np.inf)
+    arm.pipeline.react_to_contact('stop', WHAT)
+    arm.run(2.5, (0.15, 0.2))
+    assert arm.pipeline.reference_status == 'holding'
+    arm.pipeline.react_to_contact('stop', WHAT)
+    command = arm.run(0.1, (0.17, 0.2))[-1]
+    np.testing.assert_allclose(command.reference.position, [0.17, 0.2])
+
+
 def test_float_compensates_gravity():
     arm = following(max_following_error=np.inf, damping=0.0)
     arm.pipeline.react_to_contact('float', WHAT)

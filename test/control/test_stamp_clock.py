@@ -1,21 +1,56 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stamps are believed while they pass as fast as time does, whatever the state timeout."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from control_arm import control_law, reference_limits, safety_settings
 
-from robodyn_ros.control.stamp_clock import CLOCK_TOLERANCE, WINDOW, ElapsedTime, StampClock
+from robodyn_ros.control.command_pipeline import core_settings
+from robodyn_ros.control.core_binding import core, core_arm, core_law
+from robodyn_ros.control.law import Terms
+from robodyn_ros.control.reference import Reference
 
 PERIOD = 0.001
 LONGEST = 2.0  # a state timeout as slow drivers need one
+TOLERANCE, WINDOW = 0.1, 1.0  # s, within which stamps may run ahead, and how long that is watched
 
 
-def believed(clock, times, period=PERIOD, longest=LONGEST, start=100.0):
+LAW = replace(control_law(), kp=np.zeros(2), kd=np.zeros(2))  # at any rate of states
+
+
+def nothing(*arrays):
+    return np.zeros_like(arrays[0])
+
+
+class Clock:
+    """A pipeline whose arm rests and holds a position as long as its stamps are believed."""
+
+    def __init__(self, longest=LONGEST, is_simulated=False, **settings):
+        safety = safety_settings(state_timeout=longest, **settings)
+        self.core = core.Pipeline(
+            core_arm(nothing, nothing, 2),
+            core_law(LAW),
+            core_settings(safety, reference_limits()),
+        )
+        self.core.enable(0.0)
+        self.simulated = 0.0 if is_simulated else np.nan
+
+    def advance(self, stamp, now):
+        """Take in a state, and return whether its stamp was believed."""
+        self.core.follow(Reference.hold(np.zeros(2), 0.0).motion)
+        found = self.core.step(np.zeros(2), np.zeros(2), stamp, True, now, self.simulated, None)
+        assert found is not None
+        return all(fault.cause != core.Cause.clock for fault in self.core.faults)
+
+    def may_be_followed(self, now):
+        return self.core.may_be_followed(now)
+
+
+def believed(clock, times, period=PERIOD, start=100.0):
     """Return for each stamp, read one period after the other, whether it was believed."""
-    return [
-        clock.advance(time, start + i * period, longest).is_believed
-        for i, time in enumerate(times)
-    ]
+    return [clock.advance(time, start + i * period) for i, time in enumerate(times)]
 
 
 def ticks(duration, pace=1.0, start=50.0):
@@ -24,7 +59,7 @@ def ticks(duration, pace=1.0, start=50.0):
 
 @pytest.mark.parametrize('pace', [0.999, 1.0, 1.001])
 def test_clock_that_keeps_pace_is_believed_for_long(pace):
-    clock = StampClock()
+    clock = Clock()
     assert all(believed(clock, ticks(20.0, pace)))
     assert clock.may_be_followed(120.0)
 
@@ -33,14 +68,14 @@ def test_clock_that_keeps_pace_is_believed_for_long(pace):
 def test_messages_that_come_late_are_believed(seed):
     delays = np.random.default_rng(seed).uniform(0.0, 0.09, 5000)
     stamps = np.maximum.accumulate(ticks(5.0) - delays)
-    assert all(believed(StampClock(), stamps, longest=0.1))
+    assert all(believed(Clock(0.1), stamps))
 
 
 @pytest.mark.parametrize('jump', [0.2, 1.5, 3.0, -0.01, -3.0])
 def test_jump_is_not_believed_however_long_states_may_be_late(jump):
     stamps, at = ticks(2.0 * WINDOW), round(1.5 * WINDOW / PERIOD)
     stamps[at:] += jump
-    found = believed(StampClock(), stamps)
+    found = believed(Clock(), stamps)
     assert all(found[:at]) and not found[at]
     assert all(found[at + 1 :])  # it is another clock from then on
 
@@ -49,37 +84,37 @@ def test_jump_is_not_believed_however_long_states_may_be_late(jump):
 def test_first_messages_may_have_waited(lateness):
     delays = np.zeros(5000)
     delays[:100] = lateness - PERIOD * np.arange(100)  # they had queued up
-    clock = StampClock()
-    assert all(believed(clock, ticks(5.0) - delays, longest=0.5))
+    clock = Clock(0.5)
+    assert all(believed(clock, ticks(5.0) - delays))
     assert clock.may_be_followed(105.0)
 
 
 def test_stamps_that_run_four_times_as_fast_are_not_followed_for_long():
-    clock = StampClock()
+    clock = Clock()
     found = believed(clock, ticks(2.0 * WINDOW, pace=4.0))
     ahead = 3.0 * (PERIOD * found.index(False) - WINDOW)
-    assert ahead <= CLOCK_TOLERANCE + 8.0 * PERIOD
+    assert ahead <= TOLERANCE + 8.0 * PERIOD
     assert found.count(False) > 20
     assert not clock.may_be_followed(100.0 + 2.0 * WINDOW)
 
 
 def test_stamps_that_creep_are_not_believed_after_the_time_that_states_may_be_late():
-    found = believed(StampClock(), ticks(1.0, pace=0.01), longest=0.1)
+    found = believed(Clock(0.1), ticks(1.0, pace=0.01))
     first = found.index(False)
     assert 0.99 * PERIOD * first <= 0.1 + 2.0 * PERIOD
     assert not any(found[first:])
 
 
 def test_stamps_that_stand_still_are_not_believed():
-    clock = StampClock()
+    clock = Clock(0.1)
     stamps = np.minimum(ticks(1.0), 50.2)
-    found = believed(clock, stamps, longest=0.1)
+    found = believed(clock, stamps)
     assert all(found[:200]) and not any(found[310:])
-    assert clock.is_stopped and not clock.may_be_followed(101.0)
+    assert clock.core.is_clock_stopped and not clock.may_be_followed(101.0)
 
 
 def test_clock_that_was_wrong_is_followed_again_after_a_while():
-    clock = StampClock()
+    clock = Clock()
     believed(clock, ticks(2.0 * WINDOW, pace=4.0))
     assert not clock.may_be_followed(100.0 + 2.0 * WINDOW)
     believed(clock, ticks(2.5 * WINDOW, start=60.0), start=102.0)
@@ -88,16 +123,19 @@ def test_clock_that_was_wrong_is_followed_again_after_a_while():
 
 @pytest.mark.parametrize('pace', [0.01, 1.0, 30.0])
 def test_simulated_time_may_run_at_any_pace_but_not_jump(pace):
-    clock = StampClock(ElapsedTime(lambda: 0.0))
+    clock = Clock(is_simulated=True)
     stamps = ticks(1.0, pace)
     assert all(believed(clock, stamps))
-    assert clock.advance(stamps[-1] + 1.0, 101.0, LONGEST).elapsed == pytest.approx(1.0)
-    assert not clock.advance(stamps[-1] + 4.0, 101.0 + PERIOD, LONGEST).is_believed
+    assert clock.advance(stamps[-1] + 1.0, 101.0)
+    assert not clock.advance(stamps[-1] + 4.0, 101.0 + PERIOD)
 
 
-def test_time_passes_by_the_steady_clock_but_in_simulations():
-    real, simulated = StampClock(), StampClock(ElapsedTime(lambda: 0.0))
-    for clock in (real, simulated):
-        clock.advance(50.0, 100.0, LONGEST)
-    assert real.advance(50.03, 100.01, LONGEST).elapsed == pytest.approx(0.01)
-    assert simulated.advance(50.03, 100.01, LONGEST).elapsed == pytest.approx(0.03)
+@pytest.mark.parametrize('is_simulated, elapsed', [(False, 0.01), (True, 0.03)])
+def test_time_passes_by_the_steady_clock_but_in_simulations(is_simulated, elapsed):
+    clock = Clock(is_simulated=is_simulated, ramp_time=0.1, torque_rate_limits=np.full(2, np.inf))
+    clock.core.change_model(core.Function(lambda q, qd, qdd: 0.0 * q + 5.0), False)
+    clock.advance(50.0, 100.0)
+    clock.core.change_law(core_law(replace(LAW, terms=Terms(gravity=False))))
+    clock.advance(50.03, 100.01)
+    # What has faded of a gravity torque of 5 N m.
+    assert clock.core.torque == pytest.approx([5.0 * (1.0 - elapsed / 0.1)] * 2)

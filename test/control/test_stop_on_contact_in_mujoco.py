@@ -145,8 +145,7 @@ def test_a_free_motion_is_no_contact():
 def test_a_payload_that_the_node_is_told_of_begins_anew():
     run = Run(on_contact='report')
     run.set_off()
-    settings = ControlSettings(urdf_file=str(public_urdf('panda.urdf')), **PANDA)
     until_contact(run, (0.0, -40.0, 0.0))
-    apply_change(run.stack, settings, Payload(1.0))
+    apply_change(run.stack, Payload(1.0))
     assert not run.stack.monitor.torque.any()
     assert run.stack.monitor.contact is None

@@ -8,6 +8,7 @@ import pytest
 from robots import public_urdf, two_link_urdf
 
 from robodyn_ros import RobotModel, forward_kinematics, jacobian
+from robodyn_ros.control.core_binding import core
 from robodyn_ros.control.tip_wrench import EXPECTED_FORCE, EXPECTED_MOMENT, tip_wrench
 
 AT_TIP = np.zeros(3)
@@ -73,6 +74,33 @@ def test_it_is_the_bayesian_estimate_of_the_normal_equations(panda):
     found = tip_wrench(panda, q, torque, deviation, AT_TIP)
     np.testing.assert_allclose(found.wrench, covariance @ transposed.T @ weight @ torque)
     np.testing.assert_allclose(found.deviation, np.sqrt(np.diag(covariance)))
+
+
+@pytest.mark.parametrize('joints', [2, 6, 7])
+def test_it_is_that_of_numpys_singular_values_for_any_jacobian(joints):
+    generator = np.random.default_rng(joints)
+    expected = np.repeat([EXPECTED_FORCE, EXPECTED_MOMENT], 3)
+    for _ in range(200):
+        jacobian_at_tip = generator.normal(size=(6, joints)) * 10.0 ** generator.uniform(-3, 0)
+        if generator.random() < 0.3:
+            jacobian_at_tip[:, 1] = 2.0 * jacobian_at_tip[:, 0]
+        torque = generator.normal(size=joints)
+        deviation = 10.0 ** generator.uniform(-2, 1, joints)
+        scaled = jacobian_at_tip.T * expected / deviation[:, None]
+        left, sizes, directions = np.linalg.svd(scaled)
+        weighed = np.zeros(6)  # S U^T (torque / deviation)
+        weighed[: len(sizes)] = sizes * (left.T @ (torque / deviation))[: len(sizes)]
+        sizes = np.pad(sizes, (0, 6 - len(sizes)))
+        wanted = expected * (directions.T @ (weighed / (1.0 + sizes**2)))
+        covariance = (directions.T / (1.0 + sizes**2)) @ directions
+        wrench, found, undetermined = core.tip_wrench(
+            np.eye(4), jacobian_at_tip, AT_TIP, torque, deviation
+        )
+        np.testing.assert_allclose(wrench, wanted, atol=1e-6 * np.abs(wanted).max())
+        np.testing.assert_allclose(found, expected * np.sqrt(np.diag(covariance)), rtol=1e-6)
+        hidden = directions[sizes < 1.0]
+        assert undetermined.shape == hidden.shape
+        np.testing.assert_allclose(undetermined.T @ undetermined, hidden.T @ hidden, atol=1e-6)
 
 
 def test_deviations_hold_what_noise_does(ur5):

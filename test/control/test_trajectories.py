@@ -33,7 +33,8 @@ def trajectory(
 
 
 def planned(request, now=10.0, measured=REST, current=None, **limits):
-    return planned_reference(request, now, measured, current, reference_limits(**limits))
+    limits = replace(reference_limits(**limits), continuous=np.zeros(2, dtype=bool))
+    return planned_reference(request, now, measured, current, limits)
 
 
 def largest_jump(reference, begin, end, order, samples=4000):
@@ -132,7 +133,8 @@ def test_waiting_references_do_not_pile_up():
         reference = planned(
             trajectory([1.0], [[0.3, 0.2]], start=11.0 + i), now=10.0 + 0.01 * i, current=reference
         )
-    assert reference.before is not None and reference.before.before is None
+    before = reference.motion.before
+    assert before is not None and before.before is None
 
 
 def test_points_in_the_past_are_left_out():
@@ -246,7 +248,7 @@ def test_stream_of_stamped_trajectories_leaves_no_past_behind():
         now = 10.0 + 0.01 * k
         request = trajectory([0.1], [[0.1, 0.2]], start=now + 0.005)
         current = planned(request, now=now, current=current)
-        depth, before = 0, current
+        depth, before = 0, current.motion
         while before is not None:
             depth, before = depth + 1, before.before
         assert depth <= 3

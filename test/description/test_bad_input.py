@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each malformed description or argument: one error that names the element and the value."""
 
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -194,9 +195,23 @@ def test_joint_that_no_serial_chain_holds(kind):
 
 def test_mimic_joint_on_the_chain():
     text = broken('<axis xyz="0 0 1"/>', '<axis xyz="0 0 1"/><mimic joint="joint2"/>')
-    assert "'joint2'" in error_from(errors.UnsupportedJoint, text)
+    error = error_from(errors.UnsupportedJoint, text)
+    assert "'joint2'" in error and error.endswith("no mimic joint, unless mimic='independent'")
     assert rd.RobotModel.from_urdf(text, mimic='independent').n == 2
     assert "'copy'" in error_from(errors.UnknownOption, SOUND, mimic='copy')
+
+
+@pytest.mark.parametrize(
+    'error',
+    [
+        errors.UnsupportedJoint('joint', 'mimics', 'none', choice=('mimic', 'independent')),
+        errors.FollowsNone('trajectory', 'the mode follows none', 'set another'),
+    ],
+    ids=['with a choice', 'with words of its own'],
+)
+def test_errors_keep_their_words_in_a_pickle(error):
+    twin = pickle.loads(pickle.dumps(error))
+    assert (type(twin), str(twin), twin.choice) == (type(error), str(error), error.choice)
 
 
 def test_entity_bomb():

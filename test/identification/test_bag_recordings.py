@@ -9,8 +9,15 @@ import numpy as np
 import pytest
 from simulated_recordings import TrueArm
 
-from robodyn_ros.errors import MalformedRecording, NoEffort, NoSuchJoint, UnreadableSource
+from robodyn_ros.errors import (
+    MalformedRecording,
+    NoEffort,
+    NoSuchJoint,
+    RobodynError,
+    UnreadableSource,
+)
 from robodyn_ros.identification import Recording
+from robodyn_ros.motions import read_motion
 
 rosbag2 = pytest.importorskip('rosbags.rosbag2', reason='rosbags is not installed')
 from rosbags.typesys import Stores, get_typestore  # noqa: E402
@@ -125,3 +132,43 @@ def test_what_is_no_bag_is_refused(arm, tmp_path):
     path.write_text('no bag')
     with pytest.raises(UnreadableSource):
         Recording.from_bag(path, arm.urdf)
+
+
+@pytest.mark.parametrize('length', [2**62, 2**63], ids=['more than memory', 'more than an index'])
+def test_a_bag_that_claims_to_be_longer_than_it_is_is_refused(arm, tmp_path, length):
+    path = tmp_path / 'hollow.mcap'
+    path.write_bytes(b'\x89MCAP0\r\n\x01' + length.to_bytes(8, 'little') + b'x')
+    with pytest.raises(UnreadableSource, match='hollow.mcap.*a whole ROS bag'):
+        Recording.from_bag(path, arm.urdf)
+    with pytest.raises(UnreadableSource, match='hollow.mcap.*a whole ROS bag'):
+        read_motion(path, ('joint1',))
+
+
+@pytest.mark.parametrize('storage', ['MCAP', 'SQLITE3'])
+def test_whatever_is_damaged_of_a_bag_it_is_read_or_refused(arm, recording, storage, tmp_path):
+    folder = write(tmp_path / 'whole', storage, {'/js': messages(recording)[:20]})
+    (file,) = (path for path in folder.iterdir() if path.suffix in ('.mcap', '.db3'))
+    whole, generator = file.read_bytes(), np.random.default_rng(1)
+    refused = 0
+    for _ in range(100):
+        damaged = bytearray(whole)
+        if generator.random() < 0.3:
+            del damaged[generator.integers(len(damaged)) :]
+        else:
+            at = generator.integers(len(damaged) - 8)
+            damaged[at : at + 8] = generator.bytes(8)
+        file.write_bytes(damaged)
+        try:
+            read_motion(file, recording.joint_names)
+        except RobodynError:
+            refused += 1
+    assert 0 < refused < 100
+
+
+def test_metadata_of_a_bag_with_aliases_is_refused(arm, recording, tmp_path):
+    folder = write(tmp_path / 'bag', 'MCAP', {'/js': messages(recording)})
+    metadata = folder / 'metadata.yaml'
+    assert 'rosbag2_bagfile_information' in metadata.read_text()
+    metadata.write_text('a: &a {b: 1}\nc: {<<: [*a, *a]}\n' + metadata.read_text())
+    with pytest.raises(UnreadableSource, match=r'an alias, \*a, in line 2'):
+        Recording.from_bag(folder, arm.urdf)

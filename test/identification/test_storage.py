@@ -87,3 +87,22 @@ def test_yaml_runs_nothing(tmp_path):
     path.write_text('!!python/object/apply:os.system ["false"]')
     with pytest.raises(MalformedIdentification):
         Identification.load(path)
+
+
+@pytest.mark.parametrize(
+    ('text', 'word'),
+    [
+        ('a: &a [0]\nbase_tilt: [*a, *a]', r'\*a, in line 3'),
+        ('a: &a {b: 1}\nc: {<<: [*a, *a]}', r'\*a, in line 3'),
+        ('a: ' + '[' * 100000 + ']' * 100000, 'nested more than 20 deep'),
+        ('a: ' + ':'.join(500 * ['59']), 'a number of 1499 characters'),
+        ('a: ' + 5000 * '9', 'a number of 5000 characters'),
+        ('a: 2001-99-99', 'month'),
+        ('---\nb: 1', "format: 'NoneType'"),
+    ],
+)
+def test_yaml_that_costs_more_than_it_says_is_refused(tmp_path, text, word):
+    path = tmp_path / 'identified.yaml'
+    path.write_text(f'format: robodyn identification 1\n{text}\n')
+    with pytest.raises(MalformedIdentification, match=word):
+        Identification.load(path)

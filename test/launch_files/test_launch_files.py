@@ -18,8 +18,10 @@ from launch.actions import (
     AppendEnvironmentVariable,
     IncludeLaunchDescription,
     LogInfo,
+    RegisterEventHandler,
     SetLaunchConfiguration,
 )
+from launch.events import Shutdown
 from launch.events.process import ProcessExited
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch_ros.actions import Node
@@ -195,16 +197,24 @@ def test_gazebo_activates_the_forward_controller_when_a_torque_waits_for_it(
 @pytest.mark.parametrize(
     'way, node, controllers',
     [
-        ('forward', 'node', ''),
-        ('trajectory', 'feedforward', ' trajectories'),
-        ('chained', 'description', ' effort_controller trajectories'),
+        ('forward', 'node', 'effort_controller'),
+        ('trajectory', 'feedforward', 'trajectories'),
+        ('chained', 'description', 'effort_controller trajectories'),
     ],
 )
-def test_gazebo_starts_the_node_and_the_controllers_of_each_way(tmp_path, way, node, controllers):
-    values = {**gazebo_values(tmp_path), 'way': way}
-    module = launch_file('gazebo')
-    started = nodes(module.simulated(context(**values)))
-    assert f'joint_state_broadcaster{controllers} --activate-as-group' in words(started['spawner'])
+def test_gazebo_starts_the_node_and_then_the_controllers_of_each_way(
+    tmp_path, way, node, controllers
+):
+    values = {**gazebo_values(tmp_path), 'way': way, 'made_folder': str(tmp_path)}
+    module, given = launch_file('gazebo'), context(**values)
+    entities = module.simulated(given)
+    broadcaster = words(nodes(entities)['spawner'])
+    assert 'joint_state_broadcaster --activate-as-group' in broadcaster
+    assert controllers not in broadcaster
+    (handler,) = (each for each in entities if isinstance(each, RegisterEventHandler))
+    awaited = nodes(entities)['spawner'] if way != 'forward' else entities[-1]
+    (then,) = handler.event_handler.handle(ProcessExited(action=awaited, **EXITED), given)
+    assert words(then).startswith(f'{controllers} --activate-as-group')
     (entity,) = module.computing(context(**values))
     source = entity.launch_description_source
     source.get_launch_description(context())  # known from then on
@@ -272,7 +282,7 @@ def test_gravity_of_the_world_is_told_to_the_controller_inside_gazebo(tmp_path):
     assert yaml.safe_load(path.read_text()) == {
         '/**/effort_controller': {'ros__parameters': {'gravity': [0.0, 0.0, -1.62]}}
     }
-    path.unlink()
+    shutil.rmtree(path.parent)
 
 
 GRIPPER = f"""<robot name="r">
@@ -444,7 +454,8 @@ def test_gazebo_with_the_chained_controller_has_its_controllers_by_default(monke
     assert found['trajectory_controller'] == 'joint_trajectory_controller'
     sections = yaml.safe_load((ROOT / 'robodyn_controllers/config/controllers.yaml').read_text())
     joints = launch_file('controllers').joints_of(sections, found['controller'])
-    assert joints == [f'joint{i}' for i in range(1, 7)]
+    assert joints == [f'$(var tf_prefix)joint{i}' for i in range(1, 7)]
+    shutil.rmtree(found['made_folder'])
 
 
 @pytest.mark.parametrize(
@@ -455,6 +466,7 @@ def test_chained_controllers_are_spawned_together_with_their_model(activate, opt
     values = {
         'model_library': '/home/me/arm.so',
         'controllers_file': str(folder / 'config' / 'controllers.yaml'),
+        'tf_prefix': 'left_',
         'namespace': 'cell',
         'activate': activate,
     }
@@ -465,6 +477,7 @@ def test_chained_controllers_are_spawned_together_with_their_model(activate, opt
     sections = yaml.safe_load(Path(path).read_text())
     ours = sections['/**/inverse_dynamics_controller']['ros__parameters']
     assert ours['model_library'] == '/home/me/arm.so'
+    assert ours['joints'][0] == 'left_joint1'
 
 
 def chained_values(tmp_path, urdf, **changes):
@@ -492,7 +505,7 @@ def test_gazebo_with_the_chained_controller_makes_its_model_where_none_is_given(
     values.launch_configurations['gravity'] = '0 0 -1.625'
     launch_file('gazebo').simulated(values)
     library = ctypes.CDLL(str(path))
-    assert library.robodyn_model_v1 is not None
+    assert library.robodyn_model_v2 is not None
     (source,) = path.parent.glob('*.c')
     assert '-1.625' in source.read_text()
     shutil.rmtree(path.parent)
@@ -509,6 +522,21 @@ def test_gazebo_makes_no_model_where_one_is_given(tmp_path):
     values = chained_values(tmp_path, tmp_path / 'arm.urdf', model_library='/arm.so')
     launch_file('gazebo').simulated(values)
     assert values.launch_configurations['model_library'] == '/arm.so'
+    shutil.rmtree(values.launch_configurations['made_folder'])
+
+
+def test_gazebo_removes_at_shutdown_what_it_made_for_the_chained_controller():
+    values = context(way='chained', controllers_file='/c.yaml', model_library='/arm.so')
+    actions = launch_file('gazebo').chosen(values)
+    (handler,) = (each for each in actions if isinstance(each, RegisterEventHandler))
+    for action in actions:
+        if isinstance(action, SetLaunchConfiguration):
+            action.visit(values)
+    folder = Path(values.launch_configurations['made_folder'])
+    assert folder.is_dir()
+    for action in handler.event_handler.handle(Shutdown(), values) or []:
+        action.visit(values)
+    assert not folder.exists()
 
 
 def test_gazebo_names_the_build_of_the_controllers_that_no_registry_has(monkeypatch):

@@ -115,7 +115,12 @@ def test_what_is_written_reads_back_exactly(tmp_path_factory, names, nanoseconds
         ('a: [', 'flow'),
         ('!!python/object/apply:os.system [ls]', 'python'),
         (b'\xff\xfe\xfd', 'YAML'),
-        ('[' * 100000, 'YAML'),
+        ('[' * 100000, 'nested more than 20 deep'),
+        ('joint_names: &a [j]\npoints: [{positions: [1], velocities: *a}]', r'\*a, in line 2'),
+        ('a: &a {joint_names: [j]}\n<<: *a\npoints: []', r'\*a, in line 2'),
+        ('joint_names: [a]\npoints: [{positions: [' + ':'.join(500 * ['59']) + ']}]', '1499'),
+        ('joint_names: [a]\npoints: [{positions: [' + 5000 * '9' + ']}]', '5000'),
+        ('joint_names: [a]\npoints: [{positions: [2001-99-99]}]', 'month'),
     ],
 )
 def test_anything_else_is_refused_with_what_is_wrong(tmp_path, text, word):

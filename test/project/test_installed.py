@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What users install works: from a wheel, a source distribution, and colcon without links."""
 
+import hashlib
 import importlib.util
 import json
 import os
@@ -18,6 +19,7 @@ from simulated_recordings import TrueArm, as_csv
 
 import robodyn_ros as rd
 from robodyn_ros.cli import robodyn
+from robodyn_ros.control import core_module
 
 ROOT = Path(__file__).resolve().parents[2]
 # Whoever installs has a clean copy: nothing built, nothing of this environment.
@@ -31,6 +33,7 @@ NOT_SHIPPED = shutil.ignore_patterns(
     '__pycache__',
     '*.egg-info',
     '.*_cache',
+    '*.so',
 )
 PATIENCE = 600.0  # for one command on a loaded machine [s]
 # What is in ```sh may be copied and run as it stands, beside the folder urdf.
@@ -89,13 +92,66 @@ def sources():
     return {
         path.relative_to(ROOT).as_posix()
         for path in (ROOT / 'robodyn_ros').rglob('*')
-        if path.is_file() and '__pycache__' not in path.parts
+        if path.is_file() and '__pycache__' not in path.parts and path.suffix != '.so'
     }
 
 
 def test_every_file_of_the_package_is_in_the_wheel(wheel):
     with zipfile.ZipFile(wheel) as archive:
         assert sources() - set(archive.namelist()) == set()
+
+
+def test_the_core_is_in_the_wheel_and_its_headers_beside_it(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+    assert [name for name in names if re.match(r'robodyn_ros/control/core_module\..*so$', name)]
+    installed = {Path(name).name for name in names if '/include/robodyn_ros/core/' in name}
+    assert installed == {path.name for path in (ROOT / 'robodyn_ros/control/core').glob('*.hpp')}
+    assert any(name.endswith('/share/robodyn_ros/cmake/robodyn_rosConfig.cmake') for name in names)
+
+
+def core_digest(folder=ROOT):
+    """Return the digest of the core's sources, which its module knows."""
+    sources = sorted((folder / 'robodyn_ros' / 'control' / 'core').glob('*.[ch]pp'))
+    return hashlib.sha256(b''.join(path.read_bytes() for path in sources)).hexdigest()
+
+
+def test_the_core_that_the_tests_run_is_made_of_this_checkouts_sources():
+    assert core_module.SOURCES == core_digest(), 'make setup builds it anew'
+
+
+def test_without_a_compiler_the_library_is_installed_and_a_node_says_what_is_missing(tmp_path):
+    environment = {name: value for name, value in os.environ.items() if name != 'CXX'}
+    environment['PATH'] = str(tmp_path)  # no compiler
+    folder = tmp_path / 'wheel'
+    command = [sys.executable, '-m', 'pip', 'wheel', '-q', '--no-deps', '-w', folder]
+    output_of(*command, clean_copy(tmp_path), env=environment)
+    (wheel,) = folder.glob('*.whl')
+    with zipfile.ZipFile(wheel) as archive:
+        assert not [name for name in archive.namelist() if name.endswith('.so')]
+    python = installed(wheel, tmp_path / 'prefix')
+    options = {'cwd': tmp_path, 'env': environment_of(python)}
+    path = ROOT / 'urdf' / 'puma560.urdf'
+    code = f'import robodyn_ros; print(robodyn_ros.RobotModel.from_urdf({str(path)!r}).n)'
+    assert output_of(python, '-c', code, **options).strip() == '6'
+    node = subprocess.run(
+        [python, '-m', 'robodyn_ros.ros.dynamics.dynamics_node'],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        **options,
+    )
+    assert node.returncode == 1
+    assert 'compiled core' in node.stderr and 'sudo apt install g++' in node.stderr
+    assert 'Traceback' not in node.stderr
+
+
+def test_a_core_that_cannot_be_compiled_is_no_installation(tmp_path):
+    copy = clean_copy(tmp_path)
+    source = copy / 'robodyn_ros' / 'control' / 'core' / 'core_module.cpp'
+    source.write_text('#error broken\n', encoding='utf-8')
+    with pytest.raises(AssertionError, match='error broken'):
+        built_wheel(copy, tmp_path)
 
 
 def test_what_the_launch_files_name_in_the_share_folder_is_installed(wheel):
@@ -233,7 +289,8 @@ def test_wheel_and_source_distribution_install_the_same_files(from_wheel, from_s
     def installed_files(python):
         prefix = python.parents[1]
         return {
-            str(path.relative_to(prefix)): path.read_bytes()
+            # Of what is compiled the name: it may know where.
+            str(path.relative_to(prefix)): '' if path.suffix == '.so' else path.read_bytes()
             for folder in ('lib', 'share', 'include')
             for path in (prefix / folder).rglob('*')
             if path.is_file() and path.suffix != '.pyc' and '.dist-info' not in str(path)
@@ -242,6 +299,14 @@ def test_wheel_and_source_distribution_install_the_same_files(from_wheel, from_s
     ours, others = installed_files(from_wheel), installed_files(from_source)
     assert ours == others
     assert any(name.endswith('vectors.h') for name in ours)
+    assert any(Path(name).name.startswith('core_module.') for name in ours)
+
+
+def test_the_installed_core_is_of_the_sources_beside_it(python, elsewhere):
+    code = 'import robodyn_ros.control.core_module as core; print(core.__file__, core.SOURCES)'
+    place, digest = output_of(python, '-c', code, **elsewhere(python)).split()
+    assert Path(place).is_relative_to(python.parents[2])
+    assert digest == core_digest()
 
 
 def test_an_installed_library_compiles_an_arm(python, elsewhere):

@@ -40,13 +40,14 @@ CONSTRUCTORS = """
 DHTable(alpha, a, beta, theta, d, prismatic, base_transform, tip_transform, convention='modified')
 Finding(code, level, element, value, message)
 Payload(mass, center_of_mass=(0.0, 0.0, 0.0), inertia=<factory>, link=None)
-RobodynError(element, value, allowed)
+RobodynError(element, value, allowed, choice=None)
 """
 METHODS = """
 BaseParameters.regressor(self, q, qd, qdd)
 BaseParameters.text(self, lengths='numbers')
 BaseParameters.to_inertial_parameters(self, values=None)
 BaseParameters.to_rotor_inertia(self, values=None)
+CompiledModel.machine_code(self, name)
 CompiledModel.with_gravity(self, gravity)
 CompiledModel.with_model(self, model)
 CompiledModel.with_payload(self, payload)
@@ -69,6 +70,7 @@ ATTRIBUTES = {
     ' depends_on_tolerance expressions general_links names no_effect polynomials regrouping'
     ' residual standard standard_count tolerance values',
     'CompiledModel': 'base_regressor bias_torque christoffel_symbols coriolis_matrix'
+    ' directed_friction_torque'
     ' forward_dynamics forward_dynamics_derivatives forward_kinematics friction_torque'
     ' gravity_torque inverse_dynamics inverse_dynamics_derivatives jacobian linearization'
     ' mass_matrix model n notes operation_counts regressor smooth_friction_torque'
@@ -81,7 +83,7 @@ ATTRIBUTES = {
     'RobotModel': 'base_link coulomb_friction dh effort_limits effort_offset findings'
     ' friction_curve gravity has_identified_friction inertial_parameters joint_names'
     ' link_frames load_friction n name'
-    ' position_limits rotor_inertia tip_link velocity_limits viscous_friction',
+    ' position_limits possible_positions rotor_inertia tip_link velocity_limits viscous_friction',
 }
 
 

@@ -17,7 +17,6 @@ from robodyn_ros.array_record import ArrayRecord, ReadOnlyMapping, read_only
 from robodyn_ros.control.contact import ContactThresholds
 from robodyn_ros.control.contact_monitor import KnownResidual
 from robodyn_ros.control.free_motion import ObservedRecording
-from robodyn_ros.control.law_weights import LawWeights, Terms
 from robodyn_ros.control.load import GravityChange, Load
 from robodyn_ros.control.safety_settings import SafetySettings
 from robodyn_ros.control.tip_wrench import TipWrench
@@ -81,9 +80,6 @@ def loaded():
         'load': Load(np.array([0.0, 0.0, -9.81]), (rd.Payload(1.0),)),
         'gravity change': GravityChange(np.array([0.0, 0.0, 9.81])),
         'safety settings': SafetySettings(TIME, TIME, 0.5, 0.1, 'zero', 1.0, 'silent'),
-        'law weights': LawWeights.of(
-            'computed_torque', Terms(), TIME, TIME, friction_velocity=0.1, limit_width=0.0
-        ),
         'fourier motion': FourierMotion(TIME, TABLE, TABLE, 3.0),
         'rest': Rest(TIME, 1.0),
         'motion limits': MotionLimits(TABLE, TIME, TIME, TIME),

@@ -3,6 +3,7 @@
 
 import domains
 import pytest
+from robots import two_link_urdf
 
 rclpy = pytest.importorskip('rclpy', reason='needs ROS 2')
 pytest.importorskip('mujoco')
@@ -11,8 +12,9 @@ from rclpy.exceptions import ParameterException, ParameterNotDeclaredException  
 from rclpy.node import Node  # noqa: E402
 from rclpy.parameter import Parameter  # noqa: E402
 
+from robodyn_ros import RobotModel  # noqa: E402
 from robodyn_ros.control.parameter_table import checked  # noqa: E402
-from robodyn_ros.errors import UnknownOption  # noqa: E402
+from robodyn_ros.errors import UnknownOption, UnsupportedJoint  # noqa: E402
 from robodyn_ros.ros import given_parameters, simulator_node  # noqa: E402
 from robodyn_ros.ros.dynamics import node_parameters  # noqa: E402
 from robodyn_ros.ros.given_parameters import similar_name  # noqa: E402
@@ -212,6 +214,22 @@ def test_later_unknown_name_is_refused_with_the_right_one(node_with, name, meant
     node_parameters.declare(node)
     with pytest.raises(ParameterNotDeclaredException, match=meant):
         node.set_parameters_atomically([Parameter(name, value=1.0)])
+
+
+# --- what the library lets a caller choose ------------------------------------------------------
+
+
+def test_what_a_caller_of_the_library_may_choose_is_told_as_what_a_user_of_the_node_can_do():
+    mimic = two_link_urdf().replace('<axis', '<mimic joint="joint2"/><axis', 1)
+    with pytest.raises(UnsupportedJoint) as refused:
+        RobotModel.from_urdf(mimic)
+    # Told by its data: whatever else the sentence says.
+    refused.value.allowed = 'another sentence'
+    text = given_parameters.in_parameters(refused.value)
+    assert text.endswith(
+        'allowed: another sentence, a tip_link before it, or a URDF without its <mimic> where it '
+        'has a drive of its own'
+    )
 
 
 # --- the simulator -----------------------------------------------------------------------------

@@ -14,8 +14,8 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 
 from robodyn_ros.errors import MalformedJointState
-from robodyn_ros.ros import cdr, joint_state_message
-from robodyn_ros.ros.joint_state_message import LARGEST_SIZE, MOST_JOINTS, JointStateReader
+from robodyn_ros.ros import cdr, joint_states
+from robodyn_ros.ros.joint_states import LARGEST_SIZE, MOST_JOINTS, JointStateReader
 
 NAMES = [f'joint{i}' for i in range(1, 8)]
 NUMBERS = st.lists(st.floats(width=64), max_size=5)
@@ -55,7 +55,7 @@ def test_second_message_of_a_layout_is_not_taken_apart_again(monkeypatch):
     reader = JointStateReader()
     message = JointState(name=NAMES, position=[0.1] * 7, velocity=[0.2] * 7)
     check(reader.read(content(message)), message)
-    monkeypatch.setattr(joint_state_message, '_layout', None)
+    monkeypatch.setattr(joint_states, '_layout', None)
     message.position = [0.3] * 7
     message.header.stamp = Time(sec=5, nanosec=6)
     check(reader.read(content(message)), message)

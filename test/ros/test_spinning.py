@@ -23,7 +23,7 @@ import signal, sys
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from robodyn_ros.ros import conversions
-from robodyn_ros.ros.executors import fastest_executor
+from robodyn_ros.ros.spinning import fastest_executor
 from robodyn_ros.ros.spinning import run_until_signal
 
 class Plain(Node):

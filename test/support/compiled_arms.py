@@ -15,6 +15,7 @@ from robodyn_ros.compiled.symbolic.expression import evaluated
 from robodyn_ros.compiled.symbolic.kernel import Kernel
 from robodyn_ros.compiled.symbolic.run_time import PARAMETERS
 from robodyn_ros.dynamics import smooth_friction_torque
+from robodyn_ros.dynamics.friction import friction_of
 
 PUBLIC_ARMS = {
     'panda': ('panda.urdf', 'panda_link0', 'panda_link8'),
@@ -72,6 +73,7 @@ def states(arm: rd.RobotModel, count: int = 5, seed: int = 0) -> dict[str, np.nd
         'tip_wrench': generator.uniform(-20, 20, (count, 6)),
         'rigid_torque': generator.uniform(-50, 50, q.shape),
         'width': generator.uniform(0.01, 1, (count, 1)),
+        'direction': generator.uniform(-1, 1, q.shape),
     }
 
 
@@ -102,6 +104,7 @@ _CORE: dict[str, Callable] = {
     'smooth_friction_torque': lambda arm, qd, width, tau: smooth_friction_torque(
         arm, width, qd, tau
     ),
+    'directed_friction_torque': friction_of,
     'regressor': rd.regressor,
     'base_regressor': _base_regressor,
     'tip_wrench_torque': _torque_of_wrench,

@@ -16,7 +16,7 @@ from sensor_msgs.msg import JointState
 
 from robodyn_interfaces.msg import Contact
 from robodyn_ros import RobotModel, forward_kinematics
-from robodyn_ros.control.contact import StandingJoints
+from robodyn_ros.control.core_binding import core
 from robodyn_ros.control.free_motion import ObservedRecording, contact_thresholds
 
 POSITION = [0.1, -0.4, 0.2, -1.9, 0.3, 1.6, 0.7]
@@ -134,7 +134,7 @@ class SwayingRig(ContactRig):
 
     def observed(self):
         """Return what was observed since the last time that somebody asked, which is forgotten."""
-        joints, rows = StandingJoints(self.model.n), []
+        joints, rows = core.StandingJoints(self.model.n), []
         for state in self.states:
             time, velocity = seconds(state.header.stamp), np.array(state.velocity)
             standing = joints.at(velocity.tolist(), time)

@@ -1,68 +1,183 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A two-joint arm for the control tests: simple enough to be checked by hand."""
+"""Arms for the control tests: one of two joints, to be checked by hand, and random ones."""
+
+from __future__ import annotations
 
 import types
-from dataclasses import replace
-from functools import cache
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
 
 import numpy as np
-import pytest
+from robots import random_chain
 
+import robodyn_ros as rd
 from robodyn_ros.control.command_pipeline import CommandPipeline
-from robodyn_ros.control.compiled_step import CompiledStep
-from robodyn_ros.control.computed_torque import ControlLaw, Terms
-from robodyn_ros.control.joint_state_buffer import JointStateBuffer
+from robodyn_ros.control.core_binding import core, core_arm, core_law
+from robodyn_ros.control.joint_state_buffer import ElapsedTime, JointStateBuffer
+from robodyn_ros.control.law import ControlLaw, Friction, InverseDynamics, Terms, TorqueParts
 from robodyn_ros.control.planning import ReferenceLimits
 from robodyn_ros.control.possible_positions import PossiblePositions
+from robodyn_ros.control.rigid_body import RigidBodyTorque
 from robodyn_ros.control.safety_settings import SafetySettings
-from robodyn_ros.control.stamp_clock import ElapsedTime
-from robodyn_ros.errors import NoBackend
 
 NAMES = ('shoulder', 'elbow')
 MASS = np.array([2.0, 0.5])
 WEIGHT = np.array([20.0, 4.0])
 VISCOUS = np.array([0.3, 0.1])
 POSITION_LIMITS = np.array([[-2.0, 2.0], [-np.inf, np.inf]])
-POSSIBLE = PossiblePositions(NAMES, POSITION_LIMITS, np.zeros(2, dtype=bool))
+CONTINUOUS = np.array([False, True])
 
 
 def inverse_dynamics(q, qd, qdd):
     return MASS * qdd + 0.4 * qd * qd + WEIGHT * np.cos(q)
 
 
-def friction_torque(width, qd, rigid_torque=None):
+def friction(qd, direction, rigid_torque=None):
     return VISCOUS * qd
 
 
-def control_law(mode='computed_torque', limit_width=0.1, **terms):
-    return ControlLaw(
-        inverse_dynamics,
-        friction_torque,
-        mode,
-        Terms(**terms),
-        kp=np.array([100.0, 64.0]),
-        kd=np.array([20.0, 16.0]),
-        continuous=np.array([False, True]),
-        limit_width=limit_width,
+@dataclass(frozen=True)
+class Kind:
+    """
+    What an arm is, whatever its settings.
+
+    Parameters
+    ----------
+    names : tuple of n str
+    under : callable
+        Returns the inverse dynamics under a load, 0 to 3.
+    friction : callable
+    position_limits : array, shape (n, 2)
+        [rad] or [m]
+    velocity_limits, effort_limits : array, shape (n,)
+        With the last ones it can be carried under every load.
+    continuous : array of bool, shape (n,)
+    kp, kd : array, shape (n,)
+        [1/s²], [1/s]
+    """
+
+    names: tuple[str, ...]
+    under: Callable[[float], InverseDynamics]
+    friction: Friction
+    position_limits: np.ndarray
+    velocity_limits: np.ndarray
+    effort_limits: np.ndarray
+    continuous: np.ndarray
+    kp: np.ndarray
+    kd: np.ndarray
+
+    @property
+    def n(self):
+        return len(self.names)
+
+    @property
+    def possible(self):
+        return PossiblePositions(self.names, self.position_limits, np.zeros(self.n, dtype=bool))
+
+    def law(self, mode='computed_torque', limit_width=0.1, **terms):
+        terms = Terms(**terms)
+        dynamics = self.under(0.0)
+        return ControlLaw(
+            dynamics, self.friction, mode, terms, self.kp, self.kd, limit_width=limit_width
+        )
+
+    def reference_limits(self, max_reference_step=0.1, settle_time=0.2):
+        return ReferenceLimits(
+            self.names,
+            self.position_limits,
+            self.velocity_limits,
+            max_reference_step,
+            settle_time,
+            self.continuous,
+            self.possible,
+        )
+
+
+def _two_joints_under(load):
+    if load == 0.0:
+        return inverse_dynamics
+    return lambda q, qd, qdd: load * inverse_dynamics(q, qd, qdd) + 0.1 * q**3  # may overflow
+
+
+TWO_JOINTS = Kind(
+    NAMES,
+    _two_joints_under,
+    friction,
+    POSITION_LIMITS,
+    velocity_limits=np.array([20.0, 20.0]),
+    effort_limits=np.array([60.0, 30.0]),
+    continuous=CONTINUOUS,
+    kp=np.array([100.0, 64.0]),
+    kd=np.array([20.0, 16.0]),
+)
+
+
+@lru_cache(maxsize=64)
+def random_kind(seed, n, algorithm='newton_euler'):
+    """
+    Return a random arm of n joints, some without position limits, with all that friction has.
+
+    None where it cannot be computed by an algorithm here.
+    """
+    generator = np.random.default_rng(seed)
+    text = random_chain(generator, n)
+    model = rd.RobotModel.from_urdf(text, base_link='base', tip_link='tip')
+    continuous = ~model.dh.prismatic & (generator.random(n) < 0.5)
+    model = replace(
+        model,
+        viscous_friction=generator.uniform(0.0, 1.0, n),
+        coulomb_friction=generator.uniform(0.0, 2.0, n),
+        effort_offset=generator.uniform(-1.0, 1.0, n),
+        friction_curve=generator.uniform(-1.0, 1.0, (n, 2)),
+        load_friction=generator.uniform(0.0, 0.1, n),
     )
+    torque = RigidBodyTorque.of(model, algorithm)
+    if torque.algorithm != algorithm:
+        return None
+    states = generator.uniform(-4.0, 4.0, (1000, n))
+    loaded = model.with_payload(rd.Payload(3.0, (0.1, 0.0, 0.0)))
+    return Kind(
+        model.joint_names,
+        cache(lambda load: torque.under(model.with_payload(rd.Payload(load, (0.1, 0.0, 0.0))))),
+        torque.friction(model),
+        np.where(continuous[:, None], [-np.inf, np.inf], generator.uniform(1.0, 3.0) * _SIDES),
+        velocity_limits=np.full(n, 20.0),
+        effort_limits=1.5 * np.abs(rd.gravity_torque(loaded, states)).max(axis=0) + 10.0,
+        continuous=continuous,
+        kp=generator.uniform(50.0, 150.0, n),
+        kd=generator.uniform(10.0, 25.0, n),
+    )
+
+
+_SIDES = np.array([-1.0, 1.0])
+
+
+def control_law(mode='computed_torque', limit_width=0.1, **terms):
+    return TWO_JOINTS.law(mode, limit_width, **terms)
 
 
 def reference_limits(max_reference_step=0.1, settle_time=0.2):
-    return ReferenceLimits(
-        NAMES,
-        POSITION_LIMITS,
-        np.array([20.0, 20.0]),
-        max_reference_step,
-        settle_time,
-        np.zeros(2, dtype=bool),
-        POSSIBLE,
-    )
+    return TWO_JOINTS.reference_limits(max_reference_step, settle_time)
 
 
-def safety_settings(**changes):
+def torque_parts(law, continuous=CONTINUOUS):
+    """Return the core's parts of a torque, as a function of state and reference."""
+    arm = core_arm(law.inverse_dynamics, law.friction, len(law.kp))
+    settings, turning = core_law(law), np.asarray(continuous, dtype=float)
+
+    def parts(q, qd, reference):
+        rows = None if reference is None else reference.rows
+        found = core.torque_parts(arm, settings, turning, q, qd, rows)
+        return None if found is None else TorqueParts(*found)
+
+    return parts
+
+
+def safety_settings(kind=TWO_JOINTS, **changes):
     settings = {
-        'effort_limits': np.array([60.0, 30.0]),
-        'torque_rate_limits': np.array([1000.0, 1000.0]),
+        'effort_limits': kind.effort_limits,
+        'torque_rate_limits': np.full(kind.n, 1000.0),
         'ramp_time': 0.5,
         'state_timeout': 0.1,
         'on_stale_state': 'hold_gravity',
@@ -70,15 +185,6 @@ def safety_settings(**changes):
         'on_stop': 'hold_gravity',
     }
     return SafetySettings(**{**settings, **changes})
-
-
-@cache
-def compiled_step():
-    """Return the machine code of the pipeline's numeric step, or skip the test."""
-    try:
-        return CompiledStep.of(control_law(), np.array([60.0, 30.0]), POSITION_LIMITS)
-    except NoBackend as error:
-        pytest.skip(str(error))
 
 
 class Arm:
@@ -89,45 +195,42 @@ class Arm:
         mode='computed_torque',
         terms=None,
         limit_width=0.1,
-        compiled=None,
         simulated_time=None,
+        kind=TWO_JOINTS,
         **settings,
     ):
-        self.now = 100.0
-        safety = safety_settings(**settings)
+        self.now, self.kind = 100.0, kind
+        safety = safety_settings(kind, **settings)
         self.buffer = JointStateBuffer(
-            NAMES,
+            kind.names,
             safety.state_timeout,
-            np.array([False, True]),
-            POSSIBLE,
+            kind.continuous,
+            kind.possible,
             ElapsedTime(simulated_time),
         )
         self.pipeline = CommandPipeline(
-            control_law(mode, limit_width, **(terms or {})),
+            kind.law(mode, limit_width, **(terms or {})),
             self.buffer,
             safety,
-            reference_limits(),
-            compiled=compiled,
+            kind.reference_limits(),
         )
 
     def break_model(self, is_broken):
         """Make the model give no finite torques, or heal it again."""
         self.is_broken = is_broken
-        if isinstance(self.pipeline.law.inverse_dynamics, types.MethodType):
-            return
-        self.pipeline.change_model(
-            replace(self.pipeline.law, inverse_dynamics=self._inverse_dynamics)
-        )
+        if not isinstance(self.pipeline.law.inverse_dynamics, types.MethodType):
+            self.pipeline.change_model(self._inverse_dynamics)
 
     def _inverse_dynamics(self, q, qd, qdd):
         return np.full_like(q, np.nan) if self.is_broken else inverse_dynamics(q, qd, qdd)
 
-    def receive(self, position, velocity=(0.0, 0.0), *, stamp=None, names=NAMES, age=0.0):
+    def receive(self, position, velocity=None, *, stamp=None, names=None, age=0.0):
         """Take in one message and return the command it causes."""
+        names = self.kind.names if names is None else names
         self.buffer.receive(
             names,
             position,
-            velocity,
+            np.zeros(len(names)) if velocity is None else velocity,
             received=self.now,
             stamp=self.now if stamp is None else stamp,
             age=age,
@@ -136,7 +239,7 @@ class Arm:
             return None
         return self.pipeline.step(self.buffer.take(), self.now)
 
-    def run(self, duration, position=(0.1, 0.2), velocity=(0.0, 0.0), period=0.001):
+    def run(self, duration, position=(0.1, 0.2), velocity=None, period=0.001):
         """Return the commands of regular messages over a time [s]."""
         commands = []
         for _ in range(round(duration / period)):

@@ -149,10 +149,17 @@ class FaultRig(NodeRig):
         if self.report.get('mode') != 'computed_torque':
             assert self.set_parameter('mode', 'computed_torque', self.send_home).successful
             self.stream(POSITION, lambda: self.report.get('mode') == 'computed_torque')
-        count = len(self.states)
-        self.follow([np.array(POSITION) + distance], [seconds])
-        self.stream(
-            POSITION, lambda: any(len(state.reference_position) for state in self.states[count:])
+        count, due = len(self.states), 0.0
+
+        def move():
+            nonlocal due
+            self.send_home()
+            if time.monotonic() >= due:  # refused while a busy machine keeps the states waiting
+                due = time.monotonic() + 1.0
+                self.follow([np.array(POSITION) + distance], [seconds])
+
+        self.until(
+            lambda: any(len(state.reference_position) for state in self.states[count:]), move
         )
 
     def send_home(self):

@@ -6,6 +6,7 @@ import time
 import domains
 import numpy as np
 import rclpy
+from diagnostic_msgs.msg import DiagnosticArray
 from fair_spinning import STEP, spin_until
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter
@@ -58,6 +59,10 @@ class Rig:
         self.out = []
         self.tester.create_subscription(
             JointTrajectory, 'joint_trajectory_controller/joint_trajectory', self.out.append, 10
+        )
+        self.told = []  # statuses
+        self.tester.create_subscription(
+            DiagnosticArray, '/diagnostics', lambda each: self.told.extend(each.status), 10
         )
         self.states = self.tester.create_publisher(JointState, 'joint_states', 10)
         self.trajectories = self.tester.create_publisher(

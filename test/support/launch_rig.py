@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 ARM = ROOT / 'urdf' / 'arm.urdf.xacro'
 DOMAIN = domains.claim()
 PATIENCE = 90.0  # for anything that must happen; a loaded machine may take long [s]
-PERIOD = 0.01  # between joint states that a test streams [s]
+PERIOD = 0.005  # between joint states that a test streams [s]
 BAD = re.compile(r'\[(ERROR|FATAL)\]|Traceback')
 
 

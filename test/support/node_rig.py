@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import uuid
 from pathlib import Path
 
 import domains
@@ -36,19 +37,15 @@ REPETITION = 5.0  # of a request without an answer [s]
 UNHURRIED = 20.0
 PERIOD = 0.005  # between joint states that a test streams [s]
 ARM = [f'panda_joint{i}' for i in range(1, 8)]
+MARK = 'ROBODYN_TEST_RIG'  # variable by which a rig knows the processes that it started
 
 
-def processes_of(domain):
-    """Return the dynamics nodes of a domain, with the processes that they forked."""
+def processes_with(mark):
+    """Return the processes that have a mark in their environment, or forked from one that has."""
     found = []
     for entry in Path('/proc').iterdir():
         with contextlib.suppress(OSError):
-            if (
-                entry.name.isdigit()
-                and b'dynamics_node' in (entry / 'cmdline').read_bytes()
-                and f'ROS_DOMAIN_ID={domain}'.encode()
-                in (entry / 'environ').read_bytes().split(b'\0')
-            ):
+            if entry.name.isdigit() and mark in (entry / 'environ').read_bytes().split(b'\0'):
                 found.append(int(entry.name))
     return found
 
@@ -82,6 +79,7 @@ class NodeRig:
             'ROS_DOMAIN_ID': str(self.domain),
             'RCUTILS_LOGGING_BUFFERED_STREAM': '0',
             'ROS_LOG_DIR': str(log_path.parent),
+            MARK: uuid.uuid4().hex,
         }
         self.context = rclpy.Context()
         rclpy.init(context=self.context, domain_id=self.domain)
@@ -104,10 +102,13 @@ class NodeRig:
     def close(self):
         """End the node and leave the graph."""
         if self.process is not None:
-            # Its watchdog would carry the arm on for a while, in the next test's domain.
-            for pid in processes_of(self.domain):
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+            # Its watchdog would carry the arm on for a while, in the next test's domain. Nobody
+            # else's process has the mark, whatever it runs and in whichever domain.
+            mark = f'{MARK}={self.environment[MARK]}'.encode()
+            while found := processes_with(mark):
+                for pid in found:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
             self.process.wait()
         self.executor.shutdown()
         self.node.destroy_node()

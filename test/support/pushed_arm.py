@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
+from control_arm import torque_parts
 from robots import public_urdf
 
 from robodyn_ros import RobotModel, forward_kinematics
@@ -15,7 +15,6 @@ from robodyn_ros.control.momentum_observer import MomentumObserver
 from robodyn_ros.control.reference import ReferenceState
 from robodyn_ros.control.rigid_body import RigidBodyTorque
 from robodyn_ros.control.settings import ControlSettings
-from robodyn_ros.dynamics.friction import friction_of
 from robodyn_ros.simulation.arm import ArmSimulation
 
 ARMS = {
@@ -68,10 +67,10 @@ class PushedArm:
         self.phase = self.random.uniform(0.0, 6.0, n)
         torque = RigidBodyTorque.of(model, 'compiled')
         settings = ControlSettings(mode='computed_torque', kp=(100.0,), kd=(20.0,))
-        inverse_dynamics = torque.under(model)
-        self.law = control_law(model, settings, inverse_dynamics)
+        law = control_law(model, settings, torque)
+        self.torque_parts = torque_parts(law, np.zeros(n))
         self.observer = MomentumObserver(
-            inverse_dynamics, partial(friction_of, model), np.full(n, GAIN), is_held=True
+            law.inverse_dynamics, law.friction, np.full(n, GAIN), is_held=True
         )
         self.simulation.reset(self.reference(0.0).position)
         self.simulation._data.qvel[:] = self.reference(0.0).velocity
@@ -99,7 +98,7 @@ class PushedArm:
         )
         found = self.observer.update(position, self.velocity, self.torque, self.time)
         wanted = self.reference(self.time)
-        self.torque = self.law.torque(position, self.velocity, wanted).total
+        self.torque = self.torque_parts(position, self.velocity, wanted).total
         disturbed = self.torque + self.noise * EFFORT_NOISE * (
             self.model.effort_limits * self.random.normal(size=n)
         )

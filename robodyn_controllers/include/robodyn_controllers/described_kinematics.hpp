@@ -4,6 +4,7 @@
 #define ROBODYN_CONTROLLERS__DESCRIBED_KINEMATICS_HPP_
 
 #include <string>
+#include <vector>
 
 #include "robodyn_ros/robodyn_model.h"
 
@@ -13,6 +14,10 @@ namespace robodyn_controllers
 // Return in words where a model's chain differs from that of a URDF between the same links: in
 // its joints, or by over a micrometre or microradian in the pose of the tip; empty: nowhere.
 std::string difference_of_kinematics(const robodyn_model & model, const std::string & urdf);
+
+// Return the link that each joint moves; empty: the description has no such joint.
+std::vector<std::string> moved_links(
+  const std::string & urdf_text, const std::vector<std::string> & joints);
 
 }  // namespace robodyn_controllers
 

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command pipeline as a chainable controller of ros2_control.
+// The controller's logic as a chainable controller of ros2_control.
 #ifndef ROBODYN_CONTROLLERS__INVERSE_DYNAMICS_CONTROLLER_HPP_
 #define ROBODYN_CONTROLLERS__INVERSE_DYNAMICS_CONTROLLER_HPP_
 
 #include <atomic>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,9 +18,7 @@
 #include "trajectory_msgs/msg/joint_trajectory.hpp"
 
 #include "robodyn_controllers/checked_parameters.hpp"
-#include "robodyn_controllers/command_pipeline.hpp"
-#include "robodyn_controllers/mailbox.hpp"
-#include "robodyn_controllers/model_library.hpp"
+#include "robodyn_controllers/controller_logic.hpp"
 #include "robodyn_controllers/state_message.hpp"
 
 namespace robodyn_controllers
@@ -30,7 +26,6 @@ namespace robodyn_controllers
 
 using inverse_dynamics_controller::ParamListener;
 
-// In update nothing allocates, waits, throws or logs; what other threads want comes by mailboxes.
 class InverseDynamicsController : public controller_interface::ChainableControllerInterface
 {
 public:
@@ -59,31 +54,19 @@ private:
   using SetGravity = robodyn_interfaces::srv::SetGravity;
   using Trajectory = trajectory_msgs::msg::JointTrajectory;
 
-  void make_services();
+  void make_services(const Settings & settings);
   void take_setpoint(const Trajectory & trajectory);
-  // Return what is wrong with a change of load; empty: it applies.
-  std::string change_load(const robodyn_payload & payload, const std::vector<double> & gravity);
-
-  // In the loop:
-  void take_changes();
   void write_commands();
   void publish_state(const rclcpp::Time & time, const rclcpp::Duration & period);
+  void publish_contacts(const rclcpp::Time & time);
 
   std::size_t n_ = 0;
   std::shared_ptr<ParamListener> param_listener_;
   Params params_;
-  std::unique_ptr<ModelLibrary> library_;
-  std::unique_ptr<CommandPipeline> pipeline_;
-  Vector position_, velocity_, reference_, scale_, setpoint_;
-  double now_ = 0.0, setpoint_age_ = 0.0, setpoint_timeout_ = 0.0, since_published_ = 0.0;
-  bool has_setpoint_ = false, is_setpoint_at_rest_ = false;
-  std::atomic<bool> is_active_{false}, is_enabled_{true}, is_watched_{false};
-
-  std::mutex changing_;  // held by those who put into the mailboxes; update takes no lock
-  robodyn_payload payload_{};
-  std::vector<double> gravity_;
-  Mailbox<Settings> changes_;
-  Mailbox<Vector> load_, new_setpoint_;
+  ControllerLogic logic_;
+  Vector position_, velocity_, reference_, command_;
+  double since_published_ = 0.0;
+  std::atomic<bool> is_watched_{false};
 
   rclcpp::Subscription<Trajectory>::SharedPtr subscription_;
   rclcpp::Service<SetPayload>::SharedPtr set_payload_;
@@ -95,6 +78,27 @@ private:
   rclcpp::TimerBase::SharedPtr watching_;  // whether anybody subscribes
   std::unique_ptr<realtime_tools::RealtimePublisher<State>> state_publisher_;
   State state_;
+
+  // A topic that the loop publishes to, and a message with room for all that is written.
+  template<typename Message>
+  struct Output
+  {
+    typename rclcpp::Publisher<Message>::SharedPtr publisher;
+    std::unique_ptr<realtime_tools::RealtimePublisher<Message>> realtime;
+    Message message;
+    std::atomic<bool> is_heard{false};
+  };
+
+  template<typename Message>
+  void open(Output<Message> & output, const std::string & name, const rclcpp::QoS & qos);
+  template<typename Message>
+  static void close(Output<Message> & output);
+
+  Output<ExternalTorques> torques_;
+  Output<Wrench> wrench_;
+  Output<ContactMessage> contact_;
+  std::vector<std::string> links_;  // that the joints move
+  bool is_contact_pending_ = false;
 };
 
 }  // namespace robodyn_controllers

@@ -6,7 +6,6 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <utility>
 
 namespace robodyn_controllers
 {
@@ -17,37 +16,59 @@ template<typename Value>
 class Mailbox
 {
 public:
-  explicit Mailbox(const Value & value = Value())
-  : values_{value, value, value} {}
-
-  // Put a value; it replaces one that was not taken.
-  void put(const Value & value)
+  // Put a value, which replaces one that was not taken, and return its number.
+  std::uint64_t put(const Value & value)
   {
-    values_[written_] = value;
-    written_ = between_.exchange(written_ | kNew, std::memory_order_acq_rel) & kIndex;
+    Numbered & written = values_[written_];
+    written.value = value;
+    written.number = ++last_number_;
+    written_ = between_.exchange(written_ | kNew) & kIndex;
+    return last_number_;
+  }
+
+  // Take back what was put last; false: it was taken before, or is being taken now.
+  bool withdraw()
+  {
+    unsigned between = between_.load();
+    while ((between & kNew) != 0) {
+      if (between_.compare_exchange_weak(between, between & kIndex)) {return true;}
+    }
+    return false;
   }
 
   // Call a function with the value, if there is a new one, and keep what it returns.
   template<typename Function>
   void take(Function && function)
   {
-    if ((between_.load(std::memory_order_acquire) & kNew) == 0) {return;}
-    read_ = between_.exchange(read_, std::memory_order_acq_rel) & kIndex;
-    const bool result = function(std::as_const(values_[read_]));
-    results_.store(2 * (results_.load(std::memory_order_relaxed) / 2 + 1) + (result ? 1 : 0),
-      std::memory_order_release);
+    if ((between_.load() & kNew) == 0) {return;}
+    const unsigned between = between_.exchange(read_);
+    read_ = between & kIndex;
+    if ((between & kNew) == 0) {return;}  // withdrawn in between
+    const Numbered & read = values_[read_];
+    const bool result = function(read.value);
+    result_.store(2 * read.number + (result ? 1 : 0));
   }
 
-  // How many values were taken, times two, plus one where the last call returned true.
-  std::uint64_t results() const {return results_.load(std::memory_order_acquire);}
+  // Whether the value of a number was taken, not one before it.
+  bool is_taken(std::uint64_t number) const {return result_.load() / 2 == number;}
+
+  // What the last call returned.
+  bool result() const {return result_.load() % 2 == 1;}
 
 private:
   static constexpr unsigned kIndex = 3, kNew = 4;
 
-  std::array<Value, 3> values_;
+  struct Numbered
+  {
+    Value value;
+    std::uint64_t number = 0;
+  };
+
+  std::array<Numbered, 3> values_{};
   unsigned written_ = 0, read_ = 2;
+  std::uint64_t last_number_ = 0;
   std::atomic<unsigned> between_{1};
-  std::atomic<std::uint64_t> results_{0};
+  std::atomic<std::uint64_t> result_{1};  // number of the last value taken, doubled, and result
 };
 
 }  // namespace robodyn_controllers

@@ -6,22 +6,39 @@
 #include <string>
 #include <vector>
 
+#include "geometry_msgs/msg/wrench_stamped.hpp"
+#include "robodyn_interfaces/msg/contact.hpp"
 #include "robodyn_interfaces/msg/dynamics_state.hpp"
+#include "sensor_msgs/msg/joint_state.hpp"
 
-#include "robodyn_controllers/command_pipeline.hpp"
+#include "robodyn_controllers/contact_watch.hpp"
+#include "robodyn_ros/core/command_pipeline.hpp"
 
 namespace robodyn_controllers
 {
 
 using State = robodyn_interfaces::msg::DynamicsState;
+using ExternalTorques = sensor_msgs::msg::JointState;
+using Wrench = geometry_msgs::msg::WrenchStamped;
+using ContactMessage = robodyn_interfaces::msg::Contact;
 
 // Return a message with room for all that fill writes.
 State state_message(const std::vector<std::string> & joints);
+ExternalTorques torques_message(const std::vector<std::string> & joints);
+Wrench wrench_message(const std::string & tip_link);
+ContactMessage contact_message(
+  const std::vector<std::string> & joints, const std::vector<std::string> & links);
 
 // Write what the last cycle did, for a measured state; allocates nothing.
 void fill(
-  State & state, const CommandPipeline & pipeline, const Vector & position,
-  const Vector & velocity);
+  State & state, const robodyn::CommandPipeline & pipeline, const ContactWatch & watch,
+  const robodyn::Vector & position, const robodyn::Vector & velocity);
+
+void fill(Wrench & message, const robodyn::TipWrench & found);
+
+// Write a contact that begins or ends; the links are those that the joints move.
+void fill(
+  ContactMessage & message, const ContactWatch & watch, const std::vector<std::string> & links);
 
 }  // namespace robodyn_controllers
 

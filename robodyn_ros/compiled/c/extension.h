@@ -376,8 +376,21 @@ static PyObject *bind(PyObject *Py_UNUSED(module), PyObject *args)
     return functions;
 }
 
+/* kernel(name) returns what computes many samples, for other machine code. */
+static const Kernel *const all_kernels[];
+
+static PyObject *kernel_of(PyObject *Py_UNUSED(module), PyObject *name)
+{
+    for (const Kernel *const *kernel = all_kernels; *kernel; kernel++)
+        if (PyUnicode_Check(name) && PyUnicode_CompareWithASCIIString(name, (*kernel)->name) == 0)
+            return PyCapsule_New((void *)(*kernel)->many, "robodyn_ros.kernel", NULL);
+    PyErr_SetObject(PyExc_KeyError, name);
+    return NULL;
+}
+
 static PyMethodDef module_methods[] = {
     {"bind", bind, METH_VARARGS, "Return the kernels with their run-time parameters."},
+    {"kernel", kernel_of, METH_O, "Return a kernel for other machine code."},
     {NULL, NULL, 0, NULL},
 };
 

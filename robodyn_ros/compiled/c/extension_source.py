@@ -38,6 +38,8 @@ def extension_source(kernels: Sequence[Kernel]) -> str:
             f'{DESCRIPTIONS[kernel.name]}"}},'
         )
     parts.append('    {NULL, NULL, 0, NULL},\n};\n')
+    addresses = ', '.join(f'&{name}_kernel' for name in names)
+    parts.append(f'static const Kernel *const all_kernels[] = {{{addresses}, NULL}};\n')
     return _shared('vectors.h') + '\n'.join(parts)
 
 

@@ -1,23 +1,10 @@
 /* What every arm's library has, behind the arm's data and kernels. */
 
-/* Whether all principal minors of a symmetric matrix, xx xy xz yy yz zz, are those of a positive
- * semidefinite one of this size. */
-static int is_semidefinite(const double a[6], double size)
-{
-    const double zero = -1e-9 * size;
-    if (!(a[0] >= zero && a[3] >= zero && a[5] >= zero)) return 0;
-    const double xy = a[0] * a[3] - a[1] * a[1], xz = a[0] * a[5] - a[2] * a[2],
-                 yz = a[3] * a[5] - a[4] * a[4];
-    if (!(xy >= zero * size && xz >= zero * size && yz >= zero * size)) return 0;
-    const double whole = a[0] * yz - a[1] * (a[1] * a[5] - a[4] * a[2])
-        + a[2] * (a[1] * a[4] - a[3] * a[2]);
-    return whole >= zero * size * size;
-}
-
+/* The rule of payload.py. */
 static int is_body(const robodyn_payload *payload)
 {
     const double *const J = payload->inertia;
-    double size = 0.0, sum = payload->mass;
+    double size = 0.0, sum = payload->mass, moments[3];
     for (int k = 0; k < 6; k++) {
         sum += J[k];
         if (fabs(J[k]) > size) size = fabs(J[k]);
@@ -25,10 +12,9 @@ static int is_body(const robodyn_payload *payload)
     for (int k = 0; k < 3; k++) sum += payload->center_of_mass[k];
     if (!isfinite(sum) || payload->mass < 0.0) return 0;
     if (size == 0.0) return 1;
-    /* The integral of r r^T dm is semidefinite. */
-    const double half = 0.5 * (J[0] + J[3] + J[5]);
-    const double second[6] = {half - J[0], -J[1], -J[2], half - J[3], -J[4], half - J[5]};
-    return payload->mass > 0.0 && is_semidefinite(J, size) && is_semidefinite(second, size);
+    robodyn_principal_moments(J, moments);
+    return payload->mass > 0.0 && moments[0] >= -1e-9 * size
+        && moments[2] <= (moments[0] + moments[1]) * (1.0 + 1e-6) + 1e-12 * size;
 }
 
 static int make_load(const robodyn_payload *payload, const double *wanted, double *load)
@@ -39,7 +25,7 @@ static int make_load(const robodyn_payload *payload, const double *wanted, doubl
     for (int k = 0; k < 3; k++)
         load[k] = x * gravity_map[k] + y * gravity_map[3 + k] + z * gravity_map[6 + k];
     for (int k = 0; k < VARYING; k++) load[3 + k] = unloaded[k];
-    if (!payload) return 0;
+    if (!payload || payload->mass == 0.0) return 0;
     const double m = payload->mass, *const c = payload->center_of_mass,
                  *const J = payload->inertia;
     const double given[10] = {
@@ -52,15 +38,20 @@ static int make_load(const robodyn_payload *payload, const double *wanted, doubl
     return 0;
 }
 
-static void friction_torque(double smooth, const double *qd, const double *rigid_torque,
+static void friction_torque(const double *qd, const double *direction, const double *rigid_torque,
                             double *tau)
 {
-    arm_smooth_friction_torque(NULL, qd, &smooth, rigid_torque, tau);
+    arm_directed_friction_torque(NULL, qd, direction, rigid_torque, tau);
 }
 
 static void forward_kinematics(const double *q, double *result)
 {
     arm_forward_kinematics(NULL, q, result);
+}
+
+static void jacobian(const double *q, double *result)
+{
+    arm_jacobian(NULL, q, result);
 }
 
 static int differs(const double *found, const double *expected, int size)
@@ -77,7 +68,8 @@ static int differs(const double *found, const double *expected, int size)
 static int self_test(void)
 {
     enum { SQUARE = JOINTS * JOINTS };
-    double load[2][LOAD], found[SQUARE < 16 ? 16 : SQUARE];
+    enum { JACOBIAN = 6 * JOINTS, MOST = SQUARE < 16 ? 16 : SQUARE };
+    double load[2][LOAD], found[MOST < JACOBIAN ? JACOBIAN : MOST];
     const double *const torques[] = {torque, loaded_torque}, *const rests[] = {held, loaded_held},
                  *const masses[] = {mass, loaded_mass};
     int wrong = make_load(NULL, NULL, load[0]) != 0;
@@ -93,10 +85,12 @@ static int self_test(void)
             arm_mass_matrix(load[k], q, found);
             wrong += differs(found, masses[k] + i * SQUARE, SQUARE);
         }
-        friction_torque(width, qd, torque + i * JOINTS, found);
+        friction_torque(qd, direction + i * JOINTS, torque + i * JOINTS, found);
         wrong += differs(found, friction + i * JOINTS, JOINTS);
         forward_kinematics(q, found);
         wrong += differs(found, pose + i * 16, 16);
+        jacobian(q, found);
+        wrong += differs(found, jacobian_at + i * JACOBIAN, JACOBIAN);
     }
     return wrong;
 }
@@ -104,12 +98,12 @@ static int self_test(void)
 #if defined __GNUC__
 __attribute__((visibility("default")))
 #endif
-const robodyn_model *robodyn_model_v1(void)
+const robodyn_model *robodyn_model_v2(void)
 {
     static const robodyn_model model = {
         ROBODYN_MODEL_ABI, JOINTS, LOAD, generator, joint_names, base_link, tip_link, kinematics,
-        is_prismatic, position_limits, velocity_limits, effort_limits, gravity,
+        is_prismatic, position_limits, velocity_limits, effort_limits, possible_positions, gravity,
         MOVING_MASS, REACH, make_load, arm_inverse_dynamics, arm_gravity_torque, arm_mass_matrix,
-        friction_torque, forward_kinematics, self_test};
+        friction_torque, forward_kinematics, jacobian, self_test};
     return &model;
 }

@@ -2,7 +2,7 @@
 /*
  * An arm's model as a shared library, as `robodyn export --shared` writes it; plain C and C++.
  *
- * The library has one symbol, robodyn_model_v1, whose name holds the version of all that follows:
+ * The library has one symbol, robodyn_model_v2, whose name holds the version of all that follows:
  * one of another version has none of this name. SI units; arrays in chain order, base to tip;
  * matrices row by row; M(q) qdd + C(q, qd) qd + g(q) = tau. No function allocates, waits or keeps
  * anything, so that threads may share a model. A result may be written over an argument.
@@ -10,8 +10,10 @@
 #ifndef ROBODYN_MODEL_H
 #define ROBODYN_MODEL_H
 
-#define ROBODYN_MODEL_ABI 1
-#define ROBODYN_MODEL_SYMBOL "robodyn_model_v1"
+#include <math.h>
+
+#define ROBODYN_MODEL_ABI 2
+#define ROBODYN_MODEL_SYMBOL "robodyn_model_v2"
 
 #ifdef __cplusplus
 extern "C" {
@@ -38,6 +40,8 @@ typedef struct {
     const unsigned char *is_prismatic;
     /* Infinite where the description has none; positions: lower and upper of each joint. */
     const double *position_limits, *velocity_limits, *effort_limits;
+    /* Lower and upper of each joint, too: what is beyond was meant in another unit. */
+    const double *possible_positions;
     const double *gravity; /* that it was exported with, in the base link's axes; three */
     double mass, reach;    /* of what moves, carrying nothing; lengths of all links together */
 
@@ -48,16 +52,48 @@ typedef struct {
                              const double *qdd, double *tau);
     void (*gravity_torque)(const double *load, const double *q, double *tau);
     void (*mass_matrix)(const double *load, const double *q, double *mass);
-    /* What overcomes friction, with tanh(qd / width) for the sign; the width in rad/s or m/s. */
-    void (*friction_torque)(double width, const double *qd, const double *rigid_torque,
+    /* What overcomes friction, under a direction of motion, -1 to 1, of each joint. */
+    void (*friction_torque)(const double *qd, const double *direction, const double *rigid_torque,
                             double *tau);
     /* The tip link's pose (4, 4) in the base link's frame. */
     void (*forward_kinematics)(const double *q, double *pose);
+    /* The tip's Jacobian (6, n), linear rows first, in base link axes. */
+    void (*jacobian)(const double *q, double *jacobian);
     /* Return how many results differ from those that were computed without this code. */
     int (*self_test)(void);
 } robodyn_model;
 
-const robodyn_model *robodyn_model_v1(void);
+const robodyn_model *robodyn_model_v2(void);
+
+/* Write the principal moments of an inertia, xx xy xz yy yz zz, the smallest first; what is not
+ * finite gives moments that are not. By Jacobi's rotations, whose error is that of rounding. */
+static inline void robodyn_principal_moments(const double inertia[6], double moments[3])
+{
+    double a[3][3] = {{inertia[0], inertia[1], inertia[2]},
+                      {inertia[1], inertia[3], inertia[4]},
+                      {inertia[2], inertia[4], inertia[5]}};
+    for (int rotation = 0; rotation < 30; rotation++) {
+        const int r = rotation % 3, p = r == 0 ? 1 : 0, q = r == 2 ? 1 : 2;
+        if (a[p][q] == 0.0) continue;
+        const double ratio = 0.5 * (a[q][q] - a[p][p]) / a[p][q];
+        const double t = (ratio < 0.0 ? -1.0 : 1.0) / (fabs(ratio) + sqrt(ratio * ratio + 1.0));
+        const double c = 1.0 / sqrt(t * t + 1.0), s = t * c, rp = a[r][p], rq = a[r][q];
+        a[p][p] -= t * a[p][q];
+        a[q][q] += t * a[p][q];
+        a[p][q] = a[q][p] = 0.0;
+        a[r][p] = a[p][r] = c * rp - s * rq;
+        a[r][q] = a[q][r] = s * rp + c * rq;
+    }
+    for (int k = 0; k < 3; k++) moments[k] = a[k][k];
+    for (int k = 0; k < 3; k++) {
+        const int i = k % 2;
+        const double first = moments[i];
+        if (first > moments[i + 1]) {
+            moments[i] = moments[i + 1];
+            moments[i + 1] = first;
+        }
+    }
+}
 
 #ifdef __cplusplus
 }

@@ -26,28 +26,29 @@ from robodyn_ros.dynamics import (
     gravity_torque,
     inverse_dynamics,
     mass_matrix,
-    smooth_friction_torque,
 )
+from robodyn_ros.dynamics.friction import friction_of
 from robodyn_ros.errors import NoBackend, UnknownOption
-from robodyn_ros.kinematics import forward_kinematics, kinematics_digest
+from robodyn_ros.kinematics import forward_kinematics, jacobian, kinematics_digest
 from robodyn_ros.model import Payload, RobotModel, checked_model
 from robodyn_ros.spatial import FloatArray, moved_parameters
 
 HEADER = 'robodyn_model.h'
-SYMBOL = 'robodyn_model_v1'
+SYMBOL = 'robodyn_model_v2'
 
 _TEMPLATE = 'robodyn_model.c'
 _KERNELS: tuple[KernelName, ...] = (
     'inverse_dynamics',
     'gravity_torque',
     'mass_matrix',
-    'smooth_friction_torque',
+    'directed_friction_torque',
     'forward_kinematics',
+    'jacobian',
 )
 # No -march=native: the robot's computer may be another. No contraction: the same everywhere.
 _FLAGS = ('-std=c99', '-O2', '-shared', '-fPIC', '-fvisibility=hidden', '-ffp-contract=off')
 _LONGEST_COMPILATION = 60.0  # [s]
-_WIDTH = 0.01  # of the smooth sign that the self-test takes [rad/s or m/s]
+_WIDTH = 0.5  # of the smooth sign that the self-test takes [rad/s or m/s]
 _TILTED = (3.0, -5.0, -8.0)  # m/s², and a payload, that the self-test takes
 _CARRIED = Payload(2.0, (0.03, -0.02, 0.1), np.diag([0.02, 0.03, 0.04]))
 
@@ -150,6 +151,7 @@ def _constants(model: RobotModel, run_time: RunTime, generator: str) -> str:
             _array('position_limits', model.position_limits),
             _array('velocity_limits', model.velocity_limits),
             _array('effort_limits', model.effort_limits),
+            _array('possible_positions', model.possible_positions),
             _array('gravity', model.gravity),
             f'#define MOVING_MASS {_number(moving)}\n#define REACH {_number(reach)}',
             '/* Of gravity: three rows. Of the inertias that a payload changes: their values',
@@ -183,11 +185,13 @@ def _tests(model: RobotModel, run_time: RunTime) -> str:
             _array(f'{key}held', gravity_torque(each, q)),
             _array(f'{key}mass', mass_matrix(each, q)),
         ]
-    rigid = inverse_dynamics(model, q, qd, qdd)
+    rigid, direction = inverse_dynamics(model, q, qd, qdd), np.tanh(qd / _WIDTH)
     tables += [
-        _array('friction', smooth_friction_torque(model, _WIDTH, qd, rigid)),
+        _array('direction', direction),
+        _array('friction', friction_of(model, qd, direction, rigid)),
         _array('pose', forward_kinematics(model, q)),
-        f'enum {{ STATES = {len(q)} }};\nstatic const double width = {_WIDTH};\n',
+        _array('jacobian_at', jacobian(model, q)),
+        f'enum {{ STATES = {len(q)} }};\n',
     ]
     return '\n'.join(tables)
 
@@ -229,7 +233,8 @@ class SharedModel(ctypes.Structure):
         ('tip_link', ctypes.c_char_p),
         ('kinematics', ctypes.c_char_p),
         ('is_prismatic', ctypes.POINTER(ctypes.c_ubyte)),
-        *((name, _DOUBLES) for name in ('position_limits', 'velocity_limits', 'effort_limits')),
+        *((f'{name}_limits', _DOUBLES) for name in ('position', 'velocity', 'effort')),
+        ('possible_positions', _DOUBLES),
         ('gravity', _DOUBLES),
         ('mass', ctypes.c_double),
         ('reach', ctypes.c_double),
@@ -240,8 +245,9 @@ class SharedModel(ctypes.Structure):
         ('inverse_dynamics', ctypes.CFUNCTYPE(None, *5 * [_DOUBLES])),
         ('gravity_torque', ctypes.CFUNCTYPE(None, *3 * [_DOUBLES])),
         ('mass_matrix', ctypes.CFUNCTYPE(None, *3 * [_DOUBLES])),
-        ('friction_torque', ctypes.CFUNCTYPE(None, ctypes.c_double, *3 * [_DOUBLES])),
+        ('friction_torque', ctypes.CFUNCTYPE(None, *4 * [_DOUBLES])),
         ('forward_kinematics', ctypes.CFUNCTYPE(None, *2 * [_DOUBLES])),
+        ('jacobian', ctypes.CFUNCTYPE(None, *2 * [_DOUBLES])),
         ('self_test', ctypes.CFUNCTYPE(ctypes.c_int)),
     ]
 

@@ -50,6 +50,7 @@ KernelName = Literal[
     'jacobian',
     'friction_torque',
     'smooth_friction_torque',
+    'directed_friction_torque',
     'regressor',
     'base_regressor',
     'tip_wrench_torque',

@@ -213,6 +213,12 @@ def _smooth_friction_torque(given: _Inputs) -> list[Result]:
     return [_friction(given, qd, np.tanh(np.array(qd) / width), rigid_torque)]
 
 
+def _directed_friction_torque(given: _Inputs) -> list[Result]:
+    qd, direction = given('qd'), given('direction')
+    rigid_torque = given('rigid_torque', optional=True)
+    return [_friction(given, qd, direction, rigid_torque)]
+
+
 def _friction(given: _Inputs, *arrays: Sequence[Scalar]) -> Result:
     """Return the friction torque under a direction; NumPy computes with expressions, too."""
     qd, direction, rigid_torque = (np.array(array, dtype=object) for array in arrays)
@@ -260,6 +266,7 @@ DESCRIPTIONS = {
     'jacobian': "The tip's Jacobian (6, n), linear rows first, in base link axes, row by row.",
     'friction_torque': "Torques that overcome friction, load's only with rigid_torque.",
     'smooth_friction_torque': 'The same with tanh(qd / width) as sign, to be commanded.',
+    'directed_friction_torque': 'The same with a direction of motion, -1 to 1, as sign.',
     'regressor': 'Regressor (n, 10 n) of the links, row by row.',
     'base_regressor': 'Regressor (n, count) of the base parameters of the links, row by row.',
 }
@@ -280,12 +287,13 @@ _BUILDERS: dict[KernelName, Callable[[_Inputs], list[Result]]] = {
     'jacobian': _jacobian,
     'friction_torque': _friction_torque,
     'smooth_friction_torque': _smooth_friction_torque,
+    'directed_friction_torque': _directed_friction_torque,
     'regressor': _regressor,
     'base_regressor': _base_regressor,
     'tip_wrench_torque': _tip_wrench_torque,
 }
 WRENCH: KernelName = 'tip_wrench_torque'
-FRICTION_KERNELS = ('friction_torque', 'smooth_friction_torque')
+FRICTION_KERNELS = ('friction_torque', 'smooth_friction_torque', 'directed_friction_torque')
 
 
 def build_kernel(name: KernelName, run_time: RunTime, *, generic: bool = False) -> Kernel:

@@ -19,10 +19,9 @@ from robodyn_ros.control.joint_state_buffer import MeasuredState
 from robodyn_ros.control.safety_settings import ContactAction
 from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.errors import MalformedJointState
+from robodyn_ros.ros.cdr import SerializedEfforts
 from robodyn_ros.ros.conversions import floats
-from robodyn_ros.ros.dynamics.serialized import SerializedEfforts
-from robodyn_ros.ros.dynamics.state_reception import WARNING_PERIOD
-from robodyn_ros.ros.joint_state_message import JointStateReader
+from robodyn_ros.ros.joint_states import WARNING_PERIOD, JointStateReader
 from robodyn_ros.ros.qos import LATCHED, RELIABLE, SENSOR
 from robodyn_ros.spatial import FloatArray
 

@@ -15,7 +15,7 @@ from rclpy.lifecycle import LifecycleNode
 from rclpy.timer import Timer
 from sensor_msgs.msg import JointState
 
-from robodyn_ros.control.command import Command
+from robodyn_ros.control.command_pipeline import Command
 from robodyn_ros.control.control_stack import ControlStack
 from robodyn_ros.control.drift import DriftSample, DriftWatch
 from robodyn_ros.control.settings import ControlSettings
@@ -24,7 +24,7 @@ from robodyn_ros.ros.dynamics.contact_topics import ContactTopics
 from robodyn_ros.ros.dynamics.controller_watch import ControllerWatch
 from robodyn_ros.ros.dynamics.cycle_counts import CycleCounts
 from robodyn_ros.ros.dynamics.outputs import CycleOutputs
-from robodyn_ros.ros.dynamics.state_reception import WARNING_PERIOD, StateReception, ros_time
+from robodyn_ros.ros.joint_states import WARNING_PERIOD, StateReception, ros_time
 from robodyn_ros.ros.other_commanders import OtherCommanders
 from robodyn_ros.ros.qos import SENSOR
 from robodyn_ros.ros.services.motion_history import MotionHistory
@@ -169,8 +169,11 @@ class ControlCycle:
         what = _without_numbers(trouble or status.message)
         if is_due and what != self._told_missing:
             self._told_missing = what
-            log = self._node.get_logger()
-            (log.error if status.level == DiagnosticStatus.ERROR else log.warning)(status.message)
+            # Two calls: rclpy raises where one is made with another severity than before.
+            if status.level == DiagnosticStatus.ERROR:
+                self._node.get_logger().error(status.message)
+            else:
+                self._node.get_logger().warning(status.message)
 
     def start(self) -> None:
         """Begin to command with the next complete joint state."""
@@ -419,7 +422,7 @@ class ControlCycle:
             else:
                 pipeline.cancel()
         except RejectedTrajectory as error:
-            self.counts.last_rejection, self.counts.last_rejection_stamp = str(error), stamp
+            self.counts.rejections.note(error, stamp)
             raise
 
     def _start(self, stamp: float) -> float | None:

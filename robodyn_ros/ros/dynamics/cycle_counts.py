@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from robodyn_ros.control.command import Command
+from robodyn_ros.control.command_pipeline import Command
+from robodyn_ros.ros.rejections import Rejections
 
 GAP_WINDOW = 5.0  # in which gaps between joint states are counted together [s]
 MOST_GAPS = 100  # that are remembered
@@ -61,10 +62,10 @@ class CycleCounts:
         Cycles in which that limit changed a torque.
     malformed : int
         Joint states that could not be read.
-    last_malformed, last_rejection : str
-        Why the last joint state, the last trajectory was refused; empty: none was.
-    last_rejection_stamp : float
-        Of that trajectory's header [s]; 0: it has none, or could not be read.
+    last_malformed : str
+        Why the last joint state was refused; empty: none was.
+    rejections : Rejections
+        Of trajectories.
     late_watchdogs : int
         Times that the watchdog timer came later than by its period.
     """
@@ -75,8 +76,7 @@ class CycleCounts:
     rate_limited: int = 0
     malformed: int = 0
     last_malformed: str = ''
-    last_rejection: str = ''
-    last_rejection_stamp: float = 0.0
+    rejections: Rejections = field(default_factory=Rejections)
     late_watchdogs: int = 0
     _refused: int = 0
     _lateness: float = 0.0

@@ -10,7 +10,6 @@ Most of its services are answered by another process, see robodyn_ros.ros.servic
 from __future__ import annotations
 
 import gc
-import math
 import sys
 import time
 from collections.abc import Sequence
@@ -38,20 +37,19 @@ from robodyn_ros.ros.dynamics.description_topic import DescriptionTopic
 from robodyn_ros.ros.dynamics.model_status import model_status
 from robodyn_ros.ros.dynamics.parameter_services import BoundedParameterService
 from robodyn_ros.ros.dynamics.process_status import process_status
-from robodyn_ros.ros.dynamics.state_reception import elapsed_time
 from robodyn_ros.ros.dynamics.torque_status import torque_status
-from robodyn_ros.ros.executors import fastest_executor
 from robodyn_ros.ros.given_parameters import check_name, in_parameters
+from robodyn_ros.ros.joint_states import elapsed_time
 from robodyn_ros.ros.log_writer import LogWriter
 from robodyn_ros.ros.qos import LATCHED, RELIABLE
+from robodyn_ros.ros.rejections import AtOnce
 from robodyn_ros.ros.services.exchange import LONGEST_AGE, Change, Outcome
 from robodyn_ros.ros.services.service_process import ServiceProcess
 from robodyn_ros.ros.signals import StopSignal
-from robodyn_ros.ros.spinning import run_until_signal
+from robodyn_ros.ros.spinning import fastest_executor, run_until_signal
 from robodyn_ros.ros.watchdog.watchdog_process import WatchdogProcess
 
 DIAGNOSTICS_PERIOD = 1.0  # [s]
-REJECTION_PERIOD = 0.1  # between diagnostics that a refused trajectory causes, at least [s]
 DESCRIPTION = 'the topic robot_description, as urdf_file is not given'
 
 ABOUT = (
@@ -109,7 +107,7 @@ class DynamicsNode(LifecycleNode):
         self._was_active = False
         # Why a trajectory was not followed, and in which condition, for as long as that lasts.
         self._not_followed: tuple[str, tuple[Any, ...]] = ('', ())
-        self._reported_rejection = -math.inf
+        self._at_once = AtOnce()
         name = self.get_fully_qualified_name()
         self._ignored_files = command_line.ignored_files(args, name)
 
@@ -270,10 +268,8 @@ class DynamicsNode(LifecycleNode):
             if isinstance(error, FollowsNone):
                 self._not_followed = (f'a trajectory was rejected: {error}', self._condition)
             self.get_logger().warning(f'trajectory rejected: {error}')
-            now = time.monotonic()
-            if now - self._reported_rejection >= REJECTION_PERIOD:
-                self._reported_rejection = now
-                self._report()  # at once: whoever sent it waits for an answer
+            if self._at_once.is_due(time.monotonic()):
+                self._report()
 
     @property
     def _condition(self) -> tuple[Any, ...]:
@@ -290,7 +286,7 @@ class DynamicsNode(LifecycleNode):
             return Outcome(change.number, None, refusal)
         torque = self._cycle.stack.torque
         try:
-            load = control_stack.apply_change(self._cycle.stack, self._settings, change.what)
+            load = control_stack.apply_change(self._cycle.stack, change.what)
         except RobodynError as error:
             return Outcome(change.number, self._cycle.stack.load, error)
         self._tell_of_other_torque(torque)
@@ -321,8 +317,7 @@ class DynamicsNode(LifecycleNode):
             parameters = parameter_table.checked(values)
             if self._cycle is not None:
                 parameter_table.check_live(change.name for change in changes)
-                dynamics = self._cycle.stack.pipeline.law.inverse_dynamics
-                control_stack.control_law(self._model, parameters, dynamics)
+                control_stack.control_law(self._model, parameters, self._cycle.stack.torque)
                 control_stack.safety_settings(self._model, parameters)
                 self._cycle.stack.monitor.check(parameters)
         except RobodynError as error:
@@ -359,7 +354,7 @@ class DynamicsNode(LifecycleNode):
         cycle = self._cycle
         if cycle is not None and self._settings is not None:
             torque = cycle.stack.torque
-            control_stack.check_torque(cycle.stack, self._settings)
+            control_stack.check_torque(cycle.stack)
             self._tell_of_other_torque(torque)
             cycle.look_around()
             if cycle.stack.pipeline.is_enabled and cycle.others.came_first:

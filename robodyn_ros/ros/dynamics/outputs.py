@@ -14,12 +14,12 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
 from robodyn_interfaces.msg import DynamicsState
-from robodyn_ros.control.command import Command
-from robodyn_ros.control.computed_torque import TorqueParts
+from robodyn_ros.control.command_pipeline import Command
+from robodyn_ros.control.law import TorqueParts
 from robodyn_ros.ros import graph
+from robodyn_ros.ros.cdr import SerializedEfforts, head
 from robodyn_ros.ros.conversions import floats
 from robodyn_ros.ros.dynamics.contact_topics import ContactTopics
-from robodyn_ros.ros.dynamics.serialized import SerializedEfforts, head
 from robodyn_ros.ros.other_commanders import OtherCommanders
 from robodyn_ros.ros.qos import RELIABLE
 

@@ -9,6 +9,7 @@ import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
 
 from robodyn_ros.control.control_stack import ControlStack
+from robodyn_ros.control.core_binding import core
 from robodyn_ros.ros import conversions
 from robodyn_ros.ros.dynamics.control_cycle import ControlCycle
 from robodyn_ros.ros.dynamics.cycle_counts import Recent
@@ -39,8 +40,8 @@ def torque_status(
       is commanded any more.
     - WARN while waiting for the robot, for activation or some joints, disabled, held back by an
       effort or position limit, while a simulation stands still, many states are refused, joint
-      states come too seldom, this process stood still, somebody else could command, nobody
-      listens to the commands, and with every note.
+      states come too seldom for the timeout or for gravity compensation, this process stood still,
+      somebody else could command, nobody listens to the commands, and with every note.
 
     Parameters
     ----------
@@ -76,8 +77,7 @@ def torque_status(
         'mode': pipeline.law.mode,
         'enabled': pipeline.is_enabled,
         'reference': pipeline.reference_status,
-        'last_rejection': counts.last_rejection,
-        'last_rejection_stamp': f'{counts.last_rejection_stamp:.9f}',
+        **counts.rejections.facts,
         'dropped_references': pipeline.dropped_references,
         'last_drop': pipeline.last_drop,
         'fallback': pipeline.fallback,
@@ -169,7 +169,7 @@ def _stale_verdict(cycle: ControlCycle, recent: Recent, now: float) -> tuple[byt
     if is_unheard and (trouble := joint_states.trouble()):
         cause += f' ({trouble})'
     elif is_unheard and recent.gaps:
-        cause += f' ({_too_slow(recent, settings.state_timeout)})'
+        cause += f' ({_too_slow(cycle.stack, recent)})'
     is_over = joint_states.age(now) > settings.state_timeout + settings.stale_hold_time
     is_silent = pipeline.fallback == 'silent' and is_over
     return STALE if is_silent else ERROR, f'{cause}: {pipeline.fallback}'
@@ -182,7 +182,12 @@ def _warning(cycle: ControlCycle, recent: Recent, now: float) -> str:
         return f'the simulation stands still for {standstill:.0f} s: its motion will go on with it'
     timeout = stack.pipeline.settings.state_timeout
     if len(recent.gaps) > 1:
-        return _too_slow(recent, timeout)
+        return _too_slow(stack, recent)
+    if (rate := _slow_gravity(stack)) is not None:
+        return (
+            f'joint states come at {rate:.3g} Hz: gravity compensation needs '
+            f'{core.GRAVITY_RATE:g} Hz where friction does not help'
+        )
     states = recent.cycles + recent.refused
     if recent.refused > 1 and recent.refused > REFUSED_FRACTION * states:
         return f'{recent.refused} of {states} joint states refused: not finite or implausible'
@@ -201,9 +206,20 @@ def _warning(cycle: ControlCycle, recent: Recent, now: float) -> str:
     return ''
 
 
-def _too_slow(recent: Recent, timeout: float) -> str:
-    apart = max(recent.gaps)
-    return f'joint states came {apart:.3g} s apart; state_timeout = {timeout:g} is too short'
+def _slow_gravity(stack: ControlStack) -> float | None:
+    """Return the rate of the states [Hz], where gravity is compensated alone and it is low."""
+    pipeline = stack.pipeline
+    is_alone = pipeline.reference_status == 'none' and pipeline.law.terms.gravity
+    return pipeline.slow_rate if is_alone else None
+
+
+def _too_slow(stack: ControlStack, recent: Recent) -> str:
+    needed, timeout = stack.pipeline.needed_rate, stack.pipeline.settings.state_timeout
+    of_gains = f', {needed}' if needed else ''
+    return (
+        f'joint states came {max(recent.gaps):.3g} s apart; allowed: state_timeout = {timeout:g}; '
+        f'gravity compensation needs {core.GRAVITY_RATE:g} Hz{of_gains}'
+    )
 
 
 def _names(stack: ControlStack, joints: np.ndarray) -> str:

@@ -13,7 +13,9 @@ import sys
 import time
 from typing import Any
 
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor
+from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
@@ -29,11 +31,12 @@ from robodyn_ros.errors import RejectedTrajectory, RobodynError
 from robodyn_ros.ros import command_line, conversions, given_parameters
 from robodyn_ros.ros.dynamics.description_topic import DescriptionTopic
 from robodyn_ros.ros.dynamics.node_parameters import given_parameter
-from robodyn_ros.ros.dynamics.state_reception import elapsed_time
 from robodyn_ros.ros.feedforward import action_front
 from robodyn_ros.ros.feedforward.filled_message import filled_message
 from robodyn_ros.ros.given_parameters import GivenParameter, read_once
+from robodyn_ros.ros.joint_states import elapsed_time
 from robodyn_ros.ros.qos import LATCHED, RELIABLE, SENSOR
+from robodyn_ros.ros.rejections import AtOnce, Rejections
 from robodyn_ros.ros.services import callbacks
 from robodyn_ros.ros.spinning import run_until_signal
 from robodyn_ros.ros.trajectory_message import TrajectoryMessage, largest_size
@@ -42,8 +45,9 @@ ABOUT = (
     "Puts the model's torque into the effort of joint trajectories, for a joint trajectory "
     'controller that commands effort. It takes ~/joint_trajectory and goals of '
     '~/follow_joint_trajectory, joint_states and robot_description, and sends to the topic and '
-    'the action of the controller.'
+    'the action of the controller, and tells on /diagnostics what it refuses.'
 )
+DIAGNOSTICS_PERIOD = 1.0  # [s]
 
 SHARED = (
     'urdf_file',
@@ -118,6 +122,8 @@ class FeedforwardNode(Node):
         self._settings = _settings(self)
         self._filler: TrajectoryFiller | None = None
         self._description = DescriptionTopic()
+        self._rejections, self._at_once = Rejections(), AtOnce()
+        self._is_refused = False  # the last trajectory
         controller = self.get_parameter('controller').value
         given_parameters.check_name('controller', controller)
         self._output = self.create_publisher(
@@ -127,6 +133,9 @@ class FeedforwardNode(Node):
         self.create_subscription(
             JointTrajectory, '~/joint_trajectory', self._on_trajectory, RELIABLE, raw=True
         )
+        self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', RELIABLE)
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self.create_timer(DIAGNOSTICS_PERIOD, self._report, clock=steady)
         self.create_service(SetPayload, '~/set_payload', self._on_set_payload)
         self.create_service(GetPayload, '~/get_payload', self._on_get_payload)
         self.create_service(SetGravity, '~/set_gravity', self._on_set_gravity)
@@ -174,10 +183,13 @@ class FeedforwardNode(Node):
     def hold(self) -> JointTrajectory | None:
         """Return the message that holds the arm where it is; None: that is not known."""
         try:
-            held = self._robot().hold(time.monotonic())
+            return self._held()
         except RejectedTrajectory as error:
             self.get_logger().warning(f'the arm is not held: {error}')
             return None
+
+    def _held(self) -> JointTrajectory:
+        held = self._robot().hold(time.monotonic())
         return filled_message(JointTrajectory(), held.trajectory)
 
     def _robot(self) -> TrajectoryFiller:
@@ -208,7 +220,7 @@ class FeedforwardNode(Node):
         try:
             self._take_robot(self._description.text())
         except RobodynError as error:
-            self.get_logger().error(f'robot_description: {error}')
+            self.get_logger().error(f'robot_description: {given_parameters.in_parameters(error)}')
 
     def _on_joint_state(self, message: JointState) -> None:
         if self._filler is None:
@@ -228,6 +240,7 @@ class FeedforwardNode(Node):
         self._filler.take_state()
 
     def _on_trajectory(self, content: bytes) -> None:
+        stamp = 0.0
         try:
             largest = largest_size(self._robot().arm.n)
             if len(content) > largest:
@@ -235,12 +248,42 @@ class FeedforwardNode(Node):
                     'trajectory message', f'{len(content)} bytes', f'at most {largest}'
                 )
             message = deserialize_message(content, JointTrajectory)
-            output = self.fill(message) if message.points else self.hold()
+            stamp = conversions.seconds(message.header.stamp)
+            output = self.fill(message) if message.points else self._held()
         except (RejectedTrajectory, RuntimeError) as error:
             self.get_logger().warning(f'trajectory refused: {error}')
+            self._rejections.note(error, stamp)
+            self._is_refused = True
+            if self._at_once.is_due(time.monotonic()):
+                self._report()
             return
-        if output is not None:
-            self._output.publish(output)
+        self._is_refused = False
+        self._output.publish(output)
+
+    # --- what it tells -------------------------------------------------------------------------
+
+    def _report(self) -> None:
+        """Publish the diagnostics."""
+        name = self.get_fully_qualified_name().lstrip('/')
+        level, message = self._verdict()
+        status = conversions.diagnostic_status(
+            f'{name}: trajectories', name, level, message, self._rejections.facts
+        )
+        array = DiagnosticArray(status=[status])
+        array.header.stamp = self.get_clock().now().to_msg()
+        self._diagnostics.publish(array)
+
+    def _verdict(self) -> tuple[bytes, str]:
+        if self._is_refused:
+            return DiagnosticStatus.WARN, f'a trajectory was refused: {self._rejections.reason}'
+        if self._filler is None:
+            return DiagnosticStatus.WARN, 'waiting for the topic robot_description'
+        joint_states = self._filler.joint_states
+        if trouble := joint_states.trouble():
+            return DiagnosticStatus.ERROR, trouble
+        if stale := joint_states.stale_joints(time.monotonic()):
+            return DiagnosticStatus.WARN, f'waiting for the state of {", ".join(stale)}'
+        return DiagnosticStatus.OK, 'trajectories are filled with effort'
 
     # --- what the arm carries ------------------------------------------------------------------
 

@@ -61,7 +61,7 @@ from robodyn_ros.ros.conversions import seconds
 from robodyn_ros.ros.identification.bag_writer import BagWriter
 from robodyn_ros.ros.identification.motion_message import resting_message, trajectory_message
 from robodyn_ros.ros.identification.motion_parameters import ABOUT, PARAMETERS, TARGETS
-from robodyn_ros.ros.joint_state_message import JointStateReader
+from robodyn_ros.ros.joint_states import JointStateReader
 from robodyn_ros.ros.qos import LATCHED, RECORDED_STATES, RECORDING, RELIABLE
 from robodyn_ros.ros.signals import StopSignal
 
@@ -148,7 +148,7 @@ class MotionNode(Node):
         try:
             self._load(message.data)
         except RobodynError as error:
-            self._end(f'robot_description: {error}')
+            self._end(f'robot_description: {given_parameters.in_parameters(error)}')
 
     def _load(self, urdf: str) -> None:
         given = self._given
@@ -375,8 +375,10 @@ class MotionNode(Node):
         self.problem = words if failed else ''
         if self._bag is not None:
             self._bag.note('outcome', words)
-        log = self.get_logger()
-        (log.error if failed else log.info)(words)
+        if failed:
+            self.get_logger().error(words)
+        else:
+            self.get_logger().info(words)
 
     def destroy_node(self) -> None:
         """Complete the bag; nothing is sent any more."""

@@ -41,6 +41,8 @@ class NewRobot:
         Of the base parameters of an identified arm.
     effort_scale : array or None
         Torque for a unit of measured effort; None: 1.
+    number : int
+        That the acknowledgement names.
     """
 
     arm: RobotModel | None = None
@@ -48,11 +50,14 @@ class NewRobot:
     longest_age: float = LONGEST_AGE
     parameter_deviation: np.ndarray | None = None
     effort_scale: np.ndarray | None = None
+    number: int = 0
 
 
 @dataclass(frozen=True)
 class Acknowledgement:
-    """From the services: a new robot was taken in."""
+    """From the services: the new robot of this number was taken in."""
+
+    number: int
 
 
 @dataclass(frozen=True)

@@ -141,7 +141,7 @@ class ServiceNode(Node):
                 if isinstance(message, NewRobot):
                     self._measured = MeasuredMotion(self._history)
                     self._robot = _robot(message)
-                    self._send(Acknowledgement())
+                    self._send(Acknowledgement(message.number))
                 elif isinstance(message, Ping):
                     self._pings.put(message)
                 else:

@@ -11,6 +11,7 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -70,6 +71,7 @@ class ServiceProcess:
         self.history = MotionHistory()
         self.has_ended = False
         self._is_ready = threading.Event()
+        self._robots = 0  # handed over so far, and the number of the last one
         self._is_closing = False
         self._ping = Ping(0)
         self._pinged: float | None = None  # steady time of a ping that has not come back [s]
@@ -151,8 +153,9 @@ class ServiceProcess:
     def _hand_over(self, robot: NewRobot, timeout: float) -> bool:
         """Send what to respond about; return whether the process has taken it in a time [s]."""
         self.snapshot.clear()
+        self._robots += 1  # first: from now on one that was given up is not waited for
         self._is_ready.clear()
-        self._outbox.put(robot)
+        self._outbox.put(replace(robot, number=self._robots))
         return not self.has_ended and self._is_ready.wait(timeout)
 
     def close(self) -> None:
@@ -191,7 +194,8 @@ class ServiceProcess:
                 if isinstance(message, Ping):
                     self._pinged, next_ping = None, time.monotonic() + PING_PERIOD
                 elif isinstance(message, Acknowledgement):
-                    self._is_ready.set()
+                    if message.number == self._robots:
+                        self._is_ready.set()
                 elif self._node.executor is not None:
                     # The events executor knows no guard conditions; a task wakes any executor.
                     self._node.executor.create_task(self._on_change, message)

@@ -17,7 +17,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from robodyn_ros.control.safety_settings import Action
+from robodyn_ros.control.law import Mode, Terms
+from robodyn_ros.control.planning import ReferenceLimits
+from robodyn_ros.control.safety_settings import SafetySettings
 from robodyn_ros.model import RobotModel
 from robodyn_ros.ros.watchdog.shared_record import SharedRecord
 
@@ -50,23 +52,6 @@ class Opening:
 
 
 @dataclass(frozen=True, eq=False)
-class Arm:
-    """
-    What is moved, with its load.
-
-    Parameters
-    ----------
-    model : RobotModel
-        In chain order, as everything but the commands themselves.
-    continuous : array of bool, shape (n,)
-        Joints that turn without end.
-    """
-
-    model: RobotModel
-    continuous: np.ndarray
-
-
-@dataclass(frozen=True, eq=False)
 class WatchdogSettings:
     """
     What to do, and within which limits; the arrays have shape (n,).
@@ -77,32 +62,32 @@ class WatchdogSettings:
         The chain's index of each joint, in the order of the commands.
     command_scale : array
         The commands' unit per torque, in chain order.
-    effort_limits, torque_rate_limits : array
-        [N m] or [N], and that per second; infinite: none.
-    braking_acceleration : array
-        Largest deceleration [rad/s²] or [m/s²]; infinite: none.
-    state_timeout, watchdog_period, stale_hold_time : float
+    watchdog_period : float
         [s]
-    on_stale_state, on_stop : Action
-        While the node lives, and once it does not.
-    compensates_gravity : bool
-        False where the driver does.
-    brakes : bool
-        False where the drives have a loop of their own, which leads the motion.
+    safety : SafetySettings
+        The node's; its actions apply while the node lives, and once it does not.
+    limits : ReferenceLimits
+        Of the arm.
+    mode : str
+        ``feedforward`` where the drives have a loop of their own, which leads the motion, else
+        ``gravity_compensation``.
+    terms : Terms
+        What is commanded of the model's torque; a driver may compensate gravity itself.
+    kd : array
+        Of the soft joint limits [1/s].
+    limit_width : float
+        Theirs [rad] or [m]; 0: none.
     """
 
     order: np.ndarray
     command_scale: np.ndarray
-    effort_limits: np.ndarray
-    torque_rate_limits: np.ndarray
-    braking_acceleration: np.ndarray
-    state_timeout: float
     watchdog_period: float
-    stale_hold_time: float
-    on_stale_state: Action
-    on_stop: Action
-    compensates_gravity: bool
-    brakes: bool
+    safety: SafetySettings
+    limits: ReferenceLimits
+    mode: Mode
+    terms: Terms
+    kd: np.ndarray
+    limit_width: float
 
 
 class Heartbeat(NamedTuple):
@@ -141,7 +126,7 @@ class SharedCommand:
     def __init__(self) -> None:
         self._opening = SharedRecord(_SMALL)
         self._arm = SharedRecord(_LARGE)
-        self._settings = SharedRecord(_SMALL)
+        self._settings = SharedRecord(_LARGE)
         self._heartbeat = SharedRecord(_HEARTBEAT.size)
         self._command = SharedRecord(_SMALL)
         self._returned = SharedRecord(_SMALL)
@@ -157,9 +142,9 @@ class SharedCommand:
         """Tell the names."""
         self._opening.write(pickle.dumps(opening))
 
-    def set_arm(self, arm: Arm) -> bool:
-        """Tell what is moved; return whether that fits into the memory."""
-        return self._arm.write(pickle.dumps(arm))
+    def set_arm(self, model: RobotModel) -> bool:
+        """Tell what is moved, with its load; return whether that fits into the memory."""
+        return self._arm.write(pickle.dumps(model))
 
     def set_settings(self, settings: WatchdogSettings) -> None:
         """Tell what to do."""
@@ -262,7 +247,7 @@ class SharedCommand:
         return self._unpickled(self._opening)
 
     @property
-    def arm(self) -> Arm | None:
+    def arm(self) -> RobotModel | None:
         """What is moved, once it is known."""
         return self._unpickled(self._arm)
 

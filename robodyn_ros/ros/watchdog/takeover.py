@@ -2,37 +2,30 @@
 """
 What the watchdog commands from taking over until the node commands again, or until it ends.
 
-The arm is braked while joint states come: its kinetic energy then falls with every command. At
-rest it is carried on for a while, because a torque that no longer follows the arm is unstable: a
-Panda without friction that is left with it moves at 5 rad/s within a second. Without joint states
-nothing better is known than gravity where the arm was last.
+A command pipeline of its own makes it: gravity where the node left the arm until joint states
+come, then gravity and damping, which brakes it, by Newton-Euler in NumPy: generated code that
+fails the node does not fail the watchdog as well. Here is when that begins and when it is over.
+Once the node is gone the arm is carried on for a while, because a torque that no longer follows
+it is unstable: a Panda without friction that is left with it moves at 5 rad/s within a second.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 
-from robodyn_ros.control.joint_state_buffer import JointStateBuffer, MeasuredState
-from robodyn_ros.control.possible_positions import PossiblePositions
-from robodyn_ros.control.torque_limits import TorqueLimiter
+from robodyn_ros.control.command_pipeline import Command, CommandPipeline
+from robodyn_ros.control.joint_state_buffer import JointStateBuffer
+from robodyn_ros.control.law import ControlLaw
 from robodyn_ros.dynamics import inverse_dynamics
-from robodyn_ros.errors import NonFiniteValue
-from robodyn_ros.ros.watchdog.shared_command import Arm, LastCommand, WatchdogSettings
+from robodyn_ros.dynamics.friction import friction_of
+from robodyn_ros.model import RobotModel
+from robodyn_ros.ros.watchdog.shared_command import LastCommand, WatchdogSettings
 
 BRAKING_RATE = 10.0
 """Largest rate at which velocities decay [1/s]."""
-
-DELAY_MARGIN = 0.2
-"""Largest product of that rate and the delay: braking with old velocities feeds an oscillation."""
-
-ENERGY_MARGIN = 1.5
-"""Growth of the kinetic energy at which braking is given up: it does not do what it should."""
-
-REST_ENERGY = 0.01
-"""Too little for braking to be given up for it [J]."""
-
-REST_SPEED = 0.01
-"""A joint that is slower is at rest [rad/s] or [m/s]."""
 
 LONGEST_BRAKING = 4.0
 """Until the arm counts as being at rest, whether it is or not [s]."""
@@ -47,8 +40,8 @@ class Takeover:
 
     Parameters
     ----------
-    arm : Arm
-        What is commanded.
+    model : RobotModel
+        Of the arm with its load.
     settings : WatchdogSettings
         What to do.
     last : LastCommand
@@ -67,74 +60,58 @@ class Takeover:
     """
 
     def __init__(
-        self, arm: Arm, settings: WatchdogSettings, last: LastCommand, now: float
+        self, model: RobotModel, settings: WatchdogSettings, last: LastCommand, now: float
     ) -> None:
-        self.is_over = False
-        self.is_steady = False
+        self.is_over = self.is_steady = False
+        limits, safety = settings.limits, settings.safety
         self.joint_states = JointStateBuffer(
-            arm.model.joint_names,
-            settings.state_timeout,
-            arm.continuous,
-            PossiblePositions.of(arm.model),
+            limits.joint_names, safety.state_timeout, limits.continuous, limits.possible
         )
-        self._arm = arm
-        self._settings = settings
-        self._limiter = TorqueLimiter()
-        self._limiter.last_torque, self._limiter.last_sent = last.torque, last.time
-        at_rest = np.zeros_like(last.position)
-        self._held = self._gravity_and_braking(last.position, at_rest)[0]
-        self._begin = self._last_state = now
-        self._delay = 0.0  # between the joint states that were used [s], slow to shrink
-        self._first_energy: float | None = None
-        self._brakes = settings.brakes
+        law = ControlLaw(
+            partial(inverse_dynamics, model),
+            partial(friction_of, model),
+            settings.mode,
+            settings.terms,
+            np.zeros(model.n),
+            settings.kd,
+            limit_width=settings.limit_width,
+        )
+        # The node commands there already, so that the arm is carried as far as the limits allow.
+        unlimited = replace(safety, effort_limits=np.full(model.n, np.inf))
+        self._pipeline = pipeline = CommandPipeline(law, self.joint_states, unlimited, limits)
+        # A state that is stale at once, from which gravity is known until others come.
+        before = now - 2.0 * safety.state_timeout
+        self.joint_states.receive(limits.joint_names, last.position.tolist(), (), received=before)
+        pipeline.enable(before)
+        pipeline.step(self.joint_states.take(), before)
+        self.joint_states.forget()
+        pipeline.settings = self._safety = replace(
+            safety, damping=BRAKING_RATE, is_braked_by_damping=True
+        )
+        pipeline.continue_from(last.torque, last.time)
+        self._begin = now
         self._end_of_node: float | None = None
         self._rest_since: float | None = None  # after that [s]
         self._is_yielding = False
-        self._state: MeasuredState | None = None
-
-    @property
-    def last(self) -> tuple[float, np.ndarray]:
-        """When a torque was sent last [s], and which, the node's own included."""
-        assert self._limiter.last_torque is not None  # it never forgets here
-        return self._limiter.last_sent, self._limiter.last_torque
 
     def command(self, now: float, is_node_alive: bool) -> np.ndarray | None:
         """Return the torque to send at a steady time [s], shape (n,), in chain order, or None."""
-        settings = self._settings
+        pipeline, before = self._pipeline, self._pipeline.last_torque
         if not is_node_alive and self._end_of_node is None:
             self._end_of_node = now
-        action = settings.on_stale_state if is_node_alive else settings.on_stop
-        if action == 'silent':
-            self.is_over = not is_node_alive
-            return None
-        torque, is_done = np.zeros_like(settings.effort_limits), True
-        if action == 'hold_gravity':
-            torque, is_done = self._held_torque(now)
-            if is_node_alive and now - self._last_state > settings.stale_hold_time:
-                return None
-        before = self.last[1]
-        limited = self._limiter.limited(
-            torque, settings.effort_limits, settings.torque_rate_limits, now
-        )
-        self.is_steady = np.array_equal(limited.torque, before)
-        if not is_node_alive:
-            self.is_over = self._is_left(now, is_done) and not limited.rate_limited.any()
-        return limited.torque
-
-    def _is_left(self, now: float, is_done: bool) -> bool:
-        """Return whether the arm may be left to itself, once the node is gone."""
-        assert self._end_of_node is not None
-        is_late = now - self._end_of_node > LONGEST_BRAKING
-        if self._settings.on_stop != 'hold_gravity':
-            return is_done or is_late
-        if self._is_yielding:
-            return True
-        if not self._has_states(now):  # they may come back
-            return is_done and now - self._last_state >= self._settings.stale_hold_time
-        if self._rest_since is None and (is_done or is_late):
-            self._rest_since = now
-        held = now - self._rest_since if self._rest_since is not None else 0.0
-        return self._rest_since is not None and held >= self._settings.stale_hold_time
+            pipeline.begin_stop()
+            hold_time = max(self._safety.stale_hold_time, DISCOVERY_TIME)
+            pipeline.settings = replace(
+                self._safety, on_stale_state=self._safety.on_stop, stale_hold_time=hold_time
+            )
+        if self._end_of_node is not None and self._is_left(now, self._end_of_node):
+            found = pipeline.stop_command(now)
+            self.is_over = found is None or not found.rate_limited.any()
+        else:
+            found = self._carrying(now)
+        if found is not None or pipeline.is_stale:
+            self.is_steady = found is None or bool((found.torque == before).all())
+        return None if found is None else found.torque
 
     def yield_commands(self) -> None:
         """Carry the arm no longer, once the node is gone: somebody else is about to."""
@@ -142,76 +119,27 @@ class Takeover:
 
     def sent(self, now: float) -> None:
         """Note that the last command was on the wire by a steady time [s]."""
-        self._limiter.last_sent = max(self._limiter.last_sent, now)
+        self._pipeline.sent(now)
 
-    def _held_torque(self, now: float) -> tuple[np.ndarray, bool]:
-        """Return gravity and what brakes, and whether nothing more is to be expected of that."""
-        joint_states = self.joint_states
-        if joint_states.is_complete:
-            self._delay = max(now - self._last_state, 0.9 * self._delay)
-            if now - self._last_state > self._settings.state_timeout:
-                self._first_energy = None  # what the arm gained meanwhile is not of the braking
-            self._state, self._last_state = joint_states.take(), now
-        if self._state is None or not self._has_states(now):
-            is_awaited = self._state is None and now - self._begin < DISCOVERY_TIME
-            return self._held, not is_awaited
-        position, velocity = self._state.position, self._state.velocity
-        is_known = bool(np.isfinite(velocity).all())
-        velocity = velocity if is_known else np.zeros_like(velocity)
-        # Gravity of where the arm was would push it on.
-        position = position + (now - self._last_state) * velocity
-        try:
-            gravity, braking = self._gravity_and_braking(position, velocity)
-        except NonFiniteValue:  # an absurd velocity
-            return self._held, False
-        if not (np.isfinite(gravity).all() and np.isfinite(braking).all()):
-            return self._held, False
-        self._held = gravity
-        self._brakes = self._brakes and not (is_known and self._gains_energy(velocity, braking))
-        if is_known and (np.abs(velocity) < REST_SPEED).all():
-            return gravity, True
-        if not self._brakes:
-            return gravity, not self._settings.brakes
-        rate = min(BRAKING_RATE, DELAY_MARGIN / self._delay) if self._delay > 0.0 else BRAKING_RATE
-        braking *= rate * self._fraction_of_acceleration(rate * velocity)
-        return gravity + _fraction(gravity, braking, self._settings.effort_limits) * braking, False
+    def _carrying(self, now: float) -> Command | None:
+        """Return the next command while the arm is not left to itself."""
+        pipeline, found = self._pipeline, None
+        holds = pipeline.settings.on_stale_state == 'hold_gravity'
+        if holds and self.joint_states.is_complete:
+            with np.errstate(over='ignore', invalid='ignore'):  # absurd velocities
+                found = pipeline.step(self.joint_states.take(), now)
+        return found or pipeline.watchdog(now)
 
-    def _has_states(self, now: float) -> bool:
-        return self._state is not None and not self.joint_states.stale_joints(now)
-
-    def _gains_energy(self, velocity: np.ndarray, braking: np.ndarray) -> bool:
-        """Return whether there is more kinetic energy than at first, by much."""
-        energy = -0.5 * float(velocity @ braking)
-        if self._first_energy is None:
-            self._first_energy = energy
-        return energy > ENERGY_MARGIN * self._first_energy and energy > REST_ENERGY
-
-    def _fraction_of_acceleration(self, deceleration: np.ndarray) -> float:
-        limits = self._settings.braking_acceleration
-        return _fraction(np.zeros_like(deceleration), deceleration, limits)
-
-    def _gravity_and_braking(
-        self, position: np.ndarray, velocity: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return g(q) and -M(q) qd, what brakes at a rate of one per second."""
-        zero = np.zeros((2, len(position)))
-        with np.errstate(over='ignore', invalid='ignore'):
-            gravity, both = inverse_dynamics(
-                self._arm.model,
-                np.stack([position, position]),
-                zero,
-                np.stack([zero[0], -velocity]),
-            )
-        return gravity if self._settings.compensates_gravity else zero[0], both - gravity
-
-
-def _fraction(held: np.ndarray, added: np.ndarray, limits: np.ndarray) -> float:
-    """
-    Return the largest number up to 1 by which what is added fits between the limits.
-
-    One number for all joints: a vector of torques that is made shorter still brakes, one whose
-    entries are clipped may push.
-    """
-    with np.errstate(divide='ignore', invalid='ignore'):
-        room = np.where(added > 0.0, limits - held, -limits - held) / added
-    return float(np.clip(np.min(room, where=added != 0.0, initial=1.0), 0.0, 1.0))
+    def _is_left(self, now: float, end_of_node: float) -> bool:
+        """Return whether the arm may be left to itself, the node being gone."""
+        pipeline = self._pipeline
+        if self._is_yielding or self._safety.on_stop != 'hold_gravity':
+            return True
+        if pipeline.is_stale:  # joint states may come, or come back
+            return now - self._begin >= DISCOVERY_TIME and pipeline.fallback == 'silent'
+        is_late = now - end_of_node > LONGEST_BRAKING
+        if self._rest_since is None and (pipeline.has_stopped or is_late):
+            self._rest_since = now
+        return self._rest_since is not None and (
+            now - self._rest_since >= self._safety.stale_hold_time
+        )

@@ -31,7 +31,7 @@ from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
 from robodyn_ros.errors import MalformedJointState
 from robodyn_ros.ros import cdr, conversions
-from robodyn_ros.ros.joint_state_message import JointStateReader
+from robodyn_ros.ros.joint_states import JointStateReader
 from robodyn_ros.ros.other_commanders import WATCHDOG_LABEL, CommandListener
 from robodyn_ros.ros.qos import RELIABLE, SENSOR
 from robodyn_ros.ros.signals import leave_stop_signals_to_the_node
@@ -167,7 +167,7 @@ class WatchdogNode(Node):
                 return
             else:
                 period = settings.watchdog_period
-                timeout = max(settings.state_timeout, 2.0 * period)
+                timeout = max(settings.safety.state_timeout, 2.0 * period)
                 planned_before = planned
                 command = shared.command
                 # The executor may starve the timer on a busy machine, while cycles go on.
@@ -206,7 +206,7 @@ class WatchdogNode(Node):
                 break
             if not is_alive and not is_mourning:
                 is_mourning = True
-                signal.alarm(LONGEST_LIFE + math.ceil(settings.stale_hold_time))
+                signal.alarm(LONGEST_LIFE + math.ceil(settings.safety.stale_hold_time))
             now = time.monotonic()
             shared.looked(self._punctuality.look(now, np.inf))
             torque = takeover.command(now, is_alive)
@@ -214,8 +214,8 @@ class WatchdogNode(Node):
                 command = (settings.command_scale * torque)[settings.order]
                 message.data = conversions.floats(command)
                 self._commands.publish(message)
-                takeover.sent(time.monotonic())
-                self._last = takeover.last
+                self._last = time.monotonic(), torque
+                takeover.sent(self._last[0])
                 shared.commanded(*self._last)
             if takeover.is_over:
                 break
@@ -225,8 +225,8 @@ class WatchdogNode(Node):
                 listener = CommandListener(self, self._commands.topic_name)
             if listener is not None and listener.taken():
                 takeover.yield_commands()
-            is_steady = torque is None or takeover.is_steady
-            self._spin_until(now + (settings.watchdog_period if is_steady else COMMAND_PERIOD))
+            period = settings.watchdog_period if takeover.is_steady else COMMAND_PERIOD
+            self._spin_until(now + period)
         if subscription is not None:
             self.destroy_subscription(subscription)
         if listener is not None:

@@ -15,13 +15,12 @@ from contextlib import suppress
 import numpy as np
 from rclpy.node import Node
 
-from robodyn_ros.control.command import Command
-from robodyn_ros.control.control_stack import ControlStack, continuous_joints
+from robodyn_ros.control.command_pipeline import Command
+from robodyn_ros.control.control_stack import ControlStack
 from robodyn_ros.model import RobotModel
 from robodyn_ros.ros.other_commanders import watchdog_name
 from robodyn_ros.ros.watchdog import watchdog_node
 from robodyn_ros.ros.watchdog.shared_command import (
-    Arm,
     Opening,
     SharedCommand,
     WatchdogSettings,
@@ -104,7 +103,7 @@ class WatchdogProcess:
         pipeline = stack.pipeline
         if stack.model is not self._model:
             self._model = stack.model
-            if not self._shared.set_arm(Arm(stack.model, continuous_joints(stack.model))):
+            if not self._shared.set_arm(stack.model):
                 self._model = None  # of thousands of joints: nothing is taken over
         if self._model is None:
             return
@@ -204,21 +203,15 @@ class WatchdogProcess:
 
 def watchdog_settings(stack: ControlStack, watchdog_period: float) -> WatchdogSettings:
     """Return what the watchdog is to do, as a control stack would."""
-    settings, law = stack.pipeline.settings, stack.pipeline.law
-    braking_acceleration = settings.braking_acceleration
-    if braking_acceleration is None:
-        braking_acceleration = np.full(stack.model.n, np.inf)
+    law = stack.pipeline.law
     return WatchdogSettings(
         order=stack.order,
         command_scale=stack.units.command_scale,
-        effort_limits=settings.effort_limits,
-        torque_rate_limits=settings.torque_rate_limits,
-        braking_acceleration=braking_acceleration,
-        state_timeout=settings.state_timeout,
         watchdog_period=watchdog_period,
-        stale_hold_time=settings.stale_hold_time,
-        on_stale_state=settings.on_stale_state,
-        on_stop=settings.on_stop,
-        compensates_gravity=law.terms.gravity,
-        brakes=law.mode != 'feedforward',
+        safety=stack.pipeline.settings,
+        limits=stack.pipeline.reference_limits,
+        mode='feedforward' if law.mode == 'feedforward' else 'gravity_compensation',
+        terms=law.terms,
+        kd=law.kd,
+        limit_width=law.limit_width,
     )

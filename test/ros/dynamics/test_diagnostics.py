@@ -9,7 +9,10 @@ import pytest
 pytest.importorskip('rclpy', reason='needs ROS 2')
 
 from control_arm import NAMES, enabled
+from diagnostic_msgs.msg import DiagnosticStatus
+from rclpy.logging import get_logger
 
+from robodyn_ros.ros.dynamics.control_cycle import ControlCycle
 from robodyn_ros.ros.dynamics.cycle_counts import CycleCounts
 from robodyn_ros.ros.dynamics.model_status import model_status
 from robodyn_ros.ros.dynamics.process_status import process_status
@@ -43,8 +46,8 @@ class Cycle:
         self.no_subscriber = 'nobody subscribes to the commands on /x'
         self.no_joint_state = 'no joint state has come yet on /y'
 
-    def run(self, duration, *position):
-        for command in self.arm.run(duration, *position):
+    def run(self, duration, *position, **options):
+        for command in self.arm.run(duration, *position, **options):
             if command is not None:
                 self.counts.count(command, 1e-4)
 
@@ -199,7 +202,10 @@ def test_driver_that_is_too_slow_for_the_timeout_is_told_of_it(cycle):
     cycle.counts.recovered(0.2, cycle.arm.now)
     assert cycle.verdict()[0] == OK
     cycle.counts.recovered(0.21, cycle.arm.now)
-    words = 'joint states came 0.21 s apart; state_timeout = 0.1 is too short'
+    words = (
+        'joint states came 0.21 s apart; allowed: state_timeout = 0.1; gravity compensation '
+        'needs 100 Hz'
+    )
     assert cycle.verdict() == (WARN, words)
     cycle.arm.now += 0.2
     cycle.arm.pipeline.watchdog(cycle.arm.now)
@@ -208,6 +214,30 @@ def test_driver_that_is_too_slow_for_the_timeout_is_told_of_it(cycle):
         f'no fresh state of shoulder, elbow ({words}): hold_gravity',
     )
     cycle.run(6.0, Q)
+    assert cycle.verdict()[0] == OK
+
+
+def test_states_that_are_too_slow_name_the_rate_that_the_gains_need():
+    cycle = Cycle()
+    cycle.arm = enabled('computed_torque')
+    cycle.stack.pipeline, cycle.stack.joint_states = cycle.arm.pipeline, cycle.arm.buffer
+    cycle.run(0.1, Q)
+    for gap in (0.2, 0.21):
+        cycle.counts.recovered(gap, cycle.arm.now)
+    level, message = cycle.verdict()
+    assert level == WARN
+    assert message.endswith('needs 100 Hz, kp = 100 and kd = 20 need 40 Hz')
+
+
+def test_gravity_compensation_at_slow_states_is_a_warning():
+    cycle = Cycle()
+    cycle.run(1.0, Q, period=0.01)
+    assert cycle.verdict()[0] == OK
+    cycle.run(3.0, Q, period=0.05)
+    words = 'joint states come at 20 Hz: gravity compensation needs 100 Hz'
+    level, message = cycle.verdict()
+    assert level == WARN and message.startswith(words)
+    cycle.run(1.0, Q)
     assert cycle.verdict()[0] == OK
 
 
@@ -244,3 +274,13 @@ def test_watchdog_that_is_late_or_has_ended_is_a_warning(has_ended, lateness, le
     assert (status.level, status.message) == (level, message)
     facts = {value.key: value.value for value in status.values}
     assert float(facts['watchdog_process_lateness_ms']) == 1e3 * lateness
+
+
+def test_what_is_missing_is_logged_at_whatever_level_it_has_next():
+    cycle = Cycle()
+    cycle._started, cycle._told_missing = -np.inf, ''
+    cycle._node = SimpleNamespace(get_logger=lambda: logger)
+    logger = get_logger('levels')
+    for level, words in ((WARN, 'waiting'), (ERROR, 'broken'), (WARN, 'waiting again')):
+        ControlCycle.remark(cycle, DiagnosticStatus(level=level, message=words))
+        assert cycle._told_missing == words

@@ -184,23 +184,28 @@ def test_half_an_arm_is_stale(rig):
     rig.until_commanded()
 
 
-@fault('driver at 10 Hz', 'Every state is answered once; the rate limit counts 10 ms at most.')
-def test_slow_driver_is_served(rig, gravity):
+@fault(
+    'driver at 10 Hz',
+    'Gravity of half a period ahead, little damping, and a WARN with the rate that is needed.',
+)
+def test_slow_driver_gets_gravity_and_is_told_of_its_rate(rig, gravity):
+    forget_reference(rig)
     rig.driver(rate=10.0)
     rig.until_commanded(more=15)
     rig.until(holds(rig, gravity))
+    rig.until(lambda: 'gravity compensation needs 100 Hz' in rig.report.get('message', ''))
 
 
 @fault(
     'driver slower than the state timeout',
     'Stale and back again with every state: gravity throughout, by and by. Diagnostics name '
-    '`state_timeout`; the log says so once a second at most.',
+    '`state_timeout` and the rate that is needed; the log says so once a second at most.',
 )
 def test_driver_slower_than_the_timeout_gets_gravity(rig, gravity):
     rig.driver(rate=0.8 / STATE_TIMEOUT)
     rig.until(lambda: rig.report.get('level') == 2)
     rig.until(holds(rig, gravity))
-    rig.until(lambda: f'state_timeout = {STATE_TIMEOUT} is too short' in rig.report['message'])
+    rig.until(lambda: f'allowed: state_timeout = {STATE_TIMEOUT}' in rig.report['message'])
 
     def told():
         return re.findall(r'\[ERROR\] \[([\d.]+)\] \[dynamics_node\]: no fresh state', rig.log)

@@ -498,10 +498,11 @@ def test_positions_in_degrees_are_refused(rig, robot):
 
 @mistake(
     'joint states at 5 Hz',
-    'no fresh state of … (joint states came … s apart; state_timeout = 0.1 is too short)',
-    'ERROR: no fresh state of … state_timeout = 0.1 is too short): hold_gravity',
+    'no fresh state of … (joint states came … s apart; allowed: state_timeout = 0.1; gravity '
+    'compensation needs 100 Hz',
+    'ERROR: no fresh state of … gravity compensation needs 100 Hz): hold_gravity',
 )
-def test_joint_states_that_are_too_slow_name_the_parameter(rig, robot):
+def test_joint_states_that_are_too_slow_name_the_rate_that_is_needed(rig, robot):
     rig.start(**{**robot, 'state_timeout': 0.1})
     rig.expect(Seldom(rig).send)
 
@@ -509,7 +510,7 @@ def test_joint_states_that_are_too_slow_name_the_parameter(rig, robot):
 @mistake(
     'the same, for long',
     '; joint states were missed … times since the last',
-    'ERROR: no fresh state of … state_timeout = 0.1 is too short): hold_gravity',
+    'ERROR: no fresh state of … gravity compensation needs 100 Hz): hold_gravity',
 )
 def test_joint_states_that_are_missed_again_and_again_are_counted(rig, robot):
     rig.start(**{**robot, 'state_timeout': 0.1})

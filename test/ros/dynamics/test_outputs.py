@@ -13,9 +13,9 @@ from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from robodyn_ros.control.command import Command
-from robodyn_ros.control.computed_torque import TorqueParts
+from robodyn_ros.control.command_pipeline import Command
 from robodyn_ros.control.joint_state_buffer import MeasuredState
+from robodyn_ros.control.law import TorqueParts
 from robodyn_ros.ros.dynamics import outputs
 from robodyn_ros.ros.dynamics.outputs import CycleOutputs
 

@@ -9,6 +9,7 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS 2')
 
+from diagnostic_msgs.msg import DiagnosticStatus
 from feedforward_rig import MODEL, POSITION, Rig, trajectory
 from robots import two_link_urdf
 from trajectory_msgs.msg import JointTrajectory
@@ -86,6 +87,30 @@ def test_what_cannot_be_driven_is_not_passed_on(rig):
     sent = rig.send(trajectory(POSITION + 0.05))
     assert len(rig.out) == 2
     np.testing.assert_allclose(sent.points[-1].positions, POSITION + 0.05)
+
+
+def test_sender_of_a_refused_trajectory_is_told_the_reason_until_one_is_filled(rig):
+    rig.drive()
+    bad = trajectory([0.1], names=['finger'])
+    bad.header.stamp.sec = 12
+    rig.until(lambda: rig.trajectories.get_subscription_count() > 0)
+    rig.until(lambda: rig.told)
+    rig.trajectories.publish(bad)
+    rig.until(lambda: 'refused' in rig.told[-1].message, rig.tell_state)
+    status = rig.told[-1]
+    facts = {pair.key: pair.value for pair in status.values}
+    assert (status.name, status.level) == ('feedforward: trajectories', DiagnosticStatus.WARN)
+    assert "'finger'" in facts['last_rejection']
+    assert status.message == f'a trajectory was refused: {facts["last_rejection"]}'
+    assert facts['last_rejection_stamp'] == '12.000000000'
+    rig.send(trajectory(POSITION))
+    rig.until(lambda: rig.told[-1].level == DiagnosticStatus.OK, rig.tell_state)
+
+
+def test_sender_is_told_that_no_joint_states_come(rig):
+    rig.until(lambda: rig.told and 'waiting for the state of' in rig.told[-1].message)
+    rig.trajectories.publish(JointTrajectory())
+    rig.until(lambda: 'refused: joint states' in rig.told[-1].message)
 
 
 def test_next_trajectory_goes_on_from_what_was_sent_while_the_arm_follows(rig):

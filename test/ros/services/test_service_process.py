@@ -14,6 +14,9 @@ from node_rig import NodeRig
 
 from robodyn_interfaces.msg import Payload
 from robodyn_interfaces.srv import GetPayload, SetPayload
+from robodyn_ros import RobotModel
+from robodyn_ros.control.load import Load
+from robodyn_ros.ros.services import exchange, service_process
 
 pytestmark = pytest.mark.ros
 
@@ -23,7 +26,7 @@ import atexit, sys, time
 from rclpy.node import Node
 from robodyn_ros import RobotModel
 from robodyn_ros.control.load import Load
-from robodyn_ros.ros.executors import fastest_executor
+from robodyn_ros.ros.spinning import fastest_executor
 from robodyn_ros.errors import TooHeavy
 from robodyn_ros.ros.services.exchange import NewRobot, Outcome
 from robodyn_ros.ros.services.service_process import ServiceProcess
@@ -164,6 +167,56 @@ def test_process_that_hangs_is_told_from_one_that_responds_and_one_that_has_ende
     assert rig.end() == 0
 
 
+class LoggedErrors:
+    """Stands for a node without ROS: its names, and what it logs."""
+
+    executor = None
+
+    def __init__(self):
+        self.errors = []
+
+    def get_name(self):
+        return 'dynamics_node'
+
+    def get_namespace(self):
+        return '/'
+
+    def resolve_service_name(self, name):
+        return name
+
+    def get_logger(self):
+        return self
+
+    def error(self, text):
+        self.errors.append(text)
+
+
+@pytest.mark.parametrize('which, patience, errors', [(0, 1.0, 2), (1, 30.0, 1)])
+def test_a_robot_is_taken_when_it_is_acknowledged_itself_and_not_one_before(
+    monkeypatch, which, patience, errors
+):
+    def answer_late(connection, *_):
+        """Acknowledge one of two robots, once both have come."""
+        robots = []
+        while (message := connection.recv()) is not None:
+            if isinstance(message, exchange.NewRobot):
+                robots.append(message)
+                if len(robots) == 2:
+                    connection.send(exchange.Acknowledgement(robots[which].number))
+
+    monkeypatch.setattr(service_process.service_node, 'run', answer_late)
+    arm = RobotModel.from_urdf(URDF, base_link='base', tip_link='hand')
+    node, services = LoggedErrors(), service_process.ServiceProcess()
+    try:
+        services.open(node, apply=None)
+        for timeout in (0.0, patience):
+            monkeypatch.setattr(service_process, 'READY_TIMEOUT', timeout)
+            services.take(arm, Load(arm.gravity))
+        assert node.errors == errors * ['the services are not ready: nobody answers']
+    finally:
+        services.close()
+
+
 def test_node_is_not_held_up_by_a_process_that_reads_nothing(rig):
     # Far more than fits between the two; the latest message is what counts when it reads again.
     more = (
@@ -217,7 +270,8 @@ def test_signals_to_its_group_are_for_the_node_alone(rig):
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         os.kill(rig.service_process, number)
     assert rig.carry(1.5).success
-    assert os.getpriority(os.PRIO_PROCESS, rig.service_process) == 10
+    nodes = os.getpriority(os.PRIO_PROCESS, rig.process.pid)
+    assert os.getpriority(os.PRIO_PROCESS, rig.service_process) == min(nodes + 10, 19)
 
 
 def test_process_ends_with_the_node_and_runs_none_of_its_exit_handlers(rig):

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the outside does to a commanded arm: torques, the wrench at the tip, contacts.
+#ifndef ROBODYN_CONTROLLERS__CONTACT_WATCH_HPP_
+#define ROBODYN_CONTROLLERS__CONTACT_WATCH_HPP_
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <optional>
+#include <stdexcept>
+
+#include "robodyn_ros/core/contact.hpp"
+#include "robodyn_ros/core/torque.hpp"
+#include "robodyn_ros/core/model.hpp"
+#include "robodyn_ros/core/settings.hpp"
+#include "robodyn_ros/core/tip_wrench.hpp"
+#include "robodyn_ros/robodyn_model.h"
+
+namespace robodyn_controllers
+{
+
+struct ContactSettings
+{
+  robodyn::Vector gain;              // of the observer, one of each joint [1/s]
+  robodyn::Vector moving, standing;  // thresholds [N m or N]; empty: nothing is ever a contact
+  double dwell = 0.02;               // s
+  std::array<double, 3> point{};     // of the wrench, in the tip link's frame [m]
+};
+
+// Nothing but the constructor allocates. The rules are those of contact_monitor.py.
+class ContactWatch
+{
+public:
+  // The library must outlive it; the model is the core's of it.
+  ContactWatch(
+    const robodyn_model & library, const robodyn::Model & model, const double * load,
+    const ContactSettings & settings, const robodyn::LawSettings & law,
+    const robodyn::Settings & safety)
+  : library_(library), n_(model.joints), point_(settings.point), model_(model, load),
+    observer_(n_, observer_settings(settings, law, safety)), wrench_(n_), known_(n_),
+    coulomb_(n_), hidden_(n_), acting_(n_), zero_(n_), jacobian_(6 * n_)
+  {
+    if (settings.moving.empty() != settings.standing.empty()) {
+      throw std::runtime_error(
+              "parameters contact_threshold_moving and contact_threshold_standing; allowed: "
+              "both, or neither");
+    }
+    if (!settings.moving.empty()) {
+      detector_.emplace(
+        n_, robodyn::ContactThresholds{settings.moving, settings.standing, settings.dwell});
+    }
+    robodyn::Vector forwards(n_, 1.0), backwards(n_, -1.0), resistance(n_);
+    model.friction_torque(
+      model.self, zero_.data(), forwards.data(), zero_.data(), resistance.data());
+    model.friction_torque(
+      model.self, zero_.data(), backwards.data(), zero_.data(), hidden_.data());
+    for (std::size_t i = 0; i < n_; ++i) {
+      coulomb_[i] = 0.5 * (resistance[i] - hidden_[i]);
+      known_[i] = detector_ ? settings.moving[i] / kDeviations :
+        kUnknownDeviation * safety.effort_limits[i];
+    }
+  }
+
+  bool knows_contacts() const {return detector_.has_value();}
+  bool has_estimate() const {return has_estimate_;}  // whether the last state gave one
+  const robodyn::Vector & torque() const {return observer_.torque();}  // external [N m or N]
+  bool is_in_contact() const {return detector_ && detector_->is_in_contact();}
+  // The contact that lasts, or the last one; where contacts are known.
+  const robodyn::Contact & contact() const {return detector_->contact();}
+
+  // Begin anew, as after a pause.
+  void reset()
+  {
+    has_estimate_ = false;
+    observer_.reset();
+    if (detector_) {detector_->reset();}
+  }
+
+  // Take note of a cycle without a state that was commanded for.
+  void pass() {has_estimate_ = false;}
+
+  // Begin anew with another load.
+  void change_load(const double * load)
+  {
+    model_.change(load, 0.0);
+    reset();
+  }
+
+  void change_longest(double longest) {observer_.change_longest(longest);}
+
+  // Take in a state at a time [s], and the command that brought the arm there, by a law, and
+  // return whether a contact begins or ends with it. In feedforward the drives add a torque of
+  // their own, which is not known: there is no estimate.
+  robodyn::ContactEvent update(
+    const robodyn::LawSettings & law, const double * position, const double * velocity,
+    const robodyn::Vector & commanded, double time)
+  {
+    has_estimate_ = false;
+    if (law.mode == robodyn::Mode::feedforward) {return robodyn::ContactEvent::none;}
+    std::fill(acting_.begin(), acting_.end(), 0.0);
+    const bool could = law.terms.gravity ||  // else the driver adds the gravity torque itself
+      model_.inverse_dynamics(1, position, zero_.data(), zero_.data(), acting_.data());
+    for (std::size_t i = 0; i < n_; ++i) {acting_[i] += commanded[i];}
+    has_estimate_ =
+      could && observer_.update(model_, position, velocity, acting_.data(), time);
+    if (!has_estimate_ || !detector_) {return robodyn::ContactEvent::none;}
+    return detector_->update(velocity, observer_.torque().data(), time);
+  }
+
+  // Return the wrench at the tip that the external torques of a state are explained by. A joint
+  // that stands may hide as much as its Coulomb friction.
+  const robodyn::TipWrench & tip_wrench(const double * position, const double * velocity)
+  {
+    for (std::size_t i = 0; i < n_; ++i) {
+      const bool is_standing = std::fabs(velocity[i]) < robodyn::kStandstill;
+      hidden_[i] = std::hypot(known_[i], is_standing ? coulomb_[i] / std::sqrt(3.0) : 0.0);
+    }
+    library_.forward_kinematics(position, pose_.data());
+    library_.jacobian(position, jacobian_.data());
+    wrench_.update(
+      pose_.data(), jacobian_.data(), point_.data(), observer_.torque().data(), hidden_.data());
+    return wrench_;
+  }
+
+private:
+  // A threshold in standard deviations of what the observer says without contact, and the
+  // deviation where nothing is known, as a fraction of an effort limit.
+  static constexpr double kDeviations = 4.0, kUnknownDeviation = 0.01;
+
+  static robodyn::ObserverSettings observer_settings(
+    const ContactSettings & settings, const robodyn::LawSettings & law,
+    const robodyn::Settings & safety)
+  {
+    robodyn::ObserverSettings observer;
+    observer.gain = settings.gain;
+    observer.longest = safety.state_timeout;
+    observer.friction_velocity = law.friction_velocity;
+    return observer;
+  }
+
+  const robodyn_model & library_;
+  const std::size_t n_;
+  const std::array<double, 3> point_;
+  robodyn::LoadedModel model_;
+  robodyn::MomentumObserver observer_;
+  std::optional<robodyn::ContactDetector> detector_;
+  robodyn::TipWrench wrench_;
+  robodyn::Vector known_, coulomb_;  // deviation, friction [N m or N]
+  robodyn::Vector hidden_, acting_;
+  const robodyn::Vector zero_;
+  robodyn::Vector jacobian_;
+  std::array<double, 16> pose_{};
+  bool has_estimate_ = false;
+};
+
+}  // namespace robodyn_controllers
+
+#endif  // ROBODYN_CONTROLLERS__CONTACT_WATCH_HPP_

@@ -1,0 +1,452 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ros2_control controller without ROS: its life cycle, its cycles, and what its services and
+// parameters change. Interfaces are arrays, one number for each joint; errors are sentences.
+#ifndef ROBODYN_CONTROLLERS__CONTROLLER_LOGIC_HPP_
+#define ROBODYN_CONTROLLERS__CONTROLLER_LOGIC_HPP_
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "robodyn_controllers/contact_watch.hpp"
+#include "robodyn_controllers/mailbox.hpp"
+#include "robodyn_ros/core/command_pipeline.hpp"
+#include "robodyn_ros/robodyn_model.h"
+
+namespace robodyn_controllers
+{
+
+using robodyn::CommandPipeline;
+using robodyn::Vector;
+using robodyn::kNaN;
+
+// What the parameters say.
+struct Settings
+{
+  robodyn::LawSettings law;
+  robodyn::Settings safety;
+  ContactSettings contacts;  // read once, when it is configured
+  robodyn::ContactAction on_contact = robodyn::ContactAction::report;
+};
+
+// Refuse to act on contacts that nothing could tell; throws std::runtime_error.
+inline void check_reaction(const Settings & settings)
+{
+  if (settings.on_contact != robodyn::ContactAction::report && settings.contacts.moving.empty()) {
+    throw std::runtime_error(
+            "parameter on_contact; allowed without contact_threshold_moving and "
+            "contact_threshold_standing: report");
+  }
+}
+
+// Return the core's model of a library, which must outlive it.
+inline robodyn::Model core_model(const robodyn_model & library)
+{
+  robodyn::Model model;
+  model.joints = static_cast<std::size_t>(library.joints);
+  model.load_size = static_cast<std::size_t>(library.load_size);
+  model.self = const_cast<robodyn_model *>(&library);  // nothing of it is written
+  model.inverse_dynamics = [](
+    void * self, const double * load, std::size_t rows, const double * q, const double * qd,
+    const double * qdd, double * tau) {
+      const auto & model = *static_cast<const robodyn_model *>(self);
+      const auto n = static_cast<std::size_t>(model.joints);
+      for (std::size_t at = 0; at < rows * n; at += n) {
+        model.inverse_dynamics(load, q + at, qd + at, qdd + at, tau + at);
+      }
+      return true;
+    };
+  model.friction_torque = [](
+    void * self, const double * qd, const double * direction, const double * rigid_torque,
+    double * tau) {
+      const auto & model = *static_cast<const robodyn_model *>(self);
+      model.friction_torque(qd, direction, rigid_torque, tau);
+      return true;
+    };
+  return model;
+}
+
+// Return the load of no payload under the library's own gravity.
+inline Vector first_load(const robodyn_model & library)
+{
+  Vector load(static_cast<std::size_t>(library.load_size));
+  library.make_load(nullptr, nullptr, load.data());
+  return load;
+}
+
+constexpr double kStrongestGravity = 50.0;  // m/s^2; more is a mistake of units
+constexpr double kHeaviestPayload = 100.0;  // kg; more than this and ten times the arm is, too
+constexpr double kLargestPayload = 1.0;     // m; beyond this and the arm's reach is no part of one
+
+// Write the load of a payload and gravity, and return what is wrong with them; empty: nothing. The
+// rules are those of load.py.
+inline std::string checked_load(
+  const robodyn_model & model, const robodyn_payload & payload, const std::vector<double> & gravity,
+  Vector & load)
+{
+  if (gravity.size() != 3) {
+    return "gravity: " + std::to_string(gravity.size()) + " numbers; allowed: 3";
+  }
+  const double strength = std::hypot(gravity[0], gravity[1], gravity[2]);
+  if (!(strength <= kStrongestGravity)) {
+    return "gravity strength: " + std::to_string(strength) + " m/s^2; allowed: at most " +
+           std::to_string(kStrongestGravity) + " m/s^2";
+  }
+  const double heaviest = std::max(kHeaviestPayload, 10.0 * model.mass);
+  if (!(payload.mass <= heaviest)) {
+    return "payload mass: " + std::to_string(payload.mass) + " kg; allowed: at most " +
+           std::to_string(heaviest) + " kg";
+  }
+  const double largest = std::max(kLargestPayload, model.reach);
+  double moments[3];
+  robodyn_principal_moments(payload.inertia, moments);
+  const double radius = std::sqrt(std::fmax(moments[2], 0.0) / payload.mass);
+  if (payload.mass > 0.0 && !(radius <= largest)) {
+    return "payload radius of gyration: " + std::to_string(radius) + " m; allowed: at most " +
+           std::to_string(largest) + " m: inertia is in kg m2, about the centre of mass";
+  }
+  const double * const c = payload.center_of_mass;
+  const double distance = std::hypot(c[0], c[1], c[2]);
+  if (payload.mass > 0.0 && !(distance <= largest)) {
+    return "payload centre of mass, distance from the link: " + std::to_string(distance) +
+           " m; allowed: at most " + std::to_string(largest) + " m";
+  }
+  if (model.make_load(&payload, gravity.data(), load.data()) != 0) {
+    return "payload; allowed: finite numbers, an inertia that a body of this mass has";
+  }
+  return "";
+}
+
+// In update, activate and deactivate nothing allocates, waits, throws or logs; what other threads
+// want comes by mailboxes.
+class ControllerLogic
+{
+public:
+  // A change of load waits so long for a cycle that takes it.
+  explicit ControllerLogic(std::chrono::milliseconds longest_wait = std::chrono::milliseconds(200))
+  : longest_wait_(longest_wait) {}
+
+  ControllerLogic(const ControllerLogic &) = delete;
+  ControllerLogic & operator=(const ControllerLogic &) = delete;
+
+  // --- life cycle ----------------------------------------------------------------------------
+
+  // Take a model, settings, gravity [m/s^2] in the base link's axes, empty: the model's own, and
+  // one factor for each joint from torque to command; throws std::runtime_error.
+  void configure(
+    std::shared_ptr<const robodyn_model> model, const Settings & settings,
+    const std::vector<double> & gravity, const Vector & command_scale)
+  {
+    for (const double scale : command_scale) {
+      if (!std::isfinite(scale) || scale == 0.0) {
+        throw std::runtime_error("parameter command_scale; allowed: each finite, not 0");
+      }
+    }
+    check_reaction(settings);
+    auto arm = std::make_unique<Arm>(std::move(model), settings, command_scale);
+    if (!gravity.empty()) {arm->gravity = gravity;}
+    Vector load = first_load(*arm->model);
+    const std::string wrong = checked_load(*arm->model, arm->payload, arm->gravity, load);
+    if (!wrong.empty()) {throw std::runtime_error("parameter " + wrong);}
+    arm->pipeline.change_load(load.data());
+    arm->watch.change_load(load.data());
+    const std::lock_guard<std::mutex> lock(changing_);
+    arm_ = std::move(arm);
+  }
+
+  // A service that is being answered in another thread is waited for.
+  void cleanup()
+  {
+    const std::lock_guard<std::mutex> lock(changing_);
+    arm_.reset();
+  }
+
+  void activate()
+  {
+    is_active_ = true;  // first: a load that somebody puts while it is false is taken below
+    arm_->new_setpoint.take([](const Vector &) {return true;});
+    has_setpoint_ = false;
+    arm_->watch.reset();
+    arm_->has_acted = false;
+    take_changes();
+  }
+
+  // Return whether there is one more command, and write it: that of on_stop. No cycle follows that
+  // could go on to it, so the rate limit does not hold. Whoever wants the arm braked first
+  // deactivates what is chained to this controller, or disables it, and waits.
+  bool deactivate(double * command)
+  {
+    CommandPipeline & pipeline = arm_->pipeline;
+    const bool has_command = pipeline.stop_command(now_, true);
+    if (has_command) {write(command);}
+    pipeline.disable();
+    is_active_ = false;
+    return has_command;
+  }
+
+  // --- the loop ------------------------------------------------------------------------------
+
+  // Write the setpoint to follow, 3 n numbers, a time [s] after the last one; NaN: none.
+  void sample_setpoint(double period, double * reference)
+  {
+    Arm & arm = *arm_;
+    setpoint_age_ += period;
+    arm.new_setpoint.take(
+      [this, &arm](const Vector & setpoint) {
+        std::copy(setpoint.begin(), setpoint.end(), arm.setpoint.begin());
+        is_setpoint_at_rest_ = std::all_of(
+          setpoint.begin() + static_cast<std::ptrdiff_t>(arm.n), setpoint.end(),
+          [](double value) {return value == 0.0;});
+        setpoint_age_ = 0.0;
+        has_setpoint_ = true;
+        return true;
+      });
+    // One that moves and is not followed by another has lost its publisher.
+    const bool is_ended = !is_setpoint_at_rest_ && setpoint_age_ > arm.setpoint_timeout;
+    for (std::size_t k = 0; k < 3 * arm.n; ++k) {
+      // Until the next one it goes on at its velocity: it may come less often than the cycles do.
+      const double ahead = k < arm.n ? setpoint_age_ * arm.setpoint[arm.n + k] : 0.0;
+      reference[k] = has_setpoint_ && !is_ended ? arm.setpoint[k] + ahead : kNaN;
+    }
+  }
+
+  // Do one cycle, a period [s] after the last one, and return whether there is a command; the
+  // reference has 3 n numbers: positions, velocities, accelerations.
+  bool update(
+    double period, const double * position, const double * velocity, const double * reference,
+    double * command)
+  {
+    now_ += std::max(period, 0.0);
+    take_changes();
+    CommandPipeline & pipeline = arm_->pipeline;
+    const std::size_t n = arm_->n;
+    bool has_command = false;
+    if (pipeline.is_stopping() && pipeline.has_stopped()) {
+      has_command = pipeline.stop_command(now_);
+      // Without a command it is over, too: there was no state to command for, or on_stop is silent.
+      if (!has_command || pipeline.is_stop_command_sent()) {pipeline.disable();}
+    } else {
+      arm_->acting = pipeline.torque();
+      has_command = pipeline.update(
+        now_, position, velocity, {reference, reference + n, reference + 2 * n, nullptr},
+        arm_->model->possible_positions);
+      watch(position, velocity);
+    }
+    if (has_command) {write(command);}
+    return has_command;
+  }
+
+  // Whether external torques are estimated though nothing follows from a contact; any thread.
+  void set_watched(bool is_watched) {is_watched_ = is_watched;}
+
+  // What the last cycle did; while it is configured.
+  const CommandPipeline & pipeline() const {return arm_->pipeline;}
+  const ContactWatch & contact_watch() const {return arm_->watch;}
+  robodyn::ContactEvent contact_event() const {return contact_event_;}
+  const robodyn::TipWrench & tip_wrench(const double * position, const double * velocity)
+  {
+    return arm_->watch.tip_wrench(position, velocity);
+  }
+
+  // --- services, from any thread at any time; each returns what is wrong, empty: it is done ----
+
+  void set_enabled(bool is_enabled) {is_enabled_ = is_enabled;}
+
+  std::string set_payload(const std::string & link, const robodyn_payload & payload)
+  {
+    const std::lock_guard<std::mutex> lock(changing_);
+    if (arm_ == nullptr) {return kNotConfigured;}
+    const std::string tip = arm_->model->tip_link;
+    if (!link.empty() && link != tip) {
+      return "payload link '" + link + "'; allowed: '" + tip + "'";
+    }
+    return change_load(payload, arm_->gravity);
+  }
+
+  std::string set_gravity(const std::string & frame, const std::vector<double> & gravity)
+  {
+    const std::lock_guard<std::mutex> lock(changing_);
+    if (arm_ == nullptr) {return kNotConfigured;}
+    const std::string base = arm_->model->base_link;
+    if (!frame.empty() && frame != base) {
+      return "gravity frame_id '" + frame + "'; allowed: the base link '" + base + "', or empty";
+    }
+    return change_load(arm_->payload, gravity);
+  }
+
+  // Take what a function makes of the model; what it throws goes on.
+  void change_settings(const std::function<Settings(const robodyn_model &)> & settings_of)
+  {
+    const std::lock_guard<std::mutex> lock(changing_);
+    if (arm_ == nullptr) {return;}  // configure reads them all
+    arm_->changes.put(settings_of(*arm_->model));
+  }
+
+  // Take a setpoint of named joints; without velocities or accelerations they are zero.
+  std::string set_setpoint(
+    const std::vector<std::string> & names, const std::vector<double> & positions,
+    const std::vector<double> & velocities, const std::vector<double> & accelerations)
+  {
+    const std::lock_guard<std::mutex> lock(changing_);
+    if (arm_ == nullptr) {return kNotConfigured;}
+    const std::size_t n = arm_->n;
+    const auto is_sized = [n](const std::vector<double> & values, bool may_be_empty) {
+        return values.size() == n || (may_be_empty && values.empty());
+      };
+    if (names.size() != n || !is_sized(positions, false) || !is_sized(velocities, true) ||
+      !is_sized(accelerations, true))
+    {
+      return "allowed: positions of every joint of the arm";
+    }
+    Vector setpoint(3 * n, 0.0);
+    std::vector<bool> is_named(n, false);
+    const char * const * const joints = arm_->model->joint_names;
+    for (std::size_t i = 0; i < n; ++i) {
+      const auto joint = static_cast<std::size_t>(std::find(joints, joints + n, names[i]) - joints);
+      if (joint == n) {return "a joint is not the arm's";}
+      if (is_named[joint]) {return "a joint is named twice";}
+      is_named[joint] = true;
+      setpoint[joint] = positions[i];
+      if (!velocities.empty()) {setpoint[n + joint] = velocities[i];}
+      if (!accelerations.empty()) {setpoint[2 * n + joint] = accelerations[i];}
+    }
+    arm_->new_setpoint.put(setpoint);
+    return "";
+  }
+
+private:
+  static constexpr char kNotConfigured[] = "the controller is not configured";
+
+  // What there is from configure to cleanup.
+  struct Arm
+  {
+    Arm(
+      std::shared_ptr<const robodyn_model> given, const Settings & settings, const Vector & scales)
+    : model(std::move(given)), n(static_cast<std::size_t>(model->joints)),
+      pipeline(core_model(*model), first_load(*model).data(), settings.law, settings.safety),
+      watch(
+        *model, core_model(*model), first_load(*model).data(), settings.contacts, settings.law,
+        settings.safety),
+      law(settings.law), on_contact(settings.on_contact), acting(n), scale(scales),
+      setpoint(3 * n, kNaN), setpoint_timeout(settings.safety.state_timeout),
+      gravity(model->gravity, model->gravity + 3) {}
+
+    const std::shared_ptr<const robodyn_model> model;
+    const std::size_t n;
+    CommandPipeline pipeline;
+    ContactWatch watch;
+    robodyn::LawSettings law;  // the latest
+    robodyn::ContactAction on_contact;
+    Vector acting;  // the command that brought the arm where it is
+    bool has_acted = false, is_watching = false;  // since activation, in the last cycle
+    const Vector scale;
+    Vector setpoint;
+    double setpoint_timeout;
+    robodyn_payload payload{};  // these two: what was asked for last, and taken
+    std::vector<double> gravity;
+    Mailbox<Settings> changes;
+    Mailbox<Vector> load, new_setpoint;
+  };
+
+  std::string change_load(const robodyn_payload & payload, const std::vector<double> & gravity)
+  {
+    Vector load = first_load(*arm_->model);
+    const std::string wrong = checked_load(*arm_->model, payload, gravity, load);
+    if (!wrong.empty()) {return wrong;}
+    const std::uint64_t number = arm_->load.put(load);
+    const auto until = std::chrono::steady_clock::now() + longest_wait_;
+    // While it is inactive nobody need wait: the next activation takes the load, and refuses none.
+    while (is_active_ && !arm_->load.is_taken(number)) {
+      if (std::chrono::steady_clock::now() > until && arm_->load.withdraw()) {
+        return "no control cycle has taken the change in " +
+               std::to_string(longest_wait_.count()) + " ms: nothing is changed";
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    if (arm_->load.is_taken(number) && !arm_->load.result()) {
+      return "gravity would be beyond the effort limits where the arm is";
+    }
+    arm_->payload = payload;
+    arm_->gravity = gravity;
+    return "";
+  }
+
+  void take_changes()
+  {
+    Arm & arm = *arm_;
+    arm.changes.take(
+      [&arm](const Settings & changes) {
+        arm.pipeline.change_settings(changes.safety);
+        arm.pipeline.change_law(changes.law);
+        arm.setpoint_timeout = changes.safety.state_timeout;
+        arm.watch.change_longest(changes.safety.state_timeout);
+        arm.law = changes.law;
+        arm.on_contact = changes.on_contact;
+        return true;
+      });
+    arm.load.take(
+      [&arm](const Vector & load) {
+        if (arm.pipeline.overload(load.data()).cause != robodyn::Cause::none) {return false;}
+        arm.pipeline.change_load(load.data());
+        arm.watch.change_load(load.data());
+        return true;
+      });
+    if (!is_enabled_) {
+      arm.pipeline.begin_stop();
+    } else if (!arm.pipeline.is_enabled()) {
+      arm.pipeline.enable(now_);
+    }
+  }
+
+  // Take in a state that was commanded for, and let the arm react to a contact. Nothing is
+  // computed while nobody listens and nothing is to follow.
+  void watch(const double * position, const double * velocity)
+  {
+    Arm & arm = *arm_;
+    contact_event_ = robodyn::ContactEvent::none;
+    const bool is_due = is_watched_ || arm.on_contact != robodyn::ContactAction::report;
+    if (!is_due && arm.is_watching) {arm.watch.reset();}
+    arm.is_watching = is_due;
+    if (!is_due || !arm.pipeline.has_parts()) {
+      arm.watch.pass();
+      return;
+    }
+    if (arm.has_acted) {
+      contact_event_ = arm.watch.update(arm.law, position, velocity, arm.acting, now_);
+    }
+    arm.has_acted = true;
+    if (contact_event_ == robodyn::ContactEvent::begins) {
+      arm.pipeline.react_to_contact(arm.on_contact);
+    }
+  }
+
+  void write(double * command) const
+  {
+    for (std::size_t i = 0; i < arm_->n; ++i) {
+      command[i] = arm_->scale[i] * arm_->pipeline.torque()[i];
+    }
+  }
+
+  const std::chrono::milliseconds longest_wait_;
+  std::unique_ptr<Arm> arm_;
+  double now_ = 0.0, setpoint_age_ = 0.0;
+  bool has_setpoint_ = false, is_setpoint_at_rest_ = false;
+  robodyn::ContactEvent contact_event_ = robodyn::ContactEvent::none;
+  std::atomic<bool> is_active_{false}, is_enabled_{true}, is_watched_{false};
+  std::mutex changing_;  // of arm_ and of putting into its mailboxes; the loop takes no lock
+};
+
+}  // namespace robodyn_controllers
+
+#endif  // ROBODYN_CONTROLLERS__CONTROLLER_LOGIC_HPP_

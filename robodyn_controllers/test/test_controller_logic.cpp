@@ -1,0 +1,643 @@
+// SPDX-License-Identifier: Apache-2.0
+// The controller's logic on a pendulum, with arrays for interfaces.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "robodyn_controllers/controller_logic.hpp"
+
+#include "pendulum.hpp"
+
+using robodyn::Action;
+using robodyn_controllers::ControllerLogic;
+using robodyn::Mode;
+using robodyn_controllers::Settings;
+using robodyn::kNaN;
+
+static std::atomic<long> allocations{0};
+
+// Inlined, GCC takes free for the wrong counterpart of new.
+[[gnu::noinline]] void * operator new(std::size_t size)
+{
+  ++allocations;
+  if (void * const memory = std::malloc(size)) {return memory;}
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void * memory) noexcept {std::free(memory);}
+[[gnu::noinline]] void operator delete(void * memory, std::size_t) noexcept {std::free(memory);}
+
+namespace
+{
+
+const std::vector<double> kDown{0.0, 0.0, -9.81};
+
+// The pendulum outlives everybody.
+std::shared_ptr<const robodyn_model> model() {return {std::shared_ptr<void>(), &pendulum::model()};}
+
+robodyn_payload payload_of(double mass) {return {mass, {}, {}};}
+
+// A configured controller and what is around it.
+struct Arm
+{
+  // Whoever changes the load beside the cycles waits for one as long as the machine is busy.
+  explicit Arm(
+    const Settings & settings = pendulum::settings(), double scale = 1.0, int longest_wait = 60000)
+  : logic(std::chrono::milliseconds(longest_wait))
+  {
+    logic.configure(model(), settings, {}, {scale});
+  }
+
+  // One cycle at a state, with a reference at rest at a position; NaN: none.
+  bool cycle(double q, double qd = 0.0, double wanted = kNaN)
+  {
+    const double reference[] = {wanted, 0.0, 0.0};
+    return logic.update(0.001, &q, &qd, reference, &command);
+  }
+
+  // So many cycles; return after how many of them there was a command.
+  int cycles(int count, double q, double wanted = kNaN)
+  {
+    int commands = 0;
+    for (int k = 0; k < count; ++k) {commands += cycle(q, 0.0, wanted) ? 1 : 0;}
+    return commands;
+  }
+
+  // So many cycles of the simulated pendulum.
+  void simulate(int count, double wanted = kNaN)
+  {
+    for (int k = 0; k < count; ++k) {
+      cycle(q, qd, wanted);
+      const double torque = command + push - pendulum::held(q, mass);
+      qd += 0.001 * torque / (mass * pendulum::kLength * pendulum::kLength);
+      q += 0.001 * qd;
+    }
+  }
+
+  // Do cycles beside what another thread asks for, and return what it was answered.
+  template<typename Function>
+  std::string beside(Function && function)
+  {
+    std::atomic<bool> is_over{false};
+    std::string answer;
+    std::thread other([&] {
+        answer = function();
+        is_over = true;
+      });
+    while (!is_over) {
+      cycle(q);
+      std::this_thread::yield();
+    }
+    other.join();
+    return answer;
+  }
+
+  ControllerLogic logic;
+  double q = 0.3, qd = 0.0;
+  double push = 0.0, mass = pendulum::kMass;  // N m, kg
+  double command = kNaN;  // on the effort interface
+};
+
+template<typename Function>
+std::string refusal_of(Function && function)
+{
+  try {
+    function();
+  } catch (const std::runtime_error & error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST(ControllerLogic, CarriesTheArmOnceItIsActive)
+{
+  Arm arm;
+  arm.logic.activate();
+  EXPECT_TRUE(arm.cycle(0.3));
+  EXPECT_NEAR(arm.command, pendulum::held(0.3), 1e-12);
+}
+
+TEST(ControllerLogic, CommandsInTheUnitsOfTheDrive)
+{
+  Arm arm(pendulum::settings(), -0.5);
+  arm.logic.activate();
+  arm.cycle(0.3);
+  EXPECT_NEAR(arm.command, -0.5 * pendulum::held(0.3), 1e-12);
+}
+
+TEST(ControllerLogic, ConfigureRefusesAScaleAndAGravityThatCannotBe)
+{
+  ControllerLogic logic;
+  for (const double scale : {0.0, kNaN}) {
+    EXPECT_EQ(
+      refusal_of([&] {logic.configure(model(), pendulum::settings(), {}, {scale});}),
+      "parameter command_scale; allowed: each finite, not 0");
+  }
+  EXPECT_EQ(
+    refusal_of([&] {logic.configure(model(), pendulum::settings(), {0.0, 0.0, -981.0}, {1.0});}),
+    "parameter gravity strength: 981.000000 m/s^2; allowed: at most 50.000000 m/s^2");
+}
+
+TEST(ControllerLogic, FollowsASetpointOfNamedJoints)
+{
+  Arm arm;
+  arm.logic.activate();
+  arm.simulate(10);
+  EXPECT_EQ(arm.logic.set_setpoint({"swing"}, {0.35}, {}, {}), "");
+  for (int k = 0; k < 1500; ++k) {
+    double reference[3];
+    arm.logic.sample_setpoint(0.001, reference);
+    EXPECT_EQ(reference[0], 0.35);
+    arm.simulate(1, reference[0]);
+  }
+  EXPECT_NEAR(arm.q, 0.35, 1e-6);
+}
+
+TEST(ControllerLogic, ASetpointThatMovesGoesOnUntilStateTimeoutAndOneAtRestStays)
+{
+  Arm arm;
+  arm.logic.activate();
+  double reference[3];
+  arm.logic.set_setpoint({"swing"}, {0.3}, {0.2}, {});
+  arm.logic.sample_setpoint(0.001, reference);
+  EXPECT_EQ(reference[0], 0.3);
+  arm.logic.sample_setpoint(0.1, reference);
+  EXPECT_NEAR(reference[0], 0.32, 1e-15);
+  arm.logic.sample_setpoint(0.001, reference);
+  EXPECT_TRUE(std::isnan(reference[0]));
+  arm.logic.set_setpoint({"swing"}, {0.3}, {}, {});
+  arm.logic.sample_setpoint(0.001, reference);
+  arm.logic.sample_setpoint(10.0, reference);
+  EXPECT_EQ(reference[0], 0.3);
+}
+
+TEST(ControllerLogic, ASetpointFromBeforeActivationIsForgotten)
+{
+  Arm arm;
+  arm.logic.set_setpoint({"swing"}, {0.3}, {}, {});
+  arm.logic.activate();
+  double reference[3];
+  arm.logic.sample_setpoint(0.001, reference);
+  EXPECT_TRUE(std::isnan(reference[0]));
+}
+
+TEST(ControllerLogic, RefusesASetpointOfOtherJoints)
+{
+  Arm arm;
+  EXPECT_EQ(arm.logic.set_setpoint({"other"}, {0.3}, {}, {}), "a joint is not the arm's");
+  const std::string sizes = "allowed: positions of every joint of the arm";
+  EXPECT_EQ(arm.logic.set_setpoint({"swing", "swing"}, {0.3, 0.3}, {}, {}), sizes);
+  EXPECT_EQ(arm.logic.set_setpoint({"swing"}, {}, {}, {}), sizes);
+  EXPECT_EQ(arm.logic.set_setpoint({"swing"}, {0.3}, {0.0, 0.0}, {}), sizes);
+}
+
+TEST(ControllerLogic, TakesAPayloadAndGravityWhileItCommandsAndKeepsBoth)
+{
+  Arm arm;
+  arm.logic.activate();
+  arm.cycle(arm.q);
+  EXPECT_EQ(arm.beside([&] {return arm.logic.set_payload("bob", payload_of(1.0));}), "");
+  arm.cycles(50, arm.q);
+  EXPECT_NEAR(arm.command, pendulum::held(arm.q, 3.0), 1e-9);
+  EXPECT_EQ(arm.beside([&] {return arm.logic.set_gravity("base", {0.0, 0.0, -4.9});}), "");
+  arm.cycles(50, arm.q);
+  EXPECT_NEAR(arm.command, pendulum::held(arm.q, 3.0) * 4.9 / 9.81, 1e-9);
+}
+
+TEST(ControllerLogic, RefusesAPayloadThatTheDrivesCannotCarryAndKeepsTheOldOne)
+{
+  Arm arm;
+  arm.logic.activate();
+  arm.cycle(arm.q);
+  EXPECT_EQ(
+    arm.beside([&] {return arm.logic.set_payload("", payload_of(9.0));}),
+    "gravity would be beyond the effort limits where the arm is");
+  EXPECT_EQ(arm.beside([&] {return arm.logic.set_gravity("", kDown);}), "");
+  arm.cycles(50, arm.q);
+  EXPECT_NEAR(arm.command, pendulum::held(arm.q), 1e-9);
+}
+
+TEST(ControllerLogic, RefusesALoadOfAnotherLinkOrFrame)
+{
+  Arm arm;
+  EXPECT_EQ(
+    arm.logic.set_payload("base", payload_of(1.0)), "payload link 'base'; allowed: 'bob'");
+  EXPECT_EQ(
+    arm.logic.set_gravity("world", kDown),
+    "gravity frame_id 'world'; allowed: the base link 'base', or empty");
+}
+
+TEST(ControllerLogic, TakesALoadWhileItIsInactive)
+{
+  Arm arm;
+  EXPECT_EQ(arm.logic.set_payload("", payload_of(1.0)), "");
+  arm.logic.activate();
+  arm.cycle(arm.q);
+  EXPECT_NEAR(arm.command, pendulum::held(arm.q, 3.0), 1e-9);
+}
+
+TEST(ControllerLogic, TakesChangedParametersWithTheNextCycle)
+{
+  Arm arm;
+  arm.logic.activate();
+  arm.simulate(10, 0.3);
+  EXPECT_TRUE(arm.logic.pipeline().mode() == Mode::computed_torque);
+  arm.logic.change_settings(
+    [](const robodyn_model &) {
+      Settings settings = pendulum::settings();
+      settings.law.mode = Mode::gravity_compensation;
+      settings.safety.effort_limits = {5.0};
+      return settings;
+    });
+  arm.cycles(20, arm.q);
+  EXPECT_TRUE(arm.logic.pipeline().mode() == Mode::gravity_compensation);
+  EXPECT_NEAR(arm.command, 5.0, 1e-12);
+}
+
+TEST(ControllerLogic, DisabledItBrakesAndLeavesTheStopCommandAndEnabledItCommandsAgain)
+{
+  Settings settings = pendulum::settings();
+  settings.safety.on_stop = Action::zero;
+  Arm arm(settings);
+  arm.logic.activate();
+  arm.simulate(10);
+  arm.simulate(50, 0.39);
+  EXPECT_GT(arm.qd, 0.1);
+  arm.logic.set_enabled(false);
+  for (int k = 0; k < 3000 && arm.logic.pipeline().is_enabled(); ++k) {arm.simulate(1, 0.39);}
+  EXPECT_FALSE(arm.logic.pipeline().is_enabled());
+  EXPECT_EQ(arm.command, 0.0);
+  EXPECT_EQ(arm.cycles(100, 0.3), 0);
+  arm.logic.set_enabled(true);
+  EXPECT_EQ(arm.cycles(100, 0.3), 100);
+  EXPECT_NEAR(arm.command, pendulum::held(0.3), 1e-9);
+}
+
+TEST(ControllerLogic, ConfiguredAnewItHasForgottenTheLoad)
+{
+  Arm arm;
+  EXPECT_EQ(arm.logic.set_payload("", payload_of(1.0)), "");
+  arm.logic.cleanup();
+  arm.logic.configure(model(), pendulum::settings(), {}, {1.0});
+  arm.logic.activate();
+  arm.cycle(arm.q);
+  EXPECT_NEAR(arm.command, pendulum::held(arm.q), 1e-9);
+}
+
+TEST(ControllerLogic, DisabledBeforeTheFirstStateItCommandsOnceItIsEnabled)
+{
+  for (const Action on_stop : {Action::hold_gravity, Action::zero, Action::silent}) {
+    Settings settings = pendulum::settings();
+    settings.safety.on_stop = on_stop;
+    Arm arm(settings);
+    arm.logic.activate();
+    EXPECT_EQ(arm.cycles(10, kNaN), 0);
+    arm.logic.set_enabled(false);
+    EXPECT_EQ(arm.cycles(10, kNaN), 0);
+    EXPECT_EQ(arm.cycles(10, 0.3), 0);
+    arm.logic.set_enabled(true);
+    EXPECT_EQ(arm.cycles(100, 0.3), 100);
+    EXPECT_NEAR(arm.command, pendulum::held(0.3), 1e-9);
+  }
+}
+
+TEST(ControllerLogic, EnabledAgainWhileItStillBrakesItCommandsAfterTheStop)
+{
+  Arm arm;
+  arm.logic.activate();
+  arm.simulate(10);
+  arm.simulate(50, 0.39);
+  arm.logic.set_enabled(false);
+  arm.simulate(10);
+  arm.logic.set_enabled(true);
+  arm.simulate(3000);
+  EXPECT_TRUE(arm.logic.pipeline().is_enabled());
+  EXPECT_FALSE(arm.logic.pipeline().is_stopping());
+  EXPECT_NEAR(arm.qd, 0.0, 1e-6);
+}
+
+TEST(ControllerLogic, DeactivatedItLeavesTheWholeStopCommandOnTheInterface)
+{
+  const double q = 0.3, last = pendulum::held(q) + 100.0 * 0.05 * pendulum::kInertia;
+  for (const Action on_stop : {Action::hold_gravity, Action::zero, Action::silent}) {
+    Settings settings = pendulum::settings();
+    settings.safety.on_stop = on_stop;
+    settings.safety.torque_rate_limits = {100.0};
+    Arm arm(settings, -2.0);
+    arm.logic.activate();
+    arm.cycles(100, q);
+    arm.cycles(100, q, q + 0.05);
+    EXPECT_NEAR(arm.command, -2.0 * last, 1e-9);
+    EXPECT_EQ(arm.logic.deactivate(&arm.command), on_stop != Action::silent);
+    const double left = on_stop == Action::silent ? last :
+      on_stop == Action::zero ? 0.0 : pendulum::held(q);
+    EXPECT_NEAR(arm.command, -2.0 * left, 1e-9);
+    // From there on the rate limit holds again.
+    arm.logic.activate();
+    arm.cycle(q);
+    EXPECT_LE(std::fabs(arm.command / -2.0 - left), 100.0 * 0.001 + 1e-9);
+  }
+}
+
+TEST(ControllerLogic, DeactivatedWithoutAStateItLeavesWhatWasThere)
+{
+  Settings settings = pendulum::settings();
+  settings.safety.on_stop = Action::zero;
+  Arm arm(settings);
+  arm.command = 3.0;
+  arm.logic.activate();
+  arm.cycles(10, kNaN);
+  EXPECT_FALSE(arm.logic.deactivate(&arm.command));
+  EXPECT_EQ(arm.command, 3.0);
+}
+
+TEST(ControllerLogic, AChangeThatNoCycleTakesIsRefusedAndNeverApplied)
+{
+  const std::string refusal = "no control cycle has taken the change in 5 ms: nothing is changed";
+  Arm arm(pendulum::settings(), 1.0, 5);
+  arm.logic.activate();
+  arm.cycles(10, arm.q);
+  EXPECT_EQ(arm.logic.set_payload("", payload_of(1.0)), refusal);
+  EXPECT_EQ(arm.logic.set_gravity("", {0.0, 0.0, -4.9}), refusal);
+  arm.cycles(50, arm.q);
+  EXPECT_NEAR(arm.command, pendulum::held(arm.q), 1e-9);
+}
+
+TEST(ControllerLogic, ARefusedChangeLeavesThePayloadThatWasTakenBefore)
+{
+  Arm arm(pendulum::settings(), 1.0, 5);
+  EXPECT_EQ(arm.logic.set_payload("", payload_of(1.0)), "");
+  arm.logic.activate();
+  arm.cycles(10, arm.q);
+  EXPECT_NE(arm.logic.set_payload("", payload_of(0.0)), "");
+  arm.logic.deactivate(&arm.command);
+  EXPECT_EQ(arm.logic.set_gravity("", kDown), "");
+  arm.logic.activate();
+  arm.cycles(50, arm.q);
+  EXPECT_NEAR(arm.command, pendulum::held(arm.q, 3.0), 1e-9);
+}
+
+// Half of the payloads are too heavy: whatever is answered is what then acts.
+TEST(ControllerLogic, EveryAnswerIsTrueWhileTheControllerComesAndGoes)
+{
+  Arm arm;
+  arm.logic.activate();
+  double mass = pendulum::kMass;
+  for (int k = 0; k < 200; ++k) {
+    const double asked = k % 2 == 0 ? 0.01 * k : 20.0;
+    std::atomic<bool> is_over{false};
+    std::string answer;
+    std::thread other([&] {
+        answer = arm.logic.set_payload("", payload_of(asked));
+        is_over = true;
+      });
+    for (int cycle = 0; !is_over; ++cycle) {
+      arm.cycle(arm.q);
+      if (cycle % 3 == 2) {
+        arm.logic.deactivate(&arm.command);
+        std::this_thread::yield();
+        arm.logic.activate();
+      }
+    }
+    other.join();
+    if (answer.empty()) {mass = pendulum::kMass + asked;}
+    if (asked == 20.0 && answer.empty()) {  // taken by an activation, which commands nothing then
+      arm.cycle(arm.q);
+      EXPECT_TRUE(arm.logic.pipeline().last_fault().cause == robodyn::Cause::overload);
+      EXPECT_EQ(arm.beside([&] {return arm.logic.set_payload("", payload_of(0.0));}), "");
+      mass = pendulum::kMass;
+    }
+    arm.cycles(150, arm.q);
+    EXPECT_NEAR(arm.command, pendulum::held(arm.q, mass), 1e-9);
+  }
+}
+
+// --- what the outside does -----------------------------------------------------------------------
+
+Settings with_contacts(robodyn::ContactAction action)
+{
+  Settings settings = pendulum::settings();
+  settings.contacts.moving = {1.0};
+  settings.contacts.standing = {1.0};
+  settings.on_contact = action;
+  return settings;
+}
+
+TEST(ControllerLogic, EstimatesAPushWhileSomebodyListensAndNothingElse)
+{
+  Arm arm;
+  arm.logic.activate();
+  arm.simulate(20);
+  arm.push = 0.5;
+  arm.simulate(20);
+  EXPECT_FALSE(arm.logic.contact_watch().has_estimate());
+  arm.logic.set_watched(true);
+  arm.simulate(150);
+  EXPECT_TRUE(arm.logic.contact_watch().has_estimate());
+  EXPECT_NEAR(arm.logic.contact_watch().torque()[0], 0.5, 0.02);
+  EXPECT_FALSE(arm.logic.contact_watch().is_in_contact());
+  arm.logic.set_watched(false);
+  arm.simulate(2);
+  EXPECT_FALSE(arm.logic.contact_watch().has_estimate());
+  EXPECT_EQ(arm.logic.contact_watch().torque()[0], 0.0);
+}
+
+TEST(ControllerLogic, ExplainsAPushByAForceAtTheTip)
+{
+  Arm arm;
+  arm.logic.set_watched(true);
+  arm.logic.activate();
+  arm.simulate(20);
+  arm.push = 0.5;
+  arm.simulate(150);
+  const auto & found = arm.logic.tip_wrench(&arm.q, &arm.qd);
+  // One joint: what shows is along its row of the Jacobian, whose shares are as expected.
+  const double force = 100.0 * 100.0 * pendulum::kLength, moment = -20.0 * 20.0;
+  const double total = force * pendulum::kLength - moment;
+  EXPECT_NEAR(found.wrench()[2], 0.5 * force / total, 0.05);
+  EXPECT_NEAR(found.wrench()[4], 0.5 * moment / total, 0.01);
+  EXPECT_EQ(found.undetermined_count(), 5u);
+}
+
+TEST(ControllerLogic, EstimatesUnderTheLoadThatItWasGiven)
+{
+  Arm arm;
+  arm.logic.set_watched(true);
+  EXPECT_EQ(arm.logic.set_payload("", payload_of(1.0)), "");
+  arm.logic.activate();
+  arm.mass = 3.0;
+  arm.simulate(200);
+  EXPECT_NEAR(arm.logic.contact_watch().torque()[0], 0.0, 1e-6);
+  EXPECT_EQ(arm.beside([&] {return arm.logic.set_payload("", payload_of(0.0));}), "");
+  arm.cycles(600, arm.q);  // it is held, and 1 kg hangs on it that it does not know of
+  EXPECT_NEAR(arm.logic.contact_watch().torque()[0], 0.0, 1e-6);
+}
+
+TEST(ControllerLogic, TheDriversGravityIsNoContact)
+{
+  Settings settings = with_contacts(robodyn::ContactAction::report);
+  settings.law.terms.gravity = false;
+  Arm arm(settings);
+  arm.logic.set_watched(true);
+  arm.logic.activate();
+  arm.cycles(200, 0.3);
+  EXPECT_NEAR(arm.command, 0.0, 1e-9);
+  EXPECT_NEAR(arm.logic.contact_watch().torque()[0], 0.0, 1e-9);
+}
+
+TEST(ControllerLogic, EstimatesNothingInFeedforward)
+{
+  Settings settings = pendulum::settings();
+  settings.law.mode = Mode::feedforward;
+  Arm arm(settings);
+  arm.logic.set_watched(true);
+  arm.logic.activate();
+  arm.cycles(200, 0.3);
+  EXPECT_FALSE(arm.logic.contact_watch().has_estimate());
+}
+
+TEST(ControllerLogic, ReactsToAContactAsItIsTold)
+{
+  using robodyn::ContactAction;
+  for (const ContactAction action :
+    {ContactAction::report, ContactAction::stop, ContactAction::release})
+  {
+    Arm arm(with_contacts(action));
+    arm.logic.set_watched(true);
+    arm.logic.activate();
+    arm.simulate(100, 0.3);
+    arm.push = 3.0;
+    int begun = 0;
+    for (int k = 0; k < 200; ++k) {
+      arm.simulate(1, 0.3);
+      begun += arm.logic.contact_event() == robodyn::ContactEvent::begins ? 1 : 0;
+    }
+    EXPECT_EQ(begun, 1);
+    EXPECT_EQ(arm.logic.contact_watch().contact().joint, 0);
+    const robodyn::Following following = arm.logic.pipeline().following();
+    EXPECT_EQ(following == robodyn::Following::moving, action == ContactAction::report);
+    EXPECT_EQ(
+      arm.logic.pipeline().last_fault().cause == robodyn::Cause::contact,
+      action != ContactAction::report);
+    // Where it rests near the arm, too, a setpoint is followed only once it was given anew.
+    arm.push = 0.0;
+    arm.logic.set_watched(false);
+    arm.cycles(2000, 0.3, 0.3);
+    EXPECT_EQ(
+      arm.logic.pipeline().following() == robodyn::Following::moving,
+      action == ContactAction::report);
+    arm.cycles(500, 0.3);
+    arm.cycles(5, 0.3, 0.3);
+    EXPECT_TRUE(arm.logic.pipeline().following() == robodyn::Following::moving);
+  }
+}
+
+TEST(ControllerLogic, ReactsToNothingWithoutThresholds)
+{
+  const std::string allowed =
+    "parameter on_contact; allowed without contact_threshold_moving and "
+    "contact_threshold_standing: report";
+  Settings settings = pendulum::settings();
+  settings.on_contact = robodyn::ContactAction::stop;
+  ControllerLogic logic;
+  EXPECT_EQ(refusal_of([&] {logic.configure(model(), settings, {}, {1.0});}), allowed);
+  settings.contacts.moving = {1.0};
+  EXPECT_NE(refusal_of([&] {logic.configure(model(), settings, {}, {1.0});}), "");
+}
+
+TEST(ControllerLogic, ACycleAllocatesNothing)
+{
+  Arm arm(with_contacts(robodyn::ContactAction::stop));
+  arm.logic.set_watched(true);
+  arm.logic.activate();
+  arm.simulate(5);
+  arm.logic.change_settings(
+    [](const robodyn_model &) {return with_contacts(robodyn::ContactAction::release);});
+  arm.logic.set_setpoint({"swing"}, {0.3}, {}, {});
+  const long before = allocations;
+  double reference[3];
+  for (int k = 0; k < 300; ++k) {
+    arm.push = k > 100 ? 3.0 : 0.0;
+    arm.logic.sample_setpoint(0.001, reference);
+    arm.simulate(1, reference[0]);
+    arm.logic.tip_wrench(&arm.q, &arm.qd);
+  }
+  EXPECT_EQ(allocations - before, 0);
+}
+
+TEST(Mailbox, AValueIsEitherTakenOrWithdrawn)
+{
+  constexpr std::size_t kCount = 200000;
+  robodyn_controllers::Mailbox<std::size_t> mailbox;
+  std::vector<char> is_taken(kCount), is_withdrawn(kCount);
+  std::atomic<bool> is_over{false};
+  std::thread taking([&] {
+      while (!is_over) {
+        mailbox.take([&](std::size_t value) {return is_taken[value] = 1;});
+      }
+    });
+  for (std::size_t k = 0; k < kCount; ++k) {
+    const std::uint64_t number = mailbox.put(k);
+    for (std::atomic<std::size_t> wait{k % 50}; wait > 0; --wait) {}  // now earlier, now later
+    is_withdrawn[k] = mailbox.withdraw();
+    while (is_withdrawn[k] == 0 && !mailbox.is_taken(number)) {std::this_thread::yield();}
+  }
+  is_over = true;
+  taking.join();
+  std::size_t neither_or_both = 0;
+  for (std::size_t k = 0; k < kCount; ++k) {neither_or_both += is_taken[k] == is_withdrawn[k];}
+  EXPECT_EQ(neither_or_both, 0u);
+}
+
+TEST(ControllerLogic, WhatIsAskedWithoutAConfigurationIsRefused)
+{
+  ControllerLogic logic;
+  for (int life = 0; life < 2; ++life) {
+    EXPECT_EQ(logic.set_payload("", payload_of(1.0)), "the controller is not configured");
+    EXPECT_EQ(logic.set_gravity("", kDown), "the controller is not configured");
+    EXPECT_EQ(logic.set_setpoint({"swing"}, {0.3}, {}, {}), "the controller is not configured");
+    bool is_asked = false;
+    logic.change_settings(
+      [&](const robodyn_model &) {
+        is_asked = true;
+        return pendulum::settings();
+      });
+    EXPECT_FALSE(is_asked);
+    logic.configure(model(), pendulum::settings(), {}, {1.0});
+    logic.cleanup();
+  }
+}
+
+TEST(ControllerLogic, CleanupWaitsForWhatIsBeingAsked)
+{
+  ControllerLogic logic;
+  logic.configure(model(), pendulum::settings(), {}, {1.0});
+  std::atomic<bool> is_asked{false}, is_cleaning{false}, is_clean{false};
+  std::thread other([&] {
+      logic.change_settings(
+        [&](const robodyn_model &) {
+          is_asked = true;
+          while (!is_cleaning) {std::this_thread::yield();}
+          std::this_thread::sleep_for(std::chrono::milliseconds(50));  // in which it could clean
+          EXPECT_FALSE(is_clean);
+          return pendulum::settings();
+        });
+    });
+  while (!is_asked) {std::this_thread::yield();}
+  is_cleaning = true;
+  logic.cleanup();
+  is_clean = true;
+  other.join();
+}

@@ -1,0 +1,794 @@
+// SPDX-License-Identifier: Apache-2.0
+// The core for Python: arrays in, arrays out, the arm's model as machine code or as callables.
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <array>
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "command_pipeline.hpp"
+#include "contact.hpp"
+#include "tip_wrench.hpp"
+
+#ifndef ROBODYN_SOURCES
+#error "setup.py says which sources this is made of"
+#endif
+
+namespace py = pybind11;
+namespace rd = robodyn;
+
+namespace
+{
+
+using Array = py::array_t<double, py::array::c_style | py::array::forcecast>;
+using Numbers = const double *;
+
+// Many samples of a kernel, as the generated modules have them; it returns whether they exist.
+using Kernel = int (*)(Numbers parameters, std::ptrdiff_t count, const Numbers * in, double ** out);
+constexpr const char * kKernel = "robodyn_ros.kernel";
+
+py::array_t<double> array_of(const rd::Vector & values)
+{
+  return py::array_t<double>(static_cast<py::ssize_t>(values.size()), values.data());
+}
+
+py::array_t<double> rows_of(const rd::Vector & values, std::size_t rows)
+{
+  const auto shape = std::vector<std::size_t>{rows, values.size() / rows};
+  return py::array_t<double>(shape, values.data());
+}
+
+py::array_t<bool> flags_of(const std::vector<unsigned char> & flags)
+{
+  py::array_t<bool> array(static_cast<py::ssize_t>(flags.size()));
+  std::copy(flags.begin(), flags.end(), array.mutable_data());
+  return array;
+}
+
+Numbers numbers_of(const Array & array, std::size_t size, const char * name)
+{
+  if (static_cast<std::size_t>(array.size()) != size) {
+    throw py::value_error(
+      std::string(name) + ": " + std::to_string(array.size()) + " numbers; allowed: " +
+      std::to_string(size));
+  }
+  return array.data();
+}
+
+// --- the arm ------------------------------------------------------------------------------------
+
+// A function of the arm: machine code with its run-time parameters, or a callable of Python.
+struct Function
+{
+  Kernel kernel = nullptr;
+  Array parameters;
+  py::object callable, owner;  // the owner keeps the machine code
+
+  Function() = default;
+  explicit Function(py::object given) : callable(std::move(given)) {}
+  Function(const py::capsule & capsule, Array given, py::object module)
+  : kernel(reinterpret_cast<Kernel>(capsule.get_pointer<void>())),
+    parameters(std::move(given)),
+    owner(std::move(module))
+  {
+    if (std::string(capsule.name()) != kKernel) { throw py::value_error("not a kernel"); }
+  }
+
+  bool is_there() const { return kernel != nullptr || callable; }
+};
+
+// The model behind the core's function pointers. A load is the index of a function: the one that
+// applies, the one it fades into, and one that waits for that.
+class Arm
+{
+public:
+  Arm(std::size_t joints, Function inverse_dynamics, Function friction, py::object not_finite)
+  : joints_(joints), friction_(std::move(friction)), not_finite_(std::move(not_finite))
+  {
+    functions_[0] = std::move(inverse_dynamics);
+    if (joints == 0 || !functions_[0].is_there() || !friction_.is_there()) {
+      throw py::value_error("an arm has joints, an inverse dynamics and a friction torque");
+    }
+  }
+
+  std::size_t joints() const { return joints_; }
+
+  rd::Model model()
+  {
+    rd::Model model;
+    model.joints = joints_;
+    model.load_size = 1;
+    model.self = this;
+    model.inverse_dynamics = [](
+                               void * self, Numbers load, std::size_t rows, Numbers q, Numbers qd,
+                               Numbers qdd, double * tau) {
+      Arm & arm = *static_cast<Arm *>(self);
+      const Function & function = arm.functions_[static_cast<std::size_t>(load[0])];
+      return arm.call(function, rows, {q, qd, qdd}, tau);
+    };
+    model.friction_torque = [](
+                              void * self, Numbers qd, Numbers direction, Numbers rigid_torque,
+                              double * tau) {
+      Arm & arm = *static_cast<Arm *>(self);
+      return arm.call(arm.friction_, 1, {qd, direction, rigid_torque}, tau);
+    };
+    return model;
+  }
+
+  // Keep a function where none of those lies that are in use, and return the load that it is.
+  double keep(Function function, const rd::LoadedModel & in_use)
+  {
+    std::size_t free = 0;
+    const auto is_used = [&in_use](std::size_t k) {
+      const auto index = static_cast<double>(k);
+      return in_use.load()[0] == index || in_use.goal()[0] == index ||
+             in_use.awaited()[0] == index;
+    };
+    while (is_used(free)) { ++free; }
+    functions_[free] = std::move(function);
+    return static_cast<double>(free);
+  }
+
+  // Raise what a callable has raised in a call of the core.
+  void raise()
+  {
+    if (error_) { std::rethrow_exception(std::exchange(error_, nullptr)); }
+  }
+
+private:
+  bool call(
+    const Function & function, std::size_t rows, std::array<Numbers, 3> in, double * tau)
+  {
+    if (function.kernel != nullptr) {
+      return function.kernel(
+               function.parameters.data(), static_cast<std::ptrdiff_t>(rows), in.data(), &tau) != 0;
+    }
+    if (error_) { return false; }
+    try {
+      const std::vector<std::size_t> shape{rows, joints_};
+      const auto argument = [&shape](Numbers values) { return Array(shape, values); };
+      const Array result =
+        function.callable(argument(in[0]), argument(in[1]), argument(in[2]));
+      std::copy_n(numbers_of(result, rows * joints_, "a result of the model"), rows * joints_, tau);
+      return true;
+    } catch (py::error_already_set & error) {
+      if (!error.matches(not_finite_)) { error_ = std::current_exception(); }
+    } catch (...) {
+      error_ = std::current_exception();
+    }
+    return false;
+  }
+
+  const std::size_t joints_;
+  std::array<Function, 4> functions_;
+  Function friction_;
+  py::object not_finite_;  // the exception that a number that is not finite raises
+  std::exception_ptr error_;
+};
+
+// --- the pipeline -------------------------------------------------------------------------------
+
+rd::ReferenceState reference_of(const Array & rows, std::size_t joints)
+{
+  Numbers const values = numbers_of(rows, 4 * joints, "a state of a reference");
+  rd::ReferenceState state(joints);
+  rd::Vector * const parts[] = {
+    &state.position, &state.velocity, &state.acceleration, &state.effort};
+  for (std::size_t k = 0; k < 4; ++k) {
+    std::copy_n(values + k * joints, joints, parts[k]->begin());
+  }
+  return state;
+}
+
+py::array_t<double> rows_of(const rd::ReferenceState & state)
+{
+  const std::size_t n = state.position.size();
+  py::array_t<double> rows(std::vector<std::size_t>{4, n});
+  const rd::Vector * const parts[] = {
+    &state.position, &state.velocity, &state.acceleration, &state.effort};
+  for (std::size_t k = 0; k < 4; ++k) {
+    std::copy(parts[k]->begin(), parts[k]->end(), rows.mutable_data(static_cast<py::ssize_t>(k)));
+  }
+  return rows;
+}
+
+std::shared_ptr<rd::Motion> motion_of(
+  const rd::Vector & knots, const Array & coefficients, const Array & efforts, const Array & start,
+  const Array & end, std::shared_ptr<rd::Motion> before)
+{
+  const std::size_t joints = static_cast<std::size_t>(start.size()) / 4;
+  if (knots.empty() || joints == 0) { throw py::value_error("a motion has a knot and joints"); }
+  auto motion = std::make_shared<rd::Motion>(joints);
+  const std::size_t size = (knots.size() - 1) * rd::kCoefficients * joints;
+  Numbers const c = numbers_of(coefficients, size, "coefficients of a motion");
+  Numbers const e = numbers_of(efforts, knots.size() * joints, "efforts of a motion");
+  motion->knots = knots;
+  motion->coefficients.assign(c, c + size);
+  motion->efforts.assign(e, e + efforts.size());
+  motion->start = reference_of(start, joints);
+  motion->end = reference_of(end, joints);
+  motion->before = std::move(before);
+  return motion;
+}
+
+py::array_t<double> sample(const rd::Motion & motion, double time)
+{
+  rd::ReferenceState state(motion.joints());
+  motion.sample(time, state);
+  return rows_of(state);
+}
+
+// Return the motion that applies at a time, without what is past by then.
+std::shared_ptr<rd::Motion> followed_at(const std::shared_ptr<rd::Motion> & motion, double time)
+{
+  if (!motion->before) { return motion; }
+  if (time < motion->knots.front()) {
+    return followed_at(std::const_pointer_cast<rd::Motion>(motion->before), time);
+  }
+  auto later = std::make_shared<rd::Motion>(*motion);
+  later->before.reset();
+  return later;
+}
+
+// Return the coefficients (k - 1, 6, n) between k states (3, k, n) of position, velocity and
+// acceleration.
+py::array_t<double> segments(const Array & states, const Array & durations)
+{
+  if (states.ndim() != 3 || states.shape(0) != 3 || durations.size() != states.shape(1) - 1) {
+    throw py::value_error("segments: allowed: states (3, k, n) and k - 1 durations");
+  }
+  const auto count = static_cast<std::size_t>(durations.size());
+  const auto n = static_cast<std::size_t>(states.shape(2));
+  py::array_t<double> result(std::vector<std::size_t>{count, rd::kCoefficients, n});
+  Numbers const p = states.data(), v = p + (count + 1) * n, a = v + (count + 1) * n;
+  for (std::size_t k = 0; k < count; ++k) {
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::size_t from = k * n + i, to = from + n;
+      rd::make_segment(
+        {p[from], v[from], a[from]}, {p[to], v[to], a[to]}, durations.data()[k], n,
+        result.mutable_data() + k * rd::kCoefficients * n + i);
+    }
+  }
+  return result;
+}
+
+class Pipeline
+{
+public:
+  Pipeline(
+    std::shared_ptr<Arm> arm, const rd::LawSettings & law, const rd::Settings & settings)
+  : arm_(std::move(arm)),
+    law_(checked(law, settings)),
+    core_(arm_->model(), &first_load_, law, settings)
+  {
+  }
+
+  rd::CommandPipeline & core() { return core_; }
+
+  void change_law(const rd::LawSettings & law)
+  {
+    law_ = checked(law, core_.state().settings);
+    core_.change_law(law);
+    arm_->raise();
+  }
+
+  void change_settings(const rd::Settings & settings)
+  {
+    checked(law_, settings);
+    core_.change_settings(settings);
+  }
+
+  // Take another inverse dynamics, unless a joint would not carry the arm under it, which is
+  // returned then.
+  rd::Fault change_model(Function inverse_dynamics, bool is_checked)
+  {
+    const double load = arm_->keep(std::move(inverse_dynamics), core_.state().model);
+    const rd::Fault fault = is_checked ? core_.overload(&load) : rd::Fault{};
+    if (fault.cause == rd::Cause::none) { core_.change_load(&load); }
+    arm_->raise();
+    return fault;
+  }
+
+  void continue_from(const Array & torque, double sent)
+  {
+    core_.continue_from(numbers_of(torque, core_.joints(), "torque"), sent);
+    arm_->raise();
+  }
+
+  py::object step(
+    const Array & position, const Array & velocity, double time, bool is_stamped, double now,
+    double simulated, const std::optional<Array> & added)
+  {
+    const std::size_t n = core_.joints();
+    const bool has_command = core_.step(
+      numbers_of(position, n, "position"), numbers_of(velocity, n, "velocity"), time, is_stamped,
+      {now, simulated}, added ? numbers_of(*added, n, "added effort") : nullptr);
+    return command(has_command);
+  }
+
+  py::object watchdog(
+    double now, bool has_stale_joint, double simulated, const std::optional<Array> & added)
+  {
+    return command(core_.watchdog(
+      {now, simulated}, has_stale_joint,
+      added ? numbers_of(*added, core_.joints(), "added effort") : nullptr));
+  }
+
+  py::object update(
+    double now, const Array & position, const Array & velocity, const std::optional<Array> & wanted,
+    const Array & possible)
+  {
+    const std::size_t n = core_.joints();
+    rd::Setpoint setpoint;
+    if (wanted) {
+      Numbers const rows = numbers_of(*wanted, 4 * n, "setpoint");
+      setpoint = {rows, rows + n, rows + 2 * n, rows + 3 * n};
+    }
+    return command(core_.update(
+      now, numbers_of(position, n, "position"), numbers_of(velocity, n, "velocity"), setpoint,
+      numbers_of(possible, 2 * n, "possible positions")));
+  }
+
+  py::object stop_command(double now) { return command(core_.stop_command(now)); }
+
+  // Run what takes nothing and returns nothing, and raise what a callable raised in it.
+  template <void (rd::CommandPipeline::*Function)()>
+  void call()
+  {
+    (core_.*Function)();
+    arm_->raise();
+  }
+
+  void react_to_contact(rd::ContactAction action)
+  {
+    core_.react_to_contact(action);
+    arm_->raise();
+  }
+
+private:
+  // Return a law whose sizes, and the settings', are those that the core takes for granted.
+  const rd::LawSettings & checked(
+    const rd::LawSettings & law, const rd::Settings & settings) const
+  {
+    const std::size_t n = arm_->joints();
+    const bool is_sized = law.kp.size() == n && law.kd.size() == n &&
+                          settings.effort_limits.size() == n &&
+                          settings.torque_rate_limits.size() == n &&
+                          settings.braking_acceleration.size() == n &&
+                          settings.position_limits.size() == 2 * n &&
+                          settings.velocity_limits.size() == n &&
+                          settings.is_continuous.size() == n;
+    if (!is_sized) { throw py::value_error("settings of another number of joints"); }
+    return law;
+  }
+
+  // Return the command as a tuple: the torque, which joints the effort, the rate and the position
+  // limits held back, the parts (6, n) and what was followed (4, n), or None for these two.
+  py::object command(bool has_command)
+  {
+    arm_->raise();
+    if (!has_command) { return py::none(); }
+    const std::size_t n = core_.joints();
+    const bool has_parts = core_.has_parts();
+    py::array_t<bool> is_beyond(static_cast<py::ssize_t>(n));
+    for (std::size_t i = 0; i < n; ++i) {
+      is_beyond.mutable_data()[i] = has_parts && core_.penetration()[i] != 0.0;
+    }
+    py::object parts = py::none(), wanted = py::none();
+    if (has_parts) { parts = rows_of(core_.parts(), rd::part::count); }
+    if (has_parts && core_.has_wanted()) { wanted = rows_of(core_.wanted()); }
+    return py::make_tuple(
+      array_of(core_.torque()), flags_of(core_.is_effort_limited()),
+      flags_of(core_.is_rate_limited()), is_beyond, parts, wanted);
+  }
+
+  static constexpr double first_load_ = 0.0;
+  std::shared_ptr<Arm> arm_;
+  rd::LawSettings law_;
+  rd::CommandPipeline core_;
+};
+
+// --- the outside --------------------------------------------------------------------------------
+
+class Observer
+{
+public:
+  Observer(const std::shared_ptr<Arm> & arm, const rd::ObserverSettings & settings)
+  : n_(arm->joints()), observer_(n_, settings)
+  {
+    if (settings.gain.size() != n_) { throw py::value_error("observer gain: one for each joint"); }
+    change_arm(arm);
+  }
+
+  void change_arm(const std::shared_ptr<Arm> & arm)
+  {
+    if (arm->joints() != n_) { throw py::value_error("an arm of another number of joints"); }
+    arm_ = arm;
+    model_ = std::make_unique<rd::LoadedModel>(arm->model(), &load_);
+    observer_.reset();
+  }
+
+  py::object update(
+    const Array & position, const Array & velocity, const Array & torque, double time)
+  {
+    const bool has_estimate = observer_.update(
+      *model_, numbers_of(position, n_, "position"), numbers_of(velocity, n_, "velocity"),
+      numbers_of(torque, n_, "torque"), time);
+    arm_->raise();
+    return has_estimate ? py::object(array_of(observer_.torque())) : py::none();
+  }
+
+  rd::MomentumObserver & core() { return observer_; }
+
+private:
+  static constexpr double load_ = 0.0;
+  const std::size_t n_;
+  std::shared_ptr<Arm> arm_;
+  std::unique_ptr<rd::LoadedModel> model_;
+  rd::MomentumObserver observer_;
+};
+
+class Detector
+{
+public:
+  Detector(const rd::ContactThresholds & thresholds)
+  : n_(thresholds.moving.size()), detector_(n_, thresholds)
+  {
+    if (thresholds.standing.size() != n_) { throw py::value_error("thresholds of two sizes"); }
+  }
+
+  rd::ContactEvent update(const Array & velocity, const Array & torque, double time)
+  {
+    return detector_.update(
+      numbers_of(velocity, n_, "velocity"), numbers_of(torque, n_, "torque"), time);
+  }
+
+  rd::ContactDetector & core() { return detector_; }
+
+private:
+  const std::size_t n_;
+  rd::ContactDetector detector_;
+};
+
+// Return the wrench (6) at a point of the tip link that torques are explained by, its deviation (6),
+// and the directions (k, 6) that they do not tell.
+py::tuple tip_wrench(
+  const Array & pose, const Array & jacobian, const Array & point, const Array & torque,
+  const Array & deviation)
+{
+  const auto n = static_cast<std::size_t>(torque.size());
+  rd::TipWrench found(n);
+  found.update(
+    numbers_of(pose, 16, "pose"), numbers_of(jacobian, 6 * n, "jacobian"),
+    numbers_of(point, 3, "point"), torque.data(), numbers_of(deviation, n, "deviation"));
+  return py::make_tuple(
+    py::array_t<double>(6, found.wrench().data()), py::array_t<double>(6, found.deviation().data()),
+    py::array_t<double>(
+      std::vector<std::size_t>{found.undetermined_count(), 6}, found.undetermined()[0].data()));
+}
+
+// Return the parts (6, n) of a torque, or None where the model could not.
+py::object torque_parts(
+  const std::shared_ptr<Arm> & arm, const rd::LawSettings & settings, const rd::Vector & continuous,
+  const rd::Vector & position, const rd::Vector & velocity, const std::optional<Array> & reference)
+{
+  const std::size_t n = arm->joints();
+  if (position.size() != n || velocity.size() != n || continuous.size() != n) {
+    throw py::value_error("a state of another number of joints");
+  }
+  const double load = 0.0;
+  rd::LoadedModel model(arm->model(), &load);
+  rd::LawCoefficients law(n);
+  law.become(settings);
+  rd::TorqueParts computed(n);
+  rd::Vector parts(rd::part::count * n);
+  std::unique_ptr<rd::ReferenceState> wanted;
+  if (reference) {
+    wanted = std::make_unique<rd::ReferenceState>(reference_of(*reference, n));
+  }
+  const bool could =
+    computed.compute(law, 0.0, model, continuous, position, velocity, wanted.get(), parts);
+  arm->raise();
+  return could ? py::object(rows_of(parts, rd::part::count)) : py::none();
+}
+
+}  // namespace
+
+PYBIND11_MODULE(core_module, module)
+{
+  module.attr("SOURCES") = ROBODYN_SOURCES;
+  module.attr("REST_SPEED") = rd::kRestSpeed;
+  module.attr("STILL") = rd::kStill;
+  module.attr("OVERSPEED") = rd::kOverspeed;
+  module.attr("LONGEST_RATE_STEP") = rd::kLongestRateStep;
+  module.attr("GRAVITY_RATE") = rd::kGravityRate;
+  module.attr("LARGEST_KD_T") = rd::kLargestKdT;
+  module.attr("LARGEST_ROOT_KP_T") = rd::kLargestRootKpT;
+  module.attr("STANDSTILL") = rd::kStandstill;
+  module.attr("EXPECTED_FORCE") = rd::kExpectedForce;
+  module.attr("EXPECTED_MOMENT") = rd::kExpectedMoment;
+
+  py::enum_<rd::Mode>(module, "Mode")
+    .value("gravity_compensation", rd::Mode::gravity_compensation)
+    .value("feedforward", rd::Mode::feedforward)
+    .value("computed_torque", rd::Mode::computed_torque);
+  py::enum_<rd::Action>(module, "Action")
+    .value("hold_gravity", rd::Action::hold_gravity)
+    .value("zero", rd::Action::zero)
+    .value("silent", rd::Action::silent);
+  py::enum_<rd::ContactAction>(module, "ContactAction")
+    .value("report", rd::ContactAction::report)
+    .value("stop", rd::ContactAction::stop)
+    .value("float", rd::ContactAction::release);
+  py::enum_<rd::ContactEvent>(module, "ContactEvent")
+    .value("none", rd::ContactEvent::none)
+    .value("begins", rd::ContactEvent::begins)
+    .value("ends", rd::ContactEvent::ends);
+  py::enum_<rd::Following>(module, "Following")
+    .value("none", rd::Following::none)
+    .value("waiting", rd::Following::waiting)
+    .value("moving", rd::Following::moving)
+    .value("braking", rd::Following::braking)
+    .value("holding", rd::Following::holding);
+  py::enum_<rd::Cause>(module, "Cause")
+    .value("none", rd::Cause::none)
+    .value("following_error", rd::Cause::following_error)
+    .value("implausible_position", rd::Cause::implausible_position)
+    .value("overspeed", rd::Cause::overspeed)
+    .value("overload", rd::Cause::overload)
+    .value("unknown_velocity", rd::Cause::unknown_velocity)
+    .value("stale_state", rd::Cause::stale_state)
+    .value("refused_reference", rd::Cause::refused_reference)
+    .value("feedback_far_away", rd::Cause::feedback_far_away)
+    .value("impossible_position", rd::Cause::impossible_position)
+    .value("clock", rd::Cause::clock)
+    .value("no_following_mode", rd::Cause::no_following_mode)
+    .value("contact", rd::Cause::contact)
+    .value("slow_states", rd::Cause::slow_states)
+    .value("damping_feeds", rd::Cause::damping_feeds);
+
+  py::enum_<rd::Refusal>(module, "Refusal")
+    .value("none", rd::Refusal::none)
+    .value("implausible", rd::Refusal::implausible)
+    .value("overload", rd::Refusal::overload)
+    .value("not_finite", rd::Refusal::not_finite);
+  py::class_<rd::Fault>(module, "Fault")
+    .def_readonly("cause", &rd::Fault::cause)
+    .def_readonly("joint", &rd::Fault::joint)
+    .def_readonly("value", &rd::Fault::value)
+    .def_readonly("limit", &rd::Fault::limit);
+  py::class_<rd::Terms>(module, "Terms")
+    .def(
+      py::init([](bool inertial, bool coriolis, bool gravity, bool friction) {
+        return rd::Terms{inertial, coriolis, gravity, friction};
+      }),
+      py::arg("inertial"), py::arg("coriolis"), py::arg("gravity"), py::arg("friction"));
+  py::class_<rd::LawSettings>(module, "LawSettings")
+    .def(py::init<>())
+    .def_readwrite("mode", &rd::LawSettings::mode)
+    .def_readwrite("terms", &rd::LawSettings::terms)
+    .def_readwrite("kp", &rd::LawSettings::kp)
+    .def_readwrite("kd", &rd::LawSettings::kd)
+    .def_readwrite("friction_velocity", &rd::LawSettings::friction_velocity)
+    .def_readwrite("position_guard", &rd::LawSettings::position_guard);
+  py::class_<rd::Settings>(module, "Settings")
+    .def(py::init<>())
+    .def_readwrite("effort_limits", &rd::Settings::effort_limits)
+    .def_readwrite("torque_rate_limits", &rd::Settings::torque_rate_limits)
+    .def_readwrite("braking_acceleration", &rd::Settings::braking_acceleration)
+    .def_readwrite("position_limits", &rd::Settings::position_limits)
+    .def_readwrite("velocity_limits", &rd::Settings::velocity_limits)
+    .def_readwrite("is_continuous", &rd::Settings::is_continuous)
+    .def_readwrite("ramp_time", &rd::Settings::ramp_time)
+    .def_readwrite("state_timeout", &rd::Settings::state_timeout)
+    .def_readwrite("on_stale_state", &rd::Settings::on_stale_state)
+    .def_readwrite("stale_hold_time", &rd::Settings::stale_hold_time)
+    .def_readwrite("on_stop", &rd::Settings::on_stop)
+    .def_readwrite("max_reference_step", &rd::Settings::max_reference_step)
+    .def_readwrite("max_following_error", &rd::Settings::max_following_error)
+    .def_readwrite("damping", &rd::Settings::damping)
+    .def_readwrite("is_braked_by_damping", &rd::Settings::is_braked_by_damping);
+
+  py::class_<Function>(module, "Function")
+    .def(py::init<py::object>(), py::arg("callable"))
+    .def(
+      py::init<const py::capsule &, Array, py::object>(), py::arg("kernel"), py::arg("parameters"),
+      py::arg("module"));
+  py::class_<Arm, std::shared_ptr<Arm>>(module, "Arm")
+    .def(
+      py::init<std::size_t, Function, Function, py::object>(), py::arg("joints"),
+      py::arg("inverse_dynamics"), py::arg("friction"), py::arg("not_finite"));
+
+  py::class_<rd::Motion, std::shared_ptr<rd::Motion>>(module, "Motion")
+    .def(
+      py::init(&motion_of), py::arg("knots"), py::arg("coefficients"), py::arg("efforts"),
+      py::arg("start"), py::arg("end"), py::arg("before") = nullptr)
+    .def_readonly("knots", &rd::Motion::knots)
+    .def_property_readonly(
+      "efforts",
+      [](const rd::Motion & motion) {
+        // Of a brake that holds there is room for more.
+        const std::vector<std::size_t> shape{motion.knots.size(), motion.joints()};
+        return py::array_t<double>(shape, motion.efforts.data());
+      })
+    .def_property_readonly(
+      "before",
+      [](const rd::Motion & motion) { return std::const_pointer_cast<rd::Motion>(motion.before); })
+    .def_property_readonly("start", [](const rd::Motion & motion) { return rows_of(motion.start); })
+    .def_property_readonly("end", [](const rd::Motion & motion) { return rows_of(motion.end); })
+    .def_property_readonly(
+      "coefficients",
+      [](const rd::Motion & motion) {
+        const std::size_t n = motion.joints();
+        return py::array_t<double>(
+          std::vector<std::size_t>{motion.knots.size() - 1, rd::kCoefficients, n},
+          motion.coefficients.data());
+      })
+    .def("sample", &sample, py::arg("time"))
+    .def(
+      "followed_at",
+      [](const std::shared_ptr<rd::Motion> & motion, double time) {
+        return followed_at(motion, time);
+      },
+      py::arg("time"));
+  module.def(
+    "since",
+    [](double received, double stamp, double now, double simulated) {
+      return rd::Now{now, simulated}.since(received, stamp);
+    },
+    py::arg("received"), py::arg("stamp"), py::arg("now"), py::arg("simulated"));
+  module.def("segments", &segments, py::arg("states"), py::arg("durations"));
+  module.def(
+    "stop",
+    [](const Array & state, double now, double duration, const rd::Vector & position_limits) {
+      const std::size_t joints = position_limits.size() / 2;
+      auto motion = std::make_shared<rd::Motion>(joints);
+      motion->become_stop(reference_of(state, joints), now, duration, position_limits);
+      return motion;
+    },
+    py::arg("state"), py::arg("now"), py::arg("duration"), py::arg("position_limits"));
+  module.def(
+    "torque_parts", &torque_parts, py::arg("arm"), py::arg("law"), py::arg("continuous"),
+    py::arg("position"), py::arg("velocity"), py::arg("reference"));
+
+  module.def(
+    "tip_wrench", &tip_wrench, py::arg("pose"), py::arg("jacobian"), py::arg("point"),
+    py::arg("torque"), py::arg("deviation"));
+
+  using Core = rd::CommandPipeline;
+  py::class_<Pipeline>(module, "Pipeline")
+    .def(
+      py::init<std::shared_ptr<Arm>, const rd::LawSettings &, const rd::Settings &>(),
+      py::arg("arm"), py::arg("law"), py::arg("settings"))
+    .def("enable", [](Pipeline & self, double now) { self.core().enable(now); })
+    .def("disable", &Pipeline::call<&Core::disable>)
+    .def("change_law", &Pipeline::change_law)
+    .def("change_settings", &Pipeline::change_settings)
+    .def("change_model", &Pipeline::change_model, py::arg("model"), py::arg("is_checked"))
+    .def(
+      "follow",
+      [](Pipeline & self, std::shared_ptr<rd::Motion> motion) {
+        if (motion->joints() != self.core().joints()) {
+          throw py::value_error("a motion of another number of joints");
+        }
+        self.core().follow(std::move(motion));
+      })
+    .def("cancel", &Pipeline::call<&Core::cancel>)
+    .def("begin_stop", &Pipeline::call<&Core::begin_stop>)
+    .def("react_to_contact", &Pipeline::react_to_contact)
+    .def("continue_from", &Pipeline::continue_from)
+    .def("sent", [](Pipeline & self, double now) { self.core().sent(now); })
+    .def("step", &Pipeline::step)
+    .def("watchdog", &Pipeline::watchdog)
+    .def("update", &Pipeline::update)
+    .def("stop_command", &Pipeline::stop_command)
+    .def(
+      "may_be_followed",
+      [](Pipeline & self, double now) { return self.core().clock().may_be_followed(now); })
+    .def_property_readonly(
+      "is_clock_stopped", [](Pipeline & self) { return self.core().clock().is_stopped(); })
+    .def_property_readonly("is_enabled", [](Pipeline & self) { return self.core().is_enabled(); })
+    .def_property_readonly(
+      "is_stopping", [](Pipeline & self) { return self.core().is_stopping(); })
+    .def_property_readonly("is_stale", [](Pipeline & self) { return self.core().is_stale(); })
+    .def_property_readonly("has_held", [](Pipeline & self) { return self.core().has_held(); })
+    .def_property_readonly(
+      "has_stopped", [](Pipeline & self) { return self.core().has_stopped(); })
+    .def_property_readonly(
+      "is_model_blending",
+      [](Pipeline & self) { return self.core().state().model.is_blending(); })
+    .def_property_readonly("following", [](Pipeline & self) { return self.core().following(); })
+    .def_property_readonly("refusal", [](Pipeline & self) { return self.core().refusal(); })
+    .def_property_readonly(
+      "faults",
+      [](Pipeline & self) {
+        const rd::PipelineState & state = self.core().state();
+        std::vector<rd::Fault> faults;
+        for (const rd::Fault & fault : {state.fault, state.further[0], state.further[1]}) {
+          if (fault.cause != rd::Cause::none) { faults.push_back(fault); }
+        }
+        return faults;
+      })
+    .def_property_readonly(
+      "needed_rate", [](Pipeline & self) { return self.core().state().law.latest().needed_rate(); })
+    .def_property_readonly("is_slow", [](Pipeline & self) { return self.core().is_slow(); })
+    .def_property_readonly("period", [](Pipeline & self) { return self.core().state().period; })
+    .def_property_readonly("drop", [](Pipeline & self) { return self.core().last_drop(); })
+    .def_property_readonly(
+      "torque",
+      [](Pipeline & self) {
+        return self.core().has_torque() ? py::object(array_of(self.core().torque())) : py::none();
+      })
+    .def_property_readonly(
+      "last_cycle", [](Pipeline & self) { return self.core().state().steady; })
+    .def_property_readonly(
+      "followed",
+      [](Pipeline & self) -> std::shared_ptr<rd::Motion> {
+        const rd::Motion * const motion = self.core().follower().followed_motion();
+        return motion == nullptr ? nullptr : std::make_shared<rd::Motion>(*motion);
+      })
+    .def_property_readonly(
+      "counts", [](Pipeline & self) {
+        const rd::Counts & counts = self.core().counts();
+        return py::make_tuple(
+          counts.refused_torques, counts.implausible_states, counts.following_errors,
+          counts.dropped_references, counts.refused_references);
+      });
+
+  py::class_<rd::ObserverSettings>(module, "ObserverSettings")
+    .def(py::init<>())
+    .def_readwrite("gain", &rd::ObserverSettings::gain)
+    .def_readwrite("is_held", &rd::ObserverSettings::is_held)
+    .def_readwrite("longest", &rd::ObserverSettings::longest)
+    .def_readwrite("friction_velocity", &rd::ObserverSettings::friction_velocity)
+    .def_readwrite("presliding", &rd::ObserverSettings::presliding);
+  py::class_<Observer>(module, "Observer")
+    .def(py::init<const std::shared_ptr<Arm> &, const rd::ObserverSettings &>())
+    .def("update", &Observer::update)
+    .def("change_arm", &Observer::change_arm)
+    .def("reset", [](Observer & self) { self.core().reset(); })
+    .def(
+      "change_longest",
+      [](Observer & self, double longest) { self.core().change_longest(longest); })
+    .def_property_readonly(
+      "torque", [](Observer & self) { return array_of(self.core().torque()); })
+    .def_property_readonly(
+      "passed_over", [](Observer & self) { return self.core().passed_over(); });
+  py::class_<rd::ContactThresholds>(module, "ContactThresholds")
+    .def(py::init<>())
+    .def_readwrite("moving", &rd::ContactThresholds::moving)
+    .def_readwrite("standing", &rd::ContactThresholds::standing)
+    .def_readwrite("dwell", &rd::ContactThresholds::dwell);
+  py::class_<rd::StandingJoints>(module, "StandingJoints")
+    .def(py::init<std::size_t>())
+    .def("at", [](rd::StandingJoints & self, const rd::Vector & velocity, double time) {
+      if (velocity.size() != self.joints()) { throw py::value_error("velocity: one a joint"); }
+      std::vector<bool> standing;
+      for (std::size_t i = 0; i < velocity.size(); ++i) {
+        standing.push_back(self.update(i, velocity[i], time));
+      }
+      return standing;
+    });
+  py::class_<rd::Contact>(module, "Contact")
+    .def_readonly("joint", &rd::Contact::joint)
+    .def_readonly("outermost", &rd::Contact::outermost)
+    .def_readonly("torque", &rd::Contact::torque)
+    .def_readonly("threshold", &rd::Contact::threshold)
+    .def_readonly("began", &rd::Contact::began)
+    .def_readonly("time", &rd::Contact::time);
+  py::class_<Detector>(module, "Detector")
+    .def(py::init<const rd::ContactThresholds &>())
+    .def("update", &Detector::update)
+    .def("reset", [](Detector & self) { self.core().reset(); })
+    .def_property_readonly("count", [](Detector & self) { return self.core().count(); })
+    .def_property_readonly(
+      "is_in_contact", [](Detector & self) { return self.core().is_in_contact(); })
+    .def_property_readonly("contact", [](Detector & self) { return self.core().contact(); });
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// Motions that are followed: piecewise polynomials in time that end at rest.
+#ifndef ROBODYN_ROS__CORE__REFERENCE_HPP_
+#define ROBODYN_ROS__CORE__REFERENCE_HPP_
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <memory>
+
+#include "settings.hpp"
+
+namespace robodyn
+{
+
+constexpr std::size_t kCoefficients = 6;  // of a segment, for 1, s, ..., s^5 with s from 0 to 1
+
+// Where the joints should be at one instant.
+struct ReferenceState
+{
+  Vector position, velocity, acceleration, effort;
+
+  explicit ReferenceState(std::size_t joints)
+  : position(joints), velocity(joints), acceleration(joints), effort(joints)
+  {
+  }
+};
+
+// Position, velocity and acceleration of one joint.
+struct JointState
+{
+  double position, velocity, acceleration;
+};
+
+// Write the six coefficients of the segment between two states of a joint, stride numbers apart: a
+// quintic, or a cubic where an acceleration is NaN.
+inline void make_segment(
+  const JointState & from, const JointState & to, double duration, std::size_t stride,
+  double * coefficients)
+{
+  const double d = to.position - from.position;
+  const double va = from.velocity * duration, vb = to.velocity * duration;
+  const double aa = from.acceleration * (duration * duration);
+  const double ab = to.acceleration * (duration * duration);
+  const bool is_cubic = std::isnan(aa) || std::isnan(ab);
+  const double values[kCoefficients] = {
+    from.position,
+    va,
+    is_cubic ? 3.0 * d - 2.0 * va - vb : 0.5 * aa,
+    is_cubic ? -2.0 * d + va + vb : 10.0 * d - 6.0 * va - 4.0 * vb - 1.5 * aa + 0.5 * ab,
+    is_cubic ? 0.0 : -15.0 * d + 8.0 * va + 7.0 * vb + 1.5 * aa - ab,
+    is_cubic ? 0.0 : 6.0 * d - 3.0 * va - 3.0 * vb - 0.5 * aa + 0.5 * ab,
+  };
+  for (std::size_t k = 0; k < kCoefficients; ++k) { coefficients[k * stride] = values[k]; }
+}
+
+// A motion of several segments. Before its first knot what was followed before goes on, if there
+// was anything; from the last knot on it holds its end.
+struct Motion
+{
+  Vector knots;         // s, one more than segments
+  Vector coefficients;  // segments times 6 times n
+  Vector efforts;       // knots times n, linear in between [N m or N]
+  ReferenceState start, end;
+  std::shared_ptr<const Motion> before;
+
+  // One with room for a brake: nothing of it allocates later.
+  explicit Motion(std::size_t joints)
+  : coefficients(kCoefficients * joints), efforts(2 * joints), start(joints), end(joints)
+  {
+    knots.reserve(2);
+    knots.assign(1, 0.0);
+  }
+
+  std::size_t joints() const { return end.position.size(); }
+  bool is_finished(double time) const { return time >= knots.back(); }
+
+  void sample(double time, ReferenceState & to) const
+  {
+    if (time < knots.front()) {
+      if (before) {
+        before->sample(time, to);
+      } else {
+        to = start;
+      }
+      return;
+    }
+    if (time == knots.front()) {
+      to = start;
+      return;
+    }
+    if (is_finished(time)) {
+      to = end;
+      return;
+    }
+    const auto after = std::upper_bound(knots.begin(), knots.end(), time);
+    const auto segment = static_cast<std::size_t>(after - knots.begin()) - 1;
+    const double duration = knots[segment + 1] - knots[segment];
+    const double s = (time - knots[segment]) / duration;
+    const double a = 1.0 / duration, b = a * a;
+    const std::size_t n = joints();
+    const double * const of = coefficients.data() + segment * kCoefficients * n;
+    const double * const effort = efforts.data() + segment * n;
+    for (std::size_t i = 0; i < n; ++i) {
+      const auto c = [of, n, i](std::size_t k) { return of[k * n + i]; };
+      to.position[i] = c(0) + s * (c(1) + s * (c(2) + s * (c(3) + s * (c(4) + s * c(5)))));
+      to.velocity[i] =
+        a * (c(1) + s * (2.0 * c(2) + s * (3.0 * c(3) + s * (4.0 * c(4) + s * 5.0 * c(5)))));
+      to.acceleration[i] =
+        b * (2.0 * c(2) + s * (6.0 * c(3) + s * (12.0 * c(4) + s * 20.0 * c(5))));
+      to.effort[i] = (1.0 - s) * effort[i] + s * effort[n + i];
+    }
+  }
+
+  // Become what brings a state to rest in a duration [s] from now on, without turning back, and
+  // holds there: half a duration times the velocity ahead, inside the position limits if it begins
+  // there.
+  void become_stop(
+    const ReferenceState & from, double now, double duration, const Vector & position_limits)
+  {
+    const std::size_t n = joints();
+    for (ReferenceState * const each : {&start, &end}) {
+      each->position = from.position;
+      for (Vector * const part : {&each->velocity, &each->acceleration, &each->effort}) {
+        std::fill(part->begin(), part->end(), 0.0);
+      }
+    }
+    before.reset();
+    knots.assign(1, now);
+    if (!(duration > 0.0) || !(any(from.velocity) || any(from.acceleration))) { return; }
+    knots.push_back(now + duration);
+    start = from;
+    for (std::size_t i = 0; i < n; ++i) {
+      const double p = from.position[i], v = from.velocity[i];
+      end.position[i] = clamped(
+        p + 0.5 * duration * v, std::min(position_limits[2 * i], p),
+        std::max(position_limits[2 * i + 1], p));
+      make_segment(
+        {p, v, from.acceleration[i]}, {end.position[i], 0.0, 0.0}, duration, n, &coefficients[i]);
+      efforts[i] = from.effort[i];
+      efforts[n + i] = 0.0;
+    }
+  }
+};
+
+}  // namespace robodyn
+
+#endif  // ROBODYN_ROS__CORE__REFERENCE_HPP_

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The compiled core of this room, ``core/``, and what Python hands to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from robodyn_ros.control.law import ControlLaw, Friction, InverseDynamics
+from robodyn_ros.errors import NoBackend, NonFiniteValue
+
+try:
+    import robodyn_ros.control.core_module as core
+except ImportError as error:
+    raise NoBackend(
+        'compiled core of the control pipeline',
+        str(error),
+        'robodyn_ros installed anew where there is a C++ compiler (sudo apt install g++)',
+    ) from error
+
+
+@dataclass(frozen=True, eq=False)
+class CompiledFunction:
+    """
+    A function of an arm that is machine code: Python calls it, and the core without Python.
+
+    Parameters
+    ----------
+    call : callable
+        For Python.
+    code : tuple
+        As ``CompiledModel.machine_code`` returns it.
+    """
+
+    call: Any
+    code: tuple[Any, np.ndarray, Any]
+
+    def __call__(self, *arrays: np.ndarray) -> np.ndarray:
+        """Return the function's value for N samples, shape (N, n)."""
+        return self.call(*arrays)
+
+
+def core_function(function: InverseDynamics | Friction) -> Any:
+    """Return a function of an arm for the core."""
+    if isinstance(function, CompiledFunction):
+        return core.Function(*function.code)
+    return core.Function(function)
+
+
+def core_arm(inverse_dynamics: InverseDynamics, friction: Friction, joints: int) -> Any:
+    """Return an arm for the core."""
+    functions = core_function(inverse_dynamics), core_function(friction)
+    return core.Arm(joints, *functions, NonFiniteValue)
+
+
+def core_law(law: ControlLaw) -> Any:
+    """Return a law's settings for the core."""
+    settings, terms = core.LawSettings(), law.terms
+    settings.mode = getattr(core.Mode, law.mode)
+    settings.terms = core.Terms(terms.inertial, terms.coriolis, terms.gravity, terms.friction)
+    settings.kp, settings.kd = law.kp, law.kd
+    settings.friction_velocity = law.friction_velocity
+    settings.position_guard = law.limit_width
+    return settings

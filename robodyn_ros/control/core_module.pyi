@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The core, which core/core_module.cpp binds."""
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+SOURCES: str
+REST_SPEED: float
+STILL: float
+OVERSPEED: float
+LONGEST_RATE_STEP: float
+GRAVITY_RATE: float
+LARGEST_KD_T: float
+LARGEST_ROOT_KP_T: float
+STANDSTILL: float
+EXPECTED_FORCE: float
+EXPECTED_MOMENT: float
+
+class Mode(Enum):
+    gravity_compensation = ...
+    feedforward = ...
+    computed_torque = ...
+
+class Action(Enum):
+    hold_gravity = ...
+    zero = ...
+    silent = ...
+
+class ContactAction(Enum):
+    report = ...
+    stop = ...
+    float = ...
+
+class ContactEvent(Enum):
+    none = ...
+    begins = ...
+    ends = ...
+
+class Following(Enum):
+    none = ...
+    waiting = ...
+    moving = ...
+    braking = ...
+    holding = ...
+
+class Cause(Enum):
+    none = ...
+    following_error = ...
+    implausible_position = ...
+    overspeed = ...
+    overload = ...
+    unknown_velocity = ...
+    stale_state = ...
+    refused_reference = ...
+    feedback_far_away = ...
+    impossible_position = ...
+    clock = ...
+    no_following_mode = ...
+    contact = ...
+    slow_states = ...
+    damping_feeds = ...
+
+class Refusal(Enum):
+    none = ...
+    implausible = ...
+    overload = ...
+    not_finite = ...
+
+class Fault:
+    cause: Cause
+    joint: int
+    value: float
+    limit: float
+
+class Terms:
+    def __init__(self, inertial: bool, coriolis: bool, gravity: bool, friction: bool) -> None: ...
+
+class LawSettings:
+    mode: Mode
+    terms: Terms
+    kp: ArrayLike
+    kd: ArrayLike
+    friction_velocity: float
+    position_guard: float
+
+class Settings:
+    effort_limits: ArrayLike
+    torque_rate_limits: ArrayLike
+    braking_acceleration: ArrayLike
+    position_limits: ArrayLike
+    velocity_limits: ArrayLike
+    is_continuous: ArrayLike
+    ramp_time: float
+    state_timeout: float
+    on_stale_state: Action
+    stale_hold_time: float
+    on_stop: Action
+    max_reference_step: float
+    max_following_error: float
+    damping: float
+    is_braked_by_damping: bool
+
+class Function:
+    @overload
+    def __init__(self, callable: Callable[..., Any]) -> None: ...
+    @overload
+    def __init__(self, kernel: Any, parameters: np.ndarray, module: Any) -> None: ...
+
+class Arm:
+    def __init__(
+        self,
+        joints: int,
+        inverse_dynamics: Function,
+        friction: Function,
+        not_finite: type[Exception],
+    ) -> None: ...
+
+class Motion:
+    knots: list[float]
+    coefficients: np.ndarray
+    efforts: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+    before: Motion | None
+    def __init__(
+        self,
+        knots: ArrayLike,
+        coefficients: np.ndarray,
+        efforts: np.ndarray,
+        start: np.ndarray,
+        end: np.ndarray,
+        before: Motion | None = None,
+    ) -> None: ...
+    def sample(self, time: float) -> np.ndarray: ...
+    def followed_at(self, time: float) -> Motion: ...
+
+def since(received: float, stamp: float, now: float, simulated: float) -> float: ...
+def segments(states: np.ndarray, durations: np.ndarray) -> np.ndarray: ...
+def stop(
+    state: np.ndarray, now: float, duration: float, position_limits: np.ndarray
+) -> Motion: ...
+def torque_parts(
+    arm: Arm,
+    law: LawSettings,
+    continuous: np.ndarray,
+    position: np.ndarray,
+    velocity: np.ndarray,
+    reference: np.ndarray | None,
+) -> np.ndarray: ...
+def tip_wrench(
+    pose: np.ndarray,
+    jacobian: np.ndarray,
+    point: np.ndarray,
+    torque: np.ndarray,
+    deviation: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]: ...
+
+_Found = tuple[Any, ...] | None
+
+class Pipeline:
+    is_clock_stopped: bool
+    is_enabled: bool
+    is_stopping: bool
+    is_stale: bool
+    is_slow: bool
+    has_held: bool
+    has_stopped: bool
+    is_model_blending: bool
+    following: Following
+    faults: list[Fault]
+    needed_rate: float
+    drop: Fault
+    refusal: Refusal
+    torque: np.ndarray | None
+    last_cycle: float
+    period: float
+    followed: Motion | None
+    counts: tuple[int, int, int, int, int]
+    def __init__(self, arm: Arm, law: LawSettings, settings: Settings) -> None: ...
+    def enable(self, now: float) -> None: ...
+    def disable(self) -> None: ...
+    def change_law(self, law: LawSettings) -> None: ...
+    def change_settings(self, settings: Settings) -> None: ...
+    def change_model(self, model: Function, is_checked: bool) -> Fault: ...
+    def follow(self, motion: Motion) -> None: ...
+    def cancel(self) -> None: ...
+    def begin_stop(self) -> None: ...
+    def react_to_contact(self, action: ContactAction) -> None: ...
+    def continue_from(self, torque: np.ndarray, sent: float) -> None: ...
+    def sent(self, now: float) -> None: ...
+    def step(
+        self,
+        position: np.ndarray,
+        velocity: np.ndarray,
+        time: float,
+        is_stamped: bool,
+        now: float,
+        simulated: float,
+        added: np.ndarray | None,
+    ) -> _Found: ...
+    def watchdog(
+        self, now: float, has_stale_joint: bool, simulated: float, added: np.ndarray | None
+    ) -> _Found: ...
+    def update(
+        self,
+        now: float,
+        position: np.ndarray,
+        velocity: np.ndarray,
+        wanted: np.ndarray | None,
+        possible: np.ndarray,
+    ) -> _Found: ...
+    def stop_command(self, now: float) -> _Found: ...
+    def may_be_followed(self, now: float) -> bool: ...
+
+class ObserverSettings:
+    gain: ArrayLike
+    is_held: bool
+    longest: float
+    friction_velocity: float
+    presliding: float
+
+class Observer:
+    torque: np.ndarray
+    passed_over: int
+    def __init__(self, arm: Arm, settings: ObserverSettings) -> None: ...
+    def change_arm(self, arm: Arm) -> None: ...
+    def change_longest(self, longest: float) -> None: ...
+    def reset(self) -> None: ...
+    def update(
+        self, position: np.ndarray, velocity: np.ndarray, torque: np.ndarray, time: float
+    ) -> np.ndarray | None: ...
+
+class ContactThresholds:
+    moving: ArrayLike
+    standing: ArrayLike
+    dwell: float
+
+class StandingJoints:
+    def __init__(self, joints: int) -> None: ...
+    def at(self, velocity: ArrayLike, time: float) -> list[bool]: ...
+
+class Contact:
+    joint: int
+    outermost: int
+    torque: float
+    threshold: float
+    began: float
+    time: float
+
+class Detector:
+    count: int
+    is_in_contact: bool
+    contact: Contact
+    def __init__(self, thresholds: ContactThresholds) -> None: ...
+    def update(self, velocity: np.ndarray, torque: np.ndarray, time: float) -> ContactEvent: ...
+    def reset(self) -> None: ...

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A control law's settings and the model that it computes with; the law is ``core/torque.hpp``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+
+from robodyn_ros.errors import UnknownOption
+
+Mode = Literal['gravity_compensation', 'feedforward', 'computed_torque']
+MODES: tuple[Mode, ...] = get_args(Mode)
+
+InverseDynamics = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+"""(q, qd, qdd), each of shape (N, n), to rigid-body torques of shape (N, n)."""
+
+Friction = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+"""(velocity, direction of motion from -1 to 1, rigid body's torque), (N, n) each, to torques."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """Which parts of the model's torque are commanded; a driver may already add some itself."""
+
+    inertial: bool = True
+    coriolis: bool = True
+    gravity: bool = True
+    friction: bool = True
+
+
+class TorqueParts(NamedTuple):
+    """
+    A torque taken apart; every array has shape (n,), in [N m] or [N].
+
+    Parameters
+    ----------
+    inertial : array
+        Mass matrix times the desired acceleration.
+    coriolis, gravity, friction : array
+        What their names say; zero where the term is switched off.
+    feedback : array
+        Mass matrix times what corrects the error.
+    effort : array
+        The trajectory's own feedforward.
+    """
+
+    inertial: np.ndarray
+    coriolis: np.ndarray
+    gravity: np.ndarray
+    friction: np.ndarray
+    feedback: np.ndarray
+    effort: np.ndarray
+
+    @property
+    def total(self) -> np.ndarray:
+        """The sum of the parts."""
+        return (
+            self.inertial
+            + self.coriolis
+            + self.gravity
+            + self.friction
+            + self.feedback
+            + self.effort
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class ControlLaw:
+    """
+    What the torque for a measured state and a reference is computed by.
+
+    Parameters
+    ----------
+    inverse_dynamics : InverseDynamics
+    friction : Friction
+    mode : str
+        One of ``MODES``.
+    terms : Terms
+        What is commanded of the model's torque.
+    kp, kd : array, shape (n,)
+        Feedback gains [1/s²] and [1/s]; they act on accelerations.
+    friction_velocity : float
+        Width of the smooth sign of Coulomb friction [rad/s] or [m/s].
+    limit_width : float
+        Width of the soft joint limits [rad] or [m]; 0: none.
+
+    Raises
+    ------
+    UnknownOption
+        No such mode.
+    """
+
+    inverse_dynamics: InverseDynamics
+    friction: Friction
+    mode: Mode
+    terms: Terms
+    kp: np.ndarray
+    kd: np.ndarray
+    friction_velocity: float = 0.01
+    limit_width: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.mode not in MODES:
+            raise UnknownOption('mode', self.mode, ', '.join(MODES))

@@ -1,0 +1,484 @@
+// SPDX-License-Identifier: Apache-2.0
+// The core without Python: on recorded events or on random inputs. After each command it is judged
+// whether the torque is finite, within its limits and within its rates. Whatever allocates memory
+// in a cycle ends the program.
+//
+//     replay LIBRARY events FILE
+//     replay LIBRARY random COUNT SEED ACTION
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <new>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "robodyn_controllers/controller_logic.hpp"
+#include "robodyn_ros/core/contact.hpp"
+#include "robodyn_ros/core/tip_wrench.hpp"
+
+namespace rd = robodyn;
+
+static bool may_allocate = true;
+
+// Inlined, GCC takes free for the wrong counterpart of new.
+[[gnu::noinline]] void * operator new(std::size_t size)
+{
+  if (!may_allocate) {
+    std::fputs("memory is allocated in a cycle\n", stderr);
+    std::abort();
+  }
+  if (void * const memory = std::malloc(size)) { return memory; }
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void * memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void * memory, std::size_t) noexcept
+{
+  std::free(memory);
+}
+
+namespace
+{
+
+// Nothing may allocate while one of these lives.
+struct Cycle
+{
+  Cycle() { may_allocate = false; }
+  ~Cycle() { may_allocate = true; }
+};
+
+// --- what a command may be ----------------------------------------------------------------------
+
+class Judge
+{
+public:
+  explicit Judge(std::size_t joints) : last_(joints) {}
+
+  // A stream of commands ends: what comes after a pause need continue nothing.
+  void end() { may_begin_anew_ = true; }
+
+  // Another has commanded; while this one is disabled, what it begins later continues nothing.
+  void continue_from(const double * torque, double time, bool is_enabled)
+  {
+    std::copy_n(torque, last_.size(), last_.begin());
+    has_last_ = true;
+    may_begin_anew_ &= !is_enabled;
+    sent_ = time;
+  }
+
+  void note_sent(double time) { sent_ = std::max(sent_, time); }
+
+  void judge(const rd::Vector & torque, const rd::Settings & settings, double now)
+  {
+    const bool is_new = !has_last_ || (may_begin_anew_ && now - sent_ >= settings.state_timeout);
+    const double elapsed = std::min(std::max(now - sent_, 1e-9), 0.01);
+    for (std::size_t i = 0; i < torque.size(); ++i) {
+      // Where limits were lowered, what is beyond may only shrink.
+      const double before = is_new ? 0.0 : std::fabs(last_[i]);
+      check(i, "limit", std::fabs(torque[i]), std::max(settings.effort_limits[i], before));
+      const double step = is_new ? 0.0 : std::fabs(torque[i] - last_[i]);
+      check(i, "rate limit", step, settings.torque_rate_limits[i] * elapsed + 1e-9);
+    }
+    last_ = torque;
+    has_last_ = true;
+    may_begin_anew_ = false;
+    sent_ = std::max(sent_, now);
+    ++commands_;
+  }
+
+  long commands() const { return commands_; }
+
+private:
+  void check(std::size_t joint, const char * what, double value, double limit) const
+  {
+    if (value <= limit) { return; }  // not a number is not
+    std::fprintf(
+      stderr, "command %ld, joint %zu: %.17g is beyond the %s, %.17g\n", commands_, joint, value,
+      what, limit);
+    std::exit(1);
+  }
+
+  rd::Vector last_;
+  bool has_last_ = false, may_begin_anew_ = true;
+  double sent_ = -rd::kInfinity;
+  long commands_ = 0;
+};
+
+constexpr double kSame = 1e-9;  // of an effort limit: another compiler's rounding
+
+// --- recorded events ----------------------------------------------------------------------------
+
+// Numbers one after the other.
+class Numbers
+{
+public:
+  explicit Numbers(const char * path)
+  {
+    std::ifstream file(path, std::ios::binary);
+    const std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};
+    values_.resize(bytes.size() / sizeof(double));
+    std::copy_n(
+      bytes.begin(), values_.size() * sizeof(double), reinterpret_cast<char *>(values_.data()));
+  }
+
+  bool is_over() const { return at_ == values_.size(); }
+  const double * take(std::size_t count)
+  {
+    if (values_.size() - at_ < count) { throw std::runtime_error("the events end too early"); }
+    at_ += count;
+    return values_.data() + at_ - count;
+  }
+  double number() { return *take(1); }
+  std::size_t whole() { return static_cast<std::size_t>(number()); }
+  bool flag() { return number() != 0.0; }
+  rd::Vector vector(std::size_t count)
+  {
+    const double * const values = take(count);
+    return {values, values + count};
+  }
+
+private:
+  std::vector<double> values_;
+  std::size_t at_ = 0;
+};
+
+rd::LawSettings law_of(Numbers & numbers, std::size_t n)
+{
+  rd::LawSettings law;
+  law.mode = static_cast<rd::Mode>(numbers.whole());
+  law.terms.inertial = numbers.flag();
+  law.terms.coriolis = numbers.flag();
+  law.terms.gravity = numbers.flag();
+  law.terms.friction = numbers.flag();
+  law.kp = numbers.vector(n);
+  law.kd = numbers.vector(n);
+  law.friction_velocity = numbers.number();
+  law.position_guard = numbers.number();
+  return law;
+}
+
+rd::Settings settings_of(Numbers & numbers, std::size_t n)
+{
+  rd::Settings settings;
+  for (rd::Vector * const each :
+       {&settings.effort_limits, &settings.torque_rate_limits, &settings.braking_acceleration,
+        &settings.velocity_limits, &settings.is_continuous}) {
+    *each = numbers.vector(n);
+  }
+  settings.position_limits = numbers.vector(2 * n);
+  for (double * const each :
+       {&settings.ramp_time, &settings.state_timeout, &settings.stale_hold_time,
+        &settings.max_reference_step, &settings.max_following_error, &settings.damping}) {
+    *each = numbers.number();
+  }
+  settings.on_stale_state = static_cast<rd::Action>(numbers.whole());
+  settings.on_stop = static_cast<rd::Action>(numbers.whole());
+  return settings;
+}
+
+rd::ReferenceState state_of(Numbers & numbers, std::size_t n)
+{
+  rd::ReferenceState state(n);
+  for (rd::Vector * const each :
+       {&state.position, &state.velocity, &state.acceleration, &state.effort}) {
+    *each = numbers.vector(n);
+  }
+  return state;
+}
+
+std::shared_ptr<const rd::Motion> motion_of(Numbers & numbers, std::size_t n)
+{
+  auto motion = std::make_shared<rd::Motion>(n);
+  const std::size_t knots = numbers.whole();
+  motion->knots = numbers.vector(knots);
+  motion->coefficients = numbers.vector((knots - 1) * rd::kCoefficients * n);
+  motion->efforts = numbers.vector(knots * n);
+  motion->start = state_of(numbers, n);
+  motion->end = state_of(numbers, n);
+  if (numbers.flag()) { motion->before = motion_of(numbers, n); }
+  return motion;
+}
+
+enum Event {
+  kEnable, kDisable, kChangeLaw, kChangeSettings, kChangeLoad, kFollow, kCancel, kBeginStop, kReact,
+  kContinue, kSent, kStep, kWatchdog, kStopCommand
+};
+
+// End the program where a cycle did not do what it did when it was recorded.
+void expect_same(const rd::CommandPipeline & pipeline, bool has_command, Numbers & numbers)
+{
+  const std::size_t n = pipeline.joints();
+  const bool is_expected = numbers.flag();
+  const double * const torque = is_expected ? numbers.take(n) : nullptr;
+  if (has_command != is_expected) {
+    throw std::runtime_error(has_command ? "a command too many" : "a command is missing");
+  }
+  for (std::size_t i = 0; i < n && has_command; ++i) {
+    const double limit = pipeline.state().settings.effort_limits[i];
+    const double difference = std::fabs(torque[i] - pipeline.torque()[i]);
+    if (difference <= kSame * std::max(limit, 1.0)) { continue; }
+    throw std::runtime_error(
+      "at " + std::to_string(pipeline.state().steady) + " s: joint " + std::to_string(i) + " of " + std::to_string(pipeline.torque()[i]) +
+      " was recorded with " + std::to_string(torque[i]));
+  }
+}
+
+long replay(const robodyn_model & library, const char * path)
+{
+  Numbers numbers(path);
+  const auto n = static_cast<std::size_t>(library.joints);
+  const auto size = static_cast<std::size_t>(library.load_size);
+  rd::LawSettings law = law_of(numbers, n);
+  rd::Settings settings = settings_of(numbers, n);
+  rd::Vector load = robodyn_controllers::first_load(library);
+  rd::CommandPipeline pipeline(
+    robodyn_controllers::core_model(library), load.data(), law, settings);
+  Judge judge(n);
+  while (!numbers.is_over()) {
+    const auto event = static_cast<Event>(numbers.whole());
+    if (event == kFollow) {
+      pipeline.follow(motion_of(numbers, n));
+      continue;
+    }
+    if (event == kChangeLaw) { law = law_of(numbers, n); }
+    if (event == kChangeSettings) { settings = settings_of(numbers, n); }
+    bool has_command = false;
+    double now = 0.0;
+    {
+      const Cycle cycle;
+      switch (event) {
+        case kEnable: pipeline.enable(numbers.number()); break;
+        case kDisable:
+          pipeline.disable();
+          judge.end();
+          break;
+        case kChangeLaw: pipeline.change_law(law); break;
+        case kChangeSettings: pipeline.change_settings(settings); break;
+        case kChangeLoad: {
+          const double * const given = numbers.take(10), * const gravity = numbers.take(3);
+          const robodyn_payload payload{
+            given[0], {given[1], given[2], given[3]},
+            {given[4], given[5], given[6], given[7], given[8], given[9]}};
+          const bool is_checked = numbers.flag();
+          if (load.size() != size || library.make_load(&payload, gravity, load.data()) != 0) {
+            std::abort();
+          }
+          const bool is_taken =
+            !is_checked || pipeline.overload(load.data()).cause == rd::Cause::none;
+          if (is_taken) { pipeline.change_load(load.data()); }
+          break;
+        }
+        case kCancel: pipeline.cancel(); break;
+        case kBeginStop: pipeline.begin_stop(); break;
+        case kReact:
+          pipeline.react_to_contact(static_cast<rd::ContactAction>(numbers.whole()));
+          break;
+        case kContinue: {
+          const double * const torque = numbers.take(n);
+          const double sent = numbers.number();
+          pipeline.continue_from(torque, sent);
+          judge.continue_from(torque, sent, pipeline.is_enabled());
+          break;
+        }
+        case kSent: {
+          const double sent = numbers.number();
+          pipeline.sent(sent);
+          judge.note_sent(sent);
+          break;
+        }
+        case kStep: {
+          const double * const position = numbers.take(n), * const velocity = numbers.take(n);
+          const double time = numbers.number();
+          const bool is_stamped = numbers.flag();
+          now = numbers.number();
+          const double simulated = numbers.number();
+          const double * const added = numbers.flag() ? numbers.take(n) : nullptr;
+          has_command =
+            pipeline.step(position, velocity, time, is_stamped, {now, simulated}, added);
+          break;
+        }
+        case kWatchdog: {
+          now = numbers.number();
+          const bool has_stale_joint = numbers.flag();
+          const double simulated = numbers.number();
+          const double * const added = numbers.flag() ? numbers.take(n) : nullptr;
+          has_command = pipeline.watchdog({now, simulated}, has_stale_joint, added);
+          break;
+        }
+        case kStopCommand:
+          now = numbers.number();
+          has_command = pipeline.stop_command(now);
+          break;
+        default: std::abort();
+      }
+      if (has_command) { judge.judge(pipeline.torque(), pipeline.state().settings, now); }
+    }
+    const bool is_cycle = event == kStep || event == kWatchdog || event == kStopCommand;
+    if (is_cycle) { expect_same(pipeline, has_command, numbers); }
+  }
+  return judge.commands();
+}
+
+// --- random inputs ------------------------------------------------------------------------------
+
+struct Chance
+{
+  std::mt19937_64 generator;
+  std::uniform_real_distribution<double> distribution{-1.0, 1.0};
+
+  double uniform() { return distribution(generator); }
+  std::size_t among(std::size_t count) { return generator() % count; }
+  bool one_in(std::size_t count) { return among(count) == 0; }
+};
+
+rd::Settings settings_of(const robodyn_model & library, rd::Action action)
+{
+  const auto n = static_cast<std::size_t>(library.joints);
+  rd::Settings settings;
+  settings.effort_limits.assign(library.effort_limits, library.effort_limits + n);
+  settings.torque_rate_limits.assign(n, 1000.0);
+  settings.braking_acceleration.assign(n, rd::kInfinity);
+  settings.velocity_limits.assign(library.velocity_limits, library.velocity_limits + n);
+  settings.position_limits.assign(library.position_limits, library.position_limits + 2 * n);
+  settings.is_continuous.assign(n, 0.0);
+  settings.on_stale_state = settings.on_stop = action;
+  for (double & limit : settings.effort_limits) {
+    if (!std::isfinite(limit)) { limit = 50.0; }
+  }
+  return settings;
+}
+
+long run_random(const robodyn_model & library, long count, std::uint64_t seed, rd::Action action)
+{
+  const auto n = static_cast<std::size_t>(library.joints);
+  Chance chance{std::mt19937_64(seed)};
+  const double wild[] = {
+    rd::kNaN, rd::kInfinity, -rd::kInfinity, 1e308, -1e308, 1e9, -1e9, 5e-324, 0.0, 3.0, -3.0};
+  std::vector<rd::LawSettings> laws(3);
+  for (std::size_t k = 0; k < 3; ++k) {
+    laws[k].mode = static_cast<rd::Mode>(k);
+    laws[k].kp.assign(n, 100.0 * static_cast<double>(k + 1));
+    laws[k].kd.assign(n, 20.0 * static_cast<double>(k + 1));
+    laws[k].terms.friction = k != 1;
+  }
+  const robodyn_payload payloads[] = {{0.0, {}, {}}, {1.0, {0.1, 0.0, 0.0}, {}}, {60.0, {}, {}}};
+  std::vector<rd::Vector> loads(3, robodyn_controllers::first_load(library));
+  for (std::size_t k = 0; k < 3; ++k) {
+    library.make_load(&payloads[k], nullptr, loads[k].data());
+  }
+  const rd::Settings settings = settings_of(library, action);
+  const rd::Model model = robodyn_controllers::core_model(library);
+  rd::CommandPipeline pipeline(model, loads[0].data(), laws[2], settings);
+  rd::ObserverSettings observed;
+  observed.gain.assign(n, 30.0);
+  rd::MomentumObserver observer(n, observed);
+  rd::LoadedModel observed_model(model, loads[0].data());
+  rd::ContactDetector detector(n, {rd::Vector(n, 1.0), rd::Vector(n, 2.0)});
+  rd::TipWrench wrench(n);
+  Judge judge(n);
+  rd::Vector q(n), qd(n), wanted(4 * n), jacobian(6 * n), pose(16);
+  const rd::Vector deviation(n, 0.1);
+  const double point[] = {0.0, 0.0, 0.1};
+  double given_time = 1.0, now = 1.0;  // time may go back, and now does not
+  for (long k = 0; k < count; ++k) {
+    const Cycle cycle;
+    given_time += chance.one_in(200) ? chance.uniform() : 0.001 * (1.0 + chance.uniform());
+    now = std::fmax(now, given_time);
+    if (chance.one_in(500)) {
+      for (double & each : q) { each = 3.0 * chance.uniform(); }
+      std::fill(qd.begin(), qd.end(), 0.0);
+    }
+    const double restless = chance.one_in(3) ? 3.0 : 0.1;
+    for (std::size_t i = 0; i < n; ++i) {
+      if (!(std::fabs(q[i]) <= 4.0)) { q[i] = chance.uniform(); }
+      if (!(std::fabs(qd[i]) <= 4.0)) { qd[i] = 0.0; }
+      qd[i] += 0.05 * restless * chance.uniform();
+      q[i] += 0.001 * qd[i];
+      wanted[i] = q[i] + 0.05 * restless * chance.uniform();
+      for (std::size_t part = 1; part < 4; ++part) {
+        wanted[part * n + i] = restless * chance.uniform();
+      }
+    }
+    if (chance.one_in(20)) { q[chance.among(n)] = wild[chance.among(11)]; }
+    if (chance.one_in(20)) { qd[chance.among(n)] = wild[chance.among(11)]; }
+    if (chance.one_in(20)) { wanted[chance.among(4 * n)] = wild[chance.among(11)]; }
+    const bool has_wanted = !chance.one_in(300) && (k / 700) % 3 != 0;
+    if ((k / 400) % 5 == 0) { std::fill(q.begin(), q.end(), rd::kNaN); }  // stale
+    if (chance.one_in(300)) { pipeline.change_law(laws[chance.among(3)]); }
+    if (chance.one_in(300)) {
+      const rd::Vector & load = loads[chance.among(3)];
+      if (pipeline.overload(load.data()).cause == rd::Cause::none) {
+        pipeline.change_load(load.data());
+        observed_model.change(load.data(), 0.0);
+      }
+    }
+    if (chance.one_in(1000)) {
+      pipeline.react_to_contact(static_cast<rd::ContactAction>(chance.among(3)));
+    }
+    if (chance.one_in(2000)) {
+      pipeline.disable();
+      judge.end();
+    }
+    if (chance.one_in(50)) { pipeline.enable(given_time); }
+    if (chance.one_in(5000)) { pipeline.begin_stop(); }
+    const double * const w = wanted.data();
+    const rd::Setpoint setpoint =
+      has_wanted ? rd::Setpoint{w, w + n, w + 2 * n, w + 3 * n} : rd::Setpoint{};
+    const bool is_stop = pipeline.is_stopping() && pipeline.has_stopped();
+    const bool has_command = is_stop ? pipeline.stop_command(given_time) :
+      pipeline.update(given_time, q.data(), qd.data(), setpoint, library.possible_positions);
+    if (has_command) { judge.judge(pipeline.torque(), settings, now); }
+    if (is_stop && (!has_command || pipeline.is_stop_command_sent())) {
+      pipeline.disable();
+      judge.end();
+    }
+    const double * const torque = pipeline.torque().data();
+    if (observer.update(observed_model, q.data(), qd.data(), torque, given_time)) {
+      detector.update(qd.data(), observer.torque().data(), given_time);
+      library.forward_kinematics(q.data(), pose.data());
+      library.jacobian(q.data(), jacobian.data());
+      wrench.update(
+        pose.data(), jacobian.data(), point, observer.torque().data(), deviation.data());
+    }
+  }
+  return judge.commands();
+}
+
+}  // namespace
+
+int main(int count, char ** words)
+{
+  if (count < 4) { return 2; }
+  void * const handle = dlopen(words[1], RTLD_NOW | RTLD_LOCAL);
+  using Function = const robodyn_model * (*)();
+  const auto function =
+    handle ? reinterpret_cast<Function>(dlsym(handle, ROBODYN_MODEL_SYMBOL)) : nullptr;
+  if (function == nullptr) {
+    std::fputs(dlerror(), stderr);
+    return 2;
+  }
+  const robodyn_model & library = *function();
+  long commands = 0;
+  try {
+    if (std::string(words[2]) == "events") {
+      for (int k = 3; k < count; ++k) { commands += replay(library, words[k]); }
+    } else if (count == 6) {
+      const auto action = static_cast<rd::Action>(std::atoi(words[5]));
+      const std::uint64_t seed = std::strtoull(words[4], nullptr, 10);
+      commands = run_random(library, std::atol(words[3]), seed, action);
+    }
+  } catch (const std::exception & error) {
+    std::fprintf(stderr, "%s: %s\n", words[2], error.what());
+    return 1;
+  }
+  std::printf("%ld\n", commands);
+  return 0;
+}

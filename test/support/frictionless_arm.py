@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Panda without friction in MuJoCo under the command pipeline, and a bad driver."""
+
+import numpy as np
+from robots import public_urdf
+
+from robodyn_ros import mass_matrix
+from robodyn_ros.control.control_stack import build_control_stack
+from robodyn_ros.control.settings import ControlSettings
+from robodyn_ros.control.trajectory import Trajectory
+from robodyn_ros.simulation.arm import ArmSimulation
+
+CHAIN = {'base_link': 'panda_link0', 'tip_link': 'panda_link8'}
+POSITION = np.array([0.1, -0.4, 0.2, -1.9, 0.3, 1.6, 0.7])
+TIME_STEP, WATCHDOG_PERIOD = 0.001, 0.01  # s
+
+
+class FrictionlessArm:
+    """Moves when it is enabled; states come once in a period, and some velocities are wrong."""
+
+    def __init__(self, speed=0.0, reversed_joint=None, period=TIME_STEP, **settings):
+        urdf = str(public_urdf('panda.urdf'))
+        self.stack = build_control_stack(
+            ControlSettings(urdf_file=urdf, **CHAIN, **settings), None
+        )
+        self.simulation = ArmSimulation.from_urdf(
+            urdf, **CHAIN, time_step=TIME_STEP, initial_position=POSITION
+        )
+        self.sign = np.where(np.arange(7) == reversed_joint, -1.0, 1.0)
+        self.cycles = round(period / TIME_STEP)
+        self.now, self.steps, self.pipeline = 100.0, 0, self.stack.pipeline
+        self.move(np.full(7, speed))
+        self.torque = np.zeros(7)
+        self.pipeline.enable(self.now)
+        self.energies = [self.energy]
+
+    def move(self, velocity):
+        """Give it a velocity (7,) [rad/s]."""
+        self.simulation.brakes_engaged = False
+        self.simulation._data.qvel[:] = velocity
+
+    @property
+    def energy(self):
+        """Its kinetic energy [J]."""
+        velocity = self.simulation.velocity
+        mass = mass_matrix(self.stack.model, self.simulation.position)
+        return 0.5 * velocity @ mass @ velocity
+
+    def follow(self, way, duration):
+        """Follow a motion by so much [rad] in a time [s]."""
+        names, goal = self.stack.model.joint_names, [self.simulation.position + way]
+        self.pipeline.follow(Trajectory.from_points(names, [duration], goal, [[]], [[]], [[]]))
+
+    def run(self, duration):
+        """Let time pass [s]."""
+        states = self.stack.joint_states
+        for _ in range(round(duration / TIME_STEP)):
+            self.now = round(self.now + TIME_STEP, 9)
+            command = None
+            if self.steps % self.cycles == 0:
+                position, velocity = self.simulation.position, self.sign * self.simulation.velocity
+                states.receive(
+                    self.stack.model.joint_names,
+                    position,
+                    velocity,
+                    received=self.now,
+                    stamp=self.now,
+                )
+                command = self.pipeline.step(states.take(), self.now)
+            if command is None and self.steps % round(WATCHDOG_PERIOD / TIME_STEP) == 0:
+                command = self.pipeline.watchdog(self.now)
+            self.steps += 1
+            self.torque = self.torque if command is None else command.torque
+            self.simulation.step(self.torque)
+            if self.steps % 5 == 0:
+                self.energies.append(self.energy)
