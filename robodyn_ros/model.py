@@ -36,6 +36,9 @@ __all__ = ['STANDARD_GRAVITY', 'Payload', 'RobotModel']
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 """Where none is given: downwards in the base link's axes [m/s²]."""
 
+STRONGEST_GRAVITY = 50.0
+"""Five times the Earth's: more is a mistake of units or of sign conventions [m/s²]."""
+
 _FARTHEST_TURN = 2.0 * np.pi  # beyond its limits a revolute joint has turned once more [rad]
 _FARTHEST_TRAVEL = 10.0  # beyond its limits a prismatic joint is, in parts of the range
 
@@ -334,6 +337,18 @@ class RobotModel(ArrayRecord, Tabular):
     def possible_positions(self) -> FloatArray:
         """Lower and upper position (n, 2) that each joint can have; see ``possible_range``."""
         return possible_range(self.position_limits, self.dh.prismatic)
+
+    @property
+    def possible_payload(self) -> tuple[float, float]:
+        """
+        Largest mass [kg] and size [m] of a payload; more is a mistake of units.
+
+        Its size is a radius of gyration, or how far the centre of mass is from the link. At least
+        100 kg and 1 m; ten times what moves, and all links of the DH table in a line.
+        """
+        moving = float(self.inertial_parameters[:, 9].sum())
+        reach = float(np.abs(self.dh.a).sum() + np.abs(self.dh.d).sum())
+        return max(100.0, 10.0 * moving), max(1.0, reach)
 
     def with_payload(self, payload: Payload) -> RobotModel:
         """

@@ -2,10 +2,13 @@
 #include "robodyn_controllers/inverse_dynamics_controller.hpp"
 
 #include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <optional>
+#include <sstream>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "hardware_interface/types/hardware_interface_type_values.hpp"
 #include "pluginlib/class_list_macros.hpp"
@@ -18,7 +21,18 @@ namespace robodyn_controllers
 namespace
 {
 
-constexpr std::chrono::milliseconds kWatching{200};  // between looks for subscribers
+constexpr std::chrono::milliseconds kWatching{200};  // between looks for subscribers and faults
+
+// What was given up or refused, in one line.
+std::string line_of(const robodyn::Fault & fault, const std::vector<std::string> & joints)
+{
+  std::ostringstream line;
+  line << "fault: " << fault.name();
+  if (fault.joint >= 0) {line << ", joint '" << joints[static_cast<std::size_t>(fault.joint)] << "'";}
+  if (std::isfinite(fault.value)) {line << ", value " << fault.value;}
+  if (std::isfinite(fault.limit)) {line << ", limit " << fault.limit;}
+  return line.str();
+}
 
 double value_or_nan(const std::optional<double> & value) {return value.value_or(kNaN);}
 
@@ -203,8 +217,12 @@ void InverseDynamicsController::make_services(const Settings & settings)
   is_contact_pending_ = false;
   watching_ = node->create_wall_timer(
     kWatching,
-    [this, states = publisher_, torques = torques_.publisher, wrench = wrench_.publisher,
-    contact = contact_.publisher]() {
+    [this, joints, logger = node->get_logger(), states = publisher_, torques = torques_.publisher,
+    wrench = wrench_.publisher, contact = contact_.publisher]() {
+      logic_.take_fault(
+        [&](const robodyn::Fault & fault) {
+          RCLCPP_ERROR(logger, "%s", line_of(fault, joints).c_str());
+        });
       is_watched_ = states->get_subscription_count() > 0;
       torques_.is_heard = torques->get_subscription_count() > 0;
       wrench_.is_heard = wrench->get_subscription_count() > 0;

@@ -25,7 +25,7 @@ inline const robodyn_model & model()
   static const double gravity[] = {0.0, 0.0, -kGravity};
   static const robodyn_model model = {
     ROBODYN_MODEL_ABI, 1, 2, "the test", names, "base", "bob", "none", is_prismatic, positions,
-    velocities, efforts, possible, gravity, kMass, kLength,
+    velocities, efforts, possible, gravity, 50.0, 100.0, 1.0,
     [](const robodyn_payload * payload, const double * gravity, double * load) {
       load[0] = kMass + (payload != nullptr ? payload->mass : 0.0);
       load[1] = gravity != nullptr ? -gravity[2] : kGravity;

@@ -351,6 +351,30 @@ TEST(ControllerLogic, DeactivatedItLeavesTheWholeStopCommandOnTheInterface)
   }
 }
 
+TEST(ControllerLogic, AFaultIsToldOnceWithItsNumbersUntilItIsOver)
+{
+  Arm arm;
+  std::vector<robodyn::Fault> told;
+  const auto look = [&] {
+      arm.logic.take_fault([&](const robodyn::Fault & fault) {told.push_back(fault);});
+    };
+  arm.logic.activate();
+  for (int round = 1; round <= 2; ++round) {
+    arm.cycles(300, 0.3);
+    arm.cycles(10, 0.3, 0.3);
+    look();
+    ASSERT_EQ(told.size(), static_cast<std::size_t>(round - 1));
+    for (int k = 0; k < 400; ++k) {
+      arm.cycle(0.3, 0.0, 0.3 + 0.001 * k);
+      look();
+    }
+    ASSERT_EQ(told.size(), static_cast<std::size_t>(round));
+    EXPECT_EQ(std::string(told.back().name()), "following_error");
+    EXPECT_EQ(told.back().joint, 0);
+    EXPECT_GT(std::fabs(told.back().value), told.back().limit);
+  }
+}
+
 TEST(ControllerLogic, DeactivatedWithoutAStateItLeavesWhatWasThere)
 {
   Settings settings = pendulum::settings();

@@ -12,19 +12,7 @@ import numpy as np
 from robodyn_ros.arguments import checked_array
 from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.errors import ImplausiblePayload, InvalidNumber, UnknownOption
-from robodyn_ros.model import Payload, RobotModel
-
-STRONGEST_GRAVITY = 50.0
-"""Five times the Earth's: more is a mistake of units or of sign conventions [m/s²]."""
-
-HEAVIEST_PAYLOAD = 100.0
-"""More than this, and than ten times what of the arm moves, is a mistake of units [kg]."""
-
-LARGEST_PAYLOAD = 1.0
-"""
-Beyond this, and beyond the arm's reach, a radius of gyration, or how far the centre of mass is
-from the link, is a mistake of units [m].
-"""
+from robodyn_ros.model import STRONGEST_GRAVITY, Payload, RobotModel
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -108,15 +96,13 @@ def gravity_text(vector: Any) -> str:
 
 def _check_size(payload: Payload, arm: RobotModel) -> None:
     """Refuse what must be in other units than kg, m and kg m²."""
-    heaviest = max(HEAVIEST_PAYLOAD, 10.0 * float(arm.inertial_parameters[:, 9].sum()))
+    heaviest, largest = arm.possible_payload
     if payload.mass > heaviest:
         raise ImplausiblePayload('payload mass', payload.mass, f'at most {heaviest:.4g} [kg]')
     if payload.mass <= 0.0:
         return
     moment = float(np.linalg.eigvalsh(np.asarray(payload.inertia, dtype=float))[-1])
     radius = math.sqrt(max(moment, 0.0) / payload.mass)
-    reach = float(np.abs(arm.dh.a).sum() + np.abs(arm.dh.d).sum())
-    largest = max(LARGEST_PAYLOAD, reach)
     if radius > largest:
         raise ImplausiblePayload(
             'payload radius of gyration',

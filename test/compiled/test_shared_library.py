@@ -122,7 +122,10 @@ def test_it_says_whose_model_it_is(tmp_path):
     assert [model.velocity_limits[k] for k in range(7)] == arm.velocity_limits.tolist()
     assert [model.position_limits[k] for k in range(14)] == arm.position_limits.ravel().tolist()
     assert [model.gravity[k] for k in range(3)] == [0.0, 0.0, -9.81]
-    assert model.mass == pytest.approx(arm.inertial_parameters[:, 9].sum())
+    moving, reach = arm.inertial_parameters[:, 9].sum(), np.abs([arm.dh.a, arm.dh.d]).sum()
+    assert model.strongest_gravity == 50.0
+    assert model.heaviest_payload == pytest.approx(max(100.0, 10.0 * moving))
+    assert model.largest_payload == pytest.approx(max(1.0, reach))
 
 
 def test_what_has_no_limit_has_an_infinite_one(tmp_path):

@@ -94,7 +94,7 @@ def test_both_take_the_same_payloads_and_gravities(controller, tmp_path, seed):
     arm = (panda(), rd.RobotModel.from_urdf(ROOT / 'urdf' / 'puma560.urdf'), random_arm(3))[seed]
     library = shared_model(exported(arm, tmp_path))
     generator = np.random.default_rng(seed)
-    largest = max(1.0, library.reach)
+    largest = library.largest_payload
     taken = []
     for _ in range(4000):
         mass = generator.choice([0.0, -1.0, 1.0, 95.0, 105.0]) * generator.uniform(0.9, 1.1)
@@ -122,7 +122,7 @@ def test_both_take_the_same_payloads_and_gravities(controller, tmp_path, seed):
 def test_a_ball_may_have_as_large_a_radius_of_gyration_as_a_rod(controller, library):
     # Half of the sum of the moments is the rod's largest, and one and a half times the ball's.
     for moments in ([1.0, 1.0, 1.0], [0.0, 1.0, 1.0]):
-        inertia = 0.99 * max(1.0, library.reach) ** 2 * np.diag(moments)
+        inertia = 0.99 * library.largest_payload**2 * np.diag(moments)
         assert controller_takes(controller, library, 1.0, np.zeros(3), inertia, [0.0, 0.0, -9.81])
         assert not controller_takes(
             controller, library, 0.98, np.zeros(3), inertia, [0.0, 0.0, -9.81]

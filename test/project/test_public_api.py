@@ -83,7 +83,8 @@ ATTRIBUTES = {
     'RobotModel': 'base_link coulomb_friction dh effort_limits effort_offset findings'
     ' friction_curve gravity has_identified_friction inertial_parameters joint_names'
     ' link_frames load_friction n name'
-    ' position_limits possible_positions rotor_inertia tip_link velocity_limits viscous_friction',
+    ' position_limits possible_payload possible_positions rotor_inertia tip_link velocity_limits'
+    ' viscous_friction',
 }
 
 

@@ -85,12 +85,7 @@ inline Vector first_load(const robodyn_model & library)
   return load;
 }
 
-constexpr double kStrongestGravity = 50.0;  // m/s^2; more is a mistake of units
-constexpr double kHeaviestPayload = 100.0;  // kg; more than this and ten times the arm is, too
-constexpr double kLargestPayload = 1.0;     // m; beyond this and the arm's reach is no part of one
-
-// Write the load of a payload and gravity, and return what is wrong with them; empty: nothing. The
-// rules are those of load.py.
+// Write the load of a payload and gravity, and return what is wrong with them; empty: nothing.
 inline std::string checked_load(
   const robodyn_model & model, const robodyn_payload & payload, const std::vector<double> & gravity,
   Vector & load)
@@ -99,16 +94,15 @@ inline std::string checked_load(
     return "gravity: " + std::to_string(gravity.size()) + " numbers; allowed: 3";
   }
   const double strength = std::hypot(gravity[0], gravity[1], gravity[2]);
-  if (!(strength <= kStrongestGravity)) {
+  if (!(strength <= model.strongest_gravity)) {
     return "gravity strength: " + std::to_string(strength) + " m/s^2; allowed: at most " +
-           std::to_string(kStrongestGravity) + " m/s^2";
+           std::to_string(model.strongest_gravity) + " m/s^2";
   }
-  const double heaviest = std::max(kHeaviestPayload, 10.0 * model.mass);
-  if (!(payload.mass <= heaviest)) {
+  if (!(payload.mass <= model.heaviest_payload)) {
     return "payload mass: " + std::to_string(payload.mass) + " kg; allowed: at most " +
-           std::to_string(heaviest) + " kg";
+           std::to_string(model.heaviest_payload) + " kg";
   }
-  const double largest = std::max(kLargestPayload, model.reach);
+  const double largest = model.largest_payload;
   double moments[3];
   robodyn_principal_moments(payload.inertia, moments);
   const double radius = std::sqrt(std::fmax(moments[2], 0.0) / payload.mass);
@@ -243,8 +237,16 @@ public:
         arm_->model->possible_positions);
       watch(position, velocity);
     }
+    tell_faults();
     if (has_command) {write(command);}
     return has_command;
+  }
+
+  // Call a function with what was given up or refused last, if that is new; one other thread.
+  template<typename Function>
+  void take_fault(Function && function)
+  {
+    faults_.take([&function](const robodyn::Fault & fault) {function(fault); return true;});
   }
 
   // Whether external torques are estimated though nothing follows from a contact; any thread.
@@ -431,6 +433,14 @@ private:
     }
   }
 
+  void tell_faults()
+  {
+    const robodyn::Fault & fault = arm_->pipeline.last_fault();
+    if (fault.cause == told_.cause && fault.joint == told_.joint) {return;}
+    told_ = fault;
+    if (fault.cause != robodyn::Cause::none) {faults_.put(fault);}
+  }
+
   void write(double * command) const
   {
     for (std::size_t i = 0; i < arm_->n; ++i) {
@@ -443,6 +453,8 @@ private:
   double now_ = 0.0, setpoint_age_ = 0.0;
   bool has_setpoint_ = false, is_setpoint_at_rest_ = false;
   robodyn::ContactEvent contact_event_ = robodyn::ContactEvent::none;
+  robodyn::Fault told_;
+  Mailbox<robodyn::Fault> faults_;
   std::atomic<bool> is_active_{false}, is_enabled_{true}, is_watched_{false};
   std::mutex changing_;  // of arm_ and of putting into its mailboxes; the loop takes no lock
 };

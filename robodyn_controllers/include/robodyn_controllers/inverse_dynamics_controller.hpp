@@ -75,7 +75,7 @@ private:
   rclcpp::node_interfaces::PostSetParametersCallbackHandle::SharedPtr parameters_taken_;
   rclcpp::node_interfaces::OnSetParametersCallbackHandle::SharedPtr parameters_checked_;
   rclcpp::Publisher<State>::SharedPtr publisher_;
-  rclcpp::TimerBase::SharedPtr watching_;  // whether anybody subscribes
+  rclcpp::TimerBase::SharedPtr watching_;  // whether anybody subscribes, and for faults
   std::unique_ptr<realtime_tools::RealtimePublisher<State>> state_publisher_;
   State state_;
 

@@ -103,7 +103,8 @@ const robodyn_model *robodyn_model_v2(void)
     static const robodyn_model model = {
         ROBODYN_MODEL_ABI, JOINTS, LOAD, generator, joint_names, base_link, tip_link, kinematics,
         is_prismatic, position_limits, velocity_limits, effort_limits, possible_positions, gravity,
-        MOVING_MASS, REACH, make_load, arm_inverse_dynamics, arm_gravity_torque, arm_mass_matrix,
-        friction_torque, forward_kinematics, jacobian, self_test};
+        STRONGEST_GRAVITY, HEAVIEST_PAYLOAD, LARGEST_PAYLOAD, make_load, arm_inverse_dynamics,
+        arm_gravity_torque, arm_mass_matrix, friction_torque, forward_kinematics, jacobian,
+        self_test};
     return &model;
 }

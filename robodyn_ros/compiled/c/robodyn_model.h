@@ -43,7 +43,9 @@ typedef struct {
     /* Lower and upper of each joint, too: what is beyond was meant in another unit. */
     const double *possible_positions;
     const double *gravity; /* that it was exported with, in the base link's axes; three */
-    double mass, reach;    /* of what moves, carrying nothing; lengths of all links together */
+    /* More is a mistake of units: m/s^2, kg, and m for a payload's radius of gyration and how far
+     * its centre of mass is from the link. */
+    double strongest_gravity, heaviest_payload, largest_payload;
 
     /* Write the load of a payload, NULL: none, and a gravity, NULL: that of the export. Returns 0,
      * or -1 and writes nothing for a number that is not finite or an inertia that no body has. */

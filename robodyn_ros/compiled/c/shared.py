@@ -30,7 +30,7 @@ from robodyn_ros.dynamics import (
 from robodyn_ros.dynamics.friction import friction_of
 from robodyn_ros.errors import NoBackend, UnknownOption
 from robodyn_ros.kinematics import forward_kinematics, jacobian, kinematics_digest
-from robodyn_ros.model import Payload, RobotModel, checked_model
+from robodyn_ros.model import STRONGEST_GRAVITY, Payload, RobotModel, checked_model
 from robodyn_ros.spatial import FloatArray, moved_parameters
 
 HEADER = 'robodyn_model.h'
@@ -132,8 +132,7 @@ def _constants(model: RobotModel, run_time: RunTime, generator: str) -> str:
         parameters[body] = moved_parameters(one, placed)
         inertias = run_time.equivalent_inertias.pseudo_inertias(parameters)
         payload.append(inertias[tuple(np.transpose(run_time.varying))])
-    moving = model.inertial_parameters[:, 9].sum()
-    reach = np.abs(model.dh.a).sum() + np.abs(model.dh.d).sum()
+    heaviest, largest = map(_number, model.possible_payload)
     names = [_text(f'name_{k}', name) for k, name in enumerate(model.joint_names)]
     return '\n'.join(
         [
@@ -153,7 +152,8 @@ def _constants(model: RobotModel, run_time: RunTime, generator: str) -> str:
             _array('effort_limits', model.effort_limits),
             _array('possible_positions', model.possible_positions),
             _array('gravity', model.gravity),
-            f'#define MOVING_MASS {_number(moving)}\n#define REACH {_number(reach)}',
+            f'#define STRONGEST_GRAVITY {_number(STRONGEST_GRAVITY)}',
+            f'#define HEAVIEST_PAYLOAD {heaviest}\n#define LARGEST_PAYLOAD {largest}',
             '/* Of gravity: three rows. Of the inertias that a payload changes: their values',
             ' * without one, and ten rows for XX XY XZ YY YZ ZZ mX mY mZ m of the payload. */',
             _array('gravity_map', np.array(gravity)),
@@ -236,8 +236,9 @@ class SharedModel(ctypes.Structure):
         *((f'{name}_limits', _DOUBLES) for name in ('position', 'velocity', 'effort')),
         ('possible_positions', _DOUBLES),
         ('gravity', _DOUBLES),
-        ('mass', ctypes.c_double),
-        ('reach', ctypes.c_double),
+        ('strongest_gravity', ctypes.c_double),
+        ('heaviest_payload', ctypes.c_double),
+        ('largest_payload', ctypes.c_double),
         (
             'make_load',
             ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(SharedPayload), _DOUBLES, _DOUBLES),

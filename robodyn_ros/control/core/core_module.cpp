@@ -537,22 +537,11 @@ PYBIND11_MODULE(core_module, module)
     .value("moving", rd::Following::moving)
     .value("braking", rd::Following::braking)
     .value("holding", rd::Following::holding);
-  py::enum_<rd::Cause>(module, "Cause")
-    .value("none", rd::Cause::none)
-    .value("following_error", rd::Cause::following_error)
-    .value("implausible_position", rd::Cause::implausible_position)
-    .value("overspeed", rd::Cause::overspeed)
-    .value("overload", rd::Cause::overload)
-    .value("unknown_velocity", rd::Cause::unknown_velocity)
-    .value("stale_state", rd::Cause::stale_state)
-    .value("refused_reference", rd::Cause::refused_reference)
-    .value("feedback_far_away", rd::Cause::feedback_far_away)
-    .value("impossible_position", rd::Cause::impossible_position)
-    .value("clock", rd::Cause::clock)
-    .value("no_following_mode", rd::Cause::no_following_mode)
-    .value("contact", rd::Cause::contact)
-    .value("slow_states", rd::Cause::slow_states)
-    .value("damping_feeds", rd::Cause::damping_feeds);
+  py::enum_<rd::Cause> causes(module, "Cause");
+  std::uint8_t cause = 0;
+  for (const char * const name : rd::kCauseNames) {
+    causes.value(name, static_cast<rd::Cause>(cause++));
+  }
 
   py::enum_<rd::Refusal>(module, "Refusal")
     .value("none", rd::Refusal::none)

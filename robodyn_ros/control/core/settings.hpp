@@ -81,11 +81,22 @@ enum class Cause : std::uint8_t
   damping_feeds,         // damping was given up: the energy [J] grew over its least, the limit
 };
 
+// In the order of Cause.
+constexpr const char * kCauseNames[] = {
+  "none", "following_error", "implausible_position", "overspeed", "overload", "unknown_velocity",
+  "stale_state", "refused_reference", "feedback_far_away", "impossible_position", "clock",
+  "no_following_mode", "contact", "slow_states", "damping_feeds"};
+static_assert(
+  sizeof(kCauseNames) / sizeof(*kCauseNames) == static_cast<std::size_t>(Cause::damping_feeds) + 1,
+  "one name for each cause");
+
 struct Fault
 {
   Cause cause = Cause::none;
   int joint = -1;  // in chain order; -1: none in particular
   double value = kNaN, limit = kNaN;
+
+  const char * name() const { return kCauseNames[static_cast<std::size_t>(cause)]; }
 };
 
 // Why the last state gave no command.
