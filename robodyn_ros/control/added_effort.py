@@ -45,7 +45,9 @@ class AddedEffort:
         self._effort = np.zeros(len(self._joint_names))
         self._received = -np.inf
 
-    def receive(self, names: Sequence[str], effort: Sequence[float], now: float) -> str:
+    def receive(
+        self, names: Sequence[str], effort: Sequence[float] | np.ndarray, now: float
+    ) -> str:
         """
         Take in one message, and return why it cannot be used; empty: it can.
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -33,6 +33,8 @@ from robodyn_ros.control.safety_settings import ContactAction, SafetySettings
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.errors import FollowsNone, RejectedTrajectory, TooHeavy
 
+_T = TypeVar('_T')
+
 
 class Command(NamedTuple):
     """
@@ -46,21 +48,34 @@ class Command(NamedTuple):
         Joints whose torque that limit changed.
     position_limited : array of bool, shape (n,)
         Joints beyond a position limit, where the soft joint limit acts.
-    parts : TorqueParts or None
+    is_limited : bool
+        Whether any of these is true.
+    part_rows : array, shape (6, n), or None
         What the law added up; None when there was no control cycle.
+    reference_rows : array, shape (4, n), or None
+        What was followed.
     state : MeasuredState
         The joint state behind it.
-    reference : ReferenceState or None
-        What was followed.
     """
 
     torque: np.ndarray
     effort_limited: np.ndarray
     rate_limited: np.ndarray
     position_limited: np.ndarray
-    parts: TorqueParts | None
+    is_limited: bool
+    part_rows: np.ndarray | None
+    reference_rows: np.ndarray | None
     state: MeasuredState
-    reference: ReferenceState | None
+
+    @property
+    def parts(self) -> TorqueParts | None:
+        """What the law added up; None when there was no control cycle."""
+        return None if self.part_rows is None else TorqueParts(*self.part_rows)
+
+    @property
+    def reference(self) -> ReferenceState | None:
+        """What was followed."""
+        return None if self.reference_rows is None else ReferenceState(*self.reference_rows)
 
 
 def core_settings(safety: SafetySettings, limits: ReferenceLimits) -> Any:
@@ -301,7 +316,7 @@ class CommandPipeline:
             self._refusal = self._why_refused()
             return None
         self.state, self._refusal = state, ''
-        return self._command(found, state)
+        return Command(*found, state)
 
     def watchdog(self, now: float) -> Command | None:
         """
@@ -324,7 +339,7 @@ class CommandPipeline:
         found = self._noting_staleness(
             cause, lambda: self._core.watchdog(now, bool(stale), simulated, added)
         )
-        return None if found is None else self._command(found, state)
+        return None if found is None else Command(*found, state)
 
     def stop_command(self, now: float) -> Command | None:
         """
@@ -338,7 +353,7 @@ class CommandPipeline:
         found = self._core.stop_command(now)
         if found is None or self.state is None:
             return None
-        return self._command(found, self.state)
+        return Command(*found, self.state)
 
     def sent(self, now: float) -> None:
         """
@@ -386,7 +401,13 @@ class CommandPipeline:
     @property
     def last_fault(self) -> str:
         """Why a reference was last given up, or commanding refused; empty: it was not."""
-        return '; '.join(map(self._words, self._core.faults))
+        faults = self._core.faults
+        return '; '.join(map(self._words, faults)) if faults else ''
+
+    @property
+    def news(self) -> int:
+        """How often ``last_fault`` or ``last_drop`` may have changed."""
+        return self._core.news
 
     @property
     def last_drop(self) -> str:
@@ -435,19 +456,7 @@ class CommandPipeline:
         """Return what somebody else has added, shape (n,); None: nothing."""
         return None if self.added is None else self.added.at(now)
 
-    def _command(self, found: tuple[Any, ...], state: MeasuredState) -> Command:
-        torque, effort_limited, rate_limited, position_limited, parts, reference = found
-        return Command(
-            torque,
-            effort_limited,
-            rate_limited,
-            position_limited,
-            None if parts is None else TorqueParts(*parts),
-            state,
-            None if reference is None else ReferenceState(*reference),
-        )
-
-    def _noting_staleness(self, cause: Callable[[], str], call: Callable[[], Any]) -> Any:
+    def _noting_staleness(self, cause: Callable[[], str], call: Callable[[], _T]) -> _T:
         """Return what a call does, after which the cause is kept for which states became stale."""
         was_stale, drops = self.is_stale, self.dropped_references
         found = call()

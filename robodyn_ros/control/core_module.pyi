@@ -20,6 +20,24 @@ STANDSTILL: float
 EXPECTED_FORCE: float
 EXPECTED_MOMENT: float
 
+class StateLayout:
+    size: int
+    def __init__(
+        self, begin: int, counts: tuple[int, int, int], gaps: tuple[int, int], /
+    ) -> None: ...
+    def read(
+        self, content: bytes, /
+    ) -> tuple[int, int, np.ndarray, np.ndarray, np.ndarray] | None: ...
+
+def plain_state(
+    position: ArrayLike,
+    velocity: ArrayLike,
+    effort: ArrayLike,
+    lowest: np.ndarray,
+    highest: np.ndarray,
+    /,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None] | None: ...
+
 class Mode(Enum):
     gravity_compensation = ...
     feedforward = ...
@@ -159,7 +177,9 @@ def tip_wrench(
     deviation: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]: ...
 
-_Found = tuple[Any, ...] | None
+_Flags = np.ndarray
+_Rows = np.ndarray | None
+_Found = tuple[np.ndarray, _Flags, _Flags, _Flags, bool, _Rows, _Rows] | None
 
 class Pipeline:
     is_clock_stopped: bool
@@ -173,6 +193,7 @@ class Pipeline:
     following: Following
     faults: list[Fault]
     needed_rate: float
+    news: int
     drop: Fault
     refusal: Refusal
     torque: np.ndarray | None

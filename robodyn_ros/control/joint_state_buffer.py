@@ -13,6 +13,8 @@ import numpy as np
 from robodyn_ros.control.core_binding import core
 from robodyn_ros.control.possible_positions import PossiblePositions
 
+Numbers = Sequence[float] | np.ndarray  # one for each name
+
 VELOCITY_TIME_CONSTANT = 0.005
 """Of the low-pass on differenced velocities [s]: five samples at 1 kHz, 2 degrees late at 1 Hz."""
 
@@ -178,13 +180,13 @@ class JointStateBuffer:
     def receive(
         self,
         names: Sequence[str],
-        position: Sequence[float],
-        velocity: Sequence[float],
+        position: Numbers,
+        velocity: Numbers,
         *,
         received: float,
         stamp: float = 0.0,
         age: float = 0.0,
-        effort: Sequence[float] = (),
+        effort: Numbers = (),
     ) -> str | None:
         """
         Take in one message, and return what is wrong with it, or None.
@@ -372,9 +374,9 @@ class JointStateBuffer:
 
     def _take_in_whole(
         self,
-        position: Sequence[float],
-        velocity: Sequence[float],
-        effort: Sequence[float],
+        position: Numbers,
+        velocity: Numbers,
+        effort: Numbers,
         received: float,
         time: float,
         stamped: bool,
@@ -382,13 +384,12 @@ class JointStateBuffer:
         """Take in a message of all joints in order, if nothing about it needs a closer look."""
         if len(velocity) == 0 or time < self._newest:
             return False
-        if not (all(map(isfinite, position)) and all(map(isfinite, velocity))):
-            return False
-        if not self._possible.include(position):
+        possible = self._possible
+        found = core.plain_state(position, velocity, effort, possible.lowest, possible.highest)
+        if found is None:
             return False
         # New arrays: those of the message before are in use.
-        self._position, self._velocity = np.array(position, float), np.array(velocity, float)
-        self._effort = np.array(effort, float) if len(effort) == len(position) else None
+        self._position, self._velocity, self._effort = found
         self._whole_state = MeasuredState(
             self._position, self._velocity, time, stamped, self._effort
         )

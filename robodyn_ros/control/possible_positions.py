@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import le
 
 import numpy as np
 
@@ -35,17 +34,12 @@ class PossiblePositions:
         self._prismatic = prismatic
         self._limits = position_limits
         lowest, highest = possible_range(position_limits, prismatic).T
-        # Lists: a comparison of one message at a time is quicker with them than with arrays.
-        self._lowest, self._highest = lowest.tolist(), highest.tolist()
+        self.lowest, self.highest = lowest.copy(), highest.copy()
 
     @classmethod
     def of(cls, model: RobotModel) -> PossiblePositions:
         """Return those of an arm."""
         return cls(model.joint_names, model.position_limits, model.dh.prismatic)
-
-    def include(self, position: Sequence[float]) -> bool:
-        """Return whether all joints' positions (n,) [rad or m] are possible; a NaN is not."""
-        return all(map(le, self._lowest, position)) and all(map(le, position, self._highest))
 
     def remark(self, positions: dict[int, float]) -> str:
         """
@@ -70,6 +64,6 @@ class PossiblePositions:
 
     def question(self, joint: int, position: float) -> str:
         """Return which unit a joint's position may be in; empty: it is a possible one."""
-        if not np.isfinite(position) or self._lowest[joint] <= position <= self._highest[joint]:
+        if not np.isfinite(position) or self.lowest[joint] <= position <= self.highest[joint]:
             return ''
         return 'in millimetres?' if self._prismatic[joint] else 'in degrees?'

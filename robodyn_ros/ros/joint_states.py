@@ -16,12 +16,14 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
+import numpy as np
 from rclpy.lifecycle import LifecycleNode
 from rclpy.node import Node
 from rclpy.serialization import deserialize_message
 from rclpy.subscription import Subscription
 from sensor_msgs.msg import JointState
 
+from robodyn_ros.control.core_binding import core
 from robodyn_ros.control.joint_state_buffer import ElapsedTime, JointStateBuffer
 from robodyn_ros.errors import MalformedJointState
 from robodyn_ros.ros import cdr, graph
@@ -55,9 +57,9 @@ class JointStateMessage(NamedTuple):
     sec: int
     nanosec: int
     names: tuple[str, ...]
-    position: Sequence[float]
-    velocity: Sequence[float]
-    effort: Sequence[float]
+    position: Sequence[float] | np.ndarray
+    velocity: Sequence[float] | np.ndarray
+    effort: Sequence[float] | np.ndarray
 
 
 class _Layout(NamedTuple):
@@ -70,22 +72,13 @@ class _Layout(NamedTuple):
         From behind the stamp to the number of positions.
     names : tuple of str
         In it.
-    size : int
-        Of the whole message at least [bytes].
-    begin : int
-        Of the positions.
-    numbers : struct.Struct
-        Positions, the number of velocities, those, the number of efforts, those.
-    counts : tuple of int
-        Of positions, velocities and efforts.
+    numbers : StateLayout
+        Where positions, velocities and efforts lie.
     """
 
     head: bytes
     names: tuple[str, ...]
-    size: int
-    begin: int
-    numbers: struct.Struct
-    counts: tuple[int, int, int]
+    numbers: core.StateLayout
 
 
 class JointStateReader:
@@ -112,7 +105,7 @@ class JointStateReader:
             if message[:2] != cdr.LITTLE_ENDIAN:
                 return _converted(deserialize_message(message, JointState))
             for layout in self._layouts:
-                if message.startswith(layout.head, _STAMP_END) and len(message) >= layout.size:
+                if message.startswith(layout.head, _STAMP_END):
                     found = _read_numbers(message, layout)
                     if found is not None:
                         return found
@@ -129,20 +122,11 @@ class JointStateReader:
 
 def _read_numbers(message: bytes, layout: _Layout) -> JointStateMessage | None:
     """Return a message of this layout; None where it has other numbers of numbers."""
-    numbers = layout.numbers.unpack_from(message, layout.begin)
-    positions, velocities, efforts = layout.counts
-    velocities_end = positions + 1 + velocities
-    if numbers[positions] != velocities or numbers[velocities_end] != efforts:
+    found = layout.numbers.read(message)
+    if found is None:
         return None
-    sec, nanosec = cdr.TIME.unpack_from(message, cdr.ENCODING)
-    return JointStateMessage(
-        sec,
-        nanosec,
-        layout.names,
-        numbers[:positions],
-        numbers[positions + 1 : velocities_end],
-        numbers[velocities_end + 1 :],
-    )
+    sec, nanosec, position, velocity, effort = found
+    return JointStateMessage(sec, nanosec, layout.names, position, velocity, effort)
 
 
 def _layout(data: bytes) -> _Layout:
@@ -163,10 +147,7 @@ def _layout(data: bytes) -> _Layout:
     return _Layout(
         head,
         names,
-        cdr.ENCODING + size,
-        cdr.ENCODING + begin,
-        struct.Struct(f'<{positions}dI{gap}x{velocities}dI{last_gap}x{efforts}d'),
-        (positions, velocities, efforts),
+        core.StateLayout(cdr.ENCODING + begin, (positions, velocities, efforts), (gap, last_gap)),
     )
 
 
@@ -218,7 +199,10 @@ class StateReception:
             self._ignore(str(error))
             return None
         stamp = cdr.seconds(message.sec, message.nanosec)
-        age = ros_time(self._node) - stamp if stamp > 0.0 else 0.0
+        age = 0.0
+        if stamp > 0.0:
+            is_simulated = joint_states.elapsed.is_simulated
+            age = (ros_time(self._node) if is_simulated else time.time()) - stamp
         fault = joint_states.receive(
             message.names,
             message.position,

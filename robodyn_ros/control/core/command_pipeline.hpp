@@ -347,6 +347,12 @@ public:
   {
     return limiter_.is_rate_limited();
   }
+  bool is_any_limited() const
+  {
+    const auto & clipped = limiter_.is_effort_limited();
+    return limiter_.is_any_rate_limited() ||
+           std::find(clipped.begin(), clipped.end(), 1) != clipped.end();
+  }
   const Vector & penetration() const { return soft_limits_.penetration(); }
   const PipelineState & state() const { return state_; }
   const ReferenceFollower & follower() const { return follower_; }

@@ -5,11 +5,15 @@
 #include <pybind11/stl.h>
 
 #include <array>
+#include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <exception>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -60,6 +64,78 @@ Numbers numbers_of(const Array & array, std::size_t size, const char * name)
       std::to_string(size));
   }
   return array.data();
+}
+
+// --- joint states -------------------------------------------------------------------------------
+
+// Where the numbers of a driver's joint states lie in their bytes.
+class StateLayout
+{
+public:
+  // Begin of the positions; how many positions, velocities and efforts there are; the bytes between
+  // the number of velocities and the first of them, and the same for efforts.
+  StateLayout(
+    std::size_t begin, const std::array<std::uint32_t, 3> & counts,
+    const std::array<std::size_t, 2> & gaps)
+  : counts_(counts)
+  {
+    starts_[0] = begin;
+    for (std::size_t k = 1; k < 3; ++k) {
+      starts_[k] = end(k - 1) + sizeof(std::uint32_t) + gaps[k - 1];
+    }
+  }
+
+  std::size_t size() const { return end(2); }
+
+  // Return stamp, positions, velocities and efforts; None where it has other numbers of numbers.
+  py::object read(const py::bytes & content) const
+  {
+    const std::string_view bytes = content;
+    if (bytes.size() < size() || bytes.size() < kStamp + 8) { return py::none(); }
+    std::int32_t sec;
+    std::uint32_t nanosec;
+    std::memcpy(&sec, bytes.data() + kStamp, sizeof(sec));
+    std::memcpy(&nanosec, bytes.data() + kStamp + sizeof(sec), sizeof(nanosec));
+    for (std::size_t k = 1; k < 3; ++k) {
+      std::uint32_t count;
+      std::memcpy(&count, bytes.data() + end(k - 1), sizeof(count));
+      if (count != counts_[k]) { return py::none(); }
+    }
+    const auto numbers = [&](std::size_t k) {
+      py::array_t<double> array(static_cast<py::ssize_t>(counts_[k]));
+      std::memcpy(array.mutable_data(), bytes.data() + starts_[k], 8 * std::size_t{counts_[k]});
+      return array;
+    };
+    return py::make_tuple(sec, nanosec, numbers(0), numbers(1), numbers(2));
+  }
+
+private:
+  static constexpr std::size_t kStamp = 4;  // behind the encoding
+
+  std::size_t end(std::size_t k) const { return starts_[k] + 8 * std::size_t{counts_[k]}; }
+
+  std::array<std::uint32_t, 3> counts_;
+  std::array<std::size_t, 3> starts_{};
+};
+
+// Return copies of a whole state's positions, velocities and efforts, None for efforts of another
+// number; None where a number is not finite, or a position is not within its bounds.
+py::object plain_state(
+  const Array & position, const Array & velocity, const Array & effort, const Array & lowest,
+  const Array & highest)
+{
+  const py::ssize_t n = lowest.size();
+  if (position.size() != n || velocity.size() != n || highest.size() != n) { return py::none(); }
+  for (py::ssize_t i = 0; i < n; ++i) {
+    const double at = position.data()[i];
+    const bool is_possible = lowest.data()[i] <= at && at <= highest.data()[i];
+    if (!std::isfinite(at) || !is_possible || !std::isfinite(velocity.data()[i])) {
+      return py::none();
+    }
+  }
+  const auto copy = [n](const Array & array) { return py::array_t<double>(n, array.data()); };
+  return py::make_tuple(
+    copy(position), copy(velocity), effort.size() == n ? py::object(copy(effort)) : py::none());
 }
 
 // --- the arm ------------------------------------------------------------------------------------
@@ -370,23 +446,27 @@ private:
   }
 
   // Return the command as a tuple: the torque, which joints the effort, the rate and the position
-  // limits held back, the parts (6, n) and what was followed (4, n), or None for these two.
+  // limits held back, whether there are any, the parts (6, n) and what was followed (4, n), or
+  // None for these two.
   py::object command(bool has_command)
   {
     arm_->raise();
     if (!has_command) { return py::none(); }
     const std::size_t n = core_.joints();
     const bool has_parts = core_.has_parts();
+    bool is_limited = core_.is_any_limited();
     py::array_t<bool> is_beyond(static_cast<py::ssize_t>(n));
     for (std::size_t i = 0; i < n; ++i) {
-      is_beyond.mutable_data()[i] = has_parts && core_.penetration()[i] != 0.0;
+      const bool is_here = has_parts && core_.penetration()[i] != 0.0;
+      is_beyond.mutable_data()[i] = is_here;
+      is_limited |= is_here;
     }
     py::object parts = py::none(), wanted = py::none();
     if (has_parts) { parts = rows_of(core_.parts(), rd::part::count); }
     if (has_parts && core_.has_wanted()) { wanted = rows_of(core_.wanted()); }
     return py::make_tuple(
       array_of(core_.torque()), flags_of(core_.is_effort_limited()),
-      flags_of(core_.is_rate_limited()), is_beyond, parts, wanted);
+      flags_of(core_.is_rate_limited()), is_beyond, is_limited, parts, wanted);
   }
 
   static constexpr double first_load_ = 0.0;
@@ -537,6 +617,13 @@ PYBIND11_MODULE(core_module, module)
     .value("moving", rd::Following::moving)
     .value("braking", rd::Following::braking)
     .value("holding", rd::Following::holding);
+  py::class_<StateLayout>(module, "StateLayout")
+    .def(
+      py::init<
+        std::size_t, const std::array<std::uint32_t, 3> &, const std::array<std::size_t, 2> &>())
+    .def_property_readonly("size", &StateLayout::size)
+    .def("read", &StateLayout::read);
+  module.def("plain_state", &plain_state);
   py::enum_<rd::Cause> causes(module, "Cause");
   std::uint8_t cause = 0;
   for (const char * const name : rd::kCauseNames) {
@@ -709,6 +796,7 @@ PYBIND11_MODULE(core_module, module)
       "needed_rate", [](Pipeline & self) { return self.core().state().law.latest().needed_rate(); })
     .def_property_readonly("is_slow", [](Pipeline & self) { return self.core().is_slow(); })
     .def_property_readonly("period", [](Pipeline & self) { return self.core().state().period; })
+    .def_property_readonly("news", [](Pipeline & self) { return self.core().state().news; })
     .def_property_readonly("drop", [](Pipeline & self) { return self.core().last_drop(); })
     .def_property_readonly(
       "torque",

@@ -40,6 +40,7 @@ struct PipelineState
   Fault drop;               // why a reference was last given up though nobody asked for it
   bool is_damping_given_up = false;  // since enabling, a reference or a cancellation
   Counts counts;
+  std::uint64_t news = 0;  // how often any of these faults changed
 
   PipelineState(
     const Model & arm, const double * load, const LawSettings & given_law,
@@ -61,6 +62,7 @@ struct PipelineState
   {
     fault = what;
     further = {};
+    ++news;
   }
 
   // Remember what else was wrong.
@@ -69,6 +71,7 @@ struct PipelineState
     Fault & place = fault.cause == Cause::none ? fault
                     : further[0].cause == Cause::none ? further[0] : further[1];
     place = what;
+    ++news;
   }
 
   // Whether states come too seldom for the gains, by a multiple of the longest period; a period
@@ -332,6 +335,7 @@ public:
     if (has_reference() && !is_braking()) {
       ++state_.counts.dropped_references;
       state_.drop = why;
+      ++state_.news;
       is_refusing_ = true;
     }
     forget();

@@ -95,7 +95,7 @@ class ControlCycle:
         self._watchdog_timer: Timer | None = None
         self._is_missed = self._is_reported_stale = False
         self._reported_stale = self._missed_since = -math.inf
-        self._reported_fault = ''
+        self._reported_fault, self._reported_news = '', -1
         self._reported_drops = 0
         self._last_watchdog = math.inf
         self._drift, self._told_drift = DriftWatch(), -math.inf
@@ -316,13 +316,16 @@ class ControlCycle:
     def _look_for_faults(self) -> None:
         """Log what the command pipeline has found, once."""
         pipeline = self.stack.pipeline
-        if pipeline.last_fault != self._reported_fault:
-            self._reported_fault = pipeline.last_fault
-            if pipeline.last_fault:
-                self._node.get_logger().error(pipeline.last_fault)
+        if (news := pipeline.news) == self._reported_news:
+            return
+        self._reported_news = news
+        if (fault := pipeline.last_fault) != self._reported_fault:
+            self._reported_fault = fault
+            if fault:
+                self._node.get_logger().error(fault)
                 self._report()
-        if pipeline.dropped_references != self._reported_drops:
-            self._reported_drops = pipeline.dropped_references
+        if (drops := pipeline.dropped_references) != self._reported_drops:
+            self._reported_drops = drops
             self._node.get_logger().warning(f'reference dropped: {pipeline.last_drop}')
 
     def _on_watchdog(self) -> None:

@@ -90,14 +90,16 @@ class CycleCounts:
         """Count one control cycle that took a time [s]."""
         self.cycles += 1
         self._cycle_times.append(cycle_time)
-        if _is_any(command.effort_limited):
+        if not command.is_limited:
+            return
+        if command.effort_limited.any():
             self.effort_limited += 1
             before = False if self._saturated is None else self._saturated
             self._saturated = command.effort_limited | before
-        if _is_any(command.position_limited):
+        if command.position_limited.any():
             before = False if self._beyond is None else self._beyond
             self._beyond = command.position_limited | before
-        self.rate_limited += _is_any(command.rate_limited)
+        self.rate_limited += bool(command.rate_limited.any())
 
     def late(self, lateness: float) -> None:
         """Count a watchdog timer that came too late by a time [s]."""
@@ -130,8 +132,3 @@ class CycleCounts:
             lateness,
             gaps,
         )
-
-
-def _is_any(joints: np.ndarray) -> bool:
-    """Return whether one of some booleans is true, in a quarter of the time of ``any``."""
-    return b'\x01' in joints.tobytes()

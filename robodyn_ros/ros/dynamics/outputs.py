@@ -61,6 +61,8 @@ class CycleOutputs:
         self._node = node
         self._order = order
         self._command_scale = command_scale[order]
+        in_order = order.tolist() == list(range(len(order)))
+        self._is_plain = in_order and bool((command_scale == 1.0).all())
         self._commands = node.create_lifecycle_publisher(Float64MultiArray, '~/commands', RELIABLE)
         self._torques = node.create_lifecycle_publisher(JointState, '~/torques', RELIABLE)
         self._states = node.create_lifecycle_publisher(DynamicsState, '~/dynamics_state', RELIABLE)
@@ -91,7 +93,10 @@ class CycleOutputs:
         received : float
             When the joint state came, by the steady clock [s].
         """
-        data = (self._command_scale * command.torque[self._order]).tobytes()
+        torque = command.torque
+        if not self._is_plain:
+            torque = self._command_scale * torque[self._order]
+        data = torque.tobytes()
         if self.others.listener is not None:
             self.others.listener.sent(data)
         self._commands.publish(self._command_head + data)
@@ -114,8 +119,8 @@ class CycleOutputs:
         """
         if self._are_torques_heard:
             self._torques.publish(self._torque.message(stamp, command.torque))
-        if self.are_states_heard and command.parts is not None:
-            self._publish_state(command, command.parts, stamp, mode, cycle_time)
+        if self.are_states_heard and (parts := command.parts) is not None:
+            self._publish_state(command, parts, stamp, mode, cycle_time)
 
     @property
     def subscribers(self) -> int:

@@ -15,7 +15,6 @@ from std_msgs.msg import Float64MultiArray
 
 from robodyn_ros.control.command_pipeline import Command
 from robodyn_ros.control.joint_state_buffer import MeasuredState
-from robodyn_ros.control.law import TorqueParts
 from robodyn_ros.ros.dynamics import outputs
 from robodyn_ros.ros.dynamics.outputs import CycleOutputs
 
@@ -61,7 +60,7 @@ def cycle_outputs(publishers, monkeypatch):
 def command():
     state = MeasuredState(np.zeros(2), np.zeros(2), 1.0)
     none = np.zeros(2, bool)
-    return Command(TORQUE, none, none, none, TorqueParts(*6 * [TORQUE / 6]), state, None)
+    return Command(TORQUE, none, none, none, False, np.tile(TORQUE / 6, (6, 1)), None, state)
 
 
 def test_commands_are_published_whoever_listens_and_what_nobody_reads_is_not(
