@@ -20,9 +20,8 @@ class FrictionlessArm:
 
     def __init__(self, speed=0.0, reversed_joint=None, period=TIME_STEP, **settings):
         urdf = str(public_urdf('panda.urdf'))
-        self.stack = build_control_stack(
-            ControlSettings(urdf_file=urdf, **CHAIN, **settings), None
-        )
+        self.settings = ControlSettings(urdf_file=urdf, **CHAIN, **settings)
+        self.stack = build_control_stack(self.settings, None)
         self.simulation = ArmSimulation.from_urdf(
             urdf, **CHAIN, time_step=TIME_STEP, initial_position=POSITION
         )
@@ -30,7 +29,7 @@ class FrictionlessArm:
         self.cycles = round(period / TIME_STEP)
         self.now, self.steps, self.pipeline = 100.0, 0, self.stack.pipeline
         self.move(np.full(7, speed))
-        self.torque = np.zeros(7)
+        self.torque, self.command = np.zeros(7), None
         self.pipeline.enable(self.now)
         self.energies = [self.energy]
 
@@ -46,6 +45,10 @@ class FrictionlessArm:
         mass = mass_matrix(self.stack.model, self.simulation.position)
         return 0.5 * velocity @ mass @ velocity
 
+    def measured(self):
+        """Return position, velocity and stamp of the joint state of now, None for the silence."""
+        return self.simulation.position, self.sign * self.simulation.velocity, self.now
+
     def follow(self, way, duration):
         """Follow a motion by so much [rad] in a time [s]."""
         names, goal = self.stack.model.joint_names, [self.simulation.position + way]
@@ -56,21 +59,20 @@ class FrictionlessArm:
         states = self.stack.joint_states
         for _ in range(round(duration / TIME_STEP)):
             self.now = round(self.now + TIME_STEP, 9)
-            command = None
-            if self.steps % self.cycles == 0:
-                position, velocity = self.simulation.position, self.sign * self.simulation.velocity
-                states.receive(
-                    self.stack.model.joint_names,
-                    position,
-                    velocity,
-                    received=self.now,
-                    stamp=self.now,
-                )
-                command = self.pipeline.step(states.take(), self.now)
-            if command is None and self.steps % round(WATCHDOG_PERIOD / TIME_STEP) == 0:
-                command = self.pipeline.watchdog(self.now)
+            self.command = None
+            if self.steps % self.cycles == 0 and (state := self.measured()) is not None:
+                position, velocity, stamp = state
+                names = self.stack.model.joint_names
+                states.receive(names, position, velocity, received=self.now, stamp=stamp)
+                self.command = self.pipeline.step(states.take(), self.now)
+            if self.command is None and self.steps % round(WATCHDOG_PERIOD / TIME_STEP) == 0:
+                self.command = self.pipeline.watchdog(self.now)
             self.steps += 1
-            self.torque = self.torque if command is None else command.torque
-            self.simulation.step(self.torque)
-            if self.steps % 5 == 0:
-                self.energies.append(self.energy)
+            self.torque = self.torque if self.command is None else self.command.torque
+            self.step()
+
+    def step(self):
+        """Let the world go on for a time step."""
+        self.simulation.step(self.torque)
+        if self.steps % 5 == 0:
+            self.energies.append(self.energy)
