@@ -3,7 +3,7 @@
 Time the way from a joint state to its command over DDS, beside bare rclpy relays.
 
     python benchmarks/latency.py [--rounds 10] [--seconds 10] [--loss-seconds 60] [--fifo]
-                                 [--write]
+                                 [--cpp-relay FILE] [--base FOLDER] [--write]
 
 A driver process publishes the joint states of a Panda at 1 kHz, each a little different. In turns,
 relays and the dynamics node answer, each alone and with a third process that listens to
@@ -19,6 +19,9 @@ that has just begun to command listens for others.
 work out of the numbers; it needs the right to. The third process has none: with it, all of them
 may come to need more of a processor than the 95 % that the kernel leaves to real-time work, and
 are held back for 50 ms.
+--cpp-relay is the program of benchmarks/cpp_relay, which is built where rclcpp is: what no Python
+node can do better than.
+--base is another checkout, whose node runs in turns with this one's: the same for two commits.
 --write puts the tables into docs/latency.md.
 """
 
@@ -178,10 +181,12 @@ def listen() -> None:
 
 
 @contextlib.contextmanager
-def process(*arguments: str, fifo: bool = False) -> Iterator[subprocess.Popen]:
-    """Run a Python process until the block ends, with a real-time priority or with none."""
+def process(
+    *command: str, fifo: bool = False, tree: Path | None = None
+) -> Iterator[subprocess.Popen]:
+    """Run a process until the block ends, with a real-time priority or none, in a folder."""
     child = subprocess.Popen(
-        [sys.executable, *arguments], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+        command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL, cwd=tree
     )
     set_priority(child.pid, fifo)
     try:
@@ -323,6 +328,7 @@ def node_arguments() -> list[str]:
     """Return the command line of the dynamics node for the Panda."""
     parameters = {'urdf_file': str(public_urdf('panda.urdf')), **CHAIN, 'state_timeout': 0.5}
     arguments = [
+        sys.executable,
         '-m',
         'robodyn_ros.ros.dynamics.dynamics_node',
         '--ros-args',
@@ -334,22 +340,41 @@ def node_arguments() -> list[str]:
     return arguments
 
 
-def run(peer: str, seconds: float, fifo: bool, is_heard: bool) -> Run:
-    """Return a run against a peer: 'spin', 'events' or 'node'."""
-    arguments = (
-        node_arguments() if peer == 'node' else [__file__, '--relay', peer, str(int(is_heard))]
-    )
+@dataclass(frozen=True)
+class Peer:
+    """Who answers: its name in the tables, its command line, and the tree of a node."""
+
+    name: str
+    command: tuple[str, ...]
+    tree: Path | None = None
+
+
+def peers_of(cpp_relay: Path | None, base: Path | None) -> dict[str, Peer]:
+    """Return who takes turns."""
+    peers = {
+        'spin': Peer('relay', (sys.executable, __file__, '--relay', 'spin')),
+        'events': Peer('relay, events executor', (sys.executable, __file__, '--relay', 'events')),
+    }
+    if cpp_relay is not None:
+        peers['cpp'] = Peer('relay in C++', (str(cpp_relay.resolve()),))
+    if base is not None:
+        peers['base'] = Peer(f'node of {base.name}', tuple(node_arguments()), base.resolve())
+    peers['node'] = Peer('node', tuple(node_arguments()), ROOT)
+    return peers
+
+
+def run(peer: Peer, seconds: float, fifo: bool, is_heard: bool) -> Run:
+    """Return a run against a peer."""
+    is_node = peer.tree is not None
+    command = peer.command if is_node else (*peer.command, str(int(is_heard)))
     with contextlib.ExitStack() as stack:
         if is_heard:
-            stack.enter_context(process(__file__, '--listen'))
-        child = stack.enter_context(process(*arguments, fifo=fifo))
-        return measured(seconds, child.pid, peer == 'node')
+            stack.enter_context(process(sys.executable, __file__, '--listen'))
+        child = stack.enter_context(process(*command, fifo=fifo, tree=peer.tree))
+        return measured(seconds, child.pid, is_node)
 
 
 # --- the result --------------------------------------------------------------------------------
-
-PEERS = {'spin': 'relay', 'events': 'relay, events executor', 'node': 'node'}
-
 
 FIGURES: dict[str, Callable[[Run], float]] = {
     'p50': lambda one: one.percentile(50),
@@ -359,34 +384,34 @@ FIGURES: dict[str, Callable[[Run], float]] = {
 }
 
 
-def table(runs: dict[str, list[Run]]) -> list[str]:
+def table(peers: dict[str, Peer], runs: dict[str, list[Run]], of: str) -> list[str]:
     """Return the medians of the peers [us] as Markdown."""
-    lines = [f'| | {" | ".join(FIGURES)} | lost |', '|---' * (len(FIGURES) + 2) + '|']
-    for peer, name in PEERS.items():
+    lines = [f'| {of} | {" | ".join(FIGURES)} | lost |', '|---|' + '--:|' * (len(FIGURES) + 1)]
+    for peer in peers:
         lost = sum(one.sent - one.answered for one in runs[peer])
         sent = sum(one.sent for one in runs[peer])
         values = ' | '.join(
             f'{np.median([figure(one) for one in runs[peer]]):.0f}' for figure in FIGURES.values()
         )
-        lines.append(f'| {name} | {values} | {lost} of {sent} |')
+        lines.append(f'| {peers[peer].name} | {values} | {lost} of {sent} |')
     return lines
 
 
-def ratios(runs: dict[bool, dict[str, list[Run]]]) -> list[str]:
+def ratios(peers: dict[str, Peer], runs: dict[bool, dict[str, list[Run]]]) -> list[str]:
     """Return the node's figures over those of the relays, medians of the rounds, as Markdown."""
     lines = [
         f'| the node, divided by | {" | ".join(FIGURES)} |',
         '|---|' + '--:|' * len(FIGURES),
     ]
     for is_heard, of_peers in runs.items():
-        for to in ('spin', 'events'):
+        for to in [each for each in peers if each != 'node']:
             pairs = list(zip(of_peers['node'], of_peers[to], strict=True))
             values = ' | '.join(
                 f'{np.median([figure(node) / figure(bare) for node, bare in pairs]):.2f}'
                 for figure in FIGURES.values()
             )
             heard = 'with listeners' if is_heard else 'alone'
-            lines.append(f'| {PEERS[to]}, {heard} | {values} |')
+            lines.append(f'| {peers[to].name}, {heard} | {values} |')
     return lines
 
 
@@ -405,6 +430,8 @@ def main() -> int:
     parser.add_argument('--seconds', type=float, default=10.0)
     parser.add_argument('--loss-seconds', type=float, default=60.0)
     parser.add_argument('--fifo', action='store_true')
+    parser.add_argument('--cpp-relay', type=Path)
+    parser.add_argument('--base', type=Path)
     parser.add_argument('--write', action='store_true')
     parser.add_argument('--relay', nargs=2, help=argparse.SUPPRESS)
     parser.add_argument('--listen', action='store_true', help=argparse.SUPPRESS)
@@ -418,21 +445,22 @@ def main() -> int:
     load = wait_for_quiet()
     begin(options.fifo)
     taken = stolen()
+    peers = peers_of(options.cpp_relay, options.base)
     runs: dict[bool, dict[str, list[Run]]] = {
-        is_heard: {peer: [] for peer in PEERS} for is_heard in (False, True)
+        is_heard: {peer: [] for peer in peers} for is_heard in (False, True)
     }
     for i in range(options.rounds):
         for is_heard, of_peers in runs.items():
             for peer, kept in of_peers.items():
-                kept.append(run(peer, options.seconds, options.fifo, is_heard))
+                kept.append(run(peers[peer], options.seconds, options.fifo, is_heard))
                 print(
-                    f'round {i + 1}: {PEERS[peer]}{", heard" if is_heard else ""}: '
+                    f'round {i + 1}: {peers[peer].name}{", heard" if is_heard else ""}: '
                     f'p50 {kept[-1].percentile(50):.0f}, p99 {kept[-1].percentile(99):.0f}, '
                     f'processor {kept[-1].processor_time:.0f} us, '
                     f'lost {kept[-1].sent - kept[-1].answered}',
                     flush=True,
                 )
-    long = run('node', options.loss_seconds, options.fifo, True)
+    long = run(peers['node'], options.loss_seconds, options.fifo, True)
     rclpy.shutdown()
     priorities = 'driver, relays and node at the same real-time priority'
     summary = [
@@ -441,15 +469,16 @@ def main() -> int:
         f'{priorities if options.fifo else "no priorities"}, '
         f'{os.environ["FASTDDS_BUILTIN_TRANSPORTS"]}. Medians over the rounds.',
         '',
-        *ratios(runs),
+        *ratios(peers, runs),
+        '',
+        *table(peers, runs[False], 'alone [µs]'),
+        '',
+        *table(peers, runs[True], 'with listeners [µs]'),
         '',
         f'In {long.sent / RATE:.0f} s with listeners, {long.sent - long.answered} of '
         f'{long.sent} states had no answer from the node.',
     ]
     text = '\n'.join(summary) + '\n'
-    for is_heard, of_peers in runs.items():
-        print(f'\n{"With listeners" if is_heard else "Alone"} [us]:\n')
-        print('\n'.join(table(of_peers)))
     print(
         f'\nLoad average {load:.2f} before, {stolen() - taken:.1f} s of processor time taken by '
         f'the hypervisor.\n\n{text}'

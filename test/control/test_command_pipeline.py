@@ -14,6 +14,7 @@ from control_arm import (
     Arm,
     control_law,
     enabled,
+    inverse_dynamics,
     safety_settings,
 )
 from hypothesis import given
@@ -386,6 +387,17 @@ def test_hold_on_a_stale_state_has_no_feedback():
     assert places[1] == pytest.approx(Q[1])
 
 
+def test_load_that_is_set_while_states_are_stale_is_carried_where_the_brake_ends():
+    arm = enabled(torque_rate_limits=np.array([np.inf, np.inf]))
+    arm.run(0.6)
+    arm.pipeline.follow(to([0.5, 0.2]))
+    arm.run(0.4)
+    held = [command.torque for command in watch(arm, 0.9) if command][-1]
+    arm.pipeline.change_model(lambda *state: 1.5 * inverse_dynamics(*state))
+    carried = [command.torque for command in watch(arm, 0.05) if command][-1]
+    assert carried == pytest.approx(1.5 * held)
+
+
 def test_stale_state_goes_to_zero_within_the_rate_limit():
     arm = enabled(on_stale_state='zero')
     arm.run(0.05)
@@ -635,6 +647,40 @@ def test_torque_follows_the_arm_under_a_stopped_clock():
         arm.now += 0.001
         command = arm.receive([0.1 + 0.001 * i, 0.2], stamp=50.0)
     assert command.torque == pytest.approx(WEIGHT * np.cos([0.1 + 0.001 * i, 0.2]))
+
+
+def test_clock_that_jumps_in_a_state_that_is_refused_is_not_believed_in_the_next():
+    arm = enabled()
+
+    def receive(position, ahead=0.0):
+        arm.now += 0.001
+        return arm.receive(position, [0.0, 0.0], stamp=arm.now + ahead)
+
+    for _ in range(600):
+        receive(Q)
+    arm.pipeline.follow(to([0.5, 0.2]))
+    for _ in range(10):
+        receive(Q)
+    assert receive([1.9, 0.2], ahead=5.0) is None
+    receive(Q, ahead=5.0)
+    assert 'stamps jumped' in arm.pipeline.last_fault
+    receive(Q, ahead=5.0)
+    assert arm.pipeline.reference_status == 'holding'
+
+
+def test_soft_joint_limit_brakes_no_harder_than_slow_states_allow():
+    arm = enabled(
+        'gravity_compensation',
+        damping=0.0,
+        state_timeout=0.25,
+        torque_rate_limits=np.array([np.inf, np.inf]),
+    )
+    place, velocity = np.array([LIMIT + 0.05, 0.2]), np.array([0.1, 0.0])
+    command = arm.run(1.0, place, velocity, period=0.1)[-1]
+    middle = place + 0.05 * velocity
+    damping = 0.2 / 0.1 * (middle[0] - LIMIT) / 0.1  # of kd = 20, as far beyond as that is
+    expected = WEIGHT * np.cos(middle) - [damping * MASS[0] * velocity[0], 0.0]
+    assert command.torque == pytest.approx(expected)
 
 
 def test_positions_that_change_under_one_stamp_have_no_known_velocity():

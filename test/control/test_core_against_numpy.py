@@ -128,9 +128,10 @@ def test_commands_of_laws_in_transition_are_those_of_their_coefficients_within_t
     # Beyond the position limits and back again.
     amplitude, phase = generator.uniform(1.0, 4.0, n), generator.uniform(0.0, 6.0, n)
     law, last, blend, speed = Law(choice, law_of(kind, choice)), None, None, 3.0
+    valid = 0
 
     def cycle():
-        nonlocal last, blend
+        nonlocal last, blend, valid
         arm.now += PERIOD
         angle = phase + speed * (arm.now - 100.0)
         q, qd = amplitude * np.sin(angle), speed * amplitude * np.cos(angle)
@@ -145,7 +146,9 @@ def test_commands_of_laws_in_transition_are_those_of_their_coefficients_within_t
         if command is None:
             assert 'gravity torque' in pipeline.last_fault
             return
+        valid += 1  # the third tells how often states come
         wanted, safety = command.reference, pipeline.settings
+        period = PERIOD if valid > 2 else safety.state_timeout
         model = replace(law_of(kind, law.choice), inverse_dynamics=dynamics)
         parts = oracle.torque_parts(model, q, qd, wanted, kind.continuous, law.now)
         most = oracle.Dynamics(dynamics).torque(q, qd, 300.0 * np.ones(n))
@@ -154,7 +157,7 @@ def test_commands_of_laws_in_transition_are_those_of_their_coefficients_within_t
         beyond = oracle.penetration(q, limits, law.now.limit_slope)
         assert command.position_limited.tolist() == (beyond != 0.0).tolist()
         asked = oracle.soft_limited(
-            model, command.parts.total, q, qd, safety.effort_limits, limits, law.now
+            model, command.parts.total, q, qd, safety.effort_limits, limits, law.now, period
         )
         sent, *flags = oracle.limited(asked, last, PERIOD, safety.effort_limits, rates)
         assert_close(command.torque, sent, np.vstack([parts, most]))

@@ -221,13 +221,14 @@ def soft_limited(
     effort_limits: np.ndarray,
     position_limits: np.ndarray,
     chosen: Coefficients | None = None,
+    period: float = 0.0,
 ) -> np.ndarray:
     """
     Return what a torque may be where the arm is, shape (n,) [N m] or [N].
 
     With the penetration p it is g + (1 - |p|) (tau - g) where tau - g points further out, and
-    minus |p| K_d M_jj qd where the joint moves further out. Where the arm is inside its limits
-    (n, 2), it is the torque.
+    minus |p| K_d M_jj qd where the joint moves further out, K_d being at most a fifth of the rate
+    at which states come [1/s]. Where the arm is inside its limits (n, 2), it is the torque.
     """
     c, arm = chosen or coefficients(law), Dynamics(law.inverse_dynamics)
     p = penetration(q, position_limits, c.limit_slope)
@@ -239,7 +240,10 @@ def soft_limited(
     fading = np.where(p * more > 0.0, 1.0 - np.abs(p), 1.0)
     with np.errstate(invalid='ignore'):
         outward = np.where(p * qd > 0.0, qd, 0.0)
-    return gravity + fading * more - np.abs(p) * c.limit_damping * inertia * outward
+    most = 0.2 / period if period else np.inf
+    return (
+        gravity + fading * more - np.abs(p) * np.minimum(c.limit_damping, most) * inertia * outward
+    )
 
 
 LONGEST_RATE_STEP = 0.01

@@ -71,6 +71,7 @@ public:
     gravity_(n_),
     gravity_before_(n_),
     held_(n_),
+    rest_(n_),
     stop_torque_(n_),
     damping_torque_(n_),
     zero_(n_)
@@ -89,10 +90,10 @@ public:
     if (is_enabled_) { return; }
     now = passed(now);
     is_enabled_ = true;
-    is_stopping_ = is_stale_ = has_held_ = has_stale_brake_ = is_too_fast_ = false;
+    is_stale_ = has_held_ = has_stale_brake_ = is_too_fast_ = false;
     has_stop_torque_ = is_stop_command_sent_ = has_update_ = continues_ = false;
     state_.take_note_of_faults();
-    state_.has_state = has_damped_ = false;
+    state_.has_state = has_damped_ = is_clock_doubted_ = false;
     state_.steady = last_update_ = now;
     state_.period = last_period_ = kNaN;
     elapsed_ = 0.0;
@@ -133,7 +134,7 @@ public:
   Fault overload(const double * load)
   {
     if (!is_enabled_ || !state_.has_state) { return {}; }
-    gravity_under(load, gravity_);
+    gravity_under(load, state_.position, gravity_);
     state_.parts.gravity(state_.law.latest(), state_.model, state_.position, gravity_before_);
     for (std::size_t i = 0; i < n_; ++i) {
       // As fmax: what was not finite before is no limit.
@@ -148,9 +149,7 @@ public:
   // old load fades into the new one.
   void change_load(const double * load)
   {
-    if (state_.has_state && has_held_) {
-      gravity_under(load, held_);
-    }
+    if (state_.has_state && has_held_) { gravity_under(load, rest_, held_); }
     bool is_shaped = true;
     for (const double rate : state_.settings.torque_rate_limits) {
       is_shaped &= std::isfinite(rate);
@@ -245,7 +244,9 @@ public:
     std::copy_n(position, n_, position_.begin());
     std::copy_n(velocity, n_, velocity_.begin());
     let_pass(clock_.advance(time, now, state_.settings.state_timeout));
-    cycle(time, is_stamped, now, clock_.is_believed(), added);
+    // Until a state is valid: one that is refused must not hide that the clock jumped.
+    is_clock_doubted_ |= !clock_.is_believed();
+    cycle(time, is_stamped, now, added);
     return has_command_;
   }
 
@@ -304,7 +305,7 @@ public:
     if (is_valid && !is_possible) { state_.set_fault(impossible); }
     if (is_valid && is_possible) {
       if (state_.fault.cause == Cause::impossible_position) { state_.set_fault({}); }
-      cycle(now.steady, false, now, true, nullptr);
+      cycle(now.steady, false, now, nullptr);
     }
     return has_command_ || watchdog(now, false);
   }
@@ -407,8 +408,7 @@ private:
     mean += kNewestGap * (std::min(elapsed, std::max(last, kMissedStates * mean)) - mean);
   }
 
-  void cycle(
-    double time, bool is_stamped, const Now & now, bool is_clock_believed, const double * added)
+  void cycle(double time, bool is_stamped, const Now & now, const double * added)
   {
     const double damping = state_.damping();
     refusal_ = Refusal::none;
@@ -430,7 +430,7 @@ private:
     damp_again();
     look_at_damping();
     measured_ = position_;
-    has_wanted_ = supervise(time, is_clock_believed);
+    has_wanted_ = supervise(time, !is_clock_doubted_);
     if (!has_wanted_) { look_ahead(); }
     if (!evaluate(elapsed_, position_, velocity_, has_wanted_, time, added)) {
       refusal_ = Refusal::not_finite;
@@ -446,7 +446,7 @@ private:
     state_.is_stamped = is_stamped;
     state_.steady = now.steady;
     state_.has_state = true;
-    is_stale_ = false;
+    is_stale_ = is_clock_doubted_ = false;
     follower_.note();
     limit(torque_, now.steady);
     has_parts_ = true;
@@ -663,7 +663,7 @@ private:
     }
     add_up(parts_);
     could &= soft_limits_.apply(
-      law, state_.model, state_.parts, state_.settings, position, velocity, torque_);
+      law, state_.model, state_.parts, state_.settings, position, velocity, period, torque_);
     return could && is_finite(torque_);
   }
 
@@ -765,8 +765,8 @@ private:
     if (has_stale_brake_) {
       follower_.plan_brake(position_, velocity_, now.steady, stale_brake_);
     }
-    const Vector & rest = has_stale_brake_ ? stale_brake_.end.position : position_;
-    state_.parts.gravity(state_.law.latest(), state_.model, rest, held_);
+    rest_ = has_stale_brake_ ? stale_brake_.end.position : position_;
+    state_.parts.gravity(state_.law.latest(), state_.model, rest_, held_);
     is_stale_ = has_held_ = true;
     stale_since_ = now.steady;
   }
@@ -805,12 +805,12 @@ private:
     return true;
   }
 
-  // Write the gravity that the latest law would compensate under another load, where the arm is.
-  void gravity_under(const double * load, Vector & gravity)
+  // Write the gravity that the latest law would compensate under another load.
+  void gravity_under(const double * load, const Vector & position, Vector & gravity)
   {
     const double weight = state_.law.latest().gravity();
     const bool could = state_.model.inverse_dynamics_under(
-      load, state_.position.data(), zero_.data(), zero_.data(), gravity.data());
+      load, position.data(), zero_.data(), zero_.data(), gravity.data());
     for (double & each : gravity) { each = weight == 0.0 ? 0.0 : could ? weight * each : kNaN; }
   }
 
@@ -826,13 +826,16 @@ private:
   ReferenceState wanted_, before_;
   Vector position_, velocity_;  // of this cycle, or where they are expected
   Vector measured_;             // where they are in it
-  Vector parts_, other_parts_, torque_, gravity_, gravity_before_, held_, stop_torque_;
+  Vector parts_, other_parts_, torque_, gravity_, gravity_before_, held_;
+  Vector rest_;  // where held_ is of
+  Vector stop_torque_;
   Vector damping_torque_;  // of the last cycle
   const Vector zero_;
   bool is_enabled_ = false, is_stopping_ = false, is_stale_ = false, is_too_fast_ = false;
   bool has_command_ = false, has_parts_ = false, has_wanted_ = false, has_held_ = false;
   bool has_stale_brake_ = false, has_stop_torque_ = false, is_stop_command_sent_ = false;
   bool has_update_ = false, has_damped_ = false;
+  bool is_clock_doubted_ = false;  // since the last valid cycle
   bool continues_ = false;  // what another commanded, however long ago
   Refusal refusal_ = Refusal::none;
   double now_ = 0.0, last_update_ = 0.0, last_valid_ = 0.0;  // s, of a controller's cycles

@@ -53,8 +53,6 @@ public:
   const Vector & load() const { return load_; }        // that a blend begins at
   const Vector & goal() const { return goal_; }        // that it leads to
   const Vector & awaited() const { return awaited_; }  // that waits for its end
-  // The load that was asked for last.
-  const Vector & latest() const { return has_awaited_ ? awaited_ : goal_; }
 
   // Take another load, in a duration [s]; one that waits for the end of a blend replaces another.
   void change(const double * load, double duration)

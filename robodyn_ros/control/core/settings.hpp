@@ -137,6 +137,16 @@ inline bool any(const Vector & values)
   return std::any_of(values.begin(), values.end(), [](double x) { return x != 0.0; });
 }
 
+// Return what of a damping [1/s] velocities allow that come once in a period [s].
+//
+// A velocity under damping d that is held for T, and a period late, obeys
+// v[k+1] = v[k] - d T v[k-1]. It falls for d T < 1, and without swinging up to 1/4.
+inline double allowed_damping(double damping, double period)
+{
+  constexpr double margin = 0.2;
+  return damping * period <= margin ? damping : margin / period;
+}
+
 constexpr double kRestSpeed = 0.01;  // a joint that is slower is at rest [rad/s or m/s]
 constexpr double kStill = 0.0005;    // slower than this a torque that stays as it is may be left
 

@@ -127,16 +127,6 @@ private:
   double disbelieved_ = -kInfinity, distrusted_until_ = -kInfinity;
 };
 
-// Return what of a damping [1/s] velocities allow that come once in a period [s].
-//
-// A velocity under damping d that is held for T, and a period late, obeys
-// v[k+1] = v[k] - d T v[k-1]. It falls for d T < 1, and without swinging up to 1/4.
-inline double allowed_damping(double damping, double period)
-{
-  constexpr double margin = 0.2;
-  return damping * period <= margin ? damping : margin / period;
-}
-
 // Notices that damping feeds an arm: its kinetic energy has grown, and the damping did work.
 //
 // Both are needed. Somebody who pushes makes the energy grow, too, but against the damping. What

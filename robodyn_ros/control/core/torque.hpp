@@ -470,10 +470,12 @@ public:
   const Vector & penetration() const { return penetration_; }
 
   // Change a torque at a measured state to what it may be; a velocity that is not known (NaN) is
-  // not braked. Return whether the model could.
+  // not braked, others as much as a period [s] of the states allows. Return whether the model
+  // could.
   bool apply(
     const LawCoefficients & law, LoadedModel & model, TorqueParts & parts,
-    const Settings & settings, const Vector & q, const Vector & qd, Vector & torque)
+    const Settings & settings, const Vector & q, const Vector & qd, double period,
+    Vector & torque)
   {
     const std::size_t n = q.size();
     bool is_beyond = false;
@@ -496,7 +498,8 @@ public:
       const double more = clamped(torque[i], -limit, limit) - gravity;
       const double kept = side * more > 0.0 ? (1.0 - depth) * more : more;
       const double outward = side * qd[i] > 0.0 ? qd[i] : 0.0;
-      torque[i] = gravity + kept - depth * law.limit_damping[i] * inertia_[i] * outward;
+      const double damping = depth * allowed_damping(law.limit_damping[i], period);
+      torque[i] = gravity + kept - damping * inertia_[i] * outward;
     }
     return true;
   }
