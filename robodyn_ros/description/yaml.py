@@ -64,3 +64,7 @@ def check_yaml(content: bytes | str) -> None:
                     raise yaml.YAMLError(f'a number of {len(event.value)} characters')
     except UnicodeDecodeError as error:
         raise yaml.YAMLError(str(error)) from error
+    except yaml.MarkedYAMLError as error:
+        if 'nesting depth' in str(error):  # libyaml's own limit, which it meets as it looks ahead
+            raise yaml.YAMLError(f'nested more than {_DEEPEST} deep') from error
+        raise
