@@ -164,6 +164,7 @@ def build_control_stack(
         continuous_joints(model),
         PossiblePositions.of(model),
         elapsed,
+        reference_limits(model, settings).velocity_limits,
     )
     torque = RigidBodyTorque.of(model, settings.algorithm)
     law = control_law(model, settings, torque)

@@ -18,6 +18,14 @@ Numbers = Sequence[float] | np.ndarray  # one for each name
 VELOCITY_TIME_CONSTANT = 0.005
 """Of the low-pass on differenced velocities [s]: five samples at 1 kHz, 2 degrees late at 1 Hz."""
 
+SHORTEST_INTERVAL = 0.0005
+"""Over which a velocity is the difference of two positions [s]."""
+
+_KNOWN = 0.8  # of the filter's weight, from which on it says what a velocity is
+_SPEED, _STEP = 2.0, 0.05  # times a velocity limit, and rad or m: what is further is an outlier
+_BURST = 0.25  # of the mean interval of states that are not stamped
+_NEWEST_INTERVAL = 0.02  # weight in it
+
 LONGEST_DELAY = 0.05
 """By which one message may be overtaken by another [s]."""
 
@@ -127,16 +135,18 @@ class JointStateBuffer:
         Those of the arm; not given: all are.
     elapsed : ElapsedTime, optional
         Measures how long ago a state came; not given: by the steady clock.
+    velocity_limits : array, shape (n,), optional
+        [rad/s] or [m/s]; a position that is far beyond the way that they allow tells no velocity.
 
     Notes
     -----
     A position that is not finite counts as that joint missing from the message. A message with a
     position that is impossible is in other units, and nothing of it is used. A velocity that
     is missing or not finite is replaced by the filtered difference of positions; it is unknown
-    until two samples exist, again after a gap longer than the timeout, and where the position
-    changed while the stamp did not. A message stamped before the joint's last one, by less than
-    ``LONGEST_DELAY``, is late and ignored; by more, or with that last one stale, the clock was set
-    back.
+    until samples of about two of the filter's time constants exist, again after a gap longer than
+    the timeout, and where the position changed while the stamp did not. A message stamped before
+    the joint's last one, by less than ``LONGEST_DELAY``, is late and ignored; by more, or with
+    that last one stale, the clock was set back.
     """
 
     def __init__(
@@ -146,12 +156,14 @@ class JointStateBuffer:
         continuous: np.ndarray | None = None,
         possible: PossiblePositions | None = None,
         elapsed: ElapsedTime | None = None,
+        velocity_limits: np.ndarray | None = None,
     ) -> None:
         self.elapsed = elapsed or ElapsedTime()
         self.joint_names = tuple(joint_names)
         self.timeout = timeout
         n = len(self.joint_names)
         self._continuous = np.zeros(n, dtype=bool) if continuous is None else continuous
+        self._velocity_limits = np.full(n, np.inf) if velocity_limits is None else velocity_limits
         unlimited = np.full((n, 2), [-np.inf, np.inf]), np.zeros(n, dtype=bool)
         self._possible = possible or PossiblePositions(self.joint_names, *unlimited)
         self._index = {name: i for i, name in enumerate(self.joint_names)}
@@ -169,6 +181,12 @@ class JointStateBuffer:
         self._sampled = np.full(n, -np.inf)
         self._stamped = np.zeros(n, dtype=bool)
         self._refreshed = np.zeros(n, dtype=bool)
+        # Of joints without velocities: the sample that the next difference is from, when the last
+        # one came, the filter's sum and its weight.
+        self._base, self._based = np.full(n, np.nan), np.full(n, -np.inf)
+        self._differenced_at = np.full(n, np.nan)
+        self._total, self._weight = np.zeros(n), np.zeros(n)
+        self._mean_interval = 0.0  # of states that are not stamped [s]
         self._newest = -np.inf  # of the samples
         self._oldest = -np.inf  # of the receipts
         self._whole_state: MeasuredState | None = None  # from the last message alone
@@ -439,18 +457,43 @@ class JointStateBuffer:
     def _differenced(
         self, joints: np.ndarray, positions: np.ndarray, time: float, stamped: bool
     ) -> np.ndarray:
-        """Return filtered velocities; NaN where the last sample is no ground for a difference."""
-        elapsed = time - self._sampled[joints]
-        known = self._velocity[joints]
-        displacement = positions - self._position[joints]
-        displacement = np.where(self._continuous[joints], wrapped(displacement), displacement)
+        """Return filtered velocities; NaN where the samples are no ground for a difference yet."""
+        last, known = self._sampled[joints], self._velocity[joints]
+        since = time - last
+        way = self._way(joints, positions - self._position[joints])
         comparable = (
-            (self._stamped[joints] == stamped) & (elapsed >= 0.0) & (elapsed <= self.timeout)
-        )
-        repeated = comparable & (elapsed == 0.0) & (displacement == 0.0)
+            (self._stamped[joints] == stamped) & (since >= 0.0) & (since <= self.timeout)
+        ) & ~((since == 0.0) & (way != 0.0))
+        # Where another sample came between, one with a velocity, this begins with that.
+        begins = last != self._differenced_at[joints]
+        base = np.where(begins, self._position[joints], self._base[joints])
+        based = np.where(begins, last, self._based[joints])
+        total = np.where(begins, np.nan_to_num(known), self._total[joints])
+        weight = np.where(begins, np.isfinite(known), self._weight[joints])
+        elapsed = time - based
+        way = self._way(joints, positions - base)
+        with np.errstate(invalid='ignore'):  # no limit, and no time
+            farthest = _SPEED * self._velocity_limits[joints] * elapsed + _STEP
+        possible = np.abs(way) <= farthest
+        # Times of receipt are not times of measurement: what comes in a burst was held up.
+        is_burst = np.full(len(joints), not stamped) & (since < _BURST * self._mean_interval)
+        is_due = comparable & (elapsed >= SHORTEST_INTERVAL) & possible & ~is_burst
         with np.errstate(divide='ignore', invalid='ignore', over='ignore'):
-            slope = displacement / elapsed
-            weight = -np.expm1(-elapsed / VELOCITY_TIME_CONSTANT)
-            filtered = np.where(np.isnan(known), slope, known + weight * (slope - known))
-        result = np.where(repeated, known, np.where(comparable, filtered, np.nan))
-        return np.where(np.isfinite(result), result, np.nan)
+            gain = np.where(is_due, -np.expm1(-elapsed / VELOCITY_TIME_CONSTANT), 0.0)
+            total = total + gain * (np.where(is_due, way / elapsed, 0.0) - total)
+        weight = weight + gain * (1.0 - weight)
+        total, weight = np.where(comparable, (total, weight), 0.0)
+        moves = is_due | is_burst | ~comparable
+        self._base[joints] = np.where(moves, positions, base)
+        self._based[joints] = np.where(moves, time, based)
+        self._total[joints], self._weight[joints] = total, weight
+        self._differenced_at[joints] = time
+        if not stamped and comparable.any():
+            interval = float(since[comparable].min())
+            mean = self._mean_interval
+            self._mean_interval = mean + _NEWEST_INTERVAL * (interval - mean) if mean else interval
+        is_known = weight >= _KNOWN
+        return np.where(is_known, total / np.where(is_known, weight, 1.0), np.nan)
+
+    def _way(self, joints: np.ndarray, displacement: np.ndarray) -> np.ndarray:
+        return np.where(self._continuous[joints], wrapped(displacement), displacement)

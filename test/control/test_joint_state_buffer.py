@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robodyn_ros.control.joint_state_buffer import JointStateBuffer
+from robodyn_ros.control.joint_state_buffer import VELOCITY_TIME_CONSTANT, JointStateBuffer
 
 NAN = float('nan')
 
@@ -71,7 +71,7 @@ def test_stamp_ahead_of_the_clock_makes_nothing_younger():
 
 
 @pytest.mark.parametrize('velocity', [[], [NAN, NAN], [float('inf'), NAN]])
-def test_missing_velocity_is_unknown_until_two_samples_exist(velocity):
+def test_missing_velocity_is_unknown_until_the_filter_knows_it(velocity):
     states = buffer()
     states.receive(['a', 'b'], [1.0, 2.0], velocity, received=1.0, stamp=10.0)
     assert np.isnan(states.take().velocity).all()
@@ -101,6 +101,54 @@ def test_differenced_velocity_converges_to_the_true_one():
             ['a', 'b'], [np.sin(time), 0.5 * time], [], received=5.0 + time, stamp=9.0 + time
         )
     assert states.take().velocity == pytest.approx([np.cos(0.199), 0.5], rel=5e-3)
+
+
+@pytest.mark.parametrize('stamped', [False, True])
+def test_first_velocity_is_as_filtered_as_any_and_of_no_shorter_interval(stamped):
+    states = buffer()
+    # Two samples a microsecond apart, and 2 mrad of noise between them.
+    times, noise = [0.0, 1e-6, *0.001 * np.arange(1, 20)], [0.0, 0.002, *np.zeros(19)]
+    known = []
+    for time, error in zip(times, noise, strict=True):
+        stamp = 9.0 + time if stamped else 0.0
+        states.receive(
+            ['a', 'b'], [0.05 * time + error, 0.0], [], received=5.0 + time, stamp=stamp
+        )
+        known.append(states.take().velocity[0])
+    assert np.isnan(known[:7]).all()
+    np.testing.assert_allclose(known[12:], 0.05, atol=0.15)
+
+
+def test_burst_of_states_that_were_held_up_is_no_speed():
+    states = buffer()
+    measured = np.concatenate([0.001 * np.arange(101), 0.171 + 0.001 * np.arange(40)])
+    received = measured.copy()
+    received[101:111] = 0.180 + 0.0001 * np.arange(10)  # the queue of a reader that stood still
+    known = []
+    for time, at in zip(received, measured, strict=True):
+        states.receive(['a', 'b'], [at, 0.0], [], received=5.0 + time)
+        known.append(states.take().velocity[0])
+    np.testing.assert_allclose(known[20:], 1.0, atol=0.15)
+
+
+def test_position_that_the_joint_cannot_have_come_to_is_no_speed():
+    states = JointStateBuffer(
+        ('a', 'b'), 0.1, np.zeros(2, bool), velocity_limits=np.array([2.0, 2.0])
+    )
+    for i in range(40):
+        time, outlier = 0.001 * i, 0.3 * (i == 30)
+        states.receive(
+            ['a', 'b'], [time + outlier, 0.0], [], received=5.0 + time, stamp=9.0 + time
+        )
+    assert states.take().velocity == pytest.approx([1.0, 0.0])
+
+
+def test_differences_go_on_from_a_velocity_that_was_measured():
+    states = buffer()
+    states.receive(['a', 'b'], [0.0, 0.0], [1.0, 0.0], received=1.0, stamp=9.0)
+    states.receive(['a', 'b'], [0.002, 0.0], [], received=1.001, stamp=9.001)
+    weight = -np.expm1(-0.001 / VELOCITY_TIME_CONSTANT)
+    assert states.take().velocity == pytest.approx([1.0 + weight, 0.0])
 
 
 def test_repeated_stamp_does_not_change_the_velocity():

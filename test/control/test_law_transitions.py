@@ -370,6 +370,18 @@ def test_arm_at_rest_has_nothing_to_brake():
     assert arm.pipeline.has_stopped
 
 
+def test_load_that_fades_in_is_carried_whole_before_the_arm_counts_as_stopped():
+    arm = enabled('gravity_compensation', ramp_time=0.5, **NO_RATE_LIMIT)
+    arm.run(0.1)
+    arm.pipeline.change_model(carrying(2.0))
+    arm.run(0.1)
+    arm.pipeline.begin_stop()
+    assert not arm.pipeline.has_stopped
+    arm.run(0.5)
+    assert arm.pipeline.has_stopped
+    assert arm.pipeline.stop_command(arm.now).torque == pytest.approx(2.0 * GRAVITY)
+
+
 def test_last_errors_of_a_brake_fade_before_the_arm_counts_as_stopped():
     arm = enabled()
     arm.run(0.2)

@@ -191,10 +191,13 @@ public:
     }
   }
 
-  // Whether there is nothing to wait for before the stop command: no motion, no states.
+  // Whether there is nothing to wait for before the stop command: no motion, no load that fades in,
+  // as what is left behind is to carry all of it, no states.
   bool has_stopped() const
   {
-    if (!state_.has_state || is_stale_ || mode() == Mode::feedforward) { return true; }
+    if (!state_.has_state || is_stale_) { return true; }
+    if (state_.model.is_blending()) { return false; }
+    if (mode() == Mode::feedforward) { return true; }
     if (follower_.is_brake_due()) { return false; }
     return !has_velocities(state_.velocity) || follower_.has_settled();
   }

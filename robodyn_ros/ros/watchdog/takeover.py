@@ -65,7 +65,11 @@ class Takeover:
         self.is_over = self.is_steady = False
         limits, safety = settings.limits, settings.safety
         self.joint_states = JointStateBuffer(
-            limits.joint_names, safety.state_timeout, limits.continuous, limits.possible
+            limits.joint_names,
+            safety.state_timeout,
+            limits.continuous,
+            limits.possible,
+            velocity_limits=limits.velocity_limits,
         )
         law = ControlLaw(
             partial(inverse_dynamics, model),

@@ -131,7 +131,7 @@ def test_driver_that_comes_back_elsewhere_causes_no_step(rig, gravity):
 
 @fault(
     'driver without stamps and velocities restarted',
-    'Velocities are unknown until two samples came: gravity only, never a velocity of zero.',
+    'Velocities are unknown for the first 8 ms: gravity only, never a velocity of zero.',
 )
 def test_bare_driver_comes_back(rig, gravity):
     driver = rig.driver(stamp='zero', velocity='no')

@@ -2,6 +2,7 @@
 """The service process beside a node that does nothing else, over real DDS, whatever goes wrong."""
 
 import os
+import re
 import signal
 import time
 from pathlib import Path
@@ -79,7 +80,8 @@ class Rig(NodeRig):
         return Path(f'/proc/{pid}/task/{pid}/children').read_text().split()
 
     def until_told(self, status):
-        self.until(lambda: self.log.rstrip().endswith(f'the services are {status} now'))
+        said = re.compile(r'the services are (\w+) now')
+        self.until(lambda: said.findall(self.log)[-1:] == [status])
 
     def until_gone(self):
         self.until(lambda: not is_running(self.service_process))
