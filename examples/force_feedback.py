@@ -93,7 +93,7 @@ def hand_force(urdf: Path, scale: float) -> tuple[float, float]:
         met = np.array([min(WALL * (wall - follower.tip()[0]), 0.0), 0, 0, 0, 0, 0])
         leader.cycle(time, led)
         follower.cycle(time, met)
-        if k > 0:
+        if k >= 10:  # from when on it is known how often joint states come
             position, velocity = leader.simulation.position, leader.simulation.velocity
             follower.stack.pipeline.follow(
                 Trajectory.from_points(

@@ -101,7 +101,7 @@ TEST(CommandPipeline, CommandsNothingThatTheDrivesCannotCarry)
 TEST(CommandPipeline, FollowsAReferenceAndKeepsTheRateLimit)
 {
   Arm arm(Mode::computed_torque);
-  for (int k = 0; k < 3; ++k) {arm.cycle(0.3);}  // the period is known
+  for (int k = 0; k < 8; ++k) {arm.cycle(0.3);}  // it is known how often states come
   arm.cycle(0.3, 0.0, 0.35);
   // kp e on the pendulum's inertia is 2.5 N m, of which the rate limit allows one.
   EXPECT_NEAR(arm.torque(), pendulum::held(0.3) + 1.0, 1e-9);
@@ -210,13 +210,31 @@ TEST(CommandPipeline, RefusesAReferenceWhereStatesComeTooSeldomForTheGains)
   }
 }
 
-TEST(CommandPipeline, GivesUpDampingThatFeedsTheArm)
+TEST(CommandPipeline, DampsByThePositionsWhereAVelocityHasTheWrongSign)
+{
+  Arm arm(Mode::gravity_compensation);
+  arm.qd = 0.5;
+  for (int k = 0; k < 2000; ++k) {
+    arm.cycle(arm.q, -arm.qd);
+    arm.qd += 0.001 * (arm.torque() - pendulum::held(arm.q)) / pendulum::kInertia;
+    arm.q += 0.001 * arm.qd;
+    ASSERT_LT(arm.qd, 0.6);
+  }
+  EXPECT_TRUE(arm.pipeline.last_fault().cause == Cause::wrong_velocity);
+  EXPECT_NEAR(arm.pipeline.wrong_velocities()[0], -1.0, 0.3);
+  EXPECT_NEAR(arm.qd, 0.0, 1e-3);
+}
+
+TEST(CommandPipeline, GivesUpDampingThatFeedsTheArmWherePositionsCannotTell)
 {
   Arm arm(Mode::gravity_compensation);
   arm.qd = 0.5;
   double least = kInfinity, most = 0.0;
   for (int k = 0; k < 2000; ++k) {
-    arm.cycle(arm.q, -arm.qd);  // the wrong sign
+    arm.now += 0.001;
+    const double wrong = -arm.qd;
+    // Simulated time, and states without stamps: nobody knows how far apart they are.
+    arm.pipeline.step(&arm.q, &wrong, arm.now, false, {arm.now, arm.now});
     arm.qd += 0.001 * (arm.torque() - pendulum::held(arm.q)) / pendulum::kInertia;
     arm.q += 0.001 * arm.qd;
     const double energy = 0.5 * pendulum::kInertia * arm.qd * arm.qd;

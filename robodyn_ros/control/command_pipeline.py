@@ -250,6 +250,12 @@ class CommandPipeline:
                 'without a fresh joint state',
                 'trajectories once positions and velocities of all joints are known',
             )
+        if not self._core.is_ready:
+            raise RejectedTrajectory(
+                'trajectory',
+                'before it is known how often joint states come',
+                'trajectories from the third joint state, and 5 ms, on',
+            )
         self._check_rate()
         zero = np.zeros_like(state.position)
         measured = ReferenceState(state.position, state.velocity, zero, zero)
@@ -445,6 +451,12 @@ class CommandPipeline:
         return 1.0 / self._core.period if self._core.is_slow else None
 
     @property
+    def wrong_velocities(self) -> list[str]:
+        """Which joints' velocities are not those of their positions, in words; empty: none."""
+        ratios = self._core.wrong_velocities
+        return [self._velocity(i, ratios[i]) for i in np.flatnonzero(~np.isnan(ratios))]
+
+    @property
     def needed_rate(self) -> str:
         """How many joint states in a second the feedback needs, in words; empty: it has none."""
         rate = self._core.needed_rate
@@ -497,6 +509,20 @@ class CommandPipeline:
     def _needed_rate(self, rate: float) -> str:
         return f'kp = {self.law.kp.max():g} and kd = {self.law.kd.max():g} need {rate:.3g} Hz'
 
+    def _velocity(self, joint: int, ratio: float) -> str:
+        """Return what is wrong with a velocity that is so many times that of the positions."""
+        if -1.5 < ratio < -0.6:
+            how = 'has the wrong sign'
+        elif abs(ratio) < 0.2:
+            how = 'is zero while it moves'
+        elif 50.0 < ratio < 65.0:
+            how = 'is in degrees'
+        elif np.isfinite(ratio):
+            how = f'is {ratio:.2g} times the change of its position'
+        else:
+            how = 'is not zero while it stands still'
+        return f'velocity of joint {self._name(joint)!r} {how}'
+
     def _name(self, joint: int) -> str:
         return self._reference_limits.joint_names[joint]
 
@@ -514,6 +540,8 @@ class CommandPipeline:
         if cause == core.Cause.slow_states:
             needed = self._needed_rate(fault.limit)
             return f'joint states come at {fault.value:.3g} Hz: {needed}'
+        if cause == core.Cause.wrong_velocity:
+            return f'{self._velocity(fault.joint, fault.value)}: taken from positions instead'
         words = _WORDS[cause.name]
         name = self._name(fault.joint) if fault.joint >= 0 else ''
         return words.format(name=name, value=fault.value, limit=fault.limit, times=core.OVERSPEED)

@@ -81,6 +81,7 @@ class Cause(Enum):
     contact = ...
     slow_states = ...
     damping_feeds = ...
+    wrong_velocity = ...
 
 class Refusal(Enum):
     none = ...
@@ -186,7 +187,10 @@ class Pipeline:
     is_enabled: bool
     is_stopping: bool
     is_stale: bool
+    velocity: np.ndarray
+    is_ready: bool
     is_slow: bool
+    wrong_velocities: np.ndarray
     has_held: bool
     has_stopped: bool
     is_model_blending: bool

@@ -140,6 +140,7 @@ class ArmInMotion:
         command = self.pipeline.step(self.buffer.take(), self.now)
         if self.now - self.since > 2.0 * RAMP_TIME + 3.0 * PERIOD:
             self.active = self.active[-1:]
+        qd = self.pipeline._core.velocity  # what is believed of it
         (choice, payload), reference = self.active[-1], command.reference
         latest = self.torque(choice, payload, 0.0, q, qd, reference)
         if len(self.active) == 1 and np.allclose(command.torque, latest, atol=1e-9):

@@ -69,7 +69,8 @@ class Run:
         return 0.5 * qd @ mass_matrix(self.model, q) @ qd
 
     def set_off(self):
-        self.step()
+        for _ in range(10):
+            self.step()
         goal = START + [1.2, 0.4, 0.0, 0.4, 0.0, 0.0, 0.0]
         self.stack.pipeline.follow(
             Trajectory.from_points(self.model.joint_names, [2.0], [goal], [[]], [[]], [[]])

@@ -149,7 +149,7 @@ def test_damping_does_not_drive_an_arm_with_a_velocity_of_the_wrong_sign(joint):
     arm.sign[joint] = -1.0
     arm.run(2.0)
     assert max(arm.energies) < 2.0 * arm.energies[0]
-    assert arm.fault == 'damping_feeds'
+    assert arm.fault == 'wrong_velocity'
 
 
 @pytest.mark.parametrize('rate', [10.0, 20.0, 30.0, 50.0])

@@ -219,7 +219,6 @@ def test_an_arm_of_any_kind_is_kept_within_its_limits(program, tmp_path, seed):
     [
         ('torque.hpp', 'clamped(allowed, -largest, largest)', 'torque[i]', 'beyond the'),
         ('torque.hpp', 'allowed = clamped(clipped, last - step, last + step)', '', 'rate limit'),
-        ('command_pipeline.hpp', 'return could && is_finite(torque_);', 'return could;', 'limit'),
         ('torque.hpp', 'has_torque_ = true;', 'has_torque_ = !Vector(1).empty();', 'allocated'),
     ],
 )

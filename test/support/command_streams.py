@@ -103,6 +103,7 @@ _CODES = (
     ('in mode feedforward the drives', 'feedforward'),
     ('damping was given up', 'damping'),
     ('joint states come at', 'slow'),
+    ("velocity of joint '(.*)' .*: taken", 'wrong_velocity'),
 )
 # Parts of a sentence behind a semicolon that say nothing new.
 _CONTINUED = ('allowed: ', 'are all velocities right')

@@ -240,12 +240,20 @@ class Arm:
         return self.pipeline.step(self.buffer.take(), self.now)
 
     def run(self, duration, position=(0.1, 0.2), velocity=None, period=0.001):
-        """Return the commands of regular messages over a time [s]."""
-        commands = []
-        for _ in range(round(duration / period)):
+        """Return the commands of regular messages over a time [s], which end at a position."""
+        speed = np.zeros(self.kind.n) if velocity is None else np.asarray(velocity, dtype=float)
+        speed = np.nan_to_num(speed) if len(speed) else np.zeros(self.kind.n)
+        count, commands = round(duration / period), []
+        for i in range(count):
             self.now += period
-            commands.append(self.receive(position, velocity))
+            left = (count - 1 - i) * period * speed
+            commands.append(self.receive(np.asarray(position) - left, velocity))
         return commands
+
+    def run_elsewhere(self, duration, position=(0.1, 0.2), velocity=None):
+        """Return the same where the arm came unseen: its velocities are not held against that."""
+        self.now += 0.04
+        return self.run(duration, position, velocity)
 
 
 def enabled(*args, **kwargs):

@@ -56,20 +56,25 @@ class FrictionlessArm:
 
     def run(self, duration):
         """Let time pass [s]."""
-        states = self.stack.joint_states
         for _ in range(round(duration / TIME_STEP)):
             self.now = round(self.now + TIME_STEP, 9)
             self.command = None
-            if self.steps % self.cycles == 0 and (state := self.measured()) is not None:
-                position, velocity, stamp = state
-                names = self.stack.model.joint_names
-                states.receive(names, position, velocity, received=self.now, stamp=stamp)
-                self.command = self.pipeline.step(states.take(), self.now)
+            if self.steps % self.cycles == 0:
+                self.command = self.cycle(self.measured())
             if self.command is None and self.steps % round(WATCHDOG_PERIOD / TIME_STEP) == 0:
                 self.command = self.pipeline.watchdog(self.now)
             self.steps += 1
             self.torque = self.torque if self.command is None else self.command.torque
             self.step()
+
+    def cycle(self, state):
+        """Return the command of a joint state, or None."""
+        if state is None:
+            return None
+        position, velocity, stamp = state
+        states, names = self.stack.joint_states, self.stack.model.joint_names
+        states.receive(names, position, velocity, received=self.now, stamp=stamp)
+        return self.pipeline.step(states.take(), self.now)
 
     def step(self):
         """Let the world go on for a time step."""

@@ -57,6 +57,7 @@ public:
     n_(state_.n),
     follower_(state_),
     plausibility_(n_),
+    check_(n_),
     soft_limits_(n_),
     limiter_(n_),
     stale_brake_(n_),
@@ -99,6 +100,7 @@ public:
     elapsed_ = 0.0;
     clock_.reset();
     plausibility_.reset();
+    check_.reset();
     state_.law.jump();
     follower_.reset();
   }
@@ -171,10 +173,13 @@ public:
   bool may_follow(double now) const
   {
     return is_enabled_ && !is_stopping_ && mode() != Mode::gravity_compensation &&
-           state_.has_state && !is_stale_ && has_velocities(state_.velocity) &&
-           !std::isnan(state_.period) &&
+           state_.has_state && !is_stale_ && has_velocities(state_.velocity) && is_ready() &&
            clock_.may_be_followed(now);
   }
+
+  // Whether enough states have come since enabling for feedback to act on: their period is known,
+  // and where the arm goes, by its positions. Velocities alone may be anything.
+  bool is_ready() const { return !std::isnan(state_.period) && check_.is_ready(); }
 
   // Follow nothing any more: brake to rest and hold, or fade; a fault is taken note of.
   void cancel() { follower_.cancel(); }
@@ -362,6 +367,8 @@ public:
   const ReferenceFollower & follower() const { return follower_; }
   const StampClock & clock() const { return clock_; }
   const Counts & counts() const { return state_.counts; }
+  // How many times that of its positions a joint's velocity is, where it is wrong; NaN: it is not.
+  const Vector & wrong_velocities() const { return check_.ratio(); }
   // Whether states come too seldom for gravity compensation; a tenth is jitter.
   bool is_slow() const { return state_.period * kGravityRate > 1.1; }
   Refusal refusal() const { return refusal_; }  // of the last state
@@ -421,14 +428,16 @@ private:
         return;
       }
       state_.law.jump(follower_.is_brake_due() ? 0.0 : damping);
-    } else if (is_stale_) {
-      state_.law.jump(follower_.is_brake_due() ? 0.0 : damping);
-      guard_.forget();  // what the arm gained meanwhile is not of the damping
     } else if (!is_believed(time, now.steady)) {
       refusal_ = Refusal::implausible;
       return;
+    } else if (is_stale_) {
+      state_.law.jump(follower_.is_brake_due() ? 0.0 : damping);
+      guard_.forget();  // what the arm gained meanwhile is not of the damping
     }
+    look_at_velocities(time, is_stamped, now);
     if (becomes_too_fast()) { state_.law.jump(damping); }
+    check_.bound(velocity_);
     look_at_feedback();
     damp_again();
     look_at_damping();
@@ -504,6 +513,7 @@ private:
     const Verdict verdict =
       plausibility_.verdict(position_, state_.position, elapsed, state_.settings);
     state_.counts.implausible_states += verdict != Verdict::plausible;
+    if (verdict == Verdict::jump) { check_.forget(); }
     if (verdict == Verdict::jump && follower_.has_reference()) {
       state_.set_fault({Cause::implausible_position});
       follower_.give_up(state_.fault);
@@ -529,8 +539,7 @@ private:
   {
     const bool is_wanted = follower_.has_reference() || follower_.is_brake_due();
     if (!is_wanted || !state_.is_too_slow(kToleratedSlowness)) { return; }
-    const Fault fault{
-      Cause::slow_states, -1, 1.0 / state_.period, state_.law.latest().needed_rate()};
+    const Fault fault = state_.slowness();
     state_.add_fault(fault);
     follower_.drop(fault);
     state_.law.jump(state_.damping());
@@ -575,6 +584,26 @@ private:
     return std::isfinite(energy) ? energy : kInfinity;
   }
 
+  // Hold the velocities against the positions; where one is wrong, brake by what the positions say.
+  // Where time is not known, as with simulated states without stamps, nothing is said of them.
+  void look_at_velocities(double time, bool is_stamped, const Now & now)
+  {
+    if (is_clock_doubted_ || (now.is_simulated() && !is_stamped)) {
+      check_.forgo();
+      return;
+    }
+    const Fault fault =
+      check_.look(position_, velocity_, time, is_stamped, now, state_.period, state_.settings);
+    state_.lag = check_.lag();
+    if (fault.cause == Cause::none) { return; }
+    state_.set_fault(fault);
+    if (follower_.has_reference()) { follower_.give_up(fault); }
+    // What damping fed by this velocity gained is not of the damping from now on.
+    guard_.forget();
+    state_.is_damping_given_up = false;
+    if (follower_.is_idle()) { state_.law.jump(state_.damping()); }
+  }
+
   // Let gravity be that of half a period later, where states are slow.
   //
   // Gravity g(q) that is held for a period T pushes an arm that moves on: near an upright
@@ -588,9 +617,8 @@ private:
     for (std::size_t i = 0; i < n_; ++i) { position_[i] += ahead * velocity_[i]; }
   }
 
-  // Whether to brake with the next state: while its period is not known, it may be too long for the
-  // gains.
-  bool is_brake_next() const { return follower_.is_brake_due() && !std::isnan(state_.period); }
+  // Whether to brake with the next state.
+  bool is_brake_next() const { return follower_.is_brake_due() && is_ready(); }
 
   // Write what is to be followed now to wanted_, and return whether anything is. Before, what
   // cannot be followed on is given up, and braked where it is due.
@@ -640,7 +668,7 @@ private:
     const LawCoefficients & law = state_.law.at(ahead);
     // One period is not known yet, but that a command acts no longer than the timeout.
     const double period =
-      std::isnan(state_.period) ? state_.settings.state_timeout : state_.period;
+      std::isnan(state_.period) ? state_.settings.state_timeout : state_.period + state_.lag;
     double damping = allowed_damping(law.damping, period);
     const bool is_braked = state_.settings.is_braked_by_damping && !has_wanted;
     for (std::size_t i = 0; is_braked && i < n_; ++i) {
@@ -823,6 +851,7 @@ private:
   StampClock clock_;
   EnergyGuard guard_;
   Plausibility plausibility_;
+  VelocityCheck check_;
   SoftJointLimits soft_limits_;
   TorqueLimiter limiter_;
   Motion stale_brake_;  // by the steady clock

@@ -794,8 +794,13 @@ PYBIND11_MODULE(core_module, module)
       })
     .def_property_readonly(
       "needed_rate", [](Pipeline & self) { return self.core().state().law.latest().needed_rate(); })
+    .def_property_readonly(
+      "velocity", [](Pipeline & self) { return array_of(self.core().state().velocity); })
+    .def_property_readonly("is_ready", [](Pipeline & self) { return self.core().is_ready(); })
     .def_property_readonly("is_slow", [](Pipeline & self) { return self.core().is_slow(); })
     .def_property_readonly("period", [](Pipeline & self) { return self.core().state().period; })
+    .def_property_readonly(
+      "wrong_velocities", [](Pipeline & self) { return array_of(self.core().wrong_velocities()); })
     .def_property_readonly("news", [](Pipeline & self) { return self.core().state().news; })
     .def_property_readonly("drop", [](Pipeline & self) { return self.core().last_drop(); })
     .def_property_readonly(

@@ -35,6 +35,7 @@ struct PipelineState
   bool is_stamped = false;  // whether that is a stamp, not the time of receipt
   double steady = 0.0;      // s
   double period = kNaN;     // s, mean between states; NaN: three have not come since enabling
+  double lag = 0.0;         // s, that velocities are late, where they had to be replaced
   Fault fault;              // why a reference was last given up, or commanding refused
   std::array<Fault, 2> further;  // what else was wrong since
   Fault drop;               // why a reference was last given up though nobody asked for it
@@ -78,7 +79,13 @@ struct PipelineState
   // that is not known is not.
   bool is_too_slow(double slowness) const
   {
-    return law.latest().needed_rate() * period > slowness;
+    return law.latest().needed_rate() * (period + lag) > slowness;
+  }
+
+  // The rate of the states and the one that the gains need, as a fault.
+  Fault slowness() const
+  {
+    return {Cause::slow_states, -1, 1.0 / period, law.latest().needed_rate()};
   }
 
   // Forget what went wrong: somebody has taken note of it.
@@ -453,7 +460,7 @@ private:
     if (is_slow || !is_near) {
       if (!is_refusing_) {
         ++state_.counts.refused_references;
-        state_.set_fault({is_slow ? Cause::slow_states : Cause::refused_reference});
+        state_.set_fault(is_slow ? state_.slowness() : Fault{Cause::refused_reference});
       }
       is_refusing_ = true;
       return;

@@ -79,15 +79,16 @@ enum class Cause : std::uint8_t
   contact,               // a contact that is to be reacted to
   slow_states,           // at a rate [Hz] that is too low for the gains, which need the limit
   damping_feeds,         // damping was given up: the energy [J] grew over its least, the limit
+  wrong_velocity,        // a joint's velocity is not that of its positions, but so many times it
 };
 
 // In the order of Cause.
 constexpr const char * kCauseNames[] = {
   "none", "following_error", "implausible_position", "overspeed", "overload", "unknown_velocity",
   "stale_state", "refused_reference", "feedback_far_away", "impossible_position", "clock",
-  "no_following_mode", "contact", "slow_states", "damping_feeds"};
+  "no_following_mode", "contact", "slow_states", "damping_feeds", "wrong_velocity"};
 static_assert(
-  sizeof(kCauseNames) / sizeof(*kCauseNames) == static_cast<std::size_t>(Cause::damping_feeds) + 1,
+  sizeof(kCauseNames) / sizeof(*kCauseNames) == static_cast<std::size_t>(Cause::wrong_velocity) + 1,
   "one name for each cause");
 
 struct Fault

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which states are believed: whether their stamps tell the time, and whether joints can have come
-// to them.
+// Which states are believed: whether their stamps tell the time, whether joints can have come to
+// them, and whether their velocities are those of their positions.
 #ifndef ROBODYN_ROS__CORE__STATE_CHECK_HPP_
 #define ROBODYN_ROS__CORE__STATE_CHECK_HPP_
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <vector>
 
 #include "settings.hpp"
 
@@ -205,6 +206,337 @@ private:
 
   Vector doubted_;
   bool has_doubted_ = false;
+};
+
+// Holds each joint's velocity against its positions.
+//
+// A driver's velocity may be filtered and late. So its integral over a window of time is compared
+// with every change of position over as long a window that lay up to kLatest before: an integral
+// outside all of them is no integral of that motion, whatever the filter. kNoise is for encoders
+// and quick changes, kShare for a scale that does no harm, and half a period times the changes of
+// the velocity for what it may have been between two states: slow ones say little of an arm that
+// accelerates. Windows of several lengths see what is far off within milliseconds, and what is a
+// little off where the arm is slow. States that are further apart than kGap are not judged: an arm
+// may swing between them. Nor is what came within a window whose stamps say another time than their
+// receipt, or a position that no joint can have come to since the last one: neither is about the
+// velocity.
+//
+// Where one is wrong, all are replaced by the slopes of the positions until the next reset: a driver
+// whose velocity was wrong once is not asked again, and an arm of which some joints alone are damped
+// may be driven, as the mass matrix couples them.
+class VelocityCheck
+{
+public:
+  explicit VelocityCheck(std::size_t joints)
+  : n_(joints),
+    time_(kEntries),
+    received_(kEntries),
+    way_(kEntries * joints),
+    integral_(kEntries * joints),
+    unknown_(kEntries * joints),
+    position_(joints),
+    velocity_(joints),
+    way_now_(joints),
+    integral_now_(joints),
+    unknown_now_(joints),
+    least_(joints),
+    most_(joints),
+    doubts_(joints),
+    is_out_(joints),
+    is_wrong_(joints),
+    ratio_(joints, kNaN)
+  {
+  }
+
+  // Begin anew: nothing is known of any joint.
+  void reset()
+  {
+    forget();
+    is_any_wrong_ = false;
+    std::fill(is_wrong_.begin(), is_wrong_.end(), 0);
+    std::fill(ratio_.begin(), ratio_.end(), kNaN);
+  }
+
+  // Forget how the arm came to where it is, not which velocities are wrong.
+  void forget()
+  {
+    count_ = 0;
+    is_ready_ = false;
+  }
+
+  // Forget that, and do without: of this state nothing can be said.
+  void forgo()
+  {
+    forget();
+    is_forgone_ = true;
+  }
+
+  // Whether what moves an arm may act on its velocities: its positions have told for a while where
+  // it goes, or they cannot.
+  bool is_ready() const { return is_ready_ || is_forgone_; }
+
+  // How many times the velocity of a joint was that of its positions, where it was wrong; NaN: it
+  // was right.
+  const Vector & ratio() const { return ratio_; }
+
+  // Look at a state of a time [s], change its velocities to what is believed of them, and return
+  // which joint's is found wrong by it, the first of all; none: none is. States come once in a
+  // period [s]; times that are no stamps may be those of a burst.
+  Fault look(
+    const Vector & position, Vector & velocity, double time, bool is_stamped, const Now & now,
+    double period, const Settings & settings)
+  {
+    const double elapsed = time - now_, usual = std::isnan(period) ? 0.0 : period;
+    is_forgone_ = false;
+    const bool is_burst = !is_stamped && elapsed < kBurst * usual;
+    const bool is_gap = elapsed > std::max(kGap, kLate * usual) || has_jumped(position, elapsed, settings);
+    // A simulation has a pace of its own.
+    received_now_ = now.is_simulated() ? time : now.steady;
+    if (!has_velocities(velocity) || is_beyond_all(velocity)) {
+      forget();  // behind such a number a sum would be none
+      return {};
+    }
+    if (count_ > 0 && elapsed == 0.0) {  // the same state again
+      replace(velocity);
+      return {};
+    }
+    if (count_ == 0 || !(elapsed > 0.0) || is_burst || is_gap) {
+      begin(position, velocity, time);
+      replace(velocity);
+      return {};
+    }
+    for (std::size_t i = 0; i < n_; ++i) {
+      const double moved = position[i] - position_[i];
+      way_now_[i] += settings.is_continuous[i] != 0.0 ? wrapped(moved) : moved;
+      integral_now_[i] += 0.5 * elapsed * (velocity[i] + velocity_[i]);
+      unknown_now_[i] += 0.5 * elapsed * std::fabs(velocity[i] - velocity_[i]);
+    }
+    position_ = position;
+    velocity_ = velocity;
+    now_ = time;
+    Fault fault;
+    if (time - time_[at(count_ - 1)] >= kSpacing) {
+      fault = judge(usual);
+      keep();
+    }
+    is_ready_ = has_slope();
+    replace(velocity);
+    return fault;
+  }
+
+  // How late the velocities are that the slopes replace [s].
+  double lag() const { return is_any_wrong_ && count_ > 0 ? 0.5 * slope_length() : 0.0; }
+
+  // Let no velocity be far off the slope of the positions, which is nothing as long as it is not
+  // known: until a verdict a velocity may be in degrees, reversed, or an outlier. None grows by it,
+  // as positions have outliers, too.
+  void bound(Vector & velocity) const
+  {
+    if (is_forgone_) { return; }
+    const double length = is_ready_ ? slope_length() : 1.0;
+    const Place began = is_ready_ ? place(now_ - length) : Place{};
+    for (std::size_t i = 0; i < n_; ++i) {
+      const double way = is_ready_ ? way_now_[i] - value(way_, way_now_, began, i) : 0.0;
+      const double slope = way / length, off = kShare * std::fabs(slope) + kQuickly;
+      double & v = velocity[i];  // NaN stays
+      if (v > slope + off) { v = std::max(slope + off, std::min(v, 0.0)); }
+      if (v < slope - off) { v = std::min(slope - off, std::max(v, 0.0)); }
+    }
+  }
+
+private:
+  static constexpr std::size_t kEntries = 64, kWindows = 4, kLags = 9;
+  static constexpr double kSpacing = 0.0024;  // s, of entries: all of them span the longest window
+  static constexpr double kWindow[kWindows] = {0.0125, 0.025, 0.05, 0.1};  // s
+  static constexpr double kLatest = 0.05;                                  // s, of a velocity
+  static constexpr double kNoise = 0.0035, kShare = 0.25;  // rad or m; of the way
+  static constexpr int kDoubts = 2;  // entries in a row that make a verdict; slow ones, one
+  static constexpr double kMoved = 0.001;                 // rad or m, that are a way
+  static constexpr double kFastest = 1e4;                 // rad/s or m/s, that an arm may say
+  static constexpr double kGap = 0.03, kLate = 1.5;       // s; of a period: then it is begun anew
+  static constexpr double kBurst = 0.25;                  // of a period, that no states are apart
+  static constexpr double kSlope = 0.02, kShortestSlope = 0.005;  // s, that a slope is taken over
+  static constexpr double kQuickly = 0.2;  // rad/s or m/s, that a velocity may change within it
+  static constexpr double kPeriods = 2.0;                         // in a window, at least
+  static constexpr double kFarthest = 4.0;  // times the velocity limit, that a joint may have moved
+  static constexpr double kPace = 0.25, kJitter = 0.002;  // of a window, and s, that clocks differ by
+
+  static bool is_beyond_all(const Vector & velocity)
+  {
+    return std::any_of(
+      velocity.begin(), velocity.end(), [](double x) { return std::fabs(x) > kFastest; });
+  }
+
+  // Whether a joint is further from where it was than it can have moved in a time [s].
+  bool has_jumped(const Vector & position, double elapsed, const Settings & settings) const
+  {
+    for (std::size_t i = 0; i < n_; ++i) {
+      const double moved = position[i] - position_[i];
+      const double way = std::fabs(settings.is_continuous[i] != 0.0 ? wrapped(moved) : moved);
+      if (way > kFarthest * settings.velocity_limits[i] * elapsed + kNoise) { return true; }
+    }
+    return false;
+  }
+
+  // Return where the k-th of the entries is, oldest first.
+  std::size_t at(std::size_t k) const { return (first_ + k) % kEntries; }
+
+  void begin(const Vector & position, const Vector & velocity, double time)
+  {
+    forget();
+    first_ = 0;
+    now_ = time;
+    position_ = position;
+    velocity_ = velocity;
+    std::fill(way_now_.begin(), way_now_.end(), 0.0);
+    std::fill(integral_now_.begin(), integral_now_.end(), 0.0);
+    std::fill(unknown_now_.begin(), unknown_now_.end(), 0.0);
+    std::fill(doubts_.begin(), doubts_.end(), 0);
+    keep();
+  }
+
+  void keep()
+  {
+    if (count_ == kEntries) {
+      first_ = at(1);
+      --count_;
+    }
+    const std::size_t k = at(count_++);
+    time_[k] = now_;
+    received_[k] = received_now_;
+    std::copy(way_now_.begin(), way_now_.end(), way_.begin() + row(k));
+    std::copy(integral_now_.begin(), integral_now_.end(), integral_.begin() + row(k));
+    std::copy(unknown_now_.begin(), unknown_now_.end(), unknown_.begin() + row(k));
+  }
+
+  std::ptrdiff_t row(std::size_t k) const { return static_cast<std::ptrdiff_t>(k * n_); }
+
+  // A time between two entries: that of the first, and how far it is on to the second.
+  struct Place
+  {
+    std::size_t one, next;
+    double share;
+  };
+
+  // Return the place of a time [s] that is not before the first entry.
+  Place place(double time) const
+  {
+    std::size_t k = count_ - 1;
+    while (k > 0 && time_[at(k)] > time) { --k; }
+    const std::size_t one = at(k);
+    if (k + 1 == count_) {
+      const double since = now_ - time_[one];
+      return {one, kEntries, since > 0.0 ? (time - time_[one]) / since : 0.0};
+    }
+    const std::size_t next = at(k + 1);
+    return {one, next, (time - time_[one]) / (time_[next] - time_[one])};
+  }
+
+  // Return what a joint has of the entries, or of now, at a place.
+  double value(const Vector & of, const Vector & now, const Place & where, std::size_t i) const
+  {
+    const double one = of[where.one * n_ + i];
+    const double next = where.next == kEntries ? now[i] : of[where.next * n_ + i];
+    return one + where.share * (next - one);
+  }
+
+  // Compare the integrals of the velocities that end now with the ways of before.
+  Fault judge(double period)
+  {
+    std::fill(is_out_.begin(), is_out_.end(), 0);
+    const double oldest = time_[at(0)];
+    double judged = 0.0;
+    for (const double window : kWindow) {
+      const double length = std::max(window, kPeriods * period);
+      if (length == judged) { continue; }
+      if (now_ - length - period < oldest) { break; }  // the last position may be an outlier
+      judged = length;
+      if (!is_paced(length)) { continue; }
+      compare(length, std::min(kLatest + period, now_ - length - oldest));
+    }
+    const int needed = period > kDoubts * kSpacing ? 1 : kDoubts;
+    Fault fault;
+    for (std::size_t i = 0; i < n_; ++i) {
+      doubts_[i] = is_out_[i] != 0 ? std::min(doubts_[i] + 1, kDoubts) : 0;
+      if (is_wrong_[i] == 0 && doubts_[i] >= needed) {
+        is_wrong_[i] = 1;
+        if (!is_any_wrong_) { fault = {Cause::wrong_velocity, static_cast<int>(i), ratio_[i], 1.0}; }
+        is_any_wrong_ = true;
+      } else if (is_wrong_[i] == 0) {
+        ratio_[i] = kNaN;
+      }
+    }
+    return fault;
+  }
+
+  // Whether the last time [s] by the states' times is as long by their receipt.
+  bool is_paced(double length) const
+  {
+    const Place began = place(now_ - length);
+    const double one = received_[began.one];
+    const double next = began.next == kEntries ? received_now_ : received_[began.next];
+    const double received = received_now_ - (one + began.share * (next - one));
+    return std::fabs(received - length) <= kPace * length + kJitter;
+  }
+
+  // Mark whose integral over the last time [s] lies outside the ways over as long a time that ended
+  // up to a lag [s] before, and note how many times the way it is.
+  void compare(double length, double latest)
+  {
+    const Place began = place(now_ - length);
+    for (std::size_t k = 0; k < kLags; ++k) {
+      const double lag = latest * static_cast<double>(k) / (kLags - 1);
+      const Place from = place(now_ - length - lag), to = place(now_ - lag);
+      for (std::size_t i = 0; i < n_; ++i) {
+        const double way = value(way_, way_now_, to, i) - value(way_, way_now_, from, i);
+        least_[i] = k == 0 ? way : std::min(least_[i], way);
+        most_[i] = k == 0 ? way : std::max(most_[i], way);
+      }
+    }
+    for (std::size_t i = 0; i < n_; ++i) {
+      const double integral = integral_now_[i] - value(integral_, integral_now_, began, i);
+      const double way = way_now_[i] - value(way_, way_now_, began, i);
+      const double unknown = unknown_now_[i] - value(unknown_, unknown_now_, began, i) + kNoise;
+      const double least = least_[i] - kShare * std::fabs(least_[i]) - unknown;
+      const double most = most_[i] + kShare * std::fabs(most_[i]) + unknown;
+      const bool is_out = !(least <= integral && integral <= most);
+      is_out_[i] |= is_out;
+      // Of the longest window over which the joint went somewhere.
+      const bool has_moved = std::fabs(way) > kMoved;
+      if (is_out || (is_wrong_[i] != 0 && has_moved)) {
+        ratio_[i] = has_moved ? integral / way : kInfinity;
+      }
+    }
+  }
+
+  bool has_slope() const { return now_ - time_[at(0)] >= kShortestSlope; }
+  double slope_length() const { return std::min(now_ - time_[at(0)], kSlope); }
+
+  // Replace the velocities by the slopes of the positions, where one is wrong; NaN: there is none
+  // yet.
+  void replace(Vector & velocity) const
+  {
+    if (!is_any_wrong_) { return; }
+    const double length = slope_length();
+    const Place began = place(now_ - length);
+    for (std::size_t i = 0; i < n_; ++i) {
+      const double way = way_now_[i] - value(way_, way_now_, began, i);
+      velocity[i] = has_slope() ? way / length : kNaN;
+    }
+  }
+
+  const std::size_t n_;
+  // The entries, a ring: their times and receipt [s], and of each joint since begin the way, the
+  // integral, and how far that may be off.
+  Vector time_, received_, way_, integral_, unknown_;
+  std::size_t first_ = 0, count_ = 0;
+  double now_ = 0.0, received_now_ = 0.0;
+  Vector position_, velocity_, way_now_, integral_now_, unknown_now_;  // of the last state
+  Vector least_, most_;
+  std::vector<int> doubts_;  // entries in a row that were out
+  std::vector<unsigned char> is_out_, is_wrong_;
+  Vector ratio_;
+  bool is_ready_ = false, is_forgone_ = false, is_any_wrong_ = false;
 };
 
 // Return which joint moves faster than it may; none: no joint does. A velocity that is not known

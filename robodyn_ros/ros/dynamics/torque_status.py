@@ -40,8 +40,9 @@ def torque_status(
       is commanded any more.
     - WARN while waiting for the robot, for activation or some joints, disabled, held back by an
       effort or position limit, while a simulation stands still, many states are refused, joint
-      states come too seldom for the timeout or for gravity compensation, this process stood still,
-      somebody else could command, nobody listens to the commands, and with every note.
+      states come too seldom for the timeout or for gravity compensation, a joint's velocities are
+      not those of its positions, this process stood still, somebody else could command, nobody
+      listens to the commands, and with every note.
 
     Parameters
     ----------
@@ -95,6 +96,7 @@ def torque_status(
         'last_fault': pipeline.last_fault,
         'following_errors': pipeline.following_errors,
         'implausible_states': pipeline.implausible_states,
+        'wrong_velocities': '; '.join(pipeline.wrong_velocities),
         'saturated_joints': _names(stack, recent.saturated),
         'joints_beyond_position_limits': _names(stack, recent.beyond),
         'effort_limited_cycles': counts.effort_limited,
@@ -188,6 +190,8 @@ def _warning(cycle: ControlCycle, recent: Recent, now: float) -> str:
             f'joint states come at {rate:.3g} Hz: gravity compensation needs '
             f'{core.GRAVITY_RATE:g} Hz where friction does not help'
         )
+    if wrong := stack.pipeline.wrong_velocities:
+        return f'{"; ".join(wrong)}: taken from positions instead'
     states = recent.cycles + recent.refused
     if recent.refused > 1 and recent.refused > REFUSED_FRACTION * states:
         return f'{recent.refused} of {states} joint states refused: not finite or implausible'

@@ -133,11 +133,13 @@ def pushed(model, **changes):
     """Push an arm that has been carried at rest; return the scene and the first answer to that."""
     rates = np.full(7, np.inf)
     scene = Scene(model, velocity=np.zeros(7), torque_rate_limits=rates, **changes)
-    for _ in range(50):
+    for k in range(-50, 0):
+        scene.velocity = (k >= -12) * VELOCITY
+        scene.position = POSITION + max(k, -12) * STEP * VELOCITY
         scene.report()
         scene.takeover.command(scene.now, True)
         scene.now += STEP
-    scene.velocity = VELOCITY.copy()
+    scene.position = POSITION.copy()
     return scene, scene.step(alive=True)
 
 
@@ -339,11 +341,12 @@ def test_node_that_hangs_and_then_dies_is_followed_by_its_stop_command(model):
 
 
 def test_arm_that_never_comes_to_rest_is_given_up_after_four_seconds(model):
-    scene = Scene(model)
+    scene, phase = Scene(model), 0.5 * np.pi * np.arange(7)
     while not scene.takeover.is_over:
         assert scene.now < 100.0 + LONGEST_BRAKING + scene.safety.stale_hold_time + 0.1
-        scene.velocity[:] = VELOCITY  # something drives it
-        scene.position[:] = POSITION
+        angle = phase + 5.0 * (scene.now - 100.0)  # something drives it, and never all of it rests
+        scene.velocity[:] = VELOCITY * np.cos(angle)
+        scene.position[:] = POSITION + 0.2 * VELOCITY * np.sin(angle)
         scene.report()
         scene.takeover.command(scene.now, False)
         scene.now += 0.02
