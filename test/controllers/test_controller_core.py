@@ -22,6 +22,7 @@ from scipy.spatial.transform import Rotation
 
 import robodyn_ros as rd
 from robodyn_ros.compiled.c.shared import SharedPayload
+from robodyn_ros.control.core_binding import core
 from robodyn_ros.control.load import GravityChange, Load
 from robodyn_ros.control.reference import ReferenceState
 
@@ -240,6 +241,46 @@ def test_the_wait_for_the_first_state_is_not_taken_for_a_period():
         arm.cycle(MIDDLE, np.zeros(7))
     nothing = np.full(7, np.nan)
     assert [arm.cycle(nothing, nothing) for _ in range(30)][-1] is not None
+
+
+def damping_of_a_moving_arm(arm):
+    """Return which part of its full damping [1] an arm has that moves for 1 s."""
+    speed = np.full(7, 0.02)
+    for k in range(1000):
+        place = MIDDLE + 0.001 * k * speed
+        torque = arm.cycle(place, speed)
+    full = -5.0 * rd.mass_matrix(panda(), place) @ speed
+    return (torque - rd.gravity_torque(panda(), place)) @ full / (full @ full)
+
+
+def test_the_wait_for_the_first_state_uses_up_no_damping():
+    arm = Cycles(panda(), mode='gravity_compensation')
+    arm.now += 5.0
+    assert damping_of_a_moving_arm(arm) == pytest.approx(1.0)
+
+
+def test_a_silence_uses_up_no_damping():
+    # As long as it may last, from its begin: ten time constants of 0.2 s.
+    arm = Cycles(panda(), mode='gravity_compensation')
+    for _ in range(10):
+        arm.cycle(MIDDLE, np.zeros(7))
+    arm.cycle(np.full(7, np.nan), np.full(7, np.nan), period=3.0)
+    assert damping_of_a_moving_arm(arm) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize('joint', [0, 6])
+def test_a_reference_that_is_no_number_in_one_joint_is_given_up(alone, joint):
+    state = np.array([MIDDLE, *np.zeros((3, 7))])
+    coefficients = np.zeros((1, 6, 7))
+    coefficients[0, 0] = MIDDLE
+    coefficients[0, 0, joint] = np.nan
+    knots = [alone.now, alone.now + 1.0]
+    alone.pipeline.follow(core.Motion(knots, coefficients, np.zeros((2, 7)), state, state))
+    torque = alone.cycle(MIDDLE, np.zeros(7))
+    np.testing.assert_allclose(torque, rd.gravity_torque(panda(), MIDDLE), atol=1e-9)
+    (fault,) = alone.pipeline.faults
+    assert (fault.cause.name, fault.joint) == ('following_error', joint)
+    assert alone.following == 'holding'
 
 
 def test_a_setpoint_that_ends_in_motion_is_braked_and_held():
