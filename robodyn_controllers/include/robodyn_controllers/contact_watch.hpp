@@ -62,7 +62,6 @@ public:
     }
   }
 
-  bool knows_contacts() const {return detector_.has_value();}
   bool has_estimate() const {return has_estimate_;}  // whether the last state gave one
   const robodyn::Vector & torque() const {return observer_.torque();}  // external [N m or N]
   bool is_in_contact() const {return detector_ && detector_->is_in_contact();}
