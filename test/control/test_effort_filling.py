@@ -335,9 +335,7 @@ def test_it_is_what_the_node_commands_in_feedforward(terms):
     settings = ControlSettings(**dict(zip(names, terms)))
     q, qd, qdd = np.random.default_rng(4).uniform(-1.0, 1.0, (3, 20, 7))
     zero = np.zeros(7)
-    expected = [
-        node(zero, zero, ReferenceState(*state, zero)).total for state in zip(q, qd, qdd)
-    ]
+    expected = [node(zero, zero, ReferenceState(*state, zero)).total for state in zip(q, qd, qdd)]
     found = ReferenceTorque.of(model, settings, rigid).at(q, qd, qdd)
     np.testing.assert_allclose(found, expected, atol=1e-9)
 
