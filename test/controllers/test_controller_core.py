@@ -198,9 +198,19 @@ def test_time_that_stands_still_goes_back_or_is_no_number_harms_nothing(alone):
         alone.now = 20.0
 
 
-@pytest.mark.parametrize(('rate', 'is_followed'), [(50.0, True), (39.0, False), (10.0, False)])
-def test_a_reference_begins_only_where_states_come_often_enough(rate, is_followed):
-    arm = Cycles(panda(), settings={'state_timeout': 0.25})
+@pytest.mark.parametrize(
+    ('kp', 'kd', 'rate', 'is_followed'),
+    [
+        (100.0, 20.0, 50.0, True),
+        (100.0, 20.0, 39.0, False),
+        (100.0, 20.0, 10.0, False),
+        # Little damping: it is sqrt(kp) T that is bounded.
+        (400.0, 1.0, 60.0, True),
+        (400.0, 1.0, 50.0, False),
+    ],
+)
+def test_a_reference_begins_only_where_states_come_often_enough(kp, kd, rate, is_followed):
+    arm = Cycles(panda(), kp=kp, kd=kd, settings={'state_timeout': 0.25})
     arm.given = given(MIDDLE)
     for _ in range(4):
         arm.cycle(MIDDLE, np.zeros(7), period=1.0 / rate)
