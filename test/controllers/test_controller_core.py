@@ -181,6 +181,23 @@ def test_a_reference_that_jumps_is_given_up_until_it_rests_where_the_arm_is(alon
     assert (alone.fault, alone.following) == ('none', 'moving')
 
 
+def test_a_reference_at_rest_is_not_followed_before_the_brake_has_settled(alone):
+    speed = np.full(7, 0.2)
+    for k in range(300):
+        place = MIDDLE + 0.001 * k * speed
+        alone.given = given(place, 0.2)
+        alone.cycle(place, speed)
+    alone.given = given(place + 0.2)
+    alone.cycle(place, speed)
+    assert alone.following == 'braking'
+    alone.given, seen = given(place), []
+    while 'moving' not in seen:
+        alone.cycle(place, np.zeros(7))
+        seen.append(alone.following)
+    assert seen.count('braking') >= 100  # the shortest brake, 0.1 s
+    assert seen.count('holding') >= 299
+
+
 def test_a_pause_of_the_manager_ends_what_is_followed(alone):
     alone.given = given(MIDDLE + 0.01)
     alone.cycle(MIDDLE, np.zeros(7))
