@@ -26,9 +26,9 @@ inline const robodyn_model & model()
   static const robodyn_model model = {
     ROBODYN_MODEL_ABI, 1, 2, "the test", names, "base", "bob", "none", is_prismatic, positions,
     velocities, efforts, possible, gravity, 50.0, 100.0, 1.0,
-    [](const robodyn_payload * payload, const double * gravity, double * load) {
+    [](const robodyn_payload * payload, const double * wanted, double * load) {
       load[0] = kMass + (payload != nullptr ? payload->mass : 0.0);
-      load[1] = gravity != nullptr ? -gravity[2] : kGravity;
+      load[1] = wanted != nullptr ? -wanted[2] : kGravity;
       return 0;
     },
     [](const double * load, const double * q, const double *, const double * qdd, double * tau) {

@@ -38,12 +38,13 @@ struct Arm
       robodyn_controllers::first_load(pendulum::model()).data(), law_of(mode), settings) {pipeline.enable(now);}
 
   // One cycle at a state, with a reference at rest at a position; NaN: none.
-  bool cycle(double q, double qd = 0.0, double wanted = kNaN)
+  bool cycle(double position, double velocity = 0.0, double wanted = kNaN)
   {
     now += 0.001;
     const double zero = 0.0;
     return pipeline.update(
-      now, &q, &qd, {&wanted, &zero, &zero, nullptr}, pendulum::model().possible_positions);
+      now, &position, &velocity, {&wanted, &zero, &zero, nullptr},
+      pendulum::model().possible_positions);
   }
 
   // So many cycles of the simulated pendulum.

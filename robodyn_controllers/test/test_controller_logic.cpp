@@ -59,17 +59,17 @@ struct Arm
   }
 
   // One cycle at a state, with a reference at rest at a position; NaN: none.
-  bool cycle(double q, double qd = 0.0, double wanted = kNaN)
+  bool cycle(double position, double velocity = 0.0, double wanted = kNaN)
   {
     const double reference[] = {wanted, 0.0, 0.0};
-    return logic.update(0.001, &q, &qd, reference, &command);
+    return logic.update(0.001, &position, &velocity, reference, &command);
   }
 
   // So many cycles; return after how many of them there was a command.
-  int cycles(int count, double q, double wanted = kNaN)
+  int cycles(int count, double position, double wanted = kNaN)
   {
     int commands = 0;
-    for (int k = 0; k < count; ++k) {commands += cycle(q, 0.0, wanted) ? 1 : 0;}
+    for (int k = 0; k < count; ++k) {commands += cycle(position, 0.0, wanted) ? 1 : 0;}
     return commands;
   }
 

@@ -9,12 +9,12 @@ import numpy as np
 
 from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.control.contact import (
-    STANDSTILL,
     Contact,
     ContactDetector,
     ContactThresholds,
     moved_links,
 )
+from robodyn_ros.control.core_binding import core
 from robodyn_ros.control.joint_order import each_joint
 from robodyn_ros.control.joint_state_buffer import MeasuredState
 from robodyn_ros.control.law import ControlLaw, Friction, InverseDynamics
@@ -24,12 +24,6 @@ from robodyn_ros.control.tip_wrench import TipWrench, tip_wrench
 from robodyn_ros.errors import InvalidNumber, WrongShape
 from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import FloatArray
-
-DEVIATIONS = 4.0
-"""A threshold, in standard deviations of what the observer says without contact."""
-
-UNKNOWN_DEVIATION = 0.01
-"""Of a joint's torque where nothing is known of it, as a fraction of its effort limit."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -105,12 +99,12 @@ class ContactMonitor:
         )
         thresholds = contact_thresholds_of(model, settings, residual)
         self.detector = None
-        self._deviation = UNKNOWN_DEVIATION * effort_limits
+        self._deviation = core.UNKNOWN_DEVIATION * effort_limits
         if thresholds is not None:
             self.detector = ContactDetector(
                 thresholds, model.joint_names, moved_links(model), settings.contact_dwell
             )
-            self._deviation = thresholds.moving / DEVIATIONS
+            self._deviation = thresholds.moving / core.DEVIATIONS
         self._point = np.array(settings.wrench_point, dtype=float)
         self.trouble = ''
         self.check(settings)
@@ -180,14 +174,10 @@ class ContactMonitor:
         return self.detector.update(state.velocity, found, state.time)
 
     def tip_wrench(self, state: MeasuredState) -> TipWrench:
-        """
-        Return the wrench at the tip that the external torques are explained by.
-
-        A joint that stands may hide as much as its Coulomb friction.
-        """
-        standing = np.abs(state.velocity) < STANDSTILL
-        hidden = np.where(standing, self._model.coulomb_friction, 0.0) / np.sqrt(3.0)
-        deviation = np.hypot(self._deviation, hidden)
+        """Return the wrench at the tip that the external torques are explained by."""
+        deviation = core.torque_deviation(
+            self._deviation, self._model.coulomb_friction, state.velocity
+        )
         return tip_wrench(self._model, state.position, self.torque, deviation, self._point)
 
     def _drive_torque(
@@ -236,5 +226,5 @@ def contact_thresholds_of(
         )
     if residual is None:
         return None
-    moving = DEVIATIONS * np.maximum(residual.deviation, 1e-6)
+    moving = core.DEVIATIONS * np.maximum(residual.deviation, 1e-6)
     return ContactThresholds(moving, moving + model.coulomb_friction)

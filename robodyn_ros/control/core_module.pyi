@@ -17,6 +17,8 @@ GRAVITY_RATE: float
 LARGEST_KD_T: float
 LARGEST_ROOT_KP_T: float
 STANDSTILL: float
+DEVIATIONS: float
+UNKNOWN_DEVIATION: float
 EXPECTED_FORCE: float
 EXPECTED_MOMENT: float
 
@@ -169,6 +171,9 @@ def torque_parts(
     position: np.ndarray,
     velocity: np.ndarray,
     reference: np.ndarray | None,
+) -> np.ndarray: ...
+def torque_deviation(
+    known: np.ndarray, coulomb: np.ndarray, velocity: np.ndarray
 ) -> np.ndarray: ...
 def tip_wrench(
     pose: np.ndarray,

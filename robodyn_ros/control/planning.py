@@ -20,7 +20,6 @@ does not name come to rest where they are and hold.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
@@ -68,11 +67,6 @@ class ReferenceLimits:
     settle_time: float
     continuous: np.ndarray
     possible: PossiblePositions
-
-    @cached_property
-    def lowest_velocity_limit(self) -> float:
-        """That of the slowest joint [rad/s] or [m/s]."""
-        return float(self.velocity_limits.min())
 
 
 def planned_reference(

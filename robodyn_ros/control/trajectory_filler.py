@@ -122,10 +122,6 @@ class TrajectoryFiller:
         self._torque = ReferenceTorque.of(model, self._settings, self._rigid_body)
         return self.load
 
-    def forget_sent(self) -> None:
-        """Believe no more that the controller follows what was sent last."""
-        self._sent = None
-
     def filled(
         self, trajectory: Trajectory, now: float, wait: float | None = None
     ) -> FilledTrajectory:

@@ -95,6 +95,13 @@ def test_a_contact_that_lasts_on_a_standing_joint_is_over_after_some_seconds():
     assert end.time - begin.began == pytest.approx(5.0 * np.log(20.0 / 7.0), abs=0.15)
 
 
+def test_stiction_is_forgotten_when_a_joint_moves():
+    still = Detector().feed([9.0, 0, 0], [0, 0, 0], samples=500)
+    still.feed([0, 0, 0], samples=100)
+    # As long as the old stiction counted, this would be a change of 18.
+    assert not still.feed([-9.0, 0, 0], [0, 0, 0], samples=100).said
+
+
 def test_a_joint_that_turned_round_has_the_threshold_of_one_that_stands_for_a_while():
     detector = moving().feed([0, 0, 0], -FAST)
     late = 30  # 0.3 s

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from control_arm import torque_parts
 from jtc_rule import JointTrajectoryController, executed, rms
 from robots import public_urdf
 
@@ -12,8 +13,10 @@ import robodyn_ros as rd
 from robodyn_ros.control import parameter_table
 from robodyn_ros.control.effort_filling import FillingSettings, filled_with_effort
 from robodyn_ros.control.joint_state_buffer import ElapsedTime
+from robodyn_ros.control.law import ControlLaw, Terms
 from robodyn_ros.control.reference import ReferenceState
 from robodyn_ros.control.reference_torque import ReferenceTorque
+from robodyn_ros.control.rigid_body import RigidBodyTorque
 from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.control.trajectory import MOST_POINTS, Trajectory
 from robodyn_ros.control.trajectory_filler import TrajectoryFiller
@@ -319,6 +322,22 @@ def test_payload_friction_terms_and_command_scale_count():
     coriolis = rd.inverse_dynamics(model, q, qd, zero) - rest
     friction = smooth_friction_torque(model, 0.05, qd)
     np.testing.assert_allclose(points.efforts, (coriolis + friction) * scale, atol=1e-6)
+
+
+@pytest.mark.parametrize('terms', [(1, 1, 1, 1), (0, 1, 0, 1), (1, 0, 0, 0), (0, 0, 1, 0)])
+def test_it_is_what_the_node_commands_in_feedforward(terms):
+    model = replace(arm(), coulomb_friction=np.full(7, 0.5), load_friction=np.full(7, 0.1))
+    rigid = RigidBodyTorque('newton_euler')
+    functions = rigid.under(model), rigid.friction(model)
+    law = ControlLaw(*functions, 'feedforward', Terms(*terms), np.zeros(7), np.zeros(7))
+    node = torque_parts(law, np.zeros(7))
+    names = ('terms_inertial', 'terms_coriolis', 'terms_gravity', 'terms_friction')
+    settings = ControlSettings(**dict(zip(names, terms)))
+    q, qd, qdd = np.random.default_rng(4).uniform(-1.0, 1.0, (3, 20, 7))
+    zero = np.zeros(7)
+    expected = [node(zero, zero, ReferenceState(*state, zero)).total for state in zip(q, qd, qdd)]
+    found = ReferenceTorque.of(model, settings, rigid).at(q, qd, qdd)
+    np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
 def test_every_combination_of_terms_is_the_sum_of_its_parts():

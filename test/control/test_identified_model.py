@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from control_arm import torque_parts
@@ -12,6 +15,7 @@ from robodyn_ros import base_parameters, inverse_dynamics
 from robodyn_ros.control.control_stack import build_control_stack
 from robodyn_ros.control.reference import ReferenceState
 from robodyn_ros.control.settings import ControlSettings
+from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.dynamics import smooth_friction_torque
 from robodyn_ros.errors import MalformedIdentification, OtherKinematics, UnreadableSource
 from robodyn_ros.identification import Identification, identify
@@ -53,6 +57,43 @@ def test_the_identified_torques_are_commanded(arm, found, path):
     expected = rigid + smooth_friction_torque(found.model, 0.01, qd, rigid)
     found = torque_parts(stack.pipeline.law, np.zeros(3))(q, qd, wanted)
     np.testing.assert_allclose(found.total, expected)
+
+
+def crossings(stack):
+    """Return how often the core calls Python while a trajectory is followed, friction and all."""
+    pipeline, names, zero = stack.pipeline, stack.model.joint_names, np.zeros(3)
+    count, is_inside = 0, False
+
+    def look(frame, event, called):
+        nonlocal count, is_inside
+        if event in ('c_call', 'c_return') and getattr(called, '__name__', '') == 'step':
+            is_inside = event == 'c_call'
+        count += is_inside and event == 'call'
+
+    pipeline.enable(0.0)
+    for cycle in range(1, 60):
+        now = 0.01 * cycle
+        stack.joint_states.receive(names, zero.tolist(), zero.tolist(), received=now)
+        state = stack.joint_states.take()
+        sys.setprofile(look)
+        command = pipeline.step(state, now)
+        sys.setprofile(None)
+        if cycle == 3:
+            goal = np.full((1, 3), 0.05)
+            unknown = np.full_like(goal, np.nan)
+            given = Trajectory(names, np.ones(1), goal, unknown, unknown, np.zeros_like(goal))
+            pipeline.follow(given)
+    assert command.parts.friction.all()
+    return count
+
+
+def test_from_law_to_command_a_compiled_model_calls_no_python(arm, path):
+    given = settings(path, mode='computed_torque')
+    stack = build_control_stack(replace(given, algorithm='compiled'), arm.text)
+    if stack.torque.algorithm != 'compiled':
+        pytest.skip('no C compiler')
+    assert crossings(stack) == 0
+    assert crossings(build_control_stack(given, arm.text)) > 100
 
 
 def test_gravity_stays_the_parameters_own(arm, path):

@@ -48,6 +48,13 @@ def test_a_wrench_is_found_from_the_torques_it_causes(arm, request):
     assert len(found.undetermined) == 0
 
 
+def test_a_joint_that_stands_may_hide_its_coulomb_friction():
+    known, coulomb = np.array([3.0, 3.0, 3.0]), np.sqrt(3.0) * np.array([4.0, 4.0, 0.0])
+    velocity = np.array([0.01, -0.03, 0.0])
+    found = core.torque_deviation(known, coulomb, velocity)
+    np.testing.assert_allclose(found, [5.0, 3.0, 3.0])
+
+
 def test_the_moment_is_about_the_point(ur5):
     # A pure force at a point 0.2 m ahead of the tip: no moment there, r x f at the tip.
     q, point, force = bent(ur5), np.array([0.0, 0.05, 0.2]), np.array([10.0, 5.0, -3.0])

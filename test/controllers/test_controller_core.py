@@ -22,6 +22,7 @@ from scipy.spatial.transform import Rotation
 
 import robodyn_ros as rd
 from robodyn_ros.compiled.c.shared import SharedPayload
+from robodyn_ros.control.core_binding import core
 from robodyn_ros.control.load import GravityChange, Load
 from robodyn_ros.control.reference import ReferenceState
 
@@ -180,6 +181,23 @@ def test_a_reference_that_jumps_is_given_up_until_it_rests_where_the_arm_is(alon
     assert (alone.fault, alone.following) == ('none', 'moving')
 
 
+def test_a_reference_at_rest_is_not_followed_before_the_brake_has_settled(alone):
+    speed = np.full(7, 0.2)
+    for k in range(300):
+        place = MIDDLE + 0.001 * k * speed
+        alone.given = given(place, 0.2)
+        alone.cycle(place, speed)
+    alone.given = given(place + 0.2)
+    alone.cycle(place, speed)
+    assert alone.following == 'braking'
+    alone.given, seen = given(place), []
+    while 'moving' not in seen:
+        alone.cycle(place, np.zeros(7))
+        seen.append(alone.following)
+    assert seen.count('braking') >= 100  # the shortest brake, 0.1 s
+    assert seen.count('holding') >= 299
+
+
 def test_a_pause_of_the_manager_ends_what_is_followed(alone):
     alone.given = given(MIDDLE + 0.01)
     alone.cycle(MIDDLE, np.zeros(7))
@@ -199,9 +217,19 @@ def test_time_that_stands_still_goes_back_or_is_no_number_harms_nothing(alone):
         alone.now = 20.0
 
 
-@pytest.mark.parametrize(('rate', 'is_followed'), [(50.0, True), (39.0, False), (10.0, False)])
-def test_a_reference_begins_only_where_states_come_often_enough(rate, is_followed):
-    arm = Cycles(panda(), settings={'state_timeout': 0.25})
+@pytest.mark.parametrize(
+    ('kp', 'kd', 'rate', 'is_followed'),
+    [
+        (100.0, 20.0, 50.0, True),
+        (100.0, 20.0, 39.0, False),
+        (100.0, 20.0, 10.0, False),
+        # Little damping: it is sqrt(kp) T that is bounded.
+        (400.0, 1.0, 60.0, True),
+        (400.0, 1.0, 50.0, False),
+    ],
+)
+def test_a_reference_begins_only_where_states_come_often_enough(kp, kd, rate, is_followed):
+    arm = Cycles(panda(), kp=kp, kd=kd, settings={'state_timeout': 0.25})
     arm.given = given(MIDDLE)
     for _ in range(4):
         arm.cycle(MIDDLE, np.zeros(7), period=1.0 / rate)
@@ -242,6 +270,46 @@ def test_the_wait_for_the_first_state_is_not_taken_for_a_period():
         arm.cycle(MIDDLE, np.zeros(7))
     nothing = np.full(7, np.nan)
     assert [arm.cycle(nothing, nothing) for _ in range(30)][-1] is not None
+
+
+def damping_of_a_moving_arm(arm):
+    """Return which part of its full damping [1] an arm has that moves for 1 s."""
+    speed = np.full(7, 0.02)
+    for k in range(1000):
+        place = MIDDLE + 0.001 * k * speed
+        torque = arm.cycle(place, speed)
+    full = -5.0 * rd.mass_matrix(panda(), place) @ speed
+    return (torque - rd.gravity_torque(panda(), place)) @ full / (full @ full)
+
+
+def test_the_wait_for_the_first_state_uses_up_no_damping():
+    arm = Cycles(panda(), mode='gravity_compensation')
+    arm.now += 5.0
+    assert damping_of_a_moving_arm(arm) == pytest.approx(1.0)
+
+
+def test_a_silence_uses_up_no_damping():
+    # As long as it may last, from its begin: ten time constants of 0.2 s.
+    arm = Cycles(panda(), mode='gravity_compensation')
+    for _ in range(10):
+        arm.cycle(MIDDLE, np.zeros(7))
+    arm.cycle(np.full(7, np.nan), np.full(7, np.nan), period=3.0)
+    assert damping_of_a_moving_arm(arm) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize('joint', [0, 6])
+def test_a_reference_that_is_no_number_in_one_joint_is_given_up(alone, joint):
+    state = np.array([MIDDLE, *np.zeros((3, 7))])
+    coefficients = np.zeros((1, 6, 7))
+    coefficients[0, 0] = MIDDLE
+    coefficients[0, 0, joint] = np.nan
+    knots = [alone.now, alone.now + 1.0]
+    alone.pipeline.follow(core.Motion(knots, coefficients, np.zeros((2, 7)), state, state))
+    torque = alone.cycle(MIDDLE, np.zeros(7))
+    np.testing.assert_allclose(torque, rd.gravity_torque(panda(), MIDDLE), atol=1e-9)
+    (fault,) = alone.pipeline.faults
+    assert (fault.cause.name, fault.joint) == ('following_error', joint)
+    assert alone.following == 'holding'
 
 
 def test_a_setpoint_that_ends_in_motion_is_braked_and_held():

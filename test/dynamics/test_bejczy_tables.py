@@ -14,7 +14,6 @@ from paper_arms import JPL, JPL_INPUT_INERTIA, JPL_LOAD, OUNCE, OUNCE_INCH
 
 import robodyn_ros as rd
 
-OUNCE_FORCE = 0.278013851
 RIGHT = np.pi / 2
 LONGEST = 1.1176
 

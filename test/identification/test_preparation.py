@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from reference_law import presliding_direction
 from simulated_recordings import TrueArm, motion
 
 from robodyn_ros.identification import DriveTerms, Recording
@@ -90,6 +91,14 @@ def test_presliding_turns_over_its_displacement_and_is_kept_at_rest():
     assert z[49] == pytest.approx(1 - np.exp(-5.0))
     assert (z[50:150] == z[49]).all()
     assert z[-1] == pytest.approx(-1 + (1 + z[49]) * np.exp(-5.0))
+
+
+def test_presliding_of_a_recording_is_that_of_the_observers_samples():
+    qd = np.random.default_rng(5).normal(scale=0.01, size=(500, 2))
+    found, turned = presliding_state(qd, 0.001, 2e-5), np.zeros(2)
+    for velocity, expected in zip(qd, found):
+        turned = presliding_direction(turned, velocity, 0.001, 2e-5)
+        np.testing.assert_allclose(turned, expected, atol=1e-12)
 
 
 def test_presliding_does_not_depend_on_the_step():

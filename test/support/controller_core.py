@@ -31,7 +31,7 @@ from robodyn_ros.model import possible_range
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / 'robodyn_controllers'
-STRICT = ('-std=c++17', '-Wall', '-Wextra', '-Wpedantic', '-Wconversion', '-Werror')
+STRICT = ('-std=c++17', '-Wall', '-Wextra', '-Wpedantic', '-Wconversion', '-Wshadow', '-Werror')
 DOUBLES = ctypes.POINTER(ctypes.c_double)
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -104,11 +104,6 @@ def motion(
     qd = (-s * frequency) @ cosine + (c * frequency) @ sine
     qdd = (-c * frequency**2) @ cosine + (-s * frequency**2) @ sine
     return time, q, qd, qdd
-
-
-def with_other_effort(recording: Recording, effort: np.ndarray) -> Recording:
-    """Return the recording with other efforts."""
-    return replace(recording, effort=effort)
 
 
 def as_csv(path: Path, recording: Recording) -> None:

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstddef>
 #include <optional>
 #include <stdexcept>
@@ -57,12 +56,11 @@ public:
       model.self, zero_.data(), backwards.data(), zero_.data(), hidden_.data());
     for (std::size_t i = 0; i < n_; ++i) {
       coulomb_[i] = 0.5 * (resistance[i] - hidden_[i]);
-      known_[i] = detector_ ? settings.moving[i] / kDeviations :
-        kUnknownDeviation * safety.effort_limits[i];
+      known_[i] = detector_ ? settings.moving[i] / robodyn::kDeviations :
+        robodyn::kUnknownDeviation * safety.effort_limits[i];
     }
   }
 
-  bool knows_contacts() const {return detector_.has_value();}
   bool has_estimate() const {return has_estimate_;}  // whether the last state gave one
   const robodyn::Vector & torque() const {return observer_.torque();}  // external [N m or N]
   bool is_in_contact() const {return detector_ && detector_->is_in_contact();}
@@ -108,13 +106,11 @@ public:
     return detector_->update(velocity, observer_.torque().data(), time);
   }
 
-  // Return the wrench at the tip that the external torques of a state are explained by. A joint
-  // that stands may hide as much as its Coulomb friction.
+  // Return the wrench at the tip that the external torques of a state are explained by.
   const robodyn::TipWrench & tip_wrench(const double * position, const double * velocity)
   {
     for (std::size_t i = 0; i < n_; ++i) {
-      const bool is_standing = std::fabs(velocity[i]) < robodyn::kStandstill;
-      hidden_[i] = std::hypot(known_[i], is_standing ? coulomb_[i] / std::sqrt(3.0) : 0.0);
+      hidden_[i] = robodyn::torque_deviation(known_[i], coulomb_[i], velocity[i]);
     }
     library_.forward_kinematics(position, pose_.data());
     library_.jacobian(position, jacobian_.data());
@@ -124,10 +120,6 @@ public:
   }
 
 private:
-  // A threshold in standard deviations of what the observer says without contact, and the
-  // deviation where nothing is known, as a fraction of an effort limit.
-  static constexpr double kDeviations = 4.0, kUnknownDeviation = 0.01;
-
   static robodyn::ObserverSettings observer_settings(
     const ContactSettings & settings, const robodyn::LawSettings & law,
     const robodyn::Settings & safety)

@@ -60,18 +60,18 @@ inline robodyn::Model core_model(const robodyn_model & library)
   model.inverse_dynamics = [](
     void * self, const double * load, std::size_t rows, const double * q, const double * qd,
     const double * qdd, double * tau) {
-      const auto & model = *static_cast<const robodyn_model *>(self);
-      const auto n = static_cast<std::size_t>(model.joints);
+      const auto & arm = *static_cast<const robodyn_model *>(self);
+      const auto n = static_cast<std::size_t>(arm.joints);
       for (std::size_t at = 0; at < rows * n; at += n) {
-        model.inverse_dynamics(load, q + at, qd + at, qdd + at, tau + at);
+        arm.inverse_dynamics(load, q + at, qd + at, qdd + at, tau + at);
       }
       return true;
     };
   model.friction_torque = [](
     void * self, const double * qd, const double * direction, const double * rigid_torque,
     double * tau) {
-      const auto & model = *static_cast<const robodyn_model *>(self);
-      model.friction_torque(qd, direction, rigid_torque, tau);
+      const auto & arm = *static_cast<const robodyn_model *>(self);
+      arm.friction_torque(qd, direction, rigid_torque, tau);
       return true;
     };
   return model;

@@ -167,6 +167,17 @@ private:
 
 constexpr double kStandstill = 0.02;  // a slower joint stands: stiction decides what is needed
 
+// A threshold, in standard deviations of what the observer says without contact; and the deviation
+// where nothing is known of it, as a fraction of an effort limit.
+constexpr double kDeviations = 4.0, kUnknownDeviation = 0.01;
+
+// Return the deviation of an external torque at a velocity, of which one is known from motion: a
+// joint that stands may hide as much as its Coulomb friction.
+inline double torque_deviation(double known, double coulomb, double velocity)
+{
+  return std::hypot(known, std::fabs(velocity) < kStandstill ? coulomb / std::sqrt(3.0) : 0.0);
+}
+
 // Says which joints stand, or have stood or turned round of late.
 class StandingJoints
 {

@@ -592,6 +592,9 @@ PYBIND11_MODULE(core_module, module)
   module.attr("LARGEST_KD_T") = rd::kLargestKdT;
   module.attr("LARGEST_ROOT_KP_T") = rd::kLargestRootKpT;
   module.attr("STANDSTILL") = rd::kStandstill;
+  module.attr("DEVIATIONS") = rd::kDeviations;
+  module.attr("UNKNOWN_DEVIATION") = rd::kUnknownDeviation;
+  module.def("torque_deviation", py::vectorize(&rd::torque_deviation));
   module.attr("EXPECTED_FORCE") = rd::kExpectedForce;
   module.attr("EXPECTED_MOMENT") = rd::kExpectedMoment;
 

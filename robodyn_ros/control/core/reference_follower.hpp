@@ -220,11 +220,6 @@ public:
     const bool is_motion = source_ == Source::motion || source_ == Source::brake;
     return is_motion ? &motion() : nullptr;
   }
-  // The same, shared, to go on before another one; null for a brake.
-  std::shared_ptr<const Motion> shared_motion() const
-  {
-    return source_ == Source::motion ? motion_ : nullptr;
-  }
 
   // Begin anew.
   void reset()

@@ -393,7 +393,7 @@ public:
     is_under_way_ = false;
     if (damping != 0.0 && mode_ != Mode::feedforward) {
       goal_.damping = damping;
-      damped_ = 0.0;
+      damped_ = kNaN;
     }
   }
 
@@ -414,7 +414,7 @@ public:
       is_under_way_ = elapsed_ < duration_;
     }
     if (goal_.damping != 0.0 && !is_under_way_) {
-      damped_ += elapsed;
+      damped_ = std::isnan(damped_) ? 0.0 : damped_ + elapsed;
       if (is_at_rest(velocity, kCoasting) || damped_ * goal_.damping > kDampingTimes) {
         end_damping(duration);
       }
@@ -442,7 +442,9 @@ private:
   LawCoefficients latest_, origin_, goal_, mixed_, wanted_;
   bool is_under_way_ = false;
   double elapsed_ = 0.0, duration_ = 0.0;  // of the transition [s]
-  double damped_ = 0.0;                    // s, since damping began
+  // s, since damping began; NaN: it begins with the next cycle, and what passed before, in which
+  // nobody measured, does not count
+  double damped_ = kNaN;
 };
 
 // However long nothing was sent, the rate limit allows no more than this time's step [s].

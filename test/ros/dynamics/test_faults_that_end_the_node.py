@@ -29,7 +29,6 @@ from robodyn_ros.ros.other_commanders import WATCHDOG_LABEL
 pytestmark = [pytest.mark.slow, pytest.mark.ros]
 
 SCHEDULING = 5.0  # that a loaded machine may take; benchmarks/watchdog.py measures [s]
-WATCHDOG = '_dynamics_node_watchdog'
 
 
 @pytest.fixture(scope='module')
