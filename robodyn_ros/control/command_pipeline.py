@@ -454,7 +454,7 @@ class CommandPipeline:
     def wrong_velocities(self) -> list[str]:
         """Which joints' velocities are not those of their positions, in words; empty: none."""
         ratios = self._core.wrong_velocities
-        return [self._velocity(i, ratios[i]) for i in np.flatnonzero(~np.isnan(ratios))]
+        return [self._velocity(i, ratios[i]) for i in np.flatnonzero(~np.isnan(ratios)).tolist()]
 
     @property
     def needed_rate(self) -> str:

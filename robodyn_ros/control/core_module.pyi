@@ -12,6 +12,8 @@ SOURCES: str
 REST_SPEED: float
 STILL: float
 OVERSPEED: float
+FASTEST_WAY: float
+FARTHEST_STEP: float
 LONGEST_RATE_STEP: float
 GRAVITY_RATE: float
 LARGEST_KD_T: float

@@ -22,7 +22,6 @@ SHORTEST_INTERVAL = 0.0005
 """Over which a velocity is the difference of two positions [s]."""
 
 _KNOWN = 0.8  # of the filter's weight, from which on it says what a velocity is
-_SPEED, _STEP = 2.0, 0.05  # times a velocity limit, and rad or m: what is further is an outlier
 _BURST = 0.25  # of the mean interval of states that are not stamped
 _NEWEST_INTERVAL = 0.02  # weight in it
 
@@ -288,11 +287,6 @@ class JointStateBuffer:
         return MeasuredState(self._position, self._velocity, time, stamped, self._effort)
 
     @property
-    def latest_position(self) -> np.ndarray | None:
-        """The newest position of every joint, shape (n,); None until all have come."""
-        return self._position if np.isfinite(self._position).all() else None
-
-    @property
     def has_begun(self) -> bool:
         """Whether a sample of any joint has come."""
         return bool(np.isfinite(self._received).any())
@@ -473,8 +467,8 @@ class JointStateBuffer:
         elapsed = time - based
         way = self._way(joints, positions - base)
         with np.errstate(invalid='ignore'):  # no limit, and no time
-            farthest = _SPEED * self._velocity_limits[joints] * elapsed + _STEP
-        possible = np.abs(way) <= farthest
+            farthest = core.FASTEST_WAY * self._velocity_limits[joints] * elapsed
+        possible = np.abs(way) <= farthest + core.FARTHEST_STEP
         # Times of receipt are not times of measurement: what comes in a burst was held up.
         is_burst = np.full(len(joints), not stamped) & (since < _BURST * self._mean_interval)
         is_due = comparable & (elapsed >= SHORTEST_INTERVAL) & possible & ~is_burst

@@ -103,7 +103,7 @@ def test_a_ur5_in_degrees_is_commanded_nothing_and_told_why(ur5_urdf):
         'shoulder_lift_joint is at -60 rad (limits -6.283 to 6.283), '
         'elbow_joint is at 50 rad (limits -3.142 to 3.142): in degrees?'
     )
-    assert stack.joint_states.latest_position is None
+    assert not stack.joint_states.is_complete
     command = cycle(stack, 102.0, np.radians(DEGREES).tolist())
     assert command.torque[1] == pytest.approx(right)
     assert stack.joint_states.trouble() == ''
@@ -126,7 +126,7 @@ def test_after_a_driver_changes_to_degrees_gravity_is_held_where_the_arm_was(ur5
     # One joint in degrees: none of that message is used, though the others could be right.
     shared = [0.1, *DEGREES[1:]]
     cycle(stack, 102.0, shared)
-    np.testing.assert_array_equal(stack.joint_states.latest_position, place)
+    np.testing.assert_array_equal(stack.joint_states._position, place)
 
 
 def test_a_driver_of_other_joints_is_heard_beside_one_in_degrees(ur5_urdf):

@@ -92,10 +92,10 @@ public:
     now = passed(now);
     is_enabled_ = true;
     is_stale_ = has_held_ = has_stale_brake_ = is_too_fast_ = false;
-    has_stop_torque_ = is_stop_command_sent_ = has_update_ = continues_ = false;
+    has_stop_torque_ = is_stop_command_sent_ = continues_ = false;
     state_.take_note_of_faults();
     state_.has_state = has_damped_ = is_clock_doubted_ = false;
-    state_.steady = last_update_ = now;
+    state_.steady = last_update_ = last_valid_ = now;
     state_.period = last_period_ = kNaN;
     elapsed_ = 0.0;
     clock_.reset();
@@ -305,9 +305,8 @@ public:
     }
     const bool is_possible = impossible.cause == Cause::none;
     if (is_valid && is_possible) {
-      let_pass(has_update_ ? now.steady - last_valid_ : 0.0);
+      let_pass(now.steady - last_valid_);
       last_valid_ = now.steady;
-      has_update_ = true;
     }
     follower_.take(setpoint, now.steady, may_follow(now.steady));
     if (is_valid && !is_possible) { state_.set_fault(impossible); }
@@ -866,7 +865,7 @@ private:
   bool is_enabled_ = false, is_stopping_ = false, is_stale_ = false, is_too_fast_ = false;
   bool has_command_ = false, has_parts_ = false, has_wanted_ = false, has_held_ = false;
   bool has_stale_brake_ = false, has_stop_torque_ = false, is_stop_command_sent_ = false;
-  bool has_update_ = false, has_damped_ = false;
+  bool has_damped_ = false;
   bool is_clock_doubted_ = false;  // since the last valid cycle
   bool continues_ = false;  // what another commanded, however long ago
   Refusal refusal_ = Refusal::none;

@@ -587,6 +587,8 @@ PYBIND11_MODULE(core_module, module)
   module.attr("REST_SPEED") = rd::kRestSpeed;
   module.attr("STILL") = rd::kStill;
   module.attr("OVERSPEED") = rd::kOverspeed;
+  module.attr("FASTEST_WAY") = rd::kFastestWay;
+  module.attr("FARTHEST_STEP") = rd::kFarthestStep;
   module.attr("LONGEST_RATE_STEP") = rd::kLongestRateStep;
   module.attr("GRAVITY_RATE") = rd::kGravityRate;
   module.attr("LARGEST_KD_T") = rd::kLargestKdT;

@@ -159,6 +159,10 @@ private:
   double least_ = kInfinity, work_ = 0.0;
 };
 
+// A position may change by so many times its velocity limit, and by so much more, for noise [rad or
+// m]; what is further is an outlier.
+constexpr double kFastestWay = 2.0, kFarthestStep = 0.05;
+
 // What a position is, beside the last one that was believed.
 enum class Verdict { plausible, jump, outlier };
 
@@ -187,17 +191,15 @@ public:
   }
 
 private:
-  static constexpr double kSpeed = 2.0;  // times its velocity limit a position may change
-  static constexpr double kStep = 0.05;  // and by so much more, for noise [rad or m]
 
   static bool is_reachable(
     const Vector & position, const Vector & from, double elapsed, const Settings & settings)
   {
     for (std::size_t i = 0; i < position.size(); ++i) {
       const double moved = position[i] - from[i];
-      if (std::fabs(moved) <= kStep) { continue; }
+      if (std::fabs(moved) <= kFarthestStep) { continue; }
       const double way = settings.is_continuous[i] != 0.0 ? wrapped(moved) : moved;
-      if (!(std::fabs(way) <= kSpeed * settings.velocity_limits[i] * elapsed + kStep)) {
+      if (!(std::fabs(way) <= kFastestWay * settings.velocity_limits[i] * elapsed + kFarthestStep)) {
         return false;
       }
     }
