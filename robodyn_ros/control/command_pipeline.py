@@ -250,12 +250,6 @@ class CommandPipeline:
                 'without a fresh joint state',
                 'trajectories once positions and velocities of all joints are known',
             )
-        if not self._core.is_ready:
-            raise RejectedTrajectory(
-                'trajectory',
-                'before it is known how often joint states come',
-                'trajectories from the third joint state, and 5 ms, on',
-            )
         self._check_rate()
         zero = np.zeros_like(state.position)
         measured = ReferenceState(state.position, state.velocity, zero, zero)

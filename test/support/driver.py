@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-A driver that reports the arm at rest until it is ended, to be killed and paused by tests.
+A driver that reports the arm until it is ended, at rest but for joint 4, to be killed and paused by tests.
 
     python test/driver.py RATE NAMES OFFSET STAMP VELOCITY
 
     python test/driver.py --listen TOPIC
 
 The second form only subscribes. STAMP is now, zero, or a number of seconds that its clock begins
-at; VELOCITY is yes or no.
+at. VELOCITY is yes, no, or how many times its velocity joint 4 reports: then it swings.
 """
 
+import math
 import sys
 import time
 
@@ -39,8 +40,9 @@ def main():
     message = JointState(
         name=names,
         position=[POSITION[ARM.index(name)] + offset for name in names],
-        velocity=[0.0] * len(names) if sys.argv[5] == 'yes' else [],
+        velocity=[] if sys.argv[5] == 'no' else [0.0] * len(names),
     )
+    swing, rate_of_swing = 0.1, 3.0  # rad, rad/s
     begin = due = time.monotonic()
     while True:
         if sys.argv[4] == 'now':
@@ -48,6 +50,11 @@ def main():
         elif sys.argv[4] != 'zero':
             elapsed = float(sys.argv[4]) + time.monotonic() - begin
             message.header.stamp = Time(sec=int(elapsed), nanosec=int(elapsed % 1.0 * 1e9))
+        if sys.argv[5] not in ('yes', 'no'):
+            angle = rate_of_swing * (time.monotonic() - begin)
+            message.position[3] = POSITION[3] + swing * math.sin(angle)
+            speed = swing * rate_of_swing * math.cos(angle)
+            message.velocity[3] = float(sys.argv[5]) * speed
         publisher.publish(message)
         due = max(due + 1.0 / rate, time.monotonic() - 0.1)
         time.sleep(max(due - time.monotonic(), 0.0))

@@ -94,7 +94,7 @@ public:
     is_stale_ = has_held_ = has_stale_brake_ = is_too_fast_ = false;
     has_stop_torque_ = is_stop_command_sent_ = continues_ = false;
     state_.take_note_of_faults();
-    state_.has_state = has_damped_ = is_clock_doubted_ = false;
+    state_.has_state = has_damped_ = is_clock_doubted_ = was_ready_ = false;
     state_.steady = last_update_ = last_valid_ = now;
     state_.period = last_period_ = kNaN;
     elapsed_ = 0.0;
@@ -441,7 +441,7 @@ private:
     damp_again();
     look_at_damping();
     measured_ = position_;
-    has_wanted_ = supervise(time, !is_clock_doubted_);
+    has_wanted_ = supervise(time, !is_clock_doubted_, now.is_simulated());
     if (!has_wanted_) { look_ahead(); }
     if (!evaluate(elapsed_, position_, velocity_, has_wanted_, time, added)) {
       refusal_ = Refusal::not_finite;
@@ -621,9 +621,12 @@ private:
 
   // Write what is to be followed now to wanted_, and return whether anything is. Before, what
   // cannot be followed on is given up, and braked where it is due.
-  bool supervise(double time, bool is_clock_believed)
+  bool supervise(double time, bool is_clock_believed, bool is_simulated)
   {
-    bool has_wanted = follower_.sample(time, wanted_);
+    // What is followed begins, too, once it is known how often states come; a simulation may be held
+    // until it does.
+    was_ready_ |= is_ready() || is_simulated;
+    bool has_wanted = was_ready_ && follower_.sample(time, wanted_);
     const Fault fault = has_wanted ? why_not_followed(is_clock_believed) : Fault{};
     if (fault.cause != Cause::none) {
       state_.counts.following_errors += fault.cause == Cause::following_error;
@@ -866,6 +869,7 @@ private:
   bool has_command_ = false, has_parts_ = false, has_wanted_ = false, has_held_ = false;
   bool has_stale_brake_ = false, has_stop_torque_ = false, is_stop_command_sent_ = false;
   bool has_damped_ = false;
+  bool was_ready_ = false;  // since enabling
   bool is_clock_doubted_ = false;  // since the last valid cycle
   bool continues_ = false;  // what another commanded, however long ago
   Refusal refusal_ = Refusal::none;

@@ -218,10 +218,9 @@ private:
 // and quick changes, kShare for a scale that does no harm, and half a period times the changes of
 // the velocity for what it may have been between two states: slow ones say little of an arm that
 // accelerates. Windows of several lengths see what is far off within milliseconds, and what is a
-// little off where the arm is slow. States that are further apart than kGap are not judged: an arm
-// may swing between them. Nor is what came within a window whose stamps say another time than their
-// receipt, or a position that no joint can have come to since the last one: neither is about the
-// velocity.
+// little off where the arm is slow. Over gaps nothing is judged: an arm may swing between two
+// states. Nor is what came within a window whose stamps say another time than their receipt, or a
+// position that no joint can have come to since the last one: neither is about the velocity.
 //
 // Where one is wrong, all are replaced by the slopes of the positions until the next reset: a driver
 // whose velocity was wrong once is not asked again, and an arm of which some joints alone are damped
@@ -291,7 +290,7 @@ public:
     const double elapsed = time - now_, usual = std::isnan(period) ? 0.0 : period;
     is_forgone_ = false;
     const bool is_burst = !is_stamped && elapsed < kBurst * usual;
-    const bool is_gap = elapsed > std::max(kGap, kLate * usual) || has_jumped(position, elapsed, settings);
+    const bool is_gap = elapsed > std::clamp(kLate * usual, kShortestGap, kLongestGap);
     // A simulation has a pace of its own.
     received_now_ = now.is_simulated() ? time : now.steady;
     if (!has_velocities(velocity) || is_beyond_all(velocity)) {
@@ -302,16 +301,19 @@ public:
       replace(velocity);
       return {};
     }
-    if (count_ == 0 || !(elapsed > 0.0) || is_burst || is_gap) {
+    const bool is_next = count_ > 0 && 0.0 < elapsed && elapsed <= kLongest;
+    if (!is_next || is_burst || has_jumped(position, elapsed, settings)) {
       begin(position, velocity, time);
       replace(velocity);
       return {};
     }
     for (std::size_t i = 0; i < n_; ++i) {
       const double moved = position[i] - position_[i];
-      way_now_[i] += settings.is_continuous[i] != 0.0 ? wrapped(moved) : moved;
-      integral_now_[i] += 0.5 * elapsed * (velocity[i] + velocity_[i]);
-      unknown_now_[i] += 0.5 * elapsed * std::fabs(velocity[i] - velocity_[i]);
+      const double way = settings.is_continuous[i] != 0.0 ? wrapped(moved) : moved;
+      way_now_[i] += way;
+      // Over a gap the velocity says nothing of the way.
+      integral_now_[i] += is_gap ? way : 0.5 * elapsed * (velocity[i] + velocity_[i]);
+      unknown_now_[i] += is_gap ? 0.0 : 0.5 * elapsed * std::fabs(velocity[i] - velocity_[i]);
     }
     position_ = position;
     velocity_ = velocity;
@@ -355,9 +357,11 @@ private:
   static constexpr int kDoubts = 2;  // entries in a row that make a verdict; slow ones, one
   static constexpr double kMoved = 0.001;                 // rad or m, that are a way
   static constexpr double kFastest = 1e4;                 // rad/s or m/s, that an arm may say
-  static constexpr double kGap = 0.03, kLate = 1.5;       // s; of a period: then it is begun anew
+  // Of a period, and s at least and at most: over longer ones nothing is judged.
+  static constexpr double kLate = 1.5, kShortestGap = 0.03, kLongestGap = 0.12;
+  static constexpr double kLongest = 0.5;            // s, after which it is begun anew
   static constexpr double kBurst = 0.25;                  // of a period, that no states are apart
-  static constexpr double kSlope = 0.02, kShortestSlope = 0.005;  // s, that a slope is taken over
+  static constexpr double kSlope = 0.02, kShortestSlope = 0.0045;  // s, that a slope is taken over
   static constexpr double kQuickly = 0.2;  // rad/s or m/s, that a velocity may change within it
   static constexpr double kPeriods = 2.0;                         // in a window, at least
   static constexpr double kFarthest = 4.0;  // times the velocity limit, that a joint may have moved

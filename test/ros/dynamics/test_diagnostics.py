@@ -147,8 +147,8 @@ def test_lateness_within_the_state_timeout_is_only_a_number(cycle):
 
 def test_soft_joint_limit_that_acts_is_a_warning(cycle):
     cycle.run(0.1, [0.1, 0.2])
-    for position in np.linspace(0.1, 2.1, 100):
-        cycle.run(0.001, [position, 0.2])
+    for position in np.linspace(0.1, 2.1, 2000):
+        cycle.run(0.001, [position, 0.2], [1.0, 0.0])
     assert cycle.verdict() == (WARN, 'beyond a position limit: shoulder')
 
 

@@ -13,6 +13,7 @@ from fault_rig import (
     POSITION,
     STATE_TIMEOUT,
     WATCHDOG_PERIOD,
+    case,
     fault,
     rig_in,
     stop,
@@ -106,6 +107,33 @@ def test_restarted_driver_is_followed_again(rig):
     rig.spin(0.5)
     assert rig.report['reference'] in ('none', 'holding')
     assert not any(np.any(state.reference_velocity) for state in rig.states[count:])
+
+
+@pytest.mark.parametrize(
+    ('factor', 'words'),
+    [
+        case(
+            'velocity of the wrong sign',
+            'It is taken from the positions until enabling; diagnostics name the joint.',
+            -1.0,
+            'has the wrong sign',
+        ),
+        case('velocity of zero while a joint moves', 'The same.', 0.0, 'is zero while it moves'),
+        case('velocity in degrees', 'The same.', 57.3, 'is in degrees'),
+    ],
+)
+def test_wrong_velocity_is_named_and_replaced(rig, factor, words):
+    driver = rig.driver(velocity=str(factor))
+    told = f"velocity of joint 'panda_joint4' {words}"
+    rig.until(lambda: told in rig.report.get('wrong_velocities', ''))
+    assert rig.report['level'] > 0 and told in rig.log
+    rig.until_commanded()
+    stop(driver)
+    # Whoever mended the driver enables the node anew.
+    rig.stream(POSITION, lambda: rig.commands)
+    assert rig.enable(False, rig.send_home).success
+    assert rig.enable(True, rig.send_home).success
+    rig.stream(POSITION, lambda: rig.report['wrong_velocities'] == '')
 
 
 @fault(
