@@ -13,6 +13,7 @@ import numpy as np
 from robodyn_ros.description.source import bytes_of_file
 from robodyn_ros.description.yaml import check_yaml
 from robodyn_ros.errors import MalformedMotion, RobodynError, UnreadableSource
+from robodyn_ros.motions.bounded_bag import bounded
 from robodyn_ros.motions.motion_samples import MotionSamples
 
 BAG_SUFFIXES = ('.bag', '.db3', '.mcap')
@@ -62,7 +63,8 @@ def opened_bag(path: Path) -> Iterator[Any]:
     Raises
     ------
     UnreadableSource
-        No bag, a damaged one, one whose metadata no YAML of ROS is, or rosbags is not installed.
+        No bag, a damaged one, one whose metadata no YAML of ROS is, one that expands to more than
+        is in proportion to its size, or rosbags is not installed.
     """
     try:
         from rosbags.highlevel import AnyReader
@@ -72,7 +74,8 @@ def opened_bag(path: Path) -> Iterator[Any]:
     try:
         if (metadata := path / 'metadata.yaml').is_file():
             check_yaml(bytes_of_file(metadata, _LARGEST_METADATA, 'metadata of the bag'))
-        with AnyReader([path], default_typestore=get_typestore(Stores.LATEST)) as reader:
+        typestore = get_typestore(Stores.LATEST)
+        with bounded(path), AnyReader([path], default_typestore=typestore) as reader:
             yield reader
     except RobodynError:
         raise

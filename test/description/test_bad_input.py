@@ -11,6 +11,7 @@ from robots import two_link_urdf
 import robodyn_ros as rd
 from robodyn_ros import errors
 from robodyn_ros.description.source import LARGEST_SOURCE
+from robodyn_ros.description.urdf import urdf_text
 
 SOUND = two_link_urdf()
 
@@ -73,6 +74,15 @@ def test_text_is_a_str_that_begins_with_xml():
             rd.RobotModel.from_urdf_text(text)
     with pytest.raises(errors.UnreadableSource, match='PosixPath'):
         rd.RobotModel.from_urdf_text(Path('arm.urdf'))
+
+
+def test_file_that_is_sent_on_is_utf_8_or_refused_by_name(tmp_path):
+    path = tmp_path / 'latin.urdf'
+    path.write_bytes(SOUND.replace('two_link', 'zwei_glieder_für').encode('latin-1'))
+    with pytest.raises(errors.MalformedXml, match='latin.urdf.*allowed: UTF-8'):
+        urdf_text(path)
+    with pytest.raises(errors.UnreadableSource, match='nowhere.urdf'):
+        urdf_text(tmp_path / 'nowhere.urdf')
 
 
 def test_not_xml(tmp_path):
