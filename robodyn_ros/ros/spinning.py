@@ -15,6 +15,7 @@ from rclpy.signals import SignalHandlerOptions
 from robodyn_ros.errors import RobodynError
 from robodyn_ros.ros import command_line
 from robodyn_ros.ros.given_parameters import in_parameters
+from robodyn_ros.ros.plain_text import plain
 from robodyn_ros.ros.signals import StopRequested, StopSignal
 
 SIGNAL_PERIOD = 0.05  # between looks at whether a signal has come, while the node is idle [s]
@@ -67,7 +68,7 @@ def run_until_signal(
         try:
             node = build()
         except (RobodynError, ParameterException) as error:
-            rclpy.logging.get_logger(name).fatal(in_parameters(error))
+            rclpy.logging.get_logger(name).fatal(plain(in_parameters(error)))
             return 1
         for problem in command_line.ignored_files(args, node.get_fully_qualified_name()):
             node.get_logger().warning(problem)

@@ -2,6 +2,7 @@
 """Each malformed description or argument: one error that names the element and the value."""
 
 import pickle
+import time
 from pathlib import Path
 
 import numpy as np
@@ -93,6 +94,22 @@ def test_not_xml(tmp_path):
 
 def test_xml_that_is_cut_short():
     assert 'XML' in error_from(errors.MalformedXml, SOUND[:200])
+
+
+@pytest.mark.parametrize('kind', ['revolute', 'fixed'])
+@pytest.mark.parametrize('count', [3000, 100_000])
+def test_thousands_of_joints_are_refused_by_their_number(count, kind):
+    limit = '<limit lower="-1" upper="1" effort="1" velocity="1"/>'
+    joints = ''.join(
+        f'<link name="{k}"/><joint name="j{k}" type="{kind}"><parent link="{k}"/>'
+        f'<child link="{k + 1}"/>{limit if count < 10_000 else ""}</joint>'
+        for k in range(count)
+    )
+    text = f'<robot name="r">{joints}<link name="{count}"/></robot>'
+    begin = time.process_time()
+    words = error_from(errors.MalformedUrdf, text)
+    print(f'{count} {kind} joints: {time.process_time() - begin:.2f} s')
+    assert 'more than 2000 links and joints' in words
 
 
 def test_root_element_other_than_robot():
