@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from bz2 import BZ2Decompressor
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -47,9 +49,6 @@ def bounded(path: Path) -> Iterator[None]:
     yaml.YAMLError
         A topic's quality of service is YAML that ``check_yaml`` refuses.
     """
-    from bz2 import BZ2Decompressor
-
-    from lz4.frame import LZ4FrameDecompressor
     from rosbags.rosbag1 import reader as of_ros1
     from rosbags.rosbag2 import reader, storage_mcap, storage_sqlite3
 
@@ -58,7 +57,8 @@ def bounded(path: Path) -> Iterator[None]:
         if file.suffix == '.db3':
             _check_columns(file)
     expansion = Expansion(sum(file.stat().st_size for file in files))
-    zstd, lz4 = reader.zstd.ZstdDecompressor, LZ4FrameDecompressor
+    zstd = reader.zstd.ZstdDecompressor
+    lz4 = import_module('lz4.frame').LZ4FrameDecompressor  # a requirement of rosbags
     parse_qos = storage_mcap.parse_qos
 
     def checked_qos(given: Any) -> Any:
