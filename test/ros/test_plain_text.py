@@ -12,7 +12,12 @@ rclpy = pytest.importorskip('rclpy', reason='needs ROS 2')
 from rclpy.impl.rcutils_logger import CallerId  # noqa: E402
 
 from robodyn_ros.ros.conversions import diagnostic_status  # noqa: E402
-from robodyn_ros.ros.plain_text import PlainLogger, plain, trace  # noqa: E402
+from robodyn_ros.ros.plain_text import (  # noqa: E402
+    PlainLogger,
+    PlainlySpoken,
+    plain,
+    trace,
+)
 
 ESCAPES = '\x1b]0;pwned\x07\x1b[2J\u009b31m'
 FORGED = '\n[FATAL] [1.0] [dynamics_node]: forged'
@@ -175,3 +180,13 @@ def test_hostile_names_in_a_description_reach_nobodys_terminal(tmp_path, broken)
         lines_of(rig.log)
     finally:
         rig.close()
+
+
+def test_every_node_that_logs_speaks_plainly():
+    from robodyn_ros.ros.dynamics.dynamics_node import DynamicsNode
+    from robodyn_ros.ros.feedforward.feedforward_node import FeedforwardNode
+    from robodyn_ros.ros.identification.motion_node import MotionNode
+    from robodyn_ros.ros.simulator_node import SimulatorNode
+
+    for kind in (DynamicsNode, FeedforwardNode, MotionNode, SimulatorNode):
+        assert kind.get_logger is PlainlySpoken.get_logger
