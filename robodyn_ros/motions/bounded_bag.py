@@ -53,18 +53,19 @@ def bounded(path: Path) -> Iterator[None]:
     from rosbags.rosbag2 import reader, storage_mcap, storage_sqlite3
 
     files = [each for each in path.rglob('*') if each.is_file()] if path.is_dir() else [path]
-    for file in files:
-        if file.suffix == '.db3':
-            _check_columns(file)
     expansion = Expansion(sum(file.stat().st_size for file in files))
     zstd = reader.zstd.ZstdDecompressor
     lz4 = import_module('lz4.frame').LZ4FrameDecompressor  # a requirement of rosbags
-    parse_qos = storage_mcap.parse_qos
+    parse_qos, open_database = storage_mcap.parse_qos, storage_sqlite3.Sqlite3Reader.open
 
     def checked_qos(given: Any) -> Any:
         if isinstance(given, str):
             check_yaml(given)
         return parse_qos(given)
+
+    def open_checked(database: Any) -> None:
+        _check_columns(Path(database.path))
+        open_database(database)
 
     mcap = {'': None, 'lz4': lz4, 'zstd': zstd}
     ros1 = {'none': None, 'bz2': BZ2Decompressor, 'lz4': lz4}
@@ -73,6 +74,7 @@ def bounded(path: Path) -> Iterator[None]:
             (storage_mcap, 'DECOMPRESSORS', {k: expansion.of(made) for k, made in mcap.items()}),
             (storage_mcap, 'parse_qos', checked_qos),
             (storage_sqlite3, 'parse_qos', checked_qos),
+            (storage_sqlite3.Sqlite3Reader, 'open', open_checked),
             (of_ros1, 'decompressors', {k: expansion.of(made) for k, made in ros1.items()}),
             (reader, 'zstd', _Zstd(expansion, reader.zstd)),
         ):

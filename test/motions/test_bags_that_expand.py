@@ -107,6 +107,14 @@ def test_rows_that_are_computed_are_refused(tmp_path):
         read_motion(path, JOINTS)
 
 
+def test_rows_that_are_computed_are_refused_where_the_database_is_compressed(tmp_path):
+    path = database(tmp_path / 'computed.db3', 'data blob as (zeroblob(900000000))', '')
+    folder = ros2_bag(tmp_path, 'SQLITE3', 'FILE')
+    (folder / 'bag.db3.zstd').write_bytes(zstd.compress(path.read_bytes()))
+    with pytest.raises(UnreadableSource, match="column 'data' of messages, which is computed"):
+        read_motion(folder, JOINTS)
+
+
 def database(path: Path, data: str, qos: str) -> Path:
     connection = sqlite3.connect(path)
     connection.execute(
