@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -55,10 +56,32 @@ def motion_of_bag(path: Path, joint_names: Sequence[str], topic: str | None) -> 
     )
 
 
-@contextmanager
-def opened_bag(path: Path) -> Iterator[Any]:
+@dataclass(frozen=True)
+class OpenedBag:
     """
-    Give rosbags' reader of a bag, open.
+    What is read of a bag.
+
+    The definitions of messages that it brings are not: a joint state is the same in every bag, and
+    a definition of a hundred characters can occupy rosbags' parser for ever.
+
+    Parameters
+    ----------
+    connections : sequence of rosbags' Connection
+    messages : callable
+        (connections) to tuples of connection, time of receipt [ns] and serialised message.
+    deserialize : callable
+        (serialised message, type) to the message.
+    """
+
+    connections: Sequence[Any]
+    messages: Callable[..., Iterator[tuple[Any, int, bytes]]]
+    deserialize: Callable[[bytes, str], Any]
+
+
+@contextmanager
+def opened_bag(path: Path) -> Iterator[OpenedBag]:
+    """
+    Give a bag, open.
 
     Raises
     ------
@@ -67,16 +90,18 @@ def opened_bag(path: Path) -> Iterator[Any]:
         is in proportion to its size, or rosbags is not installed.
     """
     try:
-        from rosbags.highlevel import AnyReader
+        from rosbags import rosbag1, rosbag2
         from rosbags.typesys import Stores, get_typestore
     except ImportError as error:
         raise UnreadableSource('bag', str(path), f'pip install rosbags ({error})') from error
     try:
         if (metadata := path / 'metadata.yaml').is_file():
             check_yaml(bytes_of_file(metadata, _LARGEST_METADATA, 'metadata of the bag'))
-        typestore = get_typestore(Stores.LATEST)
-        with bounded(path), AnyReader([path], default_typestore=typestore) as reader:
-            yield reader
+        is_of_ros1 = path.suffix == '.bag'
+        types = get_typestore(Stores.ROS1_NOETIC if is_of_ros1 else Stores.LATEST)
+        deserialize = types.deserialize_ros1 if is_of_ros1 else types.deserialize_cdr
+        with bounded(path), (rosbag1 if is_of_ros1 else rosbag2).Reader(path) as reader:
+            yield OpenedBag(reader.connections, reader.messages, deserialize)
     except RobodynError:
         raise
     except Exception as error:  # a damaged file makes anything of itself, MemoryError included
@@ -85,7 +110,7 @@ def opened_bag(path: Path) -> Iterator[Any]:
 
 
 def _samples(
-    reader: Any, joint_names: Sequence[str], topic: str | None
+    reader: OpenedBag, joint_names: Sequence[str], topic: str | None
 ) -> Iterator[tuple[int, list[float], list[float]]]:
     """Yield stamp [ns], positions and velocities, NaN where there are none."""
     offered = sorted({x.topic for x in reader.connections if x.msgtype == _TYPE})

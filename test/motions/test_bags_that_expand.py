@@ -29,8 +29,7 @@ MAGIC = b'\x89MCAP0\r\n'
 CHILD = """
 import resource, sys
 from pathlib import Path
-from rosbags.highlevel import AnyReader
-from rosbags import rosbag1
+from rosbags import rosbag1, rosbag2, typesys
 from robodyn_ros.errors import RobodynError
 from robodyn_ros.motions import read_motion
 now = 1024 * int(next(x.split()[1] for x in open('/proc/self/status') if x[:6] == 'VmSize'))
@@ -93,6 +92,17 @@ def test_quality_of_service_that_expands_is_refused_unread(tmp_path):
     path = tmp_path / 'qos.mcap'
     path.write_bytes(mcap(schema, channel))
     assert 'an alias, *x0, in line 2' in refusal(path)
+
+
+def test_definition_of_messages_is_not_parsed(tmp_path):
+    # rosbags' parser takes twice as long for each pair of parentheses.
+    definition = f'module a {{ const long x = {40 * "("}1{40 * ")"}; }};'
+    kind, language = string(TYPE.encode()), string(b'ros2idl')
+    schema = record(3, b'\1\0' + kind + language + string(definition.encode()))
+    channel = record(4, b'\1\0\1\0' + string(b'/js') + string(b'cdr') + string(b''))
+    path = tmp_path / 'definition.mcap'
+    path.write_bytes(mcap(schema, channel))
+    assert 'no complete joint state' in refusal(path)
 
 
 def test_quality_of_service_that_expands_is_refused_in_a_database(tmp_path):
