@@ -92,9 +92,7 @@ def opened_bag(path: Path) -> Iterator[OpenedBag]:
     try:
         from rosbags import rosbag1, rosbag2
         from rosbags.typesys import Stores, get_typestore
-    except ImportError as error:
-        raise UnreadableSource('bag', str(path), f'pip install rosbags ({error})') from error
-    try:
+
         if (metadata := path / 'metadata.yaml').is_file():
             check_yaml(bytes_of_file(metadata, _LARGEST_METADATA, 'metadata of the bag'))
         is_of_ros1 = path.suffix == '.bag'
@@ -104,6 +102,9 @@ def opened_bag(path: Path) -> Iterator[OpenedBag]:
             yield OpenedBag(reader.connections, reader.messages, deserialize)
     except RobodynError:
         raise
+    except ImportError as error:  # not installed, or older than what it is bounded by
+        remedy = f"pip install 'rosbags>=0.11.9' ({error})"
+        raise UnreadableSource('bag', str(path), remedy) from error
     except Exception as error:  # a damaged file makes anything of itself, MemoryError included
         words = f'{type(error).__name__}: {error}'.removesuffix(': ')
         raise UnreadableSource('bag', str(path), f'a whole ROS bag ({words})') from error

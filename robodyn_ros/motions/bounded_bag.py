@@ -51,10 +51,10 @@ def bounded(path: Path) -> Iterator[None]:
     """
     from rosbags.rosbag1 import reader as of_ros1
     from rosbags.rosbag2 import reader, storage_mcap, storage_sqlite3
+    from rosbags.rosbag2.storage_mcap import zstd  # which stays
 
     files = [each for each in path.rglob('*') if each.is_file()] if path.is_dir() else [path]
     expansion = Expansion(sum(file.stat().st_size for file in files))
-    zstd = reader.zstd.ZstdDecompressor
     lz4 = import_module('lz4.frame').LZ4FrameDecompressor  # a requirement of rosbags
     parse_qos, open_database = storage_mcap.parse_qos, storage_sqlite3.Sqlite3Reader.open
 
@@ -67,7 +67,7 @@ def bounded(path: Path) -> Iterator[None]:
         _check_columns(Path(database.path))
         open_database(database)
 
-    mcap = {'': None, 'lz4': lz4, 'zstd': zstd}
+    mcap = {'': None, 'lz4': lz4, 'zstd': zstd.ZstdDecompressor}
     ros1 = {'none': None, 'bz2': BZ2Decompressor, 'lz4': lz4}
     with _one_at_a_time, ExitStack() as stack:
         for owner, name, value in (
@@ -76,7 +76,7 @@ def bounded(path: Path) -> Iterator[None]:
             (storage_sqlite3, 'parse_qos', checked_qos),
             (storage_sqlite3.Sqlite3Reader, 'open', open_checked),
             (of_ros1, 'decompressors', {k: expansion.of(made) for k, made in ros1.items()}),
-            (reader, 'zstd', _Zstd(expansion, reader.zstd)),
+            (reader, 'zstd', _Zstd(expansion, zstd)),
         ):
             stack.callback(setattr, owner, name, getattr(owner, name))
             setattr(owner, name, value)

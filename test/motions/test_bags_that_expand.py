@@ -14,6 +14,7 @@ import pytest
 
 from robodyn_ros.errors import UnreadableSource
 from robodyn_ros.motions import bounded_bag, read_motion
+from robodyn_ros.motions.bag import opened_bag
 
 rosbag1 = pytest.importorskip('rosbags.rosbag1', reason='rosbags is not installed')
 from rosbags import rosbag2  # noqa: E402
@@ -212,3 +213,13 @@ def test_rosbags_is_as_it_was_afterwards(tmp_path):
             pass
     assert (storage_mcap.DECOMPRESSORS, storage_mcap.parse_qos, reader.zstd) == before
     assert of_ros1.decompressors is decompressors
+
+
+def test_two_bags_are_read_side_by_side(tmp_path):
+    paths = [tmp_path / 'one', tmp_path / 'two']
+    for path in paths:
+        path.mkdir()
+    one, two = ros2_bag(paths[0], 'MCAP', 'STORAGE'), ros2_bag(paths[1], 'SQLITE3', 'FILE')
+    with opened_bag(one) as first, opened_bag(two) as second:
+        counts = [len(list(bag.messages(connections=bag.connections))) for bag in (first, second)]
+    assert counts == [50, 50]
