@@ -18,22 +18,29 @@ assert libc.capset(header, data) == 0
 assert libc.prctl(AMBIENT, RAISE, READ_AND_WRITE_ALL, 0, 0) == 0
 """
 
-# Its own /dev/shm, of 64 kB, full but for two pages: without those the tracer in ROS's libraries
-# ends every process that loads them by SIGBUS.
-FULL_SHARED_MEMORY = """
+# Its own /dev/shm, of a size.
+OWN_SHARED_MEMORY = """
 import ctypes, os
 libc = ctypes.CDLL(None, use_errno=True)
 NEW_NAMESPACE, PRIVATE_ALL_THE_WAY_DOWN = 0x20000, 0x44000
 assert libc.unshare(NEW_NAMESPACE) == 0
 assert libc.mount(b'none', b'/', None, PRIVATE_ALL_THE_WAY_DOWN, None) == 0
-assert libc.mount(b'tmpfs', b'/dev/shm', b'tmpfs', 0, b'size=64k') == 0
+assert libc.mount(b'tmpfs', b'/dev/shm', b'tmpfs', 0, b'size={size}') == 0
+"""
+
+# A file that leaves so many pages of it.
+FULL_BUT_FOR = """
 full = os.open('/dev/shm/full', os.O_WRONLY | os.O_CREAT)
 try:
     while os.write(full, bytes(4096)):
         pass
 except OSError:
-    os.truncate('/dev/shm/full', os.path.getsize('/dev/shm/full') - 2 * 4096)
+    os.truncate('/dev/shm/full', os.path.getsize('/dev/shm/full') - {pages} * 4096)
 """
+
+# Full from the beginning; but without two pages the tracer in ROS's libraries ends every process
+# that loads them by SIGBUS.
+FULL_SHARED_MEMORY = OWN_SHARED_MEMORY.format(size='64k') + FULL_BUT_FOR.format(pages=2)
 
 # No process and no thread more, once something was called for the first time.
 NO_MORE_PROCESSES = """

@@ -5,14 +5,22 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS 2')
 
+import fault_rig
 from fault_rig import POSITION, case, fault, rig_in, torque_at_rest
-from scarce import AS_ANOTHER_USER, FULL_SHARED_MEMORY, NO_MORE_PROCESSES
+from scarce import (
+    AS_ANOTHER_USER,
+    FULL_BUT_FOR,
+    FULL_SHARED_MEMORY,
+    NO_MORE_PROCESSES,
+    OWN_SHARED_MEMORY,
+)
 
 pytestmark = [pytest.mark.slow, pytest.mark.ros]
 
@@ -22,6 +30,29 @@ FOLLOW = NO_MORE_PROCESSES.format(
 FORGET = NO_MORE_PROCESSES.format(
     module='robodyn_ros.ros.dynamics.dynamics_node', owner='DynamicsNode', function='on_cleanup'
 )
+
+
+# Node, driver and rig in a /dev/shm of their own.
+FILLING_UP = f"""
+import os, sys
+{OWN_SHARED_MEMORY.format(size='24m')}
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from fault_rig import rig_in
+rig = rig_in(Path(sys.argv[2]), sys.argv[3])
+try:
+    rig.launch(mode='computed_torque')
+    rig.driver(rate=100.0)
+    rig.until_commanded()
+    rig.in_motion()
+    {FULL_BUT_FOR.format(pages=0).replace(chr(10), chr(10) + 4 * ' ')}
+    rig.until_commanded(500)
+    assert rig.report['watchdog'] == 'watching'
+    assert rig.end() == 0
+    rig.check_stream()
+finally:
+    rig.close()
+"""
 
 
 @pytest.fixture(scope='module')
@@ -119,3 +150,15 @@ def test_full_shared_memory_stops_nothing(own, gravity):
     assert os.statvfs(f'/proc/{own.process.pid}/root/dev/shm').f_bavail == 0
     assert own.set_parameter('mode', 'computed_torque', own.send_home).successful
     assert own.end() == 0
+
+
+@fault('/dev/shm that fills up in motion', 'What is in use is there: everything goes on.')
+def test_shared_memory_that_fills_up_stops_nothing(tmp_path, panda_urdf):
+    needs(FULL_SHARED_MEMORY, 'to mount a /dev/shm of its own')
+    support = Path(fault_rig.__file__).parent
+    child = subprocess.run(
+        [sys.executable, '-c', FILLING_UP, support, tmp_path / 'node', panda_urdf],
+        capture_output=True,
+        text=True,
+    )
+    assert child.returncode == 0, child.stderr
