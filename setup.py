@@ -59,7 +59,7 @@ def core_module():
 # What each part needs beyond the library; imported where it is needed.
 EXTRAS = {
     'simulator': ['mujoco'],
-    'bags': ['rosbags'],
+    'bags': ['rosbags>=0.11.9'],
     'xacro': ['xacro'],
 }
 

@@ -39,7 +39,7 @@ class Record:
         """
         try:
             value = json.loads(text)
-        except json.JSONDecodeError as error:
+        except (ValueError, RecursionError) as error:  # a number of too many digits, too deep
             raise MalformedRecord(f'{cls.__name__} as JSON', text, 'JSON text') from error
         return _restored(cls, value, cls.__name__)
 

@@ -22,7 +22,7 @@ from robodyn_ros.description.records import JOINT_KINDS, MOVABLE_KINDS, Finding,
 from robodyn_ros.description.xml import parsed_xml
 from robodyn_ros.errors import InvalidNumber, MalformedUrdf, NoMovableJoint
 
-MOST_ELEMENTS = 20_000
+MOST_ELEMENTS = 2000
 """Links and joints that are read at the most."""
 
 _NUMBER = re.compile(r'[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?(nan|inf|infinity)', re.I)

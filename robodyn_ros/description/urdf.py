@@ -30,7 +30,7 @@ from robodyn_ros.description.records import (
 )
 from robodyn_ros.description.sanitizing import sanitized
 from robodyn_ros.description.source import bytes_of_source, bytes_of_text, user_path
-from robodyn_ros.errors import MalformedUrdf
+from robodyn_ros.errors import MalformedUrdf, MalformedXml
 from robodyn_ros.spatial import rotation_from_rpy, transform
 
 
@@ -98,12 +98,15 @@ def urdf_text(path: Path) -> str:
     Raises
     ------
     UnreadableSource, MalformedXml
-        Of a xacro; a file that is none is not looked into.
+        As ``description_of_urdf``; but a file that is no xacro is not looked into, and is UTF-8.
     """
     path = user_path(path)
     if path.suffix == '.xacro':
         return etree.tostring(sanitized_urdf(path), encoding='unicode')
-    return path.read_text(encoding='utf-8')
+    try:
+        return bytes_of_source(path).decode('utf-8')
+    except UnicodeDecodeError as error:
+        raise MalformedXml(f'file {str(path)!r}', str(error), 'UTF-8') from error
 
 
 def sanitized_urdf(source: str | Path) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 
 from robodyn_ros.errors import MalformedRecording, NoSuchJoint
 from robodyn_ros.identification.csv_recording import Samples
-from robodyn_ros.motions.bag import opened_bag
+from robodyn_ros.motions.bag import OpenedBag, opened_bag
 
 _TYPE = 'sensor_msgs/msg/JointState'
 _NANOSECOND = 1e-9
@@ -43,7 +43,7 @@ def samples_of_bag(path: Path, joint_names: Sequence[str], topic: str | None) ->
     return (stamps - stamps.min()) * _NANOSECOND, position, velocity, effort
 
 
-def _connections(reader: Any, joint_names: Sequence[str], topic: str | None) -> list[Any]:
+def _connections(reader: OpenedBag, joint_names: Sequence[str], topic: str | None) -> list[Any]:
     """Return the connections of the one topic that names all joints."""
     offered: dict[str, list[Any]] = {}
     for connection in reader.connections:
@@ -65,7 +65,7 @@ def _connections(reader: Any, joint_names: Sequence[str], topic: str | None) -> 
     return offered[complete[0]]
 
 
-def _names(reader: Any, connections: list[Any]) -> set[str]:
+def _names(reader: OpenedBag, connections: list[Any]) -> set[str]:
     names: set[str] = set()
     for k, (connection, _, raw) in enumerate(reader.messages(connections=connections)):
         names.update(reader.deserialize(raw, connection.msgtype).name)
@@ -75,7 +75,7 @@ def _names(reader: Any, connections: list[Any]) -> set[str]:
 
 
 def _samples(
-    reader: Any, connections: list[Any], joint_names: Sequence[str]
+    reader: OpenedBag, connections: list[Any], joint_names: Sequence[str]
 ) -> Iterator[tuple[int, list[tuple[float, float, float]]]]:
     """Yield stamp [ns], and position, velocity and effort of each joint."""
     heard: dict[str, tuple[float, float, float]] = {}

@@ -37,7 +37,7 @@ def samples_of_csv(path: Path, joint_names: Sequence[str]) -> Samples:
             names = [field.strip() for field in next(rows, [])]
             columns = _columns(names, joint_names)
             table = _numbers(rows, columns)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+    except (OSError, UnicodeDecodeError, MemoryError, csv.Error) as error:
         raise UnreadableSource('recording', str(path), f'a readable CSV file ({error})') from error
     n = len(joint_names)
     velocity = table[:, 1 + 2 * n :] if len(columns) > 1 + 2 * n else None

@@ -40,7 +40,7 @@ def read_motion(
     Raises
     ------
     UnreadableSource
-        No such file, or rosbags, which reads bags, is not installed.
+        No such file, more than memory holds, or rosbags, which reads bags, is not installed.
     MalformedMotion
         Joints are missing, times do not increase, a number is not finite.
     """
@@ -50,7 +50,6 @@ def read_motion(
     if path.is_dir() or path.suffix in BAG_SUFFIXES:
         return motion_of_bag(path, joint_names, topic)
     try:
-        text = path.read_text(encoding='utf-8-sig')
-    except (OSError, UnicodeDecodeError) as error:
+        return motion_of_csv(path.read_text(encoding='utf-8-sig'), joint_names)
+    except (OSError, UnicodeDecodeError, MemoryError) as error:
         raise UnreadableSource('motion', str(path), f'a readable CSV file ({error})') from error
-    return motion_of_csv(text, joint_names)

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 from robodyn_ros.description.source import bytes_of_file
 from robodyn_ros.description.yaml import check_yaml
 from robodyn_ros.errors import MalformedMotion, RobodynError, UnreadableSource
+from robodyn_ros.motions.bounded_bag import bounded
 from robodyn_ros.motions.motion_samples import MotionSamples
 
 BAG_SUFFIXES = ('.bag', '.db3', '.mcap')
@@ -54,35 +56,62 @@ def motion_of_bag(path: Path, joint_names: Sequence[str], topic: str | None) -> 
     )
 
 
-@contextmanager
-def opened_bag(path: Path) -> Iterator[Any]:
+@dataclass(frozen=True)
+class OpenedBag:
     """
-    Give rosbags' reader of a bag, open.
+    What is read of a bag.
+
+    The definitions of messages that it brings are not: a joint state is the same in every bag, and
+    a definition of a hundred characters can occupy rosbags' parser for ever.
+
+    Parameters
+    ----------
+    connections : sequence of rosbags' Connection
+    messages : callable
+        (connections) to tuples of connection, time of receipt [ns] and serialised message.
+    deserialize : callable
+        (serialised message, type) to the message.
+    """
+
+    connections: Sequence[Any]
+    messages: Callable[..., Iterator[tuple[Any, int, bytes]]]
+    deserialize: Callable[[bytes, str], Any]
+
+
+@contextmanager
+def opened_bag(path: Path) -> Iterator[OpenedBag]:
+    """
+    Give a bag, open.
 
     Raises
     ------
     UnreadableSource
-        No bag, a damaged one, one whose metadata no YAML of ROS is, or rosbags is not installed.
+        No bag, a damaged one, one whose metadata no YAML of ROS is, one that expands to more than
+        is in proportion to its size, or rosbags is not installed.
     """
     try:
-        from rosbags.highlevel import AnyReader
+        from rosbags import rosbag1, rosbag2
         from rosbags.typesys import Stores, get_typestore
-    except ImportError as error:
-        raise UnreadableSource('bag', str(path), f'pip install rosbags ({error})') from error
-    try:
+
         if (metadata := path / 'metadata.yaml').is_file():
             check_yaml(bytes_of_file(metadata, _LARGEST_METADATA, 'metadata of the bag'))
-        with AnyReader([path], default_typestore=get_typestore(Stores.LATEST)) as reader:
-            yield reader
+        is_of_ros1 = path.suffix == '.bag'
+        types = get_typestore(Stores.ROS1_NOETIC if is_of_ros1 else Stores.LATEST)
+        deserialize = types.deserialize_ros1 if is_of_ros1 else types.deserialize_cdr
+        with bounded(path), (rosbag1 if is_of_ros1 else rosbag2).Reader(path) as reader:
+            yield OpenedBag(reader.connections, reader.messages, deserialize)
     except RobodynError:
         raise
+    except ImportError as error:  # not installed, or older than what it is bounded by
+        remedy = f"pip install 'rosbags>=0.11.9' ({error})"
+        raise UnreadableSource('bag', str(path), remedy) from error
     except Exception as error:  # a damaged file makes anything of itself, MemoryError included
         words = f'{type(error).__name__}: {error}'.removesuffix(': ')
         raise UnreadableSource('bag', str(path), f'a whole ROS bag ({words})') from error
 
 
 def _samples(
-    reader: Any, joint_names: Sequence[str], topic: str | None
+    reader: OpenedBag, joint_names: Sequence[str], topic: str | None
 ) -> Iterator[tuple[int, list[float], list[float]]]:
     """Yield stamp [ns], positions and velocities, NaN where there are none."""
     offered = sorted({x.topic for x in reader.connections if x.msgtype == _TYPE})

@@ -32,9 +32,12 @@ def motion_of_csv(text: str, joint_names: Sequence[str]) -> MotionSamples:
     Raises
     ------
     MalformedMotion
-        A column is missing or repeated, or a field is no finite number.
+        A column is missing or repeated, a field is no finite number, or the text is no CSV.
     """
-    rows = [row for row in csv.reader(io.StringIO(text, newline='')) if any(row)]
+    try:
+        rows = [row for row in csv.reader(io.StringIO(text, newline='')) if any(row)]
+    except csv.Error as error:
+        raise MalformedMotion('motion', str(error), 'CSV text') from error
     if not rows:
         raise MalformedMotion('motion', 'an empty text', 'lines of numbers')
     names, first = _header(rows[0], joint_names)
@@ -97,11 +100,13 @@ def _numbers(
     rows: list[list[str]], first_line: int, names: Sequence[str], wanted: set[str]
 ) -> FloatArray:
     """Return the table, NaN in columns that nobody wants."""
+    for k, row in enumerate(rows):  # all first: few fields would be made many
+        if len(row) != len(names):
+            fields = f'{len(row)} fields'
+            raise MalformedMotion(f'line {first_line + k}', fields, f'{len(names)}, as in line 1')
     table = np.full((len(rows), len(names)), np.nan)
     for k, row in enumerate(rows):
         where = f'line {first_line + k}'
-        if len(row) != len(names):
-            raise MalformedMotion(where, f'{len(row)} fields', f'{len(names)}, as in line 1')
         for column, (name, field) in enumerate(zip(names, row, strict=True)):
             if name in wanted:
                 number = float(field) if _is_number(field) else np.nan

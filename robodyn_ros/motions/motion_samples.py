@@ -50,7 +50,7 @@ class MotionSamples(ArrayRecord):
         Raises
         ------
         MalformedMotion
-            There are no samples, or times do not increase.
+            There are no samples, times do not increase, or a slope is not finite.
         """
         if not len(time):
             raise MalformedMotion('motion', 'no samples', 'at least one')
@@ -108,4 +108,13 @@ def _derivative(time: FloatArray, values: FloatArray, order: int) -> FloatArray:
         return np.zeros_like(values)
     from scipy.interpolate import CubicSpline
 
-    return CubicSpline(time, values)(time, order)
+    try:
+        with np.errstate(over='ignore', invalid='ignore'):
+            result = CubicSpline(time, values)(time, order)
+    except ValueError:  # a difference of theirs overflows
+        result = np.array(np.nan)
+    if not np.isfinite(result).all():
+        raise MalformedMotion(
+            'motion', 'numbers so large, or times so close', 'those whose slopes are finite'
+        )
+    return result

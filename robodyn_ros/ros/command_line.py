@@ -8,12 +8,15 @@ import re
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import yaml
 from rclpy.utilities import remove_ros_args
 
+from robodyn_ros.description.source import bytes_of_file
 from robodyn_ros.description.yaml import parsed_yaml
+from robodyn_ros.errors import UnreadableSource
 from robodyn_ros.ros.given_parameters import GivenParameter
 
 WRONG_USE = 2
@@ -27,6 +30,7 @@ _ORDER = ('integer', 'double', 'integer[]', 'double[]')
 _INTEGER = re.compile(r'[-+]?(0[xX][0-9a-fA-F]+|\d+)')
 _WIDTH = 79
 _MOST_TOLD = 3  # keys of a parameter file
+_LARGEST_FILE = 2**20  # of parameters [bytes]
 _SAMPLE = """
 a parameter file is indented by spaces, all parameters of a node alike, and looks so
 (config/dynamics_node.yaml is a whole one):
@@ -192,9 +196,8 @@ def _ros_words(words: Sequence[str]) -> Iterator[tuple[str, str]]:
 def _content(path: str) -> Any:
     """Return what a parameter file holds; rcl has read it before, and said what is wrong."""
     try:
-        with open(path, encoding='utf-8') as file:
-            return _loaded(file.read())
-    except (OSError, UnicodeDecodeError):
+        return _loaded(bytes_of_file(Path(path), _LARGEST_FILE, 'parameter file'))
+    except UnreadableSource:
         return None
 
 
@@ -206,7 +209,7 @@ def _flat(tree: Any, prefix: str = '') -> Iterator[tuple[str, Any]]:
             yield f'{prefix}{key}', value
 
 
-def _loaded(text: str) -> Any:
+def _loaded(text: bytes | str) -> Any:
     """Return what YAML holds, every scalar as its text."""
     try:
         (document,) = parsed_yaml(text, as_text=True)

@@ -18,6 +18,7 @@ from robodyn_ros.control.load import GravityChange
 from robodyn_ros.errors import NonFiniteValue
 from robodyn_ros.model import Payload
 from robodyn_ros.parameters import LinearCombination
+from robodyn_ros.ros.plain_text import plain
 
 
 def seconds(stamp: Time) -> float:
@@ -118,10 +119,10 @@ def minimal_parameter(expression: LinearCombination, deviation: float) -> Minima
 def diagnostic_status(
     name: str, hardware_id: str, level: bytes, message: str, facts: Mapping[str, object]
 ) -> DiagnosticStatus:
-    """Return a status with its facts as text."""
-    values = [KeyValue(key=key, value=str(value)) for key, value in facts.items()]
+    """Return a status with its facts as plain text."""
+    values = [KeyValue(key=key, value=plain(str(value))) for key, value in facts.items()]
     return DiagnosticStatus(
-        name=name, hardware_id=hardware_id, level=level, message=message, values=values
+        name=name, hardware_id=hardware_id, level=level, message=plain(message), values=values
     )
 
 

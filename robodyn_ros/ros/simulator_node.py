@@ -53,7 +53,7 @@ from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Time
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
@@ -75,9 +75,10 @@ from robodyn_ros.errors import (
     WrongShape,
 )
 from robodyn_ros.model import STANDARD_GRAVITY, Payload, RobotModel
-from robodyn_ros.ros import command_line, given_parameters, graph
+from robodyn_ros.ros import command_line, conversions, given_parameters, graph
 from robodyn_ros.ros.conversions import seconds
 from robodyn_ros.ros.given_parameters import read_once
+from robodyn_ros.ros.plain_text import PlainlySpoken
 from robodyn_ros.ros.qos import LATCHED, RECORDING, RELIABLE
 from robodyn_ros.ros.services import callbacks
 from robodyn_ros.ros.spinning import run_until_signal
@@ -151,7 +152,7 @@ PARAMETERS = (
 )
 
 
-class SimulatorNode(Node):
+class SimulatorNode(PlainlySpoken, Node):
     """
     Steps an arm in real time or in lockstep.
 
@@ -460,16 +461,16 @@ class SimulatorNode(Node):
             if missing != self._told_missing:
                 self._told_missing = missing
                 self.get_logger().warning(message)
-        status = DiagnosticStatus(
-            level=DiagnosticStatus.WARN if missing else DiagnosticStatus.OK,
-            name=f'{self.get_fully_qualified_name()[1:]}: arm',
-            message=message,
-            hardware_id='mujoco',
-            values=[
-                KeyValue(key='steps', value=str(self._steps)),
-                KeyValue(key='commands', value=str(self._commands)),
-                KeyValue(key='missed_cycles', value=str(self._missed_cycles)),
-            ],
+        status = conversions.diagnostic_status(
+            f'{self.get_fully_qualified_name()[1:]}: arm',
+            'mujoco',
+            DiagnosticStatus.WARN if missing else DiagnosticStatus.OK,
+            message,
+            {
+                'steps': self._steps,
+                'commands': self._commands,
+                'missed_cycles': self._missed_cycles,
+            },
         )
         array = DiagnosticArray(status=[status])
         array.header.stamp = self._stamp

@@ -3,24 +3,29 @@
 
 from __future__ import annotations
 
+import sys
 import traceback
 from collections.abc import Callable, Sequence
 
 import rclpy
 from rclpy.exceptions import ParameterException
 from rclpy.executors import Executor, SingleThreadedExecutor
+from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from robodyn_ros.errors import RobodynError
 from robodyn_ros.ros import command_line
 from robodyn_ros.ros.given_parameters import in_parameters
+from robodyn_ros.ros.plain_text import plain
 from robodyn_ros.ros.signals import StopRequested, StopSignal
 
 SIGNAL_PERIOD = 0.05  # between looks at whether a signal has come, while the node is idle [s]
 LOG_PERIOD = 1.0  # an error that every message could cause is logged once in so long [s]
 
 PACKAGE = __name__.partition('.')[0]
+
+RCLError = rclpy_implementation.RCLError
 
 
 def run_until_signal(
@@ -50,7 +55,8 @@ def run_until_signal(
     Returns
     -------
     int
-        0 after a signal; 1 where a parameter or the robot cannot be used, with a FATAL log entry.
+        0 after a signal; 1 where a parameter, the robot or the middleware cannot be used, with a
+        FATAL log entry, or a line on stderr where there is no log yet.
 
     Notes
     -----
@@ -62,12 +68,19 @@ def run_until_signal(
     """
     stop_signal = stop_signal or StopSignal()
     # rclpy's own handlers would close the publishers before the stop command.
-    rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+    try:
+        rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+    except RCLError as error:  # where security is enforced and lacks its files, for instance
+        print(f'{name}: {_words_of_rcl(error)}', file=sys.stderr)
+        return 1
     try:
         try:
             node = build()
         except (RobodynError, ParameterException) as error:
-            rclpy.logging.get_logger(name).fatal(in_parameters(error))
+            rclpy.logging.get_logger(name).fatal(plain(in_parameters(error)))
+            return 1
+        except RCLError as error:
+            rclpy.logging.get_logger(name).fatal(plain(_words_of_rcl(error)))
             return 1
         for problem in command_line.ignored_files(args, node.get_fully_qualified_name()):
             node.get_logger().warning(problem)
@@ -80,6 +93,11 @@ def run_until_signal(
     finally:
         rclpy.shutdown()
     return 0
+
+
+def _words_of_rcl(error: Exception) -> str:
+    """Return what rcl says, without where in its code."""
+    return str(error).partition(', at /')[0]
 
 
 def is_rejected_message(error: Exception) -> bool:

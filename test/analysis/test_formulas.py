@@ -177,6 +177,8 @@ def test_formula_survives_json():
     'text, named',
     [
         ('{', 'Formula as JSON'),
+        (100_000 * '[', 'Formula as JSON'),
+        (5000 * '9', 'Formula as JSON'),
         ('[]', 'Formula'),
         ('{"symbol": "G", "unit": "N"}', 'symbol, unit, terms'),
         ('{"symbol": 1, "unit": "N", "terms": []}', 'Formula.symbol'),

@@ -2,6 +2,7 @@
 """Each malformed description or argument: one error that names the element and the value."""
 
 import pickle
+import time
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from robots import two_link_urdf
 import robodyn_ros as rd
 from robodyn_ros import errors
 from robodyn_ros.description.source import LARGEST_SOURCE
+from robodyn_ros.description.urdf import urdf_text
 
 SOUND = two_link_urdf()
 
@@ -75,6 +77,15 @@ def test_text_is_a_str_that_begins_with_xml():
         rd.RobotModel.from_urdf_text(Path('arm.urdf'))
 
 
+def test_file_that_is_sent_on_is_utf_8_or_refused_by_name(tmp_path):
+    path = tmp_path / 'latin.urdf'
+    path.write_bytes(SOUND.replace('two_link', 'zwei_glieder_für').encode('latin-1'))
+    with pytest.raises(errors.MalformedXml, match='latin.urdf.*allowed: UTF-8'):
+        urdf_text(path)
+    with pytest.raises(errors.UnreadableSource, match='nowhere.urdf'):
+        urdf_text(tmp_path / 'nowhere.urdf')
+
+
 def test_not_xml(tmp_path):
     path = tmp_path / 'notes.urdf'
     path.write_text('two links and a joint')
@@ -83,6 +94,22 @@ def test_not_xml(tmp_path):
 
 def test_xml_that_is_cut_short():
     assert 'XML' in error_from(errors.MalformedXml, SOUND[:200])
+
+
+@pytest.mark.parametrize('kind', ['revolute', 'fixed'])
+@pytest.mark.parametrize('count', [3000, 100_000])
+def test_thousands_of_joints_are_refused_by_their_number(count, kind):
+    limit = '<limit lower="-1" upper="1" effort="1" velocity="1"/>'
+    joints = ''.join(
+        f'<link name="{k}"/><joint name="j{k}" type="{kind}"><parent link="{k}"/>'
+        f'<child link="{k + 1}"/>{limit if count < 10_000 else ""}</joint>'
+        for k in range(count)
+    )
+    text = f'<robot name="r">{joints}<link name="{count}"/></robot>'
+    begin = time.process_time()
+    words = error_from(errors.MalformedUrdf, text)
+    print(f'{count} {kind} joints: {time.process_time() - begin:.2f} s')
+    assert 'more than 2000 links and joints' in words
 
 
 def test_root_element_other_than_robot():

@@ -71,7 +71,11 @@ def test_one_sample_is_a_rest():
         ('time,a\n0,nan\n', "line 2, column 'a'.*finite"),
         ('time,a\n0,1\n0,2\n', 'time of sample 2'),
         ('0,1,2\n', '3 numbers and no names'),
+        ('time,a\n0,' + 200_000 * '1', 'field larger than field limit'),
+        ('time,a\n0,1e308\n1e-300,-1e308\n2e-300,1e308', 'whose slopes are finite'),
+        ('time,a' + 100_000 * ',b' + 100_000 * '\n0', 'line 2.*1 fields'),  # 80 GB as a table
     ],
+    ids=lambda value: repr(value[:30]),
 )
 def test_malformed_text_is_refused_by_line_and_column(text, named):
     with pytest.raises(MalformedMotion, match=named):

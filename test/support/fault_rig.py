@@ -247,7 +247,12 @@ class FaultRig(NodeRig):
                 steps = max(number - self.last_numbers.get(label, 0), 1)
                 elapsed = min(sent - sent_before + CLOCK_TOLERANCE, steps * LONGEST_RATE_STEP)
                 allowed = rate_limit * elapsed + 1e-9
-                assert np.abs(torque - before).max() <= allowed, f'a step at command {i}'
+                step = np.abs(torque - before).max()
+                assert step <= allowed, (
+                    f'a step at command {i}: {step} of {allowed} N m, '
+                    f'{1e3 * (sent - sent_before)} ms after {self.record[i - 1][2:]}, '
+                    f'by {(number, label)}'
+                )
             self.last_numbers[label] = number
         self.forget()
 

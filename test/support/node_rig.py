@@ -63,9 +63,12 @@ class NodeRig:
     ----------
     command_scale : array, shape (n,), or 1
         What the node is started with; ``commands`` holds torques all the same.
+    patience : float
+        For anything that must happen [s].
     """
 
     command_scale = 1.0
+    patience = PATIENCE
 
     DEPTH = 20_000  # so many messages of a topic may wait
 
@@ -147,9 +150,9 @@ class NodeRig:
 
     # --- waiting ---------------------------------------------------------------------------
 
-    def until(self, condition, doing=None, patience=PATIENCE):
+    def until(self, condition, doing=None, patience=None):
         """Spin, doing something again and again, until the condition holds; fail if it never."""
-        deadline = time.monotonic() + patience
+        deadline = time.monotonic() + (self.patience if patience is None else patience)
         while not condition():
             assert time.monotonic() < deadline, f'waited in vain; the log:\n{self.log}'
             if doing is not None:

@@ -41,6 +41,7 @@ from robodyn_ros.ros.dynamics.torque_status import torque_status
 from robodyn_ros.ros.given_parameters import check_name, in_parameters
 from robodyn_ros.ros.joint_states import elapsed_time
 from robodyn_ros.ros.log_writer import LogWriter
+from robodyn_ros.ros.plain_text import PlainlySpoken, plain
 from robodyn_ros.ros.qos import LATCHED, RELIABLE
 from robodyn_ros.ros.rejections import AtOnce
 from robodyn_ros.ros.services.exchange import LONGEST_AGE, Change, Outcome
@@ -62,7 +63,7 @@ SUCCESS = TransitionCallbackReturn.SUCCESS
 FAILURE = TransitionCallbackReturn.FAILURE
 
 
-class DynamicsNode(LifecycleNode):
+class DynamicsNode(PlainlySpoken, LifecycleNode):
     """
     Computes torques from joint states, in the modes and within the limits of its parameters.
 
@@ -321,7 +322,7 @@ class DynamicsNode(LifecycleNode):
                 control_stack.safety_settings(self._model, parameters)
                 self._cycle.stack.monitor.check(parameters)
         except RobodynError as error:
-            return SetParametersResult(successful=False, reason=str(error))
+            return SetParametersResult(successful=False, reason=plain(str(error)))
         return SetParametersResult(successful=True)
 
     def _on_parameters(self, changes: list[Parameter]) -> None:

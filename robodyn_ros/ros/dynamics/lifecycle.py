@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
 
 from lifecycle_msgs.srv import ChangeState
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+
+from robodyn_ros.ros.plain_text import trace
 
 SomeNode = TypeVar('SomeNode', bound=LifecycleNode)
 Transition = Callable[[SomeNode, LifecycleState], TransitionCallbackReturn]
@@ -23,7 +24,7 @@ def log_exceptions(transition: Transition) -> Transition:
         try:
             return transition(node, state)
         except Exception:
-            node.get_logger().fatal(traceback.format_exc())
+            node.get_logger().fatal(trace())
             raise
 
     return surfaced

@@ -35,6 +35,7 @@ from robodyn_ros.ros.feedforward import action_front
 from robodyn_ros.ros.feedforward.filled_message import filled_message
 from robodyn_ros.ros.given_parameters import GivenParameter, read_once
 from robodyn_ros.ros.joint_states import elapsed_time
+from robodyn_ros.ros.plain_text import PlainlySpoken
 from robodyn_ros.ros.qos import LATCHED, RELIABLE, SENSOR
 from robodyn_ros.ros.rejections import AtOnce, Rejections
 from robodyn_ros.ros.services import callbacks
@@ -106,7 +107,7 @@ def parameters() -> list[GivenParameter]:
     ]
 
 
-class FeedforwardNode(Node):
+class FeedforwardNode(PlainlySpoken, Node):
     """
     Fills trajectories and passes them on.
 

@@ -25,7 +25,6 @@ from typing import Any
 
 import numpy as np
 import rclpy
-import yaml
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
@@ -35,6 +34,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from std_srvs.srv import Trigger
 
+from robodyn_ros.description.yaml import parsed_yaml
 from robodyn_ros.identification import Excitation, Recording, excitation, identify
 from robodyn_ros.identification.urdf_output import identified_urdf
 from robodyn_ros.model import RobotModel
@@ -310,7 +310,7 @@ class _Starter(Node):
 
 def start_of_motion(bag: Path) -> float:
     """Return how long after the first joint state the motion in a bag began [s]."""
-    metadata = yaml.safe_load((bag / 'metadata.yaml').read_text(encoding='utf-8'))
+    (metadata,) = parsed_yaml((bag / 'metadata.yaml').read_bytes())
     notes = metadata['rosbag2_bagfile_information']['custom_data']
     return float(notes['start_of_motion']) - float(notes['first_stamp'])
 

@@ -62,6 +62,7 @@ from robodyn_ros.ros.identification.bag_writer import BagWriter
 from robodyn_ros.ros.identification.motion_message import resting_message, trajectory_message
 from robodyn_ros.ros.identification.motion_parameters import ABOUT, PARAMETERS, TARGETS
 from robodyn_ros.ros.joint_states import JointStateReader
+from robodyn_ros.ros.plain_text import PlainlySpoken, plain
 from robodyn_ros.ros.qos import LATCHED, RECORDED_STATES, RECORDING, RELIABLE
 from robodyn_ros.ros.signals import StopSignal
 
@@ -76,7 +77,7 @@ ANSWER_TIME = 1.0  # by the stamps, after which a node that follows nothing is a
 PATIENCE = 30.0  # for it to follow [s]
 
 
-class MotionNode(Node):
+class MotionNode(PlainlySpoken, Node):
     """
     Sends a motion, watches and records it; ``is_over`` says when, and ``problem`` how.
 
@@ -396,7 +397,7 @@ def run(args: Sequence[str] | None = None) -> int:
         try:
             node = MotionNode()
         except (RobodynError, ParameterException, OSError) as error:
-            rclpy.logging.get_logger('motion_node').fatal(str(error))
+            rclpy.logging.get_logger('motion_node').fatal(plain(str(error)))
             return 1
         for problem in command_line.ignored_files(args, node.get_fully_qualified_name()):
             node.get_logger().warning(problem)

@@ -41,6 +41,7 @@ from robodyn_ros.errors import (
 from robodyn_ros.model import Payload, RobotModel
 from robodyn_ros.parameters import BaseParameters, base_parameters
 from robodyn_ros.ros import conversions
+from robodyn_ros.ros.plain_text import plain
 from robodyn_ros.ros.services.exchange import LONGEST_AGE
 from robodyn_ros.ros.services.state_snapshot import Snapshot
 
@@ -93,7 +94,7 @@ def responding(service: Callable[..., str | None]) -> Callable[..., Any]:
         try:
             response.message = service(robot, request, response, *rest) or ''
         except RobodynError as error:
-            response.message = str(error)
+            response.message = plain(str(error))
         else:
             response.success = True
             response.joint_names = list(robot.arm.joint_names)

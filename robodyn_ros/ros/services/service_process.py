@@ -8,7 +8,6 @@ import multiprocessing
 import queue
 import threading
 import time
-import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -20,6 +19,7 @@ from rclpy.node import Node
 from robodyn_ros.control.load import Load
 from robodyn_ros.errors import ChangeRefused
 from robodyn_ros.model import RobotModel
+from robodyn_ros.ros.plain_text import trace
 from robodyn_ros.ros.services import service_node
 from robodyn_ros.ros.services.exchange import (
     LONGEST_AGE,
@@ -215,6 +215,6 @@ class ServiceProcess:
             self._outbox.put(self._apply(change))
         except Exception:
             # Out of an executor's task it would end the process without a stop command.
-            self._node.get_logger().error(f'a change failed: {traceback.format_exc()}')
+            self._node.get_logger().error(f'a change failed: {trace()}')
             failed = ChangeRefused('the control cycle', 'it failed; see the log', 'no bug')
             self._outbox.put(Outcome(change.number, None, failed))

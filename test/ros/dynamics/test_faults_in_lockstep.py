@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An arm in a physics engine, in lockstep, while the node or the driver fails in its motion."""
 
+import random
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ pytest.importorskip('rclpy', reason='needs ROS 2')
 pytest.importorskip('mujoco')
 
 from fault_rig import POSITION, WATCHDOG_PERIOD, fault, rig_in, stop
+from node_rig import MARK, processes_with
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 
@@ -214,3 +216,27 @@ def test_killed_node_is_replaced_while_the_arm_moves(plant):
     plant.rig.launch(**PARAMETERS)
     plant.until_moving()
     assert plant.arrives(TARGET)
+
+
+@fault(
+    'node killed, or told to stop, and restarted twenty times in motion, with physics',
+    'Each new node carries the moving arm; nobody is left behind of those before.',
+)
+def test_storm_of_restarts(plant, monkeypatch):
+    rig, chance = plant.rig, random.Random(3)
+    monkeypatch.setattr(rig, 'patience', 120.0)  # a storm makes a busy machine busier
+    mark = f'{MARK}={rig.environment[MARK]}'.encode()
+    drivers = {child.pid for child in rig.children}
+    of_one = len(set(processes_with(mark)) - drivers)
+    for round_ in range(20):
+        plant.set_out(TARGET if round_ % 2 else np.array(POSITION))
+        if chance.random() < 0.5:
+            rig.kill()
+        else:
+            assert rig.end() == 0
+        rig.launch(**PARAMETERS)
+        plant.until_moving()
+        rig.check_stream(rate_limit=RATE_LIMIT)
+    assert plant.arrives(TARGET)
+    # What carried the arm in between is gone, or goes when it is no longer needed.
+    rig.until(lambda: len(set(processes_with(mark)) - drivers) <= of_one)

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+What a node says, as text that a terminal shows and a log keeps as it is written.
+
+Names of joints, links and nodes come from messages, files and other processes. An escape sequence
+in one of them would command the reader's terminal, and a line break would begin a line of the log
+that nobody wrote.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import traceback
+
+from rclpy.impl import rcutils_logger
+from rclpy.impl.rcutils_logger import RcutilsLogger
+
+# rclpy tells the lines that log apart by the first file of the stack that is none of these.
+rcutils_logger._internal_callers.append(os.path.realpath(__file__))
+
+_LOOSE_BREAK = re.compile(r'\n(?!  )')
+
+
+def plain(text: str) -> str:
+    """
+    Return a text with what cannot be printed spelled out, as ``repr`` does.
+
+    A line break stays where an indented line follows it, which cannot be taken for the next entry.
+    """
+    if text.isprintable():
+        return text
+    spelled = (x if x.isprintable() or x == '\n' else repr(x)[1:-1] for x in text)
+    return _LOOSE_BREAK.sub(r'\\n', ''.join(spelled))
+
+
+def trace() -> str:
+    """Return the traceback of the exception that is handled, its lines indented."""
+    return traceback.format_exc().rstrip().replace('\n', '\n  ')
+
+
+class PlainLogger(RcutilsLogger):
+    """A logger of plain text."""
+
+    def log(self, message: object, severity: int, **options: object) -> bool:
+        """Log a message as ``RcutilsLogger.log`` does, in plain text."""
+        return super().log(plain(str(message)), severity, **options)
+
+
+class PlainlySpoken:
+    """What a node inherits from, before rclpy's class, so that its logger is a ``PlainLogger``."""
+
+    _plain_logger: PlainLogger | None = None
+
+    def get_logger(self) -> PlainLogger:
+        """Return the logger, always the same one: it counts repetitions."""
+        if self._plain_logger is None:
+            self._plain_logger = PlainLogger(super().get_logger().name)  # type: ignore[misc]
+        return self._plain_logger
