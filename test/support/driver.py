@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-A driver that reports the arm until it is ended, at rest but for joint 4, to be killed and paused by tests.
+A driver that reports the arm until it is ended, to be killed and paused by tests.
+
+The arm is at rest, but for joint 4 where that is asked for.
 
     python test/driver.py RATE NAMES OFFSET STAMP VELOCITY
 

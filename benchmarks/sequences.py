@@ -2,7 +2,7 @@
 """
 Draw random sequences of events for an arm in MuJoCo, and print whether any of them throws it.
 
-    python benchmarks/random_sequences.py [--sequences 1000] [--seed 0] [--write]
+    python benchmarks/sequences.py [--sequences 1000] [--seed 0] [--write]
 
 A frictionless Panda (with friction where states are slow) under the command pipeline, in lockstep:
 modes, gains, limits, references, contacts, stops, payloads, pushes, a base that tilts, silences,
@@ -22,8 +22,7 @@ import argparse
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / 'test' / 'support'))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test' / 'support'))
 
 from frictionless_arm import FrictionlessArm
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -31,7 +30,7 @@ from random_sequences import KINDS
 
 from robodyn_ros.control.core_binding import core
 
-DOCUMENT = ROOT / 'docs' / 'safety.md'
+DOCUMENT = Path(__file__).resolve().parents[1] / 'docs' / 'safety.md'
 RATES = (5.0, 10.0, 20.0, 30.0, 50.0, 100.0, 1000.0)  # Hz
 DURATION = 8.0  # s
 
