@@ -4,7 +4,6 @@
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -25,7 +24,6 @@ from fault_rig import (
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 
-from robodyn_ros.ros.demo.node_process import die_with_parent
 from robodyn_ros.ros.other_commanders import WATCHDOG_LABEL
 
 pytestmark = [pytest.mark.slow, pytest.mark.ros]
@@ -103,14 +101,6 @@ def first_after(rig, moment):
     """Return when the first command after a moment was sent, counted from it [s]."""
     rig.until(lambda: rig.record[-1][0] > moment)
     return next(sent for sent, *_ in rig.record if sent > moment) - moment
-
-
-def busy_on(processor):
-    """Start a process that leaves a processor nothing."""
-    return subprocess.Popen(
-        [sys.executable, '-c', 'while True: pass'],
-        preexec_fn=lambda: (die_with_parent(), os.sched_setaffinity(0, {processor})),
-    )
 
 
 # --- ended -------------------------------------------------------------------------------------
@@ -343,35 +333,6 @@ def test_node_tells_of_a_watchdog_that_is_stopped(rig):
     os.kill(watchdog, signal.SIGCONT)
     rig.until(lambda: rig.report['watchdog'] == 'watching')
     rig.until_commanded(100)
-
-
-@fault(
-    'watchdog starved, then the node killed',
-    'Diagnostics say that it is late. Of the lowest priority, beside busy processes on its only '
-    'processor, it commands late, but alone and without a step; it ends after 10 s and '
-    '`stale_hold_time` at most.',
-)
-def test_starved_watchdog_commands_late_but_without_a_step(rig, gravity):
-    carry(rig)
-    watchdog = watchdog_of(rig)
-    for _ in range(3):  # it runs for a moment now and then
-        os.kill(watchdog, signal.SIGSTOP)
-        rig.spin(1.2)
-        os.kill(watchdog, signal.SIGCONT)
-        rig.spin(0.05)
-    rig.until(lambda: any(report.get('watchdog') == 'late' for report in rig.reports))
-    processor = min(os.sched_getaffinity(0))
-    for thread in map(int, os.listdir(f'/proc/{watchdog}/task')):
-        os.sched_setscheduler(thread, os.SCHED_IDLE, os.sched_param(0))
-        os.sched_setaffinity(thread, {processor})
-    for _ in range(2):
-        rig.children.append(busy_on(processor))
-    lead_away(rig, gravity)
-    rig.kill()
-    rig.until(lambda: not is_running(watchdog), patience=60.0)
-    labels = [label for *_, label in rig.record]
-    first = labels.index(WATCHDOG_LABEL)
-    assert set(labels[first:]) == {WATCHDOG_LABEL}
 
 
 @pytest.mark.parametrize(
