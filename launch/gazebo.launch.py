@@ -123,9 +123,15 @@ ARGUMENTS = (
     DeclareLaunchArgument(
         'state_timeout',
         default_value='1.0',
-        description='state_timeout of the node or of feedforward [s]. Longer than on a robot, and '
-        'before that of a parameter file: who simulates keeps the machine busy, and the watchdog '
-        'counts real time.',
+        description="The node's state_timeout, or that of feedforward [s]. Longer than on a "
+        'robot, and before that of a parameter file: who simulates keeps the machine busy, and '
+        'the watchdog counts real time.',
+    ),
+    DeclareLaunchArgument(
+        'joint_damping',
+        default_value='',
+        description='Least viscous friction of the joints [N m s/rad], in Gazebo and the model: '
+        'for a URDF that names next to none, which no drive has. Empty: as the URDF has it.',
     ),
     DeclareLaunchArgument(
         'start_gazebo',
