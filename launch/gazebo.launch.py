@@ -186,7 +186,7 @@ def checked(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     """Return nothing; what is not installed is named, with the command that installs it."""
     needed = [*NEEDED, *NEEDED_BY[context.launch_configurations['way']]]
     missing = [name for name in needed if not is_installed(name)]
-    packages = [f'ros-$ROS_DISTRO-{name}'.replace('_', '-') for name in missing]
+    packages = [f'ros-$ROS_DISTRO-{name.replace("_", "-")}' for name in missing]
     packages = [each for each, name in zip(packages, missing) if name not in BUILT_HERE]
     commands = [f'sudo apt install {" ".join(packages)}'] if packages else []
     for name in sorted(set(missing) & set(BUILT_HERE)):

@@ -453,7 +453,8 @@ def test_gazebo_names_what_is_not_installed_and_the_command_that_installs_it():
     if not missing:
         pytest.skip('all of it is installed')
     with pytest.raises(
-        RuntimeError, match='sudo apt install ros-.*-' + missing[0].replace('_', '-')
+        RuntimeError,
+        match=r'sudo apt install ros-\$ROS_DISTRO-' + missing[0].replace('_', '-'),
     ):
         module.checked(context(way='trajectory', use_sim_time='true'))
 
