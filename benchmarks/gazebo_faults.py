@@ -53,8 +53,8 @@ class Story:
             self.rig.move(None)
         self.rig.simulate(1.0)
         self.goal = HANGING
-        self.begin = self.seen = self.rig.now
-        self.heard = len(self.rig.log)
+        self.begin = self.rig.now
+        self.seen, self.heard = len(self.rig.said), len(self.rig.log)
 
     def set_out(self, goal: np.ndarray = DOCS_GOAL, seconds: float = LONG) -> None:
         """Begin a motion, and wait until it is in its middle."""
