@@ -40,6 +40,7 @@ COLORS = ('#d55e00', '#0072b2', '#009e73', '#cc79a7', '#e69f00', '#56b4e9')
 PANDA_JOINTS = [f'panda_joint{i}' for i in range(1, 8)]
 PANDA_START = np.array([0.1, -0.4, 0.2, -1.9, 0.3, 1.6, 0.7])
 PANDA_CHAIN = {'base_link': 'panda_link0', 'tip_link': 'panda_link8'}
+PANDA_DAMPING = '0.3'  # [N m s/rad]; the URDF's 0.003 lets the arm topple in gravity compensation
 PANDA_KP, PANDA_KD = 400.0, 40.0  # of its joint trajectory controller, times the inertia
 PD_ALONE = {f'terms__{name}': False for name in ('inertial', 'coriolis', 'gravity', 'friction')}
 
@@ -81,6 +82,7 @@ def panda(way: str, folder: Path) -> dict[str, str]:
         f"base_link:=panda_link0 joints:='{' '.join(PANDA_JOINTS)}' "
         f"initial_positions:='{start}'",
         'controllers_file': str(file),
+        'joint_damping': PANDA_DAMPING,
         **PANDA_CHAIN,
     }
 

@@ -6,10 +6,12 @@ It is the path of the robot's URDF. A xacro is expanded into a temporary file, w
 shutdown.
 """
 
+import math
 import shlex
 import shutil
 import tempfile
 from pathlib import Path
+from xml.etree import ElementTree
 
 import xacro
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
@@ -54,7 +56,8 @@ def expanded(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     source = Path(values['description_file']).expanduser().resolve()
     if not source.is_file():
         raise RuntimeError(f'description_file: there is no file {source}')
-    if source.suffix != '.xacro':
+    least = values.get('joint_damping', '')
+    if source.suffix != '.xacro' and not least:
         return [SetLaunchConfiguration('urdf_file', str(source))]
     mappings = {'tf_prefix': values['tf_prefix']}
     for argument in shlex.split(values['description_arguments']):
@@ -62,7 +65,12 @@ def expanded(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         if not assignment:
             raise RuntimeError(f'description_arguments: {argument!r} is not name:=value')
         mappings[name] = value
-    text = xacro.process_file(str(source), mappings=mappings).toxml()
+    if source.suffix == '.xacro':
+        text = xacro.process_file(str(source), mappings=mappings).toxml()
+    else:
+        text = source.read_text(encoding='utf-8')
+    if least:
+        text = damped(text, least)
     folder = Path(tempfile.mkdtemp(prefix='robodyn_'))
     path = folder / f'{source.name.partition(".")[0]}.urdf'
     path.write_text(text, encoding='utf-8')
@@ -74,3 +82,23 @@ def expanded(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         SetLaunchConfiguration('urdf_file', str(path)),
         RegisterEventHandler(OnShutdown(on_shutdown=remove)),
     ]
+
+
+def damped(text: str, least: str) -> str:
+    """Return a robot none of whose joints has less viscous friction [N m s/rad, N s/m]."""
+    try:
+        damping = float(least)
+    except ValueError:
+        damping = math.nan
+    if not 0.0 <= damping < math.inf:
+        raise RuntimeError(f'joint_damping: {least!r}; allowed: a number from zero on')
+    robot = ElementTree.fromstring(text)
+    for joint in robot.findall('joint'):
+        if joint.get('type') not in ('revolute', 'continuous', 'prismatic'):
+            continue
+        dynamics = joint.find('dynamics')
+        if dynamics is None:
+            dynamics = ElementTree.SubElement(joint, 'dynamics')
+        if float(dynamics.get('damping', 0.0)) < damping:
+            dynamics.set('damping', f'{damping:g}')
+    return ElementTree.tostring(robot, encoding='unicode')

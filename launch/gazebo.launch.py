@@ -123,9 +123,15 @@ ARGUMENTS = (
     DeclareLaunchArgument(
         'state_timeout',
         default_value='1.0',
-        description='state_timeout of the node or of feedforward [s]. Longer than on a robot, and '
-        'before that of a parameter file: who simulates keeps the machine busy, and the watchdog '
-        'counts real time.',
+        description="The node's state_timeout, or that of feedforward [s]. Longer than on a "
+        'robot, and before that of a parameter file: who simulates keeps the machine busy, and '
+        'the watchdog counts real time.',
+    ),
+    DeclareLaunchArgument(
+        'joint_damping',
+        default_value='',
+        description='Least viscous friction of the joints [N m s/rad], in Gazebo and the model: '
+        'for a URDF that names next to none, which no drive has. Empty: as the URDF has it.',
     ),
     DeclareLaunchArgument(
         'start_gazebo',
@@ -180,7 +186,7 @@ def checked(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     """Return nothing; what is not installed is named, with the command that installs it."""
     needed = [*NEEDED, *NEEDED_BY[context.launch_configurations['way']]]
     missing = [name for name in needed if not is_installed(name)]
-    packages = [f'ros-$ROS_DISTRO-{name}'.replace('_', '-') for name in missing]
+    packages = [f'ros-$ROS_DISTRO-{name.replace("_", "-")}' for name in missing]
     packages = [each for each, name in zip(packages, missing) if name not in BUILT_HERE]
     commands = [f'sudo apt install {" ".join(packages)}'] if packages else []
     for name in sorted(set(missing) & set(BUILT_HERE)):

@@ -317,6 +317,44 @@ def test_joints_of_a_gripper_that_nothing_commands_are_fixed_in_gazebo():
     assert note.endswith(': f1_joint, f2_joint')
 
 
+DAMPED = """<robot name="r"><link name="l0"/><link name="l1"/><link name="l2"/><link name="l3"/>
+<joint name="bare" type="revolute"><parent link="l0"/><child link="l1"/></joint>
+<joint name="light" type="continuous"><parent link="l1"/><child link="l2"/>
+<dynamics damping="0.003" friction="0.1"/></joint>
+<joint name="heavy" type="prismatic"><parent link="l2"/><child link="l3"/>
+<dynamics damping="5"/></joint>
+<joint name="tool" type="fixed"><parent link="l3"/><child link="l4"/></joint><link name="l4"/>
+</robot>"""
+
+
+def test_joints_have_at_least_the_damping_that_is_asked_for(tmp_path):
+    source = tmp_path / 'arm.urdf'
+    source.write_text(DAMPED)
+    given = {'description_file': str(source), 'description_arguments': '', 'tf_prefix': ''}
+    actions = launch_file('description').expanded(context(**given, joint_damping='0.2'))
+    here = context()
+    for action in actions:
+        action.visit(here)
+    text = Path(here.launch_configurations['urdf_file']).read_text()
+    dynamics = {
+        joint.get('name'): dict(element.attrib)
+        for joint in etree.fromstring(text).findall('joint')
+        for element in joint.findall('dynamics')
+    }
+    assert dynamics == {
+        'bare': {'damping': '0.2'},
+        'light': {'damping': '0.2', 'friction': '0.1'},
+        'heavy': {'damping': '5'},
+    }
+    assert source.read_text() == DAMPED
+
+
+@pytest.mark.parametrize('value', ['a lot', '-1', 'nan', 'inf'])
+def test_damping_that_is_no_number_from_zero_on_is_refused(value):
+    with pytest.raises(RuntimeError, match='joint_damping'):
+        launch_file('description').damped(DAMPED, value)
+
+
 def test_robot_that_gazebo_cannot_command_is_refused():
     with pytest.raises(RuntimeError, match='no <ros2_control> with joints in it'):
         launch_file('gazebo').commanded(GRIPPER.replace(COMMANDED, ''))
@@ -415,7 +453,8 @@ def test_gazebo_names_what_is_not_installed_and_the_command_that_installs_it():
     if not missing:
         pytest.skip('all of it is installed')
     with pytest.raises(
-        RuntimeError, match='sudo apt install ros-.*-' + missing[0].replace('_', '-')
+        RuntimeError,
+        match=r'sudo apt install ros-\$ROS_DISTRO-' + missing[0].replace('_', '-'),
     ):
         module.checked(context(way='trajectory', use_sim_time='true'))
 
