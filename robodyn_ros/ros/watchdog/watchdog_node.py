@@ -213,10 +213,11 @@ class WatchdogNode(Node):
             if torque is not None:
                 command = (settings.command_scale * torque)[settings.order]
                 message.data = conversions.floats(command)
+                # Before: whom publishing wakes may have the processor next, and this be killed.
+                shared.commanded(time.monotonic(), torque)
                 self._commands.publish(message)
                 self._last = time.monotonic(), torque
                 takeover.sent(self._last[0])
-                shared.commanded(*self._last)
             if takeover.is_over:
                 break
             if subscription is None:  # after the first command

@@ -335,6 +335,32 @@ def test_node_tells_of_a_watchdog_that_is_stopped(rig):
     rig.until_commanded(100)
 
 
+@fault(
+    'SIGKILL in motion, the watchdog starved',
+    'It takes over late, brakes without a step whenever it runs, and sends the stop command.',
+)
+def test_starved_watchdog_stands_in_for_a_killed_node(rig, gravity):
+    carry(rig)
+    watchdog = watchdog_of(rig)
+    lead_away(rig, gravity)
+    rig.kill()
+
+    def starve():  # it gets a tenth of the time, whatever else the machine does
+        os.kill(watchdog, signal.SIGSTOP)
+        rig.spin(0.09)
+        os.kill(watchdog, signal.SIGCONT)
+        rig.spin(0.01)
+
+    try:
+        rig.until(lambda: rig.record[-1][-1] == WATCHDOG_LABEL, starve)
+        for _ in range(30):
+            starve()
+    except ProcessLookupError:  # it has ended
+        pass
+    rig.until(lambda: not is_running(watchdog), patience=30.0)
+    assert ends_with(rig, gravity)
+
+
 @pytest.mark.parametrize(
     'number',
     [
