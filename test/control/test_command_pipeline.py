@@ -275,10 +275,42 @@ def test_state_that_is_not_late_needs_no_action():
     arm = enabled()
     arm.run(0.01)
     assert watch(arm, 0.01) == [None]
-    # Of states every 20 ms none is late before three of them are missed.
+    # Of states every 10 ms none is late before three of them are missed.
+    arm.run(1.0, period=0.01)
+    assert watch(arm, 0.02) == [None] * 2
+    assert watch(arm, 0.02)[-1] is not None
+
+
+def test_between_slow_states_the_torque_follows_gravity():
+    arm = enabled(mode='gravity_compensation', state_timeout=0.5, **NO_RATE_LIMIT)
+    speed = np.array([0.4, -0.2])
+    arm.run(2.0, velocity=speed, period=0.2)
+    commands = watch(arm, 0.19)
+    assert commands[0] is None  # for 20 ms the state's own command is good enough
+    for k, command in enumerate(commands[2:], start=3):
+        # The middle of the time for which each acts; nothing is predicted beyond 150 ms.
+        ahead = min((k + 0.5) * WATCHDOG_PERIOD, 0.15)
+        assert command.torque == pytest.approx(WEIGHT * np.cos(Q + ahead * speed), abs=1e-9)
+
+
+def test_load_is_carried_before_the_next_slow_state_comes():
+    arm = enabled(state_timeout=0.5)
+    arm.run(2.0, period=0.2)
+    watch(arm, 0.17)
+    arm.pipeline.change_model(lambda q, qd, qdd: 1.5 * inverse_dynamics(q, qd, qdd))
+    assert watch(arm, 0.02)[-1].torque == pytest.approx(1.5 * GRAVITY)
+
+
+def test_torque_that_the_rate_limit_holds_back_goes_on_between_states():
+    arm = enabled(torque_rate_limits=np.array([100.0, 100.0]))
     arm.run(1.0, period=0.02)
-    assert watch(arm, 0.04) == [None] * 4
-    assert watch(arm, 0.03)[-1] is not None
+    arm.pipeline.change_model(lambda q, qd, qdd: 1.5 * inverse_dynamics(q, qd, qdd))
+    arm.now += 0.02
+    first = arm.receive(Q)
+    assert first.rate_limited.all()
+    (second,) = watch(arm, WATCHDOG_PERIOD)
+    step = 100.0 * WATCHDOG_PERIOD
+    assert second.torque[0] == pytest.approx(first.torque[0] + step)
 
 
 def test_wait_for_the_first_state_is_not_taken_for_a_period():
