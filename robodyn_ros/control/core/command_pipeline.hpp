@@ -673,6 +673,13 @@ private:
     return {Cause::following_error, static_cast<int>(worst), most, largest};
   }
 
+  // For how long a command acts on velocities, with their lag [s]; before the period is known, no
+  // longer than the timeout.
+  double period() const
+  {
+    return std::isnan(state_.period) ? state_.settings.state_timeout : state_.period + state_.lag;
+  }
+
   // Compute torque_ and parts_ a time [s] after the last valid cycle, up to the soft joint limits,
   // and return whether the torque is finite. What is followed is wanted_.
   bool evaluate(
@@ -680,10 +687,7 @@ private:
     const double * added)
   {
     const LawCoefficients & law = state_.law.at(ahead);
-    // One period is not known yet, but that a command acts no longer than the timeout.
-    const double period =
-      std::isnan(state_.period) ? state_.settings.state_timeout : state_.period + state_.lag;
-    double damping = allowed_damping(law.damping, period);
+    double damping = allowed_damping(law.damping, period());
     const bool is_braked = state_.settings.is_braked_by_damping && !has_wanted;
     for (std::size_t i = 0; is_braked && i < n_; ++i) {
       const double speed = std::fabs(velocity[i]);
@@ -708,7 +712,7 @@ private:
     }
     add_up(parts_);
     could &= soft_limits_.apply(
-      law, state_.model, state_.parts, state_.settings, position, velocity, period, torque_);
+      law, state_.model, state_.parts, state_.settings, position, velocity, period(), torque_);
     return could && is_finite(torque_);
   }
 
@@ -784,20 +788,36 @@ private:
   }
 
   // Write where the arm should be a time [s] after its last valid state to position_ and velocity_,
-  // and return the time that is of: its errors from the reference move on as they last moved, and
-  // without one it coasts. Where nothing is predicted, it is the last state.
+  // and return the time that is of. Its errors from the reference fade as the feedback makes them,
+  // e'' = -kd e' - kp e: errors that were to go on as they were would be corrected again with each
+  // command. Without a reference it coasts. Where nothing is predicted, it is the last state.
   double expect(double gap, const Now & now)
   {
     position_ = state_.position;
     velocity_ = state_.velocity;
     if (!predicts(now)) { return state_.time; }
+    constexpr int steps = 10;
     const double ahead = std::min(gap, kLongestGap), time = state_.time + ahead;
+    const double h = ahead / steps;
     const bool has_wanted = follower_.last(before_) && sample(time, wanted_);
+    const LawCoefficients & law = state_.law.at(elapsed_);
     for (std::size_t i = 0; i < n_; ++i) {
-      position_[i] += ahead * state_.velocity[i];
-      if (!has_wanted) { continue; }
-      position_[i] += wanted_.position[i] - before_.position[i] - ahead * before_.velocity[i];
-      velocity_[i] += wanted_.velocity[i] - before_.velocity[i];
+      double & p = position_[i];
+      double & v = velocity_[i];
+      if (!has_wanted) {
+        p += ahead * v;
+        continue;
+      }
+      const double kp = law.kp[i], kd = law.kd[i];
+      const double begin = state_.error(p, before_.position[i], i);
+      double error = begin;
+      v -= before_.velocity[i];
+      for (int k = 0; k < steps; ++k) {  // implicit: stable for any gains
+        v = (v - h * kp * error) / (1.0 + h * kd + h * h * kp);
+        error += h * v;
+      }
+      p += error - begin + wanted_.position[i] - before_.position[i];
+      v += wanted_.velocity[i];
     }
     return time;
   }
