@@ -124,9 +124,6 @@ class Scene:
             float(arm.energy(begin, rig.now, **self.links(arm))[1].max())
             for arm, begin in zip(self.arms, begins)
         )
-        if rig.way == 'trajectory':
-            for arm in self.arms:
-                rig.move(None, arm=arm)
         rig.simulate(SETTLING)
         wall, (begin, end) = time.monotonic(), rig.simulate(rest)
         row['factor'] = (end - begin) / (time.monotonic() - wall)

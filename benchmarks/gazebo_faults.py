@@ -49,8 +49,6 @@ class Story:
         self.rig.simulate(SETTLING)
         if way == 'forward':
             self.rig.set_parameters('/dynamics_node', mode='computed_torque')
-        if way == 'trajectory':
-            self.rig.move(None)
         self.rig.simulate(1.0)
         self.goal = HANGING
         self.begin = self.rig.now
