@@ -185,7 +185,7 @@ def largest(spans: Any) -> float:
 
 def draw(arm: Arm, begin: float, file: Path) -> None:
     """Draw the docs' motion: where the joints were to be and were, and the difference."""
-    times, desired, actual = arm.tracked(begin - 0.2, begin + 3.8)
+    times, desired, actual = arm.tracked(begin - 0.2, begin + 3.4)  # another one follows
     times = times - begin
     figure = Figure(figsize=(12, 4.8), dpi=130, facecolor='white')
     left, right = figure.subplots(1, 2)

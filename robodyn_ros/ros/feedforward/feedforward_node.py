@@ -219,7 +219,7 @@ class FeedforwardNode(PlainlySpoken, Node):
         """Hold the arm, or try again with the next joint state."""
         if self._is_hold_due and self._sent_hold():
             self._is_hold_due = False
-            self.get_logger().info(f'{self._activity.controller} is active: the arm is held')
+            self.get_logger().info('the controller is active: the arm is held')
 
     def _sent_hold(self) -> bool:
         """Return whether the hold was sent; without fresh joint states it cannot be."""
