@@ -105,12 +105,16 @@ class Scene:
         arguments = {'arm': {}, 'panda': panda(way, folder), 'two': first}[name]
         self.rig = GazeboRig(folder, factor, way, **arguments, **more)
         self.arms = [self.rig.arm]
-        self.rig.bring_up()
-        if name == 'two':
-            second = {key: value.replace('left', 'right') for key, value in first.items()}
-            place = {'position': '0 1 0', 'start_gazebo': 'false'}
-            self.arms.append(self.rig.launch(**second, **place))
+        try:
             self.rig.bring_up()
+            if name == 'two':
+                second = {key: value.replace('left', 'right') for key, value in first.items()}
+                place = {'position': '0 1 0', 'start_gazebo': 'false'}
+                self.arms.append(self.rig.launch(**second, **place))
+                self.rig.bring_up()
+        except BaseException:  # what is interrupted, too, is to end Gazebo
+            self.rig.close()
+            raise
 
     def goal(self, offsets: Any) -> np.ndarray:
         """Return a position [rad] of the arms in this scene."""

@@ -45,11 +45,15 @@ class Story:
     def __init__(self, way: str, folder: Path, factor: float) -> None:
         self.rig = GazeboRig(folder, factor, way)
         self.arm = self.rig.arm
-        self.rig.bring_up()
-        self.rig.simulate(SETTLING)
-        if way == 'forward':
-            self.rig.set_parameters('/dynamics_node', mode='computed_torque')
-        self.rig.simulate(1.0)
+        try:
+            self.rig.bring_up()
+            self.rig.simulate(SETTLING)
+            if way == 'forward':
+                self.rig.set_parameters('/dynamics_node', mode='computed_torque')
+            self.rig.simulate(1.0)
+        except BaseException:  # what is interrupted, too, is to end Gazebo
+            self.rig.close()
+            raise
         self.goal = HANGING
         self.begin = self.rig.now
         self.seen, self.heard = len(self.rig.said), len(self.rig.log)
