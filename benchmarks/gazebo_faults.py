@@ -87,18 +87,20 @@ class Story:
         return said + [line[:220] for line in lines if any(word in line for word in words)]
 
     def processes(self, words: str) -> list[int]:
-        """Return the programs of the launch whose command line has some words."""
-        found = []
+        """Return the programs of the launch whose command line has some words; no forks."""
+        found, parents = [], {}
         for folder in Path('/proc').glob('[0-9]*'):
             try:
                 command = (folder / 'cmdline').read_bytes().replace(b'\0', b' ').decode()
                 environment = (folder / 'environ').read_bytes()
+                parent = int((folder / 'stat').read_text().rpartition(')')[2].split()[1])
             except OSError:
                 continue
             ours = f'GZ_PARTITION={self.rig.environment["GZ_PARTITION"]}\0'.encode()
             if ours in environment and words in command and 'ros2 launch' not in command:
                 found.append(int(folder.name))
-        return found
+                parents[found[-1]] = parent
+        return [each for each in found if parents[each] not in found]
 
 
 def pause(story: Story, options: Any) -> str:
