@@ -244,7 +244,7 @@ def main() -> None:
     parser.add_argument('--ways', nargs='+', choices=WAYS, default=['forward'])
     parser.add_argument('--real-time-factor', type=float, default=0.5)
     parser.add_argument('--factors', nargs='+', type=float, default=[0.3, 0.05, 0.015])
-    parser.add_argument('--ball', nargs=3, type=float, default=[0.5, 0.0, 1.5], help='[m]')
+    parser.add_argument('--ball', nargs=3, type=float, default=[0.5, 0.03, 1.5], help='[m]')
     parser.add_argument('--patience', type=float, default=40.0, help='[s], of real time')
     options = parser.parse_args()
     for way in options.ways:
