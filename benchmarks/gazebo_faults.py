@@ -45,13 +45,15 @@ class Story:
     def __init__(self, way: str, folder: Path, factor: float) -> None:
         self.rig = GazeboRig(folder, factor, way)
         self.arm = self.rig.arm
-        self.rig.bring_up()
-        self.rig.simulate(SETTLING)
-        if way == 'forward':
-            self.rig.set_parameters('/dynamics_node', mode='computed_torque')
-        if way == 'trajectory':
-            self.rig.move(None)
-        self.rig.simulate(1.0)
+        try:
+            self.rig.bring_up()
+            self.rig.simulate(SETTLING)
+            if way == 'forward':
+                self.rig.set_parameters('/dynamics_node', mode='computed_torque')
+            self.rig.simulate(1.0)
+        except BaseException:  # what is interrupted, too, is to end Gazebo
+            self.rig.close()
+            raise
         self.goal = HANGING
         self.begin = self.rig.now
         self.seen, self.heard = len(self.rig.said), len(self.rig.log)
@@ -85,18 +87,20 @@ class Story:
         return said + [line[:220] for line in lines if any(word in line for word in words)]
 
     def processes(self, words: str) -> list[int]:
-        """Return the programs of the launch whose command line has some words."""
-        found = []
+        """Return the programs of the launch whose command line has some words; no forks."""
+        found, parents = [], {}
         for folder in Path('/proc').glob('[0-9]*'):
             try:
                 command = (folder / 'cmdline').read_bytes().replace(b'\0', b' ').decode()
                 environment = (folder / 'environ').read_bytes()
+                parent = int((folder / 'stat').read_text().rpartition(')')[2].split()[1])
             except OSError:
                 continue
             ours = f'GZ_PARTITION={self.rig.environment["GZ_PARTITION"]}\0'.encode()
             if ours in environment and words in command and 'ros2 launch' not in command:
                 found.append(int(folder.name))
-        return found
+                parents[found[-1]] = parent
+        return [each for each in found if parents[each] not in found]
 
 
 def pause(story: Story, options: Any) -> str:
@@ -240,7 +244,7 @@ def main() -> None:
     parser.add_argument('--ways', nargs='+', choices=WAYS, default=['forward'])
     parser.add_argument('--real-time-factor', type=float, default=0.5)
     parser.add_argument('--factors', nargs='+', type=float, default=[0.3, 0.05, 0.015])
-    parser.add_argument('--ball', nargs=3, type=float, default=[0.5, 0.0, 1.5], help='[m]')
+    parser.add_argument('--ball', nargs=3, type=float, default=[0.5, 0.03, 1.5], help='[m]')
     parser.add_argument('--patience', type=float, default=40.0, help='[s], of real time')
     options = parser.parse_args()
     for way in options.ways:

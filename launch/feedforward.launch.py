@@ -35,6 +35,12 @@ ARGUMENTS = (
         description='Name of the joint trajectory controller, which commands effort.',
     ),
     DeclareLaunchArgument(
+        'controller_manager',
+        default_value='',
+        description='Node name of the controller manager: the arm is held when the controller '
+        'has become active; empty: only when asked to.',
+    ),
+    DeclareLaunchArgument(
         'feedforward_file',
         default_value='',
         description='YAML of further parameters of the node; empty: none.',
@@ -80,6 +86,7 @@ def started(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         'gravity': [float(part) for part in values.get('gravity', '').split()],
         'state_timeout': float(values.get('state_timeout') or 0.0),
         'controller': values['trajectory_controller'],
+        'controller_manager': values['controller_manager'],
     }
     parameters = {name: value for name, value in given.items() if value}
     parameters['use_sim_time'] = values['use_sim_time'] == 'true'

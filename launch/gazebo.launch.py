@@ -7,7 +7,8 @@ whose trajectories feedforward fills with effort; or the controller of robodyn_c
 which a joint trajectory controller is chained.
 
 The arm is held, by hold_joints of gz_ros2_control, until a controller commands it. The forward
-controller does not before the node's first torque has come.
+controller does not before the node's first torque has come, nor the joint trajectory controller
+before feedforward knows the effort that holds the arm.
 """
 
 import os
@@ -58,7 +59,7 @@ NEEDED = (
 BUILT_HERE = ('robodyn_controllers',)  # in no registry of packages: with the sources of this one
 NEEDED_BY = {
     'forward': ('forward_command_controller', 'ros2topic'),
-    'trajectory': ('joint_trajectory_controller', 'control_msgs'),
+    'trajectory': ('joint_trajectory_controller', 'control_msgs', 'ros2topic'),
     'chained': ('joint_trajectory_controller', 'robodyn_controllers'),
 }
 MADE = 'made'  # the name of a library that is made here
@@ -149,7 +150,8 @@ ARGUMENTS = (
         'controller_manager',
         default_value='controller_manager',
         description='Node name of the controller manager in Gazebo: where forward, the node '
-        'watches the controller, and deactivates it when it stops; empty: it does not.',
+        'watches the controller, and deactivates it when it stops; where trajectory, feedforward '
+        'holds the arm when the controller has become active; empty: they do not.',
     ),
     DeclareLaunchArgument(
         'use_sim_time',
@@ -457,8 +459,9 @@ def spawned(values: dict[str, str]) -> list[LaunchDescriptionEntity]:
     Not together: until the first /clock ros2_control takes Gazebo's time, which is ahead of it. A
     PID that meets both is called with a negative period, and its controller deactivated for it.
 
-    The forward controller is activated when a torque waits for it. The node needs joint states for
-    one, and may have to compile its model first; without torque the arm would fall meanwhile.
+    The forward controller is activated when a torque waits for it, and the joint trajectory
+    controller alone when the effort that holds the arm does. Both need joint states, and may have
+    to compile the model first; without them the arm would fall, or sag, meanwhile.
     """
     controllers = [values[name] for name in NAMED_BY[values['way']]]
     broadcaster = spawner(values, 'joint_state_broadcaster')
@@ -469,18 +472,21 @@ def spawned(values: dict[str, str]) -> list[LaunchDescriptionEntity]:
     def behind(action: ExecuteProcess) -> RegisterEventHandler:
         return RegisterEventHandler(OnProcessExit(target_action=action, on_exit=activate))
 
-    if values['way'] != 'forward':
+    if values['way'] == 'forward':
+        topic, kind = values['command_topic'], 'std_msgs/msg/Float64MultiArray'
+    elif values['way'] == 'trajectory' and values['controller_manager']:
+        topic = f'{values["trajectory_controller"]}/joint_trajectory'
+        kind = 'trajectory_msgs/msg/JointTrajectory'
+    else:  # feedforward, too, sends nothing by itself where it is told of no manager
         return [behind(broadcaster), broadcaster]
-    topic = values['command_topic']
     if not topic.startswith('/'):
         topic = '/'.join(['', *values['namespace'].strip('/').split('/'), topic])
-    first_torque = ExecuteProcess(
-        cmd=['ros2', 'topic', 'echo', '--no-daemon', '--once']
-        + [topic.replace('//', '/'), 'std_msgs/msg/Float64MultiArray'],
-        name='first_torque',
+    first_effort = ExecuteProcess(
+        cmd=['ros2', 'topic', 'echo', '--no-daemon', '--once', topic.replace('//', '/'), kind],
+        name='first_effort',
         output='log',
     )
-    return [broadcaster, behind(first_torque), first_torque]
+    return [broadcaster, behind(first_effort), first_effort]
 
 
 def spawner(values: dict[str, str], *controllers: str) -> Node:

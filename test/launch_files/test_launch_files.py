@@ -32,6 +32,7 @@ FOLDER = ROOT / 'launch'
 FOR_USERS = ('robodyn', 'simulation', 'demo', 'gazebo', 'two_arms', 'feedforward')
 MANAGER = 'controller_manager'
 COMMANDED = '<ros2_control name="arm" type="system"><joint name="a"/></ros2_control>'
+TRAJECTORY = 'trajectory_msgs/msg/JointTrajectory'
 EXITED = {'name': 'echo', 'cmd': ['ros2'], 'cwd': None, 'env': None, 'pid': 1, 'returncode': 0}
 KNOWN = {
     'use_mock_hardware',
@@ -161,6 +162,7 @@ def gazebo_values(tmp_path):
         'position': '0 -0.5 1',
         'way': 'forward',
         'trajectory_controller': 'trajectories',
+        'controller_manager': 'controller_manager',
         'command_topic': 'effort_controller/commands',
     }
 
@@ -184,7 +186,9 @@ def test_gazebo_is_started_with_the_robot_its_controllers_and_the_clock(tmp_path
 def test_gazebo_activates_the_forward_controller_when_a_torque_waits_for_it(
     tmp_path, topic, listened
 ):
-    values = context(**{**gazebo_values(tmp_path), 'command_topic': topic})
+    given = {**gazebo_values(tmp_path), 'command_topic': topic}
+    del given['trajectory_controller']  # which the launch file of feedforward declares
+    values = context(**given)
     broadcaster, handler, echo = launch_file('gazebo').spawned(values.launch_configurations)
     assert 'effort_controller' not in words(broadcaster)
     assert f'ros2 topic echo --no-daemon --once {listened} std_msgs' in words(echo)
@@ -192,6 +196,19 @@ def test_gazebo_activates_the_forward_controller_when_a_torque_waits_for_it(
     assert words(then).startswith('effort_controller --activate-as-group --param-file /c.yaml')
     values._set_is_shutdown(True)
     assert handler.event_handler.handle(ProcessExited(action=echo, **EXITED), values) == []
+
+
+def test_gazebo_activates_the_trajectory_controller_when_its_hold_waits_for_it(tmp_path):
+    values = context(**{**gazebo_values(tmp_path), 'way': 'trajectory'})
+    spawned = launch_file('gazebo').spawned
+    _, handler, echo = spawned(values.launch_configurations)
+    assert f'--once /cell/trajectories/joint_trajectory {TRAJECTORY}' in words(echo)
+    (then,) = handler.event_handler.handle(ProcessExited(action=echo, **EXITED), values)
+    assert words(then).startswith('trajectories --activate-as-group --param-file /c.yaml')
+    # Told of no manager feedforward sends nothing by itself, and would be waited for in vain.
+    handler, broadcaster = spawned({**values.launch_configurations, 'controller_manager': ''})
+    (then,) = handler.event_handler.handle(ProcessExited(action=broadcaster, **EXITED), values)
+    assert words(then).startswith('trajectories --activate-as-group --param-file /c.yaml')
 
 
 @pytest.mark.parametrize(
@@ -212,7 +229,7 @@ def test_gazebo_starts_the_node_and_then_the_controllers_of_each_way(
     assert 'joint_state_broadcaster --activate-as-group' in broadcaster
     assert controllers not in broadcaster
     (handler,) = (each for each in entities if isinstance(each, RegisterEventHandler))
-    awaited = nodes(entities)['spawner'] if way != 'forward' else entities[-1]
+    awaited = nodes(entities)['spawner'] if way == 'chained' else entities[-1]
     (then,) = handler.event_handler.handle(ProcessExited(action=awaited, **EXITED), given)
     assert words(then).startswith(f'{controllers} --activate-as-group')
     (entity,) = module.computing(context(**values))
@@ -392,7 +409,8 @@ def test_base_link_that_is_turned_against_the_world_is_refused(tmp_path):
         check({'base_link': 'base', 'urdf_file': str(urdf), 'tf_prefix': ''})
 
 
-def test_feedforward_is_given_what_is_asked_for(tmp_path):
+@pytest.mark.parametrize('manager', ['', 'controller_manager'])
+def test_feedforward_is_given_what_is_asked_for(tmp_path, manager):
     values = {
         **robodyn_values(tmp_path),
         'node_name': 'model',
@@ -400,6 +418,7 @@ def test_feedforward_is_given_what_is_asked_for(tmp_path):
         'tip_link': '',
         'tf_prefix': 'left_',
         'trajectory_controller': 'trajectories',
+        'controller_manager': manager,
         'feedforward_file': '/f.yaml',
         'joint_states_topic': 'states',
         'robot_description_topic': 'description',
@@ -409,6 +428,7 @@ def test_feedforward_is_given_what_is_asked_for(tmp_path):
     }
     (node,) = launch_file('feedforward').started(context(**values))
     assert parameters_of(node)['gravity'] == (0.0, 0.0, -9.8)
+    assert ('controller_manager' in parameters_of(node)) == bool(manager)
     assert node.node_executable == 'feedforward'
     assert node._Node__node_namespace == 'cell'
     assert '--log-level warn' in words(node)

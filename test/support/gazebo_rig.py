@@ -343,7 +343,7 @@ class GazeboRig:
 
     # --- what is done --------------------------------------------------------------------------
 
-    def move(self, goal: np.ndarray | None, seconds: float = 0.0, **where: Any) -> float:
+    def move(self, goal: np.ndarray, seconds: float, **where: Any) -> float:
         """
         Send a trajectory, and return the simulated time then [s].
 
@@ -353,7 +353,7 @@ class GazeboRig:
         Parameters
         ----------
         goal : array, shape (n,)
-            To move to [rad]; None: the empty trajectory, which asks to hold.
+            To move to [rad].
         seconds : float
             That it takes [s].
         arm : Arm, optional
@@ -367,15 +367,12 @@ class GazeboRig:
             self._publishers[topic] = self.node.create_publisher(JointTrajectory, topic, 10)
         publisher = self._publishers[topic]
         self.until(lambda: publisher.get_subscription_count() > 0)
-        message = JointTrajectory()
-        if goal is not None:
-            point = JointTrajectoryPoint(positions=[float(each) for each in goal])
-            if topic.endswith(DIRECTLY):
-                point.velocities = point.accelerations = [0.0] * len(goal)
-            point.time_from_start.sec = int(seconds)
-            point.time_from_start.nanosec = round(seconds % 1.0 * 1e9)
-            message.joint_names, message.points = arm.names, [point]
-        publisher.publish(message)
+        point = JointTrajectoryPoint(positions=[float(each) for each in goal])
+        if topic.endswith(DIRECTLY):
+            point.velocities = point.accelerations = [0.0] * len(goal)
+        point.time_from_start.sec = int(seconds)
+        point.time_from_start.nanosec = round(seconds % 1.0 * 1e9)
+        publisher.publish(JointTrajectory(joint_names=arm.names, points=[point]))
         return self.now
 
     def arrive(self, begin: float, goal: np.ndarray, arm: Arm) -> tuple[float, float]:

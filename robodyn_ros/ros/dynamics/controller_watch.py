@@ -11,25 +11,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
-from lifecycle_msgs.msg import State
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile
 
 from robodyn_ros.control.command_pipeline import CommandPipeline
 from robodyn_ros.control.settings import ControlSettings
-from robodyn_ros.errors import RejectedTrajectory, UnknownOption
-from robodyn_ros.ros.given_parameters import check_name
+from robodyn_ros.errors import RejectedTrajectory
+from robodyn_ros.ros.controller_activity import MESSAGES, ControllerActivity
 
-MESSAGES = 'controller_manager_msgs'
-ACTIVITY = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 LONGEST_DEACTIVATION = 0.5  # [s], while the arm is carried
-UNKNOWN = 'of unknown state'
 
 
-class ControllerWatch:
+class ControllerWatch(ControllerActivity):
     """
     Knows the state of one controller, and can deactivate it.
 
@@ -44,34 +38,14 @@ class ControllerWatch:
     Raises
     ------
     UnknownOption
-        The messages of the controller manager are not installed, a name is none of ROS's, or only
-        one of the two is given.
-
-    Notes
-    -----
-    The topic ``activity`` is the controller manager's from ros2_control 4.27 (Jazzy) on.
+        As ``ControllerActivity``.
     """
 
     def __init__(self, node: Node, manager: str, controller: str) -> None:
-        for name, value in (('controller_manager', manager), ('controller', controller)):
-            if not value:
-                raise UnknownOption(f'parameter {name}', value, 'a name, as the other one has')
-            check_name(name, value)
-        if find_spec(MESSAGES) is None:
-            raise UnknownOption(
-                'parameter controller_manager', manager, f'none where {MESSAGES} is not installed'
-            )
-        self.controller = controller
-        self.state = UNKNOWN
+        super().__init__(node, manager, controller, self._begin)
         self._has_begun = False  # to be active, which the pipeline is to be told of
         self._follows = False  # whether a trajectory was let through since it became active
-        self._node = node
-        # Not a module of every ROS installation: only those with ros2_control have it.
-        messages: Any = import_module(f'{MESSAGES}.msg')
         self._switch: Any = import_module(f'{MESSAGES}.srv').SwitchController
-        self._subscription = node.create_subscription(
-            messages.ControllerManagerActivity, f'{manager}/activity', self._on_activity, ACTIVITY
-        )
         self._client = node.create_client(self._switch, f'{manager}/switch_controller')
 
     @classmethod
@@ -79,16 +53,6 @@ class ControllerWatch:
         """Return that of the controller which the settings name, None where they name none."""
         manager, controller = settings.controller_manager, settings.controller
         return cls(node, manager, controller) if manager or controller else None
-
-    @property
-    def is_active(self) -> bool:
-        """Whether what is commanded acts."""
-        return self.state == 'active'
-
-    @property
-    def may_be_active(self) -> bool:
-        """Whether what is commanded acts as far as is known."""
-        return self.state in ('active', UNKNOWN)
 
     def check_active(self) -> None:
         """
@@ -165,18 +129,8 @@ class ControllerWatch:
 
     def destroy(self) -> None:
         """Watch no more."""
-        self._node.destroy_subscription(self._subscription)
+        super().destroy()
         self._node.destroy_client(self._client)
 
-    def _on_activity(self, message: Any) -> None:
-        was_idle = not self.may_be_active
-        states = {each.name: each.state for each in message.controllers}
-        state = states.get(self.controller)
-        if state is None:
-            self.state = 'not loaded'
-        elif state.id == State.PRIMARY_STATE_ACTIVE:
-            self.state = 'active'
-        else:
-            self.state = state.label or 'not active'
-        if self.is_active and was_idle:
-            self._has_begun = True
+    def _begin(self) -> None:
+        self._has_begun = True

@@ -5,6 +5,11 @@ The node that puts the model's torque into the effort of joint trajectories.
 It stands in front of a joint trajectory controller that commands effort: trajectories come by its
 own topic, or as goals of its own action, and go to the controller's, filled. It has no part in
 the control loop.
+
+Where it is told of the controller manager it holds the arm when the controller has become active.
+The controller holds it, too, but without effort: the arm sags until the gains carry it. A
+trajectory that comes earlier is not taken. Until then the hold is sent once a second all the same,
+for who activates the controller and waits until the arm can be held.
 """
 
 from __future__ import annotations
@@ -29,6 +34,7 @@ from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.control.trajectory_filler import TrajectoryFiller
 from robodyn_ros.errors import RejectedTrajectory, RobodynError
 from robodyn_ros.ros import command_line, conversions, given_parameters
+from robodyn_ros.ros.controller_activity import ControllerActivity
 from robodyn_ros.ros.dynamics.description_topic import DescriptionTopic
 from robodyn_ros.ros.dynamics.node_parameters import given_parameter
 from robodyn_ros.ros.feedforward import action_front
@@ -90,6 +96,13 @@ def parameters() -> list[GivenParameter]:
             'joint_trajectory_controller',
             'Name of the joint trajectory controller, in this namespace.',
         ),
+        read_once(
+            'controller_manager',
+            'string',
+            '',
+            "Node name of ros2_control's controller manager: the arm is held where it is, gravity "
+            'in the effort, when the controller has become active; empty: only when asked to.',
+        ),
         GivenParameter(
             'error_fraction',
             'double',
@@ -127,6 +140,10 @@ class FeedforwardNode(PlainlySpoken, Node):
         self._is_refused = False  # the last trajectory
         controller = self.get_parameter('controller').value
         given_parameters.check_name('controller', controller)
+        self._is_hold_due = False  # the controller has become active, and was sent nothing since
+        self._activity: ControllerActivity | None = None
+        if manager := self.get_parameter('controller_manager').value:
+            self._activity = ControllerActivity(self, manager, controller, self._on_begin)
         self._output = self.create_publisher(
             JointTrajectory, f'{controller}/joint_trajectory', RELIABLE
         )
@@ -136,7 +153,7 @@ class FeedforwardNode(PlainlySpoken, Node):
         )
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', RELIABLE)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self.create_timer(DIAGNOSTICS_PERIOD, self._report, clock=steady)
+        self.create_timer(DIAGNOSTICS_PERIOD, self._on_timer, clock=steady)
         self.create_service(SetPayload, '~/set_payload', self._on_set_payload)
         self.create_service(GetPayload, '~/get_payload', self._on_get_payload)
         self.create_service(SetGravity, '~/set_gravity', self._on_set_gravity)
@@ -176,6 +193,7 @@ class FeedforwardNode(PlainlySpoken, Node):
         if given.stamp > 0.0:
             wait = given.stamp - 1e-9 * self.get_clock().now().nanoseconds
         filled = filler.filled(given.trajectory(None), time.monotonic(), wait)
+        self._is_hold_due = False
         for note in filled.notes:
             self.get_logger().info(note)
         self.get_logger().debug(f'{filled.inserted} points inserted')
@@ -192,6 +210,29 @@ class FeedforwardNode(PlainlySpoken, Node):
     def _held(self) -> JointTrajectory:
         held = self._robot().hold(time.monotonic())
         return filled_message(JointTrajectory(), held.trajectory)
+
+    def _on_begin(self) -> None:
+        self._is_hold_due = True
+        self._hold_if_due()
+
+    def _hold_if_due(self) -> None:
+        """Hold the arm, or try again with the next joint state."""
+        if self._is_hold_due and self._sent_hold():
+            self._is_hold_due = False
+            self.get_logger().info('the controller is active: the arm is held')
+
+    def _sent_hold(self) -> bool:
+        """Return whether the hold was sent; without fresh joint states it cannot be."""
+        try:
+            self._output.publish(self._held())
+        except RejectedTrajectory:
+            return False
+        return True
+
+    def _on_timer(self) -> None:
+        self._report()
+        if self._activity is not None and not self._activity.may_be_active:
+            self._sent_hold()
 
     def _robot(self) -> TrajectoryFiller:
         if self._filler is None:
@@ -239,6 +280,7 @@ class FeedforwardNode(PlainlySpoken, Node):
         if fault is not None:
             self.get_logger().warning(f'joint state ignored: {fault}', throttle_duration_sec=1.0)
         self._filler.take_state()
+        self._hold_if_due()
 
     def _on_trajectory(self, content: bytes) -> None:
         stamp = 0.0
@@ -251,6 +293,7 @@ class FeedforwardNode(PlainlySpoken, Node):
             message = deserialize_message(content, JointTrajectory)
             stamp = conversions.seconds(message.header.stamp)
             output = self.fill(message) if message.points else self._held()
+            self._is_hold_due = False
         except (RejectedTrajectory, RuntimeError) as error:
             self.get_logger().warning(f'trajectory refused: {error}')
             self._rejections.note(error, stamp)

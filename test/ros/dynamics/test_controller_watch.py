@@ -98,6 +98,7 @@ def test_arm_that_was_let_go_by_its_controller_is_damped(before, is_damped):
     watch = ControllerWatch.__new__(ControllerWatch)  # without a node
     watch.controller, watch.state = 'arm_effort', before
     watch._has_begun = watch._follows = False
+    watch._on_begin = watch._begin
     state = SimpleNamespace(id=ACTIVE, label='active')
     each = SimpleNamespace(name='arm_effort', state=state)
     watch._on_activity(SimpleNamespace(controllers=[each]))

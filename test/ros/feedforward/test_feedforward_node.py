@@ -166,6 +166,7 @@ def test_page_names_every_parameter_and_the_defaults_of_the_node_s_own():
         else:
             default = parameter.default
             shown = f'`{default}`' if parameter.kind == 'string' else default
+            shown = 'empty' if default == '' else shown
             assert f'| `{parameter.name}` | {shown} |' in page
 
 
