@@ -13,7 +13,6 @@ from random_sequences import KINDS, Case, Driver
 few = settings(max_examples=max(1, settings().max_examples // 4))
 many = settings(max_examples=10 * settings().max_examples)
 kinds = pytest.mark.parametrize('kind', KINDS)
-some = pytest.mark.xfail(reason='docs/safety.md says how many of a thousand are beyond it')
 
 
 def judge(kind, case):
@@ -86,9 +85,7 @@ def test_no_sequence_of_events_throws_an_arm(kind, data):
 
 @pytest.mark.slow
 @pytest.mark.hypothesis
-@pytest.mark.parametrize(
-    'kind', [kind if kind == 'good drivers' else pytest.param(kind, marks=some) for kind in KINDS]
-)
+@kinds
 @many
 @given(data=st.data())
 def test_none_of_a_thousand_sequences_of_events_throws_an_arm(kind, data):
