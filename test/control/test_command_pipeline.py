@@ -287,9 +287,9 @@ def test_between_slow_states_the_torque_follows_gravity():
     arm.run(2.0, velocity=speed, period=0.2)
     commands = watch(arm, 0.19)
     assert commands[0] is None  # for 20 ms the state's own command is good enough
-    for k, command in enumerate(commands[2:], start=3):
-        # The middle of the time for which each acts; nothing is predicted beyond 150 ms.
-        ahead = min((k + 0.5) * WATCHDOG_PERIOD, 0.15)
+    assert commands[15:] == [None] * 4  # nothing is predicted beyond 150 ms
+    for k, command in enumerate(commands[2:14], start=3):
+        ahead = min((k + 0.5) * WATCHDOG_PERIOD, 0.15)  # the middle of the time for which it acts
         assert command.torque == pytest.approx(WEIGHT * np.cos(Q + ahead * speed), abs=1e-9)
 
 
@@ -298,7 +298,7 @@ def test_load_is_carried_before_the_next_slow_state_comes():
     arm.run(2.0, period=0.2)
     watch(arm, 0.17)
     arm.pipeline.change_model(lambda q, qd, qdd: 1.5 * inverse_dynamics(q, qd, qdd))
-    assert watch(arm, 0.02)[-1].torque == pytest.approx(1.5 * GRAVITY)
+    assert watch(arm, 0.02)[0].torque == pytest.approx(1.5 * GRAVITY)
 
 
 def test_torque_that_the_rate_limit_holds_back_goes_on_between_states():

@@ -158,6 +158,7 @@ public:
     }
     const double duration = is_shaped || !state_.has_state ? 0.0 : state_.settings.ramp_time;
     state_.model.change(load, duration);
+    is_load_new_ = true;
   }
 
   // Follow a motion from now on; not for the loop. Whoever asks has planned it from what
@@ -442,7 +443,7 @@ private:
     damp_again();
     look_at_damping();
     if (!is_bridging_) { alone_ = kNaN; }
-    is_bridging_ = false;
+    is_bridging_ = is_load_new_ = false;
     measured_ = position_;
     has_wanted_ = supervise(time, !is_clock_doubted_, now.is_simulated());
     if (!has_wanted_) { look_ahead(); }
@@ -771,13 +772,16 @@ private:
   void bridge(const Now & now, const double * added)
   {
     double gap = now.steady - state_.steady;
+    const bool is_unfinished =
+      limiter_.is_any_rate_limited() || state_.model.is_blending() || is_load_new_;
     // A torque for 20 ms fits slow states no better than late ones; no period (NaN) is none.
     double late = is_slow() ? kShortestGap : std::fmax(kShortestGap, kMissedStates * state_.period);
-    if (limiter_.is_any_rate_limited()) { late = kUnfinishedGap; }
-    const bool is_due = predicts(now) && late < gap;
-    if (is_stale_ || is_brake_next() || !is_due) { return; }
+    if (is_unfinished) { late = kUnfinishedGap; }
+    const bool is_due = predicts(now) && late < gap && (gap <= kLongestGap || is_unfinished);
+    if (is_stale_ || !is_due || (is_brake_next() && !is_load_new_)) { return; }
     if (!is_bridging_) { alone_ = gap; }
     is_bridging_ = true;
+    is_load_new_ = false;
     // Commands that come now and then are for the middle of the time for which they act.
     gap += limiter_.half_a_step(now.steady);
     const double time = expect(gap, now);
@@ -912,6 +916,7 @@ private:
   double now_ = 0.0, last_update_ = 0.0, last_valid_ = 0.0;  // s, of a controller's cycles
   double last_period_ = kNaN;  // s, between the last two states
   bool is_bridging_ = false;   // since the last valid cycle
+  bool is_load_new_ = false;   // since the last command
   double alone_ = kNaN;        // s, from a state's command to the next one; NaN: none came before
   double elapsed_ = 0.0;      // s, since the last valid cycle
   double stale_since_ = 0.0;  // s

@@ -324,7 +324,7 @@ public:
     position_ = position;
     velocity_ = velocity;
     now_ = time;
-    spacing_ = elapsed;
+    period_ = usual;
     Fault fault;
     if (time - time_[at(count_ - 1)] >= kSpacing) {
       fault = judge(usual);
@@ -339,7 +339,7 @@ public:
   double lag() const
   {
     const bool is_replaced = is_any_wrong_ || is_missing_;
-    return is_replaced && count_ > 0 ? 0.5 * std::max(slope_length(), spacing_) : 0.0;
+    return is_replaced && count_ > 0 ? 0.5 * std::max(slope_length(), period_) : 0.0;
   }
 
   // Let no velocity be far off the slope of the positions, which is nothing as long as it is not
@@ -562,7 +562,7 @@ private:
   Vector time_, received_, way_, integral_, unknown_;
   std::size_t first_ = 0, count_ = 0;
   double now_ = 0.0, received_now_ = 0.0;
-  double spacing_ = 0.0;  // s, of the last two states
+  double period_ = 0.0;  // s, mean between states
   Vector position_, velocity_, way_now_, integral_now_, unknown_now_;  // of the last state
   Vector least_, most_;
   Vector slope_, slope_before_;  // of the positions up to the last state, and the one before
