@@ -103,7 +103,7 @@ def values(node: Node, parameters: Iterable[Parameter]) -> dict[str, Any]:
     return {p.name: node.get_parameter_or(p.name, unset).value for p in parameters}
 
 
-def checked_values(node: Node, parameters: Sequence[Parameter]) -> dict[str, Any]:
+def declared_values(node: Node, parameters: Sequence[Parameter]) -> dict[str, Any]:
     """
     Declare the parameters of a node that reads them once, and return their values, checked.
 

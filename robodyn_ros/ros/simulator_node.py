@@ -76,7 +76,7 @@ from robodyn_ros.errors import (
 from robodyn_ros.model import Payload, RobotModel
 from robodyn_ros.ros import command_line, conversions, graph
 from robodyn_ros.ros.conversions import seconds
-from robodyn_ros.ros.parameter_overrides import checked_values, in_parameters
+from robodyn_ros.ros.parameter_overrides import declared_values, in_parameters
 from robodyn_ros.ros.plain_text import PlainlySpoken
 from robodyn_ros.ros.qos import LATCHED, RECORDING, RELIABLE
 from robodyn_ros.ros.services import callbacks
@@ -128,7 +128,7 @@ class SimulatorNode(PlainlySpoken, Node):
 
     def __init__(self) -> None:
         super().__init__('simulator_node')
-        given = checked_values(self, PARAMETERS)
+        given = declared_values(self, PARAMETERS)
         urdf_file = given['urdf_file']
         self._ends: dict[str, Any] = {
             name: given[name] or None for name in ('base_link', 'tip_link')

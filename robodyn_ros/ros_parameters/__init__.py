@@ -14,6 +14,9 @@ What the format does not say is the same for all:
   length is checked where the robot is known, as is a permutation of its joints.
 - ``robodyn::not_zero`` is a validator of ours.
 - A scalar is taken for an array, a whole number for a double: ``ros/parameter_overrides.py``.
+
+To add one: write it into the node's file, or into one that nodes share; use it; run ``python
+docs/write_parameter_table.py``. What the dynamics node has is a field of ``ControlSettings``.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ from robodyn_ros.control import control_stack
 from robodyn_ros.control.command_pipeline import Command
 from robodyn_ros.control.joint_state_buffer import ElapsedTime
 from robodyn_ros.control.load import GravityChange
-from robodyn_ros.control.settings import checked
+from robodyn_ros.control.settings import PARAMETERS, checked
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.errors import RobodynError
 
@@ -139,7 +139,8 @@ class Driver:
         arm = sequence.arm
         self.simulated_time = 0.0
         elapsed = ElapsedTime((lambda: self.simulated_time) if sequence.is_simulated else None)
-        self._values = {**sequence.parameters, 'algorithm': algorithm}
+        defaults = {parameter.name: parameter.default for parameter in PARAMETERS}
+        self._values = {**defaults, **sequence.parameters, 'algorithm': algorithm}
         self._settings = checked(self._values)
         # As if a URDF and an identification had been read.
         found = control_stack.ConfiguredArm(arm.model, None, {}, arm.residual)

@@ -30,7 +30,7 @@ from robodyn_ros.ros.dynamics.description_topic import DescriptionTopic
 from robodyn_ros.ros.feedforward import action_front
 from robodyn_ros.ros.feedforward.filled_message import filled_message
 from robodyn_ros.ros.joint_states import elapsed_time
-from robodyn_ros.ros.parameter_overrides import check_name, checked_values, in_parameters
+from robodyn_ros.ros.parameter_overrides import check_name, declared_values, in_parameters
 from robodyn_ros.ros.plain_text import PlainlySpoken
 from robodyn_ros.ros.qos import LATCHED, RELIABLE, SENSOR
 from robodyn_ros.ros.rejections import AtOnce, Rejections
@@ -63,7 +63,7 @@ class FeedforwardNode(PlainlySpoken, Node):
 
     def __init__(self, **node_options: Any) -> None:
         super().__init__(NAME, **node_options)
-        given = checked_values(self, PARAMETERS)
+        given = declared_values(self, PARAMETERS)
         # What it shares with the dynamics node means the same here.
         self._settings = checked({p.name: given[p.name] for p in PARAMETERS if p.file != NAME})
         self._filler: TrajectoryFiller | None = None

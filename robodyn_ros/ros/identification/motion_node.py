@@ -54,7 +54,7 @@ from robodyn_ros.ros.conversions import seconds
 from robodyn_ros.ros.identification.bag_writer import BagWriter
 from robodyn_ros.ros.identification.motion_message import resting_message, trajectory_message
 from robodyn_ros.ros.joint_states import JointStateReader
-from robodyn_ros.ros.parameter_overrides import checked_values, in_parameters
+from robodyn_ros.ros.parameter_overrides import declared_values, in_parameters
 from robodyn_ros.ros.plain_text import PlainlySpoken, plain
 from robodyn_ros.ros.qos import LATCHED, RECORDED_STATES, RECORDING, RELIABLE
 from robodyn_ros.ros.signals import StopSignal
@@ -97,7 +97,7 @@ class MotionNode(PlainlySpoken, Node):
 
     def __init__(self) -> None:
         super().__init__('motion_node')
-        self._given = checked_values(self, PARAMETERS)
+        self._given = declared_values(self, PARAMETERS)
         target = self._given['target']
         self.is_over = False
         self.problem = ''
