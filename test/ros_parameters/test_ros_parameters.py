@@ -119,6 +119,7 @@ def test_shared_name_that_is_not_there_is_refused(read, names):
     [
         ('gt<>: [0.0]', 0.0),
         ('gt_eq<>: [0.5]', 0.4),
+        ('gt_eq<>: [0.5]', 2e9),
         ('bounds<>: [0.0, 2.0]', 2.1),
         ('bounds<>: [0.0, 2.0]', np.nan),
         ('robodyn::not_zero: null', -0.0),
