@@ -20,7 +20,8 @@ import xacro
 from lxml import etree
 from matplotlib.figure import Figure
 
-from robodyn_ros.control.control_stack import build_control_stack, control_law
+from robodyn_ros import friction_torque, inverse_dynamics
+from robodyn_ros.control.control_stack import apply_settings, build_control_stack
 from robodyn_ros.control.settings import checked
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.simulation.arm import ArmSimulation
@@ -44,6 +45,7 @@ def simulated(
     motion_time: float | None = MOTION_TIME,
     duration: float = 2.0,
     settle: float = 0.0,
+    by_law_alone: bool = False,
     **changes: Any,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """
@@ -61,6 +63,8 @@ def simulated(
         Of what is returned [s].
     settle : float
         How long the arm is held before [s].
+    by_law_alone : bool
+        Whether the pipeline is left out: it refuses gains that are too high for the rate.
     changes
         Parameters of the node that are not at their defaults.
     """
@@ -72,8 +76,6 @@ def simulated(
     names = simulation.joint_names
     rest = [[0.0] * simulation.n]
     arm.pipeline.enable(0.0)
-    # Gains that the node would refuse at the rate are what is drawn.
-    arm.pipeline._bridging.note = lambda elapsed: None
     waiting: deque[np.ndarray] = deque()
     times, errors, torques = [], [], []
     torque = np.zeros(simulation.n)
@@ -81,7 +83,22 @@ def simulated(
     every = round(1.0 / rate / TIME_STEP)
     for i in range(round((settle + duration) / TIME_STEP)):
         now = (i + 1) * TIME_STEP
-        if i % every == 0:
+        if i % every == 0 and by_law_alone:
+            wanted, velocity, acceleration = quintic(now, motion_time)
+            kp, kd = changes['kp'][0], changes['kd'][0]
+            error, rate_error = wanted - simulation.position, velocity - simulation.velocity
+            waiting.append(
+                inverse_dynamics(
+                    arm.model,
+                    simulation.position,
+                    simulation.velocity,
+                    acceleration + kd * rate_error + kp * error,
+                )
+                + friction_torque(arm.model, velocity)
+            )
+            if len(waiting) > delay:
+                torque = waiting.popleft()
+        elif i % every == 0:
             arm.joint_states.receive(
                 names, simulation.position, simulation.velocity, received=now, stamp=now
             )
@@ -101,8 +118,7 @@ def simulated(
         simulation.step(torque)
         if now > settle:
             times.append(now - settle)
-            wanted = START if motion_time is None else quintic(now - settle, motion_time)
-            errors.append(simulation.position - wanted)
+            errors.append(simulation.position - quintic(now - settle, motion_time)[0])
             torques.append(torque.copy())
         if np.abs(simulation.velocity).max() > 50.0:  # it is lost
             break
@@ -119,10 +135,15 @@ def heavier(urdf: str) -> str:
     return etree.tostring(robot, encoding='unicode')
 
 
-def quintic(time: float, duration: float) -> np.ndarray:
-    """Return the way of the motion, from rest to rest."""
+def quintic(time: float, duration: float | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return position, velocity, acceleration of the motion, from rest to rest; None: it rests."""
+    way, duration = (GOAL - START, duration) if duration else (0.0 * START, 1.0)
     s = min(time / duration, 1.0)
-    return START + s**3 * (10 - 15 * s + 6 * s**2) * (GOAL - START)
+    return (
+        START + s**3 * (10 - 15 * s + 6 * s**2) * way,
+        s**2 * (30 - 60 * s + 30 * s**2) * way / duration,
+        s * (60 - 180 * s + 120 * s**2) * way / duration**2,
+    )
 
 
 def draw_gains() -> None:
@@ -154,7 +175,7 @@ def draw_rate() -> None:
             delay=1,
             kp=(kp,),
             kd=(2 * kp**0.5,),
-            torque_rate_limit=(0.0,),
+            by_law_alone=True,
             duration=1.5,
         )
         left.semilogy(times, 1e3 * np.abs(errors).max(axis=1), color=color, label=f'kp {kp:g}')
@@ -194,7 +215,7 @@ def comes_to_rest(rate: float, delay: int, kp: float) -> bool:
         delay=delay,
         kp=(kp,),
         kd=(2 * kp**0.5,),
-        torque_rate_limit=(0.0,),
+        by_law_alone=True,
         motion_time=None,
         duration=0.8,
     )
@@ -227,8 +248,6 @@ def raised_gain(ramp_time: float) -> tuple[np.ndarray, np.ndarray]:
     arm = build_control_stack(checked(values), ARM)
     names, rest = arm.model.joint_names, [[0.0] * arm.model.n]
     arm.pipeline.enable(0.0)
-    # Gains that the node would refuse at the rate are what is drawn.
-    arm.pipeline._bridging.note = lambda elapsed: None
     times, torques = [], []
     for i in range(3000):
         now = (i + 1) * TIME_STEP
@@ -240,7 +259,7 @@ def raised_gain(ramp_time: float) -> tuple[np.ndarray, np.ndarray]:
                 Trajectory.from_points(names, [0.1], [START], rest, rest, [[]], start=now)
             )
         if i == 2000:
-            arm.pipeline.change_law(control_law(arm.model, checked({**values, 'kp': (100.0,)})))
+            apply_settings(arm, checked({**values, 'kp': (100.0,)}), {'kp'})
         torques.append(arm.pipeline.step(arm.joint_states.take(), now).torque[1])
         times.append(now - 2.0)
     shown = slice(1800, None)

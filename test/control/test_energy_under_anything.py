@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whatever is changed, whatever a driver says and whoever pushes, nothing throws an arm."""
 
+import numpy as np
 import pytest
 
 pytest.importorskip('mujoco')
 
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
-from random_sequences import KINDS
+from random_sequences import KINDS, Case, Driver
 
 few = settings(max_examples=max(1, settings().max_examples // 4))
 many = settings(max_examples=10 * settings().max_examples)
@@ -17,7 +18,6 @@ some = pytest.mark.xfail(reason='docs/safety.md says how many of a thousand are 
 
 def judge(kind, case):
     arm = case.run()
-    event(f'followed: {min(arm.followed, 3)}, refused: {min(arm.refused, 3)}')
     assert arm.excess <= 0.0, (
         f'{arm.peak:.3f} J of {arm.planned:.3f} planned and {arm.work:.3f} of others; '
         f'{arm.pipeline.last_fault}'
@@ -26,6 +26,54 @@ def judge(kind, case):
         assert arm.refused == 0
     if kind in ('good drivers', 'changes'):
         assert arm.pipeline.wrong_velocities == []
+    return f'followed: {min(arm.followed, 3)}, refused: {min(arm.refused, 3)}'
+
+
+def slow(rate, *sequence, speed=0.3, driver=None, is_controller=False):
+    return Case(list(sequence), speed, rate, driver or Driver(), True, is_controller)
+
+
+def late(delay, factor, joints=range(7), begins=0.0):
+    factors = tuple(factor if i in joints else 1.0 for i in range(7))
+    return Driver(delay, factors=factors, begins=begins)
+
+
+MOTION = ('follow', [-0.5, 0.5, 0.0, -0.1, 0.5, 0.3, 0.0], 1.1, 0.3)
+ONCE = {
+    'a clock that jumps before a motion begins': slow(5.0, MOTION, ('clock', 10.0)),
+    'a motion that waits for the third state': slow(5.0, MOTION),
+    'an outlier of late velocities': slow(
+        50.0, ('outlier', 1, 1.0, 0.04), driver=late(0.05, 2.0, begins=0.4)
+    ),
+    'late velocities of a brake': slow(
+        50.0,
+        ('outlier', 3, -1.0, 0.04),
+        speed=0.05,
+        driver=late(0.05, 2.0, [3]),
+        is_controller=True,
+    ),
+    'a velocity that is missing': slow(
+        5.0, ('payload', 2.0), driver=late(0.1, np.nan, [6]), is_controller=True
+    ),
+    'an outlier of a position, from which velocities are taken': Case(
+        [
+            ('outlier', 2, -1.0, 0.04),
+            ('silence', 0.12),
+            ('outlier', 2, -1.0, 0.04),
+            ('contact', 'stop'),
+        ],
+        0.3,
+        100.0,
+        late(0.1, 0.5),
+    ),
+    'velocities that go missing': Case([], 0.05, 100.0, late(0.1, np.nan, begins=1.0)),
+}
+"""What threw an arm before it was mended, shrunk."""
+
+
+@pytest.mark.parametrize('case', ONCE.values(), ids=ONCE)
+def test_no_arm_is_thrown_by_what_threw_one_once(case):
+    judge('', case)
 
 
 @pytest.mark.hypothesis
@@ -33,7 +81,7 @@ def judge(kind, case):
 @few
 @given(data=st.data())
 def test_no_sequence_of_events_throws_an_arm(kind, data):
-    judge(kind, data.draw(KINDS[kind]))
+    event(judge(kind, data.draw(KINDS[kind])))
 
 
 @pytest.mark.slow
@@ -44,4 +92,4 @@ def test_no_sequence_of_events_throws_an_arm(kind, data):
 @many
 @given(data=st.data())
 def test_none_of_a_thousand_sequences_of_events_throws_an_arm(kind, data):
-    judge(kind, data.draw(KINDS[kind]))
+    event(judge(kind, data.draw(KINDS[kind])))

@@ -153,6 +153,15 @@ def test_load_that_waits_does_not_bring_back_gains_that_were_changed_meanwhile()
     assert arm.run(0.6, Q)[-1].parts.feedback == pytest.approx(MASS * 100.0 * error)
 
 
+def test_load_that_was_replaced_before_it_began_is_never_carried():
+    arm = enabled(ramp_time=0.5, **NO_RATE_LIMIT)
+    arm.run(0.1, Q)
+    arm.pipeline.change_model(carrying(2.0))
+    arm.pipeline.change_model(inverse_dynamics)
+    for command in arm.run(1.2, Q):
+        assert command.torque == pytest.approx(GRAVITY)
+
+
 def test_load_that_waits_is_forgotten_when_another_takes_effect_at_once():
     arm = with_a_load_that_waits(control_law())
     unlimited = arm.pipeline.settings

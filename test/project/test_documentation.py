@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / 'docs'
 # Where a file or folder may be that a page names without saying what it is in.
 PACKAGES = [ROOT / 'robodyn_ros', ROOT / 'launch']
-PAGES = sorted(path for path in [ROOT / 'README.md', *DOCS.glob('*.md')])
+PAGES = sorted([ROOT / 'README.md', ROOT / 'CONTRIBUTING.md', *DOCS.rglob('*.md')])
 WITH_PYTHON = ('urdf_to_torque', 'how_to', 'minimal_parameters', 'inverse_kinematics')
 EXAMPLES = [
     pytest.param(block, id=f'{path.stem}-{k}')
@@ -171,8 +171,8 @@ def test_every_equation_table_figure_and_problem_of_the_papers_has_a_row(paper):
 
 
 def test_every_page_is_in_the_contents():
-    contents = (DOCS / 'index.md').read_text(encoding='utf-8')
-    for path in DOCS.glob('*.md'):
+    for path in DOCS.rglob('*.md'):
+        contents = (path.parent / 'index.md').read_text(encoding='utf-8')
         assert path.stem == 'index' or re.search(rf'^{path.stem}$', contents, re.M), path.name
 
 

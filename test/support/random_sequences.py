@@ -189,6 +189,7 @@ class Arm(FrictionlessArm):
             self.simulation._model.dof_frictionloss[:] = 0.5 * FRICTION
         self.driver, self.generator = case.driver, np.random.default_rng(1)
         self.is_controller, self.setpoints = case.is_controller, None
+        self.motion = None  # that was followed last, and is no brake
         self.silent_until, self.outlier, self.ahead = -np.inf, None, 0.0
         self.planned, self.work = self.energies[0], 0.0  # J
         self.peak = self.last_energy = 0.0
@@ -259,7 +260,7 @@ class Arm(FrictionlessArm):
         self.work += max(float(pushes @ self.simulation.velocity), 0.0) * TIME_STEP
         self.simulation.step(self.torque)
         energy = self.energy_of(self.simulation.velocity)
-        if self.now < self.disturbed:
+        if self.now < self.disturbed or self.pipeline._core.is_model_blending:
             self.work += max(energy - self.last_energy, 0.0)
         self.last_energy = energy
         self.peak = max(self.peak, energy)
@@ -284,6 +285,7 @@ class Arm(FrictionlessArm):
             apply_change(self.stack, change)
         except RobodynError:
             self.disturbed = np.inf
+        self.note_what_is_planned()  # what is followed carries the load, too
 
     def happen(self, what):
         kind, *given = what
@@ -332,7 +334,8 @@ class Arm(FrictionlessArm):
         try:
             self.pipeline.follow(Trajectory.from_points(NAMES, *points, start=start))
             self.followed += 1
-            self.planned = max(self.planned, self.planned_energy())
+            self.motion = self.pipeline._core.followed
+            self.note_what_is_planned()
         except RobodynError:
             self.refused += 1
 
@@ -348,18 +351,17 @@ class Arm(FrictionlessArm):
         times = [self.now + delay, self.now + delay + duration]
         self.setpoints = Reference.through(times, ReferenceState(ends, zero, zero, zero), 0.0)
         self.followed += 1
-        self.planned = max(self.planned, self.planned_energy(self.setpoints.motion))
+        self.motion = self.setpoints.motion
+        self.note_what_is_planned()
 
-    def planned_energy(self, motion=None):
-        """Return the largest kinetic energy of a motion, by default what is followed [J]."""
-        motion = motion or self.pipeline._core.followed
-        samples = [
-            motion.sample(time) for time in np.linspace(motion.knots[0], motion.knots[-1], 40)
-        ]
-        return max(
-            0.5 * velocity @ mass_matrix(self.stack.model, position) @ velocity
-            for position, velocity, *_ in samples
-        )
+    def note_what_is_planned(self):
+        """Take note of the largest kinetic energy of the last motion, if there is any."""
+        if self.motion is None:
+            return
+        times = np.linspace(self.motion.knots[0], self.motion.knots[-1], 40)
+        for position, velocity, *_ in map(self.motion.sample, times):
+            mass = mass_matrix(self.stack.model, position)
+            self.planned = max(self.planned, 0.5 * velocity @ mass @ velocity)
 
     def stop(self):
         """Stop as the node does, and begin again."""

@@ -92,11 +92,11 @@ public:
     now = passed(now);
     is_enabled_ = true;
     is_stale_ = has_held_ = has_stale_brake_ = is_too_fast_ = false;
-    has_stop_torque_ = is_stop_command_sent_ = continues_ = false;
+    has_stop_torque_ = is_stop_command_sent_ = continues_ = is_bridging_ = false;
     state_.take_note_of_faults();
     state_.has_state = has_damped_ = is_clock_doubted_ = was_ready_ = false;
     state_.steady = last_update_ = last_valid_ = now;
-    state_.period = last_period_ = kNaN;
+    state_.period = last_period_ = alone_ = kNaN;
     elapsed_ = 0.0;
     clock_.reset();
     plausibility_.reset();
@@ -386,8 +386,9 @@ public:
   }
 
 private:
-  // Shorter gaps need no bridge; over longer ones a prediction is worth nothing [s].
-  static constexpr double kShortestGap = 0.02, kLongestGap = 0.15;
+  // Shorter gaps need no bridge, but where the rate limit is not through; over longer ones a
+  // prediction is worth nothing [s].
+  static constexpr double kShortestGap = 0.02, kUnfinishedGap = 0.005, kLongestGap = 0.15;
   static constexpr double kMissedStates = 3.0;  // a state is late after so many periods
   // Of the longest period, until what feedback does already is given up: a pause makes the mean
   // longer.
@@ -440,6 +441,8 @@ private:
     look_at_feedback();
     damp_again();
     look_at_damping();
+    if (!is_bridging_) { alone_ = kNaN; }
+    is_bridging_ = false;
     measured_ = position_;
     has_wanted_ = supervise(time, !is_clock_doubted_, now.is_simulated());
     if (!has_wanted_) { look_ahead(); }
@@ -603,16 +606,16 @@ private:
     if (follower_.is_idle()) { state_.law.jump(state_.damping()); }
   }
 
-  // Let gravity be that of half a period later, where states are slow.
+  // Let gravity be that of the middle of the time until the next command, where states are slow.
   //
-  // Gravity g(q) that is held for a period T pushes an arm that moves on: near an upright
+  // Gravity g(q) that is held for a time T pushes an arm that moves on: near an upright
   // equilibrium, q'' = w^2 q, its velocity grows by cosh(w T), about 1 + (w T)^2 / 2. Gravity of
   // the middle of the way, q + q' T / 2, leaves cosh(w T) - sinh(w T) w T / 2, about
   // 1 - (w T)^4 / 24: it takes a little, up to w T = 2.4. A hanging one does not swing up either.
   void look_ahead()
   {
     if (!is_slow() || !has_velocities(velocity_)) { return; }
-    const double ahead = std::min(0.5 * state_.period, kLongestGap);
+    const double ahead = std::min(0.5 * std::fmin(state_.period, alone_), kLongestGap);
     for (std::size_t i = 0; i < n_; ++i) { position_[i] += ahead * velocity_[i]; }
   }
 
@@ -626,8 +629,11 @@ private:
     // What is followed begins, too, once it is known how often states come; a simulation may be held
     // until it does.
     was_ready_ |= is_ready() || is_simulated;
-    bool has_wanted = was_ready_ && follower_.sample(time, wanted_);
-    const Fault fault = has_wanted ? why_not_followed(is_clock_believed) : Fault{};
+    bool has_wanted = sample(time, wanted_);
+    Fault fault;
+    if (has_wanted || (!is_clock_believed && follower_.has_reference())) {
+      fault = why_not_followed(is_clock_believed);
+    }
     if (fault.cause != Cause::none) {
       state_.counts.following_errors += fault.cause == Cause::following_error;
       state_.set_fault(fault);
@@ -641,6 +647,12 @@ private:
       has_wanted = follower_.sample(time, wanted_);
     }
     return has_wanted;
+  }
+
+  // Write what is to be followed at a time [s] and return true; false: nothing is, or not yet.
+  bool sample(double time, ReferenceState & to) const
+  {
+    return was_ready_ && follower_.sample(time, to);
   }
 
   Fault why_not_followed(bool is_clock_believed) const
@@ -661,6 +673,13 @@ private:
     return {Cause::following_error, static_cast<int>(worst), most, largest};
   }
 
+  // For how long a command acts on velocities, with their lag [s]; before the period is known, no
+  // longer than the timeout.
+  double period() const
+  {
+    return std::isnan(state_.period) ? state_.settings.state_timeout : state_.period + state_.lag;
+  }
+
   // Compute torque_ and parts_ a time [s] after the last valid cycle, up to the soft joint limits,
   // and return whether the torque is finite. What is followed is wanted_.
   bool evaluate(
@@ -668,10 +687,7 @@ private:
     const double * added)
   {
     const LawCoefficients & law = state_.law.at(ahead);
-    // One period is not known yet, but that a command acts no longer than the timeout.
-    const double period =
-      std::isnan(state_.period) ? state_.settings.state_timeout : state_.period + state_.lag;
-    double damping = allowed_damping(law.damping, period);
+    double damping = allowed_damping(law.damping, period());
     const bool is_braked = state_.settings.is_braked_by_damping && !has_wanted;
     for (std::size_t i = 0; is_braked && i < n_; ++i) {
       const double speed = std::fabs(velocity[i]);
@@ -696,7 +712,7 @@ private:
     }
     add_up(parts_);
     could &= soft_limits_.apply(
-      law, state_.model, state_.parts, state_.settings, position, velocity, period, torque_);
+      law, state_.model, state_.parts, state_.settings, position, velocity, period(), torque_);
     return could && is_finite(torque_);
   }
 
@@ -755,33 +771,53 @@ private:
   void bridge(const Now & now, const double * added)
   {
     double gap = now.steady - state_.steady;
-    const double late = std::fmax(kShortestGap, kMissedStates * state_.period);  // NaN is none
-    const bool is_due = predicts(now) && late < gap && gap <= kLongestGap;
+    // A torque for 20 ms fits slow states no better than late ones; no period (NaN) is none.
+    double late = is_slow() ? kShortestGap : std::fmax(kShortestGap, kMissedStates * state_.period);
+    if (limiter_.is_any_rate_limited()) { late = kUnfinishedGap; }
+    const bool is_due = predicts(now) && late < gap;
     if (is_stale_ || is_brake_next() || !is_due) { return; }
+    if (!is_bridging_) { alone_ = gap; }
+    is_bridging_ = true;
     // Commands that come now and then are for the middle of the time for which they act.
     gap += limiter_.half_a_step(now.steady);
     const double time = expect(gap, now);
-    const bool has_wanted = follower_.sample(time, wanted_);
+    const bool has_wanted = sample(time, wanted_);
     if (evaluate(elapsed_ + gap, position_, velocity_, has_wanted, time, added)) {
       limit(torque_, now.steady);
     }
   }
 
   // Write where the arm should be a time [s] after its last valid state to position_ and velocity_,
-  // and return the time that is of: its errors from the reference move on as they last moved, and
-  // without one it coasts. Where nothing is predicted, it is the last state.
+  // and return the time that is of. Its errors from the reference fade as the feedback makes them,
+  // e'' = -kd e' - kp e: errors that were to go on as they were would be corrected again with each
+  // command. Without a reference it coasts. Where nothing is predicted, it is the last state.
   double expect(double gap, const Now & now)
   {
     position_ = state_.position;
     velocity_ = state_.velocity;
     if (!predicts(now)) { return state_.time; }
+    constexpr int steps = 10;
     const double ahead = std::min(gap, kLongestGap), time = state_.time + ahead;
-    const bool has_wanted = follower_.last(before_) && follower_.sample(time, wanted_);
+    const double h = ahead / steps;
+    const bool has_wanted = follower_.last(before_) && sample(time, wanted_);
+    const LawCoefficients & law = state_.law.at(elapsed_);
     for (std::size_t i = 0; i < n_; ++i) {
-      position_[i] += ahead * state_.velocity[i];
-      if (!has_wanted) { continue; }
-      position_[i] += wanted_.position[i] - before_.position[i] - ahead * before_.velocity[i];
-      velocity_[i] += wanted_.velocity[i] - before_.velocity[i];
+      double & p = position_[i];
+      double & v = velocity_[i];
+      if (!has_wanted) {
+        p += ahead * v;
+        continue;
+      }
+      const double kp = law.kp[i], kd = law.kd[i];
+      const double begin = state_.error(p, before_.position[i], i);
+      double error = begin;
+      v -= before_.velocity[i];
+      for (int k = 0; k < steps; ++k) {  // implicit: stable for any gains
+        v = (v - h * kp * error) / (1.0 + h * kd + h * h * kp);
+        error += h * v;
+      }
+      p += error - begin + wanted_.position[i] - before_.position[i];
+      v += wanted_.velocity[i];
     }
     return time;
   }
@@ -875,6 +911,8 @@ private:
   Refusal refusal_ = Refusal::none;
   double now_ = 0.0, last_update_ = 0.0, last_valid_ = 0.0;  // s, of a controller's cycles
   double last_period_ = kNaN;  // s, between the last two states
+  bool is_bridging_ = false;   // since the last valid cycle
+  double alone_ = kNaN;        // s, from a state's command to the next one; NaN: none came before
   double elapsed_ = 0.0;      // s, since the last valid cycle
   double stale_since_ = 0.0;  // s
 };

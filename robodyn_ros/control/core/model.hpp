@@ -54,14 +54,15 @@ public:
   const Vector & goal() const { return goal_; }        // that it leads to
   const Vector & awaited() const { return awaited_; }  // that waits for its end
 
-  // Take another load, in a duration [s]; one that waits for the end of a blend replaces another.
+  // Take another load, in a duration [s]; one that waits for the end of a blend replaces another,
+  // and so does one that comes before the blend has begun.
   void change(const double * load, double duration)
   {
     if (duration <= 0.0) {
       std::copy_n(load, goal_.size(), goal_.begin());
       load_ = goal_;
       is_blending_ = has_awaited_ = false;
-    } else if (is_blending_) {
+    } else if (is_blending_ && elapsed_ > 0.0) {
       std::copy_n(load, awaited_.size(), awaited_.begin());
       has_awaited_ = true;
     } else {

@@ -75,11 +75,11 @@ struct PipelineState
     ++news;
   }
 
-  // Whether states come too seldom for the gains, by a multiple of the longest period; a period
-  // that is not known is not.
+  // Whether states come too seldom for the gains, by a multiple of the longest period, or their
+  // velocities too late; a period that is not known is not.
   bool is_too_slow(double slowness) const
   {
-    return law.latest().needed_rate() * (period + lag) > slowness;
+    return law.latest().needed_rate() * (period + lag) > (lag > 0.0 ? 1.0 : slowness);
   }
 
   // The rate of the states and the one that the gains need, as a fault.

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include "settings.hpp"
@@ -242,6 +243,8 @@ public:
     unknown_now_(joints),
     least_(joints),
     most_(joints),
+    slope_(joints),
+    slope_before_(joints),
     doubts_(joints),
     is_out_(joints),
     is_wrong_(joints),
@@ -253,7 +256,7 @@ public:
   void reset()
   {
     forget();
-    is_any_wrong_ = false;
+    is_any_wrong_ = is_missing_ = false;
     std::fill(is_wrong_.begin(), is_wrong_.end(), 0);
     std::fill(ratio_.begin(), ratio_.end(), kNaN);
   }
@@ -293,10 +296,12 @@ public:
     const bool is_gap = elapsed > std::clamp(kLate * usual, kShortestGap, kLongestGap);
     // A simulation has a pace of its own.
     received_now_ = now.is_simulated() ? time : now.steady;
-    if (!has_velocities(velocity) || is_beyond_all(velocity)) {
+    if (is_beyond_all(velocity)) {
       forget();  // behind such a number a sum would be none
       return {};
     }
+    const bool was_missing = is_missing_;
+    is_missing_ = !has_velocities(velocity);
     if (count_ > 0 && elapsed == 0.0) {  // the same state again
       replace(velocity);
       return {};
@@ -307,29 +312,35 @@ public:
       replace(velocity);
       return {};
     }
+    const bool is_known = !is_gap && !is_missing_ && !was_missing;
     for (std::size_t i = 0; i < n_; ++i) {
       const double moved = position[i] - position_[i];
       const double way = settings.is_continuous[i] != 0.0 ? wrapped(moved) : moved;
       way_now_[i] += way;
       // Over a gap the velocity says nothing of the way.
-      integral_now_[i] += is_gap ? way : 0.5 * elapsed * (velocity[i] + velocity_[i]);
-      unknown_now_[i] += is_gap ? 0.0 : 0.5 * elapsed * std::fabs(velocity[i] - velocity_[i]);
+      integral_now_[i] += is_known ? 0.5 * elapsed * (velocity[i] + velocity_[i]) : way;
+      unknown_now_[i] += is_known ? 0.5 * elapsed * std::fabs(velocity[i] - velocity_[i]) : 0.0;
     }
     position_ = position;
     velocity_ = velocity;
     now_ = time;
+    spacing_ = elapsed;
     Fault fault;
     if (time - time_[at(count_ - 1)] >= kSpacing) {
       fault = judge(usual);
       keep();
     }
-    is_ready_ = has_slope();
+    take_slopes();
     replace(velocity);
     return fault;
   }
 
   // How late the velocities are that the slopes replace [s].
-  double lag() const { return is_any_wrong_ && count_ > 0 ? 0.5 * slope_length() : 0.0; }
+  double lag() const
+  {
+    const bool is_replaced = is_any_wrong_ || is_missing_;
+    return is_replaced && count_ > 0 ? 0.5 * std::max(slope_length(), spacing_) : 0.0;
+  }
 
   // Let no velocity be far off the slope of the positions, which is nothing as long as it is not
   // known: until a verdict a velocity may be in degrees, reversed, or an outlier. None grows by it,
@@ -337,11 +348,9 @@ public:
   void bound(Vector & velocity) const
   {
     if (is_forgone_) { return; }
-    const double length = is_ready_ ? slope_length() : 1.0;
-    const Place began = is_ready_ ? place(now_ - length) : Place{};
     for (std::size_t i = 0; i < n_; ++i) {
-      const double way = is_ready_ ? way_now_[i] - value(way_, way_now_, began, i) : 0.0;
-      const double slope = way / length, off = kShare * std::fabs(slope) + kQuickly;
+      const double slope = is_ready_ ? slope_[i] : 0.0;
+      const double off = kShare * std::fabs(slope) + kQuickly;
       double & v = velocity[i];  // NaN stays
       if (v > slope + off) { v = std::max(slope + off, std::min(v, 0.0)); }
       if (v < slope - off) { v = std::min(slope - off, std::max(v, 0.0)); }
@@ -352,7 +361,7 @@ private:
   static constexpr std::size_t kEntries = 64, kWindows = 4, kLags = 9;
   static constexpr double kSpacing = 0.0024;  // s, of entries: all of them span the longest window
   static constexpr double kWindow[kWindows] = {0.0125, 0.025, 0.05, 0.1};  // s
-  static constexpr double kLatest = 0.05;                                  // s, of a velocity
+  static constexpr double kLatest = 0.035;                                 // s, of a velocity
   static constexpr double kNoise = 0.0035, kShare = 0.25;  // rad or m; of the way
   static constexpr int kDoubts = 2;  // entries in a row that make a verdict; slow ones, one
   static constexpr double kMoved = 0.001;                 // rad or m, that are a way
@@ -397,6 +406,8 @@ private:
     std::fill(way_now_.begin(), way_now_.end(), 0.0);
     std::fill(integral_now_.begin(), integral_now_.end(), 0.0);
     std::fill(unknown_now_.begin(), unknown_now_.end(), 0.0);
+    std::fill(slope_.begin(), slope_.end(), kNaN);
+    std::fill(slope_before_.begin(), slope_before_.end(), kNaN);
     std::fill(doubts_.begin(), doubts_.end(), 0);
     keep();
   }
@@ -458,7 +469,7 @@ private:
       if (now_ - length - period < oldest) { break; }  // the last position may be an outlier
       judged = length;
       if (!is_paced(length)) { continue; }
-      compare(length, std::min(kLatest + period, now_ - length - oldest));
+      compare(length, std::min(std::max(kLatest, period), now_ - length - oldest));
     }
     const int needed = period > kDoubts * kSpacing ? 1 : kDoubts;
     Fault fault;
@@ -518,16 +529,30 @@ private:
   bool has_slope() const { return now_ - time_[at(0)] >= kShortestSlope; }
   double slope_length() const { return std::min(now_ - time_[at(0)], kSlope); }
 
-  // Replace the velocities by the slopes of the positions, where one is wrong; NaN: there is none
-  // yet.
-  void replace(Vector & velocity) const
+  // Take the slopes of the positions up to now; NaN: there are none yet.
+  void take_slopes()
   {
-    if (!is_any_wrong_) { return; }
+    std::swap(slope_, slope_before_);
+    is_ready_ = has_slope();
     const double length = slope_length();
     const Place began = place(now_ - length);
     for (std::size_t i = 0; i < n_; ++i) {
       const double way = way_now_[i] - value(way_, way_now_, began, i);
-      velocity[i] = has_slope() ? way / length : kNaN;
+      slope_[i] = is_ready_ ? way / length : kNaN;
+    }
+  }
+
+  // Replace the velocities by the slopes of the positions, where one is wrong or missing. The lesser
+  // of two counts, none where they differ in sign: a single outlier of a position makes none.
+  void replace(Vector & velocity) const
+  {
+    if (!is_any_wrong_ && !is_missing_) { return; }
+    for (std::size_t i = 0; i < n_; ++i) {
+      const double one = slope_[i], other = slope_before_[i];
+      velocity[i] = std::isnan(other)                ? one
+                    : one * other <= 0.0             ? 0.0
+                    : std::fabs(one) < std::fabs(other) ? one
+                                                     : other;
     }
   }
 
@@ -537,12 +562,15 @@ private:
   Vector time_, received_, way_, integral_, unknown_;
   std::size_t first_ = 0, count_ = 0;
   double now_ = 0.0, received_now_ = 0.0;
+  double spacing_ = 0.0;  // s, of the last two states
   Vector position_, velocity_, way_now_, integral_now_, unknown_now_;  // of the last state
   Vector least_, most_;
+  Vector slope_, slope_before_;  // of the positions up to the last state, and the one before
   std::vector<int> doubts_;  // entries in a row that were out
   std::vector<unsigned char> is_out_, is_wrong_;
   Vector ratio_;
   bool is_ready_ = false, is_forgone_ = false, is_any_wrong_ = false;
+  bool is_missing_ = false;  // whether the last state had not all velocities
 };
 
 // Return which joint moves faster than it may; none: no joint does. A velocity that is not known
