@@ -81,6 +81,7 @@ setup(
             'report/*.css',
             'report/*.jinja',
             'report/*.js',
+            'ros_parameters/*.yaml',
         ]
     },
     data_files=[
@@ -89,6 +90,7 @@ setup(
         # What robodyn_controllers is built with: find_package(robodyn_ros), robodyn_ros::core.
         (f'include/{PACKAGE}', [f'{PACKAGE}/compiled/c/robodyn_model.h']),
         (f'include/{PACKAGE}/core', sorted(glob(f'{CORE}/*.hpp'))),
+        (f'share/{PACKAGE}/parameters', [f'{PACKAGE}/ros_parameters/command_pipeline.yaml']),
         (f'share/{PACKAGE}/cmake', sorted(glob('cmake/*.cmake'))),
         (f'share/{PACKAGE}/launch', sorted(glob('launch/*.launch.*'))),
         (f'share/{PACKAGE}/config', sorted(glob('config/*.yaml') + glob('config/*.xml'))),

@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 
 from robodyn_ros import friction_torque, inverse_dynamics
 from robodyn_ros.control.control_stack import apply_settings, build_control_stack
-from robodyn_ros.control.parameter_table import PARAMETERS, checked
+from robodyn_ros.control.settings import checked
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.simulation.arm import ArmSimulation
 
@@ -68,8 +68,7 @@ def simulated(
     changes
         Parameters of the node that are not at their defaults.
     """
-    values = {parameter.name: parameter.default for parameter in PARAMETERS}
-    values.update({'mode': 'computed_torque', 'ramp_time': 0.0, **changes})
+    values = {'mode': 'computed_torque', 'ramp_time': 0.0, **changes}
     arm = build_control_stack(checked(values), ARM)
     simulation = ArmSimulation.from_urdf(
         heavier(ARM), tip_link='tool0', time_step=TIME_STEP, initial_position=START
@@ -245,8 +244,7 @@ def draw_limits() -> None:
 
 def raised_gain(ramp_time: float) -> tuple[np.ndarray, np.ndarray]:
     """Return times [s] and the torque of joint 2 [N m] of an arm that is held off its goal."""
-    values = {parameter.name: parameter.default for parameter in PARAMETERS}
-    values.update({'mode': 'computed_torque', 'kp': (25.0,), 'ramp_time': ramp_time})
+    values = {'mode': 'computed_torque', 'kp': (25.0,), 'ramp_time': ramp_time}
     arm = build_control_stack(checked(values), ARM)
     names, rest = arm.model.joint_names, [[0.0] * arm.model.n]
     arm.pipeline.enable(0.0)

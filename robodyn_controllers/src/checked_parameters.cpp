@@ -51,7 +51,9 @@ Vector each_joint(
   return values.size() == joints ? values : Vector(joints, values.front());
 }
 
-Settings checked_settings(const Params & params, const robodyn_model & model)
+Settings checked_settings(
+  const command_pipeline::Params & params, const std::vector<std::string> & joints,
+  const robodyn_model & model)
 {
   const auto n = static_cast<std::size_t>(model.joints);
   const auto each = [n](const std::string & name, const std::vector<double> & values) {
@@ -86,7 +88,7 @@ Settings checked_settings(const Params & params, const robodyn_model & model)
     double & limit = safety.effort_limits[i];
     if (!std::isfinite(limit) || limit <= 0.0) {
       throw std::runtime_error(
-              "joint '" + params.joints[i] + "' effort limit: " + std::to_string(limit) +
+              "joint '" + joints[i] + "' effort limit: " + std::to_string(limit) +
               "; allowed: a positive <limit effort> in the URDF, or parameter effort_limits");
     }
     limit *= params.effort_limit_scale;

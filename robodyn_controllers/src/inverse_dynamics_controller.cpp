@@ -41,7 +41,8 @@ double value_or_nan(const std::optional<double> & value) {return value.value_or(
 InverseDynamicsController::CallbackReturn InverseDynamicsController::on_init()
 {
   try {
-    param_listener_ = std::make_shared<ParamListener>(get_node());
+    own_parameters_ = std::make_shared<inverse_dynamics_controller::ParamListener>(get_node());
+    shared_parameters_ = std::make_shared<command_pipeline::ParamListener>(get_node());
   } catch (const std::exception & error) {
     RCLCPP_ERROR(get_node()->get_logger(), "cannot begin: %s", error.what());
     return CallbackReturn::ERROR;
@@ -81,7 +82,7 @@ InverseDynamicsController::CallbackReturn InverseDynamicsController::on_configur
   const rclcpp_lifecycle::State &)
 {
   try {
-    params_ = param_listener_->get_params();
+    params_ = own_parameters_->get_params();
     n_ = params_.joints.size();
     const auto library = std::make_shared<ModelLibrary>(params_.model_library, params_.joints);
     const robodyn_model & model = library->model();
@@ -89,7 +90,8 @@ InverseDynamicsController::CallbackReturn InverseDynamicsController::on_configur
       const std::string difference = difference_of_kinematics(model, get_robot_description());
       if (!difference.empty()) {throw std::runtime_error("model_library: " + difference);}
     }
-    const Settings settings = checked_settings(params_, model);
+    const Settings settings =
+      checked_settings(shared_parameters_->get_params(), params_.joints, model);
     logic_.configure(
       {library, &model}, settings, params_.gravity,
       each_joint("command_scale", params_.command_scale, n_));
@@ -163,11 +165,11 @@ void InverseDynamicsController::make_services(const Settings & settings)
       return checked_parameters(parameters, settings);
     });
   parameters_taken_ = node->add_post_set_parameters_callback(
-    [this](const std::vector<rclcpp::Parameter> &) {
+    [this, joints](const std::vector<rclcpp::Parameter> &) {
       try {
         logic_.change_settings(
-          [this](const robodyn_model & model) {
-            return checked_settings(param_listener_->get_params(), model);
+          [this, &joints](const robodyn_model & model) {
+            return checked_settings(shared_parameters_->get_params(), joints, model);
           });
       } catch (const std::exception & error) {
         RCLCPP_ERROR(get_node()->get_logger(), "parameters are not applied: %s", error.what());

@@ -64,13 +64,22 @@ inline robodyn_controllers::Settings settings()
   settings.law.mode = robodyn::Mode::computed_torque;
   settings.law.kp = {100.0};
   settings.law.kd = {20.0};
+  settings.law.friction_velocity = 0.01;
+  settings.law.position_guard = 0.05;
   settings.safety.effort_limits = {40.0};
   settings.safety.torque_rate_limits = {1000.0};
   settings.safety.braking_acceleration = {robodyn::kInfinity};
   settings.safety.position_limits = {-3.0, 3.0};
   settings.safety.velocity_limits = {4.0};
   settings.safety.is_continuous = {0.0};
+  settings.safety.ramp_time = 0.5;
+  settings.safety.state_timeout = 0.1;
+  settings.safety.stale_hold_time = 1.0;
+  settings.safety.max_reference_step = 0.1;
+  settings.safety.max_following_error = 0.2;
+  settings.safety.damping = 5.0;
   settings.contacts.gain = {30.0};
+  settings.contacts.dwell = 0.02;
   return settings;
 }
 

@@ -24,7 +24,7 @@ from robodyn_ros.commands.arm_options import (
     topic_option,
 )
 from robodyn_ros.control.contact import ContactThresholds
-from robodyn_ros.control.momentum_observer import USUAL_GAIN
+from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.model import RobotModel
 
 
@@ -47,7 +47,7 @@ from robodyn_ros.model import RobotModel
 @click.option(
     '--gain',
     type=float,
-    default=USUAL_GAIN,
+    default=ControlSettings().observer_gain[0],
     show_default=True,
     help='Of the observer [1/s].',
 )

@@ -29,7 +29,7 @@ from robodyn_ros.model import RobotModel
 from robodyn_ros.motions import MotionSamples, example_motion, read_motion, table_as_csv
 from robodyn_ros.motions.point_to_point import known_effort_limits
 
-FRICTION_VELOCITY = ControlSettings.friction_velocity
+FRICTION_VELOCITY = ControlSettings().friction_velocity
 """Width of the smooth sign of Coulomb friction [rad/s or m/s], the dynamics node's."""
 
 _OUTPUT = click.option(

@@ -31,15 +31,18 @@ from robodyn_ros.control.reference import Reference, ReferenceState, joined
 from robodyn_ros.control.reference_torque import ReferenceTorque
 from robodyn_ros.control.trajectory import MOST_POINTS, Trajectory
 from robodyn_ros.errors import RejectedTrajectory
+from robodyn_ros.ros_parameters import parameters_of
 
-ERROR_FRACTION = 1e-4
+_DEFAULTS = {p.name: p.default for p in parameters_of('feedforward')}
+
+ERROR_FRACTION: float = _DEFAULTS['error_fraction']
 """
 The bound of the error where none is given, as a fraction of the effort limits.
 
 What is missing is left to the gains of the controller: low ones for the light joints of a wrist.
 """
 
-CONTROLLER_PERIOD = 1e-3
+CONTROLLER_PERIOD: float = _DEFAULTS['controller_period']
 """Of the controllers of most arms that take torques [s]."""
 
 

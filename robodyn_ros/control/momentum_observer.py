@@ -10,9 +10,6 @@ from robodyn_ros.control.law import Friction, InverseDynamics
 from robodyn_ros.errors import InvalidNumber
 from robodyn_ros.spatial import FloatArray
 
-USUAL_GAIN = 30.0
-"""95 % of a step within a tenth of a second [1/s]."""
-
 
 class MomentumObserver:
     """

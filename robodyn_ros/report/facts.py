@@ -236,7 +236,7 @@ def _torques_along(model: RobotModel, given: MotionSamples | None) -> MotionTorq
         'inertial': inverse_dynamics(model, motion.q, still, motion.qdd) - gravity,
         'coriolis': inverse_dynamics(model, motion.q, motion.qd, still) - gravity,
         'friction': smooth_friction_torque(
-            model, ControlSettings.friction_velocity, motion.qd, rigid
+            model, ControlSettings().friction_velocity, motion.qd, rigid
         ),
     }
     rounding = NOISE * max(float(np.abs(part).max()) for part in parts.values())

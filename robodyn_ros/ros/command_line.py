@@ -17,7 +17,8 @@ from rclpy.utilities import remove_ros_args
 from robodyn_ros.description.source import bytes_of_file
 from robodyn_ros.description.yaml import parsed_yaml
 from robodyn_ros.errors import UnreadableSource
-from robodyn_ros.ros.given_parameters import GivenParameter
+from robodyn_ros.ros.parameter_overrides import constraints
+from robodyn_ros.ros_parameters import Parameter
 
 WRONG_USE = 2
 """The exit code of a command line that is not understood."""
@@ -40,7 +41,12 @@ a parameter file is indented by spaces, all parameters of a node alike, and look
 
 
 def exit_code(
-    args: Sequence[str] | None, name: str, about: str, parameters: Sequence[GivenParameter]
+    args: Sequence[str] | None,
+    name: str,
+    about: str,
+    parameters: Sequence[Parameter],
+    *,
+    is_lifecycle: bool = False,
 ) -> int | None:
     """
     Return the code to end with at once, or None where the node is to run.
@@ -61,7 +67,7 @@ def exit_code(
         problem = str(error).partition(', at /')[0].strip()
         return _refuse(name, problem + (_SAMPLE if 'params file' in problem else ''))
     if {'-h', '--help'} & set(rest):
-        print(help_text(name, about, parameters))
+        print(help_text(name, about, parameters, is_lifecycle))
         return 0
     for word in rest:
         if word.split('=')[0] in _ROS_FLAGS or ':=' in word:
@@ -73,7 +79,9 @@ def exit_code(
     return None
 
 
-def help_text(name: str, about: str, parameters: Iterable[GivenParameter]) -> str:
+def help_text(
+    name: str, about: str, parameters: Iterable[Parameter], is_lifecycle: bool = False
+) -> str:
     """Return what a node is, how to give it parameters, and which it has."""
     example = f'{name} --ros-args -p urdf_file:=arm.urdf'
     lines = [
@@ -88,15 +96,15 @@ def help_text(name: str, about: str, parameters: Iterable[GivenParameter]) -> st
         'parameters, with types and defaults:',
     ]
     for parameter in parameters:
-        default = '' if parameter.default in (None, '', ['']) else f' = {_yaml(parameter.default)}'
+        default = f' = {parameter.default_text}' if parameter.default_text else ''
         lines.append(f'  {parameter.name}: {parameter.kind}{default}')
-        constraints = parameter.descriptor.additional_constraints
-        text = parameter.description + (f' ({constraints})' if constraints else '')
+        limits = constraints(parameter, is_lifecycle)
+        text = parameter.description + (f' ({limits})' if limits else '')
         lines += textwrap.wrap(text, _WIDTH, initial_indent=' ' * 6, subsequent_indent=' ' * 6)
     return '\n'.join(lines)
 
 
-def lost_numbers(words: Sequence[str], parameters: Iterable[GivenParameter]) -> list[str]:
+def lost_numbers(words: Sequence[str], parameters: Iterable[Parameter]) -> list[str]:
     """
     Return in words which numbers ROS would ignore.
 
@@ -236,10 +244,6 @@ def _kind(value: Any) -> str:
 
 def _bare(value: Any) -> str:
     return f'[{", ".join(value)}]' if isinstance(value, list) else str(value)
-
-
-def _yaml(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _refuse(name: str, problem: str) -> int:

@@ -13,7 +13,7 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 
 from robodyn_ros.errors import UnknownOption
-from robodyn_ros.ros.given_parameters import check_name
+from robodyn_ros.ros.parameter_overrides import check_name
 
 MESSAGES = 'controller_manager_msgs'
 ACTIVITY = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)

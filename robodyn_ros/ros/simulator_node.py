@@ -68,20 +68,20 @@ from robodyn_ros.description.chain import Chain
 from robodyn_ros.description.urdf import urdf_text
 from robodyn_ros.dynamics import gravity_torque
 from robodyn_ros.errors import (
-    InvalidNumber,
     NonFiniteValue,
     RobodynError,
     SimulationDiverged,
     WrongShape,
 )
-from robodyn_ros.model import STANDARD_GRAVITY, Payload, RobotModel
-from robodyn_ros.ros import command_line, conversions, given_parameters, graph
+from robodyn_ros.model import Payload, RobotModel
+from robodyn_ros.ros import command_line, conversions, graph
 from robodyn_ros.ros.conversions import seconds
-from robodyn_ros.ros.given_parameters import read_once
+from robodyn_ros.ros.parameter_overrides import declared_values, in_parameters
 from robodyn_ros.ros.plain_text import PlainlySpoken
 from robodyn_ros.ros.qos import LATCHED, RECORDING, RELIABLE
 from robodyn_ros.ros.services import callbacks
 from robodyn_ros.ros.spinning import run_until_signal
+from robodyn_ros.ros_parameters import parameters_of
 from robodyn_ros.simulation.arm import ArmSimulation
 from robodyn_ros.simulation.sensors import Sensors
 
@@ -111,45 +111,7 @@ ABOUT = (
 )
 
 
-PARAMETERS = (
-    read_once('urdf_file', 'string', '', 'Path of the URDF; empty: the topic robot_description.'),
-    read_once('base_link', 'string', '', 'Link that the chain begins at; empty: the root.'),
-    read_once(
-        'tip_link',
-        'string',
-        '',
-        'Link that the chain ends at; empty: found in the URDF where it is clear.',
-    ),
-    read_once('gravity', 'double[]', list(STANDARD_GRAVITY), "In the base link's axes [m/s²]."),
-    read_once('initial_position', 'double[]', None, 'Of each joint [rad] or [m]; not set: zero.'),
-    read_once('rotor_inertia', 'double[]', None, 'Of each joint [kg m² or kg]; not set: none.'),
-    read_once('position_resolution', 'double', 0.0, 'Step of the encoders [rad or m].'),
-    read_once('velocity_noise', 'double', 0.0, 'Deviation of velocities [rad/s or m/s].'),
-    read_once('effort_noise', 'double[]', None, 'Deviation of efforts [N m or N]; not set: none.'),
-    read_once('sensor_seed', 'integer', 0, 'Of the noise.'),
-    read_once(
-        'effort_scale',
-        'double[]',
-        None,
-        "Of each joint, torque for a unit of the drives' effort; not set: 1.",
-    ),
-    read_once(
-        'command_scale',
-        'double[]',
-        None,
-        "Of each joint, the drives' unit per torque in commands; not set: 1.",
-    ),
-    read_once('time_step', 'double', 0.001, 'Between two joint states [s].'),
-    read_once('lockstep', 'bool', False, 'Wait for the torques of each state; publishes /clock.'),
-    read_once('lockstep_timeout', 'double', 0.1, 'After which a state is sent again [s].'),
-    read_once(
-        'hold',
-        'bool',
-        False,
-        'Stay on the brakes, in lockstep at one time, until ~/release is called.',
-    ),
-    read_once('publish_clock', 'bool', False, 'Stamp with simulated time, and publish /clock.'),
-)
+PARAMETERS = parameters_of('simulator_node')
 
 
 class SimulatorNode(PlainlySpoken, Node):
@@ -166,8 +128,7 @@ class SimulatorNode(PlainlySpoken, Node):
 
     def __init__(self) -> None:
         super().__init__('simulator_node')
-        given_parameters.declare(self, PARAMETERS)
-        given = {p.name: self.get_parameter_or(p.name).value for p in PARAMETERS}
+        given = declared_values(self, PARAMETERS)
         urdf_file = given['urdf_file']
         self._ends: dict[str, Any] = {
             name: given[name] or None for name in ('base_link', 'tip_link')
@@ -187,10 +148,6 @@ class SimulatorNode(PlainlySpoken, Node):
             np.array(given['effort_noise'] or [0.0]),
             given['sensor_seed'],
         )
-        if not 0 < self._lockstep_timeout < np.inf:
-            raise InvalidNumber(
-                'parameter lockstep_timeout', self._lockstep_timeout, 'a positive number [s]'
-            )
 
         self._timer: Any = None
         self._torque: np.ndarray | None = None  # the last command; None: held by the brakes
@@ -230,7 +187,7 @@ class SimulatorNode(PlainlySpoken, Node):
         try:
             self._load(Chain.from_urdf_text(message.data, **self._ends))
         except RobodynError as error:
-            self.get_logger().error(f'robot_description: {given_parameters.in_parameters(error)}')
+            self.get_logger().error(f'robot_description: {in_parameters(error)}')
 
     def _load(self, chain: Chain) -> None:
         simulation = ArmSimulation(
@@ -244,7 +201,7 @@ class SimulatorNode(PlainlySpoken, Node):
         effort_scale, command_scale = self._given_scales
         self._effort_scale = _scale('effort_scale', effort_scale, simulation.n)
         self._command_scale = _scale('command_scale', command_scale, simulation.n)
-        self._awaits_command = self._lockstep and command_scale is not None
+        self._awaits_command = self._lockstep and bool(command_scale)
         arm = RobotModel.from_chain(chain, gravity=self._gravity)
         self._robot = callbacks.Robot(arm, Load(arm.gravity))
         self._axes = ('', chain.base_link)  # that a wrench may be given in
@@ -502,14 +459,11 @@ class SimulatorNode(PlainlySpoken, Node):
         self.get_logger().warning(text, throttle_duration_sec=1.0)
 
 
-def _scale(name: str, given: Sequence[float] | None, n: int) -> np.ndarray:
+def _scale(name: str, given: Sequence[float], n: int) -> np.ndarray:
     """Return a parameter's factors, shape (n,)."""
-    factors = np.array([1.0] if given is None else given, dtype=float)
+    factors = np.array(given or [1.0], dtype=float)
     if len(factors) not in (1, n):
         raise WrongShape(f'parameter {name}', f'{len(factors)} values', f'1 or {n}')
-    for factor in factors.tolist():
-        if not np.isfinite(factor) or factor == 0.0:
-            raise InvalidNumber(f'parameter {name}', factor, 'finite numbers that are not 0')
     return np.broadcast_to(factors, n)
 
 

@@ -16,7 +16,7 @@ from rclpy.signals import SignalHandlerOptions
 
 from robodyn_ros.errors import RobodynError
 from robodyn_ros.ros import command_line
-from robodyn_ros.ros.given_parameters import in_parameters
+from robodyn_ros.ros.parameter_overrides import in_parameters
 from robodyn_ros.ros.plain_text import plain
 from robodyn_ros.ros.signals import StopRequested, StopSignal
 

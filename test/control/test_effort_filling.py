@@ -10,14 +10,13 @@ from jtc_rule import JointTrajectoryController, executed, rms
 from robots import public_urdf
 
 import robodyn_ros as rd
-from robodyn_ros.control import parameter_table
 from robodyn_ros.control.effort_filling import FillingSettings, filled_with_effort
 from robodyn_ros.control.joint_state_buffer import ElapsedTime
 from robodyn_ros.control.law import ControlLaw, Terms
 from robodyn_ros.control.reference import ReferenceState
 from robodyn_ros.control.reference_torque import ReferenceTorque
 from robodyn_ros.control.rigid_body import RigidBodyTorque
-from robodyn_ros.control.settings import ControlSettings
+from robodyn_ros.control.settings import ControlSettings, checked
 from robodyn_ros.control.trajectory import MOST_POINTS, Trajectory
 from robodyn_ros.control.trajectory_filler import TrajectoryFiller
 from robodyn_ros.dynamics import smooth_friction_torque
@@ -447,9 +446,8 @@ STANCE = np.array([0.1, -0.3, 0.2, -1.8, 0.3, 1.6, 0.5])
 
 def filler(elapsed=None):
     """Return a filler for a Panda that has stood at STANCE at steady time 1 s, stamped 50 s."""
-    values = {parameter.name: parameter.default for parameter in parameter_table.PARAMETERS}
-    values |= {'urdf_file': str(public_urdf('panda.urdf')), 'tip_link': TIPS['panda.urdf']}
-    settings = parameter_table.checked({**values, 'algorithm': 'newton_euler'})
+    values = {'urdf_file': str(public_urdf('panda.urdf')), 'tip_link': TIPS['panda.urdf']}
+    settings = checked({**values, 'algorithm': 'newton_euler'})
     result = TrajectoryFiller(settings, None, 0.1, 0.002, elapsed)
     result.joint_states.receive(
         result.arm.joint_names, STANCE, 0.0 * STANCE, received=1.0, stamp=50.0

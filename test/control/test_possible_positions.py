@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from robodyn_ros import gravity_torque
-from robodyn_ros.control import parameter_table
 from robodyn_ros.control.control_stack import build_control_stack
 from robodyn_ros.control.possible_positions import PossiblePositions
+from robodyn_ros.control.settings import checked
 from robodyn_ros.control.trajectory_filler import TrajectoryFiller
 from robodyn_ros.errors import RejectedTrajectory
 
@@ -67,12 +67,9 @@ def test_joints_are_named_with_their_limits_but_no_more_than_three():
 
 
 def ur5_stack(urdf):
-    given = {parameter.name: parameter.default for parameter in parameter_table.PARAMETERS}
-    given |= {'urdf_file': urdf, 'base_link': 'base_link', 'tip_link': 'tool0'}
+    given = {'urdf_file': urdf, 'base_link': 'base_link', 'tip_link': 'tool0'}
     stack = build_control_stack(
-        parameter_table.checked(
-            {**given, 'algorithm': 'newton_euler', 'torque_rate_limit': [0.0]}
-        ),
+        checked({**given, 'algorithm': 'newton_euler', 'torque_rate_limit': [0.0]}),
         None,
     )
     stack.pipeline.enable(100.0)
@@ -140,9 +137,8 @@ def test_a_driver_of_other_joints_is_heard_beside_one_in_degrees(ur5_urdf):
 
 
 def test_efforts_are_not_filled_in_from_a_state_in_degrees(ur5_urdf):
-    given = {parameter.name: parameter.default for parameter in parameter_table.PARAMETERS}
-    given |= {'urdf_file': ur5_urdf, 'base_link': 'base_link', 'tip_link': 'tool0'}
-    settings = parameter_table.checked({**given, 'algorithm': 'newton_euler'})
+    given = {'urdf_file': ur5_urdf, 'base_link': 'base_link', 'tip_link': 'tool0'}
+    settings = checked({**given, 'algorithm': 'newton_euler'})
     filler = TrajectoryFiller(settings, None, 0.1, 0.002)
     filler.joint_states.receive(filler.arm.joint_names, DEGREES, [0.0] * 6, received=1.0)
     filler.take_state()

@@ -349,6 +349,12 @@ rd::Settings settings_of(const robodyn_model & library, rd::Action action)
   settings.velocity_limits.assign(library.velocity_limits, library.velocity_limits + n);
   settings.position_limits.assign(library.position_limits, library.position_limits + 2 * n);
   settings.is_continuous.assign(n, 0.0);
+  settings.ramp_time = 0.5;
+  settings.state_timeout = 0.1;
+  settings.stale_hold_time = 1.0;
+  settings.max_reference_step = 0.1;
+  settings.max_following_error = 0.2;
+  settings.damping = 5.0;
   settings.on_stale_state = settings.on_stop = action;
   for (double & limit : settings.effort_limits) {
     if (!std::isfinite(limit)) { limit = 50.0; }
@@ -368,6 +374,8 @@ long run_random(const robodyn_model & library, long count, std::uint64_t seed, r
     laws[k].kp.assign(n, 100.0 * static_cast<double>(k + 1));
     laws[k].kd.assign(n, 20.0 * static_cast<double>(k + 1));
     laws[k].terms.friction = k != 1;
+    laws[k].friction_velocity = 0.01;
+    laws[k].position_guard = 0.05;
   }
   const robodyn_payload payloads[] = {{0.0, {}, {}}, {1.0, {0.1, 0.0, 0.0}, {}}, {60.0, {}, {}}};
   std::vector<rd::Vector> loads(3, robodyn_controllers::first_load(library));

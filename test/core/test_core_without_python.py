@@ -285,6 +285,9 @@ project(user CXX)
 find_package(robodyn_ros REQUIRED)
 add_executable(user user.cpp)
 target_link_libraries(user robodyn_ros::core)
+if(NOT EXISTS "${robodyn_ros_PARAMETERS}/command_pipeline.yaml")
+  message(FATAL_ERROR "no parameters")
+endif()
 """
 
 

@@ -3,7 +3,6 @@
 
 import re
 import subprocess
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -12,40 +11,14 @@ from controller_core import compiled_program, headers, sanitizers
 from lxml import etree
 
 import robodyn_ros
-from robodyn_ros.control.parameter_table import BY_NAME
-from robodyn_ros.control.settings import ControlSettings
+from robodyn_ros.ros_parameters import parameters_in
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / 'robodyn_controllers'
 CMAKE = (PACKAGE / 'CMakeLists.txt').read_text()
 MANIFEST = etree.parse(str(PACKAGE / 'package.xml')).getroot()
-PARAMETERS = yaml.safe_load((PACKAGE / 'src' / 'inverse_dynamics_controller.yaml').read_text())
+PARAMETERS = parameters_in(PACKAGE / 'src' / 'inverse_dynamics_controller.yaml')
 SOURCES = sorted(PACKAGE.rglob('*.[ch]pp'))
-
-# What the controller has beside the node's parameters, what it defines otherwise, and what of the
-# node it has not: it is loaded, its model comes with the library, and it measures no effort.
-OWN = {'model_library', 'check_description', 'state_publish_rate'}
-OTHERWISE = {'joints', 'gravity', 'command_scale'}
-OF_THE_NODE = {
-    'controller_manager', 'controller', 'urdf_file', 'identified_model', 'base_link', 'tip_link',
-    'algorithm', 'watchdog_period',
-    'effort_scale', 'observed_effort', 'external_effort_topic', 'external_effort_scale',
-    'external_effort_limit', 'autostart',
-}  # fmt: skip
-
-
-def flat(parameters, prefix=''):
-    """Return the parameters by their full names."""
-    found = {}
-    for name, value in parameters.items():
-        if 'type' in value:
-            found[prefix + name] = value
-        else:
-            found |= flat(value, f'{prefix}{name}.')
-    return found
-
-
-CONTROLLERS = flat(PARAMETERS['inverse_dynamics_controller'])
 
 
 def test_manifest_names_every_package_that_is_built_with_and_no_other():
@@ -111,48 +84,6 @@ def test_every_file_names_its_licence():
             assert named in path.read_text()[:300], path
 
 
-def test_parameters_are_the_nodes_and_a_few_of_its_own():
-    assert set(CONTROLLERS) == set(BY_NAME) - OF_THE_NODE | OWN
-
-
-@pytest.mark.parametrize('name', sorted(set(CONTROLLERS) - OWN - OTHERWISE))
-def test_a_parameter_has_the_nodes_default_type_and_bounds(name):
-    ours, theirs = CONTROLLERS[name], BY_NAME[name]
-    assert ours['type'] == theirs.kind.replace('[]', '_array')
-    default = theirs.default
-    assert ours['default_value'] == (list(default) if isinstance(default, tuple) else default)
-    rules = ours.get('validation', {})
-    if theirs.choices:
-        assert rules['one_of<>'] == [list(theirs.choices)]
-    if theirs.bounds:
-        low, high = theirs.bounds
-        allowed = (
-            rules.get('bounds<>')
-            or rules.get('element_bounds<>')
-            or [
-                *(rules.get('gt_eq<>') or rules['lower_element_bounds<>']),
-                1e9,
-            ]
-        )
-        assert allowed == [low, high]
-    assert bool(ours.get('read_only')) is not theirs.is_live
-
-
-def test_settings_of_the_core_have_the_nodes_defaults():
-    core = Path(robodyn_ros.__file__).parent / 'control' / 'core'
-    header = (core / 'settings.hpp').read_text()
-    watch = (PACKAGE / 'include' / 'robodyn_controllers' / 'contact_watch.hpp').read_text()
-    defaults = dict(re.findall(r'  double (\w+) = ([\d.]+);', header))
-    defaults['contact_dwell'] = re.search(r'double dwell = ([\d.]+);', watch)[1]
-    of_node = {field.name: field.default for field in fields(ControlSettings)}
-    assert len(defaults) == 9
-    assert {name: float(value) for name, value in defaults.items()} == {
-        name: of_node[name] for name in defaults
-    }
-    actions = dict(re.findall(r'Action (\w+) = Action::(\w+);', header))
-    assert actions == {'on_stale_state': 'hold_gravity', 'on_stop': 'hold_gravity'}
-
-
 def test_example_sets_parameters_that_exist_and_chains_every_joint():
     text = (PACKAGE / 'config' / 'controllers.yaml').read_text()
     filled = text.replace('$(var model_library)', 'arm.so').replace('$(var tf_prefix)', 'left_')
@@ -160,7 +91,7 @@ def test_example_sets_parameters_that_exist_and_chains_every_joint():
     types = sections['/**/controller_manager']['ros__parameters']
     ours = sections['/**/inverse_dynamics_controller']['ros__parameters']
     theirs = sections['/**/joint_trajectory_controller']['ros__parameters']
-    assert set(ours) - {'type'} <= set(CONTROLLERS)
+    assert set(ours) - {'type'} <= {parameter.name for parameter in PARAMETERS}
     assert ours['type'] == types['inverse_dynamics_controller']['type']
     assert ours['type'] == 'robodyn_controllers/InverseDynamicsController'
     assert theirs['joints'] == ours['joints'] == [f'left_joint{i}' for i in range(1, 7)]

@@ -107,7 +107,8 @@ def test_the_core_is_in_the_wheel_and_its_headers_beside_it(wheel):
     assert [name for name in names if re.match(r'robodyn_ros/control/core_module\..*so$', name)]
     installed = {Path(name).name for name in names if '/include/robodyn_ros/core/' in name}
     assert installed == {path.name for path in (ROOT / 'robodyn_ros/control/core').glob('*.hpp')}
-    assert any(name.endswith('/share/robodyn_ros/cmake/robodyn_rosConfig.cmake') for name in names)
+    for shared in ('cmake/robodyn_rosConfig.cmake', 'parameters/command_pipeline.yaml'):
+        assert any(name.endswith(f'/share/robodyn_ros/{shared}') for name in names)
 
 
 def core_digest(folder=ROOT):

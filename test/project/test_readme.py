@@ -4,7 +4,7 @@
 import re
 from pathlib import Path
 
-from robodyn_ros.control.parameter_table import PARAMETERS
+from robodyn_ros.control.settings import PARAMETERS
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / 'README.md').read_text(encoding='utf-8')

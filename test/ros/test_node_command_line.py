@@ -9,7 +9,7 @@ import pytest
 rclpy = pytest.importorskip('rclpy', reason='needs ROS 2')
 pytest.importorskip('mujoco')
 
-from robodyn_ros.control.parameter_table import PARAMETERS  # noqa: E402
+from robodyn_ros.control.settings import PARAMETERS  # noqa: E402
 from robodyn_ros.ros import simulator_node  # noqa: E402
 from robodyn_ros.ros.command_line import (  # noqa: E402
     WRONG_USE,
@@ -17,15 +17,13 @@ from robodyn_ros.ros.command_line import (  # noqa: E402
     ignored_files,
     lost_numbers,
 )
-from robodyn_ros.ros.dynamics import dynamics_node, node_parameters  # noqa: E402
+from robodyn_ros.ros.dynamics import dynamics_node  # noqa: E402
 
 pytestmark = pytest.mark.ros
 
-GIVEN = node_parameters.given()
-
 
 def code(*words):
-    return exit_code(words, 'dynamics_node', dynamics_node.ABOUT, GIVEN)
+    return exit_code(words, 'dynamics_node', dynamics_node.ABOUT, PARAMETERS)
 
 
 @pytest.mark.parametrize('flag', ['-h', '--help'])
@@ -93,7 +91,7 @@ def test_parameter_file_of_any_depth_does_not_end_the_node(tmp_path):
     keys = ''.join(f'{" " * i}n{i}:\n' for i in range(900))
     path.write_text(f'{keys}{" " * 900}ros__parameters: {{x: 1}}\n')
     words = ['--ros-args', '--params-file', str(path)]
-    assert lost_numbers(words, GIVEN) == ignored_files(words, '/dynamics_node') == []
+    assert lost_numbers(words, PARAMETERS) == ignored_files(words, '/dynamics_node') == []
 
 
 @pytest.mark.parametrize(
@@ -151,7 +149,7 @@ CASES = [
 @pytest.mark.parametrize('first, last, is_lost', CASES)
 def test_number_that_ros_would_ignore_is_refused(tmp_path, kept, first, last, is_lost):
     words = ['--ros-args', *write(tmp_path / 'a.yaml', f'kp: {first}'), '-p', f'kp:={last}']
-    problems = lost_numbers(words, GIVEN)
+    problems = lost_numbers(words, PARAMETERS)
     assert len(problems) == is_lost
     if is_lost:
         assert f'as {first}, then as {last}' in problems[0] and 'parameter kp' in problems[0]
@@ -170,7 +168,7 @@ def test_number_that_a_later_file_would_lose_is_refused(tmp_path):
         *write(tmp_path / 'a.yaml', 'effort_limit_scale: 1'),
         *write(tmp_path / 'b.yaml', 'effort_limit_scale: 0.1'),
     ]
-    (problem,) = lost_numbers(words, GIVEN)
+    (problem,) = lost_numbers(words, PARAMETERS)
     assert 'effort_limit_scale is given as 1, then as 0.1' in problem
 
 
@@ -181,7 +179,7 @@ def test_numbers_for_different_nodes_and_other_parameters_are_no_matter(tmp_path
         *write(tmp_path / 'b.yaml', 'rate: 1'),
         *('-p', 'rate:=0.5', '-p', 'kp:=0.5', '--', '-p', 'kp:=1'),
     ]
-    assert lost_numbers(words, GIVEN) == []
+    assert lost_numbers(words, PARAMETERS) == []
 
 
 @pytest.mark.parametrize(
@@ -189,7 +187,9 @@ def test_numbers_for_different_nodes_and_other_parameters_are_no_matter(tmp_path
 )
 def test_odd_files_are_left_to_ros(tmp_path, content):
     (tmp_path / 'a.yaml').write_text(content)
-    assert lost_numbers(['--ros-args', '--params-file', str(tmp_path / 'a.yaml')], GIVEN) == []
+    assert (
+        lost_numbers(['--ros-args', '--params-file', str(tmp_path / 'a.yaml')], PARAMETERS) == []
+    )
 
 
 KEYS = (

@@ -39,7 +39,7 @@ from robodyn_ros.control import control_stack
 from robodyn_ros.control.command_pipeline import Command
 from robodyn_ros.control.joint_state_buffer import ElapsedTime
 from robodyn_ros.control.load import GravityChange
-from robodyn_ros.control.parameter_table import PARAMETERS, checked
+from robodyn_ros.control.settings import PARAMETERS, checked
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.errors import RobodynError
 

@@ -10,22 +10,23 @@
 #include "rcl_interfaces/msg/set_parameters_result.hpp"
 #include "rclcpp/parameter.hpp"
 
-#include "robodyn_controllers/inverse_dynamics_controller_parameters.hpp"
+#include "robodyn_controllers/command_pipeline_parameters.hpp"
 #include "robodyn_controllers/controller_logic.hpp"
 #include "robodyn_ros/robodyn_model.h"
 
 namespace robodyn_controllers
 {
 
-using inverse_dynamics_controller::Params;
-
 // Return one value for each joint of a parameter that has one for all or one for each; throws
 // std::runtime_error.
 Vector each_joint(
   const std::string & name, const std::vector<double> & values, std::size_t joints);
 
-// Return parameters in the order of the model's joints; throws std::runtime_error.
-Settings checked_settings(const Params & params, const robodyn_model & model);
+// Return parameters in the order of the model's joints, which have these names; throws
+// std::runtime_error.
+Settings checked_settings(
+  const command_pipeline::Params & params, const std::vector<std::string> & joints,
+  const robodyn_model & model);
 
 // Refuse what no declared range does: numbers that are not finite, arrays of another size, and a
 // reaction to contacts that the settings it was configured with do not tell.

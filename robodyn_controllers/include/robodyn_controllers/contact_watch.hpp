@@ -23,7 +23,7 @@ struct ContactSettings
 {
   robodyn::Vector gain;              // of the observer, one of each joint [1/s]
   robodyn::Vector moving, standing;  // thresholds [N m or N]; empty: nothing is ever a contact
-  double dwell = 0.02;               // s
+  double dwell = 0.0;                // s
   std::array<double, 3> point{};     // of the wrench, in the tip link's frame [m]
 };
 

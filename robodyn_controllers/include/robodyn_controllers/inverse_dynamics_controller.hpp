@@ -18,13 +18,13 @@
 #include "trajectory_msgs/msg/joint_trajectory.hpp"
 
 #include "robodyn_controllers/checked_parameters.hpp"
+#include "robodyn_controllers/inverse_dynamics_controller_parameters.hpp"
 #include "robodyn_controllers/controller_logic.hpp"
 #include "robodyn_controllers/state_message.hpp"
 
 namespace robodyn_controllers
 {
 
-using inverse_dynamics_controller::ParamListener;
 
 class InverseDynamicsController : public controller_interface::ChainableControllerInterface
 {
@@ -61,8 +61,9 @@ private:
   void publish_contacts(const rclcpp::Time & time);
 
   std::size_t n_ = 0;
-  std::shared_ptr<ParamListener> param_listener_;
-  Params params_;
+  std::shared_ptr<inverse_dynamics_controller::ParamListener> own_parameters_;
+  std::shared_ptr<command_pipeline::ParamListener> shared_parameters_;
+  inverse_dynamics_controller::Params params_;  // its own, as they are from configure on
   ControllerLogic logic_;
   Vector position_, velocity_, reference_, command_;
   double since_published_ = 0.0;

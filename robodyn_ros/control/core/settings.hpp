@@ -28,14 +28,17 @@ struct Terms
   bool inertial = true, coriolis = true, gravity = true, friction = true;
 };
 
+// Every number of the settings must be given: their defaults are those of the parameters, in
+// ros_parameters/command_pipeline.yaml, and written there alone.
+
 // The control law; it may change while the arm moves.
 struct LawSettings
 {
   Mode mode = Mode::gravity_compensation;
   Terms terms;
   Vector kp, kd;                    // 1/s^2 and 1/s: they act on accelerations
-  double friction_velocity = 0.01;  // rad/s or m/s, the width of the smooth sign
-  double position_guard = 0.05;     // rad or m, the width of the soft joint limits; 0: none
+  double friction_velocity = 0.0;   // rad/s or m/s, the width of the smooth sign
+  double position_guard = 0.0;      // rad or m, the width of the soft joint limits; 0: none
 };
 
 // What the pipeline never exceeds, and what it does when states or commanding end.
@@ -47,14 +50,14 @@ struct Settings
   Vector position_limits;       // lower and upper of each joint [rad or m]; infinite: none
   Vector velocity_limits;       // rad/s or m/s; infinite: none
   Vector is_continuous;         // 1 for a joint that turns without end, else 0
-  double ramp_time = 0.5;       // s, that a change of law takes
-  double state_timeout = 0.1;   // s
+  double ramp_time = 0.0;       // s, that a change of law takes
+  double state_timeout = 0.0;   // s
   Action on_stale_state = Action::hold_gravity;
-  double stale_hold_time = 1.0;  // s
+  double stale_hold_time = 0.0;  // s
   Action on_stop = Action::hold_gravity;
-  double max_reference_step = 0.1;         // rad or m
-  double max_following_error = 0.2;        // rad or m; infinite: none
-  double damping = 5.0;                    // 1/s, of an arm that moves when it is to float
+  double max_reference_step = 0.0;         // rad or m
+  double max_following_error = 0.0;        // rad or m; infinite: none
+  double damping = 0.0;                    // 1/s, of an arm that moves when it is to float
   // Whether damping is all that brakes the arm. Then it acts whenever the arm moves, obeys
   // braking_acceleration, and shrinks as one vector where the effort limits would clip it: clipped
   // joint by joint it may push.

@@ -3,7 +3,7 @@
 The lifecycle node that turns joint states into torques.
 
 Its callbacks convert a message, call one core function and convert the answer. What makes it safe
-is in robodyn_ros.control.command_pipeline; its parameters are the table in node_parameters.py.
+is in robodyn_ros.control.command_pipeline; its parameters are in robodyn_ros/ros_parameters.
 Most of its services are answered by another process, see robodyn_ros.ros.services.
 """
 
@@ -24,13 +24,12 @@ from std_msgs.msg import String
 from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory
 
-from robodyn_ros.control import control_stack, parameter_table
+from robodyn_ros.control import control_stack
 from robodyn_ros.control.rigid_body import RigidBodyTorque
-from robodyn_ros.control.settings import ControlSettings
+from robodyn_ros.control.settings import PARAMETERS, ControlSettings, check_live, checked
 from robodyn_ros.errors import ChangeRefused, FollowsNone, RejectedTrajectory, RobodynError
 from robodyn_ros.ros import command_line
 from robodyn_ros.ros.dynamics import lifecycle as transitions
-from robodyn_ros.ros.dynamics import node_parameters
 from robodyn_ros.ros.dynamics.autostart import Autostart
 from robodyn_ros.ros.dynamics.control_cycle import ControlCycle
 from robodyn_ros.ros.dynamics.description_topic import DescriptionTopic
@@ -38,9 +37,9 @@ from robodyn_ros.ros.dynamics.model_status import model_status
 from robodyn_ros.ros.dynamics.parameter_services import BoundedParameterService
 from robodyn_ros.ros.dynamics.process_status import process_status
 from robodyn_ros.ros.dynamics.torque_status import torque_status
-from robodyn_ros.ros.given_parameters import check_name, in_parameters
 from robodyn_ros.ros.joint_states import elapsed_time
 from robodyn_ros.ros.log_writer import LogWriter
+from robodyn_ros.ros.parameter_overrides import check_name, declare, in_parameters, values
 from robodyn_ros.ros.plain_text import PlainlySpoken, plain
 from robodyn_ros.ros.qos import LATCHED, RELIABLE
 from robodyn_ros.ros.rejections import AtOnce
@@ -95,8 +94,8 @@ class DynamicsNode(PlainlySpoken, LifecycleNode):
         self._watchdog = watchdog
         self._log = log
         self._stop_signal = stop_signal
-        node_parameters.declare(self)
-        parameter_table.checked(node_parameters.values(self))
+        declare(self, PARAMETERS, is_lifecycle=True)
+        self._checked_parameters()
         self.add_on_set_parameters_callback(self._on_check_parameters)
         self.add_post_set_parameters_callback(self._on_parameters)
         self._parameter_service = BoundedParameterService(self)
@@ -138,7 +137,7 @@ class DynamicsNode(PlainlySpoken, LifecycleNode):
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Read the robot and the parameters; what is wrong is logged and configure fails."""
         try:
-            parameters = parameter_table.checked(node_parameters.values(self))
+            parameters = self._checked_parameters()
             if parameters.external_effort_topic:
                 check_name('external_effort_topic', parameters.external_effort_topic)
             with self._stop_signal.may_interrupt():  # nothing is commanded yet
@@ -312,12 +311,12 @@ class DynamicsNode(PlainlySpoken, LifecycleNode):
     # --- parameters ----------------------------------------------------------------------------
 
     def _on_check_parameters(self, changes: list[Parameter]) -> SetParametersResult:
-        values = node_parameters.values(self)
-        values.update({change.name: change.value for change in changes if change.name in values})
+        given = values(self, PARAMETERS)
+        given.update({change.name: change.value for change in changes if change.name in given})
         try:
-            parameters = parameter_table.checked(values)
+            parameters = checked(given)
             if self._cycle is not None:
-                parameter_table.check_live(change.name for change in changes)
+                check_live(change.name for change in changes)
                 control_stack.control_law(self._model, parameters, self._cycle.stack.torque)
                 control_stack.safety_settings(self._model, parameters)
                 self._cycle.stack.monitor.check(parameters)
@@ -326,12 +325,15 @@ class DynamicsNode(PlainlySpoken, LifecycleNode):
         return SetParametersResult(successful=True)
 
     def _on_parameters(self, changes: list[Parameter]) -> None:
-        names = {change.name for change in changes} & set(parameter_table.BY_NAME)
+        names = {change.name for change in changes} & {p.name for p in PARAMETERS}
         if self._cycle is None or not names:
             return
-        self._settings = parameter_table.checked(node_parameters.values(self))
+        self._settings = self._checked_parameters()
         control_stack.apply_settings(self._cycle.stack, self._settings, names)
         self._cycle.contacts.action = self._settings.on_contact
+
+    def _checked_parameters(self) -> ControlSettings:
+        return checked(values(self, PARAMETERS))
 
     def _parameter(self, name: str) -> Any:
         return self.get_parameter(name).value
@@ -437,7 +439,7 @@ def _relieve_garbage_collector() -> None:
 
 def main(args: list[str] | None = None) -> int:
     """Run the node until a signal ends it, with its stop command and exit code 0."""
-    code = command_line.exit_code(args, 'dynamics_node', ABOUT, node_parameters.given())
+    code = command_line.exit_code(args, 'dynamics_node', ABOUT, PARAMETERS, is_lifecycle=True)
     if code is not None:
         return code
     stop_signal = StopSignal()

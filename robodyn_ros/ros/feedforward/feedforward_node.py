@@ -19,7 +19,6 @@ import time
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
-from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.serialization import deserialize_message
@@ -28,25 +27,23 @@ from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory
 
 from robodyn_interfaces.srv import GetPayload, SetGravity, SetPayload
-from robodyn_ros.control import parameter_table
-from robodyn_ros.control.effort_filling import CONTROLLER_PERIOD, ERROR_FRACTION
-from robodyn_ros.control.settings import ControlSettings
+from robodyn_ros.control.settings import checked
 from robodyn_ros.control.trajectory_filler import TrajectoryFiller
 from robodyn_ros.errors import RejectedTrajectory, RobodynError
-from robodyn_ros.ros import command_line, conversions, given_parameters
+from robodyn_ros.ros import command_line, conversions
 from robodyn_ros.ros.controller_activity import ControllerActivity
 from robodyn_ros.ros.dynamics.description_topic import DescriptionTopic
-from robodyn_ros.ros.dynamics.node_parameters import given_parameter
 from robodyn_ros.ros.feedforward import action_front
 from robodyn_ros.ros.feedforward.filled_message import filled_message
-from robodyn_ros.ros.given_parameters import GivenParameter, read_once
 from robodyn_ros.ros.joint_states import elapsed_time
+from robodyn_ros.ros.parameter_overrides import check_name, declared_values, in_parameters
 from robodyn_ros.ros.plain_text import PlainlySpoken
 from robodyn_ros.ros.qos import LATCHED, RELIABLE, SENSOR
 from robodyn_ros.ros.rejections import AtOnce, Rejections
 from robodyn_ros.ros.services import callbacks
 from robodyn_ros.ros.spinning import run_until_signal
 from robodyn_ros.ros.trajectory_message import TrajectoryMessage, largest_size
+from robodyn_ros.ros_parameters import parameters_of
 
 ABOUT = (
     "Puts the model's torque into the effort of joint trajectories, for a joint trajectory "
@@ -56,68 +53,8 @@ ABOUT = (
 )
 DIAGNOSTICS_PERIOD = 1.0  # [s]
 
-SHARED = (
-    'urdf_file',
-    'identified_model',
-    'base_link',
-    'tip_link',
-    'joints',
-    'algorithm',
-    'gravity',
-    'terms.inertial',
-    'terms.coriolis',
-    'terms.gravity',
-    'terms.friction',
-    'friction_velocity',
-    'ramp_time',
-    'state_timeout',
-    'effort_limits',
-    'effort_limit_scale',
-    'command_scale',
-)
-"""Parameters of the dynamics node that mean the same here; none changes while the node runs."""
-
-
-def _positive(least: float, most: float) -> ParameterDescriptor:
-    bounds = FloatingPointRange(from_value=least, to_value=most)
-    return ParameterDescriptor(read_only=True, floating_point_range=[bounds])
-
-
-def parameters() -> list[GivenParameter]:
-    """Return what the node takes."""
-    shared = [given_parameter(parameter_table.BY_NAME[name]) for name in SHARED]
-    for parameter in shared:
-        parameter.descriptor.read_only = True
-    return [
-        *shared,
-        read_once(
-            'controller',
-            'string',
-            'joint_trajectory_controller',
-            'Name of the joint trajectory controller, in this namespace.',
-        ),
-        read_once(
-            'controller_manager',
-            'string',
-            '',
-            "Node name of ros2_control's controller manager: the arm is held where it is, gravity "
-            'in the effort, when the controller has become active; empty: only when asked to.',
-        ),
-        GivenParameter(
-            'error_fraction',
-            'double',
-            ERROR_FRACTION,
-            'How far the effort between two points may be off, in parts of the effort limits.',
-            _positive(1e-9, 1.0),
-        ),
-        GivenParameter(
-            'controller_period',
-            'double',
-            CONTROLLER_PERIOD,
-            'Of the controller [s]: in so long the effort changes where the acceleration jumps.',
-            _positive(1e-5, 0.1),
-        ),
-    ]
+NAME = 'feedforward'
+PARAMETERS = parameters_of(NAME)
 
 
 class FeedforwardNode(PlainlySpoken, Node):
@@ -131,18 +68,19 @@ class FeedforwardNode(PlainlySpoken, Node):
     """
 
     def __init__(self, **node_options: Any) -> None:
-        super().__init__('feedforward', **node_options)
-        given_parameters.declare(self, parameters())
-        self._settings = _settings(self)
+        super().__init__(NAME, **node_options)
+        given = declared_values(self, PARAMETERS)
+        # What it shares with the dynamics node means the same here.
+        self._settings = checked({p.name: given[p.name] for p in PARAMETERS if p.file != NAME})
         self._filler: TrajectoryFiller | None = None
         self._description = DescriptionTopic()
         self._rejections, self._at_once = Rejections(), AtOnce()
         self._is_refused = False  # the last trajectory
-        controller = self.get_parameter('controller').value
-        given_parameters.check_name('controller', controller)
+        controller = given['controller']
+        check_name('controller', controller)
         self._is_hold_due = False  # the controller has become active, and was sent nothing since
         self._activity: ControllerActivity | None = None
-        if manager := self.get_parameter('controller_manager').value:
+        if manager := given['controller_manager']:
             self._activity = ControllerActivity(self, manager, controller, self._on_begin)
         self._output = self.create_publisher(
             JointTrajectory, f'{controller}/joint_trajectory', RELIABLE
@@ -262,7 +200,7 @@ class FeedforwardNode(PlainlySpoken, Node):
         try:
             self._take_robot(self._description.text())
         except RobodynError as error:
-            self.get_logger().error(f'robot_description: {given_parameters.in_parameters(error)}')
+            self.get_logger().error(f'robot_description: {in_parameters(error)}')
 
     def _on_joint_state(self, message: JointState) -> None:
         if self._filler is None:
@@ -348,24 +286,12 @@ class FeedforwardNode(PlainlySpoken, Node):
         return callbacks.Robot(self._filler.arm, self._filler.load) if self._filler else None
 
 
-def _settings(node: Node) -> ControlSettings:
-    values = {
-        parameter.name: parameter.default
-        for parameter in parameter_table.PARAMETERS
-        if parameter.name not in SHARED
-    }
-    for name in SHARED:
-        value = node.get_parameter_or(name).value
-        values[name] = parameter_table.BY_NAME[name].default if value is None else value
-    return parameter_table.checked(values)
-
-
 def main(args: list[str] | None = None) -> int:
     """Run the node until a signal ends it with code 0; 1 where it cannot begin."""
-    code = command_line.exit_code(args, 'feedforward', ABOUT, parameters())
+    code = command_line.exit_code(args, NAME, ABOUT, PARAMETERS)
     if code is not None:
         return code
-    return run_until_signal('feedforward', FeedforwardNode, args)
+    return run_until_signal(NAME, FeedforwardNode, args)
 
 
 if __name__ == '__main__':

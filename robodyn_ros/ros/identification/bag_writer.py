@@ -11,9 +11,8 @@ from typing import Any, Final
 from rclpy.serialization import serialize_message
 from std_msgs.msg import String
 
-from robodyn_ros.errors import UnknownOption, UnreadableSource
+from robodyn_ros.errors import UnreadableSource
 
-STORAGES = ('sqlite3', 'mcap')
 JOINT_STATE = 'sensor_msgs/msg/JointState'
 _VERSION: Final = 8  # which Humble reads, too
 
@@ -29,7 +28,7 @@ class BagWriter:
     path : Path
         A folder that is not there.
     storage : str
-        One of ``STORAGES``.
+        ``sqlite3`` or ``mcap``.
     topic : str
         Of the joint states, for the bag.
     urdf : str
@@ -39,8 +38,6 @@ class BagWriter:
 
     Raises
     ------
-    UnknownOption
-        No such storage.
     UnreadableSource
         The folder is there, or cannot be made, or rosbags is not installed.
     """
@@ -48,8 +45,6 @@ class BagWriter:
     def __init__(
         self, path: Path, storage: str, topic: str, urdf: str, notes: Mapping[str, str]
     ) -> None:
-        if storage not in STORAGES:
-            raise UnknownOption('parameter storage', storage, ', '.join(STORAGES))
         try:
             from rosbags.rosbag2 import StoragePlugin, Writer, WriterError
             from rosbags.typesys import Stores, get_typestore

@@ -44,27 +44,33 @@ from trajectory_msgs.msg import JointTrajectory
 from robodyn_interfaces.msg import Contact, DynamicsState
 from robodyn_ros.description.source import user_path
 from robodyn_ros.description.urdf import urdf_text
-from robodyn_ros.errors import (
-    InvalidNumber,
-    MalformedJointState,
-    NoEffort,
-    RobodynError,
-    UnknownOption,
-    UnreadableSource,
-)
+from robodyn_ros.errors import MalformedJointState, NoEffort, RobodynError
 from robodyn_ros.identification.motion_run import MotionWatch, approach, slowed, state_at
 from robodyn_ros.kinematics import kinematics_digest
 from robodyn_ros.model import RobotModel
 from robodyn_ros.motions import MotionSamples, read_motion
-from robodyn_ros.ros import cdr, command_line, given_parameters
+from robodyn_ros.ros import cdr, command_line
 from robodyn_ros.ros.conversions import seconds
 from robodyn_ros.ros.identification.bag_writer import BagWriter
 from robodyn_ros.ros.identification.motion_message import resting_message, trajectory_message
-from robodyn_ros.ros.identification.motion_parameters import ABOUT, PARAMETERS, TARGETS
 from robodyn_ros.ros.joint_states import JointStateReader
+from robodyn_ros.ros.parameter_overrides import declared_values, in_parameters
 from robodyn_ros.ros.plain_text import PlainlySpoken, plain
 from robodyn_ros.ros.qos import LATCHED, RECORDED_STATES, RECORDING, RELIABLE
 from robodyn_ros.ros.signals import StopSignal
+from robodyn_ros.ros_parameters import parameters_of
+
+ABOUT = (
+    'Runs a motion from robodyn excite on an arm, slowly first, and records joint states with '
+    'efforts into a bag for robodyn identify. It stops where the arm or its efforts leave what '
+    'is expected.'
+)
+PARAMETERS = parameters_of('motion_node')
+TARGETS = {
+    'dynamics_node': 'dynamics_node/joint_trajectory',
+    'joint_trajectory_controller': 'joint_trajectory_controller/joint_trajectory',
+}
+"""The topic that each ``target`` takes trajectories on."""
 
 LEAD_TIME = 0.5  # from sending a motion to its start, by the stamps of the joint states [s]
 MOST_REFUSALS = 4  # of one part; each time it is sent again with twice the time to its start
@@ -91,17 +97,8 @@ class MotionNode(PlainlySpoken, Node):
 
     def __init__(self) -> None:
         super().__init__('motion_node')
-        given_parameters.declare(self, PARAMETERS)
-        self._given = {p.name: self.get_parameter_or(p.name).value for p in PARAMETERS}
+        self._given = declared_values(self, PARAMETERS)
         target = self._given['target']
-        if target not in TARGETS:
-            raise UnknownOption('parameter target', target, ', '.join(TARGETS))
-        if not self._given['motion_file']:
-            raise UnreadableSource('parameter motion_file', '', 'the CSV file of a motion')
-        if not 0 < self._given['state_timeout'] < np.inf:
-            raise InvalidNumber(
-                'parameter state_timeout', self._given['state_timeout'], 'a positive number [s]'
-            )
         self.is_over = False
         self.problem = ''
         self._bag: BagWriter | None = None
@@ -149,7 +146,7 @@ class MotionNode(PlainlySpoken, Node):
         try:
             self._load(message.data)
         except RobodynError as error:
-            self._end(f'robot_description: {given_parameters.in_parameters(error)}')
+            self._end(f'robot_description: {in_parameters(error)}')
 
     def _load(self, urdf: str) -> None:
         given = self._given
@@ -161,11 +158,10 @@ class MotionNode(PlainlySpoken, Node):
         if given['rehearsal_speed']:
             self._parts.append(('rehearsal', slowed(motion, given['rehearsal_speed'])))
         self._parts.append(('motion', fast))
-        tolerance = given['effort_tolerance']
         self._watch = MotionWatch(
             model,
             fast,
-            effort_tolerance=tolerance,
+            effort_tolerance=given['effort_tolerance'] or None,
             position_tolerance=given['position_tolerance'],
             effort_scale=given['effort_scale'],
         )

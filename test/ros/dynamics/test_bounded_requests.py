@@ -18,7 +18,7 @@ from rclpy.parameter import Parameter
 from rclpy.serialization import serialize_message
 from std_msgs.msg import String
 
-from robodyn_ros.control.parameter_table import PARAMETERS
+from robodyn_ros.control.settings import PARAMETERS
 from robodyn_ros.errors import UnreadableSource
 from robodyn_ros.ros.dynamics.description_topic import LARGEST_MESSAGE, DescriptionTopic
 from robodyn_ros.ros.dynamics.parameter_services import MOST_ENTRIES, BoundedParameterService

@@ -104,7 +104,7 @@ def test_arm_that_was_let_go_by_its_controller_is_damped(before, is_damped):
     watch._on_activity(SimpleNamespace(controllers=[each]))
     watch.keep_from_following(arm.pipeline, arm.now)
     velocity = np.array([0.2, 0.3])
-    command = arm.run(0.1, velocity=velocity)[-1]
+    command = arm.run_elsewhere(0.1, velocity=velocity)[-1]
     gravity = WEIGHT * np.cos([0.1, 0.2])
     assert command.torque == pytest.approx(gravity - is_damped * 5.0 * MASS * velocity)
 

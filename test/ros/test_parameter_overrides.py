@@ -8,20 +8,21 @@ from robots import two_link_urdf
 rclpy = pytest.importorskip('rclpy', reason='needs ROS 2')
 pytest.importorskip('mujoco')
 
+from rcl_interfaces.msg import ParameterType  # noqa: E402
 from rclpy.exceptions import ParameterException, ParameterNotDeclaredException  # noqa: E402
 from rclpy.node import Node  # noqa: E402
 from rclpy.parameter import Parameter  # noqa: E402
 
 from robodyn_ros import RobotModel  # noqa: E402
-from robodyn_ros.control.parameter_table import checked  # noqa: E402
+from robodyn_ros.control.settings import PARAMETERS, checked  # noqa: E402
 from robodyn_ros.errors import UnknownOption, UnsupportedJoint  # noqa: E402
-from robodyn_ros.ros import given_parameters, simulator_node  # noqa: E402
-from robodyn_ros.ros.dynamics import node_parameters  # noqa: E402
-from robodyn_ros.ros.given_parameters import similar_name  # noqa: E402
+from robodyn_ros.ros import parameter_overrides, simulator_node  # noqa: E402
+from robodyn_ros.ros.parameter_overrides import declare, similar_name  # noqa: E402
+from robodyn_ros.ros_parameters import parameters_of  # noqa: E402
 
 pytestmark = pytest.mark.ros
 
-NAMES = [parameter.name for parameter in node_parameters.given()]
+NAMES = [parameter.name for parameter in PARAMETERS]
 
 
 @pytest.fixture(scope='module')
@@ -59,8 +60,8 @@ def values(node_with):
 
     def of(*rules, file=None):
         node = node_with(*rules, file=file)
-        node_parameters.declare(node)
-        return node_parameters.values(node)
+        declare(node, PARAMETERS, is_lifecycle=True)
+        return parameter_overrides.values(node, PARAMETERS)
 
     return of
 
@@ -157,12 +158,12 @@ def test_name_that_is_almost_one_of_ours_is_known(name, meant):
     assert similar_name(name, NAMES) == meant
 
 
-@pytest.mark.parametrize('name', NAMES)
-def test_every_slip_of_one_letter_is_known(name):
-    for k in range(len(name)):
-        for slip in (name[:k] + name[k + 1 :], name[:k] + 'x' + name[k:]):
-            if len(slip) >= 3 and slip not in NAMES:
-                assert similar_name(slip, NAMES), slip
+def test_every_slip_of_one_letter_is_known():
+    for name in NAMES:
+        for k in range(len(name)):
+            for slip in (name[:k] + name[k + 1 :], name[:k] + 'x' + name[k:]):
+                if len(slip) >= 3 and slip not in NAMES:
+                    assert similar_name(slip, NAMES), slip
 
 
 @pytest.mark.parametrize('rule', ['effort_limits_scale:=0.1', 'terms:=false', 'kpp:=1'])
@@ -194,12 +195,56 @@ def test_what_every_node_is_given_passes_without_a_word(values, capfd):
     assert 'parameter' not in capfd.readouterr().err
 
 
+# --- declared ----------------------------------------------------------------------------------
+
+
+def test_every_parameter_is_declared_as_its_file_says(node_with):
+    node = node_with()
+    declare(node, PARAMETERS, is_lifecycle=True)
+    for parameter in PARAMETERS:
+        descriptor = node.describe_parameter(parameter.name)
+        assert descriptor.description == parameter.description
+        assert f'may change {parameter.change}' in descriptor.additional_constraints
+        assert parameter.allowed in descriptor.additional_constraints
+        ranges = [(r.from_value, r.to_value) for r in descriptor.floating_point_range]
+        assert ranges == ([parameter.bounds] if parameter.kind == 'double' else [])
+
+
+@pytest.mark.parametrize(
+    'name, kind, is_read_only',
+    [
+        ('kp', 'DOUBLE_ARRAY', False),
+        ('effort_limits', 'DOUBLE_ARRAY', False),
+        ('joints', 'STRING_ARRAY', False),
+        ('ramp_time', 'DOUBLE', False),
+        ('mode', 'STRING', False),
+        ('autostart', 'BOOL', True),
+    ],
+)
+def test_lifecycle_node_declares_read_only_what_is_read_at_start(
+    node_with, name, kind, is_read_only
+):
+    node = node_with()
+    declare(node, PARAMETERS, is_lifecycle=True)
+    descriptor = node.describe_parameter(name)
+    assert descriptor.type == getattr(ParameterType, f'PARAMETER_{kind}')
+    assert descriptor.read_only is is_read_only
+    (result,) = node.set_parameters([Parameter('autostart', value=False)])
+    assert not result.successful and 'read-only' in result.reason
+
+
+def test_plain_node_lets_no_parameter_change(node_with):
+    node = node_with()
+    declare(node, parameters_of('feedforward'))
+    assert all(node.describe_parameter(p.name).read_only for p in parameters_of('feedforward'))
+
+
 # --- later -------------------------------------------------------------------------------------
 
 
 def test_later_values_are_taken_as_they_are_meant(node_with):
     node = node_with()
-    node_parameters.declare(node)
+    declare(node, PARAMETERS, is_lifecycle=True)
     changes = [Parameter('kp', value=50), Parameter('ramp_time', value=2)]
     assert all(result.successful for result in node.set_parameters(changes))
     assert list(node.get_parameter('kp').value) == [50.0]
@@ -211,7 +256,7 @@ def test_later_values_are_taken_as_they_are_meant(node_with):
 @pytest.mark.parametrize('name, meant', [('kpp', r'kpp; meant is perhaps kp'), ('other', 'other')])
 def test_later_unknown_name_is_refused_with_the_right_one(node_with, name, meant):
     node = node_with()
-    node_parameters.declare(node)
+    declare(node, PARAMETERS, is_lifecycle=True)
     with pytest.raises(ParameterNotDeclaredException, match=meant):
         node.set_parameters_atomically([Parameter(name, value=1.0)])
 
@@ -225,7 +270,7 @@ def test_what_a_caller_of_the_library_may_choose_is_told_as_what_a_user_of_the_n
         RobotModel.from_urdf(mimic)
     # Told by its data: whatever else the sentence says.
     refused.value.allowed = 'another sentence'
-    text = given_parameters.in_parameters(refused.value)
+    text = parameter_overrides.in_parameters(refused.value)
     assert text.endswith(
         'allowed: another sentence, a tip_link before it, or a URDF without its <mimic> where it '
         'has a drive of its own'
@@ -237,7 +282,7 @@ def test_what_a_caller_of_the_library_may_choose_is_told_as_what_a_user_of_the_n
 
 def test_simulator_takes_values_as_they_are_meant_and_keeps_them(node_with):
     node = node_with('gravity:=[0,0,-1]', 'time_step:=1', 'initial_position:=0')
-    given_parameters.declare(node, simulator_node.PARAMETERS)
+    declare(node, simulator_node.PARAMETERS)
     assert list(node.get_parameter('gravity').value) == [0.0, 0.0, -1.0]
     assert node.get_parameter('time_step').value == 1.0
     assert list(node.get_parameter('initial_position').value) == [0.0]
@@ -248,4 +293,4 @@ def test_simulator_takes_values_as_they_are_meant_and_keeps_them(node_with):
 def test_simulator_refuses_a_misspelt_name(node_with):
     node = node_with('initial_positions:=[0.0]')
     with pytest.raises(UnknownOption, match='initial_position'):
-        given_parameters.declare(node, simulator_node.PARAMETERS)
+        declare(node, simulator_node.PARAMETERS)

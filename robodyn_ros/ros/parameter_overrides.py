@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What a user gives as parameters, in the words that users choose.
+The parameters of a node on ROS: what a user gives is converted, checked and declared.
 
 A whole number is taken where a number is meant, and one number for a list. A name that is almost
 one of the node's is refused with the right one: rclpy would ignore it without a word.
@@ -10,24 +10,25 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from rcl_interfaces.msg import ParameterDescriptor
+from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor
 from rclpy.exceptions import InvalidTopicNameException, ParameterNotDeclaredException
 from rclpy.node import Node
-from rclpy.parameter import Parameter
+from rclpy.parameter import Parameter as RosParameter
 from rclpy.validate_topic_name import validate_topic_name
 
+from robodyn_ros import ros_parameters
 from robodyn_ros.errors import RobodynError, UnknownOption
+from robodyn_ros.ros_parameters import Parameter
 
-_TYPES: dict[str, Parameter.Type] = {
-    'bool': Parameter.Type.BOOL,
-    'integer': Parameter.Type.INTEGER,
-    'string': Parameter.Type.STRING,
-    'double': Parameter.Type.DOUBLE,
-    'double[]': Parameter.Type.DOUBLE_ARRAY,
-    'string[]': Parameter.Type.STRING_ARRAY,
+_TYPES: dict[str, RosParameter.Type] = {
+    'bool': RosParameter.Type.BOOL,
+    'integer': RosParameter.Type.INTEGER,
+    'string': RosParameter.Type.STRING,
+    'double': RosParameter.Type.DOUBLE,
+    'double[]': RosParameter.Type.DOUBLE_ARRAY,
+    'string[]': RosParameter.Type.STRING_ARRAY,
 }
 _WANTED: dict[str, str] = {
     'bool': 'true or false',
@@ -37,12 +38,12 @@ _WANTED: dict[str, str] = {
     'double[]': 'a number, or a list of numbers',
     'string[]': 'a list of texts',
 }
-_CONVERSIONS: dict[tuple[str, Parameter.Type], Callable[[Any], Any]] = {
-    ('double', Parameter.Type.INTEGER): float,
-    ('double[]', Parameter.Type.INTEGER): lambda value: [float(value)],
-    ('double[]', Parameter.Type.DOUBLE): lambda value: [value],
-    ('double[]', Parameter.Type.INTEGER_ARRAY): lambda value: [float(v) for v in value],
-    ('string[]', Parameter.Type.STRING): lambda value: [value],
+_CONVERSIONS: dict[tuple[str, RosParameter.Type], Callable[[Any], Any]] = {
+    ('double', RosParameter.Type.INTEGER): float,
+    ('double[]', RosParameter.Type.INTEGER): lambda value: [float(value)],
+    ('double[]', RosParameter.Type.DOUBLE): lambda value: [value],
+    ('double[]', RosParameter.Type.INTEGER_ARRAY): lambda value: [float(v) for v in value],
+    ('string[]', RosParameter.Type.STRING): lambda value: [value],
 }
 
 _SIMILARITY = 0.75  # of two names, by difflib, from which one may be meant by the other
@@ -55,38 +56,16 @@ _REMEDIES = {
 _OF_EVERY_NODE = ('qos_overrides.', 'use_sim_time', 'start_type_description_service')
 
 
-@dataclass(frozen=True)
-class GivenParameter:
+def declare(node: Node, parameters: Sequence[Parameter], *, is_lifecycle: bool = False) -> None:
     """
-    A parameter that a node takes.
+    Declare parameters on a node, with what the user gives converted and checked.
 
     Parameters
     ----------
-    name : str
-    kind : str
-        Its type as ROS writes it: bool, integer, string, double, double[] or string[].
-    default : bool, str, float, list or None
-        None where it is not set unless it is given.
-    description : str
-    descriptor : ParameterDescriptor
-        Its ranges, and whether it may be changed.
-    """
-
-    name: str
-    kind: str
-    default: Any
-    description: str
-    descriptor: ParameterDescriptor
-
-
-def read_once(name: str, kind: str, default: Any, description: str) -> GivenParameter:
-    """Return a parameter that does not change while the node runs."""
-    return GivenParameter(name, kind, default, description, ParameterDescriptor(read_only=True))
-
-
-def declare(node: Node, parameters: Sequence[GivenParameter]) -> None:
-    """
-    Declare parameters on a node, with what the user gives converted and checked.
+    node : Node
+    parameters : sequence of Parameter
+    is_lifecycle : bool
+        Whether read-only parameters may change before configure; else no parameter ever changes.
 
     Raises
     ------
@@ -102,24 +81,65 @@ def declare(node: Node, parameters: Sequence[GivenParameter]) -> None:
     _check_names(node, given, known)
     for name in given.keys() & known.keys():
         given[name] = _checked(converted(given[name], known[name].kind), known[name])
-        if given[name].type_ == Parameter.Type.NOT_SET:
+        if given[name].type_ == RosParameter.Type.NOT_SET:
             del given[name]
     for parameter in parameters:
-        default = _TYPES[parameter.kind] if parameter.default is None else parameter.default
-        descriptor = parameter.descriptor
-        descriptor.description = parameter.description
-        node.declare_parameter(parameter.name, default, descriptor)
+        default: Any = parameter.default
+        if default == ():
+            # An empty list has no type. One of texts is usually written as ['']; one of numbers is
+            # declared by its type, and is not set.
+            default = [''] if parameter.kind == 'string[]' else _TYPES[parameter.kind]
+        elif parameter.is_array:
+            default = list(default)
+        node.declare_parameter(parameter.name, default, _descriptor(parameter, is_lifecycle))
     node.add_pre_set_parameters_callback(
         lambda changes: [_changed(node, change, known) for change in changes]
     )
 
 
-def converted(parameter: Parameter, kind: str) -> Parameter:
+def values(node: Node, parameters: Iterable[Parameter]) -> dict[str, Any]:
+    """Return the present value of each declared parameter by its name; one not set is empty."""
+    unset = RosParameter('unset', RosParameter.Type.STRING_ARRAY, [])
+    return {p.name: node.get_parameter_or(p.name, unset).value for p in parameters}
+
+
+def declared_values(node: Node, parameters: Sequence[Parameter]) -> dict[str, Any]:
+    """
+    Declare the parameters of a node that reads them once, and return their values, checked.
+
+    Raises
+    ------
+    UnknownOption, InvalidNumber, WrongShape, ParameterException
+        The parameter, its value and what is allowed.
+    """
+    declare(node, parameters)
+    return ros_parameters.checked(parameters, values(node, parameters))
+
+
+def constraints(parameter: Parameter, is_lifecycle: bool) -> str:
+    """Return in words what values a parameter may have, and when it may change."""
+    change = f'may change {parameter.change}' if is_lifecycle else ''
+    return '; '.join(filter(None, [parameter.allowed, change]))
+
+
+def _descriptor(parameter: Parameter, is_lifecycle: bool) -> ParameterDescriptor:
+    result = ParameterDescriptor(
+        description=parameter.description,
+        read_only=not is_lifecycle or parameter.constraints == ros_parameters.AT_START,
+        additional_constraints=constraints(parameter, is_lifecycle),
+    )
+    if parameter.has_range:
+        low, high = parameter.bounds or (0.0, 0.0)
+        result.floating_point_range = [FloatingPointRange(from_value=low, to_value=high)]
+    return result
+
+
+def converted(parameter: RosParameter, kind: str) -> RosParameter:
     """Return a parameter with a value of a kind where it is meant so; else as it is."""
     conversion = _CONVERSIONS.get((kind, parameter.type_))
     if conversion is None:
         return parameter
-    return Parameter(parameter.name, _TYPES[kind], conversion(parameter.value))
+    return RosParameter(parameter.name, _TYPES[kind], conversion(parameter.value))
 
 
 def check_name(parameter: str, name: str) -> None:
@@ -167,7 +187,7 @@ def _spelling(name: str) -> str:
 
 
 def _check_names(
-    node: Node, given: Mapping[str, Parameter], known: Mapping[str, GivenParameter]
+    node: Node, given: Mapping[str, RosParameter], known: Mapping[str, Parameter]
 ) -> None:
     others = []
     for name in sorted(given.keys() - known.keys()):
@@ -183,17 +203,17 @@ def _check_names(
         )
 
 
-def _checked(given: Parameter, parameter: GivenParameter) -> Parameter:
+def _checked(given: RosParameter, parameter: Parameter) -> RosParameter:
     """Return a given value that is of the parameter's type, or none for one without default."""
     if given.type_ == _TYPES[parameter.kind]:
         return given
-    if given.type_ == Parameter.Type.NOT_SET and parameter.default in (None, ['']):
+    if given.type_ == RosParameter.Type.NOT_SET and parameter.default == ():
         return given  # an empty list, which has no type
     wanted = _WANTED[parameter.kind]
     raise UnknownOption(f'parameter {given.name}', given.value, wanted)
 
 
-def _changed(node: Node, change: Parameter, known: Mapping[str, GivenParameter]) -> Parameter:
+def _changed(node: Node, change: RosParameter, known: Mapping[str, Parameter]) -> RosParameter:
     """Return a change as it is meant; refuse one of a parameter that the node does not have."""
     if change.name in known:
         return converted(change, known[change.name].kind)

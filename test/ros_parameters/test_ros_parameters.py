@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The nodes' parameters are read from their files, checked, and written for users."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from robodyn_ros.control.settings import PARAMETERS, ControlSettings, check_live, checked
+from robodyn_ros.errors import InvalidNumber, UnknownOption, WrongShape
+from robodyn_ros.ros_parameters import FOLDER, parameters_in, parameters_of
+
+ROOT = Path(__file__).resolve().parents[2]
+CONTROLLER = ROOT / 'robodyn_controllers' / 'src' / 'inverse_dynamics_controller.yaml'
+FILES = sorted([*FOLDER.glob('*.yaml'), CONTROLLER])
+TYPES = {'bool': bool, 'integer': int, 'double': float, 'string': str}
+
+FILE = """
+node:
+  speed:
+    type: double
+    default_value: 1.0
+    description: "Speed [m/s]."
+    validation:
+      gt<>: [0.0]
+"""
+
+
+@pytest.fixture
+def read(tmp_path):
+    """Return a function that reads parameters from a text."""
+
+    def parameters(text):
+        (tmp_path / 'node.yaml').write_text(text)
+        return parameters_in(tmp_path / 'node.yaml')
+
+    return parameters
+
+
+# --- the files ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('path', FILES, ids=lambda path: path.stem)
+def test_every_default_is_of_its_type_and_allowed(path):
+    for parameter in parameters_in(path):
+        values = parameter.default if parameter.is_array else (parameter.default,)
+        assert {type(v) for v in values} <= {TYPES[parameter.kind.removesuffix('[]')]}
+        assert parameter.description.endswith('.')
+        if parameter.rules.keys().isdisjoint({'not_empty', 'fixed_size'}):
+            assert parameter.checked(parameter.default) == parameter.default
+
+
+@pytest.mark.parametrize('path', FILES, ids=lambda path: path.stem)
+def test_no_name_is_given_twice(path):
+    names = [parameter.name for parameter in parameters_in(path)]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize('path', FILES, ids=lambda path: path.stem)
+def test_the_generator_itself_accepts_every_file(path):
+    parser = pytest.importorskip('generate_parameter_library_py.parse_yaml')
+    generated = parser.GenerateCode('cpp')
+    generated.parse(str(path), 'validators.hpp')
+    text = str(generated)
+    for parameter in parameters_in(path):
+        if parameter.file == path.stem:
+            assert f'declare_parameter(prefix_ + "{parameter.name}"' in text
+
+
+def test_what_nodes_share_is_written_once():
+    names = {p.name for p in parameters_of('feedforward')}
+    assert {'urdf_file', 'terms.gravity', 'terms.friction', 'effort_limits', 'controller'} <= names
+    assert not {'kp', 'mode', 'watchdog_period'} & names
+    assert [p.name for p in parameters_of('motion_node')][:3] == [
+        'urdf_file', 'base_link', 'tip_link',
+    ]  # fmt: skip
+
+
+def test_what_is_written_for_users_is_what_is_declared():
+    sys.path.insert(0, str(ROOT / 'docs'))
+    from write_parameter_table import files
+
+    for path, text in files().items():
+        written = path.read_text(encoding='utf-8')
+        assert written == text, f'{path.name}: run python docs/write_parameter_table.py'
+        assert 'command_scale' in text
+
+
+# --- the reader --------------------------------------------------------------------------------
+
+
+def test_parameter_is_read_as_it_is_written(read):
+    (speed,) = read(FILE)
+    assert (speed.name, speed.kind, speed.default) == ('speed', 'double', 1.0)
+    assert (speed.allowed, speed.change) == ('positive', 'at any time')
+
+
+@pytest.mark.parametrize(
+    'change, refused',
+    [
+        (('description:', 'descripton:'), 'parameter speed has descripton'),
+        (('gt<>: [0.0]', 'greater<>: [0.0]'), 'parameter speed has greater'),
+    ],
+)
+def test_word_that_the_reader_does_not_know_is_refused(read, change, refused):
+    with pytest.raises(ValueError, match=refused):
+        read(FILE.replace(*change))
+
+
+@pytest.mark.parametrize('names', ['[no_such]', '[term]', '[urdf]'])
+def test_shared_name_that_is_not_there_is_refused(read, names):
+    with pytest.raises(ValueError, match='robot has no parameter'):
+        read(f'{FILE}---\nshared:\n  robot: {names}\n')
+
+
+@pytest.mark.parametrize(
+    'rule, bad',
+    [
+        ('gt<>: [0.0]', 0.0),
+        ('gt_eq<>: [0.5]', 0.4),
+        ('gt_eq<>: [0.5]', 2e9),
+        ('bounds<>: [0.0, 2.0]', 2.1),
+        ('bounds<>: [0.0, 2.0]', np.nan),
+        ('robodyn::not_zero: null', -0.0),
+        ('robodyn::not_zero: null', np.inf),
+        ('robodyn::not_zero: null', 2e9),
+    ],
+)
+def test_rule_refuses_what_it_excludes(read, rule, bad):
+    (parameter,) = read(FILE.replace('gt<>: [0.0]', rule))
+    assert parameter.checked(1.0) == 1.0
+    with pytest.raises(InvalidNumber, match=f'parameter speed: .*allowed: {parameter.allowed}'):
+        parameter.checked(bad)
+
+
+def test_text_that_must_be_given_is_refused_where_it_is_empty():
+    (motion,) = [p for p in parameters_of('motion_node') if p.name == 'motion_file']
+    assert motion.checked('a.csv') == 'a.csv'
+    with pytest.raises(UnknownOption, match='parameter motion_file.*not empty'):
+        motion.checked('')
+
+
+# --- the dynamics node's -----------------------------------------------------------------------
+
+
+def test_settings_are_the_defaults_where_nothing_is_given():
+    assert checked({}) == ControlSettings()
+    assert checked({p.name: p.default for p in PARAMETERS}) == ControlSettings()
+    assert ControlSettings().terms_gravity is True and ControlSettings().kp == (100.0,)
+
+
+def test_arrays_become_tuples_without_the_empty_text_of_ros():
+    settings = checked({'joints': [''], 'kp': [1.0, 2.0], 'effort_limits': None})
+    assert (settings.joints, settings.kp, settings.effort_limits) == ((), (1.0, 2.0), ())
+
+
+@pytest.mark.parametrize(
+    'name, value, error',
+    [
+        ('mode', 'impedance', UnknownOption),
+        ('algorithm', 'magic', UnknownOption),
+        ('on_stop', 'drop', UnknownOption),
+        ('ramp_time', -0.1, InvalidNumber),
+        ('state_timeout', 0.0, InvalidNumber),
+        ('watchdog_period', np.nan, InvalidNumber),
+        ('effort_limit_scale', 1.5, InvalidNumber),
+        ('kp', [100.0, -1.0], InvalidNumber),
+        ('kd', [np.inf], InvalidNumber),
+        ('effort_limits', [0.0], InvalidNumber),
+        ('wrench_point', [np.nan, 0.0, 0.0], InvalidNumber),
+        ('gravity', [0.0, -9.81], WrongShape),
+        ('command_scale', [1.0, 0.0], InvalidNumber),
+        ('effort_scale', [1.0, -np.inf], InvalidNumber),
+    ],
+)
+def test_value_outside_its_bounds_is_named(name, value, error):
+    with pytest.raises(error, match=f'parameter {name}'):
+        checked({name: value})
+
+
+def test_negative_scale_is_a_reversed_drive():
+    assert checked({'command_scale': [-12.0]}).command_scale == (-12.0,)
+
+
+@pytest.mark.parametrize('name', ['urdf_file', 'effort_limits', 'observer_gain', 'autostart'])
+def test_parameter_that_is_not_live_is_refused_with_the_reason(name):
+    with pytest.raises(UnknownOption, match=f'{name}.*configured.*before configure'):
+        check_live(['kp', name])
+
+
+def test_parameters_that_are_live_may_change_while_configured():
+    check_live([p.name for p in PARAMETERS if p.change == 'at any time'])
+    check_live(['kp', 'mode', 'terms.gravity', 'on_contact', 'damping', 'unknown'])
+
+
+def test_gravity_refused_while_configured_names_the_service():
+    with pytest.raises(UnknownOption, match='set_gravity'):
+        check_live(['gravity'])
