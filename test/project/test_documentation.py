@@ -176,6 +176,17 @@ def test_every_page_is_in_the_contents():
         assert path.stem == 'index' or re.search(rf'^{path.stem}$', contents, re.M), path.name
 
 
+def test_every_file_has_a_line_on_the_page_that_its_script_writes():
+    words = subprocess.run(
+        [sys.executable, '-c', 'import write_file_list as w; print(w.page(), end="")'],
+        cwd=DOCS,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert words == (DOCS / 'files.md').read_text(encoding='utf-8'), 'docs/write_file_list.py'
+
+
 def test_the_repository_is_named_in_package_xml_and_nowhere_else():
     url = etree.parse(str(ROOT / 'package.xml')).findtext('url[@type="repository"]')
     for path in PAGES:
