@@ -55,9 +55,11 @@ test-long: setup  ## run the tests of properties on a hundred times as many exam
 bench: setup $(BENCH)  ## run the benchmarks
 	@$(WITH_ROS) set -e; for script in benchmarks/*.py; do $(BIN)/python "$$script"; done
 
-lint: setup  ## ruff, mypy, and the XML files
+lint: setup  ## ruff, mypy, clang-format, codespell, and the XML files
 	@$(BIN)/ruff check && $(BIN)/ruff format --check --quiet
 	@$(BIN)/mypy
+	@git ls-files '*.[ch]' '*.[ch]pp' | xargs $(BIN)/clang-format --dry-run -Werror
+	@git ls-files '*.py' '*.md' '*.rst' '*.[ch]' '*.[ch]pp' '*.yaml' | xargs $(BIN)/codespell
 	@$(BIN)/python environment/check_xml.py
 
 docs: setup $(DOCS)  ## build the documentation as a site in build/docs, its links checked

@@ -27,32 +27,29 @@ int main(int argc, char ** argv)
   const auto torques = node->create_publisher<JointState>("/peer/torques", 10);
   const auto states = node->create_publisher<DynamicsState>("/peer/dynamics_state", 10);
   const auto answer = [&](const JointState & message) {
-      Float64MultiArray command;
-      command.data = message.position;
-      commands->publish(command);
-      if (!publishes_all) {
-        return;
-      }
-      JointState torque;
-      torque.header = message.header;
-      torque.name = message.name;
-      torque.effort = message.position;
-      torques->publish(torque);
-      DynamicsState state;
-      state.header = message.header;
-      state.joint_names = message.name;
-      state.mode = "computed_torque";
-      for (auto * field :
-        {&state.position, &state.velocity, &state.total, &state.reference_position,
+    Float64MultiArray command;
+    command.data = message.position;
+    commands->publish(command);
+    if (!publishes_all) { return; }
+    JointState torque;
+    torque.header = message.header;
+    torque.name = message.name;
+    torque.effort = message.position;
+    torques->publish(torque);
+    DynamicsState state;
+    state.header = message.header;
+    state.joint_names = message.name;
+    state.mode = "computed_torque";
+    for (auto * field :
+         {&state.position, &state.velocity, &state.total, &state.reference_position,
           &state.reference_velocity, &state.reference_acceleration, &state.inertial,
-          &state.coriolis, &state.gravity, &state.friction, &state.feedback, &state.effort})
-      {
-        field->assign(message.position.begin(), message.position.end());
-      }
-      states->publish(state);
-    };
-  const auto subscription = node->create_subscription<JointState>(
-    "/joint_states", rclcpp::QoS(10).best_effort(), answer);
+          &state.coriolis, &state.gravity, &state.friction, &state.feedback, &state.effort}) {
+      field->assign(message.position.begin(), message.position.end());
+    }
+    states->publish(state);
+  };
+  const auto subscription =
+    node->create_subscription<JointState>("/joint_states", rclcpp::QoS(10).best_effort(), answer);
   rclcpp::experimental::executors::EventsExecutor executor;
   executor.add_node(node);
   executor.spin();

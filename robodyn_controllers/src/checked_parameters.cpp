@@ -9,27 +9,27 @@ namespace robodyn_controllers
 {
 
 using robodyn::Action;
-using robodyn::Mode;
 using robodyn::kInfinity;
+using robodyn::Mode;
 
 namespace
 {
 
 Mode mode_of(const std::string & name)
 {
-  if (name == "feedforward") {return Mode::feedforward;}
+  if (name == "feedforward") { return Mode::feedforward; }
   return name == "computed_torque" ? Mode::computed_torque : Mode::gravity_compensation;
 }
 
 robodyn::ContactAction contact_action_of(const std::string & name)
 {
-  if (name == "stop") {return robodyn::ContactAction::stop;}
+  if (name == "stop") { return robodyn::ContactAction::stop; }
   return name == "float" ? robodyn::ContactAction::release : robodyn::ContactAction::report;
 }
 
 Action action_of(const std::string & name)
 {
-  if (name == "zero") {return Action::zero;}
+  if (name == "zero") { return Action::zero; }
   return name == "silent" ? Action::silent : Action::hold_gravity;
 }
 
@@ -40,8 +40,8 @@ Vector each_joint(
 {
   if (values.size() != 1 && values.size() != joints) {
     throw std::runtime_error(
-            "parameter " + name + ": " + std::to_string(values.size()) + " values; allowed: 1 or " +
-            std::to_string(joints) + ", one for each joint");
+      "parameter " + name + ": " + std::to_string(values.size()) + " values; allowed: 1 or " +
+      std::to_string(joints) + ", one for each joint");
   }
   for (const double value : values) {
     if (!std::isfinite(value)) {
@@ -57,30 +57,31 @@ Settings checked_settings(
 {
   const auto n = static_cast<std::size_t>(model.joints);
   const auto each = [n](const std::string & name, const std::vector<double> & values) {
-      return each_joint(name, values, n);
-    };
-  for (const double number : {params.friction_velocity, params.ramp_time, params.state_timeout,
-      params.stale_hold_time, params.effort_limit_scale, params.max_reference_step,
-      params.max_following_error, params.damping, params.position_guard})
-  {
-    if (!std::isfinite(number)) {throw std::runtime_error("a parameter is not finite");}
+    return each_joint(name, values, n);
+  };
+  for (const double number :
+       {params.friction_velocity, params.ramp_time, params.state_timeout, params.stale_hold_time,
+        params.effort_limit_scale, params.max_reference_step, params.max_following_error,
+        params.damping, params.position_guard}) {
+    if (!std::isfinite(number)) { throw std::runtime_error("a parameter is not finite"); }
   }
   Settings result;
   robodyn::LawSettings & law = result.law;
   law.mode = mode_of(params.mode);
-  law.terms = {params.terms.inertial, params.terms.coriolis, params.terms.gravity,
-    params.terms.friction};
+  law.terms = {
+    params.terms.inertial, params.terms.coriolis, params.terms.gravity, params.terms.friction};
   law.kp = each("kp", params.kp);
   law.kd = each("kd", params.kd);
   law.friction_velocity = params.friction_velocity;
   law.position_guard = params.position_guard;
   robodyn::Settings & safety = result.safety;
-  safety.effort_limits = params.effort_limits.empty() ?
-    Vector(model.effort_limits, model.effort_limits + n) :
-    each("effort_limits", params.effort_limits);
+  safety.effort_limits = params.effort_limits.empty()
+                         ? Vector(model.effort_limits, model.effort_limits + n)
+                         : each("effort_limits", params.effort_limits);
   safety.torque_rate_limits = each("torque_rate_limit", params.torque_rate_limit);
-  safety.braking_acceleration = params.braking_acceleration.empty() ?
-    Vector(n, kInfinity) : each("braking_acceleration", params.braking_acceleration);
+  safety.braking_acceleration = params.braking_acceleration.empty()
+                                ? Vector(n, kInfinity)
+                                : each("braking_acceleration", params.braking_acceleration);
   safety.position_limits.assign(model.position_limits, model.position_limits + 2 * n);
   safety.velocity_limits.assign(model.velocity_limits, model.velocity_limits + n);
   safety.is_continuous.assign(n, 0.0);
@@ -88,14 +89,14 @@ Settings checked_settings(
     double & limit = safety.effort_limits[i];
     if (!std::isfinite(limit) || limit <= 0.0) {
       throw std::runtime_error(
-              "joint '" + joints[i] + "' effort limit: " + std::to_string(limit) +
-              "; allowed: a positive <limit effort> in the URDF, or parameter effort_limits");
+        "joint '" + joints[i] + "' effort limit: " + std::to_string(limit) +
+        "; allowed: a positive <limit effort> in the URDF, or parameter effort_limits");
     }
     limit *= params.effort_limit_scale;
-    if (safety.torque_rate_limits[i] <= 0.0) {safety.torque_rate_limits[i] = kInfinity;}
-    if (!(safety.velocity_limits[i] > 0.0)) {safety.velocity_limits[i] = kInfinity;}
-    const bool is_endless = std::isinf(safety.position_limits[2 * i]) &&
-      std::isinf(safety.position_limits[2 * i + 1]);
+    if (safety.torque_rate_limits[i] <= 0.0) { safety.torque_rate_limits[i] = kInfinity; }
+    if (!(safety.velocity_limits[i] > 0.0)) { safety.velocity_limits[i] = kInfinity; }
+    const bool is_endless =
+      std::isinf(safety.position_limits[2 * i]) && std::isinf(safety.position_limits[2 * i + 1]);
     safety.is_continuous[i] = is_endless && model.is_prismatic[i] == 0 ? 1.0 : 0.0;
   }
   safety.ramp_time = params.ramp_time;
@@ -107,13 +108,15 @@ Settings checked_settings(
   safety.max_following_error =
     params.max_following_error > 0.0 ? params.max_following_error : kInfinity;
   safety.damping = params.damping;
-  const auto each_or_none = [&each](const std::string & name, const std::vector<double> & values) {
-      return values.empty() ? Vector() : each(name, values);
-    };
+  const auto each_or_none = [&each](
+                              const std::string & name, const std::vector<double> & values) {
+    return values.empty() ? Vector() : each(name, values);
+  };
   ContactSettings & contacts = result.contacts;
   contacts.gain = each("observer_gain", params.observer_gain);
   contacts.moving = each_or_none("contact_threshold_moving", params.contact_threshold_moving);
-  contacts.standing = each_or_none("contact_threshold_standing", params.contact_threshold_standing);
+  contacts.standing =
+    each_or_none("contact_threshold_standing", params.contact_threshold_standing);
   contacts.dwell = params.contact_dwell;
   std::copy_n(params.wrench_point.begin(), 3, contacts.point.begin());
   result.on_contact = contact_action_of(params.on_contact);
@@ -128,9 +131,9 @@ rcl_interfaces::msg::SetParametersResult checked_parameters(
   rcl_interfaces::msg::SetParametersResult result;
   result.successful = true;
   for (const rclcpp::Parameter & parameter : parameters) {
-    if (parameter.get_type() == rclcpp::ParameterType::PARAMETER_DOUBLE &&
-      !std::isfinite(parameter.as_double()))
-    {
+    if (
+      parameter.get_type() == rclcpp::ParameterType::PARAMETER_DOUBLE &&
+      !std::isfinite(parameter.as_double())) {
       result.successful = false;
       result.reason = "parameter " + parameter.get_name() + "; allowed: a finite number";
     }
@@ -144,17 +147,17 @@ rcl_interfaces::msg::SetParametersResult checked_parameters(
         result.reason = error.what();
       }
     }
-    if (parameter.get_type() != rclcpp::ParameterType::PARAMETER_DOUBLE_ARRAY) {continue;}
+    if (parameter.get_type() != rclcpp::ParameterType::PARAMETER_DOUBLE_ARRAY) { continue; }
     const std::vector<double> values = parameter.as_double_array();
     const bool may_be_empty = parameter.get_name() == "braking_acceleration";
-    const bool is_sized = values.size() == 1 || values.size() == joints ||
-      (values.empty() && may_be_empty);
+    const bool is_sized =
+      values.size() == 1 || values.size() == joints || (values.empty() && may_be_empty);
     const bool is_finite = std::all_of(
-      values.begin(), values.end(), [](double value) {return std::isfinite(value);});
+      values.begin(), values.end(), [](double value) { return std::isfinite(value); });
     if (!is_sized || !is_finite) {
       result.successful = false;
       result.reason = "parameter " + parameter.get_name() + "; allowed: 1 or " +
-        std::to_string(joints) + " finite values, one for each joint";
+                      std::to_string(joints) + " finite values, one for each joint";
     }
   }
   return result;

@@ -27,7 +27,7 @@ Pose product(const Pose & a, const Pose & b)
   for (std::size_t i = 0; i < 3; ++i) {
     for (std::size_t j = 0; j < 4; ++j) {
       double sum = j == 3 ? a[4 * i + 3] : 0.0;
-      for (std::size_t k = 0; k < 3; ++k) {sum += a[4 * i + k] * b[4 * k + j];}
+      for (std::size_t k = 0; k < 3; ++k) { sum += a[4 * i + k] * b[4 * k + j]; }
       result[4 * i + j] = sum;
     }
   }
@@ -37,9 +37,10 @@ Pose product(const Pose & a, const Pose & b)
 Pose of_urdf(const urdf::Pose & pose)
 {
   const double x = pose.rotation.x, y = pose.rotation.y, z = pose.rotation.z, w = pose.rotation.w;
-  return {1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w), pose.position.x,
-    2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w), pose.position.y,
-    2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y), pose.position.z};
+  return {1 - 2 * (y * y + z * z), 2 * (x * y - z * w),     2 * (x * z + y * w),
+          pose.position.x,         2 * (x * y + z * w),     1 - 2 * (x * x + z * z),
+          2 * (y * z - x * w),     pose.position.y,         2 * (x * z - y * w),
+          2 * (y * z + x * w),     1 - 2 * (x * x + y * y), pose.position.z};
 }
 
 Pose of_motion(const urdf::Joint & joint, double q)
@@ -53,9 +54,9 @@ Pose of_motion(const urdf::Joint & joint, double q)
     return {1, 0, 0, q * x, 0, 1, 0, q * y, 0, 0, 1, q * z};
   }
   const double c = std::cos(q), s = std::sin(q), v = 1.0 - c;
-  return {c + x * x * v, x * y * v - z * s, x * z * v + y * s, 0,
-    y * x * v + z * s, c + y * y * v, y * z * v - x * s, 0,
-    z * x * v - y * s, z * y * v + x * s, c + z * z * v, 0};
+  return {c + x * x * v,     x * y * v - z * s, x * z * v + y * s, 0,
+          y * x * v + z * s, c + y * y * v,     y * z * v - x * s, 0,
+          z * x * v - y * s, z * y * v + x * s, c + z * z * v,     0};
 }
 
 bool moves(const urdf::Joint & joint)
@@ -69,10 +70,10 @@ bool moves(const urdf::Joint & joint)
 std::string difference_of_kinematics(const robodyn_model & model, const std::string & urdf_text)
 {
   urdf::Model robot;
-  if (!robot.initString(urdf_text)) {return "robot_description is no URDF";}
+  if (!robot.initString(urdf_text)) { return "robot_description is no URDF"; }
   std::vector<urdf::JointConstSharedPtr> path;
   urdf::LinkConstSharedPtr link = robot.getLink(model.tip_link);
-  if (!link) {return "robot_description has no link '" + std::string(model.tip_link) + "'";}
+  if (!link) { return "robot_description has no link '" + std::string(model.tip_link) + "'"; }
   while (link->name != model.base_link) {
     if (!link->parent_joint) {
       return "robot_description has no chain from '" + std::string(model.base_link) + "' to '" +
@@ -85,23 +86,23 @@ std::string difference_of_kinematics(const robodyn_model & model, const std::str
   const auto n = static_cast<std::size_t>(model.joints);
   std::size_t moving = 0;
   for (const auto & joint : path) {
-    if (!moves(*joint)) {continue;}
+    if (!moves(*joint)) { continue; }
     if (moving >= n || joint->name != model.joint_names[moving]) {
       return "joint '" + joint->name + "' of robot_description is not the model's";
     }
     ++moving;
   }
-  if (moving != n) {return "robot_description has fewer joints on the chain than the model";}
+  if (moving != n) { return "robot_description has fewer joints on the chain than the model"; }
   std::mt19937 generator(1);
   std::uniform_real_distribution<double> uniform(-2.0, 2.0);
   std::vector<double> q(n);
   for (int state = 0; state < kStates; ++state) {
-    for (double & each : q) {each = uniform(generator);}
+    for (double & each : q) { each = uniform(generator); }
     Pose pose{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0};
     std::size_t i = 0;
     for (const auto & joint : path) {
       pose = product(pose, of_urdf(joint->parent_to_joint_origin_transform));
-      if (moves(*joint)) {pose = product(pose, of_motion(*joint, q[i++]));}
+      if (moves(*joint)) { pose = product(pose, of_motion(*joint, q[i++])); }
     }
     std::array<double, 16> expected;
     model.forward_kinematics(q.data(), expected.data());

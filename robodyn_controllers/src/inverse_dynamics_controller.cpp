@@ -28,13 +28,18 @@ std::string line_of(const robodyn::Fault & fault, const std::vector<std::string>
 {
   std::ostringstream line;
   line << "fault: " << fault.name();
-  if (fault.joint >= 0) {line << ", joint '" << joints[static_cast<std::size_t>(fault.joint)] << "'";}
-  if (std::isfinite(fault.value)) {line << ", value " << fault.value;}
-  if (std::isfinite(fault.limit)) {line << ", limit " << fault.limit;}
+  if (fault.joint >= 0) {
+    line << ", joint '" << joints[static_cast<std::size_t>(fault.joint)] << "'";
+  }
+  if (std::isfinite(fault.value)) { line << ", value " << fault.value; }
+  if (std::isfinite(fault.limit)) { line << ", limit " << fault.limit; }
   return line.str();
 }
 
-double value_or_nan(const std::optional<double> & value) {return value.value_or(kNaN);}
+double value_or_nan(const std::optional<double> & value)
+{
+  return value.value_or(kNaN);
+}
 
 }  // namespace
 
@@ -67,8 +72,7 @@ InverseDynamicsController::state_interface_configuration() const
   controller_interface::InterfaceConfiguration configuration{
     controller_interface::interface_configuration_type::INDIVIDUAL, {}};
   for (const char * const kind :
-    {hardware_interface::HW_IF_POSITION, hardware_interface::HW_IF_VELOCITY})
-  {
+       {hardware_interface::HW_IF_POSITION, hardware_interface::HW_IF_VELOCITY}) {
     for (const std::string & joint : params_.joints) {
       configuration.names.push_back(joint + "/" + kind);
     }
@@ -88,7 +92,7 @@ InverseDynamicsController::CallbackReturn InverseDynamicsController::on_configur
     const robodyn_model & model = library->model();
     if (params_.check_description) {
       const std::string difference = difference_of_kinematics(model, get_robot_description());
-      if (!difference.empty()) {throw std::runtime_error("model_library: " + difference);}
+      if (!difference.empty()) { throw std::runtime_error("model_library: " + difference); }
     }
     const Settings settings =
       checked_settings(shared_parameters_->get_params(), params_.joints, model);
@@ -134,7 +138,7 @@ InverseDynamicsController::CallbackReturn InverseDynamicsController::on_cleanup(
   return CallbackReturn::SUCCESS;
 }
 
-template<typename Message>
+template <typename Message>
 void InverseDynamicsController::open(
   Output<Message> & output, const std::string & name, const rclcpp::QoS & qos)
 {
@@ -146,7 +150,7 @@ void InverseDynamicsController::open(
   output.realtime->unlock();
 }
 
-template<typename Message>
+template <typename Message>
 void InverseDynamicsController::close(Output<Message> & output)
 {
   output.realtime.reset();
@@ -167,23 +171,23 @@ void InverseDynamicsController::make_services(const Settings & settings)
   parameters_taken_ = node->add_post_set_parameters_callback(
     [this, joints](const std::vector<rclcpp::Parameter> &) {
       try {
-        logic_.change_settings(
-          [this, &joints](const robodyn_model & model) {
-            return checked_settings(shared_parameters_->get_params(), joints, model);
-          });
+        logic_.change_settings([this, &joints](const robodyn_model & model) {
+          return checked_settings(shared_parameters_->get_params(), joints, model);
+        });
       } catch (const std::exception & error) {
         RCLCPP_ERROR(get_node()->get_logger(), "parameters are not applied: %s", error.what());
       }
     });
   subscription_ = node->create_subscription<Trajectory>(
     "~/reference", rclcpp::SystemDefaultsQoS(),
-    [this](const Trajectory::ConstSharedPtr message) {take_setpoint(*message);});
+    [this](const Trajectory::ConstSharedPtr message) { take_setpoint(*message); });
   set_payload_ = node->create_service<SetPayload>(
     "~/set_payload",
     [this, joints](
       const SetPayload::Request::SharedPtr request, SetPayload::Response::SharedPtr response) {
       const auto & given = request->payload;
-      const robodyn_payload payload{given.mass,
+      const robodyn_payload payload{
+        given.mass,
         {given.center_of_mass.x, given.center_of_mass.y, given.center_of_mass.z},
         {given.ixx, given.ixy, given.ixz, given.iyy, given.iyz, given.izz}};
       const std::string wrong = logic_.set_payload(given.link, payload);
@@ -196,21 +200,20 @@ void InverseDynamicsController::make_services(const Settings & settings)
     [this, joints](
       const SetGravity::Request::SharedPtr request, SetGravity::Response::SharedPtr response) {
       const auto & vector = request->gravity.vector;
-      const std::string wrong = logic_.set_gravity(
-        request->gravity.header.frame_id, {vector.x, vector.y, vector.z});
+      const std::string wrong =
+        logic_.set_gravity(request->gravity.header.frame_id, {vector.x, vector.y, vector.z});
       response->success = wrong.empty();
       response->message = wrong.empty() ? "gravity is taken" : wrong;
       response->joint_names = joints;
     });
   enable_ = node->create_service<std_srvs::srv::SetBool>(
-    "~/enable",
-    [this](
-      const std_srvs::srv::SetBool::Request::SharedPtr request,
-      std_srvs::srv::SetBool::Response::SharedPtr response) {
+    "~/enable", [this](
+                  const std_srvs::srv::SetBool::Request::SharedPtr request,
+                  std_srvs::srv::SetBool::Response::SharedPtr response) {
       logic_.set_enabled(request->data);
       response->success = true;
-      response->message = request->data ?
-        "it commands while it is active" : "it brakes, and leaves the stop command";
+      response->message = request->data ? "it commands while it is active"
+                                        : "it brakes, and leaves the stop command";
     });
   publisher_ = node->create_publisher<State>("~/dynamics_state", rclcpp::SystemDefaultsQoS());
   open(torques_, "~/external_torques", rclcpp::SystemDefaultsQoS());
@@ -220,11 +223,10 @@ void InverseDynamicsController::make_services(const Settings & settings)
   watching_ = node->create_wall_timer(
     kWatching,
     [this, joints, logger = node->get_logger(), states = publisher_, torques = torques_.publisher,
-    wrench = wrench_.publisher, contact = contact_.publisher]() {
-      logic_.take_fault(
-        [&](const robodyn::Fault & fault) {
-          RCLCPP_ERROR(logger, "%s", line_of(fault, joints).c_str());
-        });
+     wrench = wrench_.publisher, contact = contact_.publisher]() {
+      logic_.take_fault([&](const robodyn::Fault & fault) {
+        RCLCPP_ERROR(logger, "%s", line_of(fault, joints).c_str());
+      });
       is_watched_ = states->get_subscription_count() > 0;
       torques_.is_heard = torques->get_subscription_count() > 0;
       wrench_.is_heard = wrench->get_subscription_count() > 0;
@@ -272,7 +274,7 @@ InverseDynamicsController::CallbackReturn InverseDynamicsController::on_activate
 InverseDynamicsController::CallbackReturn InverseDynamicsController::on_deactivate(
   const rclcpp_lifecycle::State &)
 {
-  if (logic_.deactivate(command_.data())) {write_commands();}
+  if (logic_.deactivate(command_.data())) { write_commands(); }
   return CallbackReturn::SUCCESS;
 }
 
@@ -283,22 +285,24 @@ InverseDynamicsController::on_export_reference_interfaces_list()
 {
   std::vector<hardware_interface::CommandInterface::SharedPtr> interfaces;
   for (const char * const kind :
-    {hardware_interface::HW_IF_POSITION, hardware_interface::HW_IF_VELOCITY,
-      hardware_interface::HW_IF_ACCELERATION})
-  {
+       {hardware_interface::HW_IF_POSITION, hardware_interface::HW_IF_VELOCITY,
+        hardware_interface::HW_IF_ACCELERATION}) {
     for (const std::string & joint : params_.joints) {
-      interfaces.push_back(
-        std::make_shared<hardware_interface::CommandInterface>(
-          std::string(get_node()->get_name()) + "/" + joint, kind));
+      interfaces.push_back(std::make_shared<hardware_interface::CommandInterface>(
+        std::string(get_node()->get_name()) + "/" + joint, kind));
       (void)interfaces.back()->set_value(kNaN);
     }
   }
   return interfaces;
 }
 
-bool InverseDynamicsController::on_set_chained_mode(bool) {return true;}
+bool InverseDynamicsController::on_set_chained_mode(bool)
+{
+  return true;
+}
 
-InverseDynamicsController::return_type InverseDynamicsController::update_reference_from_subscribers(
+InverseDynamicsController::return_type
+InverseDynamicsController::update_reference_from_subscribers(
   const rclcpp::Time &, const rclcpp::Duration & period)
 {
   logic_.sample_setpoint(period.seconds(), reference_.data());
@@ -316,11 +320,12 @@ InverseDynamicsController::return_type InverseDynamicsController::update_and_wri
     velocity_[i] = value_or_nan(state_interfaces_[n_ + i].get_optional());
   }
   for (std::size_t k = 0; k < 3 * n_; ++k) {
-    reference_[k] = value_or_nan(ordered_exported_reference_interfaces_[k]->get_optional<double>());
+    reference_[k] =
+      value_or_nan(ordered_exported_reference_interfaces_[k]->get_optional<double>());
   }
   const bool has_command = logic_.update(
     period.seconds(), position_.data(), velocity_.data(), reference_.data(), command_.data());
-  if (has_command) {write_commands();}
+  if (has_command) { write_commands(); }
   publish_contacts(time);
   publish_state(time, period);
   return return_type::OK;
@@ -328,18 +333,16 @@ InverseDynamicsController::return_type InverseDynamicsController::update_and_wri
 
 void InverseDynamicsController::write_commands()
 {
-  for (std::size_t i = 0; i < n_; ++i) {
-    (void)command_interfaces_[i].set_value(command_[i]);
-  }
+  for (std::size_t i = 0; i < n_; ++i) { (void)command_interfaces_[i].set_value(command_[i]); }
 }
 
 void InverseDynamicsController::publish_state(
   const rclcpp::Time & time, const rclcpp::Duration & period)
 {
   since_published_ += period.seconds();
-  if (!is_watched_ || params_.state_publish_rate <= 0.0 ||
-    since_published_ < 1.0 / params_.state_publish_rate)
-  {
+  if (
+    !is_watched_ || params_.state_publish_rate <= 0.0 ||
+    since_published_ < 1.0 / params_.state_publish_rate) {
     return;
   }
   since_published_ = 0.0;
@@ -361,7 +364,7 @@ void InverseDynamicsController::publish_contacts(const rclcpp::Time & time)
   if (is_contact_pending_) {
     is_contact_pending_ = !contact_.realtime->try_publish(contact_.message);
   }
-  if (!watch.has_estimate()) {return;}
+  if (!watch.has_estimate()) { return; }
   if (torques_.is_heard) {
     torques_.message.header.stamp = time;
     torques_.message.effort = watch.torque();  // of as many joints: its memory is there

@@ -12,9 +12,12 @@ namespace
 const char * name_of(robodyn::Mode mode)
 {
   switch (mode) {
-    case robodyn::Mode::feedforward: return "feedforward";
-    case robodyn::Mode::computed_torque: return "computed_torque";
-    default: return "gravity_compensation";
+    case robodyn::Mode::feedforward:
+      return "feedforward";
+    case robodyn::Mode::computed_torque:
+      return "computed_torque";
+    default:
+      return "gravity_compensation";
   }
 }
 
@@ -24,11 +27,10 @@ State state_message(const std::vector<std::string> & joints)
 {
   State state;
   state.joint_names = joints;
-  for (auto * const field : {&state.position, &state.velocity, &state.reference_position,
-      &state.reference_velocity, &state.reference_acceleration, &state.inertial,
-      &state.coriolis, &state.gravity, &state.friction, &state.feedback, &state.effort,
-      &state.total, &state.external_torque})
-  {
+  for (auto * const field :
+       {&state.position, &state.velocity, &state.reference_position, &state.reference_velocity,
+        &state.reference_acceleration, &state.inertial, &state.coriolis, &state.gravity,
+        &state.friction, &state.feedback, &state.effort, &state.total, &state.external_torque}) {
     field->assign(joints.size(), 0.0);
   }
   state.effort_limited.assign(joints.size(), false);
@@ -56,8 +58,8 @@ ContactMessage contact_message(
   const std::vector<std::string> & joints, const std::vector<std::string> & links)
 {
   const auto is_shorter = [](const std::string & one, const std::string & other) {
-      return one.size() < other.size();
-    };
+    return one.size() < other.size();
+  };
   ContactMessage message;
   message.joint_names = joints;
   message.external_torque.assign(joints.size(), 0.0);
@@ -75,9 +77,8 @@ void fill(
   state.mode = name_of(pipeline.mode());
   const bool is_following = pipeline.following() != robodyn::Following::none;
   const robodyn::ReferenceState & wanted = pipeline.wanted();
-  for (auto * const field : {&state.reference_position, &state.reference_velocity,
-      &state.reference_acceleration})
-  {
+  for (auto * const field :
+       {&state.reference_position, &state.reference_velocity, &state.reference_acceleration}) {
     field->resize(is_following ? n : 0);  // its memory stays
   }
   state.external_torque.resize(watch.has_estimate() ? n : 0);
@@ -85,8 +86,8 @@ void fill(
     watch.torque().begin(), state.external_torque.size(), state.external_torque.begin());
   state.in_contact = watch.has_estimate() && watch.is_in_contact();
   const auto part_of = [n, &parts](std::size_t which, std::size_t i) {
-      return parts[which * n + i];
-    };
+    return parts[which * n + i];
+  };
   for (std::size_t i = 0; i < n; ++i) {
     state.position[i] = position[i];
     state.velocity[i] = velocity[i];
@@ -112,7 +113,7 @@ void fill(Wrench & message, const robodyn::TipWrench & found)
   auto & force = message.wrench.force;
   auto & moment = message.wrench.torque;
   double * const parts[] = {&force.x, &force.y, &force.z, &moment.x, &moment.y, &moment.z};
-  for (std::size_t k = 0; k < 6; ++k) {*parts[k] = found.wrench()[k];}
+  for (std::size_t k = 0; k < 6; ++k) { *parts[k] = found.wrench()[k]; }
 }
 
 void fill(

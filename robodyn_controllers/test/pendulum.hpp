@@ -24,8 +24,23 @@ inline const robodyn_model & model()
   static const double possible[] = {-9.28, 9.28};  // a turn beyond the limits
   static const double gravity[] = {0.0, 0.0, -kGravity};
   static const robodyn_model model = {
-    ROBODYN_MODEL_ABI, 1, 2, "the test", names, "base", "bob", "none", is_prismatic, positions,
-    velocities, efforts, possible, gravity, 50.0, 100.0, 1.0,
+    ROBODYN_MODEL_ABI,
+    1,
+    2,
+    "the test",
+    names,
+    "base",
+    "bob",
+    "none",
+    is_prismatic,
+    positions,
+    velocities,
+    efforts,
+    possible,
+    gravity,
+    50.0,
+    100.0,
+    1.0,
     [](const robodyn_payload * payload, const double * wanted, double * load) {
       load[0] = kMass + (payload != nullptr ? payload->mass : 0.0);
       load[1] = wanted != nullptr ? -wanted[2] : kGravity;
@@ -40,22 +55,26 @@ inline const robodyn_model & model()
     [](const double * load, const double *, double * mass) {
       mass[0] = load[0] * kLength * kLength;
     },
-    [](const double *, const double *, const double *, double * tau) {tau[0] = 0.0;},
+    [](const double *, const double *, const double *, double * tau) { tau[0] = 0.0; },
     [](const double * q, double * pose) {
       const double c = std::cos(q[0]), s = std::sin(q[0]);
-      const double turned[16] = {c, 0, -s, kLength * c, 0, 1, 0, 0, s, 0, c, kLength * s, 0, 0, 0, 1};
-      for (int k = 0; k < 16; ++k) {pose[k] = turned[k];}
+      const double turned[16] = {c, 0, -s, kLength * c, 0, 1, 0, 0,
+                                 s, 0, c,  kLength * s, 0, 0, 0, 1};
+      for (int k = 0; k < 16; ++k) { pose[k] = turned[k]; }
     },
     [](const double * q, double * jacobian) {  // about -y
       const double of_tip[] = {
         -kLength * std::sin(q[0]), 0.0, kLength * std::cos(q[0]), 0.0, -1.0, 0.0};
       std::copy_n(of_tip, 6, jacobian);
     },
-    [] {return 0;}};
+    [] { return 0; }};
   return model;
 }
 
-inline double held(double q, double mass = kMass) {return mass * kLength * kGravity * std::cos(q);}
+inline double held(double q, double mass = kMass)
+{
+  return mass * kLength * kGravity * std::cos(q);
+}
 
 // Computed torque on it, within its limits.
 inline robodyn_controllers::Settings settings()

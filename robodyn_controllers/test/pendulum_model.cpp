@@ -2,4 +2,7 @@
 // The pendulum as a library, as robodyn export --shared makes one of an arm.
 #include "pendulum.hpp"
 
-const robodyn_model * robodyn_model_v2(void) {return &pendulum::model();}
+const robodyn_model * robodyn_model_v2(void)
+{
+  return &pendulum::model();
+}

@@ -12,11 +12,11 @@ using robodyn::Action;
 using robodyn::Cause;
 using robodyn::CommandPipeline;
 using robodyn::Following;
+using robodyn::kInfinity;
+using robodyn::kNaN;
 using robodyn::LawSettings;
 using robodyn::Mode;
 using robodyn::Settings;
-using robodyn::kInfinity;
-using robodyn::kNaN;
 
 namespace
 {
@@ -28,14 +28,20 @@ LawSettings law_of(Mode mode)
   return law;
 }
 
-Settings safety() {return pendulum::settings().safety;}
+Settings safety()
+{
+  return pendulum::settings().safety;
+}
 
 struct Arm
 {
   explicit Arm(Mode mode, const Settings & settings = safety())
   : pipeline(
       robodyn_controllers::core_model(pendulum::model()),
-      robodyn_controllers::first_load(pendulum::model()).data(), law_of(mode), settings) {pipeline.enable(now);}
+      robodyn_controllers::first_load(pendulum::model()).data(), law_of(mode), settings)
+  {
+    pipeline.enable(now);
+  }
 
   // One cycle at a state, with a reference at rest at a position; NaN: none.
   bool cycle(double position, double velocity = 0.0, double wanted = kNaN)
@@ -60,12 +66,12 @@ struct Arm
   // Take a load that the drives can carry.
   bool takes(const double * load)
   {
-    if (pipeline.overload(load).cause != Cause::none) {return false;}
+    if (pipeline.overload(load).cause != Cause::none) { return false; }
     pipeline.change_load(load);
     return true;
   }
 
-  double torque() const {return pipeline.torque()[0];}
+  double torque() const { return pipeline.torque()[0]; }
 
   double now = 1.0, q = 0.3, qd = 0.0;
   CommandPipeline pipeline;
@@ -102,7 +108,7 @@ TEST(CommandPipeline, CommandsNothingThatTheDrivesCannotCarry)
 TEST(CommandPipeline, FollowsAReferenceAndKeepsTheRateLimit)
 {
   Arm arm(Mode::computed_torque);
-  for (int k = 0; k < 8; ++k) {arm.cycle(0.3);}  // it is known how often states come
+  for (int k = 0; k < 8; ++k) { arm.cycle(0.3); }  // it is known how often states come
   arm.cycle(0.3, 0.0, 0.35);
   // kp e on the pendulum's inertia is 2.5 N m, of which the rate limit allows one.
   EXPECT_NEAR(arm.torque(), pendulum::held(0.3) + 1.0, 1e-9);
@@ -137,10 +143,10 @@ TEST(CommandPipeline, HoldsGravityWhileStatesAreStaleThenIsSilent)
 {
   Arm arm(Mode::computed_torque);
   arm.simulate(200);
-  for (int k = 0; k < 500; ++k) {arm.cycle(kNaN);}
+  for (int k = 0; k < 500; ++k) { arm.cycle(kNaN); }
   EXPECT_TRUE(arm.pipeline.is_stale());
   EXPECT_NEAR(arm.torque(), pendulum::held(0.3), 1e-9);
-  for (int k = 0; k < 1000; ++k) {arm.cycle(kNaN);}
+  for (int k = 0; k < 1000; ++k) { arm.cycle(kNaN); }
   EXPECT_FALSE(arm.cycle(kNaN));
 }
 
@@ -174,7 +180,7 @@ TEST(CommandPipeline, TakesAPayloadAtTheRateLimitAndRefusesOneTooHeavy)
   EXPECT_TRUE(arm.takes(heavy));
   arm.cycle(0.3);
   EXPECT_NEAR(arm.torque(), pendulum::held(0.3) + 1.0, 1e-9);
-  for (int k = 0; k < 20; ++k) {arm.cycle(0.3);}
+  for (int k = 0; k < 20; ++k) { arm.cycle(0.3); }
   EXPECT_NEAR(arm.torque(), pendulum::held(0.3, heavy[0]), 1e-9);
   EXPECT_FALSE(arm.takes(too_heavy));
 }
@@ -204,10 +210,8 @@ TEST(CommandPipeline, RefusesAReferenceWhereStatesComeTooSeldomForTheGains)
       arm.cycle(0.3, 0.0, 0.3);
     }
     const bool is_slow = period > 0.025;
-    EXPECT_TRUE(
-      arm.pipeline.last_fault().cause == (is_slow ? Cause::slow_states : Cause::none));
-    EXPECT_TRUE(
-      arm.pipeline.following() == (is_slow ? Following::none : Following::moving));
+    EXPECT_TRUE(arm.pipeline.last_fault().cause == (is_slow ? Cause::slow_states : Cause::none));
+    EXPECT_TRUE(arm.pipeline.following() == (is_slow ? Following::none : Following::moving));
   }
 }
 

@@ -20,10 +20,10 @@
 #include "pendulum.hpp"
 
 using robodyn::Action;
-using robodyn_controllers::ControllerLogic;
-using robodyn::Mode;
-using robodyn_controllers::Settings;
 using robodyn::kNaN;
+using robodyn::Mode;
+using robodyn_controllers::ControllerLogic;
+using robodyn_controllers::Settings;
 
 static std::atomic<long> allocations{0};
 
@@ -31,11 +31,17 @@ static std::atomic<long> allocations{0};
 [[gnu::noinline]] void * operator new(std::size_t size)
 {
   ++allocations;
-  if (void * const memory = std::malloc(size)) {return memory;}
+  if (void * const memory = std::malloc(size)) { return memory; }
   throw std::bad_alloc();
 }
-[[gnu::noinline]] void operator delete(void * memory) noexcept {std::free(memory);}
-[[gnu::noinline]] void operator delete(void * memory, std::size_t) noexcept {std::free(memory);}
+[[gnu::noinline]] void operator delete(void * memory) noexcept
+{
+  std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void * memory, std::size_t) noexcept
+{
+  std::free(memory);
+}
 
 namespace
 {
@@ -43,16 +49,23 @@ namespace
 const std::vector<double> kDown{0.0, 0.0, -9.81};
 
 // The pendulum outlives everybody.
-std::shared_ptr<const robodyn_model> model() {return {std::shared_ptr<void>(), &pendulum::model()};}
+std::shared_ptr<const robodyn_model> model()
+{
+  return {std::shared_ptr<void>(), &pendulum::model()};
+}
 
-robodyn_payload payload_of(double mass) {return {mass, {}, {}};}
+robodyn_payload payload_of(double mass)
+{
+  return {mass, {}, {}};
+}
 
 // A configured controller and what is around it.
 struct Arm
 {
   // Whoever changes the load beside the cycles waits for one as long as the machine is busy.
   explicit Arm(
-    const Settings & settings = pendulum::settings(), double scale = 1.0, int longest_wait = 60000)
+    const Settings & settings = pendulum::settings(), double scale = 1.0,
+    int longest_wait = 60000)
   : logic(std::chrono::milliseconds(longest_wait))
   {
     logic.configure(model(), settings, {}, {scale});
@@ -69,7 +82,7 @@ struct Arm
   int cycles(int count, double position, double wanted = kNaN)
   {
     int commands = 0;
-    for (int k = 0; k < count; ++k) {commands += cycle(position, 0.0, wanted) ? 1 : 0;}
+    for (int k = 0; k < count; ++k) { commands += cycle(position, 0.0, wanted) ? 1 : 0; }
     return commands;
   }
 
@@ -85,15 +98,15 @@ struct Arm
   }
 
   // Do cycles beside what another thread asks for, and return what it was answered.
-  template<typename Function>
+  template <typename Function>
   std::string beside(Function && function)
   {
     std::atomic<bool> is_over{false};
     std::string answer;
     std::thread other([&] {
-        answer = function();
-        is_over = true;
-      });
+      answer = function();
+      is_over = true;
+    });
     while (!is_over) {
       cycle(q);
       std::this_thread::yield();
@@ -105,10 +118,10 @@ struct Arm
   ControllerLogic logic;
   double q = 0.3, qd = 0.0;
   double push = 0.0, mass = pendulum::kMass;  // N m, kg
-  double command = kNaN;  // on the effort interface
+  double command = kNaN;                      // on the effort interface
 };
 
-template<typename Function>
+template <typename Function>
 std::string refusal_of(Function && function)
 {
   try {
@@ -142,11 +155,12 @@ TEST(ControllerLogic, ConfigureRefusesAScaleAndAGravityThatCannotBe)
   ControllerLogic logic;
   for (const double scale : {0.0, kNaN}) {
     EXPECT_EQ(
-      refusal_of([&] {logic.configure(model(), pendulum::settings(), {}, {scale});}),
+      refusal_of([&] { logic.configure(model(), pendulum::settings(), {}, {scale}); }),
       "parameter command_scale; allowed: each finite, not 0");
   }
   EXPECT_EQ(
-    refusal_of([&] {logic.configure(model(), pendulum::settings(), {0.0, 0.0, -981.0}, {1.0});}),
+    refusal_of(
+      [&] { logic.configure(model(), pendulum::settings(), {0.0, 0.0, -981.0}, {1.0}); }),
     "parameter gravity strength: 981.000000 m/s^2; allowed: at most 50.000000 m/s^2");
 }
 
@@ -208,10 +222,10 @@ TEST(ControllerLogic, TakesAPayloadAndGravityWhileItCommandsAndKeepsBoth)
   Arm arm;
   arm.logic.activate();
   arm.cycle(arm.q);
-  EXPECT_EQ(arm.beside([&] {return arm.logic.set_payload("bob", payload_of(1.0));}), "");
+  EXPECT_EQ(arm.beside([&] { return arm.logic.set_payload("bob", payload_of(1.0)); }), "");
   arm.cycles(50, arm.q);
   EXPECT_NEAR(arm.command, pendulum::held(arm.q, 3.0), 1e-9);
-  EXPECT_EQ(arm.beside([&] {return arm.logic.set_gravity("base", {0.0, 0.0, -4.9});}), "");
+  EXPECT_EQ(arm.beside([&] { return arm.logic.set_gravity("base", {0.0, 0.0, -4.9}); }), "");
   arm.cycles(50, arm.q);
   EXPECT_NEAR(arm.command, pendulum::held(arm.q, 3.0) * 4.9 / 9.81, 1e-9);
 }
@@ -222,9 +236,9 @@ TEST(ControllerLogic, RefusesAPayloadThatTheDrivesCannotCarryAndKeepsTheOldOne)
   arm.logic.activate();
   arm.cycle(arm.q);
   EXPECT_EQ(
-    arm.beside([&] {return arm.logic.set_payload("", payload_of(9.0));}),
+    arm.beside([&] { return arm.logic.set_payload("", payload_of(9.0)); }),
     "gravity would be beyond the effort limits where the arm is");
-  EXPECT_EQ(arm.beside([&] {return arm.logic.set_gravity("", kDown);}), "");
+  EXPECT_EQ(arm.beside([&] { return arm.logic.set_gravity("", kDown); }), "");
   arm.cycles(50, arm.q);
   EXPECT_NEAR(arm.command, pendulum::held(arm.q), 1e-9);
 }
@@ -254,13 +268,12 @@ TEST(ControllerLogic, TakesChangedParametersWithTheNextCycle)
   arm.logic.activate();
   arm.simulate(10, 0.3);
   EXPECT_TRUE(arm.logic.pipeline().mode() == Mode::computed_torque);
-  arm.logic.change_settings(
-    [](const robodyn_model &) {
-      Settings settings = pendulum::settings();
-      settings.law.mode = Mode::gravity_compensation;
-      settings.safety.effort_limits = {5.0};
-      return settings;
-    });
+  arm.logic.change_settings([](const robodyn_model &) {
+    Settings settings = pendulum::settings();
+    settings.law.mode = Mode::gravity_compensation;
+    settings.safety.effort_limits = {5.0};
+    return settings;
+  });
   arm.cycles(20, arm.q);
   EXPECT_TRUE(arm.logic.pipeline().mode() == Mode::gravity_compensation);
   EXPECT_NEAR(arm.command, 5.0, 1e-12);
@@ -276,7 +289,7 @@ TEST(ControllerLogic, DisabledItBrakesAndLeavesTheStopCommandAndEnabledItCommand
   arm.simulate(50, 0.39);
   EXPECT_GT(arm.qd, 0.1);
   arm.logic.set_enabled(false);
-  for (int k = 0; k < 3000 && arm.logic.pipeline().is_enabled(); ++k) {arm.simulate(1, 0.39);}
+  for (int k = 0; k < 3000 && arm.logic.pipeline().is_enabled(); ++k) { arm.simulate(1, 0.39); }
   EXPECT_FALSE(arm.logic.pipeline().is_enabled());
   EXPECT_EQ(arm.command, 0.0);
   EXPECT_EQ(arm.cycles(100, 0.3), 0);
@@ -341,8 +354,9 @@ TEST(ControllerLogic, DeactivatedItLeavesTheWholeStopCommandOnTheInterface)
     arm.cycles(100, q, q + 0.05);
     EXPECT_NEAR(arm.command, -2.0 * last, 1e-9);
     EXPECT_EQ(arm.logic.deactivate(&arm.command), on_stop != Action::silent);
-    const double left = on_stop == Action::silent ? last :
-      on_stop == Action::zero ? 0.0 : pendulum::held(q);
+    const double left = on_stop == Action::silent ? last
+                      : on_stop == Action::zero   ? 0.0
+                                                  : pendulum::held(q);
     EXPECT_NEAR(arm.command, -2.0 * left, 1e-9);
     // From there on the rate limit holds again.
     arm.logic.activate();
@@ -356,8 +370,8 @@ TEST(ControllerLogic, AFaultIsToldOnceWithItsNumbersUntilItIsOver)
   Arm arm;
   std::vector<robodyn::Fault> told;
   const auto look = [&] {
-      arm.logic.take_fault([&](const robodyn::Fault & fault) {told.push_back(fault);});
-    };
+    arm.logic.take_fault([&](const robodyn::Fault & fault) { told.push_back(fault); });
+  };
   arm.logic.activate();
   for (int round = 1; round <= 2; ++round) {
     arm.cycles(300, 0.3);
@@ -424,9 +438,9 @@ TEST(ControllerLogic, EveryAnswerIsTrueWhileTheControllerComesAndGoes)
     std::atomic<bool> is_over{false};
     std::string answer;
     std::thread other([&] {
-        answer = arm.logic.set_payload("", payload_of(asked));
-        is_over = true;
-      });
+      answer = arm.logic.set_payload("", payload_of(asked));
+      is_over = true;
+    });
     for (int cycle = 0; !is_over; ++cycle) {
       arm.cycle(arm.q);
       if (cycle % 3 == 2) {
@@ -436,11 +450,11 @@ TEST(ControllerLogic, EveryAnswerIsTrueWhileTheControllerComesAndGoes)
       }
     }
     other.join();
-    if (answer.empty()) {mass = pendulum::kMass + asked;}
+    if (answer.empty()) { mass = pendulum::kMass + asked; }
     if (asked == 20.0 && answer.empty()) {  // taken by an activation, which commands nothing then
       arm.cycle(arm.q);
       EXPECT_TRUE(arm.logic.pipeline().last_fault().cause == robodyn::Cause::overload);
-      EXPECT_EQ(arm.beside([&] {return arm.logic.set_payload("", payload_of(0.0));}), "");
+      EXPECT_EQ(arm.beside([&] { return arm.logic.set_payload("", payload_of(0.0)); }), "");
       mass = pendulum::kMass;
     }
     arm.cycles(150, arm.q);
@@ -504,7 +518,7 @@ TEST(ControllerLogic, EstimatesUnderTheLoadThatItWasGiven)
   arm.mass = 3.0;
   arm.simulate(200);
   EXPECT_NEAR(arm.logic.contact_watch().torque()[0], 0.0, 1e-6);
-  EXPECT_EQ(arm.beside([&] {return arm.logic.set_payload("", payload_of(0.0));}), "");
+  EXPECT_EQ(arm.beside([&] { return arm.logic.set_payload("", payload_of(0.0)); }), "");
   arm.cycles(600, arm.q);  // it is held, and 1 kg hangs on it that it does not know of
   EXPECT_NEAR(arm.logic.contact_watch().torque()[0], 0.0, 1e-6);
 }
@@ -536,8 +550,7 @@ TEST(ControllerLogic, ReactsToAContactAsItIsTold)
 {
   using robodyn::ContactAction;
   for (const ContactAction action :
-    {ContactAction::report, ContactAction::stop, ContactAction::release})
-  {
+       {ContactAction::report, ContactAction::stop, ContactAction::release}) {
     Arm arm(with_contacts(action));
     arm.logic.set_watched(true);
     arm.logic.activate();
@@ -576,9 +589,9 @@ TEST(ControllerLogic, ReactsToNothingWithoutThresholds)
   Settings settings = pendulum::settings();
   settings.on_contact = robodyn::ContactAction::stop;
   ControllerLogic logic;
-  EXPECT_EQ(refusal_of([&] {logic.configure(model(), settings, {}, {1.0});}), allowed);
+  EXPECT_EQ(refusal_of([&] { logic.configure(model(), settings, {}, {1.0}); }), allowed);
   settings.contacts.moving = {1.0};
-  EXPECT_NE(refusal_of([&] {logic.configure(model(), settings, {}, {1.0});}), "");
+  EXPECT_NE(refusal_of([&] { logic.configure(model(), settings, {}, {1.0}); }), "");
 }
 
 TEST(ControllerLogic, ACycleAllocatesNothing)
@@ -588,7 +601,7 @@ TEST(ControllerLogic, ACycleAllocatesNothing)
   arm.logic.activate();
   arm.simulate(5);
   arm.logic.change_settings(
-    [](const robodyn_model &) {return with_contacts(robodyn::ContactAction::release);});
+    [](const robodyn_model &) { return with_contacts(robodyn::ContactAction::release); });
   arm.logic.set_setpoint({"swing"}, {0.3}, {}, {});
   const long before = allocations;
   double reference[3];
@@ -608,20 +621,20 @@ TEST(Mailbox, AValueIsEitherTakenOrWithdrawn)
   std::vector<char> is_taken(kCount), is_withdrawn(kCount);
   std::atomic<bool> is_over{false};
   std::thread taking([&] {
-      while (!is_over) {
-        mailbox.take([&](std::size_t value) {return is_taken[value] = 1;});
-      }
-    });
+    while (!is_over) {
+      mailbox.take([&](std::size_t value) { return is_taken[value] = 1; });
+    }
+  });
   for (std::size_t k = 0; k < kCount; ++k) {
     const std::uint64_t number = mailbox.put(k);
     for (std::atomic<std::size_t> wait{k % 50}; wait > 0; --wait) {}  // now earlier, now later
     is_withdrawn[k] = mailbox.withdraw();
-    while (is_withdrawn[k] == 0 && !mailbox.is_taken(number)) {std::this_thread::yield();}
+    while (is_withdrawn[k] == 0 && !mailbox.is_taken(number)) { std::this_thread::yield(); }
   }
   is_over = true;
   taking.join();
   std::size_t neither_or_both = 0;
-  for (std::size_t k = 0; k < kCount; ++k) {neither_or_both += is_taken[k] == is_withdrawn[k];}
+  for (std::size_t k = 0; k < kCount; ++k) { neither_or_both += is_taken[k] == is_withdrawn[k]; }
   EXPECT_EQ(neither_or_both, 0u);
 }
 
@@ -633,11 +646,10 @@ TEST(ControllerLogic, WhatIsAskedWithoutAConfigurationIsRefused)
     EXPECT_EQ(logic.set_gravity("", kDown), "the controller is not configured");
     EXPECT_EQ(logic.set_setpoint({"swing"}, {0.3}, {}, {}), "the controller is not configured");
     bool is_asked = false;
-    logic.change_settings(
-      [&](const robodyn_model &) {
-        is_asked = true;
-        return pendulum::settings();
-      });
+    logic.change_settings([&](const robodyn_model &) {
+      is_asked = true;
+      return pendulum::settings();
+    });
     EXPECT_FALSE(is_asked);
     logic.configure(model(), pendulum::settings(), {}, {1.0});
     logic.cleanup();
@@ -650,16 +662,15 @@ TEST(ControllerLogic, CleanupWaitsForWhatIsBeingAsked)
   logic.configure(model(), pendulum::settings(), {}, {1.0});
   std::atomic<bool> is_asked{false}, is_cleaning{false}, is_clean{false};
   std::thread other([&] {
-      logic.change_settings(
-        [&](const robodyn_model &) {
-          is_asked = true;
-          while (!is_cleaning) {std::this_thread::yield();}
-          std::this_thread::sleep_for(std::chrono::milliseconds(50));  // in which it could clean
-          EXPECT_FALSE(is_clean);
-          return pendulum::settings();
-        });
+    logic.change_settings([&](const robodyn_model &) {
+      is_asked = true;
+      while (!is_cleaning) { std::this_thread::yield(); }
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));  // in which it could clean
+      EXPECT_FALSE(is_clean);
+      return pendulum::settings();
     });
-  while (!is_asked) {std::this_thread::yield();}
+  });
+  while (!is_asked) { std::this_thread::yield(); }
   is_cleaning = true;
   logic.cleanup();
   is_clean = true;

@@ -14,11 +14,16 @@ namespace
 std::string urdf(const std::string & joint, const std::string & axis, double length)
 {
   return "<robot name='pendulum'><link name='base'/><link name='rod'/><link name='bob'/>"
-         "<joint name='" + joint + "' type='revolute'><parent link='base'/><child link='rod'/>"
-         "<axis xyz='" + axis + "'/>"
+         "<joint name='" +
+         joint +
+         "' type='revolute'><parent link='base'/><child link='rod'/>"
+         "<axis xyz='" +
+         axis +
+         "'/>"
          "<limit lower='-3' upper='3' effort='40' velocity='4'/></joint>"
          "<joint name='end' type='fixed'><parent link='rod'/><child link='bob'/>"
-         "<origin xyz='" + std::to_string(length) + " 0 0'/></joint></robot>";
+         "<origin xyz='" +
+         std::to_string(length) + " 0 0'/></joint></robot>";
 }
 
 }  // namespace
@@ -27,14 +32,15 @@ TEST(DescribedKinematics, TheSameArmIsFound)
 {
   EXPECT_EQ(
     robodyn_controllers::difference_of_kinematics(
-      pendulum::model(), urdf("swing", "0 -1 0", 0.5)), "");
+      pendulum::model(), urdf("swing", "0 -1 0", 0.5)),
+    "");
 }
 
 TEST(DescribedKinematics, AnotherArmIsRefused)
 {
   const auto difference = [](const std::string & text) {
-      return robodyn_controllers::difference_of_kinematics(pendulum::model(), text);
-    };
+    return robodyn_controllers::difference_of_kinematics(pendulum::model(), text);
+  };
   EXPECT_NE(difference(urdf("swing", "0 -1 0", 0.501)), "");
   EXPECT_NE(difference(urdf("swing", "0 1 0", 0.5)), "");
   EXPECT_NE(difference(urdf("other", "0 -1 0", 0.5)), "");

@@ -48,8 +48,8 @@ constexpr char kDescription[] =
 
 struct Ros
 {
-  Ros() {rclcpp::init(0, nullptr);}
-  ~Ros() {rclcpp::shutdown();}
+  Ros() { rclcpp::init(0, nullptr); }
+  ~Ros() { rclcpp::shutdown(); }
 };
 
 // The controller, its interfaces, and a client beside it.
@@ -71,12 +71,12 @@ struct Arm
     other = std::make_shared<rclcpp::Node>("tester");
     executor.add_node(controller.get_node()->get_node_base_interface());
     executor.add_node(other);
-    spinning = std::thread([this] {executor.spin();});
+    spinning = std::thread([this] { executor.spin(); });
   }
 
   ~Arm()
   {
-    while (!executor.is_spinning()) {std::this_thread::yield();}  // else it forgets the cancel
+    while (!executor.is_spinning()) { std::this_thread::yield(); }  // else it forgets the cancel
     executor.cancel();
     spinning.join();
     controller.release_interfaces();
@@ -84,7 +84,7 @@ struct Arm
 
   bool configure()
   {
-    if (controller.configure().id() != State::PRIMARY_STATE_INACTIVE) {return false;}
+    if (controller.configure().id() != State::PRIMARY_STATE_INACTIVE) { return false; }
     references = controller.export_reference_interfaces();
     return true;
   }
@@ -126,7 +126,7 @@ struct Arm
   {
     const auto end = std::chrono::steady_clock::now() + kPatience;
     while (!condition()) {
-      if (std::chrono::steady_clock::now() > end) {return false;}
+      if (std::chrono::steady_clock::now() > end) { return false; }
       cycles(1, q);
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
@@ -134,20 +134,20 @@ struct Arm
   }
 
   // The answer of a service while there are cycles; none: nullptr.
-  template<typename Service>
+  template <typename Service>
   typename Service::Response::SharedPtr call(
     const std::string & name, typename Service::Request::SharedPtr request)
   {
     const auto client = other->create_client<Service>(std::string(kName) + "/" + name);
-    if (!until(0.3, [&] {return client->service_is_ready();})) {return nullptr;}
+    if (!until(0.3, [&] { return client->service_is_ready(); })) { return nullptr; }
     auto answer = client->async_send_request(request).share();
     const auto is_there = [&] {
-        return answer.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
-      };
+      return answer.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+    };
     return until(0.3, is_there) ? answer.get() : nullptr;
   }
 
-  double torque() const {return effort->get_optional().value_or(kNaN);}
+  double torque() const { return effort->get_optional().value_or(kNaN); }
 
   const Ros ros;  // before all that needs it
   robodyn_controllers::InverseDynamicsController controller;
@@ -184,7 +184,7 @@ TEST(InverseDynamicsController, CarriesTheArmAndFollowsWhatIsChainedToIt)
   arm.cycles(10, 0.3);
   EXPECT_NEAR(arm.torque(), pendulum::held(0.3), 1e-9);
   const double wanted[] = {0.31, 0.0, 0.0};
-  for (std::size_t k = 0; k < 3; ++k) {(void)arm.references[k]->set_value(wanted[k]);}
+  for (std::size_t k = 0; k < 3; ++k) { (void)arm.references[k]->set_value(wanted[k]); }
   arm.cycles(10, 0.3);
   EXPECT_NEAR(arm.torque(), pendulum::held(0.3) + 100.0 * 0.01 * pendulum::kInertia, 1e-9);
 }
@@ -200,16 +200,16 @@ TEST(InverseDynamicsController, WithoutAChainItFollowsSetpointsOfItsTopic)
   Arm arm{{"mode", "computed_torque"}};
   ASSERT_TRUE(arm.configure());
   ASSERT_TRUE(arm.activate(false));
-  const auto publisher = arm.other->create_publisher<JointTrajectory>(
-    std::string(kName) + "/reference", 1);
-  ASSERT_TRUE(arm.until(0.3, [&] {return publisher->get_subscription_count() > 0;}));
+  const auto publisher =
+    arm.other->create_publisher<JointTrajectory>(std::string(kName) + "/reference", 1);
+  ASSERT_TRUE(arm.until(0.3, [&] { return publisher->get_subscription_count() > 0; }));
   JointTrajectory trajectory;
   trajectory.joint_names = {"swing"};
   trajectory.points.resize(1);
   trajectory.points[0].positions = {0.31};
   publisher->publish(trajectory);
   const double expected = pendulum::held(0.3) + 100.0 * 0.01 * pendulum::kInertia;
-  EXPECT_TRUE(arm.until(0.3, [&] {return std::fabs(arm.torque() - expected) < 1e-9;}));
+  EXPECT_TRUE(arm.until(0.3, [&] { return std::fabs(arm.torque() - expected) < 1e-9; }));
 }
 
 TEST(InverseDynamicsController, ItsServicesReachTheLoop)
@@ -277,7 +277,9 @@ TEST(InverseDynamicsController, DeactivatedItLeavesTheStopCommandOnTheInterface)
 TEST(InverseDynamicsController, TellsOnTopicsWhatTheOutsideDoes)
 {
   using robodyn_interfaces::msg::Contact;
-  Arm arm{{"mode", "computed_torque"}, {"contact_threshold_moving", std::vector<double>{0.2}},
+  Arm arm{
+    {"mode", "computed_torque"},
+    {"contact_threshold_moving", std::vector<double>{0.2}},
     {"contact_threshold_standing", std::vector<double>{0.2}}};
   ASSERT_TRUE(arm.configure());
   ASSERT_TRUE(arm.activate());
@@ -287,27 +289,27 @@ TEST(InverseDynamicsController, TellsOnTopicsWhatTheOutsideDoes)
   geometry_msgs::msg::WrenchStamped wrench;
   Contact contact;
   const auto keeps = [&writing](auto & kept) {
-      return [&writing, &kept](const std::remove_reference_t<decltype(kept)> & message) {
-               const std::lock_guard<std::mutex> lock(writing);
-               kept = message;
-             };
+    return [&writing, &kept](const std::remove_reference_t<decltype(kept)> & message) {
+      const std::lock_guard<std::mutex> lock(writing);
+      kept = message;
     };
+  };
   const std::string name = std::string(kName) + "/";
   const auto latched = rclcpp::QoS(1).transient_local();
   const auto one = arm.other->create_subscription<sensor_msgs::msg::JointState>(
     name + "external_torques", 1, keeps(torques));
   const auto other = arm.other->create_subscription<geometry_msgs::msg::WrenchStamped>(
     name + "tip_wrench", 1, keeps(wrench));
-  const auto third = arm.other->create_subscription<Contact>(
-    name + "contact", latched, keeps(contact));
+  const auto third =
+    arm.other->create_subscription<Contact>(name + "contact", latched, keeps(contact));
   // It is kept from where it is to go: the outside takes what the drive pushes.
   const double wanted[] = {0.31, 0.0, 0.0}, pushed = -100.0 * 0.01 * pendulum::kInertia;
-  for (std::size_t k = 0; k < 3; ++k) {(void)arm.references[k]->set_value(wanted[k]);}
+  for (std::size_t k = 0; k < 3; ++k) { (void)arm.references[k]->set_value(wanted[k]); }
   EXPECT_TRUE(arm.until(0.3, [&] {
-      const std::lock_guard<std::mutex> lock(writing);
-      return !torques.effort.empty() && std::fabs(torques.effort[0] - pushed) < 1e-3 &&
-             wrench.wrench.force.z < 0.0 && !contact.joint.empty();
-    }));
+    const std::lock_guard<std::mutex> lock(writing);
+    return !torques.effort.empty() && std::fabs(torques.effort[0] - pushed) < 1e-3 &&
+           wrench.wrench.force.z < 0.0 && !contact.joint.empty();
+  }));
   EXPECT_EQ(torques.name.at(0), "swing");
   EXPECT_EQ(wrench.header.frame_id, "bob");
   EXPECT_EQ(contact.joint + " " + contact.link, "swing arm");

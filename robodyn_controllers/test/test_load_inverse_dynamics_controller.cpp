@@ -18,13 +18,14 @@ TEST(LoadInverseDynamicsController, ThePluginIsFound)
     rclcpp::NodeOptions options = controller_manager::get_cm_node_options();
     options.arguments(
       {"--ros-args", "-p", "inverse_dynamics_controller:joints:=[joint1]", "-p",
-        "inverse_dynamics_controller:model_library:=arm.so"});
+       "inverse_dynamics_controller:model_library:=arm.so"});
     controller_manager::ControllerManager manager(
       executor, ros2_control_test_assets::minimal_robot_urdf, true, "controller_manager", "",
       options);
     EXPECT_TRUE(
       manager.load_controller(
-        "inverse_dynamics_controller", "robodyn_controllers/InverseDynamicsController") != nullptr);
+        "inverse_dynamics_controller", "robodyn_controllers/InverseDynamicsController") !=
+      nullptr);
   }
   rclcpp::shutdown();
 }

@@ -39,7 +39,10 @@ static bool may_allocate = true;
   if (void * const memory = std::malloc(size)) { return memory; }
   throw std::bad_alloc();
 }
-[[gnu::noinline]] void operator delete(void * memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void * memory) noexcept
+{
+  std::free(memory);
+}
 [[gnu::noinline]] void operator delete(void * memory, std::size_t) noexcept
 {
   std::free(memory);
@@ -208,8 +211,20 @@ std::shared_ptr<const rd::Motion> motion_of(Numbers & numbers, std::size_t n)
 }
 
 enum Event {
-  kEnable, kDisable, kChangeLaw, kChangeSettings, kChangeLoad, kFollow, kCancel, kBeginStop, kReact,
-  kContinue, kSent, kStep, kWatchdog, kStopCommand
+  kEnable,
+  kDisable,
+  kChangeLaw,
+  kChangeSettings,
+  kChangeLoad,
+  kFollow,
+  kCancel,
+  kBeginStop,
+  kReact,
+  kContinue,
+  kSent,
+  kStep,
+  kWatchdog,
+  kStopCommand
 };
 
 // End the program where a cycle did not do what it did when it was recorded.
@@ -226,8 +241,9 @@ void expect_same(const rd::CommandPipeline & pipeline, bool has_command, Numbers
     const double difference = std::fabs(torque[i] - pipeline.torque()[i]);
     if (difference <= kSame * std::max(limit, 1.0)) { continue; }
     throw std::runtime_error(
-      "at " + std::to_string(pipeline.state().steady) + " s: joint " + std::to_string(i) + " of " + std::to_string(pipeline.torque()[i]) +
-      " was recorded with " + std::to_string(torque[i]));
+      "at " + std::to_string(pipeline.state().steady) + " s: joint " + std::to_string(i) +
+      " of " + std::to_string(pipeline.torque()[i]) + " was recorded with " +
+      std::to_string(torque[i]));
   }
 }
 
@@ -255,17 +271,24 @@ long replay(const robodyn_model & library, const char * path)
     {
       const Cycle cycle;
       switch (event) {
-        case kEnable: pipeline.enable(numbers.number()); break;
+        case kEnable:
+          pipeline.enable(numbers.number());
+          break;
         case kDisable:
           pipeline.disable();
           judge.end();
           break;
-        case kChangeLaw: pipeline.change_law(law); break;
-        case kChangeSettings: pipeline.change_settings(settings); break;
+        case kChangeLaw:
+          pipeline.change_law(law);
+          break;
+        case kChangeSettings:
+          pipeline.change_settings(settings);
+          break;
         case kChangeLoad: {
-          const double * const given = numbers.take(10), * const gravity = numbers.take(3);
+          const double *const given = numbers.take(10), *const gravity = numbers.take(3);
           const robodyn_payload payload{
-            given[0], {given[1], given[2], given[3]},
+            given[0],
+            {given[1], given[2], given[3]},
             {given[4], given[5], given[6], given[7], given[8], given[9]}};
           const bool is_checked = numbers.flag();
           if (load.size() != size || library.make_load(&payload, gravity, load.data()) != 0) {
@@ -276,8 +299,12 @@ long replay(const robodyn_model & library, const char * path)
           if (is_taken) { pipeline.change_load(load.data()); }
           break;
         }
-        case kCancel: pipeline.cancel(); break;
-        case kBeginStop: pipeline.begin_stop(); break;
+        case kCancel:
+          pipeline.cancel();
+          break;
+        case kBeginStop:
+          pipeline.begin_stop();
+          break;
         case kReact:
           pipeline.react_to_contact(static_cast<rd::ContactAction>(numbers.whole()));
           break;
@@ -295,7 +322,7 @@ long replay(const robodyn_model & library, const char * path)
           break;
         }
         case kStep: {
-          const double * const position = numbers.take(n), * const velocity = numbers.take(n);
+          const double *const position = numbers.take(n), *const velocity = numbers.take(n);
           const double time = numbers.number();
           const bool is_stamped = numbers.flag();
           now = numbers.number();
@@ -317,7 +344,8 @@ long replay(const robodyn_model & library, const char * path)
           now = numbers.number();
           has_command = pipeline.stop_command(now);
           break;
-        default: std::abort();
+        default:
+          std::abort();
       }
       if (has_command) { judge.judge(pipeline.torque(), pipeline.state().settings, now); }
     }
@@ -441,8 +469,10 @@ long run_random(const robodyn_model & library, long count, std::uint64_t seed, r
     const rd::Setpoint setpoint =
       has_wanted ? rd::Setpoint{w, w + n, w + 2 * n, w + 3 * n} : rd::Setpoint{};
     const bool is_stop = pipeline.is_stopping() && pipeline.has_stopped();
-    const bool has_command = is_stop ? pipeline.stop_command(given_time) :
-      pipeline.update(given_time, q.data(), qd.data(), setpoint, library.possible_positions);
+    const bool has_command =
+      is_stop
+        ? pipeline.stop_command(given_time)
+        : pipeline.update(given_time, q.data(), qd.data(), setpoint, library.possible_positions);
     if (has_command) { judge.judge(pipeline.torque(), settings, now); }
     if (is_stop && (!has_command || pipeline.is_stop_command_sent())) {
       pipeline.disable();

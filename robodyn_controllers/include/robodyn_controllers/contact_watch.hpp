@@ -10,10 +10,10 @@
 #include <stdexcept>
 
 #include "robodyn_ros/core/contact.hpp"
-#include "robodyn_ros/core/torque.hpp"
 #include "robodyn_ros/core/model.hpp"
 #include "robodyn_ros/core/settings.hpp"
 #include "robodyn_ros/core/tip_wrench.hpp"
+#include "robodyn_ros/core/torque.hpp"
 #include "robodyn_ros/robodyn_model.h"
 
 namespace robodyn_controllers
@@ -36,14 +36,23 @@ public:
     const robodyn_model & library, const robodyn::Model & model, const double * load,
     const ContactSettings & settings, const robodyn::LawSettings & law,
     const robodyn::Settings & safety)
-  : library_(library), n_(model.joints), point_(settings.point), model_(model, load),
-    observer_(n_, observer_settings(settings, law, safety)), wrench_(n_), known_(n_),
-    coulomb_(n_), hidden_(n_), acting_(n_), zero_(n_), jacobian_(6 * n_)
+  : library_(library),
+    n_(model.joints),
+    point_(settings.point),
+    model_(model, load),
+    observer_(n_, observer_settings(settings, law, safety)),
+    wrench_(n_),
+    known_(n_),
+    coulomb_(n_),
+    hidden_(n_),
+    acting_(n_),
+    zero_(n_),
+    jacobian_(6 * n_)
   {
     if (settings.moving.empty() != settings.standing.empty()) {
       throw std::runtime_error(
-              "parameters contact_threshold_moving and contact_threshold_standing; allowed: "
-              "both, or neither");
+        "parameters contact_threshold_moving and contact_threshold_standing; allowed: "
+        "both, or neither");
     }
     if (!settings.moving.empty()) {
       detector_.emplace(
@@ -56,27 +65,27 @@ public:
       model.self, zero_.data(), backwards.data(), zero_.data(), hidden_.data());
     for (std::size_t i = 0; i < n_; ++i) {
       coulomb_[i] = 0.5 * (resistance[i] - hidden_[i]);
-      known_[i] = detector_ ? settings.moving[i] / robodyn::kDeviations :
-        robodyn::kUnknownDeviation * safety.effort_limits[i];
+      known_[i] = detector_ ? settings.moving[i] / robodyn::kDeviations
+                            : robodyn::kUnknownDeviation * safety.effort_limits[i];
     }
   }
 
-  bool has_estimate() const {return has_estimate_;}  // whether the last state gave one
-  const robodyn::Vector & torque() const {return observer_.torque();}  // external [N m or N]
-  bool is_in_contact() const {return detector_ && detector_->is_in_contact();}
+  bool has_estimate() const { return has_estimate_; }  // whether the last state gave one
+  const robodyn::Vector & torque() const { return observer_.torque(); }  // external [N m or N]
+  bool is_in_contact() const { return detector_ && detector_->is_in_contact(); }
   // The contact that lasts, or the last one; where contacts are known.
-  const robodyn::Contact & contact() const {return detector_->contact();}
+  const robodyn::Contact & contact() const { return detector_->contact(); }
 
   // Begin anew, as after a pause.
   void reset()
   {
     has_estimate_ = false;
     observer_.reset();
-    if (detector_) {detector_->reset();}
+    if (detector_) { detector_->reset(); }
   }
 
   // Take note of a cycle without a state that was commanded for.
-  void pass() {has_estimate_ = false;}
+  void pass() { has_estimate_ = false; }
 
   // Begin anew with another load.
   void change_load(const double * load)
@@ -85,7 +94,7 @@ public:
     reset();
   }
 
-  void change_longest(double longest) {observer_.change_longest(longest);}
+  void change_longest(double longest) { observer_.change_longest(longest); }
 
   // Take in a state at a time [s], and the command that brought the arm there, by a law, and
   // return whether a contact begins or ends with it. In feedforward the drives add a torque of
@@ -95,14 +104,14 @@ public:
     const robodyn::Vector & commanded, double time)
   {
     has_estimate_ = false;
-    if (law.mode == robodyn::Mode::feedforward) {return robodyn::ContactEvent::none;}
+    if (law.mode == robodyn::Mode::feedforward) { return robodyn::ContactEvent::none; }
     std::fill(acting_.begin(), acting_.end(), 0.0);
-    const bool could = law.terms.gravity ||  // else the driver adds the gravity torque itself
+    const bool could =
+      law.terms.gravity ||  // else the driver adds the gravity torque itself
       model_.inverse_dynamics(1, position, zero_.data(), zero_.data(), acting_.data());
-    for (std::size_t i = 0; i < n_; ++i) {acting_[i] += commanded[i];}
-    has_estimate_ =
-      could && observer_.update(model_, position, velocity, acting_.data(), time);
-    if (!has_estimate_ || !detector_) {return robodyn::ContactEvent::none;}
+    for (std::size_t i = 0; i < n_; ++i) { acting_[i] += commanded[i]; }
+    has_estimate_ = could && observer_.update(model_, position, velocity, acting_.data(), time);
+    if (!has_estimate_ || !detector_) { return robodyn::ContactEvent::none; }
     return detector_->update(velocity, observer_.torque().data(), time);
   }
 

@@ -28,8 +28,8 @@ namespace robodyn_controllers
 {
 
 using robodyn::CommandPipeline;
-using robodyn::Vector;
 using robodyn::kNaN;
+using robodyn::Vector;
 
 // What the parameters say.
 struct Settings
@@ -45,8 +45,8 @@ inline void check_reaction(const Settings & settings)
 {
   if (settings.on_contact != robodyn::ContactAction::report && settings.contacts.moving.empty()) {
     throw std::runtime_error(
-            "parameter on_contact; allowed without contact_threshold_moving and "
-            "contact_threshold_standing: report");
+      "parameter on_contact; allowed without contact_threshold_moving and "
+      "contact_threshold_standing: report");
   }
 }
 
@@ -58,22 +58,22 @@ inline robodyn::Model core_model(const robodyn_model & library)
   model.load_size = static_cast<std::size_t>(library.load_size);
   model.self = const_cast<robodyn_model *>(&library);  // nothing of it is written
   model.inverse_dynamics = [](
-    void * self, const double * load, std::size_t rows, const double * q, const double * qd,
-    const double * qdd, double * tau) {
-      const auto & arm = *static_cast<const robodyn_model *>(self);
-      const auto n = static_cast<std::size_t>(arm.joints);
-      for (std::size_t at = 0; at < rows * n; at += n) {
-        arm.inverse_dynamics(load, q + at, qd + at, qdd + at, tau + at);
-      }
-      return true;
-    };
+                             void * self, const double * load, std::size_t rows, const double * q,
+                             const double * qd, const double * qdd, double * tau) {
+    const auto & arm = *static_cast<const robodyn_model *>(self);
+    const auto n = static_cast<std::size_t>(arm.joints);
+    for (std::size_t at = 0; at < rows * n; at += n) {
+      arm.inverse_dynamics(load, q + at, qd + at, qdd + at, tau + at);
+    }
+    return true;
+  };
   model.friction_torque = [](
-    void * self, const double * qd, const double * direction, const double * rigid_torque,
-    double * tau) {
-      const auto & arm = *static_cast<const robodyn_model *>(self);
-      arm.friction_torque(qd, direction, rigid_torque, tau);
-      return true;
-    };
+                            void * self, const double * qd, const double * direction,
+                            const double * rigid_torque, double * tau) {
+    const auto & arm = *static_cast<const robodyn_model *>(self);
+    arm.friction_torque(qd, direction, rigid_torque, tau);
+    return true;
+  };
   return model;
 }
 
@@ -87,8 +87,8 @@ inline Vector first_load(const robodyn_model & library)
 
 // Write the load of a payload and gravity, and return what is wrong with them; empty: nothing.
 inline std::string checked_load(
-  const robodyn_model & model, const robodyn_payload & payload, const std::vector<double> & gravity,
-  Vector & load)
+  const robodyn_model & model, const robodyn_payload & payload,
+  const std::vector<double> & gravity, Vector & load)
 {
   if (gravity.size() != 3) {
     return "gravity: " + std::to_string(gravity.size()) + " numbers; allowed: 3";
@@ -128,8 +128,11 @@ class ControllerLogic
 {
 public:
   // A change of load waits so long for a cycle that takes it.
-  explicit ControllerLogic(std::chrono::milliseconds longest_wait = std::chrono::milliseconds(200))
-  : longest_wait_(longest_wait) {}
+  explicit ControllerLogic(
+    std::chrono::milliseconds longest_wait = std::chrono::milliseconds(200))
+  : longest_wait_(longest_wait)
+  {
+  }
 
   ControllerLogic(const ControllerLogic &) = delete;
   ControllerLogic & operator=(const ControllerLogic &) = delete;
@@ -149,10 +152,10 @@ public:
     }
     check_reaction(settings);
     auto arm = std::make_unique<Arm>(std::move(model), settings, command_scale);
-    if (!gravity.empty()) {arm->gravity = gravity;}
+    if (!gravity.empty()) { arm->gravity = gravity; }
     Vector load = first_load(*arm->model);
     const std::string wrong = checked_load(*arm->model, arm->payload, arm->gravity, load);
-    if (!wrong.empty()) {throw std::runtime_error("parameter " + wrong);}
+    if (!wrong.empty()) { throw std::runtime_error("parameter " + wrong); }
     arm->pipeline.change_load(load.data());
     arm->watch.change_load(load.data());
     const std::lock_guard<std::mutex> lock(changing_);
@@ -169,7 +172,7 @@ public:
   void activate()
   {
     is_active_ = true;  // first: a load that somebody puts while it is false is taken below
-    arm_->new_setpoint.take([](const Vector &) {return true;});
+    arm_->new_setpoint.take([](const Vector &) { return true; });
     has_setpoint_ = false;
     arm_->watch.reset();
     arm_->has_acted = false;
@@ -183,7 +186,7 @@ public:
   {
     CommandPipeline & pipeline = arm_->pipeline;
     const bool has_command = pipeline.stop_command(now_, true);
-    if (has_command) {write(command);}
+    if (has_command) { write(command); }
     pipeline.disable();
     is_active_ = false;
     return has_command;
@@ -196,16 +199,15 @@ public:
   {
     Arm & arm = *arm_;
     setpoint_age_ += period;
-    arm.new_setpoint.take(
-      [this, &arm](const Vector & setpoint) {
-        std::copy(setpoint.begin(), setpoint.end(), arm.setpoint.begin());
-        is_setpoint_at_rest_ = std::all_of(
-          setpoint.begin() + static_cast<std::ptrdiff_t>(arm.n), setpoint.end(),
-          [](double value) {return value == 0.0;});
-        setpoint_age_ = 0.0;
-        has_setpoint_ = true;
-        return true;
-      });
+    arm.new_setpoint.take([this, &arm](const Vector & setpoint) {
+      std::copy(setpoint.begin(), setpoint.end(), arm.setpoint.begin());
+      is_setpoint_at_rest_ = std::all_of(
+        setpoint.begin() + static_cast<std::ptrdiff_t>(arm.n), setpoint.end(),
+        [](double value) { return value == 0.0; });
+      setpoint_age_ = 0.0;
+      has_setpoint_ = true;
+      return true;
+    });
     // One that moves and is not followed by another has lost its publisher.
     const bool is_ended = !is_setpoint_at_rest_ && setpoint_age_ > arm.setpoint_timeout;
     for (std::size_t k = 0; k < 3 * arm.n; ++k) {
@@ -229,7 +231,7 @@ public:
     if (pipeline.is_stopping() && pipeline.has_stopped()) {
       has_command = pipeline.stop_command(now_);
       // Without a command it is over, too: there was no state to command for, or on_stop is silent.
-      if (!has_command || pipeline.is_stop_command_sent()) {pipeline.disable();}
+      if (!has_command || pipeline.is_stop_command_sent()) { pipeline.disable(); }
     } else {
       arm_->acting = pipeline.torque();
       has_command = pipeline.update(
@@ -238,24 +240,27 @@ public:
       watch(position, velocity);
     }
     tell_faults();
-    if (has_command) {write(command);}
+    if (has_command) { write(command); }
     return has_command;
   }
 
   // Call a function with what was given up or refused last, if that is new; one other thread.
-  template<typename Function>
+  template <typename Function>
   void take_fault(Function && function)
   {
-    faults_.take([&function](const robodyn::Fault & fault) {function(fault); return true;});
+    faults_.take([&function](const robodyn::Fault & fault) {
+      function(fault);
+      return true;
+    });
   }
 
   // Whether external torques are estimated though nothing follows from a contact; any thread.
-  void set_watched(bool is_watched) {is_watched_ = is_watched;}
+  void set_watched(bool is_watched) { is_watched_ = is_watched; }
 
   // What the last cycle did; while it is configured.
-  const CommandPipeline & pipeline() const {return arm_->pipeline;}
-  const ContactWatch & contact_watch() const {return arm_->watch;}
-  robodyn::ContactEvent contact_event() const {return contact_event_;}
+  const CommandPipeline & pipeline() const { return arm_->pipeline; }
+  const ContactWatch & contact_watch() const { return arm_->watch; }
+  robodyn::ContactEvent contact_event() const { return contact_event_; }
   const robodyn::TipWrench & tip_wrench(const double * position, const double * velocity)
   {
     return arm_->watch.tip_wrench(position, velocity);
@@ -263,12 +268,12 @@ public:
 
   // --- services, from any thread at any time; each returns what is wrong, empty: it is done ----
 
-  void set_enabled(bool is_enabled) {is_enabled_ = is_enabled;}
+  void set_enabled(bool is_enabled) { is_enabled_ = is_enabled; }
 
   std::string set_payload(const std::string & link, const robodyn_payload & payload)
   {
     const std::lock_guard<std::mutex> lock(changing_);
-    if (arm_ == nullptr) {return kNotConfigured;}
+    if (arm_ == nullptr) { return kNotConfigured; }
     const std::string tip = arm_->model->tip_link;
     if (!link.empty() && link != tip) {
       return "payload link '" + link + "'; allowed: '" + tip + "'";
@@ -279,7 +284,7 @@ public:
   std::string set_gravity(const std::string & frame, const std::vector<double> & gravity)
   {
     const std::lock_guard<std::mutex> lock(changing_);
-    if (arm_ == nullptr) {return kNotConfigured;}
+    if (arm_ == nullptr) { return kNotConfigured; }
     const std::string base = arm_->model->base_link;
     if (!frame.empty() && frame != base) {
       return "gravity frame_id '" + frame + "'; allowed: the base link '" + base + "', or empty";
@@ -291,7 +296,7 @@ public:
   void change_settings(const std::function<Settings(const robodyn_model &)> & settings_of)
   {
     const std::lock_guard<std::mutex> lock(changing_);
-    if (arm_ == nullptr) {return;}  // configure reads them all
+    if (arm_ == nullptr) { return; }  // configure reads them all
     arm_->changes.put(settings_of(*arm_->model));
   }
 
@@ -301,27 +306,28 @@ public:
     const std::vector<double> & velocities, const std::vector<double> & accelerations)
   {
     const std::lock_guard<std::mutex> lock(changing_);
-    if (arm_ == nullptr) {return kNotConfigured;}
+    if (arm_ == nullptr) { return kNotConfigured; }
     const std::size_t n = arm_->n;
     const auto is_sized = [n](const std::vector<double> & values, bool may_be_empty) {
-        return values.size() == n || (may_be_empty && values.empty());
-      };
-    if (names.size() != n || !is_sized(positions, false) || !is_sized(velocities, true) ||
-      !is_sized(accelerations, true))
-    {
+      return values.size() == n || (may_be_empty && values.empty());
+    };
+    if (
+      names.size() != n || !is_sized(positions, false) || !is_sized(velocities, true) ||
+      !is_sized(accelerations, true)) {
       return "allowed: positions of every joint of the arm";
     }
     Vector setpoint(3 * n, 0.0);
     std::vector<bool> is_named(n, false);
     const char * const * const joints = arm_->model->joint_names;
     for (std::size_t i = 0; i < n; ++i) {
-      const auto joint = static_cast<std::size_t>(std::find(joints, joints + n, names[i]) - joints);
-      if (joint == n) {return "a joint is not the arm's";}
-      if (is_named[joint]) {return "a joint is named twice";}
+      const auto joint =
+        static_cast<std::size_t>(std::find(joints, joints + n, names[i]) - joints);
+      if (joint == n) { return "a joint is not the arm's"; }
+      if (is_named[joint]) { return "a joint is named twice"; }
       is_named[joint] = true;
       setpoint[joint] = positions[i];
-      if (!velocities.empty()) {setpoint[n + joint] = velocities[i];}
-      if (!accelerations.empty()) {setpoint[2 * n + joint] = accelerations[i];}
+      if (!velocities.empty()) { setpoint[n + joint] = velocities[i]; }
+      if (!accelerations.empty()) { setpoint[2 * n + joint] = accelerations[i]; }
     }
     arm_->new_setpoint.put(setpoint);
     return "";
@@ -334,15 +340,23 @@ private:
   struct Arm
   {
     Arm(
-      std::shared_ptr<const robodyn_model> given, const Settings & settings, const Vector & scales)
-    : model(std::move(given)), n(static_cast<std::size_t>(model->joints)),
+      std::shared_ptr<const robodyn_model> given, const Settings & settings,
+      const Vector & scales)
+    : model(std::move(given)),
+      n(static_cast<std::size_t>(model->joints)),
       pipeline(core_model(*model), first_load(*model).data(), settings.law, settings.safety),
       watch(
         *model, core_model(*model), first_load(*model).data(), settings.contacts, settings.law,
         settings.safety),
-      law(settings.law), on_contact(settings.on_contact), acting(n), scale(scales),
-      setpoint(3 * n, kNaN), setpoint_timeout(settings.safety.state_timeout),
-      gravity(model->gravity, model->gravity + 3) {}
+      law(settings.law),
+      on_contact(settings.on_contact),
+      acting(n),
+      scale(scales),
+      setpoint(3 * n, kNaN),
+      setpoint_timeout(settings.safety.state_timeout),
+      gravity(model->gravity, model->gravity + 3)
+    {
+    }
 
     const std::shared_ptr<const robodyn_model> model;
     const std::size_t n;
@@ -350,7 +364,7 @@ private:
     ContactWatch watch;
     robodyn::LawSettings law;  // the latest
     robodyn::ContactAction on_contact;
-    Vector acting;  // the command that brought the arm where it is
+    Vector acting;                                // the command that brought the arm where it is
     bool has_acted = false, is_watching = false;  // since activation, in the last cycle
     const Vector scale;
     Vector setpoint;
@@ -365,7 +379,7 @@ private:
   {
     Vector load = first_load(*arm_->model);
     const std::string wrong = checked_load(*arm_->model, payload, gravity, load);
-    if (!wrong.empty()) {return wrong;}
+    if (!wrong.empty()) { return wrong; }
     const std::uint64_t number = arm_->load.put(load);
     const auto until = std::chrono::steady_clock::now() + longest_wait_;
     // While it is inactive nobody need wait: the next activation takes the load, and refuses none.
@@ -387,23 +401,21 @@ private:
   void take_changes()
   {
     Arm & arm = *arm_;
-    arm.changes.take(
-      [&arm](const Settings & changes) {
-        arm.pipeline.change_settings(changes.safety);
-        arm.pipeline.change_law(changes.law);
-        arm.setpoint_timeout = changes.safety.state_timeout;
-        arm.watch.change_longest(changes.safety.state_timeout);
-        arm.law = changes.law;
-        arm.on_contact = changes.on_contact;
-        return true;
-      });
-    arm.load.take(
-      [&arm](const Vector & load) {
-        if (arm.pipeline.overload(load.data()).cause != robodyn::Cause::none) {return false;}
-        arm.pipeline.change_load(load.data());
-        arm.watch.change_load(load.data());
-        return true;
-      });
+    arm.changes.take([&arm](const Settings & changes) {
+      arm.pipeline.change_settings(changes.safety);
+      arm.pipeline.change_law(changes.law);
+      arm.setpoint_timeout = changes.safety.state_timeout;
+      arm.watch.change_longest(changes.safety.state_timeout);
+      arm.law = changes.law;
+      arm.on_contact = changes.on_contact;
+      return true;
+    });
+    arm.load.take([&arm](const Vector & load) {
+      if (arm.pipeline.overload(load.data()).cause != robodyn::Cause::none) { return false; }
+      arm.pipeline.change_load(load.data());
+      arm.watch.change_load(load.data());
+      return true;
+    });
     if (!is_enabled_) {
       arm.pipeline.begin_stop();
     } else if (!arm.pipeline.is_enabled()) {
@@ -418,7 +430,7 @@ private:
     Arm & arm = *arm_;
     contact_event_ = robodyn::ContactEvent::none;
     const bool is_due = is_watched_ || arm.on_contact != robodyn::ContactAction::report;
-    if (!is_due && arm.is_watching) {arm.watch.reset();}
+    if (!is_due && arm.is_watching) { arm.watch.reset(); }
     arm.is_watching = is_due;
     if (!is_due || !arm.pipeline.has_parts()) {
       arm.watch.pass();
@@ -436,9 +448,9 @@ private:
   void tell_faults()
   {
     const robodyn::Fault & fault = arm_->pipeline.last_fault();
-    if (fault.cause == told_.cause && fault.joint == told_.joint) {return;}
+    if (fault.cause == told_.cause && fault.joint == told_.joint) { return; }
     told_ = fault;
-    if (fault.cause != robodyn::Cause::none) {faults_.put(fault);}
+    if (fault.cause != robodyn::Cause::none) { faults_.put(fault); }
   }
 
   void write(double * command) const

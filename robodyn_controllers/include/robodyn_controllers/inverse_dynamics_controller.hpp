@@ -18,13 +18,12 @@
 #include "trajectory_msgs/msg/joint_trajectory.hpp"
 
 #include "robodyn_controllers/checked_parameters.hpp"
-#include "robodyn_controllers/inverse_dynamics_controller_parameters.hpp"
 #include "robodyn_controllers/controller_logic.hpp"
+#include "robodyn_controllers/inverse_dynamics_controller_parameters.hpp"
 #include "robodyn_controllers/state_message.hpp"
 
 namespace robodyn_controllers
 {
-
 
 class InverseDynamicsController : public controller_interface::ChainableControllerInterface
 {
@@ -81,7 +80,7 @@ private:
   State state_;
 
   // A topic that the loop publishes to, and a message with room for all that is written.
-  template<typename Message>
+  template <typename Message>
   struct Output
   {
     typename rclcpp::Publisher<Message>::SharedPtr publisher;
@@ -90,9 +89,9 @@ private:
     std::atomic<bool> is_heard{false};
   };
 
-  template<typename Message>
+  template <typename Message>
   void open(Output<Message> & output, const std::string & name, const rclcpp::QoS & qos);
-  template<typename Message>
+  template <typename Message>
   static void close(Output<Message> & output);
 
   Output<ExternalTorques> torques_;

@@ -12,7 +12,7 @@ namespace robodyn_controllers
 
 // Of three values one is written, one is read, and one lies between the two, for one thread that
 // puts and one that takes. Taking neither allocates nor waits.
-template<typename Value>
+template <typename Value>
 class Mailbox
 {
 public:
@@ -31,29 +31,29 @@ public:
   {
     unsigned between = between_.load();
     while ((between & kNew) != 0) {
-      if (between_.compare_exchange_weak(between, between & kIndex)) {return true;}
+      if (between_.compare_exchange_weak(between, between & kIndex)) { return true; }
     }
     return false;
   }
 
   // Call a function with the value, if there is a new one, and keep what it returns.
-  template<typename Function>
+  template <typename Function>
   void take(Function && function)
   {
-    if ((between_.load() & kNew) == 0) {return;}
+    if ((between_.load() & kNew) == 0) { return; }
     const unsigned between = between_.exchange(read_);
     read_ = between & kIndex;
-    if ((between & kNew) == 0) {return;}  // withdrawn in between
+    if ((between & kNew) == 0) { return; }  // withdrawn in between
     const Numbered & read = values_[read_];
     const bool result = function(read.value);
     result_.store(2 * read.number + (result ? 1 : 0));
   }
 
   // Whether the value of a number was taken, not one before it.
-  bool is_taken(std::uint64_t number) const {return result_.load() / 2 == number;}
+  bool is_taken(std::uint64_t number) const { return result_.load() / 2 == number; }
 
   // What the last call returned.
-  bool result() const {return result_.load() % 2 == 1;}
+  bool result() const { return result_.load() % 2 == 1; }
 
 private:
   static constexpr unsigned kIndex = 3, kNew = 4;

@@ -30,8 +30,10 @@ public:
     const auto function = reinterpret_cast<Function>(dlsym(handle_.get(), ROBODYN_MODEL_SYMBOL));
     if (function == nullptr) {
       throw std::runtime_error(
-              "model_library '" + path + "' has no " ROBODYN_MODEL_SYMBOL ": make it with the "
-              "robodyn export --shared of this version");
+        "model_library '" + path +
+        "' has no " ROBODYN_MODEL_SYMBOL
+        ": make it with the "
+        "robodyn export --shared of this version");
     }
     model_ = function();
     if (model_ == nullptr || model_->abi != ROBODYN_MODEL_ABI || model_->joints <= 0) {
@@ -40,18 +42,18 @@ public:
     const std::vector<std::string> names = joint_names();
     if (names != joints) {
       throw std::runtime_error(
-              "joints: " + listed(joints) + "; allowed: those of model_library in its order: " +
-              listed(names));
+        "joints: " + listed(joints) +
+        "; allowed: those of model_library in its order: " + listed(names));
     }
     const int wrong = model_->self_test();
     if (wrong != 0) {
       throw std::runtime_error(
-              "model_library '" + path + "': " + std::to_string(wrong) +
-              " results of its self-test are wrong; make it again on this computer");
+        "model_library '" + path + "': " + std::to_string(wrong) +
+        " results of its self-test are wrong; make it again on this computer");
     }
   }
 
-  const robodyn_model & model() const {return *model_;}
+  const robodyn_model & model() const { return *model_; }
 
   std::vector<std::string> joint_names() const
   {
@@ -61,13 +63,13 @@ public:
 private:
   static void close(void * handle)
   {
-    if (handle != nullptr) {dlclose(handle);}
+    if (handle != nullptr) { dlclose(handle); }
   }
 
   static std::string listed(const std::vector<std::string> & names)
   {
     std::string text;
-    for (const std::string & name : names) {text += (text.empty() ? "" : ", ") + name;}
+    for (const std::string & name : names) { text += (text.empty() ? "" : ", ") + name; }
     return text.empty() ? "none" : text;
   }
 

@@ -15,338 +15,351 @@
 
 static PyObject *wrong_shape, *singular_mass_matrix, *name_of_out;
 
-ALWAYS_INLINE const double *parameters_of(PyObject *self)
+ALWAYS_INLINE const double * parameters_of(PyObject * self)
 {
-    return (const double *)PyArray_DATA((PyArrayObject *)self);
+  return (const double *)PyArray_DATA((PyArrayObject *)self);
 }
 
-ALWAYS_INLINE double *data_of(PyObject *array)
+ALWAYS_INLINE double * data_of(PyObject * array)
 {
-    return (double *)PyArray_DATA((PyArrayObject *)array);
+  return (double *)PyArray_DATA((PyArrayObject *)array);
 }
 
-ALWAYS_INLINE int is_plain(PyObject *object, npy_intp width)
+ALWAYS_INLINE int is_plain(PyObject * object, npy_intp width)
 {
-    if (!PyArray_CheckExact(object)) return 0;
-    PyArrayObject *array = (PyArrayObject *)object;
-    return PyArray_NDIM(array) == 1 && PyArray_DIM(array, 0) == width
-        && PyArray_TYPE(array) == NPY_DOUBLE && PyArray_ISCARRAY_RO(array);
+  if (!PyArray_CheckExact(object)) return 0;
+  PyArrayObject * array = (PyArrayObject *)object;
+  return PyArray_NDIM(array) == 1 && PyArray_DIM(array, 0) == width &&
+         PyArray_TYPE(array) == NPY_DOUBLE && PyArray_ISCARRAY_RO(array);
 }
 
-ALWAYS_INLINE int is_result(PyObject *object, int dimensions, const npy_intp *shape)
+ALWAYS_INLINE int is_result(PyObject * object, int dimensions, const npy_intp * shape)
 {
-    if (!PyArray_Check(object)) return 0;
-    PyArrayObject *array = (PyArrayObject *)object;
-    if (PyArray_NDIM(array) != dimensions || PyArray_TYPE(array) != NPY_DOUBLE
-        || !PyArray_ISCARRAY(array)) return 0;
-    for (int k = 0; k < dimensions; k++)
-        if (PyArray_DIM(array, k) != shape[k]) return 0;
-    return 1;
+  if (!PyArray_Check(object)) return 0;
+  PyArrayObject * array = (PyArrayObject *)object;
+  if (
+    PyArray_NDIM(array) != dimensions || PyArray_TYPE(array) != NPY_DOUBLE ||
+    !PyArray_ISCARRAY(array))
+    return 0;
+  for (int k = 0; k < dimensions; k++)
+    if (PyArray_DIM(array, k) != shape[k]) return 0;
+  return 1;
 }
 
-ALWAYS_INLINE PyObject *new_result(int dimensions, const npy_intp *shape)
+ALWAYS_INLINE PyObject * new_result(int dimensions, const npy_intp * shape)
 {
-    return PyArray_NewFromDescr(&PyArray_Type, PyArray_DescrFromType(NPY_DOUBLE), dimensions,
-                                shape, NULL, NULL, 0, NULL);
+  return PyArray_NewFromDescr(
+    &PyArray_Type, PyArray_DescrFromType(NPY_DOUBLE), dimensions, shape, NULL, NULL, 0, NULL);
 }
 
-RARE static PyObject *raise_error(PyObject *type, PyObject *element, PyObject *value,
-                                  PyObject *allowed)
+RARE static PyObject * raise_error(
+  PyObject * type, PyObject * element, PyObject * value, PyObject * allowed)
 {
-    if (element && value && allowed) {
-        PyObject *arguments = PyTuple_Pack(3, element, value, allowed);
-        if (arguments) PyErr_SetObject(type, arguments);
-        Py_XDECREF(arguments);
-    }
-    Py_XDECREF(element);
-    Py_XDECREF(value);
-    Py_XDECREF(allowed);
-    return NULL;
+  if (element && value && allowed) {
+    PyObject * arguments = PyTuple_Pack(3, element, value, allowed);
+    if (arguments) PyErr_SetObject(type, arguments);
+    Py_XDECREF(arguments);
+  }
+  Py_XDECREF(element);
+  Py_XDECREF(value);
+  Py_XDECREF(allowed);
+  return NULL;
 }
 
-RARE static PyObject *raise_wrong_shape(const char *name, PyObject *value, PyObject *allowed)
+RARE static PyObject * raise_wrong_shape(const char * name, PyObject * value, PyObject * allowed)
 {
-    return raise_error(wrong_shape, PyUnicode_FromFormat("argument %s", name), value, allowed);
+  return raise_error(wrong_shape, PyUnicode_FromFormat("argument %s", name), value, allowed);
 }
 
-RARE static PyObject *raise_singular(void)
+RARE static PyObject * raise_singular(void)
 {
-    return raise_error(
-        singular_mass_matrix, PyUnicode_FromString("mass matrix"),
-        PyUnicode_FromString("a pivot that is not positive"),
-        PyUnicode_FromString("positive definite: inertia about every joint (see the findings)"));
+  return raise_error(
+    singular_mass_matrix, PyUnicode_FromString("mass matrix"),
+    PyUnicode_FromString("a pivot that is not positive"),
+    PyUnicode_FromString("positive definite: inertia about every joint (see the findings)"));
 }
 
-static PyObject *described(PyObject *array)
+static PyObject * described(PyObject * array)
 {
-    PyObject *shape = PyObject_GetAttrString(array, "shape");
-    PyObject *text = shape ? PyUnicode_FromFormat("shape %R", shape) : NULL;
-    Py_XDECREF(shape);
-    return text;
+  PyObject * shape = PyObject_GetAttrString(array, "shape");
+  PyObject * text = shape ? PyUnicode_FromFormat("shape %R", shape) : NULL;
+  Py_XDECREF(shape);
+  return text;
 }
 
 /* Return the slot of a keyword: an input, then out, then tip_wrench; -1 for none of them. */
-static int slot_of(const Kernel *kernel, PyObject *name)
+static int slot_of(const Kernel * kernel, PyObject * name)
 {
-    for (int k = 0; k < kernel->inputs; k++)
-        if (PyUnicode_CompareWithASCIIString(name, kernel->names[k]) == 0) return k;
-    if (PyUnicode_CompareWithASCIIString(name, "out") == 0) return MAX_INPUTS;
-    if (kernel->wrench && PyUnicode_CompareWithASCIIString(name, "tip_wrench") == 0)
-        return MAX_INPUTS + 1;
+  for (int k = 0; k < kernel->inputs; k++)
+    if (PyUnicode_CompareWithASCIIString(name, kernel->names[k]) == 0) return k;
+  if (PyUnicode_CompareWithASCIIString(name, "out") == 0) return MAX_INPUTS;
+  if (kernel->wrench && PyUnicode_CompareWithASCIIString(name, "tip_wrench") == 0)
+    return MAX_INPUTS + 1;
+  return -1;
+}
+
+static int sort_arguments(
+  const Kernel * kernel, PyObject * const * args, Py_ssize_t count, PyObject * names,
+  PyObject ** slots)
+{
+  if (count > kernel->inputs + 1) {
+    PyErr_Format(
+      PyExc_TypeError, "%s() takes %d positional arguments but %zd were given", kernel->name,
+      kernel->inputs + 1, count);
     return -1;
+  }
+  for (Py_ssize_t k = 0; k < count; k++) slots[k < kernel->inputs ? k : MAX_INPUTS] = args[k];
+  for (Py_ssize_t k = 0; names && k < PyTuple_GET_SIZE(names); k++) {
+    PyObject * name = PyTuple_GET_ITEM(names, k);
+    int slot = slot_of(kernel, name);
+    if (slot < 0 || slots[slot]) {
+      PyErr_Format(
+        PyExc_TypeError, "%s() got an unexpected or repeated argument '%U'", kernel->name, name);
+      return -1;
+    }
+    slots[slot] = args[count + k];
+  }
+  for (int slot = kernel->required; slot < MAX_ARGUMENTS; slot++)
+    if (slots[slot] == Py_None) slots[slot] = NULL;
+  for (int k = 0; k < kernel->required; k++)
+    if (!slots[k]) {
+      PyErr_Format(
+        PyExc_TypeError, "%s() misses the argument '%s'", kernel->name, kernel->names[k]);
+      return -1;
+    }
+  return 0;
 }
 
-static int sort_arguments(const Kernel *kernel, PyObject *const *args, Py_ssize_t count,
-                          PyObject *names, PyObject **slots)
+static PyArrayObject * as_floats(const char * name, PyObject * object)
 {
-    if (count > kernel->inputs + 1) {
-        PyErr_Format(PyExc_TypeError, "%s() takes %d positional arguments but %zd were given",
-                     kernel->name, kernel->inputs + 1, count);
-        return -1;
-    }
-    for (Py_ssize_t k = 0; k < count; k++) slots[k < kernel->inputs ? k : MAX_INPUTS] = args[k];
-    for (Py_ssize_t k = 0; names && k < PyTuple_GET_SIZE(names); k++) {
-        PyObject *name = PyTuple_GET_ITEM(names, k);
-        int slot = slot_of(kernel, name);
-        if (slot < 0 || slots[slot]) {
-            PyErr_Format(PyExc_TypeError, "%s() got an unexpected or repeated argument '%U'",
-                         kernel->name, name);
-            return -1;
-        }
-        slots[slot] = args[count + k];
-    }
-    for (int slot = kernel->required; slot < MAX_ARGUMENTS; slot++)
-        if (slots[slot] == Py_None) slots[slot] = NULL;
-    for (int k = 0; k < kernel->required; k++)
-        if (!slots[k]) {
-            PyErr_Format(PyExc_TypeError, "%s() misses the argument '%s'", kernel->name,
-                         kernel->names[k]);
-            return -1;
-        }
-    return 0;
-}
-
-static PyArrayObject *as_floats(const char *name, PyObject *object)
-{
-    PyArrayObject *array =
-        (PyArrayObject *)PyArray_FROM_OTF(object, NPY_DOUBLE, NPY_ARRAY_IN_ARRAY);
-    if (!array && (PyErr_ExceptionMatches(PyExc_TypeError)
-                   || PyErr_ExceptionMatches(PyExc_ValueError))) {
-        PyErr_Clear();
-        Py_INCREF(object);
-        raise_wrong_shape(name, object, PyUnicode_FromString("an array of numbers"));
-    }
-    return array;
+  PyArrayObject * array =
+    (PyArrayObject *)PyArray_FROM_OTF(object, NPY_DOUBLE, NPY_ARRAY_IN_ARRAY);
+  if (
+    !array &&
+    (PyErr_ExceptionMatches(PyExc_TypeError) || PyErr_ExceptionMatches(PyExc_ValueError))) {
+    PyErr_Clear();
+    Py_INCREF(object);
+    raise_wrong_shape(name, object, PyUnicode_FromString("an array of numbers"));
+  }
+  return array;
 }
 
 /* Whether an array is one row of a width or, with rows >= 0, that many. */
-static int has_rows(PyArrayObject *array, npy_intp width, npy_intp rows)
+static int has_rows(PyArrayObject * array, npy_intp width, npy_intp rows)
 {
-    if (rows < 0) return PyArray_NDIM(array) == 1 && PyArray_DIM(array, 0) == width;
-    return PyArray_NDIM(array) == 2 && PyArray_DIM(array, 0) == rows
-        && PyArray_DIM(array, 1) == width;
+  if (rows < 0) return PyArray_NDIM(array) == 1 && PyArray_DIM(array, 0) == width;
+  return PyArray_NDIM(array) == 2 && PyArray_DIM(array, 0) == rows &&
+         PyArray_DIM(array, 1) == width;
 }
 
-static int convert_inputs(const Kernel *kernel, PyObject **slots, PyArrayObject **arrays,
-                          npy_intp *rows)
+static int convert_inputs(
+  const Kernel * kernel, PyObject ** slots, PyArrayObject ** arrays, npy_intp * rows)
 {
-    for (int k = 0; k < kernel->inputs; k++) {
-        npy_intp width = kernel->widths[k];
-        if (k >= kernel->required && !slots[k]) {
-            npy_intp shape[] = {*rows, width};
-            arrays[k] = (PyArrayObject *)PyArray_ZEROS(*rows < 0 ? 1 : 2,
-                                                       *rows < 0 ? shape + 1 : shape, NPY_DOUBLE,
-                                                       0);
-            if (!arrays[k]) return -1;
-            continue;
-        }
-        if (!(arrays[k] = as_floats(kernel->names[k], slots[k]))) return -1;
-        if (k == 0) *rows = PyArray_NDIM(arrays[0]) == 2 ? PyArray_DIM(arrays[0], 0) : -1;
-        if (!has_rows(arrays[k], width, *rows)) {
-            PyObject *allowed = k == 0
-                ? PyUnicode_FromFormat("shape (%zd,) or (N, %zd)", width, width)
-                : PyUnicode_FromFormat("as many rows as %s, of %zd", kernel->names[0], width);
-            raise_wrong_shape(kernel->names[k], described((PyObject *)arrays[k]), allowed);
-            return -1;
-        }
+  for (int k = 0; k < kernel->inputs; k++) {
+    npy_intp width = kernel->widths[k];
+    if (k >= kernel->required && !slots[k]) {
+      npy_intp shape[] = {*rows, width};
+      arrays[k] = (PyArrayObject *)PyArray_ZEROS(
+        *rows < 0 ? 1 : 2, *rows < 0 ? shape + 1 : shape, NPY_DOUBLE, 0);
+      if (!arrays[k]) return -1;
+      continue;
     }
-    return 0;
+    if (!(arrays[k] = as_floats(kernel->names[k], slots[k]))) return -1;
+    if (k == 0) *rows = PyArray_NDIM(arrays[0]) == 2 ? PyArray_DIM(arrays[0], 0) : -1;
+    if (!has_rows(arrays[k], width, *rows)) {
+      PyObject * allowed =
+        k == 0 ? PyUnicode_FromFormat("shape (%zd,) or (N, %zd)", width, width)
+               : PyUnicode_FromFormat("as many rows as %s, of %zd", kernel->names[0], width);
+      raise_wrong_shape(kernel->names[k], described((PyObject *)arrays[k]), allowed);
+      return -1;
+    }
+  }
+  return 0;
 }
 
-static int overlap(PyArrayObject *a, PyArrayObject *b)
+static int overlap(PyArrayObject * a, PyArrayObject * b)
 {
-    const char *p = PyArray_BYTES(a), *q = PyArray_BYTES(b);
-    return p < q + PyArray_NBYTES(b) && q < p + PyArray_NBYTES(a);
+  const char *p = PyArray_BYTES(a), *q = PyArray_BYTES(b);
+  return p < q + PyArray_NBYTES(b) && q < p + PyArray_NBYTES(a);
 }
 
-static int add_wrench(const Kernel *kernel, PyObject *self, PyArrayObject *q, PyObject *object,
-                      npy_intp rows, double *out)
+static int add_wrench(
+  const Kernel * kernel, PyObject * self, PyArrayObject * q, PyObject * object, npy_intp rows,
+  double * out)
 {
-    PyArrayObject *wrench = as_floats("tip_wrench", object);
-    if (!wrench) return -1;
-    int single = has_rows(wrench, 6, -1);
-    if (!single && (rows < 0 || !has_rows(wrench, 6, rows))) {
-        raise_wrong_shape("tip_wrench", described((PyObject *)wrench),
-                          PyUnicode_FromString("shape (6,), or (N, 6) where q is (N, n)"));
-        Py_DECREF(wrench);
-        return -1;
-    }
-    const npy_intp size = kernel->result[0].size;
-    double *torque = PyMem_Malloc(sizeof(double) * (size_t)size);
-    for (npy_intp i = 0; torque && i < (rows < 0 ? 1 : rows); i++) {
-        const double *in[] = {data_of((PyObject *)q) + i * size,
-                              data_of((PyObject *)wrench) + (single ? 0 : 6 * i)};
-        kernel->wrench->one(parameters_of(self), in, &torque);
-        for (npy_intp k = 0; k < size; k++) out[i * size + k] += torque[k];
-    }
+  PyArrayObject * wrench = as_floats("tip_wrench", object);
+  if (!wrench) return -1;
+  int single = has_rows(wrench, 6, -1);
+  if (!single && (rows < 0 || !has_rows(wrench, 6, rows))) {
+    raise_wrong_shape(
+      "tip_wrench", described((PyObject *)wrench),
+      PyUnicode_FromString("shape (6,), or (N, 6) where q is (N, n)"));
     Py_DECREF(wrench);
-    if (!torque) PyErr_NoMemory();
-    PyMem_Free(torque);
-    return torque ? 0 : -1;
+    return -1;
+  }
+  const npy_intp size = kernel->result[0].size;
+  double * torque = PyMem_Malloc(sizeof(double) * (size_t)size);
+  for (npy_intp i = 0; torque && i < (rows < 0 ? 1 : rows); i++) {
+    const double * in[] = {
+      data_of((PyObject *)q) + i * size, data_of((PyObject *)wrench) + (single ? 0 : 6 * i)};
+    kernel->wrench->one(parameters_of(self), in, &torque);
+    for (npy_intp k = 0; k < size; k++) out[i * size + k] += torque[k];
+  }
+  Py_DECREF(wrench);
+  if (!torque) PyErr_NoMemory();
+  PyMem_Free(torque);
+  return torque ? 0 : -1;
 }
 
-static PyObject *general_result(const Result *result, PyObject *given, npy_intp rows)
+static PyObject * general_result(const Result * result, PyObject * given, npy_intp rows)
 {
-    npy_intp shape[4] = {rows, result->shape[0], result->shape[1], result->shape[2]};
-    const npy_intp *wanted = rows < 0 ? shape + 1 : shape;
-    int dimensions = result->dimensions + (rows >= 0);
-    if (!given) return new_result(dimensions, wanted);
-    if (is_result(given, dimensions, wanted)) {
-        Py_INCREF(given);
-        return given;
-    }
-    PyObject *sizes = PyArray_IntTupleFromIntp(dimensions, wanted);
-    PyObject *found = PyArray_Check(given) ? described(given) : Py_NewRef(given);
-    raise_wrong_shape("out", found, PyUnicode_FromFormat(
-        "a writeable, contiguous array of float64, shape %R", sizes));
-    Py_XDECREF(sizes);
-    return NULL;
+  npy_intp shape[4] = {rows, result->shape[0], result->shape[1], result->shape[2]};
+  const npy_intp * wanted = rows < 0 ? shape + 1 : shape;
+  int dimensions = result->dimensions + (rows >= 0);
+  if (!given) return new_result(dimensions, wanted);
+  if (is_result(given, dimensions, wanted)) {
+    Py_INCREF(given);
+    return given;
+  }
+  PyObject * sizes = PyArray_IntTupleFromIntp(dimensions, wanted);
+  PyObject * found = PyArray_Check(given) ? described(given) : Py_NewRef(given);
+  raise_wrong_shape(
+    "out", found,
+    PyUnicode_FromFormat("a writeable, contiguous array of float64, shape %R", sizes));
+  Py_XDECREF(sizes);
+  return NULL;
 }
 
 /* Fill made with new results, or with those given as out: an array, or a tuple of arrays. */
-static int general_results(const Kernel *kernel, PyObject *given, npy_intp rows, PyObject **made)
+static int general_results(
+  const Kernel * kernel, PyObject * given, npy_intp rows, PyObject ** made)
 {
-    if (given && kernel->results > 1
-        && !(PyTuple_Check(given) && PyTuple_GET_SIZE(given) == kernel->results)) {
-        Py_INCREF(given);
-        raise_wrong_shape("out", given,
-                          PyUnicode_FromFormat("a tuple of %d arrays", kernel->results));
-        return -1;
-    }
-    for (int k = 0; k < kernel->results; k++) {
-        PyObject *own = given && kernel->results > 1 ? PyTuple_GET_ITEM(given, k) : given;
-        if (!(made[k] = general_result(&kernel->result[k], own, rows))) return -1;
-    }
-    return 0;
+  if (
+    given && kernel->results > 1 &&
+    !(PyTuple_Check(given) && PyTuple_GET_SIZE(given) == kernel->results)) {
+    Py_INCREF(given);
+    raise_wrong_shape(
+      "out", given, PyUnicode_FromFormat("a tuple of %d arrays", kernel->results));
+    return -1;
+  }
+  for (int k = 0; k < kernel->results; k++) {
+    PyObject * own = given && kernel->results > 1 ? PyTuple_GET_ITEM(given, k) : given;
+    if (!(made[k] = general_result(&kernel->result[k], own, rows))) return -1;
+  }
+  return 0;
 }
 
 /* Return what the caller gets of results, whose references are taken over: a tuple as given. */
-ALWAYS_INLINE PyObject *returned(const Kernel *kernel, PyObject **made, PyObject *given)
+ALWAYS_INLINE PyObject * returned(const Kernel * kernel, PyObject ** made, PyObject * given)
 {
-    if (kernel->results == 1) return made[0];
-    PyObject *all = given;
-    if (given) Py_INCREF(given);
-    else all = PyTuple_New(kernel->results);
-    for (int k = 0; k < kernel->results; k++) {
-        if (all && !given) PyTuple_SET_ITEM(all, k, made[k]);
-        else Py_DECREF(made[k]);
-    }
-    return all;
+  if (kernel->results == 1) return made[0];
+  PyObject * all = given;
+  if (given)
+    Py_INCREF(given);
+  else
+    all = PyTuple_New(kernel->results);
+  for (int k = 0; k < kernel->results; k++) {
+    if (all && !given)
+      PyTuple_SET_ITEM(all, k, made[k]);
+    else
+      Py_DECREF(made[k]);
+  }
+  return all;
 }
 
-RARE static PyObject *general_call(const Kernel *kernel, PyObject *self, PyObject *const *args,
-                                   Py_ssize_t count, PyObject *names)
+RARE static PyObject * general_call(
+  const Kernel * kernel, PyObject * self, PyObject * const * args, Py_ssize_t count,
+  PyObject * names)
 {
-    PyObject *slots[MAX_ARGUMENTS] = {NULL};
-    PyArrayObject *arrays[MAX_INPUTS] = {NULL};
-    PyObject *made[MAX_RESULTS] = {NULL}, *result = NULL;
-    double *out[MAX_RESULTS];
-    npy_intp rows = -1;
-    if (sort_arguments(kernel, args, count, names, slots) < 0) return NULL;
-    if (convert_inputs(kernel, slots, arrays, &rows) < 0) goto done;
-    if (general_results(kernel, slots[MAX_INPUTS], rows, made) < 0) goto failed;
-    for (int k = 0; k < kernel->results; k++) out[k] = data_of(made[k]);
-    const double *in[MAX_INPUTS];
-    for (int k = 0; k < kernel->inputs; k++) {
-        /* What the result overwrites is copied: samples may lie in one another's way. */
-        for (int r = 0; r < kernel->results; r++) {
-            if (!overlap(arrays[k], (PyArrayObject *)made[r])) continue;
-            PyArrayObject *copy = (PyArrayObject *)PyArray_NewCopy(arrays[k], NPY_CORDER);
-            Py_SETREF(arrays[k], copy);
-            if (!copy) goto failed;
-        }
-        in[k] = data_of((PyObject *)arrays[k]);
+  PyObject * slots[MAX_ARGUMENTS] = {NULL};
+  PyArrayObject * arrays[MAX_INPUTS] = {NULL};
+  PyObject *made[MAX_RESULTS] = {NULL}, *result = NULL;
+  double * out[MAX_RESULTS];
+  npy_intp rows = -1;
+  if (sort_arguments(kernel, args, count, names, slots) < 0) return NULL;
+  if (convert_inputs(kernel, slots, arrays, &rows) < 0) goto done;
+  if (general_results(kernel, slots[MAX_INPUTS], rows, made) < 0) goto failed;
+  for (int k = 0; k < kernel->results; k++) out[k] = data_of(made[k]);
+  const double * in[MAX_INPUTS];
+  for (int k = 0; k < kernel->inputs; k++) {
+    /* What the result overwrites is copied: samples may lie in one another's way. */
+    for (int r = 0; r < kernel->results; r++) {
+      if (!overlap(arrays[k], (PyArrayObject *)made[r])) continue;
+      PyArrayObject * copy = (PyArrayObject *)PyArray_NewCopy(arrays[k], NPY_CORDER);
+      Py_SETREF(arrays[k], copy);
+      if (!copy) goto failed;
     }
-    int exists = 1;
-    if (rows < 0) {
-        exists = kernel->one(parameters_of(self), in, out);
-    } else if (rows > 0) {
-        Py_BEGIN_ALLOW_THREADS
-        exists = kernel->many(parameters_of(self), rows, in, out);
-        Py_END_ALLOW_THREADS
-    }
-    if (!exists) {
-        raise_singular();
-        goto failed;
-    }
-    PyObject *wrench = slots[MAX_INPUTS + 1];
-    if (!wrench || add_wrench(kernel, self, arrays[0], wrench, rows, out[0]) == 0) {
-        result = returned(kernel, made, slots[MAX_INPUTS]);
-        goto done;
-    }
+    in[k] = data_of((PyObject *)arrays[k]);
+  }
+  int exists = 1;
+  if (rows < 0) {
+    exists = kernel->one(parameters_of(self), in, out);
+  } else if (rows > 0) {
+    Py_BEGIN_ALLOW_THREADS exists = kernel->many(parameters_of(self), rows, in, out);
+    Py_END_ALLOW_THREADS
+  }
+  if (!exists) {
+    raise_singular();
+    goto failed;
+  }
+  PyObject * wrench = slots[MAX_INPUTS + 1];
+  if (!wrench || add_wrench(kernel, self, arrays[0], wrench, rows, out[0]) == 0) {
+    result = returned(kernel, made, slots[MAX_INPUTS]);
+    goto done;
+  }
 failed:
-    for (int k = 0; k < kernel->results; k++) Py_XDECREF(made[k]);
+  for (int k = 0; k < kernel->results; k++) Py_XDECREF(made[k]);
 done:
-    for (int k = 0; k < kernel->inputs; k++) Py_XDECREF(arrays[k]);
-    return result;
+  for (int k = 0; k < kernel->inputs; k++) Py_XDECREF(arrays[k]);
+  return result;
 }
 
 /* Whether an object is what a call with out= may write to. */
-ALWAYS_INLINE int are_results(const Kernel *kernel, PyObject *object)
+ALWAYS_INLINE int are_results(const Kernel * kernel, PyObject * object)
 {
-    const Result *result = kernel->result;
-    if (kernel->results == 1) return is_result(object, result->dimensions, result->shape);
-    if (!PyTuple_CheckExact(object) || PyTuple_GET_SIZE(object) != kernel->results) return 0;
-    for (int k = 0; k < kernel->results; k++)
-        if (!is_result(PyTuple_GET_ITEM(object, k), result[k].dimensions, result[k].shape))
-            return 0;
-    return 1;
+  const Result * result = kernel->result;
+  if (kernel->results == 1) return is_result(object, result->dimensions, result->shape);
+  if (!PyTuple_CheckExact(object) || PyTuple_GET_SIZE(object) != kernel->results) return 0;
+  for (int k = 0; k < kernel->results; k++)
+    if (!is_result(PyTuple_GET_ITEM(object, k), result[k].dimensions, result[k].shape)) return 0;
+  return 1;
 }
 
-ALWAYS_INLINE PyObject *call_kernel(const Kernel *kernel, PyObject *self, PyObject *const *args,
-                                    Py_ssize_t count, PyObject *names)
+ALWAYS_INLINE PyObject * call_kernel(
+  const Kernel * kernel, PyObject * self, PyObject * const * args, Py_ssize_t count,
+  PyObject * names)
 {
-    const double *in[MAX_INPUTS];
-    int plain = count == kernel->inputs;
-    for (int k = 0; plain && k < kernel->inputs; k++) {
-        plain = is_plain(args[k], kernel->widths[k]);
-        if (plain) in[k] = data_of(args[k]);
+  const double * in[MAX_INPUTS];
+  int plain = count == kernel->inputs;
+  for (int k = 0; plain && k < kernel->inputs; k++) {
+    plain = is_plain(args[k], kernel->widths[k]);
+    if (plain) in[k] = data_of(args[k]);
+  }
+  PyObject * made[MAX_RESULTS] = {NULL};
+  double * out[MAX_RESULTS];
+  const Result * result = kernel->result;
+  if (plain && !names) {
+    for (int k = 0; k < kernel->results; k++) {
+      made[k] = new_result(result[k].dimensions, result[k].shape);
+      if (!made[k]) {
+        while (k > 0) Py_DECREF(made[--k]);
+        return NULL;
+      }
     }
-    PyObject *made[MAX_RESULTS] = {NULL};
-    double *out[MAX_RESULTS];
-    const Result *result = kernel->result;
-    if (plain && !names) {
-        for (int k = 0; k < kernel->results; k++) {
-            made[k] = new_result(result[k].dimensions, result[k].shape);
-            if (!made[k]) {
-                while (k > 0) Py_DECREF(made[--k]);
-                return NULL;
-            }
-        }
-    } else if (plain && PyTuple_GET_SIZE(names) == 1
-               && PyTuple_GET_ITEM(names, 0) == name_of_out
-               && are_results(kernel, args[count])) {
-        for (int k = 0; k < kernel->results; k++) {
-            made[k] = kernel->results == 1 ? args[count] : PyTuple_GET_ITEM(args[count], k);
-            Py_INCREF(made[k]);
-        }
+  } else if (
+    plain && PyTuple_GET_SIZE(names) == 1 && PyTuple_GET_ITEM(names, 0) == name_of_out &&
+    are_results(kernel, args[count])) {
+    for (int k = 0; k < kernel->results; k++) {
+      made[k] = kernel->results == 1 ? args[count] : PyTuple_GET_ITEM(args[count], k);
+      Py_INCREF(made[k]);
     }
-    if (!made[0]) return general_call(kernel, self, args, count, names);
-    for (int k = 0; k < kernel->results; k++) out[k] = data_of(made[k]);
-    if (kernel->one(parameters_of(self), in, out))
-        return returned(kernel, made, names ? args[count] : NULL);
-    for (int k = 0; k < kernel->results; k++) Py_DECREF(made[k]);
-    return raise_singular();
+  }
+  if (!made[0]) return general_call(kernel, self, args, count, names);
+  for (int k = 0; k < kernel->results; k++) out[k] = data_of(made[k]);
+  if (kernel->one(parameters_of(self), in, out))
+    return returned(kernel, made, names ? args[count] : NULL);
+  for (int k = 0; k < kernel->results; k++) Py_DECREF(made[k]);
+  return raise_singular();
 }
 
 /* ---- the module ------------------------------------------------------------------------------
@@ -356,58 +369,68 @@ ALWAYS_INLINE PyObject *call_kernel(const Kernel *kernel, PyObject *self, PyObje
  */
 static PyMethodDef kernel_methods[];
 
-static PyObject *bind(PyObject *Py_UNUSED(module), PyObject *args)
+static PyObject * bind(PyObject * Py_UNUSED(module), PyObject * args)
 {
-    PyObject *given, *shape_error, *mass_error;
-    if (!PyArg_ParseTuple(args, "OOO", &given, &shape_error, &mass_error)) return NULL;
-    Py_INCREF(shape_error);
-    Py_XSETREF(wrong_shape, shape_error);
-    Py_INCREF(mass_error);
-    Py_XSETREF(singular_mass_matrix, mass_error);
-    PyObject *own = PyArray_FROM_OTF(given, NPY_DOUBLE, NPY_ARRAY_IN_ARRAY | NPY_ARRAY_ENSURECOPY);
-    PyObject *functions = own ? PyDict_New() : NULL;
-    for (PyMethodDef *method = kernel_methods; functions && method->ml_name; method++) {
-        PyObject *function = PyCFunction_New(method, own);
-        if (!function || PyDict_SetItemString(functions, method->ml_name, function) < 0)
-            Py_CLEAR(functions);
-        Py_XDECREF(function);
-    }
-    Py_XDECREF(own);
-    return functions;
+  PyObject *given, *shape_error, *mass_error;
+  if (!PyArg_ParseTuple(args, "OOO", &given, &shape_error, &mass_error)) return NULL;
+  Py_INCREF(shape_error);
+  Py_XSETREF(wrong_shape, shape_error);
+  Py_INCREF(mass_error);
+  Py_XSETREF(singular_mass_matrix, mass_error);
+  PyObject * own = PyArray_FROM_OTF(given, NPY_DOUBLE, NPY_ARRAY_IN_ARRAY | NPY_ARRAY_ENSURECOPY);
+  PyObject * functions = own ? PyDict_New() : NULL;
+  for (PyMethodDef * method = kernel_methods; functions && method->ml_name; method++) {
+    PyObject * function = PyCFunction_New(method, own);
+    if (!function || PyDict_SetItemString(functions, method->ml_name, function) < 0)
+      Py_CLEAR(functions);
+    Py_XDECREF(function);
+  }
+  Py_XDECREF(own);
+  return functions;
 }
 
 /* kernel(name) returns what computes many samples, for other machine code. */
-static const Kernel *const all_kernels[];
+static const Kernel * const all_kernels[];
 
-static PyObject *kernel_of(PyObject *Py_UNUSED(module), PyObject *name)
+static PyObject * kernel_of(PyObject * Py_UNUSED(module), PyObject * name)
 {
-    for (const Kernel *const *kernel = all_kernels; *kernel; kernel++)
-        if (PyUnicode_Check(name) && PyUnicode_CompareWithASCIIString(name, (*kernel)->name) == 0)
-            return PyCapsule_New((void *)(*kernel)->many, "robodyn_ros.kernel", NULL);
-    PyErr_SetObject(PyExc_KeyError, name);
-    return NULL;
+  for (const Kernel * const * kernel = all_kernels; *kernel; kernel++)
+    if (PyUnicode_Check(name) && PyUnicode_CompareWithASCIIString(name, (*kernel)->name) == 0)
+      return PyCapsule_New((void *)(*kernel)->many, "robodyn_ros.kernel", NULL);
+  PyErr_SetObject(PyExc_KeyError, name);
+  return NULL;
 }
 
 static PyMethodDef module_methods[] = {
-    {"bind", bind, METH_VARARGS, "Return the kernels with their run-time parameters."},
-    {"kernel", kernel_of, METH_O, "Return a kernel for other machine code."},
-    {NULL, NULL, 0, NULL},
+  {"bind", bind, METH_VARARGS, "Return the kernels with their run-time parameters."},
+  {"kernel", kernel_of, METH_O, "Return a kernel for other machine code."},
+  {NULL, NULL, 0, NULL},
 };
 
-static int import_numpy(PyObject *Py_UNUSED(module))
+static int import_numpy(PyObject * Py_UNUSED(module))
 {
-    import_array1(-1);
-    name_of_out = PyUnicode_InternFromString("out");
-    return name_of_out ? 0 : -1;
+  import_array1(-1);
+  name_of_out = PyUnicode_InternFromString("out");
+  return name_of_out ? 0 : -1;
 }
 
 static PyModuleDef_Slot module_slots[] = {{Py_mod_exec, (void *)import_numpy}, {0, NULL}};
 
 static struct PyModuleDef module_definition = {
-    PyModuleDef_HEAD_INIT, "robodyn_kernels", "Straight-line dynamics of one arm.", 0,
-    module_methods, module_slots, NULL, NULL, NULL,
+  PyModuleDef_HEAD_INIT,
+  "robodyn_kernels",
+  "Straight-line dynamics of one arm.",
+  0,
+  module_methods,
+  module_slots,
+  NULL,
+  NULL,
+  NULL,
 };
 
-PyMODINIT_FUNC PyInit_robodyn_kernels(void) { return PyModuleDef_Init(&module_definition); }
+PyMODINIT_FUNC PyInit_robodyn_kernels(void)
+{
+  return PyModuleDef_Init(&module_definition);
+}
 
 /* ---- the arm ---------------------------------------------------------------------------------*/

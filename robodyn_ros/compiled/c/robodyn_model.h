@@ -20,81 +20,84 @@ extern "C" {
 #endif
 
 /* What the tip link carries, in its frame. No mass: nothing. */
-typedef struct {
-    double mass;              /* kg */
-    double center_of_mass[3]; /* m */
-    double inertia[6];        /* kg m2, about the centre of mass: xx xy xz yy yz zz */
+typedef struct
+{
+  double mass;              /* kg */
+  double center_of_mass[3]; /* m */
+  double inertia[6];        /* kg m2, about the centre of mass: xx xy xz yy yz zz */
 } robodyn_payload;
 
-typedef struct {
-    int abi;    /* ROBODYN_MODEL_ABI */
-    int joints; /* n */
-    /* Doubles of a load: what a payload and a gravity are for the functions below. */
-    int load_size;
-    const char *generator;
-    /* UTF-8 */
-    const char *const *joint_names;
-    const char *base_link, *tip_link;
-    /* SHA-256 of the kinematics, as an identified model has it. */
-    const char *kinematics;
-    const unsigned char *is_prismatic;
-    /* Infinite where the description has none; positions: lower and upper of each joint. */
-    const double *position_limits, *velocity_limits, *effort_limits;
-    /* Lower and upper of each joint, too: what is beyond was meant in another unit. */
-    const double *possible_positions;
-    const double *gravity; /* that it was exported with, in the base link's axes; three */
-    /* More is a mistake of units: m/s^2, kg, and m for a payload's radius of gyration and how far
+typedef struct
+{
+  int abi;    /* ROBODYN_MODEL_ABI */
+  int joints; /* n */
+  /* Doubles of a load: what a payload and a gravity are for the functions below. */
+  int load_size;
+  const char * generator;
+  /* UTF-8 */
+  const char * const * joint_names;
+  const char *base_link, *tip_link;
+  /* SHA-256 of the kinematics, as an identified model has it. */
+  const char * kinematics;
+  const unsigned char * is_prismatic;
+  /* Infinite where the description has none; positions: lower and upper of each joint. */
+  const double *position_limits, *velocity_limits, *effort_limits;
+  /* Lower and upper of each joint, too: what is beyond was meant in another unit. */
+  const double * possible_positions;
+  const double * gravity; /* that it was exported with, in the base link's axes; three */
+  /* More is a mistake of units: m/s^2, kg, and m for a payload's radius of gyration and how far
      * its centre of mass is from the link. */
-    double strongest_gravity, heaviest_payload, largest_payload;
+  double strongest_gravity, heaviest_payload, largest_payload;
 
-    /* Write the load of a payload, NULL: none, and a gravity, NULL: that of the export. Returns 0,
+  /* Write the load of a payload, NULL: none, and a gravity, NULL: that of the export. Returns 0,
      * or -1 and writes nothing for a number that is not finite or an inertia that no body has. */
-    int (*make_load)(const robodyn_payload *payload, const double *gravity, double *load);
-    void (*inverse_dynamics)(const double *load, const double *q, const double *qd,
-                             const double *qdd, double *tau);
-    void (*gravity_torque)(const double *load, const double *q, double *tau);
-    void (*mass_matrix)(const double *load, const double *q, double *mass);
-    /* What overcomes friction, under a direction of motion, -1 to 1, of each joint. */
-    void (*friction_torque)(const double *qd, const double *direction, const double *rigid_torque,
-                            double *tau);
-    /* The tip link's pose (4, 4) in the base link's frame. */
-    void (*forward_kinematics)(const double *q, double *pose);
-    /* The tip's Jacobian (6, n), linear rows first, in base link axes. */
-    void (*jacobian)(const double *q, double *jacobian);
-    /* Return how many results differ from those that were computed without this code. */
-    int (*self_test)(void);
+  int (*make_load)(const robodyn_payload * payload, const double * gravity, double * load);
+  void (*inverse_dynamics)(
+    const double * load, const double * q, const double * qd, const double * qdd, double * tau);
+  void (*gravity_torque)(const double * load, const double * q, double * tau);
+  void (*mass_matrix)(const double * load, const double * q, double * mass);
+  /* What overcomes friction, under a direction of motion, -1 to 1, of each joint. */
+  void (*friction_torque)(
+    const double * qd, const double * direction, const double * rigid_torque, double * tau);
+  /* The tip link's pose (4, 4) in the base link's frame. */
+  void (*forward_kinematics)(const double * q, double * pose);
+  /* The tip's Jacobian (6, n), linear rows first, in base link axes. */
+  void (*jacobian)(const double * q, double * jacobian);
+  /* Return how many results differ from those that were computed without this code. */
+  int (*self_test)(void);
 } robodyn_model;
 
-const robodyn_model *robodyn_model_v2(void);
+const robodyn_model * robodyn_model_v2(void);
 
 /* Write the principal moments of an inertia, xx xy xz yy yz zz, the smallest first; what is not
  * finite gives moments that are not. By Jacobi's rotations, whose error is that of rounding. */
 static inline void robodyn_principal_moments(const double inertia[6], double moments[3])
 {
-    double a[3][3] = {{inertia[0], inertia[1], inertia[2]},
-                      {inertia[1], inertia[3], inertia[4]},
-                      {inertia[2], inertia[4], inertia[5]}};
-    for (int rotation = 0; rotation < 30; rotation++) {
-        const int r = rotation % 3, p = r == 0 ? 1 : 0, q = r == 2 ? 1 : 2;
-        if (a[p][q] == 0.0) continue;
-        const double ratio = 0.5 * (a[q][q] - a[p][p]) / a[p][q];
-        const double t = (ratio < 0.0 ? -1.0 : 1.0) / (fabs(ratio) + sqrt(ratio * ratio + 1.0));
-        const double c = 1.0 / sqrt(t * t + 1.0), s = t * c, rp = a[r][p], rq = a[r][q];
-        a[p][p] -= t * a[p][q];
-        a[q][q] += t * a[p][q];
-        a[p][q] = a[q][p] = 0.0;
-        a[r][p] = a[p][r] = c * rp - s * rq;
-        a[r][q] = a[q][r] = s * rp + c * rq;
+  double a[3][3] = {
+    {inertia[0], inertia[1], inertia[2]},
+    {inertia[1], inertia[3], inertia[4]},
+    {inertia[2], inertia[4], inertia[5]}};
+  for (int rotation = 0; rotation < 30; rotation++) {
+    const int r = rotation % 3, p = r == 0 ? 1 : 0, q = r == 2 ? 1 : 2;
+    if (a[p][q] == 0.0) continue;
+    const double ratio = 0.5 * (a[q][q] - a[p][p]) / a[p][q];
+    const double t = (ratio < 0.0 ? -1.0 : 1.0) / (fabs(ratio) + sqrt(ratio * ratio + 1.0));
+    const double c = 1.0 / sqrt(t * t + 1.0), s = t * c, rp = a[r][p], rq = a[r][q];
+    a[p][p] -= t * a[p][q];
+    a[q][q] += t * a[p][q];
+    a[p][q] = a[q][p] = 0.0;
+    a[r][p] = a[p][r] = c * rp - s * rq;
+    a[r][q] = a[q][r] = s * rp + c * rq;
+  }
+  for (int k = 0; k < 3; k++) moments[k] = a[k][k];
+  for (int k = 0; k < 3; k++) {
+    const int i = k % 2;
+    const double first = moments[i];
+    if (first > moments[i + 1]) {
+      moments[i] = moments[i + 1];
+      moments[i + 1] = first;
     }
-    for (int k = 0; k < 3; k++) moments[k] = a[k][k];
-    for (int k = 0; k < 3; k++) {
-        const int i = k % 2;
-        const double first = moments[i];
-        if (first > moments[i + 1]) {
-            moments[i] = moments[i + 1];
-            moments[i + 1] = first;
-        }
-    }
+  }
 }
 
 #ifdef __cplusplus

@@ -29,41 +29,50 @@ typedef long long ivec __attribute__((vector_size(8 * LANES)));
  */
 #define FARTHEST_ANGLE 5e5
 
-RARE static void far_sines_and_cosines(const vec *angle, vec *sine, vec *cosine)
+RARE static void far_sines_and_cosines(const vec * angle, vec * sine, vec * cosine)
 {
-    for (int lane = 0; lane < LANES; lane++) {
-        (*sine)[lane] = sin((*angle)[lane]);
-        (*cosine)[lane] = cos((*angle)[lane]);
-    }
+  for (int lane = 0; lane < LANES; lane++) {
+    (*sine)[lane] = sin((*angle)[lane]);
+    (*cosine)[lane] = cos((*angle)[lane]);
+  }
 }
 
-ALWAYS_INLINE void sines_and_cosines(const vec *angle, vec *sine, vec *cosine)
+ALWAYS_INLINE void sines_and_cosines(const vec * angle, vec * sine, vec * cosine)
 {
-    const vec x = *angle;
-    const double round = 6755399441055744.0; /* 1.5 * 2^52: the sum's last bits are an integer */
-    const vec shifted = x * 0.63661977236758134308 + round;
-    const ivec quarters = (ivec)shifted;
-    const vec k = shifted - round;
-    const vec r = ((x - k * 1.57079632673412561417) - k * 6.07710050630396597660e-11)
-        - k * 2.02226624879595063154e-21;
-    const vec z = r * r;
-    const vec s = r + r * z * (-1.66666666666666324348e-01 + z * (8.33333333332248946124e-03
-        + z * (-1.98412698298579493134e-04 + z * (2.75573137070700676789e-06
-        + z * (-2.50507602534068634195e-08 + z * 1.58969099521155010221e-10)))));
-    const vec half = 0.5 * z, w = 1.0 - half;
-    const vec c = w + (((1.0 - w) - half) + z * z * (4.16666666666666019037e-02
-        + z * (-1.38888888888741095749e-03 + z * (2.48015872894767294178e-05
-        + z * (-2.75573143513906633035e-07 + z * (2.08757232129817482790e-09
-        + z * -1.13596475577881948265e-11))))));
-    const ivec swap = -(quarters & 1);
-    const ivec si = (((ivec)s & ~swap) | ((ivec)c & swap)) ^ ((quarters & 2) << 62);
-    const ivec co = (((ivec)c & ~swap) | ((ivec)s & swap)) ^ (((quarters + 1) & 2) << 62);
-    *sine = (vec)si;
-    *cosine = (vec)co;
-    const ivec near = (x < FARTHEST_ANGLE) & (x > -FARTHEST_ANGLE);
-    long long all = -1;
-    for (int lane = 0; lane < LANES; lane++) all &= near[lane];
-    if (__builtin_expect(!all, 0)) far_sines_and_cosines(angle, sine, cosine);
+  const vec x = *angle;
+  const double round = 6755399441055744.0; /* 1.5 * 2^52: the sum's last bits are an integer */
+  const vec shifted = x * 0.63661977236758134308 + round;
+  const ivec quarters = (ivec)shifted;
+  const vec k = shifted - round;
+  const vec r = ((x - k * 1.57079632673412561417) - k * 6.07710050630396597660e-11) -
+                k * 2.02226624879595063154e-21;
+  const vec z = r * r;
+  const vec s =
+    r + r * z *
+          (-1.66666666666666324348e-01 +
+           z * (8.33333333332248946124e-03 +
+                z * (-1.98412698298579493134e-04 +
+                     z * (2.75573137070700676789e-06 +
+                          z * (-2.50507602534068634195e-08 + z * 1.58969099521155010221e-10)))));
+  const vec half = 0.5 * z, w = 1.0 - half;
+  const vec c =
+    w +
+    (((1.0 - w) - half) +
+     z * z *
+       (4.16666666666666019037e-02 +
+        z * (-1.38888888888741095749e-03 +
+             z * (2.48015872894767294178e-05 +
+                  z * (-2.75573143513906633035e-07 +
+                       z * (2.08757232129817482790e-09 + z * -1.13596475577881948265e-11))))));
+  const ivec swap = -(quarters & 1);
+  const ivec si = (((ivec)s & ~swap) | ((ivec)c & swap)) ^ ((quarters & 2) << 62);
+  const ivec co = (((ivec)c & ~swap) | ((ivec)s & swap)) ^ (((quarters + 1) & 2) << 62);
+  *sine = (vec)si;
+  *cosine = (vec)co;
+  const ivec near = (x < FARTHEST_ANGLE) & (x > -FARTHEST_ANGLE);
+  long long all = -1;
+  for (int lane = 0; lane < LANES; lane++) all &= near[lane];
+  if (__builtin_expect(!all, 0)) far_sines_and_cosines(angle, sine, cosine);
 }
 
 /* ---- a kernel ---------------------------------------------------------------------------*/
@@ -72,23 +81,25 @@ ALWAYS_INLINE void sines_and_cosines(const vec *angle, vec *sine, vec *cosine)
 #define MAX_RESULTS 3
 #define MAX_ARGUMENTS (MAX_INPUTS + 2) /* and out, tip_wrench */
 
-typedef struct Result {
-    int dimensions;
-    ptrdiff_t shape[3];
-    ptrdiff_t size;
+typedef struct Result
+{
+  int dimensions;
+  ptrdiff_t shape[3];
+  ptrdiff_t size;
 } Result;
 
-typedef struct Kernel {
-    const char *name;
-    int inputs;
-    int required; /* of the inputs; those after them are zero where they are not given */
-    const char *names[MAX_INPUTS];
-    ptrdiff_t widths[MAX_INPUTS];
-    int results; /* returned as they are where there is one, as a tuple where there are more */
-    Result result[MAX_RESULTS];
-    /* One sample, or many. They return whether the results exist: all pivots are positive. */
-    int (*one)(const double *parameters, const double *const *in, double *const *out);
-    int (*many)(const double *parameters, ptrdiff_t count, const double *const *in,
-                double *const *out);
-    const struct Kernel *wrench; /* adds the torque of a tip_wrench, or NULL */
+typedef struct Kernel
+{
+  const char * name;
+  int inputs;
+  int required; /* of the inputs; those after them are zero where they are not given */
+  const char * names[MAX_INPUTS];
+  ptrdiff_t widths[MAX_INPUTS];
+  int results; /* returned as they are where there is one, as a tuple where there are more */
+  Result result[MAX_RESULTS];
+  /* One sample, or many. They return whether the results exist: all pivots are positive. */
+  int (*one)(const double * parameters, const double * const * in, double * const * out);
+  int (*many)(
+    const double * parameters, ptrdiff_t count, const double * const * in, double * const * out);
+  const struct Kernel * wrench; /* adds the torque of a tip_wrench, or NULL */
 } Kernel;

@@ -344,8 +344,8 @@ public:
   std::size_t joints() const { return n_; }
   bool has_torque() const { return limiter_.has_torque(); }
   const Vector & torque() const { return limiter_.torque(); }  // the last command
-  bool has_parts() const { return has_parts_; }  // whether it is that of a control cycle
-  const Vector & parts() const { return parts_; }              // part::count times n
+  bool has_parts() const { return has_parts_; }    // whether it is that of a control cycle
+  const Vector & parts() const { return parts_; }  // part::count times n
   bool has_wanted() const { return has_wanted_; }
   const ReferenceState & wanted() const { return wanted_; }  // what the last cycle followed
   const std::vector<unsigned char> & is_effort_limited() const
@@ -394,7 +394,7 @@ private:
   // Of the longest period, until what feedback does already is given up: a pause makes the mean
   // longer.
   static constexpr double kToleratedSlowness = 1.5;
-  static constexpr double kNewestGap = 0.1;     // weight in the mean period
+  static constexpr double kNewestGap = 0.1;  // weight in the mean period
 
   // Return a time that is finite and never before another one.
   double passed(double now)
@@ -580,7 +580,7 @@ private:
   {
     double energy = 0.0;
     if (!state_.parts.bias_and_momentum(
-        state_.model, position_, velocity_, gravity_, gravity_before_)) {
+          state_.model, position_, velocity_, gravity_, gravity_before_)) {
       return kInfinity;
     }
     for (std::size_t i = 0; i < n_; ++i) { energy += 0.5 * velocity_[i] * gravity_before_[i]; }
@@ -775,7 +775,8 @@ private:
     const bool is_unfinished =
       limiter_.is_any_rate_limited() || state_.model.is_blending() || is_load_new_;
     // A torque for 20 ms fits slow states no better than late ones; no period (NaN) is none.
-    double late = is_slow() ? kShortestGap : std::fmax(kShortestGap, kMissedStates * state_.period);
+    double late =
+      is_slow() ? kShortestGap : std::fmax(kShortestGap, kMissedStates * state_.period);
     if (is_unfinished) { late = kUnfinishedGap; }
     const bool is_due = predicts(now) && late < gap && (gap <= kLongestGap || is_unfinished);
     if (is_stale_ || !is_due || (is_brake_next() && !is_load_new_)) { return; }
@@ -909,15 +910,15 @@ private:
   bool has_command_ = false, has_parts_ = false, has_wanted_ = false, has_held_ = false;
   bool has_stale_brake_ = false, has_stop_torque_ = false, is_stop_command_sent_ = false;
   bool has_damped_ = false;
-  bool was_ready_ = false;  // since enabling
+  bool was_ready_ = false;         // since enabling
   bool is_clock_doubted_ = false;  // since the last valid cycle
-  bool continues_ = false;  // what another commanded, however long ago
+  bool continues_ = false;         // what another commanded, however long ago
   Refusal refusal_ = Refusal::none;
   double now_ = 0.0, last_update_ = 0.0, last_valid_ = 0.0;  // s, of a controller's cycles
-  double last_period_ = kNaN;  // s, between the last two states
-  bool is_bridging_ = false;   // since the last valid cycle
-  bool is_load_new_ = false;   // since the last command
-  double alone_ = kNaN;        // s, from a state's command to the next one; NaN: none came before
+  double last_period_ = kNaN;                                // s, between the last two states
+  bool is_bridging_ = false;                                 // since the last valid cycle
+  bool is_load_new_ = false;                                 // since the last command
+  double alone_ = kNaN;       // s, from a state's command to the next one; NaN: none came before
   double elapsed_ = 0.0;      // s, since the last valid cycle
   double stale_since_ = 0.0;  // s
 };

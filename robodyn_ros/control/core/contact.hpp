@@ -215,8 +215,8 @@ private:
 
 struct ContactThresholds
 {
-  Vector moving;    // of a joint that moves [N m or N]
-  Vector standing;  // of one that stands, or stood or turned round of late
+  Vector moving;        // of a joint that moves [N m or N]
+  Vector standing;      // of one that stands, or stood or turned round of late
   double dwell = 0.02;  // s beyond a threshold until it is a contact, and below until it is over
 };
 
@@ -315,8 +315,8 @@ private:
 
   ContactEvent ended(double latest)
   {
-    const bool is_free = std::none_of(
-      ratio_.begin(), ratio_.end(), [](double ratio) { return ratio >= kRelease; });
+    const bool is_free =
+      std::none_of(ratio_.begin(), ratio_.end(), [](double ratio) { return ratio >= kRelease; });
     free_since_ = is_free ? std::min(free_since_, time_) : kInfinity;
     if (!(free_since_ <= latest)) { return ContactEvent::none; }
     is_in_contact_ = false;

@@ -35,7 +35,8 @@ using Array = py::array_t<double, py::array::c_style | py::array::forcecast>;
 using Numbers = const double *;
 
 // Many samples of a kernel, as the generated modules have them; it returns whether they exist.
-using Kernel = int (*)(Numbers parameters, std::ptrdiff_t count, const Numbers * in, double ** out);
+using Kernel =
+  int (*)(Numbers parameters, std::ptrdiff_t count, const Numbers * in, double ** out);
 constexpr const char * kKernel = "robodyn_ros.kernel";
 
 py::array_t<double> array_of(const rd::Vector & values)
@@ -60,8 +61,8 @@ Numbers numbers_of(const Array & array, std::size_t size, const char * name)
 {
   if (static_cast<std::size_t>(array.size()) != size) {
     throw py::value_error(
-      std::string(name) + ": " + std::to_string(array.size()) + " numbers; allowed: " +
-      std::to_string(size));
+      std::string(name) + ": " + std::to_string(array.size()) +
+      " numbers; allowed: " + std::to_string(size));
   }
   return array.data();
 }
@@ -189,12 +190,11 @@ public:
       const Function & function = arm.functions_[static_cast<std::size_t>(load[0])];
       return arm.call(function, rows, {q, qd, qdd}, tau);
     };
-    model.friction_torque = [](
-                              void * self, Numbers qd, Numbers direction, Numbers rigid_torque,
-                              double * tau) {
-      Arm & arm = *static_cast<Arm *>(self);
-      return arm.call(arm.friction_, 1, {qd, direction, rigid_torque}, tau);
-    };
+    model.friction_torque =
+      [](void * self, Numbers qd, Numbers direction, Numbers rigid_torque, double * tau) {
+        Arm & arm = *static_cast<Arm *>(self);
+        return arm.call(arm.friction_, 1, {qd, direction, rigid_torque}, tau);
+      };
     return model;
   }
 
@@ -219,20 +219,20 @@ public:
   }
 
 private:
-  bool call(
-    const Function & function, std::size_t rows, std::array<Numbers, 3> in, double * tau)
+  bool call(const Function & function, std::size_t rows, std::array<Numbers, 3> in, double * tau)
   {
     if (function.kernel != nullptr) {
       return function.kernel(
-               function.parameters.data(), static_cast<std::ptrdiff_t>(rows), in.data(), &tau) != 0;
+               function.parameters.data(), static_cast<std::ptrdiff_t>(rows), in.data(), &tau) !=
+             0;
     }
     if (error_) { return false; }
     try {
       const std::vector<std::size_t> shape{rows, joints_};
       const auto argument = [&shape](Numbers values) { return Array(shape, values); };
-      const Array result =
-        function.callable(argument(in[0]), argument(in[1]), argument(in[2]));
-      std::copy_n(numbers_of(result, rows * joints_, "a result of the model"), rows * joints_, tau);
+      const Array result = function.callable(argument(in[0]), argument(in[1]), argument(in[2]));
+      std::copy_n(
+        numbers_of(result, rows * joints_, "a result of the model"), rows * joints_, tau);
       return true;
     } catch (py::error_already_set & error) {
       if (!error.matches(not_finite_)) { error_ = std::current_exception(); }
@@ -276,8 +276,8 @@ py::array_t<double> rows_of(const rd::ReferenceState & state)
 }
 
 std::shared_ptr<rd::Motion> motion_of(
-  const rd::Vector & knots, const Array & coefficients, const Array & efforts, const Array & start,
-  const Array & end, std::shared_ptr<rd::Motion> before)
+  const rd::Vector & knots, const Array & coefficients, const Array & efforts,
+  const Array & start, const Array & end, std::shared_ptr<rd::Motion> before)
 {
   const std::size_t joints = static_cast<std::size_t>(start.size()) / 4;
   if (knots.empty() || joints == 0) { throw py::value_error("a motion has a knot and joints"); }
@@ -338,8 +338,7 @@ py::array_t<double> segments(const Array & states, const Array & durations)
 class Pipeline
 {
 public:
-  Pipeline(
-    std::shared_ptr<Arm> arm, const rd::LawSettings & law, const rd::Settings & settings)
+  Pipeline(std::shared_ptr<Arm> arm, const rd::LawSettings & law, const rd::Settings & settings)
   : arm_(std::move(arm)),
     law_(checked(law, settings)),
     core_(arm_->model(), &first_load_, law, settings)
@@ -398,8 +397,8 @@ public:
   }
 
   py::object update(
-    double now, const Array & position, const Array & velocity, const std::optional<Array> & wanted,
-    const Array & possible)
+    double now, const Array & position, const Array & velocity,
+    const std::optional<Array> & wanted, const Array & possible)
   {
     const std::size_t n = core_.joints();
     rd::Setpoint setpoint;
@@ -434,13 +433,11 @@ private:
     const rd::LawSettings & law, const rd::Settings & settings) const
   {
     const std::size_t n = arm_->joints();
-    const bool is_sized = law.kp.size() == n && law.kd.size() == n &&
-                          settings.effort_limits.size() == n &&
-                          settings.torque_rate_limits.size() == n &&
-                          settings.braking_acceleration.size() == n &&
-                          settings.position_limits.size() == 2 * n &&
-                          settings.velocity_limits.size() == n &&
-                          settings.is_continuous.size() == n;
+    const bool is_sized =
+      law.kp.size() == n && law.kd.size() == n && settings.effort_limits.size() == n &&
+      settings.torque_rate_limits.size() == n && settings.braking_acceleration.size() == n &&
+      settings.position_limits.size() == 2 * n && settings.velocity_limits.size() == n &&
+      settings.is_continuous.size() == n;
     if (!is_sized) { throw py::value_error("settings of another number of joints"); }
     return law;
   }
@@ -483,7 +480,9 @@ public:
   Observer(const std::shared_ptr<Arm> & arm, const rd::ObserverSettings & settings)
   : n_(arm->joints()), observer_(n_, settings)
   {
-    if (settings.gain.size() != n_) { throw py::value_error("observer gain: one for each joint"); }
+    if (settings.gain.size() != n_) {
+      throw py::value_error("observer gain: one for each joint");
+    }
     change_arm(arm);
   }
 
@@ -549,15 +548,17 @@ py::tuple tip_wrench(
     numbers_of(pose, 16, "pose"), numbers_of(jacobian, 6 * n, "jacobian"),
     numbers_of(point, 3, "point"), torque.data(), numbers_of(deviation, n, "deviation"));
   return py::make_tuple(
-    py::array_t<double>(6, found.wrench().data()), py::array_t<double>(6, found.deviation().data()),
+    py::array_t<double>(6, found.wrench().data()),
+    py::array_t<double>(6, found.deviation().data()),
     py::array_t<double>(
       std::vector<std::size_t>{found.undetermined_count(), 6}, found.undetermined()[0].data()));
 }
 
 // Return the parts (6, n) of a torque, or None where the model could not.
 py::object torque_parts(
-  const std::shared_ptr<Arm> & arm, const rd::LawSettings & settings, const rd::Vector & continuous,
-  const rd::Vector & position, const rd::Vector & velocity, const std::optional<Array> & reference)
+  const std::shared_ptr<Arm> & arm, const rd::LawSettings & settings,
+  const rd::Vector & continuous, const rd::Vector & position, const rd::Vector & velocity,
+  const std::optional<Array> & reference)
 {
   const std::size_t n = arm->joints();
   if (position.size() != n || velocity.size() != n || continuous.size() != n) {
@@ -570,9 +571,7 @@ py::object torque_parts(
   rd::TorqueParts computed(n);
   rd::Vector parts(rd::part::count * n);
   std::unique_ptr<rd::ReferenceState> wanted;
-  if (reference) {
-    wanted = std::make_unique<rd::ReferenceState>(reference_of(*reference, n));
-  }
+  if (reference) { wanted = std::make_unique<rd::ReferenceState>(reference_of(*reference, n)); }
   const bool could =
     computed.compute(law, 0.0, model, continuous, position, velocity, wanted.get(), parts);
   arm->raise();
@@ -623,9 +622,8 @@ PYBIND11_MODULE(core_module, module)
     .value("braking", rd::Following::braking)
     .value("holding", rd::Following::holding);
   py::class_<StateLayout>(module, "StateLayout")
-    .def(
-      py::init<
-        std::size_t, const std::array<std::uint32_t, 3> &, const std::array<std::size_t, 2> &>())
+    .def(py::init<
+         std::size_t, const std::array<std::uint32_t, 3> &, const std::array<std::size_t, 2> &>())
     .def_property_readonly("size", &StateLayout::size)
     .def("read", &StateLayout::read);
   module.def("plain_state", &plain_state);
@@ -680,8 +678,8 @@ PYBIND11_MODULE(core_module, module)
   py::class_<Function>(module, "Function")
     .def(py::init<py::object>(), py::arg("callable"))
     .def(
-      py::init<const py::capsule &, Array, py::object>(), py::arg("kernel"), py::arg("parameters"),
-      py::arg("module"));
+      py::init<const py::capsule &, Array, py::object>(), py::arg("kernel"),
+      py::arg("parameters"), py::arg("module"));
   py::class_<Arm, std::shared_ptr<Arm>>(module, "Arm")
     .def(
       py::init<std::size_t, Function, Function, py::object>(), py::arg("joints"),
@@ -701,8 +699,11 @@ PYBIND11_MODULE(core_module, module)
       })
     .def_property_readonly(
       "before",
-      [](const rd::Motion & motion) { return std::const_pointer_cast<rd::Motion>(motion.before); })
-    .def_property_readonly("start", [](const rd::Motion & motion) { return rows_of(motion.start); })
+      [](const rd::Motion & motion) {
+        return std::const_pointer_cast<rd::Motion>(motion.before);
+      })
+    .def_property_readonly(
+      "start", [](const rd::Motion & motion) { return rows_of(motion.start); })
     .def_property_readonly("end", [](const rd::Motion & motion) { return rows_of(motion.end); })
     .def_property_readonly(
       "coefficients",
@@ -798,14 +799,16 @@ PYBIND11_MODULE(core_module, module)
         return faults;
       })
     .def_property_readonly(
-      "needed_rate", [](Pipeline & self) { return self.core().state().law.latest().needed_rate(); })
+      "needed_rate",
+      [](Pipeline & self) { return self.core().state().law.latest().needed_rate(); })
     .def_property_readonly(
       "velocity", [](Pipeline & self) { return array_of(self.core().state().velocity); })
     .def_property_readonly("is_ready", [](Pipeline & self) { return self.core().is_ready(); })
     .def_property_readonly("is_slow", [](Pipeline & self) { return self.core().is_slow(); })
     .def_property_readonly("period", [](Pipeline & self) { return self.core().state().period; })
     .def_property_readonly(
-      "wrong_velocities", [](Pipeline & self) { return array_of(self.core().wrong_velocities()); })
+      "wrong_velocities",
+      [](Pipeline & self) { return array_of(self.core().wrong_velocities()); })
     .def_property_readonly("news", [](Pipeline & self) { return self.core().state().news; })
     .def_property_readonly("drop", [](Pipeline & self) { return self.core().last_drop(); })
     .def_property_readonly(
@@ -821,13 +824,12 @@ PYBIND11_MODULE(core_module, module)
         const rd::Motion * const motion = self.core().follower().followed_motion();
         return motion == nullptr ? nullptr : std::make_shared<rd::Motion>(*motion);
       })
-    .def_property_readonly(
-      "counts", [](Pipeline & self) {
-        const rd::Counts & counts = self.core().counts();
-        return py::make_tuple(
-          counts.refused_torques, counts.implausible_states, counts.following_errors,
-          counts.dropped_references, counts.refused_references);
-      });
+    .def_property_readonly("counts", [](Pipeline & self) {
+      const rd::Counts & counts = self.core().counts();
+      return py::make_tuple(
+        counts.refused_torques, counts.implausible_states, counts.following_errors,
+        counts.dropped_references, counts.refused_references);
+    });
 
   py::class_<rd::ObserverSettings>(module, "ObserverSettings")
     .def(py::init<>())

@@ -45,7 +45,10 @@ public:
   }
 
   // Rows that one call may have: the parts of a torque take 8, the soft joint limits n + 1.
-  static std::size_t most_rows(std::size_t joints) { return std::max<std::size_t>(8, joints + 1); }
+  static std::size_t most_rows(std::size_t joints)
+  {
+    return std::max<std::size_t>(8, joints + 1);
+  }
 
   std::size_t joints() const { return model_.joints; }
   std::size_t load_size() const { return load_.size(); }
@@ -105,7 +108,8 @@ public:
 
   // The same for one row, under a load that is not taken yet.
   bool inverse_dynamics_under(
-    const double * load, const double * q, const double * qd, const double * qdd, double * tau) const
+    const double * load, const double * q, const double * qd, const double * qdd,
+    double * tau) const
   {
     return model_.inverse_dynamics(model_.self, load, 1, q, qd, qdd, tau);
   }

@@ -12,10 +12,10 @@
 #include <memory>
 #include <utility>
 
-#include "torque.hpp"
 #include "model.hpp"
 #include "reference.hpp"
 #include "settings.hpp"
+#include "torque.hpp"
 
 namespace robodyn
 {
@@ -38,7 +38,7 @@ struct PipelineState
   double lag = 0.0;         // s, that velocities are late, where they had to be replaced
   Fault fault;              // why a reference was last given up, or commanding refused
   std::array<Fault, 2> further;  // what else was wrong since
-  Fault drop;               // why a reference was last given up though nobody asked for it
+  Fault drop;                    // why a reference was last given up though nobody asked for it
   bool is_damping_given_up = false;  // since enabling, a reference or a cancellation
   Counts counts;
   std::uint64_t news = 0;  // how often any of these faults changed
@@ -69,8 +69,9 @@ struct PipelineState
   // Remember what else was wrong.
   void add_fault(const Fault & what)
   {
-    Fault & place = fault.cause == Cause::none ? fault
-                    : further[0].cause == Cause::none ? further[0] : further[1];
+    Fault & place = fault.cause == Cause::none      ? fault
+                  : further[0].cause == Cause::none ? further[0]
+                                                    : further[1];
     place = what;
     ++news;
   }
@@ -121,9 +122,7 @@ struct PipelineState
 class BrakePlanner
 {
 public:
-  explicit BrakePlanner(std::size_t joints) : bias_(joints), momentum_(joints), moving_(joints)
-  {
-  }
+  explicit BrakePlanner(std::size_t joints) : bias_(joints), momentum_(joints), moving_(joints) {}
 
   // Make a motion the brake from a position and velocity at a time [s].
   void plan(
@@ -159,8 +158,7 @@ private:
         rate = std::min(rate, settings.braking_acceleration[i] / std::fabs(velocity[i]));
       }
       // The deceleration rises at 6 |qd| / T² at first.
-      by_rate =
-        std::max(by_rate, 6.0 * size / (kRateReserve * settings.torque_rate_limits[i]));
+      by_rate = std::max(by_rate, 6.0 * size / (kRateReserve * settings.torque_rate_limits[i]));
     }
     if (!(rate > 0.0)) { return kLongest; }  // gravity alone takes all that there is
     return std::min(std::max({kPeak / rate, std::sqrt(by_rate), kShortest}), kLongest);

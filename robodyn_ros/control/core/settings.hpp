@@ -36,9 +36,9 @@ struct LawSettings
 {
   Mode mode = Mode::gravity_compensation;
   Terms terms;
-  Vector kp, kd;                    // 1/s^2 and 1/s: they act on accelerations
-  double friction_velocity = 0.0;   // rad/s or m/s, the width of the smooth sign
-  double position_guard = 0.0;      // rad or m, the width of the soft joint limits; 0: none
+  Vector kp, kd;                   // 1/s^2 and 1/s: they act on accelerations
+  double friction_velocity = 0.0;  // rad/s or m/s, the width of the smooth sign
+  double position_guard = 0.0;     // rad or m, the width of the soft joint limits; 0: none
 };
 
 // What the pipeline never exceeds, and what it does when states or commanding end.
@@ -55,9 +55,9 @@ struct Settings
   Action on_stale_state = Action::hold_gravity;
   double stale_hold_time = 0.0;  // s
   Action on_stop = Action::hold_gravity;
-  double max_reference_step = 0.0;         // rad or m
-  double max_following_error = 0.0;        // rad or m; infinite: none
-  double damping = 0.0;                    // 1/s, of an arm that moves when it is to float
+  double max_reference_step = 0.0;   // rad or m
+  double max_following_error = 0.0;  // rad or m; infinite: none
+  double damping = 0.0;              // 1/s, of an arm that moves when it is to float
   // Whether damping is all that brakes the arm. Then it acts whenever the arm moves, obeys
   // braking_acceleration, and shrinks as one vector where the effort limits would clip it: clipped
   // joint by joint it may push.
@@ -65,8 +65,7 @@ struct Settings
 };
 
 // Why a reference was last given up or refused, or commanding was.
-enum class Cause : std::uint8_t
-{
+enum class Cause : std::uint8_t {
   none,
   following_error,       // a joint is further from its reference than max_following_error
   implausible_position,  // a position changed faster than its joint can move
@@ -87,11 +86,25 @@ enum class Cause : std::uint8_t
 
 // In the order of Cause.
 constexpr const char * kCauseNames[] = {
-  "none", "following_error", "implausible_position", "overspeed", "overload", "unknown_velocity",
-  "stale_state", "refused_reference", "feedback_far_away", "impossible_position", "clock",
-  "no_following_mode", "contact", "slow_states", "damping_feeds", "wrong_velocity"};
+  "none",
+  "following_error",
+  "implausible_position",
+  "overspeed",
+  "overload",
+  "unknown_velocity",
+  "stale_state",
+  "refused_reference",
+  "feedback_far_away",
+  "impossible_position",
+  "clock",
+  "no_following_mode",
+  "contact",
+  "slow_states",
+  "damping_feeds",
+  "wrong_velocity"};
 static_assert(
-  sizeof(kCauseNames) / sizeof(*kCauseNames) == static_cast<std::size_t>(Cause::wrong_velocity) + 1,
+  sizeof(kCauseNames) / sizeof(*kCauseNames) ==
+    static_cast<std::size_t>(Cause::wrong_velocity) + 1,
   "one name for each cause");
 
 struct Fault

@@ -192,7 +192,6 @@ public:
   }
 
 private:
-
   static bool is_reachable(
     const Vector & position, const Vector & from, double elapsed, const Settings & settings)
   {
@@ -200,7 +199,8 @@ private:
       const double moved = position[i] - from[i];
       if (std::fabs(moved) <= kFarthestStep) { continue; }
       const double way = settings.is_continuous[i] != 0.0 ? wrapped(moved) : moved;
-      if (!(std::fabs(way) <= kFastestWay * settings.velocity_limits[i] * elapsed + kFarthestStep)) {
+      if (!(std::fabs(way) <=
+            kFastestWay * settings.velocity_limits[i] * elapsed + kFarthestStep)) {
         return false;
       }
     }
@@ -359,22 +359,26 @@ public:
 
 private:
   static constexpr std::size_t kEntries = 64, kWindows = 4, kLags = 9;
-  static constexpr double kSpacing = 0.0024;  // s, of entries: all of them span the longest window
+  static constexpr double kSpacing =
+    0.0024;  // s, of entries: all of them span the longest window
   static constexpr double kWindow[kWindows] = {0.0125, 0.025, 0.05, 0.1};  // s
   static constexpr double kLatest = 0.035;                                 // s, of a velocity
-  static constexpr double kNoise = 0.0035, kShare = 0.25;  // rad or m; of the way
-  static constexpr int kDoubts = 2;  // entries in a row that make a verdict; slow ones, one
-  static constexpr double kMoved = 0.001;                 // rad or m, that are a way
-  static constexpr double kFastest = 1e4;                 // rad/s or m/s, that an arm may say
+  static constexpr double kNoise = 0.0035, kShare = 0.25;                  // rad or m; of the way
+  static constexpr int kDoubts = 2;        // entries in a row that make a verdict; slow ones, one
+  static constexpr double kMoved = 0.001;  // rad or m, that are a way
+  static constexpr double kFastest = 1e4;  // rad/s or m/s, that an arm may say
   // Of a period, and s at least and at most: over longer ones nothing is judged.
   static constexpr double kLate = 1.5, kShortestGap = 0.03, kLongestGap = 0.12;
-  static constexpr double kLongest = 0.5;            // s, after which it is begun anew
-  static constexpr double kBurst = 0.25;                  // of a period, that no states are apart
-  static constexpr double kSlope = 0.02, kShortestSlope = 0.0045;  // s, that a slope is taken over
+  static constexpr double kLongest = 0.5;  // s, after which it is begun anew
+  static constexpr double kBurst = 0.25;   // of a period, that no states are apart
+  static constexpr double kSlope = 0.02,
+                          kShortestSlope = 0.0045;  // s, that a slope is taken over
   static constexpr double kQuickly = 0.2;  // rad/s or m/s, that a velocity may change within it
-  static constexpr double kPeriods = 2.0;                         // in a window, at least
-  static constexpr double kFarthest = 4.0;  // times the velocity limit, that a joint may have moved
-  static constexpr double kPace = 0.25, kJitter = 0.002;  // of a window, and s, that clocks differ by
+  static constexpr double kPeriods = 2.0;  // in a window, at least
+  static constexpr double kFarthest =
+    4.0;  // times the velocity limit, that a joint may have moved
+  static constexpr double kPace = 0.25,
+                          kJitter = 0.002;  // of a window, and s, that clocks differ by
 
   static bool is_beyond_all(const Vector & velocity)
   {
@@ -477,7 +481,9 @@ private:
       doubts_[i] = is_out_[i] != 0 ? std::min(doubts_[i] + 1, kDoubts) : 0;
       if (is_wrong_[i] == 0 && doubts_[i] >= needed) {
         is_wrong_[i] = 1;
-        if (!is_any_wrong_) { fault = {Cause::wrong_velocity, static_cast<int>(i), ratio_[i], 1.0}; }
+        if (!is_any_wrong_) {
+          fault = {Cause::wrong_velocity, static_cast<int>(i), ratio_[i], 1.0};
+        }
         is_any_wrong_ = true;
       } else if (is_wrong_[i] == 0) {
         ratio_[i] = kNaN;
@@ -549,10 +555,10 @@ private:
     if (!is_any_wrong_ && !is_missing_) { return; }
     for (std::size_t i = 0; i < n_; ++i) {
       const double one = slope_[i], other = slope_before_[i];
-      velocity[i] = std::isnan(other)                ? one
-                    : one * other <= 0.0             ? 0.0
-                    : std::fabs(one) < std::fabs(other) ? one
-                                                     : other;
+      velocity[i] = std::isnan(other)                 ? one
+                  : one * other <= 0.0                ? 0.0
+                  : std::fabs(one) < std::fabs(other) ? one
+                                                      : other;
     }
   }
 
@@ -562,11 +568,11 @@ private:
   Vector time_, received_, way_, integral_, unknown_;
   std::size_t first_ = 0, count_ = 0;
   double now_ = 0.0, received_now_ = 0.0;
-  double period_ = 0.0;  // s, mean between states
+  double period_ = 0.0;                                                // s, mean between states
   Vector position_, velocity_, way_now_, integral_now_, unknown_now_;  // of the last state
   Vector least_, most_;
   Vector slope_, slope_before_;  // of the positions up to the last state, and the one before
-  std::vector<int> doubts_;  // entries in a row that were out
+  std::vector<int> doubts_;      // entries in a row that were out
   std::vector<unsigned char> is_out_, is_wrong_;
   Vector ratio_;
   bool is_ready_ = false, is_forgone_ = false, is_any_wrong_ = false;

@@ -79,7 +79,9 @@ public:
       }
       if (size < 1.0) { undetermined_[undetermined_count_++] = directions_[k]; }
     }
-    for (std::size_t j = 0; j < 6; ++j) { deviation_[j] = expected(j) * std::sqrt(deviation_[j]); }
+    for (std::size_t j = 0; j < 6; ++j) {
+      deviation_[j] = expected(j) * std::sqrt(deviation_[j]);
+    }
   }
 
 private:
@@ -111,7 +113,8 @@ private:
           if (both == 0.0 || std::fabs(both) <= kOrthogonal * std::sqrt(a * b)) { continue; }
           is_done = false;
           const double ratio = 0.5 * (b - a) / both;
-          const double t = (ratio < 0.0 ? -1.0 : 1.0) / (std::fabs(ratio) + std::hypot(1.0, ratio));
+          const double t =
+            (ratio < 0.0 ? -1.0 : 1.0) / (std::fabs(ratio) + std::hypot(1.0, ratio));
           const double c = 1.0 / std::hypot(1.0, t);
           rotate(columns_[p], columns_[q], c, c * t);
           rotate(directions_[p], directions_[q], c, c * t);

@@ -55,8 +55,8 @@ constexpr double kLargestKdT = 0.5, kLargestRootKpT = 0.35355339059327373;
 // The coefficients of one law, or of a law on its way to another.
 struct LawCoefficients
 {
-  double hold = 0.0;     // of g(q), whether there is a reference or not
-  double damping = 0.0;  // 1/s
+  double hold = 0.0;                               // of g(q), whether there is a reference or not
+  double damping = 0.0;                            // 1/s
   double friction_slope = 0.0, limit_slope = 0.0;  // of the smooth sign, of the soft joint limits
   // Of a reference's parts where the reference is, and where the arm is measured.
   PartCoefficients feedforward{}, computed{};
@@ -223,7 +223,8 @@ public:
   }
 
   // Write the gravity that a law compensates at a position, and return whether the model could.
-  bool gravity(const LawCoefficients & law, LoadedModel & model, const Vector & q, Vector & torque)
+  bool gravity(
+    const LawCoefficients & law, LoadedModel & model, const Vector & q, Vector & torque)
   {
     std::fill(torque.begin(), torque.end(), 0.0);
     const double weight = law.gravity();
@@ -286,7 +287,8 @@ private:
 
   void set(Vector & array, std::size_t row, const Vector & values)
   {
-    std::copy(values.begin(), values.end(), array.begin() + static_cast<std::ptrdiff_t>(row * n_));
+    std::copy(
+      values.begin(), values.end(), array.begin() + static_cast<std::ptrdiff_t>(row * n_));
   }
 
   bool run(LoadedModel & model)
@@ -297,9 +299,7 @@ private:
   // Add a weighted row of torques to a part.
   void add(Vector & parts, std::size_t which, double weight, std::size_t row) const
   {
-    for (std::size_t i = 0; i < n_; ++i) {
-      parts[which * n_ + i] += weight * tau_[row * n_ + i];
-    }
+    for (std::size_t i = 0; i < n_; ++i) { parts[which * n_ + i] += weight * tau_[row * n_ + i]; }
   }
 
   // The same of the difference of two.
@@ -323,8 +323,8 @@ private:
       direction_[i] = std::tanh(velocity[i] * law.friction_slope);
       load_[i] = tau_[moving * n_ + i] + tau_[(moving + 1) * n_ + i] - tau_[resting * n_ + i];
     }
-    const bool could = model.friction_torque(
-      velocity.data(), direction_.data(), load_.data(), friction_.data());
+    const bool could =
+      model.friction_torque(velocity.data(), direction_.data(), load_.data(), friction_.data());
     for (std::size_t i = 0; i < n_; ++i) {
       parts[part::friction * n_ + i] += weight * friction_[i];
     }

@@ -16,7 +16,7 @@ namespace testing
 struct Test
 {
   std::string name;
-  void (* run)();
+  void (*run)();
 };
 
 inline std::vector<Test> & tests()
@@ -31,32 +31,34 @@ inline int & failures()
   return count;
 }
 
-inline bool add(const char * group, const char * name, void (* run)())
+inline bool add(const char * group, const char * name, void (*run)())
 {
   tests().push_back({std::string(group) + "." + name, run});
   return true;
 }
 
-template<typename One, typename Other>
+template <typename One, typename Other>
 bool check(
-  bool holds, const char * file, int line, const char * what, const One & one, const Other & other)
+  bool holds, const char * file, int line, const char * what, const One & one,
+  const Other & other)
 {
   if (!holds) {
     ++failures();
-    std::cout << file << ":" << line << ": " << what << ", of " << one << " and " << other << "\n";
+    std::cout << file << ":" << line << ": " << what << ", of " << one << " and " << other
+              << "\n";
   }
   return holds;
 }
 
 }  // namespace testing
 
-#define TEST(group, name) \
-  static void group ## _ ## name(); \
-  static const bool is_ ## group ## _ ## name = testing::add(#group, #name, group ## _ ## name); \
-  static void group ## _ ## name()
+#define TEST(group, name)                                                              \
+  static void group##_##name();                                                        \
+  static const bool is_##group##_##name = testing::add(#group, #name, group##_##name); \
+  static void group##_##name()
 
-#define GTEST_CHECKED(a, sign, b) \
-  [&](const auto & one, const auto & other) { \
+#define GTEST_CHECKED(a, sign, b)                                                               \
+  [&](const auto & one, const auto & other) {                                                   \
     return testing::check(one sign other, __FILE__, __LINE__, #a " " #sign " " #b, one, other); \
   }(a, b)
 
@@ -68,9 +70,12 @@ bool check(
 #define EXPECT_NEAR(a, b, tolerance) EXPECT_LE(std::fabs((a) - (b)), tolerance)
 #define EXPECT_TRUE(a) EXPECT_EQ(static_cast<bool>(a), true)
 #define EXPECT_FALSE(a) EXPECT_EQ(static_cast<bool>(a), false)
-#define ASSERT_EQ(a, b) if (!EXPECT_EQ(a, b)) {return;}
-#define ASSERT_LT(a, b) if (!EXPECT_LT(a, b)) {return;}
-#define ASSERT_TRUE(a) if (!EXPECT_TRUE(a)) {return;}
+#define ASSERT_EQ(a, b) \
+  if (!EXPECT_EQ(a, b)) { return; }
+#define ASSERT_LT(a, b) \
+  if (!EXPECT_LT(a, b)) { return; }
+#define ASSERT_TRUE(a) \
+  if (!EXPECT_TRUE(a)) { return; }
 
 int main()
 {
@@ -82,7 +87,8 @@ int main()
       ++testing::failures();
       std::cout << error.what() << "\n";
     }
-    std::cout << (testing::failures() == before ? "passed " : "FAILED ") << test.name << std::endl;
+    std::cout << (testing::failures() == before ? "passed " : "FAILED ") << test.name
+              << std::endl;
   }
   return testing::failures() == 0 ? 0 : 1;
 }
