@@ -65,6 +65,22 @@ ONCE = {
         100.0,
         late(0.1, 0.5),
     ),
+    'a gap after velocities that are late': Case(
+        [('silence', 0.11826)], 0.3, 1000.0, late(0.1, 57.3, [1, 5], begins=0.4)
+    ),
+    'a payload while a brake is due': slow(
+        5.0,
+        ('silence', 0.112),
+        ('payload', 2.0),
+        ('contact', 'stop'),
+        ('wait', 0.1),
+        ('contact', 'stop'),
+        ('payload', 2.0),
+        ('silence', 0.067),
+        speed=0.05,
+        driver=late(0.1, 0.5, [1]),
+        is_controller=True,
+    ),
     'velocities that go missing': Case([], 0.05, 100.0, late(0.1, np.nan, begins=1.0)),
 }
 """What threw an arm before it was mended, shrunk."""
