@@ -323,7 +323,7 @@ class CommandPipeline:
         Return the command that a late or a stale state asks for at this time, or None.
 
         Call it once per watchdog period. A state is stale when a joint is, or when no cycle gave
-        a valid torque for as long; until then a gap is bridged.
+        a valid torque for as long; until then it is extrapolated.
         """
         state = self.state
         if not self._core.is_enabled or state is None:

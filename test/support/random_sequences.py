@@ -285,7 +285,7 @@ class Arm(FrictionlessArm):
             apply_change(self.stack, change)
         except RobodynError:
             self.disturbed = np.inf
-        self.note_what_is_planned()  # what is followed carries the load, too
+        self.keep_what_is_planned()  # what is followed carries the load, too
 
     def happen(self, what):
         kind, *given = what
@@ -335,7 +335,7 @@ class Arm(FrictionlessArm):
             self.pipeline.follow(Trajectory.from_points(NAMES, *points, start=start))
             self.followed += 1
             self.motion = self.pipeline._core.followed
-            self.note_what_is_planned()
+            self.keep_what_is_planned()
         except RobodynError:
             self.refused += 1
 
@@ -352,10 +352,10 @@ class Arm(FrictionlessArm):
         self.setpoints = Reference.through(times, ReferenceState(ends, zero, zero, zero), 0.0)
         self.followed += 1
         self.motion = self.setpoints.motion
-        self.note_what_is_planned()
+        self.keep_what_is_planned()
 
-    def note_what_is_planned(self):
-        """Take note of the largest kinetic energy of the last motion, if there is any."""
+    def keep_what_is_planned(self):
+        """Keep the largest kinetic energy of the motions, the last one under its present load."""
         if self.motion is None:
             return
         times = np.linspace(self.motion.knots[0], self.motion.knots[-1], 40)

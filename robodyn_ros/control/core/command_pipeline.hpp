@@ -92,7 +92,7 @@ public:
     now = passed(now);
     is_enabled_ = true;
     is_stale_ = has_held_ = has_stale_brake_ = is_too_fast_ = false;
-    has_stop_torque_ = is_stop_command_sent_ = continues_ = is_bridging_ = false;
+    has_stop_torque_ = is_stop_command_sent_ = continues_ = has_extrapolated_ = false;
     state_.take_note_of_faults();
     state_.has_state = has_damped_ = is_clock_doubted_ = was_ready_ = false;
     state_.steady = last_update_ = last_valid_ = now;
@@ -261,7 +261,7 @@ public:
 
   // Return whether a late or a stale state asks for a command at this time; call it once in a
   // while. A state is stale when whoever collects the joints' samples says so, or when no cycle
-  // gave a valid torque for as long; until then a gap is bridged.
+  // gave a valid torque for as long; until then it is extrapolated.
   bool watchdog(const Now & now, bool has_stale_joint, const double * added = nullptr)
   {
     has_command_ = has_parts_ = false;
@@ -269,7 +269,7 @@ public:
     const double stamp = state_.is_stamped ? state_.time : kNaN;
     const double waited = now.since(state_.steady, stamp);
     if (!has_stale_joint && !(waited > state_.settings.state_timeout)) {
-      bridge(now, added);
+      extrapolate(now, added);
       return has_command_;
     }
     become_stale(now);
@@ -387,8 +387,8 @@ public:
   }
 
 private:
-  // Shorter gaps need no bridge, but where the rate limit is not through; over longer ones a
-  // prediction is worth nothing [s].
+  // Over shorter gaps nothing is extrapolated, but where something is unfinished; over longer ones
+  // a prediction is worth nothing [s].
   static constexpr double kShortestGap = 0.02, kUnfinishedGap = 0.005, kLongestGap = 0.15;
   static constexpr double kMissedStates = 3.0;  // a state is late after so many periods
   // Of the longest period, until what feedback does already is given up: a pause makes the mean
@@ -442,8 +442,8 @@ private:
     look_at_feedback();
     damp_again();
     look_at_damping();
-    if (!is_bridging_) { alone_ = kNaN; }
-    is_bridging_ = is_load_new_ = false;
+    if (!has_extrapolated_) { alone_ = kNaN; }
+    has_extrapolated_ = is_load_new_ = false;
     measured_ = position_;
     has_wanted_ = supervise(time, !is_clock_doubted_, now.is_simulated());
     if (!has_wanted_) { look_ahead(); }
@@ -769,7 +769,7 @@ private:
   // Command for where the arm should be by now, if its state is late. A torque that stays as it is
   // soon fits neither the motion nor gravity, and an arm without friction runs away from where it
   // was to go.
-  void bridge(const Now & now, const double * added)
+  void extrapolate(const Now & now, const double * added)
   {
     double gap = now.steady - state_.steady;
     const bool is_unfinished =
@@ -780,8 +780,8 @@ private:
     if (is_unfinished) { late = kUnfinishedGap; }
     const bool is_due = predicts(now) && late < gap && (gap <= kLongestGap || is_unfinished);
     if (is_stale_ || !is_due || (is_brake_next() && !is_load_new_)) { return; }
-    if (!is_bridging_) { alone_ = gap; }
-    is_bridging_ = true;
+    if (!has_extrapolated_) { alone_ = gap; }
+    has_extrapolated_ = true;
     is_load_new_ = false;
     // Commands that come now and then are for the middle of the time for which they act.
     gap += limiter_.half_a_step(now.steady);
@@ -916,7 +916,7 @@ private:
   Refusal refusal_ = Refusal::none;
   double now_ = 0.0, last_update_ = 0.0, last_valid_ = 0.0;  // s, of a controller's cycles
   double last_period_ = kNaN;                                // s, between the last two states
-  bool is_bridging_ = false;                                 // since the last valid cycle
+  bool has_extrapolated_ = false;                            // since the last valid cycle
   bool is_load_new_ = false;                                 // since the last command
   double alone_ = kNaN;       // s, from a state's command to the next one; NaN: none came before
   double elapsed_ = 0.0;      // s, since the last valid cycle

@@ -214,11 +214,11 @@ private:
 // Holds each joint's velocity against its positions.
 //
 // A driver's velocity may be filtered and late. So its integral over a window of time is compared
-// with every change of position over as long a window that lay up to kLatest before: an integral
-// outside all of them is no integral of that motion, whatever the filter. kNoise is for encoders
-// and quick changes, kShare for a scale that does no harm, and half a period times the changes of
-// the velocity for what it may have been between two states: slow ones say little of an arm that
-// accelerates. Windows of several lengths see what is far off within milliseconds, and what is a
+// with every change of position over as long a window that lay up to kLatest, or a period, before:
+// an integral outside all of them is no integral of that motion, whatever the filter. kNoise is for
+// encoders and quick changes, kShare for a scale that does no harm, and half a period times the
+// changes of the velocity for what it may have been between two states: slow ones say little of an
+// arm that accelerates. Windows of several lengths see what is far off within milliseconds, and what is a
 // little off where the arm is slow. Over gaps nothing is judged: an arm may swing between two
 // states. Nor is what came within a window whose stamps say another time than their receipt, or a
 // position that no joint can have come to since the last one: neither is about the velocity.
