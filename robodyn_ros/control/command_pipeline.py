@@ -252,7 +252,8 @@ class CommandPipeline:
             )
         self._check_rate()
         zero = np.zeros_like(state.position)
-        measured = ReferenceState(state.position, state.velocity, zero, zero)
+        # The velocity that is believed: that of the driver may be in degrees.
+        measured = ReferenceState(state.position, self._core.velocity, zero, zero)
         followed = self._core.followed
         current = None if followed is None else Reference(followed)
         limits = self._reference_limits

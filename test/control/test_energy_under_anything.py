@@ -13,8 +13,6 @@ from random_sequences import KINDS, Case, Driver
 few = settings(max_examples=max(1, settings().max_examples // 4))
 many = settings(max_examples=10 * settings().max_examples)
 kinds = pytest.mark.parametrize('kind', KINDS)
-one = pytest.mark.xfail(reason='docs/safety.md says of which kinds one in a thousand is beyond it')
-SURE = ('changes', 'good drivers')
 
 
 def judge(kind, case):
@@ -83,6 +81,34 @@ ONCE = {
         driver=late(0.1, 0.5, [1]),
         is_controller=True,
     ),
+    'a velocity that is halved in motion': Case(
+        [('follow', [0.17, 0.42, -0.12, 0.0, 0.0, 0.0, -0.5], 1.9, 0.3)],
+        0.3,
+        500.0,
+        late(0.0, 0.5, [1], begins=1.0),
+    ),
+    'a motion that begins with velocities in degrees': Case(
+        [('silence', 0.1), ('follow', [-0.2, 0.0, -0.4, 0.0, -0.5, -0.3, -0.2], 2.0, 0.3)],
+        0.3,
+        200.0,
+        late(0.0, 57.3),
+    ),
+    'slow velocities of nothing under a new payload': slow(
+        5.0,
+        ('stop',),
+        ('payload', 2.0),
+        ('change', {'mode': 'gravity_compensation'}),
+        ('clock', 10.0),
+        driver=late(0.05, 0.0),
+    ),
+    'slow velocities with the wrong sign under a new payload': slow(
+        5.0,
+        ('clock', -5.0),
+        ('payload', 2.0),
+        ('stop',),
+        driver=late(0.1, -1.0),
+        is_controller=True,
+    ),
     'velocities that go missing': Case([], 0.05, 100.0, late(0.1, np.nan, begins=1.0)),
 }
 """What threw an arm before it was mended, shrunk."""
@@ -103,9 +129,7 @@ def test_no_sequence_of_events_throws_an_arm(kind, data):
 
 @pytest.mark.slow
 @pytest.mark.hypothesis
-@pytest.mark.parametrize(
-    'kind', [kind if kind in SURE else pytest.param(kind, marks=one) for kind in KINDS]
-)
+@kinds
 @many
 @given(data=st.data())
 def test_none_of_a_thousand_sequences_of_events_throws_an_arm(kind, data):

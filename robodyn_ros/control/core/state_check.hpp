@@ -343,17 +343,23 @@ public:
   }
 
   // Let no velocity be far off the slope of the positions, which is nothing as long as it is not
-  // known: until a verdict a velocity may be in degrees, reversed, or an outlier. None grows by it,
-  // as positions have outliers, too.
+  // known: until a verdict a velocity may be in degrees, reversed, or an outlier. As positions have
+  // outliers, too, none grows by it, unless states are so slow that two slopes have but one state
+  // in common: what an outlier adds to one it takes from the other.
   void bound(Vector & velocity) const
   {
     if (is_forgone_) { return; }
+    const bool may_grow = is_ready_ && period_ >= kSlope;
     for (std::size_t i = 0; i < n_; ++i) {
       const double slope = is_ready_ ? slope_[i] : 0.0;
       const double off = kShare * std::fabs(slope) + kQuickly;
       double & v = velocity[i];  // NaN stays
       if (v > slope + off) { v = std::max(slope + off, std::min(v, 0.0)); }
       if (v < slope - off) { v = std::min(slope - off, std::max(v, 0.0)); }
+      if (!may_grow) { continue; }
+      const double way = lesser_slope(i);
+      const double least = (1.0 - kShare) * std::fabs(way) - kQuickly;
+      if (least > 0.0 && std::copysign(1.0, way) * v < least) { v = std::copysign(least, way); }
     }
   }
 
@@ -363,7 +369,7 @@ private:
     0.0024;  // s, of entries: all of them span the longest window
   static constexpr double kWindow[kWindows] = {0.0125, 0.025, 0.05, 0.1};  // s
   static constexpr double kLatest = 0.035;                                 // s, of a velocity
-  static constexpr double kNoise = 0.0035, kShare = 0.25;                  // rad or m; of the way
+  static constexpr double kNoise = 0.002, kShare = 0.2;                    // rad or m; of the way
   static constexpr int kDoubts = 2;        // entries in a row that make a verdict; slow ones, one
   static constexpr double kMoved = 0.001;  // rad or m, that are a way
   static constexpr double kFastest = 1e4;  // rad/s or m/s, that an arm may say
@@ -373,7 +379,7 @@ private:
   static constexpr double kBurst = 0.25;   // of a period, that no states are apart
   static constexpr double kSlope = 0.02,
                           kShortestSlope = 0.0045;  // s, that a slope is taken over
-  static constexpr double kQuickly = 0.2;  // rad/s or m/s, that a velocity may change within it
+  static constexpr double kQuickly = 0.1;  // rad/s or m/s, that a velocity may change within it
   static constexpr double kPeriods = 2.0;  // in a window, at least
   static constexpr double kFarthest =
     4.0;  // times the velocity limit, that a joint may have moved
@@ -548,18 +554,22 @@ private:
     }
   }
 
-  // Replace the velocities by the slopes of the positions, where one is wrong or missing. The lesser
-  // of two counts, none where they differ in sign: a single outlier of a position makes none.
+  // Replace the velocities by the slopes of the positions, where one is wrong or missing.
   void replace(Vector & velocity) const
   {
     if (!is_any_wrong_ && !is_missing_) { return; }
-    for (std::size_t i = 0; i < n_; ++i) {
-      const double one = slope_[i], other = slope_before_[i];
-      velocity[i] = std::isnan(other)                 ? one
-                  : one * other <= 0.0                ? 0.0
-                  : std::fabs(one) < std::fabs(other) ? one
-                                                      : other;
-    }
+    for (std::size_t i = 0; i < n_; ++i) { velocity[i] = lesser_slope(i); }
+  }
+
+  // Return the lesser of the last two slopes of a joint, nothing where they differ in sign: a single
+  // outlier of a position makes none. NaN: there are none yet.
+  double lesser_slope(std::size_t i) const
+  {
+    const double one = slope_[i], other = slope_before_[i];
+    return std::isnan(other)                 ? one
+         : one * other <= 0.0                ? 0.0
+         : std::fabs(one) < std::fabs(other) ? one
+                                             : other;
   }
 
   const std::size_t n_;
