@@ -68,9 +68,6 @@ payloads = st.tuples(st.just('payload'), st.sampled_from([0.0, 0.5, 2.0]))
 tilts = st.tuples(st.just('tilt'), st.tuples(*3 * [st.floats(-5.0, 5.0)]))
 pushes = st.tuples(st.just('push'), st.tuples(*3 * [st.floats(-20.0, 20.0)]), st.floats(0.02, 0.5))
 disturbances = st.one_of(payloads, tilts, pushes)
-speeds = st.sampled_from([0.0, 0.05, 0.3])
-rates = st.sampled_from([2000.0, 1000.0, 500.0, 200.0, 100.0])
-
 
 wrong_velocities = st.builds(
     lambda joints, factor: tuple(factor if i in joints else 1.0 for i in range(7)),
@@ -144,14 +141,13 @@ GOOD = st.builds(
 )
 FAST = st.sampled_from([2000.0, 1000.0, 500.0, 200.0, 100.0])
 SLOW = st.sampled_from([100.0, 50.0, 30.0, 20.0, 10.0, 5.0])
-CYCLES = st.sampled_from(
-    [100.0, 50.0]
-)  # of a controller manager; between them nothing is commanded
+# Of a controller manager: between its cycles nothing is commanded.
+CYCLES = st.sampled_from([100.0, 50.0])
 SPEEDS = st.sampled_from([0.0, 0.05, 0.3])
 ANY = st.one_of(st.just(Driver()), WRONG)
 # Whoever tilts the base or pushes the arm between two slow states is seen too late, joints can
 # have gone by 0.3 rad within a period, and for so long an outlier is where the arm is.
-LATE = st.lists(st.one_of(plain, plain, payloads, faults(0.02, 3.0)), max_size=12)
+SEEN_LATE = st.lists(st.one_of(plain, plain, payloads, faults(0.02, 3.0)), max_size=12)
 ANYTHING = st.lists(st.one_of(plain, plain, disturbances, faults(0.04, 0.3, 3.0)), max_size=12)
 
 KINDS = {
@@ -169,11 +165,11 @@ KINDS = {
         Case, ANYTHING, SPEEDS, FAST, WRONG, is_controller=st.booleans()
     ),
     'slow states': st.one_of(
-        st.builds(Case, LATE, SPEEDS, SLOW, ANY, st.just(True)),
-        st.builds(Case, LATE, SPEEDS, CYCLES, ANY, st.just(True), st.just(True)),
+        st.builds(Case, SEEN_LATE, SPEEDS, SLOW, ANY, st.just(True)),
+        st.builds(Case, SEEN_LATE, SPEEDS, CYCLES, ANY, st.just(True), st.just(True)),
     ),
 }
-"""What is drawn; ``slow states`` come from 5 Hz on, to an arm with friction."""
+"""What is drawn; ``slow states`` come to an arm with friction, from 5 Hz (controller: 50) on."""
 
 FRICTION = np.array([1.0, 1.0, 1.0, 1.0, 0.1, 0.1, 0.1])  # N m s/rad, and half of it in N m
 
