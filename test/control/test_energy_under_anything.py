@@ -109,6 +109,13 @@ ONCE = {
         driver=late(0.1, -1.0),
         is_controller=True,
     ),
+    'velocities in degrees while every state is just too late': Case(
+        [('change', {'state_timeout': 0.1}), ('cancel',)],
+        0.3,
+        10.0,
+        late(0.05, 57.3),
+        True,
+    ),
     'velocities that go missing': Case([], 0.05, 100.0, late(0.1, np.nan, begins=1.0)),
 }
 """What threw an arm before it was mended, shrunk."""

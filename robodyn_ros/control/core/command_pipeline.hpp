@@ -588,15 +588,18 @@ private:
   }
 
   // Hold the velocities against the positions; where one is wrong, brake by what the positions say.
-  // Where time is not known, as with simulated states without stamps, nothing is said of them.
+  // Stamps that jump tell no time: then that of receipt does. Simulated time has none: of states
+  // without stamps nothing is said, and after a jump the check begins anew.
   void look_at_velocities(double time, bool is_stamped, const Now & now)
   {
-    if (is_clock_doubted_ || (now.is_simulated() && !is_stamped)) {
-      check_.forgo();
+    if (now.is_simulated() && (is_clock_doubted_ || !is_stamped)) {
+      is_stamped ? check_.forget() : check_.forgo();
       return;
     }
-    const Fault fault =
-      check_.look(position_, velocity_, time, is_stamped, now, state_.period, state_.settings);
+    const bool is_told = is_stamped && !is_clock_doubted_;
+    const Fault fault = check_.look(
+      position_, velocity_, is_told ? time : now.steady, is_told, now, state_.period,
+      state_.settings);
     state_.lag = check_.lag();
     if (fault.cause == Cause::none) { return; }
     state_.set_fault(fault);

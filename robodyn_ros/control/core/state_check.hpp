@@ -76,7 +76,8 @@ public:
     steady_ = now.steady;
     if (elapsed != 0.0) { moved_ = now.steady; }
     is_stopped_ = now.since(moved_, stamp) > longest;
-    const bool has_jumped = !(0.0 <= elapsed && elapsed <= longest);
+    // Each state of a period of that time is one in time, however its stamp was rounded.
+    const bool has_jumped = !(0.0 <= elapsed && elapsed <= longest + kRounding);
     is_believed_ = !has_jumped && !is_stopped_;
     if (has_jumped) { begin_window(difference, now.steady, false); }
     if (now.is_simulated()) { return is_believed_ ? elapsed : steady; }
@@ -86,6 +87,7 @@ public:
 
 private:
   static constexpr double kTolerance = 0.1, kWindow = 1.0;  // s
+  static constexpr double kRounding = 1e-6;                 // s, of a stamp
 
   // Whether stamp minus steady time is where it was; follow where it goes.
   bool keeps_pace(double difference, double now, double longest)
@@ -265,7 +267,7 @@ public:
   void forget()
   {
     count_ = 0;
-    is_ready_ = false;
+    is_ready_ = is_forgone_ = false;
   }
 
   // Forget that, and do without: of this state nothing can be said.
@@ -285,13 +287,15 @@ public:
 
   // Look at a state of a time [s], change its velocities to what is believed of them, and return
   // which joint's is found wrong by it, the first of all; none: none is. States come once in a
-  // period [s]; times that are no stamps may be those of a burst.
+  // period [s]; times that are no stamps may be those of a burst, and are by another clock.
   Fault look(
     const Vector & position, Vector & velocity, double time, bool is_stamped, const Now & now,
     double period, const Settings & settings)
   {
     const double elapsed = time - now_, usual = std::isnan(period) ? 0.0 : period;
     is_forgone_ = false;
+    if (is_stamped != is_stamped_) { forget(); }  // that was by another clock
+    is_stamped_ = is_stamped;
     const bool is_burst = !is_stamped && elapsed < kBurst * usual;
     const bool is_gap = elapsed > std::clamp(kLate * usual, kShortestGap, kLongestGap);
     // A simulation has a pace of its own.
@@ -586,6 +590,7 @@ private:
   std::vector<unsigned char> is_out_, is_wrong_;
   Vector ratio_;
   bool is_ready_ = false, is_forgone_ = false, is_any_wrong_ = false;
+  bool is_stamped_ = false;  // whether the entries' times are stamps
   bool is_missing_ = false;  // whether the last state had not all velocities
 };
 
