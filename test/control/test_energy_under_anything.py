@@ -116,6 +116,16 @@ ONCE = {
         late(0.05, 57.3),
         True,
     ),
+    'a base that tilts under an arm that nothing damps': Case(
+        [
+            ('stop',),
+            ('contact', 'float'),
+            ('tilt', (0.0, 4.181475401299728, -3.8185799590705622)),
+            ('change', {'damping': 0.0}),
+        ],
+        rate=200.0,
+        is_controller=True,
+    ),
     'velocities that go missing': Case([], 0.05, 100.0, late(0.1, np.nan, begins=1.0)),
 }
 """What threw an arm before it was mended, shrunk."""

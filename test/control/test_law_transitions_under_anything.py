@@ -20,7 +20,7 @@ from robodyn_ros.control.reference import Reference
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.errors import RejectedTrajectory
 
-PERIOD = 0.005
+PERIOD = 0.004
 RAMP_TIME = 0.05
 DAMPING = 5.0
 

@@ -74,6 +74,8 @@ class FrictionlessArm:
         position, velocity, stamp = state
         states, names = self.stack.joint_states, self.stack.model.joint_names
         states.receive(names, position, velocity, received=self.now, stamp=stamp)
+        if not states.is_complete:  # the message counts as late
+            return None
         return self.pipeline.step(states.take(), self.now)
 
     def step(self):

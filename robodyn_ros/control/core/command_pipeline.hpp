@@ -390,6 +390,8 @@ private:
   // Over shorter gaps nothing is extrapolated, but where something is unfinished; over longer ones
   // a prediction is worth nothing [s].
   static constexpr double kShortestGap = 0.02, kUnfinishedGap = 0.005, kLongestGap = 0.15;
+  static constexpr double kQuickPeriod =
+    0.0045;  // s: gravity of its begin adds a tenth in a second
   static constexpr double kMissedStates = 3.0;  // a state is late after so many periods
   // Of the longest period, until what feedback does already is given up: a pause makes the mean
   // longer.
@@ -597,9 +599,8 @@ private:
       return;
     }
     const bool is_told = is_stamped && !is_clock_doubted_;
-    const Fault fault = check_.look(
-      position_, velocity_, is_told ? time : now.steady, is_told, now, state_.period,
-      state_.settings);
+    const Fault fault =
+      check_.look(position_, velocity_, time, is_told, now, state_.period, state_.settings);
     state_.lag = check_.lag();
     if (fault.cause == Cause::none) { return; }
     state_.set_fault(fault);
@@ -610,7 +611,7 @@ private:
     if (follower_.is_idle()) { state_.law.jump(state_.damping()); }
   }
 
-  // Let gravity be that of the middle of the time until the next command, where states are slow.
+  // Let gravity be that of the middle of the time until the next command, where that is not soon.
   //
   // Gravity g(q) that is held for a time T pushes an arm that moves on: near an upright
   // equilibrium, q'' = w^2 q, its velocity grows by cosh(w T), about 1 + (w T)^2 / 2. Gravity of
@@ -618,7 +619,8 @@ private:
   // 1 - (w T)^4 / 24: it takes a little, up to w T = 2.4. A hanging one does not swing up either.
   void look_ahead()
   {
-    if (!is_slow() || !has_velocities(velocity_)) { return; }
+    const bool is_quick = !(state_.period > kQuickPeriod);  // or not known
+    if (is_quick || !has_velocities(velocity_)) { return; }
     const double ahead = std::min(0.5 * std::fmin(state_.period, alone_), kLongestGap);
     for (std::size_t i = 0; i < n_; ++i) { position_[i] += ahead * velocity_[i]; }
   }

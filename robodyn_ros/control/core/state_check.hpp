@@ -287,19 +287,21 @@ public:
 
   // Look at a state of a time [s], change its velocities to what is believed of them, and return
   // which joint's is found wrong by it, the first of all; none: none is. States come once in a
-  // period [s]; times that are no stamps may be those of a burst, and are by another clock.
+  // period [s]. Where the times are no stamps, or jumped, those of receipt are taken, which may be
+  // those of a burst.
   Fault look(
     const Vector & position, Vector & velocity, double time, bool is_stamped, const Now & now,
     double period, const Settings & settings)
   {
-    const double elapsed = time - now_, usual = std::isnan(period) ? 0.0 : period;
+    // A simulation has a pace of its own.
+    const double received = now.is_simulated() ? time : now.steady;
+    const double elapsed = is_stamped ? time - stamp_ : received - received_now_;
+    const double usual = std::isnan(period) ? 0.0 : period;
+    stamp_ = time;
+    received_now_ = received;
     is_forgone_ = false;
-    if (is_stamped != is_stamped_) { forget(); }  // that was by another clock
-    is_stamped_ = is_stamped;
     const bool is_burst = !is_stamped && elapsed < kBurst * usual;
     const bool is_gap = elapsed > std::clamp(kLate * usual, kShortestGap, kLongestGap);
-    // A simulation has a pace of its own.
-    received_now_ = now.is_simulated() ? time : now.steady;
     if (is_beyond_all(velocity)) {
       forget();  // behind such a number a sum would be none
       return {};
@@ -312,7 +314,7 @@ public:
     }
     const bool is_next = count_ > 0 && 0.0 < elapsed && elapsed <= kLongest;
     if (!is_next || is_burst || has_jumped(position, elapsed, settings)) {
-      begin(position, velocity, time);
+      begin(position, velocity);
       replace(velocity);
       return {};
     }
@@ -327,10 +329,10 @@ public:
     }
     position_ = position;
     velocity_ = velocity;
-    now_ = time;
+    now_ += elapsed;
     period_ = usual;
     Fault fault;
-    if (time - time_[at(count_ - 1)] >= kSpacing) {
+    if (now_ - time_[at(count_ - 1)] >= kSpacing) {
       fault = judge(usual);
       keep();
     }
@@ -410,11 +412,11 @@ private:
   // Return where the k-th of the entries is, oldest first.
   std::size_t at(std::size_t k) const { return (first_ + k) % kEntries; }
 
-  void begin(const Vector & position, const Vector & velocity, double time)
+  void begin(const Vector & position, const Vector & velocity)
   {
     forget();
     first_ = 0;
-    now_ = time;
+    now_ = 0.0;
     position_ = position;
     velocity_ = velocity;
     std::fill(way_now_.begin(), way_now_.end(), 0.0);
@@ -581,7 +583,8 @@ private:
   // integral, and how far that may be off.
   Vector time_, received_, way_, integral_, unknown_;
   std::size_t first_ = 0, count_ = 0;
-  double now_ = 0.0, received_now_ = 0.0;
+  double now_ = 0.0;  // s, of the last state, from the first of the entries on
+  double stamp_ = 0.0, received_now_ = 0.0;                            // s, of the last state
   double period_ = 0.0;                                                // s, mean between states
   Vector position_, velocity_, way_now_, integral_now_, unknown_now_;  // of the last state
   Vector least_, most_;
@@ -590,7 +593,6 @@ private:
   std::vector<unsigned char> is_out_, is_wrong_;
   Vector ratio_;
   bool is_ready_ = false, is_forgone_ = false, is_any_wrong_ = false;
-  bool is_stamped_ = false;  // whether the entries' times are stamps
   bool is_missing_ = false;  // whether the last state had not all velocities
 };
 
