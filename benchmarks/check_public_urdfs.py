@@ -26,9 +26,8 @@ from robots import public_urdfs
 
 import robodyn_ros as rd
 from robodyn_ros import errors
-from robodyn_ros.description.chain import serial_chain
+from robodyn_ros.description.chain import LinkTree, serial_chain
 from robodyn_ros.description.findings import chain_findings
-from robodyn_ros.description.link_tree import LinkTree
 from robodyn_ros.description.records import RobotDescription
 from robodyn_ros.description.urdf import description_of_urdf
 

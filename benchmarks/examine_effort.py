@@ -28,8 +28,8 @@ from robots import public_urdf
 from robodyn_ros import Payload, RobotModel, gravity_torque, inverse_dynamics
 from robodyn_ros.errors import RobodynError, TooShortRecording
 from robodyn_ros.identification import DriveTerms, Recording, examine_effort, identify
-from robodyn_ros.identification.effort_findings import EffortFindings
-from robodyn_ros.identification.training_data import TrainingData
+from robodyn_ros.identification.effort_examination import EffortFindings
+from robodyn_ros.identification.rows import TrainingData
 
 DELAY = 0.02
 COUNTED = 0.3

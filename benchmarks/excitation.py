@@ -29,14 +29,17 @@ from robots import public_urdf
 from simulated_recordings import TrueArm
 
 from robodyn_ros.identification import DriveTerms, Recording, motion_limits
-from robodyn_ros.identification.exciting_motion.fourier import FourierMotion
+from robodyn_ros.identification.exciting_motion.fourier import FourierMotion, Shapes
 from robodyn_ros.identification.exciting_motion.information import ArmFunctions, Knowledge
-from robodyn_ros.identification.exciting_motion.objective import Objective, lost_information
-from robodyn_ros.identification.exciting_motion.search import searched, verified
-from robodyn_ros.identification.exciting_motion.shapes import Shapes
-from robodyn_ros.identification.fit import Prior, fitted
-from robodyn_ros.identification.prior import prior_pseudo_inertia
-from robodyn_ros.identification.training_data import TrainingData
+from robodyn_ros.identification.exciting_motion.search import (
+    Objective,
+    lost_information,
+    searched,
+    verified,
+)
+from robodyn_ros.identification.fit import fitted
+from robodyn_ros.identification.prior import Prior, prior_pseudo_inertia
+from robodyn_ros.identification.rows import TrainingData
 
 DURATION, HARMONICS = 13.3, 5
 RATE = 100.0

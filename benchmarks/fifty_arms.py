@@ -28,8 +28,7 @@ from robots import public_urdfs
 
 import robodyn_ros as rd
 from robodyn_ros.cli import robodyn
-from robodyn_ros.description.chain import Chain, serial_chain
-from robodyn_ros.description.link_tree import LinkTree
+from robodyn_ros.description.chain import Chain, LinkTree, serial_chain
 from robodyn_ros.description.urdf import description_of_urdf
 from robodyn_ros.motions import table_as_csv
 

@@ -34,18 +34,12 @@ from robots import public_urdf
 from robodyn_ros import RobotModel
 from robodyn_ros.identification import DriveTerms, Recording, identify
 from robodyn_ros.identification.estimator import estimate
-from robodyn_ros.identification.even_samples import even_samples
-from robodyn_ros.identification.fit import Prior, fitted
+from robodyn_ros.identification.fit import fitted
 from robodyn_ros.identification.parameters import bare_base_parameters
 from robodyn_ros.identification.prediction import prediction_states
-from robodyn_ros.identification.preparation import (
-    low_passed,
-    motion_band,
-    states_of,
-)
-from robodyn_ros.identification.prior import prior_pseudo_inertia
-from robodyn_ros.identification.rows import Rows, rows_of
-from robodyn_ros.identification.training_data import TrainingData
+from robodyn_ros.identification.preparation import even_samples, low_passed, motion_band, states_of
+from robodyn_ros.identification.prior import Prior, prior_pseudo_inertia
+from robodyn_ros.identification.rows import Rows, TrainingData, rows_of
 from robodyn_ros.spatial import pseudo_inertia
 
 CUTOFF = 5.0  # Hz

@@ -17,7 +17,7 @@ from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.description.chain import Chain, MimicChoice, checked_chain, serial_chain
 from robodyn_ros.description.findings import chain_findings
 from robodyn_ros.description.records import Finding
-from robodyn_ros.description.urdfpy import description_of_urdfpy
+from robodyn_ros.description.urdf import description_of_urdfpy
 from robodyn_ros.dh.axes_to_dh import dh_table
 from robodyn_ros.dh.frames import frame_transforms
 from robodyn_ros.dh.table import DHTable

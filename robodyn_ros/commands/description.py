@@ -14,11 +14,9 @@ from robodyn_ros.commands.arm_options import (
     examples,
     rotor_inertia_option,
 )
-from robodyn_ros.dh.table import row_formula, table_as_dict
-from robodyn_ros.dh.text import matrix_text
-from robodyn_ros.parameters.base_parameters import base_parameters
+from robodyn_ros.dh.table import matrix_text, row_formula, table_as_dict
+from robodyn_ros.parameters.base_parameters import base_parameters, parameters_record
 from robodyn_ros.parameters.combinations import LENGTH_STYLES, LengthStyle
-from robodyn_ros.parameters.text import parameters_record
 from robodyn_ros.report.residual import conversion_residual
 
 

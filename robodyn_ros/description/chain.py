@@ -3,11 +3,14 @@
 A description -> the serial chain from base link to tip link, with what hangs on it lumped in.
 
 Only the joints on the chain move. Every other movable joint below the base link is locked, and
-its subtree belongs, with the fixed links, to the body that carries it.
+its subtree belongs, with the fixed links, to the body that carries it. A tip that nobody names is
+the end of the only arm.
 """
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,16 +20,33 @@ import numpy as np
 
 from robodyn_ros.arguments import checked_type
 from robodyn_ros.array_record import ArrayRecord
-from robodyn_ros.description.link_tree import LinkTree
-from robodyn_ros.description.locked_positions import LockedPositions, check_axis
-from robodyn_ros.description.records import Finding, Joint, RobotDescription
-from robodyn_ros.description.tips import tip_not_given
+from robodyn_ros.description.records import Finding, Joint, Level, RobotDescription
 from robodyn_ros.description.urdf import description_of_urdf, description_of_urdf_text
-from robodyn_ros.errors import NoMovableJoint, UnknownOption, UnsupportedJoint
-from robodyn_ros.spatial import FloatArray
+from robodyn_ros.errors import (
+    AmbiguousChain,
+    DisconnectedChain,
+    InvalidAxis,
+    InvalidNumber,
+    MalformedUrdf,
+    NoMovableJoint,
+    NoSuchJoint,
+    NoSuchLink,
+    NotLockable,
+    UnknownOption,
+    UnsupportedJoint,
+)
+from robodyn_ros.spatial import FloatArray, rotation_about, transform
 
 MimicChoice = Literal['error', 'independent']
 MIMIC_CHOICES: tuple[MimicChoice, ...] = get_args(MimicChoice)
+_MOST_CANDIDATES = 20
+_MOST_JOINTS = 4
+
+# What robots' makers and ROS call the end of an arm, the best first.
+_CONVENTIONAL = tuple(
+    re.compile(rf'(?:.*[_/-])?{name}(?:[_-](?:link|frame))?', re.IGNORECASE)
+    for name in ('tool0', 'tcp', 'tool', 'ee', 'end_effector', 'flange')
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -173,7 +193,7 @@ def serial_chain(
     tree = LinkTree(description)
     base = tree.base(base_link)
     if tip_link is None:
-        tip, tip_findings = tip_not_given(tree, base)
+        tip, tip_findings = _tip_not_given(tree, base)
     else:
         tip, tip_findings = tree.tip(tip_link), ()
     path = tree.path(base, tip)
@@ -184,7 +204,7 @@ def serial_chain(
         raise NoMovableJoint(
             'chain', f'{base!r} to {tip!r}', 'at least one revolute, continuous or prismatic joint'
         )
-    positions = LockedPositions(description, joints, locked_positions or {})
+    positions = _LockedPositions(description, joints, locked_positions or {})
     chain_children = {joint.child for joint in joints}
     findings: list[Finding] = [*tip_findings]
     # What is locked on the base link never moves, and is no finding.
@@ -216,7 +236,7 @@ def _check_supported(joint: Joint, mimic: MimicChoice) -> None:
     element = f'joint {joint.name!r} on the chain'
     if not joint.movable:
         raise UnsupportedJoint(element, joint.kind, 'revolute, continuous, prismatic or fixed')
-    check_axis(joint)
+    _check_axis(joint)
     if joint.mimic is not None and mimic == 'error':
         raise UnsupportedJoint(
             element,
@@ -230,7 +250,7 @@ def _link_transforms(
     tree: LinkTree,
     first: str,
     chain_children: set[str],
-    positions: LockedPositions,
+    positions: _LockedPositions,
     findings: list[Finding],
 ) -> dict[str, FloatArray]:
     """Place every link that moves with ``first``, up to the next joints of the chain."""
@@ -242,3 +262,313 @@ def _link_transforms(
                 transforms[joint.child] = transforms[name] @ positions.transform(joint, findings)
                 pending.append(joint.child)
     return transforms
+
+
+# --- which joint carries which link --------------------------------------------------------------
+
+
+class LinkTree:
+    """
+    The links of a description as a forest: each link's parent joint and child joints.
+
+    Raises
+    ------
+    MalformedUrdf
+        A link with two parent joints, or joints that close a loop.
+    """
+
+    def __init__(self, robot: RobotDescription) -> None:
+        self._joints = robot.joints
+        self.parent_joint: dict[str, Joint] = {}
+        self.child_joints: dict[str, list[Joint]] = {name: [] for name in robot.links}
+        for joint in robot.joints.values():
+            other = self.parent_joint.get(joint.child)
+            if other is not None:
+                raise MalformedUrdf(
+                    f'link {joint.child!r}',
+                    f'child of the joints {other.name!r} and {joint.name!r}',
+                    'one parent joint',
+                )
+            self.parent_joint[joint.child] = joint
+            self.child_joints[joint.parent].append(joint)
+        self.roots = [name for name in robot.links if name not in self.parent_joint]
+        reached = sum(len(self.below(root)) for root in self.roots)
+        if reached != len(robot.links):
+            raise MalformedUrdf(
+                'joints',
+                f'{len(robot.links) - reached} links that no root link leads to',
+                'a tree without loops',
+            )
+
+    def below(self, link: str) -> list[str]:
+        """Return the link and all links that joints lead to from it, parents first."""
+        links = [link]
+        for name in links:
+            links.extend(joint.child for joint in self.child_joints[name])
+        return links
+
+    def base(self, base_link: str | None) -> str:
+        """Return the base link: the one that is named, else the only root."""
+        if base_link is not None:
+            self._check_link('base_link', base_link)
+            return base_link
+        if len(self.roots) > 1:
+            raise AmbiguousChain('base_link', 'not given', f'one of {_listed(self.roots)}')
+        return self.roots[0]
+
+    def tip(self, tip_link: str) -> str:
+        """Return the tip link that is named."""
+        self._check_link('tip_link', tip_link)
+        return tip_link
+
+    def joint(self, name: str) -> Joint:
+        """Return the joint of that name."""
+        return self._joints[name]
+
+    def path(self, base: str, tip: str) -> list[Joint]:
+        """Return the joints from base to tip, the fixed ones, too."""
+        joints = []
+        link = tip
+        while link != base:
+            joint = self.parent_joint.get(link)
+            if joint is None:
+                raise DisconnectedChain(
+                    'chain',
+                    f'no path of joints from {base!r} to {tip!r}',
+                    f'a tip below the base: {_listed(self.below(base)[1:])}',
+                )
+            joints.append(joint)
+            link = joint.parent
+        return joints[::-1]
+
+    def _check_link(self, element: str, name: str) -> None:
+        if not isinstance(name, str) or name not in self.child_joints:
+            raise NoSuchLink(element, name, f'one of {_listed(list(self.child_joints))}')
+
+
+def _listed(names: list[str], quote: bool = True) -> str:
+    """Return names for an error message, not more of them than one can read."""
+    shown = [repr(name) if quote else name for name in names[:_MOST_CANDIDATES]]
+    if len(names) > _MOST_CANDIDATES:
+        shown.append(f'and {len(names) - _MOST_CANDIDATES} more')
+    return ', '.join(shown) or 'none'
+
+
+# --- the tip, where nobody names it --------------------------------------------------------------
+
+
+def _tip_not_given(tree: LinkTree, base: str) -> tuple[str, tuple[Finding, ...]]:
+    """
+    Return the link at the end of the only arm below a base, and a finding where it was chosen.
+
+    Links at the ends of paths that move with the same joints differ by fixed joints alone: of them
+    one with a conventional name is taken, else the one of the longest fixed path.
+
+    Raises
+    ------
+    NoMovableJoint
+        No joint moves below the base.
+    AmbiguousChain
+        There is more than one arm: the message has a line for each.
+    """
+    links_of_joints = _links_by_the_joints_they_move_with(tree, base)
+    ends = {
+        joints: leaves
+        for joints, links in links_of_joints.items()
+        if (leaves := [name for name in links if not tree.child_joints[name]])
+    }
+    if not ends:
+        raise NoMovableJoint('robot', f'no joint moves below {base!r}', 'at least one')
+    if len(ends) > 1:
+        raise AmbiguousChain('tip_link', 'not given', _candidates(tree, links_of_joints, ends))
+    ((_, leaves),) = ends.items()
+    tip = _best(tree, leaves)
+    if len(leaves) == 1:
+        return tip, ()
+    others = tuple(name for name in leaves if name != tip)[:_MOST_CANDIDATES]
+    message = (
+        f'link {tip!r} is taken as the tip; {", ".join(map(repr, others))} '
+        f'{"moves" if len(others) == 1 else "move"} with the same joints'
+    )
+    return tip, (Finding('chosen_tip', 'info', f'link {tip!r}', others, message),)
+
+
+_Joints = tuple[str, ...]
+
+
+def _links_by_the_joints_they_move_with(tree: LinkTree, base: str) -> dict[_Joints, list[str]]:
+    """Group the links below a base that move, the nearest to it first."""
+    joints_of: dict[str, _Joints] = {base: ()}
+    groups: dict[_Joints, list[str]] = {}
+    for name in tree.below(base):
+        for joint in tree.child_joints[name]:
+            moving = () if joint.kind == 'fixed' else (joint.name,)
+            joints_of[joint.child] = joints_of[name] + moving
+        if joints_of[name]:
+            groups.setdefault(joints_of[name], []).append(name)
+    return groups
+
+
+def _candidates(
+    tree: LinkTree, links_of_joints: dict[_Joints, list[str]], ends: dict[_Joints, list[str]]
+) -> str:
+    """Return the arms, a line each: to every end, and to where the ways to several ends part."""
+    children: dict[_Joints, int] = {}
+    for joints in links_of_joints:
+        children[joints[:-1]] = children.get(joints[:-1], 0) + 1
+    lines = []
+    for joints, links in links_of_joints.items():
+        if joints in ends:
+            lines.append(f'{_best(tree, ends[joints])!r}: {_described(tree, joints)}')
+        elif children.get(joints, 0) > 1:
+            carrier = _carrier(tree, links)
+            lines.append(f'{carrier!r}: {_described(tree, joints)}, before the ways part')
+    shown = lines[:_MOST_CANDIDATES]
+    if len(lines) > _MOST_CANDIDATES:
+        shown.append(f'and {len(lines) - _MOST_CANDIDATES} more')
+    return 'one of these links, or one before them' + ''.join(f'\n  {line}' for line in shown)
+
+
+def _described(tree: LinkTree, joints: _Joints) -> str:
+    count = '1 joint' if len(joints) == 1 else f'{len(joints)} joints'
+    names = [repr(name) for name in joints]
+    if len(names) > _MOST_JOINTS:
+        names = [*names[: _MOST_JOINTS - 2], '...', *names[-2:]]
+    described = f'{count}, {", ".join(names)}'
+    mimic = [name for name in joints if tree.joint(name).mimic is not None]
+    return f'{described}; {mimic[0]!r} mimics another' if mimic else described
+
+
+def _carrier(tree: LinkTree, links: list[str]) -> str:
+    """Return the link of a group that carries moving joints."""
+    carriers = [
+        name for name in links if any(joint.kind != 'fixed' for joint in tree.child_joints[name])
+    ]
+    return _best(tree, carriers)
+
+
+def _best(tree: LinkTree, links: list[str]) -> str:
+    """Return the link with the best name, else that of the longest fixed path, else the first."""
+    return min(links, key=lambda name: (_rank(name), *(-x for x in _fixed_path(tree, name))))
+
+
+def _rank(name: str) -> int:
+    ranks = [k for k, pattern in enumerate(_CONVENTIONAL) if pattern.fullmatch(name)]
+    return min(ranks, default=len(_CONVENTIONAL))
+
+
+def _fixed_path(tree: LinkTree, link: str) -> tuple[int, float]:
+    """Return how many fixed joints lead to a link from the last one that moves, and how far."""
+    count, length = 0, 0.0
+    joint: Joint | None = tree.parent_joint.get(link)
+    while joint is not None and joint.kind == 'fixed':
+        count += 1
+        length += float(np.linalg.norm(joint.origin[:3, 3]))
+        joint = tree.parent_joint.get(joint.parent)
+    return count, length
+
+
+# --- where the joints off the chain are held -----------------------------------------------------
+
+
+def _check_axis(joint: Joint) -> None:
+    """Raise InvalidAxis where a joint that has to move gives no direction."""
+    if joint.axis_length == 0:
+        raise InvalidAxis(f'joint {joint.name!r} axis', [0.0, 0.0, 0.0], 'one that is not zero')
+
+
+class _LockedPositions:
+    """
+    Where each joint off the chain is held; says so in findings.
+
+    Parameters
+    ----------
+    description : RobotDescription
+    chain_joints : tuple of Joint
+        Those that move.
+    given : mapping of joint name to position [rad or m]
+        Zero for the others; mimic joints follow their leader.
+
+    Raises
+    ------
+    NoSuchJoint
+        A position of a joint that does not exist.
+    NotLockable
+        A position of a joint that is on the chain, or that has no single position.
+    InvalidNumber
+        A position that is not finite.
+    InvalidAxis
+        Of a joint that is held away from zero, its axis is zero.
+    """
+
+    def __init__(
+        self,
+        description: RobotDescription,
+        chain_joints: tuple[Joint, ...],
+        given: Mapping[str, float],
+    ) -> None:
+        self._joints = description.joints
+        self._on_chain = {joint.name for joint in chain_joints}
+        checked_type('locked_positions', given, Mapping, "a mapping, as {'finger_joint': 0.02}")
+        self._given = {name: self._checked(name, value) for name, value in given.items()}
+
+    def _checked(self, name: str, value: float) -> float:
+        if name not in self._joints:
+            raise NoSuchJoint('locked_positions', name, f'one of {_listed(list(self._joints))}')
+        element = f'locked position of joint {name!r}'
+        if name in self._on_chain:
+            raise NotLockable(element, value, 'a joint off the chain: this one moves')
+        if not self._joints[name].movable:
+            kind = self._joints[name].kind
+            raise NotLockable(element, value, f'a joint with one position: this one is {kind}')
+        if not math.isfinite(value):
+            raise InvalidNumber(element, value, 'a finite number [rad or m]')
+        return float(value)
+
+    def transform(self, joint: Joint, findings: list[Finding]) -> FloatArray:
+        """Return the child link's frame in the parent link's, for a joint that does not move."""
+        if joint.kind == 'fixed':
+            return joint.origin
+        position, level, how = self._position(joint)
+        if position != 0:
+            _check_axis(joint)
+        findings.append(
+            Finding(
+                'locked_joint',
+                level,
+                f'joint {joint.name!r}',
+                position,
+                f'joint {joint.name!r}, off the chain, {how}',
+            )
+        )
+        if joint.kind == 'prismatic':
+            return joint.origin @ transform(translation=joint.axis * position)
+        return joint.origin @ transform(rotation_about(joint.axis, position))
+
+    def _position(self, joint: Joint) -> tuple[float, Level, str]:
+        """Return position, level of the finding and how it is held; mimics follow their leader."""
+        if not joint.movable:
+            return 0.0, 'warning', f'is {joint.kind} and held at 0'
+        multiplier, offset, why = 1.0, 0.0, ''
+        seen: set[str] = set()
+        while joint.name not in self._given and joint.mimic is not None:
+            leader = self._joints.get(joint.mimic.joint)
+            offset += multiplier * joint.mimic.offset
+            multiplier *= joint.mimic.multiplier
+            if leader is None or leader.name in seen:
+                return (
+                    offset,
+                    'warning',
+                    f'is held at {offset:g}: it mimics {joint.mimic.joint!r}, which does not '
+                    'exist and counts as 0',
+                )
+            seen.add(leader.name)
+            joint, why = leader, f', as it mimics {leader.name!r}'
+        if joint.name in self._on_chain:
+            return (
+                offset,
+                'warning',
+                f'is held at {offset:g}: it mimics {joint.name!r}, which moves and counts as 0',
+            )
+        position = multiplier * self._given.get(joint.name, 0.0) + offset
+        return position, 'info', f'is held at {position:g}{why}'

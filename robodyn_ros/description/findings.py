@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What a model's checker found: physical oddities are reported, never repaired.
+What is odd about a chain's numbers: physical oddities are reported, never repaired.
 
 Warnings come first, and of each level what costs most torque: each finding is weighed by the
 torque [N m] that is in doubt with it, roughly, for an arm under gravity.
@@ -10,35 +10,66 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from robodyn_ros.description.chain import Chain
-from robodyn_ros.description.inertial_findings import WeighedFinding, body_masses, mass_findings
-from robodyn_ros.description.joint_findings import joint_findings, step_findings
-from robodyn_ros.description.records import Finding
+from robodyn_ros.description.chain import Body, Chain
+from robodyn_ros.description.records import Finding, Inertial, Joint, Level
+from robodyn_ros.spatial import FloatArray
 
+# The torque [N m] that is in doubt with a finding, roughly, and the finding.
+_WeighedFinding = tuple[float, Finding]
+# What findings are weighed with [m/s²], whatever the model's.
 _GRAVITY = 9.81
 _MOST_NAMES = 6
+_UNIT_AXIS_TOLERANCE = 1e-4
+# Beyond these no arm goes: they stand for no limit, or are in another unit.
+_LARGEST_EFFORT = 1e5
+_LARGEST_VELOCITY = 1e3
+_MOST_TURNS = 10.0
+_LONGEST_SLIDE = 100.0
+_LONGEST_STEP = 20.0
+# A ratio of masses of neighbouring bodies that no arm has: 7 g beside 7 kg.
+_STRANGE_MASS_RATIO = 500.0
+# An arm weighs at least so much for its length [kg/m].
+_LIGHTEST_ARM = 0.2
+# Longer than this an arm's lengths are in doubt, not its masses [m].
+_LONGEST_ARM = 20.0
+# So many bodies with the same mass and the same inertia are no coincidence.
+_FEWEST_EQUAL = 3
+# A radius of gyration beyond so many times the link's size is no body's. Mass within a ball has at
+# most the ball's radius; housings, counterweights and wide bases reach further than joints do. In
+# 389 public URDFs the largest that a link's own meshes allow is 1.45 times its size.
+_ROOM = 2.0
+# Where axes meet, joints tell less than the housings: a link counts as this part of the arm.
+_PART_OF_ARM = 0.1
+# Unless a link's frames reach this part of the radius of gyration they tell nothing of its size.
+_TELLING_PART = 0.1
+# Without a size, a wheel or a table that turns may be so large [m].
+_LARGE = 0.5
+# Relative slack for numbers that were rounded when they were printed into the file.
+_ROUNDING = 1e-3
 
 
 def chain_findings(chain: Chain) -> tuple[Finding, ...]:
     """Return all findings about the joints and bodies of a chain, what costs most torque first."""
     reach = _reach(chain)
-    weight = _GRAVITY * reach * sum(body_masses(chain))
-    found: list[WeighedFinding] = [
+    weight = _GRAVITY * reach * sum(_body_masses(chain))
+    found: list[_WeighedFinding] = [
         *_reading_findings(chain, weight),
         *((0.0, finding) for finding in chain.findings),
-        *(each for joint in chain.joints for each in joint_findings(joint)),
-        *step_findings(chain, weight),
-        *mass_findings(chain, reach),
+        *(each for joint in chain.joints for each in _joint_findings(joint)),
+        *_step_findings(chain, weight),
+        *_mass_findings(chain, reach),
         *_lumped_findings(chain, reach),
     ]
     found.sort(key=lambda each: (each[1].level != 'warning', -each[0]))
     return tuple(finding for _, finding in found)
 
 
-def _reading_findings(chain: Chain, weight: float) -> Iterator[WeighedFinding]:
+def _reading_findings(chain: Chain, weight: float) -> Iterator[_WeighedFinding]:
     """Yield what was found in the text, but for links and joints that do not move."""
     moving = {name for body in chain.bodies[1:] for name in body.link_transforms}
     still = {f'link {name!r}' for name in chain.description.links if name not in moving}
@@ -64,7 +95,7 @@ def _reach(chain: Chain) -> float:
     return max(0.1, length + sum(stroke for stroke in strokes if 0 < stroke < math.inf))
 
 
-def _lumped_findings(chain: Chain, reach: float) -> Iterator[WeighedFinding]:
+def _lumped_findings(chain: Chain, reach: float) -> Iterator[_WeighedFinding]:
     for joint, body in zip(chain.joints, chain.bodies[1:], strict=True):
         lumped = {}
         for name in body.link_transforms:
@@ -80,3 +111,396 @@ def _lumped_findings(chain: Chain, reach: float) -> Iterator[WeighedFinding]:
             message = f'{element} carries {mass:g} kg of {", ".join(names)}, lumped into it'
             finding = Finding('lumped_mass', 'info', element, mass, message)
             yield _GRAVITY * reach * mass, finding
+
+
+# --- joints, and the ways between them -----------------------------------------------------------
+
+
+def _joint_findings(joint: Joint) -> Iterator[_WeighedFinding]:
+    """Yield what is odd about one joint; none of it changes the torque, but negative friction."""
+    element = f'joint {joint.name!r}'
+    for code, level, value, message in _of_limits(joint):
+        yield 0.0, Finding(code, level, element, value, f'{element} {message}')
+    length = joint.axis_length
+    if abs(length - 1.0) > _UNIT_AXIS_TOLERANCE:
+        message = f'{element} has an axis of length {length:g}, not 1'
+        yield 0.0, Finding('axis_not_unit', 'info', element, length, message)
+    for name, value in (('damping', joint.damping), ('friction', joint.friction)):
+        if value < 0:
+            message = f'{element} has a negative {name}, {value:g}'
+            yield -value, Finding('negative_friction', 'warning', element, value, message)
+    if joint.mimic is not None:
+        message = f'{element} mimics {joint.mimic.joint!r}, but moves independently'
+        yield 0.0, Finding('mimic_joint', 'info', element, joint.mimic.joint, message)
+
+
+_Found = tuple[str, Level, float | tuple[float, float], str]
+
+
+def _of_limits(joint: Joint) -> Iterator[_Found]:
+    limit = joint.limit
+    if not (0 < limit.effort < math.inf):
+        has_none = limit.effort == math.inf
+        what = 'no effort limit' if has_none else f'an effort limit of {limit.effort:g}'
+        yield 'effort_limit', 'warning', limit.effort, f'has {what}'
+    elif limit.effort > _LARGEST_EFFORT:
+        message = f'has an effort limit of {limit.effort:g}, which limits nothing'
+        yield 'effort_limit', 'warning', limit.effort, message
+    if _LARGEST_VELOCITY < limit.velocity < math.inf:
+        message = f'has a velocity limit of {limit.velocity:g}, which limits nothing'
+        yield 'velocity_limit', 'info', limit.velocity, message
+    both = (limit.lower, limit.upper)
+    range_ = f'{limit.lower:g} to {limit.upper:g}'
+    furthest = max(map(abs, both))
+    if limit.lower > limit.upper:
+        yield 'position_limits', 'warning', both, f'has inverted position limits, {range_}'
+    elif limit.lower == limit.upper:
+        message = f'has no room to move: both position limits are {limit.lower:g}'
+        yield 'position_limits', 'warning', limit.lower, message
+    elif joint.kind != 'continuous' and math.isinf(furthest):
+        yield 'position_limits', 'info', both, 'has no position limits'
+    elif joint.kind == 'revolute' and furthest > 2 * math.pi * _MOST_TURNS:
+        message = f'has position limits of {range_} rad; or are they degrees?'
+        yield 'position_limits', 'info', both, message
+    elif joint.kind == 'prismatic' and furthest > _LONGEST_SLIDE:
+        message = f'has position limits of {range_} m; or are they millimetres?'
+        yield 'position_limits', 'info', both, message
+
+
+def _step_findings(chain: Chain, weight: float) -> Iterator[_WeighedFinding]:
+    """Yield the ways from joint to joint that are longer than an arm's."""
+    for joint, step in zip(chain.joints[1:], chain.joint_transforms[1:], strict=True):
+        length = float(np.linalg.norm(step[:3, 3]))
+        if length > _LONGEST_STEP:
+            yield (
+                weight,
+                Finding(
+                    'long_link',
+                    'warning',
+                    f'joint {joint.name!r}',
+                    length,
+                    f'joint {joint.name!r} is {length:g} m away from the joint before it; or is '
+                    'that in millimetres?',
+                ),
+            )
+    length = float(np.linalg.norm(chain.tip_transform[:3, 3]))
+    if length > _LONGEST_STEP:
+        element = f'link {chain.tip_link!r}'
+        message = f'{element} is {length:g} m away from the last joint; or is that in millimetres?'
+        yield weight, Finding('long_link', 'warning', element, length, message)
+
+
+# --- masses and inertias -------------------------------------------------------------------------
+
+
+def _mass_findings(chain: Chain, reach: float) -> Iterator[_WeighedFinding]:
+    """Yield what is odd about the links of an arm that can reach so far [m]."""
+    masses = _body_masses(chain)
+    total = sum(masses)
+    arm = f'{chain.base_link!r} to {chain.tip_link!r}'
+    if total == 0:
+        yield (
+            np.inf,
+            Finding(
+                'no_masses',
+                'warning',
+                arm,
+                0.0,
+                f'no link from {arm} that moves has a mass: every torque is 0',
+            ),
+        )
+    elif total < _LIGHTEST_ARM * reach and reach < _LONGEST_ARM:
+        yield (
+            np.inf,
+            Finding(
+                'light_arm',
+                'warning',
+                arm,
+                total,
+                f'all that moves from {arm} has {total:g} kg, too little for {reach:.3g} m: '
+                'placeholders?',
+            ),
+        )
+    for body in chain.bodies[1:]:
+        for name in body.link_transforms:
+            inertial = chain.description.links[name].inertial
+            if inertial is not None:
+                yield from _link_findings(name, inertial, reach)
+    if total > 0:
+        yield from _equal_bodies(chain, reach)
+        yield from _strange_masses(chain, masses, reach)
+        yield from _large_inertias(chain)
+
+
+def _body_masses(chain: Chain) -> list[float]:
+    """Return the mass [kg] of each body that moves."""
+    return [_mass(chain, body) for body in chain.bodies[1:]]
+
+
+def _mass(chain: Chain, body: Body) -> float:
+    inertials = (chain.description.links[name].inertial for name in body.link_transforms)
+    return sum(inertial.mass for inertial in inertials if inertial is not None)
+
+
+def _equal_bodies(chain: Chain, reach: float) -> Iterator[_WeighedFinding]:
+    """Yield a finding where all links that have a mass have the same, and the same inertia."""
+    inertials = [
+        inertial
+        for joint in chain.joints
+        if (inertial := chain.description.links[joint.child].inertial) is not None
+        and inertial.mass > 0
+    ]
+    kinds = {
+        (each.mass, *np.linalg.eigvalsh(each.inertia).round(12).tolist()) for each in inertials
+    }
+    if len(kinds) == 1 and len(inertials) >= _FEWEST_EQUAL:
+        mass = inertials[0].mass
+        arm = f'{chain.base_link!r} to {chain.tip_link!r}'
+        yield (
+            _GRAVITY * mass * len(inertials) * reach,
+            Finding(
+                'equal_masses',
+                'warning',
+                arm,
+                mass,
+                f'all {len(inertials)} links from {arm} have {mass:g} kg and one inertia: '
+                'placeholders?',
+            ),
+        )
+
+
+def _strange_masses(chain: Chain, masses: list[float], reach: float) -> Iterator[_WeighedFinding]:
+    for i, (joint, mass) in enumerate(zip(chain.joints, masses, strict=True)):
+        element = f'link {joint.child!r}'
+        if mass == 0:
+            cost = _GRAVITY * reach * sum(masses) / len(masses)
+            message = f'{element} moves but has no mass'
+            yield cost, Finding('no_mass', 'warning', element, mass, message)
+            continue
+        heavy, neighbour = (
+            max((masses[k], chain.joints[k].child) for k in (i - 1, i + 1) if 0 <= k < len(masses))
+            if len(masses) > 1
+            else (0.0, '')
+        )
+        if mass * _STRANGE_MASS_RATIO < heavy:
+            message = f'{element} has {mass:g} kg, beside {heavy:g} kg of link {neighbour!r}'
+            cost = _GRAVITY * reach * heavy / 10
+            yield cost, Finding('mass_ratio', 'warning', element, mass, message)
+
+
+def _link_findings(name: str, inertial: Inertial, reach: float) -> Iterator[_WeighedFinding]:
+    element = f'link {name!r}'
+    moments = np.linalg.eigvalsh(inertial.inertia)
+    smallest, middle, largest = (float(moment) for moment in moments)
+    size = max(abs(smallest), abs(largest))
+    shown = f'{smallest:g}, {middle:g} and {largest:g} kg m²'
+    if smallest < -_ROUNDING * size:
+        yield (
+            size,
+            Finding(
+                'inertia_not_positive',
+                'warning',
+                element,
+                (smallest, middle, largest),
+                f'{element} has the principal moments of inertia {shown}; none may be negative',
+            ),
+        )
+    elif largest > (smallest + middle) * (1 + _ROUNDING):
+        yield (
+            size,
+            Finding(
+                'triangle_inequality',
+                'warning',
+                element,
+                (smallest, middle, largest),
+                f'{element} has the principal moments of inertia {shown}; the largest exceeds '
+                'the sum of the other two',
+            ),
+        )
+    distance = float(np.linalg.norm(inertial.center_of_mass))
+    if distance > reach:
+        yield (
+            _GRAVITY * inertial.mass * distance,
+            Finding(
+                'far_center_of_mass',
+                'warning',
+                element,
+                distance,
+                f'{element} has its centre of mass {distance:g} m away, further than the arm is '
+                f'long ({reach:.3g} m)',
+            ),
+        )
+    if (inertial.mass > 0) != (size > 0):
+        yield (
+            size,
+            Finding(
+                'half_inertial',
+                'warning' if size > 0 else 'info',
+                element,
+                inertial.mass,
+                f'{element} has {inertial.mass:g} kg but no inertia'
+                if size == 0
+                else f'{element} has an inertia but no mass',
+            ),
+        )
+    if inertial.mass == 1.0 and distance == 0.0 and np.array_equal(inertial.inertia, np.eye(3)):
+        yield (
+            _GRAVITY * inertial.mass * reach,
+            Finding(
+                'placeholder_inertial',
+                'warning',
+                element,
+                inertial.mass,
+                f'{element} has 1 kg and unit inertia: a placeholder, such as urdfpy and urchin '
+                'invent?',
+            ),
+        )
+
+
+# --- radii of gyration beside what hangs between a link's neighbours -----------------------------
+
+
+def _large_inertias(chain: Chain) -> Iterator[_WeighedFinding]:
+    """
+    Yield the links whose mass lies further from its centre, on average, than a link is long.
+
+    What is lumped on the chain, and a link whose size nothing tells, must fit into the arm.
+    """
+    told = _told_sizes(chain)
+    arm = float(np.linalg.norm(chain.joint_transforms[0][:3, 3])) + sum(
+        size for size in told if size < math.inf
+    )
+    accelerated = _Accelerated(chain)
+    for i, (joint, body) in enumerate(zip(chain.joints, chain.bodies[1:], strict=True)):
+        for name in body.link_transforms:
+            inertial = chain.description.links[name].inertial
+            if inertial is None or inertial.mass <= 0:
+                continue
+            radius = _radius_of_gyration(inertial)
+            if name == joint.child and len(told) > 1 and told[i] >= _TELLING_PART * radius:
+                size, room = max(told[i], _PART_OF_ARM * arm), _ROOM
+            else:
+                size, room = max(arm, _LARGE), 1.0
+            if radius > room * size:
+                excess = 1.0 - (size / radius) ** 2
+                yield _large_inertia(name, radius, size, accelerated.of(i, name, excess))
+
+
+def _large_inertia(
+    name: str, radius: float, size: float, cost: tuple[str, float, float] | None
+) -> _WeighedFinding:
+    element = f'link {name!r}'
+    message = (
+        f'{element} has a radius of gyration of {radius:.3g} m but a size of {size:.3g} m: a '
+        'wrong tensor?'
+    )
+    if cost is None:
+        return 0.0, Finding('large_inertia', 'warning', element, radius, message)
+    joint, excess, whole = cost
+    message += (
+        f' Of the {whole:.3g} N m that 1 rad/s² of joint {joint!r} takes, {excess:.3g} N m are '
+        'too much'
+    )
+    return excess, Finding('large_inertia', 'warning', element, radius, message)
+
+
+def _radius_of_gyration(inertial: Inertial) -> float:
+    """
+    Return the largest radius of gyration [m] about the centre of mass.
+
+    No principal moment of a body exceeds the sum of the other two. One that does, as where a
+    drive's inertia was added about the joint's axis, is another finding and counts as that sum.
+    """
+    smallest, middle, largest = np.linalg.eigvalsh(inertial.inertia).tolist()
+    return math.sqrt(max(0.0, min(largest, smallest + middle)) / inertial.mass)
+
+
+def _told_sizes(chain: Chain) -> list[float]:
+    """
+    Return what the frames of each body that moves tell of its size [m]; infinite: unknown.
+
+    They reach from joint to joint, with what is lumped on it and the strokes of its slides. A
+    joint lies anywhere along its axis: where along it the neighbours have their frames counts,
+    too. The last link has no joint at its end: it is as long, at least, as the way to its joint.
+    """
+    steps = [*chain.joint_transforms, chain.tip_transform]
+    sizes = [_extent(chain, i, steps) for i in range(len(chain.joints))]
+    sizes[-1] = max(sizes[-1], float(np.linalg.norm(steps[-2][:3, 3])))
+    return sizes
+
+
+def _extent(chain: Chain, i: int, steps: list[FloatArray]) -> float:
+    """Return the largest distance [m] between two points of a body that the URDF names."""
+    joint, body = chain.joints[i], chain.bodies[i + 1]
+    before, after = steps[i], steps[i + 1]
+    points = [
+        np.zeros(3),
+        after[:3, 3],
+        -joint.axis * (joint.axis @ before[:3, :3].T @ before[:3, 3]),
+    ]
+    for name, placed in body.link_transforms.items():
+        inertial = chain.description.links[name].inertial
+        points.append(placed[:3, 3])
+        if inertial is not None and inertial.mass > 0:
+            points.append(placed[:3, :3] @ inertial.center_of_mass + placed[:3, 3])
+    slides = [joint]
+    if i + 1 < len(chain.joints):
+        following = chain.joints[i + 1]
+        slides.append(following)
+        along = following.axis * (following.axis @ steps[i + 2][:3, 3])
+        points.append(after[:3, :3] @ along + after[:3, 3])
+    stroke = 0.0
+    for slide in slides:
+        if slide.kind == 'prismatic':
+            lower, upper = slide.limit.lower, slide.limit.upper
+            stroke += max(upper - lower, abs(lower), abs(upper)) or math.inf
+    spread = np.array(points)
+    return float(np.linalg.norm(spread[:, None] - spread[None], axis=-1).max()) + stroke
+
+
+@dataclass(frozen=True)
+class _Accelerated:
+    """What an arm's joints accelerate at position zero."""
+
+    chain: Chain
+
+    @cached_property
+    def _poses(self) -> FloatArray:
+        poses = [np.eye(4)]
+        for step in self.chain.joint_transforms:
+            poses.append(poses[-1] @ step)
+        return np.array(poses[1:])
+
+    def _about(self, j: int, i: int, name: str) -> tuple[float, float]:
+        """Return the inertia of a link of body i about axis j [kg m²]: its own, and all of it."""
+        inertial = self.chain.description.links[name].inertial
+        if inertial is None:
+            return 0.0, 0.0
+        placed = self._poses[i] @ self.chain.bodies[i + 1].link_transforms[name]
+        axis = self._poses[j][:3, :3] @ self.chain.joints[j].axis
+        center = placed[:3, :3] @ inertial.center_of_mass + placed[:3, 3]
+        local = placed[:3, :3].T @ axis
+        own = float(local @ inertial.inertia @ local)
+        arm = np.cross(axis, center - self._poses[j][:3, 3])
+        return own, own + inertial.mass * float(arm @ arm)
+
+    def of(self, i: int, name: str, share: float) -> tuple[str, float, float] | None:
+        """
+        Return the joint that feels this share of a link's own inertia most, and the torques.
+
+        These are what the share takes at 1 rad/s² of it alone, and what all takes that it moves
+        [N m]. None where no joint before the link turns it.
+        """
+        found = []
+        for j in range(i + 1):
+            if self.chain.joints[j].kind == 'prismatic':
+                continue
+            whole = sum(
+                self._about(j, k, each)[1]
+                for k in range(j, len(self.chain.joints))
+                for each in self.chain.bodies[k + 1].link_transforms
+            )
+            if whole > 0:
+                part = share * self._about(j, i, name)[0]
+                found.append((part / whole, self.chain.joints[j].name, part, whole))
+        return max(found)[1:] if found else None

@@ -4,33 +4,36 @@ URDF -> records: links, inertials and joints with checked numbers.
 
 A file that the caller names is read by ``description_of_urdf``; what came over a topic goes to
 ``description_of_urdf_text``, which opens nothing. ``urdf_parser_py`` reads what ``sanitized``
-leaves of either.
+leaves of either. Objects of urdfpy and urchin are read by ``description_of_urdfpy``.
 """
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from lxml import etree
 from urdf_parser_py.urdf import URDF
 
 from robodyn_ros.description.records import (
+    JOINT_KINDS,
     MOVABLE_KINDS,
     Joint,
+    JointLimit,
     Link,
+    Mimic,
     RobotDescription,
+    checked_number,
     checked_numbers,
     inertial,
-    joint_friction,
-    joint_limit,
-    joint_mimic,
     robot_description,
     unit_axis,
 )
 from robodyn_ros.description.sanitizing import sanitized
 from robodyn_ros.description.source import bytes_of_source, bytes_of_text, user_path
-from robodyn_ros.errors import MalformedUrdf, MalformedXml
+from robodyn_ros.errors import InvalidNumber, MalformedUrdf, MalformedXml
 from robodyn_ros.spatial import rotation_from_rpy, transform
 
 
@@ -102,20 +105,11 @@ def urdf_text(path: Path) -> str:
     """
     path = user_path(path)
     if path.suffix == '.xacro':
-        return etree.tostring(sanitized_urdf(path), encoding='unicode')
+        return etree.tostring(sanitized(bytes_of_source(path))[0], encoding='unicode')
     try:
         return bytes_of_source(path).decode('utf-8')
     except UnicodeDecodeError as error:
         raise MalformedXml(f'file {str(path)!r}', str(error), 'UTF-8') from error
-
-
-def sanitized_urdf(source: str | Path) -> Any:
-    """
-    Return the ``<robot>`` element with links, inertials and joints only, their text checked.
-
-    Arguments and errors are those of ``description_of_urdf``.
-    """
-    return sanitized(bytes_of_source(source))[0]
 
 
 # --- elements to records -----------------------------------------------------------------------
@@ -150,9 +144,9 @@ def _joint_record(joint: Any) -> Joint:
         origin=transform(rotation_from_rpy(rpy), xyz),
         axis=axis,
         axis_length=length,
-        limit=joint_limit(element, joint.type, joint.limit),
-        mimic=joint_mimic(element, joint.mimic),
-        **joint_friction(element, joint.dynamics),
+        limit=_joint_limit(element, joint.type, joint.limit),
+        mimic=_joint_mimic(element, joint.mimic),
+        **_joint_friction(element, joint.dynamics),
     )
 
 
@@ -162,4 +156,115 @@ def _origin(origin: Any, element: str) -> tuple[Any, Any]:
     return (
         checked_numbers(f'{element} xyz', origin.xyz),
         checked_numbers(f'{element} rpy', origin.rpy),
+    )
+
+
+def _joint_limit(element: str, kind: str, limit: Any) -> JointLimit:
+    """
+    Return the limits of a joint out of a library's object with the URDF's attribute names.
+
+    A bound that is missing is zero, as the URDF specification says, and none for a continuous
+    joint; a missing velocity or effort limit is infinite.
+
+    Raises
+    ------
+    InvalidNumber
+        A limit is not a number.
+    """
+    if limit is None:
+        return JointLimit()
+    defaults = {'lower': 0.0, 'upper': 0.0, 'velocity': math.inf, 'effort': math.inf}
+    values = {}
+    for name, default in defaults.items():
+        given = getattr(limit, name)
+        values[name] = default if given is None else float(given)
+        if math.isnan(values[name]):
+            raise InvalidNumber(f'{element} limit {name}', given, 'a number')
+    if kind == 'continuous':
+        values |= {'lower': -math.inf, 'upper': math.inf}
+    return JointLimit(**values)
+
+
+def _joint_mimic(element: str, mimic: Any) -> Mimic | None:
+    """Return the mimic rule out of a library's object; InvalidNumber if it holds no numbers."""
+    if mimic is None:
+        return None
+    return Mimic(
+        mimic.joint,
+        checked_number(f'{element} mimic multiplier', _or_default(mimic.multiplier, 1.0)),
+        checked_number(f'{element} mimic offset', _or_default(mimic.offset, 0.0)),
+    )
+
+
+def _joint_friction(element: str, dynamics: Any) -> dict[str, float]:
+    """Return ``damping`` and ``friction`` out of a library's object, zero where not given."""
+    return {
+        name: checked_number(f'{element} {name}', _or_default(getattr(dynamics, name, None), 0.0))
+        for name in ('damping', 'friction')
+    }
+
+
+def _or_default(value: float | None, default: float) -> float:
+    return default if value is None else value
+
+
+# --- objects of urdfpy and urchin ----------------------------------------------------------------
+
+
+def description_of_urdfpy(robot: Any) -> RobotDescription:
+    """
+    Return the records of a ``urdfpy.URDF`` or ``urchin.URDF`` object.
+
+    Both libraries give 1 kg and a unit inertia to a link that had no ``<inertial>``; the object
+    no longer shows which those are. The model's findings name the links that look like it.
+
+    Raises
+    ------
+    MalformedUrdf
+        The object does not look like one of urdfpy or urchin.
+    InvalidNumber, InvalidAxis
+        As from XML text.
+    """
+    try:
+        links = [_urdfpy_link(link) for link in robot.links]
+        joints = [_urdfpy_joint(joint) for joint in robot.joints]
+    except (AttributeError, TypeError, ValueError) as error:
+        raise MalformedUrdf(
+            'urdfpy object', f'{type(robot).__name__}: {error}', 'an object like urdfpy.URDF'
+        ) from error
+    return robot_description(links, joints, name=str(getattr(robot, 'name', '') or ''))
+
+
+def _urdfpy_link(link: Any) -> Link:
+    given = link.inertial
+    if given is None:
+        return Link(link.name)
+    origin = np.asarray(given.origin, dtype=float)
+    return Link(
+        link.name,
+        inertial(f'link {link.name!r}', given.mass, origin[:3, :3], origin[:3, 3], given.inertia),
+    )
+
+
+def _urdfpy_joint(joint: Any) -> Joint:
+    element = f'joint {joint.name!r}'
+    kind = joint.joint_type
+    if kind not in JOINT_KINDS:
+        raise MalformedUrdf(f'{element} type', kind, ', '.join(JOINT_KINDS))
+    axis, length = np.array([1.0, 0.0, 0.0]), 1.0
+    if kind in MOVABLE_KINDS:
+        axis, length = unit_axis(f'{element} axis', joint.axis)
+    return Joint(
+        name=joint.name,
+        kind=kind,
+        parent=joint.parent,
+        child=joint.child,
+        origin=transform(
+            joint.origin[:3, :3], checked_numbers(f'{element} origin', joint.origin[:3, 3])
+        ),
+        axis=axis,
+        axis_length=length,
+        limit=_joint_limit(element, kind, joint.limit),
+        mimic=_joint_mimic(element, joint.mimic),
+        **_joint_friction(element, joint.dynamics),
     )

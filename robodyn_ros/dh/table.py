@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A DH table, modified or standard, with its base and tip transforms."""
+"""A DH table, modified or standard, with its base and tip transforms; as text and as lists."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robodyn_ros.array_record import ArrayRecord
-from robodyn_ros.dh.text import angle_text, number_text
 from robodyn_ros.notebook import Table, Tabular
 from robodyn_ros.spatial import FloatArray, rotation_x, rotation_y, transform
 
 Convention = Literal['modified', 'standard']
+_RIGHT_ANGLES = {0: '0', 1: 'π/2', -1: '-π/2', 2: 'π', -2: '-π'}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -128,14 +129,14 @@ def table_rows(table: DHTable) -> list[list[str]]:
         header = ['i', *joint_columns, *(['a [m]', 'α [rad]'] + ['β [rad]'] * with_beta)]
     rows = [header]
     for i in range(table.n):
-        alpha, a, beta = angle_text(table.alpha[i]), number_text(table.a[i]), table.beta[i]
-        theta, d = angle_text(table.theta[i]), number_text(table.d[i])
+        alpha, a, beta = _angle_text(table.alpha[i]), _number_text(table.a[i]), table.beta[i]
+        theta, d = _angle_text(table.theta[i]), _number_text(table.d[i])
         if table.prismatic[i]:
             d = _with_variable(i, d)
         else:
             theta = _with_variable(i, theta)
         constants = [alpha, a] if modified else [a, alpha]
-        constants += [angle_text(beta)] * with_beta
+        constants += [_angle_text(beta)] * with_beta
         variables = [theta, d]
         halves = [*constants, *variables] if modified else [*variables, *constants]
         rows.append([str(i + 1), *halves])
@@ -162,3 +163,23 @@ def _with_variable(i: int, offset: str) -> str:
         return f'q{i + 1}'
     sign = '-' if offset.startswith('-') else '+'
     return f'q{i + 1} {sign} {offset.lstrip("-")}'
+
+
+def matrix_text(matrix: NDArray) -> str:
+    """Return a matrix as aligned lines, rounding noise shown as zero."""
+    rows = [[f'{0.0 if abs(x) < 1e-12 else x:.9g}' for x in row] for row in matrix]
+    width = max(len(cell) for row in rows for cell in row)
+    return '\n'.join('  ' + '  '.join(cell.rjust(width) for cell in row) for row in rows)
+
+
+def _angle_text(angle: float) -> str:
+    """Return an angle as text, exact multiples of pi/2 by symbol."""
+    quarters = round(angle / (math.pi / 2))
+    if angle == quarters * (math.pi / 2) and quarters in _RIGHT_ANGLES:
+        return _RIGHT_ANGLES[quarters]
+    return _number_text(angle)
+
+
+def _number_text(number: float) -> str:
+    """Return a number with up to nine digits, so that 1.57 is not mistaken for pi/2."""
+    return f'{number:.9g}' if number else '0'

@@ -7,11 +7,11 @@ From recordings of an arm to a model that is true.
 >>> found = identify(model, [recording], validation=[Recording.from_bag('other.mcap', model)])
 >>> found.to_urdf('arm.urdf', 'identified.urdf')
 
-A line imports only lines above it: recording (its files, its cleaning), even_samples, preparation,
-rows, drive terms; prior, estimator; fit, cross_validation, base_tilt; prediction, comparison,
-findings; training_data, identify. Beside it stand what efforts are (effort_examination), what a
-unit of them is worth (drive_gains), and what the hand holds (payload_estimate). Motions to record
-are made in ``exciting_motion``.
+A line imports only lines above it: recording, preparation, rows with their drive terms; prior,
+estimator, factors, noise; fit, selection of drive terms and tilt; prediction, comparison,
+findings; identify. Beside it stand what efforts are (effort_examination), what a unit of them is
+worth (drive_gains), and what the hand holds (payload_estimate). Motions to record are made in
+``exciting_motion``.
 """
 
 from robodyn_ros.errors import (
@@ -26,8 +26,11 @@ from robodyn_ros.errors import (
 from robodyn_ros.identification.comparison import CandidateError, RecordingErrors
 from robodyn_ros.identification.drive_gains import DriveGains, identify_drive_gains
 from robodyn_ros.identification.drive_terms import DriveTerms
-from robodyn_ros.identification.effort_examination import examine_effort
-from robodyn_ros.identification.effort_findings import EffortFindings, JointEffort
+from robodyn_ros.identification.effort_examination import (
+    EffortFindings,
+    JointEffort,
+    examine_effort,
+)
 from robodyn_ros.identification.exciting_motion.excitation import Excitation, excitation
 from robodyn_ros.identification.exciting_motion.motion_limits import MotionLimits, motion_limits
 from robodyn_ros.identification.exciting_motion.obstacles import Box, HalfSpace, LinkPoint

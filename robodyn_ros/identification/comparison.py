@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
+from scipy.spatial import cKDTree
 
 from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.identification.drive_terms import DriveTerms
 from robodyn_ros.identification.noise import rms
 from robodyn_ros.identification.prediction import DriveModel, prediction_states
+from robodyn_ros.identification.preparation import EvenSamples, States, band_with_cutoff, states_of
 from robodyn_ros.identification.recording import Recording
 from robodyn_ros.identification.rows import Rows, rows_of
 from robodyn_ros.model import RobotModel
@@ -21,6 +23,11 @@ from robodyn_ros.spatial import FloatArray
 Role = Literal['training', 'validation']
 PredictingModel = Literal['urdf', 'urdf_friction', 'identified']
 MODELS: tuple[PredictingModel, ...] = get_args(PredictingModel)
+# Motions are compared at this cut-off [Hz].
+_CUTOFF = 2.0
+# States closer than this, in units of their own spread, are the same state of the motion.
+_SAME = 0.1
+_MOST = 0.5  # of the states: more, and the motion is repeated
 
 
 @dataclass(frozen=True)
@@ -162,3 +169,25 @@ def recording_errors(
         **{name: rms(error, everywhere) for name, error in together.items()},
         **{f'{name}_moving': rms(error, where) for name, error in together.items()},
     )
+
+
+def repeats(validation: Sequence[EvenSamples], training: Sequence[EvenSamples]) -> bool:
+    """
+    Return whether more than half of a motion's states, moving, occur in another motion.
+
+    States are positions and velocities; when in the motion they occur does not matter.
+    """
+    known = np.concatenate([_points(stretch) for stretch in training])
+    new = np.concatenate([_points(stretch) for stretch in validation])
+    spread = known.std(axis=0)
+    varying = spread > 1e-6 * spread.max()
+    scale = 1.0 / (spread[varying] * np.sqrt(varying.sum()))
+    distance, _ = cKDTree(known[:, varying] * scale).query(new[:, varying] * scale)
+    return bool(np.mean(distance < _SAME) > _MOST)
+
+
+def _points(stretch: EvenSamples) -> FloatArray:
+    states: States = states_of(stretch, band_with_cutoff(_CUTOFF, [stretch]))
+    speed = np.abs(states.qd).max(axis=1)
+    moving = speed > 0.2 * speed.max()
+    return np.hstack([states.q, states.qd])[moving]

@@ -1,48 +1,157 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Is this effort a torque? Unit, sign, gravity or friction already removed, delay."""
+"""
+Is this effort a torque? Unit, sign, gravity or friction already removed, delay.
+
+Each joint's effort is a combination of gravity's torque, the rest of the rigid body's, and
+friction; how large each part is tells what the effort is.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
+from robodyn_ros.array_record import ArrayRecord
+from robodyn_ros.description.records import Finding
 from robodyn_ros.dynamics import gravity_torque
-from robodyn_ros.identification.delay import joint_delays
 from robodyn_ros.identification.drive_terms import DriveTerms
-from robodyn_ros.identification.effort_findings import (
-    EffortFindings,
-    JointEffort,
-    Part,
-    Unit,
-    findings_of_delay,
-    findings_of_joint,
-    undecided,
-)
 from robodyn_ros.identification.findings import check_rows
-from robodyn_ros.identification.fit import Prior, fitted, predicted
-from robodyn_ros.identification.joint_effort import (
-    COULOMB,
-    LARGEST_FACTOR,
-    LEAST_ROWS,
-    OFFSET,
-    VISCOUS,
-    JointRegression,
-)
-from robodyn_ros.identification.prior import prior_pseudo_inertia
+from robodyn_ros.identification.fit import fitted, joint_delays, predicted
+from robodyn_ros.identification.noise import autocorrelation_time
+from robodyn_ros.identification.prior import Prior, prior_pseudo_inertia
 from robodyn_ros.identification.recording import Recording, checked_recordings
-from robodyn_ros.identification.rows import Rows
-from robodyn_ros.identification.training_data import TrainingData
+from robodyn_ros.identification.rows import Rows, TrainingData
 from robodyn_ros.model import RobotModel, checked_model
+from robodyn_ros.spatial import FloatArray
 from robodyn_ros.threads import one_thread
 
-_STRENGTH = 4.0
+_Unit = Literal['torque', 'scaled', 'undecided']
+_Part = Literal['included', 'removed', 'none', 'undecided']
+
+# A delay is worth a word where it is longer than this [s], and so many deviations.
+_LATE, _CERTAINLY_LATE = 0.002, 5.0
+# Of the prior (gamma): bodies stay near the URDF's.
+_PRIOR_STRENGTH = 4.0
 # Bodies near the URDF's explain an effort if they leave at most so many times the residual.
 _EXPLAINED = 1.5
-_HARDLY_ANY = 0.03
-_SEEN = 0.06
+# Friction is removed below this part of the effort, and seen above that.
+_NO_FRICTION, _SEEN_FRICTION = 0.03, 0.06
 _ROUNDS = 3
+# Columns of a joint's regression.
+GRAVITY, INERTIAL, VISCOUS, COULOMB, OFFSET = range(5)
+_LEAST_ROWS = 20
+# A part of the rigid body's torque tells where it makes up so much of the effort, is so many
+# deviations from zero, and leaves so little of the effort unexplained.
+_TELLING, _CERTAIN, _SURE = 0.35, 2.5, 0.45
+# The rest of the rigid body's torque need not be so large to be seen.
+_SEEN_REST = 0.015
+# Gravity weaker than this beside the rest of the torque cannot be told from it.
+_LEAST_GRAVITY = 0.2
+# URDFs are wrong, rotors are heavy, but not by more than this.
+_LARGEST_FACTOR = 3.0
+# Gravity is missing where it is so much weaker than the rest of the rigid body's torque.
+_MISSING = 0.45
+# So much of the URDF's gravity may be left where another one was removed.
+_LARGEST_REMAINDER = 0.5
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class JointEffort(ArrayRecord):
+    """
+    What the effort of one joint is.
+
+    Attributes
+    ----------
+    joint : str
+    unit : 'torque', 'scaled' or 'undecided'
+        'torque' where the factor lies between a third and three: URDFs are no better.
+    factor, factor_deviation : float
+        Torque for a unit of effort [N m or N], as far as the model's masses are right; negative
+        where the sign is wrong; NaN where undecided. The deviation is that of the regression.
+    gravity : 'included', 'removed', 'none' or 'undecided'
+        'none': gravity does not act on the joint.
+    friction : 'included', 'removed' or 'undecided'
+        'removed': compensated by the drive, or the sensor stands behind the gear.
+    offset, offset_deviation : float
+        In the recorded unit.
+    rigid_share : float
+        Rms of the rigid body's torque over that of the effort, as far as it was seen.
+    friction_share : float
+    residual : float
+        Rms of what is unexplained, relative.
+    delay, delay_deviation : float
+        Of this joint's effort behind the motion [s]; NaN where undecided.
+    """
+
+    joint: str
+    unit: _Unit
+    factor: float
+    factor_deviation: float
+    gravity: _Part
+    friction: _Part
+    offset: float
+    offset_deviation: float
+    rigid_share: float
+    friction_share: float
+    residual: float
+    delay: float = float('nan')
+    delay_deviation: float = float('nan')
+
+    @property
+    def is_inverted(self) -> bool:
+        """Whether its sign is wrong."""
+        return self.factor < 0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EffortFindings(ArrayRecord):
+    """
+    What the efforts of an arm are.
+
+    Attributes
+    ----------
+    joints : tuple of n JointEffort
+    delay, delay_deviation : float
+        By which all efforts are stamped after the motion [s]: advisory, nothing compensates it.
+    findings : tuple of Finding
+        The same in words, and what the data cannot decide.
+    """
+
+    joints: tuple[JointEffort, ...]
+    delay: float
+    delay_deviation: float
+    findings: tuple[Finding, ...]
+
+    def __repr__(self) -> str:
+        units = ', '.join(f'{each.joint}: {each.unit}' for each in self.joints)
+        return f'EffortFindings({units}; {1e3 * self.delay:.3g} ms late)'
+
+    @property
+    def effort_scale(self) -> FloatArray:
+        """
+        Torque for a unit of effort, array, shape (n,), for ``identify(effort_scale=...)``.
+
+        One where the effort is a torque, with the sign that it has. Where all joints that tell are
+        scaled, those that are undecided get the geometric mean; where all are inverted, the sign.
+        """
+        decided = [each for each in self.joints if each.unit != 'undecided']
+        scales = [
+            np.copysign(abs(each.factor) if each.unit == 'scaled' else 1.0, each.factor)
+            for each in decided
+        ]
+        other = 1.0
+        if decided and all(each.unit == 'scaled' for each in decided):
+            other = float(np.exp(np.mean(np.log(np.abs(scales)))))
+        if decided and all(each.is_inverted for each in decided):
+            other = -other
+        told = iter(scales)
+        return np.array(
+            [other if each.unit == 'undecided' else next(told) for each in self.joints]
+        )
 
 
 @one_thread()
@@ -79,7 +188,7 @@ def examine_effort(
     complete = []
     for j, name in enumerate(model.joint_names):
         if j not in joints:
-            complete.append(undecided(name))
+            complete.append(_undecided(name))
         else:
             delay, deviation = delays.get(j, (np.nan, np.nan))
             complete.append(replace(joints[j], delay=delay, delay_deviation=deviation))
@@ -90,8 +199,8 @@ def examine_effort(
         deviation,
         (
             *(finding for each in training.recordings for finding in each.findings),
-            *(finding for each in complete for finding in findings_of_joint(each)),
-            *findings_of_delay(delay, deviation),
+            *(finding for each in complete for finding in _findings_of_joint(each)),
+            *_findings_of_delay(delay, deviation),
         ),
     )
 
@@ -109,31 +218,31 @@ def joint_regressions(model: RobotModel, rows: Sequence[Rows]) -> dict[int, Join
     return {
         j: JointRegression.of(parts[used[:, j], j], effort[used[:, j], j])
         for j in range(model.n)
-        if used[:, j].sum() >= LEAST_ROWS and parts[used[:, j], j, :2].any()
+        if used[:, j].sum() >= _LEAST_ROWS and parts[used[:, j], j, :2].any()
     }
 
 
 def _classified(joint: str, found: JointRegression) -> JointEffort:
     misses = found.misses_gravity
-    unit: Unit = 'undecided'
+    unit: _Unit = 'undecided'
     factor = deviation = np.nan
     if misses:
         unit, factor, deviation = 'torque', 1.0, np.nan
     elif found.tells:
         factor = 1.0 / found.unit_per_torque
         deviation = abs(factor) * found.unit_deviation / abs(found.unit_per_torque)
-        near = 1.0 / LARGEST_FACTOR < abs(factor) < LARGEST_FACTOR
+        near = 1.0 / _LARGEST_FACTOR < abs(factor) < _LARGEST_FACTOR
         unit = 'torque' if near else 'scaled'
-    gravity: Part = 'undecided'
+    gravity: _Part = 'undecided'
     if not found.has_gravity:
         gravity = 'none'
     elif misses or found.tells:
         gravity = 'removed' if misses else 'included'
     share = found.share(VISCOUS, COULOMB)
-    friction: Part = 'undecided'
-    if share > _SEEN and (found.is_certain(COULOMB) or found.is_certain(VISCOUS)):
+    friction: _Part = 'undecided'
+    if share > _SEEN_FRICTION and (found.is_certain(COULOMB) or found.is_certain(VISCOUS)):
         friction = 'included'
-    elif share < _HARDLY_ANY:
+    elif share < _NO_FRICTION:
         friction = 'removed'
     return JointEffort(
         joint=joint,
@@ -205,7 +314,7 @@ def _residual(model: RobotModel, rows: Sequence[Rows], joint: int) -> float:
 
 
 def _prior(model: RobotModel) -> Prior:
-    return Prior(prior_pseudo_inertia(model)[0], _STRENGTH)
+    return Prior(prior_pseudo_inertia(model)[0], _PRIOR_STRENGTH)
 
 
 def _delays(
@@ -230,3 +339,218 @@ def _common(delays: Sequence[tuple[float, float]]) -> tuple[float, float]:
     middle = float(np.median(each))
     scatter = 1.2533 * np.sqrt(np.mean((each - middle) ** 2) / len(each))
     return middle, float(max(scatter, np.median(own) / np.sqrt(len(each))))
+
+
+# --- what one joint's effort is made of ----------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class JointRegression:
+    """
+    A joint's effort as a combination of what may be in it.
+
+    Attributes
+    ----------
+    parts : array, shape (K, 5)
+        Gravity and the rest of the rigid body's torque, velocity, its direction, and one.
+    effort : array, shape (K,)
+        In the recorded unit.
+    coefficients, deviation : array, shape (5,)
+    rigid, rigid_deviation : float
+        Of gravity and the rest under one coefficient.
+    residual : float
+        Relative to the effort's rms.
+    """
+
+    parts: FloatArray
+    effort: FloatArray
+    coefficients: FloatArray
+    deviation: FloatArray
+    rigid: float
+    rigid_deviation: float
+    residual: float
+
+    @classmethod
+    def of(cls, parts: FloatArray, effort: FloatArray) -> JointRegression:
+        """Return the regression by least squares; what is zero throughout has no coefficient."""
+        coefficients, deviation, residual = _least_squares(parts, effort)
+        together = np.column_stack([parts[:, GRAVITY] + parts[:, INERTIAL], parts[:, VISCOUS:]])
+        rigid, rigid_deviation, _ = _least_squares(together, effort)
+        return cls(
+            parts,
+            effort,
+            coefficients,
+            deviation,
+            float(rigid[0]),
+            float(rigid_deviation[0]),
+            residual,
+        )
+
+    def share(self, *columns: int) -> float:
+        """Return the rms of some parts together over the effort's."""
+        together = self.parts[:, list(columns)] @ self.coefficients[list(columns)]
+        return float(np.linalg.norm(together) / np.linalg.norm(self.effort))
+
+    @property
+    def has_gravity(self) -> bool:
+        """Whether the model has gravity act on the joint."""
+        gravity, rest = np.linalg.norm(self.parts[:, [GRAVITY, INERTIAL]], axis=0)
+        return bool(gravity > _LEAST_GRAVITY * rest)
+
+    def is_certain(self, column: int) -> bool:
+        """Whether a part is many deviations from zero."""
+        return bool(abs(self.coefficients[column]) > _CERTAIN * self.deviation[column])
+
+    @property
+    def tells(self) -> bool:
+        """Whether the rigid body's torque explains enough of the effort to scale it."""
+        if self.residual > _SURE:
+            return False
+        if self.has_gravity:
+            return self.share(GRAVITY) > _TELLING and self.is_certain(GRAVITY)
+        share = abs(self.rigid) * np.linalg.norm(self.parts[:, [GRAVITY, INERTIAL]].sum(axis=1))
+        return bool(
+            share > _TELLING * np.linalg.norm(self.effort)
+            and abs(self.rigid) > _CERTAIN * self.rigid_deviation
+        )
+
+    @property
+    def sees_the_rest(self) -> bool:
+        """Whether the rigid body's torque beside gravity is seen."""
+        return self.is_certain(INERTIAL) and self.share(INERTIAL) > _SEEN_REST
+
+    @property
+    def misses_gravity(self) -> bool:
+        """
+        Whether gravity is missing from an effort that is a torque.
+
+        What the URDF's gravity differs from the one that was removed remains, of either sign.
+        """
+        gravity, rest = self.coefficients[[GRAVITY, INERTIAL]]
+        if not self.has_gravity or abs(gravity) > _LARGEST_REMAINDER:
+            return False
+        if self.sees_the_rest and rest < 0:
+            return False
+        if self.sees_the_rest:
+            return bool(rest > 1.0 / _LARGEST_FACTOR and gravity < _MISSING * rest)
+        if abs(gravity) > 1.0 / _LARGEST_FACTOR:
+            return False
+        expected = np.linalg.norm(self.parts[:, GRAVITY]) / np.linalg.norm(self.effort)
+        return bool(expected > _TELLING and (gravity < 0 or self.share(GRAVITY) < _TELLING))
+
+    @property
+    def unit_per_torque(self) -> float:
+        """Recorded units for a torque [1 / (N m) or 1 / N]."""
+        return float(self.coefficients[GRAVITY]) if self.has_gravity else self.rigid
+
+    @property
+    def unit_deviation(self) -> float:
+        """The standard deviation of ``unit_per_torque``."""
+        return float(self.deviation[GRAVITY]) if self.has_gravity else self.rigid_deviation
+
+
+def _least_squares(
+    columns: FloatArray, effort: FloatArray
+) -> tuple[FloatArray, FloatArray, float]:
+    """Return coefficients, their deviations, and the relative residual."""
+    size = np.linalg.norm(columns, axis=0)
+    kept = np.flatnonzero(size > 1e-9 * size.max())
+    scaled = columns[:, kept] / size[kept]
+    left, singular, right = np.linalg.svd(scaled, full_matrices=False)
+    solution = right.T @ ((left.T @ effort) / singular)
+    residual = effort - scaled @ solution
+    rows = np.ones((len(effort), 1), dtype=bool)
+    correlation = float(autocorrelation_time([residual[:, None]], [rows])[0])
+    variance = residual @ residual / max(len(effort) - len(kept), 1) * correlation
+    deviation = np.sqrt(variance * ((right.T / singular) ** 2).sum(axis=1))
+    coefficients, deviations = np.zeros(columns.shape[1]), np.zeros(columns.shape[1])
+    coefficients[kept], deviations[kept] = solution / size[kept], deviation / size[kept]
+    whole = max(float(np.linalg.norm(effort)), 1e-300)
+    return coefficients, deviations, float(np.linalg.norm(residual)) / whole
+
+
+# --- in words ------------------------------------------------------------------------------------
+
+
+def _undecided(joint: str) -> JointEffort:
+    """Return that nothing is known of a joint's effort."""
+    nan = float('nan')
+    return JointEffort(
+        joint, 'undecided', nan, nan, 'undecided', 'undecided', nan, nan, nan, nan, nan
+    )
+
+
+def _findings_of_joint(joint: JointEffort) -> list[Finding]:
+    """Return in words what a joint's effort is."""
+    element = f'effort of joint {joint.joint!r}'
+    result = []
+
+    def add(code: str, level: Literal['info', 'warning'], value: float, message: str) -> None:
+        sentence = f'{element} {message}'
+        result.append(Finding(code, level, element, float(f'{value:.4g}'), sentence))
+
+    if joint.unit == 'undecided':
+        add(
+            'effort_undecided',
+            'info',
+            joint.rigid_share,
+            'has an undecided unit'
+            if math.isnan(joint.rigid_share)
+            else "has an undecided unit: the rigid body's torque is only "
+            f'{joint.rigid_share:.0%} of it',
+        )
+    if joint.unit == 'scaled':
+        add(
+            'effort_scaled',
+            'warning',
+            joint.factor,
+            f'is no torque: {joint.factor:.4g} +- {joint.factor_deviation:.2g} N m or N make a '
+            "unit, if the model's masses are right"
+            + ('; rotors weigh here and are not in a URDF' if joint.gravity == 'none' else ''),
+        )
+    if joint.is_inverted:
+        add(
+            'effort_inverted',
+            'warning',
+            joint.factor,
+            f'has the wrong sign: the torque is {joint.factor:.4g} times it',
+        )
+    if joint.gravity == 'removed':
+        add(
+            'gravity_removed',
+            'warning',
+            joint.rigid_share,
+            "has no gravity in it: did the drive remove it? The rigid body's torque is "
+            f'{joint.rigid_share:.0%} of it',
+        )
+    if joint.friction == 'removed':
+        add(
+            'friction_removed',
+            'info',
+            joint.friction_share,
+            f'has hardly any friction in it, {joint.friction_share:.1%}: compensated, or measured '
+            'behind the gear',
+        )
+    if abs(joint.delay) > max(5 * _LATE, 2 * _CERTAINLY_LATE * joint.delay_deviation):
+        add(
+            'joint_delay',
+            'info',
+            joint.delay,
+            f'is stamped {joint.delay:.3g} s after the motion, unlike the others',
+        )
+    return result
+
+
+def _findings_of_delay(delay: float, deviation: float) -> list[Finding]:
+    """Return in words that all efforts are late."""
+    if not abs(delay) > max(_LATE, _CERTAINLY_LATE * deviation):
+        return []
+    return [
+        Finding(
+            'delay',
+            'info',
+            'effort',
+            float(f'{delay:.3g}'),
+            f'the effort of all joints is stamped {delay:.3g} s after the motion',
+        )
+    ]

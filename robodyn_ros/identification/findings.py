@@ -11,11 +11,11 @@ import numpy as np
 from robodyn_ros.description.records import Finding
 from robodyn_ros.errors import TooShortRecording
 from robodyn_ros.identification.comparison import RecordingErrors
-from robodyn_ros.identification.cross_validation import Score
 from robodyn_ros.identification.fit import Fit, predicted
 from robodyn_ros.identification.noise import rms
 from robodyn_ros.identification.parameters import IdentifiedParameter
 from robodyn_ros.identification.rows import Rows
+from robodyn_ros.identification.selection import Score
 from robodyn_ros.model import RobotModel
 
 _SHORT, _GOOD = 8.0, 15.0  # s
@@ -29,7 +29,7 @@ _DELAY, _CERTAIN = 0.002, 5.0
 
 
 @dataclass(frozen=True, eq=False)
-class Outlying:
+class _Outlying:
     """
     Whether some rows cannot be explained as the others are.
 
@@ -130,7 +130,7 @@ def of_estimate(
 
 def outlying(
     model: RobotModel, rows: Sequence[Rows], fit: Fit, recording_of_rows: Sequence[int]
-) -> Outlying:
+) -> _Outlying:
     """
     Return whether rows stand out, and whether a minority of recordings is made of them.
 
@@ -161,7 +161,7 @@ def outlying(
         )
         other = np.flatnonzero(sizes > _OTHER_RECORDING * np.median(sizes))
         if len(other):
-            return Outlying(
+            return _Outlying(
                 False,
                 tuple(
                     Finding(
@@ -183,9 +183,9 @@ def outlying(
             limit = _OUTLYING * _MEDIAN_TO_DEVIATION * float(np.median(mine))
             fractions[joint] = (mine > max(limit, 1e-9)).mean()
     if fractions.max() <= _MANY:
-        return Outlying(False, ())
+        return _Outlying(False, ())
     worst = int(fractions.argmax())
-    return Outlying(
+    return _Outlying(
         True,
         (
             Finding(

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From rows to an estimate: noise, friction that grows with load, and tilt by repeated solves."""
+"""
+From rows to an estimate: noise, friction that grows with load, and tilt by repeated solves.
+
+The delay of the efforts is estimated beside a fit, as one more column.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +23,10 @@ from robodyn_ros.identification.noise import (
     huber_weights,
     rms,
 )
+from robodyn_ros.identification.prior import Prior
 from robodyn_ros.identification.rows import Rows, gravity_columns
 from robodyn_ros.model import RobotModel
-from robodyn_ros.spatial import FloatArray, parameters_of_pseudo_inertia
+from robodyn_ros.spatial import FloatArray
 
 _ROUNDS = 4
 _FIRST_DEVIATION = 0.01
@@ -30,28 +35,6 @@ _TILT_DEVIATION = 0.1  # rad
 _STATES_FOR_INERTIA = 200
 # What the drive's terms may do, relative to the joint's rms torque.
 _PLAIN_TERMS, _FINE_TERMS = 0.5, 0.1
-
-
-@dataclass(frozen=True, eq=False)
-class Prior:
-    """
-    What is known before.
-
-    Attributes
-    ----------
-    pseudo_inertia : array, shape (n, 4, 4)
-        Of the links, positive definite.
-    strength : float
-        gamma = 1 / (4 deviation²)
-    """
-
-    pseudo_inertia: FloatArray
-    strength: float
-
-    @property
-    def inertial_parameters(self) -> FloatArray:
-        """Ten parameters of each link, array, shape (n, 10)."""
-        return parameters_of_pseudo_inertia(self.pseudo_inertia)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +92,7 @@ def drive_deviation(
     chosen = np.linspace(0, len(q) - 1, min(len(q), _STATES_FOR_INERTIA)).astype(int)
     bodies = model.with_inertial_parameters(prior.inertial_parameters)
     inertia = np.diagonal(mass_matrix(bodies, q[chosen]), axis1=1, axis2=2).max(axis=0)
-    torque = typical_torque(rows)
+    torque = _typical_torque(rows)
     velocity = np.concatenate([each.velocity for each in rows])
     speed = np.maximum(rms(velocity, np.ones(velocity.shape, dtype=bool)), 1e-2)
     sizes = {
@@ -124,7 +107,7 @@ def drive_deviation(
     return np.stack([sizes[name] for name in terms.names], axis=1)
 
 
-def typical_torque(rows: Sequence[Rows]) -> FloatArray:
+def _typical_torque(rows: Sequence[Rows]) -> FloatArray:
     """Return the rms of each joint's measured torque, array, shape (n,) [N m or N]."""
     effort = np.concatenate([each.effort for each in rows])
     result = rms(effort, np.ones(effort.shape, dtype=bool))
@@ -167,7 +150,7 @@ def problem_of(
     )
 
 
-def first_noise(rows: Sequence[Rows]) -> Noise:
+def _first_noise(rows: Sequence[Rows]) -> Noise:
     """
     Return the noise to begin with: what no parameters explain, each joint by itself.
 
@@ -183,7 +166,7 @@ def first_noise(rows: Sequence[Rows]) -> Noise:
         np.concatenate([each.effort for each in rows]),
         np.concatenate([each.used for each in rows]).astype(float),
     )
-    torque = typical_torque(rows)
+    torque = _typical_torque(rows)
     free = np.array([factor.free_deviation for factor in factors])
     deviation = np.where(np.isfinite(free), free, _FIRST_DEVIATION * torque)
     return Noise(floored(deviation, torque), np.full(len(torque), _FIRST_CORRELATION))
@@ -225,9 +208,9 @@ def fitted(
     n = model.n
     layout = Layout(n, terms.count, 2 if tilt else 0)
     deviation = drive_deviation(terms, model, prior, rows)
-    torque = typical_torque(rows)
+    torque = _typical_torque(rows)
     parameters = prior.inertial_parameters if start is None else start.inertial_parameters
-    noise = noise or (first_noise(rows) if start is None else start.noise)
+    noise = noise or (_first_noise(rows) if start is None else start.noise)
     weights = [each.used.astype(float) for each in rows]
     found: Estimate | None = None
     if start is not None and start.layout == layout:
@@ -269,11 +252,11 @@ def fitted(
                 )
             ]
         weighted = [r * np.where(w > 0, w, 0.0) for r, w in zip(residuals, weights, strict=True)]
-        noise = noise_of(weighted, [each.used for each in rows], torque)
+        noise = _noise_of(weighted, [each.used for each in rows], torque)
     return replace(fit, noise=noise)
 
 
-def noise_of(
+def _noise_of(
     residuals: Sequence[FloatArray], chosen: Sequence[np.ndarray], torque: FloatArray
 ) -> Noise:
     """Return the noise of residuals, floored at 0.3 % of the joints' rms torques (n,)."""
@@ -290,3 +273,51 @@ def predicted(
     if common is not None and common.shape[-1]:
         result = result + common @ fit.common
     return result
+
+
+# --- how much later efforts are stamped than the motion ------------------------------------------
+
+
+def estimated_delay(
+    model: RobotModel, rows: Sequence[Rows], prior: Prior, fit: Fit
+) -> tuple[float, float]:
+    """
+    Return the delay of efforts behind the motion, common to all joints, and its deviation [s].
+
+    To first order tau(t - delay) is tau - delay dtau/dt: the predicted torque's derivative is one
+    more column, estimated together with all other parameters.
+    """
+    delay, deviation = _delays(model, rows, prior, fit, common=True)
+    return float(delay[0]), float(deviation[0])
+
+
+def joint_delays(
+    model: RobotModel, rows: Sequence[Rows], prior: Prior, fit: Fit
+) -> tuple[FloatArray, FloatArray]:
+    """Return the delay of each joint's effort, and its deviation, (n,) each [s]."""
+    return _delays(model, rows, prior, fit, common=False)
+
+
+def _delays(
+    model: RobotModel, rows: Sequence[Rows], prior: Prior, fit: Fit, *, common: bool
+) -> tuple[FloatArray, FloatArray]:
+    layout = Layout(model.n, fit.terms.count, 1 if common else model.n)
+    drives, columns = [], []
+    for each in rows:
+        torque = each.rigid_torque(model, fit.inertial_parameters) if fit.terms.load else None
+        drive = each.drive(fit.terms, torque)
+        late = -np.gradient(predicted(fit, each, drive), each.time, axis=0)[..., None]
+        drives.append(drive)
+        columns.append(late if common else late * np.eye(model.n))
+    factors = joint_factors(
+        np.concatenate([each.inertial for each in rows]),
+        np.concatenate(drives),
+        np.concatenate(columns),
+        np.concatenate([each.effort for each in rows]),
+        np.concatenate([each.used for each in rows]).astype(float),
+    )
+    deviation = drive_deviation(fit.terms, model, prior, rows)
+    problem = problem_of(factors, layout, fit.terms, fit.noise.scale, deviation, prior)
+    found = estimate(problem)
+    own = found.deviation_factor[-layout.common :]
+    return found.others[-layout.common :], np.linalg.norm(own, axis=1)

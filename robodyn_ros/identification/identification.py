@@ -8,7 +8,6 @@ from pathlib import Path
 
 from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.description.records import Finding
-from robodyn_ros.identification.base_tilt import tilted
 from robodyn_ros.identification.comparison import CandidateError, RecordingErrors
 from robodyn_ros.identification.drive_terms import DriveTerms
 from robodyn_ros.identification.parameters import IdentifiedParameter
@@ -20,9 +19,9 @@ from robodyn_ros.identification.prediction import (
     prediction,
 )
 from robodyn_ros.identification.recording import Recording
-from robodyn_ros.identification.same_robot import check_kinematics
+from robodyn_ros.identification.rows import tilted
 from robodyn_ros.identification.storage import read_fields, write_fields
-from robodyn_ros.identification.urdf_output import identified_urdf
+from robodyn_ros.identification.urdf_output import check_kinematics, identified_urdf
 from robodyn_ros.model import RobotModel
 from robodyn_ros.parameters import BaseParameters
 from robodyn_ros.spatial import FloatArray

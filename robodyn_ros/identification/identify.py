@@ -14,14 +14,12 @@ from robodyn_ros.arguments import checked_number
 from robodyn_ros.description.records import Finding
 from robodyn_ros.errors import InvalidNumber, UnknownOption
 from robodyn_ros.identification import findings as found
-from robodyn_ros.identification.base_tilt import chosen_tilt
 from robodyn_ros.identification.comparison import (
     CandidateError,
     UrdfWithFriction,
     recording_errors,
+    repeats,
 )
-from robodyn_ros.identification.cross_validation import CrossValidation, Score
-from robodyn_ros.identification.delay import estimated_delay
 from robodyn_ros.identification.drive_terms import DriveTerms, candidates
 from robodyn_ros.identification.effort_unit import (
     assumed_effort_scale,
@@ -29,17 +27,16 @@ from robodyn_ros.identification.effort_unit import (
     refined_effort_scale,
 )
 from robodyn_ros.identification.estimator import Problem, estimate
-from robodyn_ros.identification.even_samples import even_samples
-from robodyn_ros.identification.fit import Fit, Prior, drive_deviation, fitted
+from robodyn_ros.identification.fit import Fit, drive_deviation, estimated_delay, fitted
 from robodyn_ros.identification.identification import Identification
 from robodyn_ros.identification.parameters import identified_parameters
 from robodyn_ros.identification.prediction import DriveModel
-from robodyn_ros.identification.prior import prior_pseudo_inertia
+from robodyn_ros.identification.preparation import even_samples
+from robodyn_ros.identification.prior import Prior, prior_pseudo_inertia
 from robodyn_ros.identification.progress import Progress, reporting
 from robodyn_ros.identification.recording import Recording, checked_recordings
-from robodyn_ros.identification.repeated_motion import repeats
-from robodyn_ros.identification.rows import Rows
-from robodyn_ros.identification.training_data import TrainingData
+from robodyn_ros.identification.rows import Rows, TrainingData
+from robodyn_ros.identification.selection import CrossValidation, Score, chosen_tilt
 from robodyn_ros.kinematics import kinematics_digest
 from robodyn_ros.model import RobotModel, checked_model
 from robodyn_ros.spatial import FloatArray

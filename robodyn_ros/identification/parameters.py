@@ -15,7 +15,7 @@ from robodyn_ros.parameters import BaseParameters, base_parameters
 from robodyn_ros.spatial import FloatArray
 
 # Where the data leave so much of the prior's deviation, the value is the prior's.
-FROM_THE_PRIOR = 0.8
+_FROM_THE_PRIOR = 0.8
 _WELL_KNOWN = 0.1
 _UNITS = {
     'Ia': ('kg m²', 'kg'),
@@ -62,7 +62,7 @@ class IdentifiedParameter:
     @property
     def is_measured(self) -> bool:
         """Whether the recordings, rather than the prior, say what it is."""
-        return self.remaining < FROM_THE_PRIOR
+        return self.remaining < _FROM_THE_PRIOR
 
     @property
     def is_well_known(self) -> bool:

@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the hand holds: mass, centre of mass and inertia from efforts, moving or standing."""
+"""
+What the hand holds: mass, centre of mass and inertia from efforts, moving or standing.
+
+The arm and its drives are known. What their torques leave of the measured ones is linear in the
+payload's ten parameters.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +17,25 @@ from numpy.typing import ArrayLike
 from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.description.records import Finding
 from robodyn_ros.errors import TooShortRecording
+from robodyn_ros.identification.drive_terms import DriveTerms
+from robodyn_ros.identification.effort_unit import given_effort_scale
 from robodyn_ros.identification.estimator import Estimate, Problem, estimate
+from robodyn_ros.identification.factors import triangular_factor
 from robodyn_ros.identification.identification import Identification
 from robodyn_ros.identification.identify import identify
-from robodyn_ros.identification.loaded_rows import KnownArm, LoadedRows
-from robodyn_ros.identification.payload_poses import poses_to_add
+from robodyn_ros.identification.noise import autocorrelation_time, rms
+from robodyn_ros.identification.preparation import band_with_cutoff, even_samples, states_of
 from robodyn_ros.identification.progress import Progress, reporting
 from robodyn_ros.identification.recording import Recording, checked_recordings
+from robodyn_ros.identification.rows import (
+    Rows,
+    payload_columns,
+    payload_matrix,
+    rows_of,
+    with_payload_parameters,
+)
 from robodyn_ros.model import RobotModel, checked_model
+from robodyn_ros.parameters import regressor
 from robodyn_ros.payload import Payload
 from robodyn_ros.spatial import FloatArray, inertia_tensor
 from robodyn_ros.threads import one_thread
@@ -35,6 +51,21 @@ _LOOSE = 100.0
 _FIRST_NOISE = 0.02
 _CERTAIN = 3.0
 _POORLY_KNOWN, _POOR_CENTER = 0.05, 0.01
+_CUTOFF = 5.0  # Hz
+# Friction of the day against that of the model: relative to each term, and of the rms torque.
+_FRICTION, _OFFSET = 0.2, 0.01
+_LEAST_FRICTION = 1e-3
+_FLOOR = 0.003
+# Standing so long [s] makes a pose.
+_LEAST_STAND = 0.3
+# Columns of the drives' terms.
+_FV, _FC, _ONE = 1, 2, 3
+# Poses that are proposed, and of how many random ones.
+_COUNT, _CANDIDATES = 3, 300
+_SEED = 0
+# A continuous joint turns anywhere; a sliding one without limits this far [m].
+_TURN, _STROKE = np.pi, 0.5
+_MARGIN = 0.1
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -115,7 +146,7 @@ def identify_payload(
 
     Notes
     -----
-    The torques that the arm without it does not explain are linear in the load's ten parameters.
+    What the torques of the arm by itself do not explain is linear in the payload's ten parameters.
     Friction that grows with load takes part, and friction may be off by a fifth: it is another
     day. A pose counts as one row, uncertain by all that Coulomb friction can hold. How uncertain
     the arm itself is, is not in the deviations.
@@ -132,31 +163,31 @@ def identify_payload(
         )
     begin = 0.0 if unloaded is None else _IDENTIFYING
     report(begin, 'preparing')
-    arm = KnownArm.of(model, effort_scale)
+    arm = _KnownArm.of(model, effort_scale)
     mine = [each.of_joints(arm.model.joint_names) for each in recordings]
-    data = LoadedRows.of(arm, mine)
-    if not data.tells:
+    regression = _PayloadRegression.of(arm, mine)
+    if not regression.has_rows:
         raise TooShortRecording('recording', 'neither motion nor a pose', 'one of both')
-    parameters, noise = np.zeros(10), np.maximum(_FIRST_NOISE * data.size, 1e-9)
+    parameters, noise = np.zeros(10), np.maximum(_FIRST_NOISE * regression.size, 1e-9)
     prior = None
     for k in range(_ROUNDS):
         report(begin + (1.0 - begin) * (k + 1) / (_ROUNDS + 1), 'estimating')
-        factor, target = data.regression(parameters, noise)
+        factor, target = regression.factor_and_target(parameters, noise)
         if prior is None:
-            prior = _prior(factor, target, data.friction_deviation)
+            prior = _prior(factor, target, regression.friction_deviation)
         found = estimate(
             Problem(
                 factor=factor,
                 target=target,
                 prior=prior,
                 strength=_STRENGTH,
-                deviation=data.friction_deviation,
-                positive=np.zeros(len(data.friction_deviation), dtype=bool),
+                deviation=regression.friction_deviation,
+                positive=np.zeros(len(regression.friction_deviation), dtype=bool),
             )
         )
         parameters = found.inertial_parameters[0]
-        noise = data.noise(parameters, found.others)
-    result = _result(arm, data, found, noise)
+        noise = regression.noise(parameters, found.others)
+    result = _result(arm, regression, found, noise)
     report(1.0, 'done')
     return result
 
@@ -180,7 +211,7 @@ def _prior(factor: FloatArray, target: FloatArray, friction: FloatArray) -> Floa
 
 
 def _result(
-    arm: KnownArm, data: LoadedRows, found: Estimate, noise: FloatArray
+    arm: _KnownArm, regression: _PayloadRegression, found: Estimate, noise: FloatArray
 ) -> PayloadEstimate:
     parameters = found.inertial_parameters[0]
     mass = float(parameters[9])
@@ -243,7 +274,265 @@ def _result(
         mass_deviation,
         center_deviation,
         inertia_deviation,
-        data.relative_residual(parameters, found.others),
-        poses_to_add(arm.model, covariance, np.hypot(noise, arm.stiction)),
+        regression.relative_residual(parameters, found.others),
+        _poses_to_add(arm.model, covariance, np.hypot(noise, arm.stiction)),
         tuple(findings),
     )
+
+
+# --- the regression ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _KnownArm:
+    """
+    An arm, its drives, and the unit of its efforts.
+
+    Attributes
+    ----------
+    model : RobotModel
+    terms : DriveTerms
+    coefficients : array, shape (n, terms.count)
+    effort_scale : array, shape (n,)
+    """
+
+    model: RobotModel
+    terms: DriveTerms
+    coefficients: FloatArray
+    effort_scale: FloatArray
+
+    @classmethod
+    def of(cls, given: RobotModel | Identification, effort_scale: ArrayLike | None) -> _KnownArm:
+        """Return what an identification, or a model alone, says."""
+        if isinstance(given, Identification):
+            drive = given.drive_model
+            model, terms, scale = given.model, drive.terms, drive.effort_scale
+            coefficients = drive.coefficients
+        else:
+            model, terms = checked_model(given), DriveTerms(curve=True, load=True)
+            scale = np.ones(model.n)
+            coefficients = np.column_stack(
+                [
+                    model.rotor_inertia,
+                    model.viscous_friction,
+                    model.coulomb_friction,
+                    model.effort_offset,
+                    model.friction_curve,
+                    model.load_friction,
+                ]
+            )
+        if effort_scale is not None:
+            scale = given_effort_scale(model, effort_scale)
+        return cls(model, terms, coefficients, scale)
+
+    @property
+    def stiction(self) -> FloatArray:
+        """Deviation of a torque anywhere between plus and minus Coulomb friction, shape (n,)."""
+        return np.maximum(self.coefficients[:, _FC], 0.0) / np.sqrt(3.0)
+
+
+@dataclass(frozen=True, eq=False)
+class _PayloadRegression:
+    """
+    The rows that a payload has to explain, in motion and in the poses that the arm stands in.
+
+    Attributes
+    ----------
+    arm : _KnownArm
+    rows : tuple of Rows
+    payload : tuple of array, shape (K, n, 10)
+        Columns of the payload's ten parameters.
+    poses : tuple of (number of rows, first row, last row)
+        Stretches in which the whole arm stands.
+    size : array, shape (n,)
+        Rms of the torques.
+    """
+
+    arm: _KnownArm
+    rows: tuple[Rows, ...]
+    payload: tuple[FloatArray, ...]
+    poses: tuple[tuple[int, int, int], ...]
+    size: FloatArray
+
+    @classmethod
+    def of(cls, arm: _KnownArm, recordings: Sequence[Recording]) -> _PayloadRegression:
+        """
+        Return the rows of recordings of the arm's joints.
+
+        Raises
+        ------
+        TooShortRecording
+        """
+        stretches = [each for r in recordings for each in even_samples(r, standing=True)]
+        band = band_with_cutoff(_CUTOFF, stretches)
+        bare = arm.model.with_rotor_inertia(np.zeros(arm.model.n))
+        rows = tuple(rows_of(bare, states_of(each, band), arm.effort_scale) for each in stretches)
+        poses = tuple(
+            (k, first, last)
+            for k, each in enumerate(rows)
+            for first, last in _standing(each, int(np.ceil(_LEAST_STAND * band.row_rate)))
+        )
+        effort = np.concatenate([each.effort for each in rows])
+        return cls(
+            arm,
+            rows,
+            tuple(payload_columns(arm.model, each) for each in rows),
+            poses,
+            rms(effort, np.ones(effort.shape, dtype=bool)),
+        )
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether there is any motion or pose."""
+        return bool(self.poses) or any(each.used.any() for each in self.rows)
+
+    @property
+    def friction_deviation(self) -> FloatArray:
+        """How far viscous and Coulomb friction and offset may be off, shape (3 n,)."""
+        least = _LEAST_FRICTION * np.maximum(self.size, 1e-6)
+        friction = np.abs(self.arm.coefficients[:, [_FV, _FC]])
+        return np.column_stack(
+            [np.maximum(_FRICTION * friction, least[:, None]), _OFFSET * self.size + least]
+        ).ravel()
+
+    def factor_and_target(
+        self, parameters: FloatArray, noise: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """
+        Return factor and target of the payload's ten parameters and friction's corrections.
+
+        Parameters
+        ----------
+        parameters : array, shape (10,)
+            Of the payload, as far as friction that grows with load needs them.
+        noise : array, shape (n,)
+            Deviation of the residuals times the root of their autocorrelation time.
+        """
+        n = self.arm.model.n
+        rest, drive = self._rest(parameters)
+        factors, targets = [], []
+        for j in range(n):
+            wide: list[FloatArray] = []
+            right: list[FloatArray] = []
+            for each, payload, left, columns in zip(
+                self.rows, self.payload, rest, drive, strict=True
+            ):
+                mine = each.used[:, j]
+                own = np.zeros((int(mine.sum()), 10 + 3 * n))
+                own[:, :10] = payload[mine, j]
+                own[:, 10 + 3 * j : 13 + 3 * j] = columns[mine, j][:, [_FV, _FC, _ONE]]
+                wide.append(own / noise[j])
+                right.append(left[mine, j] / noise[j])
+            for k, first, last in self.poses:
+                own = np.zeros((1, 10 + 3 * n))
+                own[0, :10] = self.payload[k][first:last, j].mean(axis=0)
+                own[0, 12 + 3 * j] = 1.0
+                size = float(np.hypot(noise[j], self.arm.stiction[j]))
+                wide.append(own / size)
+                right.append(self._pose_rest(k)[first:last, j].mean(keepdims=True) / size)
+            triangle = triangular_factor(np.column_stack([np.vstack(wide), np.concatenate(right)]))
+            factors.append(triangle[:, :-1])
+            targets.append(triangle[:, -1])
+        return np.vstack(factors), np.concatenate(targets)
+
+    def noise(self, parameters: FloatArray, friction: FloatArray) -> FloatArray:
+        """Return the noise (n,) that a payload and friction's corrections (3 n,) leave."""
+        residuals = self._residuals(parameters, friction)
+        used = [each.used for each in self.rows]
+        size = rms(np.concatenate(residuals), np.concatenate(used))
+        size = np.maximum(size, _FLOOR * np.maximum(self.size, 1e-9))
+        return size * np.sqrt(autocorrelation_time(residuals, used))
+
+    def relative_residual(self, parameters: FloatArray, friction: FloatArray) -> float:
+        """Return the rms of what is left over that of the torque, of moving rows."""
+        used = np.concatenate([each.used for each in self.rows])
+        left = np.concatenate(self._residuals(parameters, friction))[used]
+        whole = np.concatenate([each.effort for each in self.rows])[used]
+        return float(np.linalg.norm(left)) / max(float(np.linalg.norm(whole)), 1e-12)
+
+    def _rest(self, parameters: FloatArray) -> tuple[list[FloatArray], list[FloatArray]]:
+        """Return what the arm without the payload does not explain, and the drives' columns."""
+        arm = self.arm
+        bodies = with_payload_parameters(arm.model, parameters)
+        rest, columns = [], []
+        for each in self.rows:
+            torque = each.rigid_torque(arm.model, bodies) if arm.terms.load else None
+            drive = each.drive(arm.terms, torque)
+            rigid = each.inertial @ arm.model.inertial_parameters.ravel()
+            rest.append(each.effort - rigid - (drive * arm.coefficients).sum(axis=-1))
+            columns.append(drive)
+        return rest, columns
+
+    def _pose_rest(self, k: int) -> FloatArray:
+        """Return what gravity and offset do not explain of a stretch, shape (K, n)."""
+        rigid = self.rows[k].inertial @ self.arm.model.inertial_parameters.ravel()
+        return self.rows[k].effort - rigid - self.arm.coefficients[:, _ONE]
+
+    def _residuals(self, parameters: FloatArray, friction: FloatArray) -> list[FloatArray]:
+        corrections = friction.reshape(self.arm.model.n, 3)
+        rest, drive = self._rest(parameters)
+        return [
+            np.where(
+                each.used,
+                left
+                - payload @ parameters
+                - (columns[..., [_FV, _FC, _ONE]] * corrections).sum(axis=-1),
+                0.0,
+            )
+            for each, payload, left, columns in zip(
+                self.rows, self.payload, rest, drive, strict=True
+            )
+        ]
+
+
+def _standing(rows: Rows, least: int) -> list[tuple[int, int]]:
+    """Return the stretches of rows, first and behind the last, in which no joint moves."""
+    still = np.concatenate([[False], ~rows.moving.any(axis=1), [False]])
+    edges = np.flatnonzero(np.diff(still.astype(int)))
+    pairs = zip(edges[::2].tolist(), edges[1::2].tolist())
+    return [(first, last) for first, last in pairs if last - first >= least]
+
+
+# --- where to stand still ------------------------------------------------------------------------
+
+
+def _poses_to_add(
+    model: RobotModel, covariance: FloatArray, deviation: FloatArray, count: int = _COUNT
+) -> FloatArray:
+    """
+    Return different poses, shape (count, n), that narrow mass and first moment down, in turn.
+
+    Parameters
+    ----------
+    model : RobotModel
+    covariance : array, shape (4, 4)
+        Of first moment and mass as they are known.
+    deviation : array, shape (n,)
+        Of a joint's torque at rest [N m or N].
+    count : int
+
+    Notes
+    -----
+    Greedy, by the determinant of the covariance, among seeded poses a tenth within the limits.
+    """
+    low, high = model.position_limits.T
+    reach = np.where(model.dh.prismatic, _STROKE, _TURN)
+    low, high = np.where(np.isfinite(low), low, -reach), np.where(np.isfinite(high), high, reach)
+    margin = _MARGIN * (high - low)
+    generator = np.random.default_rng(_SEED)
+    q = generator.uniform(low + margin, high - margin, (_CANDIDATES, model.n))
+    still = np.zeros_like(q)
+    body, matrix = payload_matrix(model)
+    columns = regressor(model, q, still, still)[..., 10 * body : 10 * body + 10] @ matrix
+    weighed = columns[..., 6:] / deviation[:, None]
+    size = np.sqrt(np.diagonal(covariance))
+    weighed = weighed * size
+    information = np.linalg.pinv(covariance / np.outer(size, size))
+    chosen: list[int] = []
+    for _ in range(count):
+        gains = np.linalg.slogdet(information + np.swapaxes(weighed, 1, 2) @ weighed)[1]
+        gains[chosen] = -np.inf
+        best = int(gains.argmax())
+        chosen.append(best)
+        information = information + weighed[best].T @ weighed[best]
+    return q[chosen]

@@ -10,11 +10,11 @@ from scipy.interpolate import CubicSpline
 
 from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.identification.drive_terms import DriveTerms
-from robodyn_ros.identification.even_samples import even_samples
 from robodyn_ros.identification.preparation import (
     Band,
     States,
     band_with_cutoff,
+    even_samples,
     low_passed,
     states_of,
 )
@@ -24,7 +24,7 @@ from robodyn_ros.model import RobotModel
 from robodyn_ros.parameters import BaseParameters
 from robodyn_ros.spatial import FloatArray
 
-LOWEST_CUTOFF = 5.0
+_LOWEST_CUTOFF = 5.0
 _ROWS_PER_CUTOFF = 20
 
 
@@ -128,7 +128,7 @@ def prediction_states(
 ) -> tuple[tuple[States, ...], Band]:
     """Return the states that efforts are predicted from, and their band: 5 Hz at least."""
     stretches = even_samples(recording, standing=standing)
-    band = band_with_cutoff(max(cutoff, LOWEST_CUTOFF), stretches, _ROWS_PER_CUTOFF)
+    band = band_with_cutoff(max(cutoff, _LOWEST_CUTOFF), stretches, _ROWS_PER_CUTOFF)
     return tuple(states_of(stretch, band) for stretch in stretches), band
 
 

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Even samples, low-passed: states to compute with and efforts to compare with.
+Recordings at even times, low-passed: states to compute with and efforts to compare with.
 
-Every filter is a Butterworth of order 4 that runs forwards and backwards, so that nothing is
-delayed. Positions and velocities are low-passed at twice the cut-off of the efforts, 10 Hz at
-most; what is computed from them is low-passed again at that of the efforts (``low_passed``), so
-that both sides of the equation of motion went through the same filter.
+A recording is taken from its first motion to its last, and cut where stamps pause. Every filter is
+a Butterworth of order 4 that runs forwards and backwards, so that nothing is delayed. Positions
+and velocities are low-passed at twice the cut-off of the efforts, 10 Hz at most; what is computed
+from them is low-passed again at that of the efforts (``low_passed``), so that both sides of the
+equation of motion went through the same filter.
 """
 
 from __future__ import annotations
@@ -15,14 +16,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.interpolate import CubicSpline
+from scipy.interpolate import CubicSpline, PchipInterpolator
 from scipy.signal import butter, sosfiltfilt
 
-from robodyn_ros.identification.even_samples import EvenSamples
+from robodyn_ros.errors import TooShortRecording
+from robodyn_ros.identification.recording import Recording
 from robodyn_ros.spatial import FloatArray
 
-ORDER = 4
-LOWEST_CUTOFF, HIGHEST_CUTOFF = 2.0, 10.0
+# A pause in the stamps that nothing is interpolated across: so many samples, and so long [s].
+_GAP_SAMPLES, _GAP = 10.0, 0.25
+_SHORTEST = 1.0  # s
+# Below this velocity [rad/s or m/s] stiction decides what a joint's drive has to do.
+STANDSTILL = 0.02
+_AVERAGED = 0.1  # s
+_ORDER = 4
+_LOWEST_CUTOFF, _HIGHEST_CUTOFF = 2.0, 10.0  # Hz
 _CUTOFF_PER_BANDWIDTH = 5.0
 _ENERGY = 0.999
 # Of the recording's rate: above it a digital filter is no longer the one that was asked for.
@@ -30,6 +38,111 @@ _HIGHEST_FRACTION = 0.4
 _ROWS_PER_CUTOFF = 4
 # Products of states reach several times their frequencies; they are formed at this rate [Hz].
 _STATE_RATE = 100.0
+
+
+@dataclass(frozen=True, eq=False)
+class EvenSamples:
+    """
+    A stretch of a recording at even times: K samples of n joints.
+
+    Attributes
+    ----------
+    time : array, shape (K,)
+        [s]
+    position, effort : array, shape (K, n)
+        [rad or m], the drives' unit.
+    velocity : array, shape (K, n), or None
+        [rad/s or m/s]; None where there are no measured ones.
+    rate : float
+        [Hz]
+    """
+
+    time: FloatArray
+    position: FloatArray
+    velocity: FloatArray | None
+    effort: FloatArray
+    rate: float
+
+
+def even_samples(recording: Recording, *, standing: bool = False) -> tuple[EvenSamples, ...]:
+    """
+    Return the recording at even times, at its own rate, from its first to its last motion.
+
+    Before and after it the arm stands, and its brakes and stiction decide what the drives report.
+    Where stamps pause the recording is cut.
+
+    Parameters
+    ----------
+    recording : Recording
+    standing : bool
+        Whether what comes before the first motion and after the last is kept.
+
+    Raises
+    ------
+    TooShortRecording
+        No stretch of motion is as long as a second.
+    """
+    if not standing:
+        recording = _in_motion(recording)
+    steps = np.diff(recording.time)
+    step = float(np.median(steps))
+    cuts = np.flatnonzero(steps > max(_GAP, _GAP_SAMPLES * step)) + 1
+    stretches = []
+    for part in np.split(np.arange(len(recording.time)), cuts):
+        time = recording.time[part]
+        if len(part) >= 2 and time[-1] - time[0] >= _SHORTEST:
+            stretches.append(_even(recording, part))
+    if not stretches:
+        raise TooShortRecording(
+            'recording', f'{recording.duration:.3g} s of motion', f'{_SHORTEST:g} s at least'
+        )
+    return tuple(stretches)
+
+
+def _in_motion(recording: Recording) -> Recording:
+    velocity = recording.velocity
+    if velocity is None:
+        velocity = np.gradient(_smoothed(recording), recording.time, axis=0)
+    moving = np.flatnonzero((np.abs(velocity) > STANDSTILL).any(axis=1))
+    if not len(moving):
+        raise TooShortRecording('recording', 'an arm that never moves', 'a motion')
+    first, last = recording.time[moving[0]], recording.time[moving[-1]]
+    if last - first < _SHORTEST:
+        raise TooShortRecording(
+            'recording', f'{last - first:.3g} s of motion', f'{_SHORTEST:g} s at least'
+        )
+    return recording.between(first, last)
+
+
+def _smoothed(recording: Recording) -> FloatArray:
+    """Return positions averaged over a tenth of a second: their noise is no motion."""
+    step = float(np.median(np.diff(recording.time)))
+    width = max(1, int(_AVERAGED / step))
+    padded = np.pad(recording.position, ((width, width), (0, 0)), mode='edge')
+    sums = np.cumsum(padded, axis=0)
+    half = width // 2
+    start = np.arange(len(recording.time)) + width - half - 1
+    return (sums[start + width] - sums[start]) / width
+
+
+def _even(recording: Recording, part: np.ndarray) -> EvenSamples:
+    time = recording.time[part]
+    # As many even samples as there were: the mean rate, which jitter leaves alone.
+    even = np.linspace(time[0], time[-1], len(time))
+
+    def at_even(values: FloatArray) -> FloatArray:
+        return PchipInterpolator(time, values[part])(even)
+
+    return EvenSamples(
+        time=even,
+        position=at_even(recording.position),
+        velocity=None if recording.velocity is None else at_even(recording.velocity),
+        effort=at_even(recording.effort),
+        rate=(len(time) - 1) / float(time[-1] - time[0]),
+    )
+
+
+# --- states --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -51,7 +164,7 @@ class Band:
     @property
     def state_cutoff(self) -> float:
         """Of positions and velocities [Hz]."""
-        return min(2.0 * self.cutoff, HIGHEST_CUTOFF)
+        return min(2.0 * self.cutoff, _HIGHEST_CUTOFF)
 
     @property
     def row_rate(self) -> float:
@@ -67,7 +180,7 @@ class Band:
 @dataclass(frozen=True, eq=False)
 class States:
     """
-    Low-passed states of n joints at K even times, and the efforts at every so-manieth of them.
+    Low-passed states of n joints at K even times, and the efforts at the rows, which are fewer.
 
     Attributes
     ----------
@@ -119,7 +232,7 @@ def motion_band(stretches: Sequence[EvenSamples]) -> Band:
     within 0.4 times the slowest recording's rate.
     """
     bandwidth = max(_bandwidth(stretch) for stretch in stretches)
-    cutoff = min(max(_CUTOFF_PER_BANDWIDTH * bandwidth, LOWEST_CUTOFF), HIGHEST_CUTOFF)
+    cutoff = min(max(_CUTOFF_PER_BANDWIDTH * bandwidth, _LOWEST_CUTOFF), _HIGHEST_CUTOFF)
     return Band(_within(cutoff, min(stretch.rate for stretch in stretches)))
 
 
@@ -137,7 +250,7 @@ def _within(cutoff: float, rate: float) -> float:
 def _bandwidth(stretch: EvenSamples) -> float:
     velocity = stretch.velocity
     if velocity is None:
-        cutoff = _within(HIGHEST_CUTOFF, stretch.rate)
+        cutoff = _within(_HIGHEST_CUTOFF, stretch.rate)
         smooth = low_passed(stretch.position, cutoff, stretch.rate)
         velocity = np.gradient(smooth, 1.0 / stretch.rate, axis=0)
     velocity = velocity - velocity.mean(axis=0)
@@ -185,7 +298,7 @@ def low_passed(values: FloatArray, cutoff: float, rate: float) -> FloatArray:
     """
     if cutoff >= 0.5 * rate:
         return values
-    filter_ = butter(ORDER, cutoff, fs=rate, output='sos')
+    filter_ = butter(_ORDER, cutoff, fs=rate, output='sos')
     # The filter's memory is a few periods of its cut-off.
     padding = min(len(values) - 1, int(3 * rate / cutoff))
     width = min(len(values), max(3, int(rate / cutoff)))

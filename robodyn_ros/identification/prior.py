@@ -10,6 +10,8 @@ coordinates changes (Lee, Wensing and Park 2020).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from robodyn_ros.description.records import Finding
@@ -36,6 +38,28 @@ BASIS[np.arange(10), _ROWS, _COLUMNS] = BASIS[np.arange(10), _COLUMNS, _ROWS] = 
 )
 # From such a vector of a pseudo-inertia to the ten inertial parameters.
 PARAMETERS = parameters_of_pseudo_inertia(BASIS).T
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """
+    What is known before.
+
+    Attributes
+    ----------
+    pseudo_inertia : array, shape (n, 4, 4)
+        Of the links, positive definite.
+    strength : float
+        gamma = 1 / (4 deviation²)
+    """
+
+    pseudo_inertia: FloatArray
+    strength: float
+
+    @property
+    def inertial_parameters(self) -> FloatArray:
+        """Ten parameters of each link, array, shape (n, 10)."""
+        return parameters_of_pseudo_inertia(self.pseudo_inertia)
 
 
 def vector_of(matrix: FloatArray) -> FloatArray:

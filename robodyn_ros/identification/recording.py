@@ -1,26 +1,63 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an arm did and what its drives reported: the samples that a model is identified from."""
+"""
+What an arm did and what its drives reported: the samples that a model is identified from.
+
+They are read from CSV files and ROS bags. Samples that cannot be believed are dropped and counted,
+never repaired.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import csv
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from robodyn_ros.arguments import checked_type, float_array
 from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.description.records import Finding
-from robodyn_ros.errors import NoSuchJoint, WrongShape
-from robodyn_ros.identification.bag_recording import samples_of_bag
-from robodyn_ros.identification.cleaning import usable_samples
-from robodyn_ros.identification.csv_recording import samples_of_csv
+from robodyn_ros.errors import (
+    MalformedRecording,
+    NoEffort,
+    NoSuchJoint,
+    UnreadableSource,
+    WrongShape,
+)
 from robodyn_ros.model import RobotModel, checked_model
+from robodyn_ros.motions.bag import OpenedBag, opened_bag
 from robodyn_ros.spatial import FloatArray
 
 _A_RECORDING = "a Recording, as Recording.from_bag('motion.mcap', model), or several"
+
+_BoolArray = NDArray[np.bool_]
+# Time, position, velocity and effort.
+_Samples = tuple[FloatArray, FloatArray, FloatArray | None, FloatArray]
+
+# No joint's position [rad or m] or velocity [per s] has such numbers.
+_LARGEST_POSITION = 1e4
+_LARGEST_VELOCITY = 1e3
+# A value so many times further from the median than all but 0.5 % of the others is no measurement.
+_OUTLYING = 50.0
+_ORDINARY = 99.5
+# A joint does not jump by so much [rad or m] at such a velocity [per s].
+_JUMP = 0.05
+_JUMP_VELOCITY = 30.0
+_MOST_JUMPS = 0.02
+_MOST_BACKWARDS = 0.05
+_LEAST_SAMPLES = 2
+_TIME = 'time'
+_VELOCITY = '.velocity'
+_EFFORT = '.effort'
+_MOST_NAMED = 20
+_TYPE = 'sensor_msgs/msg/JointState'
+_NANOSECOND = 1e-9
+# How many messages of a topic are looked at for the names of its joints.
+_MESSAGES_FOR_NAMES = 50
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -70,7 +107,7 @@ class Recording(ArrayRecord):
         velocity = None if self.velocity is None else _array('velocity', self.velocity, shape)
         if velocity is not None and not np.isfinite(velocity).any(axis=0).all():
             velocity = None
-        sound, findings = usable_samples(names, time, position, velocity, effort)
+        sound, findings = _usable_samples(names, time, position, velocity, effort)
         arrays = {
             'time': time[sound],
             'position': position[sound],
@@ -114,7 +151,7 @@ class Recording(ArrayRecord):
             A column is repeated, or too few samples are sound.
         """
         names = checked_model(model).joint_names
-        return cls(names, *samples_of_csv(_path(path), names))
+        return cls(names, *_samples_of_csv(_path(path), names))
 
     @classmethod
     def from_bag(cls, path: str | Path, model: RobotModel, topic: str | None = None) -> Recording:
@@ -141,7 +178,7 @@ class Recording(ArrayRecord):
             Several topics name the joints, as with two robots, or too few samples are sound.
         """
         names = checked_model(model).joint_names
-        return cls(names, *samples_of_bag(_path(path), names, topic))
+        return cls(names, *_samples_of_bag(_path(path), names, topic))
 
     def of_joints(self, joint_names: tuple[str, ...]) -> Recording:
         """
@@ -212,3 +249,303 @@ def _array(name: str, values: ArrayLike, shape: tuple[int | None, ...]) -> Float
         allowed = f'shape {shape}' if None not in shape else 'shape (N,)'
         raise WrongShape(f'argument {name}', f'shape {array.shape}', allowed)
     return array
+
+
+# --- which samples can be believed ---------------------------------------------------------------
+
+
+def _usable_samples(
+    joint_names: Sequence[str],
+    time: FloatArray,
+    position: FloatArray,
+    velocity: FloatArray | None,
+    effort: FloatArray,
+) -> tuple[_BoolArray, tuple[Finding, ...]]:
+    """
+    Return which samples can be used, array of bool (N,), and what was wrong with the others.
+
+    A sample is corrupt where a number of it is not finite, is one that no arm has, or lies 50
+    times further from the median than others do. Of stamps that run backwards the longest
+    increasing series is kept.
+
+    Parameters
+    ----------
+    joint_names : sequence of n str
+    time : array, shape (N,)
+        [s]
+    position : array, shape (N, n)
+        [rad or m]
+    velocity : array, shape (N, n), or None
+        [rad/s or m/s]
+    effort : array, shape (N, n)
+        In the drives' unit.
+
+    Raises
+    ------
+    NoEffort
+        No sample of a joint's effort is a number, or all joints' are zero.
+    MalformedRecording
+        Too few samples are left, stamps run backwards again and again, or positions jump as those
+        of two robots do.
+    """
+    _check_effort(joint_names, effort)
+    sound = np.isfinite(time) & _plausible(position, _LARGEST_POSITION) & _plausible(effort)
+    if velocity is not None:
+        sound &= _plausible(velocity, _LARGEST_VELOCITY)
+    sound[sound] = _plausible_stamps(time[sound])
+    corrupt = int((~sound).sum())
+    if sound.sum() < _LEAST_SAMPLES:
+        raise MalformedRecording('recording', f'{sound.sum()} sound samples', 'at least two')
+    findings = []
+    if corrupt:
+        findings.append(
+            Finding(
+                'corrupt_samples',
+                'warning' if corrupt > len(time) // 100 else 'info',
+                'recording',
+                corrupt,
+                f'{corrupt} of {len(time)} samples are corrupt and were dropped',
+            )
+        )
+    stamps = time[sound]
+    backwards = int((np.diff(stamps) < 0).sum())
+    if backwards > max(3.0, _MOST_BACKWARDS * len(stamps)):
+        raise MalformedRecording(
+            'time', f'runs backwards {backwards} times', 'stamps that increase'
+        )
+    kept = _increasing(stamps)
+    lost = len(stamps) - int(kept.sum())
+    if backwards:
+        if lost > max(3.0, _MOST_BACKWARDS * len(stamps)):
+            raise MalformedRecording(
+                'time', f'{lost} of {len(stamps)} stamps lie before others', 'stamps that increase'
+            )
+        findings.append(
+            Finding(
+                'stamps_backwards',
+                'warning',
+                'time',
+                lost,
+                f'{lost} samples are stamped out of order and were dropped',
+            )
+        )
+    sound[sound] = kept
+    _check_jumps(joint_names, time[sound], position[sound])
+    return sound, tuple(findings)
+
+
+def _check_effort(joint_names: Sequence[str], effort: FloatArray) -> None:
+    for name, column in zip(joint_names, effort.T, strict=True):
+        if not np.isfinite(column).any():
+            raise NoEffort(f'effort of joint {name!r}', 'no numbers', 'measured efforts')
+    if not np.nan_to_num(effort).any():
+        raise NoEffort('effort', 'zero in all samples of all joints', 'measured efforts')
+
+
+def _plausible(values: FloatArray, largest: float = np.inf) -> _BoolArray:
+    """Return which rows (N,) hold finite numbers, none of them out of all proportion."""
+    finite = np.isfinite(values) & (np.abs(np.nan_to_num(values)) <= largest)
+    plausible: _BoolArray = np.asarray(finite.all(axis=1))
+    if plausible.any():
+        middle = np.median(values[plausible], axis=0)
+        distance = np.abs(np.where(finite, values, middle) - middle)
+        # A column that hardly ever moves has no spread to compare with: 1 in its place.
+        ordinary = np.percentile(distance[plausible], _ORDINARY, axis=0)
+        plausible &= (distance <= _OUTLYING * np.where(ordinary > 0, ordinary, 1.0)).all(axis=1)
+    return plausible
+
+
+def _plausible_stamps(time: FloatArray) -> _BoolArray:
+    if len(time) < _LEAST_SAMPLES:
+        return np.ones(len(time), dtype=bool)
+    first, last = np.percentile(time, (5.0, 95.0))
+    span = max(last - first, 1e-9)
+    return np.asarray((time >= first - span) & (time <= last + span))
+
+
+def _increasing(time: FloatArray) -> _BoolArray:
+    """Return which entries make up the longest strictly increasing series."""
+    kept = np.ones(len(time), dtype=bool)
+    if (np.diff(time) > 0).all():
+        return kept
+    # Patience sorting: the last entry of the best series of each length, and who came before it.
+    tails: list[float] = []
+    ends: list[int] = []
+    before = np.full(len(time), -1)
+    for k, stamp in enumerate(time.tolist()):
+        length = bisect_left(tails, stamp)
+        before[k] = ends[length - 1] if length else -1
+        tails[length : length + 1] = [stamp]
+        ends[length : length + 1] = [k]
+    kept[:] = False
+    k = ends[-1]
+    while k >= 0:
+        kept[k] = True
+        k = int(before[k])
+    return kept
+
+
+def _check_jumps(joint_names: Sequence[str], time: FloatArray, position: FloatArray) -> None:
+    if len(time) < _LEAST_SAMPLES:
+        raise MalformedRecording('recording', f'{len(time)} sound samples', 'at least two')
+    step = np.abs(np.diff(position, axis=0))
+    jumps = (step > _JUMP) & (step > _JUMP_VELOCITY * np.diff(time)[:, None])
+    often = jumps.mean(axis=0)
+    worst = int(often.argmax())
+    if jumps[:, worst].sum() > 2 and often[worst] > _MOST_JUMPS:
+        raise MalformedRecording(
+            f'position of joint {joint_names[worst]!r}',
+            f'jumps at {often[worst]:.0%} of the samples',
+            'the positions of one robot: are there two under the same names?',
+        )
+
+
+# --- CSV files -----------------------------------------------------------------------------------
+
+
+def _samples_of_csv(path: Path, joint_names: Sequence[str]) -> _Samples:
+    """
+    Return time, position, velocity (or None) and effort of some joints, as the file has them.
+
+    A field that is no number, and a row that is too short, become NaN.
+
+    Raises
+    ------
+    UnreadableSource, NoSuchJoint, NoEffort, MalformedRecording
+        As ``Recording.from_csv`` says.
+    """
+    try:
+        with path.open(encoding='utf-8-sig', newline='') as file:
+            rows = csv.reader(file)
+            names = [field.strip() for field in next(rows, [])]
+            columns = _csv_columns(names, joint_names)
+            table = _csv_numbers(rows, columns)
+    except (OSError, UnicodeDecodeError, MemoryError, csv.Error) as error:
+        raise UnreadableSource('recording', str(path), f'a readable CSV file ({error})') from error
+    n = len(joint_names)
+    velocity = table[:, 1 + 2 * n :] if len(columns) > 1 + 2 * n else None
+    return table[:, 0], table[:, 1 : 1 + n], velocity, table[:, 1 + n : 1 + 2 * n]
+
+
+def _csv_columns(names: Sequence[str], joint_names: Sequence[str]) -> list[int]:
+    """Return which columns hold time, positions, efforts and, if all are there, velocities."""
+    found = ', '.join(map(repr, names[:_MOST_NAMED]))
+    if _TIME not in names:
+        raise MalformedRecording(f'column {_TIME!r}', 'missing', f'line 1 names {found}')
+    for name in joint_names:
+        if name not in names:
+            raise NoSuchJoint('recording', f'no column {name!r}', f'line 1 names {found}')
+    efforts = [f'{name}{_EFFORT}' for name in joint_names]
+    for name in efforts:
+        if name not in names:
+            raise NoEffort(f'column {name!r}', 'missing', f'efforts; line 1 names {found}')
+    velocities = [f'{name}{_VELOCITY}' for name in joint_names]
+    if not set(velocities) <= set(names):
+        velocities = []
+    wanted = [_TIME, *joint_names, *efforts, *velocities]
+    for name in wanted:
+        if names.count(name) > 1:
+            raise MalformedRecording(f'column {name!r}', 'repeated', 'each name once')
+    return [names.index(name) for name in wanted]
+
+
+def _csv_numbers(rows: Iterable[list[str]], columns: Sequence[int]) -> FloatArray:
+    table = []
+    for row in rows:
+        if not row:
+            continue
+        try:
+            table.append([float(row[k]) for k in columns])
+        except (ValueError, IndexError):
+            table.append([_csv_number(row, k) for k in columns])
+    return np.array(table, dtype=float).reshape(-1, len(columns))
+
+
+def _csv_number(row: list[str], k: int) -> float:
+    try:
+        return float(row[k])
+    except (ValueError, IndexError):
+        return np.nan
+
+
+# --- ROS bags ------------------------------------------------------------------------------------
+
+
+def _samples_of_bag(path: Path, joint_names: Sequence[str], topic: str | None) -> _Samples:
+    """
+    Return time from the first sample on, position, velocity (or None) and effort of some joints.
+
+    A driver may publish a joint state in parts: a sample is taken whenever all joints have been
+    heard since the last one. What a message lacks is NaN.
+
+    Raises
+    ------
+    UnreadableSource, NoSuchJoint, NoEffort, MalformedRecording
+        As ``Recording.from_bag`` says.
+    """
+    with opened_bag(path) as reader:
+        chosen = _bag_connections(reader, joint_names, topic)
+        samples = list(_joint_states(reader, chosen, joint_names))
+    if not samples:
+        joints = ', '.join(map(repr, joint_names))
+        raise MalformedRecording('bag', 'no complete joint state', f'messages that name {joints}')
+    stamps = np.array([stamp for stamp, _ in samples])
+    states = np.array([state for _, state in samples], dtype=float)
+    position, velocity, effort = np.moveaxis(states, 2, 0)
+    return (stamps - stamps.min()) * _NANOSECOND, position, velocity, effort
+
+
+def _bag_connections(
+    reader: OpenedBag, joint_names: Sequence[str], topic: str | None
+) -> list[Any]:
+    """Return the connections of the one topic that names all joints."""
+    offered: dict[str, list[Any]] = {}
+    for connection in reader.connections:
+        if connection.msgtype == _TYPE:
+            offered.setdefault(connection.topic, []).append(connection)
+    if topic is not None and topic not in offered:
+        raise MalformedRecording('topic', topic, f'one with joint states: {sorted(offered)}')
+    topics = sorted(offered) if topic is None else [topic]
+    named = {each: _names_on_topic(reader, offered[each]) for each in topics}
+    complete = [each for each in topics if named[each] >= set(joint_names)]
+    if not complete:
+        missing = [name for name in joint_names if not any(name in x for x in named.values())]
+        known = ', '.join(map(repr, sorted(set().union(*named.values()))))
+        raise NoSuchJoint('bag', f'no joint {(missing or joint_names)[0]!r}', f'it has {known}')
+    if len(complete) > 1:
+        raise MalformedRecording(
+            'bag', complete, 'one topic with the joint states of this arm: name it'
+        )
+    return offered[complete[0]]
+
+
+def _names_on_topic(reader: OpenedBag, connections: list[Any]) -> set[str]:
+    names: set[str] = set()
+    for k, (connection, _, raw) in enumerate(reader.messages(connections=connections)):
+        names.update(reader.deserialize(raw, connection.msgtype).name)
+        if k >= _MESSAGES_FOR_NAMES:
+            break
+    return names
+
+
+def _joint_states(
+    reader: OpenedBag, connections: list[Any], joint_names: Sequence[str]
+) -> Iterator[tuple[int, list[tuple[float, float, float]]]]:
+    """Yield stamp [ns], and position, velocity and effort of each joint."""
+    heard: dict[str, tuple[float, float, float]] = {}
+    for connection, received, raw in reader.messages(connections=connections):
+        message = reader.deserialize(raw, connection.msgtype)
+        size = len(message.name)
+        for name, *state in zip(
+            message.name,
+            message.position,
+            message.velocity if len(message.velocity) == size else [np.nan] * size,
+            message.effort if len(message.effort) == size else [np.nan] * size,
+        ):
+            if name in joint_names and np.isfinite(state[0]):
+                heard[name] = (float(state[0]), float(state[1]), float(state[2]))
+        if len(heard) == len(joint_names):
+            stamp = message.header.stamp
+            time = stamp.sec * 1_000_000_000 + stamp.nanosec or received
+            yield time, [heard[name] for name in joint_names]
+            heard = {}

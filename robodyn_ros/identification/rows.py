@@ -2,23 +2,35 @@
 """
 The rows of the regression: what each parameter contributes to each joint's torque, and when.
 
-Everything here went through the same filter as the efforts, and is in N m (or N).
+Everything here went through the same filter as the efforts, and is in N m (or N). Beside the
+links' and the drives' columns there are those of a tilt of the base, and of a payload.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.interpolate import interp1d
 
+from robodyn_ros.description.records import Finding
 from robodyn_ros.dynamics import gravity_torque, inverse_dynamics
+from robodyn_ros.errors import NoSuchLink
 from robodyn_ros.identification.drive_terms import DriveTerms, drive_columns, presliding_state
-from robodyn_ros.identification.even_samples import STANDSTILL
-from robodyn_ros.identification.preparation import States
+from robodyn_ros.identification.preparation import (
+    STANDSTILL,
+    Band,
+    EvenSamples,
+    States,
+    even_samples,
+    motion_band,
+    states_of,
+)
+from robodyn_ros.identification.recording import Recording
 from robodyn_ros.model import RobotModel
 from robodyn_ros.parameters import regressor
-from robodyn_ros.spatial import FloatArray
+from robodyn_ros.spatial import FloatArray, moved_parameters, rotation_about
 
 # So many periods of the cut-off a filter's end effects last.
 _END_PERIODS = 0.5
@@ -160,7 +172,7 @@ def gravity_columns(model: RobotModel, parameters: FloatArray, states: States) -
 
 def tilt_axes(gravity: FloatArray) -> FloatArray:
     """
-    Return the two unit vectors, shape (2, 3), about which a tilt of the base can be felt.
+    Return the two unit vectors, shape (2, 3), about which a tilt of the base shows in the torques.
 
     They are perpendicular to gravity: x and y of the base link where gravity points along its z.
     """
@@ -172,3 +184,124 @@ def tilt_axes(gravity: FloatArray) -> FloatArray:
     first = first - (first @ down) * down
     first /= np.linalg.norm(first)
     return np.stack([first, np.cross(-down, first)])
+
+
+def tilted(model: RobotModel, tilt: FloatArray) -> RobotModel:
+    """Return the model with its base turned by ``tilt`` (2,) [rad] about ``tilt_axes``."""
+    turn = tilt @ tilt_axes(model.gravity)
+    angle = float(np.linalg.norm(turn))
+    if angle == 0.0:
+        return model
+    return model.with_gravity(rotation_about(turn / angle, -angle) @ model.gravity)
+
+
+# --- a payload at the tip link -------------------------------------------------------------------
+
+
+def payload_columns(model: RobotModel, rows: Rows) -> FloatArray:
+    """
+    Return what a payload's ten inertial parameters add to each torque, shape (K, n, 10).
+
+    Parameters
+    ----------
+    model : RobotModel
+    rows : Rows
+        The parameters are about the tip link's origin, along its axes.
+
+    Raises
+    ------
+    NoSuchLink
+        The tip link does not move.
+    """
+    body, matrix = payload_matrix(model)
+    return rows.inertial[..., 10 * body : 10 * body + 10] @ matrix
+
+
+def with_payload_parameters(model: RobotModel, parameters: FloatArray) -> FloatArray:
+    """Return the bodies' parameters (n, 10) with a payload's ten, about the tip link, added."""
+    body, matrix = payload_matrix(model)
+    bodies = model.inertial_parameters.copy()
+    bodies[body] += matrix @ parameters
+    return bodies
+
+
+def payload_matrix(model: RobotModel) -> tuple[int, FloatArray]:
+    """
+    Return the body that the tip link is part of, and a payload's parameters in its: (10, 10).
+
+    Raises
+    ------
+    NoSuchLink
+        The tip link does not move.
+    """
+    body, placed = model.link_frames[model.tip_link]
+    if body < 0:
+        raise NoSuchLink('tip link', model.tip_link, 'one that a joint moves')
+    return body, np.stack([moved_parameters(column, placed) for column in np.eye(10)], axis=1)
+
+
+# --- recordings made ready to estimate with ------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingData:
+    """
+    Recordings of the model's joints, as even samples, and the band they share.
+
+    Attributes
+    ----------
+    recordings : tuple of Recording
+        Of the model's joints, in its order.
+    stretches : tuple of EvenSamples
+        What they were cut into.
+    recording_of_rows : tuple of int
+        Which recording each stretch is of.
+    band : Band
+    silent : array of bool, shape (n,)
+        Joints whose effort is always zero.
+    """
+
+    recordings: tuple[Recording, ...]
+    stretches: tuple[EvenSamples, ...]
+    recording_of_rows: tuple[int, ...]
+    band: Band
+    silent: np.ndarray
+
+    @classmethod
+    def of(cls, model: RobotModel, recordings: Sequence[Recording]) -> TrainingData:
+        """
+        Return what recordings hold of a model's joints.
+
+        Raises
+        ------
+        NoSuchJoint, TooShortRecording
+        """
+        mine = tuple(each.of_joints(model.joint_names) for each in recordings)
+        cut = [even_samples(each) for each in mine]
+        stretches = tuple(stretch for each in cut for stretch in each)
+        numbers = tuple(k for k, each in enumerate(cut) for _ in each)
+        silent = np.array(
+            [not any(each.effort[:, j].any() for each in mine) for j in range(model.n)]
+        )
+        return cls(mine, stretches, numbers, motion_band(stretches), silent)
+
+    def rows(self, model: RobotModel, scale: FloatArray) -> list[Rows]:
+        """Return the rows of all stretches, with torques for a unit of effort, shape (n,)."""
+        return [
+            rows_of(model, states_of(each, self.band), scale, self.silent)
+            for each in self.stretches
+        ]
+
+    def silent_findings(self, model: RobotModel) -> list[Finding]:
+        """Return which joints say nothing."""
+        return [
+            Finding(
+                'zero_effort',
+                'warning',
+                f'joint {name!r}',
+                0.0,
+                f'the effort of joint {name!r} is always zero',
+            )
+            for name, silent in zip(model.joint_names, self.silent, strict=True)
+            if silent
+        ]

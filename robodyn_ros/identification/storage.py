@@ -28,7 +28,7 @@ from robodyn_ros.model import RobotModel
 from robodyn_ros.parameters import BaseParameters
 from robodyn_ros.spatial import FloatArray
 
-FORMAT = 'robodyn identification 1'
+_FORMAT = 'robodyn identification 1'
 _LARGEST = 64 * 2**20
 _DUMPER = getattr(yaml, 'CSafeDumper', yaml.SafeDumper)
 # What the fields of an identification are, in the order that people want to read them.
@@ -59,7 +59,7 @@ def write_fields(path: Path, values: Mapping[str, Any]) -> None:
     path : Path
     values : mapping of field name to value
     """
-    document = {'format': FORMAT, **{name: _plain(values[name]) for name in _FIELDS}}
+    document = {'format': _FORMAT, **{name: _plain(values[name]) for name in _FIELDS}}
     if values[_COMMAND_SCALE] is not None:
         document[_COMMAND_SCALE] = _plain(values[_COMMAND_SCALE])
     text = yaml.dump(document, Dumper=_DUMPER, default_flow_style=None, sort_keys=False, width=99)
@@ -85,9 +85,9 @@ def read_fields(path: Path) -> dict[str, Any]:
             'identified model', str(error), 'YAML without aliases'
         ) from error
     document = documents[0] if len(documents) == 1 else None
-    if not isinstance(document, dict) or document.get('format') != FORMAT:
+    if not isinstance(document, dict) or document.get('format') != _FORMAT:
         found = document.get('format') if isinstance(document, dict) else type(document).__name__
-        raise MalformedIdentification('format', found, repr(FORMAT))
+        raise MalformedIdentification('format', found, repr(_FORMAT))
     try:
         result = {name: _restored(hint, document[name]) for name, hint in _FIELDS.items()}
         scale = document.get(_COMMAND_SCALE)

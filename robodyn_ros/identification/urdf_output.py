@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The identified bodies, spread over the links that a URDF has for them."""
+"""The identified bodies, spread over the links that the URDF of the same robot has for them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from robodyn_ros.description.chain import Chain
 from robodyn_ros.description.records import Inertial
 from robodyn_ros.description.rewriting import JointDynamics, rewritten_urdf
 from robodyn_ros.description.source import bytes_of_source
+from robodyn_ros.errors import OtherKinematics
 from robodyn_ros.identification.prior import made_positive
-from robodyn_ros.identification.same_robot import check_kinematics
 from robodyn_ros.kinematics import kinematics_digest
-from robodyn_ros.model import RobotModel
+from robodyn_ros.model import RobotModel, checked_model
 from robodyn_ros.spatial import (
     FloatArray,
     inertia_tensor,
@@ -126,3 +126,24 @@ def _inertial(pseudo: FloatArray, frame: FloatArray) -> Inertial:
         center @ center * np.eye(3) - np.outer(center, center)
     )
     return Inertial(mass, center, about_center)
+
+
+def check_kinematics(digest: str, identified: RobotModel, model: RobotModel) -> None:
+    """
+    Refuse a model with other kinematics than those of an identification.
+
+    Raises
+    ------
+    OtherKinematics
+    """
+    if identified.joint_names != checked_model(model).joint_names:
+        names = ', '.join(map(repr, identified.joint_names))
+        raise OtherKinematics(
+            'joints of the robot', model.joint_names, f'those identified: {names}'
+        )
+    if kinematics_digest(model) != digest:
+        raise OtherKinematics(
+            f'kinematics from {model.base_link!r} to {model.tip_link!r}',
+            'not those of the robot that was identified',
+            f'its DH table, from {identified.base_link!r} to {identified.tip_link!r}',
+        )

@@ -6,12 +6,14 @@ What of a robot's inertia its torques depend on, and how.
 finds the fewest parameters that suffice, as formulas (Gautier and Khalil 1988).
 """
 
-from robodyn_ros.parameters.base_parameters import BaseParameters, base_parameters
+from robodyn_ros.parameters.base_parameters import (
+    BaseParameters,
+    base_parameters,
+    parameters_record,
+)
 from robodyn_ros.parameters.combinations import LinearCombination
 from robodyn_ros.parameters.energy import energy_regressor
-from robodyn_ros.parameters.regressor import regressor
-from robodyn_ros.parameters.standard import StandardParameters
-from robodyn_ros.parameters.text import parameters_record
+from robodyn_ros.parameters.regressor import StandardParameters, regressor
 
 __all__ = [
     'BaseParameters',

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,9 +28,8 @@ from robodyn_ros.parameters.combinations import (
     rows_of,
 )
 from robodyn_ros.parameters.elimination import Elimination, eliminations
-from robodyn_ros.parameters.regressor import excitation
+from robodyn_ros.parameters.regressor import StandardParameters, excitation
 from robodyn_ros.parameters.regrouping import Monomial, evaluated, lengths, regrouped
-from robodyn_ros.parameters.standard import StandardParameters, regrouped_name
 from robodyn_ros.spatial import FloatArray
 
 # The count is also taken at tolerances so many times smaller and larger: a geometry within that
@@ -162,7 +162,7 @@ class BaseParameters(ArrayRecord, Tabular):
         alone = (self.regrouping != 0.0).sum(axis=1) == 1
         standard = (self.standard.names[k] for k in self.columns)
         return tuple(
-            name if single else regrouped_name(name)
+            name if single else _regrouped_name(name)
             for name, single in zip(standard, alone, strict=True)
         )
 
@@ -369,3 +369,29 @@ def _eliminations(standard: StandardParameters, tolerance: float) -> list[Elimin
     return eliminations(
         model.dh, model.gravity, tolerance=tolerance, rotor_inertia=standard.rotor_inertia
     )
+
+
+def parameters_record(base: BaseParameters) -> dict[str, Any]:
+    """Return the base parameters for JSON: numbers, strings, lists and dicts only."""
+    model = base.standard.model
+    lengths = dict(base.expressions[0].lengths) if base.expressions else {}
+    return {
+        'joint_names': list(model.joint_names),
+        'gravity': model.gravity.tolist(),
+        'count': base.count,
+        'classical_count': base.standard_count,
+        'count_range': list(base.count_range),
+        'depends_on_tolerance': base.depends_on_tolerance,
+        'tolerance': base.tolerance,
+        'conditioning': base.conditioning,
+        'residual': base.residual,
+        'lengths': lengths,
+        'parameters': [expression.as_dict() for expression in base.expressions],
+        'no_effect': list(base.no_effect),
+    }
+
+
+def _regrouped_name(name: str) -> str:
+    """Return the paper's name of a parameter that others are regrouped into: XXR2 for XX2."""
+    letters = name.rstrip('0123456789')
+    return f'{letters}R{name[len(letters) :]}'

@@ -10,9 +10,13 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from robodyn_ros.identification import EffortFindings, JointEffort, Recording
-from robodyn_ros.identification.effort_examination import joint_regressions
-from robodyn_ros.identification.joint_effort import GRAVITY, INERTIAL, JointRegression
-from robodyn_ros.identification.training_data import TrainingData
+from robodyn_ros.identification.effort_examination import (
+    GRAVITY,
+    INERTIAL,
+    JointRegression,
+    joint_regressions,
+)
+from robodyn_ros.identification.rows import TrainingData
 from robodyn_ros.model import RobotModel
 from robodyn_ros.report.svg import Ink, inline_svg
 from robodyn_ros.report.template import rendered_page

@@ -16,12 +16,11 @@ from robodyn_ros.identification import (
     motion_limits,
 )
 from robodyn_ros.identification.exciting_motion import search
+from robodyn_ros.identification.exciting_motion.fourier import Shapes
 from robodyn_ros.identification.exciting_motion.information import ArmFunctions, Knowledge
-from robodyn_ros.identification.exciting_motion.objective import Objective
 from robodyn_ros.identification.exciting_motion.obstacles import regions
-from robodyn_ros.identification.exciting_motion.shapes import Shapes
-from robodyn_ros.identification.fit import Prior
-from robodyn_ros.identification.prior import PARAMETERS, congruence, prior_pseudo_inertia
+from robodyn_ros.identification.exciting_motion.search import Objective
+from robodyn_ros.identification.prior import PARAMETERS, Prior, congruence, prior_pseudo_inertia
 from robodyn_ros.parameters import regressor
 
 

@@ -11,10 +11,10 @@ from robodyn_ros.dh.frames import frame_transforms
 from robodyn_ros.errors import InvalidNumber, NoSuchLink
 from robodyn_ros.identification import Box, HalfSpace, LinkPoint
 from robodyn_ros.identification.exciting_motion import verification
-from robodyn_ros.identification.exciting_motion.derivative_bounds import second_derivative_bounds
 from robodyn_ros.identification.exciting_motion.fourier import FourierMotion, series_at_rest
 from robodyn_ros.identification.exciting_motion.motion_limits import motion_limits
 from robodyn_ros.identification.exciting_motion.obstacles import regions, watched_points
+from robodyn_ros.identification.exciting_motion.verification import second_derivative_bounds
 from robodyn_ros.motions.point_to_point import PointToPoint
 from robodyn_ros.spatial import rotation_about, transform
 

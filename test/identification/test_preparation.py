@@ -9,15 +9,15 @@ from reference_law import presliding_direction
 from simulated_recordings import TrueArm, motion
 
 from robodyn_ros.identification import DriveTerms, Recording
+from robodyn_ros.identification.comparison import repeats
 from robodyn_ros.identification.drive_terms import candidates, drive_columns, presliding_state
-from robodyn_ros.identification.even_samples import even_samples
 from robodyn_ros.identification.preparation import (
     Band,
+    even_samples,
     low_passed,
     motion_band,
     states_of,
 )
-from robodyn_ros.identification.repeated_motion import repeats
 from robodyn_ros.identification.rows import rows_of, tilt_axes
 
 

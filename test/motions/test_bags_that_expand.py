@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from robodyn_ros.errors import UnreadableSource
-from robodyn_ros.motions import bounded_bag, read_motion
+from robodyn_ros.motions import bag, read_motion
 from robodyn_ros.motions.bag import opened_bag
 
 rosbag1 = pytest.importorskip('rosbags.rosbag1', reason='rosbags is not installed')
@@ -194,8 +194,8 @@ KINDS = {
 def test_compressed_bag_is_read_as_ever_and_refused_beyond_proportion(tmp_path, monkeypatch, kind):
     path = KINDS[kind](tmp_path)
     np.testing.assert_array_equal(read_motion(path, JOINTS).q, POSITIONS)
-    monkeypatch.setattr(bounded_bag, 'SMALL', 1000)
-    monkeypatch.setattr(bounded_bag, 'RATIO', 0)
+    monkeypatch.setattr(bag, 'SMALL', 1000)
+    monkeypatch.setattr(bag, 'RATIO', 0)
     with pytest.raises(UnreadableSource, match='once it is decompressed'):
         read_motion(path, JOINTS)
 

@@ -23,8 +23,8 @@ from robodyn_ros.control.tip_wrench import TipWrench
 from robodyn_ros.description.chain import Chain
 from robodyn_ros.identification.comparison import RecordingErrors
 from robodyn_ros.identification.drive_gains import DriveGains
-from robodyn_ros.identification.effort_findings import EffortFindings, JointEffort
-from robodyn_ros.identification.exciting_motion.excitation import Excitation
+from robodyn_ros.identification.effort_examination import EffortFindings, JointEffort
+from robodyn_ros.identification.exciting_motion.excitation import Excitation, Rest
 from robodyn_ros.identification.exciting_motion.fourier import FourierMotion
 from robodyn_ros.identification.exciting_motion.motion_limits import MotionLimits
 from robodyn_ros.identification.exciting_motion.obstacles import (
@@ -33,7 +33,6 @@ from robodyn_ros.identification.exciting_motion.obstacles import (
     LinkPoint,
     WatchedPoints,
 )
-from robodyn_ros.identification.exciting_motion.slow_motions import Rest
 from robodyn_ros.identification.exciting_motion.verification import LimitUse
 from robodyn_ros.identification.identification import Identification, JointFriction
 from robodyn_ros.identification.payload_estimate import PayloadEstimate

@@ -2,6 +2,6 @@
 """
 Motions to identify an arm by.
 
-A line imports only lines above it: fourier, motion_limits, obstacles, slow_motions;
-derivative_bounds, verification; information, shapes; objective; search; excitation.
+A line imports only lines above it: motion_limits, obstacles; fourier, verification; information;
+search; excitation.
 """

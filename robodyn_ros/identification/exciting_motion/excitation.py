@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A motion from which an arm's parameters can be told, and what it will tell."""
+"""
+A motion from which an arm's parameters can be told, and what it will tell.
+
+It is a Fourier series for each joint; slow strokes that show friction, and poses to stand in,
+follow on request.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,25 +19,15 @@ from robodyn_ros.arguments import checked_array, checked_number, checked_type
 from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.description.records import Finding
 from robodyn_ros.errors import InvalidNumber, WrongShape
-from robodyn_ros.identification.exciting_motion.fourier import FourierMotion
+from robodyn_ros.identification.exciting_motion.fourier import FourierMotion, Shapes
 from robodyn_ros.identification.exciting_motion.information import ArmFunctions, Knowledge
 from robodyn_ros.identification.exciting_motion.motion_limits import MotionLimits, motion_limits
-from robodyn_ros.identification.exciting_motion.objective import Objective
 from robodyn_ros.identification.exciting_motion.obstacles import (
     Obstacle,
     Region,
     regions,
 )
-from robodyn_ros.identification.exciting_motion.search import searched
-from robodyn_ros.identification.exciting_motion.shapes import Shapes
-from robodyn_ros.identification.exciting_motion.slow_motions import (
-    DWELL,
-    SLOW_SPEEDS,
-    Rest,
-    slow_strokes,
-    static_poses,
-    with_rests,
-)
+from robodyn_ros.identification.exciting_motion.search import Objective, searched
 from robodyn_ros.identification.exciting_motion.verification import LimitUse, limit_use
 from robodyn_ros.identification.parameters import IdentifiedParameter
 from robodyn_ros.identification.progress import Progress, reporting
@@ -42,13 +37,23 @@ from robodyn_ros.motions.point_to_point import PointToPoint
 from robodyn_ros.spatial import FloatArray
 from robodyn_ros.threads import one_thread
 
-MOST_HARMONICS = 20
-SAMPLE_RATE = 100.0
-"""Of ``Excitation.trajectory`` [Hz]."""
-
+_MOST_HARMONICS = 20
+_SAMPLE_RATE = 100.0  # of ``Excitation.trajectory`` [Hz]
 _TYPICAL_MOTIONS = 10
 _ROUNDING = 1e-9
 _LIMITS = 'MotionLimits, as motion_limits(model) returns'
+# Largest speeds of the slow strokes [rad/s or m/s], each there and back.
+_SLOW_SPEEDS = (0.02, 0.06, 0.2)
+_LONGEST_STROKE = 10.0  # s
+_DWELL = 1.0  # in each pose [s]
+_TRAVEL_FRACTION = 0.5
+# Of the quintic: largest velocity over the mean, largest acceleration.
+_MEAN_TO_LARGEST = 15 / 8
+_LARGEST_ACCELERATION = 10 / np.sqrt(3)
+_SHRINKINGS = 6
+_TRIES = 200
+# Whether a motion keeps all limits.
+_Allowed = Callable[[PointToPoint], bool]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -123,7 +128,7 @@ class Excitation(ArrayRecord):
     @cached_property
     def trajectory(self) -> MotionSamples:
         """The motion at 100 Hz."""
-        return self.sampled(SAMPLE_RATE)
+        return self.sampled(_SAMPLE_RATE)
 
     def sampled(self, rate: float) -> MotionSamples:
         """
@@ -264,13 +269,13 @@ def excitation(
     start = found.motion.start
     appended: list[PointToPoint] = []
     if friction_motion:
-        strokes = slow_strokes(start, limits, allowed)
+        strokes = _slow_strokes(start, limits, allowed)
         appended += strokes
         segments += strokes
     if poses:
-        between = static_poses(start, poses, limits, allowed, generator)
+        between = _static_poses(start, poses, limits, allowed, generator)
         appended += between
-        segments += with_rests(between, DWELL)
+        segments += _with_rests(between, _DWELL)
     uses += [use_of(each) for each in appended]
     parameters = knowledge.expected(objective.information(found.motion))
     findings = [
@@ -298,8 +303,8 @@ def _check(
     for name, value in (('duration', duration), ('prior_deviation', prior_deviation)):
         if not 0 < checked_number(name, value) < np.inf:
             raise InvalidNumber(f'argument {name}', value, 'a positive number')
-    if not 2 <= checked_number('harmonics', harmonics) <= MOST_HARMONICS or harmonics % 1:
-        raise InvalidNumber('argument harmonics', harmonics, f'2 to {MOST_HARMONICS}')
+    if not 2 <= checked_number('harmonics', harmonics) <= _MOST_HARMONICS or harmonics % 1:
+        raise InvalidNumber('argument harmonics', harmonics, f'2 to {_MOST_HARMONICS}')
     if not 0 <= checked_number('margin', margin) < np.inf:
         raise InvalidNumber('argument margin', margin, 'zero or more [m]')
     if not 0 <= checked_number('poses', poses) <= 1000 or poses % 1:
@@ -363,14 +368,14 @@ def _left_out(
     findings = []
     stood = sum(isinstance(each, Rest) for each in segments)
     moved = sum(isinstance(each, PointToPoint) for each in segments)
-    if friction_motion and moved - stood < 2 * len(SLOW_SPEEDS):
+    if friction_motion and moved - stood < 2 * len(_SLOW_SPEEDS):
         findings.append(
             Finding(
                 'fewer_strokes',
                 'warning',
                 'slow strokes',
                 moved - stood,
-                f'limits or obstacles left room for {moved - stood} of {2 * len(SLOW_SPEEDS)} '
+                f'limits or obstacles left room for {moved - stood} of {2 * len(_SLOW_SPEEDS)} '
                 'slow strokes',
             )
         )
@@ -385,3 +390,121 @@ def _left_out(
             )
         )
     return findings
+
+
+# --- what follows the series on request ----------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Rest(ArrayRecord):
+    """
+    Standing still.
+
+    Attributes
+    ----------
+    start : array, shape (n,)
+        Where [rad or m].
+    duration : float
+        [s]
+    """
+
+    start: FloatArray
+    duration: float
+
+    @property
+    def goal(self) -> FloatArray:
+        """Where it ends: where it began."""
+        return self.start
+
+    def position(self, time: FloatArray) -> FloatArray:
+        """Return the positions (N, n)."""
+        return np.tile(self.start, (len(time), 1))
+
+    def velocity(self, time: FloatArray) -> FloatArray:
+        """Return the velocities (N, n): zero."""
+        return np.zeros((len(time), len(self.start)))
+
+    def acceleration(self, time: FloatArray) -> FloatArray:
+        """Return the accelerations (N, n): zero."""
+        return self.velocity(time)
+
+
+def _slow_strokes(
+    start: FloatArray, limits: MotionLimits, allowed: _Allowed
+) -> list[PointToPoint]:
+    """
+    Return strokes from a position and back to it, at each of ``_SLOW_SPEEDS``.
+
+    All joints move at the same time, neighbours in opposite directions, each towards the middle of
+    its range. A quintic passes all speeds up to its largest one.
+
+    Parameters
+    ----------
+    start : array, shape (n,)
+    limits : MotionLimits
+    allowed : callable
+        Strokes are made shorter until it agrees, and left out where it never does.
+    """
+    middle = limits.position.mean(axis=1)
+    inwards = np.where(start <= middle, 1.0, -1.0)
+    room = np.maximum(limits.position[:, 1] - start, start - limits.position[:, 0])
+    result: list[PointToPoint] = []
+    for speed in _SLOW_SPEEDS:
+        speeds = np.minimum(speed, limits.velocity)
+        travel = np.minimum(speeds * _LONGEST_STROKE / _MEAN_TO_LARGEST, _TRAVEL_FRACTION * room)
+        for shrinking in range(_SHRINKINGS):
+            goal = start + inwards * travel * 0.5**shrinking
+            duration = float(max(0.5, (_MEAN_TO_LARGEST * np.abs(goal - start) / speeds).max()))
+            there, back = (PointToPoint(a, b, duration) for a, b in ((start, goal), (goal, start)))
+            if allowed(there) and allowed(back):
+                result += [there, back]
+                break
+    return result
+
+
+def _static_poses(
+    start: FloatArray,
+    count: int,
+    limits: MotionLimits,
+    allowed: _Allowed,
+    generator: np.random.Generator,
+) -> list[PointToPoint]:
+    """
+    Return motions from a position through random poses and back to it.
+
+    Parameters
+    ----------
+    start : array, shape (n,)
+    count : int
+        Of poses; fewer are visited where limits allow no more.
+    limits : MotionLimits
+    allowed : callable
+        Whether a motion keeps all limits.
+    generator : numpy.random.Generator
+    """
+    result: list[PointToPoint] = []
+    here = start
+    for _ in range(_TRIES):
+        if len(result) >= count:
+            break
+        goal = generator.uniform(limits.position[:, 0], limits.position[:, 1])
+        there, back = _unhurried(here, goal, limits), _unhurried(goal, start, limits)
+        if allowed(there) and allowed(back):
+            result.append(there)
+            here = goal
+    if result:
+        result.append(_unhurried(here, start, limits))
+    return result
+
+
+def _with_rests(motions: Sequence[PointToPoint], dwell: float) -> list[PointToPoint | Rest]:
+    """Return motions with a rest after each."""
+    return [part for motion in motions for part in (motion, Rest(motion.goal, dwell))]
+
+
+def _unhurried(start: FloatArray, goal: FloatArray, limits: MotionLimits) -> PointToPoint:
+    """Return the motion between two positions at half the limits."""
+    travel = np.abs(goal - start)
+    slowest = (_MEAN_TO_LARGEST * travel / (0.5 * limits.velocity)).max()
+    growth = np.sqrt((_LARGEST_ACCELERATION * travel / (0.5 * limits.acceleration)).max())
+    return PointToPoint(start, goal, float(max(0.5, slowest, growth)))

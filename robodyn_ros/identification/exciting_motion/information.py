@@ -21,13 +21,12 @@ from robodyn_ros.dynamics import inverse_dynamics, mass_matrix
 from robodyn_ros.errors import NoBackend
 from robodyn_ros.identification.drive_terms import DriveTerms
 from robodyn_ros.identification.exciting_motion.verification import Torque
-from robodyn_ros.identification.fit import Prior
 from robodyn_ros.identification.parameters import (
     IdentifiedParameter,
     bare_base_parameters,
     parameter_labels,
 )
-from robodyn_ros.identification.prior import PARAMETERS, congruence, prior_pseudo_inertia
+from robodyn_ros.identification.prior import PARAMETERS, Prior, congruence, prior_pseudo_inertia
 from robodyn_ros.model import RobotModel
 from robodyn_ros.parameters import BaseParameters
 from robodyn_ros.spatial import FloatArray

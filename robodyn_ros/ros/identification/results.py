@@ -17,8 +17,7 @@ from robodyn_ros.dynamics import gravity_torque
 from robodyn_ros.identification import DriveTerms, Excitation, Identification, Recording
 from robodyn_ros.identification.parameters import bare_base_parameters
 from robodyn_ros.identification.prediction import prediction_states
-from robodyn_ros.identification.rows import rows_of
-from robodyn_ros.identification.training_data import TrainingData
+from robodyn_ros.identification.rows import TrainingData, rows_of
 from robodyn_ros.model import RobotModel
 from robodyn_ros.simulation.true_arm import random_poses
 from robodyn_ros.spatial import FloatArray, pseudo_inertia

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Which drive terms predict best what they were not trained with: blocked cross-validation.
+Which drive terms, and whether a tilt of the base, predict best what they were not trained with.
 
-Every stretch is cut into four blocks in time, which leave their turn out of the training. All rows
-are compressed once, for all candidates and blocks together, so that a candidate costs four solves.
+This is blocked cross-validation: every stretch is cut into four blocks in time, which leave their
+turn out of the training. All rows are compressed once, for all candidates and blocks together, so
+that a candidate costs four solves.
 """
 
 from __future__ import annotations
@@ -21,18 +22,23 @@ from robodyn_ros.identification.drive_terms import (
 )
 from robodyn_ros.identification.estimator import Estimate, estimate
 from robodyn_ros.identification.factors import JointFactor, Layout, joint_factors
-from robodyn_ros.identification.fit import Fit, Prior, drive_deviation, problem_of
+from robodyn_ros.identification.fit import Fit, drive_deviation, fitted, problem_of
 from robodyn_ros.identification.noise import Noise, floored
-from robodyn_ros.identification.rows import Rows, gravity_columns
+from robodyn_ros.identification.prior import Prior
+from robodyn_ros.identification.rows import Rows, gravity_columns, tilted
 from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import FloatArray
 
-BLOCKS = 4
+_BLOCKS = 4
 # A candidate so much worse than the best one is as good, if it is plainer.
 _TOLERANCE = 0.03
 _DISPLACEMENTS = (0.0, *PRESLIDING_DISPLACEMENTS)
 _RICHEST = tuple(DriveTerms(displacement, True, True) for displacement in _DISPLACEMENTS)
 _TILT = 2
+# A tilt must pay in cross-validation, be large, and be certain.
+_LARGEST_ERROR = 0.9
+_LEAST_ANGLE = np.radians(0.5)
+_LEAST_CERTAINTY = 5.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,13 +90,13 @@ class CrossValidation:
         self._model, self._rows, self._prior, self._baseline = model, rows, prior, baseline
         self._richest = Layout(model.n, sum(terms.count for terms in _RICHEST), _TILT)
         columns = [self._columns(each) for each in rows]
-        self._held_out = [self._compressed(columns, _in_motion, block) for block in range(BLOCKS)]
+        self._held_out = [self._compressed(columns, _in_motion, block) for block in range(_BLOCKS)]
         used = [
-            self._compressed(columns, lambda each: each.used, block) for block in range(BLOCKS)
+            self._compressed(columns, lambda each: each.used, block) for block in range(_BLOCKS)
         ]
         self._training = [
-            _joined([used[other] for other in range(BLOCKS) if other != block])
-            for block in range(BLOCKS)
+            _joined([used[other] for other in range(_BLOCKS) if other != block])
+            for block in range(_BLOCKS)
         ]
         self._all = _joined(used)
 
@@ -196,7 +202,7 @@ class CrossValidation:
     ) -> list[JointFactor]:
         parts = []
         for each, (drive, tilt) in zip(self._rows, columns, strict=True):
-            edges = np.linspace(0, len(each.effort), BLOCKS + 1).astype(int)
+            edges = np.linspace(0, len(each.effort), _BLOCKS + 1).astype(int)
             inside = slice(edges[block], edges[block + 1])
             weight = mask(each)[inside].astype(float)
             parts.append(
@@ -225,3 +231,52 @@ def _in_motion(rows: Rows) -> np.ndarray:
 
 def _joined(blocks: Sequence[Sequence[JointFactor]]) -> list[JointFactor]:
     return [JointFactor.joined(parts) for parts in zip(*blocks, strict=True)]
+
+
+# --- the tilt of the base ------------------------------------------------------------------------
+
+
+def chosen_tilt(
+    model: RobotModel,
+    rows: Sequence[Rows],
+    prior: Prior,
+    validator: CrossValidation,
+    best: Score,
+    wanted: bool | str,
+) -> tuple[FloatArray, FloatArray, RobotModel, Score]:
+    """
+    Return tilt and its deviation, (2,) each [rad], the model with it, and its score.
+
+    Parameters
+    ----------
+    model : RobotModel
+    rows : sequence of Rows
+    prior : Prior
+    validator : CrossValidation
+    best : Score
+        Of the drive terms without a tilt.
+    wanted : bool or 'auto'
+        Whether one is estimated; ``'auto'``: where it lowers the cross-validated error by a tenth,
+        and exceeds half a degree and five of its standard deviations.
+    """
+    none = np.zeros(2)
+    if wanted is False or not model.gravity.any():
+        return none, none, model, best
+    score = validator.score(best.terms, tilt=True)
+    if wanted == 'auto' and score.typical_deviation > _LARGEST_ERROR * best.typical_deviation:
+        return none, none, model, best
+    fit = fitted(model, rows, prior, best.terms, tilt=True)
+    factor = fit.estimate.deviation_factor[-2:]
+    covariance = factor @ factor.T
+    if wanted == 'auto' and not _is_large_and_certain(fit.common, covariance):
+        return none, none, model, best
+    deviation = np.sqrt(np.diagonal(covariance))
+    return fit.common, deviation, tilted(model, fit.common), score
+
+
+def _is_large_and_certain(tilt: FloatArray, covariance: FloatArray) -> bool:
+    angle = float(np.linalg.norm(tilt))
+    if angle < _LEAST_ANGLE:
+        return False
+    along = tilt / angle
+    return angle > _LEAST_CERTAINTY * float(np.sqrt(along @ covariance @ along))
