@@ -101,7 +101,7 @@ def ratios(
     and K_i = G_i / D_ii, the acceleration that gravity stands for (Bejczy 1974): the largest that
     scattered positions show, or with --map one of them over two joints.
     """
-    from robodyn_ros.analysis.largest_ratios import largest_ratios, telling_map
+    from robodyn_ros.analysis.ratios import largest_ratios, telling_map
 
     if joint is None:
         if by or over or output:

@@ -100,7 +100,7 @@ def report(
     from robodyn_ros.commands.motion import motion_of_file
     from robodyn_ros.identification import identify
     from robodyn_ros.report import STEPS, SignOff, arm_facts, report_page
-    from robodyn_ros.report.printed import browser_path, print_page
+    from robodyn_ros.report.pdf import browser_path, print_page
 
     browser = browser_path() if pdf else ''  # said before the work
     if (validation or effort_scale) and not recordings:
