@@ -125,7 +125,7 @@ setup(
             'dynamics_node = robodyn_ros.ros.dynamics.dynamics_node:main',
             'simulator_node = robodyn_ros.ros.simulator_node:main',
             'feedforward = robodyn_ros.ros.feedforward.feedforward_node:main',
-            'motion_node = robodyn_ros.ros.identification.motion_node:main',
+            'motion_node = robodyn_ros.ros.motion_node:main',
         ],
     },
     zip_safe=False,

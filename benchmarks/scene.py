@@ -53,8 +53,8 @@ class Scene:
     ----------
     listener : Node
         Of this process.
-    patch, simulator_patch : str
-        Programs to run before the node and the simulator.
+    patch : str
+        Program to run before the node.
     **parameters : object
         Of the node, beside the usual ones.
     """
@@ -65,7 +65,6 @@ class Scene:
         self,
         listener: Node,
         patch: str = '',
-        simulator_patch: str = '',
         **parameters: Any,
     ) -> None:
         self.heard = Heard()
@@ -88,7 +87,7 @@ class Scene:
         urdf = str(public_urdf('panda.urdf'))
         states = {'joint_states': f'/{name}/states'}
         self.simulator = start(
-            simulator_patch + 'from robodyn_ros.ros.simulator_node import main',
+            'from robodyn_ros.ros.simulator_node import main',
             {
                 'urdf_file': urdf,
                 **CHAIN,

@@ -31,8 +31,8 @@ import numpy as np
 
 from robodyn_ros import RobotModel
 from robodyn_ros.motions.point_to_point import suitable_motion
-from robodyn_ros.ros.demo.demonstration import panda
 from robodyn_ros.ros.demo.node_process import NodeProcess
+from robodyn_ros.ros.demo.runner import panda
 
 TIME_STEP = 0.004  # of the simulator, which is also the control period [s]
 WARMING_TIME = 5.0  # before the first run: everybody is still discovering everybody [s]

@@ -54,8 +54,8 @@ def record(bag: Path, payload: float) -> None:
     os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
     import rclpy
 
-    from robodyn_ros.ros.demo.demonstration import panda
     from robodyn_ros.ros.demo.node_process import NodeProcess
+    from robodyn_ros.ros.demo.runner import panda
 
     arm = panda()
     namespace = f'/recording_{os.getpid()}'

@@ -11,19 +11,14 @@ from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 from launch.actions import (
     DeclareLaunchArgument,
     OpaqueFunction,
-    RegisterEventHandler,
     SetLaunchConfiguration,
 )
-from launch.event_handlers import OnShutdown
 from launch_ros.parameter_descriptions import ParameterFile
 
+from robodyn_ros.ros.launching import argument, at_shutdown
+
 ARGUMENTS = (
-    DeclareLaunchArgument(
-        'tf_prefix',
-        default_value='',
-        description='Prefix of the names of links and joints: handed to the xacro as tf_prefix, '
-        'and put before base_link and tip_link. What is no xacro must have it in its names.',
-    ),
+    argument('tf_prefix'),
     DeclareLaunchArgument(
         'controller',
         default_value='forward_effort_controller',
@@ -53,16 +48,12 @@ def expanded(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         ]
     controllers = ParameterFile(values['controllers_file'], allow_substs=True)
     path = controllers.evaluate(context)
-
-    def remove(event: object, context: LaunchContext) -> None:
-        controllers.cleanup()
-
     with open(path, encoding='utf-8') as file:
         joints = joints_of(yaml.safe_load(file), values['controller'])
     return [
         SetLaunchConfiguration('expanded_controllers_file', str(path)),
         SetLaunchConfiguration('joints', yaml.safe_dump(joints)),
-        RegisterEventHandler(OnShutdown(on_shutdown=remove)),
+        at_shutdown(controllers.cleanup),
     ]
 
 

@@ -13,30 +13,16 @@ from launch.actions import (
     ExecuteProcess,
     OpaqueFunction,
 )
-from launch.substitutions import PathJoinSubstitution
-from launch_ros.substitutions import ExecutableInPackage, FindPackageShare
+from launch_ros.substitutions import ExecutableInPackage
 
-from robodyn_ros.ros.launching import included
+from robodyn_ros.ros.launching import ARM, argument, included, prefixed
 
 HERE = Path(__file__).parent
-SHARE = FindPackageShare('robodyn_ros')
 
 ARGUMENTS = (
-    DeclareLaunchArgument(
-        'description_file',
-        default_value=PathJoinSubstitution([SHARE, 'urdf', 'arm.urdf.xacro']),
-        description='URDF or xacro of the robot.',
-    ),
-    DeclareLaunchArgument(
-        'base_link',
-        default_value='',
-        description='Base link of the chain, without tf_prefix; empty: the root.',
-    ),
-    DeclareLaunchArgument(
-        'tip_link',
-        default_value='',
-        description='Tip link of the chain, without tf_prefix; empty: found in the URDF.',
-    ),
+    argument('description_file', default_value=ARM, description='URDF or xacro of the robot.'),
+    argument('base_link'),
+    argument('tip_link'),
     DeclareLaunchArgument(
         'output_directory',
         default_value='demo_output',
@@ -62,8 +48,7 @@ def demonstration(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     options = ['--urdf', values['urdf_file'], '--output', values['output_directory']]
     options += ['--hold-time', values['hold_time']]
     for option in ('base', 'tip'):
-        link = values[f'{option}_link']
-        if link:
-            options += [f'--{option}', values['tf_prefix'] + link]
+        if link := prefixed(values, f'{option}_link'):
+            options += [f'--{option}', link]
     command = ExecutableInPackage(package='robodyn_ros', executable='robodyn')
     return [ExecuteProcess(cmd=[command, 'demo', *options], output='screen')]

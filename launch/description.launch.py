@@ -10,6 +10,7 @@ import math
 import shlex
 import shutil
 import tempfile
+from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -18,28 +19,19 @@ from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 from launch.actions import (
     DeclareLaunchArgument,
     OpaqueFunction,
-    RegisterEventHandler,
     SetLaunchConfiguration,
 )
-from launch.event_handlers import OnShutdown
+
+from robodyn_ros.ros.launching import argument, at_shutdown
 
 ARGUMENTS = (
-    DeclareLaunchArgument(
-        'description_file',
-        default_value='',
-        description='URDF or xacro of the robot; empty: the topic robot_description.',
-    ),
+    argument('description_file'),
     DeclareLaunchArgument(
         'description_arguments',
         default_value='',
         description='Further arguments of the xacro, as on its command line: "name:=value ...".',
     ),
-    DeclareLaunchArgument(
-        'tf_prefix',
-        default_value='',
-        description='Prefix of the names of links and joints: handed to the xacro as tf_prefix, '
-        'and put before base_link and tip_link. What is no xacro must have it in its names.',
-    ),
+    argument('tf_prefix'),
 )
 
 
@@ -60,10 +52,10 @@ def expanded(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     if source.suffix != '.xacro' and not least:
         return [SetLaunchConfiguration('urdf_file', str(source))]
     mappings = {'tf_prefix': values['tf_prefix']}
-    for argument in shlex.split(values['description_arguments']):
-        name, assignment, value = argument.partition(':=')
+    for given in shlex.split(values['description_arguments']):
+        name, assignment, value = given.partition(':=')
         if not assignment:
-            raise RuntimeError(f'description_arguments: {argument!r} is not name:=value')
+            raise RuntimeError(f'description_arguments: {given!r} is not name:=value')
         mappings[name] = value
     if source.suffix == '.xacro':
         text = xacro.process_file(str(source), mappings=mappings).toxml()
@@ -74,13 +66,9 @@ def expanded(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     folder = Path(tempfile.mkdtemp(prefix='robodyn_'))
     path = folder / f'{source.name.partition(".")[0]}.urdf'
     path.write_text(text, encoding='utf-8')
-
-    def remove(event: object, context: LaunchContext) -> None:
-        shutil.rmtree(folder, ignore_errors=True)
-
     return [
         SetLaunchConfiguration('urdf_file', str(path)),
-        RegisterEventHandler(OnShutdown(on_shutdown=remove)),
+        at_shutdown(partial(shutil.rmtree, folder, ignore_errors=True)),
     ]
 
 

@@ -2,33 +2,20 @@
 """The model in the effort of trajectories, in front of a joint trajectory controller."""
 
 from pathlib import Path
-from typing import Any
 
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch_ros.actions import Node
 
-from robodyn_ros.ros.launching import included
+from robodyn_ros.ros.launching import argument, chain_parameters, included, robot_topics
 
 HERE = Path(__file__).parent
 
 ARGUMENTS = (
-    DeclareLaunchArgument(
-        'namespace',
-        default_value='',
-        description='Namespace of the node and of the controller.',
-    ),
+    argument('namespace', description='Namespace of the node and of the controller.'),
     DeclareLaunchArgument('node_name', default_value='feedforward', description='Of the node.'),
-    DeclareLaunchArgument(
-        'base_link',
-        default_value='',
-        description='Base link of the chain, without tf_prefix; empty: the root.',
-    ),
-    DeclareLaunchArgument(
-        'tip_link',
-        default_value='',
-        description='Tip link of the chain, without tf_prefix; empty: found in the URDF.',
-    ),
+    argument('base_link'),
+    argument('tip_link'),
     DeclareLaunchArgument(
         'trajectory_controller',
         default_value='joint_trajectory_controller',
@@ -45,28 +32,10 @@ ARGUMENTS = (
         default_value='',
         description='YAML of further parameters of the node; empty: none.',
     ),
-    DeclareLaunchArgument(
-        'joint_states_topic',
-        default_value='joint_states',
-        description='Topic of the joint states.',
-    ),
-    DeclareLaunchArgument(
-        'robot_description_topic',
-        default_value='robot_description',
-        description='Topic of the URDF, unless description_file is given.',
-    ),
-    DeclareLaunchArgument(
-        'use_sim_time',
-        default_value='false',
-        choices=['true', 'false'],
-        description='Use the time of the topic /clock (use_sim_time).',
-    ),
-    DeclareLaunchArgument(
-        'log_level',
-        default_value='info',
-        choices=['debug', 'info', 'warn', 'error'],
-        description='Log level of the node.',
-    ),
+    argument('joint_states_topic'),
+    argument('robot_description_topic'),
+    argument('use_sim_time'),
+    argument('log_level'),
 )
 
 
@@ -79,17 +48,7 @@ def generate_launch_description() -> LaunchDescription:
 def started(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     """Return the node; an empty argument leaves a parameter as the file has it."""
     values = context.launch_configurations
-    given: dict[str, Any] = {
-        'urdf_file': values['urdf_file'],
-        'base_link': values['base_link'] and values['tf_prefix'] + values['base_link'],
-        'tip_link': values['tip_link'] and values['tf_prefix'] + values['tip_link'],
-        'gravity': [float(part) for part in values.get('gravity', '').split()],
-        'state_timeout': float(values.get('state_timeout') or 0.0),
-        'controller': values['trajectory_controller'],
-        'controller_manager': values['controller_manager'],
-    }
-    parameters = {name: value for name, value in given.items() if value}
-    parameters['use_sim_time'] = values['use_sim_time'] == 'true'
+    parameters = chain_parameters(values, controller=values['trajectory_controller'])
     file = values['feedforward_file']
     return [
         Node(
@@ -98,10 +57,7 @@ def started(context: LaunchContext) -> list[LaunchDescriptionEntity]:
             name=values['node_name'],
             namespace=values['namespace'],
             parameters=[*([file] if file else []), parameters],
-            remappings=[
-                ('joint_states', values['joint_states_topic']),
-                ('robot_description', values['robot_description_topic']),
-            ],
+            remappings=robot_topics(values),
             ros_arguments=['--log-level', values['log_level']],
             output='screen',
         )

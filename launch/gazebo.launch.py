@@ -17,6 +17,7 @@ import shlex
 import shutil
 import subprocess
 import tempfile
+from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -34,7 +35,7 @@ from launch.actions import (
     RegisterEventHandler,
     SetLaunchConfiguration,
 )
-from launch.event_handlers import OnProcessExit, OnShutdown
+from launch.event_handlers import OnProcessExit
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
 from launch_ros.actions import Node
@@ -43,11 +44,19 @@ from launch_ros.substitutions import FindPackageShare
 from robodyn_ros import RobotModel
 from robodyn_ros.compiled import export_shared
 from robodyn_ros.errors import RobodynError
-from robodyn_ros.ros.launching import included
+from robodyn_ros.ros.launching import (
+    ARM,
+    SHARE,
+    argument,
+    at_shutdown,
+    included,
+    prefixed,
+    robot_state_publisher,
+    switch,
+)
 from robodyn_ros.spatial import rotation_from_rpy
 
 HERE = Path(__file__).parent
-SHARE = FindPackageShare('robodyn_ros')
 NEEDED = (
     'ros_gz_sim',
     'ros_gz_bridge',
@@ -92,9 +101,9 @@ ARGUMENTS = (
         description='Where chained: path of the shared library that robodyn export --shared made '
         'of the arm; empty: it is made now, which takes a C compiler.',
     ),
-    DeclareLaunchArgument(
+    argument(
         'description_file',
-        default_value=PathJoinSubstitution([SHARE, 'urdf', 'arm.urdf.xacro']),
+        default_value=ARM,
         description='Xacro of the robot, which takes the arguments use_gazebo, controllers_file '
         'and namespace as that of this package does.',
     ),
@@ -134,11 +143,10 @@ ARGUMENTS = (
         description='Least viscous friction of the joints [N m s/rad], in Gazebo and the model: '
         'for a URDF that names next to none, which no drive has. Empty: as the URDF has it.',
     ),
-    DeclareLaunchArgument(
+    switch(
         'start_gazebo',
-        default_value='true',
-        choices=['true', 'false'],
-        description='Start Gazebo and its clock; false: it runs already, add a robot.',
+        'Start Gazebo and its clock; false: it runs already, add a robot.',
+        default='true',
     ),
     DeclareLaunchArgument(
         'model_name', default_value='arm', description='Name of the robot in Gazebo.'
@@ -153,18 +161,11 @@ ARGUMENTS = (
         'watches the controller, and deactivates it when it stops; where trajectory, feedforward '
         'holds the arm when the controller has become active; empty: they do not.',
     ),
-    DeclareLaunchArgument(
+    argument(
         'use_sim_time',
         default_value='true',
-        choices=['true', 'false'],
         description='Use the time of Gazebo (use_sim_time); false is refused.',
     ),
-)
-
-COMMAND_TOPIC = DeclareLaunchArgument(
-    'command_topic',
-    default_value=[LaunchConfiguration('controller'), '/commands'],
-    description='Topic of the commands (std_msgs/Float64MultiArray).',
 )
 
 
@@ -177,7 +178,7 @@ def generate_launch_description() -> LaunchDescription:
             OpaqueFunction(function=chosen),
             OpaqueFunction(function=weighed),
             included(HERE, 'controllers'),
-            COMMAND_TOPIC,
+            argument('command_topic'),
             OpaqueFunction(function=computing),
             OpaqueFunction(function=simulated),
         ]
@@ -222,13 +223,9 @@ def chosen(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         for name, default in CHAINED.items():
             result.append(SetLaunchConfiguration(name, values.get(name, default)))
         folder = tempfile.mkdtemp(prefix='robodyn_')
-
-        def remove(event: object, context: LaunchContext) -> None:
-            shutil.rmtree(folder, ignore_errors=True)
-
         result += [
             SetLaunchConfiguration('made_folder', folder),
-            RegisterEventHandler(OnShutdown(on_shutdown=remove)),
+            at_shutdown(partial(shutil.rmtree, folder, ignore_errors=True)),
         ]
         if not values['model_library']:
             library = f'{folder}/{MADE}.so'
@@ -302,11 +299,12 @@ def asked(service: str, request: str, answer: str) -> str:
 
 def check_upright(values: dict[str, str]) -> None:
     """Refuse a base link that is turned against the world, in whose axes gravity is."""
-    if not values.get('base_link', ''):
+    link = prefixed(values, 'base_link')
+    if not link:
         return
     joints = ElementTree.parse(values['urdf_file']).findall('joint')
     above = {joint.find('child').get('link'): joint for joint in joints}
-    link, rotation = values['tf_prefix'] + values['base_link'], np.eye(3)
+    rotation = np.eye(3)
     while (joint := above.get(link)) is not None:
         origin = joint.find('origin')
         rpy = '0 0 0' if origin is None else origin.get('rpy', '0 0 0')
@@ -321,15 +319,11 @@ def check_upright(values: dict[str, str]) -> None:
 
 def make_library(values: dict[str, str]) -> None:
     """Make the shared library of the arm, where none was given, as robodyn export does."""
-    base_link, tip_link = (
-        values.get(name, '') and values['tf_prefix'] + values[name]
-        for name in ('base_link', 'tip_link')
-    )
     try:
         model = RobotModel.from_urdf(
             values['urdf_file'],
-            base_link=base_link or None,
-            tip_link=tip_link or None,
+            base_link=prefixed(values, 'base_link') or None,
+            tip_link=prefixed(values, 'tip_link') or None,
             gravity=tuple(map(float, values['gravity'].split())),
         )
         export_shared(model, Path(values['made_library']).parent, name=MADE)
@@ -382,13 +376,7 @@ def simulated(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     if 'made_library' in values:
         make_library(values)
     robot = [
-        Node(
-            package='robot_state_publisher',
-            executable='robot_state_publisher',
-            namespace=namespace,
-            parameters=[{'robot_description': text, 'use_sim_time': True}],
-            output='screen',
-        ),
+        robot_state_publisher(text, namespace, use_sim_time=True),
         Node(
             package='ros_gz_sim',
             executable='create',

@@ -8,21 +8,16 @@ from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
+from robodyn_ros.ros.launching import argument, robot_topics, switch
+
 ARGUMENTS = (
     DeclareLaunchArgument('motion_file', description='CSV file of the motion.'),
-    DeclareLaunchArgument(
-        'confirm',
-        default_value='false',
-        choices=['true', 'false'],
-        description='true: the way is clear, the arm may move.',
+    switch('confirm', 'true: the way is clear, the arm may move.'),
+    argument(
+        'description_file', description='URDF of the robot; empty: the topic robot_description.'
     ),
-    DeclareLaunchArgument(
-        'description_file',
-        default_value='',
-        description='URDF of the robot; empty: the topic robot_description.',
-    ),
-    DeclareLaunchArgument('base_link', default_value='', description='Empty: the root.'),
-    DeclareLaunchArgument('tip_link', default_value='', description='Empty: found in the URDF.'),
+    argument('base_link', description='Base link of the chain; empty: the root.'),
+    argument('tip_link', description='Tip link of the chain; empty: found in the URDF.'),
     DeclareLaunchArgument(
         'target',
         default_value='dynamics_node',
@@ -34,14 +29,9 @@ ARGUMENTS = (
         default_value=[LaunchConfiguration('target'), '/joint_trajectory'],
         description='Where it takes trajectories.',
     ),
-    DeclareLaunchArgument('joint_states_topic', default_value='joint_states'),
-    DeclareLaunchArgument('robot_description_topic', default_value='robot_description'),
-    DeclareLaunchArgument(
-        'approach',
-        default_value='false',
-        choices=['true', 'false'],
-        description='Go to the start of the motion in a straight line of joint space.',
-    ),
+    argument('joint_states_topic'),
+    argument('robot_description_topic'),
+    switch('approach', 'Go to the start of the motion in a straight line of joint space.'),
     DeclareLaunchArgument(
         'rehearsal_speed', default_value='0.25', description='Part of the speed at first; 0: none.'
     ),
@@ -49,8 +39,8 @@ ARGUMENTS = (
     DeclareLaunchArgument(
         'storage', default_value='sqlite3', choices=['sqlite3', 'mcap'], description='Of the bag.'
     ),
-    DeclareLaunchArgument('namespace', default_value=''),
-    DeclareLaunchArgument('use_sim_time', default_value='false', choices=['true', 'false']),
+    argument('namespace'),
+    argument('use_sim_time'),
 )
 
 
@@ -78,8 +68,7 @@ def motion(context: LaunchContext) -> list[LaunchDescriptionEntity]:
             parameters=[parameters],
             remappings=[
                 (target, values['trajectory_topic']),
-                ('joint_states', values['joint_states_topic']),
-                ('robot_description', values['robot_description_topic']),
+                *robot_topics(values),
             ],
             output='screen',
         )

@@ -4,28 +4,22 @@
 from pathlib import Path
 
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
-from launch.actions import DeclareLaunchArgument, OpaqueFunction
+from launch.actions import OpaqueFunction
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
-from robodyn_ros.ros.launching import included
+from robodyn_ros.ros.launching import argument, included, robot_state_publisher, switch
 
 HERE = Path(__file__).parent
 
 ARGUMENTS = (
-    DeclareLaunchArgument(
+    switch(
         'use_mock_hardware',
-        default_value='false',
-        choices=['true', 'false'],
-        description='Start ros2_control on mock hardware, in place of a driver: nothing moves, '
-        'and the wiring can be looked at. Needs controllers_file, and as description_file a xacro '
-        'that takes use_mock_hardware.',
+        'Start ros2_control on mock hardware, in place of a driver: nothing moves, and the wiring '
+        'can be looked at. Needs controllers_file, and as description_file a xacro that takes '
+        'use_mock_hardware.',
     ),
-    DeclareLaunchArgument(
-        'command_topic',
-        default_value=[LaunchConfiguration('controller'), '/commands'],
-        description='Topic of the commands (std_msgs/Float64MultiArray).',
-    ),
+    argument('command_topic'),
 )
 
 
@@ -60,13 +54,7 @@ def mock_hardware(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     text = Path(values['urdf_file']).read_text(encoding='utf-8')
     namespace = values['namespace']
     return [
-        Node(
-            package='robot_state_publisher',
-            executable='robot_state_publisher',
-            namespace=namespace,
-            parameters=[{'robot_description': text}],
-            output='screen',
-        ),
+        robot_state_publisher(text, namespace),
         Node(
             package='controller_manager',
             executable='ros2_control_node',

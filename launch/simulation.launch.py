@@ -10,21 +10,23 @@ from launch.actions import (
     OpaqueFunction,
     SetLaunchConfiguration,
 )
-from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
+from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
-from launch_ros.substitutions import FindPackageShare
 
-from robodyn_ros.ros.launching import included
+from robodyn_ros.ros.launching import (
+    ARM,
+    argument,
+    included,
+    prefixed,
+    robot_state_publisher,
+    robot_topics,
+    switch,
+)
 
 HERE = Path(__file__).parent
-SHARE = FindPackageShare('robodyn_ros')
 
 ARGUMENTS = (
-    DeclareLaunchArgument(
-        'description_file',
-        default_value=PathJoinSubstitution([SHARE, 'urdf', 'arm.urdf.xacro']),
-        description='URDF or xacro of the robot.',
-    ),
+    argument('description_file', default_value=ARM, description='URDF or xacro of the robot.'),
     DeclareLaunchArgument(
         'initial_position',
         default_value='[]',
@@ -36,24 +38,17 @@ ARGUMENTS = (
         default_value='0.001',
         description='Simulated time between two joint states [s].',
     ),
-    DeclareLaunchArgument(
+    switch(
         'lockstep',
-        default_value='false',
-        choices=['true', 'false'],
-        description='Step only on the torque for the last state: the same numbers on any machine, '
-        'at its own pace.',
+        'Step only on the torque for the last state: the same numbers on any machine, at its own '
+        'pace.',
     ),
-    DeclareLaunchArgument(
+    argument(
         'use_sim_time',
         default_value=LaunchConfiguration('lockstep'),
-        choices=['true', 'false'],
         description="Use simulated time, on the namespace's topic clock.",
     ),
-    DeclareLaunchArgument(
-        'command_topic',
-        default_value='simulator_node/commands',
-        description='Topic of the commands (std_msgs/Float64MultiArray).',
-    ),
+    argument('command_topic', default_value='simulator_node/commands'),
 )
 
 
@@ -75,7 +70,14 @@ def simulated(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     values = context.launch_configurations
     nodes = [simulator(values)]
     if values['launch_rviz'] == 'true':
-        nodes.append(robot_state_publisher(values))
+        nodes.append(
+            robot_state_publisher(
+                Path(values['urdf_file']).read_text(encoding='utf-8'),
+                values['namespace'],
+                use_sim_time=values['use_sim_time'] == 'true',
+                remappings=[('joint_states', values['joint_states_topic']), ('/clock', 'clock')],
+            )
+        )
     return nodes
 
 
@@ -86,9 +88,9 @@ def simulator(values: dict[str, str]) -> Node:
         'time_step': float(values['time_step']),
         'lockstep': values['lockstep'] == 'true',
         'publish_clock': values['use_sim_time'] == 'true',
+        'base_link': prefixed(values, 'base_link'),
+        'tip_link': prefixed(values, 'tip_link'),
     }
-    for link in ('base_link', 'tip_link'):
-        parameters[link] = values[link] and values['tf_prefix'] + values[link]
     position = [float(value) for value in yaml.safe_load(values['initial_position'])]
     if position:
         parameters['initial_position'] = position
@@ -100,22 +102,8 @@ def simulator(values: dict[str, str]) -> Node:
         remappings=[
             ('commands', values['command_topic']),
             ('torques', values['torques_topic'].replace('~', values['node_name'])),
-            ('joint_states', values['joint_states_topic']),
-            ('robot_description', values['robot_description_topic']),
+            *robot_topics(values),
             ('/clock', 'clock'),
         ],
-        output='screen',
-    )
-
-
-def robot_state_publisher(values: dict[str, str]) -> Node:
-    """Return what turns joint states into the frames that RViz draws."""
-    text = Path(values['urdf_file']).read_text(encoding='utf-8')
-    return Node(
-        package='robot_state_publisher',
-        executable='robot_state_publisher',
-        namespace=values['namespace'],
-        parameters=[{'robot_description': text, 'use_sim_time': values['use_sim_time'] == 'true'}],
-        remappings=[('joint_states', values['joint_states_topic']), ('/clock', 'clock')],
         output='screen',
     )

@@ -3,20 +3,11 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import click
 
-from robodyn_ros.commands.analysis import ratios, split, structure
 from robodyn_ros.commands.arm_options import examples
-from robodyn_ros.commands.contact import contact_thresholds_command
-from robodyn_ros.commands.demonstration import demo, identify_demo
-from robodyn_ros.commands.description import check, dh, params
-from robodyn_ros.commands.effort import effort_command, payload_command
-from robodyn_ros.commands.excitation import excite_command
-from robodyn_ros.commands.identification import identify_command
-from robodyn_ros.commands.motion import simulate, torque
-from robodyn_ros.commands.node import node
-from robodyn_ros.commands.products import export
-from robodyn_ros.commands.report import report
 from robodyn_ros.errors import RobodynError
 
 # What the library calls an argument, and which option it is here.
@@ -36,26 +27,52 @@ _OPTIONS = {
     'mimic': '--mimic',
 }
 
-
+# Each command, first what a new user needs first: its file in robodyn_ros/commands, its function.
+_COMMANDS = {
+    'dh': ('description', 'dh'),
+    'check': ('description', 'check'),
+    'params': ('description', 'params'),
+    'structure': ('analysis', 'structure'),
+    'ratios': ('analysis', 'ratios'),
+    'split': ('analysis', 'split'),
+    'torque': ('motion', 'torque'),
+    'simulate': ('motion', 'simulate'),
+    'excite': ('excitation', 'excite_command'),
+    'identify': ('identification', 'identify_command'),
+    'effort': ('effort', 'effort_command'),
+    'payload': ('effort', 'payload_command'),
+    'contact-thresholds': ('contact', 'contact_thresholds_command'),
+    'report': ('report', 'report'),
+    'export': ('export', 'export'),
+    'demo': ('demonstration', 'demo'),
+    'identify-demo': ('demonstration', 'identify_demo'),
+    'node': ('node', 'node'),
+}
 _LONGEST_SUMMARY = 200  # characters
 
 
-class _InOrder(click.Group):
-    """Lists the commands as they were added, first what a new user needs first, in whole words."""
+class _Commands(click.Group):
+    """The commands of the table: each imports its file when it is called, and no other's."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self.commands)
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        file, function = _COMMANDS[cmd_name]
+        return getattr(import_module(f'robodyn_ros.commands.{file}'), function)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the summaries, wrapped where click would cut them short."""
-        commands = self.commands.items()
-        rows = [(name, each.get_short_help_str(_LONGEST_SUMMARY)) for name, each in commands]
+        commands = ((name, self.get_command(ctx, name)) for name in _COMMANDS)
+        rows = [(name, x.get_short_help_str(_LONGEST_SUMMARY)) for name, x in commands if x]
         with formatter.section('Commands'):
             formatter.write_dl(rows)
 
 
 @click.group(
-    cls=_InOrder,
+    cls=_Commands,
     context_settings={'help_option_names': ['-h', '--help']},
     epilog=examples(
         'robodyn check urdf/puma560.urdf',
@@ -71,29 +88,6 @@ def robodyn() -> None:
     URDF is a file, or - for standard input. Exit codes: 0 well; 1 ``check`` found warnings, or the
     demonstration failed; 2 something that was given is wrong, and the message says what.
     """
-
-
-for command in (
-    dh,
-    check,
-    params,
-    structure,
-    ratios,
-    split,
-    torque,
-    simulate,
-    excite_command,
-    identify_command,
-    effort_command,
-    payload_command,
-    contact_thresholds_command,
-    report,
-    export,
-    demo,
-    identify_demo,
-    node,
-):
-    robodyn.add_command(command)
 
 
 def main() -> None:

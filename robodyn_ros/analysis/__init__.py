@@ -16,8 +16,7 @@ from robodyn_ros.analysis.coupling import (
     kinematic_factors,
     loading_factors,
 )
-from robodyn_ros.analysis.expansion import gravity_formulas, inertia_formulas
-from robodyn_ros.analysis.formulas import Factor, Formula, Term
+from robodyn_ros.analysis.formulas import Factor, Formula, Term, gravity_formulas, inertia_formulas
 from robodyn_ros.analysis.guidelines import Guideline, design_guidelines
 from robodyn_ros.analysis.inertial_characteristics import (
     Coefficient,

@@ -12,8 +12,9 @@ K_3, K_4, K_5. In (107) he divides by a4 where (111), and D_33, take a9.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,8 +35,13 @@ from robodyn_ros.dynamics.lagrangian_coefficients import gravitational_coefficie
 from robodyn_ros.dynamics.mass_matrix import composite_mass_matrix
 from robodyn_ros.errors import InvalidNumber, NoSuchJoint
 from robodyn_ros.model import RobotModel, checked_model, model_states
+from robodyn_ros.notebook import Table, Tabular
 
 Function = Callable[[NDArray], NDArray]
+
+_SAMPLES = 4096
+_COARSE = 9
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -65,6 +71,49 @@ class RatioMap(Record):
     second: tuple[float, ...]
     values: tuple[tuple[float, ...], ...]
     position: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class LargestRatios(Record, Tabular):
+    """
+    The largest |R_ij| and |K_i| of ``samples`` positions; made by ``largest_ratios``.
+
+    Attributes
+    ----------
+    joint_names : tuple of str
+    coupling : tuple of tuples
+        |R_ij| = |D_ij| / D_ii, felt at joint i, caused by joint j; 1 on the diagonal.
+    coupling_units : tuple of tuples of str
+    gravity : tuple of float
+        |K_i| = |G_i| / D_ii.
+    gravity_units : tuple of str
+    samples : int
+    """
+
+    joint_names: tuple[str, ...]
+    coupling: tuple[tuple[float, ...], ...]
+    coupling_units: tuple[tuple[str, ...], ...]
+    gravity: tuple[float, ...]
+    gravity_units: tuple[str, ...]
+    samples: int
+
+    def __str__(self) -> str:
+        width = max(10, *(len(name) + 1 for name in self.joint_names))
+        return '\n'.join(
+            f'{name:{width}}{"".join(f"{cell:>{width}}" for cell in cells)} {unit}'.rstrip()
+            for name, *cells, unit in self._rows()
+        )
+
+    def _tables(self) -> Iterable[Table]:
+        header, *rows = self._rows()
+        return [Table(header, rows)]
+
+    def _rows(self) -> Iterator[list[str]]:
+        yield ['felt at', *self.joint_names, 'gravity', '']
+        rows = zip(self.joint_names, self.coupling, self.gravity, self.gravity_units)
+        for name, row, load, unit in rows:
+            sizes = (x if x > _ROUNDING else 0.0 for x in (*row, load))
+            yield [name, *(f'{x:.3g}' for x in sizes), unit]
 
 
 def coupling_ratios(model: RobotModel, q: ArrayLike) -> NDArray:
@@ -162,6 +211,72 @@ def gravity_ratio_map(
     return _map(model, _gravity_name(model, i), function, over, resolution, position, limits)
 
 
+def largest_ratios(model: RobotModel, limits: Limits | None = None) -> LargestRatios:
+    """
+    Return the largest |R_ij| and |K_i| met at positions scattered between the joint limits.
+
+    ``coupling_ratio_range`` and ``gravity_ratio_range`` search for the largest there are.
+
+    Parameters
+    ----------
+    model : RobotModel
+    limits : mapping of joint name to (lower, upper), optional
+        See ``JointSpace.of``.
+
+    Raises
+    ------
+    NoSuchJoint, InvalidNumber
+    """
+    q = JointSpace.of(model, limits).sample(_SAMPLES)
+    prismatic = model.dh.prismatic
+    coupling = np.abs(coupling_ratios(model, q)).max(axis=0)
+    return LargestRatios(
+        joint_names=model.joint_names,
+        coupling=tuple(map(tuple, coupling.tolist())),
+        coupling_units=tuple(tuple(ratio_unit(i, j) for j in prismatic) for i in prismatic),
+        gravity=tuple(np.abs(gravity_ratios(model, q)).max(axis=0).tolist()),
+        gravity_units=tuple(map(acceleration_unit, prismatic)),
+        samples=len(q),
+    )
+
+
+def telling_map(
+    model: RobotModel,
+    joint: str,
+    by: str | None = None,
+    over: tuple[str, str] | None = None,
+    *,
+    resolution: int = 61,
+    limits: Limits | None = None,
+) -> RatioMap:
+    """
+    Return the map of R_ij, or of K_i where ``by`` is not given.
+
+    Parameters
+    ----------
+    model : RobotModel
+    joint, by : str
+    over : (str, str), optional
+        The two joints that move; not given: those that change it most.
+    resolution : int
+    limits : mapping of joint name to (lower, upper), optional
+
+    Raises
+    ------
+    NoSuchJoint, InvalidNumber
+    """
+
+    def of(pair: tuple[str, str], points: int) -> RatioMap:
+        if by is None:
+            return gravity_ratio_map(model, joint, pair, resolution=points, limits=limits)
+        return coupling_ratio_map(model, joint, by, pair, resolution=points, limits=limits)
+
+    if over is None:
+        coarse = [of(pair, _COARSE) for pair in combinations(model.joint_names, 2)]
+        over = max(coarse, key=_variation).over
+    return of(over, resolution)
+
+
 def _coupling(model: RobotModel, q: NDArray) -> NDArray:
     inertia = composite_mass_matrix(model, q) + np.diag(model.rotor_inertia)
     return quotient(inertia, np.diagonal(inertia, axis1=-2, axis2=-1)[..., None])
@@ -245,3 +360,9 @@ def _map(
         values=tuple(map(tuple, values.tolist())),
         position=tuple(rest.tolist()),
     )
+
+
+def _variation(found: RatioMap) -> tuple[float, float]:
+    """Return how much the lesser of the two joints changes the ratio, then how much both do."""
+    values = np.array(found.values)
+    return min(float(values.std(axis=k).mean()) for k in (0, 1)), float(values.std())

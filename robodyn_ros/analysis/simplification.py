@@ -2,44 +2,102 @@
 """
 Simplified models: the terms of d_ij and G_i that matter, as Bejczy (1974, VII.D) kept by hand.
 
-Every coefficient is written out exactly (``expansion``), and terms are dropped, the
-smallest first, as long as the error stays under a given one (``term_choice``). What is left keeps
-its exact numbers, so that coefficients go on sharing subexpressions.
+Every coefficient is written out exactly (``formulas``), and terms are dropped, the smallest first,
+as long as the error stays under a given one. It is weighed against
+
+    d_ij : sqrt(d_ii d_jj) at the same position; for i = j that is the relative error,
+    G_i  : the largest |G_i| of the joint space.
+
+What is left keeps its exact numbers, so that coefficients go on sharing subexpressions.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from robodyn_ros.analysis.formulas import Formula, expressions
-from robodyn_ros.analysis.joint_space import JointSpace, Limits
-from robodyn_ros.analysis.records import Record
-from robodyn_ros.analysis.term_choice import (
-    MEASURES,
-    PARTS,
-    Measure,
-    Operations,
-    Part,
-    Simplification,
-    WeighedFormulas,
-    operations_of,
+from robodyn_ros.analysis.formulas import (
+    Formula,
+    expressions,
+    gravity_formulas,
+    inertia_formulas,
+    products,
 )
+from robodyn_ros.analysis.joint_space import JointSpace, Limits
+from robodyn_ros.analysis.quantities import quotient
+from robodyn_ros.analysis.records import Record
 from robodyn_ros.arguments import checked_number, checked_sequence, checked_states
 from robodyn_ros.compiled.c.export import reference_states, write_c
-from robodyn_ros.compiled.symbolic.expression import Graph, Scalar
+from robodyn_ros.compiled.symbolic.expression import (
+    FUNCTIONS,
+    Graph,
+    Scalar,
+    live_nodes,
+    operation_count,
+)
 from robodyn_ros.compiled.symbolic.kernel import Kernel
+from robodyn_ros.dynamics.lagrangian_coefficients import gravitational_coefficients
+from robodyn_ros.dynamics.mass_matrix import composite_mass_matrix
 from robodyn_ros.errors import InvalidNumber, UnknownOption
 from robodyn_ros.model import RobotModel, checked_model
 from robodyn_ros.notebook import Rows, Table, Tabular
+from robodyn_ros.spatial import FloatArray
 
 SimplifiedFunction = Literal['gravity_torque', 'mass_matrix', 'inverse_dynamics']
+Part = Literal['inertia', 'gravity']
+Measure = Literal['largest', 'mean']
+PARTS: tuple[Part, ...] = get_args(Part)
+MEASURES: tuple[Measure, ...] = get_args(Measure)
+_CHOOSING, _MEASURING = 2048, 8192
+_MEASURING_SEED = 21
+# Terms are chosen at some positions and the error is measured at others: leave room for those.
+_MARGIN = 0.9
+# A gravity load under this fraction of the arm's largest is rounding, and no scale for an error.
+_ROUNDING = 1e-9
+
+_Place = tuple[int, int]
+"""A coefficient's index, and that of a term in it."""
+
+
+@dataclass(frozen=True)
+class Operations(Record):
+    """What code takes; ``functions`` are sines and cosines."""
+
+    multiplications: int
+    additions: int
+    functions: int
+
+    @property
+    def total(self) -> int:
+        """Multiplications and additions."""
+        return self.multiplications + self.additions
+
+
+@dataclass(frozen=True)
+class Simplification(Record):
+    """
+    A coefficient in few terms.
+
+    Attributes
+    ----------
+    formula : Formula
+        The terms that are kept.
+    dropped_terms : int
+    mean_error, largest_error : float
+        Over the joint space, as fractions of what the coefficient is weighed against.
+    """
+
+    formula: Formula
+    dropped_terms: int
+    mean_error: float
+    largest_error: float
 
 
 @dataclass(frozen=True)
@@ -292,7 +350,7 @@ def simplified_model(
     groups: dict[str, tuple[Simplification, ...]] = dict.fromkeys(PARTS, ())
     complete: list[Formula] = []
     for part in sorted(set(parts), key=PARTS.index):
-        weighed = WeighedFormulas(model, part, joint_space, smallest_peak)
+        weighed = _WeighedFormulas(model, part, joint_space, smallest_peak)
         groups[part] = weighed.simplified(error, measure)
         complete += weighed.formulas
     kept = [x.formula for group in groups.values() for x in group]
@@ -302,6 +360,107 @@ def simplified_model(
         measure,
         groups['inertia'],
         groups['gravity'],
-        operations_of(kept, model.n),
-        operations_of(complete, model.n),
+        _operations_of(kept, model.n),
+        _operations_of(complete, model.n),
     )
+
+
+class _WeighedFormulas:
+    """The complete formulas of one part, and what their errors are weighed against."""
+
+    def __init__(
+        self, model: RobotModel, part: Part, joint_space: JointSpace, smallest_peak: float
+    ) -> None:
+        self.model, self.part, self.smallest_peak = model, part, smallest_peak
+        self.choosing = joint_space.sample(_CHOOSING)
+        self.measuring = joint_space.sample(_MEASURING, _MEASURING_SEED)
+        if part == 'inertia':
+            self.formulas = [f for row in inertia_formulas(model) for f in row]
+        else:
+            self.formulas = list(gravity_formulas(model))
+
+    def values_and_scales(self, q: FloatArray) -> tuple[NDArray, NDArray]:
+        """Return exact coefficients and what they are weighed against (number of them, N)."""
+        if self.part == 'gravity':
+            values = gravitational_coefficients(self.model, q).T
+            peak = np.abs(values).max(axis=1)
+            peak = np.maximum(peak, max(self.smallest_peak, _ROUNDING * peak.max()))
+            return values, np.broadcast_to(peak[:, None], values.shape)
+        inertia = composite_mass_matrix(self.model, q) + np.diag(self.model.rotor_inertia)
+        i, j = np.triu_indices(self.model.n)
+        self_inertia = np.diagonal(inertia, axis1=1, axis2=2)
+        scale = np.sqrt(np.maximum(self_inertia[:, i] * self_inertia[:, j], 0.0))
+        return inertia[:, i, j].T, scale.T
+
+    def simplified(self, error: float, measure: Measure) -> tuple[Simplification, ...]:
+        """Return all coefficients of the part with the terms that the error needs."""
+        _, scales = self.values_and_scales(self.choosing)
+        parts = [
+            quotient(f.coefficients[:, None] * products(f.terms, self.choosing), scale)
+            for f, scale in zip(self.formulas, scales)
+        ]
+        places = [(row, k) for row, f in enumerate(self.formulas) for k in range(len(f.terms))]
+        numbers: defaultdict[float, list[_Place]] = defaultdict(list)
+        for row, k in places:
+            numbers[abs(self.formulas[row].terms[k].coefficient)].append((row, k))
+        candidates = [
+            self._without(_droppable(parts, units, _MARGIN * error, measure))
+            for units in ([[place] for place in places], list(numbers.values()))
+        ]
+        n = self.model.n
+        kept = min(candidates, key=lambda formulas: _operations_of(formulas, n).total)
+        return tuple(self._measured(kept))
+
+    def _without(self, dropped: set[_Place]) -> list[Formula]:
+        return [
+            Formula(
+                f.symbol,
+                f.unit,
+                tuple(t for k, t in enumerate(f.terms) if (row, k) not in dropped),
+            )
+            for row, f in enumerate(self.formulas)
+        ]
+
+    def _measured(self, kept: Sequence[Formula]) -> list[Simplification]:
+        values, scales = self.values_and_scales(self.measuring)
+        result = []
+        for formula, complete, value, scale in zip(kept, self.formulas, values, scales):
+            errors = np.abs(quotient(formula.values(self.measuring) - value, scale))
+            dropped = len(complete.terms) - len(formula.terms)
+            result.append(
+                Simplification(formula, dropped, float(errors.mean()), float(errors.max()))
+            )
+        return result
+
+
+def _droppable(
+    parts: Sequence[NDArray], units: Sequence[Sequence[_Place]], error: float, measure: Measure
+) -> set[_Place]:
+    """
+    Return the terms (row, k) that can go: whole units, the smallest fraction first.
+
+    ``parts[row][k]`` (N,) is term k of coefficient ``row`` as a fraction, at N positions.
+    """
+    total = [np.zeros(part.shape[1]) for part in parts]
+    dropped: set[_Place] = set()
+    sizes = [max(float(np.abs(parts[row][k]).max()) for row, k in unit) for unit in units]
+    for index in np.argsort(sizes, kind='stable'):
+        change: dict[int, NDArray] = {}
+        for row, k in units[index]:
+            change[row] = change.get(row, total[row]) + parts[row][k]
+        sized = [
+            np.abs(x).max() if measure == 'largest' else np.abs(x).mean() for x in change.values()
+        ]
+        if max(sized) <= error:
+            dropped.update(units[index])
+            for row, errors in change.items():
+                total[row] = errors
+    return dropped
+
+
+def _operations_of(formulas: Sequence[Formula], n: int) -> Operations:
+    """Return what straight-line code of formulas of n joint positions takes."""
+    graph = Graph()
+    outputs = expressions(formulas, graph.input('q', n))
+    functions = sum(graph.nodes[node][0] in FUNCTIONS for node in live_nodes(outputs))
+    return Operations(*operation_count(outputs), functions)

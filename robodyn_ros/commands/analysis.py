@@ -9,6 +9,8 @@ from pathlib import Path
 import click
 import numpy as np
 
+from robodyn_ros.analysis import design_guidelines, inertial_characteristics, split_along
+from robodyn_ros.analysis.ratios import largest_ratios, telling_map
 from robodyn_ros.commands.arm_options import (
     OUTPUT_FILE,
     ChosenArm,
@@ -20,6 +22,8 @@ from robodyn_ros.commands.arm_options import (
     motion_topic_option,
     rotor_inertia_option,
 )
+from robodyn_ros.commands.motion import motion_of_file
+from robodyn_ros.motions import example_motion
 
 
 @click.command(
@@ -41,8 +45,6 @@ def structure(arm: ChosenArm, as_json: bool, tolerance: float) -> None:
     Tables 2 and 3 of Tourassis and Neuman (1985): independent coefficients, those that are not
     zero everywhere, those that are constant; and the four guidelines.
     """
-    from robodyn_ros.analysis import design_guidelines, inertial_characteristics
-
     found = inertial_characteristics(arm.model, tolerance=tolerance)
     guidelines = design_guidelines(arm.model, found)
     if as_json:
@@ -101,8 +103,6 @@ def ratios(
     and K_i = G_i / D_ii, the acceleration that gravity stands for (Bejczy 1974): the largest that
     scattered positions show, or with --map one of them over two joints.
     """
-    from robodyn_ros.analysis.largest_ratios import largest_ratios, telling_map
-
     if joint is None:
         if by or over or output:
             raise click.UsageError('--by, --over and --output belong to --map')
@@ -165,10 +165,6 @@ def split(
     rotation about them takes (Fu,
     Gonzalez and Lee 1987, 3.4.1): where one dominates, the other may be left out.
     """
-    from robodyn_ros.analysis import split_along
-    from robodyn_ros.commands.motion import motion_of_file
-    from robodyn_ros.motions import example_motion
-
     model = arm.model
     given = motion_of_file(model, motion, topic, cutoff) if motion else example_motion(model)
     found = split_along(model, given.q, given.qd, fraction=fraction)

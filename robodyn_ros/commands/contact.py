@@ -23,8 +23,11 @@ from robodyn_ros.commands.arm_options import (
     recordings_argument,
     topic_option,
 )
+from robodyn_ros.commands.identification import recording_of_file
 from robodyn_ros.control.contact import ContactThresholds
+from robodyn_ros.control.free_motion import contact_thresholds, observed_recording
 from robodyn_ros.control.settings import ControlSettings
+from robodyn_ros.identification import Identification
 from robodyn_ros.model import RobotModel
 
 
@@ -75,11 +78,6 @@ def contact_thresholds_command(
     NAME.velocity and NAME.effort, of motions like those to come, with stops, and nothing touched.
     Prints the thresholds from which on an external torque is a contact.
     """
-    # Imported here: it takes longer than most commands do.
-    from robodyn_ros.commands.identified_files import recording_of_file
-    from robodyn_ros.control.free_motion import contact_thresholds, observed_recording
-    from robodyn_ros.identification import Identification
-
     scale: ArrayLike = 1.0
     model, presliding = arm.model, 0.0
     if identified is not None:

@@ -58,8 +58,9 @@ def demo(urdf: Path | None, base: str, tip: str, output: Path, hold_time: float)
     _check_ends(urdf, base, tip)
     _keep_to_this_machine()
     with _needing_ros():
-        from robodyn_ros.ros.demo.demonstration import Arm, DemoFailed, panda, run_demo
         from robodyn_ros.ros.demo.node_process import NodeEnded
+        from robodyn_ros.ros.demo.runner import Arm, DemoFailed, panda
+        from robodyn_ros.ros.demo.tracking import run_demo
     try:
         run_demo(Arm(urdf, base, tip) if urdf else panda(), output, hold_time=hold_time)
     except (DemoFailed, NodeEnded) as error:
@@ -97,9 +98,9 @@ def identify_demo(urdf: Path | None, base: str, tip: str, output: Path, seed: in
     _check_ends(urdf, base, tip)
     _keep_to_this_machine()
     with _needing_ros():
-        from robodyn_ros.ros.demo.demonstration import Arm, DemoFailed, panda
+        from robodyn_ros.ros.demo.identification import run_identification
         from robodyn_ros.ros.demo.node_process import NodeEnded
-        from robodyn_ros.ros.identification.demonstration import run_identification
+        from robodyn_ros.ros.demo.runner import Arm, DemoFailed, panda
     try:
         run_identification(Arm(urdf, base, tip) if urdf else panda(), output, seed=seed)
     except (DemoFailed, NodeEnded) as error:

@@ -17,7 +17,6 @@ from robodyn_ros.commands.arm_options import (
 from robodyn_ros.dh.table import matrix_text, row_formula, table_as_dict
 from robodyn_ros.parameters.base_parameters import base_parameters, parameters_record
 from robodyn_ros.parameters.combinations import LENGTH_STYLES, LengthStyle
-from robodyn_ros.report.residual import conversion_residual
 
 
 @click.command(
@@ -31,6 +30,9 @@ from robodyn_ros.report.residual import conversion_residual
 @click.option('--standard', is_flag=True, help='The standard table instead of the modified one.')
 def dh(arm: ChosenArm, as_json: bool, standard: bool) -> None:
     """Print the DH table of an arm, and how far it is from its URDF."""
+    # Imported here: what reports are drawn with takes longer than all else these commands need.
+    from robodyn_ros.report.residual import conversion_residual
+
     model = arm.model
     table = model.dh.standard() if standard else model.dh
     residual = conversion_residual(arm.chain, model)

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -19,6 +21,14 @@ from robodyn_ros.commands.arm_options import (
     validate_option,
 )
 from robodyn_ros.commands.progress import progress_bar
+from robodyn_ros.errors import RepeatedMotion
+from robodyn_ros.identification import Identification, Recording, identify
+from robodyn_ros.identification.comparison import MODELS
+from robodyn_ros.model import RobotModel
+from robodyn_ros.motions.bag import BAG_SUFFIXES
+from robodyn_ros.report.identification_page import identification_page
+
+_FILES = ('identified.urdf', 'identified.yaml', 'identified.json', 'identified.html')
 
 
 @click.command(
@@ -57,13 +67,9 @@ def identify_command(
     NAME.velocity and NAME.effort. Writes the URDF with other inertials and friction, the
     identified model as YAML and JSON, and a page that shows how good it is, and what is not known.
     """
-    # Imported here: it takes longer than most commands do.
-    from robodyn_ros.commands import identified_files as files
-    from robodyn_ros.identification import identify
-
     model = arm.model
-    training = [files.recording_of_file(path, model, topic) for path in recordings]
-    held_out = [files.recording_of_file(path, model, topic) for path in validation]
+    training = [recording_of_file(path, model, topic) for path in recordings]
+    held_out = [recording_of_file(path, model, topic) for path in validation]
     with progress_bar(is_hidden=as_json) as show:
         found = identify(
             model,
@@ -72,15 +78,126 @@ def identify_command(
             effort_scale=effort_scale,
             progress=show,
         )
-        files.refuse_repetition(found, validation)
+        refuse_repetition(found, validation)
         show(1.0, 'drawing')
-        written = files.write(found, arm, (held_out or training)[-1], output)
+        written = _write(found, arm, (held_out or training)[-1], output)
     if as_json:
-        click.echo(json.dumps(files.record(found), indent=2, allow_nan=False))
+        click.echo(json.dumps(_record(found), indent=2, allow_nan=False))
         return
-    for line in files.warnings(found):
+    for line in _warnings(found):
         click.echo(line, err=True)
-    for line in files.summary(found):
+    for line in _summary(found):
         click.echo(line)
     for path in written:
         click.echo(path)
+
+
+def recording_of_file(path: Path, model: RobotModel, topic: str | None) -> Recording:
+    """Return the recording in a CSV file or a bag."""
+    if path.is_dir() or path.suffix in BAG_SUFFIXES:
+        return Recording.from_bag(path, model, topic)
+    return Recording.from_csv(path, model)
+
+
+def refuse_repetition(found: Identification, validation: tuple[Path, ...]) -> None:
+    """
+    Refuse a validation recording that repeats the training.
+
+    Raises
+    ------
+    RepeatedMotion
+        Naming the file.
+    """
+    held_out = [each for each in found.errors if each.role == 'validation']
+    for path, errors in zip(validation, held_out, strict=True):
+        if errors.repeats_training:
+            raise RepeatedMotion(
+                '--validate', str(path), 'a motion that the model is not identified from'
+            )
+
+
+def _write(
+    found: Identification, arm: ChosenArm, shown: Recording, output: Path
+) -> tuple[Path, ...]:
+    """Write URDF, YAML, JSON and page into a folder; return their paths."""
+    output.mkdir(parents=True, exist_ok=True)
+    paths = tuple(output / name for name in _FILES)
+    urdf, yaml, json_file, page = paths
+    found.to_urdf(arm.source, urdf)
+    found.save(yaml)
+    text = json.dumps(_record(found), indent=2, allow_nan=False)
+    json_file.write_text(text + '\n', encoding='utf-8')
+    text = identification_page(found, arm.model, shown, title=arm.title)
+    page.write_text(text, encoding='utf-8')
+    return paths
+
+
+def _record(found: Identification) -> dict[str, Any]:
+    """Return what was found as JSON can hold it."""
+    model = found.model
+    return {
+        'joint_names': model.joint_names,
+        'converged': found.converged,
+        'friction': str(found.terms),
+        'cutoff_hz': found.cutoff,
+        'errors': [
+            {
+                'role': each.role,
+                'repeats_training': each.repeats_training,
+                'relative': {name: each.relative(name) for name in MODELS},
+                'torque': each.torque.tolist(),
+                **{name: getattr(each, name).tolist() for name in MODELS},
+                **{f'{name}_moving': getattr(each, f'{name}_moving').tolist() for name in MODELS},
+            }
+            for each in found.errors
+        ],
+        'candidates': [
+            {'friction': str(each.terms), 'relative_error': each.relative_error}
+            for each in found.candidates
+        ],
+        'rotor_inertia': model.rotor_inertia.tolist(),
+        'viscous_friction': model.viscous_friction.tolist(),
+        'coulomb_friction': model.coulomb_friction.tolist(),
+        'effort_offset': model.effort_offset.tolist(),
+        'friction_curve': model.friction_curve.tolist(),
+        'load_friction': model.load_friction.tolist(),
+        'presliding': found.terms.presliding,
+        'base_tilt_rad': found.base_tilt.tolist(),
+        'delay_s': found.delay,
+        'effort_scale': found.effort_scale.tolist(),
+        'parameters': [
+            {**vars(each), 'remaining': each.remaining, 'is_measured': each.is_measured}
+            for each in found.parameters
+        ],
+        'findings': [each.as_dict() for each in found.findings],
+    }
+
+
+def _warnings(found: Identification) -> Iterator[str]:
+    """Yield what to distrust, a line each."""
+    for each in found.findings:
+        if each.level == 'warning':
+            yield f'Warning: {each}'
+    if all(each.role == 'training' for each in found.errors):
+        yield 'No validation motion was given (--validate): judged by blocked cross-validation.'
+
+
+def _summary(found: Identification) -> Iterator[str]:
+    """Yield how good it is, a line each."""
+    shown = found.errors[-1]
+    yield f'friction: {found.terms}'
+    if shown.role == 'training':
+        best = min((each.relative_error for each in found.candidates), default=float('nan'))
+        yield f'cross-validated error of the best friction: {best:.1%}'
+    yield f'rms error on the last {shown.role} motion, of each joint:'
+    yield f'{"":24}{"torque":>9}{"URDF":>9}{"+friction":>10}{"identified":>11}'
+    for k, name in enumerate(shown.joint_names):
+        unit = 'N' if found.model.dh.prismatic[k] else 'N m'
+        yield (
+            f'{name!r:24}{shown.torque[k]:9.3g}{shown.urdf[k]:9.3g}'
+            f'{shown.urdf_friction[k]:10.3g}{shown.identified[k]:11.3g} {unit}'
+        )
+    relative = [shown.relative(name) for name in MODELS]
+    yield f'{"all":24}{"":9}{relative[0]:9.1%}{relative[1]:10.1%}{relative[2]:11.1%}'
+    measured = sum(each.is_measured for each in found.parameters)
+    yield f"{measured} of {len(found.parameters)} parameters are measured, the rest the URDF's"

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,13 +23,28 @@ from robodyn_ros.commands.arm_options import (
     motion_topic_option,
     rotor_inertia_option,
 )
-from robodyn_ros.commands.trajectory_effort import write_trajectory_with_effort
+from robodyn_ros.control.effort_filling import (
+    ERROR_FRACTION,
+    FilledTrajectory,
+    FillingSettings,
+    filled_with_effort,
+)
 from robodyn_ros.control.law import MODES, Mode
+from robodyn_ros.control.reference_torque import ReferenceTorque
 from robodyn_ros.control.settings import ControlSettings
+from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.dynamics import METHODS, Method, inverse_dynamics, smooth_friction_torque
 from robodyn_ros.model import RobotModel
 from robodyn_ros.motions import MotionSamples, example_motion, read_motion, table_as_csv
 from robodyn_ros.motions.point_to_point import known_effort_limits
+from robodyn_ros.motions.trajectory_yaml import (
+    TrajectoryRows,
+    trajectory_as_yaml,
+    trajectory_of_yaml,
+)
+from robodyn_ros.simulation.arm import ArmSimulation
+from robodyn_ros.simulation.closed_loop import simulated_motion
+from robodyn_ros.spatial import FloatArray
 
 FRICTION_VELOCITY = ControlSettings().friction_velocity
 """Width of the smooth sign of Coulomb friction [rad/s or m/s], the dynamics node's."""
@@ -97,7 +114,7 @@ def torque(
     if is_trajectory:
         if topic is not None or cutoff is not None:
             raise click.UsageError('--topic and --cutoff are for measured motions')
-        write_trajectory_with_effort(
+        _write_trajectory_with_effort(
             model,
             motion,
             output,
@@ -199,9 +216,6 @@ def simulate(
     NAME.torque as it was commanded. With computed_torque and feedforward these torques include the
     URDF's friction.
     """
-    from robodyn_ros.simulation.arm import ArmSimulation
-    from robodyn_ros.simulation.closed_loop import simulated_motion
-
     model = arm.model
     asked = motion_of_file(model, motion, topic, cutoff) if motion else example_motion(model)
     simulation = ArmSimulation(
@@ -259,3 +273,85 @@ def motion_of_file(
     """Return the motion in a CSV file or a bag, low-passed where a cutoff is given."""
     motion = read_motion(path, model.joint_names, topic=topic)
     return motion if cutoff is None else motion.low_passed(cutoff)
+
+
+def _write_trajectory_with_effort(
+    model: RobotModel,
+    path: Path,
+    output: Path | None,
+    *,
+    as_json: bool,
+    method: Method,
+    friction: bool,
+    error_bound: float | None,
+) -> None:
+    """Fill the trajectory of a YAML file, and say what was done to it on standard error."""
+    trajectory = Trajectory.from_points(*trajectory_of_yaml(path))
+    torque = replace(
+        ReferenceTorque.of(model, ControlSettings(terms_friction=friction)),
+        inverse_dynamics=partial(inverse_dynamics, model, method=method),
+    )
+    filled = filled_with_effort(trajectory, torque, _filling_settings(model, error_bound))
+    rows = _rows_of(filled.trajectory)
+    if as_json:
+        text = json.dumps(_record_of_filled(model, filled, rows)) + '\n'
+    else:
+        text = trajectory_as_yaml(rows)
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        output.write_text(text, encoding='utf-8')
+        units = ['N' if prismatic else 'N m' for prismatic in model.dh.prismatic]
+        for name, unit, peak, error in zip(
+            model.joint_names, units, filled.largest_torque, filled.largest_error, strict=True
+        ):
+            click.echo(f'{name!r}: at most {peak:.4g} {unit}, interpolated within {error:.2g}')
+        click.echo(f'{len(rows.times)} points, {filled.inserted} of them new, in {output}')
+    for note in filled.notes:
+        click.echo(note, err=True)
+
+
+def _rows_of(trajectory: Trajectory) -> TrajectoryRows:
+    """Return what a message says of a trajectory: nothing where it is NaN."""
+
+    def known(rows: FloatArray) -> list[list[float]]:
+        return [row.tolist() if np.isfinite(row).all() else [] for row in rows]
+
+    return TrajectoryRows(
+        trajectory.joint_names,
+        trajectory.times.tolist(),
+        known(trajectory.positions),
+        known(trajectory.velocities),
+        known(trajectory.accelerations),
+        trajectory.efforts.tolist(),
+    )
+
+
+def _filling_settings(model: RobotModel, error_bound: float | None) -> FillingSettings:
+    limits = known_effort_limits(model)
+    if error_bound is not None:
+        bound = np.full(model.n, error_bound)
+    else:
+        bound = ERROR_FRACTION * limits
+        for name, limit in zip(model.joint_names, limits, strict=True):
+            if not np.isfinite(limit):
+                raise click.UsageError(
+                    f'joint {name!r} has no effort limit: --error-bound says how far the torque '
+                    'between two points may be off'
+                )
+    return FillingSettings(limits, bound, np.ones(model.n))
+
+
+def _record_of_filled(
+    model: RobotModel, filled: FilledTrajectory, rows: TrajectoryRows
+) -> dict[str, object]:
+    names = ('positions', 'velocities', 'accelerations', 'effort')
+    return {
+        'joint_names': list(rows.joint_names),
+        'time': list(rows.times),
+        **{name: list(values) for name, values in zip(names, rows[2:], strict=True)},
+        'inserted': filled.inserted,
+        'largest_error': dict(zip(model.joint_names, filled.largest_error.tolist())),
+        'largest_torque': dict(zip(model.joint_names, filled.largest_torque.tolist())),
+        'notes': list(filled.notes),
+    }

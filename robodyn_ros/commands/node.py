@@ -15,7 +15,7 @@ _MODULES = {
     'dynamics_node': 'robodyn_ros.ros.dynamics.dynamics_node',
     'simulator_node': 'robodyn_ros.ros.simulator_node',
     'feedforward': 'robodyn_ros.ros.feedforward.feedforward_node',
-    'motion_node': 'robodyn_ros.ros.identification.motion_node',
+    'motion_node': 'robodyn_ros.ros.motion_node',
 }
 
 

@@ -23,7 +23,12 @@ from robodyn_ros.commands.arm_options import (
     rotor_inertia_option,
     validate_option,
 )
+from robodyn_ros.commands.identification import recording_of_file, refuse_repetition
+from robodyn_ros.commands.motion import motion_of_file
 from robodyn_ros.commands.progress import progress_bar
+from robodyn_ros.identification import identify
+from robodyn_ros.report import STEPS, SignOff, arm_facts, report_page
+from robodyn_ros.report.pdf import browser_path, print_page
 
 _IDENTIFYING = 0.5  # of the progress bar
 
@@ -96,19 +101,13 @@ def report(
     as_json: bool,
 ) -> None:
     """Write everything that is known about an arm into one HTML file."""
-    from robodyn_ros.commands import identified_files as files
-    from robodyn_ros.commands.motion import motion_of_file
-    from robodyn_ros.identification import identify
-    from robodyn_ros.report import STEPS, SignOff, arm_facts, report_page
-    from robodyn_ros.report.printed import browser_path, print_page
-
     browser = browser_path() if pdf else ''  # said before the work
     if (validation or effort_scale) and not recordings:
         raise click.UsageError('--validate and --effort-scale go with --recording')
     model = arm.model
     given = motion_of_file(model, motion, topic, cutoff) if motion else None
-    training = [files.recording_of_file(path, model, topic) for path in recordings]
-    held_out = [files.recording_of_file(path, model, topic) for path in validation]
+    training = [recording_of_file(path, model, topic) for path in recordings]
+    held_out = [recording_of_file(path, model, topic) for path in validation]
     provenance = arm.provenance | {
         f'{what} {k}': _named(path)
         for what, paths in (
@@ -130,7 +129,7 @@ def report(
                 effort_scale=effort_scale,
                 progress=lambda done, what: show(begin * done, what),
             )
-            files.refuse_repetition(found, validation)
+            refuse_repetition(found, validation)
 
         def show_step(step: str) -> None:
             show(begin + (1 - begin) * next(steps) / (len(STEPS) + 1 + pdf), step)

@@ -22,7 +22,7 @@ from robodyn_ros.dh.frames import frame_transforms
 from robodyn_ros.dynamics import gravity_torque
 from robodyn_ros.model import RobotModel
 from robodyn_ros.report.arm_drawing import mass_centers, shown_points, view_of
-from robodyn_ros.report.position_ranges import slider_ranges
+from robodyn_ros.report.facts import slider_ranges
 from robodyn_ros.spatial import FloatArray, inertia_tensor, skew
 
 _SEED, _POSES = 3, 256

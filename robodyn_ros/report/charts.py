@@ -11,9 +11,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
 from robodyn_ros.analysis.ranges import Range
 from robodyn_ros.analysis.simplification import SimplifiedModel
-from robodyn_ros.report.facts import MotionTorques
-from robodyn_ros.report.joint_space_coupling import CouplingMap, JointSpaceCoupling
-from robodyn_ros.report.measurements import CallTimes
+from robodyn_ros.report.facts import CallTimes, CouplingMap, JointSpaceCoupling, MotionTorques
 from robodyn_ros.report.svg import Ink, inline_svg
 from robodyn_ros.report.text import number
 

@@ -3,34 +3,46 @@
 
 from __future__ import annotations
 
+import platform
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from pathlib import Path
+from timeit import Timer
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from robodyn_ros.analysis.coupling import coefficients_of_coupling
 from robodyn_ros.analysis.guidelines import Guideline, design_guidelines
 from robodyn_ros.analysis.inertial_characteristics import (
     InertialCharacteristics,
     inertial_characteristics,
 )
+from robodyn_ros.analysis.joint_space import JointSpace
 from robodyn_ros.analysis.ranges import Ranges, ranges
+from robodyn_ros.analysis.ratios import LargestRatios, largest_ratios
 from robodyn_ros.analysis.simplification import SimplifiedModel, simplified_model
 from robodyn_ros.analysis.trajectory_split import TrajectorySplit, split_along
 from robodyn_ros.array_record import ArrayRecord
+from robodyn_ros.compiled import RIGID_BODY, CompiledModel, compile_model
 from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.description.chain import Chain, checked_chain
-from robodyn_ros.dynamics import gravity_torque, inverse_dynamics, smooth_friction_torque
-from robodyn_ros.errors import RobodynError
+from robodyn_ros.dh.frames import frame_transforms
+from robodyn_ros.dynamics import (
+    METHODS,
+    Method,
+    gravity_torque,
+    inverse_dynamics,
+    smooth_friction_torque,
+)
+from robodyn_ros.errors import NoBackend, RobodynError, SingularMassMatrix
 from robodyn_ros.model import RobotModel, checked_model
 from robodyn_ros.motions.motion_samples import MotionSamples
 from robodyn_ros.motions.point_to_point import example_motion
 from robodyn_ros.parameters.base_parameters import BaseParameters, base_parameters
-from robodyn_ros.report.joint_space_coupling import JointSpaceCoupling, joint_space_coupling
-from robodyn_ros.report.measurements import CallTimes, measured_call_times
-from robodyn_ros.report.position_ranges import with_single_turns
-from robodyn_ros.report.ratio_maps import RatioFacts, ratio_facts
 from robodyn_ros.report.residual import Residual, conversion_residual
 from robodyn_ros.report.text import NOISE
 from robodyn_ros.spatial import FloatArray
@@ -52,6 +64,28 @@ STEPS = (
 """What ``arm_facts`` does, one after the other."""
 
 _EXAMPLE_SAMPLES = 241
+
+# Coupling over the joint space.
+_COUPLING_SAMPLES = 4096
+_MAPS, _CANDIDATES = 3, 8
+_LEAST_VARIATION = 0.02
+_COARSE, _FINE = 13, 49  # positions of a map, along each joint
+
+# Times of a call.
+_SEED = 5
+_ROUNDS = 5
+_LEAST_TIME = 0.01  # [s]
+_ARGUMENTS = {
+    'inverse_dynamics': ('q', 'qd', 'qdd'),
+    'bias_torque': ('q', 'qd'),
+    'coriolis_matrix': ('q', 'qd'),
+    'forward_dynamics': ('q', 'qd', 'tau'),
+}
+
+# Limits of position that are not taken as they are.
+_LONGEST_TURN = 4 * np.pi + 0.01  # [rad]
+_LONGEST_SLIDE = 100.0  # [m]
+_SHORTEST_SLIDE = 0.1  # [m]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -85,6 +119,67 @@ class MotionTorques(ArrayRecord):
         return self.gravity + self.inertial + self.coriolis + self.friction
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class CouplingMap(ArrayRecord):
+    """
+    k_ij over the positions of two joints, the others in the middle of their limits.
+
+    Attributes
+    ----------
+    pair, over : (int, int)
+        Joints from 0: those coupled, and those that move.
+    first, second : array, shape (k,)
+        Positions [rad or m] of the joints that move.
+    values : array, shape (k, k)
+        At ``first[a]``, ``second[b]`` in ``values[a, b]``.
+    """
+
+    pair: tuple[int, int]
+    over: tuple[int, int]
+    first: FloatArray
+    second: FloatArray
+    values: FloatArray
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class JointSpaceCoupling(ArrayRecord):
+    """
+    Mean and largest k_ij (n, n) of ``samples`` scattered positions, and maps of some pairs.
+
+    ``largest`` is the largest that was met; ``coupling_over_joint_space`` searches for the largest
+    there is.
+    """
+
+    mean: FloatArray
+    largest: FloatArray
+    samples: int
+    maps: tuple[CouplingMap, ...]
+
+
+@dataclass(frozen=True)
+class CallTimes:
+    """
+    Operation counts of an arm's functions, and the times of a call on this machine.
+
+    Attributes
+    ----------
+    operations : dict of function to (multiplications, additions)
+        Of compiled code.
+    microseconds : dict of function to time [µs]
+        Of one call from Python for one state: 'compiled <function>', and the methods of
+        ``inverse_dynamics`` in NumPy under their names. The fastest of a few rounds. Without
+        forward dynamics where a link that moves has no inertia.
+    missing : str
+        Why nothing was compiled; empty otherwise.
+    machine : str
+    """
+
+    operations: dict[str, tuple[int, int]]
+    microseconds: dict[str, float]
+    missing: str
+    machine: str
+
+
 @dataclass(frozen=True, eq=False)
 class ArmFacts:
     """
@@ -107,7 +202,7 @@ class ArmFacts:
     simplified: SimplifiedModel | None
     simplified_torque_error: FloatArray | None
     call_times: CallTimes
-    ratios: RatioFacts | None
+    ratios: LargestRatios | None
     split: TrajectorySplit | None
     notes: dict[str, str]
     seconds: float
@@ -170,7 +265,7 @@ def arm_facts(
     checked_model(model)
     began = time.perf_counter()
     notes: dict[str, str] = {}
-    seen = with_single_turns(model)
+    seen = _with_single_turns(model)
     has_masses = bool(model.inertial_parameters.any())
 
     def attempted(step: str, fact: Callable[[], T]) -> T | None:
@@ -191,7 +286,7 @@ def arm_facts(
         guidelines = design_guidelines(model, structure)
         on_step(STEPS[1])
         base = base_parameters(model)
-        coupling = attempted(STEPS[2], lambda: joint_space_coupling(seen))
+        coupling = attempted(STEPS[2], lambda: _joint_space_coupling(seen))
         extremes = attempted(STEPS[3], lambda: ranges(seen))
         torques = attempted(STEPS[4], lambda: _torques_along(model, motion))
         simplified = attempted(STEPS[5], lambda: simplified_model(seen, simplification_error))
@@ -199,8 +294,8 @@ def arm_facts(
         if simplified is not None and torques is not None:
             off = _torque_error(model, simplified, torques.motion)
         on_step(STEPS[6])
-        call_times = measured_call_times(model)
-        ratios = attempted(STEPS[7], lambda: ratio_facts(seen))
+        call_times = _measured_call_times(model)
+        ratios = attempted(STEPS[7], lambda: largest_ratios(seen))
         split = attempted(STEPS[8], lambda: _split_along(model, torques))
     if call_times.missing:
         notes[STEPS[6]] = call_times.missing
@@ -263,3 +358,134 @@ def _torque_error(
     error = np.abs(simplified.inverse_dynamics(*state) - exact).max(axis=0)
     peak = np.abs(exact).max(axis=0)
     return np.divide(error, peak, out=np.zeros_like(error), where=peak > NOISE * peak.max())
+
+
+def _joint_space_coupling(model: RobotModel) -> JointSpaceCoupling:
+    """Return the coupling of an arm's joints over its joint limits."""
+    joint_space = JointSpace.of(model)
+    sampled = coefficients_of_coupling(model, joint_space.sample(_COUPLING_SAMPLES))
+    variation = np.triu(sampled.std(axis=0), 1)
+    order = np.argsort(variation, axis=None, kind='stable')[::-1][:_CANDIDATES]
+    pairs = [(int(k) // model.n, int(k) % model.n) for k in order]
+    maps = [_coupling_map(model, joint_space, p) for p in pairs if variation[p] > _LEAST_VARIATION]
+    # Those that two joints change come first: the others are stripes.
+    maps.sort(key=lambda found: _lesser_variation(found) < _LEAST_VARIATION)
+    chosen = tuple(maps[:_MAPS])
+    return JointSpaceCoupling(sampled.mean(axis=0), sampled.max(axis=0), _COUPLING_SAMPLES, chosen)
+
+
+def _lesser_variation(found: CouplingMap) -> float:
+    """Return how much the lesser of the two joints changes the coupling."""
+    return min(float(found.values.std(axis=k).mean()) for k in (0, 1))
+
+
+def _coupling_map(
+    model: RobotModel, joint_space: JointSpace, pair: tuple[int, int]
+) -> CouplingMap:
+    """Return the map over two joints that both change the coupling, the most of all."""
+
+    def over(a: int, b: int, resolution: int) -> CouplingMap:
+        first, second = (
+            np.linspace(joint_space.lower[k], joint_space.upper[k], resolution) for k in (a, b)
+        )
+        q = np.tile(joint_space.center, (resolution, resolution, 1))
+        q[..., a], q[..., b] = first[:, None], second
+        values = coefficients_of_coupling(model, q.reshape(-1, model.n))[:, pair[0], pair[1]]
+        return CouplingMap(pair, (a, b), first, second, values.reshape(resolution, resolution))
+
+    coarse = [over(a, b, _COARSE) for a, b in combinations(range(model.n), 2)]
+    a, b = max(coarse, key=lambda x: (_lesser_variation(x), float(x.values.std()))).over
+    return over(a, b, _FINE)
+
+
+def _measured_call_times(model: RobotModel) -> CallTimes:
+    """Return operation counts and times of an arm's functions, measured now."""
+    generator = np.random.default_rng(_SEED)
+    state = dict(zip(('q', 'qd', 'qdd'), generator.uniform(-1, 1, (3, model.n)), strict=True))
+    state['tau'] = inverse_dynamics(model, *state.values())
+    times: dict[str, float] = {}
+    operations: dict[str, tuple[int, int]] = {}
+    missing = ''
+    compiled: CompiledModel | None = None
+    try:
+        compiled = compile_model(model, kernels=RIGID_BODY)
+        operations = dict(compiled.operation_counts)
+    except NoBackend as error:
+        missing = str(error)
+    for name in operations:
+        arguments = [state[key] for key in _ARGUMENTS.get(name, ('q',))]
+        function = getattr(compiled, name)
+        try:
+            out = np.empty_like(function(*arguments))
+        except SingularMassMatrix:
+            continue
+        times[f'compiled {name}'] = _microseconds(_bound(function, arguments, out))
+    for method in METHODS:
+        times[method] = _microseconds(_method(model, method, state))
+    return CallTimes(operations, times, missing, _this_machine())
+
+
+def _bound(function: Callable[..., Any], arguments: list[Any], out: Any) -> Callable[[], Any]:
+    return lambda: function(*arguments, out=out)
+
+
+def _method(model: RobotModel, method: Method, state: dict[str, Any]) -> Callable[[], Any]:
+    q, qd, qdd = state['q'], state['qd'], state['qdd']
+    return lambda: inverse_dynamics(model, q, qd, qdd, method=method)
+
+
+def _microseconds(call: Callable[[], Any]) -> float:
+    timer, number = Timer(call), 1
+    while timer.timeit(number) < _LEAST_TIME:
+        number *= 4
+    return 1e6 * min(timer.repeat(_ROUNDS, number)) / number
+
+
+def _this_machine() -> str:
+    processor = platform.processor() or platform.machine()
+    try:
+        lines = Path('/proc/cpuinfo').read_text(encoding='utf-8', errors='replace').splitlines()
+    except OSError:
+        lines = []
+    for line in lines:
+        if line.startswith('model name'):
+            processor = line.partition(':')[2].strip()
+            break
+    python = f'{platform.python_implementation()} {platform.python_version()}'
+    return f'{processor}, {platform.system()}, {python}, NumPy {np.__version__}'
+
+
+def turned_once(model: RobotModel) -> NDArray[np.bool_]:
+    """Return which joints (n,) have limits of more than two turns: one says as much of them."""
+    with np.errstate(invalid='ignore', over='ignore'):
+        span = model.position_limits[:, 1] - model.position_limits[:, 0]
+    return np.isfinite(span) & (span > _LONGEST_TURN) & ~model.dh.prismatic
+
+
+def _with_single_turns(model: RobotModel) -> RobotModel:
+    """Return a model whose joints of more than two turns make one, from -pi to pi."""
+    once = turned_once(model)
+    if not once.any():
+        return model
+    limits = np.where(once[:, None], [-np.pi, np.pi], model.position_limits)
+    return replace(model, position_limits=limits)
+
+
+def slider_ranges(model: RobotModel) -> FloatArray:
+    """
+    Return where each slider begins and ends (n, 2) [rad or m].
+
+    These are the position limits. A revolute joint without any, or with those of more than two
+    turns, makes one; a prismatic one goes as far as the arm is long, in both directions.
+    """
+    prismatic = model.dh.prismatic
+    origins = frame_transforms(model.dh, np.zeros(model.n))[:, :3, 3]
+    tip = frame_transforms(model.dh, np.zeros(model.n))[-1] @ model.dh.tip_transform
+    points = np.vstack([np.zeros(3), origins, tip[:3, 3]])
+    length = float(np.clip(np.ptp(points, axis=0).max(), _SHORTEST_SLIDE, _LONGEST_SLIDE / 2))
+    limits = _with_single_turns(model).position_limits
+    with np.errstate(invalid='ignore', over='ignore'):
+        span = limits[:, 1] - limits[:, 0]
+    usable = (span >= 0) & np.isfinite(span) & ~(prismatic & (span > _LONGEST_SLIDE))
+    otherwise = np.where(prismatic, length, np.pi)[:, None] * [-1.0, 1.0]
+    return np.where(usable[:, None], limits, otherwise)

@@ -34,10 +34,8 @@ from robodyn_ros.report.charts import (
     simplification_matrix,
     torque_chart,
 )
-from robodyn_ros.report.facts import STEPS, ArmFacts
+from robodyn_ros.report.facts import STEPS, ArmFacts, slider_ranges, turned_once
 from robodyn_ros.report.identification_page import identification_values
-from robodyn_ros.report.position_ranges import slider_ranges, turned_once
-from robodyn_ros.report.ratio_maps import ratio_map_chart
 from robodyn_ros.report.template import rendered_page
 from robodyn_ros.report.text import matrix_rows, shortened, true_minus, unbroken
 from robodyn_ros.spatial import FloatArray, inertia_tensor, skew
@@ -139,7 +137,6 @@ def report_page(
         longest_formulas=_LONGEST_FORMULAS,
         figures=dict(_figures(facts)),
         maps=_map_captions(facts),
-        ratio_maps=_ratio_captions(facts),
         strongest=_strongest(facts),
         split=_split_rows(facts),
     )
@@ -163,9 +160,6 @@ def _figures(facts: ArmFacts) -> Iterable[tuple[str, str]]:
     if facts.ranges:
         yield from _range_figures(facts.ranges.inertia, 'inertia', model.dh.prismatic)
         yield from _range_figures(facts.ranges.gravity, 'gravity', model.dh.prismatic)
-    if facts.ratios:
-        for k, (_, table) in enumerate(facts.ratios.maps):
-            yield f'ratio-map-{k}', ratio_map_chart(model, table, f'ratio-map-{k}')
     if facts.torques:
         for k in range(model.n):
             unit = 'N' if model.dh.prismatic[k] else 'N m'
@@ -302,24 +296,11 @@ def _map_captions(facts: ArmFacts) -> list[dict[str, Any]]:
     ]
 
 
-def _ratio_captions(facts: ArmFacts) -> list[dict[str, Any]]:
-    names = facts.model.joint_names
-    return [
-        {
-            'figure': f'ratio-map-{k}',
-            'joints': [(j + 1, names[j]) for j in joints],
-            'over': [(names.index(joint) + 1, joint) for joint in table.over],
-            'unit': '' if table.unit == '1' else table.unit,
-        }
-        for k, (joints, table) in enumerate(facts.ratios.maps if facts.ratios else ())
-    ]
-
-
 def _strongest(facts: ArmFacts) -> list[dict[str, Any]]:
     """Return which joint each feels the most, where a table of all would be too wide."""
     if facts.ratios is None or facts.model.n <= _MOST_COLUMNS:
         return []
-    ratios = np.array(facts.ratios.largest.coupling)
+    ratios = np.array(facts.ratios.coupling)
     np.fill_diagonal(ratios, -1.0)
     return [{'joint': int(row.argmax()) + 1, 'ratio': float(row.max())} for row in ratios]
 

@@ -1,13 +1,87 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the launch files share: they are loaded by path, and cannot import one another."""
+"""
+What the launch files share: they are loaded by path, and cannot import one another.
+
+Arguments that several have are described here once, and so are the parameters and topics of an
+arm's nodes.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from launch.actions import IncludeLaunchDescription
+from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription, RegisterEventHandler
+from launch.event_handlers import OnShutdown
+from launch.launch_context import LaunchContext
 from launch.launch_description_sources import PythonLaunchDescriptionSource
+from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
+from launch_ros.actions import Node
+from launch_ros.substitutions import FindPackageShare
+
+SHARE = FindPackageShare('robodyn_ros')
+ARM = PathJoinSubstitution([SHARE, 'urdf', 'arm.urdf.xacro'])
+
+_TRUE_OR_FALSE = ['true', 'false']
+_ARGUMENTS: dict[str, dict[str, Any]] = {
+    'namespace': {
+        'default_value': '',
+        'description': 'Namespace of the nodes, and of every topic named without a leading /.',
+    },
+    'description_file': {
+        'default_value': '',
+        'description': 'URDF or xacro of the robot; empty: the topic robot_description.',
+    },
+    'tf_prefix': {
+        'default_value': '',
+        'description': 'Prefix of the names of links and joints: handed to the xacro as '
+        'tf_prefix, and put before base_link and tip_link. What is no xacro must have it in its '
+        'names.',
+    },
+    'base_link': {
+        'default_value': '',
+        'description': 'Base link of the chain, without tf_prefix; empty: the root.',
+    },
+    'tip_link': {
+        'default_value': '',
+        'description': 'Tip link of the chain, without tf_prefix; empty: found in the URDF.',
+    },
+    'command_topic': {
+        'default_value': [LaunchConfiguration('controller'), '/commands'],
+        'description': 'Topic of the commands (std_msgs/Float64MultiArray).',
+    },
+    'joint_states_topic': {
+        'default_value': 'joint_states',
+        'description': 'Topic of the joint states.',
+    },
+    'robot_description_topic': {
+        'default_value': 'robot_description',
+        'description': 'Topic of the URDF, unless description_file is given.',
+    },
+    'use_sim_time': {
+        'default_value': 'false',
+        'choices': _TRUE_OR_FALSE,
+        'description': 'Use the time of the topic /clock (use_sim_time).',
+    },
+    'log_level': {
+        'default_value': 'info',
+        'choices': ['debug', 'info', 'warn', 'error'],
+        'description': 'Log level of the node.',
+    },
+}
+
+
+def argument(name: str, **changes: Any) -> DeclareLaunchArgument:
+    """Return an argument that several launch files have, with what is different in this one."""
+    return DeclareLaunchArgument(name, **{**_ARGUMENTS[name], **changes})
+
+
+def switch(name: str, description: str, *, default: Any = 'false') -> DeclareLaunchArgument:
+    """Return an argument that is true or false."""
+    return DeclareLaunchArgument(
+        name, default_value=default, choices=_TRUE_OR_FALSE, description=description
+    )
 
 
 def included(folder: Path, name: str, **arguments: Any) -> IncludeLaunchDescription:
@@ -25,3 +99,60 @@ def included(folder: Path, name: str, **arguments: Any) -> IncludeLaunchDescript
     """
     source = PythonLaunchDescriptionSource(str(folder / f'{name}.launch.py'))
     return IncludeLaunchDescription(source, launch_arguments=arguments.items())
+
+
+def at_shutdown(tidy: Callable[[], None]) -> RegisterEventHandler:
+    """Return the action that has something tidied up when the launch ends."""
+
+    def on_shutdown(event: object, context: LaunchContext) -> None:
+        tidy()
+
+    return RegisterEventHandler(OnShutdown(on_shutdown=on_shutdown))
+
+
+def prefixed(values: dict[str, str], name: str) -> str:
+    """Return the link that an argument names, as the robot has it; empty where none is given."""
+    link = values.get(name, '')
+    return link and values['tf_prefix'] + link
+
+
+def chain_parameters(values: dict[str, str], **others: Any) -> dict[str, Any]:
+    """Return a node's parameters; what is empty is left as its parameter file has it."""
+    given = {
+        'urdf_file': values['urdf_file'],
+        'base_link': prefixed(values, 'base_link'),
+        'tip_link': prefixed(values, 'tip_link'),
+        'gravity': [float(part) for part in values.get('gravity', '').split()],
+        'state_timeout': float(values.get('state_timeout') or 0.0),
+        'controller_manager': values['controller_manager'],
+        **others,
+    }
+    return {name: value for name, value in given.items() if value} | {
+        'use_sim_time': values['use_sim_time'] == 'true'
+    }
+
+
+def robot_topics(values: dict[str, str]) -> list[tuple[str, str]]:
+    """Return the remappings of what a robot's driver publishes."""
+    return [
+        ('joint_states', values['joint_states_topic']),
+        ('robot_description', values['robot_description_topic']),
+    ]
+
+
+def robot_state_publisher(
+    urdf: str,
+    namespace: str,
+    *,
+    use_sim_time: bool = False,
+    remappings: list[tuple[str, str]] | None = None,
+) -> Node:
+    """Return what publishes the robot's description, and the frames of its links."""
+    return Node(
+        package='robot_state_publisher',
+        executable='robot_state_publisher',
+        namespace=namespace,
+        parameters=[{'robot_description': urdf, 'use_sim_time': use_sim_time}],
+        remappings=remappings,
+        output='screen',
+    )

@@ -18,7 +18,7 @@ from robodyn_ros.analysis import (
     coupling_ratios,
     gravity_ratio_range,
 )
-from robodyn_ros.analysis.largest_ratios import LargestRatios, largest_ratios, telling_map
+from robodyn_ros.analysis.ratios import LargestRatios, largest_ratios, telling_map
 from robodyn_ros.cli import main, robodyn
 from robodyn_ros.description.chain import Chain
 from robodyn_ros.simulation.arm import ArmSimulation

@@ -45,7 +45,7 @@ def motion(tmp_path_factory):
     return path, rd.inverse_dynamics(arm, q, qd, qdd)
 
 
-@pytest.mark.parametrize('name', list(robodyn.commands))
+@pytest.mark.parametrize('name', robodyn.list_commands(None))
 def test_help_has_examples(name):
     text = run(name, '--help')
     assert 'Examples:\n  robodyn ' + name in text.replace('\n    ', '\n  ')

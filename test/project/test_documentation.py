@@ -60,7 +60,7 @@ def test_every_fence_names_its_language(page):
 def test_every_command_that_is_written_down_exists_with_its_options(words):
     name, *arguments = words
     # Parses and checks as the command line does, and runs nothing.
-    robodyn.commands[name].make_context(name, arguments)
+    robodyn.get_command(None, name).make_context(name, arguments)
 
 
 @pytest.mark.parametrize('block', EXAMPLES)

@@ -40,8 +40,7 @@ from robodyn_ros.identification.prediction import DriveModel, Prediction
 from robodyn_ros.identification.recording import Recording
 from robodyn_ros.motions import MotionSamples
 from robodyn_ros.motions.point_to_point import suitable_motion
-from robodyn_ros.report.facts import MotionTorques
-from robodyn_ros.report.joint_space_coupling import CouplingMap, JointSpaceCoupling
+from robodyn_ros.report.facts import CouplingMap, JointSpaceCoupling, MotionTorques
 from robodyn_ros.simulation.closed_loop import SimulatedMotion
 
 TIME = np.linspace(0.0, 1.0, 5)

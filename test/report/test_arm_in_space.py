@@ -16,7 +16,7 @@ from robodyn_ros.errors import RobodynError
 from robodyn_ros.kinematics import forward_kinematics
 from robodyn_ros.report.arm_drawing import masses_drawing
 from robodyn_ros.report.arm_in_space import inertia_ellipsoid, numbers_for_script, script
-from robodyn_ros.report.position_ranges import slider_ranges
+from robodyn_ros.report.facts import slider_ranges
 from robodyn_ros.spatial import inertial_parameters
 
 # The centre [px] of what is drawn in the colour of the tip, while links, frames and

@@ -23,14 +23,15 @@ from robodyn_ros.errors import RobodynError
 from robodyn_ros.motions import MotionSamples
 from robodyn_ros.report import STEPS, SignOff, report_page
 from robodyn_ros.report.arm_drawing import (
+    Label,
     frames_drawing,
     masses_drawing,
+    placed_labels,
     scale_bar,
     sense_of_rotation,
 )
 from robodyn_ros.report.charts import call_time_chart, range_chart, torque_chart
-from robodyn_ros.report.labels import Label, placed_labels
-from robodyn_ros.report.measurements import CallTimes
+from robodyn_ros.report.facts import CallTimes
 from robodyn_ros.report.text import (
     coefficients,
     indexed,
@@ -76,8 +77,8 @@ def test_report_has_every_section_and_figure_and_nothing_overflows(name, report_
                 'figure svg', "all => all.map(x => x.getAttribute('aria-label'))"
             )
             # Two drawings, masses, coupling, inertia, gravity, n torques, simplified, call times,
-            # and maps: three of coupling, two of ratios.
-            assert len(labels) >= n + 13
+            # and three maps of coupling.
+            assert len(labels) >= n + 11
             assert len([x for x in labels if x.startswith('Coupling of q')]) == 3
             boxes = page.eval_on_selector_all(
                 'figure svg', 'all => all.map(x => x.getBoundingClientRect().toJSON())'
@@ -127,7 +128,7 @@ def test_long_arms_have_a_table_of_the_strongest_coupling_alone(facts_of, monkey
     section = html.fromstring(report_page(facts)).get_element_by_id('ranges')
     (table,) = (x for x in section.iter('table') if 'takes most torque' in x.text_content())
     rows = [[cell.text_content() for cell in row] for row in table.iter('tr')][1:]
-    largest = facts.ratios.largest.coupling
+    largest = facts.ratios.coupling
     assert [row[1] for row in rows] == ['q2 joint2', 'q1 joint1']
     assert [float(row[2]) for row in rows] == pytest.approx(
         [largest[0][1], largest[1][0]], rel=0.05
@@ -495,7 +496,7 @@ def test_figures_fill_the_width_of_a_desktop(report_of, browser):
                 return (right - whole.left) / whole.width;
             })""",
         )
-    assert len(reached) == 5
+    assert len(reached) == 4
     assert min(reached) > 0.9
 
 

@@ -16,9 +16,9 @@ import robodyn_ros as rd
 from robodyn_ros.cli import robodyn
 from robodyn_ros.errors import NoBrowser
 from robodyn_ros.identification import DriveTerms, Recording, identify
-from robodyn_ros.report import printed
+from robodyn_ros.report import pdf
 from robodyn_ros.report.identification_page import identification_page
-from robodyn_ros.report.printed import BROWSERS, browser_path, print_page
+from robodyn_ros.report.pdf import BROWSERS, browser_path, print_page
 
 
 @pytest.fixture(scope='module')
@@ -130,7 +130,7 @@ def test_pdf_is_written_beside_the_page(tmp_path, browser):
 
 
 def test_pdf_without_a_browser_is_refused_before_the_work(tmp_path, monkeypatch):
-    monkeypatch.setattr(printed.shutil, 'which', lambda name: None)
+    monkeypatch.setattr(pdf.shutil, 'which', lambda name: None)
     with pytest.raises(NoBrowser, match=', '.join(BROWSERS)):
         browser_path()
     answer = CliRunner().invoke(robodyn, ['report', 'urdf/jpl_rrp.urdf', '--pdf'])

@@ -185,7 +185,7 @@ def test_hostile_names_in_a_description_reach_nobodys_terminal(tmp_path, broken)
 def test_every_node_that_logs_speaks_plainly():
     from robodyn_ros.ros.dynamics.dynamics_node import DynamicsNode
     from robodyn_ros.ros.feedforward.feedforward_node import FeedforwardNode
-    from robodyn_ros.ros.identification.motion_node import MotionNode
+    from robodyn_ros.ros.motion_node import MotionNode
     from robodyn_ros.ros.simulator_node import SimulatorNode
 
     for kind in (DynamicsNode, FeedforwardNode, MotionNode, SimulatorNode):

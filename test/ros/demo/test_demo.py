@@ -17,7 +17,7 @@ from robots import public_urdf, public_urdfs
 from robodyn_ros import RobotModel, inverse_dynamics
 from robodyn_ros.errors import RobodynError, TooWeak
 from robodyn_ros.motions.point_to_point import suitable_motion
-from robodyn_ros.ros.demo.results import (
+from robodyn_ros.ros.demo.tracking import (
     LAWS,
     Recording,
     Results,
@@ -241,18 +241,18 @@ def test_demo_drives_an_arm_with_a_prismatic_joint_and_writes_its_results(tmp_pa
 def test_demo_whose_motion_is_refused_tells_the_nodes_reason(tmp_path, monkeypatch):
     pytest.importorskip('rclpy', reason='needs ROS 2')
     pytest.importorskip('mujoco')
-    from robodyn_ros.ros.demo import demonstration
+    from robodyn_ros.ros.demo import runner, tracking
 
     domain = domains.claim()
     monkeypatch.setenv('ROS_DOMAIN_ID', str(domain))
     motion = suitable_motion(RobotModel.from_urdf(lift()))
     beyond = replace(motion, goal=np.array([0.9, 0.0]))  # where 0.3 m are the limit
-    monkeypatch.setattr(demonstration, 'suitable_motion', lambda model: beyond)
+    monkeypatch.setattr(tracking, 'suitable_motion', lambda model: beyond)
     urdf = tmp_path / 'lift.urdf'
     urdf.write_text(lift())
     try:
-        with pytest.raises(demonstration.DemoFailed, match='node refused the motion: .*lift'):
-            demonstration.run_demo(demonstration.Arm(urdf), tmp_path / 'out', hold_time=0.1)
+        with pytest.raises(runner.DemoFailed, match='node refused the motion: .*lift'):
+            tracking.run_demo(runner.Arm(urdf), tmp_path / 'out', hold_time=0.1)
     finally:
         domains.release(domain)
 

@@ -1,27 +1,71 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the loop from a wrong URDF to an identified model came to: numbers, table, picture."""
+"""
+The whole loop on a simulated arm whose URDF is wrong: excite, record, identify, run again.
+
+The simulator has other bodies, rotors, friction and sensors with noise; the dynamics node has the
+URDF. A motion is made and run over ROS 2, recorded into a bag, and identified from it; a second
+motion is run with the node as it was, and again with what was found. The same seed gives the same
+figures.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import json
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from robodyn_ros.description.yaml import parsed_yaml
 from robodyn_ros.dynamics import gravity_torque
-from robodyn_ros.identification import DriveTerms, Excitation, Identification, Recording
+from robodyn_ros.identification import (
+    DriveTerms,
+    Excitation,
+    Identification,
+    Recording,
+    excitation,
+    identify,
+)
 from robodyn_ros.identification.parameters import bare_base_parameters
 from robodyn_ros.identification.prediction import prediction_states
 from robodyn_ros.identification.rows import TrainingData, rows_of
+from robodyn_ros.identification.urdf_output import identified_urdf
 from robodyn_ros.model import RobotModel
-from robodyn_ros.simulation.true_arm import random_poses
+from robodyn_ros.motions import table_as_csv
+from robodyn_ros.ros.demo.runner import (
+    SILENCE_TIMEOUT,
+    Arm,
+    DemoFailed,
+    Observer,
+    Run,
+    effort_limits,
+)
+from robodyn_ros.simulation.true_arm import drawn_arm, felt, random_poses
 from robodyn_ros.spatial import FloatArray, pseudo_inertia
 
+DURATION, NEW_DURATION = 15.0, 8.0  # of the motion to identify by, and of the new one [s]
+_TIME_STEP = 0.002  # of physics and control [s]
+
+_TRACKING = {'mode': 'computed_torque', 'max_following_error': 0.0}
+_SOFTEST, _STIFFEST = 400.0, 40_000.0  # kp, as one would tune it before anything is known [1/s²]
+_STRONGEST_DAMPING = 0.5 / _TIME_STEP  # kd [1/s]
+_UNKNOWN_TORQUE, _TOLERATED_ERROR = (
+    0.3,
+    0.05,
+)  # of what a joint feels, and what it may cost [rad, m]
+_ENCODER_STEP = 2 * np.pi / 2**19  # [rad]; as many steps to 10 cm
+_VELOCITY_NOISE = 1e-3  # [rad/s or m/s]
+_EFFORT_NOISE = 0.02  # of what the motion needs at most
+_STRONGER = 1.5  # effort limits, where the URDF has none: so much of what the motion needs
 _POSES = 500
 _POSE_SEED = 11
 _ROUNDING = 1e-9  # of the largest eigenvalue, where one is zero, as a disc's is
@@ -59,6 +103,210 @@ class Results:
     asked: Excitation
     starts: tuple[float, float]
     seconds: float
+
+
+def run_identification(arm: Arm, output: Path, *, seed: int = 1) -> dict[str, Any]:
+    """
+    Run the loop, print its table, write ``summary.json``, ``identification.png`` and the bags.
+
+    Parameters
+    ----------
+    arm : Arm
+    output : Path
+        Folder for the results; made where it is not there.
+    seed : int
+        Of the true arm, the motions and the noise.
+
+    Returns
+    -------
+    dict
+        What ``summary.json`` holds.
+
+    Raises
+    ------
+    DemoFailed, NodeEnded
+        A node ended, or the motion was not made.
+    RobodynError
+        The URDF cannot be used, or no motion was found.
+    """
+    console = Console()
+    model = arm.model
+    (output / 'log').mkdir(parents=True, exist_ok=True)
+    true = drawn_arm(model, seed)
+    true_urdf = output / 'true.urdf'
+    true_urdf.write_bytes(identified_urdf(true, arm.urdf))
+    columns = (TextColumn('{task.description:<44}'), BarColumn(), TimeElapsedColumn())
+    begin = time.monotonic()
+    with Progress(*columns, console=console) as progress:
+        bar = progress.add_task('', total=6.0)
+
+        def step(done: float, what: str) -> None:
+            progress.update(bar, completed=done, description=what)
+
+        motion = excitation(
+            model,
+            DURATION,
+            seed=seed,
+            progress=lambda part, _: step(part, 'a motion to identify by'),
+        )
+        new = excitation(
+            model,
+            NEW_DURATION,
+            harmonics=3,
+            seed=seed + 1,
+            progress=lambda part, _: step(1 + part, 'a new motion to judge by'),
+        )
+        needed = np.max([each.use[0].effort for each in (motion, new)], axis=0)
+        limits = effort_limits(model, _STRONGER * needed + 1.0)
+        rig = _Rig(
+            arm,
+            Arm(true_urdf, arm.base_link, arm.tip_link),
+            true.rotor_inertia.tolist(),
+            {**_TRACKING, **_gains(model), **limits},
+            output,
+            seed,
+        )
+        training = rig.recorded('excitation', motion, lambda part: step(2 + part, 'excited'))
+        before = rig.recorded(
+            'before', new, lambda part: step(3 + part, 'new motion, by the URDF')
+        )
+        found = identify(
+            model,
+            [training],
+            validation=[before],
+            progress=lambda part, what: step(4 + part, f'identifying: {what}'),
+        )
+        identified = output / 'identified.yaml'
+        found.save(identified)
+        found.to_urdf(arm.urdf, output / 'identified.urdf')
+        after = rig.recorded(
+            'after', new, lambda part: step(5 + part, 'new motion, as identified'), identified
+        )
+        step(6.0, 'done')
+    results = Results(
+        robot=model.name or arm.urdf.stem,
+        model=model,
+        true=true,
+        found=found,
+        training=training,
+        before=before,
+        after=after,
+        asked=new,
+        starts=(rig.starts['before'], rig.starts['after']),
+        seconds=time.monotonic() - begin,
+    )
+    numbers = summary(results)
+    (output / 'summary.json').write_text(json.dumps(numbers, indent=2) + '\n', encoding='utf-8')
+    save_plot(results, output / 'identification.png')
+    for table in tables(results, numbers):
+        console.print(table)
+    console.print(f'Plot: {output / "identification.png"}', highlight=False)
+    return numbers
+
+
+def _gains(model: RobotModel) -> dict[str, list[float]]:
+    """Return gains stiff enough for friction and drives that the URDF knows nothing of."""
+    torque, inertia = felt(model, np.random.default_rng(0))
+    stiffness = _UNKNOWN_TORQUE / _TOLERATED_ERROR * torque
+    kp = np.clip(stiffness / inertia.min(axis=0), _SOFTEST, _STIFFEST)
+    kd = np.minimum(2.0 * np.sqrt(kp), _STRONGEST_DAMPING)
+    return {'kp': kp.tolist(), 'kd': kd.tolist()}
+
+
+@dataclass
+class _Rig:
+    """
+    What every run is made with; ``recorded`` makes one.
+
+    Attributes
+    ----------
+    arm, simulated : Arm
+        By its URDF, and as it is.
+    rotor_inertia : list of float
+        As it is [kg m² or kg].
+    commanding : dict of str to parameter
+        Of the dynamics node.
+    output : Path
+    seed : int
+        Of the sensors' noise.
+    starts : dict of str to float
+        When the motion of each run began, after the first joint state [s].
+    """
+
+    arm: Arm
+    simulated: Arm
+    rotor_inertia: list[float]
+    commanding: dict[str, Any]
+    output: Path
+    seed: int
+    starts: dict[str, float] = field(default_factory=dict)
+
+    def recorded(
+        self,
+        name: str,
+        motion: Excitation,
+        advance: Callable[[float], None],
+        identified: Path | None = None,
+    ) -> Recording:
+        """Return what was recorded of a motion, run with nodes of its own."""
+        bag, csv = self.output / f'{name}_bag', self.output / f'{name}.csv'
+        if bag.exists():
+            shutil.rmtree(bag)
+        samples, joints = motion.trajectory, motion.joint_names
+        names = [f'{x}{suffix}' for suffix in ('', '.velocity', '.acceleration') for x in joints]
+        text = table_as_csv(names, samples.time, samples.q, samples.qd, samples.qdd)
+        csv.write_text(text, encoding='utf-8')
+        simulated = {
+            **self.simulated.parameters,
+            'rotor_inertia': self.rotor_inertia,
+            'position_resolution': _ENCODER_STEP,
+            'velocity_noise': _VELOCITY_NOISE,
+            'effort_noise': (_EFFORT_NOISE * motion.use[0].effort).tolist(),
+            'sensor_seed': self.seed,
+        }
+        commanding = {
+            **self.arm.parameters,
+            **self.commanding,
+            **({'identified_model': str(identified.resolve())} if identified else {}),
+        }
+        running = {
+            **self.arm.parameters,
+            'motion_file': str(csv.resolve()),
+            'confirm': True,
+            'rehearsal_speed': 0.0,
+            'position_tolerance': 0.5,
+            'bag': str(bag.resolve()),
+            'state_timeout': SILENCE_TIMEOUT,
+        }
+
+        def show(time: float) -> None:
+            advance(min(time / motion.duration, 0.99))
+
+        with Run(name, self.output / 'log', show) as run:
+            observer = run.observe(Observer, _TIME_STEP)
+            run.start_arm(simulated, commanding, motion.start)
+            runner = run.start('motion_node', running)
+            run.wait(lambda: observer.is_followed or runner.exit_code is not None)
+            if runner.exit_code is None:
+                run.let_go()
+            run.wait(lambda: runner.exit_code is not None, SILENCE_TIMEOUT)
+        if runner.exit_code:
+            raise DemoFailed(f'{name}: the motion was not made\n{runner.last_lines()}')
+        self.starts[name] = _start_of_motion(bag)
+        recording = Recording.from_bag(bag, self.arm.model)
+        if (longest := float(np.diff(recording.time).max())) > 1.5 * _TIME_STEP:
+            raise DemoFailed(
+                f'{name}: the bag lacks joint states: two are {longest:.3f} s apart; allowed: '
+                f'{_TIME_STEP} s'
+            )
+        return recording
+
+
+def _start_of_motion(bag: Path) -> float:
+    """Return how long after the first joint state the motion in a bag began [s]."""
+    (metadata,) = parsed_yaml((bag / 'metadata.yaml').read_bytes())
+    notes = metadata['rosbag2_bagfile_information']['custom_data']
+    return float(notes['start_of_motion']) - float(notes['first_stamp'])
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,9 +12,9 @@ from robodyn_ros import RobotModel, gravity_torque
 from robodyn_ros.identification import Identification, Recording
 from robodyn_ros.identification.exciting_motion import search
 from robodyn_ros.motions import MotionSamples
-from robodyn_ros.ros.demo.demonstration import Arm
-from robodyn_ros.ros.identification import demonstration
-from robodyn_ros.ros.identification.results import LeastSquares, gravity_error, impossible_bodies
+from robodyn_ros.ros.demo import identification
+from robodyn_ros.ros.demo.identification import LeastSquares, gravity_error, impossible_bodies
+from robodyn_ros.ros.demo.runner import Arm
 from robodyn_ros.simulation.true_arm import drawn_arm, random_poses
 
 KEYS = {
@@ -75,10 +75,10 @@ def test_a_wrong_urdf_becomes_a_model_that_tracks(tmp_path, monkeypatch):
     pytest.importorskip('mujoco', reason='needs MuJoCo: pip install mujoco')
     pytest.importorskip('rosbags', reason='needs rosbags: pip install rosbags')
     monkeypatch.setattr(search, '_STARTS', 1)
-    monkeypatch.setattr(demonstration, 'DURATION', 10.0)
-    monkeypatch.setattr(demonstration, 'NEW_DURATION', 5.0)
+    monkeypatch.setattr(identification, 'DURATION', 10.0)
+    monkeypatch.setattr(identification, 'NEW_DURATION', 5.0)
     urdf = public_urdf('ur5_robot.urdf')
-    numbers = demonstration.run_identification(Arm(urdf, '', ''), tmp_path, seed=2)
+    numbers = identification.run_identification(Arm(urdf, '', ''), tmp_path, seed=2)
     assert numbers == json.loads((tmp_path / 'summary.json').read_text())
     assert KEYS <= set(numbers)
     assert numbers['torque_error_before'] > 0.1

@@ -23,42 +23,48 @@ states no longer come, and on SIGINT; the bag is completed always.
 
 from __future__ import annotations
 
+import hashlib
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 import rclpy
+from builtin_interfaces.msg import Duration as DurationMessage
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.clock import Clock, ClockType
+from rclpy.duration import Duration
 from rclpy.exceptions import ParameterException
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import ReliabilityPolicy
+from rclpy.serialization import serialize_message
 from rclpy.signals import SignalHandlerOptions
+from rclpy.time import Time
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
-from trajectory_msgs.msg import JointTrajectory
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robodyn_interfaces.msg import Contact, DynamicsState
+from robodyn_ros.control.trajectory import MOST_POINTS
 from robodyn_ros.description.source import user_path
 from robodyn_ros.description.urdf import urdf_text
-from robodyn_ros.errors import MalformedJointState, NoEffort, RobodynError
+from robodyn_ros.errors import MalformedJointState, NoEffort, RobodynError, UnreadableSource
 from robodyn_ros.identification.motion_run import MotionWatch, approach, slowed, state_at
 from robodyn_ros.kinematics import kinematics_digest
 from robodyn_ros.model import RobotModel
 from robodyn_ros.motions import MotionSamples, read_motion
 from robodyn_ros.ros import cdr, command_line
-from robodyn_ros.ros.conversions import seconds
-from robodyn_ros.ros.identification.bag_writer import BagWriter
-from robodyn_ros.ros.identification.motion_message import resting_message, trajectory_message
+from robodyn_ros.ros.conversions import floats, seconds
 from robodyn_ros.ros.joint_states import JointStateReader
 from robodyn_ros.ros.parameter_overrides import declared_values, in_parameters
 from robodyn_ros.ros.plain_text import PlainlySpoken, plain
 from robodyn_ros.ros.qos import LATCHED, RECORDED_STATES, RECORDING, RELIABLE
 from robodyn_ros.ros.signals import StopSignal
 from robodyn_ros.ros_parameters import parameters_of
+from robodyn_ros.spatial import FloatArray
 
 ABOUT = (
     'Runs a motion from robodyn excite on an arm, slowly first, and records joint states with '
@@ -81,6 +87,9 @@ SPIN_PERIOD = 0.05  # [s]
 WATCH_PERIOD = 0.004  # least time between two looks at efforts [s]
 ANSWER_TIME = 1.0  # by the stamps, after which a node that follows nothing is asked again [s]
 PATIENCE = 30.0  # for it to follow [s]
+_POINT_RATE = 50.0  # most points of a trajectory a second
+_JOINT_STATE = 'sensor_msgs/msg/JointState'
+_VERSION: Final = 8  # which Humble reads, too
 
 
 class MotionNode(PlainlySpoken, Node):
@@ -101,7 +110,7 @@ class MotionNode(PlainlySpoken, Node):
         target = self._given['target']
         self.is_over = False
         self.problem = ''
-        self._bag: BagWriter | None = None
+        self._bag: _BagWriter | None = None
         self._watch: MotionWatch | None = None
         self._parts: list[tuple[str, MotionSamples]] = []
         self._part: tuple[str, MotionSamples] | None = None
@@ -172,7 +181,7 @@ class MotionNode(PlainlySpoken, Node):
             self._end(f'not sent: {what}. confirm:=true, once the way is clear', failed=False)
             return
         if given['bag']:
-            self._bag = BagWriter(
+            self._bag = _BagWriter(
                 user_path(given['bag']),
                 given['storage'],
                 self.resolve_topic_name('joint_states'),
@@ -277,7 +286,7 @@ class MotionNode(PlainlySpoken, Node):
         if self._bag is not None:
             self._bag.note(f'start_of_{name}', repr(self._start))
         names = self._model.joint_names
-        message = trajectory_message(names, motion, self._start, self._lead)
+        message = _trajectory_message(names, motion, self._start, self._lead)
         self._awaited = f'{seconds(message.header.stamp):.9f}'
         self._trajectories.publish(message)
         self.get_logger().info(f'{name}: {motion.time[-1]:.1f} s', throttle_duration_sec=1.0)
@@ -365,7 +374,7 @@ class MotionNode(PlainlySpoken, Node):
             return JointTrajectory()  # without points: nothing is followed any more
         assert self._part is not None
         q, qd, _ = state_at(self._part[1], self._stamp - self._start)
-        return resting_message(self._model.joint_names, q + 0.5 * STOP_TIME * qd, STOP_TIME)
+        return _resting_message(self._model.joint_names, q + 0.5 * STOP_TIME * qd, STOP_TIME)
 
     def _end(self, words: str, *, failed: bool = True) -> None:
         self.is_over = True
@@ -383,6 +392,121 @@ class MotionNode(PlainlySpoken, Node):
             self._bag.close()
             self.get_logger().info(f'{self._bag.count} joint states in {self._given["bag"]}')
         super().destroy_node()
+
+
+class _BagWriter:
+    """
+    A bag that is being written; ``close`` completes it, and may be called again.
+
+    It holds the joint states, and the robot's description once, as ``robot_description``.
+
+    Parameters
+    ----------
+    path : Path
+        A folder that is not there.
+    storage : str
+        ``sqlite3`` or ``mcap``.
+    topic : str
+        Of the joint states, for the bag.
+    urdf : str
+        The robot's description.
+    notes : mapping of str to str
+        For the bag's metadata, beside the URDF's digest.
+
+    Raises
+    ------
+    UnreadableSource
+        The folder is there, or cannot be made, or rosbags is not installed.
+    """
+
+    def __init__(
+        self, path: Path, storage: str, topic: str, urdf: str, notes: Mapping[str, str]
+    ) -> None:
+        try:
+            from rosbags.rosbag2 import StoragePlugin, Writer, WriterError
+            from rosbags.typesys import Stores, get_typestore
+        except ImportError as error:
+            raise UnreadableSource('bag', str(path), f'pip install rosbags ({error})') from error
+        types = get_typestore(Stores.ROS2_JAZZY)
+        plugin = StoragePlugin[storage.upper()]
+        try:
+            self._writer: Any = Writer(path, version=_VERSION, storage_plugin=plugin)
+            self._writer.open()
+        except (WriterError, OSError) as error:
+            raise UnreadableSource('bag', str(path), f'a folder to be made ({error})') from error
+        digest = hashlib.sha256(urdf.encode()).hexdigest()
+        for key, value in {'urdf_sha256': digest, **notes}.items():
+            self._writer.set_custom_data(key, value)
+        self._states = self._writer.add_connection(topic, _JOINT_STATE, typestore=types)
+        self._description = self._writer.add_connection(
+            '/robot_description', 'std_msgs/msg/String', typestore=types
+        )
+        self._urdf = urdf
+        self.count = 0
+
+    def write(self, content: bytes, stamp: int) -> None:
+        """Write a serialised joint state that came at a time [ns]."""
+        if self._writer is None:
+            return
+        if not self.count:
+            text = serialize_message(String(data=self._urdf))
+            self._writer.write(self._description, stamp, text)
+        self._writer.write(self._states, stamp, content)
+        self.count += 1
+
+    def note(self, key: str, value: str) -> None:
+        """Put a remark into the metadata, as long as the bag is open."""
+        if self._writer is not None:
+            self._writer.set_custom_data(key, value)
+
+    def close(self) -> None:
+        """Write the metadata, without which a bag is hard to read."""
+        if self._writer is not None:
+            writer, self._writer = self._writer, None
+            writer.close()
+
+
+def _trajectory_message(
+    joint_names: Sequence[str], motion: MotionSamples, start: float, lead: float
+) -> JointTrajectory:
+    """
+    Return the message of a motion that begins at a stamp [s], of ``MOST_POINTS`` at most.
+
+    So long before [s] the way to its first point begins: an arm is never quite there.
+    """
+    count = len(motion.time)
+    wanted = int(min(MOST_POINTS, np.ceil(motion.time[-1] * _POINT_RATE) + 1, count))
+    chosen = np.unique(np.linspace(0, count - 1, max(wanted, 2)).round().astype(int))
+    message = JointTrajectory(
+        joint_names=list(joint_names),
+        points=[
+            JointTrajectoryPoint(
+                positions=floats(motion.q[k]),
+                velocities=floats(motion.qd[k]),
+                accelerations=floats(motion.qdd[k]),
+                time_from_start=_duration(lead + float(motion.time[k])),
+            )
+            for k in chosen
+        ],
+    )
+    message.header.stamp = Time(nanoseconds=round(1e9 * (start - lead))).to_msg()
+    return message
+
+
+def _resting_message(
+    joint_names: Sequence[str], position: FloatArray, duration: float
+) -> JointTrajectory:
+    """Return the message that asks for rest at a position (n,) after a time [s], from now on."""
+    rest = JointTrajectoryPoint(
+        positions=floats(position),
+        velocities=floats(np.zeros_like(position)),
+        time_from_start=_duration(duration),
+    )
+    return JointTrajectory(joint_names=list(joint_names), points=[rest])
+
+
+def _duration(time: float) -> DurationMessage:
+    return Duration(nanoseconds=round(1e9 * time)).to_msg()
 
 
 def run(args: Sequence[str] | None = None) -> int:

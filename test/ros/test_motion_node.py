@@ -27,7 +27,7 @@ from robodyn_ros.identification import Recording
 from robodyn_ros.kinematics import kinematics_digest
 from robodyn_ros.motions import table_as_csv
 from robodyn_ros.ros.demo.node_process import die_with_parent
-from robodyn_ros.ros.identification.motion_node import LEAD_TIME, MOST_REFUSALS
+from robodyn_ros.ros.motion_node import LEAD_TIME, MOST_REFUSALS
 
 pytest.importorskip('rosbags', reason='needs rosbags: pip install rosbags')
 pytestmark = pytest.mark.ros
@@ -169,7 +169,7 @@ def rig(tmp_path):
             [
                 sys.executable,
                 '-m',
-                'robodyn_ros.ros.identification.motion_node',
+                'robodyn_ros.ros.motion_node',
                 '--ros-args',
                 *arguments,
             ],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is made of an arm: ``export``; ``report`` has a module of its own."""
+"""An arm's dynamics as C, and as the library that the controller loads: ``export``."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from robodyn_ros import __version__
+from robodyn_ros.analysis import simplified_model
 from robodyn_ros.commands.arm_options import (
     ChosenArm,
     UserPath,
@@ -16,7 +18,9 @@ from robodyn_ros.commands.arm_options import (
     examples,
     rotor_inertia_option,
 )
+from robodyn_ros.compiled import USUAL, export_c, export_shared
 from robodyn_ros.errors import UnknownOption
+from robodyn_ros.identification import Identification
 
 
 @click.command(
@@ -79,18 +83,12 @@ def export(
     as_json: bool,
 ) -> None:
     """Write an arm's dynamics as plain C99, with a self-test."""
-    from robodyn_ros import __version__
-    from robodyn_ros.analysis import simplified_model
-    from robodyn_ros.compiled import USUAL, export_c, export_shared
-
     if shared and (simplified is not None or functions):
         raise UnknownOption(
             '--shared', 'with --simplified or --function', 'one of them: a library has it all'
         )
     model = arm.model
     if identified is not None:
-        from robodyn_ros.identification import Identification
-
         model = Identification.load(identified).applied_to(model)
     if shared:
         paths = export_shared(model, output, name=name, generator=f'robodyn_ros {__version__}')

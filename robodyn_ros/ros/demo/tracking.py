@@ -1,0 +1,583 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The demonstration: an arm in a physics engine, driven by the dynamics node over ROS 2 topics.
+
+Four runs: gravity compensation that holds the arm, then one motion under three control laws. What
+is judged is the position that the simulator publishes against the motion that was asked for.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import rclpy
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from rclpy.duration import Duration
+from rclpy.parameter import Parameter
+from rclpy.parameter_client import AsyncParameterClient
+from rclpy.time import Time
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from robodyn_interfaces.msg import DynamicsState
+from robodyn_ros.motions.point_to_point import (
+    PointToPoint,
+    known_effort_limits,
+    largest_torque,
+    suitable_motion,
+)
+from robodyn_ros.ros.conversions import seconds
+from robodyn_ros.ros.demo.node_process import NodeProcess
+from robodyn_ros.ros.demo.runner import (
+    SILENCE_TIMEOUT,
+    Arm,
+    DemoFailed,
+    Observer,
+    Run,
+    effort_limits,
+)
+from robodyn_ros.ros.qos import RECORDING
+from robodyn_ros.spatial import FloatArray
+
+BoolArray = NDArray[np.bool_]
+
+_TIME_STEP = 0.001  # of the physics and of the control cycle [s]
+_LEAD_TIME = 2.5  # simulated time from sending the motion to its start, to settle in [s]
+_REPORT_TIMEOUT = 10.0  # for the simulator's counts at the end of a run [s]
+_REFERENCE_TOLERANCE = 1e-3  # between motion asked for and reference followed [rad or m]
+
+_ALL_TERMS = ('inertial', 'coriolis', 'gravity', 'friction')
+# The feedback alone is expected to be far off: that is what is shown.
+_TRACKING = {'mode': 'computed_torque', 'kp': [100.0], 'kd': [20.0], 'max_following_error': 0.0}
+
+# A joint that made less of its displacement did not move: its error says nothing of tracking.
+_SMALLEST_FRACTION = 0.1
+_SMALLEST_SHOWN = 1e-3
+_LINE = 0.055  # height of a line of a label, with some room, in heights of the axes
+
+
+@dataclass(frozen=True)
+class Law:
+    """A control law of the comparison: its terms of the model, how it is called, and drawn."""
+
+    terms: tuple[str, ...]
+    label: str
+    short: str
+    color: str
+
+
+LAWS = {
+    'pd': Law((), 'PD alone', 'PD', '#d55e00'),
+    'pd_gravity': Law(('gravity',), 'PD + gravity', 'PD + gravity', '#e69f00'),
+    'computed_torque': Law(_ALL_TERMS, 'computed torque', 'computed\ntorque', '#0072b2'),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """
+    What the joints did in one run of the demonstration.
+
+    Attributes
+    ----------
+    time : array, shape (N,)
+        [s] of simulated time, after the beginning of what is judged.
+    position : array, shape (N, n)
+        [rad] or [m].
+    commands, missed_cycles : int
+        Torques that the arm took until the end of what is judged, and states that had to be sent
+        again, which says something of the machine alone.
+    """
+
+    time: FloatArray
+    position: FloatArray
+    commands: int
+    missed_cycles: int
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """
+    Everything that was recorded.
+
+    Attributes
+    ----------
+    robot : str
+        What the plot calls the arm.
+    hold : Recording
+        Gravity compensation alone.
+    tracking : dict of str to Recording
+        The motion under each control law of ``LAWS``.
+    """
+
+    robot: str
+    joint_names: tuple[str, ...]
+    prismatic: BoolArray
+    motion: PointToPoint
+    hold: Recording
+    tracking: dict[str, Recording]
+
+
+def run_demo(arm: Arm, output: Path, *, hold_time: float = 10.0) -> dict[str, Any]:
+    """
+    Run the demonstration, print its table, write ``summary.json`` and ``tracking.png``.
+
+    Parameters
+    ----------
+    arm : Arm
+    output : Path
+        Folder for the results; made where it is not there.
+    hold_time : float
+        Simulated time that gravity compensation holds the arm [s].
+
+    Returns
+    -------
+    dict
+        What ``summary.json`` holds.
+
+    Raises
+    ------
+    DemoFailed, NodeEnded
+        A node ended, fell silent, or did not follow the motion.
+    RobodynError
+        The URDF cannot be used.
+    """
+    console = Console()
+    model = arm.model
+    motion = suitable_motion(model)
+    limits = effort_limits(model, 2 * largest_torque(model, motion) + 1.0)
+    if limits:
+        names = ', '.join(np.array(model.joint_names)[np.isinf(known_effort_limits(model))])
+        console.print(
+            f'The URDF gives no effort limit for {names}: the demonstration allows twice what the '
+            'motion needs.'
+        )
+    logs = output / 'log'
+    logs.mkdir(parents=True, exist_ok=True)
+    columns = (
+        TextColumn('{task.description:<32}'),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console) as progress:
+        motion_time = _LEAD_TIME + motion.duration
+        total = hold_time + len(LAWS) * motion_time
+        bar = progress.add_task('', total=total)
+
+        def recorded(name: str, label: str, begin: float, **options: Any) -> Recording:
+            def show(time: float) -> None:
+                progress.update(bar, completed=begin + time)
+
+            progress.update(bar, description=label)
+            with Run(name, logs, show) as run:
+                return _recorded(run, arm, motion, limits, **options)
+
+        hold = recorded('hold', 'gravity compensation holds', 0.0, hold_time=hold_time)
+        tracking = {
+            name: recorded(name, f'motion: {law.label}', hold_time + k * motion_time, law=law)
+            for k, (name, law) in enumerate(LAWS.items())
+        }
+        progress.update(bar, description='done', completed=total)
+    results = Results(
+        robot=arm.urdf.stem,
+        joint_names=tuple(model.joint_names),
+        prismatic=np.asarray(model.dh.prismatic),
+        motion=motion,
+        hold=hold,
+        tracking=tracking,
+    )
+    numbers = summary(results)
+    (output / 'summary.json').write_text(json.dumps(numbers, indent=2) + '\n')
+    save_plot(results, output / 'tracking.png')
+    for table in tables(results):
+        console.print(table)
+    console.print(
+        f'{numbers["commands"]} commands, {numbers["missed_cycles"]} missed cycles.  '
+        f'Plot: {output / "tracking.png"}',
+        highlight=False,
+    )
+    return numbers
+
+
+def _recorded(
+    run: Run,
+    arm: Arm,
+    motion: PointToPoint,
+    limits: Mapping[str, Any],
+    *,
+    hold_time: float = 0.0,
+    law: Law | None = None,
+) -> Recording:
+    """
+    Let both nodes hold the arm or track the motion, and return what the arm did.
+
+    Without a law the arm is held for ``hold_time`` [s]. Otherwise the motion is sent, and the
+    terms that the law lacks are switched off, before the arm is let go.
+    """
+    mode = {'mode': 'gravity_compensation'} if law is None else _TRACKING
+    recorder = run.observe(_Recorder, _TIME_STEP)
+    node = run.start_arm(arm.parameters, {**arm.parameters, **limits, **mode}, motion.start)
+    run.wait(lambda: recorder.is_answered)
+    if law is None:
+        start, duration = recorder.time, hold_time
+    else:
+        start, duration = recorder.time + _LEAD_TIME, motion.duration
+        recorder.send(arm.model.joint_names, motion, start)
+        run.wait(lambda: recorder.is_followed or bool(recorder.refusal))
+        if recorder.refusal:
+            raise DemoFailed(f'The dynamics node refused the motion: {recorder.refusal}')
+        _switch_terms(run, recorder, law.terms)
+    run.let_go()
+    run.wait(lambda: recorder.time >= start + duration, SILENCE_TIMEOUT)
+    if law is not None:
+        _check_reference(recorder, motion, start, node)
+    steps = recorder.steps_by(start + duration)
+    run.wait(lambda: recorder.counts.get('steps', 0) >= steps, _REPORT_TIMEOUT)
+    return recorder.recording(start, duration)
+
+
+def _switch_terms(run: Run, recorder: _Recorder, terms: tuple[str, ...]) -> None:
+    """Have the dynamics node command these terms of the model's torque, and no other."""
+    client = AsyncParameterClient(recorder, 'dynamics_node')
+    run.wait(client.services_are_ready)
+    answer = client.set_parameters(
+        [Parameter(f'terms.{term}', value=term in terms) for term in _ALL_TERMS]
+    )
+    for result in run.answer(answer).results:
+        if not result.successful:
+            raise DemoFailed(f'The dynamics node does not switch its terms: {result.reason}')
+
+
+def _check_reference(
+    recorder: _Recorder, motion: PointToPoint, start: float, node: NodeProcess
+) -> None:
+    """Make sure that the node followed the motion asked for, not another or none."""
+    times, references = recorder.references(start, motion)
+    if len(times) < 0.5 * motion.duration / _TIME_STEP:
+        found = f'only {len(times)} cycles with a reference'
+    else:
+        off = float(np.max(np.abs(references - motion.position(times))))
+        if off <= _REFERENCE_TOLERANCE:
+            return
+        found = f'a reference {off:.3g} rad or m away from it'
+    raise DemoFailed(f'The dynamics node did not follow the motion: {found}.\n{node.last_lines()}')
+
+
+class _Recorder(Observer):
+    """Records what both nodes publish, and sends the motion to the dynamics node."""
+
+    def __init__(self, namespace: str, context: rclpy.Context, time_step: float) -> None:
+        super().__init__(namespace, context, time_step)
+        self._times: list[float] = []
+        self._positions: list[Any] = []
+        self._references: dict[float, Any] = {}
+        self.refusal = ''  # of the motion, by the dynamics node
+        self._sent = ''  # its stamp, as diagnostics have it
+        self.create_subscription(JointState, 'joint_states', self._on_state, RECORDING)
+        self.create_subscription(
+            DynamicsState, 'dynamics_node/dynamics_state', self._on_dynamics, RECORDING
+        )
+        self._trajectories = self.create_publisher(
+            JointTrajectory, 'dynamics_node/joint_trajectory', 10
+        )
+
+    @property
+    def time(self) -> float:
+        """Stamp of the newest state [s]."""
+        return self._times[-1] if self._times else 0.0
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether the dynamics node commands, and listens for trajectories."""
+        return bool(self._references) and self._trajectories.get_subscription_count() > 0
+
+    def steps_by(self, time: float) -> int:
+        """Return how many steps the simulator has made at a stamp."""
+        return round(time / self.time_step) - 1
+
+    def send(self, joint_names: Sequence[str], motion: PointToPoint, start: float) -> None:
+        """Ask for the motion, to begin at a stamp [s]."""
+        still = [0.0] * len(joint_names)
+        point = JointTrajectoryPoint(
+            positions=motion.goal.tolist(),
+            velocities=still,
+            accelerations=still,
+            time_from_start=Duration(nanoseconds=round(motion.duration * 1e9)).to_msg(),
+        )
+        message = JointTrajectory(joint_names=list(joint_names), points=[point])
+        message.header.stamp = Time(nanoseconds=round(start * 1e9)).to_msg()
+        self._sent = f'{seconds(message.header.stamp):.9f}'
+        self._trajectories.publish(message)
+
+    def references(self, start: float, motion: PointToPoint) -> tuple[FloatArray, FloatArray]:
+        """Return times (N,) after the start [s] and references (N, n) within the motion."""
+        kept = [
+            (time - start, reference)
+            for time, reference in self._references.items()
+            if -0.5 * self.time_step <= time - start <= motion.duration and len(reference)
+        ]
+        times = np.array([time for time, _ in kept])
+        references = np.array([reference for _, reference in kept])
+        return times, references.reshape(-1, len(motion.start))
+
+    def recording(self, start: float, duration: float) -> Recording:
+        """Return the states from the start on, for the given duration [s]."""
+        half = 0.5 * self.time_step
+        times, index = np.unique(np.array(self._times), return_index=True)
+        kept = (times >= start - half) & (times <= start + duration + half)
+        steps_after = self.counts['steps'] - self.steps_by(start + duration)  # each with a command
+        return Recording(
+            time=times[kept] - start,
+            position=np.array(self._positions)[index[kept]],
+            commands=self.counts['commands'] - steps_after,
+            missed_cycles=self.counts['missed_cycles'],
+        )
+
+    def _on_state(self, message: JointState) -> None:
+        self._times.append(seconds(message.header.stamp))
+        self._positions.append(message.position)
+
+    def _on_dynamics(self, message: DynamicsState) -> None:
+        self._references[seconds(message.header.stamp)] = message.reference_position
+
+    def on_status(self, values: Mapping[str, str]) -> None:
+        super().on_status(values)
+        if self._sent and values.get('last_rejection_stamp') == self._sent:
+            self.refusal = values['last_rejection']
+
+
+def hold_drift(results: Results) -> FloatArray:
+    """Return how far each joint went from where it began (n,) [rad or m] while gravity is held."""
+    position = results.hold.position
+    return np.max(np.abs(position - position[0]), axis=0)
+
+
+def tracking_error(results: Results, law: str) -> FloatArray:
+    """Return desired minus measured position (N, n) [rad or m] over the motion."""
+    recording = results.tracking[law]
+    return results.motion.position(recording.time) - recording.position
+
+
+def rms(error: FloatArray) -> float:
+    """Return the root of the mean square over all samples and joints."""
+    return float(np.sqrt(np.mean(error**2)))
+
+
+def moved_joints(results: Results, law: str) -> BoolArray:
+    """
+    Return which joints, shape (n,), made a fraction of the displacement asked of them.
+
+    A joint that Coulomb friction holds does not. One that is asked to stay counts as moved.
+    """
+    displacement = np.abs(results.motion.goal - results.motion.start)
+    return np.ptp(results.tracking[law].position, axis=0) >= _SMALLEST_FRACTION * displacement
+
+
+def summary(results: Results) -> dict[str, Any]:
+    """
+    Return the numbers of the run, for ``summary.json``.
+
+    Keys that end in ``_rad`` are over the revolute joints, and None where there is none; an arm
+    with prismatic joints has the same keys again in ``_m`` for those.
+    """
+    numbers: dict[str, Any] = {}
+    kinds = {'rad': ~results.prismatic}
+    if results.prismatic.any():
+        kinds['m'] = results.prismatic
+    for unit, joints in kinds.items():
+        present = bool(joints.any())
+        drift = hold_drift(results)[joints]
+        numbers[f'hold_drift_{unit}'] = float(np.max(drift)) if present else None
+        for law in LAWS:
+            error = tracking_error(results, law)[:, joints]
+            numbers[f'tracking_rms_{law}_{unit}'] = rms(error) if present else None
+            numbers[f'tracking_peak_{law}_{unit}'] = (
+                float(np.max(np.abs(error))) if present else None
+            )
+    recordings = [results.hold, *results.tracking.values()]
+    numbers['commands'] = sum(recording.commands for recording in recordings)
+    numbers['missed_cycles'] = sum(recording.missed_cycles for recording in recordings)
+    numbers['hold_time_s'] = float(results.hold.time[-1])
+    numbers['motion_time_s'] = results.motion.duration
+    numbers['joint_names'] = list(results.joint_names)
+    return numbers
+
+
+def tables(results: Results) -> list[Table]:
+    """Return the results as tables for the terminal, one for each unit."""
+    numbers = summary(results)
+    made = []
+    for unit, shown in (('rad', 'mrad'), ('m', 'mm')):
+        if numbers.get(f'hold_drift_{unit}') is None:
+            continue
+        joints = 'revolute' if unit == 'rad' else 'prismatic'
+        table = Table(
+            title=f'{escape(results.robot)}: {joints} joints',
+            caption='gravity compensation alone drifted '
+            f'{_plain(1e3 * numbers[f"hold_drift_{unit}"])} {shown} '
+            f'in {_plain(numbers["hold_time_s"])} s of simulated time',
+        )
+        table.add_column('control law')
+        for heading in (f'RMS error [{shown}]', f'peak error [{shown}]', 'RMS, times the best'):
+            table.add_column(escape(heading), justify='right')
+        best = numbers[f'tracking_rms_computed_torque_{unit}']
+        for name, law in LAWS.items():
+            error = numbers[f'tracking_rms_{name}_{unit}']
+            moved = moved_joints(results, name)
+            table.add_row(
+                law.label if moved.all() else f'{law.label}: {_moves(moved)}',
+                _plain(1e3 * error),
+                _plain(1e3 * numbers[f'tracking_peak_{name}_{unit}']),
+                _plain(error / best) if best else '',
+            )
+        made.append(table)
+    return made
+
+
+def save_plot(results: Results, path: Path) -> None:
+    """Draw the motion of one joint and the errors of all, and save them as a PNG."""
+    unit, joints = ('rad', ~results.prismatic)
+    if not joints.any():
+        unit, joints = ('m', results.prismatic)
+    figure = Figure(figsize=(12, 6.75), dpi=160, facecolor='white')
+    left, right = figure.subplots(1, 2, gridspec_kw={'width_ratios': (1, 1.2)})
+    figure.subplots_adjust(left=0.06, right=0.845, top=0.78, bottom=0.12, wspace=0.2)
+
+    figure.text(
+        0.06, 0.915, _headline(results, unit), fontsize=23, fontweight='bold', color='#222222'
+    )
+    figure.text(
+        0.06,
+        0.862,
+        f'{results.robot} in MuJoCo at 1 kHz, driven over ROS 2: the same feedback, with more and '
+        'more of the model',
+        fontsize=13.5,
+        color='#555555',
+    )
+
+    joint = _worst_joint(results, joints)
+    _draw_motion(left, results, joint)
+    _draw_errors(right, results, joints, unit)
+    figure.savefig(path)
+
+
+def _headline(results: Results, unit: str) -> str:
+    numbers = summary(results)
+    error = {law: numbers[f'tracking_rms_{law}_{unit}'] for law in LAWS}
+    moved = moved_joints(results, 'pd_gravity')
+    if not moved.all() and moved_joints(results, 'computed_torque').all():
+        return f'PD + gravity {_moves(moved)}, computed torque all'
+    if not error['computed_torque']:
+        return 'Computed torque tracks without error'
+    gain = error['pd_gravity'] / error['computed_torque']
+    return f'Computed torque tracks {_plain(gain, 2)}× closer than PD + gravity'
+
+
+def _moves(moved: BoolArray) -> str:
+    if not moved.any():
+        return 'moves no joint'
+    return f'moves {np.count_nonzero(moved)} of {len(moved)} joints'
+
+
+def _plain(value: float, digits: int = 3) -> str:
+    """Return a number, zero or more, of some significant digits without an exponent."""
+    if 0 < value < _SMALLEST_SHOWN:
+        return f'< {_SMALLEST_SHOWN:g}'
+    return str(np.format_float_positional(float(f'{value:.{digits}g}'), trim='-'))
+
+
+def _worst_joint(results: Results, joints: BoolArray) -> int:
+    error = np.max(np.abs(tracking_error(results, 'pd')), axis=0)
+    return int(np.argmax(np.where(joints, error, -1.0)))
+
+
+def _draw_motion(axes: Any, results: Results, joint: int) -> None:
+    """Draw what one joint was asked to do and what it did."""
+    scale, unit = (1e3, 'mm') if results.prismatic[joint] else (180 / np.pi, '°')
+    for name, law in LAWS.items():
+        recording = results.tracking[name]
+        axes.plot(
+            recording.time, scale * recording.position[:, joint], color=law.color, linewidth=2.2
+        )
+    time = results.tracking['computed_torque'].time
+    axes.plot(
+        time,
+        scale * results.motion.position(time)[:, joint],
+        color='black',
+        linewidth=1.4,
+        linestyle=(0, (4, 3)),
+        label='desired',
+    )
+    axes.legend(frameon=False, fontsize=13, loc='best', handlelength=2.2)
+    _style(axes, f'Position of {results.joint_names[joint]} [{unit}]')
+
+
+def _draw_errors(axes: Any, results: Results, joints: BoolArray, unit: str) -> None:
+    """Draw the joints' RMS error over time, each curve with its name and its RMS beside it."""
+    shown = 'mrad' if unit == 'rad' else 'mm'
+    errors, labels = [], []
+    for name, law in LAWS.items():
+        error = 1e3 * tracking_error(results, name)[:, joints]
+        over_joints = np.sqrt(np.mean(error**2, axis=1))
+        axes.semilogy(
+            results.tracking[name].time,
+            np.maximum(over_joints, 1e-9),
+            color=law.color,
+            linewidth=2.4,
+        )
+        moved = moved_joints(results, name)
+        lines = [law.short, f'RMS {_plain(rms(error), 2)} {shown}']
+        if not moved.all():
+            lines.insert(1, _moves(moved).removesuffix(' joints'))
+        errors.append(max(rms(error), 1e-6))
+        labels.append('\n'.join(lines))
+    axes.set_ylim(bottom=min(errors) / 20)
+    axes.yaxis.set_major_formatter('{x:g}')
+    _style(axes, f'Error, RMS over the joints [{shown}]')
+    to_axes = axes.transScale + axes.transLimits
+    centers = [float(to_axes.transform((0.0, error))[1]) for error in errors]
+    heights = [_LINE * (label.count('\n') + 1) for label in labels]
+    for law, label, center in zip(LAWS.values(), labels, kept_apart(centers, heights)):
+        axes.text(
+            1.02,
+            center,
+            label,
+            color=law.color,
+            fontsize=13,
+            fontweight='bold',
+            va='center',
+            transform=axes.transAxes,
+        )
+
+
+def kept_apart(centers: Sequence[float], heights: Sequence[float]) -> list[float]:
+    """Return centres near those given, in their order, at which nothing of a height overlaps."""
+    order = sorted(range(len(centers)), key=lambda k: (-centers[k], k))
+    placed = list(centers)
+    for above, below in pairwise(order):
+        room = (heights[above] + heights[below]) / 2
+        placed[below] = min(placed[below], placed[above] - room)
+    return placed
+
+
+def _style(axes: Any, title: str) -> None:
+    axes.set_title(title, loc='left', fontsize=14.5, color='#222222', pad=10)
+    axes.set_xlabel('time [s]', fontsize=13)
+    axes.tick_params(labelsize=12)
+    axes.margins(x=0.01)
+    axes.grid(axis='y', color='#dddddd', linewidth=0.8)
+    axes.set_axisbelow(True)
+    for side in ('top', 'right'):
+        axes.spines[side].set_visible(False)
