@@ -77,7 +77,7 @@ def contact_thresholds_command(
     """
     # Imported here: it takes longer than most commands do.
     from robodyn_ros.commands.identified_files import recording_of_file
-    from robodyn_ros.control.free_motion import contact_thresholds, observed_recording
+    from robodyn_ros.control.contact_thresholds import contact_thresholds, observed_recording
     from robodyn_ros.identification import Identification
 
     scale: ArrayLike = 1.0

@@ -11,13 +11,13 @@ from pathlib import Path
 import click
 import numpy as np
 
-from robodyn_ros.control.effort_filling import (
+from robodyn_ros.control.feedforward_efforts import (
     ERROR_FRACTION,
-    FilledTrajectory,
-    FillingSettings,
-    filled_with_effort,
+    FeedforwardSettings,
+    FeedforwardTrajectory,
+    with_feedforward_efforts,
 )
-from robodyn_ros.control.reference_torque import ReferenceTorque
+from robodyn_ros.control.model_torque import ReferenceTorque
 from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.dynamics import Method, inverse_dynamics
@@ -47,7 +47,7 @@ def write_trajectory_with_effort(
         ReferenceTorque.of(model, ControlSettings(terms_friction=friction)),
         inverse_dynamics=partial(inverse_dynamics, model, method=method),
     )
-    filled = filled_with_effort(trajectory, torque, _settings(model, error_bound))
+    filled = with_feedforward_efforts(trajectory, torque, _settings(model, error_bound))
     rows = rows_of(filled.trajectory)
     text = json.dumps(_record(model, filled, rows)) + '\n' if as_json else trajectory_as_yaml(rows)
     if output is None:
@@ -80,7 +80,7 @@ def rows_of(trajectory: Trajectory) -> TrajectoryRows:
     )
 
 
-def _settings(model: RobotModel, error_bound: float | None) -> FillingSettings:
+def _settings(model: RobotModel, error_bound: float | None) -> FeedforwardSettings:
     limits = known_effort_limits(model)
     if error_bound is not None:
         bound = np.full(model.n, error_bound)
@@ -92,11 +92,11 @@ def _settings(model: RobotModel, error_bound: float | None) -> FillingSettings:
                     f'joint {name!r} has no effort limit: --error-bound says how far the torque '
                     'between two points may be off'
                 )
-    return FillingSettings(limits, bound, np.ones(model.n))
+    return FeedforwardSettings(limits, bound, np.ones(model.n))
 
 
 def _record(
-    model: RobotModel, filled: FilledTrajectory, rows: TrajectoryRows
+    model: RobotModel, filled: FeedforwardTrajectory, rows: TrajectoryRows
 ) -> dict[str, object]:
     names = ('positions', 'velocities', 'accelerations', 'effort')
     return {

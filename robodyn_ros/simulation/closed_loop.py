@@ -13,8 +13,8 @@ from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.control.control_stack import continuous_joints, control_law
 from robodyn_ros.control.core_binding import core, core_arm, core_law
 from robodyn_ros.control.law import Mode
+from robodyn_ros.control.model_torque import RigidBodyTorque
 from robodyn_ros.control.reference import ReferenceState
-from robodyn_ros.control.rigid_body import RigidBodyTorque
 from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.errors import InvalidNumber, SimulationDiverged, UnknownOption
 from robodyn_ros.model import RobotModel, checked_model
