@@ -45,7 +45,7 @@ from robodyn_ros.ros.demo.node_process import NodeProcess
 from robodyn_ros.ros.identification.results import Results, save_plot, summary, tables
 from robodyn_ros.ros.lockstep import IN_LOCKSTEP
 from robodyn_ros.ros.qos import RELIABLE
-from robodyn_ros.simulation.true_arm import drawn_arm, felt
+from robodyn_ros.simulation.sampled_arm import joint_loads, sampled_arm
 
 TIME_STEP = 0.002  # of physics and control [s]
 DURATION, NEW_DURATION = 15.0, 8.0  # of the motion to identify by, and of the new one [s]
@@ -93,7 +93,7 @@ def run_identification(arm: Arm, output: Path, *, seed: int = 1) -> dict[str, An
     )
     output.mkdir(parents=True, exist_ok=True)
     (output / 'log').mkdir(exist_ok=True)
-    true = drawn_arm(model, seed)
+    true = sampled_arm(model, seed)
     true_urdf = output / 'true.urdf'
     true_urdf.write_bytes(identified_urdf(true, arm.urdf))
     columns = (TextColumn('{task.description:<44}'), BarColumn(), TimeElapsedColumn())
@@ -156,7 +156,7 @@ def run_identification(arm: Arm, output: Path, *, seed: int = 1) -> dict[str, An
 
 def _gains(model: RobotModel) -> dict[str, list[float]]:
     """Return gains stiff enough for friction and drives that the URDF knows nothing of."""
-    torque, inertia = felt(model, np.random.default_rng(0))
+    torque, inertia = joint_loads(model, np.random.default_rng(0))
     stiffness = UNKNOWN_TORQUE / TOLERATED_ERROR * torque
     kp = np.clip(stiffness / inertia.min(axis=0), SOFTEST, STIFFEST)
     kd = np.minimum(2.0 * np.sqrt(kp), STRONGEST_DAMPING)

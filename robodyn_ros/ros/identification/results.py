@@ -20,7 +20,7 @@ from robodyn_ros.identification.prediction import prediction_states
 from robodyn_ros.identification.rows import rows_of
 from robodyn_ros.identification.training_data import TrainingData
 from robodyn_ros.model import RobotModel
-from robodyn_ros.simulation.true_arm import random_poses
+from robodyn_ros.simulation.sampled_arm import random_poses
 from robodyn_ros.spatial import FloatArray, pseudo_inertia
 
 _POSES = 500
