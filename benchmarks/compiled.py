@@ -40,7 +40,7 @@ from robots import public_urdf, random_chain
 
 import robodyn_ros as rd
 from robodyn_ros.compiled import KERNELS, CompiledModel, compile_model
-from robodyn_ros.control.rigid_body import RigidBodyTorque
+from robodyn_ros.control.model_torque import RigidBodyTorque
 
 SAMPLES = 4000
 OURS = {

@@ -27,7 +27,7 @@ from robots import public_urdf
 
 from robodyn_ros import RobotModel, gravity_torque
 from robodyn_ros.control.contact import Contact, ContactDetector, ContactThresholds, moved_links
-from robodyn_ros.control.free_motion import (
+from robodyn_ros.control.contact_thresholds import (
     ObservedRecording,
     contact_thresholds,
     observed_recording,

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from robodyn_ros import RobotModel, forward_kinematics, jacobian, mass_matrix
-from robodyn_ros.control.added_effort import AddedEffort
+from robodyn_ros.control.command_pipeline import AddedEffort
 from robodyn_ros.control.control_stack import ControlStack, build_control_stack
 from robodyn_ros.control.joint_state_buffer import MeasuredState
 from robodyn_ros.control.settings import ControlSettings

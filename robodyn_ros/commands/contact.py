@@ -25,7 +25,7 @@ from robodyn_ros.commands.arm_options import (
 )
 from robodyn_ros.commands.identification import recording_of_file
 from robodyn_ros.control.contact import ContactThresholds
-from robodyn_ros.control.free_motion import contact_thresholds, observed_recording
+from robodyn_ros.control.contact_thresholds import contact_thresholds, observed_recording
 from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.identification import Identification
 from robodyn_ros.model import RobotModel

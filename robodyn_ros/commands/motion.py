@@ -23,14 +23,14 @@ from robodyn_ros.commands.arm_options import (
     motion_topic_option,
     rotor_inertia_option,
 )
-from robodyn_ros.control.effort_filling import (
+from robodyn_ros.control.feedforward_efforts import (
     ERROR_FRACTION,
-    FilledTrajectory,
-    FillingSettings,
-    filled_with_effort,
+    FeedforwardSettings,
+    FeedforwardTrajectory,
+    with_feedforward_efforts,
 )
 from robodyn_ros.control.law import MODES, Mode
-from robodyn_ros.control.reference_torque import ReferenceTorque
+from robodyn_ros.control.model_torque import ReferenceTorque
 from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.dynamics import METHODS, Method, inverse_dynamics, smooth_friction_torque
@@ -291,7 +291,7 @@ def _write_trajectory_with_effort(
         ReferenceTorque.of(model, ControlSettings(terms_friction=friction)),
         inverse_dynamics=partial(inverse_dynamics, model, method=method),
     )
-    filled = filled_with_effort(trajectory, torque, _filling_settings(model, error_bound))
+    filled = with_feedforward_efforts(trajectory, torque, _filling_settings(model, error_bound))
     rows = _rows_of(filled.trajectory)
     if as_json:
         text = json.dumps(_record_of_filled(model, filled, rows)) + '\n'
@@ -327,7 +327,7 @@ def _rows_of(trajectory: Trajectory) -> TrajectoryRows:
     )
 
 
-def _filling_settings(model: RobotModel, error_bound: float | None) -> FillingSettings:
+def _filling_settings(model: RobotModel, error_bound: float | None) -> FeedforwardSettings:
     limits = known_effort_limits(model)
     if error_bound is not None:
         bound = np.full(model.n, error_bound)
@@ -339,11 +339,11 @@ def _filling_settings(model: RobotModel, error_bound: float | None) -> FillingSe
                     f'joint {name!r} has no effort limit: --error-bound says how far the torque '
                     'between two points may be off'
                 )
-    return FillingSettings(limits, bound, np.ones(model.n))
+    return FeedforwardSettings(limits, bound, np.ones(model.n))
 
 
 def _record_of_filled(
-    model: RobotModel, filled: FilledTrajectory, rows: TrajectoryRows
+    model: RobotModel, filled: FeedforwardTrajectory, rows: TrajectoryRows
 ) -> dict[str, object]:
     names = ('positions', 'velocities', 'accelerations', 'effort')
     return {

@@ -1,37 +1,332 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One arm's functions as machine code, its constants folded in."""
+"""
+One arm's functions as machine code: compiled, checked against NumPy, kept, mapped on demand.
+
+Every argument of a function is an array of one sample, or of N samples with a leading axis N;
+``out`` is a C-contiguous float64 array of the result's shape, or a tuple of them where there are
+several results, which makes the call free of allocations.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache as remembered
 from functools import cached_property
+from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from robodyn_ros.arguments import checked_sequence
-from robodyn_ros.compiled.arm_code import ArmCode
-from robodyn_ros.compiled.functions import (
-    DerivativesOfAcceleration,
-    DerivativesOfTorque,
-    NotCompiled,
-    OfAcceleration,
-    OfAccelerationAndWrench,
-    OfPosition,
-    OfTorque,
-    OfVelocity,
-    OfVelocityAndTorque,
-    OfVelocityDirectionAndTorque,
-    OfVelocityWidthAndTorque,
-    OfWrench,
-)
+from robodyn_ros.compiled.c import cache, extension
 from robodyn_ros.compiled.symbolic.kernel import KERNELS, KernelName
-from robodyn_ros.compiled.symbolic.run_time import RunTime
-from robodyn_ros.errors import UnknownOption
+from robodyn_ros.compiled.symbolic.kernels import WRENCH, build_kernel
+from robodyn_ros.compiled.symbolic.run_time import FRICTION, RunTime
+from robodyn_ros.compiled.verification import check_functions
+from robodyn_ros.errors import NoBackend, NotCompiledFor, RefusedCacheEntry, UnknownOption
 from robodyn_ros.model import Payload, RobotModel, checked_model
 from robodyn_ros.spatial import FloatArray
+
+# What the generated code depends on.
+_GENERATORS = (
+    'compiled',
+    'parameters',
+    'dh',
+    'dynamics/friction.py',
+    'kinematics.py',
+    'spatial.py',
+)
+
+
+# --- signatures ----------------------------------------------------------------------------------
+
+
+class OfPosition(Protocol):
+    """A function of joint positions q (n,) [rad or m]."""
+
+    def __call__(self, q: ArrayLike, out: FloatArray | None = None) -> FloatArray:
+        """Return its value, in ``out`` where given; see ``CompiledModel``."""
+
+
+class OfVelocity(Protocol):
+    """A function of joint positions and velocities, (n,) each."""
+
+    def __call__(self, q: ArrayLike, qd: ArrayLike, out: FloatArray | None = None) -> FloatArray:
+        """Return its value, in ``out`` where given; see ``CompiledModel``."""
+
+
+class OfAcceleration(Protocol):
+    """A function of joint positions, velocities and accelerations, (n,) each."""
+
+    def __call__(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, out: FloatArray | None = None
+    ) -> FloatArray:
+        """Return its value, in ``out`` where given; see ``CompiledModel``."""
+
+
+class OfAccelerationAndWrench(Protocol):
+    """A function of a motion and of the wrench (6,) that the tip exerts on the world."""
+
+    def __call__(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        out: FloatArray | None = None,
+        *,
+        tip_wrench: ArrayLike | None = None,
+    ) -> FloatArray:
+        """Return its value, in ``out`` where given; see ``CompiledModel``."""
+
+
+class OfTorque(Protocol):
+    """A function of joint positions, velocities and torques, (n,) each."""
+
+    def __call__(
+        self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, out: FloatArray | None = None
+    ) -> FloatArray:
+        """Return its value, in ``out`` where given; see ``CompiledModel``."""
+
+
+class DerivativesOfAcceleration(Protocol):
+    """Derivatives of a function of positions, velocities and accelerations, (n,) each."""
+
+    def __call__(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        out: tuple[FloatArray, ...] | None = None,
+    ) -> tuple[FloatArray, ...]:
+        """Return them, in ``out`` where given; see ``CompiledModel``."""
+
+
+class DerivativesOfTorque(Protocol):
+    """Derivatives of a function of positions, velocities and torques, (n,) each."""
+
+    def __call__(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        tau: ArrayLike,
+        out: tuple[FloatArray, ...] | None = None,
+    ) -> tuple[FloatArray, ...]:
+        """Return them, in ``out`` where given; see ``CompiledModel``."""
+
+
+class OfWrench(Protocol):
+    """A function of joint positions (n,) and of a wrench (6,) at the tip."""
+
+    def __call__(
+        self, q: ArrayLike, tip_wrench: ArrayLike, out: FloatArray | None = None
+    ) -> FloatArray:
+        """Return its value, in ``out`` where given; see ``CompiledModel``."""
+
+
+class OfVelocityAndTorque(Protocol):
+    """A function of joint velocities (n,) and, if load counts, of the rigid body's torque (n,)."""
+
+    def __call__(
+        self,
+        qd: ArrayLike,
+        rigid_torque: ArrayLike | None = None,
+        out: FloatArray | None = None,
+    ) -> FloatArray:
+        """Return its value, in ``out`` where given; see ``CompiledModel``."""
+
+
+class OfVelocityWidthAndTorque(Protocol):
+    """A function of velocities (n,), of the width (1,) of their smooth sign, and of a torque."""
+
+    def __call__(
+        self,
+        qd: ArrayLike,
+        width: ArrayLike,
+        rigid_torque: ArrayLike | None = None,
+        out: FloatArray | None = None,
+    ) -> FloatArray:
+        """Return its value, in ``out`` where given; see ``CompiledModel``."""
+
+
+class OfVelocityDirectionAndTorque(Protocol):
+    """A function of velocities (n,), of directions of motion (n,), and of a torque."""
+
+    def __call__(
+        self,
+        qd: ArrayLike,
+        direction: ArrayLike,
+        rigid_torque: ArrayLike | None = None,
+        out: FloatArray | None = None,
+    ) -> FloatArray:
+        """Return its value, in ``out`` where given; see ``CompiledModel``."""
+
+
+# --- machine code --------------------------------------------------------------------------------
+
+
+class _ArmCode:
+    """
+    Extension modules of one arm, shared by all models that differ in run-time inputs only.
+
+    Parameters
+    ----------
+    run_time : RunTime
+    names : tuple of str, optional
+        The functions that there are, in one module. Where not given, each function has a module of
+        its own, made when it is asked for; the inverse dynamics shares one with the tip wrench.
+
+    Attributes
+    ----------
+    notes : list of str
+        What did not work on the way: a cache that was refused.
+    operation_counts : dict of function name to (multiplications, additions)
+        Of the functions that were asked for.
+    """
+
+    def __init__(self, run_time: RunTime, names: tuple[KernelName, ...] | None) -> None:
+        self.run_time = run_time
+        self.names = names
+        self.notes: list[str] = []
+        self.operation_counts: dict[str, tuple[int, int]] = {}
+        self._modules: dict[tuple[KernelName, ...], Any] = {}
+
+    def functions(
+        self, name: KernelName, model: RobotModel, parameters: FloatArray
+    ) -> dict[str, Any]:
+        """
+        Return the functions of the module that holds one, bound to a model's run-time inputs.
+
+        Parameters
+        ----------
+        name : str
+            Of the function.
+        model : RobotModel
+        parameters : array
+            What ``run_time.values(model)`` returned.
+
+        Raises
+        ------
+        NoBackend
+        """
+        group = self._group(name)
+        if name not in group:
+            return {name: _NotCompiled(name)}
+        if group not in self._modules:
+            self._modules[group] = self._module(group, model, parameters)
+        return extension.bound_functions(self._modules[group], parameters)
+
+    def module_of(self, name: KernelName) -> Any:
+        """Return the module that holds a function which was asked for before."""
+        return self._modules[self._group(name)]
+
+    def _group(self, name: KernelName) -> tuple[KernelName, ...]:
+        """Return the functions that share a module with one."""
+        if self.names is not None:
+            return self.names
+        return ('inverse_dynamics', WRENCH) if name == 'inverse_dynamics' else (name,)
+
+    def _module(
+        self, names: tuple[KernelName, ...], model: RobotModel, parameters: FloatArray
+    ) -> Any:
+        """Return a module from the cache, or compiled; checked against NumPy."""
+        identity = extension.build_identity()
+        key = _key(self.run_time, names, identity)
+        content = None
+        try:
+            content = cache.stored(key)
+        except (RefusedCacheEntry, OSError) as error:
+            self.notes.append(f'not taken from the cache: {error}')
+        is_new = content is None
+        if content is None:
+            content = self._compiled(names)
+        head, code = content.split(b'\n', 1)
+        module = extension.load_module(code)
+        functions = extension.bound_functions(module, parameters)
+        try:
+            check_functions(functions, model, ' '.join(identity.splitlines()[:2]))
+            if is_new:
+                cache.store(key, content)
+        except NoBackend:
+            with contextlib.suppress(RefusedCacheEntry, OSError):
+                cache.remove(key)
+            raise
+        except (RefusedCacheEntry, OSError) as error:
+            self.notes.append(f'not put into the cache: {error}')
+        self.operation_counts |= {name: (m, a) for name, (m, a) in json.loads(head).items()}
+        return module
+
+    def _compiled(self, names: Sequence[KernelName]) -> bytes:
+        """Return operation counts and machine code, as they are kept."""
+        kernels = [build_kernel(name, self.run_time) for name in names]
+        counts = json.dumps({kernel.name: kernel.operation_count for kernel in kernels})
+        return counts.encode() + b'\n' + extension.compiled_module(kernels)
+
+
+def _key(run_time: RunTime, names: tuple[str, ...], identity: str) -> str:
+    """Return the digest of all that machine code depends on."""
+    model, digest = run_time.model, hashlib.sha256()
+    arrays = [value for value in vars(model.dh).values() if isinstance(value, np.ndarray)]
+    arrays += [model.inertial_parameters, model.rotor_inertia, model.gravity]
+    arrays += [getattr(model, name) for name in FRICTION]
+    for array in arrays:
+        digest.update(repr((array.shape, array.dtype.str)).encode() + array.tobytes())
+    choices = (names, run_time.with_gravity, run_time.varying, identity, _generator())
+    digest.update(repr(choices).encode())
+    return digest.hexdigest()
+
+
+@remembered
+def _generator() -> str:
+    """Return the digest of the modules that make the code: it changes with every version."""
+    digest = hashlib.sha256()
+    package = Path(__file__).parents[1]
+    for name in _GENERATORS:
+        place = package / name
+        for file in sorted(place.rglob('*.[ph]*')) if place.is_dir() else [place]:
+            if file.suffix in ('.py', '.h'):
+                digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+class _NotCompiled:
+    """
+    Stands in place of a function that ``compile_model(kernels=...)`` left out.
+
+    Parameters
+    ----------
+    name : str
+        The function's.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> FloatArray:
+        """
+        Raise ``NotCompiledFor``.
+
+        Raises
+        ------
+        NotCompiledFor
+            Always; it names the function.
+        """
+        raise NotCompiledFor(
+            f'function {self.name}',
+            'not compiled',
+            f'compile_model with {self.name!r} among its kernels',
+        )
+
+    def __repr__(self) -> str:
+        return f'NotCompiled({self.name!r})'
+
+
+# --- the functions of one arm --------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -59,7 +354,7 @@ class CompiledModel:
     """
 
     model: RobotModel
-    _code: ArmCode
+    _code: _ArmCode
     _parameters: FloatArray
 
     @property
@@ -220,7 +515,7 @@ class CompiledModel:
             It was not compiled.
         """
         function = self._function(name)
-        if isinstance(function, NotCompiled):
+        if isinstance(function, _NotCompiled):
             function()  # raises what any call does
         module = self._code.module_of(name)
         return module.kernel(name), function.__self__, module
@@ -352,7 +647,7 @@ def _compiled(
     run_time: RunTime, names: tuple[KernelName, ...] | None, model: RobotModel
 ) -> CompiledModel:
     """Return functions for a model that differs from the one compiled in run-time inputs only."""
-    code, parameters = ArmCode(run_time, names), run_time.values(model)
+    code, parameters = _ArmCode(run_time, names), run_time.values(model)
     for name in ('inverse_dynamics',) if names is None else names[:1]:
         code.functions(name, model, parameters)
     return CompiledModel(model, code, parameters)

@@ -24,19 +24,19 @@ from robodyn_ros.model import RobotModel
 from robodyn_ros.parameters import regressor
 from robodyn_ros.spatial import FloatArray
 
+# How many random states are compared.
 STATES = 20
-"""How many random states are compared."""
 
+# Tolerances, of the largest value over the states: of the same element (the two agree to 1e-10
+# and better), and of the largest element.
 RELATIVE_TOLERANCE = 1e-6
-"""Of an element's largest value over the states; the two agree to 1e-10 and better."""
-
 ABSOLUTE_TOLERANCE = 1e-9
-"""Of the largest element's largest value."""
 
 _LARGEST_ANGLE = 2.0 * np.pi  # of a joint that turns without end, or whose limits say nothing
 _LARGEST_SPEED = 5.0  # where the URDF names no velocity limit [rad/s] or [m/s]
 _LARGEST_ACCELERATION = 10.0  # [rad/s²] or [m/s²]
 
+# By name: how many of q, qd and qdd it takes, and what computes it in NumPy.
 REFERENCES: dict[str, tuple[int, Callable[..., Any]]] = {
     'inverse_dynamics': (3, inverse_dynamics),
     'gravity_torque': (1, gravity_torque),
@@ -49,7 +49,6 @@ REFERENCES: dict[str, tuple[int, Callable[..., Any]]] = {
     'jacobian': (1, jacobian),
     'regressor': (3, regressor),
 }
-"""By name: how many of q, qd and qdd it takes, and what computes it in NumPy."""
 
 _TORQUES = ('inverse_dynamics', 'gravity_torque', 'bias_torque', 'mass_matrix')
 

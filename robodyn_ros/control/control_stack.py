@@ -10,24 +10,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robodyn_ros.control.added_effort import AddedEffort
-from robodyn_ros.control.command_pipeline import CommandPipeline
-from robodyn_ros.control.contact_monitor import ContactMonitor, KnownResidual
-from robodyn_ros.control.drive_units import DriveUnits, drive_units
-from robodyn_ros.control.joint_order import command_order, each_joint
+from robodyn_ros.control.command_pipeline import AddedEffort, CommandPipeline
+from robodyn_ros.control.contact import ContactMonitor, KnownResidual
 from robodyn_ros.control.joint_state_buffer import ElapsedTime, JointStateBuffer
 from robodyn_ros.control.law import ControlLaw, Terms
 from robodyn_ros.control.load import GravityChange, Load
+from robodyn_ros.control.model_torque import RigidBodyTorque
 from robodyn_ros.control.planning import ReferenceLimits
-from robodyn_ros.control.possible_positions import PossiblePositions
-from robodyn_ros.control.rigid_body import RigidBodyTorque
-from robodyn_ros.control.safety_settings import SafetySettings
-from robodyn_ros.control.settings import ControlSettings
-from robodyn_ros.description.chain import Chain
-from robodyn_ros.errors import (
-    MissingEffortLimit,
-    UnreadableSource,
+from robodyn_ros.control.settings import (
+    ControlSettings,
+    command_order,
+    each_joint,
+    safety_settings,
 )
+from robodyn_ros.control.units import DriveUnits, PossiblePositions, drive_units
+from robodyn_ros.description.chain import Chain
+from robodyn_ros.errors import UnreadableSource
 from robodyn_ros.model import Payload, RobotModel
 from robodyn_ros.parameters import base_parameters
 
@@ -237,43 +235,6 @@ def control_law(
         each_joint(model, settings, 'kd'),
         settings.friction_velocity,
         settings.position_guard,
-    )
-
-
-def safety_settings(model: RobotModel, settings: ControlSettings) -> SafetySettings:
-    """
-    Return what the command pipeline holds itself to.
-
-    Raises
-    ------
-    MissingEffortLimit
-        A joint without limit in the URDF while ``effort_limits`` is empty.
-    """
-    if settings.effort_limits:
-        limits = each_joint(model, settings, 'effort_limits')
-    else:
-        limits = model.effort_limits
-        for name, limit in zip(model.joint_names, limits):
-            if not np.isfinite(limit) or limit <= 0.0:
-                raise MissingEffortLimit(
-                    f'joint {name!r} effort limit',
-                    float(limit),
-                    'a positive <limit effort> in the URDF, or parameter effort_limits',
-                )
-    rates = each_joint(model, settings, 'torque_rate_limit')
-    return SafetySettings(
-        settings.effort_limit_scale * limits,
-        np.where(rates > 0.0, rates, np.inf),
-        settings.ramp_time,
-        settings.state_timeout,
-        settings.on_stale_state,
-        settings.stale_hold_time,
-        settings.on_stop,
-        settings.max_following_error or np.inf,
-        each_joint(model, settings, 'braking_acceleration')
-        if settings.braking_acceleration
-        else None,
-        settings.damping,
     )
 
 

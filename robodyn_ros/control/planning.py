@@ -23,9 +23,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robodyn_ros.control.possible_positions import PossiblePositions
 from robodyn_ros.control.reference import Reference, ReferenceState, joined
 from robodyn_ros.control.trajectory import Trajectory
+from robodyn_ros.control.units import PossiblePositions
 from robodyn_ros.errors import RejectedTrajectory
 
 FIRST_STEP_TIME = 0.01

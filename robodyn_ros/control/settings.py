@@ -1,17 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a user sets of the control stack: the parameters of the dynamics node as one record."""
+"""
+What a user sets of the control stack: the parameters of the dynamics node as one record.
+
+Parameters with a value for each joint are in the order of the commands, which the parameter
+``joints`` gives; in arrays they are in chain order.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import make_dataclass
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, make_dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
 
 from robodyn_ros import ros_parameters
-from robodyn_ros.errors import UnknownOption
+from robodyn_ros.array_record import ArrayRecord
+from robodyn_ros.errors import MissingEffortLimit, NoSuchJoint, UnknownOption, WrongShape
+from robodyn_ros.model import RobotModel
 
 PARAMETERS = ros_parameters.parameters_of('dynamics_node')
 _BY_NAME = {parameter.name: parameter for parameter in PARAMETERS}
+
+Action = Literal['hold_gravity', 'zero', 'silent']
+ACTIONS: tuple[Action, ...] = get_args(Action)
+
+ContactAction = Literal['report', 'stop', 'float']
+CONTACT_ACTIONS: tuple[ContactAction, ...] = get_args(ContactAction)
 
 
 def _field(name: str) -> str:
@@ -70,3 +85,120 @@ def check_live(names: Iterable[str]) -> None:
                 'changed while configured',
                 'changes before configure' + (meanwhile and f'; {meanwhile}'),
             )
+
+
+def command_order(model: RobotModel, joints: Sequence[str]) -> np.ndarray:
+    """
+    Return the chain's index of each of the joints, shape (n,); none named: chain order.
+
+    Raises
+    ------
+    NoSuchJoint
+        The joints are no permutation of the chain's.
+    """
+    if not joints:
+        return np.arange(model.n)
+    if sorted(joints) != sorted(model.joint_names):
+        raise NoSuchJoint(
+            'parameter joints', list(joints), 'each of these once: ' + ', '.join(model.joint_names)
+        )
+    return np.array([model.joint_names.index(name) for name in joints])
+
+
+def each_joint(model: RobotModel, settings: ControlSettings, name: str) -> np.ndarray:
+    """
+    Return a parameter in chain order, shape (n,): one value for all, or one for each joint.
+
+    Raises
+    ------
+    WrongShape
+        There are neither one nor n values.
+    """
+    given = np.array(getattr(settings, name), dtype=float)
+    if len(given) not in (1, model.n):
+        raise WrongShape(
+            f'parameter {name}', f'{len(given)} values', f'1 or {model.n}, one for each joint'
+        )
+    values = np.empty(model.n)
+    values[command_order(model, settings.joints)] = given
+    return values
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SafetySettings(ArrayRecord):
+    """
+    What the command pipeline holds itself to.
+
+    Parameters
+    ----------
+    effort_limits : array, shape (n,)
+        Largest torque [N m] or force [N] of each joint.
+    torque_rate_limits : array, shape (n,)
+        Largest change [N m/s] or [N/s]; infinite: none.
+    ramp_time : float
+        How long a change of law takes [s].
+    state_timeout : float
+        Age at which a joint state is stale [s].
+    on_stale_state, on_stop : str
+        One of ``ACTIONS``.
+    stale_hold_time : float
+        How long gravity is held on a stale state before silence [s].
+    max_following_error : float
+        Error of a joint at which a reference is given up [rad] or [m]; infinite: none.
+    braking_acceleration : array, shape (n,), or None
+        Largest deceleration to rest [rad/s²] or [m/s²]; None: what the effort limits allow.
+    damping : float
+        Of an arm that moves when gravity compensation takes over, until it rests [1/s].
+    is_braked_by_damping : bool
+        Whether nothing else brakes the arm: then damping acts whenever it moves, obeys the braking
+        acceleration, and shrinks as one vector where the effort limits would clip it.
+    """
+
+    effort_limits: np.ndarray
+    torque_rate_limits: np.ndarray
+    ramp_time: float
+    state_timeout: float
+    on_stale_state: Action
+    stale_hold_time: float
+    on_stop: Action
+    max_following_error: float = np.inf
+    braking_acceleration: np.ndarray | None = None
+    damping: float = 0.0
+    is_braked_by_damping: bool = False
+
+
+def safety_settings(model: RobotModel, settings: ControlSettings) -> SafetySettings:
+    """
+    Return what the command pipeline holds itself to.
+
+    Raises
+    ------
+    MissingEffortLimit
+        A joint without limit in the URDF while ``effort_limits`` is empty.
+    """
+    if settings.effort_limits:
+        limits = each_joint(model, settings, 'effort_limits')
+    else:
+        limits = model.effort_limits
+        for name, limit in zip(model.joint_names, limits):
+            if not np.isfinite(limit) or limit <= 0.0:
+                raise MissingEffortLimit(
+                    f'joint {name!r} effort limit',
+                    float(limit),
+                    'a positive <limit effort> in the URDF, or parameter effort_limits',
+                )
+    rates = each_joint(model, settings, 'torque_rate_limit')
+    return SafetySettings(
+        settings.effort_limit_scale * limits,
+        np.where(rates > 0.0, rates, np.inf),
+        settings.ramp_time,
+        settings.state_timeout,
+        settings.on_stale_state,
+        settings.stale_hold_time,
+        settings.on_stop,
+        settings.max_following_error or np.inf,
+        each_joint(model, settings, 'braking_acceleration')
+        if settings.braking_acceleration
+        else None,
+        settings.damping,
+    )

@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from robodyn_ros.model import RobotModel, model_states
 
+# At these the two parts of a friction curve have three quarters of their size [rad/s or m/s].
 CURVE_VELOCITIES = (0.1, 0.4)
-"""Where the two parts of a friction curve have three quarters of their size [rad/s or m/s]."""
 
 
 def friction_torque(

@@ -23,14 +23,14 @@ from robodyn_ros.dynamics import (
     newton_euler,
 )
 from robodyn_ros.dynamics.coriolis import christoffel_coriolis_matrix
-from robodyn_ros.dynamics.forward import accelerations
 from robodyn_ros.dynamics.mass_matrix import composite_mass_matrix
-from robodyn_ros.errors import UnknownOption
+from robodyn_ros.errors import SingularMassMatrix, UnknownOption
 from robodyn_ros.model import RobotModel, model_states
 
 Method = Literal[
     'newton_euler', 'kane', 'lagrange_euler', 'generalized_dalembert', 'lagrangian_coefficients'
 ]
+# The formulations by name; all take (model, q, qd, qdd, tip_wrench) and know no rotors.
 METHODS: dict[Method, Callable[..., NDArray]] = {
     'newton_euler': newton_euler.joint_torques,
     'kane': kane.joint_torques,
@@ -38,7 +38,6 @@ METHODS: dict[Method, Callable[..., NDArray]] = {
     'generalized_dalembert': generalized_dalembert.joint_torques,
     'lagrangian_coefficients': lagrangian_coefficients.joint_torques,
 }
-"""The formulations by name; all take (model, q, qd, qdd, tip_wrench) and know no rotors."""
 
 
 def inverse_dynamics(
@@ -224,4 +223,21 @@ def forward_dynamics(model: RobotModel, q: ArrayLike, qd: ArrayLike, tau: ArrayL
         Some link that a joint moves has no inertia.
     """
     q, qd, tau = model_states(model, q=q, qd=qd, tau=tau)
-    return accelerations(mass_matrix(model, q), tau - bias_torque(model, q, qd))
+    return _accelerations(mass_matrix(model, q), tau - bias_torque(model, q, qd))
+
+
+def _accelerations(mass_matrix: NDArray, net_torque: NDArray) -> NDArray:
+    """Return the accelerations (..., n) that a torque (..., n) causes, for M (..., n, n)."""
+    try:
+        np.linalg.cholesky(mass_matrix)
+    except np.linalg.LinAlgError as error:
+        diagonals = np.diagonal(mass_matrix, axis1=-2, axis2=-1).reshape(-1, mass_matrix.shape[-1])
+        least = diagonals.min(axis=0)
+        joint = int(np.argmin(least))
+        what = f'inertia about joint {joint + 1} is {least[joint]:.3g}'
+        if least[joint] > 0:
+            what = f'smallest eigenvalue is {np.linalg.eigvalsh(mass_matrix).min():.3g}'
+        raise SingularMassMatrix(
+            'mass matrix', what, 'positive definite: inertia about every joint (see the findings)'
+        ) from error
+    return np.linalg.solve(mass_matrix, net_torque[..., None])[..., 0]

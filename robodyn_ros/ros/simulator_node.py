@@ -82,8 +82,7 @@ from robodyn_ros.ros.qos import LATCHED, RECORDING, RELIABLE
 from robodyn_ros.ros.services import callbacks
 from robodyn_ros.ros.spinning import run_until_signal
 from robodyn_ros.ros_parameters import parameters_of
-from robodyn_ros.simulation.arm import ArmSimulation
-from robodyn_ros.simulation.sensors import Sensors
+from robodyn_ros.simulation.arm import ArmSimulation, Sensors
 
 LONGEST_LAG = 0.1
 """Real time that is made up for after a pause [s]; the rest of a longer one is skipped."""

@@ -1,27 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An arm in MuJoCo, one time step after the other."""
+"""
+An arm in MuJoCo, one time step after the other, and what its sensors make of it.
+
+MuJoCo's model is made of the URDF's records: physics that owes nothing to our DH conversion. One
+body for each joint that moves, placed by the URDF's joint origins, with the inertia of all links
+that move with it, summed about their common centre of mass. There is no geometry, and no name of
+the URDF is in the XML. MuJoCo is optional: ``pip install mujoco``.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from lxml import etree
 from numpy.typing import ArrayLike
 
 from robodyn_ros.arguments import checked_array
-from robodyn_ros.description.chain import Chain, MimicChoice, checked_chain
-from robodyn_ros.errors import InvalidNumber, SimulationDiverged
+from robodyn_ros.description.chain import Body, Chain, MimicChoice, checked_chain
+from robodyn_ros.description.records import Inertial, Joint
+from robodyn_ros.errors import CannotSimulate, InvalidNumber, MujocoMissing, SimulationDiverged
 from robodyn_ros.model import STANDARD_GRAVITY
 from robodyn_ros.payload import Payload
-from robodyn_ros.simulation.mujoco_model import (
-    compiled_chain,
-    imported_mujoco,
-    lumped_inertial,
-)
 from robodyn_ros.spatial import FloatArray
 
 _HARDEST = 0.9999  # impedance of a constraint; MuJoCo allows no more
+_UNBOUNDED = 1e9  # MuJoCo's ranges are finite [rad or m]
+_COMPILER = {
+    'angle': 'radian',
+    'autolimits': 'false',
+    'inertiafromgeom': 'false',
+    # Every mass and inertia stays as it is.
+    'balanceinertia': 'false',
+    'boundmass': '0',
+    'boundinertia': '0',
+}
 
 
 class ArmSimulation:
@@ -71,11 +87,11 @@ class ArmSimulation:
     ) -> None:
         if not 0 < time_step < np.inf:
             raise InvalidNumber('argument time_step', time_step, 'a positive number [s]')
-        self._mujoco = imported_mujoco()
-        self._model = compiled_chain(checked_chain(chain))
+        self._mujoco = _imported_mujoco()
+        self._model = _compiled_chain(checked_chain(chain))
         self._model.opt.integrator = self._mujoco.mjtIntegrator.mjINT_IMPLICITFAST
         self._model.opt.timestep = time_step
-        # It would put the arm back to zero, at time zero, without a word.
+        # Its automatic reset would put the arm back to zero, at time zero, without a word.
         self._model.opt.disableflags |= self._mujoco.mjtDisableBit.mjDSBL_AUTORESET
         # Coulomb friction is a soft constraint in MuJoCo; by default it is so soft that it acts as
         # viscous friction on light links. This is as hard as the time step allows.
@@ -174,7 +190,7 @@ class ArmSimulation:
         """
         mujoco, model = self._mujoco, self._model
         for i, body in enumerate(self._chain.bodies[1:], start=1):
-            lumped = lumped_inertial(self._chain, body, payloads)
+            lumped = _lumped_inertial(self._chain, body, payloads)
             if lumped is None:
                 model.body_mass[i], model.body_inertia[i] = 0.0, 0.0
                 continue
@@ -256,3 +272,188 @@ class ArmSimulation:
     def velocity(self) -> FloatArray:
         """Joint velocities (n,) [rad/s or m/s]."""
         return self._data.qvel.copy()
+
+
+class Sensors:
+    """
+    Encoders, their velocities, and efforts; zero means without fault.
+
+    Parameters
+    ----------
+    position_resolution : float
+        Step of the encoders [rad or m].
+    velocity_noise : float
+        Deviation [rad/s or m/s].
+    effort_noise : array, shape (n,) or float
+        Deviation [N m or N].
+    seed : int
+
+    Raises
+    ------
+    InvalidNumber
+        One is negative or not finite.
+    """
+
+    def __init__(
+        self,
+        position_resolution: float = 0.0,
+        velocity_noise: float = 0.0,
+        effort_noise: FloatArray | float = 0.0,
+        seed: int = 0,
+    ) -> None:
+        for name, value in (
+            ('position_resolution', position_resolution),
+            ('velocity_noise', velocity_noise),
+            ('effort_noise', float(np.min(effort_noise))),
+        ):
+            if not 0 <= value < np.inf:
+                raise InvalidNumber(f'parameter {name}', value, 'zero or more')
+        self._resolution = position_resolution
+        self._velocity_noise = velocity_noise
+        self._effort_noise = effort_noise
+        self._generator = np.random.default_rng(seed)
+
+    def measured(
+        self, position: FloatArray, velocity: FloatArray, effort: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return position, velocity and effort (n,) as they are reported."""
+        if self._resolution:
+            position = self._resolution * np.round(position / self._resolution)
+        if self._velocity_noise:
+            velocity = velocity + self._velocity_noise * self._generator.normal(size=len(velocity))
+        if np.any(self._effort_noise):
+            effort = effort + self._effort_noise * self._generator.normal(size=len(effort))
+        return position, velocity, effort
+
+
+# --- MuJoCo's model ------------------------------------------------------------------------------
+
+
+def _compiled_chain(chain: Chain) -> Any:
+    """
+    Return MuJoCo's model of a chain.
+
+    Raises
+    ------
+    MujocoMissing
+        MuJoCo cannot be imported.
+    CannotSimulate
+        MuJoCo refuses a body of the chain.
+    """
+    mujoco = _imported_mujoco()
+    if all(_lumped_inertial(chain, body) is None for body in chain.bodies[1:]):
+        raise CannotSimulate('chain', 'no link that moves has a mass', 'a URDF with masses')
+    try:
+        return mujoco.MjModel.from_xml_string(_mjcf(chain))
+    except ValueError as error:
+        raise CannotSimulate(
+            'chain',
+            _in_links(str(error), chain),
+            'a mass and an inertia that a body can have for each part that moves: '
+            '`robodyn check` lists what is odd, and the URDF is where to put it right',
+        ) from error
+
+
+def _imported_mujoco() -> Any:
+    """Return the module; MujocoMissing where it cannot be imported."""
+    try:
+        import mujoco
+    except ImportError as error:
+        raise MujocoMissing('mujoco', str(error), 'pip install mujoco') from error
+    return mujoco
+
+
+def _mjcf(chain: Chain) -> str:
+    """
+    Return a chain in MuJoCo's XML: ``body0`` with ``joint0`` inside the world, and so on.
+
+    A joint whose limits leave no room to move, which the checker tells, has no stops.
+    """
+    root = etree.Element('mujoco', model='arm')
+    etree.SubElement(root, 'compiler', _COMPILER)
+    element = etree.SubElement(root, 'worldbody')
+    for i, joint in enumerate(chain.joints):
+        placed = chain.joint_transforms[i]
+        element = etree.SubElement(
+            element,
+            'body',
+            name=f'body{i}',
+            pos=_numbers(placed[:3, 3]),
+            xyaxes=_numbers(placed[:3, :2].T),
+        )
+        lumped = _lumped_inertial(chain, chain.bodies[i + 1])
+        if lumped is not None:
+            _add_inertial(element, lumped)
+        _add_joint(element, f'joint{i}', joint)
+    return etree.tostring(root, encoding='unicode')
+
+
+def _lumped_inertial(
+    chain: Chain, body: Body, payloads: Sequence[Payload] = ()
+) -> Inertial | None:
+    """
+    Return the inertial of all links of a body, in the frame of its first; None: no mass at all.
+
+    Payloads on its links, whose link is named, are part of it. The centre of mass is the masses'
+    mean; each part adds R I RT + m (dT d 1 - d dT), where d leads from there to its own centre of
+    mass (the parallel axis theorem).
+    """
+    parts: list[tuple[float, FloatArray, FloatArray]] = []
+    for name, placed in body.link_transforms.items():
+        carried = [payload for payload in payloads if payload.link == name]
+        for inertial in (chain.description.links[name].inertial, *carried):
+            if inertial is None:
+                continue
+            rotation = placed[:3, :3]
+            center = rotation @ np.asarray(inertial.center_of_mass) + placed[:3, 3]
+            tensor = rotation @ np.asarray(inertial.inertia) @ rotation.T
+            parts.append((inertial.mass, center, tensor))
+    mass = sum(mass for mass, _, _ in parts)
+    if mass == 0.0 and not any(tensor.any() for _, _, tensor in parts):
+        return None
+    center = sum((m * c for m, c, _ in parts), np.zeros(3)) / mass if mass else np.zeros(3)
+    inertia = np.zeros((3, 3))
+    for m, c, tensor in parts:
+        d = c - center
+        inertia += tensor + m * (d @ d * np.eye(3) - np.outer(d, d))
+    return Inertial(mass, center, inertia)
+
+
+def _add_inertial(body: Any, inertial: Inertial) -> None:
+    xx, xy, xz, yy, yz, zz = inertial.inertia[np.triu_indices(3)]
+    etree.SubElement(
+        body,
+        'inertial',
+        mass=repr(float(inertial.mass)),
+        pos=_numbers(inertial.center_of_mass),
+        fullinertia=_numbers([xx, yy, zz, xy, xz, yz]),
+    )
+
+
+def _add_joint(body: Any, name: str, joint: Joint) -> None:
+    added = etree.SubElement(
+        body,
+        'joint',
+        name=name,
+        type='slide' if joint.kind == 'prismatic' else 'hinge',
+        axis=_numbers(joint.axis),
+        damping=repr(joint.damping),
+        frictionloss=repr(joint.friction),
+        limited='false',
+    )
+    lower, upper = joint.limit.lower, joint.limit.upper
+    if lower < upper and np.isfinite([lower, upper]).any():
+        added.set('limited', 'true')
+        added.set('range', _numbers(np.clip([lower, upper], -_UNBOUNDED, _UNBOUNDED)))
+
+
+def _numbers(values: ArrayLike) -> str:
+    return ' '.join(repr(float(value)) for value in np.ravel(values))
+
+
+def _in_links(message: str, chain: Chain) -> str:
+    """Return what MuJoCo said in one line, about a link of the URDF."""
+    said, _, where = ' '.join(message.split()).partition(' Element name ')
+    body = re.search(r'\bbody(\d+)\b', where)
+    said = said.removeprefix('Error: ').partition('; use ')[0]
+    return said if body is None else f'link {chain.joints[int(body[1])].child!r}: {said}'

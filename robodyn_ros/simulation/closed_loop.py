@@ -13,8 +13,8 @@ from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.control.control_stack import continuous_joints, control_law
 from robodyn_ros.control.core_binding import core, core_arm, core_law
 from robodyn_ros.control.law import Mode
+from robodyn_ros.control.model_torque import RigidBodyTorque
 from robodyn_ros.control.reference import ReferenceState
-from robodyn_ros.control.rigid_body import RigidBodyTorque
 from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.errors import InvalidNumber, SimulationDiverged, UnknownOption
 from robodyn_ros.model import RobotModel, checked_model
@@ -24,14 +24,14 @@ from robodyn_ros.simulation.arm import ArmSimulation
 from robodyn_ros.spatial import FloatArray
 
 Law = Literal[Mode, 'free']
+# The modes of the dynamics node, and no torque at all.
 LAWS: tuple[Law, ...] = get_args(Law)
-"""The modes of the dynamics node, and no torque at all."""
 
+# With a larger one an arm under a law that tracks has left its motion [rad or m].
 LARGEST_ERROR = np.pi
-"""Further off [rad or m], an arm under a law that tracks has left its motion."""
 
+# Beyond it the simulation has diverged [rad/s or m/s].
 LARGEST_VELOCITY = 1e3
-"""Faster [rad/s or m/s], the numbers of a simulation are no arm's."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -137,11 +137,10 @@ def _check_on_the_way(
     position: FloatArray,
     velocity: FloatArray,
 ) -> None:
-    """Raise SimulationDiverged where an arm is no longer on a way that an arm goes."""
+    """Raise SimulationDiverged where an arm has left its motion."""
     error = np.abs(position - asked)
-    # A joint that turns without end may take the shorter way round: a turn of its error is none.
-    endless = ~model.dh.prismatic & np.isinf(model.position_limits).all(axis=1)
-    excess = error - LARGEST_ERROR - 2 * np.pi * endless
+    # A continuous joint may take the shorter way round: a turn of its error is none.
+    excess = error - LARGEST_ERROR - 2 * np.pi * continuous_joints(model)
     worst = int(np.argmax(excess))
     tracks = law in ('feedforward', 'computed_torque')
     if not (tracks and excess[worst] > 0 or np.abs(velocity).max() > LARGEST_VELOCITY):

@@ -15,8 +15,8 @@ from test_identify_command import as_csv
 
 from robodyn_ros.cli import robodyn
 from robodyn_ros.control.contact import ContactThresholds
+from robodyn_ros.control.contact_thresholds import ObservedRecording, contact_thresholds
 from robodyn_ros.control.core_binding import core
-from robodyn_ros.control.free_motion import ObservedRecording, contact_thresholds
 from robodyn_ros.errors import OtherKinematics, TooShortRecording
 from robodyn_ros.identification import identify
 

@@ -13,7 +13,7 @@ from compiled_arms import core, identified_arm, public_arm, random_arm, states
 
 import robodyn_ros as rd
 from robodyn_ros.compiled import EXPORTED, export_c
-from robodyn_ros.compiled.c.extension_source import kernel_source
+from robodyn_ros.compiled.c.extension import kernel_source
 from robodyn_ros.compiled.symbolic.kernels import build_kernel
 from robodyn_ros.compiled.symbolic.run_time import RunTime
 

@@ -12,8 +12,7 @@ from robots import two_link_urdf
 
 import robodyn_ros as rd
 from robodyn_ros.compiled import compile_model
-from robodyn_ros.compiled.c import backend as c_backend
-from robodyn_ros.compiled.c import cache
+from robodyn_ros.compiled.c import cache, extension
 from robodyn_ros.errors import NoBackend, RefusedCacheEntry
 
 KEY = 'a' * 64
@@ -145,9 +144,9 @@ def arm():
 def compilations(monkeypatch):
     """Return a list that grows by one with every run of the compiler."""
     runs = []
-    original = c_backend.compiled_module
+    original = extension.compiled_module
     monkeypatch.setattr(
-        c_backend, 'compiled_module', lambda kernels: (runs.append(1), original(kernels))[1]
+        extension, 'compiled_module', lambda kernels: (runs.append(1), original(kernels))[1]
     )
     return runs
 
@@ -173,9 +172,9 @@ def test_another_model_option_or_version_is_compiled_anew(arm, compilations, mon
     compile_model(arm.with_gravity((0, -1, 0)), kernels=kernels)
     compile_model(arm, kernels=kernels, runtime=['gravity'])
     compile_model(arm, kernels=['bias_torque'])
-    from robodyn_ros.compiled import arm_code
+    from robodyn_ros.compiled import compiled_model
 
-    monkeypatch.setattr(arm_code, '_generator', lambda: 'the next version')
+    monkeypatch.setattr(compiled_model, '_generator', lambda: 'the next version')
     compile_model(arm, kernels=kernels)
     assert len(compilations) == 5
 

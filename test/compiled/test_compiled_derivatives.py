@@ -11,7 +11,7 @@ from robots import public_urdf
 
 import robodyn_ros as rd
 from robodyn_ros.compiled import compile_model
-from robodyn_ros.compiled.c.backend import c_compiler
+from robodyn_ros.compiled.c.compiler import c_compiler
 from robodyn_ros.compiled.symbolic.kernels import build_kernel
 from robodyn_ros.compiled.symbolic.run_time import RunTime
 from robodyn_ros.errors import NoBackend

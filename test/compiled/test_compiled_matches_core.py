@@ -26,8 +26,8 @@ from robots import public_urdfs, random_chain, two_link_urdf
 
 import robodyn_ros as rd
 from robodyn_ros.compiled import KERNELS, RIGID_BODY, compile_model
-from robodyn_ros.compiled.c import backend as c_backend
-from robodyn_ros.compiled.c.backend import c_compiler
+from robodyn_ros.compiled.c import extension
+from robodyn_ros.compiled.c.compiler import c_compiler
 from robodyn_ros.compiled.symbolic import articulated_bodies
 from robodyn_ros.compiled.symbolic.arm import symbolic_arm
 from robodyn_ros.compiled.symbolic.equivalent_inertias import EquivalentInertias
@@ -502,9 +502,9 @@ def test_functions_that_were_not_compiled_say_so(small):
 def test_functions_that_nobody_named_are_compiled_when_they_are_read(small, monkeypatch):
     arm, _ = small
     made = []
-    original = c_backend.compiled_module
+    original = extension.compiled_module
     monkeypatch.setattr(
-        c_backend,
+        extension,
         'compiled_module',
         lambda kernels: (made.append([k.name for k in kernels]), original(kernels))[1],
     )
@@ -593,7 +593,7 @@ def test_compiled_model_pickles_compares_by_value_and_prints_in_one_line(small):
 
 @needs_compiler
 def test_names_from_the_description_never_enter_the_code():
-    from robodyn_ros.compiled.c.extension_source import extension_source
+    from robodyn_ros.compiled.c.extension import extension_source
 
     text = two_link_urdf().replace('joint1', 'INJECTED */ x').replace('link2', 'INJECTED "')
     text = text.replace('INJECTED "', 'INJECTED &quot;')

@@ -24,7 +24,7 @@ from robots import two_link_urdf
 
 import robodyn_ros as rd
 from robodyn_ros.compiled import compile_model
-from robodyn_ros.compiled.c import backend, compiler
+from robodyn_ros.compiled.c import compiler, extension
 from robodyn_ros.compiled.verification import largest_difference
 from robodyn_ros.errors import NoBackend
 
@@ -112,9 +112,9 @@ def test_messages_do_not_depend_on_the_locale(monkeypatch, tmp_path):
 
 
 def test_noise_of_a_preloaded_library_does_not_change_the_cache_s_key(monkeypatch, tmp_path):
-    before = backend.build_identity()
+    before = extension.build_identity()
     monkeypatch.setenv('LD_PRELOAD', '/no/such/library.so')
-    assert backend.build_identity() == before
+    assert extension.build_identity() == before
 
 
 # --- how long it takes -------------------------------------------------------------------------
@@ -154,13 +154,15 @@ def test_compiler_that_does_not_say_its_version_is_ended_with_what_it_started(
 
 
 def test_compiler_that_does_not_end_is_asked_once_and_ended(arm, monkeypatch, tmp_path):
-    monkeypatch.setattr(backend, '_LONGEST_COMPILATION', 0.5)
-    monkeypatch.setattr(backend, '_LONGEST_PER_OPERATION', 0.0)
+    monkeypatch.setattr(extension, '_LONGEST_COMPILATION', 0.5)
+    monkeypatch.setattr(extension, '_LONGEST_PER_OPERATION', 0.0)
     command, file = hanging(tmp_path, only_to_compile=True)
     monkeypatch.setenv('CC', command)
     runs = []
-    output_of = backend.output_of
-    monkeypatch.setattr(backend, 'output_of', lambda *args: (runs.append(1), output_of(*args))[1])
+    output_of = extension.output_of
+    monkeypatch.setattr(
+        extension, 'output_of', lambda *args: (runs.append(1), output_of(*args))[1]
+    )
     with pytest.raises(NoBackend, match='no end after'):
         compiled(arm)
     assert until_ended(int(file.read_text()))
@@ -311,7 +313,7 @@ def test_kept_code_that_computes_something_else_is_dropped(arm, monkeypatch, tmp
     command = miscompiler(tmp_path, *ONE_SAMPLE_WRONG)
     monkeypatch.setenv('CC', command)
     with monkeypatch.context() as patch:
-        patch.setattr('robodyn_ros.compiled.arm_code.check_functions', believe)
+        patch.setattr('robodyn_ros.compiled.compiled_model.check_functions', believe)
         compiled(arm)
     assert len(list(directory.iterdir())) == 1
     with pytest.raises(NoBackend, match='Newton-Euler gives'):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from control_arm import NAMES, WEIGHT, enabled
 
-from robodyn_ros.control.added_effort import AddedEffort
+from robodyn_ros.control.command_pipeline import AddedEffort
 
 TIMEOUT = 0.1
 

@@ -20,7 +20,7 @@ from control_arm import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robodyn_ros.control.added_effort import AddedEffort
+from robodyn_ros.control.command_pipeline import AddedEffort
 from robodyn_ros.control.reference import ReferenceState
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.errors import RejectedTrajectory

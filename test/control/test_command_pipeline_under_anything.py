@@ -10,7 +10,7 @@ from control_arm import TWO_JOINTS, enabled, random_kind
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from robodyn_ros.control.safety_settings import ACTIONS
+from robodyn_ros.control.settings import ACTIONS
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.errors import NonFiniteValue, RejectedTrajectory
 

@@ -12,11 +12,15 @@ from hypothesis import strategies as st
 from robots import two_link_urdf
 
 from robodyn_ros import RobotModel
-from robodyn_ros.control.contact import ContactDetector, ContactThresholds
-from robodyn_ros.control.contact_monitor import ContactMonitor, KnownResidual
+from robodyn_ros.control.contact import (
+    ContactDetector,
+    ContactMonitor,
+    ContactThresholds,
+    KnownResidual,
+)
 from robodyn_ros.control.control_stack import control_law
 from robodyn_ros.control.joint_state_buffer import MeasuredState
-from robodyn_ros.control.rigid_body import RigidBodyTorque
+from robodyn_ros.control.model_torque import RigidBodyTorque
 from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.errors import NonFiniteValue
 

@@ -10,8 +10,8 @@ from control_arm import enabled, random_kind, torque_parts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from robodyn_ros.control.contact import MomentumObserver
 from robodyn_ros.control.law import MODES, Terms
-from robodyn_ros.control.momentum_observer import MomentumObserver
 from robodyn_ros.control.reference import Reference, ReferenceState
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.errors import RejectedTrajectory

@@ -15,9 +15,9 @@ from robodyn_ros.control.command_pipeline import CommandPipeline
 from robodyn_ros.control.joint_state_buffer import JointStateBuffer
 from robodyn_ros.control.law import MODES, ControlLaw, Terms
 from robodyn_ros.control.planning import ReferenceLimits
-from robodyn_ros.control.possible_positions import PossiblePositions
 from robodyn_ros.control.reference import Reference
 from robodyn_ros.control.trajectory import Trajectory
+from robodyn_ros.control.units import PossiblePositions
 from robodyn_ros.errors import RejectedTrajectory
 
 PERIOD = 0.004

@@ -11,7 +11,7 @@ import pytest
 from robots import public_urdf, two_link_urdf
 
 from robodyn_ros import RobotModel, inverse_dynamics
-from robodyn_ros.control.momentum_observer import MomentumObserver
+from robodyn_ros.control.contact import MomentumObserver
 from robodyn_ros.dynamics.friction import friction_of
 from robodyn_ros.errors import InvalidNumber
 from robodyn_ros.simulation.arm import ArmSimulation

@@ -6,9 +6,9 @@ import pytest
 
 from robodyn_ros import gravity_torque
 from robodyn_ros.control.control_stack import build_control_stack
-from robodyn_ros.control.possible_positions import PossiblePositions
+from robodyn_ros.control.feedforward_efforts import TrajectoryFeedforward
 from robodyn_ros.control.settings import checked
-from robodyn_ros.control.trajectory_filler import TrajectoryFiller
+from robodyn_ros.control.units import PossiblePositions
 from robodyn_ros.errors import RejectedTrajectory
 
 INF = np.inf
@@ -139,7 +139,7 @@ def test_a_driver_of_other_joints_is_heard_beside_one_in_degrees(ur5_urdf):
 def test_efforts_are_not_filled_in_from_a_state_in_degrees(ur5_urdf):
     given = {'urdf_file': ur5_urdf, 'base_link': 'base_link', 'tip_link': 'tool0'}
     settings = checked({**given, 'algorithm': 'newton_euler'})
-    filler = TrajectoryFiller(settings, None, 0.1, 0.002)
+    filler = TrajectoryFeedforward(settings, None, 0.1, 0.002)
     filler.joint_states.receive(filler.arm.joint_names, DEGREES, [0.0] * 6, received=1.0)
     filler.take_state()
     with pytest.raises(RejectedTrajectory, match='elbow_joint is at 50 rad .*in degrees?'):

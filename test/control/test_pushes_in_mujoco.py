@@ -11,10 +11,10 @@ from robodyn_ros.control.contact import (
     ContactDetector,
     ContactThresholds,
     moved_links,
+    tip_wrench,
 )
+from robodyn_ros.control.contact_thresholds import ObservedRecording, contact_thresholds
 from robodyn_ros.control.core_binding import core
-from robodyn_ros.control.free_motion import ObservedRecording, contact_thresholds
-from robodyn_ros.control.tip_wrench import tip_wrench
 
 pytest.importorskip('mujoco')
 

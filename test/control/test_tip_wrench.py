@@ -8,8 +8,8 @@ import pytest
 from robots import public_urdf, two_link_urdf
 
 from robodyn_ros import RobotModel, forward_kinematics, jacobian
+from robodyn_ros.control.contact import EXPECTED_FORCE, EXPECTED_MOMENT, tip_wrench
 from robodyn_ros.control.core_binding import core
-from robodyn_ros.control.tip_wrench import EXPECTED_FORCE, EXPECTED_MOMENT, tip_wrench
 
 AT_TIP = np.zeros(3)
 

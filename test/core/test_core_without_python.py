@@ -30,7 +30,7 @@ from robodyn_ros.control import command_pipeline
 from robodyn_ros.control.core_binding import core, core_law
 from robodyn_ros.control.law import MODES, ControlLaw
 from robodyn_ros.control.load import Load
-from robodyn_ros.control.safety_settings import ACTIONS, CONTACT_ACTIONS
+from robodyn_ros.control.settings import ACTIONS, CONTACT_ACTIONS
 from robodyn_ros.errors import RobodynError
 
 HERE = Path(__file__).parent

@@ -12,8 +12,8 @@ from jtc_rule import JointTrajectoryController, executed
 from lxml import etree
 
 from robodyn_ros import RobotModel, gravity_torque
-from robodyn_ros.control.effort_filling import FillingSettings, filled_with_effort
-from robodyn_ros.control.reference_torque import ReferenceTorque
+from robodyn_ros.control.feedforward_efforts import FeedforwardSettings, with_feedforward_efforts
+from robodyn_ros.control.model_torque import ReferenceTorque
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.simulation.arm import ArmSimulation
 
@@ -129,8 +129,8 @@ def test_gains_hold_the_arm_and_the_effort_of_the_points_makes_it_track():
     given = Trajectory.from_points(
         model.joint_names, [0.0, 1.5], positions, 0.0 * positions, none, none
     )
-    settings = replace(FillingSettings.of(model.effort_limits), period=period)
-    filled = filled_with_effort(given, ReferenceTorque.of(model), settings).trajectory
+    settings = replace(FeedforwardSettings.of(model.effort_limits), period=period)
+    filled = with_feedforward_efforts(given, ReferenceTorque.of(model), settings).trajectory
     controller = JointTrajectoryController(filled, kp, kd)
     assert np.abs(executed(simulation, controller, 4.0)).max() < 0.01
 

@@ -14,12 +14,10 @@ from robots import public_urdf, two_link_urdf
 import robodyn_ros as rd
 from robodyn_ros.analysis.joint_space import JointSpace
 from robodyn_ros.array_record import ArrayRecord, ReadOnlyMapping, read_only
-from robodyn_ros.control.contact import ContactThresholds
-from robodyn_ros.control.contact_monitor import KnownResidual
-from robodyn_ros.control.free_motion import ObservedRecording
+from robodyn_ros.control.contact import ContactThresholds, KnownResidual, TipWrench
+from robodyn_ros.control.contact_thresholds import ObservedRecording
 from robodyn_ros.control.load import GravityChange, Load
-from robodyn_ros.control.safety_settings import SafetySettings
-from robodyn_ros.control.tip_wrench import TipWrench
+from robodyn_ros.control.settings import SafetySettings
 from robodyn_ros.description.chain import Chain
 from robodyn_ros.identification.comparison import RecordingErrors
 from robodyn_ros.identification.drive_gains import DriveGains

@@ -16,8 +16,8 @@ from sensor_msgs.msg import JointState
 
 from robodyn_interfaces.msg import Contact
 from robodyn_ros import RobotModel, forward_kinematics
+from robodyn_ros.control.contact_thresholds import ObservedRecording, contact_thresholds
 from robodyn_ros.control.core_binding import core
-from robodyn_ros.control.free_motion import ObservedRecording, contact_thresholds
 
 POSITION = [0.1, -0.4, 0.2, -1.9, 0.3, 1.6, 0.7]
 PIECE = 20.0  # of a swaying motion [s]

@@ -16,10 +16,10 @@ from robodyn_ros.control.command_pipeline import CommandPipeline
 from robodyn_ros.control.core_binding import core, core_arm, core_law
 from robodyn_ros.control.joint_state_buffer import ElapsedTime, JointStateBuffer
 from robodyn_ros.control.law import ControlLaw, Friction, InverseDynamics, Terms, TorqueParts
+from robodyn_ros.control.model_torque import RigidBodyTorque
 from robodyn_ros.control.planning import ReferenceLimits
-from robodyn_ros.control.possible_positions import PossiblePositions
-from robodyn_ros.control.rigid_body import RigidBodyTorque
-from robodyn_ros.control.safety_settings import SafetySettings
+from robodyn_ros.control.settings import SafetySettings
+from robodyn_ros.control.units import PossiblePositions
 
 NAMES = ('shoulder', 'elbow')
 MASS = np.array([2.0, 0.5])

@@ -22,11 +22,11 @@ from robodyn_ros.control.command_pipeline import core_settings
 from robodyn_ros.control.control_stack import continuous_joints, speed_limits
 from robodyn_ros.control.core_binding import core, core_arm, core_law
 from robodyn_ros.control.law import ControlLaw, Terms
+from robodyn_ros.control.model_torque import RigidBodyTorque
 from robodyn_ros.control.planning import ReferenceLimits
-from robodyn_ros.control.possible_positions import PossiblePositions
 from robodyn_ros.control.reference import Reference
-from robodyn_ros.control.rigid_body import RigidBodyTorque
-from robodyn_ros.control.safety_settings import SafetySettings
+from robodyn_ros.control.settings import SafetySettings
+from robodyn_ros.control.units import PossiblePositions
 from robodyn_ros.model import possible_range
 
 ROOT = Path(__file__).resolve().parents[2]

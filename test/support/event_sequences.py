@@ -22,10 +22,10 @@ import numpy as np
 from robots import random_chain, two_link_urdf
 
 from robodyn_ros import Payload, RobotModel, inverse_dynamics
-from robodyn_ros.control.contact_monitor import KnownResidual
+from robodyn_ros.control.contact import KnownResidual
 from robodyn_ros.control.law import MODES
 from robodyn_ros.control.load import GravityChange
-from robodyn_ros.control.safety_settings import ACTIONS, CONTACT_ACTIONS
+from robodyn_ros.control.settings import ACTIONS, CONTACT_ACTIONS
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.dynamics import friction_torque
 

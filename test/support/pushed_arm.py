@@ -10,10 +10,10 @@ from control_arm import torque_parts
 from robots import public_urdf
 
 from robodyn_ros import RobotModel, forward_kinematics
+from robodyn_ros.control.contact import MomentumObserver
 from robodyn_ros.control.control_stack import control_law
-from robodyn_ros.control.momentum_observer import MomentumObserver
+from robodyn_ros.control.model_torque import RigidBodyTorque
 from robodyn_ros.control.reference import ReferenceState
-from robodyn_ros.control.rigid_body import RigidBodyTorque
 from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.simulation.arm import ArmSimulation
 

@@ -27,7 +27,7 @@ struct ContactSettings
   std::array<double, 3> point{};     // of the wrench, in the tip link's frame [m]
 };
 
-// Nothing but the constructor allocates. The rules are those of contact_monitor.py.
+// Nothing but the constructor allocates. The rules are those of control/contact.py.
 class ContactWatch
 {
 public:

@@ -14,8 +14,8 @@ from robodyn_ros.compiled.symbolic.expression import Graph, Scalar, graph_of, si
 from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import FloatArray, rotation_x
 
+# Cosine and sine of an angle.
 PlaneRotation = tuple[Scalar, Scalar]
-"""Cosine and sine of an angle."""
 Vector = list[Scalar]
 Matrix = list[Vector]
 

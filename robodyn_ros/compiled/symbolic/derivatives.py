@@ -28,9 +28,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from robodyn_ros.compiled.symbolic.arm import Body, Matrix, Row, SymbolicArm, Vector
+from robodyn_ros.compiled.symbolic.arm import Body, Matrix, PlaneRotation, Row, SymbolicArm, Vector
 from robodyn_ros.compiled.symbolic.expression import Scalar
-from robodyn_ros.compiled.symbolic.matrices import cross, dot, plus
+from robodyn_ros.compiled.symbolic.matrices import (
+    cross,
+    dot,
+    plus,
+    rotated_back,
+    rotated_back_pair,
+)
 from robodyn_ros.compiled.symbolic.newton_euler import (
     Motion,
     carried_inward,
@@ -39,15 +45,118 @@ from robodyn_ros.compiled.symbolic.newton_euler import (
     rotated_back_xy,
     rotated_z,
 )
-from robodyn_ros.compiled.symbolic.outer_bodies import (
-    OuterBody,
-    along_a,
-    along_d,
-    outer_bodies,
+from robodyn_ros.compiled.symbolic.rigid_body import (
+    body_carried_inward,
+    shifted,
+    together,
+    unit_wrench,
 )
-from robodyn_ros.compiled.symbolic.rigid_body import unit_wrench
 
 Wrench = tuple[Vector, Vector]
+
+
+@dataclass(frozen=True)
+class _VelocityMoments:
+    """
+    Moments of the velocities of a body's points, about a point and relative to its velocity.
+
+    Attributes
+    ----------
+    second : (3, 3) scalars
+        K, the integral of rd rT dm [kg m²/s].
+    first : 3 scalars
+        p, the integral of rd dm [kg m/s].
+    """
+
+    second: Matrix
+    first: Vector
+
+    @classmethod
+    def of_rotation(cls, body: Body, w: Vector) -> _VelocityMoments:
+        """Return those of a body that turns about the point with w."""
+        columns = [cross(w, list(column)) for column in zip(*body.second)]
+        return cls([list(row) for row in zip(*columns)], cross(w, body.first))
+
+    def plus(self, other: _VelocityMoments) -> _VelocityMoments:
+        """Return those of two bodies together."""
+        return _VelocityMoments(
+            [[x + y for x, y in zip(*rows)] for rows in zip(self.second, other.second)],
+            [x + y for x, y in zip(self.first, other.first)],
+        )
+
+    def shifted(self, body: Body, axis: int, distance: Scalar, u: Vector) -> _VelocityMoments:
+        """
+        Return those about a point ``-distance`` along an axis, which moves with -u.
+
+        ``body`` is the same body about the new point.
+        """
+        second = [list(row) for row in self.second]
+        for i in range(3):
+            second[i][axis] = second[i][axis] + distance * self.first[i]
+            for k in range(3):
+                second[i][k] = second[i][k] + u[i] * body.first[k]
+        return _VelocityMoments(second, [p + body.mass * x for p, x in zip(self.first, u)])
+
+    def rotated_back(self, i: int, k: int, rotation: PlaneRotation) -> _VelocityMoments:
+        """Return those in the axes before a rotation in the plane of axes i and k."""
+        first = list(self.first)
+        first[i], first[k] = rotated_back_pair(rotation, first[i], first[k])
+        return _VelocityMoments(rotated_back(self.second, i, k, rotation), first)
+
+
+@dataclass(frozen=True)
+class _OuterBody:
+    """
+    Links j to n as one body, about the origin of frame j.
+
+    Attributes
+    ----------
+    body : Body
+    moments : _VelocityMoments
+    """
+
+    body: Body
+    moments: _VelocityMoments
+
+
+def _outer_bodies(
+    arm: SymbolicArm, motions: Sequence[Motion], qd: Sequence[Scalar]
+) -> Iterator[_OuterBody]:
+    """Give links j to n as one body, for j from n to 1, each computed when it is asked for."""
+    last: _OuterBody | None = None
+    for j in range(arm.n - 1, -1, -1):
+        arm.rows[j].begin(f'the body behind joint {j + 1} and its velocities')
+        body, w = arm.bodies[j], motions[j].w
+        moments = _VelocityMoments.of_rotation(body, w)
+        if last is not None:
+            row = arm.rows[j + 1]
+            moved = _moments_carried_inward(row, last, motions[j + 1].w, w, qd[j + 1])
+            moments = moments.plus(moved)
+            body = together(body, body_carried_inward(row, last.body))
+        last = _OuterBody(body, moments)
+        yield last
+
+
+def _moments_carried_inward(
+    row: Row, outer: _OuterBody, w: Vector, w_before: Vector, qd: Scalar
+) -> _VelocityMoments:
+    """Return moments about the origin of frame i - 1, in its axes, from frame i."""
+    body, moments = shifted(outer.body, 2, row.d), outer.moments
+    moments = moments.shifted(body, 2, row.d, _along_d(row, w, qd))
+    moments = moments.rotated_back(0, 1, row.theta)
+    moments = moments.rotated_back(2, 0, row.beta)
+    moments = moments.rotated_back(1, 2, row.alpha)
+    return moments.shifted(body_carried_inward(row, outer.body), 0, row.a, _along_a(row, w_before))
+
+
+def _along_d(row: Row, w: Vector, qd: Scalar) -> Vector:
+    """Return the velocity of the origin of frame i from the foot of its axis, in frame i."""
+    return [row.d * w[1], -(row.d * w[0]), qd if row.prismatic else 0.0]
+
+
+def _along_a(row: Row, w_before: Vector) -> Vector:
+    """Return the velocity of that foot from the origin of frame i - 1, in frame i - 1."""
+    return [0.0, row.a * w_before[2], -(row.a * w_before[1])]
 
 
 @dataclass(frozen=True)
@@ -90,7 +199,7 @@ def coriolis_matrix(arm: SymbolicArm, qd: Sequence[Scalar]) -> Matrix:
     motions = link_motions(arm, qd, [0.0] * arm.n)
     axes = [_AxisMotion.of(motion) for motion in motions]
     result: Matrix = [[0.0] * arm.n for _ in range(arm.n)]
-    for m, outer in zip(range(arm.n - 1, -1, -1), outer_bodies(arm, motions, qd)):
+    for m, outer in zip(range(arm.n - 1, -1, -1), _outer_bodies(arm, motions, qd)):
         arm.rows[m].begin(f'row and column {m + 1} of C')
         for i, along in _felt(arm.rows, m, _wrench_of_velocity(arm.rows[m], outer, axes[m])):
             result[i][m] = along
@@ -139,7 +248,7 @@ def torque_derivatives(
     coriolis: Matrix = [[0.0] * n for _ in range(n)]
     inward: Wrench = [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]
     # All of a joint at once: what is computed is used soon.
-    for m, outer in zip(range(n - 1, -1, -1), outer_bodies(arm, motions, qd)):
+    for m, outer in zip(range(n - 1, -1, -1), _outer_bodies(arm, motions, qd)):
         row = arm.rows[m]
         row.begin(f'derivatives by the motion and of the torque of joint {m + 1}')
         force, moment = inertial_wrench(arm.bodies[m], motions[m])
@@ -155,7 +264,7 @@ def torque_derivatives(
     return by_position, coriolis
 
 
-def _wrench_of_velocity(row: Row, outer: OuterBody, axis: _AxisMotion) -> Wrench:
+def _wrench_of_velocity(row: Row, outer: _OuterBody, axis: _AxisMotion) -> Wrench:
     """Return half the wrench, about o_m, that a unit rate of joint m adds."""
     zd, body = axis.rate, outer.body
     if row.prismatic:
@@ -168,7 +277,7 @@ def _wrench_of_velocity(row: Row, outer: OuterBody, axis: _AxisMotion) -> Wrench
     )
 
 
-def _wrench_of_position(row: Row, outer: OuterBody, axis: _AxisMotion, wrench: Wrench) -> Wrench:
+def _wrench_of_position(row: Row, outer: _OuterBody, axis: _AxisMotion, wrench: Wrench) -> Wrench:
     """Return what a unit step of joint m adds to the wrench (force, moment) about o_m."""
     body, zdd = outer.body, axis.second_rate
     force, moment = wrench
@@ -254,7 +363,7 @@ class _Reading:
 
 
 def _readings(
-    arm: SymbolicArm, motions: Sequence[Motion], qd: Sequence[Scalar], outer: OuterBody, m: int
+    arm: SymbolicArm, motions: Sequence[Motion], qd: Sequence[Scalar], outer: _OuterBody, m: int
 ) -> Iterator[_Reading]:
     """Give what reads joint m's torque from the joints before it, from the next to the first."""
     rows, k, p = arm.rows, outer.moments.second, outer.moments.first
@@ -264,8 +373,8 @@ def _readings(
     )
     for i in range(m - 1, -1, -1):
         row = rows[i + 1]
-        gathered = plus(gathered, cross(along_d(row, motions[i + 1].w, qd[i + 1]), force))
+        gathered = plus(gathered, cross(_along_d(row, motions[i + 1].w, qd[i + 1]), force))
         gathered = rotated_back_xy(row, rotated_z((row.theta[0], -row.theta[1]), gathered))
         force, moment = carried_inward(row, force, moment)
-        gathered = plus(gathered, cross(along_a(row, motions[i].w), force))
+        gathered = plus(gathered, cross(_along_a(row, motions[i].w), force))
         yield _Reading(i, rows[i].prismatic, force, moment, gathered)

@@ -23,14 +23,14 @@ Scalar = Union['Expression', float]
 
 INPUT, CONSTANT, NUMBER = 'input', 'constant', 'number'
 LEAVES = (INPUT, CONSTANT, NUMBER)
+# Functions of angles, evaluated before everything else.
 FUNCTIONS: dict[str, Callable[..., Any]] = {'sin': np.sin, 'cos': np.cos}
-"""Functions of angles, evaluated before everything else."""
+# Functions of whatever was computed, evaluated where they stand.
 SCALAR_FUNCTIONS: dict[str, Callable[..., Any]] = {
     'tanh': np.tanh,
     'abs': np.abs,
     'sign': np.sign,
 }
-"""Functions of whatever was computed, evaluated where they stand."""
 
 
 class Graph:

@@ -56,14 +56,17 @@ KernelName = Literal[
     'tip_wrench_torque',
 ]
 
+# The names of all kernels.
 KERNELS: tuple[KernelName, ...] = get_args(KernelName)
-"""The kernels by name."""
+
+# Those that can be written as C99.
 EXPORTED: tuple[ExportedName, ...] = get_args(ExportedName)
-"""Those that can be written as C99."""
+
+# Those that are written as C99 where none are named.
 USUAL: tuple[UsualName, ...] = get_args(UsualName)
-"""Those that are written as C99 where none are named."""
+
+# Those whose operation counts are given.
 RIGID_BODY: tuple[RigidBodyName, ...] = get_args(RigidBodyName)
-"""Those that operation counts are given of."""
 
 
 @dataclass(frozen=True)

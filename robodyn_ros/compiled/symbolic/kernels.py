@@ -21,7 +21,6 @@ from robodyn_ros.compiled.symbolic.arm import (
 from robodyn_ros.compiled.symbolic.equivalent_inertias import EquivalentInertias
 from robodyn_ros.compiled.symbolic.expression import Graph, Scalar, operation_count, sign
 from robodyn_ros.compiled.symbolic.kernel import Kernel, KernelName
-from robodyn_ros.compiled.symbolic.linear_equations import Factors
 from robodyn_ros.compiled.symbolic.matrices import minus_product
 from robodyn_ros.compiled.symbolic.newton_euler import joint_torques, link_motions
 from robodyn_ros.compiled.symbolic.run_time import RunTime
@@ -147,13 +146,13 @@ def _cheaper(ways: Sequence[tuple[Sequence[Scalar], _Way]]) -> _Way:
 
 def _accelerations(
     arm: SymbolicArm, qd: Sequence[Scalar], tau: Sequence[Scalar]
-) -> tuple[Vector, Factors]:
+) -> tuple[Vector, rigid.Factors]:
     """Return the accelerations that torques cause, and the mass matrix's factors."""
     bias = joint_torques(arm, qd, [0.0] * arm.n)
     net = [a - b for a, b in zip(tau, bias)]
     mass = rigid.mass_matrix(arm)
     arm.rows[0].begin('M = L D LT, solved')
-    factors = Factors.of(mass)
+    factors = rigid.Factors.of(mass)
     return factors.solution(net), factors
 
 
@@ -250,6 +249,7 @@ def _flat(rows: Iterable[Iterable[Scalar]]) -> list[Scalar]:
     return [x for row in rows for x in row]
 
 
+# What each kernel computes.
 DESCRIPTIONS = {
     'inverse_dynamics': 'Joint torques that cause accelerations qdd.',
     'tip_wrench_torque': 'Joint torques for a wrench that the tip exerts on the world.',
@@ -270,7 +270,6 @@ DESCRIPTIONS = {
     'regressor': 'Regressor (n, 10 n) of the links, row by row.',
     'base_regressor': 'Regressor (n, count) of the base parameters of the links, row by row.',
 }
-"""What each kernel computes."""
 
 _BUILDERS: dict[KernelName, Callable[[_Inputs], list[Result]]] = {
     'inverse_dynamics': _inverse_dynamics,

@@ -18,6 +18,7 @@ from robodyn_ros.model import RobotModel, frame_of_link
 from robodyn_ros.spatial import FloatArray
 
 RUN_TIME = ('gravity', 'payload')
+# The model's arrays that are folded into the kernels of friction.
 FRICTION = (
     'viscous_friction',
     'coulomb_friction',
@@ -25,11 +26,10 @@ FRICTION = (
     'friction_curve',
     'load_friction',
 )
-"""The model's arrays that are folded into the kernels of friction."""
+# The table's arrays that are folded into every kernel.
 DH = ('alpha', 'a', 'beta', 'theta', 'd', 'prismatic', 'base_transform', 'tip_transform')
-"""The table's arrays that are folded into every kernel."""
+# The kernels' first input: gravity in frame 0, then the regrouped elements that may vary.
 PARAMETERS = 'parameters'
-"""The kernels' first input: gravity in frame 0, then the regrouped elements that may vary."""
 
 
 @dataclass(frozen=True)

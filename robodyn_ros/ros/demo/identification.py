@@ -49,7 +49,7 @@ from robodyn_ros.ros.demo.runner import (
     Run,
     effort_limits,
 )
-from robodyn_ros.simulation.true_arm import drawn_arm, felt, random_poses
+from robodyn_ros.simulation.sampled_arm import joint_loads, random_poses, sampled_arm
 from robodyn_ros.spatial import FloatArray, pseudo_inertia
 
 DURATION, NEW_DURATION = 15.0, 8.0  # of the motion to identify by, and of the new one [s]
@@ -132,7 +132,7 @@ def run_identification(arm: Arm, output: Path, *, seed: int = 1) -> dict[str, An
     console = Console()
     model = arm.model
     (output / 'log').mkdir(parents=True, exist_ok=True)
-    true = drawn_arm(model, seed)
+    true = sampled_arm(model, seed)
     true_urdf = output / 'true.urdf'
     true_urdf.write_bytes(identified_urdf(true, arm.urdf))
     columns = (TextColumn('{task.description:<44}'), BarColumn(), TimeElapsedColumn())
@@ -206,7 +206,7 @@ def run_identification(arm: Arm, output: Path, *, seed: int = 1) -> dict[str, An
 
 def _gains(model: RobotModel) -> dict[str, list[float]]:
     """Return gains stiff enough for friction and drives that the URDF knows nothing of."""
-    torque, inertia = felt(model, np.random.default_rng(0))
+    torque, inertia = joint_loads(model, np.random.default_rng(0))
     stiffness = _UNKNOWN_TORQUE / _TOLERATED_ERROR * torque
     kp = np.clip(stiffness / inertia.min(axis=0), _SOFTEST, _STIFFEST)
     kd = np.minimum(2.0 * np.sqrt(kp), _STRONGEST_DAMPING)

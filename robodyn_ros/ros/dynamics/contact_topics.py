@@ -16,8 +16,7 @@ from robodyn_interfaces.msg import Contact as ContactMessage
 from robodyn_ros.control.contact import Contact
 from robodyn_ros.control.control_stack import ControlStack
 from robodyn_ros.control.joint_state_buffer import MeasuredState
-from robodyn_ros.control.safety_settings import ContactAction
-from robodyn_ros.control.settings import ControlSettings
+from robodyn_ros.control.settings import ContactAction, ControlSettings
 from robodyn_ros.errors import MalformedJointState
 from robodyn_ros.ros.cdr import SerializedEfforts
 from robodyn_ros.ros.conversions import floats

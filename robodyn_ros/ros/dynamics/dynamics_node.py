@@ -25,8 +25,14 @@ from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory
 
 from robodyn_ros.control import control_stack
-from robodyn_ros.control.rigid_body import RigidBodyTorque
-from robodyn_ros.control.settings import PARAMETERS, ControlSettings, check_live, checked
+from robodyn_ros.control.model_torque import RigidBodyTorque
+from robodyn_ros.control.settings import (
+    PARAMETERS,
+    ControlSettings,
+    check_live,
+    checked,
+    safety_settings,
+)
 from robodyn_ros.errors import ChangeRefused, FollowsNone, RejectedTrajectory, RobodynError
 from robodyn_ros.ros import command_line
 from robodyn_ros.ros.dynamics import lifecycle as transitions
@@ -318,7 +324,7 @@ class DynamicsNode(PlainlySpoken, LifecycleNode):
             if self._cycle is not None:
                 check_live(change.name for change in changes)
                 control_stack.control_law(self._model, parameters, self._cycle.stack.torque)
-                control_stack.safety_settings(self._model, parameters)
+                safety_settings(self._model, parameters)
                 self._cycle.stack.monitor.check(parameters)
         except RobodynError as error:
             return SetParametersResult(successful=False, reason=plain(str(error)))

@@ -27,8 +27,8 @@ from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory
 
 from robodyn_interfaces.srv import GetPayload, SetGravity, SetPayload
+from robodyn_ros.control.feedforward_efforts import TrajectoryFeedforward
 from robodyn_ros.control.settings import checked
-from robodyn_ros.control.trajectory_filler import TrajectoryFiller
 from robodyn_ros.errors import RejectedTrajectory, RobodynError
 from robodyn_ros.ros import command_line, conversions
 from robodyn_ros.ros.controller_activity import ControllerActivity
@@ -72,7 +72,7 @@ class FeedforwardNode(PlainlySpoken, Node):
         given = declared_values(self, PARAMETERS)
         # What it shares with the dynamics node means the same here.
         self._settings = checked({p.name: given[p.name] for p in PARAMETERS if p.file != NAME})
-        self._filler: TrajectoryFiller | None = None
+        self._filler: TrajectoryFeedforward | None = None
         self._description = DescriptionTopic()
         self._rejections, self._at_once = Rejections(), AtOnce()
         self._is_refused = False  # the last trajectory
@@ -123,14 +123,14 @@ class FeedforwardNode(PlainlySpoken, Node):
         Raises
         ------
         RejectedTrajectory
-            There is no robot yet, and what ``TrajectoryFiller.filled`` refuses.
+            There is no robot yet, and what ``TrajectoryFeedforward.with_efforts`` refuses.
         """
         filler = self._robot()
         given = TrajectoryMessage.from_message(message)
         wait = None
         if given.stamp > 0.0:
             wait = given.stamp - 1e-9 * self.get_clock().now().nanoseconds
-        filled = filler.filled(given.trajectory(None), time.monotonic(), wait)
+        filled = filler.with_efforts(given.trajectory(None), time.monotonic(), wait)
         self._is_hold_due = False
         for note in filled.notes:
             self.get_logger().info(note)
@@ -172,13 +172,13 @@ class FeedforwardNode(PlainlySpoken, Node):
         if self._activity is not None and not self._activity.may_be_active:
             self._sent_hold()
 
-    def _robot(self) -> TrajectoryFiller:
+    def _robot(self) -> TrajectoryFeedforward:
         if self._filler is None:
             raise RejectedTrajectory('robot', 'none yet', 'a URDF on the topic robot_description')
         return self._filler
 
     def _take_robot(self, text: str | None) -> None:
-        self._filler = TrajectoryFiller(
+        self._filler = TrajectoryFeedforward(
             self._settings,
             text,
             self.get_parameter('error_fraction').value,

@@ -19,7 +19,7 @@ import numpy as np
 
 from robodyn_ros.control.law import Mode, Terms
 from robodyn_ros.control.planning import ReferenceLimits
-from robodyn_ros.control.safety_settings import SafetySettings
+from robodyn_ros.control.settings import SafetySettings
 from robodyn_ros.model import RobotModel
 from robodyn_ros.ros.watchdog.shared_record import SharedRecord
 

@@ -15,7 +15,7 @@ from robodyn_ros.motions import MotionSamples
 from robodyn_ros.ros.demo import identification
 from robodyn_ros.ros.demo.identification import LeastSquares, gravity_error, impossible_bodies
 from robodyn_ros.ros.demo.runner import Arm
-from robodyn_ros.simulation.true_arm import drawn_arm, random_poses
+from robodyn_ros.simulation.sampled_arm import random_poses, sampled_arm
 
 KEYS = {
     'torque_error_before',
@@ -47,7 +47,7 @@ def test_bodies_are_impossible_where_mass_is_negative_or_a_principal_moment_too_
 
 def test_least_squares_finds_the_torques_of_an_arm_without_noise():
     model = RobotModel.from_urdf(public_urdf('ur5_robot.urdf'))
-    true = drawn_arm(model, 3)
+    true = sampled_arm(model, 3)
     time = np.arange(0.0, 12.0, 0.01)
     generator = np.random.default_rng(0)
     rates, phases = generator.uniform(0.5, 2.0, 6), generator.uniform(0, 6, 6)

@@ -155,7 +155,7 @@ def test_torque_that_goes_wrong_while_it_runs_is_replaced(own, gravity, tmp_path
     broken = tmp_path / 'broken'
     own.launch_patched(
         'import os\n'
-        'from robodyn_ros.control.rigid_body import RigidBodyTorque\n'
+        'from robodyn_ros.control.model_torque import RigidBodyTorque\n'
         'under = RigidBodyTorque.under\n'
         'def patched(self, model):\n'
         '    function = under(self, model)\n'
@@ -253,7 +253,7 @@ def test_unknown_user_without_home_stops_nothing(own, gravity):
 )
 def test_damaged_cache_stops_nothing(own, gravity, tmp_path, damage):
     cache = tmp_path / 'cache'
-    code = 'from robodyn_ros.control.rigid_body import RigidBodyTorque\n'
+    code = 'from robodyn_ros.control.model_torque import RigidBodyTorque\n'
     code += 'from robodyn_ros import RobotModel\n'
     code += f'arm = RobotModel.from_urdf({str(own.robot["urdf_file"])!r}, '
     code += "base_link='panda_link0', tip_link='panda_link8')\n"

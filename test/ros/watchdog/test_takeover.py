@@ -8,8 +8,8 @@ from robodyn_ros import RobotModel, forward_dynamics, gravity_torque, mass_matri
 from robodyn_ros.control.control_stack import continuous_joints, speed_limits
 from robodyn_ros.control.law import Terms
 from robodyn_ros.control.planning import ReferenceLimits
-from robodyn_ros.control.possible_positions import PossiblePositions
-from robodyn_ros.control.safety_settings import SafetySettings
+from robodyn_ros.control.settings import SafetySettings
+from robodyn_ros.control.units import PossiblePositions
 from robodyn_ros.ros.watchdog.shared_command import LastCommand, WatchdogSettings
 from robodyn_ros.ros.watchdog.takeover import (
     DISCOVERY_TIME,

@@ -17,10 +17,10 @@ from robots import public_urdf
 
 import robodyn_ros as rd
 from robodyn_ros.compiled.symbolic.run_time import RunTime
-from robodyn_ros.control import rigid_body
+from robodyn_ros.control import model_torque
 from robodyn_ros.control.control_stack import apply_change, build_control_stack, check_torque
 from robodyn_ros.control.load import GravityChange
-from robodyn_ros.control.rigid_body import ALGORITHMS, RigidBodyTorque
+from robodyn_ros.control.model_torque import ALGORITHMS, RigidBodyTorque
 from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.errors import NoBackend
 
@@ -66,7 +66,7 @@ def test_compiled_falls_back_to_newton_euler_and_says_why(arm, fault, monkeypatc
     def nothing_works(*_, **__):
         raise fault
 
-    monkeypatch.setattr(rigid_body, 'compile_model', nothing_works)
+    monkeypatch.setattr(model_torque, 'compile_model', nothing_works)
     torque = RigidBodyTorque.of(arm, 'compiled')
     assert torque.algorithm == 'newton_euler'
     assert 'no compiler' in torque.notes[0]

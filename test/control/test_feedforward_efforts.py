@@ -10,15 +10,17 @@ from jtc_rule import JointTrajectoryController, executed, rms
 from robots import public_urdf
 
 import robodyn_ros as rd
-from robodyn_ros.control.effort_filling import FillingSettings, filled_with_effort
+from robodyn_ros.control.feedforward_efforts import (
+    FeedforwardSettings,
+    TrajectoryFeedforward,
+    with_feedforward_efforts,
+)
 from robodyn_ros.control.joint_state_buffer import ElapsedTime
 from robodyn_ros.control.law import ControlLaw, Terms
+from robodyn_ros.control.model_torque import ReferenceTorque, RigidBodyTorque
 from robodyn_ros.control.reference import ReferenceState
-from robodyn_ros.control.reference_torque import ReferenceTorque
-from robodyn_ros.control.rigid_body import RigidBodyTorque
 from robodyn_ros.control.settings import ControlSettings, checked
 from robodyn_ros.control.trajectory import MOST_POINTS, Trajectory
-from robodyn_ros.control.trajectory_filler import TrajectoryFiller
 from robodyn_ros.dynamics import smooth_friction_torque
 from robodyn_ros.errors import RejectedTrajectory
 
@@ -57,9 +59,9 @@ def motion(model, fields='pva', seed=1, speed=1.0):
 
 
 def filled(trajectory, model, torque=None, beginning=None, begin=0.0, **changes):
-    settings = replace(FillingSettings.of(limits_of(model)), **changes)
+    settings = replace(FeedforwardSettings.of(limits_of(model)), **changes)
     torque = torque or ReferenceTorque.of(model)
-    return filled_with_effort(trajectory, torque, settings, beginning=beginning, begin=begin)
+    return with_feedforward_efforts(trajectory, torque, settings, beginning=beginning, begin=begin)
 
 
 def with_friction(model, q, qd, qdd):
@@ -448,7 +450,7 @@ def filler(elapsed=None):
     """Return a filler for a Panda that has stood at STANCE at steady time 1 s, stamped 50 s."""
     values = {'urdf_file': str(public_urdf('panda.urdf')), 'tip_link': TIPS['panda.urdf']}
     settings = checked({**values, 'algorithm': 'newton_euler'})
-    result = TrajectoryFiller(settings, None, 0.1, 0.002, elapsed)
+    result = TrajectoryFeedforward(settings, None, 0.1, 0.002, elapsed)
     result.joint_states.receive(
         result.arm.joint_names, STANCE, 0.0 * STANCE, received=1.0, stamp=50.0
     )
@@ -464,24 +466,24 @@ def bare(model, goal=STANCE + 0.005):
 def test_note_about_the_first_point_has_no_signed_zero():
     for wait in (None, 0.0):
         one = filler()
-        notes = one.filled(bare(one.arm), 1.0, wait).notes
+        notes = one.with_efforts(bare(one.arm), 1.0, wait).notes
         assert 'begins with a point at 0 s, where the arm is' in notes
 
 
 def test_trajectory_is_filled_while_simulated_time_stands_still_and_refused_without():
     one = filler(ElapsedTime(lambda: 50.01))
-    one.filled(bare(one.arm), 31.0)
+    one.with_efforts(bare(one.arm), 31.0)
     with pytest.raises(RejectedTrajectory, match='none of panda_joint1'):
-        filler().filled(bare(one.arm), 31.0)
+        filler().with_efforts(bare(one.arm), 31.0)
     with pytest.raises(RejectedTrajectory, match='none of panda_joint1'):
-        filler(ElapsedTime(lambda: 50.2)).filled(bare(one.arm), 31.0)
+        filler(ElapsedTime(lambda: 50.2)).with_efforts(bare(one.arm), 31.0)
 
 
 def test_trajectory_goes_on_from_where_simulated_time_has_brought_what_was_sent():
     simulated = 50.0
     one = filler(ElapsedTime(lambda: simulated))
     given = bare(one.arm)
-    one.filled(given, 1.0)
+    one.with_efforts(given, 1.0)
     simulated = 50.05  # and ten seconds of steady time: the arm has hardly begun to move
-    begin = one.filled(given, 11.0).trajectory.positions[0]
+    begin = one.with_efforts(given, 11.0).trajectory.positions[0]
     assert 0.0 < np.abs(begin - STANCE).max() < 5e-4

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An arm that is not as its URDF says: other bodies, rotors and friction, drawn from a seed."""
+"""An arm that is not as its URDF says: other bodies, rotors and friction, sampled by a seed."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from robodyn_ros.identification.prior import prior_pseudo_inertia
 from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import FloatArray, parameters_of_pseudo_inertia
 
-# Relative to what a joint feels in random poses: its largest inertia, its rms gravity torque.
+# Relative to the loads of a joint in random poses: its largest inertia, its rms gravity torque.
 _ROTOR_INERTIA = (0.02, 0.1)
 _VISCOUS, _COULOMB = (0.05, 0.15), (0.05, 0.15)
 _URDF_FRICTION = (1.0, 1.5)  # where the URDF has some: what is compensated too much oscillates
-_LEAST_TORQUE = 0.05  # of the strongest joint's: what one without gravity is taken to feel
+_LEAST_TORQUE = 0.05  # of the strongest joint's: the least that a joint is taken to carry
 _LEAST_INERTIA = 0.01  # of the largest: a wrist's drive is not as small as what it turns
 _POSES = 200
 
 
-def drawn_arm(model: RobotModel, seed: int, off: float = 0.3) -> RobotModel:
+def sampled_arm(model: RobotModel, seed: int, off: float = 0.3) -> RobotModel:
     """
     Return an arm of the same kinematics with other bodies, rotor inertia and friction.
 
@@ -35,34 +35,36 @@ def drawn_arm(model: RobotModel, seed: int, off: float = 0.3) -> RobotModel:
     """
     generator = np.random.default_rng(seed)
     prior, _ = prior_pseudo_inertia(model)
-    # A root of the pseudo-inertia that is off by half as much: bodies that can exist.
+    # Half the deviation, in a root of the pseudo-inertia: so the bodies can exist.
     change = np.eye(4) + off / 2 * generator.normal(size=(model.n, 4, 4))
     roots = np.linalg.cholesky(prior) @ change
     bodies = parameters_of_pseudo_inertia(roots @ np.swapaxes(roots, -1, -2))
     true = model.with_inertial_parameters(bodies).with_rotor_inertia(np.zeros(model.n))
-    torque, inertia = felt(true, generator)
+    torque, inertia = joint_loads(true, generator)
     largest = inertia.max(axis=0)
     drives = np.maximum(largest, _LEAST_INERTIA * largest.max())
     return replace(
         true,
         rotor_inertia=generator.uniform(*_ROTOR_INERTIA, model.n) * drives,
-        viscous_friction=_drawn_friction(generator, model.viscous_friction, _VISCOUS, torque),
-        coulomb_friction=_drawn_friction(generator, model.coulomb_friction, _COULOMB, torque),
+        viscous_friction=_sampled_friction(generator, model.viscous_friction, _VISCOUS, torque),
+        coulomb_friction=_sampled_friction(generator, model.coulomb_friction, _COULOMB, torque),
     )
 
 
-def _drawn_friction(
+def _sampled_friction(
     generator: np.random.Generator,
     given: FloatArray,
     part: tuple[float, float],
     torque: FloatArray,
 ) -> FloatArray:
-    """Return more than the URDF gives, or a part of the torque that a joint feels, (n,)."""
+    """Return more friction than the URDF gives, or a fraction of the joint's torque, (n,)."""
     more = generator.uniform(*_URDF_FRICTION, len(torque)) * given
     return np.where(given > 0.0, more, generator.uniform(*part, len(torque)) * torque)
 
 
-def felt(model: RobotModel, generator: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+def joint_loads(
+    model: RobotModel, generator: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
     """Return each joint's rms gravity torque (n,), no joint's zero, and inertias (N, n)."""
     q = random_poses(model, generator, _POSES)
     torque = np.sqrt((gravity_torque(model, q) ** 2).mean(axis=0))

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robodyn_ros.array_record import ArrayRecord
-from robodyn_ros.control.contact import ContactThresholds
+from robodyn_ros.control.contact import ContactThresholds, MomentumObserver
 from robodyn_ros.control.core_binding import core
-from robodyn_ros.control.momentum_observer import MomentumObserver
 from robodyn_ros.dynamics import inverse_dynamics
 from robodyn_ros.dynamics.friction import friction_of
 from robodyn_ros.errors import TooShortRecording

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which code computes the rigid body's torque in every cycle: compiled, or a formulation."""
+"""The torque that an arm's model asks for: the code that computes it, and along a reference."""
 
 from __future__ import annotations
 
@@ -12,8 +12,14 @@ import numpy as np
 from robodyn_ros.compiled import CompiledModel, compile_model
 from robodyn_ros.compiled.verification import check_functions, largest_difference
 from robodyn_ros.control.core_binding import CompiledFunction
-from robodyn_ros.control.law import Friction, InverseDynamics
-from robodyn_ros.dynamics import Method, gravity_torque, inverse_dynamics
+from robodyn_ros.control.law import Friction, InverseDynamics, Terms
+from robodyn_ros.control.settings import ControlSettings
+from robodyn_ros.dynamics import (
+    Method,
+    gravity_torque,
+    inverse_dynamics,
+    smooth_friction_torque,
+)
 from robodyn_ros.dynamics.friction import friction_of
 from robodyn_ros.errors import NoBackend
 from robodyn_ros.model import RobotModel
@@ -134,3 +140,59 @@ class RigidBodyTorque:
         return CompiledFunction(
             compiled.directed_friction_torque, compiled.machine_code('directed_friction_torque')
         )
+
+
+@dataclass(frozen=True, eq=False)
+class ReferenceTorque:
+    """
+    What the mode feedforward of the dynamics node commands, for N states.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm with what it carries.
+    inverse_dynamics : callable
+        The model's: (q, qd, qdd), each of shape (N, n), to torques of shape (N, n).
+    terms : Terms
+        What is commanded of the model's torque.
+    friction_velocity : float
+        Width of the smooth sign of Coulomb friction [rad/s] or [m/s].
+    """
+
+    model: RobotModel
+    inverse_dynamics: InverseDynamics
+    terms: Terms
+    friction_velocity: float
+
+    @classmethod
+    def of(
+        cls,
+        model: RobotModel,
+        settings: ControlSettings | None = None,
+        torque: RigidBodyTorque | None = None,
+    ) -> ReferenceTorque:
+        """Return that of a model under some settings; not given: the defaults, Newton-Euler."""
+        settings = settings or ControlSettings()
+        torque = torque or RigidBodyTorque('newton_euler')
+        terms = Terms(
+            settings.terms_inertial,
+            settings.terms_coriolis,
+            settings.terms_gravity,
+            settings.terms_friction,
+        )
+        return cls(model, torque.under(model), terms, settings.friction_velocity)
+
+    def at(self, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray) -> np.ndarray:
+        """Return the torque at N states, shape (N, n) like each argument [N m] or [N]."""
+        terms, zero = self.terms, np.zeros_like(q)
+        total = self.inverse_dynamics(q, qd, qdd)
+        torque = total.copy()
+        if not (terms.inertial and terms.coriolis and terms.gravity):
+            resting = self.inverse_dynamics(q, zero, zero)
+            moving = self.inverse_dynamics(q, qd, zero)
+            torque -= (not terms.inertial) * (total - moving)
+            torque -= (not terms.coriolis) * (moving - resting)
+            torque -= (not terms.gravity) * resting
+        if terms.friction:
+            torque += smooth_friction_torque(self.model, self.friction_velocity, qd, total)
+        return torque

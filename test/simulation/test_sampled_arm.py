@@ -8,8 +8,8 @@ from robots import public_urdf, two_link_urdf
 
 from robodyn_ros import RobotModel, forward_dynamics
 from robodyn_ros.errors import InvalidNumber, WrongShape
-from robodyn_ros.simulation.sensors import Sensors
-from robodyn_ros.simulation.true_arm import drawn_arm
+from robodyn_ros.simulation.arm import Sensors
+from robodyn_ros.simulation.sampled_arm import sampled_arm
 from robodyn_ros.spatial import pseudo_inertia
 
 
@@ -19,15 +19,15 @@ def panda():
 
 
 @pytest.mark.parametrize('seed', range(5))
-def test_a_drawn_arm_has_bodies_that_can_exist_and_others_than_the_urdf(panda, seed):
-    true = drawn_arm(panda, seed)
+def test_a_sampled_arm_has_bodies_that_can_exist_and_others_than_the_urdf(panda, seed):
+    true = sampled_arm(panda, seed)
     assert (np.linalg.eigvalsh(pseudo_inertia(true.inertial_parameters)) > 0).all()
     ratio = true.inertial_parameters[:, 9] / panda.inertial_parameters[:, 9]
     assert 0.05 < np.abs(ratio - 1).mean() < 0.6
-    for drawn in (true.rotor_inertia, true.viscous_friction, true.coulomb_friction):
-        assert (drawn > 0).all()
-    assert (true.dh == panda.dh) and (drawn_arm(panda, seed) == true)
-    assert drawn_arm(panda, seed + 1) != true
+    for sampled in (true.rotor_inertia, true.viscous_friction, true.coulomb_friction):
+        assert (sampled > 0).all()
+    assert (true.dh == panda.dh) and (sampled_arm(panda, seed) == true)
+    assert sampled_arm(panda, seed + 1) != true
 
 
 def test_a_rotor_in_the_simulator_is_one_in_forward_dynamics():

@@ -1,0 +1,463 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Feedforward efforts: a joint trajectory with the model's torque in the ``effort`` of its points.
+
+The ROS 2 joint trajectory controller adds the effort of its points to its PID where it commands
+effort alone. It interpolates that effort linearly between two points which both have one;
+positions it interpolates by cubics where both points have velocities, by quintics where both have
+accelerations too, and linearly otherwise. It holds the last point, with its effort.
+
+So that its feedforward is the model's torque all the way,
+
+- points are inserted on the path where a straight line between the torques would err by more than
+  a bound. They have the fields of their segment: the path stays what it is;
+- where the acceleration jumps, as between cubics, at the start and at the end, the torque changes
+  over one period of the controller, from a point to a second one that far after it;
+- waypoints with positions only, between which velocities would jump, get velocities and
+  accelerations as in ``planning``;
+- joints that the trajectory does not name come to rest where they are and are held.
+
+``with_feedforward_efforts`` does it for one trajectory; ``TrajectoryFeedforward`` is what the node
+``feedforward`` runs: an arm, its load, where it is, and what was sent last.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from robodyn_ros.control.control_stack import configured_arm, continuous_joints
+from robodyn_ros.control.core_binding import core
+from robodyn_ros.control.effort_knots import EffortKnots, PathTorque, effort_knots
+from robodyn_ros.control.joint_state_buffer import ElapsedTime, JointStateBuffer, MeasuredState
+from robodyn_ros.control.load import GravityChange, Load
+from robodyn_ros.control.model_torque import ReferenceTorque, RigidBodyTorque
+from robodyn_ros.control.planning import completed_waypoints, joint_columns
+from robodyn_ros.control.reference import Reference, ReferenceState, joined
+from robodyn_ros.control.settings import ControlSettings, safety_settings
+from robodyn_ros.control.trajectory import MOST_POINTS, Trajectory
+from robodyn_ros.control.units import PossiblePositions, drive_units
+from robodyn_ros.errors import RejectedTrajectory
+from robodyn_ros.model import Payload
+from robodyn_ros.ros_parameters import parameters_of
+
+_DEFAULTS = {p.name: p.default for p in parameters_of('feedforward')}
+
+ERROR_FRACTION: float = _DEFAULTS['error_fraction']
+"""
+The bound of the error where none is given, as a fraction of the effort limits.
+
+What is missing is left to the gains of the controller: low ones for the light joints of a wrist.
+"""
+
+CONTROLLER_PERIOD: float = _DEFAULTS['controller_period']
+"""Of the controllers of most arms that take torques [s]."""
+
+
+LARGEST_DEVIATION = 0.01
+"""From what was sent last, up to which the controller is taken to follow it [rad] or [m]."""
+
+
+@dataclass(frozen=True, eq=False)
+class FeedforwardSettings:
+    """
+    The limits and periods that efforts are computed for; arrays have shape (n,), in chain order.
+
+    Parameters
+    ----------
+    effort_limits : array
+        Largest torque that the drives may be asked for [N m] or [N].
+    error_bound : array
+        Largest error of the interpolated torque [N m] or [N], but for the period after a jump.
+    command_scale : array
+        What the controller's commands are in, per torque.
+    period : float
+        Of the controller [s].
+    settle_time : float
+        In this time joints that are not named come to rest [s].
+    """
+
+    effort_limits: np.ndarray
+    error_bound: np.ndarray
+    command_scale: np.ndarray
+    period: float = CONTROLLER_PERIOD
+    settle_time: float = 0.5
+
+    @classmethod
+    def of(cls, effort_limits: np.ndarray) -> FeedforwardSettings:
+        """Return the defaults for an arm with these effort limits."""
+        return cls(effort_limits, ERROR_FRACTION * effort_limits, np.ones_like(effort_limits))
+
+
+@dataclass(frozen=True, eq=False)
+class FeedforwardTrajectory:
+    """
+    A trajectory whose points have effort, of all joints of the arm.
+
+    Parameters
+    ----------
+    trajectory : Trajectory
+        The joints of the given one come first, in its order. Efforts are in the unit of the
+        commands.
+    inserted : int
+        How many points are new.
+    largest_error, largest_torque : array, shape (n,)
+        Of the interpolated torque, and of the torque itself, in chain order [N m] or [N].
+    notes : tuple of str
+        What the given trajectory left open and how it was completed, in words.
+    """
+
+    trajectory: Trajectory
+    inserted: int
+    largest_error: np.ndarray
+    largest_torque: np.ndarray
+    notes: tuple[str, ...]
+
+
+def with_feedforward_efforts(
+    trajectory: Trajectory,
+    torque: ReferenceTorque,
+    settings: FeedforwardSettings,
+    *,
+    beginning: ReferenceState | None = None,
+    begin: float = 0.0,
+) -> FeedforwardTrajectory:
+    """
+    Return a trajectory with the model's torque in the effort of its points.
+
+    Parameters
+    ----------
+    trajectory : Trajectory
+        Without effort.
+    torque : ReferenceTorque
+        The model's.
+    settings : FeedforwardSettings
+    beginning : ReferenceState, optional
+        Where the arm is when the motion begins, in chain order. Where the first waypoint is later,
+        the result begins with a point of this state: the controller would begin with one of its
+        own, which may have no effort.
+    begin : float
+        When it is there, on the clock of the waypoints [s].
+
+    Raises
+    ------
+    RejectedTrajectory
+        A joint that the arm does not have; effort that is given already; joints that are not named
+        although no beginning says where they are; a torque beyond an effort limit; numbers too
+        large to interpolate; more than ``MOST_POINTS`` with the one at the beginning.
+
+    Notes
+    -----
+    Where more than ``MOST_POINTS`` would be needed they go where the error is largest, and the
+    notes say what is left of it.
+    """
+    model = torque.model
+    columns = joint_columns(trajectory, model.joint_names)
+    held = np.setdiff1d(np.arange(model.n), columns)
+    if trajectory.efforts.any():
+        raise RejectedTrajectory(
+            'trajectory effort', 'given', 'none, or zeros: it is what the model fills in'
+        )
+    if beginning is None:
+        if len(held):
+            raise RejectedTrajectory(
+                'trajectory joint_names',
+                f'without {", ".join(model.joint_names[i] for i in held)}',
+                'every joint of the arm, where its state is not known',
+            )
+        begin = float(trajectory.times[0])
+        position = np.empty(model.n)
+        position[columns] = trajectory.positions[0]
+        beginning = ReferenceState.at_rest(position)
+    times, waypoints, notes = _waypoints(trajectory, columns, torque, settings, beginning, begin)
+    if len(held):
+        notes += ('held: ' + ', '.join(model.joint_names[i] for i in held),)
+    path = PathTorque.through(times, waypoints, torque)
+    path.check(settings.effort_limits)
+    knots = effort_knots(path, settings.error_bound, settings.period, MOST_POINTS)
+    knots.check(path, settings.effort_limits)
+    if knots.excess > 1.0:
+        error = ', '.join(f'{x:.3g}' for x in knots.largest_error)
+        notes += (f'the effort between {MOST_POINTS} points is off by up to {error}',)
+    filled = _trajectory(trajectory, path, knots, np.concatenate([columns, held]), settings)
+    return FeedforwardTrajectory(
+        filled,
+        len(filled.times) - len(trajectory.times),
+        knots.largest_error,
+        knots.largest_torque,
+        notes,
+    )
+
+
+def _waypoints(
+    trajectory: Trajectory,
+    columns: np.ndarray,
+    torque: ReferenceTorque,
+    settings: FeedforwardSettings,
+    beginning: ReferenceState,
+    begin: float,
+) -> tuple[np.ndarray, ReferenceState, tuple[str, ...]]:
+    """Return times and waypoints of all joints; accelerations are NaN where cubics are meant."""
+    model, times = torque.model, trajectory.times
+    beginning = replace(beginning, position=_at_this_turn(trajectory, columns, torque, beginning))
+    is_begun = times[0] > begin + 0.5 * settings.period
+    come_from = beginning.position[columns] if is_begun else trajectory.positions[0]
+    velocities, accelerations = completed_waypoints(
+        trajectory, times, come_from, begin if is_begun else float(times[0])
+    )
+    is_cubic = np.isnan(accelerations).any(axis=1)
+    others = Reference.stopping(beginning, begin, settings.settle_time, model.position_limits)
+    states = [others.sample(float(time)) for time in times]
+    points = ReferenceState(
+        *(np.array([vars(state)[field] for state in states]) for field in vars(beginning))
+    )
+    points.position[:, columns] = trajectory.positions
+    points.velocity[:, columns] = velocities
+    points.acceleration[:, columns] = accelerations
+    points.acceleration[is_cubic] = np.nan
+    notes: tuple[str, ...] = ()
+    bare = int(np.isnan(trajectory.velocities).all(axis=1).sum())
+    if bare:
+        notes += (
+            f'{bare} of {len(times)} waypoints have positions only: given velocities that do not '
+            'jump, and no acceleration',
+        )
+    if is_begun:
+        first = ReferenceState(*(part.copy() for part in vars(beginning).values()))
+        if is_cubic[0]:
+            first.acceleration[:] = np.nan
+        points, times = joined(first, points), np.concatenate([[begin], times])
+        notes += (f'begins with a point at {begin:.6g} s, where the arm is',)
+    if len(times) > MOST_POINTS:
+        raise RejectedTrajectory(
+            'trajectory points',
+            len(times),
+            f'at most {MOST_POINTS}, with the one at the beginning',
+        )
+    return times, points, notes
+
+
+def _at_this_turn(
+    trajectory: Trajectory,
+    columns: np.ndarray,
+    torque: ReferenceTorque,
+    beginning: ReferenceState,
+) -> np.ndarray:
+    """Return where the arm is, continuous joints less than half a turn from the first waypoint."""
+    model, position = torque.model, beginning.position.copy()
+    turns = np.round((trajectory.positions[0] - position[columns]) / (2.0 * np.pi))
+    position[columns] += 2.0 * np.pi * turns * continuous_joints(model)[columns]
+    return position
+
+
+def _trajectory(
+    given: Trajectory,
+    path: PathTorque,
+    knots: EffortKnots,
+    columns: np.ndarray,
+    settings: FeedforwardSettings,
+) -> Trajectory:
+    """Return the points at the knots, with joints in another order."""
+    states = path.states(knots.segment, knots.begin[:, None])
+    q, qd, qdd = (part[:, 0] for part in states)
+    is_waypoint, points = knots.begin == 0.0, path.points
+    waypoint = knots.segment[is_waypoint]
+    q[is_waypoint], qd[is_waypoint] = points.position[waypoint], points.velocity[waypoint]
+    qdd[is_waypoint] = points.acceleration[waypoint]
+    qdd[~is_waypoint & path.is_cubic[knots.segment]] = np.nan
+    last = points.row(-1)
+    times = np.append(path.times_of(knots.segment, knots.begin), path.times[-1])
+    q, qd = np.vstack([q, last.position]), np.vstack([qd, last.velocity])
+    qdd = np.vstack([qdd, last.acceleration])
+    effort = np.vstack([knots.effort, knots.last_effort])
+    if knots.settles:
+        times = np.append(times, times[-1] + settings.period)
+        q, qd = np.vstack([q, q[-1]]), np.vstack([qd, qd[-1]])
+        qdd = np.vstack([qdd, 0.0 * qdd[-1]])
+        effort = np.vstack([effort, path.rest_effort])
+    names = tuple(path.torque.model.joint_names[i] for i in columns)
+    efforts = (effort * settings.command_scale)[:, columns]
+    return Trajectory(
+        names, times, q[:, columns], qd[:, columns], qdd[:, columns], efforts, given.start
+    )
+
+
+class TrajectoryFeedforward:
+    """
+    Adds feedforward efforts to the trajectories of one arm, each from where the arm is.
+
+    Parameters
+    ----------
+    settings : ControlSettings
+    description : str or None
+        The URDF's text, where the settings name no file.
+    error_fraction : float
+        The bound of the interpolated torque's error, as a fraction of the effort limits.
+    period : float
+        Of the controller [s].
+    elapsed : ElapsedTime, optional
+        Knows whether time is simulated; not given: it is not.
+
+    Attributes
+    ----------
+    joint_states : JointStateBuffer
+        Fed by joint states; ``take_state`` is called after each.
+    load : Load
+        Payloads and gravity that apply.
+
+    Raises
+    ------
+    RobodynError
+        What is wrong with the robot or the settings.
+    """
+
+    def __init__(
+        self,
+        settings: ControlSettings,
+        description: str | None,
+        error_fraction: float,
+        period: float,
+        elapsed: ElapsedTime | None = None,
+    ) -> None:
+        configured = configured_arm(settings, description)
+        arm, scales = configured.model, configured.scales
+        limits = safety_settings(arm, settings).effort_limits
+        units = drive_units(arm, settings, scales, limits)
+        self.arm = arm
+        self.load = Load(arm.gravity)
+        self.joint_states = JointStateBuffer(
+            arm.joint_names,
+            settings.state_timeout,
+            continuous_joints(arm),
+            PossiblePositions.of(arm),
+            elapsed,
+        )
+        self._settings = settings
+        self._feedforward = replace(
+            FeedforwardSettings.of(limits),
+            error_bound=error_fraction * limits,
+            command_scale=units.command_scale,
+            period=period,
+            settle_time=settings.ramp_time,
+        )
+        self._rigid_body = RigidBodyTorque.of(arm, settings.algorithm)
+        self._torque = ReferenceTorque.of(arm, settings, self._rigid_body)
+        self._state: MeasuredState | None = None
+        self._sent: Reference | None = None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What did not work on the way to the algorithm that was asked for."""
+        return self._rigid_body.notes
+
+    def take_state(self) -> None:
+        """Take the joints' states, where all have come since the last time."""
+        if self.joint_states.is_complete:
+            self._state = self.joint_states.take()
+
+    def change(self, change: Payload | GravityChange) -> Load:
+        """
+        Change what the arm carries or how its base stands, for the trajectories that follow.
+
+        Raises
+        ------
+        RobodynError
+            What ``Load.changed`` refuses.
+        """
+        self.load = self.load.changed(change, self.arm)
+        model = self.load.applied_to(self.arm)
+        self._rigid_body = self._rigid_body.checked(model)
+        self._torque = ReferenceTorque.of(model, self._settings, self._rigid_body)
+        return self.load
+
+    def with_efforts(
+        self, trajectory: Trajectory, now: float, wait: float | None = None
+    ) -> FeedforwardTrajectory:
+        """
+        Return a trajectory with effort, which is then taken to be executed.
+
+        Parameters
+        ----------
+        trajectory : Trajectory
+        now : float
+            Steady time [s].
+        wait : float or None
+            Until its start [s]; negative: it is past; None: it starts at once.
+
+        Raises
+        ------
+        RejectedTrajectory
+            No fresh state of every joint, and what ``with_feedforward_efforts`` refuses.
+
+        Notes
+        -----
+        It goes on from what was sent last, where the arm still is there, else from the measured
+        state: what the controller is commanded does not jump by what the arm lags behind.
+        """
+        ahead = max(wait or 0.0, 0.0)
+        result = with_feedforward_efforts(
+            trajectory,
+            self._torque,
+            self._feedforward,
+            beginning=self._beginning(now, ahead),
+            begin=max(0.0, -(wait or 0.0)),  # in this order: never -0.0
+        )
+        start = self.joint_states.elapsed.time(now) + (wait or 0.0)
+        self._sent = self._reference(result.trajectory, start)
+        return result
+
+    def hold(self, now: float) -> FeedforwardTrajectory:
+        """
+        Return the trajectory that brings the arm to rest and holds it, gravity in its effort.
+
+        Raises
+        ------
+        RejectedTrajectory
+            No fresh state of every joint.
+        """
+        self._sent = None
+        state, settle_time = self._beginning(now, 0.0), self._feedforward.settle_time
+        limits = self.arm.position_limits
+        rest = Reference.stopping(state, 0.0, settle_time, limits).end_state.position[None]
+        zero, times = np.zeros_like(rest), np.array([max(settle_time, self._feedforward.period)])
+        trajectory = Trajectory(self.arm.joint_names, times, rest, zero, zero, zero)
+        return self.with_efforts(trajectory, now)
+
+    def _beginning(self, now: float, ahead: float) -> ReferenceState:
+        """Return where the arm will be in a while [s], in chain order."""
+        if self._state is None or self.joint_states.stale_joints(now):
+            stale = ', '.join(self.joint_states.stale_joints(now)) or 'every joint'
+            allowed = f'one within {self.joint_states.timeout:g} s'
+            if trouble := self.joint_states.trouble():
+                allowed += f'; {trouble}'
+            raise RejectedTrajectory('joint states', f'none of {stale}', allowed)
+        position, velocity = self._state.position, self._state.velocity
+        if self._sent is not None:
+            time = self.joint_states.elapsed.time(now)
+            wanted = self._sent.sample(time)
+            if np.abs(wanted.position - position).max() <= LARGEST_DEVIATION:
+                return self._sent.sample(time + ahead)
+        if (np.abs(velocity) < core.REST_SPEED).all() or not self._state.has_velocities:
+            return ReferenceState.at_rest(position)
+        zero = np.zeros_like(position)
+        measured = ReferenceState(position.copy(), velocity.copy(), zero, zero)
+        stopping = Reference.stopping(
+            measured, 0.0, self._feedforward.settle_time, self.arm.position_limits
+        )
+        return stopping.sample(ahead)
+
+    def _reference(self, trajectory: Trajectory, start: float) -> Reference:
+        columns = [trajectory.joint_names.index(name) for name in self.arm.joint_names]
+        points = ReferenceState(
+            *(
+                part[:, columns]
+                for part in (
+                    trajectory.positions,
+                    trajectory.velocities,
+                    trajectory.accelerations,
+                    trajectory.efforts,
+                )
+            )
+        )
+        return Reference.through((start + trajectory.times).tolist(), points, 0.0)

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Units: of drives that measure and take no N m, and of positions that must be in another one.
+
+Laws and limits know N m and N alone. Measured efforts are multiplied on their way in, commands on
+their way out, after the last limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from typing import NamedTuple
+
+import numpy as np
+
+from robodyn_ros.control.settings import ControlSettings, each_joint
+from robodyn_ros.errors import InvalidNumber
+from robodyn_ros.model import RobotModel, possible_range
+from robodyn_ros.spatial import FloatArray
+
+_MOST_TOLD = 3  # joints
+
+
+class DriveUnits(NamedTuple):
+    """
+    Factors in chain order, finite and not 0; negative ones are of drives that are reversed.
+
+    Parameters
+    ----------
+    effort_scale : array, shape (n,)
+        Torque for a unit of measured effort [N m or N].
+    command_scale : array, shape (n,)
+        The commands' unit per torque.
+    notes : tuple of str
+        Where they come from, where that is worth a line in the log.
+    """
+
+    effort_scale: np.ndarray
+    command_scale: np.ndarray
+    notes: tuple[str, ...] = ()
+
+
+def drive_units(
+    model: RobotModel,
+    settings: ControlSettings,
+    identified: Mapping[str, np.ndarray],
+    effort_limits: np.ndarray,
+) -> DriveUnits:
+    """
+    Return the units that the parameters give, else those that were identified, else N m and N.
+
+    Parameters
+    ----------
+    model : RobotModel
+    settings : ControlSettings
+    identified : mapping of parameter name to array, shape (n,)
+        What ``identified_model`` says, in chain order.
+    effort_limits : array, shape (n,)
+        [N m] or [N]
+
+    Raises
+    ------
+    WrongShape
+        A parameter has neither one value nor one for each joint.
+    InvalidNumber
+        A command at the effort limit would not be finite.
+    """
+    scales, notes = [], []
+    for name in ('effort_scale', 'command_scale'):
+        found = identified.get(name)
+        scale = np.ones(model.n) if found is None else found
+        if getattr(settings, name):
+            scale = each_joint(model, settings, name)
+            if found is not None and not np.array_equal(found, scale):
+                notes.append(f'parameter {name} counts, not that of identified_model: {found}')
+        if (scale != 1.0).any():
+            notes.append(f'{name}, base to tip: {", ".join(f"{x:.6g}" for x in scale)}')
+        scales.append(scale)
+    for joint, limit, scale in zip(model.joint_names, effort_limits.tolist(), scales[1].tolist()):
+        if not isfinite(limit * scale):
+            raise InvalidNumber(
+                f'command_scale of joint {joint!r}',
+                scale,
+                f'a factor that leaves the effort limit, {limit:g}, finite',
+            )
+    return DriveUnits(scales[0], scales[1], tuple(notes))
+
+
+class PossiblePositions:
+    """
+    The range that each joint's position is in, unless it is in another unit.
+
+    See ``robodyn_ros.model.possible_range``.
+
+    Parameters
+    ----------
+    joint_names : sequence of str, length n
+    position_limits : array, shape (n, 2)
+        Lower and upper [rad] or [m]; infinite where there is none.
+    prismatic : array of bool, shape (n,)
+    """
+
+    def __init__(
+        self, joint_names: Sequence[str], position_limits: FloatArray, prismatic: np.ndarray
+    ) -> None:
+        self._joint_names = tuple(joint_names)
+        self._prismatic = prismatic
+        self._limits = position_limits
+        lowest, highest = possible_range(position_limits, prismatic).T
+        self.lowest, self.highest = lowest.copy(), highest.copy()
+
+    @classmethod
+    def of(cls, model: RobotModel) -> PossiblePositions:
+        """Return those of an arm."""
+        return cls(model.joint_names, model.position_limits, model.dh.prismatic)
+
+    def remark(self, positions: dict[int, float]) -> str:
+        """
+        Return in words which of some joints' positions are impossible; empty: none is.
+
+        Parameters
+        ----------
+        positions : dict of int to float
+            By the joint's index [rad] or [m].
+        """
+        told = {
+            i: f'{self._joint_names[i]} is at {value:.4g} {"m" if self._prismatic[i] else "rad"} '
+            f'(limits {self._limits[i][0]:.4g} to {self._limits[i][1]:.4g})'
+            for i, value in positions.items()
+            if self.question(i, value)
+        }
+        if not told:
+            return ''
+        first, more = next(iter(told)), ', …' if len(told) > _MOST_TOLD else ''
+        words = ', '.join(list(told.values())[:_MOST_TOLD])
+        return f'{words}{more}: {self.question(first, positions[first])}'
+
+    def question(self, joint: int, position: float) -> str:
+        """Return which unit a joint's position may be in; empty: it is a possible one."""
+        if not np.isfinite(position) or self.lowest[joint] <= position <= self.highest[joint]:
+            return ''
+        return 'in millimetres?' if self._prismatic[joint] else 'in degrees?'
