@@ -42,8 +42,8 @@ PARTS = {
     'control.core_module:Pipeline.step': 'reference, law, limits: one call of machine code',
     'ros.dynamics.outputs:CycleOutputs.publish_command': 'convert the commands',
     'ros.dynamics.outputs:CycleOutputs.publish_details': 'fill torques and dynamics_state',
-    'ros.services.state_snapshot:StateSnapshot.write': 'put the state up for the services',
-    'ros.watchdog.watchdog_process:WatchdogProcess.sent': 'tell the watchdog',
+    'ros.shared_memory:Cycles.received': 'note the state for the watchdog and the services',
+    'ros.shared_memory:Cycles.sent': 'write state and command for them',
     'ros.dynamics.cycle_counts:CycleCounts.count': 'count',
 }
 PUBLISH = 'publish (rclpy, middleware)'

@@ -202,7 +202,7 @@ class SimulatorNode(PlainlySpoken, Node):
         self._command_scale = _scale('command_scale', command_scale, simulation.n)
         self._awaits_command = self._lockstep and bool(command_scale)
         arm = RobotModel.from_chain(chain, gravity=self._gravity)
-        self._robot = callbacks.Robot(arm, Load(arm.gravity))
+        self._robot = callbacks.Robot.under(Load(arm.gravity), arm)
         self._axes = ('', chain.base_link)  # that a wrench may be given in
         self._wrenches: list[tuple[float, list[float]]] = []  # that wait for their time
         self.create_subscription(WrenchStamped, 'tip_wrench', self._on_wrench, RELIABLE)
@@ -326,7 +326,7 @@ class SimulatorNode(PlainlySpoken, Node):
 
         def change(payload: Payload) -> Load:
             before, load = self._robot, self._robot.load.changed(payload, self._robot.arm)
-            self._robot = callbacks.Robot(before.arm, load)
+            self._robot = callbacks.Robot.under(load, before.arm)
             self._simulation.carry(load.payloads)
             self.get_logger().info(f'carries {load}; tell whoever commands the torques')
             self._begin_handover(before.model)

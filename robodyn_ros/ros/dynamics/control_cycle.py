@@ -27,8 +27,7 @@ from robodyn_ros.ros.dynamics.outputs import CycleOutputs
 from robodyn_ros.ros.joint_states import WARNING_PERIOD, StateReception, ros_time
 from robodyn_ros.ros.other_commanders import OtherCommanders
 from robodyn_ros.ros.qos import SENSOR
-from robodyn_ros.ros.services.motion_history import MotionHistory
-from robodyn_ros.ros.services.state_snapshot import StateSnapshot
+from robodyn_ros.ros.shared_memory import SharedMemory
 from robodyn_ros.ros.trajectory_message import TrajectoryMessage
 from robodyn_ros.ros.watchdog.watchdog_process import WatchdogProcess
 
@@ -59,10 +58,8 @@ class ControlCycle:
         What it was configured with.
     report : callable
         Publishes the node's diagnostics and returns that of the torque; called when they change.
-    snapshot : StateSnapshot
-        Where every complete state is put up.
-    history : MotionHistory
-        Where those with efforts are kept for a while.
+    shared : SharedMemory
+        Where each cycle is written for the watchdog and the services.
     watchdog : WatchdogProcess
         Commands in this one's place when it no longer hears of it.
 
@@ -78,8 +75,7 @@ class ControlCycle:
         stack: ControlStack,
         settings: ControlSettings,
         report: Callable[[], DiagnosticStatus],
-        snapshot: StateSnapshot,
-        history: MotionHistory,
+        shared: SharedMemory,
         watchdog: WatchdogProcess,
     ) -> None:
         self._controller = ControllerWatch.of(node, settings)  # first: it may be refused
@@ -87,12 +83,13 @@ class ControlCycle:
         self.counts = CycleCounts()
         self._node = node
         self._report = report
-        self._snapshot = snapshot
-        self._history = history
-        history.begin(stack.model.n)
+        self._shared = shared
+        self._cycles = shared.cycles
+        self._cycles.begin(stack.model.n)
         self._watchdog = watchdog
         self._watchdog_period = settings.watchdog_period
         self._watchdog_timer: Timer | None = None
+        self._was_taken_over = False
         self._is_missed = self._is_reported_stale = False
         self._reported_stale = self._missed_since = -math.inf
         self._reported_fault, self._reported_news = '', -1
@@ -239,7 +236,7 @@ class ControlCycle:
 
     def _carry(self) -> None:
         """Go on commanding for a moment, where no executor runs."""
-        self._take_states()
+        self.take_states()
         self._on_watchdog()
         time.sleep(STOP_PERIOD)
 
@@ -252,8 +249,8 @@ class ControlCycle:
     def _listening_time(self) -> float:
         return min(2.0 * self.stack.pipeline.settings.state_timeout, LONGEST_LISTENING)
 
-    def _take_states(self) -> None:
-        """Take in the joint states that wait, where no executor does it."""
+    def take_states(self) -> None:
+        """Take in the joint states that wait, before something that takes a while."""
         for content in self._states.waiting(self._subscription):
             self._on_joint_state(content)
 
@@ -290,18 +287,16 @@ class ControlCycle:
         acting = pipeline.last_torque
         command = pipeline.step(state, time.monotonic())
         self._look_for_faults()
-        if command is not None:
+        self._cycles.received(state, now - joint_states.age(now))
+        if command is None:
+            self._cycles.write()
+        else:
             self._stamp.sec, self._stamp.nanosec = message.sec, message.nanosec
             self.counts.count(command, self._publish(command, now))
             if self.contacts.is_active:
                 self.contacts.update(state, acting, self._stamp)
             if self.counts.cycles == 1:
                 self._node.get_logger().info('commanding')
-        received = now - joint_states.age(now)
-        self._snapshot.write(state.position, state.velocity, received)
-        if state.effort is not None:
-            position, velocity, effort = state.position, state.velocity, state.effort
-            self._history.write(state.time, received, position, velocity, effort)
         if command is not None and self._is_missed:
             self._is_missed = False
             if (gap := now - self._missed_since) > pipeline.settings.state_timeout:
@@ -440,8 +435,10 @@ class ControlCycle:
     def _publish(self, command: Command, received: float) -> float:
         pipeline = self.stack.pipeline
         cycle_time = self._outputs.publish_command(command, received)
-        pipeline.sent(received + cycle_time)
-        self._watchdog.sent(command, received + cycle_time)  # at once: killed now, it goes on
+        sent = received + cycle_time
+        pipeline.sent(sent)
+        # At once: the watchdog goes on from there, if this process is killed now.
+        self._cycles.sent(sent, command.torque, command.state.position)
         self._outputs.publish_details(command, self._stamp, pipeline.law.mode, cycle_time)
         return cycle_time
 
@@ -451,7 +448,10 @@ class ControlCycle:
 
     def _is_taken_over(self) -> bool:
         """Return whether the watchdog commands in place of this; then it is asked to stop."""
-        if self._watchdog.has_commands:
+        if not (self._shared.is_taken or self._was_taken_over):
+            return False
+        self._was_taken_over = self._watchdog.has_commands
+        if self._was_taken_over:
             return True
         last = self._watchdog.continues_from()
         if last is not None:

@@ -4,7 +4,7 @@ The lifecycle node that turns joint states into torques.
 
 Its callbacks convert a message, call one core function and convert the answer. What makes it safe
 is in robodyn_ros.control.command_pipeline; its parameters are in robodyn_ros/ros_parameters.
-Most of its services are answered by another process, see robodyn_ros.ros.services.
+What its services compute is answered by another process, see robodyn_ros.ros.services.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import gc
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
@@ -24,7 +25,9 @@ from std_msgs.msg import String
 from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory
 
+from robodyn_interfaces.srv import GetPayload, SetGravity, SetPayload
 from robodyn_ros.control import control_stack
+from robodyn_ros.control.load import GravityChange, Load
 from robodyn_ros.control.model_torque import RigidBodyTorque
 from robodyn_ros.control.settings import (
     PARAMETERS,
@@ -34,7 +37,8 @@ from robodyn_ros.control.settings import (
     safety_settings,
 )
 from robodyn_ros.errors import ChangeRefused, FollowsNone, RejectedTrajectory, RobodynError
-from robodyn_ros.ros import command_line
+from robodyn_ros.model import Payload
+from robodyn_ros.ros import command_line, qos
 from robodyn_ros.ros.dynamics import lifecycle as transitions
 from robodyn_ros.ros.dynamics.autostart import Autostart
 from robodyn_ros.ros.dynamics.control_cycle import ControlCycle
@@ -49,8 +53,9 @@ from robodyn_ros.ros.parameter_overrides import check_name, declare, in_paramete
 from robodyn_ros.ros.plain_text import PlainlySpoken, plain
 from robodyn_ros.ros.qos import LATCHED, RELIABLE
 from robodyn_ros.ros.rejections import AtOnce
-from robodyn_ros.ros.services.exchange import LONGEST_AGE, Change, Outcome
-from robodyn_ros.ros.services.service_process import ServiceProcess
+from robodyn_ros.ros.services import callbacks
+from robodyn_ros.ros.services.service_process import SERVICES, ServiceProcess
+from robodyn_ros.ros.shared_memory import Names, SharedMemory
 from robodyn_ros.ros.signals import StopSignal
 from robodyn_ros.ros.spinning import fastest_executor, run_until_signal
 from robodyn_ros.ros.watchdog.watchdog_process import WatchdogProcess
@@ -74,8 +79,10 @@ class DynamicsNode(PlainlySpoken, LifecycleNode):
 
     Parameters
     ----------
+    shared : SharedMemory
+        What the processes beside it are told by.
     services : ServiceProcess
-        Answers the services; it is the caller's to close.
+        Answers the services that compute something; it is the caller's to close.
     watchdog : WatchdogProcess
         Commands when this process no longer does; it is the caller's to close.
     log : LogWriter
@@ -88,6 +95,7 @@ class DynamicsNode(PlainlySpoken, LifecycleNode):
 
     def __init__(
         self,
+        shared: SharedMemory,
         services: ServiceProcess,
         watchdog: WatchdogProcess,
         log: LogWriter,
@@ -96,6 +104,7 @@ class DynamicsNode(PlainlySpoken, LifecycleNode):
         **node_options: Any,
     ) -> None:
         super().__init__('dynamics_node', start_parameter_services=False, **node_options)
+        self._shared = shared
         self._service_process = services
         self._watchdog = watchdog
         self._log = log
@@ -108,9 +117,11 @@ class DynamicsNode(PlainlySpoken, LifecycleNode):
         transitions.reject_invalid_transitions(self)
         self._cycle: ControlCycle | None = None  # from configure to clean-up
         self._settings: ControlSettings | None = None  # the parameters, as the cycle has them
+        self._robot: callbacks.Robot | None = None  # what services are answered about
         self._description = DescriptionTopic()
         self._refusal = ''  # of the last transition
         self._was_active = False
+        self._has_told_end = False  # of the services
         # Why a trajectory was not followed, and in which condition, for as long as that lasts.
         self._not_followed: tuple[str, tuple[Any, ...]] = ('', ())
         self._at_once = AtOnce()
@@ -127,8 +138,22 @@ class DynamicsNode(PlainlySpoken, LifecycleNode):
             JointTrajectory, '~/joint_trajectory', self._on_trajectory, RELIABLE, raw=True
         )
         self.create_service(SetBool, '~/enable', self._on_enable)
-        services.open(self, self._on_change)
-        watchdog.open(self)
+        for kind, name, callback in (
+            (SetPayload, '~/set_payload', self._on_set_payload),
+            (SetGravity, '~/set_gravity', self._on_set_gravity),
+            (GetPayload, '~/get_payload', self._on_get_payload),
+        ):
+            self.create_service(kind, name, callback, qos_profile=qos.SERVICES)
+        shared.names.set(
+            Names(
+                self.get_name(),
+                self.get_namespace(),
+                self.resolve_topic_name('~/commands'),
+                self.resolve_topic_name('joint_states'),
+                {each: self.resolve_service_name(f'~/{each}') for each in SERVICES},
+            )
+        )
+        watchdog.opened = time.monotonic()
         self._autostart = Autostart(self, self._parameter('autostart'))
         if self._parameter('urdf_file'):
             self._autostart.begin_soon()
@@ -155,19 +180,22 @@ class DynamicsNode(PlainlySpoken, LifecycleNode):
                 ready,
                 parameters,
                 self._report,
-                self._service_process.snapshot,
-                self._service_process.history,
+                self._shared,
                 self._watchdog,
             )
         except RobodynError as error:
             return self._refuse(f'cannot configure: {in_parameters(error)}')
         self._settings = parameters
-        self._service_process.take(
-            ready.arm,
-            ready.load,
-            max(LONGEST_AGE, parameters.state_timeout),
-            parameter_deviation=ready.parameter_deviation,
-            effort_scale=ready.units.effort_scale,
+        self._share_robot(
+            callbacks.Robot(
+                ready.arm,
+                ready.load,
+                ready.model,
+                max(callbacks.LONGEST_AGE, parameters.state_timeout),
+                ready.parameter_deviation,
+                ready.units.effort_scale,
+                time.monotonic(),
+            )
         )
         if ready.torque.algorithm != parameters.algorithm:
             self.get_logger().warning(
@@ -247,7 +275,12 @@ class DynamicsNode(PlainlySpoken, LifecycleNode):
             self._cycle.destroy()
             self._cycle = None
             self._refusal = ''
-            self._service_process.forget()
+            self._share_robot(None)
+
+    def _share_robot(self, robot: callbacks.Robot | None) -> None:
+        """Let the services and the watchdog know the robot and its load."""
+        self._robot = robot
+        self._shared.robot.set(robot)
 
     def _on_robot_description(self, content: bytes) -> None:
         is_new = self._description.receive(content)
@@ -285,18 +318,32 @@ class DynamicsNode(PlainlySpoken, LifecycleNode):
 
     # --- services ------------------------------------------------------------------------------
 
-    def _on_change(self, change: Change) -> Outcome:
-        """Apply a payload or a gravity, between two cycles."""
-        if self._cycle is None or self._settings is None:
-            refusal = ChangeRefused('the control cycle', 'not configured', 'a configured robot')
-            return Outcome(change.number, None, refusal)
-        torque = self._cycle.stack.torque
-        try:
-            load = control_stack.apply_change(self._cycle.stack, change.what)
-        except RobodynError as error:
-            return Outcome(change.number, self._cycle.stack.load, error)
+    def _on_set_payload(
+        self, request: SetPayload.Request, response: SetPayload.Response
+    ) -> SetPayload.Response:
+        return callbacks.set_payload(self._robot, request, response, self._change)
+
+    def _on_set_gravity(
+        self, request: SetGravity.Request, response: SetGravity.Response
+    ) -> SetGravity.Response:
+        return callbacks.set_gravity(self._robot, request, response, self._change)
+
+    def _on_get_payload(
+        self, request: GetPayload.Request, response: GetPayload.Response
+    ) -> GetPayload.Response:
+        return callbacks.get_payload(self._robot, request, response)
+
+    def _change(self, change: Payload | GravityChange) -> Load:
+        """Apply a payload or a gravity between two cycles, and return the load."""
+        cycle, robot = self._cycle, self._robot
+        if cycle is None or robot is None:
+            raise ChangeRefused('the control cycle', 'not configured', 'a configured robot')
+        cycle.take_states()  # however many requests wait, no state waits for more than one
+        torque = cycle.stack.torque
+        load = control_stack.apply_change(cycle.stack, change)
+        self._share_robot(replace(robot, load=load, model=cycle.stack.model))
         self._tell_of_other_torque(torque)
-        return Outcome(change.number, load)
+        return load
 
     def _on_enable(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
         if self._cycle is None or self._lifecycle != 'active':
@@ -368,6 +415,9 @@ class DynamicsNode(PlainlySpoken, LifecycleNode):
             cycle.look_around()
             if cycle.stack.pipeline.is_enabled and cycle.others.came_first:
                 self._leave_to_others(cycle)
+        if not self._has_told_end and self._service_process.status == 'ended':
+            self._has_told_end = True
+            self.get_logger().error('the service process has ended')
         status = self._report()
         if cycle is not None:
             cycle.remark(status)
@@ -450,12 +500,13 @@ def main(args: list[str] | None = None) -> int:
         return code
     stop_signal = StopSignal()
     log = LogWriter()
-    watchdog = WatchdogProcess(args)
-    services = ServiceProcess(args)
+    shared = SharedMemory()
+    watchdog = WatchdogProcess(shared, args)
+    services = ServiceProcess(shared, args)
     try:
         return run_until_signal(
             'dynamics_node',
-            lambda: DynamicsNode(services, watchdog, log, stop_signal, args),
+            lambda: DynamicsNode(shared, services, watchdog, log, stop_signal, args),
             args,
             executor=fastest_executor,
             stop_signal=stop_signal,

@@ -283,7 +283,8 @@ class FeedforwardNode(PlainlySpoken, Node):
         return callbacks.get_payload(self._callbacks_robot(), request, response)
 
     def _callbacks_robot(self) -> callbacks.Robot | None:
-        return callbacks.Robot(self._filler.arm, self._filler.load) if self._filler else None
+        filler = self._filler
+        return callbacks.Robot.under(filler.load, filler.arm) if filler else None
 
 
 def main(args: list[str] | None = None) -> int:

@@ -42,8 +42,9 @@ from robodyn_ros.model import Payload, RobotModel
 from robodyn_ros.parameters import BaseParameters, base_parameters
 from robodyn_ros.ros import conversions
 from robodyn_ros.ros.plain_text import plain
-from robodyn_ros.ros.services.exchange import LONGEST_AGE
-from robodyn_ros.ros.services.state_snapshot import Snapshot
+from robodyn_ros.ros.shared_memory import Cycle
+
+LONGEST_AGE = 1.0  # of a measured state that is the present one, unless another is given [s]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,24 +58,30 @@ class Robot:
         As configured, without payloads.
     load : Load
         Payloads and gravity that apply.
+    model : RobotModel
+        The arm under the load.
     longest_age : float
         Of a measured state that a request without a position is computed at [s].
     parameter_deviation : array, shape (count,), or None
         Of the base parameters, where the arm was identified.
     effort_scale : array, shape (n,), or None
         Torque for a unit of measured effort; None: 1.
+    configured : float
+        When, by the steady clock [s]: what was measured before is another robot's.
     """
 
     arm: RobotModel
     load: Load
+    model: RobotModel
     longest_age: float = LONGEST_AGE
     parameter_deviation: np.ndarray | None = None
     effort_scale: np.ndarray | None = None
+    configured: float = 0.0
 
-    @cached_property
-    def model(self) -> RobotModel:
-        """The arm under the load."""
-        return self.load.applied_to(self.arm)
+    @classmethod
+    def under(cls, load: Load, arm: RobotModel, **known: Any) -> Robot:
+        """Return an arm under a load."""
+        return cls(arm, load, load.applied_to(arm), **known)
 
     @cached_property
     def minimal_parameters(self) -> BaseParameters:
@@ -148,7 +155,7 @@ def get_mass_matrix(
     robot: Robot,
     request: GetMassMatrix.Request,
     response: GetMassMatrix.Response,
-    measured: Snapshot | None,
+    measured: Cycle | None,
 ) -> None:
     """Give M(q) at the given position or at the measured one."""
     position = _position(robot, request.position, measured)
@@ -160,7 +167,7 @@ def get_dynamics_terms(
     robot: Robot,
     request: GetDynamicsTerms.Request,
     response: GetDynamicsTerms.Response,
-    measured: Snapshot | None,
+    measured: Cycle | None,
 ) -> None:
     """Give M, C qd, g and friction at one state."""
     model = robot.model
@@ -181,7 +188,7 @@ def compute_inverse_dynamics(
     robot: Robot,
     request: ComputeInverseDynamics.Request,
     response: ComputeInverseDynamics.Response,
-    measured: Snapshot | None,
+    measured: Cycle | None,
 ) -> None:
     """Give the torques for an acceleration and a wrench at the tip."""
     q, qd = _state(robot, request, measured)
@@ -198,7 +205,7 @@ def compute_forward_dynamics(
     robot: Robot,
     request: ComputeForwardDynamics.Request,
     response: ComputeForwardDynamics.Response,
-    measured: Snapshot | None,
+    measured: Cycle | None,
 ) -> None:
     """Give the accelerations that torques cause."""
     q, qd = _state(robot, request, measured)
@@ -244,7 +251,7 @@ def set_gravity(
 # --- the state asked about ----------------------------------------------------------------------
 
 
-def _state(robot: Robot, request: Any, measured: Snapshot | None) -> tuple[np.ndarray, np.ndarray]:
+def _state(robot: Robot, request: Any, measured: Cycle | None) -> tuple[np.ndarray, np.ndarray]:
     """Return position and velocity, as the requests' comments say where they come from."""
     if len(request.position) == 0 and len(request.velocity) == 0:
         state = _current(robot, measured)
@@ -255,23 +262,23 @@ def _state(robot: Robot, request: Any, measured: Snapshot | None) -> tuple[np.nd
     return position, _each_joint(robot, 'request velocity', request.velocity, at_rest)
 
 
-def _position(robot: Robot, given: Sequence[float], measured: Snapshot | None) -> np.ndarray:
+def _position(robot: Robot, given: Sequence[float], measured: Cycle | None) -> np.ndarray:
     if len(given) > 0:
         return _each_joint(robot, 'request position', given)
     return _current(robot, measured).position
 
 
-def _current(robot: Robot, measured: Snapshot | None) -> Snapshot:
+def _current(robot: Robot, measured: Cycle | None) -> Cycle:
     """Return the measured state, if it is recent enough to be the present one."""
     if measured is None:
         raise NoJointState(
             'request position', [], f'{robot.arm.n} positions: no joint state came yet'
         )
-    age = time.monotonic() - measured.time
+    age = time.monotonic() - measured.received
     if age > robot.longest_age:
         raise StaleJointState(
             'age of the latest measured state [s]',
-            round(age, 3),
+            round(float(age), 3),
             f'at most {robot.longest_age:g}, or {robot.arm.n} positions in the request',
         )
     return measured

@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from geometry_msgs.msg import Vector3
 
 from robodyn_interfaces.srv import EstimatePayload
-from robodyn_ros.control.load import Load
 from robodyn_ros.errors import (
     ChangeRefused,
     InvalidNumber,
@@ -20,10 +19,10 @@ from robodyn_ros.errors import (
     TooShortRecording,
     UnknownOption,
 )
-from robodyn_ros.model import Payload, RobotModel
+from robodyn_ros.model import RobotModel
 from robodyn_ros.ros import conversions
 from robodyn_ros.ros.services.callbacks import Robot, responding
-from robodyn_ros.ros.services.motion_history import Motion, MotionHistory
+from robodyn_ros.ros.shared_memory import Cycles
 
 DURATION = 10.0  # that is looked back where a request does not say [s]
 LONGEST_DURATION = 60.0  # so that an answer takes a second or two at most [s]
@@ -33,22 +32,76 @@ SAME_POSE = 0.05  # apart: what stiction holds in one is no second measurement [
 MOST_POSES = 50  # the oldest are forgotten
 
 _METHODS = ('motion', 'poses')
+_RATE = 250.0  # that quicker samples are averaged to [Hz]: what is estimated lies under 10 Hz
+
+
+class Motion(NamedTuple):
+    """
+    Samples of n joints at K times.
+
+    Parameters
+    ----------
+    time : array, shape (K,)
+        Of the joint states, increasing [s].
+    received : float
+        When the last one came, by the steady clock [s].
+    position, velocity, effort : array, shape (K, n)
+        [rad or m], that per second, the drives' unit; NaN where it is not known.
+    """
+
+    time: np.ndarray
+    received: float
+    position: np.ndarray
+    velocity: np.ndarray
+    effort: np.ndarray
+
+
+def last_motion(cycles: Cycles, duration: float) -> Motion | None:
+    """Return the states with efforts that are older than the newest by a time [s] at the most."""
+    found = cycles.states()
+    if found is None:
+        return None
+    has_effort = np.isfinite(found.effort).any(axis=1)
+    if not has_effort.any():
+        return None
+    newest = int(np.flatnonzero(has_effort)[-1])
+    age = found.time[newest] - found.time
+    rows = np.column_stack([found.time, found.position, found.velocity, found.effort])
+    rows = _averaged(rows[has_effort & (age >= 0.0) & (age <= duration)])
+    position, velocity, effort = np.split(rows[:, 1:], 3, axis=1)
+    return Motion(rows[:, 0], float(found.received[newest]), position, velocity, effort)
+
+
+def _averaged(rows: np.ndarray) -> np.ndarray:
+    """Return means of successive rows where they are more than ``_RATE`` a second."""
+    span = rows[-1, 0] - rows[0, 0]
+    width = int((len(rows) - 1) / (span * _RATE)) if span > 0.0 else 1
+    if width < 2:
+        return rows
+    kept = len(rows) // width * width
+    return rows[len(rows) - kept :].reshape(-1, width, rows.shape[1]).mean(axis=1)
 
 
 class MeasuredMotion:
     """
-    What was measured of one robot: its last seconds, and the poses that it was asked about in.
+    What was measured of a robot: its last seconds, and the poses that it was asked about in.
 
     Parameters
     ----------
-    history : MotionHistory
-        Where the control cycle writes; what was written before now is another robot's.
+    cycles : Cycles
+        Of the node.
     """
 
-    def __init__(self, history: MotionHistory) -> None:
+    def __init__(self, cycles: Cycles) -> None:
         self.poses: list[Motion] = []
-        self._history = history
-        self._since = time.monotonic()
+        self._cycles = cycles
+        self._configured = 0.0
+
+    def look_at(self, robot: Robot) -> None:
+        """Forget the poses of the robot that was there before, if this is another."""
+        if robot.configured != self._configured:
+            self._configured = robot.configured
+            self.poses.clear()
 
     def last(self, robot: Robot, duration: float) -> Motion:
         """
@@ -61,7 +114,7 @@ class MeasuredMotion:
         StaleJointState
             None has come for a while.
         """
-        motion = self._history.read(robot.arm.n, duration, self._since)
+        motion = last_motion(self._cycles, duration)
         if motion is None:
             raise NoEffort('joint states', 'none with efforts came', 'a driver that reports them')
         age = time.monotonic() - motion.received
@@ -111,12 +164,12 @@ def estimate_payload(
     request: EstimatePayload.Request,
     response: EstimatePayload.Response,
     measured: MeasuredMotion,
-    apply: Callable[[Payload], Load],
 ) -> str:
-    """Estimate what the tip link carries, and apply it where that is asked for."""
+    """Estimate what the tip link carries; refuse an uncertain one that is to be applied."""
     # Importing it takes as long as half of the node's start; few nodes need it.
     from robodyn_ros.identification import Recording, identify_payload
 
+    measured.look_at(robot)
     if request.forget_poses:
         measured.poses.clear()
     motions = _motions(robot, request, measured)
@@ -145,9 +198,7 @@ def estimate_payload(
         raise ChangeRefused(
             'estimated payload', '; '.join(doubts), 'a certain one; set_payload takes any'
         )
-    load = apply(payload)
-    response.applied = True
-    return f'{found}; applied: {load}'
+    return str(found)
 
 
 def _motions(

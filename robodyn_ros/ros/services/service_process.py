@@ -1,45 +1,71 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dynamics node's end of the connection to its service process."""
+"""
+The process that answers what takes long to compute, so that no request costs a control cycle.
+
+It is forked before ROS starts, runs at low priority, and ends when the process that commands
+does. At each request it reads the robot, the measured state and the last minute of motion from the
+memory that both share. It changes nothing there: an estimated payload is set by ``~/set_payload``,
+as any client sets one.
+"""
 
 from __future__ import annotations
 
-import atexit
-import multiprocessing
-import queue
-import threading
+import os
+import signal
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
-import numpy as np
+import rclpy
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+from rclpy.task import Future
 
-from robodyn_ros.control.load import Load
-from robodyn_ros.errors import ChangeRefused
-from robodyn_ros.model import RobotModel
-from robodyn_ros.ros.plain_text import trace
-from robodyn_ros.ros.services import service_node
-from robodyn_ros.ros.services.exchange import (
-    LONGEST_AGE,
-    Acknowledgement,
-    Change,
-    NewRobot,
-    Opening,
-    Outcome,
-    Ping,
+from robodyn_interfaces.srv import (
+    ComputeForwardDynamics,
+    ComputeInverseDynamics,
+    EstimatePayload,
+    GetDHParameters,
+    GetDynamicsTerms,
+    GetMassMatrix,
+    GetMinimalParameters,
+    SetPayload,
 )
-from robodyn_ros.ros.services.motion_history import MotionHistory
-from robodyn_ros.ros.services.state_snapshot import StateSnapshot
+from robodyn_ros.errors import ChangeRefused
+from robodyn_ros.ros import qos
+from robodyn_ros.ros.child_process import ChildProcess
+from robodyn_ros.ros.services import callbacks, payload_estimation
+from robodyn_ros.ros.shared_memory import Names, SharedMemory
+from robodyn_ros.ros.signals import leave_stop_signals_to_the_node
 
-READY_TIMEOUT = 5.0  # that the process is given to take in a robot [s]
-END_TIMEOUT = 2.0  # that it is given to end by itself [s]
-PING_PERIOD = 1.0  # between a ping that came back and the next [s]
-PING_TIMEOUT = 4.0  # longer than a change may take; then the process counts as hung [s]
-START_TIMEOUT = 30.0  # the same for the first ping, which waits for ROS to start [s]
+MODEL_SERVICES: dict[str, tuple[Any, Callable[..., Any]]] = {
+    'get_dh_parameters': (GetDHParameters, callbacks.get_dh_parameters),
+    'get_minimal_parameters': (GetMinimalParameters, callbacks.get_minimal_parameters),
+}
+STATE_SERVICES: dict[str, tuple[Any, Callable[..., Any]]] = {
+    'get_mass_matrix': (GetMassMatrix, callbacks.get_mass_matrix),
+    'get_dynamics_terms': (GetDynamicsTerms, callbacks.get_dynamics_terms),
+    'compute_inverse_dynamics': (ComputeInverseDynamics, callbacks.compute_inverse_dynamics),
+    'compute_forward_dynamics': (ComputeForwardDynamics, callbacks.compute_forward_dynamics),
+}
+SERVICES = (*MODEL_SERVICES, *STATE_SERVICES, 'estimate_payload', 'set_payload')
+"""Those that it offers, and the one that it calls."""
+
+NICENESS = 10  # leaves the processor to the process that commands
+CLOSING_TIME = 2  # that closing may take before the process is ended [s]
+CHANGE_TIMEOUT = 2.0  # that the control cycle is given to set a payload [s]
+WAKE_PERIOD = 0.05  # between looks at whether to end [s]
+HUNG_TIME = 4.0  # without a round of the loop that runs the callbacks [s]
+START_TIMEOUT = 30.0  # the same for the first round, which waits for ROS to start [s]
 
 Status = Literal['answering', 'hung', 'ended']
+
+
+# --- in the process that commands --------------------------------------------------------------
 
 
 class ServiceProcess:
@@ -48,173 +74,141 @@ class ServiceProcess:
 
     Parameters
     ----------
+    shared : SharedMemory
+        What it answers from; the node's names are all that it waits for.
     args : sequence of str, optional
         The ROS arguments of the command line; the process's own where not given.
-
-    Attributes
-    ----------
-    snapshot : StateSnapshot
-        To write the measured state to.
-    has_ended : bool
-        Whether the process is gone, so that nobody responds any more.
-
-    Notes
-    -----
-    The process ends on ``close``, at the exit of this process at the latest, and when this process
-    is killed. Nothing here waits for a process that hangs, but ``take`` for ``READY_TIMEOUT``,
-    ``forget`` and ``close`` for ``END_TIMEOUT``: a thread sends, another receives, and both wait
-    nearly always.
     """
 
-    def __init__(self, args: Sequence[str] | None = None) -> None:
-        self.snapshot = StateSnapshot()
-        self.history = MotionHistory()
-        self.has_ended = False
-        self._is_ready = threading.Event()
-        self._robots = 0  # handed over so far, and the number of the last one
-        self._is_closing = False
-        self._ping = Ping(0)
-        self._pinged: float | None = None  # steady time of a ping that has not come back [s]
-        self._outbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        context = multiprocessing.get_context('fork')
-        self._connection, theirs = context.Pipe()
-        self._process = context.Process(
-            target=service_node.run,
-            args=(theirs, self._connection, self.snapshot, self.history, args),
-            name='services',
-            daemon=True,
-        )
-        self._process.start()
-        theirs.close()
-        # multiprocessing ends daemons by SIGTERM, which the process ignores, and waits for ever.
-        atexit.register(self.close)
-        threading.Thread(target=self._send, daemon=True).start()
+    def __init__(self, shared: SharedMemory, args: Sequence[str] | None = None) -> None:
+        self._shared = shared
+        self._began = time.monotonic()
+        self._process = ChildProcess(partial(run, shared, args))
 
     @property
     def status(self) -> Status:
-        """Whether the process responds, as far as the last ping tells."""
-        if self.has_ended:
+        """Whether it responds."""
+        if self._process.has_ended:
             return 'ended'
-        pinged = self._pinged
-        timeout = START_TIMEOUT if self._ping.number == 1 else PING_TIMEOUT
-        if pinged is not None and time.monotonic() - pinged > timeout:
-            return 'hung'
-        return 'answering'
-
-    def open(self, node: Node, apply: Callable[[Change], Outcome]) -> None:
-        """
-        Offer the services under a node's name.
-
-        Parameters
-        ----------
-        node : Node
-            Its remappings decide the services' names.
-        apply : callable
-            Applies a change, between two control cycles, and returns what became of it.
-        """
-        self._node = node
-        self._apply = apply
-        names = {name: node.resolve_service_name(f'~/{name}') for name in service_node.SERVICES}
-        self._outbox.put(Opening(f'_{node.get_name()}_services', node.get_namespace(), names))
-        threading.Thread(target=self._listen, daemon=True).start()
-
-    def take(
-        self,
-        arm: RobotModel,
-        load: Load,
-        longest_age: float = LONGEST_AGE,
-        parameter_deviation: np.ndarray | None = None,
-        effort_scale: np.ndarray | None = None,
-    ) -> None:
-        """
-        Respond about an arm from now on; returns when the process does.
-
-        Parameters
-        ----------
-        arm : RobotModel
-            Without payloads.
-        load : Load
-            Payloads and gravity that apply.
-        longest_age : float
-            Of a measured state that a request without a position is computed at [s].
-        parameter_deviation : array, shape (count,), optional
-            Of the base parameters, where the arm was identified.
-        effort_scale : array, shape (n,), optional
-            Torque for a unit of measured effort; 1 where not given.
-        """
-        robot = NewRobot(arm, load, longest_age, parameter_deviation, effort_scale)
-        if not self._hand_over(robot, READY_TIMEOUT):
-            self._node.get_logger().error('the services are not ready: nobody answers')
-
-    def forget(self) -> None:
-        """Respond that there is no robot; returns when the process does, if it responds at all."""
-        self._hand_over(NewRobot(), END_TIMEOUT if self.status == 'answering' else 0.0)
-
-    def _hand_over(self, robot: NewRobot, timeout: float) -> bool:
-        """Send what to respond about; return whether the process has taken it in a time [s]."""
-        self.snapshot.clear()
-        self._robots += 1  # first: from now on one that was given up is not waited for
-        self._is_ready.clear()
-        self._outbox.put(replace(robot, number=self._robots))
-        return not self.has_ended and self._is_ready.wait(timeout)
+        now, last = time.monotonic(), self._shared.responded
+        is_hung = now - last > HUNG_TIME if last else now - self._began > START_TIMEOUT
+        return 'hung' if is_hung else 'answering'
 
     def close(self) -> None:
-        """End the process, by force if need be."""
-        if self._is_closing:
-            return
-        self._is_closing = True
-        atexit.unregister(self.close)
-        self._outbox.put(None)
-        self._process.join(END_TIMEOUT)
-        self._process.kill()
+        """End it, by force if need be."""
+        self._shared.close()
         self._process.join()
 
-    # --- in threads ----------------------------------------------------------------------------
 
-    def _send(self) -> None:
-        """Send what the node says; only this thread waits where the process does not read."""
-        with suppress(OSError):  # it has ended, which the listener tells
-            while True:
-                self._connection.send(message := self._outbox.get())
-                if message is None:
-                    return
+# --- in its own process ------------------------------------------------------------------------
 
-    def _listen(self) -> None:
-        """Receive what the process says, and ping it."""
-        next_ping = time.monotonic()
-        with suppress(EOFError, OSError):
-            while True:
-                if self._pinged is None and time.monotonic() >= next_ping:
-                    self._ping = Ping(self._ping.number + 1)
-                    self._pinged = time.monotonic()
-                    self._outbox.put(self._ping)
-                if not self._connection.poll(PING_PERIOD):
-                    continue
-                message = self._connection.recv()
-                if isinstance(message, Ping):
-                    self._pinged, next_ping = None, time.monotonic() + PING_PERIOD
-                elif isinstance(message, Acknowledgement):
-                    if message.number == self._robots:
-                        self._is_ready.set()
-                elif self._node.executor is not None:
-                    # The events executor knows no guard conditions; a task wakes any executor.
-                    self._node.executor.create_task(self._on_change, message)
-        self.has_ended = True
-        self._is_ready.set()
-        if not self._is_closing:
-            self._node.get_logger().error('the service process has ended')
 
-    # --- between two control cycles ------------------------------------------------------------
+class ServiceNode(Node):
+    """
+    Offers the services.
 
-    def _on_change(self, change: Change) -> None:
-        if time.monotonic() > change.deadline:
-            late = ChangeRefused('the control cycle', 'busy for too long', 'a running node')
-            self._outbox.put(Outcome(change.number, None, late))
+    Parameters
+    ----------
+    shared : SharedMemory
+        What they are answered from; the names are there already.
+    """
+
+    def __init__(self, shared: SharedMemory) -> None:
+        names: Names = shared.names.value
+        super().__init__(
+            f'_{names.node}_services',
+            namespace=names.namespace,
+            use_global_arguments=False,
+            start_parameter_services=False,
+            enable_rosout=False,
+        )
+        self._shared = shared
+        self._measured = payload_estimation.MeasuredMotion(shared.cycles)
+        self._asked: tuple[Future, float] | None = None  # to set a payload, until when [s]
+        for name, (kind, callback) in MODEL_SERVICES.items():
+            respond = partial(self._respond, callback)
+            self.create_service(kind, names.services[name], respond, qos_profile=qos.SERVICES)
+        for name, (kind, callback) in STATE_SERVICES.items():
+            respond = partial(self._respond_at_state, callback)
+            self.create_service(kind, names.services[name], respond, qos_profile=qos.SERVICES)
+        self.create_service(
+            EstimatePayload,
+            names.services['estimate_payload'],
+            self._respond_from_motion,
+            qos_profile=qos.SERVICES,
+            # Of its own: while it waits for the payload to be set, the others are answered.
+            callback_group=MutuallyExclusiveCallbackGroup(),
+        )
+        self._payload = self.create_client(SetPayload, names.services['set_payload'])
+
+    def give_up_late_answers(self) -> None:
+        """Wait no longer for a payload to be set by a node that does not answer."""
+        if self._asked is not None and time.monotonic() > self._asked[1]:
+            self._asked[0].cancel()
+
+    def _respond(self, callback: Callable[..., Any], request: Any, response: Any) -> Any:
+        return callback(self._shared.robot.value, request, response)
+
+    def _respond_at_state(self, callback: Callable[..., Any], request: Any, response: Any) -> Any:
+        return callback(self._shared.robot.value, request, response, self._shared.cycles.last())
+
+    async def _respond_from_motion(
+        self, request: EstimatePayload.Request, response: EstimatePayload.Response
+    ) -> EstimatePayload.Response:
+        robot = self._shared.robot.value
+        payload_estimation.estimate_payload(robot, request, response, self._measured)
+        if not (response.success and request.apply):
+            return response
+        answer = None
+        if self._payload.wait_for_service(CHANGE_TIMEOUT):
+            change = SetPayload.Request(payload=response.payload)
+            future = self._payload.call_async(change)
+            self._asked = future, time.monotonic() + CHANGE_TIMEOUT
+            answer = await future  # None where it is given up
+            self._asked = None
+        if answer is None:
+            element, given = 'the control cycle', f'no answer in {CHANGE_TIMEOUT} s'
+            answer = SetPayload.Response(
+                message=str(ChangeRefused(element, given, 'a running node'))
+            )
+        found = response.message
+        response.success = response.applied = answer.success
+        response.message = (
+            f'{found}; applied: {answer.message}' if answer.success else answer.message
+        )
+        return response
+
+
+def run(shared: SharedMemory, args: Sequence[str] | None, parent: int) -> None:
+    """Offer the services until the other process ends; this is all that the process does."""
+    leave_stop_signals_to_the_node()
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)  # it limits the process's life
+    _yield_to_others()
+
+    def is_wanted() -> bool:
+        return os.getppid() == parent and not shared.is_closing
+
+    while shared.names.value is None:
+        if not is_wanted():
             return
-        try:
-            self._outbox.put(self._apply(change))
-        except Exception:
-            # Out of an executor's task it would end the process without a stop command.
-            self._node.get_logger().error(f'a change failed: {trace()}')
-            failed = ChangeRefused('the control cycle', 'it failed; see the log', 'no bug')
-            self._outbox.put(Outcome(change.number, None, failed))
+        time.sleep(WAKE_PERIOD)
+    rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+    node = ServiceNode(shared)
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
+    while is_wanted():
+        executor.spin_once(timeout_sec=WAKE_PERIOD)
+        node.give_up_late_answers()
+        shared.respond()
+    # A middleware that never finishes closing was seen to outlive the node: it gets this long.
+    signal.alarm(CLOSING_TIME)
+    node.destroy_node()
+    rclpy.shutdown()
+
+
+def _yield_to_others() -> None:
+    """Give up a real-time priority that the process may have inherited, and be nice."""
+    with suppress(AttributeError, OSError):
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    with suppress(OSError):
+        os.nice(NICENESS)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from robodyn_ros.control.law import ControlLaw
 from robodyn_ros.dynamics import inverse_dynamics
 from robodyn_ros.dynamics.friction import friction_of
 from robodyn_ros.model import RobotModel
-from robodyn_ros.ros.watchdog.shared_command import LastCommand, WatchdogSettings
+from robodyn_ros.ros.shared_memory import WatchdogSettings
 
 BRAKING_RATE = 10.0
 """Largest rate at which velocities decay [1/s]."""
@@ -32,6 +33,14 @@ LONGEST_BRAKING = 4.0
 
 DISCOVERY_TIME = 0.5
 """That the first joint states are waited for [s]."""
+
+
+class LastCommand(NamedTuple):
+    """When a torque was sent [s], the torque, and the position there, in chain order."""
+
+    time: float
+    torque: np.ndarray
+    position: np.ndarray
 
 
 class Takeover:

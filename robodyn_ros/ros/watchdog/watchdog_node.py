@@ -32,18 +32,12 @@ from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 from robodyn_ros.errors import MalformedJointState
 from robodyn_ros.ros import cdr, conversions
 from robodyn_ros.ros.joint_states import JointStateReader
-from robodyn_ros.ros.other_commanders import WATCHDOG_LABEL, CommandListener
+from robodyn_ros.ros.other_commanders import WATCHDOG_LABEL, CommandListener, watchdog_name
 from robodyn_ros.ros.qos import RELIABLE, SENSOR
+from robodyn_ros.ros.shared_memory import Look, Names, SharedMemory, WatchdogSettings
 from robodyn_ros.ros.signals import leave_stop_signals_to_the_node
 from robodyn_ros.ros.spinning import is_rejected_message
-from robodyn_ros.ros.watchdog.shared_command import (
-    LastCommand,
-    Look,
-    Opening,
-    SharedCommand,
-    WatchdogSettings,
-)
-from robodyn_ros.ros.watchdog.takeover import Takeover
+from robodyn_ros.ros.watchdog.takeover import LastCommand, Takeover
 
 WAKE_PERIOD = 0.05  # between looks at the heartbeat, if none is due before [s]
 COMMAND_PERIOD = 0.002  # between commands while the torque changes [s]
@@ -65,19 +59,13 @@ class Parent:
     ----------
     pid : int
         Its number.
-    wake : int
-        End of a pipe that it writes to when there is news.
     """
 
-    def __init__(self, pid: int, wake: int) -> None:
+    def __init__(self, pid: int) -> None:
         self._pid = pid
-        self._wake = wake
         self._poll = select.poll()
-        self._poll.register(wake, select.POLLIN)
-        self._pidfd: int | None = None
         with suppress(AttributeError, OSError):  # before Linux 5.3, or it has ended already
-            self._pidfd = os.pidfd_open(pid)
-            self._poll.register(self._pidfd, select.POLLIN)
+            self._poll.register(os.pidfd_open(pid), select.POLLIN)
 
     @property
     def is_alive(self) -> bool:
@@ -85,10 +73,8 @@ class Parent:
         return os.getppid() == self._pid
 
     def wait(self, timeout: float) -> None:
-        """Wait until it ends or has news, or the time [s] is over."""
-        ready = self._poll.poll(max(1e3 * timeout, 0.0))
-        if any(fd == self._wake for fd, _ in ready):
-            os.read(self._wake, 1024)
+        """Wait until it ends, or the time [s] is over."""
+        self._poll.poll(max(1e3 * timeout, 0.0))
 
 
 class Punctuality:
@@ -122,18 +108,17 @@ class WatchdogNode(Node):
 
     Parameters
     ----------
-    opening : Opening
-        The names.
-    shared : SharedCommand
-        What is known of the node that is watched.
+    shared : SharedMemory
+        What is known of the node that is watched, its names at least.
     parent : Parent
         Its process.
     """
 
-    def __init__(self, opening: Opening, shared: SharedCommand, parent: Parent) -> None:
+    def __init__(self, shared: SharedMemory, parent: Parent) -> None:
+        names: Names = shared.names.value
         super().__init__(
-            opening.node_name,
-            namespace=opening.namespace,
+            watchdog_name(names.node),
+            namespace=names.namespace,
             use_global_arguments=False,
             start_parameter_services=False,
             enable_rosout=False,
@@ -142,8 +127,8 @@ class WatchdogNode(Node):
         check_for_type_support(JointState)  # now: loading it takes longer than subscribing
         self._shared = shared
         self._parent = parent
-        self._joint_states = opening.joint_states
-        self._commands = self.create_publisher(Float64MultiArray, opening.commands, RELIABLE)
+        self._joint_states = names.joint_states
+        self._commands = self.create_publisher(Float64MultiArray, names.commands, RELIABLE)
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self)
         self._last: tuple[float, np.ndarray] | None = None  # of this process
@@ -156,7 +141,7 @@ class WatchdogNode(Node):
         planned = np.inf
         while not shared.is_closing:
             is_alive = parent.is_alive  # first: if it is not, what is read below is final
-            heartbeat, settings, now = shared.heartbeat, shared.settings, time.monotonic()
+            heartbeat, settings, now = shared.heartbeat, shared.settings.value, time.monotonic()
             shared.looked(self._punctuality.look(now, planned))
             if not heartbeat.is_active or settings is None:
                 if not is_alive:
@@ -169,10 +154,10 @@ class WatchdogNode(Node):
                 period = settings.watchdog_period
                 timeout = max(settings.safety.state_timeout, 2.0 * period)
                 planned_before = planned
-                command = shared.command
                 # The executor may starve the timer on a busy machine, while cycles go on.
-                lived = heartbeat.time if command is None else max(heartbeat.time, command.time)
-                planned = max(lived, self._given_back) + timeout
+                cycle = shared.cycles.last()
+                sent = -np.inf if cycle is None else np.nan_to_num(cycle.sent, nan=-np.inf)
+                planned = max(heartbeat.time, float(sent), self._given_back) + timeout
                 if planned <= now:
                     if now - planned_before > period:
                         planned = now + period  # all of the machine stood still: it may go on
@@ -185,27 +170,28 @@ class WatchdogNode(Node):
             parent.wait(planned - now)
 
     def _command(self, settings: WatchdogSettings) -> bool:
-        """Have the commands until the node wants them back; return whether it is gone instead."""
+        """Command until the node asks for it; return whether the node has ended instead."""
         shared, parent = self._shared, self._parent
-        last, arm = shared.command, shared.arm
-        if last is None or arm is None:
+        cycle, robot = shared.cycles.last(), shared.robot.value
+        if cycle is None or robot is None or not np.isfinite(cycle.sent):
             return False
+        last = LastCommand(float(cycle.sent), cycle.torque, cycle.commanded_at)
         if self._last is not None and self._last[0] > last.time:
             last = LastCommand(*self._last, last.position)
         shared.take()
-        takeover = Takeover(arm, settings, last, time.monotonic())
+        takeover = Takeover(robot.model, settings, last, time.monotonic())
         message = Float64MultiArray()
         size = len(settings.order)
         message.layout.dim = [MultiArrayDimension(label=WATCHDOG_LABEL, size=size, stride=size)]
         subscription = None
         listener: CommandListener | None = None
-        is_mourning = False
+        is_node_gone = False
         while not shared.is_closing:
             is_alive = parent.is_alive
             if is_alive and shared.is_wanted_back:
                 break
-            if not is_alive and not is_mourning:
-                is_mourning = True
+            if not is_alive and not is_node_gone:
+                is_node_gone = True
                 signal.alarm(LONGEST_LIFE + math.ceil(settings.safety.stale_hold_time))
             now = time.monotonic()
             shared.looked(self._punctuality.look(now, np.inf))
@@ -214,7 +200,7 @@ class WatchdogNode(Node):
                 command = (settings.command_scale * torque)[settings.order]
                 message.data = conversions.floats(command)
                 # Before: whom publishing wakes may have the processor next, and this be killed.
-                shared.commanded(time.monotonic(), torque)
+                shared.stand_in(time.monotonic(), torque)
                 self._commands.publish(message)
                 self._last = time.monotonic(), torque
                 takeover.sent(self._last[0])
@@ -222,7 +208,7 @@ class WatchdogNode(Node):
                 break
             if subscription is None:  # after the first command
                 subscription = self._subscribe(takeover)
-            if is_mourning and listener is None:
+            if is_node_gone and listener is None:
                 listener = CommandListener(self, self._commands.topic_name)
             if listener is not None and listener.taken():
                 takeover.yield_commands()
@@ -233,7 +219,7 @@ class WatchdogNode(Node):
         if listener is not None:
             listener.destroy()
         self._given_back = time.monotonic()
-        shared.give_back(*(self._last or (0.0, None)))
+        shared.stand_in(*(self._last or (0.0, None)), is_over=True)
         return takeover.is_over
 
     def end(self) -> None:
@@ -269,7 +255,7 @@ class WatchdogNode(Node):
                     raise
 
 
-def run(shared: SharedCommand, wake: int, parent_pid: int, args: Sequence[str] | None) -> None:
+def run(shared: SharedMemory, args: Sequence[str] | None, parent_pid: int) -> None:
     """Watch until the other process ends; this is all that the forked process does."""
     leave_stop_signals_to_the_node(even_stops=True)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)  # it limits the process's life
@@ -277,14 +263,14 @@ def run(shared: SharedCommand, wake: int, parent_pid: int, args: Sequence[str] |
         os.setsid()  # a terminal or a launcher that kills its group leaves it alive
     _come_before_the_node()
     gc.disable()  # it makes nothing in circles, and looking would copy the parent's memory
-    parent = Parent(parent_pid, wake)
-    while (opening := shared.opening) is None:
+    parent = Parent(parent_pid)
+    while shared.names.value is None:
         if shared.is_closing or not parent.is_alive:
             return
         parent.wait(WAKE_PERIOD)
     arguments = list(sys.argv if args is None else args)
     rclpy.init(args=arguments + QUIET, signal_handler_options=SignalHandlerOptions.NO)
-    node = WatchdogNode(opening, shared, parent)
+    node = WatchdogNode(shared, parent)
     node.watch()
     node.end()
     rclpy.shutdown()

@@ -13,7 +13,7 @@ from robodyn_interfaces.srv import ComputeForwardDynamics, GetDynamicsTerms, Get
 from robodyn_ros import RobotModel, mass_matrix
 from robodyn_ros.control.load import Load
 from robodyn_ros.ros.services import callbacks
-from robodyn_ros.ros.services.state_snapshot import Snapshot
+from robodyn_ros.ros.shared_memory import Cycle
 
 pytestmark = pytest.mark.ros
 
@@ -35,8 +35,9 @@ def ask(arm, name, age=None, longest_age=0.5, velocity=0.2, **fields):
     measured = None
     if age is not None:
         q, qd = np.full(arm.n, 0.4), np.full(arm.n, velocity)
-        measured = Snapshot(q, qd, time.monotonic() - age)
-    robot = callbacks.Robot(arm, Load(arm.gravity, ()), longest_age)
+        received, none = time.monotonic() - age, np.full(arm.n, np.nan)
+        measured = Cycle(received, received, np.nan, q, qd, none, none, none)
+    robot = callbacks.Robot.under(Load(arm.gravity), arm, longest_age=longest_age)
     if KINDS[name] is ComputeForwardDynamics:
         fields['effort'] = [0.0] * arm.n
     request, response = KINDS[name].Request(**fields), KINDS[name].Response()

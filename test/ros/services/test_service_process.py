@@ -13,67 +13,90 @@ pytest.importorskip('rclpy', reason='needs ROS 2')
 
 from node_rig import NodeRig
 
-from robodyn_interfaces.msg import Payload
-from robodyn_interfaces.srv import GetPayload, SetPayload
-from robodyn_ros import RobotModel
-from robodyn_ros.control.load import Load
-from robodyn_ros.ros.services import exchange, service_process
+from robodyn_interfaces.srv import EstimatePayload, GetMinimalParameters
 
 pytestmark = pytest.mark.ros
 
 URDF = Path(__file__).resolve().parents[3] / 'urdf' / 'jpl_rrp.urdf'
 NODE = """
 import atexit, sys, time
+import numpy as np
 from rclpy.node import Node
-from robodyn_ros import RobotModel
+from robodyn_interfaces.srv import SetPayload
+from robodyn_ros import Payload, RobotModel, inverse_dynamics
+from robodyn_ros.control.joint_state_buffer import MeasuredState
 from robodyn_ros.control.load import Load
-from robodyn_ros.ros.spinning import fastest_executor
-from robodyn_ros.errors import TooHeavy
-from robodyn_ros.ros.services.exchange import NewRobot, Outcome
-from robodyn_ros.ros.services.service_process import ServiceProcess
-from robodyn_ros.ros.spinning import run_until_signal
+from robodyn_ros.ros.services.callbacks import Robot
+from robodyn_ros.ros.services.service_process import SERVICES, ServiceProcess
+from robodyn_ros.ros.shared_memory import Names, SharedMemory
+from robodyn_ros.ros.spinning import fastest_executor, run_until_signal
 
 ARM = RobotModel.from_urdf({urdf!r}, base_link='base', tip_link='hand')
 
-def load_after(change):
-    return Load(ARM.gravity, ()).changed(change.what, ARM)
-
-def apply(change):
-    print(f'asked for {{change.what.mass}} kg', flush=True)
-    {apply}
+def move(cycles):
+    loaded = ARM.with_payload(Payload(1.8, (0.0, 0.0, 0.1), 0.01 * np.eye(3)))
+    rates = 1.0 + 0.7 * np.arange(ARM.n)
+    now = time.monotonic()
+    for t in np.arange(0.0, 8.0, 0.01):
+        q, qd, qdd = (f(t) for f in (
+            lambda t: 0.4 * np.sin(rates * t),
+            lambda t: 0.4 * rates * np.cos(rates * t),
+            lambda t: -0.4 * rates**2 * np.sin(rates * t),
+        ))
+        effort = inverse_dynamics(loaded, q, qd, qdd)
+        cycles.received(MeasuredState(q, qd, 1.0 + t, True, effort), now + t - 8.0)
+        cycles.write()
 
 class Plain(Node):
-    def __init__(self, services):
+    def __init__(self, shared, services):
         super().__init__('dynamics_node')
         self.process, self.told = services, None
-        services.open(self, apply)
-        services.take(ARM, Load(ARM.gravity, ()))
+        names = {{name: self.resolve_service_name(f'~/{{name}}') for name in SERVICES}}
+        shared.names.set(Names('dynamics_node', '/', '/commands', '/joint_states', names))
+        shared.cycles.begin(ARM.n)
+        move(shared.cycles)
+        load = Load(ARM.gravity, ())
+        shared.robot.set(Robot.under(load, ARM, longest_age=1e3, configured=1.0))
+        if {is_asked}:
+            self.create_service(SetPayload, '~/set_payload', self.on_set_payload)
         self.create_timer(0.05, self.tell)
-        {more}
+
+    def on_set_payload(self, request, response):
+        print(f'asked for {{request.payload.mass:.2f}} kg', flush=True)
+        {answer}
+        return response
 
     def tell(self):
         if self.process.status != self.told:
             self.told = self.process.status
             print(f'the services are {{self.told}} now', flush=True)
 
-services = ServiceProcess()
+shared = SharedMemory()
+services = ServiceProcess(shared)
 atexit.register(print, 'the exit of a process', flush=True)
-code = run_until_signal('dynamics_node', lambda: Plain(services), executor=fastest_executor)
+code = run_until_signal(
+    'dynamics_node', lambda: Plain(shared, services), executor=fastest_executor
+)
 {close}
 sys.exit(code)
 """
-APPLY = 'return Outcome(change.number, load_after(change))'
+ANSWER = "response.success, response.message = True, '1.8 kg on hand'"
 
 
 class Rig(NodeRig):
     """A node with a service process."""
 
-    def run(self, apply=APPLY, more='', close='services.close()'):
-        self.start(program=NODE.format(urdf=str(URDF), apply=apply, more=more, close=close))
+    def run(self, answer=ANSWER, close='services.close()', is_asked=True):
+        program = NODE.format(urdf=str(URDF), answer=answer, close=close, is_asked=is_asked)
+        self.start(program=program)
         self.until_told('answering')
+        self.until(lambda: self.asks(GetMinimalParameters, 'get_minimal_parameters').success)
         (child,) = self.children()
         self.service_process = int(child)
         return self
+
+    def asks(self, kind, name, **fields):
+        return self.call(kind, name, kind.Request(**fields))
 
     def children(self):
         pid = self.process.pid
@@ -86,11 +109,8 @@ class Rig(NodeRig):
     def until_gone(self):
         self.until(lambda: not is_running(self.service_process))
 
-    def carry(self, mass):
-        return self.call(SetPayload, 'set_payload', SetPayload.Request(payload=Payload(mass=mass)))
-
-    def carried(self):
-        return self.call(GetPayload, 'get_payload', GetPayload.Request()).payload_mass
+    def estimate(self):
+        return self.asks(EstimatePayload, 'estimate_payload', duration=8.0, apply=True)
 
 
 def is_running(pid):
@@ -107,50 +127,42 @@ def rig(tmp_path):
     made.close()
 
 
-# --- changes -----------------------------------------------------------------------------------
+# --- an estimated payload is set by the node's own service --------------------------------------
 
 
-def test_change_is_applied_and_known_to_the_services_afterwards(rig):
-    rig.run()
-    answer = rig.carry(1.5)
-    assert answer.success and answer.message == '1.5 kg on hand'
-    assert rig.carried() == 1.5
+def test_estimated_payload_is_set(rig):
+    answer = rig.run().estimate()
+    assert answer.success and answer.applied, answer.message
+    assert answer.message.endswith('; applied: 1.8 kg on hand')
+    assert answer.payload.mass == pytest.approx(1.8, rel=0.01)
+    assert 'asked for 1.80 kg' in rig.log
 
 
-def test_change_that_is_refused_says_why(rig):
-    too_heavy = "TooHeavy('payload mass', 1.5, 'at most 1 kg')"
-    rig.run(apply=f'return Outcome(change.number, Load(ARM.gravity, ()), {too_heavy})')
-    answer = rig.carry(1.5)
-    assert not answer.success and answer.message == 'payload mass: 1.5; allowed: at most 1 kg'
-    assert rig.carried() == 0.0
+def test_payload_that_the_node_refuses_is_refused_in_its_words(rig):
+    why = 'payload mass: 1.8; allowed: at most 1 kg'
+    answer = rig.run(answer=f'response.message = {why!r}').estimate()
+    assert not answer.success and not answer.applied and answer.message == why
+    assert answer.payload.mass == pytest.approx(1.8, rel=0.01)
 
 
-def test_impossible_change_is_refused_before_the_node_is_asked(rig):
-    rig.run()
-    assert 'payload mass: -1.0' in rig.carry(-1.0).message
-    assert 'asked for' not in rig.log
+def test_node_that_does_not_answer_is_given_up_and_the_others_are_answered_meanwhile(rig):
+    rig.run(answer='time.sleep(4.0)')
+    client = rig._client(EstimatePayload, 'estimate_payload')
+    rig.until(client.service_is_ready)
+    future = client.call_async(EstimatePayload.Request(duration=8.0, apply=True))
+    rig.until(lambda: 'asked for' in rig.log)
+    assert rig.asks(GetMinimalParameters, 'get_minimal_parameters').success
+    assert not future.done()
+    rig.until(future.done)
+    answer = future.result()
+    assert not answer.success and not answer.applied
+    assert 'no answer in 2.0 s' in answer.message
 
 
-def test_change_that_was_given_up_is_not_applied(rig):
-    # The node is busy for longer than a client is made to wait.
-    busy = 'self.busy = self.create_timer(1.0, lambda: (self.busy.cancel(), time.sleep(5.0)))'
-    rig.run(more=busy)
-    rig.spin(1.0)
-    answer = rig.carry(1.5)
-    assert not answer.success and 'no answer in 2.0 s' in answer.message
-    rig.spin(4.0)
-    assert 'asked for' not in rig.log
-    assert rig.carry(2.5).success
-    assert 'asked for 1.5 kg' not in rig.log and rig.carried() == 2.5
-
-
-def test_exception_is_logged_and_refused_and_ends_nothing(rig):
-    rig.run(apply="raise ZeroDivisionError('of all things')")
-    answer = rig.carry(1.5)
-    assert not answer.success and 'it failed; see the log' in answer.message
-    assert '[ERROR]' in rig.log and 'ZeroDivisionError: of all things' in rig.log
-    assert rig.process.poll() is None
-    assert rig.carried() == 0.0
+def test_node_that_does_not_offer_to_set_a_payload_is_no_end_of_the_services(rig):
+    rig.run(is_asked=False)
+    assert 'no answer in 2.0 s' in rig.estimate().message
+    assert rig.asks(GetMinimalParameters, 'get_minimal_parameters').success
 
 
 # --- whether it responds -----------------------------------------------------------------------
@@ -162,105 +174,8 @@ def test_process_that_hangs_is_told_from_one_that_responds_and_one_that_has_ende
     rig.until_told('hung')
     os.kill(rig.service_process, signal.SIGCONT)
     rig.until_told('answering')
-    assert rig.carry(1.5).success
     os.kill(rig.service_process, signal.SIGKILL)
     rig.until_told('ended')
-    rig.until(lambda: 'the service process has ended' in rig.log)
-    assert rig.end() == 0
-
-
-class LoggedErrors:
-    """Stands for a node without ROS: its names, and what it logs."""
-
-    executor = None
-
-    def __init__(self):
-        self.errors = []
-
-    def get_name(self):
-        return 'dynamics_node'
-
-    def get_namespace(self):
-        return '/'
-
-    def resolve_service_name(self, name):
-        return name
-
-    def get_logger(self):
-        return self
-
-    def error(self, text):
-        self.errors.append(text)
-
-
-@pytest.mark.parametrize('which, patience, errors', [(0, 1.0, 2), (1, 30.0, 1)])
-def test_a_robot_is_taken_when_it_is_acknowledged_itself_and_not_one_before(
-    monkeypatch, which, patience, errors
-):
-    def answer_late(connection, *_):
-        """Acknowledge one of two robots, once both have come."""
-        robots = []
-        while (message := connection.recv()) is not None:
-            if isinstance(message, exchange.NewRobot):
-                robots.append(message)
-                if len(robots) == 2:
-                    connection.send(exchange.Acknowledgement(robots[which].number))
-
-    monkeypatch.setattr(service_process.service_node, 'run', answer_late)
-    arm = RobotModel.from_urdf(URDF, base_link='base', tip_link='hand')
-    node, services = LoggedErrors(), service_process.ServiceProcess()
-    try:
-        services.open(node, apply=None)
-        for timeout in (0.0, patience):
-            monkeypatch.setattr(service_process, 'READY_TIMEOUT', timeout)
-            services.take(arm, Load(arm.gravity))
-        assert node.errors == errors * ['the services are not ready: nobody answers']
-    finally:
-        services.close()
-
-
-def test_node_is_not_held_up_by_a_process_that_reads_nothing(rig):
-    # Far more than fits between the two; the latest message is what counts when it reads again.
-    more = (
-        'self.flood = self.create_timer(1.0, lambda: (self.flood.cancel(), '
-        "[services._outbox.put(NewRobot()) for _ in range(20_000)], print('flooded', flush=True)))"
-    )
-    rig.run(more=more)
-    os.kill(rig.service_process, signal.SIGSTOP)
-    rig.until(lambda: 'flooded' in rig.log)
-    os.kill(rig.service_process, signal.SIGCONT)
-    rig.until(
-        lambda: (
-            rig.call(GetPayload, 'get_payload', GetPayload.Request()).message
-            == 'no robot: the node is not configured'
-        )
-    )
-
-
-def test_robot_is_forgotten_once_the_services_have_forgotten_it(rig, tmp_path):
-    asked = tmp_path / 'asked'
-    more = f"""
-        import os
-        from robodyn_ros.ros.services import service_process
-        service_process.END_TIMEOUT = 30.0
-
-        def forget():
-            if os.path.exists({str(asked)!r}):
-                poll.cancel()
-                print('is told to', flush=True)
-                services.forget()
-                print('has forgotten', flush=True)
-
-        poll = self.create_timer(0.05, forget)
-"""
-    rig.run(more=more)
-    os.kill(rig.service_process, signal.SIGSTOP)
-    asked.touch()
-    rig.until(lambda: 'is told to' in rig.log)
-    rig.spin(0.5)
-    assert 'has forgotten' not in rig.log
-    os.kill(rig.service_process, signal.SIGCONT)
-    rig.until(lambda: 'has forgotten' in rig.log)
     assert rig.end() == 0
 
 
@@ -271,7 +186,7 @@ def test_signals_to_its_group_are_for_the_node_alone(rig):
     rig.run()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         os.kill(rig.service_process, number)
-    assert rig.carry(1.5).success
+    assert rig.asks(GetMinimalParameters, 'get_minimal_parameters').success
     nodes = os.getpriority(os.PRIO_PROCESS, rig.process.pid)
     assert os.getpriority(os.PRIO_PROCESS, rig.service_process) == min(nodes + 10, 19)
 
@@ -287,7 +202,7 @@ def test_process_ends_with_a_node_that_forgets_to_close_it(rig):
     rig.run(close='')
     began = time.monotonic()
     assert rig.end() == 0
-    assert not is_running(rig.service_process)
+    rig.until_gone()
     assert time.monotonic() - began < 20.0
 
 

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS 2')
 
-from robodyn_ros.ros.watchdog.shared_command import Look, SharedCommand
+from robodyn_ros.ros.shared_memory import Look
 from robodyn_ros.ros.watchdog.watchdog_node import Punctuality
 
 
@@ -22,10 +22,3 @@ def test_worst_lateness_of_the_last_window_and_of_the_one_before_is_told():
 
 def test_early_look_is_not_late():
     assert Punctuality().look(10.0, 10.5).lateness == 0.0
-
-
-def test_look_reaches_the_node():
-    shared = SharedCommand()
-    assert shared.last_look == Look(-np.inf, 0.0)
-    shared.looked(Look(12.0, 0.25))
-    assert shared.last_look == Look(12.0, 0.25)

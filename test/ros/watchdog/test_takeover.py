@@ -10,10 +10,11 @@ from robodyn_ros.control.law import Terms
 from robodyn_ros.control.planning import ReferenceLimits
 from robodyn_ros.control.settings import SafetySettings
 from robodyn_ros.control.units import PossiblePositions
-from robodyn_ros.ros.watchdog.shared_command import LastCommand, WatchdogSettings
+from robodyn_ros.ros.shared_memory import WatchdogSettings
 from robodyn_ros.ros.watchdog.takeover import (
     DISCOVERY_TIME,
     LONGEST_BRAKING,
+    LastCommand,
     Takeover,
 )
 
