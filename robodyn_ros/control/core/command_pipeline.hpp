@@ -231,6 +231,7 @@ public:
   void continue_from(const double * torque, double sent)
   {
     limiter_.continue_from(torque, sent);
+    check_.forget();  // how the arm moved meanwhile is not known
     continues_ = true;
     if (state_.has_state) { become_stale({sent}); }
   }
@@ -619,8 +620,8 @@ private:
   // 1 - (w T)^4 / 24: it takes a little, up to w T = 2.4. A hanging one does not swing up either.
   void look_ahead()
   {
-    const bool is_quick = !(state_.period > kQuickPeriod);  // or not known
-    if (is_quick || !has_velocities(velocity_)) { return; }
+    const bool is_quick = state_.period <= kQuickPeriod;
+    if (!is_ready() || is_quick || !has_velocities(velocity_)) { return; }
     const double ahead = std::min(0.5 * std::fmin(state_.period, alone_), kLongestGap);
     for (std::size_t i = 0; i < n_; ++i) { position_[i] += ahead * velocity_[i]; }
   }

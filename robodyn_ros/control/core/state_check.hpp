@@ -302,10 +302,8 @@ public:
     is_forgone_ = false;
     const bool is_burst = !is_stamped && elapsed < kBurst * usual;
     const bool is_gap = elapsed > std::clamp(kLate * usual, kShortestGap, kLongestGap);
-    if (is_beyond_all(velocity)) {
-      forget();  // behind such a number a sum would be none
-      return {};
-    }
+    // Such a number says nothing, and behind it a sum would be none.
+    if (is_beyond_all(velocity)) { std::fill(velocity.begin(), velocity.end(), kNaN); }
     const bool was_missing = is_missing_;
     is_missing_ = !has_velocities(velocity);
     if (count_ > 0 && elapsed == 0.0) {  // the same state again
