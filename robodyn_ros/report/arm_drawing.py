@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An arm drawn from its DH table: links as the table's lengths, joints as their axes, frames."""
+"""
+An arm drawn from its DH table: links as the table's lengths, joints as their axes, frames.
+
+Labels are put where they cover neither each other nor the drawing.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +34,9 @@ _SENSE, _ALONG = 0.042, 0.075  # radius of the arc about a joint's axis, and whe
 _ARC = np.radians(np.linspace(20.0, 290.0, 28))
 _MOST_LABELS, _APART = 8, 5
 _BAR, _BAR_END = 0.3, 4.0  # largest length of the scale bar, of the width; height of its ends [px]
-_GAP = np.array([4.0, 1.0])
+
+# Labels: their size, and what a place costs that hides something.
+_GAP = np.array([4.0, 1.0])  # [px]
 _LETTER, _LINE = 7.2, 13.0  # width and height of a letter [px]
 _DIRECTIONS = np.radians(np.arange(0, 360, 22.5))
 _DISTANCES = (1.0, 1.6, 2.4, 3.4, 4.6)

@@ -10,7 +10,6 @@ figures.
 
 from __future__ import annotations
 
-import json
 import shutil
 import time
 from collections.abc import Callable, Mapping
@@ -48,6 +47,7 @@ from robodyn_ros.ros.demo.runner import (
     Observer,
     Run,
     effort_limits,
+    present,
 )
 from robodyn_ros.simulation.sampled_arm import joint_loads, random_poses, sampled_arm
 from robodyn_ros.spatial import FloatArray, pseudo_inertia
@@ -196,11 +196,9 @@ def run_identification(arm: Arm, output: Path, *, seed: int = 1) -> dict[str, An
         seconds=time.monotonic() - begin,
     )
     numbers = summary(results)
-    (output / 'summary.json').write_text(json.dumps(numbers, indent=2) + '\n', encoding='utf-8')
-    save_plot(results, output / 'identification.png')
-    for table in tables(results, numbers):
-        console.print(table)
-    console.print(f'Plot: {output / "identification.png"}', highlight=False)
+    plot = output / 'identification.png'
+    save_plot(results, plot)
+    present(console, output, numbers, tables(results, numbers), f'Plot: {plot}')
     return numbers
 
 

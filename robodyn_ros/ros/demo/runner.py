@@ -9,9 +9,10 @@ for each other. So a run gives the same figures, however fast or busy the machin
 
 from __future__ import annotations
 
+import json
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, files
@@ -26,6 +27,8 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
+from rich.console import Console
+from rich.table import Table
 from std_srvs.srv import Trigger
 
 from robodyn_ros.model import RobotModel
@@ -104,6 +107,21 @@ def effort_limits(model: RobotModel, otherwise: FloatArray) -> dict[str, list[fl
     if np.isfinite(known).all():
         return {}
     return {'effort_limits': np.where(np.isfinite(known), known, otherwise).tolist()}
+
+
+def present(
+    console: Console,
+    output: Path,
+    numbers: Mapping[str, Any],
+    tables: Iterable[Table],
+    words: str,
+) -> None:
+    """Write the numbers of a demonstration into ``summary.json``; print tables and last words."""
+    text = json.dumps(numbers, indent=2) + '\n'
+    (output / 'summary.json').write_text(text, encoding='utf-8')
+    for table in tables:
+        console.print(table)
+    console.print(words, highlight=False)
 
 
 class Observer(Node):

@@ -8,7 +8,6 @@ is judged is the position that the simulator publishes against the motion that w
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -46,6 +45,7 @@ from robodyn_ros.ros.demo.runner import (
     Observer,
     Run,
     effort_limits,
+    present,
 )
 from robodyn_ros.ros.qos import RECORDING
 from robodyn_ros.spatial import FloatArray
@@ -199,15 +199,10 @@ def run_demo(arm: Arm, output: Path, *, hold_time: float = 10.0) -> dict[str, An
         tracking=tracking,
     )
     numbers = summary(results)
-    (output / 'summary.json').write_text(json.dumps(numbers, indent=2) + '\n')
-    save_plot(results, output / 'tracking.png')
-    for table in tables(results):
-        console.print(table)
-    console.print(
-        f'{numbers["commands"]} commands, {numbers["missed_cycles"]} missed cycles.  '
-        f'Plot: {output / "tracking.png"}',
-        highlight=False,
-    )
+    plot = output / 'tracking.png'
+    save_plot(results, plot)
+    counts = f'{numbers["commands"]} commands, {numbers["missed_cycles"]} missed cycles.'
+    present(console, output, numbers, tables(results), f'{counts}  Plot: {plot}')
     return numbers
 
 
