@@ -33,11 +33,11 @@ from robodyn_ros.spatial import (
 
 __all__ = ['STANDARD_GRAVITY', 'Payload', 'RobotModel']
 
+# The default: downwards in the base link's axes [m/s²].
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
-"""Where none is given: downwards in the base link's axes [m/s²]."""
 
+# Five times the Earth's: more is a mistake of units or of sign conventions [m/s²].
 STRONGEST_GRAVITY = 50.0
-"""Five times the Earth's: more is a mistake of units or of sign conventions [m/s²]."""
 
 _FARTHEST_TURN = 2.0 * np.pi  # beyond its limits a revolute joint has turned once more [rad]
 _FARTHEST_TRAVEL = 10.0  # beyond its limits a prismatic joint is, in parts of the range

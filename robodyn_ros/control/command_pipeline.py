@@ -59,7 +59,7 @@ class Command(NamedTuple):
     reference_rows : array, shape (4, n), or None
         What was followed.
     state : MeasuredState
-        The joint state behind it.
+        The joint state that it answers.
     """
 
     torque: np.ndarray
@@ -294,9 +294,8 @@ class CommandPipeline:
         """
         Take another mode, other gains or other terms; the active law fades into it.
 
-        The model stays what it is, and may itself be on its way to another. A reference is kept
-        while an active law follows one. Where feedback begins far from it, the arm is braked where
-        it is instead.
+        The model does not change, and may itself be fading into another. A reference is kept while
+        an active law follows one. Where feedback begins far from it, the arm is braked instead.
         """
         self._core.change_law(core_law(law))
         self.law = replace(law, inverse_dynamics=self.law.inverse_dynamics)
@@ -393,7 +392,7 @@ class CommandPipeline:
         """
         Go on from a torque that another commanded in this one's place, sent at a steady time [s].
 
-        It is as if states had been stale: what was followed before is given up.
+        As after stale states, what was followed before is given up.
         """
         cause = 'the watchdog commanded meanwhile'
         self._noting_staleness(lambda: cause, lambda: self._core.continue_from(torque, sent))
@@ -430,7 +429,7 @@ class CommandPipeline:
 
     def watchdog(self, now: float) -> Command | None:
         """
-        Return the command that a late or a stale state asks for at this time, or None.
+        Return the command for a late or a stale state at this time, or None.
 
         Call it once per watchdog period. A state is stale when a joint is, or when no cycle gave
         a valid torque for as long; until then it is extrapolated.
@@ -455,10 +454,9 @@ class CommandPipeline:
         """
         Return the next command on the way to what ``on_stop`` says; None once it was sent.
 
-        Call it again and again when commanding is to end, with ``begin_stop`` before, where the
-        arm moves, and ``disable`` behind. The way there obeys the rate limit like any other: with
-        no limit it is one command. Where it leads is decided at the first call, for the last valid
-        state.
+        Call it repeatedly to end commanding, after ``begin_stop`` where the arm moves, and before
+        ``disable``. The rate limit holds on the way there, too: without a limit it is one command.
+        Where it leads is decided at the first call, for the last valid state.
         """
         found = self._core.stop_command(now)
         if found is None or self.state is None:
@@ -469,7 +467,7 @@ class CommandPipeline:
         """
         Note that the last command was on the wire by a steady time [s].
 
-        With it, the rate limit holds between commands as they are sent, whatever held up a cycle.
+        So the rate limit counts from one sent command to the next, however late a cycle was.
         """
         self._core.sent(now)
 
@@ -619,7 +617,7 @@ class CommandPipeline:
             how = 'has the wrong sign'
         elif abs(ratio) < 0.2:
             how = 'is zero while it moves'
-        elif 50.0 < ratio < 65.0:
+        elif 50.0 < ratio < 65.0:  # 57.3 degrees are a radian
             how = 'is in degrees'
         elif np.isfinite(ratio):
             how = f'is {ratio:.2g} times the change of its position'
@@ -651,6 +649,7 @@ class CommandPipeline:
         return words.format(name=name, value=fault.value, limit=fault.limit, times=core.OVERSPEED)
 
 
+# By the core's cause, without those whose words depend on more than the fault's numbers.
 _WORDS = {
     'following_error': (
         'joint {name!r} is {value:.3g} rad or m from its reference; '
@@ -673,4 +672,3 @@ _WORDS = {
     ),
     'clock': "the joint states' stamps jumped, stopped or do not keep pace with time",
 }
-"""By the core's cause, without those whose words come from outside."""

@@ -24,12 +24,12 @@ from robodyn_ros.kinematics import forward_kinematics, tip_jacobian
 from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import FloatArray
 
+# A slower joint is stationary: stiction may hide any external torque [rad/s] or [m/s].
 STANDSTILL: float = core.STANDSTILL
-"""A slower joint stands: stiction decides what its drive has to do [rad/s] or [m/s]."""
 
+# Prior standard deviations of a force [N] and of a moment [N m] at the tip.
 EXPECTED_FORCE: float = core.EXPECTED_FORCE
 EXPECTED_MOMENT: float = core.EXPECTED_MOMENT
-"""What a wrench is expected to be like before anything is known: deviations [N], [N m]."""
 
 
 class MomentumObserver:
@@ -48,7 +48,7 @@ class MomentumObserver:
         are. Otherwise it is of the sample's instant, as measurements are, and the mean of two is
         that of the step.
     longest : float
-        A step that is longer tells nothing: a pause, or a clock that was set [s].
+        A longer step gives no estimate: it is a pause, or a clock that was set [s].
     friction_velocity : float
         Width of the smooth sign of Coulomb friction [rad/s] or [m/s].
     presliding : float
@@ -82,7 +82,7 @@ class MomentumObserver:
     @property
     def torque(self) -> FloatArray:
         """
-        The estimate, shape (n,) [N m] or [N]: what the outside adds to the drives' torques.
+        The estimate, shape (n,) [N m] or [N]: what acts on the joints beside the drives.
 
         It begins at zero after every reset.
         """
@@ -94,7 +94,7 @@ class MomentumObserver:
         return self._core.passed_over
 
     def change_longest(self, longest: float) -> None:
-        """Let a step that is longer [s] tell nothing."""
+        """Change the longest step [s] that gives an estimate."""
         self._core.change_longest(longest)
 
     def reset(self) -> None:
@@ -102,7 +102,7 @@ class MomentumObserver:
         self._core.reset()
 
     def change_model(self, inverse_dynamics: InverseDynamics, friction: Friction) -> None:
-        """Begin anew with another model; what was estimated with the old one is worth nothing."""
+        """Begin anew with another model: the old one's estimate does not hold for it."""
         self._core.change_arm(core_arm(inverse_dynamics, friction, len(self.gain)))
 
     def update(
@@ -131,7 +131,7 @@ class MomentumObserver:
 @dataclass(frozen=True, eq=False, repr=False)
 class ContactThresholds(ArrayRecord):
     """
-    The external torques that an arm shows without any contact, and no more than these.
+    Bounds of the external torques that are estimated where there is no contact.
 
     Attributes
     ----------
@@ -200,7 +200,7 @@ class Contact(NamedTuple):
 
 class ContactDetector:
     """
-    Tells contacts from what an arm shows without any.
+    Finds the begin and the end of contacts in external torques.
 
     Parameters
     ----------
@@ -214,8 +214,8 @@ class ContactDetector:
 
     Notes
     -----
-    Of a joint that stands the change counts: what lasts is stiction, or a contact that nothing
-    tells from it. So a lasting contact with a standing arm is over after some seconds.
+    Of a stationary joint the change counts: what lasts is stiction, or a contact that cannot be
+    told from it. So a lasting contact with a stationary arm is over after some seconds.
 
     Attributes
     ----------
@@ -325,7 +325,7 @@ def tip_wrench(
     position : array, shape (n,)
         [rad] or [m]
     torque : array, shape (n,)
-        Of the outside on the joints [N m] or [N].
+        External torques of the joints [N m] or [N].
     deviation : array, shape (n,)
         Standard deviations of the torques, positive [N m] or [N].
     point : array, shape (3,)
@@ -364,7 +364,7 @@ class KnownResidual(ArrayRecord):
 
 class ContactMonitor:
     """
-    Watches the outside while an arm is commanded.
+    Estimates external torques, contacts and the wrench at the tip while an arm is commanded.
 
     Parameters
     ----------
@@ -430,7 +430,7 @@ class ContactMonitor:
 
     def check(self, settings: ControlSettings) -> None:
         """
-        Refuse to act on contacts that nothing could tell.
+        Refuse an action on contacts where nothing detects any.
 
         Raises
         ------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the momentum observer says of a recording, and the contact thresholds that follow."""
+"""Contact thresholds from recordings without contact: the momentum observer along a recording."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from robodyn_ros.identification import Recording
 from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import FloatArray
 
+# A threshold is this many times the quantile of the torques of free motions.
 MARGIN, QUANTILE = 1.25, 0.999
-"""A threshold is so many times what this fraction of the free motion stays below."""
 
+# Of each joint, moving and stationary; fewer give no threshold.
 FEWEST_SAMPLES = 200
-"""Fewer of a joint, moving or standing, say nothing about either."""
 
 _SETTLING = 5.0  # time constants of the observer after which its beginning is forgotten
 

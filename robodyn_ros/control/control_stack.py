@@ -29,7 +29,7 @@ from robodyn_ros.errors import UnreadableSource
 from robodyn_ros.model import Payload, RobotModel
 from robodyn_ros.parameters import base_parameters
 
-_ADDED_FRACTION = 0.1  # of the effort limits, that is added where nobody says how much may be
+_ADDED_FRACTION = 0.1  # of the effort limits: the default of external_effort_limit
 
 
 @dataclass
@@ -56,7 +56,7 @@ class ControlStack:
     units : DriveUnits
         Of measured efforts and of the commands on the wire; everything inside is in N m or N.
     monitor : ContactMonitor
-        Says what the outside does; asked where somebody wants to know.
+        Estimates external torques and contacts; fed where somebody subscribes, or acts on them.
     parameter_deviation : array, shape (count,), or None
         Of the arm's base parameters, where it was identified.
     """
@@ -308,7 +308,7 @@ def check_torque(stack: ControlStack) -> None:
     Compare gravity, where the arm is, with Newton-Euler, and take that if they differ.
 
     ``stack.torque`` is another one then, and its notes say why; the change of torque is that of
-    a changed load. It takes half a millisecond, and is for now and then.
+    a changed load. It takes half a millisecond: not for every cycle.
     """
     state, active = stack.pipeline.state, stack.pipeline.law.inverse_dynamics
     if state is None or stack.pipeline.is_model_blending:

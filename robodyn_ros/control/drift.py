@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An arm that drifts though it is to be weightless, and which gravity or payload explains it."""
+"""Drift of an arm in gravity compensation, and which gravity or payload explains it."""
 
 from __future__ import annotations
 
@@ -12,30 +12,28 @@ from robodyn_ros.dynamics import gravity_torque, inverse_dynamics, smooth_fricti
 from robodyn_ros.model import Payload, RobotModel
 from robodyn_ros.spatial import FloatArray
 
+# Interval of the states that are kept, and the longest one before it begins anew [s].
 PERIOD, LONGEST_STEP = 0.1, 0.5
-"""Between two of the states that are kept [s]; it begins anew after a longer gap."""
 
+# Between the four states that are compared, in kept ones: over three seconds small drifts show,
+# over nine tenths of one fast ones.
 STRIDES = (10, 3)
-"""
-Between the four states that are compared, in kept ones: small drifts are looked at for three
-seconds, and fast ones for nine tenths of one.
-"""
 
+# Between two comparisons [s]: each takes milliseconds.
 INTERVAL = 0.5
-"""Between two comparisons, of which one takes milliseconds [s]."""
 
+# A faster joint does not drift: it was pushed, or falls for another reason [rad/s] or [m/s].
 FASTEST = 1.0
-"""Of a drift: a joint that is faster was pushed, or falls for another reason [rad/s] or [m/s]."""
 
+# A drift moves a joint at least this far, in one direction, over all of the states [rad] or [m].
 SHORTEST_WAY = 2e-3
-"""That a joint has drifted by, in one direction, over all of the states [rad] or [m]."""
 
+# From an explanation, and of one estimate from the next, as a fraction of the missing torque.
 LARGEST_DEVIATION = 0.1
-"""From an explanation, and of one estimate from the next, in parts of the missing torque."""
 
 
+# As a fraction of the weight: less is no drift, but what is left of a motion.
 LEAST_MISSING = 3e-4
-"""Of the weight: less is no drift, but what is left of a motion."""
 
 _WIDTH = 0.01  # of the smooth sign of Coulomb friction, as the parameter friction_velocity
 
@@ -60,7 +58,7 @@ class DriftSample(NamedTuple):
 
 class DriftWatch:
     """
-    Looks, some ten times a second, whether a weightless arm begins to move by itself.
+    Finds, from ten states a second, whether an arm in gravity compensation moves by itself.
 
     Of four states, from one to the next but one the acceleration is (qd_2 - qd_0) / (t_2 - t_0),
     and in the middle the model asks for tau = M(q) qdd + C(q, qd) qd + g(q) + friction(qd). What
@@ -70,8 +68,8 @@ class DriftWatch:
     - m times the torque that one kilogram at the tip takes, tau_missing = -m tau_1(q, qd, qdd):
       the arm carries m more than the model.
 
-    Both by least squares. What two estimates in turn agree on, and explain, is told; a hand that
-    leads the arm varies, and an arm that sticks does not move.
+    Both by least squares. What two successive estimates agree on is reported: the force of a hand
+    that leads the arm varies, and an arm held by stiction does not move.
     """
 
     def __init__(self) -> None:

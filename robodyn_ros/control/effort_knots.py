@@ -211,6 +211,7 @@ def effort_knots(path: PathTorque, bound: np.ndarray, period: float, most: int) 
     before = np.vstack([_first_effort(path, ends), ends[:, 1]])
     after = np.vstack([ends[:, 0], rest])
     jumps = _jumps(np.abs(after - before) / bound, durations > 2.0 * period, most - count - 1)
+    # Where there is no second knot, one between the two torques serves both segments.
     at_waypoints = np.where(jumps[:, None], before, 0.5 * (before + after))
     if not jumps[-1]:
         at_waypoints[-1] = rest
@@ -224,6 +225,7 @@ def effort_knots(path: PathTorque, bound: np.ndarray, period: float, most: int) 
     )
     room = most - count - 1 - int(jumps.sum())
     while room > 0 and (worst := lines.ratio(bound).max(initial=0.0)) > 1.0:
+        # The worst lines first, a batch at a time: there may be no room for all.
         ratio = lines.ratio(bound)
         split = ratio > max(1.0, 0.5 * worst)
         if split.sum() > room:

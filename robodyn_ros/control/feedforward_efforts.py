@@ -44,19 +44,15 @@ from robodyn_ros.ros_parameters import parameters_of
 
 _DEFAULTS = {p.name: p.default for p in parameters_of('feedforward')}
 
+# Default bound of the error, as a fraction of the effort limits. The gains of the controller make
+# up for it, and those of the light joints of a wrist are low.
 ERROR_FRACTION: float = _DEFAULTS['error_fraction']
-"""
-The bound of the error where none is given, as a fraction of the effort limits.
 
-What is missing is left to the gains of the controller: low ones for the light joints of a wrist.
-"""
-
+# That of most arms that take torques [s].
 CONTROLLER_PERIOD: float = _DEFAULTS['controller_period']
-"""Of the controllers of most arms that take torques [s]."""
 
-
+# Closer to what was sent last, the controller is taken to follow it [rad] or [m].
 LARGEST_DEVIATION = 0.01
-"""From what was sent last, up to which the controller is taken to follow it [rad] or [m]."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,26 +15,26 @@ from robodyn_ros.control.units import PossiblePositions
 
 Numbers = Sequence[float] | np.ndarray  # one for each name
 
+# Low-pass of differenced velocities [s]: five samples at 1 kHz, a lag of 2 degrees at 1 Hz.
 VELOCITY_TIME_CONSTANT = 0.005
-"""Of the low-pass on differenced velocities [s]: five samples at 1 kHz, 2 degrees late at 1 Hz."""
 
+# Shortest time over which two positions give a velocity [s].
 SHORTEST_INTERVAL = 0.0005
-"""Over which a velocity is the difference of two positions [s]."""
 
 _KNOWN = 0.8  # of the filter's weight, from which on it says what a velocity is
 _BURST = 0.25  # of the mean interval of states that are not stamped
 _NEWEST_INTERVAL = 0.02  # weight in it
 
+# By how much a message may be late and come after a newer one [s].
 LONGEST_DELAY = 0.05
-"""By which one message may be overtaken by another [s]."""
 
+# A stamp older than this is of another clock, not late [s].
 WRONG_CLOCK = 1.0
-"""A stamp that is so much older is of another clock, not late [s]."""
 
+# A simulation that sends no state for longer is reported to stand still [s].
 LONGEST_STEP = 1.0
-"""Between the states of a simulation, after which it stands still for whoever looks on [s]."""
 
-_MOST_STRANGERS, _LONGEST_NAME = 7, 40  # that are told of
+_MOST_STRANGERS, _LONGEST_NAME = 7, 40  # named in a report
 _MOST_LAYOUTS = 32  # of messages remembered; one that names joints at random must not fill memory
 
 
@@ -45,10 +45,10 @@ def wrapped(angle: np.ndarray) -> np.ndarray:
 
 class ElapsedTime:
     """
-    Says how long ago something came, by the steady clock, or by simulated time if that is less.
+    Measures how long ago something came, by the steady clock, or by simulated time if it is less.
 
-    A simulation that is paused, stepped or slower than time keeps nobody waiting: while its time
-    stands still, nothing of it is late. What is stamped by another clock is not of it.
+    So a simulation may be paused, stepped or slow: while its time stands still, nothing of it is
+    late. What is stamped by another clock does not belong to it.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ class JointStateBuffer:
     joint_names : sequence of str, length n
         In chain order.
     timeout : float
-        A joint is stale so long after its receipt [s].
+        Age of its last sample from which a joint is stale [s].
     continuous : array of bool, shape (n,)
         Joints whose position may jump by whole turns.
     possible : PossiblePositions, optional
@@ -135,7 +135,7 @@ class JointStateBuffer:
     elapsed : ElapsedTime, optional
         Measures how long ago a state came; not given: by the steady clock.
     velocity_limits : array, shape (n,), optional
-        [rad/s] or [m/s]; a position that is far beyond the way that they allow tells no velocity.
+        [rad/s] or [m/s]; a position much further away than they allow gives no velocity.
 
     Notes
     -----
@@ -222,6 +222,7 @@ class JointStateBuffer:
             As in sensor_msgs/JointState; of another length than the names, it is passed over.
         """
         if len(position) != len(names):
+            # Messages of other joints, of a gripper, share the topic: their faults are not ours.
             if names and not self.knows_any(names):
                 return None
             return f'{len(names)} names but {len(position)} positions'

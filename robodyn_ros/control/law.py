@@ -14,11 +14,11 @@ from robodyn_ros.errors import UnknownOption
 Mode = Literal['gravity_compensation', 'feedforward', 'computed_torque']
 MODES: tuple[Mode, ...] = get_args(Mode)
 
+# (q, qd, qdd), each of shape (N, n), to rigid-body torques of shape (N, n).
 InverseDynamics = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
-"""(q, qd, qdd), each of shape (N, n), to rigid-body torques of shape (N, n)."""
 
+# (velocity, direction of motion from -1 to 1, rigid body's torque), (N, n) each, to torques.
 Friction = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
-"""(velocity, direction of motion from -1 to 1, rigid body's torque), (N, n) each, to torques."""
 
 
 @dataclass(frozen=True)

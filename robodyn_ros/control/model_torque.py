@@ -26,8 +26,8 @@ from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import FloatArray
 
 Algorithm = Literal['compiled', 'newton_euler', 'kane']
+# Fast enough for a control cycle, the fastest first.
 ALGORITHMS: tuple[Algorithm, ...] = get_args(Algorithm)
-"""Those fast enough for a control cycle, the fastest first."""
 
 
 def why_not_compiled(error: Exception) -> str:

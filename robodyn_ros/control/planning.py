@@ -28,11 +28,11 @@ from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.control.units import PossiblePositions
 from robodyn_ros.errors import RejectedTrajectory
 
+# Within it the first step of a reference is checked [s]: the rate limit's longest step.
 FIRST_STEP_TIME = 0.01
-"""How far ahead the first step of a reference is looked at [s]: the rate limit's longest step."""
 
+# Planners keep velocity limits at waypoints; between them a polynomial may be this much faster.
 SPEED_TOLERANCE = 1.1
-"""Planners keep velocity limits at waypoints; between them a polynomial may exceed them so."""
 
 _ROUNDING = 1e-9  # a polynomial that ends on a limit may leave it by rounding [rad] or [m]
 

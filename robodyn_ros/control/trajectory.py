@@ -11,8 +11,8 @@ import numpy as np
 
 from robodyn_ros.errors import RejectedTrajectory
 
+# Reading and planning them takes 10 ms, a period of the watchdog; no cycle runs meanwhile.
 MOST_POINTS = 1_000
-"""To read and plan them takes one period of the watchdog, 10 ms; no cycle runs meanwhile."""
 
 
 @dataclass(frozen=True, eq=False)
