@@ -35,7 +35,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robodyn_ros.ros.demo.node_process import NodeProcess
 from robodyn_ros.ros.qos import SENSOR
-from robodyn_ros.ros.spinning import fastest_executor
+from robodyn_ros.ros.rclpy_workarounds import fastest_executor
 
 ARM = Path(__file__).resolve().parents[1] / 'urdf' / 'arm.urdf.xacro'
 JOINTS = [f'joint{i}' for i in range(1, 7)]

@@ -14,6 +14,7 @@ from __future__ import annotations
 import struct
 import time
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -28,6 +29,7 @@ from robodyn_ros.control.joint_state_buffer import ElapsedTime, JointStateBuffer
 from robodyn_ros.errors import MalformedJointState
 from robodyn_ros.ros import cdr, graph
 from robodyn_ros.ros.qos import SENSOR
+from robodyn_ros.ros.rclpy_workarounds import waiting_messages
 
 LARGEST_SIZE = 200_000
 """Of a message that is read [bytes]; two thousand joints take half of it."""
@@ -235,12 +237,7 @@ class StateReception:
     @staticmethod
     def waiting(subscription: Subscription) -> Iterator[bytes]:
         """Take the joint states that wait, as bytes, but no more than the queue holds."""
-        for _ in range(SENSOR.depth):
-            with subscription.handle:
-                taken = subscription.handle.take_message(JointState, True)
-            if taken is None:
-                return
-            yield taken[0]
+        return islice(waiting_messages(subscription, JointState), SENSOR.depth)
 
     def _ignore(self, fault: str) -> None:
         """Count and log a joint state that cannot be read."""

@@ -12,6 +12,7 @@ from rclpy.node import Node
 from std_msgs.msg import Float64MultiArray
 
 from robodyn_ros.ros.qos import SENSOR
+from robodyn_ros.ros.rclpy_workarounds import waiting_messages
 
 WATCHDOG_LABEL = 'joints, by the watchdog'
 """Of the layout of a watchdog's commands: it leaves the topic to whoever else commands."""
@@ -87,12 +88,8 @@ class CommandListener:
 
     def _take(self) -> None:
         """Take in what waits, where no executor does it."""
-        while True:
-            with self._subscription.handle:
-                taken = self._subscription.handle.take_message(Float64MultiArray, True)
-            if taken is None:
-                return
-            self._on_command(taken[0])
+        for message in waiting_messages(self._subscription, Float64MultiArray):
+            self._on_command(message)
 
     def _on_command(self, message: bytes) -> None:
         if WATCHDOG_LABEL.encode() in message[:_LABEL_END]:

@@ -20,6 +20,7 @@ from rclpy.validate_topic_name import validate_topic_name
 
 from robodyn_ros import ros_parameters
 from robodyn_ros.errors import RobodynError, UnknownOption
+from robodyn_ros.ros.rclpy_workarounds import given_overrides
 from robodyn_ros.ros_parameters import Parameter
 
 _TYPES: dict[str, RosParameter.Type] = {
@@ -76,8 +77,7 @@ def declare(node: Node, parameters: Sequence[Parameter], *, is_lifecycle: bool =
         A value is out of its range.
     """
     known = {parameter.name: parameter for parameter in parameters}
-    # rclpy has no public way to see what is given for parameters that are not declared.
-    given = node._parameter_overrides
+    given = given_overrides(node)
     _check_names(node, given, known)
     for name in given.keys() & known.keys():
         given[name] = _checked(converted(given[name], known[name].kind), known[name])

@@ -9,15 +9,13 @@ that nobody wrote.
 
 from __future__ import annotations
 
-import os
 import re
-import traceback
 
-from rclpy.impl import rcutils_logger
 from rclpy.impl.rcutils_logger import RcutilsLogger
 
-# rclpy tells the lines that log apart by the first file of the stack that is none of these.
-rcutils_logger._internal_callers.append(os.path.realpath(__file__))
+from robodyn_ros.ros.rclpy_workarounds import count_as_the_logger
+
+count_as_the_logger(__file__)
 
 _LOOSE_BREAK = re.compile(r'\n(?!  )')
 
@@ -32,11 +30,6 @@ def plain(text: str) -> str:
         return text
     spelled = (x if x.isprintable() or x == '\n' else repr(x)[1:-1] for x in text)
     return _LOOSE_BREAK.sub(r'\\n', ''.join(spelled))
-
-
-def trace() -> str:
-    """Return the traceback of the exception that is handled, its lines indented."""
-    return traceback.format_exc().rstrip().replace('\n', '\n  ')
 
 
 class PlainLogger(RcutilsLogger):

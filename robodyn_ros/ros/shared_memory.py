@@ -167,7 +167,7 @@ class Cycle(NamedTuple):
     time, received : float
         Of the latest complete state: its own time, and when it came by the steady clock [s].
     sent : float
-        When the latest command was on the wire, by the steady clock [s].
+        When the latest command was about to be sent, by the steady clock [s].
     position, velocity, effort : array
         Of that state [rad, rad/s] or [m, m/s], the drives' unit.
     torque : array
@@ -217,7 +217,7 @@ class Cycles:
         arrays[2] = np.nan if state.effort is None else state.effort
 
     def sent(self, now: float, torque: FloatArray, position: FloatArray) -> None:
-        """Write that a torque for a position was on the wire by a steady time [s]."""
+        """Write that a torque for a position is sent at a steady time [s]."""
         self._row[2] = now
         self._arrays[3], self._arrays[4] = torque, position
         self.write()

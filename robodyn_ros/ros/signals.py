@@ -8,19 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-_FAULTS = {'SIGSEGV', 'SIGBUS', 'SIGFPE', 'SIGILL', 'SIGABRT', 'SIGTRAP', 'SIGSYS'}
-_UNCATCHABLE = {'SIGKILL', 'SIGSTOP'}
-_HARMLESS = {'SIGCHLD', 'SIGCONT', 'SIGURG', 'SIGWINCH', 'SIGTSTP', 'SIGTTIN', 'SIGTTOU'}
-_IGNORED_BY_PYTHON = {'SIGPIPE', 'SIGXFSZ'}
-_OTHERS = _FAULTS | _UNCATCHABLE | _HARMLESS | _IGNORED_BY_PYTHON
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+"""What shells, launch and systemd send to stop a process. At any other that ends the node the
+watchdog sends the stop command, as after SIGKILL."""
 
-_STOPS = frozenset((signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU))
-
-STOP_SIGNALS = frozenset(
-    number for number in signal.valid_signals() if getattr(number, 'name', '') not in _OTHERS
-)
-"""All that would end a process which does nothing about them, but for crashes: SIGINT, SIGTERM,
-SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGXCPU, ..., and the real-time signals."""
+_PAUSES = (signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)
 
 
 class StopRequested(BaseException):
@@ -31,38 +23,25 @@ class StopSignal:
     """
     Takes the stop signals from now on, and remembers that one has come.
 
-    They are blocked, in this thread and in those that are started later, and looked for among the
-    pending ones. A thread that was there before, such as one of NumPy's, may still take one: its
-    handler remembers it, too. On this thread handlers would nest: rclpy's events executor enables
-    faulthandler, whose stack for signals, of some kilobytes, a few at once overflow (SIGSEGV).
-
-    What this process starts inherits the mask: forked processes call
-    ``leave_stop_signals_to_the_node``, and other programs are started in ``may_interrupt``.
-
     SIGHUP stays ignored where it is ignored already, as under ``nohup``. The others do not: a
-    shell starts what is put in the background by a script with SIGINT and SIGQUIT ignored. What a
-    library has a handler of its own for, written in C, is left to it.
+    shell starts what is put in the background by a script with SIGINT and SIGQUIT ignored.
 
+    Attributes
+    ----------
+    has_come : bool
+        Whether the process was told to stop.
     """
 
     def __init__(self) -> None:
-        self._has_come = False
+        self.has_come = False
         self._interrupts = False
-        self._taken: set[signal.Signals | int] = set()
-        for number in STOP_SIGNALS:
-            present = signal.getsignal(number)
-            is_under_nohup = number == signal.SIGHUP and present is signal.SIG_IGN
-            if present is not None and not is_under_nohup:
-                signal.signal(number, self._on_signal)
-                self._taken.add(number)
-        signal.pthread_sigmask(signal.SIG_BLOCK, self._taken)
+        self.take()
 
-    @property
-    def has_come(self) -> bool:
-        """Whether the process was told to stop."""
-        if not self._has_come:
-            self._has_come = not self._taken.isdisjoint(signal.sigpending())
-        return self._has_come
+    def take(self) -> None:
+        """Take the signals again, from a library that has taken them meanwhile."""
+        for number in STOP_SIGNALS:
+            if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, self._on_signal)
 
     @contextmanager
     def may_interrupt(self) -> Iterator[None]:
@@ -78,28 +57,25 @@ class StopSignal:
             raise StopRequested
         self._interrupts = True
         try:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, self._taken)
             yield
         finally:
             self._interrupts = False
-            signal.pthread_sigmask(signal.SIG_BLOCK, self._taken)
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        self._has_come = True
+        self.has_come = True
         if self._interrupts:
             self._interrupts = False  # a second signal is not to interrupt what is tidied up
             raise StopRequested
 
 
-def leave_stop_signals_to_the_node(*, even_stops: bool = False) -> None:
+def leave_stop_signals_to_the_node(*, even_pauses: bool = False) -> None:
     """
     Ignore the stop signals in a forked process: they come to the whole group, for the node.
 
     Parameters
     ----------
-    even_stops : bool
+    even_pauses : bool
         Go on, too, where Ctrl-Z in the terminal stops the node.
     """
-    for number in STOP_SIGNALS | (_STOPS if even_stops else frozenset()):
+    for number in STOP_SIGNALS + (_PAUSES if even_pauses else ()):
         signal.signal(number, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)

@@ -3,6 +3,7 @@
 
 import re
 import time
+from types import SimpleNamespace
 
 import pytest
 from robots import two_link_urdf
@@ -16,8 +17,8 @@ from robodyn_ros.ros.plain_text import (  # noqa: E402
     PlainLogger,
     PlainlySpoken,
     plain,
-    trace,
 )
+from robodyn_ros.ros.rclpy_workarounds import log_exceptions  # noqa: E402
 
 ESCAPES = '\x1b]0;pwned\x07\x1b[2J\u009b31m'
 FORGED = '\n[FATAL] [1.0] [dynamics_node]: forged'
@@ -42,13 +43,17 @@ def test_what_cannot_be_printed_is_spelled_out(text, said):
     assert plain(text) == said
 
 
-def test_traceback_is_lines_that_belong_together():
-    try:
+def test_traceback_of_a_transition_is_lines_that_belong_together():
+    logged = []
+    logger = SimpleNamespace(fatal=logged.append)
+
+    def fail(node, state):
         raise ValueError(FORGED)
-    except ValueError:
-        text = trace()
-    assert plain(text) == text
-    assert FORGED not in text and 'ValueError' in text
+
+    with pytest.raises(ValueError):
+        log_exceptions(fail)(SimpleNamespace(get_logger=lambda: logger), None)
+    (text,) = logged
+    assert plain(text) == text and FORGED not in text and 'ValueError' in text
 
 
 def test_diagnostics_are_plain():

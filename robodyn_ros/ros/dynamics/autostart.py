@@ -9,6 +9,8 @@ from rclpy.clock import Clock, ClockType
 from rclpy.lifecycle import LifecycleNode, TransitionCallbackReturn
 from rclpy.timer import Timer
 
+from robodyn_ros.ros.rclpy_workarounds import lifecycle_state
+
 RETRY_PERIOD = 0.5  # between attempts to activate [s]
 
 SUCCESS = TransitionCallbackReturn.SUCCESS
@@ -80,7 +82,7 @@ class Autostart:
 
     @property
     def _state(self) -> str:
-        return self._node._state_machine.current_state[1]
+        return lifecycle_state(self._node)
 
     def _set_timer(self, period: float) -> None:
         self._stop_timer()

@@ -434,11 +434,10 @@ class ControlCycle:
 
     def _publish(self, command: Command, received: float) -> float:
         pipeline = self.stack.pipeline
+        # Before: whom publishing wakes may have the processor next, and this process be killed.
+        self._cycles.sent(time.monotonic(), command.torque, command.state.position)
         cycle_time = self._outputs.publish_command(command, received)
-        sent = received + cycle_time
-        pipeline.sent(sent)
-        # At once: the watchdog goes on from there, if this process is killed now.
-        self._cycles.sent(sent, command.torque, command.state.position)
+        pipeline.sent(received + cycle_time)
         self._outputs.publish_details(command, self._stamp, pipeline.law.mode, cycle_time)
         return cycle_time
 

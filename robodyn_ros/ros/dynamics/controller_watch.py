@@ -19,6 +19,7 @@ from robodyn_ros.control.command_pipeline import CommandPipeline
 from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.errors import RejectedTrajectory
 from robodyn_ros.ros.controller_activity import MESSAGES, ControllerActivity
+from robodyn_ros.ros.rclpy_workarounds import waiting_response
 
 LONGEST_DEACTIVATION = 0.5  # [s], while the arm is carried
 
@@ -111,7 +112,7 @@ class ControllerWatch(ControllerActivity):
         request.timeout.sec = 1
         self._client.call_async(request)
         begin = time.monotonic()
-        while (response := self._answer()) is None:
+        while (response := waiting_response(self._client, self._switch)) is None:
             if time.monotonic() - begin > LONGEST_DEACTIVATION:
                 why = f'no answer in {LONGEST_DEACTIVATION} s'
                 self._node.get_logger().error(f'{self.controller} was not deactivated: {why}')
@@ -122,10 +123,6 @@ class ControllerWatch(ControllerActivity):
         else:
             why = getattr(response, 'message', '')  # which old releases do not have
             self._node.get_logger().error(f'{self.controller} was not deactivated: {why}')
-
-    def _answer(self) -> Any:
-        with self._client.handle:
-            return self._client.handle.take_response(self._switch.Response)[1]
 
     def destroy(self) -> None:
         """Watch no more."""

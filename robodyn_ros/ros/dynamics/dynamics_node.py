@@ -39,25 +39,29 @@ from robodyn_ros.control.settings import (
 from robodyn_ros.errors import ChangeRefused, FollowsNone, RejectedTrajectory, RobodynError
 from robodyn_ros.model import Payload
 from robodyn_ros.ros import command_line, qos
-from robodyn_ros.ros.dynamics import lifecycle as transitions
 from robodyn_ros.ros.dynamics.autostart import Autostart
 from robodyn_ros.ros.dynamics.control_cycle import ControlCycle
 from robodyn_ros.ros.dynamics.description_topic import DescriptionTopic
 from robodyn_ros.ros.dynamics.model_status import model_status
-from robodyn_ros.ros.dynamics.parameter_services import BoundedParameterService
 from robodyn_ros.ros.dynamics.process_status import process_status
 from robodyn_ros.ros.dynamics.torque_status import torque_status
 from robodyn_ros.ros.joint_states import elapsed_time
-from robodyn_ros.ros.log_writer import LogWriter
 from robodyn_ros.ros.parameter_overrides import check_name, declare, in_parameters, values
 from robodyn_ros.ros.plain_text import PlainlySpoken, plain
 from robodyn_ros.ros.qos import LATCHED, RELIABLE
+from robodyn_ros.ros.rclpy_workarounds import (
+    BoundedParameterService,
+    fastest_executor,
+    lifecycle_state,
+    log_exceptions,
+    reject_invalid_transitions,
+)
 from robodyn_ros.ros.rejections import AtOnce
 from robodyn_ros.ros.services import callbacks
 from robodyn_ros.ros.services.service_process import SERVICES, ServiceProcess
 from robodyn_ros.ros.shared_memory import Names, SharedMemory
 from robodyn_ros.ros.signals import StopSignal
-from robodyn_ros.ros.spinning import fastest_executor, run_until_signal
+from robodyn_ros.ros.spinning import run_until_signal
 from robodyn_ros.ros.watchdog.watchdog_process import WatchdogProcess
 
 DIAGNOSTICS_PERIOD = 1.0  # [s]
@@ -85,8 +89,6 @@ class DynamicsNode(PlainlySpoken, LifecycleNode):
         Answers the services that compute something; it is the caller's to close.
     watchdog : WatchdogProcess
         Commands when this process no longer does; it is the caller's to close.
-    log : LogWriter
-        Takes what is printed.
     stop_signal : StopSignal
         What tells the process to stop.
     args : sequence of str, optional
@@ -98,7 +100,6 @@ class DynamicsNode(PlainlySpoken, LifecycleNode):
         shared: SharedMemory,
         services: ServiceProcess,
         watchdog: WatchdogProcess,
-        log: LogWriter,
         stop_signal: StopSignal,
         args: Sequence[str] | None = None,
         **node_options: Any,
@@ -107,14 +108,13 @@ class DynamicsNode(PlainlySpoken, LifecycleNode):
         self._shared = shared
         self._service_process = services
         self._watchdog = watchdog
-        self._log = log
         self._stop_signal = stop_signal
         declare(self, PARAMETERS, is_lifecycle=True)
         self._checked_parameters()
         self.add_on_set_parameters_callback(self._on_check_parameters)
         self.add_post_set_parameters_callback(self._on_parameters)
         self._parameter_service = BoundedParameterService(self)
-        transitions.reject_invalid_transitions(self)
+        reject_invalid_transitions(self)
         self._cycle: ControlCycle | None = None  # from configure to clean-up
         self._settings: ControlSettings | None = None  # the parameters, as the cycle has them
         self._robot: callbacks.Robot | None = None  # what services are answered about
@@ -164,7 +164,7 @@ class DynamicsNode(PlainlySpoken, LifecycleNode):
 
     # --- lifecycle -----------------------------------------------------------------------------
 
-    @transitions.log_exceptions
+    @log_exceptions
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Read the robot and the parameters; what is wrong is logged and configure fails."""
         try:
@@ -216,7 +216,7 @@ class DynamicsNode(PlainlySpoken, LifecycleNode):
         self._autostart.forget()
         return super().on_configure(state)
 
-    @transitions.log_exceptions
+    @log_exceptions
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Begin to command with the next complete joint state."""
         if self._cycle is None:
@@ -230,21 +230,21 @@ class DynamicsNode(PlainlySpoken, LifecycleNode):
         self._cycle.start()
         return super().on_activate(state)
 
-    @transitions.log_exceptions
+    @log_exceptions
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Send the stop command and command nothing more."""
         if self._cycle is not None:
             self._cycle.stop()
         return super().on_deactivate(state)
 
-    @transitions.log_exceptions
+    @log_exceptions
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Forget the robot."""
         self._autostart.forget()
         self._forget_robot()
         return super().on_cleanup(state)
 
-    @transitions.log_exceptions
+    @log_exceptions
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Send the stop command and forget the robot, from any state."""
         self._forget_robot()
@@ -399,7 +399,7 @@ class DynamicsNode(PlainlySpoken, LifecycleNode):
 
     @property
     def _lifecycle(self) -> str:
-        return self._state_machine.current_state[1]
+        return lifecycle_state(self)
 
     @property
     def _diagnosed_name(self) -> str:
@@ -473,7 +473,7 @@ class DynamicsNode(PlainlySpoken, LifecycleNode):
                 notes=[*notes, *self._ignored_files],
             ),
             model_status(name, cycle.stack if cycle else None, self._service_process.status),
-            process_status(name, self._watchdog, self._log, now),
+            process_status(name, self._watchdog, now),
         ]
         message = DiagnosticArray(status=reports)
         message.header.stamp = self.get_clock().now().to_msg()
@@ -499,14 +499,13 @@ def main(args: list[str] | None = None) -> int:
     if code is not None:
         return code
     stop_signal = StopSignal()
-    log = LogWriter()
     shared = SharedMemory()
     watchdog = WatchdogProcess(shared, args)
     services = ServiceProcess(shared, args)
     try:
         return run_until_signal(
             'dynamics_node',
-            lambda: DynamicsNode(shared, services, watchdog, log, stop_signal, args),
+            lambda: DynamicsNode(shared, services, watchdog, stop_signal, args),
             args,
             executor=fastest_executor,
             stop_signal=stop_signal,

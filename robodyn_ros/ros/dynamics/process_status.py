@@ -6,15 +6,12 @@ from __future__ import annotations
 from diagnostic_msgs.msg import DiagnosticStatus
 
 from robodyn_ros.ros import conversions
-from robodyn_ros.ros.log_writer import LogWriter
 from robodyn_ros.ros.watchdog.watchdog_process import WatchdogProcess
 
 LATE = 1.0  # that a watchdog is too late by is a warning [s]
 
 
-def process_status(
-    name: str, watchdog: WatchdogProcess, log: LogWriter, now: float
-) -> DiagnosticStatus:
+def process_status(name: str, watchdog: WatchdogProcess, now: float) -> DiagnosticStatus:
     """
     Return the status ``processes`` of a node.
 
@@ -31,7 +28,6 @@ def process_status(
         'watchdog': state,
         'watchdog_process_lateness_ms': f'{1e3 * lateness:.1f}',
         'watchdog_takeovers': watchdog.takeovers,
-        'dropped_log_lines': log.dropped,
     }
     return conversions.diagnostic_status(
         f'{name}: processes',

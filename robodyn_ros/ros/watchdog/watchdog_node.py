@@ -34,9 +34,9 @@ from robodyn_ros.ros import cdr, conversions
 from robodyn_ros.ros.joint_states import JointStateReader
 from robodyn_ros.ros.other_commanders import WATCHDOG_LABEL, CommandListener, watchdog_name
 from robodyn_ros.ros.qos import RELIABLE, SENSOR
+from robodyn_ros.ros.rclpy_workarounds import is_rejected_message
 from robodyn_ros.ros.shared_memory import Look, Names, SharedMemory, WatchdogSettings
 from robodyn_ros.ros.signals import leave_stop_signals_to_the_node
-from robodyn_ros.ros.spinning import is_rejected_message
 from robodyn_ros.ros.watchdog.takeover import LastCommand, Takeover
 
 WAKE_PERIOD = 0.05  # between looks at the heartbeat, if none is due before [s]
@@ -257,7 +257,7 @@ class WatchdogNode(Node):
 
 def run(shared: SharedMemory, args: Sequence[str] | None, parent_pid: int) -> None:
     """Watch until the other process ends; this is all that the forked process does."""
-    leave_stop_signals_to_the_node(even_stops=True)
+    leave_stop_signals_to_the_node(even_pauses=True)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)  # it limits the process's life
     with suppress(OSError):
         os.setsid()  # a terminal or a launcher that kills its group leaves it alive

@@ -21,7 +21,7 @@ from std_msgs.msg import String
 from robodyn_ros.control.settings import PARAMETERS
 from robodyn_ros.errors import UnreadableSource
 from robodyn_ros.ros.dynamics.description_topic import LARGEST_MESSAGE, DescriptionTopic
-from robodyn_ros.ros.dynamics.parameter_services import MOST_ENTRIES, BoundedParameterService
+from robodyn_ros.ros.rclpy_workarounds import MOST_ENTRIES, BoundedParameterService
 
 
 def content(text):
@@ -84,6 +84,20 @@ def test_as_many_parameters_as_there_are_can_be_set_at_once(node):
     results = services._set_parameters_callback(request, response).results
     assert [result.successful for result in results] == [True] * MOST_ENTRIES
     assert node.get_parameter('gain').value == MOST_ENTRIES - 1.0
+
+
+@pytest.mark.ros
+def test_parameter_of_a_type_that_does_not_exist_is_refused(node):
+    services, gain = BoundedParameterService(node), Parameter('gain', value=2.0)
+    unknown = gain.to_parameter_msg()
+    unknown.value.type = 200
+    request = SetParameters.Request(parameters=[gain.to_parameter_msg(), unknown])
+    results = services._set_parameters_callback(request, SetParameters.Response()).results
+    assert len(results) == 2 and 'parameter type 200' in results[1].reason
+    request = SetParametersAtomically.Request(parameters=request.parameters)
+    response = SetParametersAtomically.Response()
+    assert not services._set_parameters_atomically_callback(request, response).result.successful
+    assert node.get_parameter('gain').value == 1.0
 
 
 @pytest.mark.ros

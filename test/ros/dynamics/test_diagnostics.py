@@ -270,7 +270,7 @@ def test_services_that_do_not_answer_are_a_warning(services, words):
 )
 def test_watchdog_that_is_late_or_has_ended_is_a_warning(has_ended, lateness, level, message):
     watchdog = SimpleNamespace(has_ended=has_ended, takeovers=0, lateness=lambda now: lateness)
-    status = process_status('node', watchdog, SimpleNamespace(dropped=0), 0.0)
+    status = process_status('node', watchdog, 0.0)
     assert (status.level, status.message) == (level, message)
     facts = {value.key: value.value for value in status.values}
     assert float(facts['watchdog_process_lateness_ms']) == 1e3 * lateness

@@ -4,6 +4,7 @@
 import os
 import signal
 import subprocess
+import threading
 import time
 from pathlib import Path
 
@@ -21,8 +22,6 @@ from fault_rig import (
     rig_in,
     torque_at_rest,
 )
-from rclpy.qos import QoSProfile
-from sensor_msgs.msg import JointState
 
 from robodyn_ros.ros.other_commanders import WATCHDOG_LABEL
 
@@ -402,10 +401,10 @@ def test_node_goes_on_where_its_watchdog_does_not_return_the_commands(rig, gravi
 
 
 @fault(
-    'stdout blocked for 10 s',
-    'No cycle is missed; log lines beyond a megabyte are dropped and counted.',
+    'output that nobody reads for seconds, as in a terminal on hold',
+    'The node hangs where it prints; the watchdog brakes and carries the arm meanwhile.',
 )
-def test_output_that_nobody_reads_holds_nothing_up(rig):
+def test_node_whose_output_is_blocked_is_stood_in_for(rig, gravity):
     listen_to_commands_only(rig)
     rig.output = subprocess.PIPE
     rig.launch_patched(
@@ -413,27 +412,19 @@ def test_output_that_nobody_reads_holds_nothing_up(rig):
         'from rclpy.logging import get_logger\n'
         'watchdog = command_pipeline.CommandPipeline.watchdog\n'
         'def chatting(pipeline, now):\n'
-        "    get_logger('chat').info(4000 * 'x')\n"
+        "    get_logger('chat').info(1000 * 'x')\n"
         '    return watchdog(pipeline, now)\n'
         'command_pipeline.CommandPipeline.watchdog = chatting\n',
+        mode='computed_torque',
     )
-    states = []  # numbers of the joint states
-    rig.node.create_subscription(
-        JointState,
-        '/joint_states',
-        lambda message, info: states.append(info['publication_sequence_number']),
-        QoSProfile(depth=10000),
-    )
-    rig.driver(rate=250.0)
-    rig.until_commanded()
-    rig.until(lambda: states)
-    first, first_state = rig.record[-1], states[-1]
-    rig.spin(10.0)
-    rig.until_commanded()
-    commands = rig.record[-1][2] - first[2]
-    # Before, not one came. How many a busy machine lets the node miss is for a benchmark to say.
-    assert commands > 0.5 * (states[-1] - first_state) > 50
-    assert all(label != WATCHDOG_LABEL for *_, label in rig.record)
-    assert int(rig.report['dropped_log_lines']) > 0
+    rig.driver(rate=100.0)
+    rig.until(lambda: rig.record and rig.record[-1][-1] == WATCHDOG_LABEL)
+    rig.spin(2.0)
+    assert rig.record[-1][-1] == WATCHDOG_LABEL
+    assert ends_with(rig, gravity)
+    reader = threading.Thread(target=rig.process.stdout.read, daemon=True)
+    reader.start()
+    rig.until_commanded(100)
+    rig.until(lambda: rig.record[-1][-1] != WATCHDOG_LABEL)
     rig.process.send_signal(signal.SIGINT)
     assert rig.process.wait(30.0) == 0

@@ -29,7 +29,8 @@ from robodyn_ros.control.load import Load
 from robodyn_ros.ros.services.callbacks import Robot
 from robodyn_ros.ros.services.service_process import SERVICES, ServiceProcess
 from robodyn_ros.ros.shared_memory import Names, SharedMemory
-from robodyn_ros.ros.spinning import fastest_executor, run_until_signal
+from robodyn_ros.ros.rclpy_workarounds import fastest_executor
+from robodyn_ros.ros.spinning import run_until_signal
 
 ARM = RobotModel.from_urdf({urdf!r}, base_link='base', tip_link='hand')
 
