@@ -115,7 +115,7 @@ Settings checked_settings(
   ContactSettings & contacts = result.contacts;
   contacts.gain = each("observer_gain", params.observer_gain);
   contacts.moving = each_or_none("contact_threshold_moving", params.contact_threshold_moving);
-  contacts.standing =
+  contacts.stationary =
     each_or_none("contact_threshold_standing", params.contact_threshold_standing);
   contacts.dwell = params.contact_dwell;
   std::copy_n(params.wrench_point.begin(), 3, contacts.point.begin());

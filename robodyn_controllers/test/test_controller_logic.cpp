@@ -468,7 +468,7 @@ Settings with_contacts(robodyn::ContactAction action)
 {
   Settings settings = pendulum::settings();
   settings.contacts.moving = {1.0};
-  settings.contacts.standing = {1.0};
+  settings.contacts.stationary = {1.0};
   settings.on_contact = action;
   return settings;
 }

@@ -110,10 +110,10 @@ def contact_thresholds_command(
 
 
 def _words(model: RobotModel, thresholds: ContactThresholds) -> Iterator[str]:
-    yield f'{"":24}{"moving":>9}{"standing":>10}'
+    yield f'{"":24}{"moving":>9}{"stationary":>12}'
     for k, name in enumerate(model.joint_names):
         unit = 'N' if model.dh.prismatic[k] else 'N m'
-        yield f'{name!r:24}{thresholds.moving[k]:9.3g}{thresholds.standing[k]:10.3g} {unit}'
+        yield f'{name!r:24}{thresholds.moving[k]:9.3g}{thresholds.stationary[k]:12.3g} {unit}'
 
 
 def _parameters(thresholds: ContactThresholds, gain: float) -> dict[str, Any]:
@@ -121,7 +121,7 @@ def _parameters(thresholds: ContactThresholds, gain: float) -> dict[str, Any]:
     return {
         'observer_gain': [gain],
         'contact_threshold_moving': [float(f'{x:.4g}') for x in thresholds.moving],
-        'contact_threshold_standing': [float(f'{x:.4g}') for x in thresholds.standing],
+        'contact_threshold_standing': [float(f'{x:.4g}') for x in thresholds.stationary],
     }
 
 

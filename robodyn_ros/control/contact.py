@@ -137,7 +137,7 @@ class ContactThresholds(ArrayRecord):
     ----------
     moving : array, shape (n,)
         Of a joint that moves [N m] or [N].
-    standing : array, shape (n,)
+    stationary : array, shape (n,)
         Of one that stands, or stood or turned round within 0.3 s [N m] or [N].
 
     Raises
@@ -149,14 +149,14 @@ class ContactThresholds(ArrayRecord):
     """
 
     moving: FloatArray
-    standing: FloatArray
+    stationary: FloatArray
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if np.ndim(self.moving) != 1 or np.shape(self.moving) != np.shape(self.standing):
-            shapes = f'{np.shape(self.moving)} and {np.shape(self.standing)}'
+        if np.ndim(self.moving) != 1 or np.shape(self.moving) != np.shape(self.stationary):
+            shapes = f'{np.shape(self.moving)} and {np.shape(self.stationary)}'
             raise WrongShape('contact thresholds', shapes, 'one of each for each joint')
-        for name, values in (('moving', self.moving), ('standing', self.standing)):
+        for name, values in (('moving', self.moving), ('stationary', self.stationary)):
             if not ((values > 0.0) & np.isfinite(values)).all():
                 raise InvalidNumber(
                     f'contact thresholds, {name}', values.tolist(), 'positive numbers [N m] or [N]'
@@ -234,7 +234,7 @@ class ContactDetector:
         self.contact: Contact | None = None
         self._joint_names, self._links = tuple(joint_names), tuple(links)
         settings = core.ContactThresholds()
-        settings.moving, settings.standing = thresholds.moving, thresholds.standing
+        settings.moving, settings.stationary = thresholds.moving, thresholds.stationary
         settings.dwell = dwell
         self._core = core.Detector(settings)
 

@@ -42,14 +42,14 @@ class ObservedRecording(ArrayRecord):
         [rad/s] or [m/s]
     torque : array, shape (K, n)
         Estimated [N m] or [N].
-    standing : array of bool, shape (K, n)
+    stationary : array of bool, shape (K, n)
         Which joints stand, or did of late.
     """
 
     time: FloatArray
     velocity: FloatArray
     torque: FloatArray
-    standing: np.ndarray
+    stationary: np.ndarray
 
 
 def observed_recording(
@@ -98,23 +98,23 @@ def observed_recording(
     )
     effort = recording.effort * np.asarray(effort_scale, dtype=float)
     settling = _SETTLING / float(observer.gain.min())
-    joints, began = core.StandingJoints(model.n), -np.inf
-    kept, torques, standing = [], [], []
+    joints, began = core.StationaryJoints(model.n), -np.inf
+    kept, torques, stationary = [], [], []
     for k, time in enumerate(recording.time.tolist()):
         torque = observer.update(recording.position[k], velocity[k], effort[k], time)
-        is_standing = joints.at(velocity[k], time)
+        is_stationary = joints.at(velocity[k], time)
         if torque is None:
             began = time
         elif time - began >= settling:
             kept.append(k)
             torques.append(torque)
-            standing.append(is_standing)
+            stationary.append(is_stationary)
     shape = (-1, model.n)
     return ObservedRecording(
         recording.time[kept],
         velocity[kept],
         np.array(torques, dtype=float).reshape(shape),
-        np.array(standing, dtype=bool).reshape(shape),
+        np.array(stationary, dtype=bool).reshape(shape),
     )
 
 
@@ -137,10 +137,10 @@ def contact_thresholds(
         A joint hardly moves, or hardly ever stands or turns round.
     """
     torque = np.abs(np.concatenate([each.torque for each in observed]))
-    standing = np.concatenate([each.standing for each in observed])
+    stationary = np.concatenate([each.stationary for each in observed])
     return ContactThresholds(
-        _threshold(model, torque, ~standing, 'moving'),
-        _threshold(model, torque, standing, 'standing or turning round'),
+        _threshold(model, torque, ~stationary, 'moving'),
+        _threshold(model, torque, stationary, 'stationary or turning round'),
     )
 
 

@@ -86,28 +86,30 @@ def test_thresholds_are_a_quarter_more_than_what_all_but_a_thousandth_stays_belo
     samples = 20_000
     random = np.random.default_rng(0)
     torque = random.uniform(-1.0, 1.0, (samples, 4)) * [1.0, 2.0, 4.0, 8.0]
-    standing = random.random((samples, 4)) < 0.5
-    torque[standing] *= 3.0
-    observed = ObservedRecording(np.arange(samples), np.zeros((samples, 4)), torque, standing)
+    stationary = random.random((samples, 4)) < 0.5
+    torque[stationary] *= 3.0
+    observed = ObservedRecording(np.arange(samples), np.zeros((samples, 4)), torque, stationary)
     found = contact_thresholds(arm.urdf, [observed])
     assert isinstance(found, ContactThresholds)
     np.testing.assert_allclose(found.moving, 1.25 * 0.999 * np.array([1, 2, 4, 8]), rtol=2e-3)
-    np.testing.assert_allclose(found.standing, 3.0 * found.moving, rtol=4e-3)
+    np.testing.assert_allclose(found.stationary, 3.0 * found.moving, rtol=4e-3)
 
 
 def test_a_joint_that_never_stands_is_named():
     arm = TrueArm.drawn(13, 4)
-    standing = np.zeros((1000, 4), bool)
-    observed = ObservedRecording(np.arange(1000), np.ones((1000, 4)), np.ones((1000, 4)), standing)
-    with pytest.raises(TooShortRecording, match='j1.*standing'):
+    stationary = np.zeros((1000, 4), bool)
+    observed = ObservedRecording(
+        np.arange(1000), np.ones((1000, 4)), np.ones((1000, 4)), stationary
+    )
+    with pytest.raises(TooShortRecording, match='j1.*stationary'):
         contact_thresholds(arm.urdf, [observed])
 
 
 def test_a_joint_that_has_just_turned_round_counts_as_standing():
-    joints = core.StandingJoints(2)
+    joints = core.StationaryJoints(2)
     for k in range(100):
-        standing = joints.at([0.5, 0.5], 0.01 * k)
-    assert standing == [False, False]
+        stationary = joints.at([0.5, 0.5], 0.01 * k)
+    assert stationary == [False, False]
     assert joints.at([-0.5, 0.5], 1.0) == [True, False]
     assert joints.at([-0.5, 0.5], 1.29) == [True, False]
     assert joints.at([-0.5, 0.5], 1.31) == [False, False]

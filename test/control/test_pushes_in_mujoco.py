@@ -100,11 +100,11 @@ def calibrated(name, seeds, duration):
     observed = []
     for seed in seeds:
         arm = PushedArm(name, seed=seed)
-        standing = core.StandingJoints(arm.model.n)
+        stationary = core.StationaryJoints(arm.model.n)
         rows = []
         for _ in range(round(duration / TIME_STEP)):
             found = arm.step()
-            stands = standing.at(arm.velocity, arm.time)
+            stands = stationary.at(arm.velocity, arm.time)
             rows.append((arm.time, arm.velocity, found, stands))
         rows = rows[200:]
         observed.append(ObservedRecording(*(np.array(part) for part in zip(*rows))))

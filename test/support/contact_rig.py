@@ -134,12 +134,12 @@ class SwayingRig(ContactRig):
 
     def observed(self):
         """Return what was observed since the last time that somebody asked, which is forgotten."""
-        joints, rows = core.StandingJoints(self.model.n), []
+        joints, rows = core.StationaryJoints(self.model.n), []
         for state in self.states:
             time, velocity = seconds(state.header.stamp), np.array(state.velocity)
-            standing = joints.at(velocity.tolist(), time)
+            stationary = joints.at(velocity.tolist(), time)
             if len(state.external_torque):
-                rows.append((time, velocity, np.array(state.external_torque), standing))
+                rows.append((time, velocity, np.array(state.external_torque), stationary))
         self.forget()
         return ObservedRecording(*(np.array(part) for part in zip(*rows)))
 
@@ -224,5 +224,5 @@ def thresholds_of_free_motion(name, folder, motions=4):
         rig.close()
     return {
         'contact_threshold_moving': list(map(float, found.moving)),
-        'contact_threshold_standing': list(map(float, found.standing)),
+        'contact_threshold_standing': list(map(float, found.stationary)),
     }

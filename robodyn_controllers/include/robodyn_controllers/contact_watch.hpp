@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the outside does to a commanded arm: torques, the wrench at the tip, contacts.
+// External torques of a commanded arm, the wrench at its tip, and contacts.
 #ifndef ROBODYN_CONTROLLERS__CONTACT_WATCH_HPP_
 #define ROBODYN_CONTROLLERS__CONTACT_WATCH_HPP_
 
@@ -21,10 +21,10 @@ namespace robodyn_controllers
 
 struct ContactSettings
 {
-  robodyn::Vector gain;              // of the observer, one of each joint [1/s]
-  robodyn::Vector moving, standing;  // thresholds [N m or N]; empty: nothing is ever a contact
-  double dwell = 0.0;                // s
-  std::array<double, 3> point{};     // of the wrench, in the tip link's frame [m]
+  robodyn::Vector gain;                // of the observer, one of each joint [1/s]
+  robodyn::Vector moving, stationary;  // thresholds [N m or N]; empty: nothing is ever a contact
+  double dwell = 0.0;                  // s
+  std::array<double, 3> point{};       // of the wrench, in the tip link's frame [m]
 };
 
 // Nothing but the constructor allocates. The rules are those of control/contact.py.
@@ -49,14 +49,14 @@ public:
     zero_(n_),
     jacobian_(6 * n_)
   {
-    if (settings.moving.empty() != settings.standing.empty()) {
+    if (settings.moving.empty() != settings.stationary.empty()) {
       throw std::runtime_error(
         "parameters contact_threshold_moving and contact_threshold_standing; allowed: "
         "both, or neither");
     }
     if (!settings.moving.empty()) {
       detector_.emplace(
-        n_, robodyn::ContactThresholds{settings.moving, settings.standing, settings.dwell});
+        n_, robodyn::ContactThresholds{settings.moving, settings.stationary, settings.dwell});
     }
     robodyn::Vector forwards(n_, 1.0), backwards(n_, -1.0), resistance(n_);
     model.friction_torque(

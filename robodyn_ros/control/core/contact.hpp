@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the outside does to an arm: its torques, by the arm's momentum, and when they are a contact.
+// External torques of an arm, from its momentum, and when they are a contact.
 #ifndef ROBODYN_ROS__CORE__CONTACT_HPP_
 #define ROBODYN_ROS__CORE__CONTACT_HPP_
 
@@ -179,10 +179,10 @@ inline double torque_deviation(double known, double coulomb, double velocity)
 }
 
 // Says which joints stand, or have stood or turned round of late.
-class StandingJoints
+class StationaryJoints
 {
 public:
-  explicit StandingJoints(std::size_t joints) : stood_(joints), velocity_(joints) { reset(); }
+  explicit StationaryJoints(std::size_t joints) : stood_(joints), velocity_(joints) { reset(); }
 
   std::size_t joints() const { return stood_.size(); }
 
@@ -216,7 +216,7 @@ private:
 struct ContactThresholds
 {
   Vector moving;        // of a joint that moves [N m or N]
-  Vector standing;      // of one that stands, or stood or turned round of late
+  Vector stationary;    // of one that stands, or stood or turned round of late
   double dwell = 0.02;  // s beyond a threshold until it is a contact, and below until it is over
 };
 
@@ -233,14 +233,14 @@ enum class ContactEvent : std::uint8_t { none, begins, ends };
 // Tells contacts from what an arm shows without any.
 //
 // Of a joint that stands the change counts: what lasts is stiction, or a contact that nothing tells
-// from it. So a lasting contact with a standing arm is over after some seconds.
+// from it. So a lasting contact with a stationary arm is over after some seconds.
 class ContactDetector
 {
 public:
   ContactDetector(std::size_t joints, const ContactThresholds & thresholds)
   : n_(joints),
     thresholds_(thresholds),
-    standing_(n_),
+    stationary_(n_),
     stiction_(n_),
     since_(n_),
     ratio_(n_),
@@ -256,7 +256,7 @@ public:
   // Begin anew, with no contact, every joint taken to have just stood.
   void reset()
   {
-    standing_.reset();
+    stationary_.reset();
     std::fill(stiction_.begin(), stiction_.end(), 0.0);
     std::fill(since_.begin(), since_.end(), kInfinity);
     free_since_ = kInfinity;
@@ -271,7 +271,7 @@ public:
     if (time < time_) { reset(); }
     const double slowness = is_in_contact_ ? kAccustomingInContact : kAccustoming;
     const double followed = time_ == -kInfinity ? 0.0 : -std::expm1((time_ - time) / slowness);
-    const double latest = time - thresholds_.dwell + StandingJoints::kTimeRounding;
+    const double latest = time - thresholds_.dwell + StationaryJoints::kTimeRounding;
     int clearest = -1;
     for (std::size_t i = 0; i < n_; ++i) {
       const bool is_slow = std::fabs(qd[i]) < kStandstill;
@@ -282,8 +282,8 @@ public:
         change -= stiction_[i];
         stiction_[i] += followed * change;
       }
-      const bool is_standing = standing_.update(i, qd[i], time);
-      threshold_[i] = is_standing ? thresholds_.standing[i] : thresholds_.moving[i];
+      const bool is_stationary = stationary_.update(i, qd[i], time);
+      threshold_[i] = is_stationary ? thresholds_.stationary[i] : thresholds_.moving[i];
       ratio_[i] = std::fabs(change) / threshold_[i];
       since_[i] = ratio_[i] > 1.0 ? std::min(since_[i], time) : kInfinity;
       const bool is_clearer =
@@ -309,7 +309,7 @@ private:
   static constexpr double kRelease = 0.7;
   // A joint beyond this fraction says that a contact lies on its link or beyond.
   static constexpr double kSuspicion = 0.5;
-  // Time constants with which a standing joint's torque is taken for stiction [s]: drives wind up
+  // Time constants with which a stationary joint's torque is taken for stiction [s]: drives wind up
   // against it slowly, and a push leaves some of it behind.
   static constexpr double kAccustoming = 1.0, kAccustomingInContact = 5.0;
 
@@ -326,7 +326,7 @@ private:
 
   const std::size_t n_;
   const ContactThresholds thresholds_;
-  StandingJoints standing_;
+  StationaryJoints stationary_;
   Vector stiction_;  // what its torque is taken for while it stands
   Vector since_;     // when it exceeded its threshold [s]
   Vector ratio_, threshold_;

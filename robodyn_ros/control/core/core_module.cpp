@@ -520,7 +520,7 @@ public:
   Detector(const rd::ContactThresholds & thresholds)
   : n_(thresholds.moving.size()), detector_(n_, thresholds)
   {
-    if (thresholds.standing.size() != n_) { throw py::value_error("thresholds of two sizes"); }
+    if (thresholds.stationary.size() != n_) { throw py::value_error("thresholds of two sizes"); }
   }
 
   rd::ContactEvent update(const Array & velocity, const Array & torque, double time)
@@ -855,17 +855,17 @@ PYBIND11_MODULE(core_module, module)
   py::class_<rd::ContactThresholds>(module, "ContactThresholds")
     .def(py::init<>())
     .def_readwrite("moving", &rd::ContactThresholds::moving)
-    .def_readwrite("standing", &rd::ContactThresholds::standing)
+    .def_readwrite("stationary", &rd::ContactThresholds::stationary)
     .def_readwrite("dwell", &rd::ContactThresholds::dwell);
-  py::class_<rd::StandingJoints>(module, "StandingJoints")
+  py::class_<rd::StationaryJoints>(module, "StationaryJoints")
     .def(py::init<std::size_t>())
-    .def("at", [](rd::StandingJoints & self, const rd::Vector & velocity, double time) {
+    .def("at", [](rd::StationaryJoints & self, const rd::Vector & velocity, double time) {
       if (velocity.size() != self.joints()) { throw py::value_error("velocity: one a joint"); }
-      std::vector<bool> standing;
+      std::vector<bool> stationary;
       for (std::size_t i = 0; i < velocity.size(); ++i) {
-        standing.push_back(self.update(i, velocity[i], time));
+        stationary.push_back(self.update(i, velocity[i], time));
       }
-      return standing;
+      return stationary;
     });
   py::class_<rd::Contact>(module, "Contact")
     .def_readonly("joint", &rd::Contact::joint)
