@@ -3,8 +3,8 @@
 A description -> the serial chain from base link to tip link, with what hangs on it lumped in.
 
 Only the joints on the chain move. Every other movable joint below the base link is locked, and
-its subtree belongs, with the fixed links, to the body that carries it. A tip that nobody names is
-the end of the only arm.
+its subtree belongs, with the fixed links, to the body that carries it. Where no tip is given,
+it is the end of the only arm.
 """
 
 from __future__ import annotations
@@ -354,7 +354,7 @@ def _listed(names: list[str], quote: bool = True) -> str:
     return ', '.join(shown) or 'none'
 
 
-# --- the tip, where nobody names it --------------------------------------------------------------
+# --- the tip, where none is given ----------------------------------------------------------------
 
 
 def _tip_not_given(tree: LinkTree, base: str) -> tuple[str, tuple[Finding, ...]]:

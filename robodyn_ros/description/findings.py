@@ -366,9 +366,9 @@ def _large_inertias(chain: Chain) -> Iterator[_WeighedFinding]:
 
     What is lumped on the chain, and a link whose size nothing tells, must fit into the arm.
     """
-    told = _told_sizes(chain)
+    sizes = _named_sizes(chain)
     arm = float(np.linalg.norm(chain.joint_transforms[0][:3, 3])) + sum(
-        size for size in told if size < math.inf
+        size for size in sizes if size < math.inf
     )
     accelerated = _Accelerated(chain)
     for i, (joint, body) in enumerate(zip(chain.joints, chain.bodies[1:], strict=True)):
@@ -377,8 +377,8 @@ def _large_inertias(chain: Chain) -> Iterator[_WeighedFinding]:
             if inertial is None or inertial.mass <= 0:
                 continue
             radius = _radius_of_gyration(inertial)
-            if name == joint.child and len(told) > 1 and told[i] >= _TELLING_PART * radius:
-                size, room = max(told[i], _PART_OF_ARM * arm), _ROOM
+            if name == joint.child and len(sizes) > 1 and sizes[i] >= _TELLING_PART * radius:
+                size, room = max(sizes[i], _PART_OF_ARM * arm), _ROOM
             else:
                 size, room = max(arm, _LARGE), 1.0
             if radius > room * size:
@@ -415,9 +415,9 @@ def _radius_of_gyration(inertial: Inertial) -> float:
     return math.sqrt(max(0.0, min(largest, smallest + middle)) / inertial.mass)
 
 
-def _told_sizes(chain: Chain) -> list[float]:
+def _named_sizes(chain: Chain) -> list[float]:
     """
-    Return what the frames of each body that moves tell of its size [m]; infinite: unknown.
+    Return the size [m] of each body that moves, by the URDF's frames; infinite: unknown.
 
     They reach from joint to joint, with what is lumped on it and the strokes of its slides. A
     joint lies anywhere along its axis: where along it the neighbours have their frames counts,
@@ -460,7 +460,7 @@ def _extent(chain: Chain, i: int, steps: list[FloatArray]) -> float:
 
 @dataclass(frozen=True)
 class _Accelerated:
-    """What an arm's joints accelerate at position zero."""
+    """Inertias about an arm's joints at position zero."""
 
     chain: Chain
 
@@ -486,7 +486,7 @@ class _Accelerated:
 
     def of(self, i: int, name: str, share: float) -> tuple[str, float, float] | None:
         """
-        Return the joint that feels this share of a link's own inertia most, and the torques.
+        Return the joint to whose inertia this share of a link's own adds most, and the torques.
 
         These are what the share takes at 1 rad/s² of it alone, and what all takes that it moves
         [N m]. None where no joint before the link turns it.

@@ -56,7 +56,7 @@ _MISSING_OF_INERTIAL: dict[str, tuple[Level, dict[str, str]]] = {
     'mass': ('warning', {'value': '0'}),
     'inertia': ('info', dict.fromkeys(_KEPT_ATTRIBUTES['inertia'], '0')),
 }
-# Nobody writes more than a turn of radians [rad].
+# Beyond a full turn an angle is probably in degrees [rad].
 _LARGEST_ANGLE = 6.5
 # What URDF knows, beside what is kept.
 _KNOWN_CHILDREN: dict[str, tuple[str, ...]] = {
@@ -78,8 +78,8 @@ _EXTENSIONS = frozenset(
     'verbose'.split()
 )
 _ALIKE = 0.7  # of two names, by difflib, from which one may be meant by the other
-_LONGEST_NAME = 40  # characters of a name that may be meant for another, or is told
-_MOST_UNKNOWN = 10  # names that are told of one element
+_LONGEST_NAME = 40  # characters of a name that may be meant for another, or is reported
+_MOST_UNKNOWN = 10  # unknown names that are reported of one element
 # What a joint that does not move has no use for.
 _OF_MOVING_JOINTS = ('axis', 'limit', 'dynamics', 'mimic')
 
@@ -237,15 +237,18 @@ def _unknown(where: str, tag: str, elements: list[Any]) -> Iterator[Finding]:
     children: dict[str, list[Any]] = {}
     for child in (child for element in elements for child in element):
         children.setdefault(_tag(child), []).append(child)
-    told = 0
+    reported = 0
     for name, group in children.items():
         if name in _KNOWN_CHILDREN[tag]:
-            if name in _KNOWN_CHILDREN and name not in ('link', 'joint'):  # told by their names
+            if name in _KNOWN_CHILDREN and name not in (
+                'link',
+                'joint',
+            ):  # each by itself
                 yield from _unknown(where, name, group)
         elif not name or ':' in name or name in _EXTENSIONS or _is_xacro(group[0]):
             continue
-        elif told < _MOST_UNKNOWN:
-            told += 1
+        elif reported < _MOST_UNKNOWN:
+            reported += 1
             yield _unknown_finding(where, tag, name[:_LONGEST_NAME], len(group))
 
 

@@ -2,7 +2,7 @@
 """
 The bytes of a URDF -> XML elements, without entities, other documents or network.
 
-What is no proper XML, but ROS's own reader of URDFs passes over, is passed over here and said.
+What is not well-formed, but ROS's own reader of URDFs accepts, is accepted here with a finding.
 """
 
 from __future__ import annotations

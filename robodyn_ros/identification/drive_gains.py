@@ -64,7 +64,7 @@ class DriveGains(ArrayRecord):
     center_of_mass : array, shape (3,)
         Of the load, in the tip link's frame [m]; NaN without one.
     findings : tuple of Finding
-        Which joints cannot be told.
+        Which gains remain unknown.
     converged : bool
     """
 
@@ -94,8 +94,8 @@ def identify_drive_gains(
     Return what a unit of effort is worth, from recordings without and with a load of known mass.
 
     Both are explained together: with the same bodies and drives, the load's first moment and
-    inertia unknown. Its mass fixes the scale of all joints that feel it, what they carry in common
-    the others'.
+    inertia unknown. Its mass fixes the scale of all joints that carry it; bodies that several
+    joints carry fix that of the others.
 
     Without a load the gains of joints that carry something in common are known in proportion to
     one another: all of them may be off by one factor, which is chosen as the model's masses have

@@ -148,9 +148,9 @@ class EffortFindings(ArrayRecord):
             other = float(np.exp(np.mean(np.log(np.abs(scales)))))
         if decided and all(each.is_inverted for each in decided):
             other = -other
-        told = iter(scales)
+        known = iter(scales)
         return np.array(
-            [other if each.unit == 'undecided' else next(told) for each in self.joints]
+            [other if each.unit == 'undecided' else next(known) for each in self.joints]
         )
 
 
@@ -227,6 +227,7 @@ def _classified(joint: str, found: JointRegression) -> JointEffort:
     unit: _Unit = 'undecided'
     factor = deviation = np.nan
     if misses:
+        # What is left of the rigid body's torque is too little to scale by.
         unit, factor, deviation = 'torque', 1.0, np.nan
     elif found.tells:
         factor = 1.0 / found.unit_per_torque
@@ -430,11 +431,13 @@ class JointRegression:
         if not self.has_gravity or abs(gravity) > _LARGEST_REMAINDER:
             return False
         if self.sees_the_rest and rest < 0:
-            return False
+            return False  # the sign is wrong: then gravity says nothing of its own
         if self.sees_the_rest:
+            # The rest of the torque shows the unit, and gravity is less than that.
             return bool(rest > 1.0 / _LARGEST_FACTOR and gravity < _MISSING * rest)
         if abs(gravity) > 1.0 / _LARGEST_FACTOR:
-            return False
+            return False  # the URDF's masses may be off by so much
+        # Nothing shows the unit: gravity is missing if it would be a large part of a torque.
         expected = np.linalg.norm(self.parts[:, GRAVITY]) / np.linalg.norm(self.effort)
         return bool(expected > _TELLING and (gravity < 0 or self.share(GRAVITY) < _TELLING))
 

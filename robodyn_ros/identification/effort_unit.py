@@ -22,7 +22,7 @@ _TELLING = 0.3
 # It is sure where the URDF's torque and friction explain all but so much of its effort, and two
 # joints must say the same.
 _SURE = 0.4
-_LEAST_TOLD = 2
+_LEAST_KNOWN = 2
 _LEAST_ROWS = 20
 # URDFs are wrong, but not by so much.
 _LARGEST_FACTOR = 3.0
@@ -47,7 +47,7 @@ def assumed_effort_scale(
         Prepared with a factor of one.
     """
     factors = np.ones(model.n)
-    told = np.zeros(model.n, dtype=bool)
+    known = np.zeros(model.n, dtype=bool)
     columns = np.concatenate([each.drive(DriveTerms())[..., 1:] for each in rows])
     torque = np.concatenate([each.inertial @ model.inertial_parameters.ravel() for each in rows])
     effort = np.concatenate([each.effort for each in rows])
@@ -61,11 +61,12 @@ def assumed_effort_scale(
         slope, size = float(solution[0]), float(np.linalg.norm(effort[mine, joint]))
         explained = np.linalg.norm(slope * torque[mine, joint])
         residual = np.linalg.norm(effort[mine, joint] - matrix @ solution)
-        told[joint] = slope > 0 and explained > _TELLING * size and residual < _SURE * size
-        if told[joint]:
+        known[joint] = slope > 0 and explained > _TELLING * size and residual < _SURE * size
+        if known[joint]:
             factors[joint] = 1.0 / slope
-    off = told & (np.maximum(factors, 1.0 / factors) > _LARGEST_FACTOR)
-    if off.sum() < _LEAST_TOLD or not off[told].all():
+    off = known & (np.maximum(factors, 1.0 / factors) > _LARGEST_FACTOR)
+    # One joint off may be a wrong mass; if some efforts are torques, all of the arm's are.
+    if off.sum() < _LEAST_KNOWN or not off[known].all():
         return np.ones(model.n), ()
     mean = float(np.exp(np.log(factors[off]).mean()))
     scale = np.where(off, factors, mean)

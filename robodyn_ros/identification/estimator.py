@@ -105,7 +105,7 @@ class Estimate:
     Attributes
     ----------
     point : _Point
-        Where the unknowns stand.
+        Values of the unknowns.
     converged : bool
         Whether the optimum was reached to the tolerance.
     steps : int
@@ -232,7 +232,7 @@ def _beginning(problem: Problem, start: Estimate | None) -> _Point:
 @dataclass(frozen=True, eq=False)
 class _Point:
     """
-    Where the unknowns stand.
+    Values of the unknowns: an iterate of Newton's method.
 
     Attributes
     ----------

@@ -152,11 +152,11 @@ def problem_of(
 
 def _first_noise(rows: Sequence[Rows]) -> Noise:
     """
-    Return the noise to begin with: what no parameters explain, each joint by itself.
+    Return the noise to begin with: the residual of least squares, each joint by itself.
 
-    Bodies that need not exist, other ones for every joint, leave a residual that is noise at the
-    most. To begin with more would be wrong: what the prior resists would pass for noise, and the
-    noise that it makes would let the prior resist.
+    Without a prior, without links that are bodies or the same for every joint, it is noise at the
+    most. To begin with more would be wrong: what the prior resists would pass
+    for noise, and noise that large would let the prior resist.
     """
     drive = [each.drive(DriveTerms()) for each in rows]
     factors = joint_factors(

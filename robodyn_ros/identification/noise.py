@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What residuals say of themselves: how large, how correlated in time, which stand out."""
+"""The noise in residuals: its size, its correlation in time, and weights of outliers."""
 
 from __future__ import annotations
 

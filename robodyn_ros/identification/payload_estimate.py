@@ -86,7 +86,7 @@ class PayloadEstimate(ArrayRecord):
     residual : float
         Rms of what is unexplained over that of the torque, all joints together.
     poses : array, shape (k, n)
-        Where to stand still, in turn, to know mass and centre of mass better [rad or m].
+        Where to stand still, in turn, for a better mass and centre of mass [rad or m].
     findings : tuple of Finding
     """
 
@@ -493,7 +493,7 @@ def _standing(rows: Rows, least: int) -> list[tuple[int, int]]:
     return [(first, last) for first, last in pairs if last - first >= least]
 
 
-# --- where to stand still ------------------------------------------------------------------------
+# --- poses that would tell more ------------------------------------------------------------------
 
 
 def _poses_to_add(

@@ -43,7 +43,7 @@ PARAMETERS = parameters_of_pseudo_inertia(BASIS).T
 @dataclass(frozen=True, eq=False)
 class Prior:
     """
-    What is known before.
+    What is assumed of the links before anything is measured.
 
     Attributes
     ----------

@@ -77,7 +77,7 @@ class Recording(ArrayRecord):
     velocity : array-like, shape (N, n), or None
         [rad/s or m/s]; None, or NaN throughout, where the driver reports none.
     effort : array-like, shape (N, n)
-        In the drives' unit: N m or N where nobody says otherwise.
+        In the drives' unit; taken as N m or N where no ``effort_scale`` is given.
     findings : tuple of Finding
         What was wrong with the samples.
 

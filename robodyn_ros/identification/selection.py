@@ -263,6 +263,7 @@ def chosen_tilt(
     if wanted is False or not model.gravity.any():
         return none, none, model, best
     score = validator.score(best.terms, tilt=True)
+    # The score, of compressed rows, is cheap; the fit goes over all rows again and again.
     if wanted == 'auto' and score.typical_deviation > _LARGEST_ERROR * best.typical_deviation:
         return none, none, model, best
     fit = fitted(model, rows, prior, best.terms, tilt=True)

@@ -99,7 +99,7 @@ def _header(row: list[str], joint_names: Sequence[str]) -> tuple[list[str], int]
 def _numbers(
     rows: list[list[str]], first_line: int, names: Sequence[str], wanted: set[str]
 ) -> FloatArray:
-    """Return the table, NaN in columns that nobody wants."""
+    """Return the table, NaN in columns that are not asked for."""
     for k, row in enumerate(rows):  # all first: few fields would be made many
         if len(row) != len(names):
             fields = f'{len(row)} fields'

@@ -113,7 +113,7 @@ def _link_columns(model: RobotModel, q: NDArray, qd: NDArray, qdd: NDArray) -> N
     body[..., 3:, :6] = _tensor_times(wd) + swing @ _tensor_times(w)
     body[..., 3:, 6:9] = -skew(vd)
 
-    # Axis of joint j as link i feels it, about the origin of frame i, [..., i, j, :].
+    # Axis of joint j in the axes of link i, about the origin of frame i, [..., i, j, :].
     z = np.swapaxes(rotation, -1, -2)[..., None, :, 2, :]
     lever = origin[..., :, None, :] - origin[..., None, :, :]
     prismatic = model.dh.prismatic[:, None]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-A motion from which an arm's parameters can be told, and what it will tell.
+A motion from which an arm's parameters can be identified, and how well.
 
 It is a Fourier series for each joint; slow strokes that show friction, and poses to stand in,
 follow on request.
