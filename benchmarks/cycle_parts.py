@@ -44,7 +44,7 @@ PARTS = {
     'ros.dynamics.outputs:CycleOutputs.publish_details': 'fill torques and dynamics_state',
     'ros.shared_memory:Cycles.received': 'note the state for the watchdog and the services',
     'ros.shared_memory:Cycles.sent': 'write state and command for them',
-    'ros.dynamics.cycle_counts:CycleCounts.count': 'count',
+    'ros.dynamics.control_cycle:CycleCounts.count': 'count',
 }
 PUBLISH = 'publish (rclpy, middleware)'
 TIMER = 'ros.dynamics.control_cycle:ControlCycle._on_watchdog'

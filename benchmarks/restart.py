@@ -34,7 +34,7 @@ from robots import public_urdf
 from scene import CHAIN, PATIENCE, POSITION, start
 from std_msgs.msg import Float64MultiArray, String
 
-from robodyn_ros.ros.other_commanders import WATCHDOG_LABEL
+from robodyn_ros.ros.command_conflicts import WATCHDOG_LABEL
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 REST = 3.0  # between a start and the next end [s]

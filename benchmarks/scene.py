@@ -25,7 +25,7 @@ from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robodyn_ros import RobotModel, mass_matrix
-from robodyn_ros.ros.other_commanders import WATCHDOG_LABEL
+from robodyn_ros.ros.command_conflicts import WATCHDOG_LABEL
 
 STATE_TIMEOUT, WATCHDOG_PERIOD = 0.1, 0.01
 BOUND = STATE_TIMEOUT + WATCHDOG_PERIOD

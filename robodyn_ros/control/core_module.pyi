@@ -268,10 +268,10 @@ class Observer:
 
 class ContactThresholds:
     moving: ArrayLike
-    standing: ArrayLike
+    stationary: ArrayLike
     dwell: float
 
-class StandingJoints:
+class StationaryJoints:
     def __init__(self, joints: int) -> None: ...
     def at(self, velocity: ArrayLike, time: float) -> list[bool]: ...
 

@@ -46,7 +46,7 @@ def text(data: bytes, at: int) -> tuple[str, int]:
 
 
 def texts(data: bytes, at: int, count: int) -> tuple[tuple[str, ...], int]:
-    """Return so many texts that are next, and where they end."""
+    """Return the next count texts, and where they end."""
     found = []
     for _ in range(count):
         value, at = text(data, at)

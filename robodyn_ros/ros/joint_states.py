@@ -36,7 +36,7 @@ LARGEST_SIZE = 200_000
 
 MOST_JOINTS = 2000
 
-WARNING_PERIOD = 1.0  # what every message could cause is written once in so long [s]
+WARNING_PERIOD = 1.0  # between log entries that every message could cause [s]
 
 _STAMP_END = cdr.ENCODING + cdr.TIME.size
 _MOST_LAYOUTS = 8  # that are remembered: as many drivers report parts of an arm, or other devices
@@ -62,6 +62,11 @@ class JointStateMessage(NamedTuple):
     position: Sequence[float] | np.ndarray
     velocity: Sequence[float] | np.ndarray
     effort: Sequence[float] | np.ndarray
+
+    @property
+    def stamp(self) -> float:
+        """In seconds."""
+        return self.sec + 1e-9 * self.nanosec
 
 
 class _Layout(NamedTuple):
@@ -200,7 +205,7 @@ class StateReception:
         except MalformedJointState as error:
             self._ignore(str(error))
             return None
-        stamp = cdr.seconds(message.sec, message.nanosec)
+        stamp = message.stamp
         age = 0.0
         if stamp > 0.0:
             is_simulated = joint_states.elapsed.is_simulated

@@ -11,9 +11,7 @@ from __future__ import annotations
 
 import re
 
-from rclpy.impl.rcutils_logger import RcutilsLogger
-
-from robodyn_ros.ros.rclpy_workarounds import count_as_the_logger
+from robodyn_ros.ros.rclpy_workarounds import RcutilsLogger, count_as_the_logger
 
 count_as_the_logger(__file__)
 

@@ -171,7 +171,7 @@ MOST_ENTRIES = 60
 """Of one request: more than there are parameters. Each that changes takes 0.7 ms."""
 
 _TYPES = {kind.value for kind in Parameter.Type}
-WARNING_PERIOD = 1.0  # requests that are refused are logged once in so long [s]
+WARNING_PERIOD = 1.0  # between log entries about refused requests [s]
 
 
 class BoundedParameterService(ParameterService):
@@ -225,7 +225,7 @@ class BoundedParameterService(ParameterService):
         return self._refusal(parameters)
 
     def _refusal(self, entries: Sequence[Any]) -> str:
-        """Return why so many entries are refused, after logging it; empty: they are not."""
+        """Return why this number of entries is refused, after logging it; empty: it is not."""
         if len(entries) <= MOST_ENTRIES:
             return ''
         refusal = f'request: {len(entries)} parameters; allowed: at most {MOST_ENTRIES} at once'
@@ -234,6 +234,10 @@ class BoundedParameterService(ParameterService):
 
 
 # --- the log -----------------------------------------------------------------------------------
+
+
+RcutilsLogger = rcutils_logger.RcutilsLogger
+"""What ``get_logger`` returns; it has no public name. Issue: none known."""
 
 
 def count_as_the_logger(file: str) -> None:

@@ -59,7 +59,7 @@ class SharedRing:
         self._head = memoryview(self._memory)[:_HEAD].cast('Q')  # aligned; one process writes
 
     def begin(self, capacity: int) -> None:
-        """Forget all rows, and write such of so many bytes at the most from now on."""
+        """Forget all rows; those from now on have at most ``capacity`` bytes of data."""
         self._head[_FIRST] = self._head[_NEWEST] + 1
         self._head[_STRIDE] = -(-(_ROW_HEAD + capacity) // 8) * 8
 

@@ -21,7 +21,7 @@ from robodyn_ros.ros.rclpy_workarounds import RCLError, is_rejected_message, wor
 from robodyn_ros.ros.signals import StopRequested, StopSignal
 
 SIGNAL_PERIOD = 0.05  # between looks at whether a signal has come, while the node is idle [s]
-LOG_PERIOD = 1.0  # an error that every message could cause is logged once in so long [s]
+LOG_PERIOD = 1.0  # between log entries that every message could cause [s]
 
 
 def run_until_signal(

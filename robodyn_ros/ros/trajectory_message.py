@@ -9,6 +9,7 @@ once, and their numbers are taken out of the message in one piece.
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ MOST_JOINTS = 1000
 LONGEST_NAMES = 100_000
 """Of all joints of a message together [bytes]."""
 
+_PERIOD = 0.1  # between diagnostics that rejected trajectories cause, at least [s]
 _MOST_AT_ONCE = 256  # points that are looked at for having the same layout
 
 
@@ -56,7 +58,7 @@ class TrajectoryMessage:
     @classmethod
     def from_bytes(cls, message: bytes, joints: int) -> TrajectoryMessage:
         """
-        Return what a serialised message says to an arm with so many joints.
+        Return what a serialised message says to an arm with a number of joints.
 
         Raises
         ------
@@ -122,7 +124,7 @@ class TrajectoryMessage:
 
 
 def largest_size(joints: int) -> int:
-    """Return the bytes of the largest message that is read, for so many joints."""
+    """Return the size of the largest message that is read [bytes], by the number of joints."""
     return LONGEST_NAMES + MOST_POINTS * (4 * 8 * (joints + 1) + cdr.TIME.size)
 
 
@@ -178,3 +180,46 @@ def _read_points(
     seconds, nanoseconds = column(time, 1, '<i4')[:, 0], column(time + 4, 1, '<u4')[:, 0]
     times.extend((seconds + 1e-9 * nanoseconds).tolist())
     return begin + count * size
+
+
+# --- what becomes of a rejected one, which a topic does not answer -------------------------------
+
+
+@dataclass
+class Rejections:
+    """
+    The last trajectory that was rejected.
+
+    Parameters
+    ----------
+    reason : str
+        Empty: none was.
+    stamp : float
+        Of its header [s], by which its sender knows it; 0: it has none, or could not be read.
+    """
+
+    reason: str = ''
+    stamp: float = 0.0
+
+    def note(self, error: Exception, stamp: float) -> None:
+        """Remember one."""
+        self.reason, self.stamp = str(error), stamp
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """What diagnostics tell."""
+        return {'last_rejection': self.reason, 'last_rejection_stamp': f'{self.stamp:.9f}'}
+
+
+class AtOnce:
+    """Whether diagnostics may be published out of turn, for a sender who waits for an answer."""
+
+    def __init__(self) -> None:
+        self._last = -math.inf
+
+    def is_due(self, now: float) -> bool:
+        """Return whether they are at a steady time [s], which is then the last one."""
+        if now - self._last < _PERIOD:
+            return False
+        self._last = now
+        return True

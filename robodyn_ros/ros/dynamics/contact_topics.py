@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the outside does to the arm, on topics; and the effort that somebody else has added."""
+"""External torques, tip wrench and contacts on topics; and the effort that somebody else adds."""
 
 from __future__ import annotations
 
@@ -80,9 +80,9 @@ class ContactTopics:
             self._subscription = node.create_subscription(
                 JointState, settings.external_effort_topic, self._on_effort, SENSOR, raw=True
             )
-        self.look_who_listens()
+        self.look_for_subscribers()
 
-    def look_who_listens(self, *, are_states_heard: bool = False) -> None:
+    def look_for_subscribers(self, *, are_states_heard: bool = False) -> None:
         """Look whether anything is to be computed; call it often."""
         self._are_torques_heard = self._torques.get_subscription_count() > 0
         self._are_wrenches_heard = self._wrenches.get_subscription_count() > 0

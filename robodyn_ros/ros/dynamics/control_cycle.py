@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A configured robot's topics: joint states and trajectories in, commands out."""
+"""
+A configured robot's topics: joint states and trajectories in, commands out.
+
+And what has happened in the control cycles, counted.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,9 @@ import math
 import re
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
+import numpy as np
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.clock import Clock, ClockType
@@ -20,15 +26,14 @@ from robodyn_ros.control.control_stack import ControlStack
 from robodyn_ros.control.drift import DriftSample, DriftWatch
 from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.errors import RejectedTrajectory
+from robodyn_ros.ros.command_conflicts import CommandConflictMonitor
+from robodyn_ros.ros.controller_activity import ControllerWatch
 from robodyn_ros.ros.dynamics.contact_topics import ContactTopics
-from robodyn_ros.ros.dynamics.controller_watch import ControllerWatch
-from robodyn_ros.ros.dynamics.cycle_counts import CycleCounts
 from robodyn_ros.ros.dynamics.outputs import CycleOutputs
 from robodyn_ros.ros.joint_states import WARNING_PERIOD, StateReception, ros_time
-from robodyn_ros.ros.other_commanders import OtherCommanders
 from robodyn_ros.ros.qos import SENSOR
 from robodyn_ros.ros.shared_memory import SharedMemory
-from robodyn_ros.ros.trajectory_message import TrajectoryMessage
+from robodyn_ros.ros.trajectory_message import Rejections, TrajectoryMessage
 from robodyn_ros.ros.watchdog.watchdog_process import WatchdogProcess
 
 STOP_PERIOD = 0.001  # between the steps of the stop command to its torque [s]
@@ -42,6 +47,127 @@ MISSES_PERIOD = 10.0  # in which they are counted then [s]
 LONGEST_LISTENING = 0.5  # for other commanders before activation [s]
 DRIFT_PERIOD = 60.0  # between two lines of the log that say that the arm drifts [s]
 LATE = 3.0  # watchdog periods without the timer, after which only the newest state is answered
+_GAP_WINDOW = 5.0  # in which gaps between joint states are counted together [s]
+_MOST_GAPS = 100  # that are remembered
+_PERCENTILES = (50, 90, 99, 100)  # of the cycle times; the last is the longest
+
+
+@dataclass(frozen=True)
+class Recent:
+    """
+    The cycles since the last report.
+
+    Parameters
+    ----------
+    cycles : int
+        How many.
+    rate : float
+        [1/s]
+    cycle_times : array, shape (4,)
+        The ``_PERCENTILES`` of the time from a joint state to its command [s].
+    saturated, beyond : array of int
+        Indices of the joints that an effort limit held back, and of those beyond a position limit.
+    refused : int
+        States that no command followed from.
+    lateness : float
+        By which the watchdog timer came too late, at worst [s].
+    gaps : list of float
+        For how long joint states were missed, each time within ``_GAP_WINDOW`` [s].
+    """
+
+    cycles: int
+    rate: float
+    cycle_times: np.ndarray
+    saturated: np.ndarray
+    beyond: np.ndarray
+    refused: int
+    lateness: float
+    gaps: list[float]
+
+
+@dataclass
+class CycleCounts:
+    """
+    What has happened since the node was configured, and since the last report.
+
+    Parameters
+    ----------
+    cycles, missed_cycles : int
+        Control cycles, and times that joint states failed to come in time.
+    effort_limited, rate_limited : int
+        Cycles in which that limit changed a torque.
+    malformed : int
+        Joint states that could not be read.
+    last_malformed : str
+        Why the last joint state was refused; empty: none was.
+    rejections : Rejections
+        Of trajectories.
+    late_watchdogs : int
+        Times that the watchdog timer came later than by its period.
+    """
+
+    cycles: int = 0
+    missed_cycles: int = 0
+    effort_limited: int = 0
+    rate_limited: int = 0
+    malformed: int = 0
+    last_malformed: str = ''
+    rejections: Rejections = field(default_factory=Rejections)
+    late_watchdogs: int = 0
+    _refused: int = 0
+    _lateness: float = 0.0
+    _gaps: list[tuple[float, float]] = field(default_factory=list)
+    _since: float = field(default_factory=time.monotonic)
+    _cycle_times: list[float] = field(default_factory=list)
+    _saturated: np.ndarray | None = None
+    _beyond: np.ndarray | None = None
+
+    def count(self, command: Command, cycle_time: float) -> None:
+        """Count one control cycle that took a time [s]."""
+        self.cycles += 1
+        self._cycle_times.append(cycle_time)
+        if not command.is_limited:
+            return
+        if command.effort_limited.any():
+            self.effort_limited += 1
+            before = False if self._saturated is None else self._saturated
+            self._saturated = command.effort_limited | before
+        if command.position_limited.any():
+            before = False if self._beyond is None else self._beyond
+            self._beyond = command.position_limited | before
+        self.rate_limited += bool(command.rate_limited.any())
+
+    def late(self, lateness: float) -> None:
+        """Count a watchdog timer that came too late by a time [s]."""
+        self.late_watchdogs += 1
+        self._lateness = max(self._lateness, lateness)
+
+    def recovered(self, gap: float, now: float) -> None:
+        """Count that joint states are back after a gap [s], at a steady time [s]."""
+        self._gaps = [*self._gaps[1 - _MOST_GAPS :], (now, gap)]
+
+    def recent(self, now: float, refused: int) -> Recent:
+        """Return what happened since this was last asked; ``refused`` states in all."""
+        times = self._cycle_times
+        elapsed = now - self._since
+        saturated, beyond = (
+            np.empty(0, int) if joints is None else np.flatnonzero(joints)
+            for joints in (self._saturated, self._beyond)
+        )
+        newly_refused, lateness = refused - self._refused, self._lateness
+        gaps = [gap for ended, gap in self._gaps if now - ended < _GAP_WINDOW]
+        self._since, self._cycle_times, self._saturated, self._beyond = now, [], None, None
+        self._refused, self._lateness = refused, 0.0
+        return Recent(
+            len(times),
+            len(times) / elapsed if elapsed > 0.0 else 0.0,
+            np.percentile(times or [0.0], _PERCENTILES),
+            saturated,
+            beyond,
+            newly_refused,
+            lateness,
+            gaps,
+        )
 
 
 class ControlCycle:
@@ -111,7 +237,7 @@ class ControlCycle:
         )
 
     @property
-    def others(self) -> OtherCommanders:
+    def others(self) -> CommandConflictMonitor:
         """Whoever else is on the commands' topic."""
         return self._outputs.others
 
@@ -131,7 +257,7 @@ class ControlCycle:
         return self._states.unheard
 
     def other_commander(self) -> str:
-        """Return who else has commanded of late, in words; empty: nobody has."""
+        """Return who else has commanded recently, in words; empty: nobody has."""
         return self.others.heard_before_activation(self._listening_time)
 
     def look_around(self) -> None:
@@ -177,7 +303,7 @@ class ControlCycle:
         self._started, self._told_missing = time.monotonic(), ''
         self._last_watchdog = math.inf
         self.others.begin_commanding()
-        self._look_who_listens()
+        self._look_for_subscribers()
         self.stack.pipeline.enable(self._started)
         self._watchdog_timer = self._node.create_timer(
             self._watchdog_period, self._on_watchdog, clock=Clock(clock_type=ClockType.STEADY_TIME)
@@ -240,10 +366,10 @@ class ControlCycle:
         self._on_watchdog()
         time.sleep(STOP_PERIOD)
 
-    def _look_who_listens(self) -> None:
-        """Look what is to be computed and published."""
-        self._outputs.look_who_listens()
-        self.contacts.look_who_listens(are_states_heard=self._outputs.are_states_heard)
+    def _look_for_subscribers(self) -> None:
+        """Look which topics have subscribers, and so what is to be computed and published."""
+        self._outputs.look_for_subscribers()
+        self.contacts.look_for_subscribers(are_states_heard=self._outputs.are_states_heard)
 
     @property
     def _listening_time(self) -> float:
@@ -330,7 +456,7 @@ class ControlCycle:
         self._look_for_lateness(now)
         if self._controller is not None:
             self._controller.keep_from_following(pipeline, now)
-        self._look_who_listens()
+        self._look_for_subscribers()
         self._look_for_drift(now)
         if self._is_taken_over():
             return

@@ -10,6 +10,7 @@ What its services compute is answered by another process, see robodyn_ros.ros.se
 from __future__ import annotations
 
 import gc
+import random
 import sys
 import time
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ from rcl_interfaces.msg import SetParametersResult
 from rclpy.clock import Clock, ClockType
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
+from rclpy.timer import Timer
 from std_msgs.msg import String
 from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory
@@ -39,12 +41,9 @@ from robodyn_ros.control.settings import (
 from robodyn_ros.errors import ChangeRefused, FollowsNone, RejectedTrajectory, RobodynError
 from robodyn_ros.model import Payload
 from robodyn_ros.ros import command_line, qos
-from robodyn_ros.ros.dynamics.autostart import Autostart
 from robodyn_ros.ros.dynamics.control_cycle import ControlCycle
 from robodyn_ros.ros.dynamics.description_topic import DescriptionTopic
-from robodyn_ros.ros.dynamics.model_status import model_status
-from robodyn_ros.ros.dynamics.process_status import process_status
-from robodyn_ros.ros.dynamics.torque_status import torque_status
+from robodyn_ros.ros.dynamics.diagnostics import model_status, process_status, torque_status
 from robodyn_ros.ros.joint_states import elapsed_time
 from robodyn_ros.ros.parameter_overrides import check_name, declare, in_parameters, values
 from robodyn_ros.ros.plain_text import PlainlySpoken, plain
@@ -56,12 +55,12 @@ from robodyn_ros.ros.rclpy_workarounds import (
     log_exceptions,
     reject_invalid_transitions,
 )
-from robodyn_ros.ros.rejections import AtOnce
 from robodyn_ros.ros.services import callbacks
 from robodyn_ros.ros.services.service_process import SERVICES, ServiceProcess
 from robodyn_ros.ros.shared_memory import Names, SharedMemory
 from robodyn_ros.ros.signals import StopSignal
 from robodyn_ros.ros.spinning import run_until_signal
+from robodyn_ros.ros.trajectory_message import AtOnce
 from robodyn_ros.ros.watchdog.watchdog_process import WatchdogProcess
 
 DIAGNOSTICS_PERIOD = 1.0  # [s]
@@ -72,6 +71,8 @@ ABOUT = (
     'within limits. It takes joint_states, ~/joint_trajectory and robot_description, and '
     'publishes ~/commands, ~/torques, ~/dynamics_state and /diagnostics.'
 )
+
+_RETRY_PERIOD = 0.5  # between attempts to activate [s]
 
 SUCCESS = TransitionCallbackReturn.SUCCESS
 FAILURE = TransitionCallbackReturn.FAILURE
@@ -154,7 +155,7 @@ class DynamicsNode(PlainlySpoken, LifecycleNode):
             )
         )
         watchdog.opened = time.monotonic()
-        self._autostart = Autostart(self, self._parameter('autostart'))
+        self._autostart = _Autostart(self, self._parameter('autostart'))
         if self._parameter('urdf_file'):
             self._autostart.begin_soon()
         elif self._autostart.is_due:
@@ -479,6 +480,85 @@ class DynamicsNode(PlainlySpoken, LifecycleNode):
         message.header.stamp = self.get_clock().now().to_msg()
         self._diagnostics.publish(message)
         return reports[0]
+
+
+class _Autostart:
+    """
+    Configures and activates a node, where nobody else has configured it before.
+
+    An activation that is refused is tried again, until it succeeds or somebody else makes a
+    transition. Two nodes that hinder each other do not try at the same time.
+
+    Parameters
+    ----------
+    node : LifecycleNode
+        To be started.
+    is_wanted : bool
+        Whether it starts itself at all.
+    """
+
+    def __init__(self, node: LifecycleNode, is_wanted: bool) -> None:
+        self._node = node
+        self._is_wanted = self._is_due = is_wanted
+        self._timer: Timer | None = None
+
+    @property
+    def is_left_to_others(self) -> bool:
+        """Whether the node is never to start itself."""
+        return not self._is_wanted
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it is still to be configured."""
+        return self._is_due
+
+    def begin_soon(self) -> None:
+        """Configure and activate with the executor's next round."""
+        if self._is_due:
+            self._set_timer(0.0)
+
+    def begin(self) -> None:
+        """Configure and activate now, if that is still to be done."""
+        self._stop_timer()
+        if self._is_due and self._node.trigger_configure() == SUCCESS:
+            self._activate()
+
+    def forget(self) -> None:
+        """Leave it to others from now on."""
+        self._is_due = False
+        self._stop_timer()
+
+    def activate_later(self) -> None:
+        """Activate once that is possible, if the node starts itself at all."""
+        if self._is_wanted and self._state == 'inactive':
+            self._set_timer(_RETRY_PERIOD * (1.0 + random.random()))
+
+    def _activate(self) -> None:
+        if self._node.trigger_activate() != SUCCESS:
+            self.activate_later()
+
+    def _on_timer(self) -> None:
+        if self._timer is None:  # it came due while it was being stopped
+            return
+        self._stop_timer()
+        if self._is_due:
+            self.begin()
+        elif self._state == 'inactive':
+            self._activate()
+
+    @property
+    def _state(self) -> str:
+        return lifecycle_state(self._node)
+
+    def _set_timer(self, period: float) -> None:
+        self._stop_timer()
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._timer = self._node.create_timer(period, self._on_timer, clock=steady)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._node.destroy_timer(self._timer)
+            self._timer = None
 
 
 def _relieve_garbage_collector() -> None:

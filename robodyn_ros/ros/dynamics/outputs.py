@@ -18,9 +18,9 @@ from robodyn_ros.control.command_pipeline import Command
 from robodyn_ros.control.law import TorqueParts
 from robodyn_ros.ros import graph
 from robodyn_ros.ros.cdr import SerializedEfforts, head
+from robodyn_ros.ros.command_conflicts import CommandConflictMonitor
 from robodyn_ros.ros.conversions import floats
 from robodyn_ros.ros.dynamics.contact_topics import ContactTopics
-from robodyn_ros.ros.other_commanders import OtherCommanders
 from robodyn_ros.ros.qos import RELIABLE
 
 _NONE = array('d')
@@ -43,12 +43,12 @@ class CycleOutputs:
 
     Attributes
     ----------
-    others : OtherCommanders
+    others : CommandConflictMonitor
         Whoever else is on the commands' topic.
     are_states_heard : bool
         Whether somebody subscribes to what the torques are made of.
     contacts : ContactTopics or None
-        Knows what the outside does.
+        Knows the external torques.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class CycleOutputs:
         self._torques = node.create_lifecycle_publisher(JointState, '~/torques', RELIABLE)
         self._states = node.create_lifecycle_publisher(DynamicsState, '~/dynamics_state', RELIABLE)
         names = list(joint_names)
-        self.others = OtherCommanders(node, self._commands.topic_name)
+        self.others = CommandConflictMonitor(node, self._commands.topic_name)
         n = len(names)
         command = Float64MultiArray()
         command.layout.dim = [MultiArrayDimension(label='joints', size=n, stride=n)]
@@ -75,9 +75,9 @@ class CycleOutputs:
         self._torque = SerializedEfforts(names)
         self._state = DynamicsState(joint_names=names)
         self.contacts: ContactTopics | None = None
-        self.look_who_listens()
+        self.look_for_subscribers()
 
-    def look_who_listens(self) -> None:
+    def look_for_subscribers(self) -> None:
         """Look whether the torques and what they are made of have subscribers; call it often."""
         self._are_torques_heard = self._torques.get_subscription_count() > 0
         self.are_states_heard = self._states.get_subscription_count() > 0

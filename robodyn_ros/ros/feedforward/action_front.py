@@ -1,22 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The action FollowJointTrajectory in front of a controller's own, where control_msgs is there."""
+"""
+The action FollowJointTrajectory in front of a controller's own, where control_msgs is there.
+
+Every goal, cancel, feedback and result goes through once. The controller alone decides what
+becomes of a goal: whether it is accepted, that a new one preempts it, whether it can be cancelled.
+Only a goal that cannot be filled does not get there; it is accepted and aborted here, because a
+goal that is not accepted has no words to say why.
+
+``GoalRelay`` needs no ROS: the two sides are given as objects with the methods of rclpy's.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from action_msgs.msg import GoalStatus
 from rclpy.action import ActionClient, ActionServer, CancelResponse, GoalResponse
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from trajectory_msgs.msg import JointTrajectory
 
-from robodyn_ros.ros.feedforward.filled_message import given_indices
-from robodyn_ros.ros.feedforward.goal_relay import GoalRelay, Outgoing
+from robodyn_ros.errors import RobodynError
 
 LOOKING_PERIOD = 0.5  # for whether the controller is still there [s]
 
@@ -24,6 +34,215 @@ LOOKING_PERIOD = 0.5  # for whether the controller is still there [s]
 def is_available() -> bool:
     """Return whether control_msgs is installed."""
     return find_spec('control_msgs') is not None
+
+
+class ControllerLost(Exception):
+    """The controller's action server went away while something was asked of it."""
+
+
+class Outgoing(NamedTuple):
+    """
+    What is sent for a goal.
+
+    Parameters
+    ----------
+    goal : object
+        Of the action's type.
+    indices : sequence of int
+        For each of its points which point of the given goal is next.
+    """
+
+    goal: Any
+    indices: Sequence[int]
+
+
+@dataclass(eq=False)
+class _Relayed:
+    """A goal on its way."""
+
+    goal: Any
+    indices: Sequence[int] = ()
+    refusal: str = ''
+    theirs: Any = None  # the handle of the goal that was sent
+    ours: Any = None  # the handle of the goal that came
+    early_feedback: list[Any] = field(default_factory=list)
+    open_cancels: int = 0  # that the controller has not answered
+    answer: Any = None  # what became of it: status and result
+
+
+class GoalRelay:
+    """
+    Stands between the clients of an action and the controller.
+
+    Parameters
+    ----------
+    controller : rclpy.action.ActionClient
+        ``server_is_ready`` and ``send_goal_async`` are used of it.
+    fill : callable
+        A goal to the ``Outgoing`` one; raises RobodynError where it cannot.
+    hold : callable
+        Returns the goal that holds the arm, or None; asked for when a goal ended before its end
+        and no other is there, since the controller then holds the arm without any effort.
+    invalid_result : callable
+        (text) to a result that says that the goal is invalid.
+    warn : callable
+        Takes a sentence for the log.
+
+    Notes
+    -----
+    An rclpy executor that has a coroutine to resume does not sleep. So only the answers to goals
+    and cancels, which come at once, are awaited; the end of a goal is called back, and the goal
+    that came is in the state ACCEPTED until then.
+    """
+
+    def __init__(
+        self,
+        controller: Any,
+        fill: Callable[[Any], Outgoing],
+        hold: Callable[[], Any],
+        invalid_result: Callable[[str], Any],
+        warn: Callable[[str], None],
+    ) -> None:
+        self._controller = controller
+        self._fill = fill
+        self._hold = hold
+        self._invalid_result = invalid_result
+        self._warn = warn
+        self._relayed: list[_Relayed] = []
+        self._awaited: list[Any] = []
+
+    @property
+    def count(self) -> int:
+        """How many goals are on their way."""
+        return len(self._relayed)
+
+    async def on_goal(self, goal: Any) -> bool:
+        """Pass a goal on, and return whether it is accepted."""
+        if not self._controller.server_is_ready():
+            self._warn('goal rejected: the controller has no action server')
+            return False
+        try:
+            outgoing = self._fill(goal)
+        except RobodynError as error:
+            self._warn(f'goal refused: {error}')
+            self._relayed.append(_Relayed(goal, refusal=str(error)))
+            return True
+        relayed = _Relayed(goal, outgoing.indices)
+        self._relayed.append(relayed)
+        try:
+            relayed.theirs = await self._answer(
+                self._controller.send_goal_async(
+                    outgoing.goal,
+                    feedback_callback=lambda message: self._on_feedback(relayed, message),
+                )
+            )
+        except ControllerLost:
+            self._warn('goal rejected: the controller went away')
+        if relayed.theirs is None or not relayed.theirs.accepted:
+            self._relayed.remove(relayed)
+            return False
+        return True
+
+    def on_accepted(self, handle: Any) -> None:
+        """Take the handle of a goal that was accepted, and wait for what becomes of it."""
+        relayed = self._of(handle)
+        if relayed is None:
+            return
+        relayed.ours = handle
+        for feedback in relayed.early_feedback:
+            handle.publish_feedback(feedback)
+        if relayed.refusal:
+            self._finish(relayed)
+        else:
+            result = relayed.theirs.get_result_async()
+            result.add_done_callback(lambda future: self._on_result(relayed, future.result()))
+
+    async def on_cancel(self, handle: Any) -> bool:
+        """Pass the cancellation of a goal on, and return whether it is accepted."""
+        relayed = self._of(handle)
+        if relayed is None or relayed.theirs is None:
+            return False
+        relayed.open_cancels += 1
+        try:
+            response = await self._answer(relayed.theirs.cancel_goal_async())
+        except ControllerLost:
+            return False
+        finally:
+            relayed.open_cancels -= 1
+            if relayed.answer is not None and relayed.open_cancels == 0:
+                self._finish(relayed)
+        return bool(response.goals_canceling)
+
+    def hold(self) -> None:
+        """Have the arm held where it is, if no goal is on its way."""
+        if not self._relayed and (goal := self._hold()) is not None:
+            # As a goal of its own: it cannot overtake one that is sent behind it.
+            self._controller.send_goal_async(goal)
+
+    def lose_controller(self) -> None:
+        """Give up whatever the controller was asked, which it will not answer any more."""
+        for future in list(self._awaited):
+            if not future.done():
+                future.set_exception(ControllerLost())
+        for relayed in list(self._relayed):
+            if relayed.ours is not None and relayed.answer is None and not relayed.refusal:
+                relayed.refusal = 'the controller went away'
+                self._warn(f'goal aborted: {relayed.refusal}')
+                self._finish(relayed)
+
+    async def _answer(self, future: Any) -> Any:
+        self._awaited.append(future)
+        try:
+            return await future
+        finally:
+            self._awaited.remove(future)
+
+    def _on_feedback(self, relayed: _Relayed, message: Any) -> None:
+        feedback = message.feedback
+        index = getattr(feedback, 'index', -1)  # control_msgs 5, Jazzy's, has none
+        if 0 <= index < len(relayed.indices):
+            feedback.index = relayed.indices[index]
+        if relayed.ours is None:
+            relayed.early_feedback.append(feedback)
+        else:
+            relayed.ours.publish_feedback(feedback)
+
+    def _on_result(self, relayed: _Relayed, answer: Any) -> None:
+        if relayed.answer is not None or relayed not in self._relayed:
+            return
+        relayed.answer = answer
+        if relayed.open_cancels == 0:  # else their answer decides in which state the goal ends
+            self._finish(relayed)
+
+    def _finish(self, relayed: _Relayed) -> None:
+        """End a goal, behind whatever runs now: a cancel that is being answered, for instance."""
+        if relayed in self._relayed:
+            self._relayed.remove(relayed)
+            relayed.ours.execute(lambda handle: self._end(relayed, handle))
+
+    def _end(self, relayed: _Relayed, handle: Any) -> Any:
+        """Bring the goal that came to the end of the one that was sent, and return its result."""
+        if relayed.refusal:
+            handle.abort()
+            return self._invalid_result(relayed.refusal)
+        status = relayed.answer.status
+        if status == GoalStatus.STATUS_SUCCEEDED:
+            handle.succeed()
+        elif status == GoalStatus.STATUS_CANCELED and handle.is_cancel_requested:
+            handle.canceled()
+        else:
+            if status == GoalStatus.STATUS_CANCELED:  # rclpy lets no goal end so by itself
+                self._warn('goal aborted: the controller cancelled it, without being asked to')
+            handle.abort()
+        if status != GoalStatus.STATUS_SUCCEEDED:
+            self.hold()
+        return relayed.answer.result
+
+    def _of(self, handle: Any) -> _Relayed | None:
+        for relayed in self._relayed:
+            if relayed.goal is handle.request:
+                return relayed
+        return None
 
 
 class ActionFront:
@@ -112,3 +331,10 @@ def _ended_elsewhere(handle: Any) -> Any:
 def _times(message: JointTrajectory) -> np.ndarray:
     times = [point.time_from_start for point in message.points]
     return np.array([time.sec + 1e-9 * time.nanosec for time in times])
+
+
+def given_indices(given: np.ndarray, filled: np.ndarray) -> list[int]:
+    """Return for each filled point which given one is next, by their times [s]."""
+    # A point that was given may be a rounding error from where it was.
+    after = np.searchsorted(given, filled - 0.5e-9)
+    return np.minimum(after, len(given) - 1).tolist()

@@ -18,31 +18,38 @@ import sys
 import time
 from typing import Any
 
+import numpy as np
+from builtin_interfaces.msg import Duration
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
-from trajectory_msgs.msg import JointTrajectory
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robodyn_interfaces.srv import GetPayload, SetGravity, SetPayload
 from robodyn_ros.control.feedforward_efforts import TrajectoryFeedforward
 from robodyn_ros.control.settings import checked
+from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.errors import RejectedTrajectory, RobodynError
 from robodyn_ros.ros import command_line, conversions
 from robodyn_ros.ros.controller_activity import ControllerActivity
+from robodyn_ros.ros.conversions import floats
 from robodyn_ros.ros.dynamics.description_topic import DescriptionTopic
 from robodyn_ros.ros.feedforward import action_front
-from robodyn_ros.ros.feedforward.filled_message import filled_message
 from robodyn_ros.ros.joint_states import elapsed_time
 from robodyn_ros.ros.parameter_overrides import check_name, declared_values, in_parameters
 from robodyn_ros.ros.plain_text import PlainlySpoken
 from robodyn_ros.ros.qos import LATCHED, RELIABLE, SENSOR
-from robodyn_ros.ros.rejections import AtOnce, Rejections
 from robodyn_ros.ros.services import callbacks
 from robodyn_ros.ros.spinning import run_until_signal
-from robodyn_ros.ros.trajectory_message import TrajectoryMessage, largest_size
+from robodyn_ros.ros.trajectory_message import (
+    AtOnce,
+    Rejections,
+    TrajectoryMessage,
+    largest_size,
+)
 from robodyn_ros.ros_parameters import parameters_of
 
 ABOUT = (
@@ -52,6 +59,8 @@ ABOUT = (
     'the action of the controller, and tells on /diagnostics what it refuses.'
 )
 DIAGNOSTICS_PERIOD = 1.0  # [s]
+
+_NANOSECONDS = 1_000_000_000
 
 NAME = 'feedforward'
 PARAMETERS = parameters_of(NAME)
@@ -135,7 +144,7 @@ class FeedforwardNode(PlainlySpoken, Node):
         for note in filled.notes:
             self.get_logger().info(note)
         self.get_logger().debug(f'{filled.inserted} points inserted')
-        return filled_message(message, filled.trajectory)
+        return _filled_message(message, filled.trajectory)
 
     def hold(self) -> JointTrajectory | None:
         """Return the message that holds the arm where it is; None: that is not known."""
@@ -147,7 +156,7 @@ class FeedforwardNode(PlainlySpoken, Node):
 
     def _held(self) -> JointTrajectory:
         held = self._robot().hold(time.monotonic())
-        return filled_message(JointTrajectory(), held.trajectory)
+        return _filled_message(JointTrajectory(), held.trajectory)
 
     def _on_begin(self) -> None:
         self._is_hold_due = True
@@ -285,6 +294,28 @@ class FeedforwardNode(PlainlySpoken, Node):
     def _callbacks_robot(self) -> callbacks.Robot | None:
         filler = self._filler
         return callbacks.Robot.under(filler.load, filler.arm) if filler else None
+
+
+def _filled_message(given: JointTrajectory, filled: Trajectory) -> JointTrajectory:
+    """Return a filled trajectory under the header of the message that it was made from."""
+    message = JointTrajectory(header=given.header, joint_names=list(filled.joint_names))
+    has_acceleration = np.isfinite(filled.accelerations).all(axis=1)
+    message.points = [
+        JointTrajectoryPoint(
+            positions=floats(filled.positions[k]),
+            velocities=floats(filled.velocities[k]),
+            accelerations=floats(filled.accelerations[k]) if has_acceleration[k] else [],
+            effort=floats(filled.efforts[k]),
+            time_from_start=_duration(time),
+        )
+        for k, time in enumerate(filled.times.tolist())
+    ]
+    return message
+
+
+def _duration(time: float) -> Duration:
+    seconds, nanoseconds = divmod(round(time * _NANOSECONDS), _NANOSECONDS)
+    return Duration(sec=seconds, nanosec=nanoseconds)
 
 
 def main(args: list[str] | None = None) -> int:

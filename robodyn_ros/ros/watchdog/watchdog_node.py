@@ -30,9 +30,9 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
 from robodyn_ros.errors import MalformedJointState
-from robodyn_ros.ros import cdr, conversions
+from robodyn_ros.ros import conversions
+from robodyn_ros.ros.command_conflicts import WATCHDOG_LABEL, CommandListener, watchdog_name
 from robodyn_ros.ros.joint_states import JointStateReader
-from robodyn_ros.ros.other_commanders import WATCHDOG_LABEL, CommandListener, watchdog_name
 from robodyn_ros.ros.qos import RELIABLE, SENSOR
 from robodyn_ros.ros.rclpy_workarounds import is_rejected_message
 from robodyn_ros.ros.shared_memory import Look, Names, SharedMemory, WatchdogSettings
@@ -44,7 +44,7 @@ COMMAND_PERIOD = 0.002  # between commands while the torque changes [s]
 DELIVERY_TIMEOUT = 0.2  # that the stop command is given to reach its subscribers [s]
 NICENESS = -10  # it is idle but when all depends on it
 LONGEST_LIFE = 10  # after the node's end [s]; no bug may keep the process for longer
-PUNCTUALITY_WINDOW = 1.0  # the node asks once in so long [s]
+PUNCTUALITY_WINDOW = 1.0  # of the lateness that diagnostics tell [s]
 CLOSING_TIME = 2  # that closing may take [s]
 
 QUIET = ['--ros-args', '--disable-stdout-logs', '--disable-rosout-logs']
@@ -241,7 +241,7 @@ class WatchdogNode(Node):
                     message.position,
                     message.velocity,
                     received=time.monotonic(),
-                    stamp=cdr.seconds(message.sec, message.nanosec),
+                    stamp=message.stamp,
                 )
 
         return self.create_subscription(JointState, self._joint_states, receive, SENSOR, raw=True)

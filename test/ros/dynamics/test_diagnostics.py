@@ -12,11 +12,8 @@ from control_arm import NAMES, enabled
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.logging import get_logger
 
-from robodyn_ros.ros.dynamics.control_cycle import ControlCycle
-from robodyn_ros.ros.dynamics.cycle_counts import CycleCounts
-from robodyn_ros.ros.dynamics.model_status import model_status
-from robodyn_ros.ros.dynamics.process_status import process_status
-from robodyn_ros.ros.dynamics.torque_status import torque_status
+from robodyn_ros.ros.dynamics.control_cycle import ControlCycle, CycleCounts
+from robodyn_ros.ros.dynamics.diagnostics import model_status, process_status, torque_status
 
 OK, WARN, ERROR, STALE = (bytes([level]) for level in range(4))
 Q = np.array([0.1, 0.2])

@@ -363,7 +363,7 @@ def test_limit_of_processor_time_leaves_the_stop_command_to_the_watchdog(own):
     own.bring_up(POSITION)
     ticks = os.sysconf('SC_CLK_TCK')
     used = sum(map(int, Path(f'/proc/{own.process.pid}/stat').read_text().split()[13:15])) / ticks
-    resource.prlimit(own.process.pid, resource.RLIMIT_CPU, (int(used) + 2, int(used) + 60))
+    resource.prlimit(own.process.pid, resource.RLIMIT_CPU, (int(used) + 1, int(used) + 60))
     own.stream(POSITION, lambda: own.process.poll() is not None)
     assert own.process.returncode == -signal.SIGXCPU
     own.until(lambda: np.array(own.commands[-1].data) == pytest.approx(np.zeros(7), abs=1e-6))

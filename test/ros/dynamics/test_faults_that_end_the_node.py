@@ -23,7 +23,7 @@ from fault_rig import (
     torque_at_rest,
 )
 
-from robodyn_ros.ros.other_commanders import WATCHDOG_LABEL
+from robodyn_ros.ros.command_conflicts import WATCHDOG_LABEL
 
 pytestmark = [pytest.mark.slow, pytest.mark.ros]
 

@@ -50,7 +50,7 @@ def cycle_outputs(publishers, monkeypatch):
         return publishers.setdefault(topic, Publisher(topic))
 
     monkeypatch.setattr(
-        outputs, 'OtherCommanders', lambda *_: SimpleNamespace(listener=None, destroy=None)
+        outputs, 'CommandConflictMonitor', lambda *_: SimpleNamespace(listener=None, destroy=None)
     )
     node = SimpleNamespace(create_lifecycle_publisher=create_lifecycle_publisher)
     return CycleOutputs(node, ('shoulder', 'elbow'), np.array([1, 0]), np.array([-3.0, 0.5]))
@@ -66,7 +66,7 @@ def command():
 def test_commands_are_published_whoever_listens_and_what_nobody_reads_is_not(
     cycle_outputs, publishers, command
 ):
-    cycle_outputs.look_who_listens()
+    cycle_outputs.look_for_subscribers()
     cycle_outputs.publish_command(command, 0.0)
     cycle_outputs.publish_details(command, Time(), 'gravity_compensation', 0.0)
     (message,) = publishers['~/commands'].published
@@ -83,7 +83,7 @@ def test_what_somebody_begins_to_read_is_published_from_the_next_look_on(
     cycle_outputs, publishers, command, topic
 ):
     publishers[topic].subscribers = 1
-    cycle_outputs.look_who_listens()
+    cycle_outputs.look_for_subscribers()
     cycle_outputs.publish_command(command, 0.0)
     assert {name for name, one in publishers.items() if one.published} == {'~/commands'}
     cycle_outputs.publish_details(command, Time(sec=7, nanosec=8), 'gravity_compensation', 0.0)

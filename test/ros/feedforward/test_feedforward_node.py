@@ -19,7 +19,7 @@ from robodyn_interfaces.msg import Payload
 from robodyn_interfaces.srv import SetPayload
 from robodyn_ros.errors import RobodynError
 from robodyn_ros.ros.feedforward import action_front, feedforward_node
-from robodyn_ros.ros.feedforward.filled_message import given_indices
+from robodyn_ros.ros.feedforward.action_front import given_indices
 
 pytestmark = pytest.mark.ros
 PAGE = Path(__file__).parents[3] / 'docs' / 'beside_your_driver.md'

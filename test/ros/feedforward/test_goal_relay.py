@@ -7,12 +7,12 @@ from types import SimpleNamespace
 
 import pytest
 
-pytest.importorskip('action_msgs', reason='needs the messages of ROS 2')
+pytest.importorskip('rclpy', reason='needs ROS 2')
 
 from action_msgs.msg import GoalStatus
 
 from robodyn_ros.errors import RejectedTrajectory
-from robodyn_ros.ros.feedforward.goal_relay import GoalRelay, Outgoing
+from robodyn_ros.ros.feedforward.action_front import GoalRelay, Outgoing
 
 SUCCEEDED, CANCELED, ABORTED = (
     GoalStatus.STATUS_SUCCEEDED,

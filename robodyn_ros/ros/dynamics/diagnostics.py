@@ -1,8 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the dynamics node tells on /diagnostics about its torques: what is commanded, how well."""
+"""
+What the dynamics node tells on /diagnostics: of its torques, its model and its processes.
+
+``torque`` is what is commanded, and how well; ``model`` what the torques are computed from, and
+whether the services answer; ``processes`` whether somebody watches.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,15 +16,22 @@ from diagnostic_msgs.msg import DiagnosticStatus
 
 from robodyn_ros.control.control_stack import ControlStack
 from robodyn_ros.control.core_binding import core
+from robodyn_ros.control.load import gravity_text
+from robodyn_ros.model import RobotModel
 from robodyn_ros.ros import conversions
-from robodyn_ros.ros.dynamics.control_cycle import ControlCycle
-from robodyn_ros.ros.dynamics.cycle_counts import Recent
+from robodyn_ros.ros.dynamics.control_cycle import ControlCycle, Recent
+from robodyn_ros.ros.services.service_process import Status
+from robodyn_ros.ros.watchdog.watchdog_process import WatchdogProcess
 
 OK, WARN = DiagnosticStatus.OK, DiagnosticStatus.WARN
 ERROR, STALE = DiagnosticStatus.ERROR, DiagnosticStatus.STALE
 
-REFUSED_FRACTION = 0.1
-"""Of the states; more of them without a command are worth a warning."""
+_REFUSED_FRACTION = 0.1  # of the states; more of them without a command are worth a warning
+_MOST_FINDINGS = 20  # that are shown one by one
+_HASH_LENGTH = 12
+_LATE = 1.0  # that a watchdog is too late by is a warning [s]
+
+# --- torque --------------------------------------------------------------------------------------
 
 
 def torque_status(
@@ -36,7 +49,7 @@ def torque_status(
 
     - ERROR while a transition was refused, a state that came before is stale, no torque is finite,
       a reference was given up for a fault, or somebody else commands, too.
-    - STALE while no joint state has come at all, and when none has come for so long that nothing
+    - STALE while no joint state has come at all, and when none has come for long, and nothing
       is commanded any more.
     - WARN while waiting for the robot, for activation or some joints, disabled, held back by an
       effort or position limit, while a simulation stands still, many states are refused, joint
@@ -193,7 +206,7 @@ def _warning(cycle: ControlCycle, recent: Recent, now: float) -> str:
     if wrong := stack.pipeline.wrong_velocities:
         return f'{"; ".join(wrong)}: taken from positions instead'
     states = recent.cycles + recent.refused
-    if recent.refused > 1 and recent.refused > REFUSED_FRACTION * states:
+    if recent.refused > 1 and recent.refused > _REFUSED_FRACTION * states:
         return f'{recent.refused} of {states} joint states refused: not finite or implausible'
     if recent.lateness > timeout:
         return f'this process stood still for {recent.lateness:.2f} s'
@@ -228,3 +241,112 @@ def _too_slow(stack: ControlStack, recent: Recent) -> str:
 
 def _names(stack: ControlStack, joints: np.ndarray) -> str:
     return ' '.join(stack.arm.joint_names[i] for i in joints)
+
+
+# --- model ---------------------------------------------------------------------------------------
+
+
+def _fingerprint(model: RobotModel) -> str:
+    """Return a hash of all numbers that the torques depend on, payloads and gravity included."""
+    digest = hashlib.sha256()
+    dh = model.dh
+    for array in (
+        dh.alpha,
+        dh.a,
+        dh.beta,
+        dh.d,
+        dh.theta,
+        dh.prismatic,
+        dh.base_transform,
+        dh.tip_transform,
+        model.inertial_parameters,
+        model.rotor_inertia,
+        model.viscous_friction,
+        model.coulomb_friction,
+        model.effort_offset,
+        model.friction_curve,
+        model.load_friction,
+        model.gravity,
+    ):
+        digest.update(np.ascontiguousarray(array, dtype='<f8').tobytes())
+    return digest.hexdigest()[:_HASH_LENGTH]
+
+
+def model_status(name: str, stack: ControlStack | None, services: Status) -> DiagnosticStatus:
+    """
+    Return the status ``model`` of a node.
+
+    WARN where the checker warns of the robot, where compiled torques were asked for and do not
+    work, or where the services do not answer.
+    """
+    facts: dict[str, object] = {'services': services}
+    warnings: list[str] = []
+    summary = 'no robot'
+    if stack is not None:
+        model, load = stack.model, stack.load
+        findings = model.findings
+        warnings = [str(finding) for finding in findings if finding.level == 'warning']
+        moving_mass = float(model.inertial_parameters[:, 9].sum())
+        summary = f'{model.n} joints, {moving_mass:.3f} kg, {load}'
+        facts.update(
+            {
+                'model_hash': _fingerprint(model),
+                'moving_mass_kg': f'{moving_mass:.6g}',
+                'payload_mass_kg': f'{load.payload_mass:.6g}',
+                'payload': load,
+                'gravity': gravity_text(model.gravity),
+                'base_link': model.base_link,
+                'tip_link': model.tip_link,
+                'drive_units': '; '.join(stack.units.notes) or 'N m, N',
+                'algorithm': stack.torque.algorithm,
+                'algorithm_notes': '; '.join(stack.torque.notes),
+                'findings': len(findings),
+            }
+        )
+        facts.update(
+            {
+                f'finding_{i}': f'{finding.level}: {finding}'
+                for i, finding in enumerate(findings[:_MOST_FINDINGS], start=1)
+            }
+        )
+        if stack.torque.is_fallback:
+            notes = '; '.join(stack.torque.notes)
+            warnings.append(f'torques by {stack.torque.algorithm}: {notes}')
+    if services == 'ended':
+        warnings.insert(0, 'the services have ended: restart the node')
+    elif services == 'hung':
+        warnings.insert(0, 'the services do not answer: restart the node if they stay so')
+    level = WARN if warnings else OK
+    return conversions.diagnostic_status(
+        f'{name}: model', name, level, '; '.join(warnings) or summary, facts
+    )
+
+
+# --- processes -----------------------------------------------------------------------------------
+
+
+def process_status(name: str, watchdog: WatchdogProcess, now: float) -> DiagnosticStatus:
+    """
+    Return the status ``processes`` of a node.
+
+    WARN where the watchdog has ended, or looks after the node more than a second too late: nobody
+    would send the stop command in the node's place, or not in time. ``now`` is steady time [s].
+    """
+    lateness = watchdog.lateness(now)
+    state, warning = 'watching', ''
+    if watchdog.has_ended:
+        state, warning = 'ended', 'the watchdog has ended: restart the node'
+    elif lateness > _LATE:
+        state, warning = 'late', f'the watchdog is {lateness:.1f} s late'
+    facts = {
+        'watchdog': state,
+        'watchdog_process_lateness_ms': f'{1e3 * lateness:.1f}',
+        'watchdog_takeovers': watchdog.takeovers,
+    }
+    return conversions.diagnostic_status(
+        f'{name}: processes',
+        name,
+        WARN if warning else OK,
+        warning or 'watched',
+        facts,
+    )

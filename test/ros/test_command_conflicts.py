@@ -13,10 +13,10 @@ from node_rig import PATIENCE
 from rclpy.executors import SingleThreadedExecutor
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
-from robodyn_ros.ros.other_commanders import (
+from robodyn_ros.ros.command_conflicts import (
     WATCHDOG_LABEL,
+    CommandConflictMonitor,
     CommandListener,
-    OtherCommanders,
     watchdog_name,
 )
 from robodyn_ros.ros.qos import RELIABLE
@@ -124,7 +124,7 @@ def test_waiting_for_a_command_ends_with_it_or_when_the_time_is_over(scene):
 
 
 def test_others_are_named_and_watchdogs_and_the_node_itself_are_not(scene):
-    others = OtherCommanders(scene.node, TOPIC)
+    others = CommandConflictMonitor(scene.node, TOPIC)
     watchdog = scene.publisher_of(scene.join(watchdog_name('arm_node')))
     others.look()
     assert others.names == [] and others.text == ''
@@ -143,7 +143,7 @@ def test_others_are_named_and_watchdogs_and_the_node_itself_are_not(scene):
 
 
 def test_whoever_commands_before_activation_is_named_for_as_long_as_asked(scene):
-    others = OtherCommanders(scene.node, TOPIC)
+    others = CommandConflictMonitor(scene.node, TOPIC)
     assert others.heard_before_activation(0.05) == ''
     other = scene.publisher_of(scene.join('other'))
     scene.connected(other)
@@ -155,7 +155,7 @@ def test_whoever_commands_before_activation_is_named_for_as_long_as_asked(scene)
 
 
 def test_whoever_commanded_of_late_is_named_without_waiting(scene):
-    others = OtherCommanders(scene.node, TOPIC)
+    others = CommandConflictMonitor(scene.node, TOPIC)
     other = scene.publisher_of(scene.join('other'))
     scene.connected(other)
     assert others.heard_of_late(PATIENCE) == ''
@@ -167,12 +167,12 @@ def test_whoever_commanded_of_late_is_named_without_waiting(scene):
 
 
 def test_node_listens_while_it_commands_only_where_somebody_else_is(scene, monkeypatch):
-    others = OtherCommanders(scene.node, TOPIC)
+    others = CommandConflictMonitor(scene.node, TOPIC)
     assert others.listener is not None
     others.begin_commanding()
     others.look()
     assert others.listener is not None  # it has just begun
-    monkeypatch.setattr('robodyn_ros.ros.other_commanders.NEWCOMER_TIME', 0.0)
+    monkeypatch.setattr('robodyn_ros.ros.command_conflicts.NEWCOMER_TIME', 0.0)
     others.look()
     assert others.listener is None
     stranger = scene.join('other')
@@ -187,7 +187,7 @@ def test_node_listens_while_it_commands_only_where_somebody_else_is(scene, monke
 
 
 def test_newcomer_knows_who_came_first_by_steady_commands(scene, monkeypatch):
-    others = OtherCommanders(scene.node, TOPIC)
+    others = CommandConflictMonitor(scene.node, TOPIC)
     other = scene.publisher_of(scene.join('other'))
     scene.connected(other)
     for _ in range(5):  # the last ones of somebody who ended
@@ -204,5 +204,5 @@ def test_newcomer_knows_who_came_first_by_steady_commands(scene, monkeypatch):
     scene.settle()
     others.look()
     assert others.came_first
-    monkeypatch.setattr('robodyn_ros.ros.other_commanders.NEWCOMER_TIME', 0.0)
+    monkeypatch.setattr('robodyn_ros.ros.command_conflicts.NEWCOMER_TIME', 0.0)
     assert not others.came_first

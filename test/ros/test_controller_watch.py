@@ -15,7 +15,7 @@ from control_arm import MASS, WEIGHT, enabled
 from node_rig import NodeRig
 from rclpy.qos import DurabilityPolicy, QoSProfile
 
-from robodyn_ros.ros.dynamics.controller_watch import ControllerWatch
+from robodyn_ros.ros.controller_activity import ControllerWatch
 
 pytestmark = pytest.mark.ros
 

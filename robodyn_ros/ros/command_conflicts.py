@@ -18,7 +18,7 @@ WATCHDOG_LABEL = 'joints, by the watchdog'
 """Of the layout of a watchdog's commands: it leaves the topic to whoever else commands."""
 
 NEWCOMER_TIME = 5.0
-"""Discovery of a publisher by a process that has just started may take so long [s]."""
+"""That a process that has just started may take to discover a publisher [s]."""
 
 STEADY_COMMANDS = 5
 """As many commands of others between two looks are no mishap."""
@@ -104,7 +104,7 @@ class CommandListener:
         self.last = time.monotonic()
 
 
-class OtherCommanders:
+class CommandConflictMonitor:
     """
     Watches a dynamics node's command topic for anybody else.
 
