@@ -47,19 +47,22 @@ def flood(clients: int, joints: int, tip_link: str, is_wanted: Any, answered: An
     from geometry_msgs.msg import Vector3
 
     from robodyn_interfaces.msg import Payload
-    from robodyn_interfaces.srv import GetPayload, SetPayload
+    from robodyn_interfaces.srv import SetPayload
     from robodyn_ros.ros.qos import SERVICES
-    from robodyn_ros.ros.services.service_process import MODEL_SERVICES, STATE_SERVICES
+    from robodyn_ros.ros.services.service_process import (
+        CHANGE_SERVICES,
+        MODEL_SERVICES,
+        STATE_SERVICES,
+    )
 
     rclpy.init()
     node = rclpy.create_node('flood')
-    kinds = {name: kind for name, (kind, _) in (MODEL_SERVICES | STATE_SERVICES).items()}
-    kinds |= {'get_payload': GetPayload, 'set_payload': SetPayload}
+    kinds = {**MODEL_SERVICES, **STATE_SERVICES, 'set_payload': CHANGE_SERVICES['set_payload']}
     names = list(kinds)
     generator = np.random.default_rng(0)
 
     def request(name: str) -> Any:
-        message = kinds[name].Request()
+        message = kinds[name][0].Request()
         if name in STATE_SERVICES:
             message.position = generator.uniform(-1.0, 1.0, joints).tolist()
         if name == 'compute_forward_dynamics':
@@ -85,7 +88,7 @@ def flood(clients: int, joints: int, tip_link: str, is_wanted: Any, answered: An
     for i in range(clients):
         name = names[i % len(names)]
         # Each client hears the answers to all others of its service.
-        client = node.create_client(kinds[name], f'/dynamics_node/{name}', qos_profile=SERVICES)
+        client = node.create_client(kinds[name][0], f'/dynamics_node/{name}', qos_profile=SERVICES)
         client.wait_for_service()
         waiting.append((name, client))
     executor = rclpy.executors.SingleThreadedExecutor()

@@ -22,8 +22,11 @@ import numpy as np
 
 from robodyn_ros.control.joint_state_buffer import MeasuredState
 from robodyn_ros.control.law import Mode, Terms
+from robodyn_ros.control.load import GravityChange, Load
 from robodyn_ros.control.planning import ReferenceLimits
 from robodyn_ros.control.settings import SafetySettings
+from robodyn_ros.errors import RobodynError
+from robodyn_ros.model import Payload
 from robodyn_ros.spatial import FloatArray
 
 _CHECKSUM = struct.Struct('<I')  # of all that follows in a row
@@ -318,6 +321,22 @@ class WatchdogSettings:
     limit_width: float
 
 
+class Change(NamedTuple):
+    """A payload or a gravity that a client asks for; void after a steady time [s]."""
+
+    number: int
+    deadline: float
+    what: Payload | GravityChange
+
+
+class Outcome(NamedTuple):
+    """The load after the change of a number, or why it is refused."""
+
+    number: int
+    load: Load | None
+    refusal: RobodynError | None = None
+
+
 class Heartbeat(NamedTuple):
     """When the node lived [s], by the steady clock, and whether it commanded anything."""
 
@@ -344,6 +363,10 @@ class SharedMemory:
         What is configured, with its load.
     settings : SharedObject of WatchdogSettings
     cycles : Cycles
+    change : SharedObject of Change
+        Set by the services.
+    outcome : SharedObject of Outcome
+        Set by the node, of the last change.
 
     Notes
     -----
@@ -357,6 +380,8 @@ class SharedMemory:
         self.robot = SharedObject(_LARGE)
         self.settings = SharedObject(_LARGE)
         self.cycles = Cycles()
+        self.change = SharedObject(_SMALL)
+        self.outcome = SharedObject(_LARGE)
         self._heartbeat = SharedRecord(_HEARTBEAT.size)
         self._look = SharedRecord(_LOOK.size)
         self._stand_in = SharedRecord(_SMALL)

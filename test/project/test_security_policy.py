@@ -20,8 +20,7 @@ ON_REQUEST = {
         '/controller_manager/activity',
     },
     'reply': set(),
-    # The process that estimates payloads asks for the last one, as a hidden node.
-    'request': {'/controller_manager/switch_controller', f'{NODE}/set_payload'},
+    'request': {'/controller_manager/switch_controller'},
 }
 
 

@@ -362,7 +362,7 @@ class ControlCycle:
 
     def _carry(self) -> None:
         """Go on commanding for a moment, where no executor runs."""
-        self.take_states()
+        self._take_states()
         self._on_watchdog()
         time.sleep(STOP_PERIOD)
 
@@ -375,8 +375,8 @@ class ControlCycle:
     def _listening_time(self) -> float:
         return min(2.0 * self.stack.pipeline.settings.state_timeout, LONGEST_LISTENING)
 
-    def take_states(self) -> None:
-        """Take in the joint states that wait, before something that takes a while."""
+    def _take_states(self) -> None:
+        """Take in the joint states that wait, where no executor does it."""
         for content in self._states.waiting(self._subscription):
             self._on_joint_state(content)
 

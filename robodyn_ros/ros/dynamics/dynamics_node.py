@@ -4,7 +4,7 @@ The lifecycle node that turns joint states into torques.
 
 Its callbacks convert a message, call one core function and convert the answer. What makes it safe
 is in robodyn_ros.control.command_pipeline; its parameters are in robodyn_ros/ros_parameters.
-What its services compute is answered by another process, see robodyn_ros.ros.services.
+Most of its services are answered by another process, see robodyn_ros.ros.services.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from std_msgs.msg import String
 from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory
 
-from robodyn_interfaces.srv import GetPayload, SetGravity, SetPayload
 from robodyn_ros.control import control_stack
 from robodyn_ros.control.load import GravityChange, Load
 from robodyn_ros.control.model_torque import RigidBodyTorque
@@ -40,7 +39,7 @@ from robodyn_ros.control.settings import (
 )
 from robodyn_ros.errors import ChangeRefused, FollowsNone, RejectedTrajectory, RobodynError
 from robodyn_ros.model import Payload
-from robodyn_ros.ros import command_line, qos
+from robodyn_ros.ros import command_line
 from robodyn_ros.ros.dynamics.control_cycle import ControlCycle
 from robodyn_ros.ros.dynamics.description_topic import DescriptionTopic
 from robodyn_ros.ros.dynamics.diagnostics import model_status, process_status, torque_status
@@ -56,7 +55,7 @@ from robodyn_ros.ros.rclpy_workarounds import (
     reject_invalid_transitions,
 )
 from robodyn_ros.ros.services import callbacks
-from robodyn_ros.ros.services.service_process import SERVICES, ServiceProcess
+from robodyn_ros.ros.services.service_process import CHANGE_PERIOD, SERVICES, ServiceProcess
 from robodyn_ros.ros.shared_memory import Names, SharedMemory
 from robodyn_ros.ros.signals import StopSignal
 from robodyn_ros.ros.spinning import run_until_signal
@@ -87,7 +86,7 @@ class DynamicsNode(PlainlySpoken, LifecycleNode):
     shared : SharedMemory
         What the processes beside it are told by.
     services : ServiceProcess
-        Answers the services that compute something; it is the caller's to close.
+        Answers the services; it is the caller's to close.
     watchdog : WatchdogProcess
         Commands when this process no longer does; it is the caller's to close.
     stop_signal : StopSignal
@@ -139,12 +138,9 @@ class DynamicsNode(PlainlySpoken, LifecycleNode):
             JointTrajectory, '~/joint_trajectory', self._on_trajectory, RELIABLE, raw=True
         )
         self.create_service(SetBool, '~/enable', self._on_enable)
-        for kind, name, callback in (
-            (SetPayload, '~/set_payload', self._on_set_payload),
-            (SetGravity, '~/set_gravity', self._on_set_gravity),
-            (GetPayload, '~/get_payload', self._on_get_payload),
-        ):
-            self.create_service(kind, name, callback, qos_profile=qos.SERVICES)
+        self.create_timer(
+            CHANGE_PERIOD, lambda: services.look_for_change(self._change), clock=steady
+        )
         shared.names.set(
             Names(
                 self.get_name(),
@@ -319,27 +315,11 @@ class DynamicsNode(PlainlySpoken, LifecycleNode):
 
     # --- services ------------------------------------------------------------------------------
 
-    def _on_set_payload(
-        self, request: SetPayload.Request, response: SetPayload.Response
-    ) -> SetPayload.Response:
-        return callbacks.set_payload(self._robot, request, response, self._change)
-
-    def _on_set_gravity(
-        self, request: SetGravity.Request, response: SetGravity.Response
-    ) -> SetGravity.Response:
-        return callbacks.set_gravity(self._robot, request, response, self._change)
-
-    def _on_get_payload(
-        self, request: GetPayload.Request, response: GetPayload.Response
-    ) -> GetPayload.Response:
-        return callbacks.get_payload(self._robot, request, response)
-
     def _change(self, change: Payload | GravityChange) -> Load:
         """Apply a payload or a gravity between two cycles, and return the load."""
         cycle, robot = self._cycle, self._robot
         if cycle is None or robot is None:
             raise ChangeRefused('the control cycle', 'not configured', 'a configured robot')
-        cycle.take_states()  # however many requests wait, no state waits for more than one
         torque = cycle.stack.torque
         load = control_stack.apply_change(cycle.stack, change)
         self._share_robot(replace(robot, load=load, model=cycle.stack.model))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ import numpy as np
 from geometry_msgs.msg import Vector3
 
 from robodyn_interfaces.srv import EstimatePayload
+from robodyn_ros.control.load import Load
 from robodyn_ros.errors import (
     ChangeRefused,
     InvalidNumber,
@@ -19,7 +21,7 @@ from robodyn_ros.errors import (
     TooShortRecording,
     UnknownOption,
 )
-from robodyn_ros.model import RobotModel
+from robodyn_ros.model import Payload, RobotModel
 from robodyn_ros.ros import conversions
 from robodyn_ros.ros.services.callbacks import Robot, responding
 from robodyn_ros.ros.shared_memory import Cycles
@@ -164,8 +166,9 @@ def estimate_payload(
     request: EstimatePayload.Request,
     response: EstimatePayload.Response,
     measured: MeasuredMotion,
+    apply: Callable[[Payload], Load],
 ) -> str:
-    """Estimate what the tip link carries; refuse an uncertain one that is to be applied."""
+    """Estimate what the tip link carries, and apply it where that is asked for."""
     # Importing it takes as long as half of the node's start; few nodes need it.
     from robodyn_ros.identification import Recording, identify_payload
 
@@ -198,7 +201,9 @@ def estimate_payload(
         raise ChangeRefused(
             'estimated payload', '; '.join(doubts), 'a certain one; set_payload takes any'
         )
-    return str(found)
+    load = apply(payload)
+    response.applied = True
+    return f'{found}; applied: {load}'
 
 
 def _motions(

@@ -15,6 +15,7 @@ from robodyn_interfaces.srv import EstimatePayload
 from robodyn_ros import Payload, gravity_torque, inverse_dynamics
 from robodyn_ros.control.joint_state_buffer import MeasuredState
 from robodyn_ros.control.load import Load
+from robodyn_ros.errors import TooHeavy
 from robodyn_ros.ros.services.callbacks import Robot
 from robodyn_ros.ros.services.payload_estimation import (
     MeasuredMotion,
@@ -42,6 +43,7 @@ class Asked:
         self.measured = MeasuredMotion(self.cycles)
         load = Load(self.bare.gravity)
         self.robot = Robot.under(load, self.bare, effort_scale=AMPERES, **known)
+        self.applied = []
         self.clock = 100.0
 
     def write(self, q, qd, effort, step=0.01):
@@ -61,9 +63,13 @@ class Asked:
         q = np.tile(pose, (round(100 * duration), 1))
         self.write(q, np.zeros_like(q), gravity_torque(self.loaded, q))
 
+    def apply(self, payload):
+        self.applied.append(payload)
+        return self.robot.load.changed(payload, self.bare)
+
     def ask(self, **fields):
         request, response = EstimatePayload.Request(**fields), EstimatePayload.Response()
-        return estimate_payload(self.robot, request, response, self.measured)
+        return estimate_payload(self.robot, request, response, self.measured, self.apply)
 
 
 def center(message):
@@ -82,17 +88,19 @@ def test_what_is_held_is_found_from_a_motion_in_amperes_and_not_applied():
     assert 0.0 < answer.mass_deviation < 0.05
     assert len(answer.inertia_deviation) == 9
     assert answer.pose_count == 0
-    assert not answer.applied
+    assert not answer.applied and not asked.applied
     assert answer.message.endswith('not applied')
     assert list(answer.joint_names) == list(asked.bare.joint_names)
 
 
-def test_a_certain_one_may_be_applied():
+def test_it_is_applied_where_that_is_asked_for():
     asked = Asked()
     asked.move()
     answer = asked.ask(apply=True)
-    assert answer.success and not answer.message.endswith('not applied')
-    assert answer.payload.link == asked.bare.tip_link
+    assert answer.success and answer.applied
+    (payload,) = asked.applied
+    assert payload.mass == answer.payload.mass and payload.link == asked.bare.tip_link
+    assert np.linalg.eigvalsh(payload.inertia).min() > 0.0
 
 
 def test_four_poses_tell_mass_and_centre():
@@ -146,7 +154,7 @@ def test_an_uncertain_estimate_is_told_but_not_applied():
     asked = Asked(coulomb=5.0)
     asked.stand(POSES[0])
     answer = asked.ask(method='poses', apply=True)
-    assert not answer.success and not answer.applied
+    assert not answer.success and not answer.applied and not asked.applied
     assert 'estimated payload' in answer.message and 'set_payload' in answer.message
     assert answer.findings and answer.payload.mass > 0.0
 
@@ -155,8 +163,21 @@ def test_an_empty_hand_is_not_applied():
     asked = Asked(held=Payload(0.0))
     asked.move()
     answer = asked.ask(apply=True)
-    assert not answer.success
+    assert not answer.success and not asked.applied
     assert 'may as well be nothing' in answer.message
+
+
+def test_what_the_control_cycle_refuses_is_refused():
+    asked = Asked()
+    asked.move()
+
+    def too_heavy(payload):
+        raise TooHeavy('gravity torque of joint j2', 300.0, 'its effort limit')
+
+    asked.apply = too_heavy
+    answer = asked.ask(apply=True)
+    assert not answer.success and not answer.applied
+    assert 'j2' in answer.message and answer.payload.mass == pytest.approx(1.8, rel=0.01)
 
 
 def test_nothing_measured_and_something_old_are_refused():
@@ -208,7 +229,7 @@ def test_bad_requests_are_refused_by_name(fields, why):
 
 def test_no_robot_is_told():
     response = EstimatePayload.Response()
-    answer = estimate_payload(None, EstimatePayload.Request(), response, None)
+    answer = estimate_payload(None, EstimatePayload.Request(), response, None, None)
     assert not answer.success and 'not configured' in answer.message
 
 
