@@ -24,7 +24,7 @@ from robodyn_ros.identification.fit import fitted, joint_delays, predicted
 from robodyn_ros.identification.noise import autocorrelation_time
 from robodyn_ros.identification.prior import Prior, prior_pseudo_inertia
 from robodyn_ros.identification.recording import Recording, checked_recordings
-from robodyn_ros.identification.rows import Rows, TrainingData
+from robodyn_ros.identification.rows import LEAST_ROWS, Rows, TrainingData
 from robodyn_ros.model import RobotModel, checked_model
 from robodyn_ros.spatial import FloatArray
 from robodyn_ros.threads import one_thread
@@ -43,7 +43,6 @@ _NO_FRICTION, _SEEN_FRICTION = 0.03, 0.06
 _ROUNDS = 3
 # Columns of a joint's regression.
 GRAVITY, INERTIAL, VISCOUS, COULOMB, OFFSET = range(5)
-_LEAST_ROWS = 20
 # A part of the rigid body's torque tells where it makes up so much of the effort, is so many
 # deviations from zero, and leaves so little of the effort unexplained.
 _TELLING, _CERTAIN, _SURE = 0.35, 2.5, 0.45
@@ -218,7 +217,7 @@ def joint_regressions(model: RobotModel, rows: Sequence[Rows]) -> dict[int, Join
     return {
         j: JointRegression.of(parts[used[:, j], j], effort[used[:, j], j])
         for j in range(model.n)
-        if used[:, j].sum() >= _LEAST_ROWS and parts[used[:, j], j, :2].any()
+        if used[:, j].sum() >= LEAST_ROWS and parts[used[:, j], j, :2].any()
     }
 
 

@@ -13,7 +13,7 @@ from robodyn_ros.description.records import Finding
 from robodyn_ros.errors import InvalidNumber
 from robodyn_ros.identification.drive_terms import DriveTerms
 from robodyn_ros.identification.fit import Fit
-from robodyn_ros.identification.rows import Rows
+from robodyn_ros.identification.rows import LEAST_ROWS, Rows
 from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import FloatArray
 
@@ -23,7 +23,6 @@ _TELLING = 0.3
 # joints must say the same.
 _SURE = 0.4
 _LEAST_KNOWN = 2
-_LEAST_ROWS = 20
 # URDFs are wrong, but not by so much.
 _LARGEST_FACTOR = 3.0
 
@@ -54,7 +53,7 @@ def assumed_effort_scale(
     used = np.concatenate([each.used for each in rows])
     for joint in range(model.n):
         mine = used[:, joint]
-        if mine.sum() < _LEAST_ROWS or not torque[mine, joint].any():
+        if mine.sum() < LEAST_ROWS or not torque[mine, joint].any():
             continue
         matrix = np.column_stack([torque[mine, joint], columns[mine, joint]])
         solution = np.linalg.lstsq(matrix, effort[mine, joint], rcond=None)[0]
@@ -127,7 +126,7 @@ def refined_effort_scale(scale: FloatArray, rows: Sequence[Rows], fit: Fit) -> F
     for joint in range(len(scale)):
         mine = used[:, joint]
         size = np.linalg.norm(effort[mine, joint])
-        if mine.sum() < _LEAST_ROWS or np.linalg.norm(torque[mine, joint]) < _TELLING * size:
+        if mine.sum() < LEAST_ROWS or np.linalg.norm(torque[mine, joint]) < _TELLING * size:
             continue
         matrix = np.column_stack([torque[mine, joint], columns[mine, joint]])
         slope = float(np.linalg.lstsq(matrix, effort[mine, joint], rcond=None)[0][0])

@@ -12,18 +12,16 @@ from robodyn_ros.description.records import Finding
 from robodyn_ros.errors import TooShortRecording
 from robodyn_ros.identification.comparison import RecordingErrors
 from robodyn_ros.identification.fit import Fit, predicted
-from robodyn_ros.identification.noise import rms
+from robodyn_ros.identification.noise import MEDIAN_TO_DEVIATION, rms
 from robodyn_ros.identification.parameters import IdentifiedParameter
-from robodyn_ros.identification.rows import Rows
+from robodyn_ros.identification.rows import LEAST_ROWS, Rows
 from robodyn_ros.identification.selection import Score
 from robodyn_ros.model import RobotModel
 
 _SHORT, _GOOD = 8.0, 15.0  # s
-_LEAST_ROWS = 20
 _LITTLE_RANGE = 0.1  # rad or m
 _LITTLE_MOTION = 0.1
 _OUTLYING, _MANY = 6.0, 0.01
-_MEDIAN_TO_DEVIATION = 1.4826
 _OTHER_RECORDING = 2.0
 _DELAY, _CERTAIN = 0.002, 5.0
 
@@ -53,9 +51,9 @@ def check_rows(model: RobotModel, rows: Sequence[Rows]) -> None:
     TooShortRecording
     """
     used = int(max(sum(each.used[:, j].sum() for each in rows) for j in range(model.n)))
-    if used < _LEAST_ROWS:
+    if used < LEAST_ROWS:
         raise TooShortRecording(
-            'recordings', f'{used} rows in which a joint moves', f'{_LEAST_ROWS} at least'
+            'recordings', f'{used} rows in which a joint moves', f'{LEAST_ROWS} at least'
         )
 
 
@@ -180,7 +178,7 @@ def outlying(
     for joint in range(model.n):
         mine = size[chosen[:, joint], joint]
         if len(mine):
-            limit = _OUTLYING * _MEDIAN_TO_DEVIATION * float(np.median(mine))
+            limit = _OUTLYING * MEDIAN_TO_DEVIATION * float(np.median(mine))
             fractions[joint] = (mine > max(limit, 1e-9)).mean()
     if fractions.max() <= _MANY:
         return _Outlying(False, ())

@@ -14,7 +14,8 @@ from robodyn_ros.spatial import FloatArray
 _FLOOR = 0.003
 # Residuals beyond so many deviations are weighted down (Huber 1964).
 _HUBER = 3.0
-_MEDIAN_TO_DEVIATION = 1.4826
+# Of a normal distribution: its standard deviation, over the median of its absolute values.
+MEDIAN_TO_DEVIATION = 1.4826
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +96,7 @@ def huber_weights(residual: FloatArray, chosen: np.ndarray) -> FloatArray:
         mine = np.abs(residual[chosen[:, joint], joint])
         if not len(mine):
             continue
-        limit = _HUBER * _MEDIAN_TO_DEVIATION * float(np.median(mine))
+        limit = _HUBER * MEDIAN_TO_DEVIATION * float(np.median(mine))
         size = np.abs(residual[:, joint])
         weights[:, joint] = np.sqrt(limit / np.maximum(size, max(limit, 1e-300)))
     return weights

@@ -33,6 +33,7 @@ from robodyn_ros.parameters import regressor
 from robodyn_ros.spatial import FloatArray, moved_parameters, rotation_about
 
 # So many periods of the cut-off a filter's end effects last.
+LEAST_ROWS = 20  # fewer tell nothing of a joint or of a recording
 _END_PERIODS = 0.5
 
 

@@ -7,7 +7,6 @@ import pytest
 pytest.importorskip('mujoco')
 
 from frictionless_arm import POSITION, FrictionlessArm
-from random_sequences import FRICTION
 
 from robodyn_ros.errors import RejectedTrajectory
 
@@ -37,8 +36,7 @@ def test_an_arm_under_gravity_compensation_gains_no_energy(rate):
 def test_states_slower_than_the_timeout_throw_no_arm(period, has_friction, speed):
     arm = FrictionlessArm(speed=speed, period=period)
     if has_friction:
-        arm.simulation._model.dof_damping[:] = FRICTION
-        arm.simulation._model.dof_frictionloss[:] = 0.5 * FRICTION
+        arm.add_friction()
     arm.run(4.0)
     assert max(arm.energies) < 1.1 * arm.energies[0]
 

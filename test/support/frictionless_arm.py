@@ -12,6 +12,7 @@ from robodyn_ros.simulation.arm import ArmSimulation
 
 CHAIN = {'base_link': 'panda_link0', 'tip_link': 'panda_link8'}
 POSITION = np.array([0.1, -0.4, 0.2, -1.9, 0.3, 1.6, 0.7])
+FRICTION = np.array([1.0, 1.0, 1.0, 1.0, 0.1, 0.1, 0.1])  # N m s/rad, and half of it in N m
 TIME_STEP, WATCHDOG_PERIOD = 0.001, 0.01  # s
 
 
@@ -37,6 +38,11 @@ class FrictionlessArm:
         """Give it a velocity (7,) [rad/s]."""
         self.simulation.brakes_engaged = False
         self.simulation._data.qvel[:] = velocity
+
+    def add_friction(self):
+        """Give the joints the friction that slow states are judged with."""
+        self.simulation._model.dof_damping[:] = FRICTION
+        self.simulation._model.dof_frictionloss[:] = 0.5 * FRICTION
 
     @property
     def energy(self):

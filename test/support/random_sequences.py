@@ -171,8 +171,6 @@ KINDS = {
 }
 """What is drawn; ``slow states`` come to an arm with friction, from 5 Hz (controller: 50) on."""
 
-FRICTION = np.array([1.0, 1.0, 1.0, 1.0, 0.1, 0.1, 0.1])  # N m s/rad, and half of it in N m
-
 
 class Arm(FrictionlessArm):
     """An arm whose driver filters, and whose world pushes."""
@@ -182,8 +180,7 @@ class Arm(FrictionlessArm):
         timeout = max(0.1, 2.5 * period)
         super().__init__(case.speed, None, period, mode='computed_torque', state_timeout=timeout)
         if case.has_friction:
-            self.simulation._model.dof_damping[:] = FRICTION
-            self.simulation._model.dof_frictionloss[:] = 0.5 * FRICTION
+            self.add_friction()
         self.period = period
         self.driver, self.generator = case.driver, np.random.default_rng(1)
         self.is_controller, self.setpoints = case.is_controller, None

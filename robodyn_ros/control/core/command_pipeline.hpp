@@ -391,8 +391,9 @@ private:
   // Over shorter gaps nothing is extrapolated, but where something is unfinished; over longer ones
   // a prediction is worth nothing [s].
   static constexpr double kShortestGap = 0.02, kUnfinishedGap = 0.005, kLongestGap = 0.15;
-  static constexpr double kQuickPeriod =
-    0.0045;  // s: gravity of its begin adds a tenth in a second
+  // Until then the gravity of a cycle's first state serves: a floating arm gains a tenth of its
+  // energy in a second [s].
+  static constexpr double kQuickPeriod = 0.0045;
   static constexpr double kMissedStates = 3.0;  // a state is late after so many periods
   // Of the longest period, until what feedback does already is given up: a pause makes the mean
   // longer.
@@ -596,7 +597,11 @@ private:
   void look_at_velocities(double time, bool is_stamped, const Now & now)
   {
     if (now.is_simulated() && (is_clock_doubted_ || !is_stamped)) {
-      is_stamped ? check_.forget() : check_.forgo();
+      if (is_stamped) {
+        check_.forget();
+      } else {
+        check_.forgo();
+      }
       return;
     }
     const bool is_told = is_stamped && !is_clock_doubted_;
@@ -612,7 +617,7 @@ private:
     if (follower_.is_idle()) { state_.law.jump(state_.damping()); }
   }
 
-  // Let gravity be that of the middle of the time until the next command, where that is not soon.
+  // Let gravity be that of the middle of the time until the next command; quick states need none.
   //
   // Gravity g(q) that is held for a time T pushes an arm that moves on: near an upright
   // equilibrium, q'' = w^2 q, its velocity grows by cosh(w T), about 1 + (w T)^2 / 2. Gravity of

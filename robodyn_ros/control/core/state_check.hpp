@@ -76,7 +76,7 @@ public:
     steady_ = now.steady;
     if (elapsed != 0.0) { moved_ = now.steady; }
     is_stopped_ = now.since(moved_, stamp) > longest;
-    // Each state of a period of that time is one in time, however its stamp was rounded.
+    // States that are just so far apart are in time, however their stamps were rounded.
     const bool has_jumped = !(0.0 <= elapsed && elapsed <= longest + kRounding);
     is_believed_ = !has_jumped && !is_stopped_;
     if (has_jumped) { begin_window(difference, now.steady, false); }

@@ -58,10 +58,8 @@ _TIME_STEP = 0.002  # of physics and control [s]
 _TRACKING = {'mode': 'computed_torque', 'max_following_error': 0.0}
 _SOFTEST, _STIFFEST = 400.0, 40_000.0  # kp, as one would tune it before anything is known [1/s²]
 _STRONGEST_DAMPING = 0.5 / _TIME_STEP  # kd [1/s]
-_UNKNOWN_TORQUE, _TOLERATED_ERROR = (
-    0.3,
-    0.05,
-)  # of what a joint feels, and what it may cost [rad, m]
+# Of what loads a joint, and what it may cost [rad, m].
+_UNKNOWN_TORQUE, _TOLERATED_ERROR = 0.3, 0.05
 _ENCODER_STEP = 2 * np.pi / 2**19  # [rad]; as many steps to 10 cm
 _VELOCITY_NOISE = 1e-3  # [rad/s or m/s]
 _EFFORT_NOISE = 0.02  # of what the motion needs at most
