@@ -124,7 +124,7 @@ def configured_arm(settings: ControlSettings, description: str | None) -> Config
     Raises
     ------
     RobodynError
-        What ``robot_model`` and ``Identification.load`` find wrong; OtherKinematics where the
+        What ``robot_model`` and ``Identification.load`` find wrong; ModelMismatch where the
         identified model is another robot's.
     """
     model = robot_model(settings, description)

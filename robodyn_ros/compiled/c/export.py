@@ -30,7 +30,7 @@ from robodyn_ros.dynamics import (
     mass_matrix,
     smooth_friction_torque,
 )
-from robodyn_ros.errors import UnknownOption
+from robodyn_ros.errors import InvalidArgument
 from robodyn_ros.model import RobotModel, checked_model
 from robodyn_ros.spatial import FloatArray
 
@@ -65,13 +65,13 @@ def export_c(
 
     Raises
     ------
-    UnknownOption
+    InvalidArgument
     OSError
     """
     checked_model(model)
     for kernel in kernels:
         if kernel not in EXPORTED:
-            raise UnknownOption('argument kernels', kernel, ', '.join(map(repr, EXPORTED)))
+            raise InvalidArgument('argument kernels', kernel, ', '.join(map(repr, EXPORTED)))
     built = [build_kernel(kernel, RunTime.of(model, ())) for kernel in kernels]
     kinds = ''.join('P' if prismatic else 'R' for prismatic in model.dh.prismatic)
     gravity = ', '.join(f'{x:g}' for x in model.gravity)
@@ -124,10 +124,12 @@ def write_c(
 
     Raises
     ------
-    UnknownOption, OSError
+    InvalidArgument, OSError
     """
     if not re.fullmatch('[a-z][a-z0-9_]{0,30}', name):
-        raise UnknownOption('argument name', name, 'a C identifier in lower case, at most 31 long')
+        raise InvalidArgument(
+            'argument name', name, 'a C identifier in lower case, at most 31 long'
+        )
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
     texts = {

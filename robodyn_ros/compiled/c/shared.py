@@ -28,7 +28,7 @@ from robodyn_ros.dynamics import (
     mass_matrix,
 )
 from robodyn_ros.dynamics.friction import friction_of
-from robodyn_ros.errors import NoBackend, UnknownOption
+from robodyn_ros.errors import InvalidArgument, NoBackend
 from robodyn_ros.kinematics import forward_kinematics, jacobian, kinematics_digest
 from robodyn_ros.model import STRONGEST_GRAVITY, Payload, RobotModel, checked_model
 from robodyn_ros.spatial import FloatArray, moved_parameters
@@ -74,14 +74,16 @@ def export_shared(
 
     Raises
     ------
-    UnknownOption
+    InvalidArgument
     NoBackend
         No compiler, or its code computes something else.
     OSError
     """
     checked_model(model)
     if not re.fullmatch('[a-z][a-z0-9_]{0,30}', name):
-        raise UnknownOption('argument name', name, 'a C identifier in lower case, at most 31 long')
+        raise InvalidArgument(
+            'argument name', name, 'a C identifier in lower case, at most 31 long'
+        )
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
     header, source, library = (target / file for file in (HEADER, f'{name}_model.c', f'{name}.so'))

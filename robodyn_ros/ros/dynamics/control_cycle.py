@@ -191,7 +191,7 @@ class ControlCycle:
 
     Raises
     ------
-    UnknownOption
+    InvalidArgument
         The controller that the settings name cannot be watched.
     """
 
