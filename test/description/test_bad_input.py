@@ -153,7 +153,7 @@ def test_axis_that_is_not_finite(number):
 @pytest.mark.parametrize('mass', ['-1', 'nan', 'inf', '1e400'])
 def test_mass_that_no_body_has(mass):
     message = error_from(
-        errors.InvalidArgument, broken('mass value="1.0"', f'mass value="{mass}"')
+        errors.MalformedUrdf, broken('mass value="1.0"', f'mass value="{mass}"')
     )
     assert "link 'link1' mass" in message
 
@@ -161,13 +161,13 @@ def test_mass_that_no_body_has(mass):
 @pytest.mark.parametrize('word', ['heavy', '1,5', '1_0', '0x10', '', '1 2'])
 def test_mass_that_is_no_number(word):
     message = error_from(
-        errors.InvalidArgument, broken('mass value="1.0"', f'mass value="{word}"')
+        errors.MalformedUrdf, broken('mass value="1.0"', f'mass value="{word}"')
     )
     assert repr(word) in message
 
 
 def test_vector_of_two_numbers():
-    message = error_from(errors.InvalidArgument, broken('xyz="0.5 0 0"', 'xyz="0.5 0"'))
+    message = error_from(errors.MalformedUrdf, broken('xyz="0.5 0 0"', 'xyz="0.5 0"'))
     assert '3 numbers' in message
 
 
