@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiled functions are believed where they give what NumPy gives, at random states."""
+"""Compiled functions are used where they give what NumPy gives, at random states."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Everything that stands between the control law and the wire, for Python.
+The core's command pipeline for Python, and its faults in words.
 
-``core/command_pipeline.hpp`` does it. Here is what is text, time or topology: which joint states
-are fresh, trajectories, what somebody else adds, and words for what was wrong.
+What it commands is decided in ``core/command_pipeline.hpp``. Here is what is text, time or
+topology: which joint states are fresh, trajectories, what somebody else adds, faults.
 
 ``CommandPipeline.step`` turns a complete joint state into a command, ``watchdog`` says what to do
 when joint states are late or stop coming, and ``stop_command`` what to leave behind. Each returns

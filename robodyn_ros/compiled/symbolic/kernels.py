@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions of one arm as straight-line code, by name."""
+"""The builders of an arm's kernels: each function as straight-line code, by name."""
 
 from __future__ import annotations
 

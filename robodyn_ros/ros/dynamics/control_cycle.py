@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-A configured robot's topics: joint states and trajectories in, commands out.
+One control cycle over ROS: joint states and trajectories in, commands out.
 
-And what has happened in the control cycles, counted.
+It counts what happened in the cycles, and how long they took.
 """
 
 from __future__ import annotations
