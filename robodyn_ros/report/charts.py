@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The charts of a report, with matplotlib; joints are q1 to qn in them, their names beside them."""
+"""The charts of a report; its joints are q1 to qn in them, with their names beside them."""
 
 from __future__ import annotations
 

@@ -152,17 +152,13 @@ def test_axis_that_is_not_finite(number):
 
 @pytest.mark.parametrize('mass', ['-1', 'nan', 'inf', '1e400'])
 def test_mass_that_no_body_has(mass):
-    message = error_from(
-        errors.MalformedUrdf, broken('mass value="1.0"', f'mass value="{mass}"')
-    )
+    message = error_from(errors.MalformedUrdf, broken('mass value="1.0"', f'mass value="{mass}"'))
     assert "link 'link1' mass" in message
 
 
 @pytest.mark.parametrize('word', ['heavy', '1,5', '1_0', '0x10', '', '1 2'])
 def test_mass_that_is_no_number(word):
-    message = error_from(
-        errors.MalformedUrdf, broken('mass value="1.0"', f'mass value="{word}"')
-    )
+    message = error_from(errors.MalformedUrdf, broken('mass value="1.0"', f'mass value="{word}"'))
     assert repr(word) in message
 
 
