@@ -17,7 +17,9 @@ PAGE = ROOT / 'docs' / 'development.md'
 ROOMS = ('robodyn_ros', 'robodyn_controllers/include')
 HEADING = """## Every file
 
-Each in its own first sentence; written by `python docs/write_file_list.py`.
+Each of Python, C and C++ in its own first sentence; written by `python docs/write_file_list.py`.
+The controller's `.cpp` files are beside its headers in `src/`. What is no code: parameters in
+`ros_parameters/*.yaml`, `launch/`, the pages and scripts of `report/`.
 """
 
 

@@ -11,7 +11,7 @@ import click
 
 from robodyn_ros import __version__
 from robodyn_ros.analysis import simplified_model
-from robodyn_ros.commands.arm_options import (
+from robodyn_ros.commands.options import (
     ChosenArm,
     UserPath,
     arm_options,

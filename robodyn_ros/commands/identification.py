@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from robodyn_ros.commands.arm_options import (
+from robodyn_ros.commands.options import (
     ChosenArm,
     UserPath,
     arm_options,

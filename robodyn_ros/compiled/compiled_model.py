@@ -27,7 +27,7 @@ from robodyn_ros.arguments import checked_sequence
 from robodyn_ros.compiled.c import cache, extension
 from robodyn_ros.compiled.symbolic.kernel import KERNELS, KernelName
 from robodyn_ros.compiled.symbolic.kernels import WRENCH, build_kernel
-from robodyn_ros.compiled.symbolic.run_time import FRICTION, RunTime
+from robodyn_ros.compiled.symbolic.run_time_inputs import FRICTION, RunTime
 from robodyn_ros.compiled.verification import check_functions
 from robodyn_ros.errors import InvalidArgument, ModelMismatch, NoBackend
 from robodyn_ros.model import Payload, RobotModel, checked_model

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a robot's description and checked settings to a command pipeline that is ready to run."""
+"""All of a robot's control, made of description and settings: model, law, pipeline, contacts."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The compiled core of this room, ``core/``, and what Python hands to it."""
+"""The compiled core, ``core/``, and what Python hands to it."""
 
 from __future__ import annotations
 

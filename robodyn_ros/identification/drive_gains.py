@@ -17,7 +17,7 @@ from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.description.records import Finding
 from robodyn_ros.errors import InvalidArgument
 from robodyn_ros.identification.drive_terms import DriveTerms
-from robodyn_ros.identification.effort_unit import assumed_effort_scale
+from robodyn_ros.identification.effort_scale import assumed_effort_scale
 from robodyn_ros.identification.factors import triangular_factor
 from robodyn_ros.identification.findings import check_rows
 from robodyn_ros.identification.noise import autocorrelation_time, rms

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What to distrust in an identification, in plain words."""
+"""What to distrust in an identification, as findings in plain words."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from robodyn_ros.identification.comparison import (
     repeats,
 )
 from robodyn_ros.identification.drive_terms import DriveTerms, candidates
-from robodyn_ros.identification.effort_unit import (
+from robodyn_ros.identification.effort_scale import (
     assumed_effort_scale,
     given_effort_scale,
     refined_effort_scale,

@@ -18,7 +18,7 @@ from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.description.records import Finding
 from robodyn_ros.errors import InsufficientRecording
 from robodyn_ros.identification.drive_terms import DriveTerms
-from robodyn_ros.identification.effort_unit import given_effort_scale
+from robodyn_ros.identification.effort_scale import given_effort_scale
 from robodyn_ros.identification.estimator import Estimate, Problem, estimate
 from robodyn_ros.identification.factors import triangular_factor
 from robodyn_ros.identification.identification import Identification

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The identified bodies, spread over the links that the URDF of the same robot has for them."""
+"""The URDF of an identified model: its bodies spread over the links, and its friction."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ import robodyn_ros as rd
 from robodyn_ros.analysis import SimplifiedModel, simplified_model
 from robodyn_ros.compiled.symbolic.expression import evaluated
 from robodyn_ros.compiled.symbolic.kernels import build_kernel
-from robodyn_ros.compiled.symbolic.run_time import RunTime
+from robodyn_ros.compiled.symbolic.run_time_inputs import RunTime
 from robodyn_ros.errors import InvalidArgument
 
 RIGHT = np.pi / 2

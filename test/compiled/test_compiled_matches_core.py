@@ -34,7 +34,7 @@ from robodyn_ros.compiled.symbolic.equivalent_inertias import EquivalentInertias
 from robodyn_ros.compiled.symbolic.expression import Graph, evaluated
 from robodyn_ros.compiled.symbolic.kernels import DESCRIPTIONS, FRICTION_KERNELS, build_kernel
 from robodyn_ros.compiled.symbolic.rigid_body import mass_matrix_from_base
-from robodyn_ros.compiled.symbolic.run_time import RunTime
+from robodyn_ros.compiled.symbolic.run_time_inputs import RunTime
 from robodyn_ros.description.urdf import description_of_urdf
 from robodyn_ros.errors import InvalidArgument, ModelMismatch, NoBackend, NoSolution, RobodynError
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Kernels as plain C99, for a microcontroller or a controller written in C or C++.
+Kernels as plain C99 with a self-test, for a microcontroller or a controller in C or C++.
 
 No allocation, no state, no dependency but ``sin`` and ``cos``, for friction ``tanh`` and ``fabs``.
 Nothing that a robot description holds, no name of it, becomes part of the code.
@@ -19,7 +19,7 @@ import numpy as np
 from robodyn_ros.compiled.c.source import input_name, straight_line
 from robodyn_ros.compiled.symbolic.kernel import EXPORTED, USUAL, ExportedName, Kernel
 from robodyn_ros.compiled.symbolic.kernels import DESCRIPTIONS, build_kernel
-from robodyn_ros.compiled.symbolic.run_time import RunTime
+from robodyn_ros.compiled.symbolic.run_time_inputs import RunTime
 from robodyn_ros.compiled.verification import REFERENCES
 from robodyn_ros.dynamics import (
     forward_dynamics,

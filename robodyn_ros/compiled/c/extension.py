@@ -27,7 +27,7 @@ import numpy as np
 from robodyn_ros.compiled.c.compiler import WANTED, c_compiler, compiler_version, output_of
 from robodyn_ros.compiled.c.source import StraightLine, input_name, straight_line
 from robodyn_ros.compiled.symbolic.kernels import DESCRIPTIONS, WRENCH, Kernel
-from robodyn_ros.compiled.symbolic.run_time import PARAMETERS
+from robodyn_ros.compiled.symbolic.run_time_inputs import PARAMETERS
 from robodyn_ros.errors import InvalidArgument, NoBackend, NoSolution
 from robodyn_ros.spatial import FloatArray
 

@@ -1,4 +1,4 @@
-/* What every arm's library has, behind the arm's data and kernels. */
+/* What every arm's library has behind the arm's data and kernels: check of a payload, self-test. */
 
 /* The rule of payload.py. */
 static int is_body(const robodyn_payload * payload)

@@ -21,7 +21,7 @@ from robodyn_ros.compiled.c.compiler import WANTED, c_compiler, output_of
 from robodyn_ros.compiled.c.export import kernel_body, kernel_signature, reference_states
 from robodyn_ros.compiled.symbolic.kernel import Kernel, KernelName
 from robodyn_ros.compiled.symbolic.kernels import build_kernel
-from robodyn_ros.compiled.symbolic.run_time import PARAMETERS, RunTime
+from robodyn_ros.compiled.symbolic.run_time_inputs import PARAMETERS, RunTime
 from robodyn_ros.dynamics import (
     gravity_torque,
     inverse_dynamics,

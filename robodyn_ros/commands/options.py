@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options that choose an arm out of a URDF, the same for every command."""
+"""Options that commands share: paths, numbers of joints, those that choose an arm in a URDF."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the recorded effort is a torque, judged by the URDF's masses."""
+"""The factor from recorded efforts to torque: given, assumed from the URDF, or refined."""
 
 from __future__ import annotations
 
