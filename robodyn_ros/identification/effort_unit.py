@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the recorded effort is a torque, judged by the URDF's masses."""
+"""Whether the recorded effort is a torque, according to the URDF's masses."""
 
 from __future__ import annotations
 

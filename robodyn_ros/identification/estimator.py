@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The parameters that explain measured torques best, every link a body that can exist.
+The parameters that explain measured torques best, with physically possible links.
 
 Minimised over the links' pseudo-inertias P_i and the other parameters d is
 

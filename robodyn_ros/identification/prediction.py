@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an identified model expects the drives to report, and within which band."""
+"""The efforts that an identified model predicts, with their confidence band."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The identified bodies, spread over the links that the URDF of the same robot has for them."""
+"""The identified bodies, distributed over the links of the same robot's URDF."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-An arm's numbers for the drawing that a reader turns: ``arm_in_space.js`` draws them.
+An arm's numbers for the interactive drawing by ``arm_in_space.js``.
 
 There are numbers only. Names of a URDF are in the page beside the sliders, where the template
 escapes them, and never in a script.
