@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Read every URDF of a folder, and compare with what urdfdom's check_urdf says of it.
+Read every URDF of a folder, and compare with the result of urdfdom's check_urdf.
 
     python benchmarks/check_public_urdfs.py [DIR ...] [--check-urdf PATH] [--markdown FILE]
 

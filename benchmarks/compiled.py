@@ -8,8 +8,8 @@ Microseconds per call from Python for UR5, Panda and a chain of 30 joints, besid
 and iDynTree (C++), MuJoCo (C), frax (JAX) and roboticstoolbox, as far as they are installed
 (``make bench`` does it); whole trajectories against Pinocchio's parallel call on one thread;
 compile times; growth with the number of joints. The competitors take turns and the fastest round
-of each counts, so that the ratios stand whatever else the machine does; its load is printed
-beside. ``--write`` puts the tables into docs/benchmarks.md and a chart beside it.
+of each counts, so that the ratios hold under any load of the machine; its load is printed beside.
+``--write`` puts the tables into docs/benchmarks.md and a chart beside it.
 """
 
 from __future__ import annotations

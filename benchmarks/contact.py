@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Say what the momentum observer costs in a control cycle, and which pushes of a hand it finds.
+Measure the cost of the momentum observer in a control cycle, and the pushes by hand it detects.
 
     python benchmarks/contact.py [DIR]
 
@@ -145,7 +145,7 @@ def main(folder: Path | None) -> None:
     """Print the cost, and where recordings are given, what was found in them."""
     found = ', '.join(f'{1e6 * each:.1f}' for each in costs())
     load = ', '.join(f'{each:.1f}' for each in os.getloadavg())
-    print(f'observer and detector: {found} us a cycle, Panda, machine code; load average {load}')
+    print(f'observer and detector: {found} us a cycle, Panda, compiled; load average {load}')
     if folder is None:
         return
     pushes = Pushes(folder)

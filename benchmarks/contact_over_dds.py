@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Push arms in MuJoCo under the dynamics node over DDS, and count what it tells.
+Push arms in MuJoCo under the dynamics node over DDS, and count the detected contacts.
 
     python benchmarks/contact_over_dds.py [--pushes 100] [--minutes 10] [--arm panda]
 
 Node and simulator are processes in lockstep, so that all times are simulated ones. The arm has the
 friction of drives, 1 % of their effort limits, noisy sensors and efforts, and sways along sines.
 Thresholds are those of 80 s of such motions. Then, while it sways along others, the tip is pushed
-with 15 N for 0.3 s in random directions, once a second: printed is how many pushes were told of
-within 0.35 s, and how long it took. Last it sways without being touched, and every contact is a
-false alarm.
+with 15 N for 0.3 s in random directions, once a second: printed are the number of pushes reported
+within 0.35 s, and the delay. Last it sways without contact, and every contact is a false alarm.
 """
 
 from __future__ import annotations

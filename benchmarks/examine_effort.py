@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Spoil the efforts of recordings of real arms, and count how often it is recognised.
+Falsify the efforts of recordings of real arms, and count how often that is detected.
 
     python benchmarks/examine_effort.py DIR [NAME ...]
 

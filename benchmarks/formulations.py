@@ -7,9 +7,9 @@ Time every formulation of the inverse dynamics against the number of joints.
 For random chains of n joints, revolute and prismatic, it prints microseconds per call for one
 configuration, and per configuration in a batch, where the cost of calling NumPy is shared and
 arithmetic shows. It is processor time, on one thread; the formulations take turns, and the fastest
-of the rounds counts, so that the ratios stand whatever else the machine does. The last rows hold
-the exponent p of a fit c n^p to the chains of 10 joints and more, how far the worst time lies from
-the straight line a + b n through all of them, and the cost relative to Newton-Euler.
+of the rounds counts, so that the ratios hold under any load of the machine. The last rows hold the
+exponent p of a fit c n^p to the chains of 10 joints and more, how far the worst time lies from the
+straight line a + b n through all of them, and the cost relative to Newton-Euler.
 
 operation_counts.py counts the operations of the same code.
 """

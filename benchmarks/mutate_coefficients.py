@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Change coefficients of the mechanics by 1 %, one at a time, and see whether the tests notice.
+Change coefficients of the mechanics by 1 %, one at a time, and see whether a test fails.
 
     python benchmarks/mutate_coefficients.py [--count 30] [--seed 1974] [--only K ...]
 

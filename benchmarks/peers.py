@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-How other libraries are called for the same arm, as ``timeit`` wants it.
+Calls of other libraries for the same arm, as ``timeit`` needs them.
 
 Each function takes an arm, its state and an expected result for every function, and returns
 statements with what they refer to; nothing where the library is not installed. A call whose result

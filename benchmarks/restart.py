@@ -7,7 +7,7 @@ End the dynamics node, start it again at once, and time when it commands.
 A Panda in MuJoCo, in real time, is held at rest. The node gets SIGINT or SIGKILL and is started
 again as soon as its process has ended, as a launch file with respawn would. Printed are the times
 from the signal to the end of the process and to the first command of the new one, by its source
-time stamp, and the longest pause between commands of anybody, the watchdog included. The robot's
+time stamp, and the longest pause between commands, those of the watchdog included. The robot's
 description comes on its topic, from a publisher that was there before; with --file, from a file.
 """
 

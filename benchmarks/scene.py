@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Panda in MuJoCo under the dynamics node, in real time, for the benchmarks that disturb it."""
+"""A Panda in MuJoCo under the dynamics node, in real time, for benchmarks with disturbances."""
 
 from __future__ import annotations
 

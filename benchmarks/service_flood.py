@@ -35,7 +35,7 @@ from robodyn_ros.ros.demo.node_process import NodeProcess
 from robodyn_ros.ros.demo.runner import panda
 
 TIME_STEP = 0.004  # of the simulator, which is also the control period [s]
-WARMING_TIME = 5.0  # before the first run: everybody is still discovering everybody [s]
+WARMING_TIME = 5.0  # before the first run: discovery is still under way [s]
 SETTLING_TIME = 1.0  # before each measurement [s]
 RUNS = 5  # of each kind, in turns; their median counts
 

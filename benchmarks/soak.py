@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Run the dynamics node at 1 kHz for ten minutes, and tell whether it grows and what it misses.
+Run the dynamics node at 1 kHz for ten minutes, and report memory growth and missed cycles.
 
     python benchmarks/soak.py [--minutes 10] [--fifo] [--write]
 
@@ -84,7 +84,7 @@ def described(found: list[tuple[float, float]]) -> str:
 
 
 def soak(minutes: float, fifo: bool) -> str:
-    """Return the result in words."""
+    """Return the result as text."""
     begin(fifo)
     taken = stolen()
     program = str(Path(__file__).with_name('latency.py'))

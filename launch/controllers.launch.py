@@ -34,7 +34,7 @@ ARGUMENTS = (
 
 
 def generate_launch_description() -> LaunchDescription:
-    """Return the arguments and what reads the file."""
+    """Return the arguments and the action that reads the file."""
     return LaunchDescription([*ARGUMENTS, OpaqueFunction(function=expanded)])
 
 

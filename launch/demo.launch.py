@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The demonstration, as ``robodyn demo`` does it: an arm in MuJoCo holds and tracks on our torques.
+The demonstration of ``robodyn demo``: an arm in MuJoCo holds and tracks under computed torques.
 
 It ends by itself, with a table of the errors and a plot.
 """
@@ -43,7 +43,7 @@ def generate_launch_description() -> LaunchDescription:
 
 
 def demonstration(context: LaunchContext) -> list[LaunchDescriptionEntity]:
-    """Return the command, with what was asked for."""
+    """Return the command, with the given options."""
     values = context.launch_configurations
     options = ['--urdf', values['urdf_file'], '--output', values['output_directory']]
     options += ['--hold-time', values['hold_time']]

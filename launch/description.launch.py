@@ -73,7 +73,7 @@ def expanded(context: LaunchContext) -> list[LaunchDescriptionEntity]:
 
 
 def damped(text: str, least: str) -> str:
-    """Return a robot none of whose joints has less viscous friction [N m s/rad, N s/m]."""
+    """Return a robot whose joints have at least this viscous friction [N m s/rad, N s/m]."""
     try:
         damping = float(least)
     except ValueError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The model in the effort of trajectories, in front of a joint trajectory controller."""
+"""Feedforward efforts in trajectories, for a joint trajectory controller."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ ARGUMENTS = (
         'controller_manager',
         default_value='',
         description='Node name of the controller manager: the arm is held when the controller '
-        'has become active; empty: only when asked to.',
+        'has become active; empty: only on request.',
     ),
     DeclareLaunchArgument(
         'feedforward_file',
@@ -40,7 +40,7 @@ ARGUMENTS = (
 
 
 def generate_launch_description() -> LaunchDescription:
-    """Return the arguments and what starts."""
+    """Return the arguments and the actions."""
     description = included(HERE, 'description')
     return LaunchDescription([description, *ARGUMENTS, OpaqueFunction(function=started)])
 

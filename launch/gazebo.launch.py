@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-An arm in Gazebo under gz_ros2_control, carried by the model.
+An arm in Gazebo under gz_ros2_control, commanded by the model.
 
 The dynamics node commands it through a forward controller; or a joint trajectory controller does,
 whose trajectories feedforward fills with effort; or the controller of robodyn_controllers does, to
@@ -99,7 +99,7 @@ ARGUMENTS = (
         'model_library',
         default_value='',
         description='Where chained: path of the shared library that robodyn export --shared made '
-        'of the arm; empty: it is made now, which takes a C compiler.',
+        'of the arm; empty: it is exported now, which needs a C compiler.',
     ),
     argument(
         'description_file',
@@ -127,21 +127,21 @@ ARGUMENTS = (
     DeclareLaunchArgument(
         'gravity',
         default_value='',
-        description='That of the world, as "x y z" [m/s^2], for what computes the torques; empty: '
-        'read from the file of the world, or asked of the Gazebo that runs already.',
+        description='That of the world, as "x y z" [m/s^2], for the node or controller; empty: '
+        'read from the file of the world, or queried from a running Gazebo.',
     ),
     DeclareLaunchArgument(
         'state_timeout',
         default_value='1.0',
         description="The node's state_timeout, or that of feedforward [s]. Longer than on a "
-        'robot, and before that of a parameter file: who simulates keeps the machine busy, and '
+        'robot, and before that of a parameter file: a simulation keeps the machine busy, and '
         'the watchdog counts real time.',
     ),
     DeclareLaunchArgument(
         'joint_damping',
         default_value='',
         description='Least viscous friction of the joints [N m s/rad], in Gazebo and the model: '
-        'for a URDF that names next to none, which no drive has. Empty: as the URDF has it.',
+        'for a URDF with unrealistically little. Empty: as in the URDF.',
     ),
     switch(
         'start_gazebo',
@@ -158,7 +158,7 @@ ARGUMENTS = (
         'controller_manager',
         default_value='controller_manager',
         description='Node name of the controller manager in Gazebo: where forward, the node '
-        'watches the controller, and deactivates it when it stops; where trajectory, feedforward '
+        'monitors the controller, and deactivates it when it stops; where trajectory, feedforward '
         'holds the arm when the controller has become active; empty: they do not.',
     ),
     argument(
@@ -170,13 +170,13 @@ ARGUMENTS = (
 
 
 def generate_launch_description() -> LaunchDescription:
-    """Return the arguments and what starts."""
+    """Return the arguments and the actions."""
     return LaunchDescription(
         [
             *ARGUMENTS,
             OpaqueFunction(function=checked),
             OpaqueFunction(function=chosen),
-            OpaqueFunction(function=weighed),
+            OpaqueFunction(function=set_gravity),
             included(HERE, 'controllers'),
             argument('command_topic'),
             OpaqueFunction(function=computing),
@@ -186,7 +186,7 @@ def generate_launch_description() -> LaunchDescription:
 
 
 def checked(context: LaunchContext) -> list[LaunchDescriptionEntity]:
-    """Return nothing; what is not installed is named, with the command that installs it."""
+    """Return nothing; refuse missing packages, with the command that installs them."""
     needed = [*NEEDED, *NEEDED_BY[context.launch_configurations['way']]]
     missing = [name for name in needed if not is_installed(name)]
     packages = [f'ros-$ROS_DISTRO-{name.replace("_", "-")}' for name in missing]
@@ -210,7 +210,7 @@ def checked(context: LaunchContext) -> list[LaunchDescriptionEntity]:
 
 
 def chosen(context: LaunchContext) -> list[LaunchDescriptionEntity]:
-    """Return what the way decides where nothing else is given."""
+    """Return the defaults of launch configurations that depend on the way."""
     values = context.launch_configurations
     is_chained = values['way'] == 'chained'
     result: list[LaunchDescriptionEntity] = []
@@ -236,8 +236,8 @@ def chosen(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     return result
 
 
-def weighed(context: LaunchContext) -> list[LaunchDescriptionEntity]:
-    """Return what sets gravity to that of the world: two that differ let the arm drift."""
+def set_gravity(context: LaunchContext) -> list[LaunchDescriptionEntity]:
+    """Return the action that sets gravity to that of the world: else the arm drifts."""
     values = context.launch_configurations
     given, allowed = values['gravity'], 'allowed: three numbers, that of the world, as "0 0 -9.8"'
     if not given:
@@ -256,7 +256,7 @@ def weighed(context: LaunchContext) -> list[LaunchDescriptionEntity]:
 
 
 def world(values: dict[str, str]) -> str:
-    """Return the world as it is named: in the arguments of gz sim, or else as our own argument."""
+    """Return the name of the world, in the arguments of gz sim or else in the argument world."""
     named = [word for word in shlex.split(values['gz_args']) if word.endswith(WORLDS)]
     return named[0] if named else values['world']
 
@@ -276,7 +276,7 @@ def gravity_of(name: str) -> str:
 
 
 def asked_gravity() -> str:
-    """Return the gravity of the Gazebo that runs; empty: none answers."""
+    """Return the gravity of a running Gazebo; empty: none answers."""
     worlds = re.findall(r'data: *"([^"]+)"', asked('/gazebo/worlds', 'Empty', 'StringMsg_V'))
     if len(worlds) != 1:
         return ''
@@ -288,7 +288,7 @@ def asked_gravity() -> str:
 
 
 def asked(service: str, request: str, answer: str) -> str:
-    """Return what a service of Gazebo answers to an empty request; empty: nothing."""
+    """Return the answer of a Gazebo service to an empty request; empty: none."""
     types = ['--reqtype', f'gz.msgs.{request}', '--reptype', f'gz.msgs.{answer}']
     command = ['gz', 'service', '-s', service, *types, '--timeout', '5000', '--req', '']
     try:
@@ -318,7 +318,7 @@ def check_upright(values: dict[str, str]) -> None:
 
 
 def make_library(values: dict[str, str]) -> None:
-    """Make the shared library of the arm, where none was given, as robodyn export does."""
+    """Export the shared library of the arm, where none was given, as robodyn export does."""
     try:
         model = RobotModel.from_urdf(
             values['urdf_file'],
@@ -332,7 +332,7 @@ def make_library(values: dict[str, str]) -> None:
 
 
 def computing(context: LaunchContext) -> list[LaunchDescriptionEntity]:
-    """Return the node that computes the torques, if one does, and what describes the robot."""
+    """Return the node that computes the torques, if any, and the robot's description."""
     way = context.launch_configurations['way']
     return [
         included(
@@ -350,7 +350,7 @@ def computing(context: LaunchContext) -> list[LaunchDescriptionEntity]:
 
 
 def is_installed(package: str) -> bool:
-    """Return whether a ROS package is there; what is no name of one is not."""
+    """Return whether a ROS package is installed; False for an invalid name."""
     try:
         get_package_share_directory(package)
     except (PackageNotFoundError, ValueError):
@@ -359,7 +359,7 @@ def is_installed(package: str) -> bool:
 
 
 def simulated(context: LaunchContext) -> list[LaunchDescriptionEntity]:
-    """Return the robot in Gazebo with its controllers, and Gazebo itself where asked for."""
+    """Return the robot in Gazebo with its controllers, and Gazebo itself if requested."""
     values = context.launch_configurations
     namespace = values['namespace']
     text, notes = commanded(Path(values['urdf_file']).read_text(encoding='utf-8'))
@@ -392,16 +392,16 @@ def simulated(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     arguments = values['gz_args']
     if world(values) not in shlex.split(arguments):
         arguments = f'{arguments} {shlex.quote(world(values))}'
-    # Here, and not in our own environment, is where Gazebo looks for what package:// names.
+    # Gazebo searches package:// resources in this variable, not in the launch environment.
     where = [AppendEnvironmentVariable('GZ_SIM_RESOURCE_PATH', str(folder)) for folder in folders]
     return [*where, *gazebo(arguments), *robot]
 
 
 def commanded(text: str) -> tuple[str, list[str]]:
     """
-    Return a robot whose joints all are commanded or fixed, and what was said about that.
+    Return a robot whose joints all are commanded or fixed, and notes about changes.
 
-    A gripper's joints outside <ros2_control> hang loose in Gazebo, while the model has them locked
+    A gripper's joints outside <ros2_control> move freely in Gazebo, while the model locks them
     at zero, as it has every joint off its chain. Those that another plugin names are left to it.
     """
     robot = ElementTree.fromstring(text)
@@ -442,7 +442,7 @@ def mesh_folders(text: str) -> tuple[list[Path], list[str]]:
 
 def spawned(values: dict[str, str]) -> list[LaunchDescriptionEntity]:
     """
-    Return what activates the broadcaster and, later, the controllers, all at once.
+    Return the actions that activate the broadcaster and, later, all controllers together.
 
     Not together: until the first /clock ros2_control takes Gazebo's time, which is ahead of it. A
     PID that meets both is called with a negative period, and its controller deactivated for it.
@@ -478,7 +478,7 @@ def spawned(values: dict[str, str]) -> list[LaunchDescriptionEntity]:
 
 
 def spawner(values: dict[str, str], *controllers: str) -> Node:
-    """Return what loads controllers and activates them together."""
+    """Return the spawner that loads controllers and activates them together."""
     return Node(
         package='controller_manager',
         executable='spawner',
@@ -497,7 +497,7 @@ def spawner(values: dict[str, str], *controllers: str) -> Node:
 
 
 def gravity_file(values: dict[str, str]) -> list[str]:
-    """Return the option of the spawner that tells the chained controller of gravity, if one is."""
+    """Return the spawner's option with gravity for the chained controller, if there is one."""
     if values['way'] != 'chained' or 'made_library' in values:
         return []
     gravity = [float(part) for part in values['gravity'].split()]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A motion from ``robodyn excite`` run on an arm that is under control, watched and recorded."""
+"""A motion from ``robodyn excite``, run on a controlled arm, monitored and recorded."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from robodyn_ros.ros.launching import argument, robot_topics, switch
 
 ARGUMENTS = (
     DeclareLaunchArgument('motion_file', description='CSV file of the motion.'),
-    switch('confirm', 'true: the way is clear, the arm may move.'),
+    switch('confirm', 'true: the cell is clear, the arm may move.'),
     argument(
         'description_file', description='URDF of the robot; empty: the topic robot_description.'
     ),
@@ -22,18 +22,20 @@ ARGUMENTS = (
         'target',
         default_value='dynamics_node',
         choices=['dynamics_node', 'joint_trajectory_controller'],
-        description='Who takes the motion.',
+        description='Receiver of the motion.',
     ),
     DeclareLaunchArgument(
         'trajectory_topic',
         default_value=[LaunchConfiguration('target'), '/joint_trajectory'],
-        description='Where it takes trajectories.',
+        description='Topic on which it takes trajectories.',
     ),
     argument('joint_states_topic'),
     argument('robot_description_topic'),
     switch('approach', 'Go to the start of the motion in a straight line of joint space.'),
     DeclareLaunchArgument(
-        'rehearsal_speed', default_value='0.25', description='Part of the speed at first; 0: none.'
+        'rehearsal_speed',
+        default_value='0.25',
+        description='Fraction of speed, first run; 0: none.',
     ),
     DeclareLaunchArgument('bag', default_value='', description='Folder to record into.'),
     DeclareLaunchArgument(

@@ -37,7 +37,7 @@ ARGUMENTS = (
     argument(
         'tip_link',
         description='Tip link of the chain, without tf_prefix; empty: as in params_file, '
-        'where empty is found in the URDF if it is clear.',
+        'where empty is found in the URDF if it is unambiguous.',
     ),
     DeclareLaunchArgument(
         'initial_mode',
@@ -54,7 +54,7 @@ ARGUMENTS = (
     DeclareLaunchArgument(
         'controller_manager',
         default_value='',
-        description='Node name of the controller manager, for the node to watch the controller, '
+        description='Node name of the controller manager, for the node to monitor the controller, '
         'and to deactivate it when it stops; empty: as in params_file.',
     ),
     DeclareLaunchArgument(
@@ -86,13 +86,13 @@ ARGUMENTS = (
 
 
 def generate_launch_description() -> LaunchDescription:
-    """Return the arguments and what starts."""
+    """Return the arguments and the actions."""
     description = included(HERE, 'description')
     return LaunchDescription([description, *ARGUMENTS, OpaqueFunction(function=started)])
 
 
 def started(context: LaunchContext) -> list[LaunchDescriptionEntity]:
-    """Return the nodes that the arguments ask for."""
+    """Return the nodes that the arguments select."""
     values = context.launch_configurations
     nodes = [dynamics_node(values)]
     if values['launch_rviz'] == 'true':

@@ -24,7 +24,7 @@ ARGUMENTS = (
 
 
 def generate_launch_description() -> LaunchDescription:
-    """Return the arguments and what starts."""
+    """Return the arguments and the actions."""
     return LaunchDescription(
         [
             included(HERE, 'controllers'),
@@ -44,7 +44,7 @@ def generate_launch_description() -> LaunchDescription:
 
 
 def mock_hardware(context: LaunchContext) -> list[LaunchDescriptionEntity]:
-    """Return ros2_control with its controllers and the robot's description, where asked for."""
+    """Return ros2_control with its controllers and the robot's description, if requested."""
     values = context.launch_configurations
     if values['use_mock_hardware'] != 'true':
         return []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dynamics node beside an arm in MuJoCo, which stands behind the topics of a driver."""
+"""The dynamics node beside an arm in MuJoCo, which has the topics of a driver."""
 
 from pathlib import Path
 
@@ -57,7 +57,7 @@ def generate_launch_description() -> LaunchDescription:
     return LaunchDescription(
         [
             *ARGUMENTS,
-            # Two simulations keep two times: each has its clock in its namespace.
+            # Each simulation has its own time: its clock is in its namespace.
             SetLaunchConfiguration('clock_topic', 'clock'),
             included(HERE, 'node'),
             OpaqueFunction(function=simulated),

@@ -2,7 +2,7 @@
 """
 Two simulated arms, each with a dynamics node, in a namespace of its own.
 
-Every argument of simulation.launch.py, but namespace and tf_prefix, is taken for both.
+Every argument of simulation.launch.py, except namespace and tf_prefix, applies to both.
 """
 
 from pathlib import Path
@@ -37,11 +37,11 @@ def argument(side: str) -> DeclareLaunchArgument:
     return DeclareLaunchArgument(
         f'{side}_name',
         default_value=side,
-        description=f'Namespace of the {side} arm, and with a _ behind it its tf_prefix.',
+        description=f'Namespace of the {side} arm, and with a _ appended its tf_prefix.',
     )
 
 
 def arm(side: str) -> GroupAction:
-    """Return one arm; the group keeps its arguments from the other."""
+    """Return one arm; the group limits its arguments to it."""
     name = LaunchConfiguration(f'{side}_name')
     return GroupAction([included(HERE, 'simulation', namespace=name, tf_prefix=[name, '_'])])

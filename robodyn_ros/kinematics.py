@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Poses and Jacobians out of the modified DH table."""
+"""Poses and Jacobians from the modified DH table."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-How results show in a notebook: tables as HTML, formulas as LaTeX.
+Display of results in a notebook: tables as HTML, formulas as LaTeX.
 
 Names of links and joints are data: in both they are escaped.
 """

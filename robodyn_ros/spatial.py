@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Rotations, transforms and moving inertias between frames; knows no robot.
+Rotations, transforms and inertias in other frames; independent of the robot.
 
 A transform ``T`` (4, 4) takes the coordinates of a point in its own frame to those in its parent
 frame. The ten inertial parameters of a body about the origin of a frame are, in this order,

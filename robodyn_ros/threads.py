@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-How many threads linear algebra takes: one, where matrices are small and many.
+Number of threads for linear algebra: one, where matrices are small and many.
 
 OpenBLAS starts as many as the machine has cores, and they wait for one another in busy loops: an
 identification of a second takes a minute beside other programs.

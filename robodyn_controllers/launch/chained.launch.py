@@ -3,7 +3,7 @@
 The inverse dynamics controller with joint_trajectory_controller chained to it.
 
 For a controller manager that runs already: the driver's, or Gazebo's. Both controllers are
-activated together, so that the arm is carried from the first cycle on.
+activated together, so that gravity is compensated from the first cycle on.
 """
 
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
@@ -41,7 +41,7 @@ ARGUMENTS = (
 
 
 def generate_launch_description() -> LaunchDescription:
-    """Return the arguments and what starts."""
+    """Return the arguments and the actions."""
     return LaunchDescription([*ARGUMENTS, OpaqueFunction(function=spawned)])
 
 

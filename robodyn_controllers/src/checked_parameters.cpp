@@ -95,9 +95,9 @@ Settings checked_settings(
     limit *= params.effort_limit_scale;
     if (safety.torque_rate_limits[i] <= 0.0) { safety.torque_rate_limits[i] = kInfinity; }
     if (!(safety.velocity_limits[i] > 0.0)) { safety.velocity_limits[i] = kInfinity; }
-    const bool is_endless =
+    const bool is_unlimited =
       std::isinf(safety.position_limits[2 * i]) && std::isinf(safety.position_limits[2 * i + 1]);
-    safety.is_continuous[i] = is_endless && model.is_prismatic[i] == 0 ? 1.0 : 0.0;
+    safety.is_continuous[i] = is_unlimited && model.is_prismatic[i] == 0 ? 1.0 : 0.0;
   }
   safety.ramp_time = params.ramp_time;
   safety.state_timeout = params.state_timeout;

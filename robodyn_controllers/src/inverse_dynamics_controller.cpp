@@ -21,9 +21,9 @@ namespace robodyn_controllers
 namespace
 {
 
-constexpr std::chrono::milliseconds kWatching{200};  // between looks for subscribers and faults
+constexpr std::chrono::milliseconds kMonitorPeriod{200};  // of subscribers and faults
 
-// What was given up or refused, in one line.
+// Return a fault in one line.
 std::string line_of(const robodyn::Fault & fault, const std::vector<std::string> & joints)
 {
   std::ostringstream line;
@@ -128,7 +128,7 @@ InverseDynamicsController::CallbackReturn InverseDynamicsController::on_cleanup(
   set_payload_.reset();
   set_gravity_.reset();
   enable_.reset();
-  watching_.reset();
+  monitor_timer_.reset();
   state_publisher_.reset();
   publisher_.reset();
   close(torques_);
@@ -146,7 +146,7 @@ void InverseDynamicsController::open(
   output.realtime =
     std::make_unique<realtime_tools::RealtimePublisher<Message>>(output.publisher);
   output.realtime->lock();
-  output.realtime->msg_ = output.message;  // so that its memory is there
+  output.realtime->msg_ = output.message;  // preallocates its memory
   output.realtime->unlock();
 }
 
@@ -155,13 +155,13 @@ void InverseDynamicsController::close(Output<Message> & output)
 {
   output.realtime.reset();
   output.publisher.reset();
-  output.is_heard = false;
+  output.has_subscribers = false;
 }
 
 void InverseDynamicsController::make_services(const Settings & settings)
 {
-  // Another thread may still answer a request of before the last cleanup: what changes at
-  // configure is the answers' own.
+  // Another thread may still answer a request from before the last cleanup: the callbacks
+  // capture copies of what configure changes.
   const auto node = get_node();
   const std::vector<std::string> joints = params_.joints;
   parameters_checked_ = node->add_on_set_parameters_callback(
@@ -220,23 +220,24 @@ void InverseDynamicsController::make_services(const Settings & settings)
   open(wrench_, "~/tip_wrench", rclcpp::SystemDefaultsQoS());
   open(contact_, "~/contact", rclcpp::QoS(1).transient_local());
   is_contact_pending_ = false;
-  watching_ = node->create_wall_timer(
-    kWatching,
+  monitor_timer_ = node->create_wall_timer(
+    kMonitorPeriod,
     [this, joints, logger = node->get_logger(), states = publisher_, torques = torques_.publisher,
      wrench = wrench_.publisher, contact = contact_.publisher]() {
       logic_.take_fault([&](const robodyn::Fault & fault) {
         RCLCPP_ERROR(logger, "%s", line_of(fault, joints).c_str());
       });
       is_watched_ = states->get_subscription_count() > 0;
-      torques_.is_heard = torques->get_subscription_count() > 0;
-      wrench_.is_heard = wrench->get_subscription_count() > 0;
-      const bool is_contact_heard = contact->get_subscription_count() > 0;
+      torques_.has_subscribers = torques->get_subscription_count() > 0;
+      wrench_.has_subscribers = wrench->get_subscription_count() > 0;
+      const bool has_contact_subscribers = contact->get_subscription_count() > 0;
       logic_.set_watched(
-        is_watched_ || torques_.is_heard || wrench_.is_heard || is_contact_heard);
+        is_watched_ || torques_.has_subscribers || wrench_.has_subscribers ||
+        has_contact_subscribers);
     });
   state_publisher_ = std::make_unique<realtime_tools::RealtimePublisher<State>>(publisher_);
   state_publisher_->lock();
-  state_publisher_->msg_ = state_;  // so that its memory is there
+  state_publisher_->msg_ = state_;  // preallocates its memory
   state_publisher_->unlock();
 }
 
@@ -278,7 +279,7 @@ InverseDynamicsController::CallbackReturn InverseDynamicsController::on_deactiva
   return CallbackReturn::SUCCESS;
 }
 
-// --- the loop ----------------------------------------------------------------------------------
+// --- the real-time loop ------------------------------------------------------------------------
 
 std::vector<hardware_interface::CommandInterface::SharedPtr>
 InverseDynamicsController::on_export_reference_interfaces_list()
@@ -360,17 +361,17 @@ void InverseDynamicsController::publish_contacts(const rclcpp::Time & time)
     fill(contact_.message, watch, links_);
     is_contact_pending_ = true;
   }
-  // What is published once must not be lost while the one before is under way.
+  // A contact is published once: try again where the previous message is still being sent.
   if (is_contact_pending_) {
     is_contact_pending_ = !contact_.realtime->try_publish(contact_.message);
   }
   if (!watch.has_estimate()) { return; }
-  if (torques_.is_heard) {
+  if (torques_.has_subscribers) {
     torques_.message.header.stamp = time;
-    torques_.message.effort = watch.torque();  // of as many joints: its memory is there
+    torques_.message.effort = watch.torque();  // same size: allocates nothing
     (void)torques_.realtime->try_publish(torques_.message);
   }
-  if (wrench_.is_heard) {
+  if (wrench_.has_subscribers) {
     wrench_.message.header.stamp = time;
     fill(wrench_.message, logic_.tip_wrench(position_.data(), velocity_.data()));
     (void)wrench_.realtime->try_publish(wrench_.message);

@@ -76,10 +76,10 @@ void fill(
   const robodyn::Vector & parts = pipeline.parts();
   state.mode = name_of(pipeline.mode());
   const bool is_following = pipeline.following() != robodyn::Following::none;
-  const robodyn::ReferenceState & wanted = pipeline.wanted();
+  const robodyn::ReferenceState & desired = pipeline.desired();
   for (auto * const field :
        {&state.reference_position, &state.reference_velocity, &state.reference_acceleration}) {
-    field->resize(is_following ? n : 0);  // its memory stays
+    field->resize(is_following ? n : 0);  // keeps its memory
   }
   state.external_torque.resize(watch.has_estimate() ? n : 0);
   std::copy_n(
@@ -92,9 +92,9 @@ void fill(
     state.position[i] = position[i];
     state.velocity[i] = velocity[i];
     if (is_following) {
-      state.reference_position[i] = wanted.position[i];
-      state.reference_velocity[i] = wanted.velocity[i];
-      state.reference_acceleration[i] = wanted.acceleration[i];
+      state.reference_position[i] = desired.position[i];
+      state.reference_velocity[i] = desired.velocity[i];
+      state.reference_acceleration[i] = desired.acceleration[i];
     }
     state.inertial[i] = part_of(robodyn::part::inertial, i);
     state.coriolis[i] = part_of(robodyn::part::coriolis, i);

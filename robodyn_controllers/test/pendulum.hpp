@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pendulum as a model library has it: simple enough to be checked by hand.
+// A pendulum as a model library: simple enough for closed forms.
 #ifndef PENDULUM_HPP_
 #define PENDULUM_HPP_
 
@@ -41,9 +41,9 @@ inline const robodyn_model & model()
     50.0,
     100.0,
     1.0,
-    [](const robodyn_payload * payload, const double * wanted, double * load) {
+    [](const robodyn_payload * payload, const double * other, double * load) {
       load[0] = kMass + (payload != nullptr ? payload->mass : 0.0);
-      load[1] = wanted != nullptr ? -wanted[2] : kGravity;
+      load[1] = other != nullptr ? -other[2] : kGravity;
       return 0;
     },
     [](const double * load, const double * q, const double *, const double * qdd, double * tau) {

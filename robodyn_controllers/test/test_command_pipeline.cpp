@@ -44,20 +44,20 @@ struct Arm
   }
 
   // One cycle at a state, with a reference at rest at a position; NaN: none.
-  bool cycle(double position, double velocity = 0.0, double wanted = kNaN)
+  bool cycle(double position, double velocity = 0.0, double desired = kNaN)
   {
     now += 0.001;
     const double zero = 0.0;
     return pipeline.update(
-      now, &position, &velocity, {&wanted, &zero, &zero, nullptr},
+      now, &position, &velocity, {&desired, &zero, &zero, nullptr},
       pendulum::model().possible_positions);
   }
 
-  // So many cycles of the simulated pendulum.
-  void simulate(int cycles, double wanted = kNaN)
+  // A number of cycles of the simulated pendulum.
+  void simulate(int cycles, double desired = kNaN)
   {
     for (int k = 0; k < cycles; ++k) {
-      cycle(q, qd, wanted);
+      cycle(q, qd, desired);
       qd += 0.001 * (torque() - pendulum::held(q)) / pendulum::kInertia;
       q += 0.001 * qd;
     }
@@ -108,7 +108,7 @@ TEST(CommandPipeline, CommandsNothingThatTheDrivesCannotCarry)
 TEST(CommandPipeline, FollowsAReferenceAndKeepsTheRateLimit)
 {
   Arm arm(Mode::computed_torque);
-  for (int k = 0; k < 8; ++k) { arm.cycle(0.3); }  // it is known how often states come
+  for (int k = 0; k < 8; ++k) { arm.cycle(0.3); }  // until the period of the states is known
   arm.cycle(0.3, 0.0, 0.35);
   // kp e on the pendulum's inertia is 2.5 N m, of which the rate limit allows one.
   EXPECT_NEAR(arm.torque(), pendulum::held(0.3) + 1.0, 1e-9);
@@ -121,7 +121,7 @@ TEST(CommandPipeline, HoldsWhereAReferenceEnds)
 {
   Arm arm(Mode::computed_torque);
   arm.simulate(10);
-  arm.simulate(50, 0.39);  // on the way, it ends
+  arm.simulate(50, 0.39);  // it ends in motion
   const double before = arm.q;
   EXPECT_GT(arm.qd, 0.1);
   arm.simulate(3000);
@@ -238,7 +238,7 @@ TEST(CommandPipeline, GivesUpDampingThatFeedsTheArmWherePositionsCannotTell)
   for (int k = 0; k < 2000; ++k) {
     arm.now += 0.001;
     const double wrong = -arm.qd;
-    // Simulated time, and states without stamps: nobody knows how far apart they are.
+    // Simulated time, and states without stamps: their velocities cannot be checked.
     arm.pipeline.step(&arm.q, &wrong, arm.now, false, {arm.now, arm.now});
     arm.qd += 0.001 * (arm.torque() - pendulum::held(arm.q)) / pendulum::kInertia;
     arm.q += 0.001 * arm.qd;
@@ -246,6 +246,6 @@ TEST(CommandPipeline, GivesUpDampingThatFeedsTheArmWherePositionsCannotTell)
     least = std::fmin(least, energy);
     most = std::fmax(most, energy);
   }
-  EXPECT_TRUE(arm.pipeline.last_fault().cause == Cause::damping_feeds);
+  EXPECT_TRUE(arm.pipeline.last_fault().cause == Cause::damping_adds_energy);
   EXPECT_LT(most, 1.7 * least);
 }

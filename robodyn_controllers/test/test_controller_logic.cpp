@@ -48,7 +48,7 @@ namespace
 
 const std::vector<double> kDown{0.0, 0.0, -9.81};
 
-// The pendulum outlives everybody.
+// The pendulum is static.
 std::shared_ptr<const robodyn_model> model()
 {
   return {std::shared_ptr<void>(), &pendulum::model()};
@@ -59,10 +59,10 @@ robodyn_payload payload_of(double mass)
   return {mass, {}, {}};
 }
 
-// A configured controller and what is around it.
+// A configured controller and its interfaces.
 struct Arm
 {
-  // Whoever changes the load beside the cycles waits for one as long as the machine is busy.
+  // A change of load beside the cycles waits for one, however busy the machine is.
   explicit Arm(
     const Settings & settings = pendulum::settings(), double scale = 1.0,
     int longest_wait = 60000)
@@ -72,32 +72,32 @@ struct Arm
   }
 
   // One cycle at a state, with a reference at rest at a position; NaN: none.
-  bool cycle(double position, double velocity = 0.0, double wanted = kNaN)
+  bool cycle(double position, double velocity = 0.0, double desired = kNaN)
   {
-    const double reference[] = {wanted, 0.0, 0.0};
+    const double reference[] = {desired, 0.0, 0.0};
     return logic.update(0.001, &position, &velocity, reference, &command);
   }
 
-  // So many cycles; return after how many of them there was a command.
-  int cycles(int count, double position, double wanted = kNaN)
+  // A number of cycles; return how many of them had a command.
+  int cycles(int count, double position, double desired = kNaN)
   {
     int commands = 0;
-    for (int k = 0; k < count; ++k) { commands += cycle(position, 0.0, wanted) ? 1 : 0; }
+    for (int k = 0; k < count; ++k) { commands += cycle(position, 0.0, desired) ? 1 : 0; }
     return commands;
   }
 
-  // So many cycles of the simulated pendulum.
-  void simulate(int count, double wanted = kNaN)
+  // A number of cycles of the simulated pendulum.
+  void simulate(int count, double desired = kNaN)
   {
     for (int k = 0; k < count; ++k) {
-      cycle(q, qd, wanted);
+      cycle(q, qd, desired);
       const double torque = command + push - pendulum::held(q, mass);
       qd += 0.001 * torque / (mass * pendulum::kLength * pendulum::kLength);
       q += 0.001 * qd;
     }
   }
 
-  // Do cycles beside what another thread asks for, and return what it was answered.
+  // Do cycles while another thread makes a request, and return its answer.
   template <typename Function>
   std::string beside(Function && function)
   {
@@ -427,7 +427,7 @@ TEST(ControllerLogic, ARefusedChangeLeavesThePayloadThatWasTakenBefore)
   EXPECT_NEAR(arm.command, pendulum::held(arm.q, 3.0), 1e-9);
 }
 
-// Half of the payloads are too heavy: whatever is answered is what then acts.
+// Half of the payloads are too heavy: the answer always tells the load that then applies.
 TEST(ControllerLogic, EveryAnswerIsTrueWhileTheControllerComesAndGoes)
 {
   Arm arm;
@@ -462,7 +462,7 @@ TEST(ControllerLogic, EveryAnswerIsTrueWhileTheControllerComesAndGoes)
   }
 }
 
-// --- what the outside does -----------------------------------------------------------------------
+// --- external torques ----------------------------------------------------------------------------
 
 Settings with_contacts(robodyn::ContactAction action)
 {
@@ -501,7 +501,7 @@ TEST(ControllerLogic, ExplainsAPushByAForceAtTheTip)
   arm.push = 0.5;
   arm.simulate(150);
   const auto & found = arm.logic.tip_wrench(&arm.q, &arm.qd);
-  // One joint: what shows is along its row of the Jacobian, whose shares are as expected.
+  // One joint: the wrench is along its row of the Jacobian, weighted by the prior.
   const double force = 100.0 * 100.0 * pendulum::kLength, moment = -20.0 * 20.0;
   const double total = force * pendulum::kLength - moment;
   EXPECT_NEAR(found.wrench()[2], 0.5 * force / total, 0.05);
@@ -568,7 +568,7 @@ TEST(ControllerLogic, ReactsToAContactAsItIsTold)
     EXPECT_EQ(
       arm.logic.pipeline().last_fault().cause == robodyn::Cause::contact,
       action != ContactAction::report);
-    // Where it rests near the arm, too, a setpoint is followed only once it was given anew.
+    // Also at rest near the arm, setpoints are followed only once a new stream begins.
     arm.push = 0.0;
     arm.logic.set_watched(false);
     arm.cycles(2000, 0.3, 0.3);

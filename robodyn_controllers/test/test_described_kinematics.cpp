@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model is compared with the robot description that it is to be of.
+// Comparison of a model with its robot description.
 #include <gtest/gtest.h>
 
 #include <string>

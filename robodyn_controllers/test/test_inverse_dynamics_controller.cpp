@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The controller as ros2_control runs it, between interfaces of this test: that it is wired to
-// its logic. What the logic decides is tested without ROS.
+// The controller as ros2_control runs it, with interfaces of this test: the wiring to its logic,
+// which is tested without ROS.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -111,7 +111,7 @@ struct Arm
     return controller.get_node()->cleanup().id() == State::PRIMARY_STATE_UNCONFIGURED;
   }
 
-  // So many cycles at rest at a position; NaN: the hardware knows none.
+  // A number of cycles at rest at a position; NaN: the hardware has none.
   void cycles(int count, double q)
   {
     (void)position->set_value(q);
@@ -121,7 +121,7 @@ struct Arm
     }
   }
 
-  // Cycles at rest until something is so; false: it never was.
+  // Cycles at rest until a condition holds; false: it never did.
   bool until(double q, const std::function<bool()> & condition)
   {
     const auto end = std::chrono::steady_clock::now() + kPatience;
@@ -133,7 +133,7 @@ struct Arm
     return true;
   }
 
-  // The answer of a service while there are cycles; none: nullptr.
+  // The answer of a service during cycles; none: nullptr.
   template <typename Service>
   typename Service::Response::SharedPtr call(
     const std::string & name, typename Service::Request::SharedPtr request)
@@ -149,7 +149,7 @@ struct Arm
 
   double torque() const { return effort->get_optional().value_or(kNaN); }
 
-  const Ros ros;  // before all that needs it
+  const Ros ros;  // first: the others need it
   robodyn_controllers::InverseDynamicsController controller;
   bool is_made = false;
   CommandInterface::SharedPtr effort = std::make_shared<CommandInterface>("swing", "effort");
@@ -183,8 +183,8 @@ TEST(InverseDynamicsController, CarriesTheArmAndFollowsWhatIsChainedToIt)
   ASSERT_TRUE(arm.activate());
   arm.cycles(10, 0.3);
   EXPECT_NEAR(arm.torque(), pendulum::held(0.3), 1e-9);
-  const double wanted[] = {0.31, 0.0, 0.0};
-  for (std::size_t k = 0; k < 3; ++k) { (void)arm.references[k]->set_value(wanted[k]); }
+  const double desired[] = {0.31, 0.0, 0.0};
+  for (std::size_t k = 0; k < 3; ++k) { (void)arm.references[k]->set_value(desired[k]); }
   arm.cycles(10, 0.3);
   EXPECT_NEAR(arm.torque(), pendulum::held(0.3) + 100.0 * 0.01 * pendulum::kInertia, 1e-9);
 }
@@ -302,9 +302,9 @@ TEST(InverseDynamicsController, TellsOnTopicsWhatTheOutsideDoes)
     name + "tip_wrench", 1, keeps(wrench));
   const auto third =
     arm.other->create_subscription<Contact>(name + "contact", latched, keeps(contact));
-  // It is kept from where it is to go: the outside takes what the drive pushes.
-  const double wanted[] = {0.31, 0.0, 0.0}, pushed = -100.0 * 0.01 * pendulum::kInertia;
-  for (std::size_t k = 0; k < 3; ++k) { (void)arm.references[k]->set_value(wanted[k]); }
+  // The arm is held away from its reference: an external torque balances the drive's.
+  const double desired[] = {0.31, 0.0, 0.0}, pushed = -100.0 * 0.01 * pendulum::kInertia;
+  for (std::size_t k = 0; k < 3; ++k) { (void)arm.references[k]->set_value(desired[k]); }
   EXPECT_TRUE(arm.until(0.3, [&] {
     const std::lock_guard<std::mutex> lock(writing);
     return !torques.effort.empty() && std::fabs(torques.effort[0] - pushed) < 1e-3 &&

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What shapes an arm: which coefficients its model has, how they vary, which of them matter.
+Analysis of an arm's model: its coefficients, their ranges, and which of them matter.
 
 >>> print(inertial_characteristics(model))
 >>> print(ranges(model, payload=Payload(2.0)))

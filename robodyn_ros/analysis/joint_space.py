@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The joint positions that an analysis looks at: the box between the limits."""
+"""The joint space of an analysis: the box between the joint limits."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class Range(Record, TabularRow):
     Attributes
     ----------
     symbol, joint, unit : str
-        The joint that feels it.
+        The joint on which it acts.
     depends_on : tuple of str
         Joints.
     smallest, largest : Extreme

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Coupling and gravity ratios: what matters beside a joint's own inertia (Bejczy 1974, VII.C, VII.E).
+Coupling and gravity ratios: relative to a joint's own inertia (Bejczy 1974, VII.C and VII.E).
 
     D_ii (qdd_i + sum over j of R_ij qdd_j + K_i) + ... = tau_i         (116)-(118), (133)-(136)
 
@@ -82,7 +82,7 @@ class LargestRatios(Record, Tabular):
     ----------
     joint_names : tuple of str
     coupling : tuple of tuples
-        |R_ij| = |D_ij| / D_ii, felt at joint i, caused by joint j; 1 on the diagonal.
+        |R_ij| = |D_ij| / D_ii, acting on joint i, caused by joint j; 1 on the diagonal.
     coupling_units : tuple of tuples of str
     gravity : tuple of float
         |K_i| = |G_i| / D_ii.
@@ -109,7 +109,7 @@ class LargestRatios(Record, Tabular):
         return [Table(header, rows)]
 
     def _rows(self) -> Iterator[list[str]]:
-        yield ['felt at', *self.joint_names, 'gravity', '']
+        yield ['acting on', *self.joint_names, 'gravity', '']
         rows = zip(self.joint_names, self.coupling, self.gravity, self.gravity_units)
         for name, row, load, unit in rows:
             sizes = (x if x > _ROUNDING else 0.0 for x in (*row, load))
@@ -137,7 +137,7 @@ def coupling_ratio_range(
     model: RobotModel, joint: str, by: str, limits: Limits | None = None
 ) -> Range:
     """
-    Return the extremes of R_ij over the joint limits: felt at ``joint``, caused by joint ``by``.
+    Return the extremes of R_ij over the joint limits: acting on ``joint``, caused by joint ``by``.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ def coupling_ratio_map(
     ----------
     model : RobotModel
     joint, by : str
-        Joint i, which feels it, and j, which causes it.
+        Joint i, on which it acts, and j, which causes it.
     over : (str, str)
         The joints that move, between their limits.
     resolution : int

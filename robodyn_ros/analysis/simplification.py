@@ -318,8 +318,8 @@ def simplified_model(
         Whether the error over the joint space is to stay under it everywhere or in the mean.
     parts : sequence of 'inertia', 'gravity'
     negligible_torque : float [N m or N]
-        A gravity torque that nobody would miss: errors in G_i are weighed against at least
-        ``negligible_torque / error``.
+        A negligible gravity torque: errors in G_i are weighed against at least ``negligible_torque
+        / error``.
     limits : mapping of joint name to (lower, upper), optional
         See ``JointSpace.of``.
 

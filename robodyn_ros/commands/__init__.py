@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands of ``robodyn``, one module for what belongs together."""
+"""The commands of ``robodyn``, one module for each subject."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What shapes an arm, as the papers tabulate it: ``structure``, ``ratios``, ``split``."""
+"""Analysis of an arm's model, as the papers tabulate it: ``structure``, ``ratios``, ``split``."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def structure(arm: ChosenArm, as_json: bool, tolerance: float) -> None:
 )
 @arm_options
 @rotor_inertia_option
-@click.option('--map', 'joint', metavar='JOINT', help='Tabulate a ratio felt at this joint.')
+@click.option('--map', 'joint', metavar='JOINT', help='Tabulate a ratio acting on this joint.')
 @click.option('--by', metavar='JOINT', help='Of R, the joint that causes it; not given: gravity.')
 @click.option(
     '--over',

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a URDF says of an arm: ``dh``, ``check``, ``params``."""
+"""A URDF's arm: ``dh``, ``check``, ``params``."""
 
 from __future__ import annotations
 

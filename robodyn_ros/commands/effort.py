@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the drives' efforts are, and what the hand holds: ``effort``, ``payload``."""
+"""What the drives' efforts are, and the payload: ``effort``, ``payload``."""
 
 from __future__ import annotations
 

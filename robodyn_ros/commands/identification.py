@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From recordings to a model that is true: ``identify``."""
+"""From recordings to an identified model: ``identify``."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an arm needs for a motion, and what it does: ``torque``, ``simulate``."""
+"""The torques of a motion, and its simulation: ``torque``, ``simulate``."""
 
 from __future__ import annotations
 

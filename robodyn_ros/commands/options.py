@@ -168,7 +168,7 @@ def arm_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _say_what_changes_everything(arm: ChosenArm) -> None:
-    """Say on standard error what nobody should have to look for among the findings."""
+    """Print the important findings on standard error."""
     for finding in arm.model.findings:
         if finding.code in ('no_masses', 'chosen_tip'):
             click.echo(str(finding), err=True)
@@ -229,7 +229,7 @@ def rotor_inertia_option(command: Callable[..., None]) -> Callable[..., None]:
         'rotors',
         multiple=True,
         metavar='JOINT=INERTIA',
-        help='Inertia of a drive as its joint feels it, gear ratio squared times rotor [kg m² or '
+        help='Inertia of a drive reflected to its joint, gear ratio squared times rotor [kg m² or '
         'kg]; a URDF has none, and zero is taken.',
     )(with_rotors)
 

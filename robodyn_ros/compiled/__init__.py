@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Straight-line machine code for one arm, its constants folded in."""
+"""Compiled straight-line code for one arm, its constants folded in."""
 
 from robodyn_ros.compiled.c.export import export_c
 from robodyn_ros.compiled.c.shared import export_shared

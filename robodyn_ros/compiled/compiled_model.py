@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-One arm's functions as machine code: compiled, checked against NumPy, kept, mapped on demand.
+One arm's functions in a compiled extension: checked against NumPy, cached, loaded on demand.
 
 Every argument of a function is an array of one sample, or of N samples with a leading axis N;
 ``out`` is a C-contiguous float64 array of the result's shape, or a tuple of them where there are
@@ -167,7 +167,7 @@ class OfVelocityDirectionAndTorque(Protocol):
         """Return its value, in ``out`` where given; see ``CompiledModel``."""
 
 
-# --- machine code --------------------------------------------------------------------------------
+# --- compiled extension --------------------------------------------------------------------------
 
 
 class _ArmCode:
@@ -184,7 +184,7 @@ class _ArmCode:
     Attributes
     ----------
     notes : list of str
-        What did not work on the way: a cache that was refused.
+        What failed in preparing it: a cache that was refused.
     operation_counts : dict of function name to (multiplications, additions)
         Of the functions that were asked for.
     """
@@ -262,14 +262,14 @@ class _ArmCode:
         return module
 
     def _compiled(self, names: Sequence[KernelName]) -> bytes:
-        """Return operation counts and machine code, as they are kept."""
+        """Return operation counts and compiled extension, as they are cached."""
         kernels = [build_kernel(name, self.run_time) for name in names]
         counts = json.dumps({kernel.name: kernel.operation_count for kernel in kernels})
         return counts.encode() + b'\n' + extension.compiled_module(kernels)
 
 
 def _key(run_time: RunTime, names: tuple[str, ...], identity: str) -> str:
-    """Return the digest of all that machine code depends on."""
+    """Return the digest of all inputs of a compiled extension."""
     model, digest = run_time.model, hashlib.sha256()
     arrays = [value for value in vars(model.dh).values() if isinstance(value, np.ndarray)]
     arrays += [model.inertial_parameters, model.rotor_inertia, model.gravity]
@@ -345,7 +345,7 @@ class CompiledModel:
     may raise ``NoBackend``, then.
 
     Two are equal where model, functions and run-time inputs are. It pickles as these: unpickling
-    takes the machine code from the cache, or compiles it there.
+    takes the compiled extension from the cache, or compiles it there.
 
     Attributes
     ----------
@@ -359,7 +359,7 @@ class CompiledModel:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What did not work on the way: a cache that was refused."""
+        """What failed in preparing it: a cache that was refused."""
         return tuple(self._code.notes)
 
     @property
@@ -498,7 +498,7 @@ class CompiledModel:
 
     def machine_code(self, name: KernelName) -> tuple[Any, FloatArray, Any]:
         """
-        Return a function for other machine code: a capsule, its run-time inputs, and its owner.
+        Return a function for other compiled code: a capsule, its run-time inputs, and its owner.
 
         The capsule is of ``int (*)(const double *inputs, ptrdiff_t count, const double *const *in,
         double *const *out)`` and lives as long as its owner.
@@ -527,7 +527,7 @@ class CompiledModel:
 
     def with_model(self, model: RobotModel) -> CompiledModel:
         """
-        Return the same machine code for another gravity or payload; nothing is compiled.
+        Return the same compiled code for another gravity or payload; nothing is compiled.
 
         Parameters
         ----------
@@ -548,7 +548,7 @@ class CompiledModel:
 
     def with_gravity(self, gravity: ArrayLike) -> CompiledModel:
         """
-        Return the same machine code under another gravity; see ``with_model``.
+        Return the same compiled code under another gravity; see ``with_model``.
 
         Parameters
         ----------
@@ -567,7 +567,7 @@ class CompiledModel:
 
     def with_payload(self, payload: Payload) -> CompiledModel:
         """
-        Return the same machine code with a further payload; see ``with_model``.
+        Return the same compiled code with a further payload; see ``with_model``.
 
         Parameters
         ----------
@@ -598,7 +598,7 @@ class CompiledModel:
         return _compiled, self._source()
 
     def _source(self) -> tuple[RunTime, tuple[KernelName, ...] | None, RobotModel]:
-        """Return all that the machine code and its parameters follow from."""
+        """Return all inputs of the compiled code and its parameters."""
         return self._code.run_time, self._code.names, self.model
 
 
@@ -610,7 +610,7 @@ def compile_model(
     payload_links: Iterable[str] | None = None,
 ) -> CompiledModel:
     """
-    Return the functions of an arm as machine code, made by the machine's C compiler.
+    Return the functions of an arm, compiled by the machine's C compiler.
 
     Parameters
     ----------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiled functions are used where they give what NumPy gives, at random states."""
+"""Compiled functions are accepted where they agree with NumPy at random states."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def check_functions(
     Parameters
     ----------
     functions : mapping of name to callable
-        Those of a ``CompiledModel``; a name that is not compared is passed over.
+        Those of a ``CompiledModel``; a name that is not compared is ignored.
     model : RobotModel
         What they were bound to.
     made_by : str

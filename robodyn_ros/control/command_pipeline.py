@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The core's command pipeline for Python, and its faults in words.
+The command pipeline for Python, and its faults as messages.
 
-What it commands is decided in ``core/command_pipeline.hpp``. Here is what is text, time or
-topology: which joint states are fresh, trajectories, what somebody else adds, faults.
+``core/command_pipeline.hpp`` computes the commands. Python adds text, time and topology: which
+joint states are fresh, trajectories, added efforts, and messages for faults.
 
-``CommandPipeline.step`` turns a complete joint state into a command, ``watchdog`` says what to do
-when joint states are late or stop coming, and ``stop_command`` what to leave behind. Each returns
-a command or nothing.
+``CommandPipeline.step`` turns a complete joint state into a command, ``watchdog`` commands when
+joint states are late or missing, and ``stop_command`` gives the last commands. Each returns a
+command or nothing.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Command(NamedTuple):
 
 class AddedEffort:
     """
-    The newest effort of each joint, and when it came.
+    The newest added effort of each joint, and when it came.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ class AddedEffort:
         self, names: Sequence[str], effort: Sequence[float] | np.ndarray, now: float
     ) -> str:
         """
-        Take in one message, and return why it cannot be used; empty: it can.
+        Take one message, and return why it cannot be used; empty: it can.
 
         Parameters
         ----------
@@ -221,24 +221,24 @@ def core_settings(safety: SafetySettings, limits: ReferenceLimits) -> Any:
 
 class CommandPipeline:
     """
-    The state machine behind the commands: enabled or not, fresh or stale, following or not.
+    The command pipeline's state machine: enabled or not, fresh or stale, following or not.
 
     Parameters
     ----------
     law : ControlLaw
-        What to command while all is well.
+        The control law.
     joint_states : JointStateBuffer
         Asked for staleness only; the states themselves come through ``step``. It knows whether
         time is simulated.
     settings : SafetySettings
-        What never to exceed, and what to do when states stop.
+        Limits, and the policies for stale states and stopping.
     reference_limits : ReferenceLimits
         What a trajectory must respect.
 
     Attributes
     ----------
     added : AddedEffort or None
-        What somebody else has added to the law's torque, inside all limits.
+        Efforts of another node, added to the law's torque within all limits.
     law : ControlLaw
         The latest; the active one may still be in transition to it.
     state : MeasuredState or None
@@ -268,7 +268,7 @@ class CommandPipeline:
 
     @property
     def settings(self) -> SafetySettings:
-        """What it never exceeds; may be set to others of as many joints."""
+        """Its limits and policies; may be changed for the same number of joints."""
         return self._settings
 
     @settings.setter
@@ -278,7 +278,7 @@ class CommandPipeline:
 
     @property
     def reference_limits(self) -> ReferenceLimits:
-        """What a trajectory must respect; may be set to others of as many joints."""
+        """Limits of a trajectory; may be changed for the same number of joints."""
         return self._reference_limits
 
     @reference_limits.setter
@@ -286,21 +286,21 @@ class CommandPipeline:
         self._core.change_settings(core_settings(self._settings, limits))
         self._reference_limits = limits
 
-    # --- what is asked of it ---------------------------------------------------------------
+    # --- requests --------------------------------------------------------------------------
 
     def enable(self, now: float) -> None:
-        """Begin to command with the next complete state."""
+        """Start to command with the next complete state."""
         if not self.is_enabled:
             self.state, self._refusal, self.stale_cause = None, '', ''
             self._core.enable(now)
 
     def disable(self) -> None:
-        """Command nothing more; ``stop_command`` comes before."""
+        """Stop commanding; call ``stop_command`` before."""
         self._core.disable()
 
     def change_law(self, law: ControlLaw) -> None:
         """
-        Take another mode, other gains or other terms; the active law fades into it.
+        Change the mode, the gains or the terms by a transition.
 
         The model does not change, and may itself be fading into another. A reference is kept while
         an active law follows one. Where feedback begins far from it, the arm is braked instead.
@@ -310,7 +310,7 @@ class CommandPipeline:
 
     def change_model(self, inverse_dynamics: InverseDynamics, *, check: bool = False) -> None:
         """
-        Take the model of another payload or gravity; the reference and the feedback go on.
+        Change to the model of another payload or gravity; reference and feedback continue.
 
         The next cycle commands what the new model asks for, and the rate limit shapes the change
         of torque. Where a joint has none, the old model fades into the new one.
@@ -353,7 +353,7 @@ class CommandPipeline:
                 'the mode is gravity_compensation',
                 'set parameter mode to feedforward or computed_torque',
             )
-        if not self._core.may_be_followed(self._core.last_cycle):
+        if not self._core.is_clock_reliable(self._core.last_cycle):
             is_stopped = self._core.is_clock_stopped
             how = 'stand still' if is_stopped else 'run faster or slower than time'
             raise RejectedTrajectory(
@@ -368,7 +368,7 @@ class CommandPipeline:
             )
         self._check_rate()
         zero = np.zeros_like(state.position)
-        # The velocity that is believed: that of the driver may be in degrees.
+        # The checked velocity: that of the driver may be in degrees.
         measured = ReferenceState(state.position, self._core.velocity, zero, zero)
         followed = self._core.followed
         current = None if followed is None else Reference(followed)
@@ -377,20 +377,20 @@ class CommandPipeline:
         self._core.follow(planned.motion)
 
     def cancel(self) -> None:
-        """Follow nothing any more: brake to rest and hold, or fade; a fault is taken note of."""
+        """Cancel the reference: brake to rest and hold, or fade. Acknowledges faults."""
         self._core.cancel()
 
     def begin_stop(self) -> None:
-        """Bring a moving arm to rest, until ``has_stopped``; no trajectory is taken any more."""
+        """Bring a moving arm to rest, until ``has_stopped``; trajectories are refused."""
         self._core.begin_stop()
 
     def react_to_contact(self, action: ContactAction, what: str) -> None:
         """
-        Give up what is followed, because of a contact that the text describes.
+        Drop the reference because of a contact that the text describes.
 
         ``stop`` brakes to rest and holds, where the law has feedback; a brake that is under way
         goes on. In other modes, and with ``float``, gravity is compensated and damping brings the
-        arm to rest. A new trajectory or a cancellation takes note of it, as of a fault.
+        arm to rest. A new trajectory or a cancellation acknowledges it, like a fault.
         """
         if action != 'report' and self.is_enabled:
             self._contact = what
@@ -398,14 +398,14 @@ class CommandPipeline:
 
     def continue_from(self, torque: np.ndarray, sent: float) -> None:
         """
-        Go on from a torque that another commanded in this one's place, sent at a steady time [s].
+        Continue from a torque that another process commanded, sent at a steady time [s].
 
-        As after stale states, what was followed before is given up.
+        As after stale states, the reference is dropped.
         """
         cause = 'the watchdog commanded meanwhile'
         self._noting_staleness(lambda: cause, lambda: self._core.continue_from(torque, sent))
 
-    # --- what it commands ------------------------------------------------------------------
+    # --- commands --------------------------------------------------------------------------
 
     def step(self, state: MeasuredState, now: float) -> Command | None:
         """
@@ -460,11 +460,11 @@ class CommandPipeline:
 
     def stop_command(self, now: float) -> Command | None:
         """
-        Return the next command on the way to what ``on_stop`` says; None once it was sent.
+        Return the next command toward the torque of ``on_stop``; None once that was sent.
 
         Call it repeatedly to end commanding, after ``begin_stop`` where the arm moves, and before
-        ``disable``. The rate limit holds on the way there, too: without a limit it is one command.
-        Where it leads is decided at the first call, for the last valid state.
+        ``disable``. The torque changes at the rate limit; without a limit it is one command. The
+        first call computes the final torque, for the last valid state.
         """
         found = self._core.stop_command(now)
         if found is None or self.state is None:
@@ -473,13 +473,13 @@ class CommandPipeline:
 
     def sent(self, now: float) -> None:
         """
-        Note that the last command was on the wire by a steady time [s].
+        Record that the last command was sent by a steady time [s].
 
         So the rate limit counts from one sent command to the next, however late a cycle was.
         """
         self._core.sent(now)
 
-    # --- what it says about itself -----------------------------------------------------------
+    # --- its state -----------------------------------------------------------------------------
 
     @property
     def is_enabled(self) -> bool:
@@ -493,7 +493,7 @@ class CommandPipeline:
 
     @property
     def has_stopped(self) -> bool:
-        """Whether there is nothing to wait for before the stop command: no motion, no states."""
+        """Whether the stop command may follow: no motion, or no states."""
         return self._core.has_stopped
 
     @property
@@ -503,11 +503,13 @@ class CommandPipeline:
 
     @property
     def fallback(self) -> str:
-        """The action under way: one of ``ACTIONS``, or none."""
+        """The active stale-state policy: one of ``ACTIONS``, or none."""
         if not self.is_stale:
             return 'none'
         action = self.settings.on_stale_state
-        return 'silent' if action == 'hold_gravity' and not self._core.has_held else action
+        return (
+            'silent' if action == 'hold_gravity' and not self._core.is_holding_gravity else action
+        )
 
     @property
     def last_torque(self) -> np.ndarray | None:
@@ -516,19 +518,19 @@ class CommandPipeline:
 
     @property
     def last_fault(self) -> str:
-        """Why a reference was last given up, or commanding refused; empty: it was not."""
+        """Why a reference was last dropped, or commanding refused; empty: it was not."""
         faults = self._core.faults
         return '; '.join(map(self._words, faults)) if faults else ''
 
     @property
-    def news(self) -> int:
+    def fault_changes(self) -> int:
         """How often ``last_fault`` or ``last_drop`` may have changed."""
-        return self._core.news
+        return self._core.fault_changes
 
     @property
     def last_drop(self) -> str:
-        """Why the last reference was given up for which nobody asked; empty: none was."""
-        return self._words(self._core.drop)
+        """Why a reference was last dropped without a request; empty: none was."""
+        return self._words(self._core.last_drop)
 
     @property
     def refused_torques(self) -> int:
@@ -537,17 +539,17 @@ class CommandPipeline:
 
     @property
     def implausible_states(self) -> int:
-        """How many states no joint can have come to."""
+        """How many states the joints cannot have reached."""
         return self._core.counts[1]
 
     @property
     def following_errors(self) -> int:
-        """How many references were given up because the arm was too far away."""
+        """How many references were dropped because the following error was too large."""
         return self._core.counts[2]
 
     @property
     def dropped_references(self) -> int:
-        """How many references were given up though nobody asked for it."""
+        """How many references were dropped without a request."""
         return self._core.counts[3]
 
     @property
@@ -562,24 +564,24 @@ class CommandPipeline:
 
     @property
     def wrong_velocities(self) -> list[str]:
-        """Which joints' velocities are not those of their positions, in words; empty: none."""
+        """Which joints' velocities are not those of their positions, as text; empty: none."""
         ratios = self._core.wrong_velocities
         return [self._velocity(i, ratios[i]) for i in np.flatnonzero(~np.isnan(ratios)).tolist()]
 
     @property
     def needed_rate(self) -> str:
-        """How many joint states in a second the feedback needs, in words; empty: it has none."""
+        """How many joint states in a second the feedback needs, as text; empty: it has none."""
         rate = self._core.needed_rate
         return self._needed_rate(rate) if rate > 0.0 else ''
 
     # --- how -----------------------------------------------------------------------------------
 
     def _added(self, now: float) -> np.ndarray | None:
-        """Return what somebody else has added, shape (n,); None: nothing."""
+        """Return the added efforts, shape (n,); None: there are none."""
         return None if self.added is None else self.added.at(now)
 
     def _noting_staleness(self, cause: Callable[[], str], call: Callable[[], _T]) -> _T:
-        """Return what a call does, after which the cause is kept for which states became stale."""
+        """Return the result of a call, and store the cause if states became stale in it."""
         was_stale, drops = self.is_stale, self.dropped_references
         found = call()
         if self.is_stale and not was_stale:
@@ -589,7 +591,7 @@ class CommandPipeline:
         return found
 
     def _why_refused(self) -> str:
-        """Return why a state gave no torque, in words."""
+        """Return why a state gave no torque, as text."""
         refusal = self._core.refusal
         if refusal == core.Refusal.implausible:
             return 'no plausible state'
@@ -620,7 +622,7 @@ class CommandPipeline:
         return f'kp = {self.law.kp.max():g} and kd = {self.law.kd.max():g} need {rate:.3g} Hz'
 
     def _velocity(self, joint: int, ratio: float) -> str:
-        """Return what is wrong with a velocity that is so many times that of the positions."""
+        """Return what is wrong with a velocity that is ``ratio`` times that of the positions."""
         if -1.5 < ratio < -0.6:
             how = 'has the wrong sign'
         elif abs(ratio) < 0.2:
@@ -637,7 +639,7 @@ class CommandPipeline:
         return self._reference_limits.joint_names[joint]
 
     def _words(self, fault: core.Fault) -> str:
-        """Return a fault of the core in words."""
+        """Return a fault of the core as text."""
         cause = fault.cause
         if cause == core.Cause.none:
             return ''
@@ -674,8 +676,8 @@ _WORDS = {
     ),
     'unknown_velocity': 'velocities are no longer known',
     'feedback_far_away': 'feedback began while the arm was far from the reference',
-    'damping_feeds': (
-        'damping was given up: it fed the arm, from {limit:.2g} to {value:.2g} J; '
+    'damping_adds_energy': (
+        'damping was switched off: it added energy to the arm, from {limit:.2g} to {value:.2g} J; '
         'are all velocities right, and their signs?'
     ),
     'clock': "the joint states' stamps jumped, stopped or do not keep pace with time",

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What acts on a commanded arm from outside: torques of the joints, the wrench at the tip, contacts.
+External torques of a commanded arm, the wrench at the tip, and contacts.
 
-``core/contact.hpp`` and ``core/tip_wrench.hpp`` say how they are found; here they get names and
-words.
+``core/contact.hpp`` and ``core/tip_wrench.hpp`` compute them; here they get names and messages.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class MomentumObserver:
     ----------
     inverse_dynamics : InverseDynamics
     friction : Friction
-        What the drives do beside the rigid body's torque.
+        The friction torque of the drives.
     gain : array, shape (n,)
         K of each joint [1/s]: a step of the torque is followed to 95 % within 3 / K.
     is_held : bool
@@ -52,7 +51,7 @@ class MomentumObserver:
     friction_velocity : float
         Width of the smooth sign of Coulomb friction [rad/s] or [m/s].
     presliding : float
-        Displacement over which friction turns [rad] or [m]; 0: it follows the velocity's sign.
+        Displacement over which friction reverses [rad] or [m]; 0: it follows the velocity's sign.
 
     Raises
     ------
@@ -82,34 +81,34 @@ class MomentumObserver:
     @property
     def torque(self) -> FloatArray:
         """
-        The estimate, shape (n,) [N m] or [N]: what acts on the joints beside the drives.
+        The estimate, shape (n,) [N m] or [N]: torques on the joints beside those of the drives.
 
         It begins at zero after every reset.
         """
         return self._core.torque
 
     @property
-    def passed_over(self) -> int:
-        """Samples with a number that is not finite, which count as samples that never came."""
-        return self._core.passed_over
+    def skipped(self) -> int:
+        """Number of samples that were skipped: one of their numbers is not finite."""
+        return self._core.skipped
 
     def change_longest(self, longest: float) -> None:
         """Change the longest step [s] that gives an estimate."""
         self._core.change_longest(longest)
 
     def reset(self) -> None:
-        """Forget everything, as if no sample had come."""
+        """Discard all samples."""
         self._core.reset()
 
     def change_model(self, inverse_dynamics: InverseDynamics, friction: Friction) -> None:
-        """Begin anew with another model: the old one's estimate does not hold for it."""
+        """Start again with another model, for which the old estimate is not valid."""
         self._core.change_arm(core_arm(inverse_dynamics, friction, len(self.gain)))
 
     def update(
         self, position: FloatArray, velocity: FloatArray, torque: FloatArray, time: float
     ) -> FloatArray | None:
         """
-        Take in a sample and return the estimate, shape (n,); None where the sample gives none.
+        Take a sample and return the estimate, shape (n,); None where the sample gives none.
 
         Parameters
         ----------
@@ -164,7 +163,7 @@ class ContactThresholds(ArrayRecord):
 
 class Contact(NamedTuple):
     """
-    A contact, at its begin or its end.
+    A contact, at its beginning or its end.
 
     Parameters
     ----------
@@ -199,7 +198,7 @@ class Contact(NamedTuple):
 
 class ContactDetector:
     """
-    Finds the begin and the end of contacts in external torques.
+    Detects the beginning and the end of contacts in external torques.
 
     Parameters
     ----------
@@ -243,20 +242,20 @@ class ContactDetector:
         return self._core.count
 
     def reset(self) -> None:
-        """Begin anew, with no contact, every joint taken to have just stood."""
+        """Start again, without contact; each joint's first sample counts as a reversal."""
         self.contact = None
         self._core.reset()
 
     def update(self, velocity: FloatArray, torque: FloatArray, time: float) -> Contact | None:
         """
-        Take in a sample, and return a contact that begins or ends with it, or None.
+        Take a sample, and return a contact that begins or ends with it, or None.
 
         Parameters
         ----------
         velocity, torque : array, shape (n,)
             [rad/s], [N m] or [m/s], [N]; the torque is the observer's.
         time : float
-            Of the sample [s]; where it goes back, everything begins anew.
+            Of the sample [s]; where it goes back, start again.
         """
         event = self._core.update(velocity, torque, time)
         if event == core.ContactEvent.none:
@@ -289,7 +288,7 @@ def moved_links(model: RobotModel) -> tuple[str, ...]:
 @dataclass(frozen=True, eq=False, repr=False)
 class TipWrench(ArrayRecord):
     """
-    What the world exerts on the arm at a point of the tip link.
+    The external wrench on the arm at a point of the tip link.
 
     Attributes
     ----------
@@ -347,14 +346,14 @@ def tip_wrench(
 @dataclass(frozen=True, eq=False, repr=False)
 class KnownResidual(ArrayRecord):
     """
-    What an identification says of the torques that its model does not explain.
+    The residual torques of an identified model.
 
     Attributes
     ----------
     deviation : array, shape (n,)
         Rms error of a moving joint [N m] or [N].
     presliding : float
-        Displacement over which friction turns [rad] or [m]; 0: it follows the velocity's sign.
+        Displacement over which friction reverses [rad] or [m]; 0: it follows the velocity's sign.
     """
 
     deviation: FloatArray
@@ -385,7 +384,7 @@ class ContactMonitor:
     detector : ContactDetector or None
         None where there are no thresholds: nothing is ever a contact then.
     trouble : str
-        Why nothing is estimated, in words; empty: it is.
+        Why nothing is estimated, as text; empty: it is.
 
     Raises
     ------
@@ -429,7 +428,7 @@ class ContactMonitor:
 
     def check(self, settings: ControlSettings) -> None:
         """
-        Refuse an action on contacts where nothing detects any.
+        Refuse a reaction to contacts without detection.
 
         Raises
         ------
@@ -446,7 +445,7 @@ class ContactMonitor:
 
     @property
     def contact(self) -> Contact | None:
-        """The contact that lasts."""
+        """The present contact."""
         return None if self.detector is None else self.detector.contact
 
     @property
@@ -455,7 +454,7 @@ class ContactMonitor:
         return self.observer.torque
 
     def reset(self) -> None:
-        """Begin anew, as after a pause."""
+        """Start again, as after a pause."""
         self.observer.reset()
         if self.detector is not None:
             self.detector.reset()
@@ -463,7 +462,7 @@ class ContactMonitor:
     def change_model(
         self, model: RobotModel, inverse_dynamics: InverseDynamics, friction: Friction
     ) -> None:
-        """Begin anew with another load."""
+        """Start again with another load."""
         self._model, self._inverse_dynamics = model, inverse_dynamics
         self.observer.change_model(inverse_dynamics, friction)
         if self.detector is not None:
@@ -473,7 +472,7 @@ class ContactMonitor:
         self, state: MeasuredState, commanded: FloatArray | None, law: ControlLaw
     ) -> Contact | None:
         """
-        Take in a state, and return a contact that begins or ends with it, or None.
+        Take a state, and return a contact that begins or ends with it, or None.
 
         Parameters
         ----------
@@ -492,7 +491,7 @@ class ContactMonitor:
         return self.detector.update(state.velocity, found, state.time)
 
     def tip_wrench(self, state: MeasuredState) -> TipWrench:
-        """Return the wrench at the tip that the external torques are explained by."""
+        """Return the wrench at the tip that explains the external torques."""
         deviation = core.torque_deviation(
             self._deviation, self._model.coulomb_friction, state.velocity
         )
@@ -501,7 +500,7 @@ class ContactMonitor:
     def _drive_torque(
         self, state: MeasuredState, commanded: FloatArray | None, law: ControlLaw
     ) -> FloatArray | None:
-        """Return the drives' torque that goes with a state, or None where it is not known."""
+        """Return the drives' torque at a state, or None where it is not known."""
         if self._is_measured:
             self.trouble = '' if state.effort is not None else 'joint states have no efforts'
             return None if state.effort is None else self._effort_scale * state.effort

@@ -20,7 +20,7 @@ from robodyn_ros.identification import Recording
 from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import FloatArray
 
-# A threshold is this many times the quantile of the torques of free motions.
+# A threshold is this many times the quantile of the torques of contact-free motions.
 MARGIN, QUANTILE = 1.25, 0.999
 
 # Of each joint, moving and stationary; fewer give no threshold.
@@ -43,7 +43,7 @@ class ObservedRecording(ArrayRecord):
     torque : array, shape (K, n)
         Estimated [N m] or [N].
     stationary : array of bool, shape (K, n)
-        Which joints stand, or did of late.
+        Which joints are stationary, or were recently.
     """
 
     time: FloatArray
@@ -129,7 +129,7 @@ def contact_thresholds(
     model : RobotModel
         Names its joints.
     observed : sequence of ObservedRecording
-        Of free motions like those to come: as fast, as far, as loaded, and with stops.
+        Of contact-free motions like the later ones: as fast, as far, as loaded, and with stops.
 
     Raises
     ------
@@ -145,7 +145,7 @@ def contact_thresholds(
 
 
 def _threshold(model: RobotModel, torque: FloatArray, chosen: np.ndarray, what: str) -> FloatArray:
-    """Return a threshold of each joint from the samples chosen of it, shape (n,)."""
+    """Return a threshold for each joint from its selected samples, shape (n,)."""
     counts = chosen.sum(axis=0)
     if (counts < FEWEST_SAMPLES).any():
         worst = int(np.argmin(counts))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All of a robot's control, made of description and settings: model, law, pipeline, contacts."""
+"""A robot's control, from description and settings: model, law, pipeline, contact monitor."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _ADDED_FRACTION = 0.1  # of the effort limits: the default of external_effort_li
 @dataclass
 class ControlStack:
     """
-    What a configured node runs.
+    The model, pipeline and monitors of a configured node.
 
     Parameters
     ----------
@@ -56,7 +56,8 @@ class ControlStack:
     units : DriveUnits
         Of measured efforts and of the commands on the wire; everything inside is in N m or N.
     monitor : ContactMonitor
-        Estimates external torques and contacts; fed where somebody subscribes, or acts on them.
+        Estimates external torques and contacts; updated while they have subscribers, or cause a
+        reaction.
     parameter_deviation : array, shape (count,), or None
         Of the arm's base parameters, where it was identified.
     """
@@ -98,7 +99,7 @@ def robot_model(settings: ControlSettings, description: str | None) -> RobotMode
 
 class ConfiguredArm(NamedTuple):
     """
-    A model, and what else an identification says of the arm; without one nothing.
+    A model, and the other results of an identification, if there is one.
 
     Parameters
     ----------
@@ -197,7 +198,7 @@ def build_control_stack(
 def added_effort(
     model: RobotModel, settings: ControlSettings, effort_limits: np.ndarray
 ) -> AddedEffort | None:
-    """Return what takes the efforts of ``external_effort_topic``; None where there is none."""
+    """Return the receiver of efforts of ``external_effort_topic``; None where there is none."""
     if not settings.external_effort_topic:
         return None
     limit = _ADDED_FRACTION * effort_limits
@@ -213,7 +214,7 @@ def speed_limits(model: RobotModel) -> np.ndarray:
 
 
 def continuous_joints(model: RobotModel) -> np.ndarray:
-    """Return which joints turn without end, shape (n,)."""
+    """Return which joints are continuous, shape (n,)."""
     return ~model.dh.prismatic & np.isinf(model.position_limits).all(axis=1)
 
 
@@ -239,7 +240,7 @@ def control_law(
 
 
 def reference_limits(model: RobotModel, settings: ControlSettings) -> ReferenceLimits:
-    """Return what a trajectory must respect; the ramp time is also the time to settle."""
+    """Return a trajectory's limits; the ramp time is also the settling time."""
     return ReferenceLimits(
         model.joint_names,
         model.position_limits,
@@ -278,7 +279,7 @@ def apply_settings(stack: ControlStack, settings: ControlSettings, names: set[st
 
 def apply_change(stack: ControlStack, change: Payload | GravityChange) -> Load:
     """
-    Change what the arm carries or how its base stands; the next cycle knows it.
+    Change the payload or the gravity, from the next cycle on.
 
     Returns
     -------
@@ -305,7 +306,8 @@ def apply_change(stack: ControlStack, change: Payload | GravityChange) -> Load:
 
 def check_torque(stack: ControlStack) -> None:
     """
-    Compare gravity, where the arm is, with Newton-Euler, and take that if they differ.
+    Compare the gravity torque at the arm's position with Newton-Euler, and switch to that if they
+    differ.
 
     ``stack.torque`` is another one then, and its notes say why; the change of torque is that of
     a changed load. It takes half a millisecond: not for every cycle.

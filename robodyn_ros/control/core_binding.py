@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The compiled core, ``core/``, and what Python hands to it."""
+"""The compiled core, ``core/``, and its arguments from Python."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ except ImportError as error:
 @dataclass(frozen=True, eq=False)
 class CompiledFunction:
     """
-    A function of an arm that is machine code: Python calls it, and the core without Python.
+    A function of a compiled extension: callable from Python, and from the core without Python.
 
     Parameters
     ----------

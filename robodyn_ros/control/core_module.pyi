@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 
 SOURCES: str
 REST_SPEED: float
-STILL: float
+SETTLED_SPEED: float
 OVERSPEED: float
-FASTEST_WAY: float
-FARTHEST_STEP: float
+PLAUSIBLE_SPEED_RATIO: float
+PLAUSIBLE_STEP: float
 LONGEST_RATE_STEP: float
 GRAVITY_RATE: float
 LARGEST_KD_T: float
@@ -33,7 +33,7 @@ class StateLayout:
         self, content: bytes, /
     ) -> tuple[int, int, np.ndarray, np.ndarray, np.ndarray] | None: ...
 
-def plain_state(
+def valid_state(
     position: ArrayLike,
     velocity: ArrayLike,
     effort: ArrayLike,
@@ -84,7 +84,7 @@ class Cause(Enum):
     no_following_mode = ...
     contact = ...
     slow_states = ...
-    damping_feeds = ...
+    damping_adds_energy = ...
     wrong_velocity = ...
 
 class Refusal(Enum):
@@ -198,14 +198,14 @@ class Pipeline:
     is_ready: bool
     is_slow: bool
     wrong_velocities: np.ndarray
-    has_held: bool
+    is_holding_gravity: bool
     has_stopped: bool
     is_model_blending: bool
     following: Following
     faults: list[Fault]
     needed_rate: float
-    news: int
-    drop: Fault
+    fault_changes: int
+    last_drop: Fault
     refusal: Refusal
     torque: np.ndarray | None
     last_cycle: float
@@ -242,11 +242,11 @@ class Pipeline:
         now: float,
         position: np.ndarray,
         velocity: np.ndarray,
-        wanted: np.ndarray | None,
+        desired: np.ndarray | None,
         possible: np.ndarray,
     ) -> _Found: ...
     def stop_command(self, now: float) -> _Found: ...
-    def may_be_followed(self, now: float) -> bool: ...
+    def is_clock_reliable(self, now: float) -> bool: ...
 
 class ObserverSettings:
     gain: ArrayLike
@@ -257,7 +257,7 @@ class ObserverSettings:
 
 class Observer:
     torque: np.ndarray
-    passed_over: int
+    skipped: int
     def __init__(self, arm: Arm, settings: ObserverSettings) -> None: ...
     def change_arm(self, arm: Arm) -> None: ...
     def change_longest(self, longest: float) -> None: ...

@@ -12,7 +12,7 @@ from robodyn_ros.dynamics import gravity_torque, inverse_dynamics, smooth_fricti
 from robodyn_ros.model import Payload, RobotModel
 from robodyn_ros.spatial import FloatArray
 
-# Interval of the states that are kept, and the longest one before it begins anew [s].
+# Interval of the states that are kept, and the longest one before the history restarts [s].
 PERIOD, LONGEST_STEP = 0.1, 0.5
 
 # Between the four states that are compared, in kept ones: over three seconds small drifts show,
@@ -40,7 +40,7 @@ _WIDTH = 0.01  # of the smooth sign of Coulomb friction, as the parameter fricti
 
 class DriftSample(NamedTuple):
     """
-    A moment of an arm whose gravity is compensated.
+    A sample of an arm whose gravity is compensated.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class DriftSample(NamedTuple):
 
 class DriftWatch:
     """
-    Finds, from ten states a second, whether an arm in gravity compensation moves by itself.
+    Detects, at ten states a second, drift of an arm in gravity compensation.
 
     Of four states, from one to the next but one the acceleration is (qd_2 - qd_0) / (t_2 - t_0),
     and in the middle the model asks for tau = M(q) qdd + C(q, qd) qd + g(q) + friction(qd). What
@@ -77,12 +77,12 @@ class DriftWatch:
         self.forget()
 
     def forget(self) -> None:
-        """Begin anew: the arm follows something, or is touched."""
+        """Start again: the arm follows a reference, or is touched."""
         self._samples: list[DriftSample] = []
         self._words, self._looked = '', -np.inf
 
     def look(self, model: RobotModel, sample: DriftSample) -> str:
-        """Return by how much the arm drifts and what explains it, in words; empty: it does not."""
+        """Return by how much the arm drifts and what explains it, as text; empty: it does not."""
         if model is not self._model:
             self._model = model
             self.forget()

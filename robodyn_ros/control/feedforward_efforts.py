@@ -101,7 +101,7 @@ class FeedforwardTrajectory:
     largest_error, largest_torque : array, shape (n,)
         Of the interpolated torque, and of the torque itself, in chain order [N m] or [N].
     notes : tuple of str
-        What the given trajectory left open and how it was completed, in words.
+        What the given trajectory left open and how it was completed, as text.
     """
 
     trajectory: Trajectory
@@ -281,7 +281,7 @@ def _trajectory(
 
 class TrajectoryFeedforward:
     """
-    Adds feedforward efforts to the trajectories of one arm, each from where the arm is.
+    Adds feedforward efforts to trajectories of one arm, starting at its present position.
 
     Parameters
     ----------
@@ -344,7 +344,7 @@ class TrajectoryFeedforward:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What did not work on the way to the algorithm that was asked for."""
+        """What failed in preparing the requested algorithm."""
         return self._rigid_body.notes
 
     def take_state(self) -> None:
@@ -354,7 +354,7 @@ class TrajectoryFeedforward:
 
     def change(self, change: Payload | GravityChange) -> Load:
         """
-        Change what the arm carries or how its base stands, for the trajectories that follow.
+        Change the payload or the gravity, for the following trajectories.
 
         Raises
         ------
@@ -371,7 +371,7 @@ class TrajectoryFeedforward:
         self, trajectory: Trajectory, now: float, wait: float | None = None
     ) -> FeedforwardTrajectory:
         """
-        Return a trajectory with effort, which is then taken to be executed.
+        Return a trajectory with effort, which is assumed to be executed from then on.
 
         Parameters
         ----------
@@ -388,8 +388,8 @@ class TrajectoryFeedforward:
 
         Notes
         -----
-        It goes on from what was sent last, where the arm still is there, else from the measured
-        state: what the controller is commanded does not jump by what the arm lags behind.
+        It continues from the last trajectory sent, where the arm still is there, else from the
+        measured state: what the controller is commanded does not jump by what the arm lags behind.
         """
         ahead = max(wait or 0.0, 0.0)
         result = with_feedforward_efforts(
@@ -421,7 +421,7 @@ class TrajectoryFeedforward:
         return self.with_efforts(trajectory, now)
 
     def _beginning(self, now: float, ahead: float) -> ReferenceState:
-        """Return where the arm will be in a while [s], in chain order."""
+        """Return the arm's position after a time [s], in chain order."""
         if self._state is None or self.joint_states.stale_joints(now):
             stale = ', '.join(self.joint_states.stale_joints(now)) or 'every joint'
             allowed = f'one within {self.joint_states.timeout:g} s'

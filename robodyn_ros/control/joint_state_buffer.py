@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arm's state, put together by name from whatever joint states arrive."""
+"""The arm's state, assembled by joint name from joint state messages."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ _MOST_LAYOUTS = 32  # of messages remembered; one that names joints at random mu
 
 
 def wrapped(angle: np.ndarray) -> np.ndarray:
-    """Return an angle [rad] with whole turns taken away, in [-pi, pi]."""
+    """Return an angle [rad] modulo whole turns, in [-pi, pi]."""
     return np.remainder(angle + np.pi, 2.0 * np.pi) - np.pi
 
 
 class ElapsedTime:
     """
-    Measures how long ago something came, by the steady clock, or by simulated time if it is less.
+    Measures the age of messages by the steady clock, or by simulated time if that is less.
 
     So a simulation may be paused, stepped or slow: while its time stands still, nothing of it is
     late. What is stamped by another clock does not belong to it.
@@ -70,12 +70,12 @@ class ElapsedTime:
         return math.nan if self._simulated_time is None else self._simulated_time()
 
     def time(self, now: float) -> float:
-        """Return the time by which an arm moves [s]: simulated, or else the steady time given."""
+        """Return the time of the arm's motion [s]: simulated, or else the given steady time."""
         return now if self._simulated_time is None else self._simulated_time()
 
     def since(self, received: float, stamp: float, now: float) -> float:
         """
-        Return the time [s] since something came, with a stamp.
+        Return the time [s] since a message with a stamp came.
 
         Parameters
         ----------
@@ -89,7 +89,7 @@ class ElapsedTime:
 
 class MeasuredState(NamedTuple):
     """
-    One complete state of the arm, of the moment a control cycle begins.
+    One complete state of the arm, at the start of a control cycle.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ class JointStateBuffer:
         self.forget()
 
     def forget(self) -> None:
-        """Forget every sample, as if none had arrived."""
+        """Discard all samples."""
         n = len(self.joint_names)
         self._position = np.full(n, np.nan)
         self._velocity = np.full(n, np.nan)
@@ -206,12 +206,12 @@ class JointStateBuffer:
         effort: Numbers = (),
     ) -> str | None:
         """
-        Take in one message, and return what is wrong with it, or None.
+        Take one message, and return what is wrong with it, or None.
 
         Parameters
         ----------
         names, position, velocity
-            As in sensor_msgs/JointState; other joints than ours are passed over.
+            As in sensor_msgs/JointState; other joints than the arm's are ignored.
         received : float
             When it came, by the steady clock [s].
         stamp : float
@@ -219,7 +219,7 @@ class JointStateBuffer:
         age : float
             How old the stamp was when it came [s]; it counts toward staleness.
         effort
-            As in sensor_msgs/JointState; of another length than the names, it is passed over.
+            As in sensor_msgs/JointState; of another length than the names, it is ignored.
         """
         if len(position) != len(names):
             # Messages of other joints, of a gripper, share the topic: their faults are not ours.
@@ -277,7 +277,7 @@ class JointStateBuffer:
         return self._whole_state is not None or bool(self._refreshed.all())
 
     def take(self) -> MeasuredState:
-        """Return the complete state, and begin to wait for the next one."""
+        """Return the complete state, and start to collect the next one."""
         self._refreshed.fill(False)
         if self._whole_state is not None:
             state, self._whole_state = self._whole_state, None
@@ -314,7 +314,7 @@ class JointStateBuffer:
         return any(name in self._index for name in names)
 
     def trouble(self) -> str:
-        """Return what is wrong with the joint states that come, in words; empty: nothing."""
+        """Return what is wrong with the joint states that come, as text; empty: nothing."""
         bad = [
             f'position of {self.joint_names[i]} is {position}'
             for i, position in sorted(self._not_finite.items())
@@ -330,7 +330,7 @@ class JointStateBuffer:
         return self.old_stamp()
 
     def old_stamp(self) -> str:
-        """Return how old the stamp of the last message was, in words; empty: not too old."""
+        """Return how old the stamp of the last message was, as text; empty: not too old."""
         if self._stamp_age <= self.timeout:
             return ''
         if self._stamp_age > WRONG_CLOCK:
@@ -394,11 +394,11 @@ class JointStateBuffer:
         time: float,
         stamped: bool,
     ) -> bool:
-        """Take in a message of all joints in order, if nothing about it needs a closer look."""
+        """Take a message of all joints in order, if it needs no further checks."""
         if len(velocity) == 0 or time < self._newest:
             return False
         possible = self._possible
-        found = core.plain_state(position, velocity, effort, possible.lowest, possible.highest)
+        found = core.valid_state(position, velocity, effort, possible.lowest, possible.highest)
         if found is None:
             return False
         # New arrays: those of the message before are in use.
@@ -452,7 +452,7 @@ class JointStateBuffer:
     def _differenced(
         self, joints: np.ndarray, positions: np.ndarray, time: float, stamped: bool
     ) -> np.ndarray:
-        """Return filtered velocities; NaN where the samples are no ground for a difference yet."""
+        """Return filtered velocities; NaN until the samples suffice for a difference."""
         last, known = self._sampled[joints], self._velocity[joints]
         since = time - last
         way = self._way(joints, positions - self._position[joints])
@@ -468,8 +468,8 @@ class JointStateBuffer:
         elapsed = time - based
         way = self._way(joints, positions - base)
         with np.errstate(invalid='ignore'):  # no limit, and no time
-            farthest = core.FASTEST_WAY * self._velocity_limits[joints] * elapsed
-        possible = np.abs(way) <= farthest + core.FARTHEST_STEP
+            farthest = core.PLAUSIBLE_SPEED_RATIO * self._velocity_limits[joints] * elapsed
+        possible = np.abs(way) <= farthest + core.PLAUSIBLE_STEP
         # Times of receipt are not times of measurement: what comes in a burst was held up.
         is_burst = np.full(len(joints), not stamped) & (since < _BURST * self._mean_interval)
         is_due = comparable & (elapsed >= SHORTEST_INTERVAL) & possible & ~is_burst

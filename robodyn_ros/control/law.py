@@ -23,7 +23,7 @@ Friction = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 @dataclass(frozen=True)
 class Terms:
-    """Which parts of the model's torque are commanded; a driver may already add some itself."""
+    """Parts of the model's torque that are commanded; a driver may already add some itself."""
 
     inertial: bool = True
     coriolis: bool = True
@@ -33,7 +33,7 @@ class Terms:
 
 class TorqueParts(NamedTuple):
     """
-    A torque taken apart; every array has shape (n,), in [N m] or [N].
+    The parts of a torque; every array has shape (n,), in [N m] or [N].
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class TorqueParts(NamedTuple):
 @dataclass(frozen=True, eq=False)
 class ControlLaw:
     """
-    What the torque for a measured state and a reference is computed by.
+    The settings and the model of a control law.
 
     Parameters
     ----------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the arm carries and how its base stands, both of which may change while it moves."""
+"""The payloads and gravity of an arm, which may change in motion."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Load(ArrayRecord):
         return replace(self, payloads=(*others, payload) if payload.mass > 0.0 else others)
 
     def applied_to(self, arm: RobotModel) -> RobotModel:
-        """Return the model of an arm that carries nothing yet, under this load."""
+        """Return the model of an arm without payload, under this load."""
         loaded = arm.with_gravity(self.gravity)
         for payload in self.payloads:
             loaded = loaded.with_payload(payload)
@@ -92,7 +92,7 @@ def gravity_text(vector: Any) -> str:
 
 
 def _check_size(payload: Payload, arm: RobotModel) -> None:
-    """Refuse what must be in other units than kg, m and kg m²."""
+    """Refuse values that must be in other units than kg, m and kg m²."""
     heaviest, largest = arm.possible_payload
     if payload.mass > heaviest:
         raise InvalidArgument('payload mass', payload.mass, f'at most {heaviest:.4g} [kg]')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The torque that an arm's model asks for: the code that computes it, and along a reference."""
+"""The torque of an arm's model: the code that computes it, and along a reference."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ALGORITHMS: tuple[Algorithm, ...] = get_args(Algorithm)
 
 
 def why_not_compiled(error: Exception) -> str:
-    """Return what failed on the way to compiled code, with the kind of a foreign error."""
+    """Return what failed in compiling, with the kind of a foreign error."""
     if isinstance(error, NoBackend):
         return str(error)
     return f'compiling failed: {type(error).__name__}: {error}'
@@ -47,7 +47,7 @@ class RigidBodyTorque:
     algorithm : str
         The current one.
     notes : tuple of str
-        Why it is not the algorithm asked for, or what did not work on the way to it.
+        Why it is not the requested algorithm, or what failed in preparing it.
     """
 
     algorithm: Algorithm
@@ -60,8 +60,8 @@ class RigidBodyTorque:
         Return an arm's inverse dynamics by one of ``ALGORITHMS``.
 
         ``'compiled'`` falls back to Newton-Euler without a C compiler, where the code does not
-        compute what Newton-Euler does, and whatever else goes wrong on the way to it. Compiling
-        takes seconds, from the cache milliseconds; nothing compiles after this.
+        compute what Newton-Euler does, and any other failure in preparing it. Compiling takes
+        seconds, from the cache milliseconds; nothing compiles after this.
         """
         if algorithm != 'compiled':
             return cls(algorithm)
@@ -74,13 +74,13 @@ class RigidBodyTorque:
                 payload_links=links,
             )
         except Exception as error:
-            # An arm that nobody holds is worse than any fault of the compiler's way: all of them.
+            # Catch everything: an arm without torque is worse than any fault of the compiler.
             return cls('newton_euler', notes=(why_not_compiled(error),))
         return cls('compiled', compiled.notes, compiled)
 
     @property
     def is_fallback(self) -> bool:
-        """Whether it is not the algorithm that was asked for."""
+        """Whether it is not the requested algorithm."""
         return self.algorithm != 'compiled' and bool(self.notes)
 
     def checked(self, model: RobotModel) -> RigidBodyTorque:
@@ -133,7 +133,7 @@ class RigidBodyTorque:
         return partial(inverse_dynamics, model, method=method)
 
     def friction(self, model: RobotModel) -> Friction:
-        """Return the arm's friction torque; payload and gravity change nothing of it."""
+        """Return the arm's friction torque, which does not depend on payload and gravity."""
         if self._compiled is None:
             return partial(friction_of, model)
         compiled = self._compiled
@@ -145,7 +145,7 @@ class RigidBodyTorque:
 @dataclass(frozen=True, eq=False)
 class ReferenceTorque:
     """
-    What the mode feedforward of the dynamics node commands, for N states.
+    The torque of the dynamics node's mode feedforward, for N states.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-From a joint trajectory to a reference that follows it without a jump.
+From a joint trajectory to a reference without jumps.
 
 What is accepted is what the ROS 2 joint trajectory controller accepts: waypoints with positions,
 and optionally velocities, accelerations and efforts. Between waypoints the reference is
@@ -40,7 +40,7 @@ _ROUNDING = 1e-9  # a polynomial that ends on a limit may leave it by rounding [
 @dataclass(frozen=True, eq=False)
 class ReferenceLimits:
     """
-    What a reference must respect.
+    Limits of a reference.
 
     Parameters
     ----------
@@ -77,13 +77,13 @@ def planned_reference(
     limits: ReferenceLimits,
 ) -> Reference:
     """
-    Return the reference that follows a trajectory from the present one without a jump.
+    Return the reference that follows a trajectory from the present one without jumps.
 
     Parameters
     ----------
     trajectory : Trajectory
-        What to follow. A start in the future keeps what is followed now until then; waypoints
-        in the past are left out.
+        What to follow. With a start in the future the present reference goes on until then;
+        waypoints in the past are left out.
     now : float
         Time on the clock that references are sampled with [s].
     measured : ReferenceState
@@ -170,7 +170,7 @@ def _at_this_turn(
     beginning: ReferenceState,
     limits: ReferenceLimits,
 ) -> Trajectory:
-    """Return the trajectory with its continuous joints begun by the shorter way round."""
+    """Return the trajectory, with continuous joints starting the shorter way round."""
     turns = np.round((beginning.position[columns] - trajectory.positions[0]) / (2.0 * np.pi))
     turns[~limits.continuous[columns]] = 0.0
     if not turns.any():
@@ -186,7 +186,7 @@ def _check_first_step(
     reference: Reference,
     limits: ReferenceLimits,
 ) -> None:
-    """Look at the waypoints that come at once, at the last one missed, and shortly ahead."""
+    """Check the waypoints that are due at once, the last missed one, and those shortly ahead."""
     start = reference.knots[0]
     first = max(int(np.searchsorted(times, start, side='right')) - 1, 0)
     last = int(np.searchsorted(times, start + FIRST_STEP_TIME, side='right'))
@@ -283,7 +283,7 @@ def _check_speed(
     current: Reference | None,
     limits: ReferenceLimits,
 ) -> None:
-    """Check the speed all the way, and that of a stream of setpoints from one to the next."""
+    """Check the speed along the path, and that of a stream of setpoints between two of them."""
     speeds = reference.largest_speeds()
     if len(reference.knots) == 1 and current is not None:
         elapsed = max(reference.knots[0] - current.knots[0], FIRST_STEP_TIME)
@@ -304,7 +304,7 @@ def _check_path(
     highest_start: np.ndarray,
     limits: ReferenceLimits,
 ) -> None:
-    """Check the whole path, between waypoints too; an arm outside its limits may come back."""
+    """Check the whole path, also between waypoints; an arm outside its limits may return."""
     lower = np.minimum(limits.position_limits[:, 0], lowest_start) - _ROUNDING
     upper = np.maximum(limits.position_limits[:, 1], highest_start) + _ROUNDING
     lowest, highest = reference.extremes(lower, upper)

@@ -96,7 +96,7 @@ class Reference:
         cls, state: ReferenceState, now: float, duration: float, position_limits: np.ndarray
     ) -> Reference:
         """
-        Return the reference that brings a state to rest, without turning back.
+        Return the reference that brings a state to rest, without reversing.
 
         It stops half a duration times the velocity ahead, inside the position limits (n, 2) if it
         began there.
@@ -116,9 +116,9 @@ class Reference:
 
         A joint's segment is a quintic where its accelerations are finite at both ends, else a
         cubic. A last point that still moves is followed by a settling segment back to it. Its
-        acceleration counts only if it is a setpoint of its own: planners end trajectories with
-        the deceleration still on, and settling from that would overshoot their goal. Until the
-        first time, what was followed before goes on.
+        acceleration counts only if it is a setpoint of its own: planners end trajectories with the
+        deceleration still on, and settling from that would overshoot their goal. Until the first
+        time, the previous reference goes on.
         """
         knots = [float(time) for time in times]
         begin, last = points.row(0), points.row(-1)
@@ -142,7 +142,7 @@ class Reference:
         return ReferenceState(*self.motion.sample(time))
 
     def followed_at(self, time: float) -> Reference:
-        """Return the reference that applies at a time, without what is past by then."""
+        """Return the reference that applies at a time, without parts that are over by then."""
         motion = self.motion.followed_at(time)
         return self if motion is self.motion else Reference(motion)
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What a user sets of the control stack: the parameters of the dynamics node as one record.
+Settings of the control stack: the parameters of the dynamics node as one record.
 
 Parameters with a value for each joint are in the order of the commands, which the parameter
 ``joints`` gives; in arrays they are in chain order.
@@ -50,7 +50,7 @@ class ControlSettings(_Fields):
 
 def checked(values: Mapping[str, Any]) -> ControlSettings:
     """
-    Return the settings that the parameters' values are, each checked.
+    Return the settings of the parameters' values, each checked.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def each_joint(model: RobotModel, settings: ControlSettings, name: str) -> np.nd
 @dataclass(frozen=True, eq=False, repr=False)
 class SafetySettings(ArrayRecord):
     """
-    What the command pipeline holds itself to.
+    Limits and policies of the command pipeline.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ class SafetySettings(ArrayRecord):
 
 def safety_settings(model: RobotModel, settings: ControlSettings) -> SafetySettings:
     """
-    Return what the command pipeline holds itself to.
+    Return the limits and policies of the command pipeline.
 
     Raises
     ------

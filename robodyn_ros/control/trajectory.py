@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A joint trajectory as a person or a planner sends it, checked."""
+"""A joint trajectory of a user or a planner, checked."""
 
 from __future__ import annotations
 

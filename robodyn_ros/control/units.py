@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Units: of drives that measure and take no N m, and of positions that must be in another one.
+Units of the drives' efforts and commands, and detection of positions in another unit.
 
 Laws and limits know N m and N alone. Measured efforts are multiplied on their way in, commands on
 their way out, after the last limit.
@@ -24,7 +24,7 @@ _MOST_TOLD = 3  # joints
 
 class DriveUnits(NamedTuple):
     """
-    Factors in chain order, finite and not 0; negative ones are of drives that are reversed.
+    Factors in chain order, finite and not 0; negative for reversed drives.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def drive_units(
 
 class PossiblePositions:
     """
-    The range that each joint's position is in, unless it is in another unit.
+    The range of each joint's position; beyond it the position is in another unit.
 
     See ``robodyn_ros.model.possible_range``.
 
@@ -116,7 +116,7 @@ class PossiblePositions:
 
     def remark(self, positions: dict[int, float]) -> str:
         """
-        Return in words which of some joints' positions are impossible; empty: none is.
+        Return as text which of some joints' positions are impossible; empty: none is.
 
         Parameters
         ----------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A URDF with other inertials and friction: everything else stays as it is, byte for byte."""
+"""A URDF with other inertials and friction; everything else stays the same, byte for byte."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""YAML that somebody else may have written: what is small costs little, and nothing is run."""
+"""YAML from untrusted sources: a small text costs little, and nothing is executed."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joint friction: as the URDF's <dynamics> gives it, and what an identification adds."""
+"""Joint friction: the URDF's <dynamics>, and the terms of an identification."""
 
 from __future__ import annotations
 

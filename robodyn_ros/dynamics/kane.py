@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Inverse dynamics out of Kane's equations (Angeles, Ma and Rojas 1989), in three stages.
+Inverse dynamics by Kane's equations (Angeles, Ma and Rojas 1989), in three stages.
 
 tau = sum over links j of A_jT hd_j + B_jT m_j (cdd_j - g), eq. (37): the rates of momentum of each
 link, about its centre of mass, seen through its partial angular velocities A_j and partial

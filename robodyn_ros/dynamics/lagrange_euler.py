@@ -101,8 +101,8 @@ def shortened_coefficients(model: RobotModel, q: NDArray) -> Coefficients:
         inertia[..., s, s:] = inertia[..., s:, s] = (_diagonal(u) * seen).sum(axis=(-2, -1))
 
         # i = s lowest: Tr(U_mkm P_m U_msT) for k <= m, where U_mkm = u[k, m] Q_m.
-        felt = seen @ _transposed(step[s:])
-        coriolis[..., s, s:, s:] = _symmetric(_paired_traces(u, felt))
+        projected = seen @ _transposed(step[s:])
+        coriolis[..., s, s:, s:] = _symmetric(_paired_traces(u, projected))
         # k = s lowest: Tr(Q_s u[m, t] P_t U_tiT), t = max(i, m): first t = m, then t = i.
         highest = _diagonal(u) @ body
         inner = _paired_traces(u, step[s] @ highest)
@@ -129,7 +129,7 @@ def complete_coefficients(model: RobotModel, q: NDArray) -> Coefficients:
     coriolis = np.zeros((*q.shape, n, n), dtype=frames.dtype)
     gravity = np.zeros(q.shape, dtype=frames.dtype)
     for j in range(n):
-        # Link j feels joints 0 to j; u[i] is U_ji, second[k, m] is U_jkm for k <= m.
+        # Joints 0 to j move link j; u[i] is U_ji, second[k, m] is U_jkm for k <= m.
         up_to = slice(0, j + 1)
         last = step[up_to] @ to_frame[..., up_to, j, :, :]
         u = frames[..., up_to, :, :] @ last

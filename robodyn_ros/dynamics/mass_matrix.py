@@ -36,7 +36,7 @@ def composite_mass_matrix(model: RobotModel, q: NDArray) -> NDArray:
     moment = np.where(prismatic, cross(first_moment, z), inertia_tensor(parameters)[..., 2])
     result = np.empty((*q.shape, dh.n), dtype=force.dtype)
     for i in range(dh.n - 1, -1, -1):
-        # Rows i to n - 1 have arrived in frame i: joint i feels what of them is along its axis.
+        # Rows i to n - 1 have arrived in frame i: joint i takes their component along its axis.
         along_axis = (force if dh.prismatic[i] else moment)[..., i:, 2]
         result[..., i, i:] = result[..., i:, i] = along_axis
         inward = np.swapaxes(steps[..., i, :3, :3], -1, -2)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-From recordings of an arm to a model that is true.
+From recordings of an arm to an identified model.
 
 >>> motion = excitation(model, 20.0, obstacles=[HalfSpace((0, 0, 1), 0.0)])
 >>> recording = Recording.from_bag('motion.mcap', model)
@@ -10,7 +10,7 @@ From recordings of an arm to a model that is true.
 A line imports only lines above it: recording, preparation, rows with their drive terms; prior,
 estimator, factors, noise; fit, selection of drive terms and tilt; prediction, comparison,
 findings; identify. Beside it stand what efforts are (effort_examination), what a unit of them is
-worth (drive_gains), and what the hand holds (payload_estimate). Motions to record are made in
+worth (drive_gains), and the payload (payload_estimate). Motions to record are made in
 ``exciting_motion``.
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far the URDF's torques, the URDF's with friction, and the identified ones are off."""
+"""Torque errors of the URDF, of the URDF with friction, and of the identified model."""
 
 from __future__ import annotations
 

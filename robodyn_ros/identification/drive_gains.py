@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What a unit of recorded effort is worth, from a load whose mass is known.
+The torque per unit of recorded effort, from a load of known mass.
 
 Efforts in the recorded unit are explained by gains, bodies, the load and the drives' terms.
 """
@@ -104,7 +104,7 @@ def identify_drive_gains(
     Parameters
     ----------
     model : RobotModel
-        Its masses are not believed, but begun with.
+        Its masses are only initial values.
     unloaded, loaded : Recording or sequence of Recording
         Of like motions, on one day: friction changes with temperature. All joints should move.
     mass : float

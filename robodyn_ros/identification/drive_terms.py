@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What a joint's drive needs beside the rigid body: rotor inertia, friction, offset.
+Drive torques beside the rigid body's: rotor inertia, friction, offset.
 
 Of each joint
 

@@ -3,7 +3,7 @@
 Is this effort a torque? Unit, sign, gravity or friction already removed, delay.
 
 Each joint's effort is a combination of gravity's torque, the rest of the rigid body's, and
-friction; how large each part is tells what the effort is.
+friction; the size of each part shows what the effort is.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class EffortFindings(ArrayRecord):
     delay, delay_deviation : float
         By which all efforts are stamped after the motion [s]: advisory, nothing compensates it.
     findings : tuple of Finding
-        The same in words, and what the data cannot decide.
+        The same as text, and what the data cannot decide.
     """
 
     joints: tuple[JointEffort, ...]
@@ -483,7 +483,7 @@ def _undecided(joint: str) -> JointEffort:
 
 
 def _findings_of_joint(joint: JointEffort) -> list[Finding]:
-    """Return in words what a joint's effort is."""
+    """Return as text what a joint's effort is."""
     element = f'effort of joint {joint.joint!r}'
     result = []
 
@@ -544,7 +544,7 @@ def _findings_of_joint(joint: JointEffort) -> list[Finding]:
 
 
 def _findings_of_delay(delay: float, deviation: float) -> list[Finding]:
-    """Return in words that all efforts are late."""
+    """Return as text that all efforts are late."""
     if not abs(delay) > max(_LATE, _CERTAINLY_LATE * deviation):
         return []
     return [

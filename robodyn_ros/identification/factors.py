@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Rows compressed joint by joint: triangular factors, from which regressions are put together.
+Rows compressed joint by joint: triangular factors, from which regressions are assembled.
 
 A joint's rows of the links' columns, drive columns and further columns become the triangle of
 their QR factors, with the effort as last column. A triangle of some columns is a factor of any

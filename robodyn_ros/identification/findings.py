@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What to distrust in an identification, as findings in plain words."""
+"""Doubts about the result of an identification, as findings."""
 
 from __future__ import annotations
 

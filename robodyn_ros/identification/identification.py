@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The result: a model that is true as far as the recordings tell, and what they do not tell."""
+"""The result: the identified model, its uncertainty, and what the recordings do not show."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Identification(ArrayRecord):
     kinematics : str
         Digest of the kinematics that it belongs to.
     command_scale : array, shape (n,), or None
-        The drives' unit per torque in commands, for the node: no recording tells it, but
+        The drives' unit per torque in commands, for the node: no recording determines it, but
         ``dataclasses.replace(found, command_scale=...)`` or a line in the YAML may.
     """
 
@@ -180,7 +180,8 @@ class Identification(ArrayRecord):
 
     def effort_before(self, urdf: RobotModel, recording: Recording) -> FloatArray:
         """
-        Return what the URDF's bodies alone expect, without friction: what was believed before.
+        Return what the URDF's bodies alone expect, without friction: the prediction before
+        identification.
 
         Parameters
         ----------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A motion as an arm is to make it: the way to its start, slower or at full speed, and watched."""
+"""A run of a motion: the approach to its start, reduced or full speed, and monitoring."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TOLERATED_OF_MOTION = 1.0
 """The same of the largest effort that the motion needs, where there is no effort limit."""
 
 APPROACH_SPEED = (0.2, 0.05)
-"""At most, on the way to the start [rad/s], [m/s]."""
+"""Largest velocity of the approach to the start [rad/s], [m/s]."""
 
 DIRECTION_WIDTH = 0.05
 """Velocity over which the direction of Coulomb friction turns [rad/s or m/s]."""
@@ -127,7 +127,7 @@ class MotionWatch:
         effort: FloatArray,
     ) -> str:
         """
-        Return what is wrong, in words; empty: nothing.
+        Return what is wrong, as text; empty: nothing.
 
         Parameters
         ----------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The base parameters and drive coefficients that were found, and how well they are known."""
+"""The identified base parameters and drive coefficients, with their deviations."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What the hand holds: mass, centre of mass and inertia from efforts, moving or standing.
+Payload estimation: mass, centre of mass and inertia from efforts, moving or at rest.
 
 The arm and its drives are known. What their torques leave of the measured ones is linear in the
 payload's ten parameters.
@@ -56,7 +56,7 @@ _CUTOFF = 5.0  # Hz
 _FRICTION, _OFFSET = 0.2, 0.01
 _LEAST_FRICTION = 1e-3
 _FLOOR = 0.003
-# Standing so long [s] makes a pose.
+# Time at rest [s] that makes a pose.
 _LEAST_STAND = 0.3
 # Columns of the drives' terms.
 _FV, _FC, _ONE = 1, 2, 3
@@ -121,7 +121,7 @@ def identify_payload(
     progress: Progress | None = None,
 ) -> PayloadEstimate:
     """
-    Return what the tip link carries in recordings, moving or standing in some poses.
+    Return the payload of the tip link in recordings, moving or at rest in some poses.
 
     Parameters
     ----------
@@ -370,7 +370,7 @@ class _PayloadRegression:
         poses = tuple(
             (k, first, last)
             for k, each in enumerate(rows)
-            for first, last in _standing(each, int(np.ceil(_LEAST_STAND * band.row_rate)))
+            for first, last in _stationary(each, int(np.ceil(_LEAST_STAND * band.row_rate)))
         )
         effort = np.concatenate([each.effort for each in rows])
         return cls(
@@ -485,7 +485,7 @@ class _PayloadRegression:
         ]
 
 
-def _standing(rows: Rows, least: int) -> list[tuple[int, int]]:
+def _stationary(rows: Rows, least: int) -> list[tuple[int, int]]:
     """Return the stretches of rows, first and behind the last, in which no joint moves."""
     still = np.concatenate([[False], ~rows.moving.any(axis=1), [False]])
     edges = np.flatnonzero(np.diff(still.astype(int)))

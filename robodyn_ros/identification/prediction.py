@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an identified model expects the drives to report, and its standard deviation."""
+"""The efforts that an identified model predicts, with their standard deviation."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What is known of a link before anything is measured: the URDF's pseudo-inertia, made positive.
+The prior of a link: the URDF's pseudo-inertia, made positive definite.
 
 The pseudo-inertia P (4, 4) of a link is positive definite exactly if some distribution of positive
 mass has these ten inertial parameters (Wensing, Kim and Slotine 2018). How far P lies from the

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a long call is, said to whoever asks: a bar of a command, ``print`` in a notebook."""
+"""Progress of a long call: a bar of a command, ``print`` in a notebook."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Progress = Callable[[float, str], None]
 
 def reporting(progress: Progress | None) -> Progress:
     """
-    Return what to call on the way: the argument ``progress``, or what does nothing.
+    Return the function to report progress to: the argument ``progress``, or one that does nothing.
 
     Raises
     ------

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What an arm did and what its drives reported: the samples that a model is identified from.
+Recordings: the motion and efforts of an arm from which a model is identified.
 
-They are read from CSV files and ROS bags. Samples that cannot be believed are dropped and counted,
-never repaired.
+They are read from CSV files and ROS bags. Corrupt samples are dropped and counted, never repaired.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ class Recording(ArrayRecord):
     """
     Positions, velocities and efforts of n joints at N times.
 
-    Samples that cannot be believed are dropped when it is made, and counted in ``findings``.
+    Corrupt samples are dropped when it is made, and counted in ``findings``.
 
     Parameters
     ----------
@@ -137,7 +136,7 @@ class Recording(ArrayRecord):
         Return the recording of the model's joints in a CSV file.
 
         Columns ``time`` [s], ``<joint>`` [rad or m], ``<joint>.effort`` and, where the driver
-        reports it, ``<joint>.velocity`` [rad/s or m/s], in any order; others are passed over.
+        reports it, ``<joint>.velocity`` [rad/s or m/s], in any order; others are ignored.
 
         Raises
         ------
@@ -251,7 +250,7 @@ def _array(name: str, values: ArrayLike, shape: tuple[int | None, ...]) -> Float
     return array
 
 
-# --- which samples can be believed ---------------------------------------------------------------
+# --- corrupt samples -----------------------------------------------------------------------------
 
 
 def _usable_samples(

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The rows of the regression: what each parameter contributes to each joint's torque, and when.
+The rows of the regression: each parameter's contribution to each joint's torque.
 
 Everything here went through the same filter as the efforts, and is in N m (or N). Beside the
 links' and the drives' columns there are those of a tilt of the base, and of a payload.

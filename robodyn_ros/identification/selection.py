@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Which drive terms, and whether a tilt of the base, predict best what they were not trained with.
+Selection of drive terms, and of a tilt of the base, by cross-validation.
 
 This is blocked cross-validation: every stretch is cut into four blocks in time, which leave their
 turn out of the training. All rows are compressed once, for all candidates and blocks together, so

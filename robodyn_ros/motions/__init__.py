@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Motions of an arm's joints over time, out of files.
+Motions of an arm's joints over time, from files.
 
 >>> motion = read_motion('motion.csv', model.joint_names)
 >>> inverse_dynamics(model, motion.q, motion.qd, motion.qdd)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Joint states out of a ROS bag, of ROS 1 or 2, read by rosbags: no ROS is needed.
+Joint states from a ROS bag, of ROS 1 or 2, read by rosbags without ROS.
 
 What rosbags makes of a bag is held to the bag's size: a few kilobytes decompress to gigabytes, a
 hundred bytes of YAML expand to more, and a table of sqlite computes its columns; a bag of either
@@ -77,7 +77,7 @@ class OpenedBag:
     What is read of a bag.
 
     The definitions of messages that it brings are not: a joint state is the same in every bag, and
-    a definition of a hundred characters can occupy rosbags' parser for ever.
+    a definition of a hundred characters can occupy rosbags' parser forever.
 
     Parameters
     ----------

@@ -4,7 +4,7 @@ Motions and torques as CSV text.
 
 The first line names the columns: ``time`` [s]; for each joint its name, the position [rad or m];
 and where they are known ``<joint>.velocity`` and ``<joint>.acceleration`` [per s, s2]. Columns may
-stand in any order, others are passed over. Without such a line the columns are the time and the
+stand in any order, others are ignored. Without such a line the columns are the time and the
 positions in chain order.
 """
 

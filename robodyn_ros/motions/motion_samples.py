@@ -70,7 +70,7 @@ class MotionSamples(ArrayRecord):
 
     def low_passed(self, cutoff: float) -> MotionSamples:
         """
-        Return the motion with positions filtered, and its derivatives made anew.
+        Return the motion with filtered positions, and derivatives recomputed from them.
 
         For measured motions: what a spline makes of noise, twice derived, is mostly noise.
 

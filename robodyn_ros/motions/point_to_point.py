@@ -97,7 +97,7 @@ def suitable_motion(model: RobotModel) -> PointToPoint:
     Raises
     ------
     Overload
-        A joint's effort limit is less than what gravity and friction ask of it on the way.
+        A joint's effort limit is less than gravity and friction need along the motion.
     """
     lower, upper = checked_model(model).position_limits.T
     bounded = np.isfinite(lower) & np.isfinite(upper)
@@ -146,7 +146,7 @@ def example_motion(model: RobotModel, samples: int = 501) -> MotionSamples:
 
 
 def largest_torque(model: RobotModel, motion: PointToPoint) -> FloatArray:
-    """Return the largest torque (n,) [N m or N] that each joint needs on the way."""
+    """Return the largest torque (n,) [N m or N] of each joint along the motion."""
     time = np.linspace(0.0, motion.duration, 101)
     velocity = motion.velocity(time)
     torque = inverse_dynamics(model, motion.position(time), velocity, motion.acceleration(time))

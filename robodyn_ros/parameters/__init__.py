@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What of a robot's inertia its torques depend on, and how.
+The inertial parameters that a robot's torques depend on, and how.
 
 ``regressor`` writes the torque as a matrix times the inertial parameters; ``base_parameters``
 finds the fewest parameters that suffice, as formulas (Gautier and Khalil 1988).

@@ -38,7 +38,7 @@ _KEPT_FIRST = {
 }
 _ORDER = ('XX', 'XY', 'XZ', 'YY', 'YZ', 'ZZ', 'mX', 'mY', 'mZ', 'm', 'Ia')
 _LENGTH_POWERS = np.array([2, 2, 2, 2, 2, 2, 1, 1, 1, 0])
-# A preferred parameter is passed over where keeping it would take factors larger than this.
+# A preferred parameter is skipped where keeping it would need factors larger than this.
 _LARGEST_FACTOR = 10.0
 
 

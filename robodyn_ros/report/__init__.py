@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Everything that is known about an arm, as one page that needs nothing else.
+The report on an arm, as one self-contained page.
 
 >>> chain = Chain.from_urdf('arm.urdf')
 >>> facts = arm_facts(chain, RobotModel.from_chain(chain))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The facts that a report tells: everything is computed here, and nothing when it is drawn."""
+"""The facts of a report: everything is computed here, nothing in drawing."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ class CallTimes:
 @dataclass(frozen=True, eq=False)
 class ArmFacts:
     """
-    What a report tells of an arm.
+    The facts of a report about an arm.
 
     A fact that cannot be found, such as extremes over the joint space where a prismatic joint has
     no limits, is None, and ``notes`` has the reason under the name of the step.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page on an identification, through a template that escapes whatever it is given."""
+"""The page on an identification, from a template that escapes its input."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _figures(
 ) -> Iterator[tuple[str, str]]:
     recording = shown.of_joints(found.model.joint_names)
     prediction, before = found.predict(recording), found.effort_before(urdf, recording)
-    # As torques, whatever the drives' unit, as all errors are told.
+    # As torques, whatever the drives' unit, like all errors.
     scale = found.effort_scale
     before = scale * before
     prediction = replace(

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The page itself: facts and figures through a template that escapes whatever it is given.
+The page itself: facts and figures in a template that escapes its input.
 
 Only the style, the script and its numbers, and what ``svg`` made go in unescaped, and no name of a
 URDF is in them. By its content security policy the page forbids every other script, and everything
@@ -297,7 +297,7 @@ def _map_captions(facts: ArmFacts) -> list[dict[str, Any]]:
 
 
 def _strongest(facts: ArmFacts) -> list[dict[str, Any]]:
-    """Return which joint each feels the most, where a table of all would be too wide."""
+    """Return which joint acts most on each, where a table of all would be too wide."""
     if facts.ratios is None or facts.model.n <= _MOST_COLUMNS:
         return []
     ratios = np.array(facts.ratios.coupling)

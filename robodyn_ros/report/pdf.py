@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages as PDF, printed by a Chromium that is there."""
+"""Pages as PDF, by an installed Chromium."""
 
 from __future__ import annotations
 

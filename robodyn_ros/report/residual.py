@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-How far a model is from its URDF: the same pose and torque from the URDF's own frames.
+Difference of a model from its URDF: the same pose and torque from the URDF's own frames.
 
 Nothing here reads the DH table. Poses are products of the URDF's joint origins and rotations
 about its axes; torques are Newton's and Euler's equations of every single link about its mass

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Matplotlib figures as SVG that lives in a page: it takes the page's fonts and colours.
+Matplotlib figures as SVG embedded in a page, with the page's fonts and colours.
 
 Figures are drawn in the colours of ``Ink``, which stand for CSS variables: the page says what they
 look like in light, in dark and in print. Text stays text, and nothing of a URDF is written in it.

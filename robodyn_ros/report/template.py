@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages out of templates that escape whatever they are given."""
+"""Pages from templates that escape their input."""
 
 from __future__ import annotations
 

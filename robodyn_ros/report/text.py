@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers and names as a reader wants them; escaping them for HTML is the template's work."""
+"""Numbers and names formatted for readers; the template escapes them for HTML."""
 
 from __future__ import annotations
 

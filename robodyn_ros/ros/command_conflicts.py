@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who else publishes on a command topic, and whether they command."""
+"""Command conflicts: other publishers on a command topic, and whether they command."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from robodyn_ros.ros.qos import SENSOR
 from robodyn_ros.ros.rclpy_workarounds import waiting_messages
 
 WATCHDOG_LABEL = 'joints, by the watchdog'
-"""Of the layout of a watchdog's commands: it leaves the topic to whoever else commands."""
+"""Of the layout of a watchdog's commands: it yields the topic to other nodes that command."""
 
 NEWCOMER_TIME = 5.0
 """That a process that has just started may take to discover a publisher [s]."""
@@ -36,12 +36,12 @@ def watchdog_name(node_name: str) -> str:
 
 class CommandListener:
     """
-    Hears the commands of others: neither a watchdog's nor those that ``sent`` was told of.
+    Receives the commands of others: neither a watchdog's nor those passed to ``sent``.
 
     Parameters
     ----------
     node : Node
-        Listens.
+        The node that subscribes.
     topic : str
         Of the commands, resolved.
 
@@ -87,7 +87,7 @@ class CommandListener:
         self._node.destroy_subscription(self._subscription)
 
     def _take(self) -> None:
-        """Take in what waits, where no executor does it."""
+        """Take what waits, where no executor does it."""
         for message in waiting_messages(self._subscription, Float64MultiArray):
             self._on_command(message)
 
@@ -127,7 +127,7 @@ class CommandConflictMonitor:
     count, recent : int
         Commands of others in all, and between the last two looks.
     listener : CommandListener or None
-        Wants to be told of the node's own commands.
+        To be called with the node's own commands.
     """
 
     def __init__(self, node: Node, topic: str) -> None:
@@ -141,20 +141,20 @@ class CommandConflictMonitor:
         self._listen()
 
     def heard_before_activation(self, duration: float) -> str:
-        """Return who commanded within a time [s], in words; empty: nobody did."""
+        """Return which other nodes commanded within a time [s], as text; empty: none did."""
         listener = self._listen()
         begin = max(self._since, time.monotonic() - duration)
         return self._commander() if listener.wait_for_command(begin, begin + duration) else ''
 
-    def heard_of_late(self, duration: float) -> str:
-        """Return who commanded within the last time [s], in words; wait for nobody."""
+    def heard_recently(self, duration: float) -> str:
+        """Return which others commanded within the last time [s], as text, without waiting."""
         now = time.monotonic()
         return self._commander() if self._listen().wait_for_command(now - duration, now) else ''
 
     def begin_commanding(self) -> None:
         """Note that the node commands from now on."""
         self._began = time.monotonic()
-        self._take_count()  # what was heard before is no sign of somebody who goes on
+        self._take_count()  # earlier commands do not show that their node continues
 
     def end_commanding(self) -> None:
         """Listen until the node commands again."""
@@ -162,7 +162,7 @@ class CommandConflictMonitor:
         self._listen()
 
     def look(self) -> None:
-        """Look who is there, and how much was heard since it was last looked."""
+        """Update the other publishers, and the count of their commands since the last update."""
         self.names = self._others()
         self.recent = self._take_count()
         if self.names or self._began is None or self._is_newcomer:
@@ -177,7 +177,7 @@ class CommandConflictMonitor:
 
     @property
     def text(self) -> str:
-        """Who commands, or could, as of the last look; empty: nobody else."""
+        """Nodes that command, or could, as of the last update; empty: none."""
         if self.recent:
             return f'{self._who} commands on {self._topic}, too'
         return f'{self._who} has a publisher on {self._topic}, too' if self.names else ''

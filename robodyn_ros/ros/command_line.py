@@ -58,7 +58,7 @@ def exit_code(
     words = list(sys.argv[1:] if args is None else args)
     for flag, value in _ros_words(words):
         if flag == '--params-file' and value and not os.path.isfile(value):
-            # ROS reads it more than once: what a pipe holds would be lost, or awaited for ever.
+            # ROS reads it more than once: a pipe would be empty the second time, or block.
             what = 'is not a regular file' if os.path.exists(value) else 'does not exist'
             return _refuse(name, f'parameter file {value!r} {what}')
     try:
@@ -106,7 +106,7 @@ def help_text(
 
 def lost_numbers(words: Sequence[str], parameters: Iterable[Parameter]) -> list[str]:
     """
-    Return in words which numbers ROS would ignore.
+    Return as text which numbers ROS would ignore.
 
     A parameter that one file gives as 1, and a later one or the command line as 0.5, stays 1: rcl
     holds values of both types, and reads the one of the first type in ``_ORDER``.
@@ -132,7 +132,7 @@ def lost_numbers(words: Sequence[str], parameters: Iterable[Parameter]) -> list[
 
 def ignored_files(args: Sequence[str] | None, node_name: str) -> list[str]:
     """
-    Return in words which parameter files hold parameters of other nodes only.
+    Return as text which parameter files hold parameters of other nodes only.
 
     Launch files hand one file to many nodes, so that this is no error; but nothing that the file
     gives applies, and ROS does not say so.

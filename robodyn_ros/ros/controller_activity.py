@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Whether a controller of ros2_control is active, as its controller manager tells; its deactivation.
+Whether a controller of ros2_control is active, by its controller manager; its deactivation.
 
 Commands to an inactive controller move nothing. A reference that is followed meanwhile would run
 away from the arm, and the activation would throw it there.
@@ -27,7 +27,7 @@ from robodyn_ros.ros.rclpy_workarounds import waiting_response
 _MESSAGES = 'controller_manager_msgs'
 _ACTIVITY = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 UNKNOWN = 'of unknown state'
-LONGEST_DEACTIVATION = 0.5  # [s], while the arm is carried
+LONGEST_DEACTIVATION = 0.5  # [s], while gravity is commanded
 
 
 class ControllerActivity:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where else in the graph somebody publishes or awaits what a node lacks."""
+"""Other topics of the graph with the publisher or subscriber that a node lacks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def publishers(node: Node, topic: str) -> list[str]:
 
 
 def listed(topics: list[str]) -> str:
-    """Return some topics in words."""
+    """Return some topics as text."""
     return ', '.join(topics[:_MOST_TOLD]) + (', …' if len(topics) > _MOST_TOLD else '')
 
 

@@ -177,7 +177,7 @@ class Malformed(Protocol):
 
 class StateReception:
     """
-    Takes in joint states as they come.
+    Receives joint states.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ class StateReception:
         self._reader = JointStateReader()
 
     def receive(self, content: bytes, now: float) -> JointStateMessage | None:
-        """Take in a joint state that came at a steady time [s]; None: it cannot be read."""
+        """Take a joint state that came at a steady time [s]; None: it cannot be read."""
         joint_states = self._joint_states
         try:
             message = self._reader.read(content)
@@ -223,7 +223,7 @@ class StateReception:
 
     @property
     def unheard(self) -> str:
-        """That no joint state has come, and where there may be some, in words."""
+        """That no joint state has come, and where there may be some, as text."""
         topic = self._node.resolve_topic_name('joint_states')
         words = f'no joint state has come yet on {topic}'
         if names := graph.publishers(self._node, topic):

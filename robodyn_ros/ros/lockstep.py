@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the dynamics node is told where a simulation waits for each of its torques."""
+"""Parameters of the dynamics node for a simulation that waits for each of its torques."""
 
 from __future__ import annotations
 

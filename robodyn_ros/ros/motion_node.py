@@ -238,7 +238,7 @@ class MotionNode(PlainlySpoken, Node):
             self._follow(q, qd, effort)
 
     def _listen_reliably(self) -> None:
-        """Let no joint state be lost on the way here, where the driver offers that."""
+        """Subscribe reliably to the joint states, where the driver offers that."""
         offers = self.get_publishers_info_by_topic(self._states.topic_name)
         if all(each.qos_profile.reliability == ReliabilityPolicy.RELIABLE for each in offers):
             self.destroy_subscription(self._states)
@@ -247,7 +247,7 @@ class MotionNode(PlainlySpoken, Node):
             )
 
     def _begin(self, q: np.ndarray) -> None:
-        """Send the first part, once somebody listens."""
+        """Send the first part, once it has a subscriber."""
         if not self._stamp:
             self._end('joint states have no stamps: nothing could be compared with the motion')
             return

@@ -117,7 +117,7 @@ def declared_values(node: Node, parameters: Sequence[Parameter]) -> dict[str, An
 
 
 def constraints(parameter: Parameter, is_lifecycle: bool) -> str:
-    """Return in words what values a parameter may have, and when it may change."""
+    """Return as text what values a parameter may have, and when it may change."""
     change = f'may change {parameter.change}' if is_lifecycle else ''
     return '; '.join(filter(None, [parameter.allowed, change]))
 
@@ -168,7 +168,7 @@ def in_parameters(error: Exception) -> str:
 
 def similar_name(name: str, known: Iterable[str]) -> str:
     """
-    Return which of the known names are meant by a name, in words; empty: none.
+    Return which of the known names are meant by a name, as text; empty: none.
 
     These are the ones that are spelt almost the same, and all under the same prefix.
     """

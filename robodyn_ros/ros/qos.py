@@ -20,6 +20,7 @@ RECORDING = QoSProfile(depth=20_000, reliability=ReliabilityPolicy.RELIABLE)
 RECORDED_STATES = QoSProfile(depth=20_000, reliability=ReliabilityPolicy.BEST_EFFORT)
 """Joint states that are recorded: as many as possible, of publishers of either reliability."""
 
-# The usual depth of ten would drop what fifty clients ask at once, and they would wait for ever.
+# The usual depth of ten would drop requests of fifty simultaneous clients, which would wait
+# forever.
 SERVICES = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
 """Requests of many clients at once."""

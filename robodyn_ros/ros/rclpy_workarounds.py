@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What the nodes need of rclpy that it does not offer, and what they mend of it.
+Workarounds for rclpy: missing functions, and fixes.
 
 Nothing else in this package uses rclpy's private parts. Each entry says why it is there, and the
 upstream issue or pull request by its number (github.com/ros2/rclpy). All are needed with rclpy
@@ -69,7 +69,7 @@ def fastest_executor() -> Executor:
 
 def is_rejected_message(error: Exception) -> bool:
     """
-    Return whether what was caught around an executor is rclpy's refusal of a message's content.
+    Return whether an exception of an executor is rclpy's refusal of a message's content.
 
     Notes
     -----
@@ -91,7 +91,7 @@ def is_rejected_message(error: Exception) -> bool:
 
 def waiting_messages(subscription: Subscription, kind: Any) -> Iterator[bytes]:
     """
-    Take what waits for a subscription, as bytes.
+    Take the queued messages of a subscription, as bytes.
 
     In a callback no executor runs, and rclpy has no ``take``, as rclcpp has. Issue: none known.
     """
@@ -116,7 +116,7 @@ Transition = Callable[[SomeNode, LifecycleState], TransitionCallbackReturn]
 
 
 def lifecycle_state(node: LifecycleNode) -> str:
-    """Return the label of a node's state, which rclpy tells by a service only."""
+    """Return the label of a node's state, which rclpy only offers by a service."""
     return node._state_machine.current_state[1]
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What the dynamics node and the processes beside it know of one another, in memory that they share.
+Memory shared by the dynamics node, its watchdog and its services.
 
 There is one protocol, ``SharedRing``: rows of bytes, each with its number, its length and a
 checksum. A ``SharedRecord`` is a ring of two rows, of which the last one counts; ``Cycles`` is a
@@ -40,7 +40,7 @@ _NEWEST, _STRIDE, _FIRST = range(3)  # words of the head
 
 class SharedRing:
     """
-    The last rows that one process wrote, for others; make it before they part by a fork.
+    A ring buffer that one process writes and others read; create it before the fork.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class SharedRing:
         self._head = memoryview(self._memory)[:_HEAD].cast('Q')  # aligned; one process writes
 
     def begin(self, capacity: int) -> None:
-        """Forget all rows; those from now on have at most ``capacity`` bytes of data."""
+        """Discard all rows; later ones have at most ``capacity`` bytes of data."""
         self._head[_FIRST] = self._head[_NEWEST] + 1
         self._head[_STRIDE] = -(-(_ROW_HEAD + capacity) // 8) * 8
 
@@ -128,7 +128,7 @@ class SharedRecord(SharedRing):
 
 class SharedObject:
     """
-    The last object that was set, pickled; for what changes seldom.
+    The last object that was set, pickled; for objects that change seldom.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ _TIMES, _ARRAYS = 3, 5  # of a row
 
 class Cycle(NamedTuple):
     """
-    What a control cycle knew; all arrays have shape (n,), and are NaN where nothing is known.
+    The data of a control cycle; all arrays have shape (n,), NaN where unknown.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ class Cycles:
         self.begin(0)
 
     def begin(self, n: int) -> None:
-        """Forget all cycles: those that come now are of an arm with n joints."""
+        """Discard all cycles; later ones are of an arm with n joints."""
         self._row = np.full(_TIMES + _ARRAYS * n, np.nan)
         self._arrays = self._row[_TIMES:].reshape(_ARRAYS, n)
         self._ring.begin(self._row.nbytes)
@@ -226,11 +226,11 @@ class Cycles:
         self.write()
 
     def write(self) -> None:
-        """Write what is known now."""
+        """Write the present data."""
         self._ring.write(self._row.tobytes())
 
     def last(self) -> Cycle | None:
-        """Return what is known now; None before the first state."""
+        """Return the present data; None before the first state."""
         found = self._ring.read()
         if found is None:
             return None
@@ -263,7 +263,7 @@ _TAKEN, _WANTED, _CLOSING, _SERVICES = range(4)
 @dataclass(frozen=True)
 class Names:
     """
-    Those of the node and of what it offers, resolved where its remappings are known.
+    Names of the node and its topics, resolved with its remappings.
 
     Parameters
     ----------
@@ -285,7 +285,7 @@ class Names:
 @dataclass(frozen=True, eq=False)
 class WatchdogSettings:
     """
-    What the watchdog is to do, and within which limits; the arrays have shape (n,).
+    Settings and limits of the watchdog; the arrays have shape (n,).
 
     Parameters
     ----------
@@ -322,7 +322,7 @@ class WatchdogSettings:
 
 
 class Change(NamedTuple):
-    """A payload or a gravity that a client asks for; void after a steady time [s]."""
+    """A payload or a gravity that a client requests; void after a steady time [s]."""
 
     number: int
     deadline: float
@@ -338,14 +338,14 @@ class Outcome(NamedTuple):
 
 
 class Heartbeat(NamedTuple):
-    """When the node lived [s], by the steady clock, and whether it commanded anything."""
+    """The node's last heartbeat [s], by the steady clock, and whether it commanded."""
 
     time: float
     is_active: bool
 
 
 class Look(NamedTuple):
-    """When the watchdog looked last [s], and its largest recent lateness [s]."""
+    """The watchdog's last check [s], and its largest recent lateness [s]."""
 
     time: float
     lateness: float
@@ -353,7 +353,7 @@ class Look(NamedTuple):
 
 class SharedMemory:
     """
-    The memory of a node; make it before the processes part by a fork.
+    The shared memory of a node; create it before the processes fork.
 
     Attributes
     ----------
@@ -391,42 +391,42 @@ class SharedMemory:
     # --- the node writes -----------------------------------------------------------------------
 
     def beat(self, now: float, is_active: bool) -> None:
-        """Say that the node lives."""
+        """Write the node's heartbeat."""
         self._heartbeat.write(_HEARTBEAT.pack(now, is_active))
 
     def want_back(self) -> None:
-        """Ask the watchdog for the commands."""
+        """Ask the watchdog to return control of the commands."""
         self._words[_WANTED] = self._words[_TAKEN]
 
     def close(self) -> None:
-        """Tell the processes beside the node to end."""
+        """Tell the node's other processes to end."""
         self._words[_CLOSING] = 1
 
     @property
     def is_closing(self) -> bool:
-        """Whether the processes beside the node are to end."""
+        """Whether the node's other processes are to end."""
         return self._words[_CLOSING] != 0
 
     # --- the services write --------------------------------------------------------------------
 
     def respond(self) -> None:
-        """Say that the loop which runs the services' callbacks goes round."""
+        """Write the heartbeat of the services' loop."""
         self._words[_SERVICES] = time.monotonic_ns()
 
     @property
     def responded(self) -> float:
-        """When the services did so last, by the steady clock [s]; 0: never."""
+        """The services' last heartbeat, by the steady clock [s]; 0: none."""
         return 1e-9 * self._words[_SERVICES]
 
     # --- the watchdog writes -------------------------------------------------------------------
 
     def take(self) -> None:
-        """Take over the commands."""
+        """Take over the commands, as the watchdog."""
         self._words[_TAKEN] += 1
 
     def stand_in(self, now: float, torque: np.ndarray | None, *, is_over: bool = False) -> None:
         """
-        Tell what the watchdog commands.
+        Write the watchdog's command.
 
         Parameters
         ----------
@@ -441,7 +441,7 @@ class SharedMemory:
         self._stand_in.write(_STAND_IN.pack(self._words[_TAKEN], is_over, now) + data)
 
     def looked(self, look: Look) -> None:
-        """Say that the watchdog looked after the node."""
+        """Write that the watchdog has checked the node."""
         self._look.write(_LOOK.pack(*look))
 
     # --- the node reads ------------------------------------------------------------------------
@@ -465,7 +465,7 @@ class SharedMemory:
 
     @property
     def last_of_watchdog(self) -> tuple[float, np.ndarray] | None:
-        """When the watchdog commanded last [s], and what; None: it never has."""
+        """Time [s] and torque of the watchdog's last command; None: there was none."""
         found = self._stand_in.read()
         if found is None or len(found[1]) == _STAND_IN.size:
             return None
@@ -474,7 +474,7 @@ class SharedMemory:
 
     @property
     def last_look(self) -> Look:
-        """The watchdog's last one."""
+        """The watchdog's last check."""
         found = self._look.read()
         return Look(-np.inf, 0.0) if found is None else Look(*_LOOK.unpack(found[1]))
 
@@ -482,12 +482,12 @@ class SharedMemory:
 
     @property
     def is_wanted_back(self) -> bool:
-        """Whether the node has asked for the commands since they were taken."""
+        """Whether the node has asked for control since the watchdog took over."""
         return self._words[_WANTED] == self._words[_TAKEN]
 
     @property
     def heartbeat(self) -> Heartbeat:
-        """The last one."""
+        """The node's last heartbeat."""
         found = self._heartbeat.read()
         if found is None:
             return Heartbeat(-np.inf, False)

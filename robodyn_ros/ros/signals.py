@@ -21,7 +21,7 @@ class StopRequested(BaseException):
 
 class StopSignal:
     """
-    Takes the stop signals from now on, and remembers that one has come.
+    Handles the stop signals, and stores that one has come.
 
     SIGHUP stays ignored where it is ignored already, as under ``nohup``. The others do not: a
     shell starts what is put in the background by a script with SIGINT and SIGQUIT ignored.
@@ -29,7 +29,7 @@ class StopSignal:
     Attributes
     ----------
     has_come : bool
-        Whether the process was told to stop.
+        Whether a stop signal has come.
     """
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class StopSignal:
     @contextmanager
     def may_interrupt(self) -> Iterator[None]:
         """
-        End what is done in this context where a signal comes, for what may take long.
+        Raise ``StopRequested`` in this context when a signal comes, for long operations.
 
         Raises
         ------

@@ -29,7 +29,7 @@ until the next, as with a forward command controller. A command of the wrong len
 number that is not finite, is ignored with a warning.
 
 Where ``~/set_payload`` changes the weight of an arm at rest, its brakes hold it until the torques
-carry that, so that whoever commands them can be told next; but for ``HANDOVER_TIME`` at the most.
+carry that, so that the commanding node can be told next; but for ``HANDOVER_TIME`` at most.
 
 In **lockstep** the arm moves one time step on the first ``torques`` message whose stamp equals the
 last state's, and on nothing else: the controller may take as long as it likes, and a closed loop
@@ -254,7 +254,7 @@ class SimulatorNode(PlainlySpoken, Node):
         self._step_in_lockstep()
 
     def _step_in_lockstep(self) -> None:
-        """Make a step, once all that it waits for has come."""
+        """Make a step, once every awaited message has come."""
         if self._awaits_command and not (self._is_answered and self._is_commanded):
             return
         self._is_answered = self._is_commanded = False
@@ -288,7 +288,7 @@ class SimulatorNode(PlainlySpoken, Node):
             self._step_in_lockstep()
 
     def _take(self, command: Sequence[float], scale: np.ndarray | float = 1.0) -> bool:
-        """Keep a command for the next step, and tell whether it was one."""
+        """Store a command for the next step, and return whether it was valid."""
         array = np.array(command, dtype=float)
         if array.shape != (self._simulation.n,) or not np.isfinite(array).all():
             self._warn(f'command ignored: {array.tolist()} is not {self._simulation.n} torques')
@@ -322,7 +322,7 @@ class SimulatorNode(PlainlySpoken, Node):
             self._warn(f'tip_wrench ignored: {error}')
 
     def _on_set_payload(self, request: Any, response: Any) -> Any:
-        """Have the arm carry a payload; whoever compensates its weight must be told, too."""
+        """Attach a payload to the arm; the node that compensates its weight needs it, too."""
 
         def change(payload: Payload) -> Load:
             before, load = self._robot, self._robot.load.changed(payload, self._robot.arm)
@@ -335,7 +335,7 @@ class SimulatorNode(PlainlySpoken, Node):
         return callbacks.set_payload(self._robot, request, response, change)
 
     def _begin_handover(self, before: RobotModel) -> None:
-        """Hold an arm at rest, which was another before, until the torques carry its weight."""
+        """Hold an arm at rest after a change of payload, until the torques carry its weight."""
         simulation = self._simulation
         if self._torque is None or np.abs(simulation.velocity).max() > AT_REST:
             return
@@ -433,7 +433,7 @@ class SimulatorNode(PlainlySpoken, Node):
         self._diagnostics.publish(array)
 
     def _missing(self) -> str:
-        """Return why no command comes, and what helps, in words; empty: nothing is known."""
+        """Return why no command comes, and what helps, as text; empty: nothing is known."""
         name, kind = 'commands', 'std_msgs/msg/Float64MultiArray'
         if self._lockstep and not self._is_answered:
             name, kind = 'torques', 'sensor_msgs/msg/JointState'

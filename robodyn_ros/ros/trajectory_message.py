@@ -58,7 +58,7 @@ class TrajectoryMessage:
     @classmethod
     def from_bytes(cls, message: bytes, joints: int) -> TrajectoryMessage:
         """
-        Return what a serialised message says to an arm with a number of joints.
+        Return the content of a serialised message for an arm with a number of joints.
 
         Raises
         ------
@@ -83,7 +83,7 @@ class TrajectoryMessage:
 
     @classmethod
     def from_message(cls, message: JointTrajectory) -> TrajectoryMessage:
-        """Return what a message says that rclpy has converted."""
+        """Return the content of a message that rclpy has deserialised."""
         points = message.points
         return cls(
             cdr.seconds(message.header.stamp.sec, message.header.stamp.nanosec),
@@ -151,7 +151,7 @@ def _read(data: bytes) -> TrajectoryMessage:
 def _read_points(
     data: bytes, begin: int, most: int, times: list[float], fields: list[list[Sequence[float]]]
 ) -> int:
-    """Take in the next point and those after it with the same layout; return where they end."""
+    """Take the next point and those after it with the same layout; return where they end."""
     layout, at = [], begin  # of each field: where its length stands, and its numbers, and how many
     for _ in fields:
         length, first, end = cdr.numbers(data, at)
@@ -202,17 +202,17 @@ class Rejections:
     stamp: float = 0.0
 
     def note(self, error: Exception, stamp: float) -> None:
-        """Remember one."""
+        """Store a rejection."""
         self.reason, self.stamp = str(error), stamp
 
     @property
     def facts(self) -> dict[str, object]:
-        """What diagnostics tell."""
+        """The facts for diagnostics."""
         return {'last_rejection': self.reason, 'last_rejection_stamp': f'{self.stamp:.9f}'}
 
 
 class AtOnce:
-    """Whether diagnostics may be published out of turn, for a sender who waits for an answer."""
+    """Limits diagnostics published at once, for a sender who waits for an answer."""
 
     def __init__(self) -> None:
         self._last = -math.inf

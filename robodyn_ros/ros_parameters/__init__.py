@@ -117,7 +117,7 @@ class Parameter:
 
     @property
     def allowed(self) -> str:
-        """What values it may have, in words; empty: any of its type."""
+        """What values it may have, as text; empty: any of its type."""
         if self.choices:
             return 'one of ' + ', '.join(self.choices)
         if self.bounds is None:
@@ -133,7 +133,7 @@ class Parameter:
 
     @property
     def change(self) -> str:
-        """When ``dynamics_node`` lets it change, in words."""
+        """When ``dynamics_node`` lets it change, as text."""
         if not self.is_read_only:
             return 'at any time'
         return f'never: {AT_START}' if self.constraints == AT_START else 'before configure'

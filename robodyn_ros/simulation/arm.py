@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-An arm in MuJoCo, one time step after the other, and what its sensors make of it.
+An arm in MuJoCo, step by step, and its sensors.
 
 MuJoCo's model is made of the URDF's records: physics that owes nothing to our DH conversion. One
 body for each joint that moves, placed by the URDF's joint origins, with the inertia of all links
@@ -365,7 +365,7 @@ def _mjcf(chain: Chain) -> str:
     """
     Return a chain in MuJoCo's XML: ``body0`` with ``joint0`` inside the world, and so on.
 
-    A joint whose limits leave no room to move, which the checker tells, has no stops.
+    A joint whose limits leave no room to move, which is a finding, has no stops.
     """
     root = etree.Element('mujoco', model='arm')
     etree.SubElement(root, 'compiler', _COMPILER)

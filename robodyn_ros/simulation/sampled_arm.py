@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An arm that is not as its URDF says: other bodies, rotors and friction, sampled by a seed."""
+"""An arm that differs from its URDF: bodies, rotors and friction, sampled by a seed."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ def test_estimates_stay_finite_and_contacts_begin_and_end_by_turns(given, sequen
             if is_strange:
                 sample[where // 2, where % 2] = strange
             now = NAN if np.isnan(elapsed) and not k else time
-            passed_over = watched.observer.passed_over
+            skipped = watched.observer.skipped
             state = MeasuredState(
                 sample[0], sample[1], now, effort=sample[2] / np.array([1.0, -2.0])
             )
@@ -124,7 +124,7 @@ def test_estimates_stay_finite_and_contacts_begin_and_end_by_turns(given, sequen
                 said = watched.update(state, sample[2], LAW)
             assert np.isfinite(watched.torque).all()
             if is_strange and not np.isfinite(strange) and elapsed != 0.0:
-                assert watched.observer.passed_over == passed_over + 1 and said is None
+                assert watched.observer.skipped == skipped + 1 and said is None
             if said is None:
                 assert watched.contact is None or watched.contact == before
             elif said.is_over:
@@ -211,7 +211,7 @@ def test_an_error_of_the_model_is_a_sample_that_never_came():
     watched.change_model(ARMS[0], refusing, TORQUE.friction(ARMS[0]))
     for k in range(10, 20):
         assert watched.update(MeasuredState(zero, zero, PERIOD * k), zero, LAW) is None
-    assert watched.observer.passed_over == 9
+    assert watched.observer.skipped == 9
     assert before.any() and not watched.torque.any()
 
 

@@ -174,7 +174,7 @@ def test_a_sample_that_is_not_finite_is_one_that_never_came(two_link, which, val
             assert found.update(*sample, 0.01 * k) is None
         else:
             found.update(*sample, 0.01 * k)
-    assert found.passed_over == 2
+    assert found.skipped == 2
     assert np.isfinite(found.torque).all()
     # One step less at the beginning, one of twice the length in the middle.
     share = -np.expm1(-30.0 * 0.01 * 18) / -np.expm1(-30.0 * 0.01 * 19)

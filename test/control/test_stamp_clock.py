@@ -44,8 +44,8 @@ class Clock:
         assert found is not None
         return all(fault.cause != core.Cause.clock for fault in self.core.faults)
 
-    def may_be_followed(self, now):
-        return self.core.may_be_followed(now)
+    def is_clock_reliable(self, now):
+        return self.core.is_clock_reliable(now)
 
 
 def believed(clock, times, period=PERIOD, start=100.0):
@@ -61,7 +61,7 @@ def ticks(duration, pace=1.0, start=50.0):
 def test_clock_that_keeps_pace_is_believed_for_long(pace):
     clock = Clock()
     assert all(believed(clock, ticks(20.0, pace)))
-    assert clock.may_be_followed(120.0)
+    assert clock.is_clock_reliable(120.0)
 
 
 @pytest.mark.parametrize('seed', range(3))
@@ -86,7 +86,7 @@ def test_first_messages_may_have_waited(lateness):
     delays[:100] = lateness - PERIOD * np.arange(100)  # they had queued up
     clock = Clock(0.5)
     assert all(believed(clock, ticks(5.0) - delays))
-    assert clock.may_be_followed(105.0)
+    assert clock.is_clock_reliable(105.0)
 
 
 def test_stamps_that_run_four_times_as_fast_are_not_followed_for_long():
@@ -95,7 +95,7 @@ def test_stamps_that_run_four_times_as_fast_are_not_followed_for_long():
     ahead = 3.0 * (PERIOD * found.index(False) - WINDOW)
     assert ahead <= TOLERANCE + 8.0 * PERIOD
     assert found.count(False) > 20
-    assert not clock.may_be_followed(100.0 + 2.0 * WINDOW)
+    assert not clock.is_clock_reliable(100.0 + 2.0 * WINDOW)
 
 
 def test_stamps_that_creep_are_not_believed_after_the_time_that_states_may_be_late():
@@ -110,15 +110,15 @@ def test_stamps_that_stand_still_are_not_believed():
     stamps = np.minimum(ticks(1.0), 50.2)
     found = believed(clock, stamps)
     assert all(found[:200]) and not any(found[310:])
-    assert clock.core.is_clock_stopped and not clock.may_be_followed(101.0)
+    assert clock.core.is_clock_stopped and not clock.is_clock_reliable(101.0)
 
 
 def test_clock_that_was_wrong_is_followed_again_after_a_while():
     clock = Clock()
     believed(clock, ticks(2.0 * WINDOW, pace=4.0))
-    assert not clock.may_be_followed(100.0 + 2.0 * WINDOW)
+    assert not clock.is_clock_reliable(100.0 + 2.0 * WINDOW)
     believed(clock, ticks(2.5 * WINDOW, start=60.0), start=102.0)
-    assert clock.may_be_followed(102.0 + 2.5 * WINDOW)
+    assert clock.is_clock_reliable(102.0 + 2.5 * WINDOW)
 
 
 @pytest.mark.parametrize('pace', [0.01, 1.0, 30.0])

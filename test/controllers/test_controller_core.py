@@ -203,7 +203,7 @@ def test_a_pause_of_the_manager_ends_what_is_followed(alone):
     alone.cycle(MIDDLE, np.zeros(7))
     assert alone.following == 'moving'
     alone.cycle(MIDDLE, np.zeros(7), period=1.0)
-    assert alone.pipeline.drop.cause.name == 'stale_state'
+    assert alone.pipeline.last_drop.cause.name == 'stale_state'
     for _ in range(10):
         alone.cycle(MIDDLE, np.zeros(7))
     assert alone.following in ('braking', 'holding')

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The core without Python: on recorded events or on random inputs. After each command it is judged
-// whether the torque is finite, within its limits and within its rates. Whatever allocates memory
-// in a cycle ends the program.
+// The core without Python, on recorded events or random inputs. Each command is checked: its
+// torque is finite, within the effort limits and the rate limits. An allocation in a cycle ends
+// the program.
 //
 //     replay LIBRARY events FILE
 //     replay LIBRARY random COUNT SEED ACTION
@@ -58,17 +58,17 @@ struct Cycle
   ~Cycle() { may_allocate = true; }
 };
 
-// --- what a command may be ----------------------------------------------------------------------
+// --- checks of a command ------------------------------------------------------------------------
 
 class Judge
 {
 public:
   explicit Judge(std::size_t joints) : last_(joints) {}
 
-  // A stream of commands ends: what comes after a pause need continue nothing.
+  // A stream of commands ends: after a pause the next one need not continue it.
   void end() { may_begin_anew_ = true; }
 
-  // Another has commanded; while this one is disabled, what it begins later continues nothing.
+  // Another process has commanded; a disabled pipeline starts a new stream later.
   void continue_from(const double * torque, double time, bool is_enabled)
   {
     std::copy_n(torque, last_.size(), last_.begin());
@@ -77,14 +77,14 @@ public:
     sent_ = time;
   }
 
-  void note_sent(double time) { sent_ = std::max(sent_, time); }
+  void record_sent(double time) { sent_ = std::max(sent_, time); }
 
   void judge(const rd::Vector & torque, const rd::Settings & settings, double now)
   {
     const bool is_new = !has_last_ || (may_begin_anew_ && now - sent_ >= settings.state_timeout);
     const double elapsed = std::min(std::max(now - sent_, 1e-9), 0.01);
     for (std::size_t i = 0; i < torque.size(); ++i) {
-      // Where limits were lowered, what is beyond may only shrink.
+      // Where limits were lowered, a torque beyond them may only shrink.
       const double before = is_new ? 0.0 : std::fabs(last_[i]);
       check(i, "limit", std::fabs(torque[i]), std::max(settings.effort_limits[i], before));
       const double step = is_new ? 0.0 : std::fabs(torque[i] - last_[i]);
@@ -102,7 +102,7 @@ public:
 private:
   void check(std::size_t joint, const char * what, double value, double limit) const
   {
-    if (value <= limit) { return; }  // not a number is not
+    if (value <= limit) { return; }  // false for NaN
     std::fprintf(
       stderr, "command %ld, joint %zu: %.17g is beyond the %s, %.17g\n", commands_, joint, value,
       what, limit);
@@ -227,7 +227,7 @@ enum Event {
   kStopCommand
 };
 
-// End the program where a cycle did not do what it did when it was recorded.
+// End the program where a cycle's result differs from the recorded one.
 void expect_same(const rd::CommandPipeline & pipeline, bool has_command, Numbers & numbers)
 {
   const std::size_t n = pipeline.joints();
@@ -318,7 +318,7 @@ long replay(const robodyn_model & library, const char * path)
         case kSent: {
           const double sent = numbers.number();
           pipeline.sent(sent);
-          judge.note_sent(sent);
+          judge.record_sent(sent);
           break;
         }
         case kStep: {
@@ -420,7 +420,7 @@ long run_random(const robodyn_model & library, long count, std::uint64_t seed, r
   rd::ContactDetector detector(n, {rd::Vector(n, 1.0), rd::Vector(n, 2.0)});
   rd::TipWrench wrench(n);
   Judge judge(n);
-  rd::Vector q(n), qd(n), wanted(4 * n), jacobian(6 * n), pose(16);
+  rd::Vector q(n), qd(n), desired(4 * n), jacobian(6 * n), pose(16);
   const rd::Vector deviation(n, 0.1);
   const double point[] = {0.0, 0.0, 0.1};
   double given_time = 1.0, now = 1.0;  // time may go back, and now does not
@@ -438,15 +438,15 @@ long run_random(const robodyn_model & library, long count, std::uint64_t seed, r
       if (!(std::fabs(qd[i]) <= 4.0)) { qd[i] = 0.0; }
       qd[i] += 0.05 * restless * chance.uniform();
       q[i] += 0.001 * qd[i];
-      wanted[i] = q[i] + 0.05 * restless * chance.uniform();
+      desired[i] = q[i] + 0.05 * restless * chance.uniform();
       for (std::size_t part = 1; part < 4; ++part) {
-        wanted[part * n + i] = restless * chance.uniform();
+        desired[part * n + i] = restless * chance.uniform();
       }
     }
     if (chance.one_in(20)) { q[chance.among(n)] = wild[chance.among(11)]; }
     if (chance.one_in(20)) { qd[chance.among(n)] = wild[chance.among(11)]; }
-    if (chance.one_in(20)) { wanted[chance.among(4 * n)] = wild[chance.among(11)]; }
-    const bool has_wanted = !chance.one_in(300) && (k / 700) % 3 != 0;
+    if (chance.one_in(20)) { desired[chance.among(4 * n)] = wild[chance.among(11)]; }
+    const bool has_desired = !chance.one_in(300) && (k / 700) % 3 != 0;
     if ((k / 400) % 5 == 0) { std::fill(q.begin(), q.end(), rd::kNaN); }  // stale
     if (chance.one_in(300)) { pipeline.change_law(laws[chance.among(3)]); }
     if (chance.one_in(300)) {
@@ -465,9 +465,9 @@ long run_random(const robodyn_model & library, long count, std::uint64_t seed, r
     }
     if (chance.one_in(50)) { pipeline.enable(given_time); }
     if (chance.one_in(5000)) { pipeline.begin_stop(); }
-    const double * const w = wanted.data();
+    const double * const w = desired.data();
     const rd::Setpoint setpoint =
-      has_wanted ? rd::Setpoint{w, w + n, w + 2 * n, w + 3 * n} : rd::Setpoint{};
+      has_desired ? rd::Setpoint{w, w + n, w + 2 * n, w + 3 * n} : rd::Setpoint{};
     const bool is_stop = pipeline.is_stopping() && pipeline.has_stopped();
     const bool has_command =
       is_stop

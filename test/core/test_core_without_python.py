@@ -275,7 +275,7 @@ int main()
   robodyn::LawSettings law;
   law.kp = law.kd = {0.0};
   robodyn::LawCoefficients coefficients(1);
-  coefficients.become(law);
+  coefficients.set_law(law);
   std::printf("%g %d\\n", coefficients.gravity(), ROBODYN_MODEL_ABI);
 }
 """

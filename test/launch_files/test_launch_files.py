@@ -238,11 +238,11 @@ def test_gazebo_starts_the_node_and_then_the_controllers_of_each_way(
     assert source.location.endswith(f'{node}.launch.py')
 
 
-def weighed(**values):
+def set_gravity(**values):
     """Return the gravity that is told what computes the torques."""
     given = {'gravity': '', 'gz_args': '-r', 'start_gazebo': 'true', **values}
     given = context(**{'world': str(ROOT / 'worlds' / 'empty.sdf'), **given})
-    for action in launch_file('gazebo').weighed(given):
+    for action in launch_file('gazebo').set_gravity(given):
         action.visit(given)
     return [float(part) for part in given.launch_configurations['gravity'].split()]
 
@@ -250,7 +250,7 @@ def weighed(**values):
 def test_world_of_this_package_has_the_gravity_of_the_nodes():
     parameters = yaml.safe_load((ROOT / 'config' / 'dynamics_node.yaml').read_text())
     (section,) = parameters.values()
-    assert weighed() == section['ros__parameters']['gravity'] == [0.0, 0.0, -9.81]
+    assert set_gravity() == section['ros__parameters']['gravity'] == [0.0, 0.0, -9.81]
 
 
 def test_gravity_is_that_of_the_world_whatever_names_it(tmp_path, monkeypatch):
@@ -258,16 +258,16 @@ def test_gravity_is_that_of_the_world_whatever_names_it(tmp_path, monkeypatch):
     moon, silent = tmp_path / 'moon.sdf', tmp_path / 'silent.sdf'
     moon.write_text(sdf.format('<gravity>0 0 -1.62</gravity>'))
     silent.write_text(sdf.format(''))
-    assert weighed(world=str(moon)) == [0.0, 0.0, -1.62]
-    assert weighed(gz_args=f'-s -v 3 {moon}') == [0.0, 0.0, -1.62]
-    assert weighed(world=str(silent)) == [0.0, 0.0, -9.8]  # the SDF format's default
+    assert set_gravity(world=str(moon)) == [0.0, 0.0, -1.62]
+    assert set_gravity(gz_args=f'-s -v 3 {moon}') == [0.0, 0.0, -1.62]
+    assert set_gravity(world=str(silent)) == [0.0, 0.0, -9.8]  # the SDF format's default
     monkeypatch.setenv('GZ_SIM_RESOURCE_PATH', f'/nowhere:{tmp_path}')
-    assert weighed(gz_args='-r moon.sdf') == [0.0, 0.0, -1.62]
-    assert weighed(gz_args='-r moon.sdf', gravity='0 0 -3.7') == [0.0, 0.0, -3.7]
+    assert set_gravity(gz_args='-r moon.sdf') == [0.0, 0.0, -1.62]
+    assert set_gravity(gz_args='-r moon.sdf', gravity='0 0 -3.7') == [0.0, 0.0, -3.7]
     with pytest.raises(RuntimeError, match='gravity: not given, and no file none_such.sdf'):
-        weighed(world='none_such.sdf')
+        set_gravity(world='none_such.sdf')
     with pytest.raises(RuntimeError, match="gravity: '-9.81'; allowed: three numbers"):
-        weighed(gravity='-9.81')
+        set_gravity(gravity='-9.81')
 
 
 @pytest.mark.parametrize(
@@ -286,9 +286,9 @@ def test_gravity_is_asked_of_a_gazebo_that_runs_already(tmp_path, monkeypatch, a
     monkeypatch.setenv('PATH', f'{tmp_path}:{os.environ["PATH"]}')
     if gravity is None:
         with pytest.raises(RuntimeError, match='gravity: not given, and the Gazebo that runs'):
-            weighed(start_gazebo='false')
+            set_gravity(start_gazebo='false')
     else:
-        assert weighed(start_gazebo='false') == [0.0, 0.0, gravity]
+        assert set_gravity(start_gazebo='false') == [0.0, 0.0, gravity]
 
 
 def test_gravity_of_the_world_is_told_to_the_controller_inside_gazebo(tmp_path):

@@ -158,12 +158,12 @@ def test_whoever_commanded_of_late_is_named_without_waiting(scene):
     others = CommandConflictMonitor(scene.node, TOPIC)
     other = scene.publisher_of(scene.join('other'))
     scene.connected(other)
-    assert others.heard_of_late(PATIENCE) == ''
+    assert others.heard_recently(PATIENCE) == ''
     other.publish(command())
     scene.settle()
-    assert others.heard_of_late(PATIENCE) == f'/other commands on {TOPIC}'
+    assert others.heard_recently(PATIENCE) == f'/other commands on {TOPIC}'
     time.sleep(0.1)
-    assert others.heard_of_late(0.05) == ''
+    assert others.heard_recently(0.05) == ''
 
 
 def test_node_listens_while_it_commands_only_where_somebody_else_is(scene, monkeypatch):

@@ -101,7 +101,7 @@ _CODES = (
     ('the watchdog commanded meanwhile', 'taken_over'),
     ('joint states have no efforts', 'no_efforts'),
     ('in mode feedforward the drives', 'feedforward'),
-    ('damping was given up', 'damping'),
+    ('damping was switched off', 'damping'),
     ('joint states come at', 'slow'),
     ("velocity of joint '(.*)' .*: taken", 'wrong_velocity'),
 )

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a user gives the controller, as parameters, checked.
+// The controller's parameters, checked and converted.
 #ifndef ROBODYN_CONTROLLERS__CHECKED_PARAMETERS_HPP_
 #define ROBODYN_CONTROLLERS__CHECKED_PARAMETERS_HPP_
 
@@ -17,7 +17,7 @@
 namespace robodyn_controllers
 {
 
-// Return one value for each joint of a parameter that has one for all or one for each; throws
+// Return one value for each joint from a parameter with one value, or one for each joint; throws
 // std::runtime_error.
 Vector each_joint(
   const std::string & name, const std::vector<double> & values, std::size_t joints);
@@ -28,8 +28,8 @@ Settings checked_settings(
   const command_pipeline::Params & params, const std::vector<std::string> & joints,
   const robodyn_model & model);
 
-// Refuse what no declared range does: numbers that are not finite, arrays of another size, and a
-// reaction to contacts that the settings it was configured with do not tell.
+// Refuse what the declared bounds cannot: numbers that are not finite, arrays of another size,
+// and a reaction to contacts without thresholds in the settings of configure.
 rcl_interfaces::msg::SetParametersResult checked_parameters(
   const std::vector<rclcpp::Parameter> & parameters, const Settings & settings);
 

@@ -22,16 +22,16 @@ namespace robodyn_controllers
 struct ContactSettings
 {
   robodyn::Vector gain;                // of the observer, one of each joint [1/s]
-  robodyn::Vector moving, stationary;  // thresholds [N m or N]; empty: nothing is ever a contact
+  robodyn::Vector moving, stationary;  // thresholds [N m or N]; empty: no contact detection
   double dwell = 0.0;                  // s
   std::array<double, 3> point{};       // of the wrench, in the tip link's frame [m]
 };
 
-// Nothing but the constructor allocates. The rules are those of control/contact.py.
+// Only the constructor allocates. The rules are those of control/contact.py.
 class ContactWatch
 {
 public:
-  // The library must outlive it; the model is the core's of it.
+  // The library must outlive it; the model is the core's view of it.
   ContactWatch(
     const robodyn_model & library, const robodyn::Model & model, const double * load,
     const ContactSettings & settings, const robodyn::LawSettings & law,
@@ -42,10 +42,10 @@ public:
     model_(model, load),
     observer_(n_, observer_settings(settings, law, safety)),
     wrench_(n_),
-    known_(n_),
+    moving_deviation_(n_),
     coulomb_(n_),
-    hidden_(n_),
-    acting_(n_),
+    deviation_(n_),
+    applied_(n_),
     zero_(n_),
     jacobian_(6 * n_)
   {
@@ -58,25 +58,26 @@ public:
       detector_.emplace(
         n_, robodyn::ContactThresholds{settings.moving, settings.stationary, settings.dwell});
     }
+    // Coulomb friction is half the difference of the friction torques in both directions.
     robodyn::Vector forwards(n_, 1.0), backwards(n_, -1.0), resistance(n_);
     model.friction_torque(
       model.self, zero_.data(), forwards.data(), zero_.data(), resistance.data());
     model.friction_torque(
-      model.self, zero_.data(), backwards.data(), zero_.data(), hidden_.data());
+      model.self, zero_.data(), backwards.data(), zero_.data(), deviation_.data());
     for (std::size_t i = 0; i < n_; ++i) {
-      coulomb_[i] = 0.5 * (resistance[i] - hidden_[i]);
-      known_[i] = detector_ ? settings.moving[i] / robodyn::kDeviations
-                            : robodyn::kUnknownDeviation * safety.effort_limits[i];
+      coulomb_[i] = 0.5 * (resistance[i] - deviation_[i]);
+      moving_deviation_[i] = detector_ ? settings.moving[i] / robodyn::kDeviations
+                                       : robodyn::kUnknownDeviation * safety.effort_limits[i];
     }
   }
 
   bool has_estimate() const { return has_estimate_; }  // whether the last state gave one
   const robodyn::Vector & torque() const { return observer_.torque(); }  // external [N m or N]
   bool is_in_contact() const { return detector_ && detector_->is_in_contact(); }
-  // The contact that lasts, or the last one; where contacts are known.
+  // The present or the last contact; only with thresholds.
   const robodyn::Contact & contact() const { return detector_->contact(); }
 
-  // Begin anew, as after a pause.
+  // Start again, as after a pause.
   void reset()
   {
     has_estimate_ = false;
@@ -84,10 +85,10 @@ public:
     if (detector_) { detector_->reset(); }
   }
 
-  // Take note of a cycle without a state that was commanded for.
-  void pass() { has_estimate_ = false; }
+  // Skip a cycle whose command is not that of a control cycle.
+  void skip() { has_estimate_ = false; }
 
-  // Begin anew with another load.
+  // Start again with another load.
   void change_load(const double * load)
   {
     model_.change(load, 0.0);
@@ -96,35 +97,37 @@ public:
 
   void change_longest(double longest) { observer_.change_longest(longest); }
 
-  // Take in a state at a time [s], and the command that brought the arm there, by a law, and
-  // return whether a contact begins or ends with it. In feedforward the drives add a torque of
-  // their own, which is not known: there is no estimate.
+  // Take a state at a time [s], and the command of a law that acted until then. Return whether a
+  // contact begins or ends with it. In feedforward the drives add a torque of their own, which
+  // is not known: there is no estimate.
   robodyn::ContactEvent update(
     const robodyn::LawSettings & law, const double * position, const double * velocity,
     const robodyn::Vector & commanded, double time)
   {
     has_estimate_ = false;
     if (law.mode == robodyn::Mode::feedforward) { return robodyn::ContactEvent::none; }
-    std::fill(acting_.begin(), acting_.end(), 0.0);
-    const bool could =
+    std::fill(applied_.begin(), applied_.end(), 0.0);
+    const bool succeeded =
       law.terms.gravity ||  // else the driver adds the gravity torque itself
-      model_.inverse_dynamics(1, position, zero_.data(), zero_.data(), acting_.data());
-    for (std::size_t i = 0; i < n_; ++i) { acting_[i] += commanded[i]; }
-    has_estimate_ = could && observer_.update(model_, position, velocity, acting_.data(), time);
+      model_.inverse_dynamics(1, position, zero_.data(), zero_.data(), applied_.data());
+    for (std::size_t i = 0; i < n_; ++i) { applied_[i] += commanded[i]; }
+    has_estimate_ =
+      succeeded && observer_.update(model_, position, velocity, applied_.data(), time);
     if (!has_estimate_ || !detector_) { return robodyn::ContactEvent::none; }
     return detector_->update(velocity, observer_.torque().data(), time);
   }
 
-  // Return the wrench at the tip that the external torques of a state are explained by.
+  // Return the wrench at the tip that explains the external torques of a state.
   const robodyn::TipWrench & tip_wrench(const double * position, const double * velocity)
   {
     for (std::size_t i = 0; i < n_; ++i) {
-      hidden_[i] = robodyn::torque_deviation(known_[i], coulomb_[i], velocity[i]);
+      deviation_[i] = robodyn::torque_deviation(moving_deviation_[i], coulomb_[i], velocity[i]);
     }
     library_.forward_kinematics(position, pose_.data());
     library_.jacobian(position, jacobian_.data());
     wrench_.update(
-      pose_.data(), jacobian_.data(), point_.data(), observer_.torque().data(), hidden_.data());
+      pose_.data(), jacobian_.data(), point_.data(), observer_.torque().data(),
+      deviation_.data());
     return wrench_;
   }
 
@@ -147,8 +150,9 @@ private:
   robodyn::MomentumObserver observer_;
   std::optional<robodyn::ContactDetector> detector_;
   robodyn::TipWrench wrench_;
-  robodyn::Vector known_, coulomb_;  // deviation, friction [N m or N]
-  robodyn::Vector hidden_, acting_;
+  robodyn::Vector moving_deviation_,
+    coulomb_;  // deviation of a moving joint, friction [N m or N]
+  robodyn::Vector deviation_, applied_;
   const robodyn::Vector zero_;
   robodyn::Vector jacobian_;
   std::array<double, 16> pose_{};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ros2_control controller without ROS: its life cycle, its cycles, and what its services and
-// parameters change. Interfaces are arrays, one number for each joint; errors are sentences.
+// The ros2_control controller without ROS: its lifecycle, its control cycles, its services and
+// changes of its parameters. Interfaces are arrays, one number for each joint; errors are text.
 #ifndef ROBODYN_CONTROLLERS__CONTROLLER_LOGIC_HPP_
 #define ROBODYN_CONTROLLERS__CONTROLLER_LOGIC_HPP_
 
@@ -31,16 +31,16 @@ using robodyn::CommandPipeline;
 using robodyn::kNaN;
 using robodyn::Vector;
 
-// What the parameters say.
+// The parameters, converted.
 struct Settings
 {
   robodyn::LawSettings law;
   robodyn::Settings safety;
-  ContactSettings contacts;  // read once, when it is configured
+  ContactSettings contacts;  // read at configure only
   robodyn::ContactAction on_contact = robodyn::ContactAction::report;
 };
 
-// Refuse to act on contacts that nothing could tell; throws std::runtime_error.
+// Refuse a reaction to contacts without thresholds; throws std::runtime_error.
 inline void check_reaction(const Settings & settings)
 {
   if (settings.on_contact != robodyn::ContactAction::report && settings.contacts.moving.empty()) {
@@ -56,7 +56,7 @@ inline robodyn::Model core_model(const robodyn_model & library)
   robodyn::Model model;
   model.joints = static_cast<std::size_t>(library.joints);
   model.load_size = static_cast<std::size_t>(library.load_size);
-  model.self = const_cast<robodyn_model *>(&library);  // nothing of it is written
+  model.self = const_cast<robodyn_model *>(&library);  // the core only reads it
   model.inverse_dynamics = [](
                              void * self, const double * load, std::size_t rows, const double * q,
                              const double * qd, const double * qdd, double * tau) {
@@ -85,7 +85,7 @@ inline Vector first_load(const robodyn_model & library)
   return load;
 }
 
-// Write the load of a payload and gravity, and return what is wrong with them; empty: nothing.
+// Write the load of a payload and gravity; return why they are refused, empty: they are not.
 inline std::string checked_load(
   const robodyn_model & model, const robodyn_payload & payload,
   const std::vector<double> & gravity, Vector & load)
@@ -122,12 +122,12 @@ inline std::string checked_load(
   return "";
 }
 
-// In update, activate and deactivate nothing allocates, waits, throws or logs; what other threads
-// want comes by mailboxes.
+// update, activate and deactivate do not allocate, wait, throw or log. Requests of other threads
+// come through mailboxes.
 class ControllerLogic
 {
 public:
-  // A change of load waits so long for a cycle that takes it.
+  // longest_wait: how long a change of load waits for the control cycle that takes it.
   explicit ControllerLogic(
     std::chrono::milliseconds longest_wait = std::chrono::milliseconds(200))
   : longest_wait_(longest_wait)
@@ -139,8 +139,8 @@ public:
 
   // --- life cycle ----------------------------------------------------------------------------
 
-  // Take a model, settings, gravity [m/s^2] in the base link's axes, empty: the model's own, and
-  // one factor for each joint from torque to command; throws std::runtime_error.
+  // Take a model, settings, gravity [m/s^2] in the base link's axes (empty: the model's own),
+  // and for each joint a factor from torque to command; throws std::runtime_error.
   void configure(
     std::shared_ptr<const robodyn_model> model, const Settings & settings,
     const std::vector<double> & gravity, const Vector & command_scale)
@@ -171,17 +171,17 @@ public:
 
   void activate()
   {
-    is_active_ = true;  // first: a load that somebody puts while it is false is taken below
+    is_active_ = true;  // first: a load put before is taken below
     arm_->new_setpoint.take([](const Vector &) { return true; });
     has_setpoint_ = false;
     arm_->watch.reset();
-    arm_->has_acted = false;
+    arm_->has_applied = false;
     take_changes();
   }
 
-  // Return whether there is one more command, and write it: that of on_stop. No cycle follows that
-  // could go on to it, so the rate limit does not hold. Whoever wants the arm braked first
-  // deactivates what is chained to this controller, or disables it, and waits.
+  // Return whether there is a last command, that of on_stop, and write it. No cycle follows, so
+  // the rate limit does not apply. To brake the arm first, deactivate the controller chained to
+  // this one, or disable this one, and wait.
   bool deactivate(double * command)
   {
     CommandPipeline & pipeline = arm_->pipeline;
@@ -192,7 +192,7 @@ public:
     return has_command;
   }
 
-  // --- the loop ------------------------------------------------------------------------------
+  // --- the real-time loop --------------------------------------------------------------------
 
   // Write the setpoint to follow, 3 n numbers, a time [s] after the last one; NaN: none.
   void sample_setpoint(double period, double * reference)
@@ -208,10 +208,10 @@ public:
       has_setpoint_ = true;
       return true;
     });
-    // One that moves and is not followed by another has lost its publisher.
+    // The publisher of a moving setpoint is lost if no other setpoint follows.
     const bool is_ended = !is_setpoint_at_rest_ && setpoint_age_ > arm.setpoint_timeout;
     for (std::size_t k = 0; k < 3 * arm.n; ++k) {
-      // Until the next one it goes on at its velocity: it may come less often than the cycles do.
+      // Extrapolated at its velocity: setpoints may come less often than cycles.
       const double ahead = k < arm.n ? setpoint_age_ * arm.setpoint[arm.n + k] : 0.0;
       reference[k] = has_setpoint_ && !is_ended ? arm.setpoint[k] + ahead : kNaN;
     }
@@ -230,21 +230,21 @@ public:
     bool has_command = false;
     if (pipeline.is_stopping() && pipeline.has_stopped()) {
       has_command = pipeline.stop_command(now_);
-      // Without a command it is over, too: there was no state to command for, or on_stop is silent.
+      // Without a command the stop is over, too: there was no state, or on_stop is silent.
       if (!has_command || pipeline.is_stop_command_sent()) { pipeline.disable(); }
     } else {
-      arm_->acting = pipeline.torque();
+      arm_->applied = pipeline.torque();
       has_command = pipeline.update(
         now_, position, velocity, {reference, reference + n, reference + 2 * n, nullptr},
         arm_->model->possible_positions);
       watch(position, velocity);
     }
-    tell_faults();
+    report_faults();
     if (has_command) { write(command); }
     return has_command;
   }
 
-  // Call a function with what was given up or refused last, if that is new; one other thread.
+  // Call a function with the last fault, if it is new; from one other thread.
   template <typename Function>
   void take_fault(Function && function)
   {
@@ -254,10 +254,10 @@ public:
     });
   }
 
-  // Whether external torques are estimated though nothing follows from a contact; any thread.
+  // Whether external torques are estimated though on_contact is report; from any thread.
   void set_watched(bool is_watched) { is_watched_ = is_watched; }
 
-  // What the last cycle did; while it is configured.
+  // Results of the last cycle; while configured.
   const CommandPipeline & pipeline() const { return arm_->pipeline; }
   const ContactWatch & contact_watch() const { return arm_->watch; }
   robodyn::ContactEvent contact_event() const { return contact_event_; }
@@ -266,7 +266,7 @@ public:
     return arm_->watch.tip_wrench(position, velocity);
   }
 
-  // --- services, from any thread at any time; each returns what is wrong, empty: it is done ----
+  // --- services, from any thread at any time; each returns why it refuses, empty: it is done ---
 
   void set_enabled(bool is_enabled) { is_enabled_ = is_enabled; }
 
@@ -292,7 +292,7 @@ public:
     return change_load(arm_->payload, gravity);
   }
 
-  // Take what a function makes of the model; what it throws goes on.
+  // Change the settings to what a function returns for the model; its exceptions pass through.
   void change_settings(const std::function<Settings(const robodyn_model &)> & settings_of)
   {
     const std::lock_guard<std::mutex> lock(changing_);
@@ -300,7 +300,7 @@ public:
     arm_->changes.put(settings_of(*arm_->model));
   }
 
-  // Take a setpoint of named joints; without velocities or accelerations they are zero.
+  // Take a setpoint of named joints; missing velocities or accelerations are zero.
   std::string set_setpoint(
     const std::vector<std::string> & names, const std::vector<double> & positions,
     const std::vector<double> & velocities, const std::vector<double> & accelerations)
@@ -336,7 +336,7 @@ public:
 private:
   static constexpr char kNotConfigured[] = "the controller is not configured";
 
-  // What there is from configure to cleanup.
+  // The state from configure to cleanup.
   struct Arm
   {
     Arm(
@@ -350,7 +350,7 @@ private:
         settings.safety),
       law(settings.law),
       on_contact(settings.on_contact),
-      acting(n),
+      applied(n),
       scale(scales),
       setpoint(3 * n, kNaN),
       setpoint_timeout(settings.safety.state_timeout),
@@ -364,12 +364,12 @@ private:
     ContactWatch watch;
     robodyn::LawSettings law;  // the latest
     robodyn::ContactAction on_contact;
-    Vector acting;                                // the command that brought the arm where it is
-    bool has_acted = false, is_watching = false;  // since activation, in the last cycle
+    Vector applied;                                 // the command that acts since the last cycle
+    bool has_applied = false, is_watching = false;  // since activation, in the last cycle
     const Vector scale;
     Vector setpoint;
     double setpoint_timeout;
-    robodyn_payload payload{};  // these two: what was asked for last, and taken
+    robodyn_payload payload{};  // these two: the last ones that were taken
     std::vector<double> gravity;
     Mailbox<Settings> changes;
     Mailbox<Vector> load, new_setpoint;
@@ -382,7 +382,7 @@ private:
     if (!wrong.empty()) { return wrong; }
     const std::uint64_t number = arm_->load.put(load);
     const auto until = std::chrono::steady_clock::now() + longest_wait_;
-    // While it is inactive nobody need wait: the next activation takes the load, and refuses none.
+    // No wait while inactive: the next activation takes the load, and refuses none.
     while (is_active_ && !arm_->load.is_taken(number)) {
       if (std::chrono::steady_clock::now() > until && arm_->load.withdraw()) {
         return "no control cycle has taken the change in " +
@@ -423,8 +423,8 @@ private:
     }
   }
 
-  // Take in a state that was commanded for, and let the arm react to a contact. Nothing is
-  // computed while nobody listens and nothing is to follow.
+  // Take the state of a control cycle, and react to a contact. Nothing is computed without
+  // subscribers while on_contact is report.
   void watch(const double * position, const double * velocity)
   {
     Arm & arm = *arm_;
@@ -433,23 +433,23 @@ private:
     if (!is_due && arm.is_watching) { arm.watch.reset(); }
     arm.is_watching = is_due;
     if (!is_due || !arm.pipeline.has_parts()) {
-      arm.watch.pass();
+      arm.watch.skip();
       return;
     }
-    if (arm.has_acted) {
-      contact_event_ = arm.watch.update(arm.law, position, velocity, arm.acting, now_);
+    if (arm.has_applied) {
+      contact_event_ = arm.watch.update(arm.law, position, velocity, arm.applied, now_);
     }
-    arm.has_acted = true;
+    arm.has_applied = true;
     if (contact_event_ == robodyn::ContactEvent::begins) {
       arm.pipeline.react_to_contact(arm.on_contact);
     }
   }
 
-  void tell_faults()
+  void report_faults()
   {
     const robodyn::Fault & fault = arm_->pipeline.last_fault();
-    if (fault.cause == told_.cause && fault.joint == told_.joint) { return; }
-    told_ = fault;
+    if (fault.cause == reported_.cause && fault.joint == reported_.joint) { return; }
+    reported_ = fault;
     if (fault.cause != robodyn::Cause::none) { faults_.put(fault); }
   }
 
@@ -465,10 +465,10 @@ private:
   double now_ = 0.0, setpoint_age_ = 0.0;
   bool has_setpoint_ = false, is_setpoint_at_rest_ = false;
   robodyn::ContactEvent contact_event_ = robodyn::ContactEvent::none;
-  robodyn::Fault told_;
+  robodyn::Fault reported_;
   Mailbox<robodyn::Fault> faults_;
   std::atomic<bool> is_active_{false}, is_enabled_{true}, is_watched_{false};
-  std::mutex changing_;  // of arm_ and of putting into its mailboxes; the loop takes no lock
+  std::mutex changing_;  // guards arm_ and put() of its mailboxes; the loop takes no lock
 };
 
 }  // namespace robodyn_controllers

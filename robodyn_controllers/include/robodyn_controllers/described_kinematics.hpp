@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a model is one of the arm that a robot description has.
+// Comparison of a model's kinematics with those of a robot description.
 #ifndef ROBODYN_CONTROLLERS__DESCRIBED_KINEMATICS_HPP_
 #define ROBODYN_CONTROLLERS__DESCRIBED_KINEMATICS_HPP_
 
@@ -11,8 +11,8 @@
 namespace robodyn_controllers
 {
 
-// Return in words where a model's chain differs from that of a URDF between the same links: in
-// its joints, or by over a micrometre or microradian in the pose of the tip; empty: nowhere.
+// Return as text how a model's chain differs from that of a URDF between the same links: in its
+// joints, or by more than a micrometre or microradian in the pose of the tip; empty: not at all.
 std::string difference_of_kinematics(const robodyn_model & model, const std::string & urdf);
 
 // Return the link that each joint moves; empty: the description has no such joint.

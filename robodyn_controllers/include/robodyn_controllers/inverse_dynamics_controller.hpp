@@ -62,7 +62,7 @@ private:
   std::size_t n_ = 0;
   std::shared_ptr<inverse_dynamics_controller::ParamListener> own_parameters_;
   std::shared_ptr<command_pipeline::ParamListener> shared_parameters_;
-  inverse_dynamics_controller::Params params_;  // its own, as they are from configure on
+  inverse_dynamics_controller::Params params_;  // its own, read at configure
   ControllerLogic logic_;
   Vector position_, velocity_, reference_, command_;
   double since_published_ = 0.0;
@@ -75,18 +75,18 @@ private:
   rclcpp::node_interfaces::PostSetParametersCallbackHandle::SharedPtr parameters_taken_;
   rclcpp::node_interfaces::OnSetParametersCallbackHandle::SharedPtr parameters_checked_;
   rclcpp::Publisher<State>::SharedPtr publisher_;
-  rclcpp::TimerBase::SharedPtr watching_;  // whether anybody subscribes, and for faults
+  rclcpp::TimerBase::SharedPtr monitor_timer_;  // looks for subscribers and faults
   std::unique_ptr<realtime_tools::RealtimePublisher<State>> state_publisher_;
   State state_;
 
-  // A topic that the loop publishes to, and a message with room for all that is written.
+  // A topic that the real-time loop publishes, with a preallocated message.
   template <typename Message>
   struct Output
   {
     typename rclcpp::Publisher<Message>::SharedPtr publisher;
     std::unique_ptr<realtime_tools::RealtimePublisher<Message>> realtime;
     Message message;
-    std::atomic<bool> is_heard{false};
+    std::atomic<bool> has_subscribers{false};
   };
 
   template <typename Message>

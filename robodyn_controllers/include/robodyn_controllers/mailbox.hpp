@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a thread that may wait hands to one that may not: the latest value, without a lock.
+// Hands the latest value from a thread that may wait to the real-time thread, without a lock.
 #ifndef ROBODYN_CONTROLLERS__MAILBOX_HPP_
 #define ROBODYN_CONTROLLERS__MAILBOX_HPP_
 
@@ -10,13 +10,13 @@
 namespace robodyn_controllers
 {
 
-// Of three values one is written, one is read, and one lies between the two, for one thread that
-// puts and one that takes. Taking neither allocates nor waits.
+// A triple buffer for one thread that puts and one that takes: one value is written, one is
+// read, one lies between. Taking neither allocates nor waits.
 template <typename Value>
 class Mailbox
 {
 public:
-  // Put a value, which replaces one that was not taken, and return its number.
+  // Put a value, replacing one that was not taken, and return its sequence number.
   std::uint64_t put(const Value & value)
   {
     Numbered & written = values_[written_];
@@ -26,7 +26,7 @@ public:
     return last_number_;
   }
 
-  // Take back what was put last; false: it was taken before, or is being taken now.
+  // Withdraw the last value; false: it was taken, or is being taken now.
   bool withdraw()
   {
     unsigned between = between_.load();
@@ -36,7 +36,7 @@ public:
     return false;
   }
 
-  // Call a function with the value, if there is a new one, and keep what it returns.
+  // Call a function with the value, if there is a new one, and store the result.
   template <typename Function>
   void take(Function && function)
   {
@@ -49,10 +49,10 @@ public:
     result_.store(2 * read.number + (result ? 1 : 0));
   }
 
-  // Whether the value of a number was taken, not one before it.
+  // Whether the value of a sequence number was taken.
   bool is_taken(std::uint64_t number) const { return result_.load() / 2 == number; }
 
-  // What the last call returned.
+  // The result of the last call.
   bool result() const { return result_.load() % 2 == 1; }
 
 private:

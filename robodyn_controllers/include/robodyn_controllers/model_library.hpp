@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A shared library that robodyn export --shared has made, loaded and checked. Not for the loop.
+// Loads and checks a shared library of robodyn export --shared. Not for the real-time loop.
 #ifndef ROBODYN_CONTROLLERS__MODEL_LIBRARY_HPP_
 #define ROBODYN_CONTROLLERS__MODEL_LIBRARY_HPP_
 
@@ -18,8 +18,8 @@ namespace robodyn_controllers
 class ModelLibrary
 {
 public:
-  // Throws std::runtime_error: no such library, another version of the interface, other joints or
-  // another order, or results that are not those that it was exported with.
+  // Throws std::runtime_error: no such library, another version of the interface, other joints
+  // or another order, or a failed self-test.
   ModelLibrary(const std::string & path, const std::vector<std::string> & joints)
   : handle_(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL), close)
   {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the controller publishes of a cycle.
+// Messages that the controller publishes of a cycle.
 #ifndef ROBODYN_CONTROLLERS__STATE_MESSAGE_HPP_
 #define ROBODYN_CONTROLLERS__STATE_MESSAGE_HPP_
 
@@ -22,14 +22,14 @@ using ExternalTorques = sensor_msgs::msg::JointState;
 using Wrench = geometry_msgs::msg::WrenchStamped;
 using ContactMessage = robodyn_interfaces::msg::Contact;
 
-// Return a message with room for all that fill writes.
+// Return a message with memory for all that fill writes.
 State state_message(const std::vector<std::string> & joints);
 ExternalTorques torques_message(const std::vector<std::string> & joints);
 Wrench wrench_message(const std::string & tip_link);
 ContactMessage contact_message(
   const std::vector<std::string> & joints, const std::vector<std::string> & links);
 
-// Write what the last cycle did, for a measured state; allocates nothing.
+// Write the last cycle's torques and reference, for a measured state; allocates nothing.
 void fill(
   State & state, const robodyn::CommandPipeline & pipeline, const ContactWatch & watch,
   const robodyn::Vector & position, const robodyn::Vector & velocity);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Compiled code kept on disk, private to the user; what is damaged is refused.
+Cache of compiled code on disk, private to the user; damaged entries are refused.
 
 Loading an entry runs it. So the directory and its files belong to the user and are open to nobody
 else (modes 0700 and 0600), which is checked at every reading. Each entry begins with a digest of
@@ -114,7 +114,7 @@ def _digest(key: str, content: bytes) -> bytes:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write a file that nobody sees half done, mode 0600."""
+    """Write a file atomically, mode 0600."""
     descriptor, temporary = tempfile.mkstemp(dir=path.parent)
     try:
         with os.fdopen(descriptor, 'wb') as file:

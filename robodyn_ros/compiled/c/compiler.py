@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The machine's C compiler, run in a way that it can hold nobody up.
+The machine's C compiler, run so that it cannot block its caller.
 
 It runs in a session of its own. Where it takes too long, where the caller is interrupted, and
 where this process is killed, it is ended with all that it has started. What it prints is read as
@@ -135,7 +135,7 @@ def _end_of_output(process: subprocess.Popen[bytes], pipe: int, timeout: float) 
             end, is_open = (end + data)[-_KEPT:], bool(data)
         elif code is None:
             time.sleep(_LOOK_PERIOD)
-        # What it has started may have the pipe, and write to it for ever: that is not waited for.
+        # Its child processes may keep the pipe open: do not wait for them.
         if code is not None:
             return code, end.decode('utf-8', 'replace')
         if time.monotonic() > deadline:

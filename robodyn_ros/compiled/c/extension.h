@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What every generated extension module shares behind vectors.h: the way from NumPy arrays to a
- * kernel and back. The kernels follow, generated for one arm.
+ * The common part of every generated extension module, after vectors.h: the conversion from
+ * NumPy arrays to a kernel's arguments and back. The kernels follow, generated for one arm.
  *
  * A call with float64 arrays of the right shape goes straight to the kernel. Everything else
  * (lists, other types, keywords, trajectories, mistakes) takes the general path.
@@ -230,7 +230,7 @@ static PyObject * general_result(const Result * result, PyObject * given, npy_in
   return NULL;
 }
 
-/* Fill made with new results, or with those given as out: an array, or a tuple of arrays. */
+/* Fill made with new results, or with those given as out, an array or a tuple of arrays. */
 static int general_results(
   const Kernel * kernel, PyObject * given, npy_intp rows, PyObject ** made)
 {
@@ -249,7 +249,7 @@ static int general_results(
   return 0;
 }
 
-/* Return what the caller gets of results, whose references are taken over: a tuple as given. */
+/* Return the results to the caller, and take over their references; a tuple as given in out. */
 ALWAYS_INLINE PyObject * returned(const Kernel * kernel, PyObject ** made, PyObject * given)
 {
   if (kernel->results == 1) return made[0];
@@ -282,7 +282,7 @@ RARE static PyObject * general_call(
   for (int k = 0; k < kernel->results; k++) out[k] = data_of(made[k]);
   const double * in[MAX_INPUTS];
   for (int k = 0; k < kernel->inputs; k++) {
-    /* What the result overwrites is copied: samples may lie in one another's way. */
+    /* Copy inputs that the result overwrites: later samples may still need them. */
     for (int r = 0; r < kernel->results; r++) {
       if (!overlap(arrays[k], (PyArrayObject *)made[r])) continue;
       PyArrayObject * copy = (PyArrayObject *)PyArray_NewCopy(arrays[k], NPY_CORDER);
@@ -314,7 +314,7 @@ done:
   return result;
 }
 
-/* Whether an object is what a call with out= may write to. */
+/* Whether a call with out= may write to an object. */
 ALWAYS_INLINE int are_results(const Kernel * kernel, PyObject * object)
 {
   const Result * result = kernel->result;
@@ -389,7 +389,7 @@ static PyObject * bind(PyObject * Py_UNUSED(module), PyObject * args)
   return functions;
 }
 
-/* kernel(name) returns what computes many samples, for other machine code. */
+/* kernel(name) returns a kernel for many samples, for other compiled code. */
 static const Kernel * const all_kernels[];
 
 static PyObject * kernel_of(PyObject * Py_UNUSED(module), PyObject * name)
@@ -403,7 +403,7 @@ static PyObject * kernel_of(PyObject * Py_UNUSED(module), PyObject * name)
 
 static PyMethodDef module_methods[] = {
   {"bind", bind, METH_VARARGS, "Return the kernels with their run-time parameters."},
-  {"kernel", kernel_of, METH_O, "Return a kernel for other machine code."},
+  {"kernel", kernel_of, METH_O, "Return a kernel for other compiled code."},
   {NULL, NULL, 0, NULL},
 };
 

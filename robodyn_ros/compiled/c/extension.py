@@ -43,7 +43,7 @@ _loaded: dict[bytes, Any] = {}  # by the digest of their code: the loader never 
 
 
 def build_identity() -> str:
-    """Return what, besides the arm, the machine code depends on."""
+    """Return what a compiled extension depends on besides the arm."""
     command = c_compiler()
     return '\n'.join(
         [
@@ -68,7 +68,7 @@ def _processor() -> str:
 
 def compiled_module(kernels: Sequence[Kernel]) -> bytes:
     """
-    Return the machine code of an extension module with these kernels.
+    Return the binary of an extension module with these kernels.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def compiled_module(kernels: Sequence[Kernel]) -> bytes:
 
 def compiled_source(source: str, longer: float = 0.0) -> bytes:
     """
-    Return the machine code of an extension module.
+    Return the binary of an extension module.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def compiled_source(source: str, longer: float = 0.0) -> bytes:
 
 def load_module(code: bytes, name: str = _MODULE) -> Any:
     """
-    Return the extension module of machine code that was just compiled or verified.
+    Return the extension module of a binary that was just compiled or verified.
 
     The dynamic loader reads it from a fresh directory that is the user's alone. The same code is
     mapped once, however often it is asked for.

@@ -1,6 +1,6 @@
-/* What every arm's library has behind the arm's data and kernels: check of a payload, self-test. */
+/* The common part of every arm's library, after its data and kernels: payload check, self-test. */
 
-/* The rule of payload.py. */
+/* The same check as payload.py. */
 static int is_body(const robodyn_payload * payload)
 {
   const double * const J = payload->inertia;
@@ -17,9 +17,9 @@ static int is_body(const robodyn_payload * payload)
          moments[2] <= (moments[0] + moments[1]) * (1.0 + 1e-6) + 1e-12 * size;
 }
 
-static int make_load(const robodyn_payload * payload, const double * wanted, double * load)
+static int make_load(const robodyn_payload * payload, const double * given_gravity, double * load)
 {
-  const double * const g = wanted ? wanted : gravity;
+  const double * const g = given_gravity ? given_gravity : gravity;
   if (!isfinite(g[0] + g[1] + g[2]) || (payload && !is_body(payload))) return -1;
   const double x = g[0], y = g[1], z = g[2];
   for (int k = 0; k < 3; k++)
@@ -27,19 +27,20 @@ static int make_load(const robodyn_payload * payload, const double * wanted, dou
   for (int k = 0; k < VARYING; k++) load[3 + k] = unloaded[k];
   if (!payload || payload->mass == 0.0) return 0;
   const double m = payload->mass, *const c = payload->center_of_mass, *const J = payload->inertia;
-  const double given[10] = {
-    J[0] + m * (c[1] * c[1] + c[2] * c[2]),
-    J[1] - m * c[0] * c[1],
-    J[2] - m * c[0] * c[2],
-    J[3] + m * (c[0] * c[0] + c[2] * c[2]),
-    J[4] - m * c[1] * c[2],
-    J[5] + m * (c[0] * c[0] + c[1] * c[1]),
-    m * c[0],
-    m * c[1],
-    m * c[2],
-    m};
+  const double parameters[10] = {/* about the tip link's origin */
+                                 J[0] + m * (c[1] * c[1] + c[2] * c[2]),
+                                 J[1] - m * c[0] * c[1],
+                                 J[2] - m * c[0] * c[2],
+                                 J[3] + m * (c[0] * c[0] + c[2] * c[2]),
+                                 J[4] - m * c[1] * c[2],
+                                 J[5] + m * (c[0] * c[0] + c[1] * c[1]),
+                                 m * c[0],
+                                 m * c[1],
+                                 m * c[2],
+                                 m};
   for (int row = 0; row < 10; row++)
-    for (int k = 0; k < VARYING; k++) load[3 + k] += given[row] * payload_map[row * VARYING + k];
+    for (int k = 0; k < VARYING; k++)
+      load[3 + k] += parameters[row] * payload_map[row * VARYING + k];
   return 0;
 }
 
@@ -75,10 +76,11 @@ static int self_test(void)
   enum { SQUARE = JOINTS * JOINTS };
   enum { JACOBIAN = 6 * JOINTS, MOST = SQUARE < 16 ? 16 : SQUARE };
   double load[2][LOAD], found[MOST < JACOBIAN ? JACOBIAN : MOST];
-  const double *const torques[] = {torque, loaded_torque}, *const rests[] = {held, loaded_held},
+  const double *const torques[] = {torque, loaded_torque},
+                      *const gravities[] = {gravity_at, loaded_gravity_at},
                       *const masses[] = {mass, loaded_mass};
   int wrong = make_load(NULL, NULL, load[0]) != 0;
-  wrong += make_load(&carried, tilted_at, load[1]) != 0;
+  wrong += make_load(&test_payload, test_gravity, load[1]) != 0;
   for (int i = 0; i < STATES; i++) {
     const double *const q = q_at + i * JOINTS, *const qd = qd_at + i * JOINTS,
                         *const qdd = qdd_at + i * JOINTS;
@@ -86,7 +88,7 @@ static int self_test(void)
       arm_inverse_dynamics(load[k], q, qd, qdd, found);
       wrong += differs(found, torques[k] + i * JOINTS, JOINTS);
       arm_gravity_torque(load[k], q, found);
-      wrong += differs(found, rests[k] + i * JOINTS, JOINTS);
+      wrong += differs(found, gravities[k] + i * JOINTS, JOINTS);
       arm_mass_matrix(load[k], q, found);
       wrong += differs(found, masses[k] + i * SQUARE, SQUARE);
     }

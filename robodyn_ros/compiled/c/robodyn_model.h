@@ -31,7 +31,7 @@ typedef struct
 {
   int abi;    /* ROBODYN_MODEL_ABI */
   int joints; /* n */
-  /* Doubles of a load: what a payload and a gravity are for the functions below. */
+  /* Number of doubles of a load: a payload and a gravity, as the functions below take them. */
   int load_size;
   const char * generator;
   /* UTF-8 */
@@ -42,11 +42,11 @@ typedef struct
   const unsigned char * is_prismatic;
   /* Infinite where the description has none; positions: lower and upper of each joint. */
   const double *position_limits, *velocity_limits, *effort_limits;
-  /* Lower and upper of each joint, too: what is beyond was meant in another unit. */
+  /* Lower and upper of each joint, too: a position beyond is in another unit. */
   const double * possible_positions;
-  const double * gravity; /* that it was exported with, in the base link's axes; three */
-  /* More is a mistake of units: m/s^2, kg, and m for a payload's radius of gyration and how far
-     * its centre of mass is from the link. */
+  const double * gravity; /* of the export, in the base link's axes; three */
+  /* More is a mistake of units: m/s^2, kg, and m for a payload's radius of gyration and the
+     * distance of its centre of mass from the link. */
   double strongest_gravity, heaviest_payload, largest_payload;
 
   /* Write the load of a payload, NULL: none, and a gravity, NULL: that of the export. Returns 0,
@@ -56,21 +56,21 @@ typedef struct
     const double * load, const double * q, const double * qd, const double * qdd, double * tau);
   void (*gravity_torque)(const double * load, const double * q, double * tau);
   void (*mass_matrix)(const double * load, const double * q, double * mass);
-  /* What overcomes friction, under a direction of motion, -1 to 1, of each joint. */
+  /* The torque that overcomes friction, for a direction of motion, -1 to 1, of each joint. */
   void (*friction_torque)(
     const double * qd, const double * direction, const double * rigid_torque, double * tau);
   /* The tip link's pose (4, 4) in the base link's frame. */
   void (*forward_kinematics)(const double * q, double * pose);
   /* The tip's Jacobian (6, n), linear rows first, in base link axes. */
   void (*jacobian)(const double * q, double * jacobian);
-  /* Return how many results differ from those that were computed without this code. */
+  /* Return the number of results that differ from those of the export. */
   int (*self_test)(void);
 } robodyn_model;
 
 const robodyn_model * robodyn_model_v2(void);
 
-/* Write the principal moments of an inertia, xx xy xz yy yz zz, the smallest first; what is not
- * finite gives moments that are not. By Jacobi's rotations, whose error is that of rounding. */
+/* Write the principal moments of an inertia, xx xy xz yy yz zz, the smallest first; numbers that
+ * are not finite give moments that are not. By Jacobi rotations, to rounding error. */
 static inline void robodyn_principal_moments(const double inertia[6], double moments[3])
 {
   double a[3][3] = {

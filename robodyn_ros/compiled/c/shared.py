@@ -48,9 +48,10 @@ _KERNELS: tuple[KernelName, ...] = (
 # No -march=native: the robot's computer may be another. No contraction: the same everywhere.
 _FLAGS = ('-std=c99', '-O2', '-shared', '-fPIC', '-fvisibility=hidden', '-ffp-contract=off')
 _LONGEST_COMPILATION = 60.0  # [s]
-_WIDTH = 0.5  # of the smooth sign that the self-test takes [rad/s or m/s]
-_TILTED = (3.0, -5.0, -8.0)  # m/s², and a payload, that the self-test takes
-_CARRIED = Payload(2.0, (0.03, -0.02, 0.1), np.diag([0.02, 0.03, 0.04]))
+# For the self-test.
+_WIDTH = 0.5  # of the smooth sign [rad/s or m/s]
+_TEST_GRAVITY = (3.0, -5.0, -8.0)  # [m/s²]
+_TEST_PAYLOAD = Payload(2.0, (0.03, -0.02, 0.1), np.diag([0.02, 0.03, 0.04]))
 
 
 def export_shared(
@@ -170,21 +171,20 @@ def _tests(model: RobotModel, run_time: RunTime) -> str:
     """Return what the core computes at some states, without and with a load."""
     states = reference_states(model.n)
     q, qd, qdd = (states[key] for key in ('q', 'qd', 'qdd'))
-    loaded = model.with_payload(_CARRIED).with_gravity(_TILTED)
-    tables = [
-        _array(f'{key}_at', values)
-        for key, values in (('q', q), ('qd', qd), ('qdd', qdd), ('tilted', np.array(_TILTED)))
-    ]
-    inertia = np.asarray(_CARRIED.inertia)[np.triu_indices(3)]
-    numbers = [_number(x) for x in (_CARRIED.mass, *np.ravel(_CARRIED.center_of_mass), *inertia)]
+    loaded = model.with_payload(_TEST_PAYLOAD).with_gravity(_TEST_GRAVITY)
+    tables = [_array(f'{key}_at', values) for key, values in (('q', q), ('qd', qd), ('qdd', qdd))]
+    tables.append(_array('test_gravity', np.array(_TEST_GRAVITY)))
+    inertia = np.asarray(_TEST_PAYLOAD.inertia)[np.triu_indices(3)]
+    payload = (_TEST_PAYLOAD.mass, *np.ravel(_TEST_PAYLOAD.center_of_mass), *inertia)
+    numbers = [_number(x) for x in payload]
     tables.append(
-        f'static const robodyn_payload carried = {{{numbers[0]}, {{{", ".join(numbers[1:4])}}},'
-        f' {{{", ".join(numbers[4:])}}}}};'
+        f'static const robodyn_payload test_payload = {{{numbers[0]},'
+        f' {{{", ".join(numbers[1:4])}}}, {{{", ".join(numbers[4:])}}}}};'
     )
     for key, each in (('', model), ('loaded_', loaded)):
         tables += [
             _array(f'{key}torque', inverse_dynamics(each, q, qd, qdd)),
-            _array(f'{key}held', gravity_torque(each, q)),
+            _array(f'{key}gravity_at', gravity_torque(each, q)),
             _array(f'{key}mass', mass_matrix(each, q)),
         ]
     rigid, direction = inverse_dynamics(model, q, qd, qdd), np.tanh(qd / _WIDTH)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the kernels of an extension module are made of, without Python: vectors of samples, sines
- * and cosines, and what a kernel is.
+ * Building blocks of an extension module's kernels, without Python: vectors of samples, sines
+ * and cosines, and the struct Kernel.
  */
 #include <math.h>
 #include <stddef.h>

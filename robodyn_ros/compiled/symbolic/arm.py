@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An arm as straight-line code sees it: joint variables symbolic, all else folded or symbolic."""
+"""An arm for straight-line code: joint variables symbolic, everything else folded or symbolic."""
 
 from __future__ import annotations
 

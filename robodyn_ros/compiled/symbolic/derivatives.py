@@ -201,9 +201,11 @@ def coriolis_matrix(arm: SymbolicArm, qd: Sequence[Scalar]) -> Matrix:
     result: Matrix = [[0.0] * arm.n for _ in range(arm.n)]
     for m, outer in zip(range(arm.n - 1, -1, -1), _outer_bodies(arm, motions, qd)):
         arm.rows[m].begin(f'row and column {m + 1} of C')
-        for i, along in _felt(arm.rows, m, _wrench_of_velocity(arm.rows[m], outer, axes[m])):
+        for i, along in _torques_of_wrench(
+            arm.rows, m, _wrench_of_velocity(arm.rows[m], outer, axes[m])
+        ):
             result[i][m] = along
-        for read in _readings(arm, motions, qd, outer, m):
+        for read in _torque_maps(arm, motions, qd, outer, m):
             result[m][read.i] = read.velocity(axes[read.i])
     return result
 
@@ -253,11 +255,11 @@ def torque_derivatives(
         row.begin(f'derivatives by the motion and of the torque of joint {m + 1}')
         force, moment = inertial_wrench(arm.bodies[m], motions[m])
         inward = plus(force, inward[0]), plus(moment, inward[1])
-        by_step = _felt(arm.rows, m, _wrench_of_position(row, outer, axes[m], inward))
-        by_rate = _felt(arm.rows, m, _wrench_of_velocity(row, outer, axes[m]))
+        by_step = _torques_of_wrench(arm.rows, m, _wrench_of_position(row, outer, axes[m], inward))
+        by_rate = _torques_of_wrench(arm.rows, m, _wrench_of_velocity(row, outer, axes[m]))
         for (i, step), (_, rate) in zip(by_step, by_rate):
             by_position[i][m], coriolis[i][m] = step, rate
-        for read in _readings(arm, motions, qd, outer, m):
+        for read in _torque_maps(arm, motions, qd, outer, m):
             by_position[m][read.i] = read.position(axes[read.i])
             coriolis[m][read.i] = read.velocity(axes[read.i])
         inward = carried_inward(row, *inward)
@@ -318,8 +320,10 @@ def _rotated_body_wrench(body: Body, angular: Vector) -> Wrench:
     ]
 
 
-def _felt(rows: Sequence[Row], m: int, wrench: Wrench) -> Iterator[tuple[int, Scalar]]:
-    """Give what joints m to 1 feel of a wrench about o_m."""
+def _torques_of_wrench(
+    rows: Sequence[Row], m: int, wrench: Wrench
+) -> Iterator[tuple[int, Scalar]]:
+    """Yield the torques of joints m to 1 due to a wrench about o_m."""
     for i in range(m, -1, -1):
         force, moment = wrench
         yield i, (force if rows[i].prismatic else moment)[2]
@@ -327,7 +331,7 @@ def _felt(rows: Sequence[Row], m: int, wrench: Wrench) -> Iterator[tuple[int, Sc
 
 
 @dataclass(frozen=True)
-class _Reading:
+class _TorqueMap:
     """
     What turns the motion of joint i's axis into joint m's torque, i < m, in frame i.
 
@@ -362,10 +366,10 @@ class _Reading:
         return of_axis + dot(self.gathered, axis.twice_rate)
 
 
-def _readings(
+def _torque_maps(
     arm: SymbolicArm, motions: Sequence[Motion], qd: Sequence[Scalar], outer: _OuterBody, m: int
-) -> Iterator[_Reading]:
-    """Give what reads joint m's torque from the joints before it, from the next to the first."""
+) -> Iterator[_TorqueMap]:
+    """Yield the maps to joint m's torque of the joints before it, from the next to the first."""
     rows, k, p = arm.rows, outer.moments.second, outer.moments.first
     force, moment = unit_wrench(rows[m], outer.body)
     gathered: Vector = (
@@ -377,4 +381,4 @@ def _readings(
         gathered = rotated_back_xy(row, rotated_z((row.theta[0], -row.theta[1]), gathered))
         force, moment = carried_inward(row, force, moment)
         gathered = plus(gathered, cross(_along_a(row, motions[i].w), force))
-        yield _Reading(i, rows[i].prismatic, force, moment, gathered)
+        yield _TorqueMap(i, rows[i].prismatic, force, moment, gathered)

@@ -130,9 +130,9 @@ def regressor_columns(
     """
     Return columns of the regressor, each n joint torques.
 
-    Column (j, k) holds the torques that parameter k of link j, in the order
-    ``XX XY XZ YY YZ ZZ mX mY mZ m``, causes with a value of one. Joint i feels the wrench on the
-    link through the link's velocity for a unit velocity of joint i alone.
+    Column (j, k) holds the torques that parameter k of link j, in the order ``XX XY XZ YY YZ ZZ mX
+    mY mZ m``, causes with a value of one. Joint i takes the wrench on the link through the link's
+    velocity for a unit velocity of joint i alone.
     """
     result = []
     for j, k in columns:

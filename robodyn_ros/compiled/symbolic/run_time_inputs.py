@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which numbers of an arm stay inputs of its kernels, so that a new payload compiles nothing."""
+"""Run-time inputs of an arm's kernels, so that a new payload needs no compilation."""
 
 from __future__ import annotations
 

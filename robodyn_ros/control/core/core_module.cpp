@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The core for Python: arrays in, arrays out, the arm's model as machine code or as callables.
+// The core for Python: arrays in, arrays out; the arm's model as kernels or Python callables.
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -22,7 +22,7 @@
 #include "tip_wrench.hpp"
 
 #ifndef ROBODYN_SOURCES
-#error "setup.py says which sources this is made of"
+#error "setup.py defines the digest of the sources"
 #endif
 
 namespace py = pybind11;
@@ -34,7 +34,8 @@ namespace
 using Array = py::array_t<double, py::array::c_style | py::array::forcecast>;
 using Numbers = const double *;
 
-// Many samples of a kernel, as the generated modules have them; it returns whether they exist.
+// A kernel for many samples, from a generated extension module; it returns whether the results
+// exist.
 using Kernel =
   int (*)(Numbers parameters, std::ptrdiff_t count, const Numbers * in, double ** out);
 constexpr const char * kKernel = "robodyn_ros.kernel";
@@ -69,12 +70,12 @@ Numbers numbers_of(const Array & array, std::size_t size, const char * name)
 
 // --- joint states -------------------------------------------------------------------------------
 
-// Where the numbers of a driver's joint states lie in their bytes.
+// The offsets of the numbers in a driver's serialized joint states.
 class StateLayout
 {
 public:
-  // Begin of the positions; how many positions, velocities and efforts there are; the bytes between
-  // the number of velocities and the first of them, and the same for efforts.
+  // The offset of the positions; the counts of positions, velocities and efforts; the bytes
+  // between the count of velocities and the first velocity, and the same for efforts.
   StateLayout(
     std::size_t begin, const std::array<std::uint32_t, 3> & counts,
     const std::array<std::size_t, 2> & gaps)
@@ -88,7 +89,7 @@ public:
 
   std::size_t size() const { return end(2); }
 
-  // Return stamp, positions, velocities and efforts; None where it has other numbers of numbers.
+  // Return stamp, positions, velocities and efforts; None where the counts are others.
   py::object read(const py::bytes & content) const
   {
     const std::string_view bytes = content;
@@ -111,7 +112,7 @@ public:
   }
 
 private:
-  static constexpr std::size_t kStamp = 4;  // behind the encoding
+  static constexpr std::size_t kStamp = 4;  // after the encoding's four bytes
 
   std::size_t end(std::size_t k) const { return starts_[k] + 8 * std::size_t{counts_[k]}; }
 
@@ -119,9 +120,9 @@ private:
   std::array<std::size_t, 3> starts_{};
 };
 
-// Return copies of a whole state's positions, velocities and efforts, None for efforts of another
-// number; None where a number is not finite, or a position is not within its bounds.
-py::object plain_state(
+// Return copies of a complete state's positions, velocities and efforts (None for another number
+// of efforts); None where a number is not finite, or a position is out of its bounds.
+py::object valid_state(
   const Array & position, const Array & velocity, const Array & effort, const Array & lowest,
   const Array & highest)
 {
@@ -141,12 +142,13 @@ py::object plain_state(
 
 // --- the arm ------------------------------------------------------------------------------------
 
-// A function of the arm: machine code with its run-time parameters, or a callable of Python.
+// A function of the arm: a kernel of a compiled extension with its run-time parameters, or a
+// Python callable.
 struct Function
 {
   Kernel kernel = nullptr;
   Array parameters;
-  py::object callable, owner;  // the owner keeps the machine code
+  py::object callable, owner;  // the owner keeps the kernel's module loaded
 
   Function() = default;
   explicit Function(py::object given) : callable(std::move(given)) {}
@@ -158,11 +160,11 @@ struct Function
     if (std::string(capsule.name()) != kKernel) { throw py::value_error("not a kernel"); }
   }
 
-  bool is_there() const { return kernel != nullptr || callable; }
+  bool is_set() const { return kernel != nullptr || callable; }
 };
 
 // The model behind the core's function pointers. A load is the index of a function: the one that
-// applies, the one it fades into, and one that waits for that.
+// applies, the one it blends into, and a queued one.
 class Arm
 {
 public:
@@ -170,7 +172,7 @@ public:
   : joints_(joints), friction_(std::move(friction)), not_finite_(std::move(not_finite))
   {
     functions_[0] = std::move(inverse_dynamics);
-    if (joints == 0 || !functions_[0].is_there() || !friction_.is_there()) {
+    if (joints == 0 || !functions_[0].is_set() || !friction_.is_set()) {
       throw py::value_error("an arm has joints, an inverse dynamics and a friction torque");
     }
   }
@@ -198,21 +200,21 @@ public:
     return model;
   }
 
-  // Keep a function where none of those lies that are in use, and return the load that it is.
-  double keep(Function function, const rd::LoadedModel & in_use)
+  // Store a function in a slot that is not in use, and return its load.
+  double store(Function function, const rd::LoadedModel & in_use)
   {
     std::size_t free = 0;
     const auto is_used = [&in_use](std::size_t k) {
       const auto index = static_cast<double>(k);
       return in_use.load()[0] == index || in_use.goal()[0] == index ||
-             in_use.awaited()[0] == index;
+             in_use.pending()[0] == index;
     };
     while (is_used(free)) { ++free; }
     functions_[free] = std::move(function);
     return static_cast<double>(free);
   }
 
-  // Raise what a callable has raised in a call of the core.
+  // Raise the exception that a callable raised in a call of the core.
   void raise()
   {
     if (error_) { std::rethrow_exception(std::exchange(error_, nullptr)); }
@@ -245,7 +247,7 @@ private:
   const std::size_t joints_;
   std::array<Function, 4> functions_;
   Function friction_;
-  py::object not_finite_;  // the exception that a number that is not finite raises
+  py::object not_finite_;  // the exception for numbers that are not finite
   std::exception_ptr error_;
 };
 
@@ -301,7 +303,7 @@ py::array_t<double> sample(const rd::Motion & motion, double time)
   return rows_of(state);
 }
 
-// Return the motion that applies at a time, without what is past by then.
+// Return the motion that applies at a time, without motions that are over by then.
 std::shared_ptr<rd::Motion> followed_at(const std::shared_ptr<rd::Motion> & motion, double time)
 {
   if (!motion->before) { return motion; }
@@ -360,11 +362,11 @@ public:
     core_.change_settings(settings);
   }
 
-  // Take another inverse dynamics, unless a joint would not carry the arm under it, which is
-  // returned then.
+  // Change the inverse dynamics, unless gravity under it would exceed an effort limit; return
+  // that fault.
   rd::Fault change_model(Function inverse_dynamics, bool is_checked)
   {
-    const double load = arm_->keep(std::move(inverse_dynamics), core_.state().model);
+    const double load = arm_->store(std::move(inverse_dynamics), core_.state().model);
     const rd::Fault fault = is_checked ? core_.overload(&load) : rd::Fault{};
     if (fault.cause == rd::Cause::none) { core_.change_load(&load); }
     arm_->raise();
@@ -398,12 +400,12 @@ public:
 
   py::object update(
     double now, const Array & position, const Array & velocity,
-    const std::optional<Array> & wanted, const Array & possible)
+    const std::optional<Array> & desired, const Array & possible)
   {
     const std::size_t n = core_.joints();
     rd::Setpoint setpoint;
-    if (wanted) {
-      Numbers const rows = numbers_of(*wanted, 4 * n, "setpoint");
+    if (desired) {
+      Numbers const rows = numbers_of(*desired, 4 * n, "setpoint");
       setpoint = {rows, rows + n, rows + 2 * n, rows + 3 * n};
     }
     return command(core_.update(
@@ -413,7 +415,7 @@ public:
 
   py::object stop_command(double now) { return command(core_.stop_command(now)); }
 
-  // Run what takes nothing and returns nothing, and raise what a callable raised in it.
+  // Call a method without arguments and result, and raise what a callable raised in it.
   template <void (rd::CommandPipeline::*Function)()>
   void call()
   {
@@ -428,7 +430,7 @@ public:
   }
 
 private:
-  // Return a law whose sizes, and the settings', are those that the core takes for granted.
+  // Return a law, if its sizes and those of the settings are what the core relies on.
   const rd::LawSettings & checked(
     const rd::LawSettings & law, const rd::Settings & settings) const
   {
@@ -442,9 +444,9 @@ private:
     return law;
   }
 
-  // Return the command as a tuple: the torque, which joints the effort, the rate and the position
-  // limits held back, whether there are any, the parts (6, n) and what was followed (4, n), or
-  // None for these two.
+  // Return the command as a tuple: the torque; which joints' torque the effort, the rate and the
+  // position limits changed; whether any did; the parts (6, n) and the reference (4, n), or None
+  // for these two.
   py::object command(bool has_command)
   {
     arm_->raise();
@@ -458,12 +460,12 @@ private:
       is_beyond.mutable_data()[i] = is_here;
       is_limited |= is_here;
     }
-    py::object parts = py::none(), wanted = py::none();
+    py::object parts = py::none(), desired = py::none();
     if (has_parts) { parts = rows_of(core_.parts(), rd::part::count); }
-    if (has_parts && core_.has_wanted()) { wanted = rows_of(core_.wanted()); }
+    if (has_parts && core_.has_desired()) { desired = rows_of(core_.desired()); }
     return py::make_tuple(
       array_of(core_.torque()), flags_of(core_.is_effort_limited()),
-      flags_of(core_.is_rate_limited()), is_beyond, is_limited, parts, wanted);
+      flags_of(core_.is_rate_limited()), is_beyond, is_limited, parts, desired);
   }
 
   static constexpr double first_load_ = 0.0;
@@ -472,7 +474,7 @@ private:
   rd::CommandPipeline core_;
 };
 
-// --- the outside --------------------------------------------------------------------------------
+// --- external torques ---------------------------------------------------------------------------
 
 class Observer
 {
@@ -536,8 +538,8 @@ private:
   rd::ContactDetector detector_;
 };
 
-// Return the wrench (6) at a point of the tip link that torques are explained by, its deviation (6),
-// and the directions (k, 6) that they do not tell.
+// Return the wrench (6) at a point of the tip link that explains torques, its deviation (6), and
+// the directions (k, 6) that they do not determine.
 py::tuple tip_wrench(
   const Array & pose, const Array & jacobian, const Array & point, const Array & torque,
   const Array & deviation)
@@ -554,7 +556,7 @@ py::tuple tip_wrench(
       std::vector<std::size_t>{found.undetermined_count(), 6}, found.undetermined()[0].data()));
 }
 
-// Return the parts (6, n) of a torque, or None where the model could not.
+// Return the parts (6, n) of a torque, or None where the model fails.
 py::object torque_parts(
   const std::shared_ptr<Arm> & arm, const rd::LawSettings & settings,
   const rd::Vector & continuous, const rd::Vector & position, const rd::Vector & velocity,
@@ -567,15 +569,15 @@ py::object torque_parts(
   const double load = 0.0;
   rd::LoadedModel model(arm->model(), &load);
   rd::LawCoefficients law(n);
-  law.become(settings);
+  law.set_law(settings);
   rd::TorqueParts computed(n);
   rd::Vector parts(rd::part::count * n);
-  std::unique_ptr<rd::ReferenceState> wanted;
-  if (reference) { wanted = std::make_unique<rd::ReferenceState>(reference_of(*reference, n)); }
-  const bool could =
-    computed.compute(law, 0.0, model, continuous, position, velocity, wanted.get(), parts);
+  std::unique_ptr<rd::ReferenceState> desired;
+  if (reference) { desired = std::make_unique<rd::ReferenceState>(reference_of(*reference, n)); }
+  const bool succeeded =
+    computed.compute(law, 0.0, model, continuous, position, velocity, desired.get(), parts);
   arm->raise();
-  return could ? py::object(rows_of(parts, rd::part::count)) : py::none();
+  return succeeded ? py::object(rows_of(parts, rd::part::count)) : py::none();
 }
 
 }  // namespace
@@ -584,10 +586,10 @@ PYBIND11_MODULE(core_module, module)
 {
   module.attr("SOURCES") = ROBODYN_SOURCES;
   module.attr("REST_SPEED") = rd::kRestSpeed;
-  module.attr("STILL") = rd::kStill;
+  module.attr("SETTLED_SPEED") = rd::kSettledSpeed;
   module.attr("OVERSPEED") = rd::kOverspeed;
-  module.attr("FASTEST_WAY") = rd::kFastestWay;
-  module.attr("FARTHEST_STEP") = rd::kFarthestStep;
+  module.attr("PLAUSIBLE_SPEED_RATIO") = rd::kPlausibleSpeedRatio;
+  module.attr("PLAUSIBLE_STEP") = rd::kPlausibleStep;
   module.attr("LONGEST_RATE_STEP") = rd::kLongestRateStep;
   module.attr("GRAVITY_RATE") = rd::kGravityRate;
   module.attr("LARGEST_KD_T") = rd::kLargestKdT;
@@ -626,7 +628,7 @@ PYBIND11_MODULE(core_module, module)
          std::size_t, const std::array<std::uint32_t, 3> &, const std::array<std::size_t, 2> &>())
     .def_property_readonly("size", &StateLayout::size)
     .def("read", &StateLayout::read);
-  module.def("plain_state", &plain_state);
+  module.def("valid_state", &valid_state);
   py::enum_<rd::Cause> causes(module, "Cause");
   std::uint8_t cause = 0;
   for (const char * const name : rd::kCauseNames) {
@@ -693,7 +695,7 @@ PYBIND11_MODULE(core_module, module)
     .def_property_readonly(
       "efforts",
       [](const rd::Motion & motion) {
-        // Of a brake that holds there is room for more.
+        // A brake at rest keeps memory for more efforts than it has knots.
         const std::vector<std::size_t> shape{motion.knots.size(), motion.joints()};
         return py::array_t<double>(shape, motion.efforts.data());
       })
@@ -732,7 +734,7 @@ PYBIND11_MODULE(core_module, module)
     [](const Array & state, double now, double duration, const rd::Vector & position_limits) {
       const std::size_t joints = position_limits.size() / 2;
       auto motion = std::make_shared<rd::Motion>(joints);
-      motion->become_stop(reference_of(state, joints), now, duration, position_limits);
+      motion->plan_stop(reference_of(state, joints), now, duration, position_limits);
       return motion;
     },
     py::arg("state"), py::arg("now"), py::arg("duration"), py::arg("position_limits"));
@@ -772,15 +774,16 @@ PYBIND11_MODULE(core_module, module)
     .def("update", &Pipeline::update)
     .def("stop_command", &Pipeline::stop_command)
     .def(
-      "may_be_followed",
-      [](Pipeline & self, double now) { return self.core().clock().may_be_followed(now); })
+      "is_clock_reliable",
+      [](Pipeline & self, double now) { return self.core().clock().is_reliable(now); })
     .def_property_readonly(
       "is_clock_stopped", [](Pipeline & self) { return self.core().clock().is_stopped(); })
     .def_property_readonly("is_enabled", [](Pipeline & self) { return self.core().is_enabled(); })
     .def_property_readonly(
       "is_stopping", [](Pipeline & self) { return self.core().is_stopping(); })
     .def_property_readonly("is_stale", [](Pipeline & self) { return self.core().is_stale(); })
-    .def_property_readonly("has_held", [](Pipeline & self) { return self.core().has_held(); })
+    .def_property_readonly(
+      "is_holding_gravity", [](Pipeline & self) { return self.core().is_holding_gravity(); })
     .def_property_readonly(
       "has_stopped", [](Pipeline & self) { return self.core().has_stopped(); })
     .def_property_readonly(
@@ -793,7 +796,8 @@ PYBIND11_MODULE(core_module, module)
       [](Pipeline & self) {
         const rd::PipelineState & state = self.core().state();
         std::vector<rd::Fault> faults;
-        for (const rd::Fault & fault : {state.fault, state.further[0], state.further[1]}) {
+        for (const rd::Fault & fault :
+             {state.fault, state.other_faults[0], state.other_faults[1]}) {
           if (fault.cause != rd::Cause::none) { faults.push_back(fault); }
         }
         return faults;
@@ -809,8 +813,9 @@ PYBIND11_MODULE(core_module, module)
     .def_property_readonly(
       "wrong_velocities",
       [](Pipeline & self) { return array_of(self.core().wrong_velocities()); })
-    .def_property_readonly("news", [](Pipeline & self) { return self.core().state().news; })
-    .def_property_readonly("drop", [](Pipeline & self) { return self.core().last_drop(); })
+    .def_property_readonly(
+      "fault_changes", [](Pipeline & self) { return self.core().state().fault_changes; })
+    .def_property_readonly("last_drop", [](Pipeline & self) { return self.core().last_drop(); })
     .def_property_readonly(
       "torque",
       [](Pipeline & self) {
@@ -850,8 +855,7 @@ PYBIND11_MODULE(core_module, module)
       [](Observer & self, double longest) { self.core().change_longest(longest); })
     .def_property_readonly(
       "torque", [](Observer & self) { return array_of(self.core().torque()); })
-    .def_property_readonly(
-      "passed_over", [](Observer & self) { return self.core().passed_over(); });
+    .def_property_readonly("skipped", [](Observer & self) { return self.core().skipped(); });
   py::class_<rd::ContactThresholds>(module, "ContactThresholds")
     .def(py::init<>())
     .def_readwrite("moving", &rd::ContactThresholds::moving)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arm's model under its load, and on its way from one load to another.
+// The arm's model under a load, and while one load blends into another.
 #ifndef ROBODYN_ROS__CORE__MODEL_HPP_
 #define ROBODYN_ROS__CORE__MODEL_HPP_
 
@@ -11,9 +11,9 @@
 namespace robodyn
 {
 
-// What the core asks of an arm. A load is what a payload and a gravity are for it: load_size
-// numbers, whatever they mean. Both functions return whether they could; a result may hold
-// numbers that are not finite.
+// What the core needs of an arm. A load represents a payload and a gravity vector: load_size
+// numbers that only the model interprets. Both functions return whether they succeeded; a
+// result may hold numbers that are not finite.
 struct Model
 {
   std::size_t joints = 0, load_size = 0;
@@ -22,52 +22,50 @@ struct Model
   bool (*inverse_dynamics)(
     void * self, const double * load, std::size_t rows, const double * q, const double * qd,
     const double * qdd, double * tau) = nullptr;
-  // What the drives do beside the rigid body's torque, under a direction of motion, -1 to 1.
+  // The drives' friction torque, for a direction of motion from -1 to 1.
   bool (*friction_torque)(
     void * self, const double * qd, const double * direction, const double * rigid_torque,
     double * tau) = nullptr;
 };
 
-// Computes with a load; where a joint has no rate limit, two loads are blended after a change:
-// every torque is linear in the inverse dynamics, so that it stays between the two. Nothing but the
-// constructor allocates.
+// Evaluates the model under a load. Where a joint has no rate limit, a change blends the old
+// load into the new one: every torque is linear in the inverse dynamics, so that it stays
+// between the two. Only the constructor allocates.
 class LoadedModel
 {
 public:
-  // The first load is of model.load_size numbers.
+  // The first load has model.load_size numbers.
   LoadedModel(const Model & model, const double * load)
   : model_(model),
     load_(load, load + model.load_size),
     goal_(load_),
-    awaited_(load_),
-    other_(most_rows(model.joints) * model.joints)
+    pending_(load_),
+    other_(max_rows(model.joints) * model.joints)
   {
   }
 
-  // Rows that one call may have: the parts of a torque take 8, the soft joint limits n + 1.
-  static std::size_t most_rows(std::size_t joints)
-  {
-    return std::max<std::size_t>(8, joints + 1);
-  }
+  // Most rows of one call: the parts of a torque take 8, the soft joint limits n + 1.
+  static std::size_t max_rows(std::size_t joints) { return std::max<std::size_t>(8, joints + 1); }
 
   std::size_t joints() const { return model_.joints; }
   std::size_t load_size() const { return load_.size(); }
   bool is_blending() const { return is_blending_; }
-  const Vector & load() const { return load_; }        // that a blend begins at
-  const Vector & goal() const { return goal_; }        // that it leads to
-  const Vector & awaited() const { return awaited_; }  // that waits for its end
+  const Vector & load() const { return load_; }        // at the start of a blend
+  const Vector & goal() const { return goal_; }        // at its end
+  const Vector & pending() const { return pending_; }  // to be taken after it
 
-  // Take another load, in a duration [s]; one that waits for the end of a blend replaces another,
-  // and so does one that comes before the blend has begun.
+  // Change to another load over a duration [s]. During a blend the load is queued, and
+  // replaces one that was queued before. Before the first step of a blend it replaces the
+  // goal.
   void change(const double * load, double duration)
   {
     if (duration <= 0.0) {
       std::copy_n(load, goal_.size(), goal_.begin());
       load_ = goal_;
-      is_blending_ = has_awaited_ = false;
+      is_blending_ = has_pending_ = false;
     } else if (is_blending_ && elapsed_ > 0.0) {
-      std::copy_n(load, awaited_.size(), awaited_.begin());
-      has_awaited_ = true;
+      std::copy_n(load, pending_.size(), pending_.begin());
+      has_pending_ = true;
     } else {
       std::copy_n(load, goal_.size(), goal_.begin());
       is_blending_ = true;
@@ -76,7 +74,7 @@ public:
     }
   }
 
-  // Let time pass [s]; a load that has waited takes the duration [s].
+  // Advance by a time [s]; a queued load is then blended in over the duration [s].
   void advance(double elapsed, double duration)
   {
     if (!is_blending_) { return; }
@@ -84,21 +82,21 @@ public:
     if (elapsed_ < duration_) { return; }
     load_ = goal_;
     is_blending_ = false;
-    if (has_awaited_) {
-      has_awaited_ = false;
-      change(awaited_.data(), duration);
+    if (has_pending_) {
+      has_pending_ = false;
+      change(pending_.data(), duration);
     }
   }
 
   bool inverse_dynamics(
     std::size_t rows, const double * q, const double * qd, const double * qdd, double * tau)
   {
-    const auto under = [&](const Vector & load, double * to) {
+    const auto evaluate = [&](const Vector & load, double * to) {
       return model_.inverse_dynamics(model_.self, load.data(), rows, q, qd, qdd, to);
     };
-    if (!under(load_, tau)) { return false; }
+    if (!evaluate(load_, tau)) { return false; }
     if (!is_blending_) { return true; }
-    if (!under(goal_, other_.data())) { return false; }
+    if (!evaluate(goal_, other_.data())) { return false; }
     const double fraction = elapsed_ / duration_;
     for (std::size_t i = 0; i < rows * joints(); ++i) {
       tau[i] = (1.0 - fraction) * tau[i] + fraction * other_[i];
@@ -106,7 +104,7 @@ public:
     return true;
   }
 
-  // The same for one row, under a load that is not taken yet.
+  // The same for one row, under a load that does not apply yet.
   bool inverse_dynamics_under(
     const double * load, const double * q, const double * qd, const double * qdd,
     double * tau) const
@@ -122,8 +120,8 @@ public:
 
 private:
   const Model model_;
-  Vector load_, goal_, awaited_, other_;
-  bool is_blending_ = false, has_awaited_ = false;
+  Vector load_, goal_, pending_, other_;
+  bool is_blending_ = false, has_pending_ = false;
   double elapsed_ = 0.0, duration_ = 0.0;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Motions that are followed: piecewise polynomials in time that end at rest.
+// Reference motions: piecewise polynomials in time that end at rest.
 #ifndef ROBODYN_ROS__CORE__REFERENCE_HPP_
 #define ROBODYN_ROS__CORE__REFERENCE_HPP_
 
@@ -54,8 +54,8 @@ inline void make_segment(
   for (std::size_t k = 0; k < kCoefficients; ++k) { coefficients[k * stride] = values[k]; }
 }
 
-// A motion of several segments. Before its first knot what was followed before goes on, if there
-// was anything; from the last knot on it holds its end.
+// A motion of several segments. Before its first knot the previous motion goes on, if there
+// was one; from the last knot on it holds its end.
 struct Motion
 {
   Vector knots;         // s, one more than segments
@@ -64,7 +64,7 @@ struct Motion
   ReferenceState start, end;
   std::shared_ptr<const Motion> before;
 
-  // One with room for a brake: nothing of it allocates later.
+  // One with memory for a brake: planning that allocates nothing.
   explicit Motion(std::size_t joints)
   : coefficients(kCoefficients * joints), efforts(2 * joints), start(joints), end(joints)
   {
@@ -112,10 +112,10 @@ struct Motion
     }
   }
 
-  // Become what brings a state to rest in a duration [s] from now on, without turning back, and
-  // holds there: half a duration times the velocity ahead, inside the position limits if it begins
-  // there.
-  void become_stop(
+  // Plan a stop that brings a state to rest within a duration [s] from now on, without
+  // reversing, and then holds: half a duration times the velocity ahead, within the position
+  // limits if it begins within them.
+  void plan_stop(
     const ReferenceState & from, double now, double duration, const Vector & position_limits)
   {
     const std::size_t n = joints();

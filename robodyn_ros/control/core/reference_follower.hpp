@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is followed, a motion or a setpoint that comes with each cycle, and how following ends: at
-// its own end, braked, or fading.
+// The reference that is followed, a motion or a setpoint of each cycle, and how it ends: at its
+// own end, braked, or faded out.
 #ifndef ROBODYN_ROS__CORE__REFERENCE_FOLLOWER_HPP_
 #define ROBODYN_ROS__CORE__REFERENCE_FOLLOWER_HPP_
 
@@ -20,7 +20,7 @@
 namespace robodyn
 {
 
-// What the parts of a command pipeline share.
+// State shared by the parts of a command pipeline.
 struct PipelineState
 {
   const std::size_t n;
@@ -31,17 +31,17 @@ struct PipelineState
   // The state of the last valid cycle since enabling, and when that was.
   bool has_state = false;
   Vector position, velocity;
-  double time = 0.0;        // that references are sampled with [s]
+  double time = 0.0;        // by which references are sampled [s]
   bool is_stamped = false;  // whether that is a stamp, not the time of receipt
   double steady = 0.0;      // s
-  double period = kNaN;     // s, mean between states; NaN: three have not come since enabling
-  double lag = 0.0;         // s, that velocities are late, where they had to be replaced
-  Fault fault;              // why a reference was last given up, or commanding refused
-  std::array<Fault, 2> further;  // what else was wrong since
-  Fault drop;                    // why a reference was last given up though nobody asked for it
-  bool is_damping_given_up = false;  // since enabling, a reference or a cancellation
+  double period = kNaN;     // s, mean between states; NaN before the third since enabling
+  double lag = 0.0;         // s, of velocities that had to be replaced
+  Fault fault;              // why a reference was last dropped, or commanding refused
+  std::array<Fault, 2> other_faults;  // further faults since
+  Fault last_drop;                    // why a reference was last dropped without a request
+  bool is_damping_off = false;        // since enabling, a reference or a cancellation
   Counts counts;
-  std::uint64_t news = 0;  // how often any of these faults changed
+  std::uint64_t fault_changes = 0;  // how often any of these faults changed
 
   PipelineState(
     const Model & arm, const double * load, const LawSettings & given_law,
@@ -57,27 +57,27 @@ struct PipelineState
   }
 
   // The damping to begin with [1/s].
-  double damping() const { return is_damping_given_up ? 0.0 : settings.damping; }
+  double damping() const { return is_damping_off ? 0.0 : settings.damping; }
 
   void set_fault(const Fault & what)
   {
     fault = what;
-    further = {};
-    ++news;
+    other_faults = {};
+    ++fault_changes;
   }
 
-  // Remember what else was wrong.
+  // Add a fault to those that are not acknowledged.
   void add_fault(const Fault & what)
   {
-    Fault & place = fault.cause == Cause::none      ? fault
-                  : further[0].cause == Cause::none ? further[0]
-                                                    : further[1];
+    Fault & place = fault.cause == Cause::none           ? fault
+                  : other_faults[0].cause == Cause::none ? other_faults[0]
+                                                         : other_faults[1];
     place = what;
-    ++news;
+    ++fault_changes;
   }
 
-  // Whether states come too seldom for the gains, by a multiple of the longest period, or their
-  // velocities too late; a period that is not known is not.
+  // Whether the period of the states exceeds a multiple of the longest one for the gains, or
+  // velocities are too late; an unknown period (NaN) does not.
   bool is_too_slow(double slowness) const
   {
     return law.latest().needed_rate() * (period + lag) > (lag > 0.0 ? 1.0 : slowness);
@@ -89,21 +89,21 @@ struct PipelineState
     return {Cause::slow_states, -1, 1.0 / period, law.latest().needed_rate()};
   }
 
-  // Forget what went wrong: somebody has taken note of it.
-  void take_note_of_faults()
+  // Clear the faults: a request has acknowledged them.
+  void acknowledge_faults()
   {
     set_fault({});
-    is_damping_given_up = false;
+    is_damping_off = false;
   }
 
-  // The way from one position of a joint to another [rad or m].
-  double error(double wanted, double from, std::size_t joint) const
+  // The difference of two positions of a joint, modulo whole turns if continuous [rad or m].
+  double error(double desired, double from, std::size_t joint) const
   {
-    const double difference = wanted - from;
+    const double difference = desired - from;
     return settings.is_continuous[joint] != 0.0 ? wrapped(difference) : difference;
   }
 
-  // Whether no joint is further than max_reference_step from another position.
+  // Whether every joint is within max_reference_step of another position.
   bool is_near(const Vector & one, const Vector & other) const
   {
     for (std::size_t i = 0; i < n; ++i) {
@@ -115,29 +115,30 @@ struct PipelineState
   }
 };
 
-// Plans the motion that brings a moving arm to rest, inside what its drives can do: all joints
-// decelerate in one time, so that the arm stays on its path, the shortest in which no joint exceeds
-// its braking acceleration, nor, at this state, four fifths of its effort limit and half of its
-// rate limit. The rest is the feedback's.
+// Plans the motion that brings a moving arm to rest within what its drives can do. All joints
+// decelerate in the same time, so that the arm stays on its path: the shortest time in which no
+// joint exceeds its braking acceleration, nor, at this state, four fifths of its effort limit
+// and half of its rate limit. The remainder is left to the feedback.
 class BrakePlanner
 {
 public:
   explicit BrakePlanner(std::size_t joints) : bias_(joints), momentum_(joints), moving_(joints) {}
 
-  // Make a motion the brake from a position and velocity at a time [s].
+  // Plan a brake from a position and velocity at a time [s].
   void plan(
     PipelineState & state, const Vector & position, const Vector & velocity, double time,
     Motion & brake)
   {
     moving_.position = position;
     moving_.velocity = velocity;
-    brake.become_stop(
+    brake.plan_stop(
       moving_, time, duration(state, position, velocity), state.settings.position_limits);
   }
 
 private:
   static constexpr double kReserve = 0.8, kRateReserve = 0.5;
-  static constexpr double kPeak = 1.5;  // largest deceleration of the quintic, in the mean one
+  static constexpr double kPeak =
+    1.5;  // ratio of the quintic's largest deceleration to the mean one
   // Bounds [s]: a stop is to be over within four seconds.
   static constexpr double kShortest = 0.1, kLongest = 2.0;
 
@@ -160,7 +161,7 @@ private:
       // The deceleration rises at 6 |qd| / T² at first.
       by_rate = std::max(by_rate, 6.0 * size / (kRateReserve * settings.torque_rate_limits[i]));
     }
-    if (!(rate > 0.0)) { return kLongest; }  // gravity alone takes all that there is
+    if (!(rate > 0.0)) { return kLongest; }  // gravity alone needs all of the effort
     return std::min(std::max({kPeak / rate, std::sqrt(by_rate), kShortest}), kLongest);
   }
 
@@ -170,7 +171,7 @@ private:
 
 enum class Following : std::uint8_t { none, waiting, moving, braking, holding };
 
-// A setpoint of one cycle; no position: there is none.
+// A setpoint of one cycle; a null position: there is none.
 struct Setpoint
 {
   const double * position = nullptr;
@@ -186,7 +187,7 @@ public:
   : state_(state),
     planner_(state.n),
     brake_(state.n),
-    given_(state.n),
+    setpoint_(state.n),
     last_(state.n),
     newest_(state.n),
     scratch_(state.n),
@@ -197,9 +198,9 @@ public:
 
   bool has_reference() const { return source_ != Source::none; }
   bool is_braking() const { return source_ == Source::brake; }
-  bool is_brake_due() const { return is_brake_due_; }  // once the velocities are known
+  bool is_brake_due() const { return is_brake_due_; }  // starts once velocities are known
   bool is_fading() const { return is_fading_; }
-  // Whether nothing is followed, and nothing of it is left.
+  // Whether nothing is followed, fading or about to brake.
   bool is_idle() const { return !has_reference() && !is_fading_ && !is_brake_due_; }
 
   Following following() const
@@ -212,38 +213,39 @@ public:
     return is_braking() ? Following::braking : Following::moving;
   }
 
-  // Return the motion that is followed, a brake included; a setpoint is none.
+  // Return the motion that is followed, also a brake; null for a setpoint.
   const Motion * followed_motion() const
   {
     const bool is_motion = source_ == Source::motion || source_ == Source::brake;
     return is_motion ? &motion() : nullptr;
   }
 
-  // Begin anew.
+  // Start again: accept setpoints, and follow nothing.
   void reset()
   {
     is_refusing_ = is_refusing_at_rest_ = false;
-    forget();
+    clear();
   }
 
-  // Follow nothing any more.
-  void forget()
+  // Drop reference, brake and fading at once.
+  void clear()
   {
     source_ = Source::none;
     is_brake_due_ = is_fading_ = false;
   }
 
-  // Follow a motion; not for the loop.
+  // Follow a motion; not for the real-time loop.
   void follow(std::shared_ptr<const Motion> motion)
   {
-    forget();
+    clear();
     motion_ = std::move(motion);
     source_ = Source::motion;
   }
 
-  // Follow a setpoint, end what is given no longer, and keep away what was given up; nothing
-  // begins unless it may. One with a position or velocity that is not finite is none, an
-  // acceleration or effort that is not finite counts as zero.
+  // Take the setpoint of this cycle: follow it, start following it if that is allowed, or refuse
+  // it while a dropped one goes on. No setpoint ends the following of setpoints. One with a
+  // position or velocity that is not finite is none; an acceleration or effort that is not
+  // finite counts as zero.
   void take(const Setpoint & setpoint, double now, bool may_begin)
   {
     if (!is_given(setpoint)) {
@@ -261,20 +263,20 @@ public:
       newest_.effort[i] = finite(setpoint.effort);
     }
     if (source_ == Source::setpoint) {
-      if (!is_within_limits(newest_) || !state_.is_near(newest_.position, given_.position)) {
+      if (!is_within_limits(newest_) || !state_.is_near(newest_.position, setpoint_.position)) {
         ++state_.counts.refused_references;
         state_.set_fault({Cause::refused_reference});
-        give_up(state_.fault);
+        drop_and_brake(state_.fault);
       }
     } else if (may_begin && !is_brake_due_) {
       begin(now);
     }
-    given_ = newest_;
-    given_time_ = now;
+    setpoint_ = newest_;
+    setpoint_time_ = now;
   }
 
-  // Write what is to be followed at a time [s] and return true; false: nothing is. A setpoint is
-  // known for its own time, and goes on with its acceleration from there.
+  // Write the reference at a time [s] and return true; false: there is none. A setpoint is
+  // extrapolated from its own time with its velocity and acceleration.
   bool sample(double time, ReferenceState & to) const
   {
     if (source_ == Source::none) { return false; }
@@ -282,18 +284,19 @@ public:
       motion().sample(time, to);
       return true;
     }
-    to = given_;
-    const double ahead = time - given_time_;
+    to = setpoint_;
+    const double ahead = time - setpoint_time_;
     if (ahead != 0.0) {
       for (std::size_t i = 0; i < state_.n; ++i) {
-        to.position[i] += ahead * (given_.velocity[i] + 0.5 * ahead * given_.acceleration[i]);
-        to.velocity[i] += ahead * given_.acceleration[i];
+        to.position[i] +=
+          ahead * (setpoint_.velocity[i] + 0.5 * ahead * setpoint_.acceleration[i]);
+        to.velocity[i] += ahead * setpoint_.acceleration[i];
       }
     }
     return true;
   }
 
-  // Write what was followed in the last valid cycle and return true; false: nothing is followed.
+  // Write the reference of the last valid cycle and return true; false: there is none.
   bool last(ReferenceState & to) const
   {
     if (source_ != Source::setpoint) { return sample(state_.time, to); }
@@ -301,21 +304,21 @@ public:
     return true;
   }
 
-  // Take note that a valid cycle followed the setpoint.
-  void note()
+  // Record that a valid cycle followed the setpoint.
+  void record_followed()
   {
-    if (source_ == Source::setpoint) { last_ = given_; }
+    if (source_ == Source::setpoint) { last_ = setpoint_; }
   }
 
-  // Follow nothing any more, as was asked: brake along what was followed and hold where the law
-  // has feedback, or let it fade.
+  // End the reference on request: brake from it and hold where the law has feedback, or fade it
+  // out.
   void cancel()
   {
-    state_.take_note_of_faults();
-    if (!state_.has_state || is_braking()) { return; }
+    state_.acknowledge_faults();
+    if (!state_.has_state || is_braking()) { return; }  // a brake goes on
     const Source source = source_;
     const bool was_followed = last(scratch_);
-    forget();
+    clear();
     if (!was_followed) { return; }
     if (state_.law.latest().has_feedback()) {
       begin_position_ = scratch_.position;
@@ -329,65 +332,65 @@ public:
     }
   }
 
-  // Follow nothing any more, though nobody asked for it.
+  // End the reference without a request.
   void drop(const Fault & why)
   {
     if (has_reference() && !is_braking()) {
       ++state_.counts.dropped_references;
-      state_.drop = why;
-      ++state_.news;
+      state_.last_drop = why;
+      ++state_.fault_changes;
       is_refusing_ = true;
     }
-    forget();
+    clear();
   }
 
-  // The same; brake from the measured state, where the law has feedback.
-  void give_up(const Fault & why)
+  // The same, and brake from the measured state where the law has feedback.
+  void drop_and_brake(const Fault & why)
   {
     drop(why);
-    brake_if_it_can();
+    request_brake();
   }
 
-  // Follow no setpoint before the one that is given has ended, not even where it rests.
+  // Refuse setpoints until the present stream ends, also where it is at rest.
   void refuse_until_end() { is_refusing_at_rest_ = true; }
 
-  // Brake with the next cycle, where the law has feedback.
-  void brake_if_it_can() { is_brake_due_ = state_.law.latest().has_feedback(); }
+  // Brake in the next cycle, where the law has feedback.
+  void request_brake() { is_brake_due_ = state_.law.latest().has_feedback(); }
 
-  // Follow a brake to rest from a position and velocity at a time [s], and hold there.
+  // Start a brake from a position and velocity at a time [s], and hold where it ends.
   void brake(const Vector & position, const Vector & velocity, double time)
   {
     plan_brake(position, velocity, time, brake_);
-    forget();
+    clear();
     source_ = Source::brake;
   }
 
-  // Make a motion the brake from a position and velocity at a time [s].
+  // Plan a brake from a position and velocity at a time [s].
   void plan_brake(const Vector & position, const Vector & velocity, double time, Motion & brake)
   {
     planner_.plan(state_, position, velocity, time, brake);
   }
 
-  // Whether no brake is under way, or its last errors have faded: without friction what is left of
-  // a motion grows tenfold in a quarter of a second under a torque that stays as it is.
+  // Whether the arm is at rest, and errors after a brake have settled: without friction a
+  // remaining velocity grows tenfold in a quarter of a second under a constant torque.
   bool has_settled() const
   {
     if (!is_braking()) { return is_at_rest(state_.velocity); }
     const double since = state_.time - brake_.knots.back();
     if (since < kSettlingTime) { return false; }
-    return is_at_rest(state_.velocity, since < kLongestSettling ? kStill : kRestSpeed);
+    return is_at_rest(state_.velocity, since < kLongestSettling ? kSettledSpeed : kRestSpeed);
   }
 
-  // Whether the arm is too far from what is followed for feedback to begin.
+  // Whether the arm is too far from the reference for feedback to start.
   bool is_far()
   {
     if (!state_.has_state || !sample(state_.time, scratch_)) { return false; }
     return !state_.is_near(scratch_.position, state_.position);
   }
 
-  // --- what is left of a reference whose law has no feedback ----------------------------------
+  // --- a reference that fades out, of a law without feedback -----------------------------------
 
-  // Write it as of a time [s].
+  // Write the fading reference at a time [s].
   void sample_fading(double time, ReferenceState & to) const
   {
     if (fading_ == Source::setpoint) {
@@ -397,13 +400,13 @@ public:
     }
   }
 
-  // How much is left of it a time [s] after the last valid cycle.
-  double share_left(double ahead) const
+  // Its remaining fraction a time [s] after the last valid cycle.
+  double remaining_fraction(double ahead) const
   {
     return 1.0 - std::min((faded_ + ahead) / std::max(fade_time_, 1e-9), 1.0);
   }
 
-  // Let nothing be left of it; the rate limit shapes what that does.
+  // End the fading at once; only the rate limit smooths the torque.
   void end_fading() { is_fading_ = false; }
 
   void advance(double elapsed)
@@ -432,8 +435,9 @@ private:
     return true;
   }
 
-  // Follow newest_, if it begins where the arm is to be. What was given up once is followed again
-  // only after it has ended, or where it rests there.
+  // Start to follow newest_, if it starts near the present reference, else near the arm. After a
+  // drop setpoints are followed again only once their stream has ended, or is at rest near the
+  // arm.
   void begin(double now)
   {
     if (is_refusing_at_rest_) { return; }
@@ -442,7 +446,7 @@ private:
     }
     begin_position_ = state_.position;
     begin_velocity_ = state_.velocity;
-    if (has_reference()) {  // a brake, or a motion
+    if (has_reference()) {  // a brake, or a motion: start from its desired state
       motion().sample(now, scratch_);
       begin_position_ = scratch_.position;
       begin_velocity_ = scratch_.velocity;
@@ -451,32 +455,33 @@ private:
     const bool is_near =
       is_within_limits(newest_) && state_.is_near(newest_.position, begin_position_);
     if (is_slow || !is_near) {
-      if (!is_refusing_) {
+      if (!is_refusing_) {  // reported once, not in each cycle
         ++state_.counts.refused_references;
         state_.set_fault(is_slow ? state_.slowness() : Fault{Cause::refused_reference});
       }
       is_refusing_ = true;
       return;
     }
-    forget();
+    clear();
     source_ = Source::setpoint;
     is_refusing_ = false;
     last_ = newest_;
-    state_.take_note_of_faults();
+    state_.acknowledge_faults();
     state_.law.end_damping(state_.settings.ramp_time);
   }
 
-  // Whether a setpoint is within the limits; an arm outside of them may come back.
-  bool is_within_limits(const ReferenceState & wanted) const
+  // Whether a setpoint is within the limits, widened to where an arm outside of them starts.
+  bool is_within_limits(const ReferenceState & desired) const
   {
     const Settings & settings = state_.settings;
     for (std::size_t i = 0; i < state_.n; ++i) {
-      const double p = wanted.position[i], begin = begin_position_[i];
+      const double p = desired.position[i], begin = begin_position_[i];
       const double lower = std::min(settings.position_limits[2 * i], begin) - kRounding;
       const double upper = std::max(settings.position_limits[2 * i + 1], begin) + kRounding;
       const double fastest =
         std::max(kSpeedTolerance * settings.velocity_limits[i], std::fabs(begin_velocity_[i]));
-      if (p < lower || p > upper || std::fabs(wanted.velocity[i]) > fastest * (1.0 + kRounding)) {
+      if (
+        p < lower || p > upper || std::fabs(desired.velocity[i]) > fastest * (1.0 + kRounding)) {
         return false;
       }
     }
@@ -486,13 +491,13 @@ private:
   PipelineState & state_;
   BrakePlanner planner_;
   Source source_ = Source::none, fading_ = Source::none;
-  std::shared_ptr<const Motion> motion_;  // kept until the next one: nothing is freed in a cycle
+  std::shared_ptr<const Motion> motion_;  // kept until the next one: a cycle must free no memory
   Motion brake_;
-  ReferenceState given_, last_, newest_, scratch_;
+  ReferenceState setpoint_, last_, newest_, scratch_;
   Vector begin_position_, begin_velocity_;
   bool is_brake_due_ = false, is_fading_ = false;
-  bool is_refusing_ = false, is_refusing_at_rest_ = false;  // setpoints, since one was given up
-  double given_time_ = 0.0, faded_ = 0.0, fade_time_ = 0.0;
+  bool is_refusing_ = false, is_refusing_at_rest_ = false;  // setpoints, since one was dropped
+  double setpoint_time_ = 0.0, faded_ = 0.0, fade_time_ = 0.0;
 };
 
 }  // namespace robodyn

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a user sets of the command pipeline, and how it tells what was wrong: as numbers, no words.
+// Settings of the command pipeline, and its faults: numbers only, messages are made elsewhere.
 #ifndef ROBODYN_ROS__CORE__SETTINGS_HPP_
 #define ROBODYN_ROS__CORE__SETTINGS_HPP_
 
@@ -19,17 +19,17 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 enum class Mode : std::uint8_t { gravity_compensation, feedforward, computed_torque };
-// What to command while states are stale, and what to leave behind at the end.
+// The stale-state policy, and the policy for the last command (on_stop).
 enum class Action : std::uint8_t { hold_gravity, zero, silent };
 
-// Which parts of the model's torque are commanded; a driver may already add some itself.
+// Parts of the model's torque that are commanded; a driver may already add some itself.
 struct Terms
 {
   bool inertial = true, coriolis = true, gravity = true, friction = true;
 };
 
-// Every number of the settings must be given: their defaults are those of the parameters, in
-// ros_parameters/command_pipeline.yaml, and written there alone.
+// Every setting must be given. Its default is that of the parameter, written only in
+// ros_parameters/command_pipeline.yaml.
 
 // The control law; it may change while the arm moves.
 struct LawSettings
@@ -41,7 +41,7 @@ struct LawSettings
   double position_guard = 0.0;     // rad or m, the width of the soft joint limits; 0: none
 };
 
-// What the pipeline never exceeds, and what it does when states or commanding end.
+// Limits of the commands, and what happens when states become stale or commanding ends.
 struct Settings
 {
   Vector effort_limits;         // N m or N
@@ -50,21 +50,21 @@ struct Settings
   Vector position_limits;       // lower and upper of each joint [rad or m]; infinite: none
   Vector velocity_limits;       // rad/s or m/s; infinite: none
   Vector is_continuous;         // 1 for a joint that turns without end, else 0
-  double ramp_time = 0.0;       // s, that a change of law takes
+  double ramp_time = 0.0;       // s, duration of a change of law
   double state_timeout = 0.0;   // s
   Action on_stale_state = Action::hold_gravity;
   double stale_hold_time = 0.0;  // s
   Action on_stop = Action::hold_gravity;
   double max_reference_step = 0.0;   // rad or m
   double max_following_error = 0.0;  // rad or m; infinite: none
-  double damping = 0.0;              // 1/s, of an arm that moves when it is to float
-  // Whether damping is all that brakes the arm. Then it acts whenever the arm moves, obeys
-  // braking_acceleration, and shrinks as one vector where the effort limits would clip it: clipped
-  // joint by joint it may push.
+  double damping = 0.0;              // 1/s, of a moving arm in gravity compensation
+  // Whether damping alone brakes the arm. It then acts whenever the arm moves, respects
+  // braking_acceleration, and is scaled as one vector to fit the effort limits: clipped joint
+  // by joint, a damping torque can accelerate a joint.
   bool is_braked_by_damping = false;
 };
 
-// Why a reference was last given up or refused, or commanding was.
+// Why a reference was last dropped or refused, or commanding refused.
 enum class Cause : std::uint8_t {
   none,
   following_error,       // a joint is further from its reference than max_following_error
@@ -74,14 +74,14 @@ enum class Cause : std::uint8_t {
   unknown_velocity,      // velocities are not known while a reference is followed
   stale_state,           // no valid state for longer than state_timeout
   refused_reference,     // a setpoint outside position or velocity limits, or too far a step
-  feedback_far_away,     // feedback began while the arm was far from the reference
+  feedback_far_away,     // feedback would begin far from the reference
   impossible_position,   // a position so far beyond its limits that it is in another unit
   clock,                 // the states' stamps jumped, stopped or do not keep pace with time
-  no_following_mode,     // a mode that follows nothing took over
-  contact,               // a contact that is to be reacted to
-  slow_states,           // at a rate [Hz] that is too low for the gains, which need the limit
-  damping_feeds,         // damping was given up: the energy [J] grew over its least, the limit
-  wrong_velocity,        // a joint's velocity is not that of its positions, but so many times it
+  no_following_mode,     // the new mode follows no reference
+  contact,               // a contact, and a reaction is set
+  slow_states,           // at a rate [Hz] below what the gains need, the limit
+  damping_adds_energy,   // damping is off: kinetic energy [J] grew over its minimum, the limit
+  wrong_velocity,        // of a joint, not that of its positions; value: their ratio
 };
 
 // In the order of Cause.
@@ -100,7 +100,7 @@ constexpr const char * kCauseNames[] = {
   "no_following_mode",
   "contact",
   "slow_states",
-  "damping_feeds",
+  "damping_adds_energy",
   "wrong_velocity"};
 static_assert(
   sizeof(kCauseNames) / sizeof(*kCauseNames) ==
@@ -110,7 +110,7 @@ static_assert(
 struct Fault
 {
   Cause cause = Cause::none;
-  int joint = -1;  // in chain order; -1: none in particular
+  int joint = -1;  // in chain order; -1: none
   double value = kNaN, limit = kNaN;
 
   const char * name() const { return kCauseNames[static_cast<std::size_t>(cause)]; }
@@ -125,13 +125,13 @@ struct Counts
   std::uint64_t dropped_references = 0, refused_references = 0;
 };
 
-// Clip; NaN stays NaN.
+// Saturate; NaN stays NaN.
 inline double clamped(double value, double lowest, double highest)
 {
   return value < lowest ? lowest : value > highest ? highest : value;
 }
 
-// Return an angle with whole turns taken away, in [-pi, pi].
+// Return an angle modulo whole turns, in [-pi, pi].
 inline double wrapped(double angle)
 {
   constexpr double pi = 3.14159265358979323846;
@@ -154,18 +154,19 @@ inline bool any(const Vector & values)
   return std::any_of(values.begin(), values.end(), [](double x) { return x != 0.0; });
 }
 
-// Return what of a damping [1/s] velocities allow that come once in a period [s].
+// Return the part of a damping [1/s] that is stable with velocities that come once in a period
+// [s].
 //
-// A velocity under damping d that is held for T, and a period late, obeys
-// v[k+1] = v[k] - d T v[k-1]. It falls for d T < 1, and without swinging up to 1/4.
+// With a damping torque that is held for T and uses the velocity of one period before, v[k+1]
+// = v[k] - d T v[k-1]. It decays for d T < 1, and without oscillation up to d T = 1/4.
 inline double allowed_damping(double damping, double period)
 {
   constexpr double margin = 0.2;
   return damping * period <= margin ? damping : margin / period;
 }
 
-constexpr double kRestSpeed = 0.01;  // a joint that is slower is at rest [rad/s or m/s]
-constexpr double kStill = 0.0005;    // slower than this a torque that stays as it is may be left
+constexpr double kRestSpeed = 0.01;       // a slower joint is at rest [rad/s or m/s]
+constexpr double kSettledSpeed = 0.0005;  // a slower arm may be left with a constant torque
 
 // Whether all joints are slower than a speed; unknown velocities are not.
 inline bool is_at_rest(const Vector & velocity, double speed = kRestSpeed)

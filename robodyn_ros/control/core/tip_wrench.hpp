@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The force and the moment at an arm's tip that external joint torques are explained by.
+// The force and the moment at an arm's tip that explain external joint torques.
 #ifndef ROBODYN_ROS__CORE__TIP_WRENCH_HPP_
 #define ROBODYN_ROS__CORE__TIP_WRENCH_HPP_
 
@@ -12,18 +12,18 @@
 namespace robodyn
 {
 
-// What a wrench is expected to be like before anything is known: deviations [N], [N m].
+// Prior standard deviations of a wrench [N], [N m].
 constexpr double kExpectedForce = 100.0, kExpectedMoment = 20.0;
 
-// Least squares of J(q)T w = torque, each joint weighted by its deviation, damped by what a wrench
-// is expected to be like: with A = diag(1 / deviation) JT diag(expected),
-// w = expected (AT A + 1)^-1 AT (torque / deviation), with the covariance
-// expected (AT A + 1)^-1 expected. A direction is undetermined where a singular value of A is under
-// one: there the torques say less than the expectation did. An arm of fewer than six joints always
-// has such directions, and every arm in a singular position.
+// Least squares of J(q)T w = torque, each joint weighted by its deviation, damped by the prior
+// of the wrench: with A = diag(1 / deviation) JT diag(expected), w = expected (AT A + 1)^-1 AT
+// (torque / deviation), with the covariance expected (AT A + 1)^-1 expected. A direction is
+// undetermined where a singular value of A is below one: there the torques carry less
+// information than the prior. An arm of fewer than six joints always has such directions, and so
+// has every arm in a singular configuration.
 //
-// Singular values by Jacobi's rotations of A's columns (Hestenes): small ones keep their digits,
-// which they would lose in AT A. Nothing but the constructor allocates.
+// Singular values by Jacobi rotations of A's columns (Hestenes): small ones keep their digits,
+// which they would lose in AT A. Only the constructor allocates.
 class TipWrench
 {
 public:
@@ -34,14 +34,15 @@ public:
   // Force [N], then the moment about the point [N m], in the tip link's axes; and deviations.
   const Six & wrench() const { return wrench_; }
   const Six & deviation() const { return deviation_; }
-  // How many wrenches hardly show in the torques, and unit vectors of them, the first of so many,
-  // forces in units of kExpectedForce and moments in those of kExpectedMoment: what acts along
-  // them is left out.
+  // The number of undetermined directions, and their unit vectors (the first entries of the
+  // array), forces in units of kExpectedForce, moments in those of kExpectedMoment. A wrench
+  // along them hardly shows in the torques, and is left out.
   std::size_t undetermined_count() const { return undetermined_count_; }
   const std::array<Six, 6> & undetermined() const { return undetermined_; }
 
-  // Explain torques with positive standard deviations at the tip's pose (4, 4) and Jacobian (6, n),
-  // linear rows first, both in base axes. The force acts at a point (3) of the tip link's frame.
+  // Estimate the wrench for torques with positive standard deviations, at the tip's pose (4, 4)
+  // and Jacobian (6, n), linear rows first, both in base axes. The force acts at a point (3) in
+  // the tip link's frame.
   void update(
     const double * pose, const double * jacobian, const double * point, const double * torque,
     const double * deviation)
@@ -70,11 +71,13 @@ public:
     undetermined_count_ = 0;
     for (std::size_t k = 0; k < 6; ++k) {
       const double size = dot(k, k);
-      double share = 0.0;
-      for (std::size_t i = 0; i < n_; ++i) { share += columns_[k][i] * torque[i] / deviation[i]; }
-      share /= size + 1.0;
+      double coefficient = 0.0;
+      for (std::size_t i = 0; i < n_; ++i) {
+        coefficient += columns_[k][i] * torque[i] / deviation[i];
+      }
+      coefficient /= size + 1.0;
       for (std::size_t j = 0; j < 6; ++j) {
-        wrench_[j] += expected(j) * directions_[k][j] * share;
+        wrench_[j] += expected(j) * directions_[k][j] * coefficient;
         deviation_[j] += directions_[k][j] * directions_[k][j] / (size + 1.0);
       }
       if (size < 1.0) { undetermined_[undetermined_count_++] = directions_[k]; }
@@ -85,7 +88,7 @@ public:
   }
 
 private:
-  static constexpr int kSweeps = 30;  // a handful is enough; numbers that are not finite need all
+  static constexpr int kSweeps = 30;  // a few suffice; numbers that are not finite use all
   static constexpr double kOrthogonal = 1e-15;
 
   static double expected(std::size_t k) { return k < 3 ? kExpectedForce : kExpectedMoment; }
@@ -109,10 +112,12 @@ private:
       is_done = true;
       for (std::size_t p = 0; p < 5; ++p) {
         for (std::size_t q = p + 1; q < 6; ++q) {
-          const double a = dot(p, p), b = dot(q, q), both = dot(p, q);
-          if (both == 0.0 || std::fabs(both) <= kOrthogonal * std::sqrt(a * b)) { continue; }
+          const double a = dot(p, p), b = dot(q, q), product = dot(p, q);
+          if (product == 0.0 || std::fabs(product) <= kOrthogonal * std::sqrt(a * b)) {
+            continue;
+          }
           is_done = false;
-          const double ratio = 0.5 * (b - a) / both;
+          const double ratio = 0.5 * (b - a) / product;
           const double t =
             (ratio < 0.0 ? -1.0 : 1.0) / (std::fabs(ratio) + std::hypot(1.0, ratio));
           const double c = 1.0 / std::hypot(1.0, t);

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a state and a reference to the torque that is sent: the control law, as coefficients that
-// its torque is linear in; soft joint limits; effort clip, rate limit, effort clip.
+// From a state and a reference to the torque that is sent: the control law, as coefficients in
+// which its torque is linear; soft joint limits; effort limit, rate limit, effort limit.
 //
-// At one measured state and one reference the torque of every mode is a sum of the same parts: the
-// gravity torque, what the reference asks for where it is, what it asks for where the arm is, and
-// the feedback. A mode, its terms and its gains are nothing but the coefficients of these parts.
-// So the torque of a convex combination of coefficients is the convex combination of the torques:
-// whatever changes one law into another by way of it keeps each joint's torque between what the
-// two laws ask for at the present state, however often the change is changed on its way.
+// At one measured state and one reference the torque of every mode is a sum of the same parts:
+// the gravity torque, the reference's torque evaluated at the reference, the reference's
+// torque evaluated at the measured state, and the feedback. A mode, its terms and its gains
+// only set the coefficients of these parts. So the torque of a convex combination of
+// coefficients is the same combination of the torques: a transition between two laws keeps
+// each joint's torque between those of the two laws at the present state, also where a
+// transition starts during another one.
 //
 // With the errors e = q_d - q and ed = qd_d - qd,
 // - gravity compensation: g(q);
 // - feedforward: M(q_d) qdd_d + C(q_d, qd_d) qd_d + g(q_d) + friction(qd_d) + effort;
 // - computed torque: M(q) (qdd_d + K_d ed + K_p e) + C(q, qd) qd + g(q) + friction(qd_d) + effort;
-// each part only where its term is switched on; the feedback always is. Without a reference every
-// mode compensates gravity. Damping adds -d M(q) qd to the feedback.
+// each part only where its term is switched on; the feedback always acts. Without a reference
+// every mode compensates gravity. Damping adds -d M(q) qd to the feedback.
 #ifndef ROBODYN_ROS__CORE__TORQUE_HPP_
 #define ROBODYN_ROS__CORE__TORQUE_HPP_
 
@@ -31,41 +32,40 @@
 namespace robodyn
 {
 
-// The parts of a torque, each n numbers; the coefficients of a reference's parts leave out the
-// feedback's, which has gains.
+// The parts of a torque, each n numbers. The feedback has gains instead of a coefficient.
 namespace part
 {
 constexpr std::size_t inertial = 0, coriolis = 1, gravity = 2, friction = 3, feedback = 4,
                       effort = 5, count = 6;
 }
 
-// Of the inertial, Coriolis, gravity, friction and effort parts of a reference.
+// Coefficients of the inertial, Coriolis, gravity, friction and effort parts of a reference.
 using PartCoefficients = std::array<double, 5>;
 constexpr std::size_t kEffortCoefficient = 4;
 
 // Bounds of kd T and sqrt(kp) T, T being the period of the states.
 //
-// Computed torque makes each joint's error a double integrator. With an acceleration that is held
-// for T and acts a period late, a = kp T^2 and b = kd T, its characteristic polynomial is
-// z^3 - 2 z^2 + (1 + b + a/2) z + a/2 - b. By Jury's criterion it is stable for a < c (1 - c) with
-// c = b - a/2. For gains that may be twice as large, a < c (1 - 2 c): then b is below 1/2 and a
-// below 1/8, whatever the other gain is.
+// Computed torque makes each joint's error a double integrator. With an acceleration that is
+// held for T and acts a period late, a = kp T^2 and b = kd T, its characteristic polynomial is
+// z^3 - 2 z^2 + (1 + b + a/2) z + a/2 - b. By Jury's criterion it is stable for a < c (1 - c)
+// with c = b - a/2. For gains that may be twice as large, a < c (1 - 2 c): then b is below 1/2
+// and a below 1/8, whatever the other gain is.
 constexpr double kLargestKdT = 0.5, kLargestRootKpT = 0.35355339059327373;
 
-// The coefficients of one law, or of a law on its way to another.
+// The coefficients of one law, or of a transition between two.
 struct LawCoefficients
 {
   double hold = 0.0;                               // of g(q), whether there is a reference or not
   double damping = 0.0;                            // 1/s
   double friction_slope = 0.0, limit_slope = 0.0;  // of the smooth sign, of the soft joint limits
-  // Of a reference's parts where the reference is, and where the arm is measured.
+  // Of a reference's parts, evaluated at the reference and at the measured state.
   PartCoefficients feedforward{}, computed{};
   Vector kp, kd, limit_damping;
 
   explicit LawCoefficients(std::size_t joints) : kp(joints), kd(joints), limit_damping(joints) {}
 
-  // Become those of a law, without damping.
-  void become(const LawSettings & law)
+  // Set them to those of a law, without damping.
+  void set_law(const LawSettings & law)
   {
     const bool is_computed = law.mode == Mode::computed_torque;
     const PartCoefficients none{};
@@ -89,7 +89,7 @@ struct LawCoefficients
   bool has_feedback() const { return has_any(computed) || any(kp) || any(kd); }
   bool follows() const { return has_feedforward() || has_feedback(); }
 
-  // How many states in a second its feedback needs [Hz]; 0: it has none.
+  // The rate of the states that its feedback needs [Hz]; 0: it has no feedback.
   double needed_rate() const
   {
     double rate = 0.0;
@@ -110,8 +110,8 @@ struct LawCoefficients
            kd == other.kd && limit_damping == other.limit_damping;
   }
 
-  // Become the combination of two that has a fraction, 0 to 1, of the second.
-  void mix(const LawCoefficients & a, const LawCoefficients & b, double fraction)
+  // Set them to (1 - fraction) a + fraction b.
+  void interpolate(const LawCoefficients & a, const LawCoefficients & b, double fraction)
   {
     const auto between = [fraction](double x, double y) {
       return (1.0 - fraction) * x + fraction * y;
@@ -137,30 +137,30 @@ private:
   }
 };
 
-// Computes the parts of torques, with room for it.
+// Computes the parts of torques, in memory of its own.
 class TorqueParts
 {
 public:
   explicit TorqueParts(std::size_t joints)
   : n_(joints),
-    at_(LoadedModel::most_rows(joints) * joints),
-    with_(at_.size()),
-    under_(at_.size()),
-    tau_(at_.size()),
+    q_(LoadedModel::max_rows(joints) * joints),
+    qd_(q_.size()),
+    qdd_(q_.size()),
+    tau_(q_.size()),
     direction_(joints),
     load_(joints),
     friction_(joints)
   {
   }
 
-  // Write the parts, part::count times n, at a measured state, with damping [1/s]; a velocity that
-  // is not known (NaN) is not damped. Return whether the model could.
+  // Write the parts, part::count times n, at a measured state, with damping [1/s]; a velocity
+  // that is not known (NaN) is not damped. Return whether the model succeeded.
   bool compute(
     const LawCoefficients & law, double damping, LoadedModel & model,
     const Vector & is_continuous, const Vector & q, const Vector & qd,
     const ReferenceState * reference, Vector & parts)
   {
-    const double resting = law.gravity();
+    const double gravity_weight = law.gravity();
     const bool has_feedforward = reference != nullptr && law.has_feedforward();
     const bool has_feedback = reference != nullptr && law.has_feedback();
     const bool has_damping = damping != 0.0 && has_velocities(qd);
@@ -172,21 +172,24 @@ public:
         parts[part::effort * n_ + i] = weight * reference->effort[i];
       }
     }
-    if (!has_damping && !has_feedback && !has_feedforward && resting == 0.0) { return true; }
+    if (!has_damping && !has_feedback && !has_feedforward && gravity_weight == 0.0) {
+      return true;
+    }
 
-    // One batch: at rest; damping; feedback's three; feedforward's three.
+    // One batch of rows for the model: at rest; damping; three of computed torque (Coriolis,
+    // inertial, feedback); three of feedforward (gravity, Coriolis, inertial).
     begin();
-    const std::size_t here = row(q);
-    std::size_t damped = 0, near = 0, far = 0;
+    const std::size_t at_rest = row(q);
+    std::size_t damped = 0, at_measured = 0, at_desired = 0;
     if (has_damping) {
       damped = row(q);
-      set(under_, damped, qd);
+      set(qdd_, damped, qd);
     }
     if (has_feedback) {
-      near = row(q);
-      set(with_, near, qd);
-      set(under_, row(q), reference->acceleration);
-      double * const corrected = under_.data() + row(q) * n_;
+      at_measured = row(q);
+      set(qd_, at_measured, qd);
+      set(qdd_, row(q), reference->acceleration);
+      double * const corrected = qdd_.data() + row(q) * n_;
       for (std::size_t i = 0; i < n_; ++i) {
         const double difference = reference->position[i] - q[i];
         const double error = is_continuous[i] != 0.0 ? wrapped(difference) : difference;
@@ -194,35 +197,37 @@ public:
       }
     }
     if (has_feedforward) {
-      far = row(reference->position);
-      set(with_, row(reference->position), reference->velocity);
-      set(under_, row(reference->position), reference->acceleration);
+      at_desired = row(reference->position);
+      set(qd_, row(reference->position), reference->velocity);
+      set(qdd_, row(reference->position), reference->acceleration);
     }
     if (!run(model)) { return false; }
 
-    const double held = reference != nullptr ? law.hold : resting;
-    add(parts, part::gravity, held, here);
-    if (has_damping) { add(parts, part::feedback, -damping, damped, here); }
-    bool could = true;
+    const double weight_at_rest = reference != nullptr ? law.hold : gravity_weight;
+    add(parts, part::gravity, weight_at_rest, at_rest);
+    if (has_damping) { add(parts, part::feedback, -damping, damped, at_rest); }
+    bool succeeded = true;
     if (has_feedback) {
       const PartCoefficients & c = law.computed;
-      add(parts, part::coriolis, c[part::coriolis], near, here);
-      add(parts, part::inertial, c[part::inertial], near + 1, here);
-      add(parts, part::feedback, 1.0, near + 2, here);
-      add(parts, part::gravity, c[part::gravity], here);
-      could &= add_friction(law, model, c, reference->velocity, here, near, parts);
+      add(parts, part::coriolis, c[part::coriolis], at_measured, at_rest);
+      add(parts, part::inertial, c[part::inertial], at_measured + 1, at_rest);
+      add(parts, part::feedback, 1.0, at_measured + 2, at_rest);
+      add(parts, part::gravity, c[part::gravity], at_rest);
+      succeeded &= add_friction(law, model, c, reference->velocity, at_rest, at_measured, parts);
     }
     if (has_feedforward) {
       const PartCoefficients & c = law.feedforward;
-      add(parts, part::coriolis, c[part::coriolis], far + 1, far);
-      add(parts, part::inertial, c[part::inertial], far + 2, far);
-      add(parts, part::gravity, c[part::gravity], far);
-      could &= add_friction(law, model, c, reference->velocity, far, far + 1, parts);
+      add(parts, part::coriolis, c[part::coriolis], at_desired + 1, at_desired);
+      add(parts, part::inertial, c[part::inertial], at_desired + 2, at_desired);
+      add(parts, part::gravity, c[part::gravity], at_desired);
+      succeeded &=
+        add_friction(law, model, c, reference->velocity, at_desired, at_desired + 1, parts);
     }
-    return could;
+    return succeeded;
   }
 
-  // Write the gravity that a law compensates at a position, and return whether the model could.
+  // Write the gravity that a law compensates at a position, and return whether the model
+  // succeeded.
   bool gravity(
     const LawCoefficients & law, LoadedModel & model, const Vector & q, Vector & torque)
   {
@@ -244,7 +249,7 @@ public:
     begin();
     row(q);
     for (std::size_t i = 0; i < n_; ++i) {
-      if (is_marked[i] != 0.0) { under_[row(q) * n_ + i] = 1.0; }
+      if (is_marked[i] != 0.0) { qdd_[row(q) * n_ + i] = 1.0; }
     }
     if (!run(model)) { return false; }
     for (std::size_t i = 0, k = 0; i < n_; ++i) {
@@ -254,14 +259,14 @@ public:
     return true;
   }
 
-  // Write C(q, qd) qd + g(q) and M(q) qd, whatever is commanded.
+  // Write C(q, qd) qd + g(q) and M(q) qd, independent of the law.
   bool bias_and_momentum(
     LoadedModel & model, const Vector & q, const Vector & qd, Vector & bias, Vector & momentum)
   {
     begin();
     row(q);
-    set(with_, row(q), qd);
-    set(under_, row(q), qd);
+    set(qd_, row(q), qd);
+    set(qdd_, row(q), qd);
     if (!run(model)) { return false; }
     for (std::size_t i = 0; i < n_; ++i) {
       bias[i] = tau_[n_ + i];
@@ -275,13 +280,13 @@ private:
 
   void begin() { rows_ = 0; }
 
-  // Add a state at a position, at rest, and return its row.
+  // Add a state at rest at a position, and return its row.
   std::size_t row(const Vector & position)
   {
-    set(at_, rows_, position);
+    set(q_, rows_, position);
     const auto first = static_cast<std::ptrdiff_t>(rows_ * n_);
-    std::fill_n(with_.begin() + first, n_, 0.0);
-    std::fill_n(under_.begin() + first, n_, 0.0);
+    std::fill_n(qd_.begin() + first, n_, 0.0);
+    std::fill_n(qdd_.begin() + first, n_, 0.0);
     return rows_++;
   }
 
@@ -293,7 +298,7 @@ private:
 
   bool run(LoadedModel & model)
   {
-    return model.inverse_dynamics(rows_, at_.data(), with_.data(), under_.data(), tau_.data());
+    return model.inverse_dynamics(rows_, q_.data(), qd_.data(), qdd_.data(), tau_.data());
   }
 
   // Add a weighted row of torques to a part.
@@ -302,7 +307,7 @@ private:
     for (std::size_t i = 0; i < n_; ++i) { parts[which * n_ + i] += weight * tau_[row * n_ + i]; }
   }
 
-  // The same of the difference of two.
+  // Add a weighted difference of two rows.
   void add(
     Vector & parts, std::size_t which, double weight, std::size_t row, std::size_t less) const
   {
@@ -311,33 +316,35 @@ private:
     }
   }
 
-  // Add the friction at the desired velocity. Its load is the rigid body's torque, from that at
-  // rest and the two rows of a motion and its acceleration.
+  // Add the friction at the desired velocity. Its load is the rigid body's torque: the sum of
+  // the rows with velocity and with acceleration, less the row at rest, whose gravity both
+  // contain.
   bool add_friction(
     const LawCoefficients & law, const LoadedModel & model, const PartCoefficients & c,
-    const Vector & velocity, std::size_t resting, std::size_t moving, Vector & parts)
+    const Vector & velocity, std::size_t at_rest, std::size_t moving, Vector & parts)
   {
     const double weight = c[part::friction];
     if (weight == 0.0) { return true; }
     for (std::size_t i = 0; i < n_; ++i) {
       direction_[i] = std::tanh(velocity[i] * law.friction_slope);
-      load_[i] = tau_[moving * n_ + i] + tau_[(moving + 1) * n_ + i] - tau_[resting * n_ + i];
+      load_[i] = tau_[moving * n_ + i] + tau_[(moving + 1) * n_ + i] - tau_[at_rest * n_ + i];
     }
-    const bool could =
+    const bool succeeded =
       model.friction_torque(velocity.data(), direction_.data(), load_.data(), friction_.data());
     for (std::size_t i = 0; i < n_; ++i) {
       parts[part::friction * n_ + i] += weight * friction_[i];
     }
-    return could;
+    return succeeded;
   }
 
   const std::size_t n_;
   std::size_t rows_ = 0;
-  Vector at_, with_, under_, tau_;  // position, velocity, acceleration, torque of each row
+  Vector q_, qd_, qdd_, tau_;  // position, velocity, acceleration, torque of each row
   Vector direction_, load_, friction_;
 };
 
-// The latest law, and the transition to it, with the damping of an arm that moves when it begins.
+// The latest law, the transition to it, and the damping of an arm that moves when the
+// transition begins.
 class ActiveLaw
 {
 public:
@@ -346,10 +353,10 @@ public:
     latest_(joints),
     origin_(joints),
     goal_(joints),
-    mixed_(joints),
-    wanted_(joints)
+    blended_(joints),
+    next_(joints)
   {
-    latest_.become(law);
+    latest_.set_law(law);
     goal_ = latest_;
   }
 
@@ -357,43 +364,46 @@ public:
   const LawCoefficients & latest() const { return latest_; }
   const LawCoefficients & goal() const { return goal_; }  // the latest, with the damping
 
-  // Whether a reference makes a difference, or does until the transition is over.
-  bool follows() const { return is_under_way_ || goal_.follows(); }
+  // Whether a reference affects the torque, if only until the transition is over.
+  bool follows() const { return is_in_transition_ || goal_.follows(); }
 
-  // Whether damping acts, and is all that changes the energy.
-  bool is_damping() const { return goal_.damping != 0.0 && !is_under_way_; }
+  // Whether damping acts, and nothing else changes the energy.
+  bool is_damping() const { return goal_.damping != 0.0 && !is_in_transition_; }
 
   // The active coefficients a time [s] ahead.
   const LawCoefficients & at(double ahead)
   {
     const double elapsed = elapsed_ + ahead;
-    if (!is_under_way_ || elapsed >= duration_) { return goal_; }
-    mixed_.mix(origin_, goal_, elapsed / duration_);
-    return mixed_;
+    if (!is_in_transition_ || elapsed >= duration_) { return goal_; }
+    blended_.interpolate(origin_, goal_, elapsed / duration_);
+    return blended_;
   }
 
-  // Fade into another law in a duration [s], with damping [1/s] where that lets the arm float.
+  // Start a transition to another law over a duration [s], with damping [1/s] in gravity
+  // compensation.
   void change(const LawSettings & law, double duration, double damping)
   {
-    wanted_.become(law);
+    next_.set_law(law);
     mode_ = law.mode;
-    if (wanted_ == latest_) { return; }
-    latest_ = wanted_;
+    if (next_ == latest_) { return; }
+    latest_ = next_;
     if (damping != 0.0 && law.mode == Mode::gravity_compensation) {
-      wanted_.damping = damping;
-      damped_ = 0.0;
+      next_.damping = damping;
+      damping_time_ = 0.0;
     }
     begin(duration);
   }
 
-  // Apply the latest law at once, with damping [1/s]; the rate limit shapes what that does.
-  void jump(double damping = 0.0)
+  // Switch to the latest law at once, with damping [1/s]; only the rate limit smooths the
+  // torque.
+  void switch_now(double damping = 0.0)
   {
     goal_ = latest_;
-    is_under_way_ = false;
+    is_in_transition_ = false;
+    // In feedforward the drive's own loop damps the arm.
     if (damping != 0.0 && mode_ != Mode::feedforward) {
       goal_.damping = damping;
-      damped_ = kNaN;
+      damping_time_ = kNaN;
     }
   }
 
@@ -401,65 +411,69 @@ public:
   void end_damping(double duration)
   {
     if (goal_.damping == 0.0) { return; }
-    wanted_ = goal_;
-    wanted_.damping = 0.0;
+    next_ = goal_;
+    next_.damping = 0.0;
     begin(duration);
   }
 
-  // Let time pass [s], at a velocity; what begins by it takes the duration [s].
+  // Advance by a time [s], at a velocity; a transition that this starts takes the duration
+  // [s].
   void advance(double elapsed, const Vector & velocity, double duration)
   {
-    if (is_under_way_) {
+    if (is_in_transition_) {
       elapsed_ += elapsed;
-      is_under_way_ = elapsed_ < duration_;
+      is_in_transition_ = elapsed_ < duration_;
     }
-    if (goal_.damping != 0.0 && !is_under_way_) {
-      damped_ = std::isnan(damped_) ? 0.0 : damped_ + elapsed;
-      if (is_at_rest(velocity, kCoasting) || damped_ * goal_.damping > kDampingTimes) {
+    if (goal_.damping != 0.0 && !is_in_transition_) {
+      damping_time_ = std::isnan(damping_time_) ? 0.0 : damping_time_ + elapsed;
+      if (
+        is_at_rest(velocity, kCoastSpeed) ||
+        damping_time_ * goal_.damping > kDampingTimeConstants) {
         end_damping(duration);
       }
     }
   }
 
 private:
-  static constexpr double kDampingTimes = 10.0;  // time constants, and it ends at the latest
-  // Slower than this [rad/s or m/s] an arm is damped no more. Without friction it coasts on:
-  // faster, it would be a drift to be seen within a minute.
-  static constexpr double kCoasting = 1e-5;
+  static constexpr double kDampingTimeConstants = 10.0;  // after which damping ends
+  // Damping ends below this speed [rad/s or m/s]. Without friction the arm then coasts: at a
+  // higher speed the drift would be visible within a minute.
+  static constexpr double kCoastSpeed = 1e-5;
 
-  // Move from the active coefficients to wanted_.
+  // Move from the active coefficients to next_.
   void begin(double duration)
   {
-    if (wanted_ == goal_) { return; }
+    if (next_ == goal_) { return; }
     origin_ = at(0.0);
-    goal_ = wanted_;
-    is_under_way_ = true;
+    goal_ = next_;
+    is_in_transition_ = true;
     elapsed_ = 0.0;
     duration_ = duration;
   }
 
   Mode mode_;
-  LawCoefficients latest_, origin_, goal_, mixed_, wanted_;
-  bool is_under_way_ = false;
+  LawCoefficients latest_, origin_, goal_, blended_, next_;
+  bool is_in_transition_ = false;
   double elapsed_ = 0.0, duration_ = 0.0;  // of the transition [s]
-  // s, since damping began; NaN: it begins with the next cycle, and what passed before, in which
-  // nobody measured, does not count
-  double damped_ = kNaN;
+  // s, since damping began; NaN: it begins with the next cycle, since the time before, without
+  // measurements, does not count
+  double damping_time_ = kNaN;
 };
 
-// However long nothing was sent, the rate limit allows no more than this time's step [s].
+// Longest time for which the rate limit allows a step, however long nothing was sent [s].
 constexpr double kLongestRateStep = 0.01;
 
-// What happens to a torque while a joint is measured beyond its position limits.
+// Limits the torque of a joint that is measured beyond its position limits.
 //
-// Beyond a limit, what the torque has over gravity and points further out fades to nothing over the
-// width of the soft joint limit, and outward motion is braked as much as the fading has grown: with
-// the penetration p, tau' = g + (1 - |p|) (tau - g) where tau - g points outward, and
-// -|p| K_d M_jj qd where the joint moves outward. Gravity itself stays in full, so that the arm
-// never drops; torques that lead back pass; nothing pulls. It only ever takes energy out of a
-// joint, is continuous in position and velocity, and has no memory: it ends where the arm is back
-// inside. Each joint is braked with its own inertia, not the coupled matrix, so that the brake's
-// power is never positive.
+// Beyond a limit, the part of the torque in excess of gravity that points outward fades out
+// over the width of the soft joint limit, and outward motion is damped in proportion: with the
+// penetration p, tau' = g + (1 - |p|) (tau - g) where tau - g points outward, and -|p| K_d
+// M_jj qd where the joint moves outward. Gravity compensation stays in full, so that the arm
+// does not drop. Torques that point back inside pass unchanged, and nothing pulls the arm
+// back. A soft joint limit only takes energy out of a joint, is continuous in position and
+// velocity, and has no memory: it ends where the arm is back inside. Each joint is damped with
+// its own inertia M_jj, not the coupled matrix, so that the power of the damping is never
+// positive.
 class SoftJointLimits
 {
 public:
@@ -468,12 +482,12 @@ public:
   {
   }
 
-  // Of each joint: 0 inside its limits, 1 or -1 far beyond the upper or the lower one.
+  // Of each joint: 0 inside its limits, 1 or -1 a full width beyond the upper or the lower
+  // one.
   const Vector & penetration() const { return penetration_; }
 
-  // Change a torque at a measured state to what it may be; a velocity that is not known (NaN) is
-  // not braked, others as much as a period [s] of the states allows. Return whether the model
-  // could.
+  // Limit a torque at a measured state. A velocity that is not known (NaN) is not damped,
+  // others as far as the period [s] of the states allows. Return whether the model succeeded.
   bool apply(
     const LawCoefficients & law, LoadedModel & model, TorqueParts & parts,
     const Settings & settings, const Vector & q, const Vector & qd, double period,
@@ -496,12 +510,12 @@ public:
       const double side = penetration_[i] > 0.0 ? 1.0 : penetration_[i] < 0.0 ? -1.0 : 0.0;
       const double gravity = law.gravity() * gravity_[i];
       const double limit = settings.effort_limits[i];
-      // Clipped first: of a torque far beyond the effort limits the fading would leave too much.
-      const double more = clamped(torque[i], -limit, limit) - gravity;
-      const double kept = side * more > 0.0 ? (1.0 - depth) * more : more;
+      // Saturate first: fading would leave too much of a torque far beyond the effort limits.
+      const double excess = clamped(torque[i], -limit, limit) - gravity;
+      const double faded = side * excess > 0.0 ? (1.0 - depth) * excess : excess;
       const double outward = side * qd[i] > 0.0 ? qd[i] : 0.0;
       const double damping = depth * allowed_damping(law.limit_damping[i], period);
-      torque[i] = gravity + kept - damping * inertia_[i] * outward;
+      torque[i] = gravity + faded - damping * inertia_[i] * outward;
     }
     return true;
   }
@@ -510,7 +524,7 @@ private:
   Vector penetration_, gravity_, inertia_;
 };
 
-// Limits torques, and remembers the last one as sent.
+// Applies effort and rate limits, and keeps the last torque that was sent.
 class TorqueLimiter
 {
 public:
@@ -531,10 +545,10 @@ public:
       is_rate_limited_.begin(), is_rate_limited_.end(), [](unsigned char x) { return x != 0; });
   }
 
-  // Begin a new stream of commands, which continues nothing.
-  void forget() { has_torque_ = false; }
+  // Start a new stream of commands, whose first torque has no rate limit.
+  void reset() { has_torque_ = false; }
 
-  // Go on from a torque that another has sent at a time [s].
+  // Continue from a torque that another process sent at a time [s].
   void continue_from(const double * torque, double sent)
   {
     std::copy_n(torque, torque_.size(), torque_.begin());
@@ -542,17 +556,17 @@ public:
     sent_ = sent;
   }
 
-  // Note that the last torque was on the wire by a time [s].
-  void note_sent(double now) { sent_ = std::max(sent_, now); }
+  // Record that the last torque was sent by a time [s].
+  void record_sent(double now) { sent_ = std::max(sent_, now); }
 
-  // The time [s] to the middle of that for which a command will act, if as before.
-  double half_a_step(double now) const { return 0.5 * std::min(now - sent_, kLongestRateStep); }
+  // Half the time [s] for which the next command acts, if commands come as before.
+  double half_step(double now) const { return 0.5 * std::min(now - sent_, kLongestRateStep); }
 
   // Limit a finite torque; the result counts as sent at a steady time [s]. Effort limits that were
   // lowered take effect at the pace of the rate limit: a torque beyond them may only shrink.
   void apply(const Vector & torque, const Settings & settings, double now)
   {
-    constexpr double shortest = 1e-9;  // s, for two commands in one instant: no limit stays none
+    constexpr double shortest = 1e-9;  // s; zero times no limit (infinity) would be NaN
     const double time = clamped(now - sent_, shortest, kLongestRateStep);
     for (std::size_t i = 0; i < torque_.size(); ++i) {
       double largest = settings.effort_limits[i];

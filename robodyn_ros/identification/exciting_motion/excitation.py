@@ -117,7 +117,7 @@ class Excitation(ArrayRecord):
 
     @property
     def not_excited(self) -> tuple[IdentifiedParameter, ...]:
-        """Parameters about which the motion tells next to nothing."""
+        """Parameters about which the motion is hardly informative."""
         return tuple(each for each in self.parameters if not each.is_measured)
 
     @property

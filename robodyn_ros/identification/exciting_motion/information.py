@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What a motion will tell: the information matrix of base parameters and drive terms.
+Information of a motion: the information matrix of base parameters and drive terms.
 
 Measured efforts are torques plus noise, tau = Y beta + D c + e, with Y the base regressor and D
 the drives' columns Ia qdd, Fv qd, Fc tanh(qd / 0.05), offset. With deviations of e and what is

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a motion may ask of each joint, and what was assumed where the URDF does not say."""
+"""Limits of a motion for each joint, and what is assumed where the URDF has none."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ class LimitUse(ArrayRecord):
         return float(max(parts))
 
     def broken(self, model: RobotModel, limits: MotionLimits) -> str:
-        """Return in words which limit is exceeded, empty where none is."""
+        """Return as text which limit is exceeded, empty where none is."""
         for name in ('velocity', 'acceleration', 'effort'):
             use, limit = getattr(self, name), getattr(limits, name)
             worst = int(np.argmax(use / limit))
@@ -180,7 +180,7 @@ def _sample_count(
 
 
 def _least_spare(region: Region, placed: FloatArray, rest: FloatArray) -> FloatArray:
-    """Return the least spare distance (m,) on the ways through points (N, m, 3)."""
+    """Return the least spare distance (m,) along paths through points (N, m, 3)."""
     spare = region.spare(placed)
     if len(placed) == 1:
         return spare[0] - rest

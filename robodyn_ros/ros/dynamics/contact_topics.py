@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""External torques, tip wrench and contacts on topics; and the effort that somebody else adds."""
+"""External torques, tip wrench and contacts on topics; and added efforts of another node."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from robodyn_ros.spatial import FloatArray
 
 class ContactTopics:
     """
-    Publishes external torques, the wrench at the tip and contacts, where somebody listens.
+    Publishes external torques, the wrench at the tip and contacts, while they have subscribers.
 
-    Nothing is computed while nobody listens and nothing is to follow from a contact.
+    Nothing is computed without subscribers and without a reaction to contacts.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class ContactTopics:
     last : Contact or None
         The newest that began or ended.
     undetermined : int
-        Directions of the wrench at the tip that could not be told, last time.
+        Undetermined directions of the last wrench at the tip.
     deviation : array, shape (6,), or None
         Of that wrench [N], [N m].
     """
@@ -83,7 +83,7 @@ class ContactTopics:
         self.look_for_subscribers()
 
     def look_for_subscribers(self, *, are_states_heard: bool = False) -> None:
-        """Look whether anything is to be computed; call it often."""
+        """Update which topics have subscribers; call it periodically."""
         self._are_torques_heard = self._torques.get_subscription_count() > 0
         self._are_wrenches_heard = self._wrenches.get_subscription_count() > 0
         self.is_active = (
@@ -105,12 +105,12 @@ class ContactTopics:
 
     @property
     def in_contact(self) -> bool:
-        """Whether a contact lasts."""
+        """Whether there is a contact."""
         return self._stack.monitor.contact is not None
 
     @property
     def facts(self) -> dict[str, object]:
-        """What diagnostics tell."""
+        """The facts for diagnostics."""
         monitor, added = self._stack.monitor, self._stack.pipeline.added
         lasting = monitor.contact
         deviation = '' if self.deviation is None else self.deviation
@@ -128,7 +128,7 @@ class ContactTopics:
 
     def update(self, state: MeasuredState, commanded: FloatArray | None, stamp: Time) -> None:
         """
-        Take in a state that was commanded for, publish, and let the arm react to a contact.
+        Take the state of a control cycle, publish, and react to a contact.
 
         Parameters
         ----------

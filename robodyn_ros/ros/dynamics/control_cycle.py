@@ -88,7 +88,7 @@ class Recent:
 @dataclass
 class CycleCounts:
     """
-    What has happened since the node was configured, and since the last report.
+    Counts since the node was configured, and since the last report.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ class CycleCounts:
         self._gaps = [*self._gaps[1 - _MOST_GAPS :], (now, gap)]
 
     def recent(self, now: float, refused: int) -> Recent:
-        """Return what happened since this was last asked; ``refused`` states in all."""
+        """Return the counts since the last call; ``refused`` is the total of refused states."""
         times = self._cycle_times
         elapsed = now - self._since
         saturated, beyond = (
@@ -218,7 +218,7 @@ class ControlCycle:
         self._was_taken_over = False
         self._is_missed = self._is_reported_stale = False
         self._reported_stale = self._missed_since = -math.inf
-        self._reported_fault, self._reported_news = '', -1
+        self._reported_fault, self._reported_changes = '', -1
         self._told_velocities: dict[str, str] = {}
         self._reported_drops = 0
         self._last_watchdog = math.inf
@@ -239,30 +239,30 @@ class ControlCycle:
 
     @property
     def others(self) -> CommandConflictMonitor:
-        """Whoever else is on the commands' topic."""
+        """Other publishers on the commands' topic."""
         return self._outputs.others
 
     @property
     def subscribers(self) -> int:
-        """How many subscribe to the commands or the torques, this node not counted."""
+        """Number of subscribers to the commands or the torques, without this node."""
         return self._outputs.subscribers
 
     @property
     def no_subscriber(self) -> str:
-        """That nobody subscribes to the commands, and where they may be awaited."""
+        """A message that nobody subscribes to the commands, and where a subscriber may be."""
         return self._outputs.unheard
 
     @property
     def no_joint_state(self) -> str:
-        """That no joint state has come, and where there may be some."""
+        """A message that no joint state has come, and where there may be some."""
         return self._states.unheard
 
     def other_commander(self) -> str:
-        """Return who else has commanded recently, in words; empty: nobody has."""
+        """Return which other node has commanded recently, as text; empty: none has."""
         return self.others.heard_before_activation(self._listening_time)
 
     def look_around(self) -> None:
-        """Look who else is on the commands' topic; call it once per diagnostics period."""
+        """Update the command conflicts; call it once per diagnostics period."""
         before = self.others.names
         self.others.look()
         if self.stack.pipeline.is_enabled and self.others.recent:
@@ -272,7 +272,7 @@ class ControlCycle:
 
     def remark(self, status: DiagnosticStatus) -> None:
         """
-        Log, once each, what diagnostics say is missing: the first states, or who takes commands.
+        Log, once each, what diagnostics report as missing: the first states, or a subscriber.
 
         What is wrong with states that come again after a pause is logged, too, and that a
         simulation stands still.
@@ -300,7 +300,7 @@ class ControlCycle:
                 self._node.get_logger().warning(status.message)
 
     def start(self) -> None:
-        """Begin to command with the next complete joint state."""
+        """Start to command with the next complete joint state."""
         self._started, self._told_missing = time.monotonic(), ''
         self._last_watchdog = math.inf
         self.others.begin_commanding()
@@ -311,22 +311,22 @@ class ControlCycle:
         )
 
     def begin_again(self) -> str:
-        """Command again after having stopped; return who commands instead; empty: nobody does."""
+        """Command again after a stop; return which other node commands; empty: none does."""
         if self.stack.pipeline.is_enabled:
             return ''
-        if other := self.others.heard_of_late(self._listening_time):
+        if other := self.others.heard_recently(self._listening_time):
             return other
         self.others.begin_commanding()
         self.stack.pipeline.enable(time.monotonic())
         return ''
 
     def leave(self) -> None:
-        """Command nothing more, without a stop command: somebody else commands."""
+        """Stop commanding without a stop command: another node commands."""
         self.stack.pipeline.disable()
         self._beat(time.monotonic())
 
     def stop_commanding(self) -> None:
-        """Bring a moving arm to rest, send the stop command, and command nothing more."""
+        """Bring a moving arm to rest, send the stop command, and stop commanding."""
         pipeline, begin = self.stack.pipeline, time.monotonic()
         if not pipeline.is_enabled:
             return
@@ -362,13 +362,13 @@ class ControlCycle:
         self.contacts.destroy()
 
     def _carry(self) -> None:
-        """Go on commanding for a moment, where no executor runs."""
+        """Continue to command for a short time, where no executor runs."""
         self._take_states()
         self._on_watchdog()
         time.sleep(STOP_PERIOD)
 
     def _look_for_subscribers(self) -> None:
-        """Look which topics have subscribers, and so what is to be computed and published."""
+        """Update which topics have subscribers, and so what is computed and published."""
         self._outputs.look_for_subscribers()
         self.contacts.look_for_subscribers(are_states_heard=self._outputs.are_states_heard)
 
@@ -377,7 +377,7 @@ class ControlCycle:
         return min(2.0 * self.stack.pipeline.settings.state_timeout, LONGEST_LISTENING)
 
     def _take_states(self) -> None:
-        """Take in the joint states that wait, where no executor does it."""
+        """Take the queued joint states, where no executor does it."""
         for content in self._states.waiting(self._subscription):
             self._on_joint_state(content)
 
@@ -436,11 +436,11 @@ class ControlCycle:
                 self._node.get_logger().info(f'commanding again{after}')
 
     def _look_for_faults(self) -> None:
-        """Log what the command pipeline has found, once."""
+        """Log the command pipeline's new faults, once."""
         pipeline = self.stack.pipeline
-        if (news := pipeline.news) == self._reported_news:
+        if (changes := pipeline.fault_changes) == self._reported_changes:
             return
-        self._reported_news = news
+        self._reported_changes = changes
         if (fault := pipeline.last_fault) != self._reported_fault:
             self._reported_fault = fault
             if fault:
@@ -501,14 +501,14 @@ class ControlCycle:
             self._node.get_logger().error(words)
 
     def _is_miss_to_be_told(self, now: float) -> bool:
-        """Return whether the log says that joint states are missed, by a steady time [s]."""
+        """Return whether missed joint states are to be logged at a steady time [s]."""
         is_lasting = now - self._missed_since > WARNING_PERIOD
         is_counted = self._told_misses >= MOST_MISSES and not is_lasting
         period = MISSES_PERIOD if is_counted else WARNING_PERIOD
         return now - self._reported_stale >= period
 
     def _look_for_drift(self, now: float) -> None:
-        """Look whether an arm that is to be weightless moves by itself, and log that."""
+        """Check for drift of an arm in gravity compensation, and log it."""
         pipeline, state = self.stack.pipeline, self.stack.pipeline.state
         torque = pipeline.last_torque
         is_weightless = (
@@ -530,7 +530,7 @@ class ControlCycle:
             self._node.get_logger().warning(self.drift)
 
     def _look_for_lateness(self, now: float) -> None:
-        """Count a watchdog timer that comes late: this process stood still."""
+        """Count a watchdog timer that comes late: this process was paused."""
         lateness = now - self._last_watchdog - self._watchdog_period
         self._last_watchdog = now
         if lateness > self._watchdog_period:
@@ -544,7 +544,7 @@ class ControlCycle:
 
     def follow(self, content: bytes) -> None:
         """
-        Take a trajectory, as bytes; one without points cancels what is followed.
+        Take a trajectory, as bytes; one without points cancels the reference.
 
         Raises
         ------
@@ -584,11 +584,11 @@ class ControlCycle:
         return cycle_time
 
     def _beat(self, now: float) -> None:
-        """Tell the watchdog that the node lives."""
+        """Write the heartbeat for the watchdog."""
         self._watchdog.beat(self.stack, self._watchdog_period, now)
 
     def _is_taken_over(self) -> bool:
-        """Return whether the watchdog commands in place of this; then it is asked to stop."""
+        """Return whether the watchdog commands instead; then it is asked to stop."""
         if not (self._shared.is_taken or self._was_taken_over):
             return False
         self._was_taken_over = self._watchdog.has_commands
@@ -608,5 +608,5 @@ class ControlCycle:
 
 
 def _without_numbers(words: str) -> str:
-    """Return what is said again only to say something new: numbers change all the time."""
+    """Return a message without its numbers, to compare messages whose numbers change."""
     return re.sub(r'[\d.]+', '', words)

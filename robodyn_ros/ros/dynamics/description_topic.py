@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The robot's description as it came over its topic, read when it is needed."""
+"""The robot's description from its topic, read when it is needed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class DescriptionTopic:
         self._size = 0
 
     def receive(self, content: bytes) -> bool:
-        """Keep a message, where it is not too large, and return whether it says something new."""
+        """Store a message, where it is not too large, and return whether its content is new."""
         is_new = len(content) != self._size or content != self._content
         self._size = len(content)
         self._content = content if self._size <= LARGEST_MESSAGE else None

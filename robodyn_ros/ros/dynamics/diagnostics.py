@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What the dynamics node tells on /diagnostics: of its torques, its model and its processes.
+The dynamics node's statuses on /diagnostics: torques, model and processes.
 
 ``torque`` is what is commanded, and how well; ``model`` what the torques are computed from, and
-whether the services answer; ``processes`` whether somebody watches.
+whether the services answer; ``processes`` whether the watchdog runs.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ def torque_status(
     Return the status ``torque`` of a node at a steady time [s].
 
     - ERROR while a transition was refused, a state that came before is stale, no torque is finite,
-      a reference was given up for a fault, or somebody else commands, too.
+      a reference was dropped for a fault, or another node commands, too.
     - STALE while no joint state has come at all, and when none has come for long, and nothing
       is commanded any more.
     - WARN while waiting for the robot, for activation or some joints, disabled, held back by an
       effort or position limit, while a simulation stands still, many states are refused, joint
       states come too seldom for the timeout or for gravity compensation, a joint's velocities are
-      not those of its positions, this process stood still, somebody else could command, nobody
-      listens to the commands, and with every note.
+      not those of its positions, this process was paused, another node could command, the commands
+      have no subscriber, and with every note.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def _idle_verdict(lifecycle: str, refusal: str, awaited: str = '') -> tuple[byte
 
 
 def _noted(verdict: tuple[bytes, str], notes: Sequence[str]) -> tuple[bytes, str]:
-    """Return a verdict with notes, where nothing worse hides them."""
+    """Return a verdict with notes, unless it is more severe than they are."""
     level, message = verdict
     if not notes or level not in (OK, WARN):
         return verdict
@@ -141,7 +141,7 @@ def _noted(verdict: tuple[bytes, str], notes: Sequence[str]) -> tuple[bytes, str
 
 
 def _verdict(cycle: ControlCycle, recent: Recent, now: float) -> tuple[bytes, str]:
-    """Return the level and the sentence about an active node: what is worst comes first."""
+    """Return level and message of an active node: the most severe condition first."""
     pipeline = cycle.stack.pipeline
     if not pipeline.is_enabled:
         return WARN, 'disabled, commanding nothing: call ~/enable'
@@ -191,7 +191,7 @@ def _stale_verdict(cycle: ControlCycle, recent: Recent, now: float) -> tuple[byt
 
 
 def _warning(cycle: ControlCycle, recent: Recent, now: float) -> str:
-    """Return what is worth a warning while the arm is commanded; empty: nothing."""
+    """Return the warning while the arm is commanded; empty: none."""
     stack = cycle.stack
     if standstill := stack.joint_states.standstill(now):
         return f'the simulation stands still for {standstill:.0f} s: its motion will go on with it'
@@ -329,8 +329,8 @@ def process_status(name: str, watchdog: WatchdogProcess, now: float) -> Diagnost
     """
     Return the status ``processes`` of a node.
 
-    WARN where the watchdog has ended, or looks after the node more than a second too late: nobody
-    would send the stop command in the node's place, or not in time. ``now`` is steady time [s].
+    WARN where the watchdog has ended, or checks the node more than a second too late: then it
+    would not send the stop command, or not in time. ``now`` is steady time [s].
     """
     lateness = watchdog.lateness(now)
     state, warning = 'watching', ''

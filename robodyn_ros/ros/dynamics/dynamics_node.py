@@ -85,13 +85,13 @@ class DynamicsNode(PlainlySpoken, LifecycleNode):
     Parameters
     ----------
     shared : SharedMemory
-        What the processes beside it are told by.
+        The memory shared with the other processes.
     services : ServiceProcess
         Answers the services; it is the caller's to close.
     watchdog : WatchdogProcess
         Commands when this process no longer does; it is the caller's to close.
     stop_signal : StopSignal
-        What tells the process to stop.
+        The stop signals of the process.
     args : sequence of str, optional
         The command line; the process's own where not given.
     """
@@ -164,7 +164,7 @@ class DynamicsNode(PlainlySpoken, LifecycleNode):
 
     @log_exceptions
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Read the robot and the parameters; what is wrong is logged and configure fails."""
+        """Read the robot and the parameters; errors are logged and configure fails."""
         try:
             parameters = self._checked_parameters()
             if parameters.external_effort_topic:
@@ -216,7 +216,7 @@ class DynamicsNode(PlainlySpoken, LifecycleNode):
 
     @log_exceptions
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Begin to command with the next complete joint state."""
+        """Start to command with the next complete joint state."""
         if self._cycle is None:
             return FAILURE
         if others := self._cycle.other_commander():
@@ -230,7 +230,7 @@ class DynamicsNode(PlainlySpoken, LifecycleNode):
 
     @log_exceptions
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Send the stop command and command nothing more."""
+        """Send the stop command and stop commanding."""
         if self._cycle is not None:
             self._cycle.stop()
         return super().on_deactivate(state)
@@ -276,7 +276,7 @@ class DynamicsNode(PlainlySpoken, LifecycleNode):
             self._share_robot(None)
 
     def _share_robot(self, robot: callbacks.Robot | None) -> None:
-        """Let the services and the watchdog know the robot and its load."""
+        """Share the robot and its load with the services and the watchdog."""
         self._robot = robot
         self._shared.robot.set(robot)
 
@@ -310,7 +310,7 @@ class DynamicsNode(PlainlySpoken, LifecycleNode):
 
     @property
     def _condition(self) -> tuple[Any, ...]:
-        """In which trajectories are followed, or not."""
+        """The condition under which trajectories are followed."""
         pipeline = None if self._cycle is None else self._cycle.stack.pipeline
         return self._lifecycle, pipeline and (pipeline.is_enabled, pipeline.law.mode)
 
@@ -388,7 +388,7 @@ class DynamicsNode(PlainlySpoken, LifecycleNode):
         return self.get_fully_qualified_name().lstrip('/')
 
     def _on_diagnostics(self) -> None:
-        """Publish the diagnostics; try what the torques are computed by, and look who commands."""
+        """Publish the diagnostics; test the model's functions, and look for command conflicts."""
         cycle = self._cycle
         if cycle is not None and self._settings is not None:
             torque = cycle.stack.torque
@@ -405,14 +405,14 @@ class DynamicsNode(PlainlySpoken, LifecycleNode):
             cycle.remark(status)
 
     def _leave_to_others(self, cycle: ControlCycle) -> None:
-        """Deactivate without a stop command, until nobody else commands."""
+        """Deactivate without a stop command, until no other node commands."""
         cycle.leave()
         self.trigger_deactivate()
         self._refuse(f'deactivated: {cycle.others.text}, and came first')
         self._autostart.activate_later()
 
     def _tell_of_other_torque(self, before: RigidBodyTorque) -> None:
-        """Log where the torques are computed by other code than before."""
+        """Log if the torques are computed by other code than before."""
         if self._cycle is not None and self._cycle.stack.torque is not before:
             torque = self._cycle.stack.torque
             self.get_logger().error(
@@ -422,7 +422,7 @@ class DynamicsNode(PlainlySpoken, LifecycleNode):
 
     @property
     def _activation(self) -> str:
-        """What a node waits for that does not start itself, and how it comes about."""
+        """What a node without autostart waits for, and how to start it."""
         name, state = self.get_fully_qualified_name(), self._lifecycle
         steps = 'activate' if state == 'inactive' else 'configure, then activate'
         return (
@@ -432,7 +432,7 @@ class DynamicsNode(PlainlySpoken, LifecycleNode):
 
     @property
     def _awaited(self) -> str:
-        """What a node waits for that does not command, in words; empty: nothing is known."""
+        """What a node waits for before it commands, as text; empty: unknown."""
         if self._autostart.is_left_to_others:
             return '' if self._was_active else self._activation
         return '' if self._parameter('urdf_file') or not self._autostart.is_due else DESCRIPTION
@@ -465,7 +465,7 @@ class DynamicsNode(PlainlySpoken, LifecycleNode):
 
 class _Autostart:
     """
-    Configures and activates a node, where nobody else has configured it before.
+    Configures and activates a node, unless it was already configured.
 
     An activation that is refused is tried again, until it succeeds or somebody else makes a
     transition. Two nodes that hinder each other do not try at the same time.
@@ -485,7 +485,7 @@ class _Autostart:
 
     @property
     def is_left_to_others(self) -> bool:
-        """Whether the node is never to start itself."""
+        """Whether the node must not start itself any more."""
         return not self._is_wanted
 
     @property
@@ -505,7 +505,7 @@ class _Autostart:
             self._activate()
 
     def forget(self) -> None:
-        """Leave it to others from now on."""
+        """Leave the transitions to others from now on."""
         self._is_due = False
         self._stop_timer()
 
@@ -544,7 +544,7 @@ class _Autostart:
 
 def _relieve_garbage_collector() -> None:
     """
-    Take all objects there are out of the garbage collector's rounds.
+    Exempt all existing objects from garbage collection.
 
     A round over everything that imports and configuring have made would cost 30 ms, forty cycles
     at 1 kHz; one over what comes later does not show.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dynamics node's three publishers of a control cycle, with messages that are used again."""
+"""The dynamics node's three publishers of a control cycle, with reused messages."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NONE = array('d')
 
 class CycleOutputs:
     """
-    Publishes commands, first of all, then what they are made of, where somebody listens.
+    Publishes commands first, then their parts, while they have subscribers.
 
     Parameters
     ----------
@@ -44,9 +44,9 @@ class CycleOutputs:
     Attributes
     ----------
     others : CommandConflictMonitor
-        Whoever else is on the commands' topic.
+        Other publishers on the commands' topic.
     are_states_heard : bool
-        Whether somebody subscribes to what the torques are made of.
+        Whether the parts of the torques have subscribers.
     contacts : ContactTopics or None
         Knows the external torques.
     """
@@ -78,7 +78,7 @@ class CycleOutputs:
         self.look_for_subscribers()
 
     def look_for_subscribers(self) -> None:
-        """Look whether the torques and what they are made of have subscribers; call it often."""
+        """Update whether the torques and their parts have subscribers; call it periodically."""
         self._are_torques_heard = self._torques.get_subscription_count() > 0
         self.are_states_heard = self._states.get_subscription_count() > 0
 
@@ -104,7 +104,7 @@ class CycleOutputs:
 
     def publish_details(self, command: Command, stamp: Time, mode: str, cycle_time: float) -> None:
         """
-        Publish the torques and what they are made of, where somebody listens.
+        Publish the torques and their parts, while they have subscribers.
 
         Parameters
         ----------
@@ -124,7 +124,7 @@ class CycleOutputs:
 
     @property
     def subscribers(self) -> int:
-        """How many subscribe to the commands or the torques, this node not counted."""
+        """Number of subscribers to the commands or the torques, without this node."""
         own = int(self.others.listener is not None)
         return (
             self._commands.get_subscription_count() - own + self._torques.get_subscription_count()
@@ -132,7 +132,7 @@ class CycleOutputs:
 
     @property
     def unheard(self) -> str:
-        """That nobody subscribes to the commands, and where they may be awaited, in words."""
+        """A message that nobody subscribes to the commands, and where a subscriber may be."""
         topic = self._commands.topic_name
         words = f'nobody subscribes to the commands on {topic}'
         awaited = graph.subscribing(self._node, 'std_msgs/msg/Float64MultiArray')

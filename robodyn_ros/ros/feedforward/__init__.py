@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The node ``feedforward``: the model in the effort of trajectories, for their controller."""
+"""The node ``feedforward``: feedforward efforts in trajectories, for their controller."""

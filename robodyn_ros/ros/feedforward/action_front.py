@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The action FollowJointTrajectory in front of a controller's own, where control_msgs is there.
+The action FollowJointTrajectory in front of a controller's own, if control_msgs is installed.
 
 Every goal, cancel, feedback and result goes through once. The controller alone decides what
 becomes of a goal: whether it is accepted, that a new one preempts it, whether it can be cancelled.
@@ -37,12 +37,12 @@ def is_available() -> bool:
 
 
 class ControllerLost(Exception):
-    """The controller's action server went away while something was asked of it."""
+    """The controller's action server ended during a request."""
 
 
 class Outgoing(NamedTuple):
     """
-    What is sent for a goal.
+    The message that is sent for a goal.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class Outgoing(NamedTuple):
 
 @dataclass(eq=False)
 class _Relayed:
-    """A goal on its way."""
+    """A goal in progress."""
 
     goal: Any
     indices: Sequence[int] = ()
@@ -72,7 +72,7 @@ class _Relayed:
 
 class GoalRelay:
     """
-    Stands between the clients of an action and the controller.
+    Relays goals between the clients of an action and the controller.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ class GoalRelay:
 
     @property
     def count(self) -> int:
-        """How many goals are on their way."""
+        """Number of goals in progress."""
         return len(self._relayed)
 
     async def on_goal(self, goal: Any) -> bool:
@@ -144,7 +144,7 @@ class GoalRelay:
         return True
 
     def on_accepted(self, handle: Any) -> None:
-        """Take the handle of a goal that was accepted, and wait for what becomes of it."""
+        """Take the handle of an accepted goal, and wait for its result."""
         relayed = self._of(handle)
         if relayed is None:
             return
@@ -174,13 +174,13 @@ class GoalRelay:
         return bool(response.goals_canceling)
 
     def hold(self) -> None:
-        """Have the arm held where it is, if no goal is on its way."""
+        """Hold the arm at its position, if no goal is in progress."""
         if not self._relayed and (goal := self._hold()) is not None:
             # As a goal of its own: it cannot overtake one that is sent behind it.
             self._controller.send_goal_async(goal)
 
     def lose_controller(self) -> None:
-        """Give up whatever the controller was asked, which it will not answer any more."""
+        """Abort all requests to the controller, which will not be answered any more."""
         for future in list(self._awaited):
             if not future.done():
                 future.set_exception(ControllerLost())
@@ -215,13 +215,13 @@ class GoalRelay:
             self._finish(relayed)
 
     def _finish(self, relayed: _Relayed) -> None:
-        """End a goal, behind whatever runs now: a cancel that is being answered, for instance."""
+        """End a goal after the callbacks that run now, for instance a cancel response."""
         if relayed in self._relayed:
             self._relayed.remove(relayed)
             relayed.ours.execute(lambda handle: self._end(relayed, handle))
 
     def _end(self, relayed: _Relayed, handle: Any) -> Any:
-        """Bring the goal that came to the end of the one that was sent, and return its result."""
+        """End the received goal like the one that was sent, and return its result."""
         if relayed.refusal:
             handle.abort()
             return self._invalid_result(relayed.refusal)

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The node that puts the model's torque into the effort of joint trajectories.
+The node that adds feedforward efforts to joint trajectories.
 
 It stands in front of a joint trajectory controller that commands effort: trajectories come by its
 own topic, or as goals of its own action, and go to the controller's, filled. It has no part in
 the control loop.
 
-Where it is told of the controller manager it holds the arm when the controller has become active.
-The controller holds it, too, but without effort: the arm sags until the gains carry it. A
-trajectory that comes earlier is not taken. Until then the hold is sent once a second all the same,
-for who activates the controller and waits until the arm can be held.
+With the parameter controller_manager it holds the arm when the controller has become active. The
+controller holds it, too, but without effort: the arm sags until the gains carry it. A trajectory
+that comes earlier is not taken. Until then the hold is sent once a second all the same, for who
+activates the controller and waits until the arm can be held.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ PARAMETERS = parameters_of(NAME)
 
 class FeedforwardNode(PlainlySpoken, Node):
     """
-    Fills trajectories and passes them on.
+    Adds feedforward efforts to trajectories, and forwards them.
 
     Raises
     ------
@@ -127,7 +127,7 @@ class FeedforwardNode(PlainlySpoken, Node):
 
     def fill(self, message: JointTrajectory) -> JointTrajectory:
         """
-        Return the filled trajectory.
+        Return the trajectory with feedforward efforts.
 
         Raises
         ------
@@ -297,7 +297,7 @@ class FeedforwardNode(PlainlySpoken, Node):
 
 
 def _filled_message(given: JointTrajectory, filled: Trajectory) -> JointTrajectory:
-    """Return a filled trajectory under the header of the message that it was made from."""
+    """Return a trajectory with efforts, with the header of the original message."""
     message = JointTrajectory(header=given.header, joint_names=list(filled.joint_names))
     has_acceleration = np.isfinite(filled.accelerations).all(axis=1)
     message.points = [

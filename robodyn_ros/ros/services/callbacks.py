@@ -43,7 +43,7 @@ LONGEST_AGE = 1.0  # of a measured state that is the present one, unless another
 @dataclass(frozen=True, eq=False)
 class Robot:
     """
-    What the services compute with.
+    The robot's data for the services.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def responding(service: Callable[..., str | None]) -> Callable[..., Any]:
 def get_dh_parameters(
     robot: Robot, request: GetDHParameters.Request, response: GetDHParameters.Response
 ) -> None:
-    """Give the DH table in the convention asked for."""
+    """Give the DH table in the requested convention."""
     dh = robot.arm.dh
     tables = {'': lambda: dh, 'modified': lambda: dh, 'standard': dh.standard}
     if request.convention not in tables:
@@ -245,7 +245,7 @@ def set_gravity(
 
 
 def _state(robot: Robot, request: Any, measured: Cycle | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return position and velocity, as the requests' comments say where they come from."""
+    """Return position and velocity, with the defaults in the requests' comments."""
     if len(request.position) == 0 and len(request.velocity) == 0:
         state = _current(robot, measured)
         velocity = _each_joint(robot, 'latest measured velocity', state.velocity)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The service ``estimate_payload``: from the efforts of the last seconds, or of standing poses."""
+"""The service ``estimate_payload``: from the efforts of the last seconds, or of poses at rest."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _averaged(rows: np.ndarray) -> np.ndarray:
 
 class MeasuredMotion:
     """
-    What was measured of a robot: its last seconds, and the poses that it was asked about in.
+    Measurements of a robot: its last seconds, and the poses of earlier calls.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class MeasuredMotion:
         self._configured = 0.0
 
     def look_at(self, robot: Robot) -> None:
-        """Forget the poses of the robot that was there before, if this is another."""
+        """Discard the poses of a previous robot, if this is another one."""
         if robot.configured != self._configured:
             self._configured = robot.configured
             self.poses.clear()
@@ -125,7 +125,7 @@ class MeasuredMotion:
 
     def add_pose(self, robot: Robot) -> None:
         """
-        Add how the arm stands now, in place of how it stood there before.
+        Add the present pose, replacing an earlier sample of it.
 
         Raises
         ------
@@ -163,7 +163,7 @@ def estimate_payload(
     measured: MeasuredMotion,
     apply: Callable[[Payload], Load],
 ) -> str:
-    """Estimate what the tip link carries, and apply it where that is asked for."""
+    """Estimate the payload of the tip link, and apply it on request."""
     # Importing it takes as long as half of the node's start; few nodes need it.
     from robodyn_ros.identification import Recording, identify_payload
 
@@ -204,7 +204,7 @@ def estimate_payload(
 def _motions(
     robot: Robot, request: EstimatePayload.Request, measured: MeasuredMotion
 ) -> list[Motion]:
-    """Return what the estimate is to be made of."""
+    """Return the data of the estimate."""
     method = request.method or 'motion'
     if method not in _METHODS:
         raise InvalidArgument('request method', request.method, ', '.join(_METHODS))
@@ -219,6 +219,6 @@ def _motions(
 
 
 def _without_tip_payload(robot: Robot) -> RobotModel:
-    """Return the arm under its load, but for what is to be estimated."""
+    """Return the arm under its load, without the payload to be estimated."""
     others = tuple(each for each in robot.load.payloads if each.link != robot.arm.tip_link)
     return replace(robot.load, payloads=others).applied_to(robot.arm)

@@ -110,7 +110,7 @@ class ServiceProcess:
 
     def look_for_change(self, apply: Callable[[Payload | GravityChange], Load]) -> None:
         """
-        Have a change applied, where a client waits for one.
+        Apply a change that a client has requested.
 
         Parameters
         ----------
@@ -122,7 +122,7 @@ class ServiceProcess:
             return
         self._changes = change.number
         if time.monotonic() > change.deadline:
-            return  # the client was told that nobody answered
+            return  # the client has been answered: no response in time
         try:
             outcome = Outcome(change.number, apply(change.what))
         except RobodynError as error:
@@ -130,7 +130,7 @@ class ServiceProcess:
         self._shared.outcome.set(outcome)
 
     def close(self) -> None:
-        """End it, by force if need be."""
+        """End the process, by force if necessary."""
         self._shared.close()
         self._process.join()
 
@@ -194,7 +194,7 @@ class ServiceNode(Node):
         return callback(robot, request, response, self._measured, self._change)
 
     def _change(self, what: Payload | GravityChange) -> Load:
-        """Have the node apply a change, and return the load after it."""
+        """Let the node apply a change, and return the load after it."""
         self._changes += 1
         deadline = time.monotonic() + CHANGE_TIMEOUT
         self._shared.change.set(Change(self._changes, deadline, what))
@@ -236,7 +236,7 @@ def run(shared: SharedMemory, args: Sequence[str] | None, parent: int) -> None:
 
 
 def _yield_to_others() -> None:
-    """Give up a real-time priority that the process may have inherited, and be nice."""
+    """Give up an inherited real-time priority, and lower the priority."""
     with suppress(AttributeError, OSError):
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     with suppress(OSError):

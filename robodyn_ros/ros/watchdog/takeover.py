@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What the watchdog commands from taking over until the node commands again, or until it ends.
+The watchdog's commands, from taking over until the node commands again, or until it ends.
 
-A command pipeline of its own makes it: gravity where the node left the arm until joint states
-come, then gravity and damping, which brakes it, by Newton-Euler in NumPy: generated code that
-fails the node does not fail the watchdog as well. Here is when that begins and when it is over.
-Once the node is gone the arm is carried on for a while, because a torque that no longer follows
-it is unstable: a Panda without friction that is left with it moves at 5 rad/s within a second.
+It has a command pipeline of its own: gravity at the arm's last position until joint states come,
+then gravity and damping, which brakes the arm. Its model is Newton-Euler in NumPy, so that a fault
+of the generated code does not affect the watchdog, too. This module decides when that starts and
+ends. Once the node is gone gravity is still compensated for a while, because a constant torque is
+unstable: a Panda without friction under it moves at 5 rad/s within a second.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ BRAKING_RATE = 10.0
 """Largest rate at which velocities decay [1/s]."""
 
 LONGEST_BRAKING = 4.0
-"""Until the arm counts as being at rest, whether it is or not [s]."""
+"""Time after which the arm counts as at rest in any case [s]."""
 
 DISCOVERY_TIME = 0.5
-"""That the first joint states are waited for [s]."""
+"""Time to wait for the first joint states [s]."""
 
 
 class LastCommand(NamedTuple):
@@ -45,7 +45,7 @@ class LastCommand(NamedTuple):
 
 class Takeover:
     """
-    A command for every moment, within the node's limits, continuing its last command.
+    Commands within the node's limits that continue its last command.
 
     Parameters
     ----------
@@ -89,7 +89,8 @@ class Takeover:
             settings.kd,
             limit_width=settings.limit_width,
         )
-        # The node commands there already, so that the arm is carried as far as the limits allow.
+        # The node already commanded there, so that gravity is compensated as far as the limits
+        # allow.
         unlimited = replace(safety, effort_limits=np.full(model.n, np.inf))
         self._pipeline = pipeline = CommandPipeline(law, self.joint_states, unlimited, limits)
         # A state that is stale at once, from which gravity is known until others come.
@@ -127,15 +128,15 @@ class Takeover:
         return None if found is None else found.torque
 
     def yield_commands(self) -> None:
-        """Carry the arm no longer, once the node is gone: somebody else is about to."""
+        """End commanding, once the node is gone: another node is about to command."""
         self._is_yielding = True
 
     def sent(self, now: float) -> None:
-        """Note that the last command was on the wire by a steady time [s]."""
+        """Record that the last command was sent by a steady time [s]."""
         self._pipeline.sent(now)
 
     def _carrying(self, now: float) -> Command | None:
-        """Return the next command while the arm is not left to itself."""
+        """Return the next command while commanding must go on."""
         pipeline, found = self._pipeline, None
         holds = pipeline.settings.on_stale_state == 'hold_gravity'
         if holds and self.joint_states.is_complete:
@@ -144,7 +145,7 @@ class Takeover:
         return found or pipeline.watchdog(now)
 
     def _is_left(self, now: float, end_of_node: float) -> bool:
-        """Return whether the arm may be left to itself, the node being gone."""
+        """Return whether commanding may end, the node being gone."""
         pipeline = self._pipeline
         if self._is_yielding or self._safety.on_stop != 'hold_gravity':
             return True

@@ -53,7 +53,7 @@ QUIET += ['--disable-external-lib-logs', '--']
 
 class Parent:
     """
-    The process that is watched.
+    The node's process.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class Parent:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it has not ended, in whatever way."""
+        """Whether it has not ended."""
         return os.getppid() == self._pid
 
     def wait(self, timeout: float) -> None:
@@ -79,7 +79,7 @@ class Parent:
 
 class Punctuality:
     """
-    How late the looks were, within the last window of time or two.
+    The lateness of the checks, within the last one or two time windows.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class Punctuality:
         self._worst = self._worst_before = 0.0
 
     def look(self, now: float, planned: float) -> Look:
-        """Return what is known after a look at a steady time [s] that was planned for another."""
+        """Return the lateness after a check at a steady time [s] that was planned for another."""
         if now - self._began > self._window:
             is_next = now - self._began <= 2.0 * self._window
             self._worst_before = self._worst if is_next else 0.0
@@ -104,7 +104,7 @@ class Punctuality:
 
 class WatchdogNode(Node):
     """
-    The publisher, and what is commanded by it.
+    The watchdog's node: it publishes the takeover's commands.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ class WatchdogNode(Node):
         self._punctuality = Punctuality()
 
     def watch(self) -> None:
-        """Wait, and command when it has to be, until the other process ends or says so."""
+        """Wait, and take over when needed, until the node's process ends or closes the memory."""
         shared, parent = self._shared, self._parent
         planned = np.inf
         while not shared.is_closing:
@@ -170,7 +170,7 @@ class WatchdogNode(Node):
             parent.wait(planned - now)
 
     def _command(self, settings: WatchdogSettings) -> bool:
-        """Command until the node asks for it; return whether the node has ended instead."""
+        """Command until the node asks for control; return whether the node has ended instead."""
         shared, parent = self._shared, self._parent
         cycle, robot = shared.cycles.last(), shared.robot.value
         if cycle is None or robot is None or not np.isfinite(cycle.sent):
@@ -256,7 +256,7 @@ class WatchdogNode(Node):
 
 
 def run(shared: SharedMemory, args: Sequence[str] | None, parent_pid: int) -> None:
-    """Watch until the other process ends; this is all that the forked process does."""
+    """Monitor the node until its process ends: the forked process's main function."""
     leave_stop_signals_to_the_node(even_pauses=True)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)  # it limits the process's life
     with suppress(OSError):

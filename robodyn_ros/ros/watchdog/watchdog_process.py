@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dynamics node's end of the line to the process that watches it."""
+"""The dynamics node's interface to its watchdog process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LONGEST_WAIT = 0.05  # that counts between two times of asking [s]
 
 class WatchdogProcess:
     """
-    A forked process that commands when this one no longer does.
+    A forked process that takes over when this one no longer commands.
 
     Make it before ``rclpy.init`` and before any thread, and before other processes are forked.
 
@@ -53,10 +53,10 @@ class WatchdogProcess:
         self._told: tuple[object, object] = (None, None)
         self._process = ChildProcess(partial(watchdog_node.run, shared, args))
 
-    # --- what it is told -----------------------------------------------------------------------
+    # --- from the node ------------------------------------------------------------------------
 
     def beat(self, stack: ControlStack, watchdog_period: float, now: float) -> None:
-        """Live at a steady time [s], with a period [s] to the next beat, on what is running."""
+        """Write a heartbeat at a steady time [s], and the settings if they have changed."""
         pipeline = stack.pipeline
         told = pipeline.settings, pipeline.law
         if told[0] is not self._told[0] or told[1] is not self._told[1]:
@@ -69,11 +69,11 @@ class WatchdogProcess:
         self._shared.close()
         self._process.join()
 
-    # --- what it tells -------------------------------------------------------------------------
+    # --- to the node --------------------------------------------------------------------------
 
     @property
     def has_ended(self) -> bool:
-        """Whether nobody watches any more."""
+        """Whether the watchdog has ended."""
         return self._process.has_ended
 
     @property
@@ -99,7 +99,7 @@ class WatchdogProcess:
         return True
 
     def continues_from(self) -> tuple[float, np.ndarray] | None:
-        """Return once when and what it commanded last: the rate limit goes on from there."""
+        """Return once its last command and time: the rate limit continues from there."""
         result, self._continues_from = self._continues_from, None
         return result
 
@@ -109,17 +109,17 @@ class WatchdogProcess:
         return self._shared.takeovers
 
     def lateness(self, now: float) -> float:
-        """Return its largest recent lateness, or the time since it looked if that is more [s]."""
+        """Return its largest recent lateness, or that of the check that is due [s]."""
         last, lateness = self._shared.last_look
         return max(lateness, now - max(last, self.opened) - watchdog_node.WAKE_PERIOD, 0.0)
 
     def _last_of_the_killed(self) -> tuple[float, np.ndarray] | None:
-        """Return when and what it commanded last, where that was after the node's last one."""
+        """Return time and torque of its last command, if that was after the node's last one."""
         own, last = self._shared.cycles.last(), self._shared.last_of_watchdog
         return None if last is None or (own is not None and own.sent > last[0]) else last
 
     def _wait(self) -> None:
-        """Kill a process that has been asked for the commands again and again."""
+        """Kill the process if it has not returned control in time."""
         now, takeover = time.monotonic(), self._shared.takeovers
         if takeover != self._asked_takeover:
             self._asked_takeover, self._waited = takeover, 0.0
@@ -131,7 +131,7 @@ class WatchdogProcess:
 
 
 def watchdog_settings(stack: ControlStack, watchdog_period: float) -> WatchdogSettings:
-    """Return what the watchdog is to do, as a control stack would."""
+    """Return the watchdog's settings for a control stack."""
     law = stack.pipeline.law
     return WatchdogSettings(
         order=stack.order,

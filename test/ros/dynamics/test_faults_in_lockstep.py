@@ -143,7 +143,7 @@ def plant(running):
 
 @fault(
     'deactivated and reactivated in motion, with physics',
-    'Time stands still in between; gravity is carried, the trajectory is forgotten.',
+    'Simulated time stands still meanwhile; gravity is compensated, the trajectory is dropped.',
 )
 def test_reactivated_node_carries_the_arm(plant):
     plant.set_out(TARGET)
@@ -158,7 +158,7 @@ def test_reactivated_node_carries_the_arm(plant):
 
 @fault(
     'driver killed and restarted in motion, with physics',
-    'The arm stands where it stood at first, time begins anew: the reference is dropped.',
+    'The arm is at its initial position, time restarts: the reference is dropped.',
 )
 def test_restarted_simulator_is_taken_over(plant):
     plant.set_out(TARGET)
@@ -171,7 +171,7 @@ def test_restarted_simulator_is_taken_over(plant):
 
 @fault(
     'node paused and continued in motion, with physics',
-    'In lockstep nothing is lost: the motion goes on to its end.',
+    'In lockstep nothing is lost: the motion continues to its end.',
 )
 def test_paused_node_goes_on_with_the_motion(plant):
     plant.set_out(TARGET)
@@ -183,7 +183,7 @@ def test_paused_node_goes_on_with_the_motion(plant):
 
 @fault(
     'driver paused and continued in motion, with physics',
-    'In lockstep nothing is lost: the motion goes on to its end.',
+    'In lockstep nothing is lost: the motion continues to its end.',
 )
 def test_paused_simulator_goes_on_with_the_motion(plant):
     plant.set_out(TARGET)
@@ -208,7 +208,8 @@ def test_replaced_and_cancelled_motion(plant):
 
 @fault(
     'node killed and restarted in motion, with physics',
-    'The new node carries the moving arm, and brings it to rest with the next trajectory.',
+    'The new node compensates gravity of the moving arm, and brings it to rest with the next '
+    'trajectory.',
 )
 def test_killed_node_is_replaced_while_the_arm_moves(plant):
     plant.set_out(TARGET)
@@ -220,7 +221,7 @@ def test_killed_node_is_replaced_while_the_arm_moves(plant):
 
 @fault(
     'node killed, or told to stop, and restarted twenty times in motion, with physics',
-    'Each new node carries the moving arm; nobody is left behind of those before.',
+    'Each new node compensates gravity of the moving arm; no process of the earlier ones is left.',
 )
 def test_storm_of_restarts(plant, monkeypatch):
     rig, chance = plant.rig, random.Random(3)

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.ros]
 
 NAN, INF = float('nan'), float('inf')
 IGNORED = 'The message is ignored with a warning; the joints become stale if no other comes.'
-REFUSED = 'Refused with its reason; what was followed before is still followed.'
+REFUSED = 'Refused with its reason; the previous reference is still followed.'
 CDR = serialize_message(JointState(name=ARM, position=POSITION))
 
 
@@ -78,22 +78,22 @@ def test_malformed_joint_state_is_ignored_and_counted(rig, changes):
     [
         case(
             'empty joint state',
-            'It says nothing and changes nothing.',
+            'It changes nothing.',
             {'names': [], 'position': []},
         ),
         case(
             'joints of another robot',
-            'They are passed over.',
+            'They are ignored.',
             {'names': ['gripper', 'wheel'], 'position': [1.0, NAN]},
         ),
         case(
             'a joint name of ten thousand characters',
-            'It is passed over.',
+            'It is ignored.',
             {'names': ['x' * 10000], 'position': [1.0]},
         ),
         case(
-            'a thousand joints, ours among them',
-            'Ours are taken by name.',
+            'a thousand joints, those of the arm among them',
+            'Joints of the arm are taken by name.',
             {
                 'names': [*(f'other{i}' for i in range(1000)), *ARM],
                 'position': [*[NAN] * 1000, *POSITION],
@@ -115,7 +115,7 @@ def test_odd_joint_state_does_no_harm(rig, changes):
 
 @fault(
     'a hundred thousand joints in one message',
-    'Ignored by its size, before anything is made of it.',
+    'Ignored by its size, before it is parsed.',
 )
 def test_joint_state_of_absurd_size_is_ignored_by_its_size(rig):
     message = joint_state([f'other{i}' for i in range(100_000)], [0.0] * 100_000, rig=rig)
@@ -132,7 +132,7 @@ def test_joint_state_of_absurd_size_is_ignored_by_its_size(rig):
 
 @fault(
     "a gripper's old stamps and malformed messages",
-    'They are not about the arm: passed over, and nobody is warned.',
+    'They do not concern the arm: ignored, without a warning.',
 )
 def test_what_another_device_does_wrong_is_not_told_of_the_arm(rig):
     before, count = len(rig.log), int(rig.report['malformed_joint_states'])
@@ -195,7 +195,7 @@ def test_absurd_velocity_gets_no_absurd_torque(rig):
 
 @fault(
     'joints in a new order in every message',
-    'They are taken by name; what is remembered of layouts is bounded.',
+    'They are taken by name; the number of cached layouts is bounded.',
 )
 def test_changing_order_of_joints_is_understood(rig):
     generator = np.random.default_rng(7)
@@ -237,7 +237,7 @@ def test_old_stamps_are_stale(rig):
     rig.stream(POSITION, lambda: 'use_sim_time' in rig.log, stamp=old)
 
 
-@fault('states that come 0.7 s late', 'They are stale; nobody is asked about use_sim_time.')
+@fault('states that come 0.7 s late', 'They are stale; the log does not ask about use_sim_time.')
 def test_late_states_are_not_blamed_on_the_clock(rig):
     before = len(rig.log)
 
@@ -252,7 +252,7 @@ def test_late_states_are_not_blamed_on_the_clock(rig):
 
 @fault(
     'stamps that run backward',
-    'Late messages are ignored; a clock set back is believed, and the reference is dropped.',
+    'Late messages are ignored; a clock set back is accepted, and the reference is dropped.',
 )
 def test_backward_stamps_cause_no_jump(rig):
     rig.in_motion()
@@ -419,7 +419,7 @@ def test_trajectory_of_the_far_future_waits_and_can_be_cancelled(rig):
     rig.stream(POSITION, lambda: rig.report.get('reference') == 'holding')
 
 
-@fault('feedforward efforts of 1e300', 'They are clipped, by and by: the rate limit holds.')
+@fault('feedforward efforts of 1e300', 'They are saturated gradually: the rate limit holds.')
 def test_huge_feedforward_is_clipped(rig):
     rig.trajectories.publish(trajectory(seconds=[60.0], effort=[1e300] * 7))
     rig.stream(POSITION, lambda: np.allclose(rig.commands[-1].data, EFFORT_LIMITS))
@@ -466,7 +466,7 @@ def test_trajectory_that_is_too_long_is_refused_by_its_size(long_messages, rig, 
 
 @fault(
     'a thousand parameters in one request',
-    'Refused as a whole with the number that is allowed; commanding goes on.',
+    'Refused as a whole with the number that is allowed; commanding continues.',
 )
 def test_request_of_a_thousand_parameters_is_refused(rig):
     rig.in_motion(seconds=60.0)

@@ -71,7 +71,8 @@ def test_killed_driver_gets_gravity_held_then_silence(rig, gravity):
 
 @fault(
     'driver killed in motion',
-    'The arm is braked by the model alone, then as at rest: no feedback, and no reference.',
+    'The arm is braked by the model without feedback, then as at rest: no feedback, and no '
+    'reference.',
 )
 def test_driver_that_dies_in_motion_leaves_gravity_held(rig, gravity):
     rig.in_motion()
@@ -214,7 +215,7 @@ def test_half_an_arm_is_stale(rig):
 
 @fault(
     'driver at 10 Hz',
-    'Gravity of half a period ahead, little damping, and a WARN with the rate that is needed.',
+    'Gravity for half a period ahead, little damping, and a WARN with the needed rate.',
 )
 def test_slow_driver_gets_gravity_and_is_told_of_its_rate(rig, gravity):
     forget_reference(rig)
@@ -226,7 +227,7 @@ def test_slow_driver_gets_gravity_and_is_told_of_its_rate(rig, gravity):
 
 @fault(
     'driver slower than the state timeout',
-    'Stale and back again with every state: gravity throughout, by and by. Diagnostics name '
+    'Stale and recovered with every state: always gravity. Diagnostics name '
     '`state_timeout` and the rate that is needed; the log says so once a second at most.',
 )
 def test_driver_slower_than_the_timeout_gets_gravity(rig, gravity):
@@ -246,7 +247,7 @@ def test_driver_slower_than_the_timeout_gets_gravity(rig, gravity):
 
 @fault(
     'driver at 2 kHz',
-    'What the node cannot keep up with is overwritten by newer states; it lives.',
+    'States that the node cannot process in time are overwritten by newer ones.',
 )
 def test_fast_driver_is_survived(rig, gravity):
     forget_reference(rig)
@@ -265,7 +266,7 @@ def test_bursts_cause_no_step(rig):
         rig.spin(0.15)
 
 
-@fault('states that trickle in, joint by joint', 'A cycle runs when all joints are new.')
+@fault('states that come joint by joint', 'A cycle runs when all joints are new.')
 def test_single_joints_make_whole_states(rig, gravity):
     forget_reference(rig)
 
@@ -278,8 +279,8 @@ def test_single_joints_make_whole_states(rig, gravity):
 
 
 @fault(
-    'arm carried beyond its position limits',
-    'Gravity in full; torque outward fades away, motion outward is braked.',
+    'arm moved beyond its position limits',
+    'Gravity in full; outward torque fades out, outward motion is damped.',
 )
 def test_arm_beyond_its_limits_is_not_pushed_further(rig):
     rig.in_motion(seconds=60.0)
@@ -294,7 +295,7 @@ def test_arm_beyond_its_limits_is_not_pushed_further(rig):
 
 @fault(
     'subscriber of the commands that hangs',
-    'The node does not wait for it: it goes on commanding the others.',
+    'The node does not wait for it: it continues to command the others.',
 )
 def test_hanging_subscriber_holds_nobody_up(rig, gravity):
     child = rig.listener('/dynamics_node/commands')

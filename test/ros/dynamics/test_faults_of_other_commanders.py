@@ -30,8 +30,8 @@ def rival(rig):
 
 
 @fault(
-    'somebody else commands before activation',
-    'Activation is refused with their name, until they end.',
+    'another node commands before activation',
+    'Activation is refused with its name, until it ends.',
 )
 def test_node_is_not_activated_while_somebody_else_commands(rig):
     command = rival(rig)
@@ -52,8 +52,8 @@ def test_node_is_not_activated_while_somebody_else_commands(rig):
 
 
 @fault(
-    'somebody else begins to command',
-    'ERROR, by name, while they do; WARN while they could. The node commands on.',
+    'another node begins to command',
+    'ERROR, by name, while it does; WARN while it could. The node continues.',
 )
 def test_command_of_another_is_an_error_while_it_comes(rig):
     rig.launch()
@@ -76,8 +76,8 @@ def test_command_of_another_is_an_error_while_it_comes(rig):
 
 
 @fault(
-    'somebody else commands while the node is disabled',
-    'It is not enabled, with their name, until they end.',
+    'another node commands while the node is disabled',
+    'It is not enabled, with its name, until it ends.',
 )
 def test_node_is_not_enabled_while_somebody_else_commands(rig):
     rig.launch()
@@ -124,7 +124,7 @@ def test_second_node_takes_over_when_the_first_one_has_ended(rig):
 
 @fault(
     'node killed, a new one configured but not active',
-    "The predecessor's watchdog carries the arm until the new node commands.",
+    "The predecessor's watchdog compensates gravity until the new node commands.",
 )
 def test_watchdog_of_a_killed_node_carries_until_the_next_one_commands(rig):
     # A watchdog that misses the joint states, as on a busy machine, would end.

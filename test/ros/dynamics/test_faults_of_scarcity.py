@@ -138,8 +138,8 @@ def test_configuring_needs_no_process_more(own, tmp_path):
 
 @fault(
     'full /dev/shm',
-    'Fast DDS goes over UDP; node, services and watchdog share anonymous memory, and command as '
-    'ever.',
+    'Fast DDS goes over UDP; node, services and watchdog share anonymous memory, and command '
+    'as before.',
 )
 def test_full_shared_memory_stops_nothing(own, gravity):
     needs(FULL_SHARED_MEMORY, 'to mount a /dev/shm of its own')
@@ -152,7 +152,9 @@ def test_full_shared_memory_stops_nothing(own, gravity):
     assert own.end() == 0
 
 
-@fault('/dev/shm that fills up in motion', 'What is in use is there: everything goes on.')
+@fault(
+    '/dev/shm that fills up in motion', 'Memory in use is already allocated: everything continues.'
+)
 def test_shared_memory_that_fills_up_stops_nothing(tmp_path, panda_urdf):
     needs(FULL_SHARED_MEMORY, 'to mount a /dev/shm of its own')
     support = Path(fault_rig.__file__).parent

@@ -95,7 +95,7 @@ def sane(rig, kind, name, request):
 
 @fault(
     'a thousand requests for parameters at once in motion',
-    'Each is answered, by and by, or was never taken in; no step, and the last one holds.',
+    'Each is answered eventually, or was never accepted; no step, and the last one holds.',
 )
 def test_storm_of_parameters_causes_no_step(rig):
     rig.launch()

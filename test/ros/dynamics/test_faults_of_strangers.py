@@ -82,8 +82,8 @@ def test_node_that_cannot_be_secured_commands_nothing(rig, tmp_path, made, word)
 
 @fault(
     'a stranger on a secured bus',
-    'With the keys of the policies in sros2/ its commands and joint states reach nobody, and it '
-    'hears none.',
+    'With the keys of the policies in sros2/ its commands and joint states reach '
+    'no node, and it receives none.',
 )
 def test_stranger_is_neither_heard_nor_told(rig, tmp_path, panda_urdf):
     if not shutil.which('ros2'):

@@ -69,7 +69,7 @@ HANG = 'case "$*" in {} ) echo 1.0; exit 0;; esac\nsleep 1000 & echo $! > "{}"; 
             'yes | head -c 100000000 >&2; exit 1',
         ),
         case(
-            'compiler that is killed, as for want of memory',
+            'compiler that is killed, as for lack of memory',
             'newton_euler serves; WARN names it.',
             'case "$*" in --version) ;; *) kill -KILL $$;; esac',
         ),
@@ -104,7 +104,7 @@ def test_command_that_is_no_compiler_leaves_newton_euler(own, gravity, command):
     [
         case('compiler that leaves nothing', 'newton_euler serves; WARN names it.', 'exit 0'),
         case(
-            'compiler that leaves rubbish',
+            'compiler that leaves garbage',
             'newton_euler serves; WARN names it.',
             'for last; do :; done; case "$last" in *.so) echo rubbish > "$last";; esac',
         ),
@@ -248,7 +248,7 @@ def test_unknown_user_without_home_stops_nothing(own, gravity):
 @pytest.mark.parametrize(
     'damage',
     [
-        case('cache entry cut short', 'Refused and compiled anew.', 'cut'),
+        case('cache entry cut short', 'Refused and compiled again.', 'cut'),
         case('cache directory that is a link', 'Refused; compiled at each start.', 'link'),
         case('cache directory of another user', 'Refused; compiled at each start.', 'owner'),
     ],
@@ -290,8 +290,8 @@ def test_damaged_cache_stops_nothing(own, gravity, tmp_path, damage):
             {'LD_PRELOAD': '/no/such/library.so'},
         ),
         case(
-            'a locale that knows ASCII alone',
-            'Units and names are printed in UTF-8 all the same.',
+            'a locale with ASCII only',
+            'Units and names are printed in UTF-8 anyway.',
             {'LC_ALL': 'C', 'PYTHONCOERCECLOCALE': '0', 'PYTHONUTF8': '0'},
         ),
         case(
@@ -356,7 +356,7 @@ def test_storm_of_signals_ends_once(own):
 
 @fault(
     'limit of processor time reached',
-    'SIGXCPU ends the node, as any other signal; the watchdog sends the stop command.',
+    'SIGXCPU ends the node, like any other signal; the watchdog sends the stop command.',
 )
 def test_limit_of_processor_time_leaves_the_stop_command_to_the_watchdog(own):
     own.launch(on_stop='zero')

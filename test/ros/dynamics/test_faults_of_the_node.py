@@ -188,7 +188,7 @@ def test_paused_node_comes_back_without_a_step(rig):
 # --- the lifecycle in motion -------------------------------------------------------------------
 
 
-@fault('deactivated and reactivated in motion', 'Stop command; then it begins anew with gravity.')
+@fault('deactivated and reactivated in motion', 'Stop command; then it starts again with gravity.')
 def test_deactivation_in_motion_and_back(rig, gravity):
     rig.in_motion(seconds=1.0)
     rig.stream(POSITION, lambda: np.abs(rig.commands[-1].data - gravity).max() > 2.0)
@@ -201,7 +201,7 @@ def test_deactivation_in_motion_and_back(rig, gravity):
     assert not rig.states[-1].reference_position
 
 
-@fault('disabled and enabled at once in motion', 'Stop command; the rate limit goes on from it.')
+@fault('disabled and enabled at once in motion', 'Stop command; the rate limit continues from it.')
 def test_disabling_and_enabling_at_once_causes_no_step(rig):
     rig.in_motion(seconds=1.0)
     for _ in range(3):
@@ -210,7 +210,7 @@ def test_disabling_and_enabling_at_once_causes_no_step(rig):
         rig.bring_up(POSITION)
 
 
-@fault('cleaned up and configured in motion', 'Deactivated by a stop command first; begins anew.')
+@fault('cleaned up and configured in motion', 'Deactivated by a stop command first; starts again.')
 def test_clean_up_and_configure(rig, gravity):
     rig.in_motion(seconds=1.0)
     assert rig.transition('deactivate', rig.send_home)
@@ -233,7 +233,7 @@ def test_shutdown_in_motion(own, gravity):
     assert own.end() == 0
 
 
-@fault('transitions that the state does not allow', 'Refused; commanding goes on.')
+@fault('transitions that the state does not allow', 'Refused; commanding continues.')
 def test_impossible_transitions_in_motion_are_refused(rig):
     rig.in_motion()
     for label in ('configure', 'activate', 'cleanup'):
@@ -310,7 +310,7 @@ def test_changes_of_law_in_motion_cause_no_step(rig):
         assert rig.set_parameter(name, value, rig.send_home).successful
 
 
-@fault('parameters that make no sense in motion', 'Refused with words; commanding goes on.')
+@fault('parameters that make no sense in motion', 'Refused with a reason; commanding continues.')
 def test_senseless_parameters_are_refused_in_motion(rig):
     rig.in_motion(seconds=30.0)
     for name, value in (
@@ -358,7 +358,7 @@ class Simulation:
 
 @fault(
     'simulated time, and no clock',
-    'Stamps are never old then; receipt measures staleness, and all else goes on.',
+    'Stamps are never old then; receipt measures staleness, and everything else continues.',
 )
 def test_missing_clock_is_survived(own):
     own.launch(mode='computed_torque', use_sim_time='true')
@@ -396,7 +396,9 @@ def test_clock_that_jumps_in_motion_drops_the_reference(simulated, now):
     'are_states_repeated',
     [
         case(
-            'simulation paused', 'Nothing is stale or dropped, the motion goes on with it.', False
+            'simulation paused',
+            'Nothing is stale or dropped, the motion continues with it.',
+            False,
         ),
         case('simulation paused, its last state sent again', 'The same.', True),
     ],

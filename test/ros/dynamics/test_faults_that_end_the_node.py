@@ -153,7 +153,7 @@ def test_killed_node_without_joint_states_leaves_gravity(rig, gravity):
     assert ends_with(rig, gravity)
 
 
-@fault('SIGKILL while inactive', 'Nobody commands anything, and the watchdog ends.')
+@fault('SIGKILL while inactive', 'Nothing is commanded, and the watchdog ends.')
 def test_killed_node_that_was_inactive_leaves_nothing(rig):
     carry(rig)
     watchdog = watchdog_of(rig)
@@ -187,8 +187,9 @@ def test_killed_node_is_replaced_at_once(rig, gravity):
 
 @fault(
     'SIGSTOP for seconds in motion',
-    'The watchdog brakes and carries the arm; on waking the node may send one old command, then '
-    'goes on from its last one.',
+    'The watchdog brakes and compensates gravity; on waking the node may send one old command, '
+    'then continues from '
+    'its last one.',
 )
 def test_stopped_node_is_stood_in_for_until_it_wakes(rig, gravity):
     carry(rig)
@@ -242,7 +243,7 @@ def test_stopped_node_that_is_told_to_stop_does_when_it_wakes(rig, gravity):
 
 @fault(
     'a callback that takes a second',
-    'The watchdog stands in; the node goes on afterwards, and says for how long it stood still.',
+    'The watchdog takes over; the node continues afterwards, and reports for how long it hung.',
 )
 def test_callback_that_hangs_is_stood_in_for(rig, gravity):
     rig.begin_anew()
@@ -311,7 +312,7 @@ def test_watchdog_ignores_what_is_meant_for_the_group(rig):
     rig.until(lambda: not is_running(watchdog), patience=30.0)
 
 
-@fault('watchdog killed', 'WARN; the node goes on without it, and stops as ever.')
+@fault('watchdog killed', 'WARN; the node continues without it, and stops as usual.')
 def test_node_goes_on_without_its_watchdog(rig, gravity):
     carry(rig)
     os.kill(watchdog_of(rig), signal.SIGKILL)
@@ -321,7 +322,7 @@ def test_node_goes_on_without_its_watchdog(rig, gravity):
     assert ends_with(rig, gravity)
 
 
-@fault('watchdog stopped', 'The node goes on, and diagnostics warn until it watches again.')
+@fault('watchdog stopped', 'The node continues, and diagnostics warn until it runs again.')
 def test_node_tells_of_a_watchdog_that_is_stopped(rig):
     carry(rig)
     watchdog = watchdog_of(rig)
@@ -365,11 +366,12 @@ def test_starved_watchdog_stands_in_for_a_killed_node(rig, gravity):
     [
         case(
             'node stopped, and its watchdog while that commands',
-            'The node asks for the commands, kills the watchdog after a second, and goes on from '
+            'The node asks for the commands, kills the watchdog after a second, and continues '
+            'from '
             'its last command.',
             signal.SIGSTOP,
         ),
-        case('node stopped, and its watchdog killed', 'The node goes on.', signal.SIGKILL),
+        case('node stopped, and its watchdog killed', 'The node continues.', signal.SIGKILL),
     ],
 )
 def test_node_goes_on_where_its_watchdog_does_not_return_the_commands(rig, gravity, number):
@@ -401,8 +403,8 @@ def test_node_goes_on_where_its_watchdog_does_not_return_the_commands(rig, gravi
 
 
 @fault(
-    'output that nobody reads for seconds, as in a terminal on hold',
-    'The node hangs where it prints; the watchdog brakes and carries the arm meanwhile.',
+    'output that is not read for seconds, as in a terminal on hold',
+    'The node blocks when it prints; the watchdog brakes and compensates gravity meanwhile.',
 )
 def test_node_whose_output_is_blocked_is_stood_in_for(rig, gravity):
     listen_to_commands_only(rig)

@@ -23,7 +23,7 @@ VELOCITY = np.array([0.5, 0.4, -0.5, 0.6, 0.8, -0.7, 1.0])
 RATE = 1000.0
 STEP = 0.002
 REST_SPEED = 0.01
-REST_ENERGY = 0.01  # J, for which damping is not given up
+REST_ENERGY = 0.01  # J, below which damping is not switched off
 
 
 @pytest.fixture(scope='module')
