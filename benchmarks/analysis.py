@@ -31,7 +31,7 @@ from robodyn_ros.analysis import (
     simplified_model,
 )
 from robodyn_ros.compiled.symbolic.kernels import build_kernel
-from robodyn_ros.compiled.symbolic.run_time import RunTime
+from robodyn_ros.compiled.symbolic.run_time_inputs import RunTime
 
 URDFS = Path(__file__).resolve().parents[1] / 'urdf'
 ERRORS = (0.02, 0.05)

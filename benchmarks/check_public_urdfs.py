@@ -66,11 +66,11 @@ def outcome_of(path: Path, check_urdf: str | None) -> Outcome:
                 try:
                     codes.update(codes_of_chain(description, root, leaf))
                     chains += 1
-                except errors.NoMovableJoint:
+                except errors.NoChain:
                     continue
                 except errors.UnsupportedJoint as error:
                     others.add(str(error))
-    except errors.NoMovableJoint as error:
+    except errors.NoChain as error:
         return Outcome(path, accepted, 'nothing moves', str(error))
     except rd.RobodynError as error:
         return Outcome(path, accepted, 'refused', f'{type(error).__name__}: {error}')

@@ -26,7 +26,7 @@ from identify_recordings import UR10E_SCALE
 from robots import public_urdf
 
 from robodyn_ros import Payload, RobotModel, gravity_torque, inverse_dynamics
-from robodyn_ros.errors import RobodynError, TooShortRecording
+from robodyn_ros.errors import InsufficientRecording, RobodynError
 from robodyn_ros.identification import DriveTerms, Recording, examine_effort, identify
 from robodyn_ros.identification.effort_examination import EffortFindings
 from robodyn_ros.identification.rows import TrainingData
@@ -142,7 +142,7 @@ def print_table(chosen: list[Case]) -> None:
     for case in chosen:
         try:
             known = truth(case)
-        except TooShortRecording as error:
+        except InsufficientRecording as error:
             print(case.name[:31].ljust(32) + str(error))
             continue
         clean = examine_effort(case.model, [case.recording])

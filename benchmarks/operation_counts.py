@@ -33,7 +33,7 @@ from robots import public_urdf, random_chain
 import robodyn_ros as rd
 from robodyn_ros.compiled import RIGID_BODY
 from robodyn_ros.compiled.symbolic.kernels import build_kernel
-from robodyn_ros.compiled.symbolic.run_time import RunTime
+from robodyn_ros.compiled.symbolic.run_time_inputs import RunTime
 from robodyn_ros.model import STANDARD_GRAVITY
 
 ROOT = Path(__file__).resolve().parents[1]

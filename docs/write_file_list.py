@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Write docs/files.md: every file of the package and the controller, in its own first sentence.
+Write the end of docs/development.md: every file of package and controller, by its first sentence.
 
     python docs/write_file_list.py
 """
@@ -13,12 +13,13 @@ from itertools import groupby
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / 'docs' / 'files.md'
+PAGE = ROOT / 'docs' / 'development.md'
 ROOMS = ('robodyn_ros', 'robodyn_controllers/include')
-INTRODUCTION = """# Every file
+HEADING = """## Every file
 
-What each file of the package and the controller is about, in its own first sentence; written by
-`python docs/write_file_list.py`. Which rule is where: [development](development.md).
+Each of Python, C and C++ in its own first sentence; written by `python docs/write_file_list.py`.
+The controller's `.cpp` files are beside its headers in `src/`. What is no code: parameters in
+`ros_parameters/*.yaml`, `launch/`, the pages and scripts of `report/`.
 """
 
 
@@ -49,11 +50,11 @@ def first_sentence(path: Path) -> str:
 
 
 def page() -> str:
-    """Return the page."""
-    parts = [INTRODUCTION]
+    """Return the page with the list as its last section."""
+    parts = [PAGE.read_text(encoding='utf-8').partition(HEADING.split('\n')[0])[0] + HEADING]
     for folder, paths in groupby(files(), key=lambda path: path.parent):
         rows = [f'| `{path.name}` | {first_sentence(path)} |' for path in paths]
-        title = f'## `{folder.relative_to(ROOT)}/`'
+        title = f'### `{folder.relative_to(ROOT)}/`'
         parts.append(
             '\n'.join([title, '', '| file | what it is about |', '|---|---|', *rows]) + '\n'
         )

@@ -14,7 +14,7 @@ imported on first use: ``robodyn_ros.analysis``, ``identification``, ``motions``
 """
 
 from importlib import import_module as _import_module
-from types import ModuleType as _ModuleType
+from typing import Any as _Any
 
 from robodyn_ros.compiled import CompiledModel, compile_model
 from robodyn_ros.description.records import Finding
@@ -33,105 +33,52 @@ from robodyn_ros.dynamics import (
     mass_matrix,
 )
 from robodyn_ros.errors import (
-    AmbiguousChain,
-    CannotSimulate,
-    ChangeRefused,
-    DisconnectedChain,
-    FollowsNone,
-    ImplausiblePayload,
-    InvalidAxis,
-    InvalidNumber,
-    MalformedIdentification,
-    MalformedJointState,
-    MalformedMotion,
-    MalformedRecord,
-    MalformedRecording,
+    InsufficientRecording,
+    InvalidArgument,
+    MalformedData,
     MalformedUrdf,
-    MalformedXml,
-    MissingEffortLimit,
-    MujocoMissing,
+    ModelMismatch,
     NoBackend,
-    NoBrowser,
-    NoEffort,
-    NoExcitation,
-    NoJointState,
-    NoMovableJoint,
+    NoChain,
     NonFiniteValue,
-    NoSuchJoint,
-    NoSuchLink,
-    NotCompiledFor,
-    NotLockable,
-    OtherKinematics,
-    RefusedCacheEntry,
+    NoSolution,
+    NoSuchName,
+    NotReady,
+    Overload,
     RejectedTrajectory,
-    RepeatedMotion,
     RobodynError,
-    SimulationDiverged,
-    SingularMassMatrix,
-    StaleJointState,
-    TooHeavy,
-    TooShortRecording,
-    TooWeak,
-    UnknownOption,
     UnreadableSource,
     UnsupportedJoint,
-    WrongShape,
     WrongType,
 )
+from robodyn_ros.errors import former_name as _former_name
 from robodyn_ros.kinematics import forward_kinematics, jacobian
 from robodyn_ros.model import Payload, RobotModel
 from robodyn_ros.parameters import BaseParameters, base_parameters, regressor
 
 __all__ = [
-    'AmbiguousChain',
     'BaseParameters',
-    'CannotSimulate',
-    'ChangeRefused',
     'CompiledModel',
     'DHTable',
-    'DisconnectedChain',
-    'FollowsNone',
     'Finding',
-    'ImplausiblePayload',
-    'InvalidAxis',
-    'InvalidNumber',
-    'MalformedIdentification',
-    'MalformedJointState',
-    'MalformedMotion',
-    'MalformedRecord',
-    'MalformedRecording',
+    'InsufficientRecording',
+    'InvalidArgument',
+    'MalformedData',
     'MalformedUrdf',
-    'MalformedXml',
-    'MissingEffortLimit',
-    'MujocoMissing',
+    'ModelMismatch',
     'NoBackend',
-    'NoBrowser',
-    'NoEffort',
-    'NoExcitation',
-    'NoJointState',
-    'NoMovableJoint',
-    'NoSuchJoint',
-    'NoSuchLink',
+    'NoChain',
+    'NoSolution',
+    'NoSuchName',
     'NonFiniteValue',
-    'NotCompiledFor',
-    'NotLockable',
-    'OtherKinematics',
+    'NotReady',
+    'Overload',
     'Payload',
-    'RefusedCacheEntry',
     'RejectedTrajectory',
-    'RepeatedMotion',
     'RobodynError',
     'RobotModel',
-    'SimulationDiverged',
-    'SingularMassMatrix',
-    'StaleJointState',
-    'TooHeavy',
-    'TooShortRecording',
-    'TooWeak',
-    'UnknownOption',
     'UnreadableSource',
     'UnsupportedJoint',
-    'WrongShape',
     'WrongType',
     'base_parameters',
     'bias_torque',
@@ -157,11 +104,11 @@ _IMPORTED_ON_FIRST_USE = ('analysis', 'identification', 'motions', 'report', 'si
 _ROOMS = ('compiled', 'errors', *_IMPORTED_ON_FIRST_USE)
 
 
-def __getattr__(name: str) -> _ModuleType:
-    """Import a room of the package when it is first named."""
+def __getattr__(name: str) -> _Any:
+    """Import a room of the package when it is first named; former names of errors still serve."""
     if name in _IMPORTED_ON_FIRST_USE:
         return _import_module(f'robodyn_ros.{name}')
-    raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
+    return _former_name(__name__, name)
 
 
 def __dir__() -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robodyn_ros.errors import NonFiniteValue, WrongShape, WrongType
+from robodyn_ros.errors import InvalidArgument, NonFiniteValue, WrongType
 from robodyn_ros.spatial import FloatArray
 
 T = TypeVar('T')
@@ -67,12 +67,12 @@ def checked_array(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Float
 
     Raises
     ------
-    WrongShape, NonFiniteValue
+    InvalidArgument, NonFiniteValue
         Naming the argument.
     """
     array = _finite_floats(name, values)
     if array.shape != shape:
-        raise WrongShape(f'argument {name}', f'shape {array.shape}', f'shape {shape}')
+        raise InvalidArgument(f'argument {name}', f'shape {array.shape}', f'shape {shape}')
     return array
 
 
@@ -82,7 +82,7 @@ def checked_states(n: int, **arrays: ArrayLike) -> list[FloatArray]:
 
     Raises
     ------
-    WrongShape, NonFiniteValue
+    InvalidArgument, NonFiniteValue
         Naming the argument.
     """
     checked: list[FloatArray] = []
@@ -90,10 +90,10 @@ def checked_states(n: int, **arrays: ArrayLike) -> list[FloatArray]:
         array = _finite_floats(name, values)
         allowed = f'shape ({n},) or (N, {n})'
         if array.ndim not in (1, 2) or array.shape[-1] != n:
-            raise WrongShape(f'argument {name}', f'shape {array.shape}', allowed)
+            raise InvalidArgument(f'argument {name}', f'shape {array.shape}', allowed)
         if checked and array.shape != checked[0].shape:
             first = next(iter(arrays))
-            raise WrongShape(
+            raise InvalidArgument(
                 f'argument {name}', f'shape {array.shape}', f'that of {first}, {checked[0].shape}'
             )
         checked.append(array)
@@ -106,7 +106,7 @@ def float_array(name: str, values: ArrayLike) -> FloatArray:
 
     Raises
     ------
-    WrongShape
+    InvalidArgument
         Naming the argument.
     """
     try:
@@ -114,7 +114,7 @@ def float_array(name: str, values: ArrayLike) -> FloatArray:
             raise TypeError('None or complex numbers')
         return np.array(values, dtype=float, order='C')
     except (TypeError, ValueError) as error:
-        raise WrongShape(f'argument {name}', values, 'an array of real numbers') from error
+        raise InvalidArgument(f'argument {name}', values, 'an array of real numbers') from error
 
 
 def _finite_floats(name: str, values: ArrayLike) -> FloatArray:
@@ -131,7 +131,7 @@ def checked_wrench(tip_wrench: ArrayLike, q: FloatArray) -> FloatArray:
     wrench = _finite_floats('tip_wrench', tip_wrench)
     if wrench.shape not in ((6,), (*q.shape[:-1], 6)):
         allowed = 'shape (6,)' if q.ndim == 1 else f'shape (6,) or ({len(q)}, 6)'
-        raise WrongShape('argument tip_wrench', f'shape {wrench.shape}', allowed)
+        raise InvalidArgument('argument tip_wrench', f'shape {wrench.shape}', allowed)
     return wrench
 
 

@@ -7,7 +7,7 @@ from importlib import import_module
 
 import click
 
-from robodyn_ros.commands.arm_options import examples
+from robodyn_ros.commands.options import examples
 from robodyn_ros.errors import RobodynError
 
 # What the library calls an argument, and which option it is here.

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 _LONGEST_VALUE = 120
@@ -46,195 +47,144 @@ def _shortened(value: Any) -> str:
     return f'{text[:_LONGEST_VALUE]}... ({len(text)} characters)'
 
 
-# --- reading a robot ---------------------------------------------------------------------------
+# --- what is read ------------------------------------------------------------------------------
 
 
 class UnreadableSource(RobodynError):
-    """The source is no readable file, no XML text, or too large."""
-
-
-class MalformedXml(RobodynError):
-    """The text is not well-formed XML, or declares a document type or entities."""
+    """A source is no readable file, no text, or too large: name another one."""
 
 
 class MalformedUrdf(RobodynError):
-    """An element or attribute that a URDF must have is missing, repeated or of the wrong kind."""
+    """A URDF is no XML, or lacks, repeats or garbles what it must have: the file needs mending."""
 
 
-class InvalidNumber(RobodynError):
-    """A number is not finite, not a number, or outside what physics allows."""
-
-
-class InvalidAxis(RobodynError):
-    """A joint axis is zero or not finite."""
+class MalformedData(RobodynError):
+    """A file, a text, an array or a message does not hold what it is read as."""
 
 
 class UnsupportedJoint(RobodynError):
-    """A joint on the chain is of a kind that a serial-chain model cannot hold."""
+    """A joint on the chain is of a kind that no serial chain has: name a chain without it."""
 
 
-class NoSuchLink(RobodynError):
-    """A link of that name does not exist; the message lists those that do."""
+class NoChain(RobodynError):
+    """No single chain of moving joints leads from base to tip: name a base and a tip."""
 
 
-class NoSuchJoint(RobodynError):
-    """A joint of that name does not exist; the message lists those that do."""
+class NoSuchName(RobodynError):
+    """A link or a joint of that name does not exist; the message lists those that do."""
 
 
-class NotLockable(RobodynError):
-    """A position is given for a joint that moves with the chain, or that has no single one."""
+# --- what is called ----------------------------------------------------------------------------
 
 
-class DisconnectedChain(RobodynError):
-    """No path of joints leads from the base link to the tip link."""
+class InvalidArgument(RobodynError, ValueError):
+    """An argument, a parameter or a request has a shape, a number or an option out of bounds."""
 
 
-class AmbiguousChain(RobodynError):
-    """More than one link could be the base or the tip; the message lists the candidates."""
-
-
-class NoMovableJoint(RobodynError):
-    """The chain from base to tip holds no joint that moves."""
-
-
-# --- calling the library -----------------------------------------------------------------------
+class NonFiniteValue(InvalidArgument):
+    """An array holds a NaN or an infinity; the next measured one may not."""
 
 
 class WrongType(RobodynError, TypeError):
     """An argument is of another kind than it has to be, or two are in each other's place."""
 
 
-class WrongShape(RobodynError, ValueError):
-    """An array argument has the wrong shape."""
+class ModelMismatch(RobodynError):
+    """Compiled code or an identified model was made for another robot, or without a function."""
 
 
-class NonFiniteValue(RobodynError, ValueError):
-    """An array argument holds a NaN or an infinity."""
+# --- what the numbers allow --------------------------------------------------------------------
 
 
-class UnknownOption(RobodynError, ValueError):
-    """An option, a method or a mode is not one of those that exist."""
+class NoSolution(RobodynError):
+    """
+    The numbers have no answer; the message says which are in the way.
+
+    A mass matrix is singular, MuJoCo refuses the arm or loses it, no motion keeps the limits.
+    """
 
 
-class ImplausiblePayload(RobodynError):
-    """A payload's mass or inertia is one that no rigid body can have."""
+class InsufficientRecording(RobodynError):
+    """A recording lacks efforts or motion for this estimate, or repeats one: record another."""
 
 
-class MalformedRecord(RobodynError):
-    """A text is not the JSON of the record that it is read as."""
+class Overload(RobodynError):
+    """The drives cannot carry the arm's weight or its load where the arm is."""
 
 
-class SingularMassMatrix(RobodynError):
-    """The mass matrix is not positive definite, so that no acceleration follows from torques."""
-
-
-class NotCompiledFor(RobodynError):
-    """Compiled code was asked for a function or a model that it was not made for."""
+# --- what there is, and when -------------------------------------------------------------------
 
 
 class NoBackend(RobodynError):
-    """No C compiler is there, or it failed; the value says why. NumPy serves without one."""
+    """A C compiler, MuJoCo or Chromium is missing, or failed; the value says why."""
 
 
-class RefusedCacheEntry(RobodynError):
-    """A file of the cache is not the user's own, or is damaged; it is not loaded."""
-
-
-# --- motions and simulation --------------------------------------------------------------------
-
-
-class MalformedMotion(RobodynError):
-    """A file does not hold the motion of the joints that were asked for."""
-
-
-class TooWeak(RobodynError):
-    """The arm's effort limits do not even carry its own weight."""
-
-
-class NoExcitation(RobodynError):
-    """No motion that keeps the limits was found; the value says which are in the way."""
-
-
-class MujocoMissing(RobodynError):
-    """MuJoCo is not installed."""
-
-
-class CannotSimulate(RobodynError):
-    """MuJoCo refuses the arm, for a reason it gives: a moving body without mass, for instance."""
-
-
-class SimulationDiverged(RobodynError):
-    """A simulated arm left the motion that was asked of it; the message says what helps."""
-
-
-# --- reports -----------------------------------------------------------------------------------
-
-
-class NoBrowser(RobodynError):
-    """A page cannot be printed: there is no Chromium, or it says why it cannot."""
-
-
-# --- identification ----------------------------------------------------------------------------
-
-
-class MalformedRecording(RobodynError):
-    """A file or an array does not hold a recording of the arm's joints."""
-
-
-class NoEffort(RobodynError):
-    """A recording has no effort, or nothing but zeros, for a joint or for all."""
-
-
-class TooShortRecording(RobodynError):
-    """A recording holds less motion than an estimate can be made of."""
-
-
-class RepeatedMotion(RobodynError):
-    """A validation recording repeats the motion that the model was identified from."""
-
-
-class OtherKinematics(RobodynError):
-    """An identified model belongs to a robot with other kinematics."""
-
-
-class MalformedIdentification(RobodynError):
-    """A file does not hold an identified model."""
-
-
-# --- control -----------------------------------------------------------------------------------
+class NotReady(RobodynError):
+    """The node, the control cycle or the joint states are missing at present: try again."""
 
 
 class RejectedTrajectory(RobodynError):
     """A trajectory cannot be taken as the reference; the message says why."""
 
 
-class FollowsNone(RejectedTrajectory):
-    """No trajectory is followed at present, whatever it holds; the message says what to do."""
+# --- names before version 0.4 -----------------------------------------------------------------
 
-    def __init__(self, element: str, value: Any, allowed: str) -> None:
-        super().__init__(element, value, allowed)
-        self.args = (f'{value}: {allowed}',)
+_FORMER_NAMES: dict[str, type[RobodynError] | tuple[type[RobodynError], ...]] = {
+    'AmbiguousChain': NoChain,
+    'CannotSimulate': NoSolution,
+    'ChangeRefused': NotReady,
+    'DisconnectedChain': NoChain,
+    'FollowsNone': RejectedTrajectory,
+    'ImplausiblePayload': InvalidArgument,
+    'InvalidAxis': MalformedUrdf,
+    'InvalidNumber': (MalformedUrdf, InvalidArgument),
+    'MalformedIdentification': MalformedData,
+    'MalformedJointState': MalformedData,
+    'MalformedMotion': MalformedData,
+    'MalformedRecord': MalformedData,
+    'MalformedRecording': MalformedData,
+    'MalformedXml': MalformedUrdf,
+    'MissingEffortLimit': InvalidArgument,
+    'MujocoMissing': NoBackend,
+    'NoBrowser': NoBackend,
+    'NoEffort': InsufficientRecording,
+    'NoExcitation': NoSolution,
+    'NoJointState': NotReady,
+    'NoMovableJoint': NoChain,
+    'NoSuchJoint': NoSuchName,
+    'NoSuchLink': NoSuchName,
+    'NotCompiledFor': ModelMismatch,
+    'NotLockable': InvalidArgument,
+    'OtherKinematics': ModelMismatch,
+    'RefusedCacheEntry': NoBackend,
+    'RepeatedMotion': InsufficientRecording,
+    'SimulationDiverged': NoSolution,
+    'SingularMassMatrix': NoSolution,
+    'StaleJointState': NotReady,
+    'TooHeavy': Overload,
+    'TooShortRecording': InsufficientRecording,
+    'TooWeak': Overload,
+    'UnknownOption': InvalidArgument,
+    'WrongShape': InvalidArgument,
+}
 
 
-class MalformedJointState(RobodynError):
-    """A message of joint states cannot be read, or is too large to be."""
+def __getattr__(name: str) -> Any:
+    return former_name(__name__, name)
 
 
-class NoJointState(RobodynError):
-    """A measured state is asked for before every joint's state has come."""
+def former_name(module: str, name: str, stacklevel: int = 3) -> Any:
+    """
+    Return what an ``except`` with a name before version 0.4 catches now, and warn.
 
-
-class StaleJointState(RobodynError):
-    """The last measured state is too old to be called the present one."""
-
-
-class ChangeRefused(RobodynError):
-    """The control cycle did not apply a change of payload or gravity; the value says why."""
-
-
-class TooHeavy(RobodynError):
-    """A load is more than the drives can carry where the arm is."""
-
-
-class MissingEffortLimit(RobodynError):
-    """A joint has no positive effort limit, neither in the URDF nor in the parameters."""
+    Raises
+    ------
+    AttributeError
+        Never a name of this module.
+    """
+    if name not in _FORMER_NAMES:
+        raise AttributeError(f'module {module!r} has no attribute {name!r}')
+    now = _FORMER_NAMES[name]
+    names = ' or '.join(each.__name__ for each in (now if isinstance(now, tuple) else (now,)))
+    warnings.warn(f'{name} is {names} now', DeprecationWarning, stacklevel=stacklevel)
+    return now

@@ -35,8 +35,8 @@ def forward_kinematics(model: RobotModel, q: ArrayLike, link: str | None = None)
 
     Raises
     ------
-    WrongType, WrongShape, NonFiniteValue
-    NoSuchLink
+    WrongType, InvalidArgument, NonFiniteValue
+    NoSuchName
         The message lists those that there are.
     """
     (q,) = model_states(model, q=q)
@@ -67,8 +67,8 @@ def jacobian(model: RobotModel, q: ArrayLike, link: str | None = None) -> NDArra
 
     Raises
     ------
-    WrongType, WrongShape, NonFiniteValue
-    NoSuchLink
+    WrongType, InvalidArgument, NonFiniteValue
+    NoSuchName
         The message lists those that there are.
     """
     (q,) = model_states(model, q=q)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The robot as immutable arrays, the input of every formula."""
+"""The robot as immutable arrays, with friction and findings: the input of every formula."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from robodyn_ros.description.urdf import description_of_urdfpy
 from robodyn_ros.dh.axes_to_dh import dh_table
 from robodyn_ros.dh.frames import frame_transforms
 from robodyn_ros.dh.table import DHTable
-from robodyn_ros.errors import InvalidNumber, NoSuchLink
+from robodyn_ros.errors import InvalidArgument, NoSuchName
 from robodyn_ros.notebook import Rows, Table, Tabular
 from robodyn_ros.payload import Payload, payload_parameters
 from robodyn_ros.spatial import (
@@ -184,9 +184,9 @@ class RobotModel(ArrayRecord, Tabular):
 
         Raises
         ------
-        UnreadableSource, MalformedXml, MalformedUrdf, InvalidNumber, InvalidAxis
+        UnreadableSource, MalformedUrdf
             The source is no sound URDF.
-        NoSuchLink, NoSuchJoint, AmbiguousChain, DisconnectedChain, NoMovableJoint, NotLockable
+        NoSuchName, NoChain, InvalidArgument
             There is no such arm in it.
         UnsupportedJoint
             A floating, planar or mimic joint on the chain.
@@ -225,7 +225,7 @@ class RobotModel(ArrayRecord, Tabular):
 
         Raises
         ------
-        MalformedXml
+        MalformedUrdf
             The text does not begin with ``<``, or is not well-formed; else as ``from_urdf``.
         """
         chain = Chain.from_urdf_text(
@@ -282,7 +282,7 @@ class RobotModel(ArrayRecord, Tabular):
 
         Raises
         ------
-        WrongShape, NonFiniteValue
+        InvalidArgument, NonFiniteValue
             Of gravity.
         """
         checked_chain(chain)
@@ -366,7 +366,7 @@ class RobotModel(ArrayRecord, Tabular):
         ------
         WrongType
             It is no Payload.
-        NoSuchLink
+        NoSuchName
             The payload's link is not one of the arm's.
         """
         checked_type('payload', payload, Payload, _A_PAYLOAD)
@@ -393,7 +393,7 @@ class RobotModel(ArrayRecord, Tabular):
 
         Raises
         ------
-        WrongShape, NonFiniteValue
+        InvalidArgument, NonFiniteValue
         """
         return replace(self, gravity=checked_array('gravity', gravity, (3,)))
 
@@ -412,7 +412,7 @@ class RobotModel(ArrayRecord, Tabular):
 
         Raises
         ------
-        WrongShape, NonFiniteValue
+        InvalidArgument, NonFiniteValue
         """
         checked = checked_array('parameters', parameters, (self.n, 10))
         return replace(self, inertial_parameters=checked)
@@ -432,14 +432,13 @@ class RobotModel(ArrayRecord, Tabular):
 
         Raises
         ------
-        InvalidNumber
-            One is negative.
-        WrongShape, NonFiniteValue
+        NonFiniteValue, InvalidArgument
+            They are not n, or one is negative.
         """
         checked = checked_array('rotor_inertia', rotor_inertia, (self.n,))
         for name, value in zip(self.joint_names, checked.tolist(), strict=True):
             if value < 0:
-                raise InvalidNumber(f'rotor inertia of joint {name!r}', value, 'zero or more')
+                raise InvalidArgument(f'rotor inertia of joint {name!r}', value, 'zero or more')
         return replace(self, rotor_inertia=checked)
 
 
@@ -449,12 +448,12 @@ def frame_of_link(model: RobotModel, element: str, link: str) -> tuple[int, Floa
 
     Raises
     ------
-    NoSuchLink
+    NoSuchName
         The message begins with ``element`` and lists those that there are.
     """
     if not isinstance(link, str) or link not in model.link_frames:
         known = ', '.join(map(repr, model.link_frames))
-        raise NoSuchLink(element, link, f'one of {known}')
+        raise NoSuchName(element, link, f'one of {known}')
     return model.link_frames[link]
 
 
@@ -499,7 +498,7 @@ def model_states(model: RobotModel, **arrays: ArrayLike) -> list[FloatArray]:
 
     Raises
     ------
-    WrongType, WrongShape, NonFiniteValue
+    WrongType, InvalidArgument, NonFiniteValue
         Naming the argument.
     """
     return checked_states(checked_model(model).n, **arrays)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from robodyn_ros.arguments import checked_array, checked_type
 from robodyn_ros.array_record import ArrayRecord
-from robodyn_ros.errors import ImplausiblePayload
+from robodyn_ros.errors import InvalidArgument
 from robodyn_ros.spatial import FloatArray, inertial_parameters
 
 
@@ -32,9 +32,8 @@ class Payload(ArrayRecord):
 
     Raises
     ------
-    ImplausiblePayload
-        Negative mass, inertia without mass, or an inertia that no body has.
-    WrongShape, NonFiniteValue
+    NonFiniteValue, InvalidArgument
+        A shape is wrong; negative mass, inertia without mass, or an inertia that no body has.
     """
 
     mass: float
@@ -62,15 +61,15 @@ def payload_parameters(payload: Payload) -> FloatArray:
 
 def _check_plausible(mass: float, inertia: FloatArray) -> None:
     if mass < 0:
-        raise ImplausiblePayload('payload mass', mass, 'zero or more [kg]')
+        raise InvalidArgument('payload mass', mass, 'zero or more [kg]')
     size = float(np.abs(inertia).max())
     if size > 0 and mass == 0:
-        raise ImplausiblePayload('payload inertia', inertia.tolist(), 'zero, as its mass is zero')
+        raise InvalidArgument('payload inertia', inertia.tolist(), 'zero, as its mass is zero')
     if np.abs(inertia - inertia.T).max() > 1e-9 * size:
-        raise ImplausiblePayload('payload inertia', inertia.tolist(), 'a symmetric matrix')
+        raise InvalidArgument('payload inertia', inertia.tolist(), 'a symmetric matrix')
     smallest, middle, largest = np.linalg.eigvalsh(inertia)
     if smallest < -1e-9 * size or largest > (smallest + middle) * (1 + 1e-6) + 1e-12 * size:
-        raise ImplausiblePayload(
+        raise InvalidArgument(
             'payload inertia',
             inertia.tolist(),
             'principal moments of which none is negative or exceeds the sum of the other two',

@@ -35,7 +35,7 @@ from robodyn_ros.dynamics.lagrangian_coefficients import (
     gravitational_coefficients,
     inertial_coefficients,
 )
-from robodyn_ros.errors import UnknownOption
+from robodyn_ros.errors import InvalidArgument
 from robodyn_ros.model import RobotModel, checked_model
 from robodyn_ros.notebook import Table, Tabular
 from robodyn_ros.spatial import pseudo_inertia
@@ -135,7 +135,7 @@ class InertialCharacteristics(Record, Tabular):
             if each.symbol == symbol:
                 return each
         known = ', '.join(each.symbol for each in self.coefficients)
-        raise UnknownOption('coefficient', symbol, known)
+        raise InvalidArgument('coefficient', symbol, known)
 
     def __str__(self) -> str:
         lines = [f'{a:16}{b:>12}{c:>9}{d:>10}'.rstrip() for a, b, c, d in self._rows()]

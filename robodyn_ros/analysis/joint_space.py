@@ -14,7 +14,7 @@ from scipy.stats import qmc
 from robodyn_ros.analysis.records import Record
 from robodyn_ros.arguments import checked_type, float_array
 from robodyn_ros.array_record import ArrayRecord
-from robodyn_ros.errors import InvalidNumber, NoSuchJoint, WrongShape
+from robodyn_ros.errors import InvalidArgument, NoSuchName
 from robodyn_ros.model import RobotModel, checked_model
 from robodyn_ros.spatial import FloatArray
 
@@ -63,8 +63,8 @@ class JointSpace(ArrayRecord):
 
         Raises
         ------
-        NoSuchJoint
-        InvalidNumber
+        NoSuchName
+        InvalidArgument
             A prismatic joint has no limits, or a lower one lies above the upper one.
         """
         box = checked_model(model).position_limits.copy()
@@ -72,16 +72,18 @@ class JointSpace(ArrayRecord):
         for name, pair in checked_type('limits', limits or {}, Mapping, allowed).items():
             if name not in model.joint_names:
                 known = ', '.join(map(repr, model.joint_names))
-                raise NoSuchJoint('argument limits', name, f'one of {known}')
+                raise NoSuchName('argument limits', name, f'one of {known}')
             bounds = float_array(f'limits[{name!r}]', pair)
             if bounds.shape != (2,):
-                raise WrongShape(f'argument limits[{name!r}]', pair, 'a lower and an upper one')
+                raise InvalidArgument(
+                    f'argument limits[{name!r}]', pair, 'a lower and an upper one'
+                )
             box[model.joint_names.index(name)] = bounds
         turn = np.array([-np.pi, np.pi])
         box = np.where(np.isfinite(box) | model.dh.prismatic[:, None], box, turn)
         for name, (lower, upper) in zip(model.joint_names, box, strict=True):
             if not (np.isfinite([lower, upper]).all() and lower <= upper):
-                raise InvalidNumber(
+                raise InvalidArgument(
                     f'position limits of joint {name!r}',
                     (float(lower), float(upper)),
                     'finite ones, the lower not above the upper; see the argument limits',

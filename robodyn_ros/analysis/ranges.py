@@ -132,9 +132,8 @@ def ranges(
 
     Raises
     ------
-    InvalidNumber, NoSuchJoint
-    NoSuchLink, ImplausiblePayload, WrongShape, NonFiniteValue
-        Of the payload.
+    InvalidArgument, NonFiniteValue, NoSuchName
+        Of the payload, the joints or the number of samples.
     """
     joint_space = JointSpace.of(model, limits)
     carrying = None if payload is None else model.with_payload(payload)

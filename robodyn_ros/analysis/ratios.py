@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Coupling and gravity relative to a joint's own inertia (Bejczy 1974, VII.C and VII.E).
+Coupling and gravity ratios, relative to a joint's own inertia (Bejczy 1974, VII.C, VII.E).
 
     D_ii (qdd_i + sum over j of R_ij qdd_j + K_i) + ... = tau_i         (116)-(118), (133)-(136)
 
@@ -33,7 +33,7 @@ from robodyn_ros.analysis.records import Record
 from robodyn_ros.arguments import checked_array, checked_number, checked_sequence
 from robodyn_ros.dynamics.lagrangian_coefficients import gravitational_coefficients
 from robodyn_ros.dynamics.mass_matrix import composite_mass_matrix
-from robodyn_ros.errors import InvalidNumber, NoSuchJoint
+from robodyn_ros.errors import InvalidArgument, NoSuchName
 from robodyn_ros.model import RobotModel, checked_model, model_states
 from robodyn_ros.notebook import Table, Tabular
 
@@ -148,7 +148,7 @@ def coupling_ratio_range(
 
     Raises
     ------
-    NoSuchJoint, InvalidNumber
+    NoSuchName, InvalidArgument
     """
     i, j = _index(model, joint), _index(model, by)
     return _range(model, i, _coupling_name(model, i, j), _coupling_of(model, i, j), (i, j), limits)
@@ -189,7 +189,7 @@ def coupling_ratio_map(
 
     Raises
     ------
-    NoSuchJoint, InvalidNumber, WrongShape, NonFiniteValue
+    NoSuchName, InvalidArgument, NonFiniteValue
     """
     i, j = _index(model, joint), _index(model, by)
     function = _coupling_of(model, i, j)
@@ -225,7 +225,7 @@ def largest_ratios(model: RobotModel, limits: Limits | None = None) -> LargestRa
 
     Raises
     ------
-    NoSuchJoint, InvalidNumber
+    NoSuchName, InvalidArgument
     """
     q = JointSpace.of(model, limits).sample(_SAMPLES)
     prismatic = model.dh.prismatic
@@ -263,7 +263,7 @@ def telling_map(
 
     Raises
     ------
-    NoSuchJoint, InvalidNumber
+    NoSuchName, InvalidArgument
     """
 
     def of(pair: tuple[str, str], points: int) -> RatioMap:
@@ -305,7 +305,7 @@ def _gravity_name(model: RobotModel, i: int) -> tuple[str, str]:
 
 def _index(model: RobotModel, joint: str) -> int:
     if joint not in checked_model(model).joint_names:
-        raise NoSuchJoint('joint', joint, f'one of {", ".join(map(repr, model.joint_names))}')
+        raise NoSuchName('joint', joint, f'one of {", ".join(map(repr, model.joint_names))}')
     return model.joint_names.index(joint)
 
 
@@ -336,7 +336,7 @@ def _map(
     limits: Limits | None,
 ) -> RatioMap:
     if checked_number('resolution', resolution) < 2:
-        raise InvalidNumber('argument resolution', resolution, 'two or more')
+        raise InvalidArgument('argument resolution', resolution, 'two or more')
     joint_space = JointSpace.of(model, limits)
     rest = checked_array(
         'position', joint_space.center if position is None else position, (model.n,)

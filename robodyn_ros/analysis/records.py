@@ -15,7 +15,7 @@ import types
 from dataclasses import fields, is_dataclass
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from robodyn_ros.errors import MalformedRecord
+from robodyn_ros.errors import MalformedData
 
 R = TypeVar('R', bound='Record')
 
@@ -34,13 +34,13 @@ class Record:
 
         Raises
         ------
-        MalformedRecord
+        MalformedData
             The text is no JSON, or not of this record's fields.
         """
         try:
             value = json.loads(text)
         except (ValueError, RecursionError) as error:  # a number of too many digits, too deep
-            raise MalformedRecord(f'{cls.__name__} as JSON', text, 'JSON text') from error
+            raise MalformedData(f'{cls.__name__} as JSON', text, 'JSON text') from error
         return _restored(cls, value, cls.__name__)
 
 
@@ -63,26 +63,26 @@ def _restored(kind: Any, value: Any, where: str) -> Any:
         return _restored(kind, value, where)
     if origin is Literal:
         if value not in arguments:
-            raise MalformedRecord(where, value, ', '.join(map(repr, arguments)))
+            raise MalformedData(where, value, ', '.join(map(repr, arguments)))
         return value
     if origin is tuple:
         if not isinstance(value, list):
-            raise MalformedRecord(where, value, 'a list')
+            raise MalformedData(where, value, 'a list')
         if arguments[-1] is Ellipsis:
             arguments = arguments[:1] * len(value)
         if len(arguments) != len(value):
-            raise MalformedRecord(where, value, f'{len(arguments)} items')
+            raise MalformedData(where, value, f'{len(arguments)} items')
         pairs = enumerate(zip(arguments, value))
         return tuple(_restored(argument, item, f'{where}[{k}]') for k, (argument, item) in pairs)
     if is_dataclass(kind):
         names = [field.name for field in fields(kind)]
         if not isinstance(value, dict) or set(value) != set(names):
-            raise MalformedRecord(where, value, f'an object of {", ".join(names)}')
+            raise MalformedData(where, value, f'an object of {", ".join(names)}')
         hints = get_type_hints(kind)
         make: Any = kind
         return make(**{n: _restored(hints[n], value[n], f'{where}.{n}') for n in names})
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if type(value) is not kind:
-        raise MalformedRecord(where, value, kind.__name__)
+        raise MalformedData(where, value, kind.__name__)
     return value

@@ -45,7 +45,7 @@ from robodyn_ros.compiled.symbolic.expression import (
 from robodyn_ros.compiled.symbolic.kernel import Kernel
 from robodyn_ros.dynamics.lagrangian_coefficients import gravitational_coefficients
 from robodyn_ros.dynamics.mass_matrix import composite_mass_matrix
-from robodyn_ros.errors import InvalidNumber, UnknownOption
+from robodyn_ros.errors import InvalidArgument
 from robodyn_ros.model import RobotModel, checked_model
 from robodyn_ros.notebook import Rows, Table, Tabular
 from robodyn_ros.spatial import FloatArray
@@ -220,7 +220,7 @@ class SimplifiedModel(Record, Tabular):
 
         Raises
         ------
-        UnknownOption, OSError
+        InvalidArgument, OSError
         """
         about = (
             f'Simplified dynamics of an arm of {self.n} joints:',
@@ -232,7 +232,7 @@ class SimplifiedModel(Record, Tabular):
         held = [x.name for x in self.kernels]
         for function in functions:
             if function not in held:
-                raise UnknownOption('argument functions', function, ', '.join(map(repr, held)))
+                raise InvalidArgument('argument functions', function, ', '.join(map(repr, held)))
         expected = {
             kernel.name: [getattr(self, kernel.name)(*(states[key] for key, _ in kernel.inputs))]
             for kernel in kernels
@@ -255,7 +255,7 @@ class SimplifiedModel(Record, Tabular):
     def _must_hold(self, part: str) -> None:
         if part not in PARTS or not getattr(self, part):
             held = ', '.join(repr(name) for name in PARTS if getattr(self, name))
-            raise UnknownOption('part of the simplified model', part, held)
+            raise InvalidArgument('part of the simplified model', part, held)
 
     def _tables(self) -> Iterable[Table]:
         header = (*Formula._row_header, 'terms dropped', 'mean error', 'largest error')
@@ -325,7 +325,7 @@ def simplified_model(
 
     Raises
     ------
-    UnknownOption, InvalidNumber, NoSuchJoint
+    InvalidArgument, NoSuchName
 
     Notes
     -----
@@ -336,16 +336,16 @@ def simplified_model(
     """
     checked_model(model)
     if measure not in MEASURES:
-        raise UnknownOption('argument measure', measure, ', '.join(map(repr, MEASURES)))
+        raise InvalidArgument('argument measure', measure, ', '.join(map(repr, MEASURES)))
     for name, value in (('error', error), ('negligible_torque', negligible_torque)):
         if not 0 <= checked_number(name, value) < np.inf:
-            raise InvalidNumber(f'argument {name}', value, 'zero or more')
+            raise InvalidArgument(f'argument {name}', value, 'zero or more')
     for part in checked_sequence('parts', parts, str, "'inertia', 'gravity'"):
         if part not in PARTS:
-            raise UnknownOption('argument parts', part, ', '.join(map(repr, PARTS)))
+            raise InvalidArgument('argument parts', part, ', '.join(map(repr, PARTS)))
     joint_space = JointSpace.of(model, limits)
     if negligible_torque and not error:
-        raise InvalidNumber('argument error', error, 'more than zero beside a negligible torque')
+        raise InvalidArgument('argument error', error, 'more than zero beside a negligible torque')
     smallest_peak = negligible_torque / error if negligible_torque else 0.0
     groups: dict[str, tuple[Simplification, ...]] = dict.fromkeys(PARTS, ())
     complete: list[Formula] = []

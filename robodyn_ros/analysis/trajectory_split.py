@@ -20,7 +20,7 @@ from robodyn_ros.analysis.quantities import force_unit, inertia_unit, symbol
 from robodyn_ros.analysis.records import Record
 from robodyn_ros.arguments import checked_number
 from robodyn_ros.dynamics.generalized_dalembert import coriolis_torques, inertia_matrices
-from robodyn_ros.errors import InvalidNumber, UnknownOption, WrongShape
+from robodyn_ros.errors import InvalidArgument
 from robodyn_ros.model import RobotModel, model_states
 
 _ROUNDING = 1e-12
@@ -82,7 +82,7 @@ class TrajectorySplit(Record):
         for each in elements:
             if each.symbol == name:
                 return each
-        raise UnknownOption('element', name, ', '.join(each.symbol for each in elements))
+        raise InvalidArgument('element', name, ', '.join(each.symbol for each in elements))
 
 
 def split_along(
@@ -101,15 +101,15 @@ def split_along(
 
     Raises
     ------
-    WrongShape, NonFiniteValue
-    InvalidNumber
-        The fraction is not between 0 and 1, or a link has first moments but no mass.
+    NonFiniteValue, InvalidArgument
+        A shape or a value is wrong, the fraction is not between 0 and 1, or a link has first
+        moments but no mass.
     """
     q, qd = model_states(model, q=q, qd=qd)
     if q.ndim != 2 or not len(q):
-        raise WrongShape('argument q', f'shape {q.shape}', f'shape (N, {model.n})')
+        raise InvalidArgument('argument q', f'shape {q.shape}', f'shape (N, {model.n})')
     if not 0 <= checked_number('fraction', fraction) <= 1:
-        raise InvalidNumber('argument fraction', fraction, '0 to 1')
+        raise InvalidArgument('argument fraction', fraction, '0 to 1')
     prismatic = model.dh.prismatic
     inertia = inertia_matrices(model, q)
     coriolis = coriolis_torques(model, q, qd)

@@ -11,7 +11,8 @@ import numpy as np
 
 from robodyn_ros.analysis import design_guidelines, inertial_characteristics, split_along
 from robodyn_ros.analysis.ratios import largest_ratios, telling_map
-from robodyn_ros.commands.arm_options import (
+from robodyn_ros.commands.motion import motion_of_file
+from robodyn_ros.commands.options import (
     OUTPUT_FILE,
     ChosenArm,
     UserPath,
@@ -22,7 +23,6 @@ from robodyn_ros.commands.arm_options import (
     motion_topic_option,
     rotor_inertia_option,
 )
-from robodyn_ros.commands.motion import motion_of_file
 from robodyn_ros.motions import example_motion
 
 

@@ -12,7 +12,8 @@ import click
 import yaml
 from numpy.typing import ArrayLike
 
-from robodyn_ros.commands.arm_options import (
+from robodyn_ros.commands.identification import recording_of_file
+from robodyn_ros.commands.options import (
     OUTPUT_FILE,
     ChosenArm,
     UserPath,
@@ -23,7 +24,6 @@ from robodyn_ros.commands.arm_options import (
     recordings_argument,
     topic_option,
 )
-from robodyn_ros.commands.identification import recording_of_file
 from robodyn_ros.control.contact import ContactThresholds
 from robodyn_ros.control.contact_thresholds import contact_thresholds, observed_recording
 from robodyn_ros.control.settings import ControlSettings

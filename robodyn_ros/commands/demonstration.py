@@ -12,7 +12,7 @@ from types import FrameType
 
 import click
 
-from robodyn_ros.commands.arm_options import UserPath, examples
+from robodyn_ros.commands.options import UserPath, examples
 
 _URDF = click.option('--urdf', type=UserPath(), help='URDF file; not given: a Panda.')
 _BASE = click.option(

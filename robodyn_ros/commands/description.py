@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 import click
 
-from robodyn_ros.commands.arm_options import (
+from robodyn_ros.commands.options import (
     ChosenArm,
     arm_options,
     examples,

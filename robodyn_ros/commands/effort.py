@@ -12,7 +12,8 @@ from typing import Any
 import click
 import numpy as np
 
-from robodyn_ros.commands.arm_options import (
+from robodyn_ros.commands.identification import recording_of_file
+from robodyn_ros.commands.options import (
     OUTPUT_FILE,
     ChosenArm,
     UserPath,
@@ -23,7 +24,6 @@ from robodyn_ros.commands.arm_options import (
     recordings_argument,
     topic_option,
 )
-from robodyn_ros.commands.identification import recording_of_file
 from robodyn_ros.identification import (
     EffortFindings,
     Identification,

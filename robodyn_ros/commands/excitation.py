@@ -12,7 +12,7 @@ from typing import Any
 import click
 import numpy as np
 
-from robodyn_ros.commands.arm_options import (
+from robodyn_ros.commands.options import (
     OUTPUT_FILE,
     ChosenArm,
     arm_options,
@@ -21,7 +21,7 @@ from robodyn_ros.commands.arm_options import (
 )
 from robodyn_ros.commands.progress import progress_bar
 from robodyn_ros.control.trajectory import MOST_POINTS
-from robodyn_ros.errors import CannotSimulate, MujocoMissing, SimulationDiverged
+from robodyn_ros.errors import NoBackend, NoSolution
 from robodyn_ros.identification import Box, Excitation, HalfSpace, excitation, motion_limits
 from robodyn_ros.model import RobotModel
 from robodyn_ros.motions import MotionSamples, table_as_csv
@@ -202,7 +202,7 @@ def _dry_run(arm: ChosenArm, motion: MotionSamples) -> _DryRun:
     try:
         simulation = ArmSimulation(arm.chain, gravity=model.gravity)
         did = simulated_motion(simulation, model, motion)
-    except (MujocoMissing, CannotSimulate, SimulationDiverged) as error:
+    except (NoBackend, NoSolution) as error:
         return _DryRun(str(error), nothing, nothing, nothing)
     return _DryRun(
         '',

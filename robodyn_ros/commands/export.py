@@ -11,7 +11,7 @@ import click
 
 from robodyn_ros import __version__
 from robodyn_ros.analysis import simplified_model
-from robodyn_ros.commands.arm_options import (
+from robodyn_ros.commands.options import (
     ChosenArm,
     UserPath,
     arm_options,
@@ -19,7 +19,7 @@ from robodyn_ros.commands.arm_options import (
     rotor_inertia_option,
 )
 from robodyn_ros.compiled import USUAL, export_c, export_shared
-from robodyn_ros.errors import UnknownOption
+from robodyn_ros.errors import InvalidArgument
 from robodyn_ros.identification import Identification
 
 
@@ -84,7 +84,7 @@ def export(
 ) -> None:
     """Write an arm's dynamics as plain C99, with a self-test."""
     if shared and (simplified is not None or functions):
-        raise UnknownOption(
+        raise InvalidArgument(
             '--shared', 'with --simplified or --function', 'one of them: a library has it all'
         )
     model = arm.model

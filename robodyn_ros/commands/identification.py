@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from robodyn_ros.commands.arm_options import (
+from robodyn_ros.commands.options import (
     ChosenArm,
     UserPath,
     arm_options,
@@ -21,7 +21,7 @@ from robodyn_ros.commands.arm_options import (
     validate_option,
 )
 from robodyn_ros.commands.progress import progress_bar
-from robodyn_ros.errors import RepeatedMotion
+from robodyn_ros.errors import InsufficientRecording
 from robodyn_ros.identification import Identification, Recording, identify
 from robodyn_ros.identification.comparison import MODELS
 from robodyn_ros.model import RobotModel
@@ -105,13 +105,13 @@ def refuse_repetition(found: Identification, validation: tuple[Path, ...]) -> No
 
     Raises
     ------
-    RepeatedMotion
+    InsufficientRecording
         Naming the file.
     """
     held_out = [each for each in found.errors if each.role == 'validation']
     for path, errors in zip(validation, held_out, strict=True):
         if errors.repeats_training:
-            raise RepeatedMotion(
+            raise InsufficientRecording(
                 '--validate', str(path), 'a motion that the model is not identified from'
             )
 

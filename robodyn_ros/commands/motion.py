@@ -12,7 +12,7 @@ from typing import Any, Literal
 import click
 import numpy as np
 
-from robodyn_ros.commands.arm_options import (
+from robodyn_ros.commands.options import (
     OUTPUT_FILE,
     ChosenArm,
     UserPath,

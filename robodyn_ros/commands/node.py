@@ -9,7 +9,7 @@ import sys
 
 import click
 
-from robodyn_ros.commands.arm_options import examples
+from robodyn_ros.commands.options import examples
 
 _MODULES = {
     'dynamics_node': 'robodyn_ros.ros.dynamics.dynamics_node',

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Everything about an arm on one page: ``report``."""
+"""Everything about an arm on one page, its identification and signature too: ``report``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from pathlib import Path
 
 import click
 
-from robodyn_ros.commands.arm_options import (
+from robodyn_ros.commands.identification import recording_of_file, refuse_repetition
+from robodyn_ros.commands.motion import motion_of_file
+from robodyn_ros.commands.options import (
     OUTPUT_FILE,
     ChosenArm,
     UserPath,
@@ -23,8 +25,6 @@ from robodyn_ros.commands.arm_options import (
     rotor_inertia_option,
     validate_option,
 )
-from robodyn_ros.commands.identification import recording_of_file, refuse_repetition
-from robodyn_ros.commands.motion import motion_of_file
 from robodyn_ros.commands.progress import progress_bar
 from robodyn_ros.identification import identify
 from robodyn_ros.report import STEPS, SignOff, arm_facts, report_page

@@ -27,9 +27,9 @@ from robodyn_ros.arguments import checked_sequence
 from robodyn_ros.compiled.c import cache, extension
 from robodyn_ros.compiled.symbolic.kernel import KERNELS, KernelName
 from robodyn_ros.compiled.symbolic.kernels import WRENCH, build_kernel
-from robodyn_ros.compiled.symbolic.run_time import FRICTION, RunTime
+from robodyn_ros.compiled.symbolic.run_time_inputs import FRICTION, RunTime
 from robodyn_ros.compiled.verification import check_functions
-from robodyn_ros.errors import NoBackend, NotCompiledFor, RefusedCacheEntry, UnknownOption
+from robodyn_ros.errors import InvalidArgument, ModelMismatch, NoBackend
 from robodyn_ros.model import Payload, RobotModel, checked_model
 from robodyn_ros.spatial import FloatArray
 
@@ -240,7 +240,7 @@ class _ArmCode:
         content = None
         try:
             content = cache.stored(key)
-        except (RefusedCacheEntry, OSError) as error:
+        except (cache.RefusedCacheEntry, OSError) as error:
             self.notes.append(f'not taken from the cache: {error}')
         is_new = content is None
         if content is None:
@@ -253,10 +253,10 @@ class _ArmCode:
             if is_new:
                 cache.store(key, content)
         except NoBackend:
-            with contextlib.suppress(RefusedCacheEntry, OSError):
+            with contextlib.suppress(cache.RefusedCacheEntry, OSError):
                 cache.remove(key)
             raise
-        except (RefusedCacheEntry, OSError) as error:
+        except (cache.RefusedCacheEntry, OSError) as error:
             self.notes.append(f'not put into the cache: {error}')
         self.operation_counts |= {name: (m, a) for name, (m, a) in json.loads(head).items()}
         return module
@@ -309,14 +309,14 @@ class _NotCompiled:
 
     def __call__(self, *arguments: Any, **keywords: Any) -> FloatArray:
         """
-        Raise ``NotCompiledFor``.
+        Raise ``ModelMismatch``.
 
         Raises
         ------
-        NotCompiledFor
+        ModelMismatch
             Always; it names the function.
         """
-        raise NotCompiledFor(
+        raise ModelMismatch(
             f'function {self.name}',
             'not compiled',
             f'compile_model with {self.name!r} among its kernels',
@@ -511,7 +511,7 @@ class CompiledModel:
         Raises
         ------
         NoBackend
-        NotCompiledFor
+        ModelMismatch
             It was not compiled.
         """
         function = self._function(name)
@@ -540,7 +540,7 @@ class CompiledModel:
 
         Raises
         ------
-        NotCompiledFor
+        ModelMismatch
             The model differs in something that is no run-time input.
         """
         checked_model(model)
@@ -561,7 +561,7 @@ class CompiledModel:
 
         Raises
         ------
-        NotCompiledFor, WrongShape, NonFiniteValue
+        ModelMismatch, InvalidArgument, NonFiniteValue
         """
         return self.with_model(self.model.with_gravity(gravity))
 
@@ -579,7 +579,7 @@ class CompiledModel:
 
         Raises
         ------
-        NotCompiledFor, NoSuchLink, ImplausiblePayload, WrongShape, NonFiniteValue
+        ModelMismatch, NoSuchName, InvalidArgument, NonFiniteValue
         """
         return self.with_model(self.model.with_payload(payload))
 
@@ -616,7 +616,7 @@ def compile_model(
     ----------
     model : RobotModel
     kernels : sequence of str, optional
-        The functions to compile at once, of ``KERNELS``; the others raise ``NotCompiledFor`` when
+        The functions to compile at once, of ``KERNELS``; the others raise ``ModelMismatch`` when
         they are called. Where not given, the inverse dynamics is compiled at once, and each
         other function when it is read first.
     runtime : sequence of 'gravity' and 'payload'
@@ -626,9 +626,9 @@ def compile_model(
 
     Raises
     ------
-    UnknownOption
+    InvalidArgument
         A kernel or a run-time input is not one of those that exist.
-    NoSuchLink
+    NoSuchName
     NoBackend
         There is no C compiler with Python's headers, or it failed, or its code computes something
         else than NumPy does. The functions of ``robodyn_ros`` serve without.
@@ -638,7 +638,7 @@ def compile_model(
         kernels = checked_sequence('kernels', kernels, str, "names, as ['gravity_torque']")
     for name in kernels or ():
         if name not in KERNELS:
-            raise UnknownOption('argument kernels', name, ', '.join(map(repr, KERNELS)))
+            raise InvalidArgument('argument kernels', name, ', '.join(map(repr, KERNELS)))
     names = None if kernels is None else tuple(name for name in KERNELS if name in kernels)
     return _compiled(RunTime.of(model, runtime, payload_links), names, model)
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The command pipeline, for Python.
+The core's command pipeline for Python, and messages for its faults.
 
 ``core/command_pipeline.hpp`` computes the commands. Python adds text, time and topology: which
 joint states are fresh, trajectories, added efforts, and messages for faults.
@@ -32,12 +32,20 @@ from robodyn_ros.control.planning import ReferenceLimits, planned_reference
 from robodyn_ros.control.reference import Reference, ReferenceState
 from robodyn_ros.control.settings import ContactAction, SafetySettings
 from robodyn_ros.control.trajectory import Trajectory
-from robodyn_ros.errors import FollowsNone, RejectedTrajectory, TooHeavy
+from robodyn_ros.errors import Overload, RejectedTrajectory
 from robodyn_ros.spatial import FloatArray
 
 _T = TypeVar('_T')
 
 _MOST_LAYOUTS = 8  # of messages with added efforts, remembered
+
+
+class FollowsNone(RejectedTrajectory):
+    """No trajectory is followed at present, whatever it holds; the message says what to do."""
+
+    def __init__(self, element: str, value: Any, allowed: str) -> None:
+        super().__init__(element, value, allowed)
+        self.args = (f'{value}: {allowed}',)
 
 
 class Command(NamedTuple):
@@ -309,7 +317,7 @@ class CommandPipeline:
 
         Raises
         ------
-        TooHeavy
+        Overload
             Gravity is beyond an effort limit where the arm is, and was not before, where that is
             to be checked; nothing has changed then.
         """
@@ -317,7 +325,7 @@ class CommandPipeline:
         if fault.cause != core.Cause.none:
             element = f'gravity torque of joint {self._name(fault.joint)!r} here'
             limit = f'at most its effort limit, {fault.limit:.4g}'
-            raise TooHeavy(element, fault.value, limit)
+            raise Overload(element, fault.value, limit)
         self.law = replace(self.law, inverse_dynamics=inverse_dynamics)
 
     def follow(self, trajectory: Trajectory) -> None:

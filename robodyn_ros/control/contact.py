@@ -18,7 +18,7 @@ from robodyn_ros.control.core_binding import core, core_arm
 from robodyn_ros.control.joint_state_buffer import MeasuredState
 from robodyn_ros.control.law import ControlLaw, Friction, InverseDynamics
 from robodyn_ros.control.settings import ControlSettings, each_joint
-from robodyn_ros.errors import InvalidNumber, WrongShape
+from robodyn_ros.errors import InvalidArgument
 from robodyn_ros.kinematics import forward_kinematics, tip_jacobian
 from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import FloatArray
@@ -55,7 +55,7 @@ class MomentumObserver:
 
     Raises
     ------
-    InvalidNumber
+    InvalidArgument
         A gain that is not positive.
     """
 
@@ -71,7 +71,7 @@ class MomentumObserver:
         presliding: float = 0.0,
     ) -> None:
         if not ((gain > 0.0) & np.isfinite(gain)).all():
-            raise InvalidNumber('observer gain', gain.tolist(), 'positive numbers [1/s]')
+            raise InvalidArgument('observer gain', gain.tolist(), 'positive numbers [1/s]')
         self.gain = gain
         settings = core.ObserverSettings()
         settings.gain, settings.is_held, settings.longest = gain, is_held, longest
@@ -141,9 +141,8 @@ class ContactThresholds(ArrayRecord):
 
     Raises
     ------
-    WrongShape
+    InvalidArgument
         The two are not of one shape.
-    InvalidNumber
         A threshold that is not positive.
     """
 
@@ -154,10 +153,10 @@ class ContactThresholds(ArrayRecord):
         super().__post_init__()
         if np.ndim(self.moving) != 1 or np.shape(self.moving) != np.shape(self.stationary):
             shapes = f'{np.shape(self.moving)} and {np.shape(self.stationary)}'
-            raise WrongShape('contact thresholds', shapes, 'one of each for each joint')
+            raise InvalidArgument('contact thresholds', shapes, 'one of each for each joint')
         for name, values in (('moving', self.moving), ('stationary', self.stationary)):
             if not ((values > 0.0) & np.isfinite(values)).all():
-                raise InvalidNumber(
+                raise InvalidArgument(
                     f'contact thresholds, {name}', values.tolist(), 'positive numbers [N m] or [N]'
                 )
 
@@ -389,7 +388,7 @@ class ContactMonitor:
 
     Raises
     ------
-    InvalidNumber, WrongShape
+    InvalidArgument
         A setting that cannot be used; an action on contact without thresholds.
     """
 
@@ -433,11 +432,11 @@ class ContactMonitor:
 
         Raises
         ------
-        InvalidNumber
+        InvalidArgument
             ``on_contact`` acts, and there are no thresholds.
         """
         if settings.on_contact != 'report' and self.detector is None:
-            raise InvalidNumber(
+            raise InvalidArgument(
                 f'parameter on_contact: {settings.on_contact}',
                 'no contact thresholds',
                 'contact_threshold_moving and contact_threshold_standing, which robodyn '
@@ -527,7 +526,7 @@ def contact_thresholds_of(
 
     Raises
     ------
-    WrongShape
+    InvalidArgument
         Only one of the two is given, or neither one value nor one for each joint.
     """
     given = settings.contact_threshold_moving, settings.contact_threshold_standing
@@ -537,7 +536,7 @@ def contact_thresholds_of(
             each_joint(model, settings, 'contact_threshold_standing'),
         )
     if any(given):
-        raise WrongShape(
+        raise InvalidArgument(
             'parameters contact_threshold_moving and contact_threshold_standing',
             'one of the two',
             'both, or neither',

@@ -15,7 +15,7 @@ from robodyn_ros.control.contact import ContactThresholds, MomentumObserver
 from robodyn_ros.control.core_binding import core
 from robodyn_ros.dynamics import inverse_dynamics
 from robodyn_ros.dynamics.friction import friction_of
-from robodyn_ros.errors import TooShortRecording
+from robodyn_ros.errors import InsufficientRecording
 from robodyn_ros.identification import Recording
 from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import FloatArray
@@ -79,9 +79,9 @@ def observed_recording(
 
     Raises
     ------
-    NoSuchJoint
+    NoSuchName
         A joint of the model is not recorded.
-    InvalidNumber
+    InvalidArgument
         A gain is not positive.
     """
     recording = recording.of_joints(model.joint_names)
@@ -133,7 +133,7 @@ def contact_thresholds(
 
     Raises
     ------
-    TooShortRecording
+    InsufficientRecording
         A joint hardly moves, or hardly ever stands or turns round.
     """
     torque = np.abs(np.concatenate([each.torque for each in observed]))
@@ -149,7 +149,7 @@ def _threshold(model: RobotModel, torque: FloatArray, chosen: np.ndarray, what: 
     counts = chosen.sum(axis=0)
     if (counts < FEWEST_SAMPLES).any():
         worst = int(np.argmin(counts))
-        raise TooShortRecording(
+        raise InsufficientRecording(
             'free motion',
             f'joint {model.joint_names[worst]!r} has {counts[worst]} samples {what}',
             f'{FEWEST_SAMPLES} at least of each joint',

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a robot's description and checked settings to a command pipeline."""
+"""All of a robot's control, from description and settings: model, law, pipeline, contacts."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def configured_arm(settings: ControlSettings, description: str | None) -> Config
     Raises
     ------
     RobodynError
-        What ``robot_model`` and ``Identification.load`` find wrong; OtherKinematics where the
+        What ``robot_model`` and ``Identification.load`` find wrong; ModelMismatch where the
         identified model is another robot's.
     """
     model = robot_model(settings, description)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The compiled core of this folder, ``core/``, and its arguments from Python."""
+"""The compiled core, ``core/``, and its arguments from Python."""
 
 from __future__ import annotations
 

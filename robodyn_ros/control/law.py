@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
-from robodyn_ros.errors import UnknownOption
+from robodyn_ros.errors import InvalidArgument
 
 Mode = Literal['gravity_compensation', 'feedforward', 'computed_torque']
 MODES: tuple[Mode, ...] = get_args(Mode)
@@ -89,7 +89,7 @@ class ControlLaw:
 
     Raises
     ------
-    UnknownOption
+    InvalidArgument
         No such mode.
     """
 
@@ -104,4 +104,4 @@ class ControlLaw:
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
-            raise UnknownOption('mode', self.mode, ', '.join(MODES))
+            raise InvalidArgument('mode', self.mode, ', '.join(MODES))

@@ -11,7 +11,7 @@ import numpy as np
 
 from robodyn_ros.arguments import checked_array
 from robodyn_ros.array_record import ArrayRecord
-from robodyn_ros.errors import ImplausiblePayload, InvalidNumber, UnknownOption
+from robodyn_ros.errors import InvalidArgument
 from robodyn_ros.model import STRONGEST_GRAVITY, Payload, RobotModel
 
 
@@ -61,13 +61,10 @@ class Load(ArrayRecord):
 
         Raises
         ------
-        NoSuchLink, ImplausiblePayload, WrongShape, NonFiniteValue
-            As ``RobotModel.with_payload``, and a payload that is heavier or larger than any of
-            this arm's.
-        UnknownOption
-            Gravity in another frame than the base link's.
-        InvalidNumber
-            Gravity stronger than ``STRONGEST_GRAVITY``.
+        NoSuchName, NonFiniteValue, InvalidArgument
+            As ``RobotModel.with_payload``; a payload that is heavier or larger than any of this
+            arm's; gravity in another frame than the base link's, or stronger than
+            ``STRONGEST_GRAVITY``.
         """
         if isinstance(change, GravityChange):
             return replace(self, gravity=_checked_gravity(change, arm))
@@ -98,20 +95,20 @@ def _check_size(payload: Payload, arm: RobotModel) -> None:
     """Refuse values that must be in other units than kg, m and kg m²."""
     heaviest, largest = arm.possible_payload
     if payload.mass > heaviest:
-        raise ImplausiblePayload('payload mass', payload.mass, f'at most {heaviest:.4g} [kg]')
+        raise InvalidArgument('payload mass', payload.mass, f'at most {heaviest:.4g} [kg]')
     if payload.mass <= 0.0:
         return
     moment = float(np.linalg.eigvalsh(np.asarray(payload.inertia, dtype=float))[-1])
     radius = math.sqrt(max(moment, 0.0) / payload.mass)
     if radius > largest:
-        raise ImplausiblePayload(
+        raise InvalidArgument(
             'payload radius of gyration',
             radius,
             f'at most {largest:.3g} [m]: inertia is in kg m², about the centre of mass',
         )
     distance = math.hypot(*np.asarray(payload.center_of_mass, dtype=float))
     if distance > largest:
-        raise ImplausiblePayload(
+        raise InvalidArgument(
             'payload centre of mass, distance from the link',
             distance,
             f'at most {largest:.3g} [m]',
@@ -120,11 +117,11 @@ def _check_size(payload: Payload, arm: RobotModel) -> None:
 
 def _checked_gravity(change: GravityChange, arm: RobotModel) -> np.ndarray:
     if change.frame not in ('', arm.base_link):
-        raise UnknownOption(
+        raise InvalidArgument(
             'gravity frame_id', change.frame, f'the base link {arm.base_link!r}, or empty'
         )
     vector = checked_array('gravity', change.vector, (3,))
     strength = float(np.linalg.norm(vector))
     if strength > STRONGEST_GRAVITY:
-        raise InvalidNumber('gravity strength', strength, f'at most {STRONGEST_GRAVITY} [m/s²]')
+        raise InvalidArgument('gravity strength', strength, f'at most {STRONGEST_GRAVITY} [m/s²]')
     return vector

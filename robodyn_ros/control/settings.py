@@ -16,7 +16,7 @@ import numpy as np
 
 from robodyn_ros import ros_parameters
 from robodyn_ros.array_record import ArrayRecord
-from robodyn_ros.errors import MissingEffortLimit, NoSuchJoint, UnknownOption, WrongShape
+from robodyn_ros.errors import InvalidArgument, NoSuchName
 from robodyn_ros.model import RobotModel
 
 PARAMETERS = ros_parameters.parameters_of('dynamics_node')
@@ -59,7 +59,7 @@ def checked(values: Mapping[str, Any]) -> ControlSettings:
 
     Raises
     ------
-    UnknownOption, InvalidNumber, WrongShape
+    InvalidArgument
         The parameter, its value and what is allowed.
     """
     given = (_BY_NAME[name] for name in values)
@@ -73,14 +73,14 @@ def check_live(names: Iterable[str]) -> None:
 
     Raises
     ------
-    UnknownOption
+    InvalidArgument
         One takes effect only at configure.
     """
     for name in names:
         parameter = _BY_NAME.get(name)
         if parameter is not None and parameter.is_read_only:
             meanwhile = parameter.constraints
-            raise UnknownOption(
+            raise InvalidArgument(
                 f'parameter {name}',
                 'changed while configured',
                 'changes before configure' + (meanwhile and f'; {meanwhile}'),
@@ -93,13 +93,13 @@ def command_order(model: RobotModel, joints: Sequence[str]) -> np.ndarray:
 
     Raises
     ------
-    NoSuchJoint
+    NoSuchName
         The joints are no permutation of the chain's.
     """
     if not joints:
         return np.arange(model.n)
     if sorted(joints) != sorted(model.joint_names):
-        raise NoSuchJoint(
+        raise NoSuchName(
             'parameter joints', list(joints), 'each of these once: ' + ', '.join(model.joint_names)
         )
     return np.array([model.joint_names.index(name) for name in joints])
@@ -111,12 +111,12 @@ def each_joint(model: RobotModel, settings: ControlSettings, name: str) -> np.nd
 
     Raises
     ------
-    WrongShape
+    InvalidArgument
         There are neither one nor n values.
     """
     given = np.array(getattr(settings, name), dtype=float)
     if len(given) not in (1, model.n):
-        raise WrongShape(
+        raise InvalidArgument(
             f'parameter {name}', f'{len(given)} values', f'1 or {model.n}, one for each joint'
         )
     values = np.empty(model.n)
@@ -173,7 +173,7 @@ def safety_settings(model: RobotModel, settings: ControlSettings) -> SafetySetti
 
     Raises
     ------
-    MissingEffortLimit
+    InvalidArgument
         A joint without limit in the URDF while ``effort_limits`` is empty.
     """
     if settings.effort_limits:
@@ -182,7 +182,7 @@ def safety_settings(model: RobotModel, settings: ControlSettings) -> SafetySetti
         limits = model.effort_limits
         for name, limit in zip(model.joint_names, limits):
             if not np.isfinite(limit) or limit <= 0.0:
-                raise MissingEffortLimit(
+                raise InvalidArgument(
                     f'joint {name!r} effort limit',
                     float(limit),
                     'a positive <limit effort> in the URDF, or parameter effort_limits',

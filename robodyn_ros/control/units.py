@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from robodyn_ros.control.settings import ControlSettings, each_joint
-from robodyn_ros.errors import InvalidNumber
+from robodyn_ros.errors import InvalidArgument
 from robodyn_ros.model import RobotModel, possible_range
 from robodyn_ros.spatial import FloatArray
 
@@ -61,9 +61,8 @@ def drive_units(
 
     Raises
     ------
-    WrongShape
+    InvalidArgument
         A parameter has neither one value nor one for each joint.
-    InvalidNumber
         A command at the effort limit would not be finite.
     """
     scales, notes = [], []
@@ -79,7 +78,7 @@ def drive_units(
         scales.append(scale)
     for joint, limit, scale in zip(model.joint_names, effort_limits.tolist(), scales[1].tolist()):
         if not isfinite(limit * scale):
-            raise InvalidNumber(
+            raise InvalidArgument(
                 f'command_scale of joint {joint!r}',
                 scale,
                 f'a factor that leaves the effort limit, {limit:g}, finite',

@@ -23,16 +23,10 @@ from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.description.records import Finding, Joint, Level, RobotDescription
 from robodyn_ros.description.urdf import description_of_urdf, description_of_urdf_text
 from robodyn_ros.errors import (
-    AmbiguousChain,
-    DisconnectedChain,
-    InvalidAxis,
-    InvalidNumber,
+    InvalidArgument,
     MalformedUrdf,
-    NoMovableJoint,
-    NoSuchJoint,
-    NoSuchLink,
-    NotLockable,
-    UnknownOption,
+    NoChain,
+    NoSuchName,
     UnsupportedJoint,
 )
 from robodyn_ros.spatial import FloatArray, rotation_about, transform
@@ -176,20 +170,18 @@ def serial_chain(
 
     Raises
     ------
-    NoSuchLink, NoSuchJoint, AmbiguousChain, DisconnectedChain, NoMovableJoint
-    NotLockable, InvalidNumber
+    NoSuchName, NoChain
+    InvalidArgument
         A locked position that its joint cannot take.
-    UnknownOption
         No such choice of ``mimic``.
     UnsupportedJoint
         A floating or planar joint on the chain, or a mimic joint unless ``'independent'``.
-    InvalidAxis
-        A joint on the chain, or one that is locked away from zero, has a zero axis.
     MalformedUrdf
+        A joint on the chain, or one that is locked away from zero, has a zero axis.
         A link with two parent joints, or joints that close a loop.
     """
     if mimic not in MIMIC_CHOICES:
-        raise UnknownOption('argument mimic', mimic, ', '.join(map(repr, MIMIC_CHOICES)))
+        raise InvalidArgument('argument mimic', mimic, ', '.join(map(repr, MIMIC_CHOICES)))
     tree = LinkTree(description)
     base = tree.base(base_link)
     if tip_link is None:
@@ -201,7 +193,7 @@ def serial_chain(
     for joint in joints:
         _check_supported(joint, mimic)
     if not joints:
-        raise NoMovableJoint(
+        raise NoChain(
             'chain', f'{base!r} to {tip!r}', 'at least one revolute, continuous or prismatic joint'
         )
     positions = _LockedPositions(description, joints, locked_positions or {})
@@ -313,7 +305,7 @@ class LinkTree:
             self._check_link('base_link', base_link)
             return base_link
         if len(self.roots) > 1:
-            raise AmbiguousChain('base_link', 'not given', f'one of {_listed(self.roots)}')
+            raise NoChain('base_link', 'not given', f'one of {_listed(self.roots)}')
         return self.roots[0]
 
     def tip(self, tip_link: str) -> str:
@@ -332,7 +324,7 @@ class LinkTree:
         while link != base:
             joint = self.parent_joint.get(link)
             if joint is None:
-                raise DisconnectedChain(
+                raise NoChain(
                     'chain',
                     f'no path of joints from {base!r} to {tip!r}',
                     f'a tip below the base: {_listed(self.below(base)[1:])}',
@@ -343,7 +335,7 @@ class LinkTree:
 
     def _check_link(self, element: str, name: str) -> None:
         if not isinstance(name, str) or name not in self.child_joints:
-            raise NoSuchLink(element, name, f'one of {_listed(list(self.child_joints))}')
+            raise NoSuchName(element, name, f'one of {_listed(list(self.child_joints))}')
 
 
 def _listed(names: list[str], quote: bool = True) -> str:
@@ -366,9 +358,8 @@ def _tip_not_given(tree: LinkTree, base: str) -> tuple[str, tuple[Finding, ...]]
 
     Raises
     ------
-    NoMovableJoint
+    NoChain
         No joint moves below the base.
-    AmbiguousChain
         There is more than one arm: the message has a line for each.
     """
     links_of_joints = _links_by_the_joints_they_move_with(tree, base)
@@ -378,9 +369,9 @@ def _tip_not_given(tree: LinkTree, base: str) -> tuple[str, tuple[Finding, ...]]
         if (leaves := [name for name in links if not tree.child_joints[name]])
     }
     if not ends:
-        raise NoMovableJoint('robot', f'no joint moves below {base!r}', 'at least one')
+        raise NoChain('robot', f'no joint moves below {base!r}', 'at least one')
     if len(ends) > 1:
-        raise AmbiguousChain('tip_link', 'not given', _candidates(tree, links_of_joints, ends))
+        raise NoChain('tip_link', 'not given', _candidates(tree, links_of_joints, ends))
     ((_, leaves),) = ends.items()
     tip = _best(tree, leaves)
     if len(leaves) == 1:
@@ -472,9 +463,9 @@ def _fixed_path(tree: LinkTree, link: str) -> tuple[int, float]:
 
 
 def _check_axis(joint: Joint) -> None:
-    """Raise InvalidAxis where a joint that has to move gives no direction."""
+    """Raise MalformedUrdf where a joint that has to move gives no direction."""
     if joint.axis_length == 0:
-        raise InvalidAxis(f'joint {joint.name!r} axis', [0.0, 0.0, 0.0], 'one that is not zero')
+        raise MalformedUrdf(f'joint {joint.name!r} axis', [0.0, 0.0, 0.0], 'one that is not zero')
 
 
 class _LockedPositions:
@@ -491,13 +482,12 @@ class _LockedPositions:
 
     Raises
     ------
-    NoSuchJoint
+    NoSuchName
         A position of a joint that does not exist.
-    NotLockable
-        A position of a joint that is on the chain, or that has no single position.
-    InvalidNumber
-        A position that is not finite.
-    InvalidAxis
+    InvalidArgument
+        A position of a joint that is on the chain or has no single position, or one that is
+        not finite.
+    MalformedUrdf
         Of a joint that is held away from zero, its axis is zero.
     """
 
@@ -514,15 +504,15 @@ class _LockedPositions:
 
     def _checked(self, name: str, value: float) -> float:
         if name not in self._joints:
-            raise NoSuchJoint('locked_positions', name, f'one of {_listed(list(self._joints))}')
+            raise NoSuchName('locked_positions', name, f'one of {_listed(list(self._joints))}')
         element = f'locked position of joint {name!r}'
         if name in self._on_chain:
-            raise NotLockable(element, value, 'a joint off the chain: this one moves')
+            raise InvalidArgument(element, value, 'a joint off the chain: this one moves')
         if not self._joints[name].movable:
             kind = self._joints[name].kind
-            raise NotLockable(element, value, f'a joint with one position: this one is {kind}')
+            raise InvalidArgument(element, value, f'a joint with one position: this one is {kind}')
         if not math.isfinite(value):
-            raise InvalidNumber(element, value, 'a finite number [rad or m]')
+            raise InvalidArgument(element, value, 'a finite number [rad or m]')
         return float(value)
 
     def transform(self, joint: Joint, findings: list[Finding]) -> FloatArray:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robodyn_ros.array_record import ArrayRecord
-from robodyn_ros.errors import InvalidAxis, InvalidNumber, MalformedUrdf
+from robodyn_ros.errors import MalformedUrdf
 from robodyn_ros.notebook import TabularRow
 from robodyn_ros.spatial import FloatArray
 
@@ -201,12 +201,12 @@ def inertial(
 
     Raises
     ------
-    InvalidNumber
+    MalformedUrdf
         A mass that is negative, or any number that is not finite or absurdly large.
     """
     mass = checked_number(f'{element} mass', mass)
     if mass < 0:
-        raise InvalidNumber(f'{element} mass', mass, 'zero or more [kg]')
+        raise MalformedUrdf(f'{element} mass', mass, 'zero or more [kg]')
     r = np.asarray(rotation, dtype=float)
     tensor = checked_numbers(f'{element} inertia', inertia)
     tensor_in_link = r @ tensor @ r.T
@@ -223,28 +223,28 @@ def unit_axis(element: str, axis: ArrayLike) -> tuple[FloatArray, float]:
 
     Raises
     ------
-    InvalidAxis
+    MalformedUrdf
         It is zero or not finite.
     """
     vector = np.asarray(axis, dtype=float)
     largest = np.max(np.abs(vector)) if vector.shape == (3,) else math.nan
     if not (math.isfinite(largest) and largest > 0):
-        raise InvalidAxis(element, vector.tolist(), 'three finite numbers, not all zero')
+        raise MalformedUrdf(element, vector.tolist(), 'three finite numbers, not all zero')
     scaled = vector / largest
     length = math.sqrt(scaled @ scaled)
     return scaled / length, float(largest * length)
 
 
 def checked_number(element: str, value: float) -> float:
-    """Return the value as a float; InvalidNumber if it is not finite or absurdly large."""
+    """Return the value as a float; MalformedUrdf if it is not finite or absurdly large."""
     number = float(value)
     if not abs(number) <= LARGEST_NUMBER:
-        raise InvalidNumber(element, number, f'a finite number, at most {LARGEST_NUMBER:g}')
+        raise MalformedUrdf(element, number, f'a finite number, at most {LARGEST_NUMBER:g}')
     return number
 
 
 def checked_numbers(element: str, values: ArrayLike) -> FloatArray:
-    """Return the values as an array; InvalidNumber if one is not finite or absurdly large."""
+    """Return the values as an array; MalformedUrdf if one is not finite or absurdly large."""
     array = np.array(values, dtype=float)
     for number in array.flat:
         checked_number(element, number)

@@ -13,7 +13,7 @@ import numpy as np
 
 from robodyn_ros.description.records import Inertial
 from robodyn_ros.description.xml import parsed_xml
-from robodyn_ros.errors import MalformedXml
+from robodyn_ros.errors import MalformedUrdf
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def rewritten_urdf(
 
     Raises
     ------
-    MalformedXml
+    MalformedUrdf
         Not well-formed, in an encoding that is no superset of ASCII, or with a document type.
     """
     parsed_xml(content)
@@ -126,7 +126,7 @@ def _places(content: bytes) -> dict[_Key, _Place]:
     try:
         parser.Parse(content[lead:], True)
     except expat.ExpatError as error:
-        raise MalformedXml('XML', str(error), 'well-formed XML') from error
+        raise MalformedUrdf('XML', str(error), 'well-formed XML') from error
     return places
 
 
@@ -138,7 +138,7 @@ def _after(content: bytes, start: int) -> int:
     """Return where the tag that begins at ``start`` ends; a > may stand in a quoted value."""
     match = _TAG.match(content, start)
     if match is None:
-        raise MalformedXml('XML', f'no tag at byte {start}', 'an encoding that contains ASCII')
+        raise MalformedUrdf('XML', f'no tag at byte {start}', 'an encoding that contains ASCII')
     return match.end()
 
 

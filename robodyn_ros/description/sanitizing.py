@@ -20,7 +20,7 @@ from lxml import etree
 
 from robodyn_ros.description.records import JOINT_KINDS, MOVABLE_KINDS, Finding, Level
 from robodyn_ros.description.xml import parsed_xml
-from robodyn_ros.errors import InvalidNumber, MalformedUrdf, NoMovableJoint
+from robodyn_ros.errors import MalformedUrdf, NoChain
 
 MOST_ELEMENTS = 2000
 """Links and joints that are read at the most."""
@@ -90,11 +90,10 @@ def sanitized(content: bytes) -> tuple[Any, tuple[Finding, ...]]:
 
     Raises
     ------
-    MalformedXml
+    MalformedUrdf
         Not well-formed, with entities, or with a reference to another document.
-    MalformedUrdf, InvalidNumber
         A link or joint is not as the URDF specification demands.
-    NoMovableJoint
+    NoChain
         Nothing is left but macros.
     """
     root, xml_findings = parsed_xml(content)
@@ -116,7 +115,7 @@ def sanitized(content: bytes) -> tuple[Any, tuple[Finding, ...]]:
     for tag, count in macros.items():
         findings.append(_xacro_finding('robot', tag, count))
     if macros and kept.find('joint') is None:
-        raise NoMovableJoint(
+        raise NoChain(
             'robot',
             f'<{next(iter(macros))}> and no <joint>',
             'a URDF whose xacro macros are expanded',
@@ -286,7 +285,7 @@ def _faults_of_unused(element: Any, where: str) -> list[Finding]:
     """Return what is wrong with an element that this kind of joint has no use for."""
     try:
         _keep_attributes(element, etree.Element(_tag(element)), where)
-    except (MalformedUrdf, InvalidNumber) as error:
+    except MalformedUrdf as error:
         message = f'{error.element} {error.value!r} is ignored'
         return [Finding('ignored_element', 'info', where, error.value, message)]
     return []
@@ -304,7 +303,7 @@ def _keep_attributes(element: Any, kept: Any, where: str) -> None:
         if count is not None:
             words = value.split()
             if len(words) != count or not all(_NUMBER.fullmatch(word) for word in words):
-                raise InvalidNumber(label, value, f'{count} number{"s" * (count > 1)}')
+                raise MalformedUrdf(label, value, f'{count} number{"s" * (count > 1)}')
             value = ' '.join(words)
         kept.set(attribute, value)
 

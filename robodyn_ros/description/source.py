@@ -12,7 +12,7 @@ import importlib.util
 import re
 from pathlib import Path
 
-from robodyn_ros.errors import MalformedXml, UnreadableSource
+from robodyn_ros.errors import MalformedUrdf, UnreadableSource
 
 LARGEST_SOURCE = 16 * 2**20
 """Bytes of XML that are read at the most."""
@@ -34,13 +34,15 @@ def bytes_of_text(text: str) -> bytes:
     ------
     UnreadableSource
         No str, or larger than ``LARGEST_SOURCE`` bytes.
-    MalformedXml
+    MalformedUrdf
         It does not begin with ``<``.
     """
     if not isinstance(text, str):
         raise UnreadableSource('URDF text', type(text).__name__, 'a str of XML')
     if not _is_xml_text(text):
-        raise MalformedXml('URDF text', text, "XML, which begins with '<': no path is opened here")
+        raise MalformedUrdf(
+            'URDF text', text, "XML, which begins with '<': no path is opened here"
+        )
     # The str is Unicode whatever encoding its declaration names.
     text = re.sub(
         r'^(<\?xml[^>]*?)\s+encoding\s*=\s*("[^"]*"|\'[^\']*\')',
@@ -51,7 +53,7 @@ def bytes_of_text(text: str) -> bytes:
     try:
         content = text.encode('utf-8')
     except UnicodeEncodeError as error:
-        raise MalformedXml('XML text', str(error), 'text without surrogates') from error
+        raise MalformedUrdf('XML text', str(error), 'text without surrogates') from error
     return _bounded(content, 'XML text')
 
 
@@ -67,7 +69,7 @@ def bytes_of_source(source: str | Path) -> bytes:
     ------
     UnreadableSource
         No such file, not a regular file, or larger than ``LARGEST_SOURCE`` bytes.
-    MalformedXml
+    MalformedUrdf
         A macro cannot be expanded.
     """
     if isinstance(source, str) and _is_xml_text(source):
@@ -163,4 +165,4 @@ def _expanded_xacro(path: Path) -> bytes:
     try:
         return xacro.process_file(str(path)).toxml(encoding='utf-8')
     except Exception as error:  # xacro evaluates the file's own expressions: anything can come
-        raise MalformedXml(f'file {str(path)!r}', str(error), 'a file xacro expands') from error
+        raise MalformedUrdf(f'file {str(path)!r}', str(error), 'a file xacro expands') from error

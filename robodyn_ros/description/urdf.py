@@ -33,7 +33,7 @@ from robodyn_ros.description.records import (
 )
 from robodyn_ros.description.sanitizing import sanitized
 from robodyn_ros.description.source import bytes_of_source, bytes_of_text, user_path
-from robodyn_ros.errors import InvalidNumber, MalformedUrdf, MalformedXml
+from robodyn_ros.errors import MalformedUrdf
 from robodyn_ros.spatial import rotation_from_rpy, transform
 
 
@@ -51,9 +51,8 @@ def description_of_urdf(source: str | Path) -> RobotDescription:
     ------
     UnreadableSource
         No such file, not a regular file, or larger than ``LARGEST_SOURCE`` bytes.
-    MalformedXml
+    MalformedUrdf
         Not well-formed, with entities, or with a reference to another document.
-    MalformedUrdf, InvalidNumber, InvalidAxis
         A link or joint is not as the URDF specification demands.
     """
     return _description(bytes_of_source(source))
@@ -72,9 +71,8 @@ def description_of_urdf_text(text: str) -> RobotDescription:
     ------
     UnreadableSource
         Larger than ``LARGEST_SOURCE`` bytes, or no str.
-    MalformedXml
+    MalformedUrdf
         It does not begin with ``<``; else as ``description_of_urdf``.
-    MalformedUrdf, InvalidNumber, InvalidAxis
         A link or joint is not as the URDF specification demands.
     """
     return _description(bytes_of_text(text))
@@ -100,7 +98,7 @@ def urdf_text(path: Path) -> str:
 
     Raises
     ------
-    UnreadableSource, MalformedXml
+    UnreadableSource, MalformedUrdf
         As ``description_of_urdf``; but a file that is no xacro is not looked into, and is UTF-8.
     """
     path = user_path(path)
@@ -109,7 +107,7 @@ def urdf_text(path: Path) -> str:
     try:
         return bytes_of_source(path).decode('utf-8')
     except UnicodeDecodeError as error:
-        raise MalformedXml(f'file {str(path)!r}', str(error), 'UTF-8') from error
+        raise MalformedUrdf(f'file {str(path)!r}', str(error), 'UTF-8') from error
 
 
 # --- elements to records -----------------------------------------------------------------------
@@ -168,7 +166,7 @@ def _joint_limit(element: str, kind: str, limit: Any) -> JointLimit:
 
     Raises
     ------
-    InvalidNumber
+    MalformedUrdf
         A limit is not a number.
     """
     if limit is None:
@@ -179,14 +177,14 @@ def _joint_limit(element: str, kind: str, limit: Any) -> JointLimit:
         given = getattr(limit, name)
         values[name] = default if given is None else float(given)
         if math.isnan(values[name]):
-            raise InvalidNumber(f'{element} limit {name}', given, 'a number')
+            raise MalformedUrdf(f'{element} limit {name}', given, 'a number')
     if kind == 'continuous':
         values |= {'lower': -math.inf, 'upper': math.inf}
     return JointLimit(**values)
 
 
 def _joint_mimic(element: str, mimic: Any) -> Mimic | None:
-    """Return the mimic rule out of a library's object; InvalidNumber if it holds no numbers."""
+    """Return the mimic rule out of a library's object; MalformedUrdf if it holds no numbers."""
     if mimic is None:
         return None
     return Mimic(
@@ -222,7 +220,6 @@ def description_of_urdfpy(robot: Any) -> RobotDescription:
     ------
     MalformedUrdf
         The object does not look like one of urdfpy or urchin.
-    InvalidNumber, InvalidAxis
         As from XML text.
     """
     try:

@@ -13,7 +13,7 @@ from typing import Any
 from lxml import etree
 
 from robodyn_ros.description.records import Finding
-from robodyn_ros.errors import MalformedXml
+from robodyn_ros.errors import MalformedUrdf
 
 _UTF_16_MARKS = (b'\xff\xfe', b'\xfe\xff')
 _DECLARATION = re.compile(rb'<\?xml\s[^>]*\?>')
@@ -35,7 +35,7 @@ def parsed_xml(content: bytes) -> tuple[Any, tuple[Finding, ...]]:
 
     Raises
     ------
-    MalformedXml
+    MalformedUrdf
         Not well-formed otherwise, with entities, or with a reference to another document.
     """
     findings: list[Finding] = []
@@ -83,7 +83,7 @@ def _tolerantly_parsed(content: bytes, first: Exception, findings: list[Finding]
             undeclared = _UNDECLARED.match(str(error))
             prefix = undeclared[1] if undeclared else ''
             if not prefix or prefix in prefixes or len(prefixes) == _MOST_PREFIXES:
-                raise MalformedXml('XML', str(error), 'well-formed XML') from first
+                raise MalformedUrdf('XML', str(error), 'well-formed XML') from first
             prefixes.append(prefix)
             declaration = b'<robot xmlns:%s="undeclared"' % prefix.encode()
             content = _ROOT_TAG.sub(declaration, content, count=1)
@@ -154,10 +154,10 @@ def _with_whole_ampersands(content: bytes, findings: list[Finding]) -> bytes:
 def _check_document_type(document_type: Any) -> None:
     if document_type.external_id is not None or document_type.system_url is not None:
         named = document_type.system_url or document_type.external_id
-        raise MalformedXml(
+        raise MalformedUrdf(
             'XML', f'a <!DOCTYPE> that refers to {named!r}', 'XML that refers to no other document'
         )
     for entity in document_type.iterentities():
-        raise MalformedXml(
+        raise MalformedUrdf(
             'XML', f'a <!DOCTYPE> with the entity {entity.name!r}', 'XML without entities'
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The frames of a modified DH table at given joint positions."""
+"""The frames of a modified DH table at joint positions: each in the one before, or in the base."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from robodyn_ros.errors import InvalidNumber
+from robodyn_ros.errors import InvalidArgument
 from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import inertia_tensor, skew
 
@@ -19,7 +19,7 @@ def centers_of_mass(model: RobotModel) -> tuple[NDArray, NDArray, NDArray]:
 
     Raises
     ------
-    InvalidNumber
+    InvalidArgument
         A link has first moments but no mass, as regrouped parameters may.
     """
     parameters = model.inertial_parameters
@@ -29,7 +29,7 @@ def centers_of_mass(model: RobotModel) -> tuple[NDArray, NDArray, NDArray]:
         model.joint_names, first_moments, massless, strict=True
     ):
         if no_mass and first_moment.any():
-            raise InvalidNumber(
+            raise InvalidArgument(
                 f'mass of the link that joint {name!r} moves',
                 0.0,
                 f'not zero where the first moments {first_moment.tolist()} are not: there is no '

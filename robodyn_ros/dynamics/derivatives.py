@@ -55,7 +55,7 @@ def inverse_dynamics_derivatives(
 
     Raises
     ------
-    WrongShape, NonFiniteValue
+    InvalidArgument, NonFiniteValue
 
     Notes
     -----
@@ -88,8 +88,8 @@ def forward_dynamics_derivatives(
 
     Raises
     ------
-    WrongShape, NonFiniteValue
-    SingularMassMatrix
+    InvalidArgument, NonFiniteValue
+    NoSolution
         Some link that a joint moves has no inertia.
 
     Notes
@@ -130,7 +130,7 @@ def linearization(
 
     Raises
     ------
-    WrongShape, NonFiniteValue, SingularMassMatrix
+    InvalidArgument, NonFiniteValue, NoSolution
 
     Notes
     -----

@@ -38,7 +38,7 @@ def friction_torque(
 
     Raises
     ------
-    WrongShape, NonFiniteValue
+    InvalidArgument, NonFiniteValue
     """
     if rigid_torque is None:
         (qd,) = model_states(model, qd=qd)

@@ -51,7 +51,7 @@ def joint_torques(
 
     Raises
     ------
-    InvalidNumber
+    InvalidArgument
         A link has first moments but no mass.
 
     Notes

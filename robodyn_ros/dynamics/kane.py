@@ -52,7 +52,7 @@ def joint_torques(
 
     Raises
     ------
-    InvalidNumber
+    InvalidArgument
         A link has first moments but no mass.
 
     Notes

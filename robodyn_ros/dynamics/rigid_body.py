@@ -24,7 +24,7 @@ from robodyn_ros.dynamics import (
 )
 from robodyn_ros.dynamics.coriolis import christoffel_coriolis_matrix
 from robodyn_ros.dynamics.mass_matrix import composite_mass_matrix
-from robodyn_ros.errors import SingularMassMatrix, UnknownOption
+from robodyn_ros.errors import InvalidArgument, NoSolution
 from robodyn_ros.model import RobotModel, model_states
 
 Method = Literal[
@@ -70,14 +70,13 @@ def inverse_dynamics(
 
     Raises
     ------
-    WrongShape, NonFiniteValue, UnknownOption
-    InvalidNumber
-        A link has first moments but no mass, and the formulation is written in centres of mass
-        (``'kane'``, ``'generalized_dalembert'``).
+    NonFiniteValue, InvalidArgument
+        An array or the method; or a link has first moments but no mass, and the formulation
+        is written in centres of mass (``'kane'``, ``'generalized_dalembert'``).
     """
     q, qd, qdd = model_states(model, q=q, qd=qd, qdd=qdd)
     if method not in METHODS:
-        raise UnknownOption('argument method', method, ', '.join(map(repr, METHODS)))
+        raise InvalidArgument('argument method', method, ', '.join(map(repr, METHODS)))
     wrench = None if tip_wrench is None else checked_wrench(tip_wrench, q)
     return METHODS[method](model, q, qd, qdd, wrench) + model.rotor_inertia * qdd
 
@@ -98,7 +97,7 @@ def gravity_torque(model: RobotModel, q: ArrayLike) -> NDArray:
 
     Raises
     ------
-    WrongShape, NonFiniteValue
+    InvalidArgument, NonFiniteValue
     """
     (q,) = model_states(model, q=q)
     still = np.zeros_like(q)
@@ -122,7 +121,7 @@ def bias_torque(model: RobotModel, q: ArrayLike, qd: ArrayLike) -> NDArray:
 
     Raises
     ------
-    WrongShape, NonFiniteValue
+    InvalidArgument, NonFiniteValue
     """
     q, qd = model_states(model, q=q, qd=qd)
     return newton_euler.joint_torques(model, q, qd, np.zeros_like(q))
@@ -146,7 +145,7 @@ def mass_matrix(model: RobotModel, q: ArrayLike) -> NDArray:
 
     Raises
     ------
-    WrongShape, NonFiniteValue
+    InvalidArgument, NonFiniteValue
     """
     (q,) = model_states(model, q=q)
     return composite_mass_matrix(model, q) + np.diag(model.rotor_inertia)
@@ -168,7 +167,7 @@ def coriolis_matrix(model: RobotModel, q: ArrayLike, qd: ArrayLike) -> NDArray:
 
     Raises
     ------
-    WrongShape, NonFiniteValue
+    InvalidArgument, NonFiniteValue
 
     Notes
     -----
@@ -196,7 +195,7 @@ def christoffel_symbols(model: RobotModel, q: ArrayLike) -> NDArray:
 
     Raises
     ------
-    WrongShape, NonFiniteValue
+    InvalidArgument, NonFiniteValue
     """
     (q,) = model_states(model, q=q)
     return lagrangian_coefficients.christoffel_symbols(model, q)
@@ -218,8 +217,8 @@ def forward_dynamics(model: RobotModel, q: ArrayLike, qd: ArrayLike, tau: ArrayL
 
     Raises
     ------
-    WrongShape, NonFiniteValue
-    SingularMassMatrix
+    InvalidArgument, NonFiniteValue
+    NoSolution
         Some link that a joint moves has no inertia.
     """
     q, qd, tau = model_states(model, q=q, qd=qd, tau=tau)
@@ -237,7 +236,7 @@ def _accelerations(mass_matrix: NDArray, net_torque: NDArray) -> NDArray:
         what = f'inertia about joint {joint + 1} is {least[joint]:.3g}'
         if least[joint] > 0:
             what = f'smallest eigenvalue is {np.linalg.eigvalsh(mass_matrix).min():.3g}'
-        raise SingularMassMatrix(
+        raise NoSolution(
             'mass matrix', what, 'positive definite: inertia about every joint (see the findings)'
         ) from error
     return np.linalg.solve(mass_matrix, net_torque[..., None])[..., 0]

@@ -14,15 +14,10 @@ worth (drive_gains), and the payload (payload_estimate). Motions to record are m
 ``exciting_motion``.
 """
 
-from robodyn_ros.errors import (
-    MalformedIdentification,
-    MalformedRecording,
-    NoEffort,
-    NoExcitation,
-    OtherKinematics,
-    RepeatedMotion,
-    TooShortRecording,
-)
+from typing import Any as _Any
+
+from robodyn_ros.errors import InsufficientRecording, MalformedData, ModelMismatch, NoSolution
+from robodyn_ros.errors import former_name as _former_name
 from robodyn_ros.identification.comparison import CandidateError, RecordingErrors
 from robodyn_ros.identification.drive_gains import DriveGains, identify_drive_gains
 from robodyn_ros.identification.drive_terms import DriveTerms
@@ -51,21 +46,18 @@ __all__ = [
     'HalfSpace',
     'Identification',
     'IdentifiedParameter',
+    'InsufficientRecording',
     'JointEffort',
     'JointFriction',
     'LinkPoint',
-    'MalformedIdentification',
-    'MalformedRecording',
+    'MalformedData',
+    'ModelMismatch',
     'MotionLimits',
-    'NoEffort',
-    'NoExcitation',
-    'OtherKinematics',
+    'NoSolution',
     'PayloadEstimate',
     'Prediction',
     'Recording',
     'RecordingErrors',
-    'RepeatedMotion',
-    'TooShortRecording',
     'examine_effort',
     'excitation',
     'identify',
@@ -73,3 +65,7 @@ __all__ = [
     'identify_payload',
     'motion_limits',
 ]
+
+
+def __getattr__(name: str) -> _Any:
+    return _former_name(__name__, name)

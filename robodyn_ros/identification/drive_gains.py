@@ -15,9 +15,9 @@ import numpy as np
 from robodyn_ros.arguments import checked_number
 from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.description.records import Finding
-from robodyn_ros.errors import InvalidNumber
+from robodyn_ros.errors import InvalidArgument
 from robodyn_ros.identification.drive_terms import DriveTerms
-from robodyn_ros.identification.effort_unit import assumed_effort_scale
+from robodyn_ros.identification.effort_scale import assumed_effort_scale
 from robodyn_ros.identification.factors import triangular_factor
 from robodyn_ros.identification.findings import check_rows
 from robodyn_ros.identification.noise import autocorrelation_time, rms
@@ -112,9 +112,9 @@ def identify_drive_gains(
 
     Raises
     ------
-    InvalidNumber
+    InvalidArgument
         The mass is not a positive number, or only one of load and mass is given.
-    NoSuchJoint, TooShortRecording
+    NoSuchName, InsufficientRecording
 
     Notes
     -----
@@ -124,9 +124,9 @@ def identify_drive_gains(
     checked_model(model)
     is_relative = loaded is None
     if is_relative != (mass is None):
-        raise InvalidNumber('argument mass', mass, 'a load and its mass [kg], or neither')
+        raise InvalidArgument('argument mass', mass, 'a load and its mass [kg], or neither')
     if mass is not None and not 0.0 < checked_number('mass', mass) < np.inf:
-        raise InvalidNumber('argument mass', mass, 'a positive number [kg]')
+        raise InvalidArgument('argument mass', mass, 'a positive number [kg]')
     without, with_load = (
         checked_recordings('unloaded', unloaded),
         [] if loaded is None else checked_recordings('loaded', loaded),
@@ -274,7 +274,7 @@ class _GainRegression:
 
         Raises
         ------
-        NoSuchLink
+        NoSuchName
             The tip link does not move.
         """
         base = bare_base_parameters(model)

@@ -172,9 +172,9 @@ def examine_effort(
 
     Raises
     ------
-    WrongShape
+    InvalidArgument
         No recording is given.
-    NoSuchJoint, TooShortRecording
+    NoSuchName, InsufficientRecording
     """
     checked_model(model)
     training = TrainingData.of(model, checked_recordings('recordings', recordings))

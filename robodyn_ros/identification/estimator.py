@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The parameters that explain measured torques best, with physically possible links.
+The convex problem of an estimate, and its solution: every pseudo-inertia positive definite.
 
 Minimised over the links' pseudo-inertias P_i and the other parameters d is
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Doubts about the result of an identification, as findings."""
+"""Doubts about the result of an identification, as findings in plain words."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from robodyn_ros.description.records import Finding
-from robodyn_ros.errors import TooShortRecording
+from robodyn_ros.errors import InsufficientRecording
 from robodyn_ros.identification.comparison import RecordingErrors
 from robodyn_ros.identification.fit import Fit, predicted
 from robodyn_ros.identification.noise import MEDIAN_TO_DEVIATION, rms
@@ -48,11 +48,11 @@ def check_rows(model: RobotModel, rows: Sequence[Rows]) -> None:
 
     Raises
     ------
-    TooShortRecording
+    InsufficientRecording
     """
     used = int(max(sum(each.used[:, j].sum() for each in rows) for j in range(model.n)))
     if used < LEAST_ROWS:
-        raise TooShortRecording(
+        raise InsufficientRecording(
             'recordings', f'{used} rows in which a joint moves', f'{LEAST_ROWS} at least'
         )
 

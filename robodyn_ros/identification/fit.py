@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-From rows to an estimate: noise, friction that grows with load, and tilt by repeated solves.
+The estimator in a loop: noise, friction that grows with load, and tilt, by repeated solves.
 
 The delay of the efforts is estimated beside a fit, as one more column.
 """

@@ -170,9 +170,9 @@ class Identification(ArrayRecord):
 
         Raises
         ------
-        NoSuchJoint
+        NoSuchName
             A joint of the model is not recorded.
-        TooShortRecording
+        InsufficientRecording
             There is hardly any motion.
         """
         mine = recording.of_joints(self.model.joint_names)
@@ -196,9 +196,9 @@ class Identification(ArrayRecord):
 
         Raises
         ------
-        NoSuchJoint
+        NoSuchName
             A joint of the model is not recorded.
-        TooShortRecording
+        InsufficientRecording
             There is hardly any motion.
         """
         mine = recording.of_joints(self.model.joint_names)
@@ -217,7 +217,7 @@ class Identification(ArrayRecord):
         ------
         UnreadableSource
             There is no such file.
-        MalformedIdentification
+        MalformedData
             It holds no identification.
         """
         return cls(**read_fields(Path(path)))
@@ -230,7 +230,7 @@ class Identification(ArrayRecord):
 
         Raises
         ------
-        OtherKinematics
+        ModelMismatch
             The model's kinematics are not those that it was made for.
         """
         self.check_kinematics(model)
@@ -251,7 +251,7 @@ class Identification(ArrayRecord):
 
         Raises
         ------
-        OtherKinematics
+        ModelMismatch
             The model's kinematics are not those that it was made for.
         """
         check_kinematics(self.kinematics, self.model, model)
@@ -269,9 +269,9 @@ class Identification(ArrayRecord):
 
         Raises
         ------
-        UnreadableSource, MalformedXml, MalformedUrdf
+        UnreadableSource, MalformedUrdf
             The source is no sound URDF.
-        OtherKinematics
+        ModelMismatch
             It is not the robot that was identified.
         """
         Path(path).write_bytes(identified_urdf(self.model, source))

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from robodyn_ros.arguments import checked_number
 from robodyn_ros.description.records import Finding
-from robodyn_ros.errors import InvalidNumber, UnknownOption
+from robodyn_ros.errors import InvalidArgument
 from robodyn_ros.identification import findings as found
 from robodyn_ros.identification.comparison import (
     CandidateError,
@@ -21,7 +21,7 @@ from robodyn_ros.identification.comparison import (
     repeats,
 )
 from robodyn_ros.identification.drive_terms import DriveTerms, candidates
-from robodyn_ros.identification.effort_unit import (
+from robodyn_ros.identification.effort_scale import (
     assumed_effort_scale,
     given_effort_scale,
     refined_effort_scale,
@@ -86,11 +86,11 @@ def identify(
 
     Raises
     ------
-    NoSuchJoint
+    NoSuchName
         A recording lacks a joint of the model.
-    TooShortRecording
+    InsufficientRecording
         There is too little motion.
-    WrongType, WrongShape, NonFiniteValue, InvalidNumber, UnknownOption
+    WrongType, InvalidArgument, NonFiniteValue
         An argument is none that is allowed.
 
     Notes
@@ -202,11 +202,11 @@ def _check(
     prior_deviation: float,
 ) -> None:
     if friction != 'auto' and friction not in candidates():
-        raise UnknownOption('argument friction', friction, "'auto' or one of candidates()")
+        raise InvalidArgument('argument friction', friction, "'auto' or one of candidates()")
     if base_tilt not in (True, False, 'auto'):
-        raise UnknownOption('argument base_tilt', base_tilt, "'auto', True or False")
+        raise InvalidArgument('argument base_tilt', base_tilt, "'auto', True or False")
     if not 0.0 < checked_number('prior_deviation', prior_deviation) < np.inf:
-        raise InvalidNumber('argument prior_deviation', prior_deviation, 'a positive number')
+        raise InvalidArgument('argument prior_deviation', prior_deviation, 'a positive number')
 
 
 def _effort_scale(

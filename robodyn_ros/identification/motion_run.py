@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from robodyn_ros.arguments import float_array
 from robodyn_ros.dynamics import inverse_dynamics, smooth_friction_torque
-from robodyn_ros.errors import InvalidNumber, NoEffort, WrongShape
+from robodyn_ros.errors import InsufficientRecording, InvalidArgument
 from robodyn_ros.model import RobotModel
 from robodyn_ros.motions.motion_samples import MotionSamples
 from robodyn_ros.motions.point_to_point import PointToPoint, known_effort_limits
@@ -36,11 +36,11 @@ def slowed(motion: MotionSamples, speed: float) -> MotionSamples:
 
     Raises
     ------
-    InvalidNumber
+    InvalidArgument
         The speed is not above zero and at most one.
     """
     if not 0 < speed <= 1:
-        raise InvalidNumber('speed', speed, 'above 0, at most 1')
+        raise InvalidArgument('speed', speed, 'above 0, at most 1')
     time = (motion.time - motion.time[0]) / speed
     return MotionSamples(time, motion.q, speed * motion.qd, speed**2 * motion.qdd)
 
@@ -88,7 +88,7 @@ class MotionWatch:
 
     Raises
     ------
-    WrongShape, InvalidNumber
+    InvalidArgument
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class MotionWatch:
         effort_scale: ArrayLike = 1.0,
     ) -> None:
         if not 0 < position_tolerance < np.inf:
-            raise InvalidNumber('position_tolerance', position_tolerance, 'a positive number')
+            raise InvalidArgument('position_tolerance', position_tolerance, 'a positive number')
         self._model = model
         self._position_tolerance = position_tolerance
         self._scale = _per_joint('effort_scale', effort_scale, model.n)
@@ -114,7 +114,7 @@ class MotionWatch:
         else:
             self.effort_tolerance = _per_joint('effort_tolerance', effort_tolerance, model.n)
             if not (self.effort_tolerance > 0).all():
-                raise InvalidNumber('effort_tolerance', effort_tolerance, 'positive numbers')
+                raise InvalidArgument('effort_tolerance', effort_tolerance, 'positive numbers')
         self._difference = np.zeros(model.n)
         self._last: float | None = None
 
@@ -140,11 +140,13 @@ class MotionWatch:
 
         Raises
         ------
-        NoEffort
+        InsufficientRecording
             The efforts are not finite numbers.
         """
         if not np.isfinite(effort).all():
-            raise NoEffort('joint states', effort.tolist(), 'an effort of every joint')
+            raise InsufficientRecording(
+                'joint states', effort.tolist(), 'an effort of every joint'
+            )
         names = self._model.joint_names
         away = np.abs(q - asked[0])
         worst = int(away.argmax())
@@ -174,7 +176,7 @@ class MotionWatch:
 def _per_joint(name: str, values: ArrayLike, n: int) -> FloatArray:
     array = np.atleast_1d(float_array(name, values))
     if array.shape not in ((1,), (n,)):
-        raise WrongShape(name, f'shape {array.shape}', f'one number, or {n}')
+        raise InvalidArgument(name, f'shape {array.shape}', f'one number, or {n}')
     if not np.isfinite(array).all():
-        raise InvalidNumber(name, array.tolist(), 'finite numbers')
+        raise InvalidArgument(name, array.tolist(), 'finite numbers')
     return np.broadcast_to(array, (n,)).copy()

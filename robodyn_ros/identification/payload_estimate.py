@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike
 
 from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.description.records import Finding
-from robodyn_ros.errors import TooShortRecording
+from robodyn_ros.errors import InsufficientRecording
 from robodyn_ros.identification.drive_terms import DriveTerms
-from robodyn_ros.identification.effort_unit import given_effort_scale
+from robodyn_ros.identification.effort_scale import given_effort_scale
 from robodyn_ros.identification.estimator import Estimate, Problem, estimate
 from robodyn_ros.identification.factors import triangular_factor
 from robodyn_ros.identification.identification import Identification
@@ -139,9 +139,9 @@ def identify_payload(
 
     Raises
     ------
-    NoSuchJoint, TooShortRecording
+    NoSuchName, InsufficientRecording
         The recordings hold neither motion nor a pose.
-    WrongShape, NonFiniteValue, InvalidNumber
+    InvalidArgument, NonFiniteValue
         Of ``effort_scale``.
 
     Notes
@@ -167,7 +167,7 @@ def identify_payload(
     mine = [each.of_joints(arm.model.joint_names) for each in recordings]
     regression = _PayloadRegression.of(arm, mine)
     if not regression.has_rows:
-        raise TooShortRecording('recording', 'neither motion nor a pose', 'one of both')
+        raise InsufficientRecording('recording', 'neither motion nor a pose', 'one of both')
     parameters, noise = np.zeros(10), np.maximum(_FIRST_NOISE * regression.size, 1e-9)
     prior = None
     for k in range(_ROUNDS):
@@ -361,7 +361,7 @@ class _PayloadRegression:
 
         Raises
         ------
-        TooShortRecording
+        InsufficientRecording
         """
         stretches = [each for r in recordings for each in even_samples(r, standing=True)]
         band = band_with_cutoff(_CUTOFF, stretches)

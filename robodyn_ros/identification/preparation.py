@@ -19,7 +19,7 @@ import numpy as np
 from scipy.interpolate import CubicSpline, PchipInterpolator
 from scipy.signal import butter, sosfiltfilt
 
-from robodyn_ros.errors import TooShortRecording
+from robodyn_ros.errors import InsufficientRecording
 from robodyn_ros.identification.recording import Recording
 from robodyn_ros.spatial import FloatArray
 
@@ -79,7 +79,7 @@ def even_samples(recording: Recording, *, standing: bool = False) -> tuple[EvenS
 
     Raises
     ------
-    TooShortRecording
+    InsufficientRecording
         No stretch of motion is as long as a second.
     """
     if not standing:
@@ -93,7 +93,7 @@ def even_samples(recording: Recording, *, standing: bool = False) -> tuple[EvenS
         if len(part) >= 2 and time[-1] - time[0] >= _SHORTEST:
             stretches.append(_even(recording, part))
     if not stretches:
-        raise TooShortRecording(
+        raise InsufficientRecording(
             'recording', f'{recording.duration:.3g} s of motion', f'{_SHORTEST:g} s at least'
         )
     return tuple(stretches)
@@ -105,10 +105,10 @@ def _in_motion(recording: Recording) -> Recording:
         velocity = np.gradient(_smoothed(recording), recording.time, axis=0)
     moving = np.flatnonzero((np.abs(velocity) > STANDSTILL).any(axis=1))
     if not len(moving):
-        raise TooShortRecording('recording', 'an arm that never moves', 'a motion')
+        raise InsufficientRecording('recording', 'an arm that never moves', 'a motion')
     first, last = recording.time[moving[0]], recording.time[moving[-1]]
     if last - first < _SHORTEST:
-        raise TooShortRecording(
+        raise InsufficientRecording(
             'recording', f'{last - first:.3g} s of motion', f'{_SHORTEST:g} s at least'
         )
     return recording.between(first, last)

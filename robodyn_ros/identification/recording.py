@@ -21,11 +21,11 @@ from robodyn_ros.arguments import checked_type, float_array
 from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.description.records import Finding
 from robodyn_ros.errors import (
-    MalformedRecording,
-    NoEffort,
-    NoSuchJoint,
+    InsufficientRecording,
+    InvalidArgument,
+    MalformedData,
+    NoSuchName,
     UnreadableSource,
-    WrongShape,
 )
 from robodyn_ros.model import RobotModel, checked_model
 from robodyn_ros.motions.bag import OpenedBag, opened_bag
@@ -82,11 +82,11 @@ class Recording(ArrayRecord):
 
     Raises
     ------
-    WrongShape
+    InvalidArgument
         Naming the array.
-    NoEffort
+    InsufficientRecording
         There is no effort, or nothing but zeros.
-    MalformedRecording
+    MalformedData
         Too few samples are left, stamps run backwards, or positions jump.
     """
 
@@ -142,11 +142,11 @@ class Recording(ArrayRecord):
         ------
         UnreadableSource
             No such file, or no text.
-        NoSuchJoint
+        NoSuchName
             A joint of the model has no column: another robot's recording.
-        NoEffort
+        InsufficientRecording
             No column of efforts, or nothing but zeros.
-        MalformedRecording
+        MalformedData
             A column is repeated, or too few samples are sound.
         """
         names = checked_model(model).joint_names
@@ -169,11 +169,11 @@ class Recording(ArrayRecord):
         ------
         UnreadableSource
             No such bag, or rosbags is not installed.
-        NoSuchJoint
+        NoSuchName
             No topic names all of the model's joints.
-        NoEffort
+        InsufficientRecording
             Its messages have no efforts, or nothing but zeros.
-        MalformedRecording
+        MalformedData
             Several topics name the joints, as with two robots, or too few samples are sound.
         """
         names = checked_model(model).joint_names
@@ -185,7 +185,7 @@ class Recording(ArrayRecord):
 
         Raises
         ------
-        NoSuchJoint
+        NoSuchName
             One is not recorded.
         """
         if joint_names == self.joint_names:
@@ -193,7 +193,7 @@ class Recording(ArrayRecord):
         for name in joint_names:
             if name not in self.joint_names:
                 known = ', '.join(map(repr, self.joint_names))
-                raise NoSuchJoint('recording', f'no joint {name!r}', f'it has {known}')
+                raise NoSuchName('recording', f'no joint {name!r}', f'it has {known}')
         order = [self.joint_names.index(name) for name in joint_names]
         velocity = None if self.velocity is None else self.velocity[:, order]
         return Recording(
@@ -225,14 +225,14 @@ def checked_recordings(name: str, given: Recording | Sequence[Recording]) -> lis
 
     Raises
     ------
-    WrongType, WrongShape
+    WrongType, InvalidArgument
         It is something else, or none.
     """
     if not isinstance(given, Sequence) or isinstance(given, str):
         given = [checked_type(name, given, Recording, _A_RECORDING)]
     recordings = list(given)
     if not recordings:
-        raise WrongShape(f'argument {name}', 'none', 'one recording at least')
+        raise InvalidArgument(f'argument {name}', 'none', 'one recording at least')
     for each in recordings:
         checked_type(name, each, Recording, _A_RECORDING)
     return recordings
@@ -246,7 +246,7 @@ def _array(name: str, values: ArrayLike, shape: tuple[int | None, ...]) -> Float
     array = float_array(name, values)
     if array.ndim != len(shape) or any(b not in (None, a) for a, b in zip(array.shape, shape)):
         allowed = f'shape {shape}' if None not in shape else 'shape (N,)'
-        raise WrongShape(f'argument {name}', f'shape {array.shape}', allowed)
+        raise InvalidArgument(f'argument {name}', f'shape {array.shape}', allowed)
     return array
 
 
@@ -281,9 +281,9 @@ def _usable_samples(
 
     Raises
     ------
-    NoEffort
+    InsufficientRecording
         No sample of a joint's effort is a number, or all joints' are zero.
-    MalformedRecording
+    MalformedData
         Too few samples are left, stamps run backwards again and again, or positions jump as those
         of two robots do.
     """
@@ -294,7 +294,7 @@ def _usable_samples(
     sound[sound] = _plausible_stamps(time[sound])
     corrupt = int((~sound).sum())
     if sound.sum() < _LEAST_SAMPLES:
-        raise MalformedRecording('recording', f'{sound.sum()} sound samples', 'at least two')
+        raise MalformedData('recording', f'{sound.sum()} sound samples', 'at least two')
     findings = []
     if corrupt:
         findings.append(
@@ -309,14 +309,12 @@ def _usable_samples(
     stamps = time[sound]
     backwards = int((np.diff(stamps) < 0).sum())
     if backwards > max(3.0, _MOST_BACKWARDS * len(stamps)):
-        raise MalformedRecording(
-            'time', f'runs backwards {backwards} times', 'stamps that increase'
-        )
+        raise MalformedData('time', f'runs backwards {backwards} times', 'stamps that increase')
     kept = _increasing(stamps)
     lost = len(stamps) - int(kept.sum())
     if backwards:
         if lost > max(3.0, _MOST_BACKWARDS * len(stamps)):
-            raise MalformedRecording(
+            raise MalformedData(
                 'time', f'{lost} of {len(stamps)} stamps lie before others', 'stamps that increase'
             )
         findings.append(
@@ -336,9 +334,13 @@ def _usable_samples(
 def _check_effort(joint_names: Sequence[str], effort: FloatArray) -> None:
     for name, column in zip(joint_names, effort.T, strict=True):
         if not np.isfinite(column).any():
-            raise NoEffort(f'effort of joint {name!r}', 'no numbers', 'measured efforts')
+            raise InsufficientRecording(
+                f'effort of joint {name!r}', 'no numbers', 'measured efforts'
+            )
     if not np.nan_to_num(effort).any():
-        raise NoEffort('effort', 'zero in all samples of all joints', 'measured efforts')
+        raise InsufficientRecording(
+            'effort', 'zero in all samples of all joints', 'measured efforts'
+        )
 
 
 def _plausible(values: FloatArray, largest: float = np.inf) -> _BoolArray:
@@ -386,13 +388,13 @@ def _increasing(time: FloatArray) -> _BoolArray:
 
 def _check_jumps(joint_names: Sequence[str], time: FloatArray, position: FloatArray) -> None:
     if len(time) < _LEAST_SAMPLES:
-        raise MalformedRecording('recording', f'{len(time)} sound samples', 'at least two')
+        raise MalformedData('recording', f'{len(time)} sound samples', 'at least two')
     step = np.abs(np.diff(position, axis=0))
     jumps = (step > _JUMP) & (step > _JUMP_VELOCITY * np.diff(time)[:, None])
     often = jumps.mean(axis=0)
     worst = int(often.argmax())
     if jumps[:, worst].sum() > 2 and often[worst] > _MOST_JUMPS:
-        raise MalformedRecording(
+        raise MalformedData(
             f'position of joint {joint_names[worst]!r}',
             f'jumps at {often[worst]:.0%} of the samples',
             'the positions of one robot: are there two under the same names?',
@@ -410,7 +412,7 @@ def _samples_of_csv(path: Path, joint_names: Sequence[str]) -> _Samples:
 
     Raises
     ------
-    UnreadableSource, NoSuchJoint, NoEffort, MalformedRecording
+    UnreadableSource, NoSuchName, InsufficientRecording, MalformedData
         As ``Recording.from_csv`` says.
     """
     try:
@@ -430,21 +432,23 @@ def _csv_columns(names: Sequence[str], joint_names: Sequence[str]) -> list[int]:
     """Return which columns hold time, positions, efforts and, if all are there, velocities."""
     found = ', '.join(map(repr, names[:_MOST_NAMED]))
     if _TIME not in names:
-        raise MalformedRecording(f'column {_TIME!r}', 'missing', f'line 1 names {found}')
+        raise MalformedData(f'column {_TIME!r}', 'missing', f'line 1 names {found}')
     for name in joint_names:
         if name not in names:
-            raise NoSuchJoint('recording', f'no column {name!r}', f'line 1 names {found}')
+            raise NoSuchName('recording', f'no column {name!r}', f'line 1 names {found}')
     efforts = [f'{name}{_EFFORT}' for name in joint_names]
     for name in efforts:
         if name not in names:
-            raise NoEffort(f'column {name!r}', 'missing', f'efforts; line 1 names {found}')
+            raise InsufficientRecording(
+                f'column {name!r}', 'missing', f'efforts; line 1 names {found}'
+            )
     velocities = [f'{name}{_VELOCITY}' for name in joint_names]
     if not set(velocities) <= set(names):
         velocities = []
     wanted = [_TIME, *joint_names, *efforts, *velocities]
     for name in wanted:
         if names.count(name) > 1:
-            raise MalformedRecording(f'column {name!r}', 'repeated', 'each name once')
+            raise MalformedData(f'column {name!r}', 'repeated', 'each name once')
     return [names.index(name) for name in wanted]
 
 
@@ -479,7 +483,7 @@ def _samples_of_bag(path: Path, joint_names: Sequence[str], topic: str | None) -
 
     Raises
     ------
-    UnreadableSource, NoSuchJoint, NoEffort, MalformedRecording
+    UnreadableSource, NoSuchName, InsufficientRecording, MalformedData
         As ``Recording.from_bag`` says.
     """
     with opened_bag(path) as reader:
@@ -487,7 +491,7 @@ def _samples_of_bag(path: Path, joint_names: Sequence[str], topic: str | None) -
         samples = list(_joint_states(reader, chosen, joint_names))
     if not samples:
         joints = ', '.join(map(repr, joint_names))
-        raise MalformedRecording('bag', 'no complete joint state', f'messages that name {joints}')
+        raise MalformedData('bag', 'no complete joint state', f'messages that name {joints}')
     stamps = np.array([stamp for stamp, _ in samples])
     states = np.array([state for _, state in samples], dtype=float)
     position, velocity, effort = np.moveaxis(states, 2, 0)
@@ -503,16 +507,16 @@ def _bag_connections(
         if connection.msgtype == _TYPE:
             offered.setdefault(connection.topic, []).append(connection)
     if topic is not None and topic not in offered:
-        raise MalformedRecording('topic', topic, f'one with joint states: {sorted(offered)}')
+        raise MalformedData('topic', topic, f'one with joint states: {sorted(offered)}')
     topics = sorted(offered) if topic is None else [topic]
     named = {each: _names_on_topic(reader, offered[each]) for each in topics}
     complete = [each for each in topics if named[each] >= set(joint_names)]
     if not complete:
         missing = [name for name in joint_names if not any(name in x for x in named.values())]
         known = ', '.join(map(repr, sorted(set().union(*named.values()))))
-        raise NoSuchJoint('bag', f'no joint {(missing or joint_names)[0]!r}', f'it has {known}')
+        raise NoSuchName('bag', f'no joint {(missing or joint_names)[0]!r}', f'it has {known}')
     if len(complete) > 1:
-        raise MalformedRecording(
+        raise MalformedData(
             'bag', complete, 'one topic with the joint states of this arm: name it'
         )
     return offered[complete[0]]

@@ -16,7 +16,7 @@ from scipy.interpolate import interp1d
 
 from robodyn_ros.description.records import Finding
 from robodyn_ros.dynamics import gravity_torque, inverse_dynamics
-from robodyn_ros.errors import NoSuchLink
+from robodyn_ros.errors import NoSuchName
 from robodyn_ros.identification.drive_terms import DriveTerms, drive_columns, presliding_state
 from robodyn_ros.identification.preparation import (
     STANDSTILL,
@@ -211,7 +211,7 @@ def payload_columns(model: RobotModel, rows: Rows) -> FloatArray:
 
     Raises
     ------
-    NoSuchLink
+    NoSuchName
         The tip link does not move.
     """
     body, matrix = payload_matrix(model)
@@ -232,12 +232,12 @@ def payload_matrix(model: RobotModel) -> tuple[int, FloatArray]:
 
     Raises
     ------
-    NoSuchLink
+    NoSuchName
         The tip link does not move.
     """
     body, placed = model.link_frames[model.tip_link]
     if body < 0:
-        raise NoSuchLink('tip link', model.tip_link, 'one that a joint moves')
+        raise NoSuchName('tip link', model.tip_link, 'one that a joint moves')
     return body, np.stack([moved_parameters(column, placed) for column in np.eye(10)], axis=1)
 
 
@@ -275,7 +275,7 @@ class TrainingData:
 
         Raises
         ------
-        NoSuchJoint, TooShortRecording
+        NoSuchName, InsufficientRecording
         """
         mine = tuple(each.of_joints(model.joint_names) for each in recordings)
         cut = [even_samples(each) for each in mine]

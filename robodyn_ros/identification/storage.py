@@ -19,7 +19,7 @@ import yaml
 from robodyn_ros.description.records import Finding
 from robodyn_ros.description.source import bytes_of_file
 from robodyn_ros.description.yaml import parsed_yaml
-from robodyn_ros.errors import MalformedIdentification, RobodynError
+from robodyn_ros.errors import MalformedData, RobodynError
 from robodyn_ros.identification.comparison import CandidateError, RecordingErrors
 from robodyn_ros.identification.parameters import IdentifiedParameter, bare_base_parameters
 from robodyn_ros.identification.prediction import DriveModel
@@ -74,20 +74,18 @@ def read_fields(path: Path) -> dict[str, Any]:
     ------
     UnreadableSource
         There is no such file, or it is too large.
-    MalformedIdentification
+    MalformedData
         It holds no identification.
     """
     content = bytes_of_file(path, _LARGEST, 'identified model')
     try:
         documents = parsed_yaml(content)
     except yaml.YAMLError as error:
-        raise MalformedIdentification(
-            'identified model', str(error), 'YAML without aliases'
-        ) from error
+        raise MalformedData('identified model', str(error), 'YAML without aliases') from error
     document = documents[0] if len(documents) == 1 else None
     if not isinstance(document, dict) or document.get('format') != _FORMAT:
         found = document.get('format') if isinstance(document, dict) else type(document).__name__
-        raise MalformedIdentification('format', found, repr(_FORMAT))
+        raise MalformedData('format', found, repr(_FORMAT))
     try:
         result = {name: _restored(hint, document[name]) for name, hint in _FIELDS.items()}
         scale = document.get(_COMMAND_SCALE)
@@ -95,7 +93,7 @@ def read_fields(path: Path) -> dict[str, Any]:
         drive_model: DriveModel = result['drive_model']
         _check_shapes(drive_model, result)
     except (KeyError, TypeError, ValueError, AttributeError, RobodynError) as error:
-        raise MalformedIdentification(
+        raise MalformedData(
             'identified model', f'{type(error).__name__}: {error}', 'all fields, as written'
         ) from error
     return {**result, 'model': drive_model.model, 'covariance': drive_model.covariance}

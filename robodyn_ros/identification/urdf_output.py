@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The identified bodies, distributed over the links of the same robot's URDF."""
+"""The URDF of an identified model: its bodies distributed over the links, and its friction."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from robodyn_ros.description.chain import Chain
 from robodyn_ros.description.records import Inertial
 from robodyn_ros.description.rewriting import JointDynamics, rewritten_urdf
 from robodyn_ros.description.source import bytes_of_source
-from robodyn_ros.errors import OtherKinematics
+from robodyn_ros.errors import ModelMismatch
 from robodyn_ros.identification.prior import made_positive
 from robodyn_ros.kinematics import kinematics_digest
 from robodyn_ros.model import RobotModel, checked_model
@@ -47,9 +47,9 @@ def identified_urdf(identified: RobotModel, source: str | Path) -> bytes:
 
     Raises
     ------
-    UnreadableSource, MalformedXml, MalformedUrdf
+    UnreadableSource, MalformedUrdf
         The source is no sound URDF.
-    OtherKinematics
+    ModelMismatch
         It is another robot's.
     """
     content = bytes_of_source(source)
@@ -134,15 +134,13 @@ def check_kinematics(digest: str, identified: RobotModel, model: RobotModel) -> 
 
     Raises
     ------
-    OtherKinematics
+    ModelMismatch
     """
     if identified.joint_names != checked_model(model).joint_names:
         names = ', '.join(map(repr, identified.joint_names))
-        raise OtherKinematics(
-            'joints of the robot', model.joint_names, f'those identified: {names}'
-        )
+        raise ModelMismatch('joints of the robot', model.joint_names, f'those identified: {names}')
     if kinematics_digest(model) != digest:
-        raise OtherKinematics(
+        raise ModelMismatch(
             f'kinematics from {model.base_link!r} to {model.tip_link!r}',
             'not those of the robot that was identified',
             f'its DH table, from {identified.base_link!r} to {identified.tip_link!r}',

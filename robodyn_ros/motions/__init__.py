@@ -41,7 +41,7 @@ def read_motion(
     ------
     UnreadableSource
         No such file, more than memory holds, or rosbags, which reads bags, is not installed.
-    MalformedMotion
+    MalformedData
         Joints are missing, times do not increase, a number is not finite.
     """
     path = user_path(checked_type('path', path, (str, Path), 'a path'))

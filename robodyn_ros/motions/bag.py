@@ -24,7 +24,7 @@ import numpy as np
 
 from robodyn_ros.description.source import bytes_of_file
 from robodyn_ros.description.yaml import check_yaml
-from robodyn_ros.errors import MalformedMotion, RobodynError, UnreadableSource
+from robodyn_ros.errors import MalformedData, RobodynError, UnreadableSource
 from robodyn_ros.motions.motion_samples import MotionSamples
 
 BAG_SUFFIXES = ('.bag', '.db3', '.mcap')
@@ -55,13 +55,13 @@ def motion_of_bag(path: Path, joint_names: Sequence[str], topic: str | None) -> 
 
     Raises
     ------
-    UnreadableSource, MalformedMotion
+    UnreadableSource, MalformedData
     """
     with opened_bag(path) as reader:
         samples = list(_samples(reader, joint_names, topic))
     if not samples:
         joints = ', '.join(map(repr, joint_names))
-        raise MalformedMotion('bag', 'no complete joint state', f'messages that name {joints}')
+        raise MalformedData('bag', 'no complete joint state', f'messages that name {joints}')
     stamps, positions, velocities = zip(*samples, strict=True)
     time = np.array([(stamp - stamps[0]) * _NANOSECOND for stamp in stamps])
     later = np.concatenate([[True], np.diff(np.maximum.accumulate(time)) > 0])
@@ -131,9 +131,9 @@ def _samples(
     """Yield stamp [ns], positions and velocities, NaN where there are none."""
     offered = sorted({x.topic for x in reader.connections if x.msgtype == _TYPE})
     if topic is None and len(offered) > 1:
-        raise MalformedMotion('bag', offered, 'one topic of joint states: name it')
+        raise MalformedData('bag', offered, 'one topic of joint states: name it')
     if topic is not None and topic not in offered:
-        raise MalformedMotion('topic', topic, f'one with joint states: {offered}')
+        raise MalformedData('topic', topic, f'one with joint states: {offered}')
     connections = [
         x for x in reader.connections if x.topic in offered and topic in (None, x.topic)
     ]

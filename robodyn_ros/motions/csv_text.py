@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from robodyn_ros.errors import MalformedMotion
+from robodyn_ros.errors import MalformedData
 from robodyn_ros.motions.motion_samples import MotionSamples
 from robodyn_ros.spatial import FloatArray
 
@@ -31,15 +31,15 @@ def motion_of_csv(text: str, joint_names: Sequence[str]) -> MotionSamples:
 
     Raises
     ------
-    MalformedMotion
+    MalformedData
         A column is missing or repeated, a field is no finite number, or the text is no CSV.
     """
     try:
         rows = [row for row in csv.reader(io.StringIO(text, newline='')) if any(row)]
     except csv.Error as error:
-        raise MalformedMotion('motion', str(error), 'CSV text') from error
+        raise MalformedData('motion', str(error), 'CSV text') from error
     if not rows:
-        raise MalformedMotion('motion', 'an empty text', 'lines of numbers')
+        raise MalformedData('motion', 'an empty text', 'lines of numbers')
     names, first = _header(rows[0], joint_names)
     columns = {name: k for k, name in enumerate(names)}
     wanted = {TIME, *(f'{name}{suffix}' for name in joint_names for suffix in SUFFIXES)}
@@ -79,7 +79,7 @@ def _header(row: list[str], joint_names: Sequence[str]) -> tuple[list[str], int]
     if all(_is_number(field) for field in row):
         names = [TIME, *joint_names]
         if len(row) != len(names):
-            raise MalformedMotion(
+            raise MalformedData(
                 'line 1',
                 f'{len(row)} numbers and no names',
                 f'a line of names, or {len(names)} numbers: time and position of each joint',
@@ -92,7 +92,7 @@ def _header(row: list[str], joint_names: Sequence[str]) -> tuple[list[str], int]
         if names.count(name) != 1:
             found = ', '.join(map(repr, names[:_MOST_COLUMNS_NAMED]))
             what = 'missing' if name not in names else 'repeated'
-            raise MalformedMotion(f'column {name!r}', what, f'once; line 1 names {found}')
+            raise MalformedData(f'column {name!r}', what, f'once; line 1 names {found}')
     return names, 1
 
 
@@ -103,7 +103,7 @@ def _numbers(
     for k, row in enumerate(rows):  # all first: few fields would be made many
         if len(row) != len(names):
             fields = f'{len(row)} fields'
-            raise MalformedMotion(f'line {first_line + k}', fields, f'{len(names)}, as in line 1')
+            raise MalformedData(f'line {first_line + k}', fields, f'{len(names)}, as in line 1')
     table = np.full((len(rows), len(names)), np.nan)
     for k, row in enumerate(rows):
         where = f'line {first_line + k}'
@@ -111,7 +111,7 @@ def _numbers(
             if name in wanted:
                 number = float(field) if _is_number(field) else np.nan
                 if not np.isfinite(number):
-                    raise MalformedMotion(f'{where}, column {name!r}', field, 'a finite number')
+                    raise MalformedData(f'{where}, column {name!r}', field, 'a finite number')
                 table[k, column] = number
     return table
 

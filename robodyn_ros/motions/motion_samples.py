@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from robodyn_ros.array_record import ArrayRecord
-from robodyn_ros.errors import InvalidNumber, MalformedMotion
+from robodyn_ros.errors import InvalidArgument, MalformedData
 from robodyn_ros.spatial import FloatArray
 
 _ORDER = 4
@@ -49,16 +49,16 @@ class MotionSamples(ArrayRecord):
 
         Raises
         ------
-        MalformedMotion
+        MalformedData
             There are no samples, times do not increase, or a slope is not finite.
         """
         if not len(time):
-            raise MalformedMotion('motion', 'no samples', 'at least one')
+            raise MalformedData('motion', 'no samples', 'at least one')
         late = np.diff(time) <= 0
         if late.any():
             k = int(late.argmax()) + 1
             allowed = f'later than the sample before it, at {time[k - 1]:.9g} s'
-            raise MalformedMotion(f'time of sample {k + 1}', float(time[k]), allowed)
+            raise MalformedData(f'time of sample {k + 1}', float(time[k]), allowed)
         derived = ''
         if qd is None:
             derived = 'velocities and accelerations'
@@ -81,9 +81,9 @@ class MotionSamples(ArrayRecord):
 
         Raises
         ------
-        InvalidNumber
+        InvalidArgument
             The cutoff is not between zero and half the rate of the samples.
-        MalformedMotion
+        MalformedData
             There are too few samples to filter.
         """
         # Here, as in _derivative, because it takes half a second, and few commands need it.
@@ -92,10 +92,10 @@ class MotionSamples(ArrayRecord):
         steps = len(self.time) - 1
         least = 3 * (2 * _ORDER + 1)
         if steps < least:
-            raise MalformedMotion('motion', f'{steps + 1} samples', f'more than {least} to filter')
+            raise MalformedData('motion', f'{steps + 1} samples', f'more than {least} to filter')
         rate = steps / (self.time[-1] - self.time[0])
         if not 0 < cutoff < rate / 2:
-            raise InvalidNumber('cutoff', cutoff, f'more than 0, less than {rate / 2:.6g} Hz')
+            raise InvalidArgument('cutoff', cutoff, f'more than 0, less than {rate / 2:.6g} Hz')
         # The filter wants even steps; recorders do not keep them.
         even = np.linspace(self.time[0], self.time[-1], steps + 1)
         columns = [np.interp(even, self.time, column) for column in self.q.T]
@@ -114,7 +114,7 @@ def _derivative(time: FloatArray, values: FloatArray, order: int) -> FloatArray:
     except ValueError:  # a difference of theirs overflows
         result = np.array(np.nan)
     if not np.isfinite(result).all():
-        raise MalformedMotion(
+        raise MalformedData(
             'motion', 'numbers so large, or times so close', 'those whose slopes are finite'
         )
     return result

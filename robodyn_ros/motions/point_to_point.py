@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from robodyn_ros.arguments import checked_number
 from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.dynamics import friction_torque, inverse_dynamics
-from robodyn_ros.errors import TooWeak
+from robodyn_ros.errors import Overload
 from robodyn_ros.model import RobotModel, checked_model
 from robodyn_ros.motions.motion_samples import MotionSamples
 from robodyn_ros.spatial import FloatArray
@@ -96,7 +96,7 @@ def suitable_motion(model: RobotModel) -> PointToPoint:
 
     Raises
     ------
-    TooWeak
+    Overload
         A joint's effort limit is less than gravity and friction need along the motion.
     """
     lower, upper = checked_model(model).position_limits.T
@@ -122,7 +122,7 @@ def suitable_motion(model: RobotModel) -> PointToPoint:
         if duration > LONGEST_DURATION:
             break
     joint = int(np.argmax(excess))
-    raise TooWeak(
+    raise Overload(
         f'joint {model.joint_names[joint]!r} effort limit',
         float(model.effort_limits[joint]),
         f'enough to carry the arm through the middle of its range, with '
@@ -136,7 +136,7 @@ def example_motion(model: RobotModel, samples: int = 501) -> MotionSamples:
 
     Raises
     ------
-    TooWeak
+    Overload
     """
     motion = suitable_motion(model)
     time = np.linspace(0.0, motion.duration, int(checked_number('samples', samples)))

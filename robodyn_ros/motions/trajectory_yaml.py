@@ -17,7 +17,7 @@ import yaml
 
 from robodyn_ros.description.source import bytes_of_file
 from robodyn_ros.description.yaml import parsed_yaml
-from robodyn_ros.errors import MalformedMotion
+from robodyn_ros.errors import MalformedData
 from robodyn_ros.motions.motion_samples import MotionSamples
 
 LARGEST = 5_000_000
@@ -63,16 +63,16 @@ def trajectory_of_yaml(path: Path) -> TrajectoryRows:
     ------
     UnreadableSource
         There is no such file, or it is too large.
-    MalformedMotion
+    MalformedData
         It does not hold one trajectory.
     """
     content = bytes_of_file(path, LARGEST, 'trajectory')
     try:
         found = [part for part in parsed_yaml(content) if part is not None]
     except yaml.YAMLError as error:
-        raise MalformedMotion('trajectory', str(error), 'YAML without aliases') from error
+        raise MalformedData('trajectory', str(error), 'YAML without aliases') from error
     if len(found) != 1 or not isinstance(found[0], dict):
-        raise MalformedMotion(
+        raise MalformedData(
             'trajectory', f'{len(found)} documents', 'one trajectory_msgs/JointTrajectory'
         )
     message = found[0].get('trajectory', found[0])
@@ -82,7 +82,7 @@ def trajectory_of_yaml(path: Path) -> TrajectoryRows:
         times = [_seconds(point.get('time_from_start') or {}) for point in points]
         rows = [[_numbers(point.get(field) or ()) for point in points] for field in _FIELDS]
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise MalformedMotion(
+        raise MalformedData(
             'trajectory',
             f'{type(error).__name__}: {error}',
             'joint_names, and points with positions and time_from_start, as ROS writes them',

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from robodyn_ros.arguments import checked_array, checked_number
 from robodyn_ros.array_record import ArrayRecord
-from robodyn_ros.errors import InvalidNumber
+from robodyn_ros.errors import InvalidArgument
 from robodyn_ros.model import RobotModel, checked_model
 from robodyn_ros.notebook import Rows, Table, Tabular
 from robodyn_ros.parameters.combinations import (
@@ -84,7 +84,7 @@ class BaseParameters(ArrayRecord, Tabular):
 
         Raises
         ------
-        UnknownOption
+        InvalidArgument
         """
         gravity = ', '.join(f'{component:g}' for component in self.standard.model.gravity)
         lines = [
@@ -246,7 +246,7 @@ class BaseParameters(ArrayRecord, Tabular):
 
         Raises
         ------
-        WrongShape, NonFiniteValue
+        InvalidArgument, NonFiniteValue
         """
         return self.standard.regressor(q, qd, qdd)[..., self.columns]
 
@@ -265,7 +265,7 @@ class BaseParameters(ArrayRecord, Tabular):
 
         Raises
         ------
-        WrongShape, NonFiniteValue
+        InvalidArgument, NonFiniteValue
         """
         return self._spread(values)[: 10 * self.standard.model.n].reshape(-1, 10)
 
@@ -280,7 +280,7 @@ class BaseParameters(ArrayRecord, Tabular):
 
         Raises
         ------
-        WrongShape, NonFiniteValue
+        InvalidArgument, NonFiniteValue
         """
         n = self.standard.model.n
         if not self.standard.rotor_inertia:
@@ -322,7 +322,7 @@ def base_parameters(
 
     Raises
     ------
-    InvalidNumber
+    InvalidArgument
         The tolerance is not between 0 and 1.
 
     Notes
@@ -338,7 +338,7 @@ def base_parameters(
     checked_model(model)
     tolerance = checked_number('tolerance', tolerance)
     if not 0.0 < tolerance < 1.0:
-        raise InvalidNumber('argument tolerance', tolerance, 'between 0 and 1')
+        raise InvalidArgument('argument tolerance', tolerance, 'between 0 and 1')
     if rotor_inertia is None:
         rotor_inertia = bool(model.rotor_inertia.any())
     standard = StandardParameters(model, rotor_inertia, friction)

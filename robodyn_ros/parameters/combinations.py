@@ -15,7 +15,7 @@ from math import prod
 from typing import Any, Literal, NamedTuple, get_args
 
 from robodyn_ros.array_record import ArrayRecord
-from robodyn_ros.errors import UnknownOption
+from robodyn_ros.errors import InvalidArgument
 from robodyn_ros.notebook import Row, latex_number, latex_symbol
 
 Coefficient = Mapping[tuple[str, ...], float]
@@ -75,7 +75,7 @@ class LinearCombination(ArrayRecord, Row):
 
         Raises
         ------
-        UnknownOption
+        InvalidArgument
         """
         parts = []
         for negative, polynomial, names in self._groups(lengths):
@@ -96,7 +96,7 @@ class LinearCombination(ArrayRecord, Row):
 
         Raises
         ------
-        UnknownOption
+        InvalidArgument
         """
         parts = []
         for negative, polynomial, names in self._groups(lengths):
@@ -111,7 +111,7 @@ class LinearCombination(ArrayRecord, Row):
     def _groups(self, lengths: LengthStyle) -> Iterator[tuple[bool, Polynomial, list[str]]]:
         """Yield whether it is subtracted, factor, and parameters that it multiplies."""
         if lengths not in LENGTH_STYLES:
-            raise UnknownOption('argument lengths', lengths, ', '.join(map(repr, LENGTH_STYLES)))
+            raise InvalidArgument('argument lengths', lengths, ', '.join(map(repr, LENGTH_STYLES)))
         groups: dict[tuple[Polynomial, bool, str | None], list[str]] = {}
         for name, coefficient in self.terms.items():
             if lengths == 'numbers':

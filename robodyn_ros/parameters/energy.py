@@ -42,7 +42,7 @@ def energy_regressor(model: RobotModel, q: ArrayLike, qd: ArrayLike) -> tuple[ND
 
     Raises
     ------
-    WrongShape, NonFiniteValue
+    InvalidArgument, NonFiniteValue
     """
     q, qd = model_states(model, q=q, qd=qd)
     rotation, origin = joint_transforms(model.dh, q)

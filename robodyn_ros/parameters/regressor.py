@@ -67,7 +67,7 @@ def regressor(
 
     Raises
     ------
-    WrongShape, NonFiniteValue
+    InvalidArgument, NonFiniteValue
 
     Notes
     -----

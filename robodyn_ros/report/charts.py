@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The charts of a report; joints are called q1, q2 ... in them, and by their names beside them."""
+"""The report's charts: matrices, maps, bars of ranges, torques, times; joints are q1 to qn."""
 
 from __future__ import annotations
 

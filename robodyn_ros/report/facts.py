@@ -38,7 +38,7 @@ from robodyn_ros.dynamics import (
     inverse_dynamics,
     smooth_friction_torque,
 )
-from robodyn_ros.errors import NoBackend, RobodynError, SingularMassMatrix
+from robodyn_ros.errors import NoBackend, NoSolution, RobodynError
 from robodyn_ros.model import RobotModel, checked_model
 from robodyn_ros.motions.motion_samples import MotionSamples
 from robodyn_ros.motions.point_to_point import example_motion
@@ -417,7 +417,7 @@ def _measured_call_times(model: RobotModel) -> CallTimes:
         function = getattr(compiled, name)
         try:
             out = np.empty_like(function(*arguments))
-        except SingularMassMatrix:
+        except NoSolution:
             continue
         times[f'compiled {name}'] = _microseconds(_bound(function, arguments, out))
     for method in METHODS:

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from robodyn_ros.errors import NoBrowser
+from robodyn_ros.errors import NoBackend
 
 BROWSERS = ('chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable')
 _LONGEST_TIME = 120.0  # [s]
@@ -22,14 +22,14 @@ def browser_path() -> str:
 
     Raises
     ------
-    NoBrowser
+    NoBackend
         There is none of ``BROWSERS`` on the path.
     """
     for name in BROWSERS:
         path = shutil.which(name)
         if path is not None:
             return path
-    raise NoBrowser('--pdf', 'no browser found', f'one of {", ".join(BROWSERS)} on the path')
+    raise NoBackend('--pdf', 'no browser found', f'one of {", ".join(BROWSERS)} on the path')
 
 
 def print_page(browser: str, page: Path, pdf: Path) -> None:
@@ -47,7 +47,7 @@ def print_page(browser: str, page: Path, pdf: Path) -> None:
 
     Raises
     ------
-    NoBrowser
+    NoBackend
         It fails, or takes more than two minutes.
     """
     with tempfile.TemporaryDirectory() as profile:
@@ -71,8 +71,8 @@ def print_page(browser: str, page: Path, pdf: Path) -> None:
                 command, capture_output=True, timeout=_LONGEST_TIME, check=False, text=True
             )
         except (OSError, subprocess.TimeoutExpired) as error:
-            raise NoBrowser('--pdf', browser, f'a browser that prints: {error}') from error
+            raise NoBackend('--pdf', browser, f'a browser that prints: {error}') from error
         if done.returncode or not printed.is_file():
             reason = done.stderr.strip()[-_LAST_LINES:]
-            raise NoBrowser('--pdf', browser, f'a browser that prints; it said: {reason}')
+            raise NoBackend('--pdf', browser, f'a browser that prints; it said: {reason}')
         shutil.copyfile(printed, pdf)

@@ -20,7 +20,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 
 from robodyn_ros.control.command_pipeline import CommandPipeline
 from robodyn_ros.control.settings import ControlSettings
-from robodyn_ros.errors import RejectedTrajectory, UnknownOption
+from robodyn_ros.errors import InvalidArgument, RejectedTrajectory
 from robodyn_ros.ros.parameter_overrides import check_name
 from robodyn_ros.ros.rclpy_workarounds import waiting_response
 
@@ -51,7 +51,7 @@ class ControllerActivity:
 
     Raises
     ------
-    UnknownOption
+    InvalidArgument
         The messages of the controller manager are not installed, a name is none of ROS's, or only
         one of the two is given.
 
@@ -69,10 +69,10 @@ class ControllerActivity:
     ) -> None:
         for name, value in (('controller_manager', manager), ('controller', controller)):
             if not value:
-                raise UnknownOption(f'parameter {name}', value, 'a name, as the other one has')
+                raise InvalidArgument(f'parameter {name}', value, 'a name, as the other one has')
             check_name(name, value)
         if find_spec(_MESSAGES) is None:
-            raise UnknownOption(
+            raise InvalidArgument(
                 'parameter controller_manager', manager, f'none where {_MESSAGES} is not installed'
             )
         self.controller = controller
@@ -127,7 +127,7 @@ class ControllerWatch(ControllerActivity):
 
     Raises
     ------
-    UnknownOption
+    InvalidArgument
         As ``ControllerActivity``.
     """
 

@@ -26,7 +26,7 @@ from sensor_msgs.msg import JointState
 
 from robodyn_ros.control.core_binding import core
 from robodyn_ros.control.joint_state_buffer import ElapsedTime, JointStateBuffer
-from robodyn_ros.errors import MalformedJointState
+from robodyn_ros.errors import MalformedData
 from robodyn_ros.ros import cdr, graph
 from robodyn_ros.ros.qos import SENSOR
 from robodyn_ros.ros.rclpy_workarounds import waiting_messages
@@ -100,14 +100,12 @@ class JointStateReader:
 
         Raises
         ------
-        MalformedJointState
+        MalformedData
             A message of more bytes than ``LARGEST_SIZE`` or more joints than ``MOST_JOINTS``, or
             bytes that are no such message.
         """
         if len(message) > LARGEST_SIZE:
-            raise MalformedJointState(
-                'message', f'{len(message)} bytes', f'at most {LARGEST_SIZE}'
-            )
+            raise MalformedData('message', f'{len(message)} bytes', f'at most {LARGEST_SIZE}')
         try:
             if message[:2] != cdr.LITTLE_ENDIAN:
                 return _converted(deserialize_message(message, JointState))
@@ -118,7 +116,7 @@ class JointStateReader:
                         return found
             layout = _layout(message[cdr.ENCODING :])
         except (struct.error, RuntimeError) as error:
-            raise MalformedJointState(
+            raise MalformedData(
                 'message', f'{len(message)} bytes', 'a sensor_msgs/JointState'
             ) from error
         self._layouts = [layout, *self._layouts[: _MOST_LAYOUTS - 1]]
@@ -141,7 +139,7 @@ def _layout(data: bytes) -> _Layout:
     _, at = cdr.text(data, cdr.TIME.size)  # the frame
     count, at = cdr.integer(data, at)
     if count > MOST_JOINTS:
-        raise MalformedJointState('names', count, f'at most {MOST_JOINTS}')
+        raise MalformedData('names', count, f'at most {MOST_JOINTS}')
     names, at = cdr.texts(data, at, count)
     positions, begin, end = cdr.numbers(data, at)
     head = data[cdr.TIME.size : cdr.aligned(at) + cdr.INTEGER.size]
@@ -202,7 +200,7 @@ class StateReception:
         joint_states = self._joint_states
         try:
             message = self._reader.read(content)
-        except MalformedJointState as error:
+        except MalformedData as error:
             self._ignore(str(error))
             return None
         stamp = message.stamp

@@ -51,7 +51,7 @@ from robodyn_interfaces.msg import Contact, DynamicsState
 from robodyn_ros.control.trajectory import MOST_POINTS
 from robodyn_ros.description.source import user_path
 from robodyn_ros.description.urdf import urdf_text
-from robodyn_ros.errors import MalformedJointState, NoEffort, RobodynError, UnreadableSource
+from robodyn_ros.errors import InsufficientRecording, MalformedData, RobodynError, UnreadableSource
 from robodyn_ros.identification.motion_run import MotionWatch, approach, slowed, state_at
 from robodyn_ros.kinematics import kinematics_digest
 from robodyn_ros.model import RobotModel
@@ -202,7 +202,7 @@ class MotionNode(PlainlySpoken, Node):
             return
         try:
             message = self._reader.read(content)
-        except MalformedJointState as error:
+        except MalformedData as error:
             self.get_logger().warning(f'ignored: {error}', throttle_duration_sec=1.0)
             return
         names = self._model.joint_names
@@ -348,7 +348,7 @@ class MotionNode(PlainlySpoken, Node):
         self._watched = self._stamp
         try:
             problem = self._watch.problem(self._stamp, state_at(motion, elapsed), q, qd, effort)
-        except NoEffort as error:
+        except InsufficientRecording as error:
             problem = str(error)
         if problem:
             self.stop(f'{name}, {max(elapsed, 0.0):.2f} s: {problem}')

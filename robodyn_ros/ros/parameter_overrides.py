@@ -19,7 +19,7 @@ from rclpy.parameter import Parameter as RosParameter
 from rclpy.validate_topic_name import validate_topic_name
 
 from robodyn_ros import ros_parameters
-from robodyn_ros.errors import RobodynError, UnknownOption
+from robodyn_ros.errors import InvalidArgument, RobodynError
 from robodyn_ros.ros.rclpy_workarounds import given_overrides
 from robodyn_ros.ros_parameters import Parameter
 
@@ -70,7 +70,7 @@ def declare(node: Node, parameters: Sequence[Parameter], *, is_lifecycle: bool =
 
     Raises
     ------
-    UnknownOption
+    InvalidArgument
         A name is almost one of the node's, or a value is of another type. Every other name that is
         not the node's is named in one warning.
     ParameterException
@@ -109,7 +109,7 @@ def declared_values(node: Node, parameters: Sequence[Parameter]) -> dict[str, An
 
     Raises
     ------
-    UnknownOption, InvalidNumber, WrongShape, ParameterException
+    InvalidArgument, ParameterException
         The parameter, its value and what is allowed.
     """
     declare(node, parameters)
@@ -148,12 +148,12 @@ def check_name(parameter: str, name: str) -> None:
 
     Raises
     ------
-    UnknownOption
+    InvalidArgument
     """
     try:
         validate_topic_name(name)
     except InvalidTopicNameException as error:
-        raise UnknownOption(
+        raise InvalidArgument(
             f'parameter {parameter}', name, 'a name as ROS has them: letters, digits, _ and /'
         ) from error
 
@@ -195,7 +195,7 @@ def _check_names(
             continue
         similar = similar_name(name, known)
         if similar:
-            raise UnknownOption(f'parameter {name}', given[name].value, similar)
+            raise InvalidArgument(f'parameter {name}', given[name].value, similar)
         others.append(name)
     if others:
         node.get_logger().warning(
@@ -210,7 +210,7 @@ def _checked(given: RosParameter, parameter: Parameter) -> RosParameter:
     if given.type_ == RosParameter.Type.NOT_SET and parameter.default == ():
         return given  # an empty list, which has no type
     wanted = _WANTED[parameter.kind]
-    raise UnknownOption(f'parameter {given.name}', given.value, wanted)
+    raise InvalidArgument(f'parameter {given.name}', given.value, wanted)
 
 
 def _changed(node: Node, change: RosParameter, known: Mapping[str, Parameter]) -> RosParameter:

@@ -68,10 +68,10 @@ from robodyn_ros.description.chain import Chain
 from robodyn_ros.description.urdf import urdf_text
 from robodyn_ros.dynamics import gravity_torque
 from robodyn_ros.errors import (
+    InvalidArgument,
     NonFiniteValue,
+    NoSolution,
     RobodynError,
-    SimulationDiverged,
-    WrongShape,
 )
 from robodyn_ros.model import Payload, RobotModel
 from robodyn_ros.ros import command_line, conversions, graph
@@ -373,7 +373,7 @@ class SimulatorNode(PlainlySpoken, Node):
         else:
             try:
                 self._simulation.step(self._torque)
-            except SimulationDiverged as error:
+            except NoSolution as error:
                 self._torque = None
                 self._warn(f'held by its brakes until the next command: {error}')
         self._steps += 1
@@ -462,7 +462,7 @@ def _scale(name: str, given: Sequence[float], n: int) -> np.ndarray:
     """Return a parameter's factors, shape (n,)."""
     factors = np.array(given or [1.0], dtype=float)
     if len(factors) not in (1, n):
-        raise WrongShape(f'parameter {name}', f'{len(factors)} values', f'1 or {n}')
+        raise InvalidArgument(f'parameter {name}', f'{len(factors)} values', f'1 or {n}')
     return np.broadcast_to(factors, n)
 
 

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from robodyn_ros.description.yaml import parsed_yaml
-from robodyn_ros.errors import InvalidNumber, UnknownOption, WrongShape
+from robodyn_ros.errors import InvalidArgument
 
 FOLDER = Path(__file__).parent
 AT_START = 'read when the node starts'
@@ -144,24 +144,24 @@ class Parameter:
 
         Raises
         ------
-        UnknownOption, InvalidNumber, WrongShape
+        InvalidArgument
             The parameter, its value and what is allowed.
         """
         element = f'parameter {self.name}'
         if self.is_array:
             value = tuple(entry for entry in value or () if entry != '')
         if 'fixed_size' in self.rules and len(value) != self.rules['fixed_size'][0]:
-            raise WrongShape(element, list(value), f'{self.rules["fixed_size"][0]} numbers')
+            raise InvalidArgument(element, list(value), f'{self.rules["fixed_size"][0]} numbers')
         if 'not_empty' in self.rules and not value:
-            raise UnknownOption(element, value, self.allowed)
+            raise InvalidArgument(element, value, self.allowed)
         if self.choices and value not in self.choices:
-            raise UnknownOption(element, value, ', '.join(self.choices))
+            raise InvalidArgument(element, value, ', '.join(self.choices))
         if self.bounds is not None:
             low, high = self.bounds
             for number in value if self.is_array else (value,):
                 is_forbidden = number == 0.0 and 'robodyn::not_zero' in self.rules
                 if not low <= number <= high or is_forbidden:
-                    raise InvalidNumber(element, number, self.allowed)
+                    raise InvalidArgument(element, number, self.allowed)
         return value
 
 

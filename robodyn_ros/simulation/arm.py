@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from robodyn_ros.arguments import checked_array
 from robodyn_ros.description.chain import Body, Chain, MimicChoice, checked_chain
 from robodyn_ros.description.records import Inertial, Joint
-from robodyn_ros.errors import CannotSimulate, InvalidNumber, MujocoMissing, SimulationDiverged
+from robodyn_ros.errors import InvalidArgument, NoBackend, NoSolution
 from robodyn_ros.model import STANDARD_GRAVITY
 from robodyn_ros.payload import Payload
 from robodyn_ros.spatial import FloatArray
@@ -66,14 +66,12 @@ class ArmSimulation:
 
     Raises
     ------
-    MujocoMissing
+    NoBackend
         MuJoCo cannot be imported.
-    CannotSimulate
+    NoSolution
         MuJoCo refuses the arm.
-    InvalidNumber
-        The time step is not positive.
-    WrongShape, NonFiniteValue
-        Of gravity, the initial position or rotor inertia.
+    NonFiniteValue, InvalidArgument
+        The time step is not positive; or of gravity, the initial position or rotor inertia.
     """
 
     def __init__(
@@ -86,7 +84,7 @@ class ArmSimulation:
         rotor_inertia: ArrayLike | None = None,
     ) -> None:
         if not 0 < time_step < np.inf:
-            raise InvalidNumber('argument time_step', time_step, 'a positive number [s]')
+            raise InvalidArgument('argument time_step', time_step, 'a positive number [s]')
         self._mujoco = _imported_mujoco()
         self._model = _compiled_chain(checked_chain(chain))
         self._model.opt.integrator = self._mujoco.mjtIntegrator.mjINT_IMPLICITFAST
@@ -108,7 +106,7 @@ class ArmSimulation:
         if rotor_inertia is not None:
             rotors = checked_array('rotor_inertia', rotor_inertia, (self.n,))
             if (rotors < 0.0).any():
-                raise InvalidNumber('rotor_inertia', rotors.tolist(), 'zero or more')
+                raise InvalidArgument('rotor_inertia', rotors.tolist(), 'zero or more')
             self._model.dof_armature[:] = rotors
         self._data = self._mujoco.MjData(self._model)
         self.reset(np.zeros(self.n) if initial_position is None else initial_position)
@@ -175,7 +173,7 @@ class ArmSimulation:
 
         Raises
         ------
-        WrongShape, NonFiniteValue
+        InvalidArgument, NonFiniteValue
         """
         self._tip_wrench = checked_array('tip_wrench', tip_wrench, (6,))
 
@@ -223,9 +221,9 @@ class ArmSimulation:
 
         Raises
         ------
-        WrongShape, NonFiniteValue
+        InvalidArgument, NonFiniteValue
             The torque is not one finite number per joint; the arm has not moved.
-        SimulationDiverged
+        NoSolution
             The torque moves the arm faster than MuJoCo can count; the arm stands where it was,
             held by the brakes.
         """
@@ -238,7 +236,7 @@ class ArmSimulation:
         if data.warning.number[self._bad].any():
             self.reset(position)
             data.time = time
-            raise SimulationDiverged(
+            raise NoSolution(
                 'torque',
                 np.asarray(torque).tolist(),
                 'what moves the arm at less than 1e10 rad/s², and a time step short enough',
@@ -290,7 +288,7 @@ class Sensors:
 
     Raises
     ------
-    InvalidNumber
+    InvalidArgument
         One is negative or not finite.
     """
 
@@ -307,7 +305,7 @@ class Sensors:
             ('effort_noise', float(np.min(effort_noise))),
         ):
             if not 0 <= value < np.inf:
-                raise InvalidNumber(f'parameter {name}', value, 'zero or more')
+                raise InvalidArgument(f'parameter {name}', value, 'zero or more')
         self._resolution = position_resolution
         self._velocity_noise = velocity_noise
         self._effort_noise = effort_noise
@@ -335,18 +333,18 @@ def _compiled_chain(chain: Chain) -> Any:
 
     Raises
     ------
-    MujocoMissing
+    NoBackend
         MuJoCo cannot be imported.
-    CannotSimulate
+    NoSolution
         MuJoCo refuses a body of the chain.
     """
     mujoco = _imported_mujoco()
     if all(_lumped_inertial(chain, body) is None for body in chain.bodies[1:]):
-        raise CannotSimulate('chain', 'no link that moves has a mass', 'a URDF with masses')
+        raise NoSolution('chain', 'no link that moves has a mass', 'a URDF with masses')
     try:
         return mujoco.MjModel.from_xml_string(_mjcf(chain))
     except ValueError as error:
-        raise CannotSimulate(
+        raise NoSolution(
             'chain',
             _in_links(str(error), chain),
             'a mass and an inertia that a body can have for each part that moves: '
@@ -355,11 +353,11 @@ def _compiled_chain(chain: Chain) -> Any:
 
 
 def _imported_mujoco() -> Any:
-    """Return the module; MujocoMissing where it cannot be imported."""
+    """Return the module; NoBackend where it cannot be imported."""
     try:
         import mujoco
     except ImportError as error:
-        raise MujocoMissing('mujoco', str(error), 'pip install mujoco') from error
+        raise NoBackend('mujoco', str(error), 'pip install mujoco') from error
     return mujoco
 
 

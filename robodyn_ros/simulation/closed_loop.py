@@ -16,7 +16,7 @@ from robodyn_ros.control.law import Mode
 from robodyn_ros.control.model_torque import RigidBodyTorque
 from robodyn_ros.control.reference import ReferenceState
 from robodyn_ros.control.settings import ControlSettings
-from robodyn_ros.errors import InvalidNumber, SimulationDiverged, UnknownOption
+from robodyn_ros.errors import InvalidArgument, NoSolution
 from robodyn_ros.model import RobotModel, checked_model
 from robodyn_ros.motions.motion_samples import MotionSamples
 from robodyn_ros.motions.point_to_point import known_effort_limits
@@ -88,11 +88,10 @@ def simulated_motion(
 
     Raises
     ------
-    UnknownOption
+    InvalidArgument
         No such law.
-    InvalidNumber
         A gain is negative.
-    SimulationDiverged
+    NoSolution
         The arm left the motion by more than ``LARGEST_ERROR`` under a law that tracks, or went
         faster than ``LARGEST_VELOCITY``: it is stopped there.
     """
@@ -100,10 +99,10 @@ def simulated_motion(
     checked_model(model)
     checked_type('motion', motion, MotionSamples, 'MotionSamples, as example_motion(model)')
     if law not in LAWS:
-        raise UnknownOption('law', law, ', '.join(LAWS))
+        raise InvalidArgument('law', law, ', '.join(LAWS))
     for name, gain in (('kp', kp), ('kd', kd)):
         if not 0 <= gain < np.inf:
-            raise InvalidNumber(name, gain, 'zero or more')
+            raise InvalidArgument(name, gain, 'zero or more')
     steps = max(1, round((motion.time[-1] - motion.time[0]) / simulation.time_step))
     time = np.arange(steps + 1) * simulation.time_step
     q, qd, qdd = _sampled(motion, motion.time[0] + time)
@@ -137,7 +136,7 @@ def _check_on_the_way(
     position: FloatArray,
     velocity: FloatArray,
 ) -> None:
-    """Raise SimulationDiverged where an arm has left its motion."""
+    """Raise NoSolution where an arm has left its motion."""
     error = np.abs(position - asked)
     # A continuous joint may take the shorter way round: a turn of its error is none.
     excess = error - LARGEST_ERROR - 2 * np.pi * continuous_joints(model)
@@ -151,7 +150,7 @@ def _check_on_the_way(
         if law == 'feedforward'
         else 'a slower motion within the effort limits, a shorter time step, or smaller gains'
     )
-    raise SimulationDiverged(
+    raise NoSolution(
         f'{law} at {time:.3g} s',
         f'joint {model.joint_names[worst]!r} is {error[worst]:.3g} {unit} from where it should be',
         helps,

@@ -11,7 +11,7 @@ import robodyn_ros as rd
 from robodyn_ros.analysis import Formula, gravity_formulas, inertia_formulas
 from robodyn_ros.analysis.formulas import Factor, Term, expressions, product_of
 from robodyn_ros.compiled.symbolic.expression import Graph, evaluated
-from robodyn_ros.errors import MalformedRecord
+from robodyn_ros.errors import MalformedData
 
 PUBLIC = [
     ('panda.urdf', 'panda_link0', 'panda_link8'),
@@ -195,5 +195,5 @@ def test_formula_survives_json():
     ],
 )
 def test_json_of_another_kind_is_refused_by_name(text, named):
-    with pytest.raises(MalformedRecord, match=named):
+    with pytest.raises(MalformedData, match=named):
         Formula.from_json(text)

@@ -29,7 +29,7 @@ from robodyn_ros.analysis import (
     gravity_ratios,
     ranges,
 )
-from robodyn_ros.errors import InvalidNumber, NoSuchJoint
+from robodyn_ros.errors import InvalidArgument, NoSuchName
 
 RIGHT = np.pi / 2
 # The boom above the horizon, the wrist within a right angle, as all of the paper's positions.
@@ -213,7 +213,7 @@ def test_prismatic_joint_without_limits_needs_some():
     limits = arm.position_limits.copy()
     limits[2] = -np.inf, np.inf
     unlimited = replace(arm, position_limits=limits)
-    with pytest.raises(InvalidNumber, match='joint3.*argument limits'):
+    with pytest.raises(InvalidArgument, match='joint3.*argument limits'):
         ranges(unlimited)
     given = JointSpace.of(unlimited, {'joint3': (0.2, 0.3)})
     assert (given.lower[2], given.upper[2]) == (0.2, 0.3)
@@ -227,12 +227,12 @@ def test_revolute_joint_without_limits_makes_one_turn():
 
 @pytest.mark.parametrize('pair', [(1.0, 0.5), (0.0, np.nan), (0.0, np.inf)])
 def test_limits_must_be_finite_and_in_order(arm, pair):
-    with pytest.raises(InvalidNumber, match='joint3'):
+    with pytest.raises(InvalidArgument, match='joint3'):
         ranges(arm, limits={'joint3': pair})
 
 
 def test_limits_of_a_joint_that_does_not_exist(arm):
-    with pytest.raises(NoSuchJoint, match='joint7.*joint1'):
+    with pytest.raises(NoSuchName, match='joint7.*joint1'):
         ranges(arm, limits={'joint7': (0, 1)})
 
 
@@ -317,12 +317,12 @@ def test_joints_that_no_map_moves_rest_in_the_middle_of_their_limits(arm):
 
 
 def test_map_over_one_position_is_no_map(arm):
-    with pytest.raises(InvalidNumber, match='resolution'):
+    with pytest.raises(InvalidArgument, match='resolution'):
         gravity_ratio_map(arm, 'joint2', ('joint2', 'joint3'), resolution=1)
 
 
 def test_ratio_at_a_joint_that_does_not_exist(arm):
-    with pytest.raises(NoSuchJoint, match='elbow'):
+    with pytest.raises(NoSuchName, match='elbow'):
         coupling_ratio_range(arm, 'elbow', 'joint1')
 
 

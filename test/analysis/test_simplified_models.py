@@ -14,8 +14,8 @@ import robodyn_ros as rd
 from robodyn_ros.analysis import SimplifiedModel, simplified_model
 from robodyn_ros.compiled.symbolic.expression import evaluated
 from robodyn_ros.compiled.symbolic.kernels import build_kernel
-from robodyn_ros.compiled.symbolic.run_time import RunTime
-from robodyn_ros.errors import InvalidNumber, UnknownOption
+from robodyn_ros.compiled.symbolic.run_time_inputs import RunTime
+from robodyn_ros.errors import InvalidArgument
 
 RIGHT = np.pi / 2
 LIMITS = {'joint2': (-RIGHT, RIGHT), 'joint3': (0.0, 1.1176), 'joint5': (-RIGHT, RIGHT)}
@@ -258,7 +258,7 @@ def test_code_of_a_simplified_model_is_the_model(jpl):
 
 def test_only_functions_that_are_held_are_exported(tmp_path, jpl):
     simplified = simplified_model(jpl, 0.05, parts=['gravity'], limits=LIMITS)
-    with pytest.raises(UnknownOption, match="mass_matrix.*'gravity_torque'"):
+    with pytest.raises(InvalidArgument, match="mass_matrix.*'gravity_torque'"):
         simplified.export_c(tmp_path, functions=['mass_matrix'])
     assert [kernel.name for kernel in simplified.kernels] == ['gravity_torque']
 
@@ -274,19 +274,19 @@ def test_simplified_model_survives_json(jpl):
 
 def test_part_that_was_not_asked_for_is_not_there(jpl):
     simplified = simplified_model(jpl, 0.02, parts=['gravity'], limits=LIMITS)
-    with pytest.raises(UnknownOption, match="inertia.*'gravity'"):
+    with pytest.raises(InvalidArgument, match="inertia.*'gravity'"):
         simplified.mass_matrix(np.zeros(6))
 
 
 @pytest.mark.parametrize(
     'arguments, error',
     [
-        ({'error': -0.1}, InvalidNumber),
-        ({'error': np.nan}, InvalidNumber),
-        ({'error': 0.1, 'negligible_torque': -1.0}, InvalidNumber),
-        ({'error': 0.0, 'negligible_torque': 1.0}, InvalidNumber),
-        ({'error': 0.1, 'measure': 'median'}, UnknownOption),
-        ({'error': 0.1, 'parts': ['friction']}, UnknownOption),
+        ({'error': -0.1}, InvalidArgument),
+        ({'error': np.nan}, InvalidArgument),
+        ({'error': 0.1, 'negligible_torque': -1.0}, InvalidArgument),
+        ({'error': 0.0, 'negligible_torque': 1.0}, InvalidArgument),
+        ({'error': 0.1, 'measure': 'median'}, InvalidArgument),
+        ({'error': 0.1, 'parts': ['friction']}, InvalidArgument),
     ],
 )
 def test_arguments_that_make_no_sense_are_refused(jpl, arguments, error):

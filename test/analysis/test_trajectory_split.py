@@ -17,7 +17,7 @@ from robots import two_link_urdf
 import robodyn_ros as rd
 from robodyn_ros.analysis import TrajectorySplit, split_along
 from robodyn_ros.cli import robodyn
-from robodyn_ros.errors import InvalidNumber, WrongShape
+from robodyn_ros.errors import InvalidArgument
 
 SET_POINTS = 31
 
@@ -196,10 +196,10 @@ def test_split_survives_json(split):
 
 
 def test_single_configuration_is_no_trajectory():
-    with pytest.raises(WrongShape, match=r'shape \(N, 6\)'):
+    with pytest.raises(InvalidArgument, match=r'shape \(N, 6\)'):
         split_along(PUMA.model(), np.zeros(6), np.zeros(6))
 
 
 def test_fraction_beyond_one_is_refused(motion):
-    with pytest.raises(InvalidNumber, match='fraction'):
+    with pytest.raises(InvalidArgument, match='fraction'):
         split_along(PUMA.model(), *motion, fraction=1.5)

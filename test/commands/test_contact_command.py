@@ -17,7 +17,7 @@ from robodyn_ros.cli import robodyn
 from robodyn_ros.control.contact import ContactThresholds
 from robodyn_ros.control.contact_thresholds import ObservedRecording, contact_thresholds
 from robodyn_ros.control.core_binding import core
-from robodyn_ros.errors import OtherKinematics, TooShortRecording
+from robodyn_ros.errors import InsufficientRecording, ModelMismatch
 from robodyn_ros.identification import identify
 
 
@@ -72,13 +72,13 @@ def test_the_file_is_one_of_the_nodes_parameters(folder):
 
 def test_too_little_motion_is_refused(folder):
     answer = run(folder, 'short.csv', '--identified', 'found.yaml')
-    assert isinstance(answer.exception, TooShortRecording)
+    assert isinstance(answer.exception, InsufficientRecording)
 
 
 def test_the_model_of_another_arm_is_refused(folder):
     answer = run(folder, 'free.csv', '--identified', 'found.yaml', urdf='other.urdf')
     assert answer.exit_code != 0
-    assert isinstance(answer.exception, OtherKinematics)
+    assert isinstance(answer.exception, ModelMismatch)
 
 
 def test_thresholds_are_a_quarter_more_than_what_all_but_a_thousandth_stays_below():
@@ -101,7 +101,7 @@ def test_a_joint_that_never_stands_is_named():
     observed = ObservedRecording(
         np.arange(1000), np.ones((1000, 4)), np.ones((1000, 4)), stationary
     )
-    with pytest.raises(TooShortRecording, match='j1.*stationary'):
+    with pytest.raises(InsufficientRecording, match='j1.*stationary'):
         contact_thresholds(arm.urdf, [observed])
 
 

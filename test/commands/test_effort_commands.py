@@ -17,7 +17,7 @@ from test_identify_command import as_csv
 
 from robodyn_ros import Payload
 from robodyn_ros.cli import robodyn
-from robodyn_ros.errors import NoEffort, OtherKinematics
+from robodyn_ros.errors import InsufficientRecording, ModelMismatch
 from robodyn_ros.identification import identify
 
 LOAD = Payload(1.8, (0.02, -0.03, 0.09), np.diag([0.012, 0.011, 0.006]))
@@ -77,7 +77,7 @@ def test_effort_as_json_has_null_where_nothing_is_known(folder):
 
 def test_effort_refuses_a_file_without_efforts(folder):
     (folder / 'silent.csv').write_text('time,j1,j2,j3,j4,j5,j6\n0,0,0,0,0,0,0\n')
-    assert isinstance(run(folder, 'effort', 'silent.csv').exception, NoEffort)
+    assert isinstance(run(folder, 'effort', 'silent.csv').exception, InsufficientRecording)
 
 
 def test_payload_says_the_call_that_tells_the_node(folder):
@@ -106,7 +106,7 @@ def test_payload_refuses_the_yaml_of_another_robot_and_two_sources(folder):
     answer = run(
         folder, 'payload', 'loaded.csv', '--identified', 'identified.yaml', urdf='other.urdf'
     )
-    assert isinstance(answer.exception, OtherKinematics)
+    assert isinstance(answer.exception, ModelMismatch)
     both = run(
         folder, 'payload', 'loaded.csv', '--identified', 'identified.yaml', '--unloaded',
         'motion.csv',

@@ -14,7 +14,7 @@ from robots import two_link_urdf
 from robodyn_ros import RobotModel
 from robodyn_ros.cli import robodyn
 from robodyn_ros.control.trajectory import MOST_POINTS, Trajectory
-from robodyn_ros.errors import InvalidNumber, NoSuchLink
+from robodyn_ros.errors import InvalidArgument, NoSuchName
 from robodyn_ros.identification.exciting_motion import search
 from robodyn_ros.motions import read_motion
 
@@ -85,10 +85,10 @@ def test_the_tip_stays_above_its_height_and_the_arm_out_of_the_box(arm):
 @pytest.mark.parametrize(
     ('arguments', 'error', 'named'),
     [
-        (['--harmonics', '1'], InvalidNumber, 'harmonics'),
-        (['--floor', '0', '--watch', 'elbow'], NoSuchLink, 'elbow'),
-        (['--acceleration', '-1'], InvalidNumber, 'acceleration'),
-        (['--box', *'1 1 1 0 0 0'.split()], InvalidNumber, 'box'),
+        (['--harmonics', '1'], InvalidArgument, 'harmonics'),
+        (['--floor', '0', '--watch', 'elbow'], NoSuchName, 'elbow'),
+        (['--acceleration', '-1'], InvalidArgument, 'acceleration'),
+        (['--box', *'1 1 1 0 0 0'.split()], InvalidArgument, 'box'),
     ],
 )
 def test_what_cannot_be_is_refused_and_nothing_written(arm, arguments, error, named):

@@ -14,7 +14,7 @@ from simulated_recordings import TrueArm, as_csv
 from robodyn_ros import RobotModel
 from robodyn_ros.cli import robodyn
 from robodyn_ros.commands import progress as progress_module
-from robodyn_ros.errors import NoEffort, RepeatedMotion
+from robodyn_ros.errors import InsufficientRecording
 from robodyn_ros.identification import Identification
 
 
@@ -112,7 +112,7 @@ def test_without_a_validation_motion_it_says_so(folder):
 def test_a_validation_that_repeats_the_training_is_refused(folder):
     files = [str(folder / f'{name}.csv') for name in ('motion', 'again')]
     answer = run(folder, files[0], '--validate', files[1], '-o', str(folder / 'refused'))
-    assert isinstance(answer.exception, RepeatedMotion)
+    assert isinstance(answer.exception, InsufficientRecording)
     assert 'again.csv' in str(answer.exception)
     assert not (folder / 'refused').exists()
 
@@ -121,4 +121,4 @@ def test_a_file_without_efforts_is_refused_by_name(folder):
     path = folder / 'silent.csv'
     path.write_text('time,j1,j2,j3\n0,0,0,0\n1,1,1,1\n')
     answer = run(folder, str(path))
-    assert isinstance(answer.exception, NoEffort)
+    assert isinstance(answer.exception, InsufficientRecording)

@@ -15,7 +15,7 @@ import robodyn_ros as rd
 from robodyn_ros.compiled import EXPORTED, export_c
 from robodyn_ros.compiled.c.extension import kernel_source
 from robodyn_ros.compiled.symbolic.kernels import build_kernel
-from robodyn_ros.compiled.symbolic.run_time import RunTime
+from robodyn_ros.compiled.symbolic.run_time_inputs import RunTime
 
 COMPILER = shutil.which('aarch64-linux-gnu-gcc')
 EMULATOR = shutil.which('qemu-aarch64') or shutil.which('qemu-aarch64-static')

@@ -13,7 +13,7 @@ from robots import two_link_urdf
 
 import robodyn_ros as rd
 from robodyn_ros.compiled import EXPORTED, export_c
-from robodyn_ros.errors import UnknownOption
+from robodyn_ros.errors import InvalidArgument
 
 STRICT = ['-std=c99', '-Wall', '-Wextra', '-Werror', '-pedantic', '-O1']
 needs_compiler = pytest.mark.skipif(not shutil.which('cc'), reason='there is no C compiler')
@@ -121,13 +121,13 @@ def test_names_of_the_urdf_stay_out(tmp_path):
 
 @pytest.mark.parametrize('name', ['', 'Arm', '1arm', 'a b', '../arm', 'a;b', 'x' * 40, 'arm\n'])
 def test_file_name_must_be_an_identifier(tmp_path, name):
-    with pytest.raises(UnknownOption, match='identifier'):
+    with pytest.raises(InvalidArgument, match='identifier'):
         export_c(public_arm('ur5'), tmp_path, name=name)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_only_known_functions_are_exported(tmp_path):
-    with pytest.raises(UnknownOption):
+    with pytest.raises(InvalidArgument):
         export_c(public_arm('ur5'), tmp_path, kernels=['base_regressor'])
     header, _, _ = export_c(public_arm('ur5'), tmp_path, name='left_arm', kernels=['jacobian'])
     assert header.name == 'left_arm.h'

@@ -13,7 +13,8 @@ from robots import two_link_urdf
 import robodyn_ros as rd
 from robodyn_ros.compiled import compile_model
 from robodyn_ros.compiled.c import cache, extension
-from robodyn_ros.errors import NoBackend, RefusedCacheEntry
+from robodyn_ros.compiled.c.cache import RefusedCacheEntry
+from robodyn_ros.errors import NoBackend
 
 KEY = 'a' * 64
 

@@ -13,7 +13,7 @@ import robodyn_ros as rd
 from robodyn_ros.compiled import compile_model
 from robodyn_ros.compiled.c.compiler import c_compiler
 from robodyn_ros.compiled.symbolic.kernels import build_kernel
-from robodyn_ros.compiled.symbolic.run_time import RunTime
+from robodyn_ros.compiled.symbolic.run_time_inputs import RunTime
 from robodyn_ros.errors import NoBackend
 
 NAMES = ('inverse_dynamics_derivatives', 'forward_dynamics_derivatives')

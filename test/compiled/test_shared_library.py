@@ -18,7 +18,7 @@ from robodyn_ros.compiled import export_shared
 from robodyn_ros.compiled.c import shared
 from robodyn_ros.compiled.c.shared import SharedModel, SharedPayload, shared_source
 from robodyn_ros.dynamics import smooth_friction_torque
-from robodyn_ros.errors import NoBackend, UnknownOption
+from robodyn_ros.errors import InvalidArgument, NoBackend
 from robodyn_ros.kinematics import kinematics_digest
 
 pytestmark = pytest.mark.skipif(not shutil.which('cc'), reason='there is no C compiler')
@@ -229,7 +229,7 @@ def test_a_library_that_computes_something_else_is_refused(right, wrong, tmp_pat
 
 @pytest.mark.parametrize('name', ['', 'Arm', '../arm', 'a;b', 'x' * 40, 'arm\n'])
 def test_file_name_must_be_an_identifier(tmp_path, name):
-    with pytest.raises(UnknownOption, match='identifier'):
+    with pytest.raises(InvalidArgument, match='identifier'):
         export_shared(public_arm('ur5'), tmp_path, name=name)
     assert list(tmp_path.iterdir()) == []
 

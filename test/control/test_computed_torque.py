@@ -18,7 +18,7 @@ from control_arm import (
 
 from robodyn_ros.control.reference import ReferenceState
 from robodyn_ros.control.trajectory import Trajectory
-from robodyn_ros.errors import NonFiniteValue, RejectedTrajectory, UnknownOption
+from robodyn_ros.errors import InvalidArgument, NonFiniteValue, RejectedTrajectory
 
 Q = np.array([0.3, -0.4])
 QD = np.array([0.5, 1.0])
@@ -110,7 +110,7 @@ def test_a_model_that_answers_in_another_shape_is_refused_and_nothing_is_read_be
 
 
 def test_unknown_mode_is_named():
-    with pytest.raises(UnknownOption, match='computed_torque'):
+    with pytest.raises(InvalidArgument, match='computed_torque'):
         control_law('impedance')
 
 

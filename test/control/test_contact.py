@@ -13,7 +13,7 @@ from robodyn_ros.control.contact import (
     ContactThresholds,
     moved_links,
 )
-from robodyn_ros.errors import InvalidNumber, WrongShape
+from robodyn_ros.errors import InvalidArgument
 
 NAMES, LINKS = ('a', 'b', 'c'), ('upper', 'fore', 'hand')
 MOVING, STANDING = np.array([4.0, 3.0, 1.0]), np.array([10.0, 8.0, 2.0])
@@ -152,12 +152,12 @@ def test_nan_is_no_contact():
 
 @pytest.mark.parametrize('value', [0.0, -1.0, np.nan, np.inf])
 def test_thresholds_are_positive(value):
-    with pytest.raises(InvalidNumber):
+    with pytest.raises(InvalidArgument):
         ContactThresholds(np.array([1.0, value]), np.ones(2))
 
 
 def test_thresholds_are_of_one_shape():
-    with pytest.raises(WrongShape):
+    with pytest.raises(InvalidArgument):
         ContactThresholds(np.ones(3), np.ones(2))
 
 

@@ -11,7 +11,7 @@ from simulated_recordings import TrueArm
 
 from robodyn_ros.control.control_stack import build_control_stack
 from robodyn_ros.control.settings import ControlSettings
-from robodyn_ros.errors import InvalidNumber, MalformedIdentification, WrongShape
+from robodyn_ros.errors import InvalidArgument, MalformedData
 from robodyn_ros.identification import Identification, identify
 
 AMPERES = np.array([12.0, -9.0, 0.5])
@@ -91,7 +91,7 @@ def test_bad_scale_in_the_identified_file_is_refused_by_name(arm, found, tmp_pat
     path = tmp_path / 'identified.yaml'
     found.save(path)
     path.write_text(path.read_text() + f'command_scale: {scale}\n')
-    with pytest.raises(MalformedIdentification, match='command_scale' if scale != 'x' else "'x'"):
+    with pytest.raises(MalformedData, match='command_scale' if scale != 'x' else "'x'"):
         units(arm, identified_model=str(path))
 
 
@@ -109,10 +109,10 @@ def test_parameter_wins_over_the_identified_model_and_says_so_once(arm, found, t
 
 @pytest.mark.parametrize('name', ['effort_scale', 'command_scale'])
 def test_wrong_length_is_refused_by_name(arm, name):
-    with pytest.raises(WrongShape, match=f'parameter {name}: .2 values.; allowed: 1 or 3'):
+    with pytest.raises(InvalidArgument, match=f'parameter {name}: .2 values.; allowed: 1 or 3'):
         units(arm, **{name: (1.0, 2.0)})
 
 
 def test_scale_that_no_command_at_the_limit_survives_is_refused(arm):
-    with pytest.raises(InvalidNumber, match='command_scale of joint'):
+    with pytest.raises(InvalidArgument, match='command_scale of joint'):
         units(arm, effort_limits=(1e300,), command_scale=(1e9,))

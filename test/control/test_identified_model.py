@@ -17,7 +17,7 @@ from robodyn_ros.control.reference import ReferenceState
 from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.dynamics import smooth_friction_torque
-from robodyn_ros.errors import MalformedIdentification, OtherKinematics, UnreadableSource
+from robodyn_ros.errors import MalformedData, ModelMismatch, UnreadableSource
 from robodyn_ros.identification import Identification, identify
 
 
@@ -122,9 +122,9 @@ def test_without_the_parameter_nothing_is_identified(arm):
 
 def test_another_robot_is_refused_by_name(path):
     other = TrueArm.drawn(9, 3)
-    with pytest.raises(OtherKinematics, match='DH table'):
+    with pytest.raises(ModelMismatch, match='DH table'):
         build_control_stack(settings(path), other.text)
-    with pytest.raises(OtherKinematics, match='j4'):
+    with pytest.raises(ModelMismatch, match='j4'):
         build_control_stack(settings(path), TrueArm.drawn(2, 4).text)
 
 
@@ -132,5 +132,5 @@ def test_no_such_file_and_another_file_are_refused(arm, tmp_path):
     with pytest.raises(UnreadableSource):
         build_control_stack(settings(str(tmp_path / 'none.yaml')), arm.text)
     (tmp_path / 'other.yaml').write_text('a: 1\n')
-    with pytest.raises(MalformedIdentification):
+    with pytest.raises(MalformedData):
         build_control_stack(settings(str(tmp_path / 'other.yaml')), arm.text)

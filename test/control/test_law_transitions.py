@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from control_arm import MASS, NAMES, WEIGHT, control_law, enabled, inverse_dynamics
 
+from robodyn_ros.control.command_pipeline import FollowsNone
 from robodyn_ros.control.law import Terms
 from robodyn_ros.control.trajectory import Trajectory
-from robodyn_ros.errors import FollowsNone, RejectedTrajectory
+from robodyn_ros.errors import RejectedTrajectory
 
 Q = np.array([0.1, 0.2])
 GRAVITY = WEIGHT * np.cos(Q)

@@ -16,7 +16,7 @@ from oracles import PinocchioArm, random_states, relative_difference
 from robots import public_urdf
 
 import robodyn_ros as rd
-from robodyn_ros.compiled.symbolic.run_time import RunTime
+from robodyn_ros.compiled.symbolic.run_time_inputs import RunTime
 from robodyn_ros.control import model_torque
 from robodyn_ros.control.control_stack import apply_change, build_control_stack, check_torque
 from robodyn_ros.control.load import GravityChange

@@ -13,7 +13,7 @@ from robots import public_urdf, two_link_urdf
 from robodyn_ros import RobotModel, inverse_dynamics
 from robodyn_ros.control.contact import MomentumObserver
 from robodyn_ros.dynamics.friction import friction_of
-from robodyn_ros.errors import InvalidNumber
+from robodyn_ros.errors import InvalidArgument
 from robodyn_ros.simulation.arm import ArmSimulation
 
 ARMS = {
@@ -247,5 +247,5 @@ def test_each_joint_has_its_own_gain(two_link):
 
 @pytest.mark.parametrize('gain', [0.0, -1.0, np.nan, np.inf])
 def test_a_gain_that_is_not_positive_is_refused(two_link, gain):
-    with pytest.raises(InvalidNumber):
+    with pytest.raises(InvalidArgument):
         observer(two_link, gain)

@@ -164,10 +164,10 @@ def test_another_state_answer_limit_or_external_torque_is_a_difference(sequence,
     assert "became 'overspeed:j1'" in words
 
     answers = list(stream.answers)
-    answers[3] = (answers[3][0], 'TooHeavy')
+    answers[3] = (answers[3][0], 'Overload')
     words = difference(sequence, recorded, replace(stream, answers=answers))
     assert f'cycle {answers[3][0]} of' in words
-    assert "became 'TooHeavy'" in words
+    assert "became 'Overload'" in words
 
     held = stream.held.copy()
     held[30, 1] ^= 2

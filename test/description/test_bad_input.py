@@ -11,6 +11,7 @@ from robots import two_link_urdf
 
 import robodyn_ros as rd
 from robodyn_ros import errors
+from robodyn_ros.control.command_pipeline import FollowsNone
 from robodyn_ros.description.source import LARGEST_SOURCE
 from robodyn_ros.description.urdf import urdf_text
 
@@ -61,7 +62,7 @@ def test_text_that_is_a_path_is_refused_and_nothing_is_opened(name, tmp_path, mo
         ('xacro', 'process_file'),
     ):
         monkeypatch.setattr(f'{module}.{function}', open_nothing)
-    with pytest.raises(errors.MalformedXml) as caught:
+    with pytest.raises(errors.MalformedUrdf) as caught:
         rd.RobotModel.from_urdf_text(str(path))
     monkeypatch.undo()
     assert name in str(caught.value)
@@ -71,7 +72,7 @@ def test_text_that_is_a_path_is_refused_and_nothing_is_opened(name, tmp_path, mo
 def test_text_is_a_str_that_begins_with_xml():
     assert rd.RobotModel.from_urdf_text(f'\ufeff\n {SOUND}').n == 2
     for text in ('', '  ', 'robot', f'x{SOUND}'):
-        with pytest.raises(errors.MalformedXml):
+        with pytest.raises(errors.MalformedUrdf):
             rd.RobotModel.from_urdf_text(text)
     with pytest.raises(errors.UnreadableSource, match='PosixPath'):
         rd.RobotModel.from_urdf_text(Path('arm.urdf'))
@@ -80,7 +81,7 @@ def test_text_is_a_str_that_begins_with_xml():
 def test_file_that_is_sent_on_is_utf_8_or_refused_by_name(tmp_path):
     path = tmp_path / 'latin.urdf'
     path.write_bytes(SOUND.replace('two_link', 'zwei_glieder_für').encode('latin-1'))
-    with pytest.raises(errors.MalformedXml, match='latin.urdf.*allowed: UTF-8'):
+    with pytest.raises(errors.MalformedUrdf, match='latin.urdf.*allowed: UTF-8'):
         urdf_text(path)
     with pytest.raises(errors.UnreadableSource, match='nowhere.urdf'):
         urdf_text(tmp_path / 'nowhere.urdf')
@@ -89,11 +90,11 @@ def test_file_that_is_sent_on_is_utf_8_or_refused_by_name(tmp_path):
 def test_not_xml(tmp_path):
     path = tmp_path / 'notes.urdf'
     path.write_text('two links and a joint')
-    assert 'well-formed XML' in error_from(errors.MalformedXml, path)
+    assert 'well-formed XML' in error_from(errors.MalformedUrdf, path)
 
 
 def test_xml_that_is_cut_short():
-    assert 'XML' in error_from(errors.MalformedXml, SOUND[:200])
+    assert 'XML' in error_from(errors.MalformedUrdf, SOUND[:200])
 
 
 @pytest.mark.parametrize('kind', ['revolute', 'fixed'])
@@ -121,24 +122,24 @@ def test_no_links():
 
 
 def test_no_such_link():
-    message = error_from(errors.NoSuchLink, SOUND, tip_link='hand')
+    message = error_from(errors.NoSuchName, SOUND, tip_link='hand')
     assert "'hand'" in message
     assert "'link2'" in message
 
 
 def test_no_path_from_base_to_tip():
-    message = error_from(errors.DisconnectedChain, SOUND, base_link='link2', tip_link='link1')
+    message = error_from(errors.NoChain, SOUND, base_link='link2', tip_link='link1')
     assert "'link2'" in message
 
 
 def test_base_that_is_the_tip():
-    message = error_from(errors.NoMovableJoint, SOUND, base_link='link1', tip_link='link1')
+    message = error_from(errors.NoChain, SOUND, base_link='link1', tip_link='link1')
     assert "'link1'" in message
 
 
 @pytest.mark.parametrize('axis', ['axis xyz="0 0 0"', 'axis xyz="-0 0 0"'])
 def test_zero_axis(axis):
-    message = error_from(errors.InvalidAxis, broken('axis xyz="0 0 1"', axis))
+    message = error_from(errors.MalformedUrdf, broken('axis xyz="0 0 1"', axis))
     assert "'joint1'" in message
     assert '[0.0, 0.0, 0.0]' in message
 
@@ -146,23 +147,23 @@ def test_zero_axis(axis):
 @pytest.mark.parametrize('number', ['nan', 'inf', '1e400'])
 def test_axis_that_is_not_finite(number):
     text = broken('axis xyz="0 0 1"', f'axis xyz="0 {number} 1"')
-    assert "'joint1'" in error_from(errors.InvalidAxis, text)
+    assert "'joint1'" in error_from(errors.MalformedUrdf, text)
 
 
 @pytest.mark.parametrize('mass', ['-1', 'nan', 'inf', '1e400'])
 def test_mass_that_no_body_has(mass):
-    message = error_from(errors.InvalidNumber, broken('mass value="1.0"', f'mass value="{mass}"'))
+    message = error_from(errors.MalformedUrdf, broken('mass value="1.0"', f'mass value="{mass}"'))
     assert "link 'link1' mass" in message
 
 
 @pytest.mark.parametrize('word', ['heavy', '1,5', '1_0', '0x10', '', '1 2'])
 def test_mass_that_is_no_number(word):
-    message = error_from(errors.InvalidNumber, broken('mass value="1.0"', f'mass value="{word}"'))
+    message = error_from(errors.MalformedUrdf, broken('mass value="1.0"', f'mass value="{word}"'))
     assert repr(word) in message
 
 
 def test_vector_of_two_numbers():
-    message = error_from(errors.InvalidNumber, broken('xyz="0.5 0 0"', 'xyz="0.5 0"'))
+    message = error_from(errors.MalformedUrdf, broken('xyz="0.5 0 0"', 'xyz="0.5 0"'))
     assert '3 numbers' in message
 
 
@@ -225,14 +226,14 @@ def test_mimic_joint_on_the_chain():
     error = error_from(errors.UnsupportedJoint, text)
     assert "'joint2'" in error and error.endswith("no mimic joint, unless mimic='independent'")
     assert rd.RobotModel.from_urdf(text, mimic='independent').n == 2
-    assert "'copy'" in error_from(errors.UnknownOption, SOUND, mimic='copy')
+    assert "'copy'" in error_from(errors.InvalidArgument, SOUND, mimic='copy')
 
 
 @pytest.mark.parametrize(
     'error',
     [
         errors.UnsupportedJoint('joint', 'mimics', 'none', choice=('mimic', 'independent')),
-        errors.FollowsNone('trajectory', 'the mode follows none', 'set another'),
+        FollowsNone('trajectory', 'the mode follows none', 'set another'),
     ],
     ids=['with a choice', 'with words of its own'],
 )
@@ -246,7 +247,7 @@ def test_entity_bomb():
         f'<!ENTITY {b} "{f"&{a};" * 10}">' for a, b in zip('abcdefgh', 'bcdefghi')
     )
     bomb = f'<!DOCTYPE robot [{entities}]><robot name="&i;"/>'
-    assert 'XML' in error_from(errors.MalformedXml, bomb)
+    assert 'XML' in error_from(errors.MalformedUrdf, bomb)
 
 
 def test_external_entity(tmp_path):
@@ -255,7 +256,7 @@ def test_external_entity(tmp_path):
     text = f'<!DOCTYPE robot [<!ENTITY x SYSTEM "{secret.as_uri()}">]>' + SOUND.replace(
         '<robot name="two_link">', '<robot name="two_link">&x;'
     )
-    assert 'hunter2' not in error_from(errors.MalformedXml, text)
+    assert 'hunter2' not in error_from(errors.MalformedUrdf, text)
 
 
 @pytest.mark.parametrize(
@@ -268,22 +269,22 @@ def test_external_entity(tmp_path):
     ],
 )
 def test_document_type_that_refers_elsewhere_or_has_entities(declaration):
-    message = error_from(errors.MalformedXml, f'<!DOCTYPE robot {declaration}>{SOUND}')
+    message = error_from(errors.MalformedUrdf, f'<!DOCTYPE robot {declaration}>{SOUND}')
     assert 'DOCTYPE' in message
 
 
 def test_entity_that_nothing_declares():
-    assert "'mass'" in error_from(errors.MalformedXml, broken('"1.0"', '"&mass;"'))
+    assert "'mass'" in error_from(errors.MalformedUrdf, broken('"1.0"', '"&mass;"'))
 
 
 def test_entities_of_text_that_is_no_sound_xml_either():
     text = f'\n<!DOCTYPE robot [<!ENTITY a "b">]>{SOUND}'.replace('<link', '<x:y/><link', 1)
-    assert "entity 'a'" in error_from(errors.MalformedXml, text)
+    assert "entity 'a'" in error_from(errors.MalformedUrdf, text)
 
 
 def test_more_undeclared_prefixes_than_anyone_has():
     text = SOUND.replace('<link', ''.join(f'<p{i}:x/>' for i in range(100)) + '<link', 1)
-    assert 'prefix' in error_from(errors.MalformedXml, text)
+    assert 'prefix' in error_from(errors.MalformedUrdf, text)
 
 
 def test_file_of_100_megabytes(tmp_path):
@@ -304,18 +305,18 @@ def test_macros_that_were_not_expanded_where_no_joint_is_left():
         '<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:arm/>'
         '<link name="a"/></robot>'
     )
-    assert 'xacro' in error_from(errors.NoMovableJoint, text)
+    assert 'xacro' in error_from(errors.NoChain, text)
 
 
 def test_gravity_of_the_wrong_shape_or_not_finite():
-    assert 'gravity' in error_from(errors.WrongShape, SOUND, gravity=(0, 0))
+    assert 'gravity' in error_from(errors.InvalidArgument, SOUND, gravity=(0, 0))
     assert 'gravity[2]' in error_from(errors.NonFiniteValue, SOUND, gravity=(0, 0, np.nan))
 
 
 def test_locked_position_of_no_joint_or_a_moving_one():
-    message = error_from(errors.NoSuchJoint, SOUND, locked_positions={'finger': 0.0})
+    message = error_from(errors.NoSuchName, SOUND, locked_positions={'finger': 0.0})
     assert "'finger'" in message
-    message = error_from(errors.NotLockable, SOUND, locked_positions={'joint1': 0.0})
+    message = error_from(errors.InvalidArgument, SOUND, locked_positions={'joint1': 0.0})
     assert "'joint1'" in message
 
 
@@ -339,7 +340,7 @@ def test_arguments_of_the_wrong_shape(arm):
         lambda: arm.with_inertial_parameters(np.zeros((2, 9))),
         lambda: arm.with_rotor_inertia(three),
     ):
-        with pytest.raises(errors.WrongShape, match='argument'):
+        with pytest.raises(errors.InvalidArgument, match='argument'):
             call()
 
 
@@ -351,20 +352,20 @@ def test_arguments_that_are_not_finite(arm):
 
 def test_method_that_does_not_exist(arm):
     two = np.zeros(2)
-    with pytest.raises(errors.UnknownOption, match='newton_euler'):
+    with pytest.raises(errors.InvalidArgument, match='newton_euler'):
         rd.inverse_dynamics(arm, two, two, two, method='guess')
 
 
 @pytest.mark.parametrize(
     ('arguments', 'kind'),
     [
-        ({'mass': -1.0}, errors.ImplausiblePayload),
+        ({'mass': -1.0}, errors.InvalidArgument),
         ({'mass': np.nan}, errors.NonFiniteValue),
-        ({'mass': 1.0, 'center_of_mass': (0, 0)}, errors.WrongShape),
-        ({'mass': 0.0, 'inertia': np.eye(3)}, errors.ImplausiblePayload),
-        ({'mass': 1.0, 'inertia': -np.eye(3)}, errors.ImplausiblePayload),
-        ({'mass': 1.0, 'inertia': np.diag([1.0, 1.0, 3.0])}, errors.ImplausiblePayload),
-        ({'mass': 1.0, 'inertia': np.triu(np.ones((3, 3)))}, errors.ImplausiblePayload),
+        ({'mass': 1.0, 'center_of_mass': (0, 0)}, errors.InvalidArgument),
+        ({'mass': 0.0, 'inertia': np.eye(3)}, errors.InvalidArgument),
+        ({'mass': 1.0, 'inertia': -np.eye(3)}, errors.InvalidArgument),
+        ({'mass': 1.0, 'inertia': np.diag([1.0, 1.0, 3.0])}, errors.InvalidArgument),
+        ({'mass': 1.0, 'inertia': np.triu(np.ones((3, 3)))}, errors.InvalidArgument),
     ],
 )
 def test_payload_that_no_body_is_cannot_be_made(arguments, kind):
@@ -373,12 +374,12 @@ def test_payload_that_no_body_is_cannot_be_made(arguments, kind):
 
 
 def test_payload_on_a_link_that_does_not_exist(arm):
-    with pytest.raises(errors.NoSuchLink, match="'hand'"):
+    with pytest.raises(errors.NoSuchName, match="'hand'"):
         arm.with_payload(rd.Payload(1.0, link='hand'))
 
 
 def test_negative_rotor_inertia(arm):
-    with pytest.raises(errors.InvalidNumber, match="'joint2'"):
+    with pytest.raises(errors.InvalidArgument, match="'joint2'"):
         arm.with_rotor_inertia([0.1, -0.1])
 
 
@@ -387,7 +388,7 @@ def test_arm_whose_links_have_no_mass_has_no_accelerations():
         '<robot name="r"><link name="a"/><link name="b"/><joint name="j" type="continuous">'
         '<parent link="a"/><child link="b"/></joint></robot>'
     )
-    with pytest.raises(errors.SingularMassMatrix, match='inertia about joint 1 is 0'):
+    with pytest.raises(errors.NoSolution, match='inertia about joint 1 is 0'):
         rd.forward_dynamics(arm, [0.0], [0.0], [1.0])
 
 
@@ -396,7 +397,7 @@ def test_home_folder_is_found_in_a_path_and_never_in_a_text(tmp_path, monkeypatc
     monkeypatch.setenv('HOME', str(tmp_path))
     assert rd.RobotModel.from_urdf('~/arm.urdf').n == 2
     assert rd.RobotModel.from_urdf(Path('~/arm.urdf')).n == 2
-    with pytest.raises(errors.MalformedXml, match='no path is opened here'):
+    with pytest.raises(errors.MalformedUrdf, match='no path is opened here'):
         rd.RobotModel.from_urdf_text('~/arm.urdf')
     for missing in ('~/no.urdf', '~nobody_of_this_name/arm.urdf', '~\0/arm.urdf'):
         with pytest.raises(errors.UnreadableSource, match='no such file'):

@@ -108,7 +108,7 @@ def test_a_path_is_a_path_as_commands_and_nodes_give_it(package):
 
 
 def test_text_of_a_topic_never_reaches_the_package(package):
-    with pytest.raises(rd.MalformedXml, match='no path is opened here'):
+    with pytest.raises(rd.MalformedUrdf, match='no path is opened here'):
         rd.RobotModel.from_urdf_text('two_link_description')
     assert not (package / 'imported').exists()
 

@@ -66,7 +66,7 @@ def test_the_choice_is_a_finding_that_names_the_others():
 
 
 def refusal(text):
-    with pytest.raises(errors.AmbiguousChain) as caught:
+    with pytest.raises(errors.NoChain) as caught:
         rd.RobotModel.from_urdf_text(text)
     return str(caught.value).splitlines()[1:]
 

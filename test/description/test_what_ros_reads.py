@@ -160,9 +160,9 @@ def test_zero_axis_matters_only_where_the_joint_moves():
     text = with_tool('').decode().replace('type="fixed"', 'type="continuous"')
     text = text.replace('<child link="tool"/>', '<child link="tool"/><axis xyz="0 0 0"/>')
     assert rd.RobotModel.from_urdf_text(text, tip_link='link2').n == 2
-    with pytest.raises(errors.InvalidAxis, match="'flange'"):
+    with pytest.raises(errors.MalformedUrdf, match="'flange'"):
         rd.RobotModel.from_urdf_text(text, tip_link='tool')
-    with pytest.raises(errors.InvalidAxis, match="'flange'"):
+    with pytest.raises(errors.MalformedUrdf, match="'flange'"):
         rd.RobotModel.from_urdf_text(text, tip_link='link2', locked_positions={'flange': 0.1})
 
 

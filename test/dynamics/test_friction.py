@@ -9,7 +9,7 @@ from robots import two_link_urdf
 
 from robodyn_ros import RobotModel, friction_torque
 from robodyn_ros.dynamics import smooth_friction_torque
-from robodyn_ros.errors import WrongShape
+from robodyn_ros.errors import InvalidArgument
 
 WIDTH = 0.01
 ARM = replace(
@@ -80,5 +80,5 @@ def test_three_quarters_of_the_coulomb_friction_act_at_the_width():
 
 
 def test_a_torque_of_another_shape_is_refused_by_name():
-    with pytest.raises(WrongShape, match='rigid_torque'):
+    with pytest.raises(InvalidArgument, match='rigid_torque'):
         friction_torque(ARM, MOVING, rigid_torque=RIGID[0])

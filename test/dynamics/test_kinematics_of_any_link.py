@@ -101,5 +101,5 @@ def test_a_link_that_is_not_there_is_answered_by_those_that_are():
     arm = rd.RobotModel.from_urdf(two_link_urdf())
     for wrong in ('gripper', 2, ['link1']):
         for function in (rd.forward_kinematics, rd.jacobian):
-            with pytest.raises(rd.NoSuchLink, match="argument link: .*'base', 'link1', 'link2'"):
+            with pytest.raises(rd.NoSuchName, match="argument link: .*'base', 'link1', 'link2'"):
                 function(arm, [0, 0], wrong)

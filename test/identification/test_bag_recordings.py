@@ -10,9 +10,9 @@ import pytest
 from simulated_recordings import TrueArm
 
 from robodyn_ros.errors import (
-    MalformedRecording,
-    NoEffort,
-    NoSuchJoint,
+    InsufficientRecording,
+    MalformedData,
+    NoSuchName,
     RobodynError,
     UnreadableSource,
 )
@@ -103,22 +103,22 @@ def test_the_topic_that_names_the_joints_is_taken(arm, recording, tmp_path):
 def test_two_robots_in_a_bag_are_refused_until_one_is_named(arm, recording, tmp_path):
     topics = {'/one': messages(recording), '/two': messages(recording)}
     path = write(tmp_path / 'bag', 'MCAP', topics)
-    with pytest.raises(MalformedRecording, match='/two'):
+    with pytest.raises(MalformedData, match='/two'):
         Recording.from_bag(path, arm.urdf)
     assert len(Recording.from_bag(path, arm.urdf, topic='/two').time) == len(recording.time)
-    with pytest.raises(MalformedRecording, match='/three'):
+    with pytest.raises(MalformedData, match='/three'):
         Recording.from_bag(path, arm.urdf, topic='/three')
 
 
 def test_another_robots_bag_is_refused_by_the_joints_name(arm, recording, tmp_path):
     topics = {'/joint_states': messages(recording, prefix='other_')}
-    with pytest.raises(NoSuchJoint, match='other_j1'):
+    with pytest.raises(NoSuchName, match='other_j1'):
         Recording.from_bag(write(tmp_path / 'bag', 'MCAP', topics), arm.urdf)
 
 
 def test_a_bag_without_efforts_or_velocities(arm, recording, tmp_path):
     silent = [(time, names, q, [], []) for time, names, q, _, _ in messages(recording)]
-    with pytest.raises(NoEffort):
+    with pytest.raises(InsufficientRecording):
         Recording.from_bag(write(tmp_path / 'silent', 'MCAP', {'/js': silent}), arm.urdf)
     still = [(time, names, q, [], tau) for time, names, q, _, tau in messages(recording)]
     read = Recording.from_bag(write(tmp_path / 'still', 'MCAP', {'/js': still}), arm.urdf)

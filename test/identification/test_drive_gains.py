@@ -10,7 +10,7 @@ import pytest
 from simulated_recordings import TrueArm
 
 from robodyn_ros import Payload
-from robodyn_ros.errors import InvalidNumber, NoSuchJoint, TooShortRecording
+from robodyn_ros.errors import InsufficientRecording, InvalidArgument, NoSuchName
 from robodyn_ros.identification import DriveGains, Recording, identify_drive_gains
 
 GAINS = np.array([12.0, 12.0, 9.8, 10.7, 10.0, 10.3])
@@ -100,12 +100,12 @@ def test_a_joint_that_feels_nothing_is_named(arm):
 def test_bad_input_is_refused_by_name(arm):
     recording = recorded(arm, 1)
     for mass in (0.0, -1.0, np.nan, np.inf):
-        with pytest.raises(InvalidNumber, match='mass'):
+        with pytest.raises(InvalidArgument, match='mass'):
             identify_drive_gains(arm.urdf, recording, recording, mass)
     for loaded, mass in ((recording, None), (None, 1.0)):
-        with pytest.raises(InvalidNumber, match='mass'):
+        with pytest.raises(InvalidArgument, match='mass'):
             identify_drive_gains(arm.urdf, recording, loaded, mass)
-    with pytest.raises(NoSuchJoint, match='j7'):
+    with pytest.raises(NoSuchName, match='j7'):
         identify_drive_gains(TrueArm.drawn(5, 7).urdf, recording, recording, 1.0)
-    with pytest.raises(TooShortRecording):
+    with pytest.raises(InsufficientRecording):
         identify_drive_gains(arm.urdf, recording.between(0, 0.5), recording, 1.0)

@@ -10,7 +10,7 @@ import pytest
 from simulated_recordings import TrueArm, motion
 
 from robodyn_ros import RobotModel, gravity_torque
-from robodyn_ros.errors import NoSuchJoint, TooShortRecording, WrongShape
+from robodyn_ros.errors import InsufficientRecording, InvalidArgument, NoSuchName
 from robodyn_ros.identification import (
     EffortFindings,
     Recording,
@@ -199,9 +199,9 @@ def test_a_joint_that_never_moves_is_undecided(arm, recording):
 
 
 def test_bad_input_is_refused_by_name(arm, recording):
-    with pytest.raises(WrongShape, match='recordings'):
+    with pytest.raises(InvalidArgument, match='recordings'):
         examine_effort(arm.urdf, [])
-    with pytest.raises(NoSuchJoint, match='j7'):
+    with pytest.raises(NoSuchName, match='j7'):
         examine_effort(TrueArm.drawn(5, 7).urdf, [recording])
-    with pytest.raises(TooShortRecording):
+    with pytest.raises(InsufficientRecording):
         examine_effort(arm.urdf, [recording.between(1.0, 1.5)])

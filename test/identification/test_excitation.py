@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from robots import public_urdf, random_chain, two_link_urdf
 
 from robodyn_ros import RobotModel, forward_kinematics, friction_torque, inverse_dynamics
-from robodyn_ros.errors import InvalidNumber, NoExcitation, WrongShape
+from robodyn_ros.errors import InvalidArgument, NoSolution
 from robodyn_ros.identification import (
     Box,
     HalfSpace,
@@ -270,13 +270,13 @@ def test_a_limit_on_one_side_cuts_the_assumed_range():
 @pytest.mark.parametrize(
     ('arguments', 'error', 'named'),
     [
-        ({'duration': 0.0}, InvalidNumber, 'duration'),
-        ({'harmonics': 1}, InvalidNumber, 'harmonics'),
-        ({'harmonics': 21}, InvalidNumber, 'harmonics'),
-        ({'margin': -0.1}, InvalidNumber, 'margin'),
-        ({'poses': -1}, InvalidNumber, 'poses'),
-        ({'noise': [1.0]}, WrongShape, 'noise'),
-        ({'noise': [1.0, 0.0]}, InvalidNumber, 'noise'),
+        ({'duration': 0.0}, InvalidArgument, 'duration'),
+        ({'harmonics': 1}, InvalidArgument, 'harmonics'),
+        ({'harmonics': 21}, InvalidArgument, 'harmonics'),
+        ({'margin': -0.1}, InvalidArgument, 'margin'),
+        ({'poses': -1}, InvalidArgument, 'poses'),
+        ({'noise': [1.0]}, InvalidArgument, 'noise'),
+        ({'noise': [1.0, 0.0]}, InvalidArgument, 'noise'),
     ],
 )
 def test_arguments_that_are_none_are_refused_by_name(arguments, error, named):
@@ -287,7 +287,7 @@ def test_arguments_that_are_none_are_refused_by_name(arguments, error, named):
 
 def test_limits_of_another_arm_are_refused():
     other = motion_limits(RobotModel.from_urdf(two_link_urdf()))
-    with pytest.raises(WrongShape, match='limits'):
+    with pytest.raises(InvalidArgument, match='limits'):
         excitation(random_arm(0), 5.0, limits=other)
 
 
@@ -302,14 +302,14 @@ def test_limits_of_another_arm_are_refused():
     ],
 )
 def test_limits_that_are_none_are_refused_by_joint(arguments, named):
-    with pytest.raises(InvalidNumber, match=f'{named} limits? of joint'):
+    with pytest.raises(InvalidArgument, match=f'{named} limits? of joint'):
         motion_limits(RobotModel.from_urdf(two_link_urdf()), **arguments)
 
 
 def test_where_no_motion_keeps_the_limits_it_is_said_which_is_in_the_way(hasty):
     model = RobotModel.from_urdf(two_link_urdf())
     everywhere = HalfSpace((0, 0, 1), 10.0)
-    with pytest.raises(NoExcitation, match='too close to an obstacle'):
+    with pytest.raises(NoSolution, match='too close to an obstacle'):
         excitation(model, 5.0, obstacles=[everywhere])
 
 

@@ -8,7 +8,7 @@ from robots import random_chain
 from robodyn_ros import RobotModel, inverse_dynamics
 from robodyn_ros.description.chain import Chain
 from robodyn_ros.dh.frames import frame_transforms
-from robodyn_ros.errors import InvalidNumber, NoSuchLink
+from robodyn_ros.errors import InvalidArgument, NoSuchName
 from robodyn_ros.identification import Box, HalfSpace, LinkPoint
 from robodyn_ros.identification.exciting_motion import verification
 from robodyn_ros.identification.exciting_motion.fourier import FourierMotion, series_at_rest
@@ -183,7 +183,7 @@ def test_the_normal_of_a_half_space_may_have_any_length():
     ],
 )
 def test_obstacles_that_are_none_are_refused(make, named):
-    with pytest.raises(InvalidNumber, match=named):
+    with pytest.raises(InvalidArgument, match=named):
         make()
 
 
@@ -209,7 +209,7 @@ def test_every_point_of_the_lines_between_joints_and_links_is_in_a_watched_ball(
 
 def test_a_link_that_is_not_there_or_does_not_move_cannot_be_watched():
     model = random_arm(2)
-    with pytest.raises(NoSuchLink, match='elbow'):
+    with pytest.raises(NoSuchName, match='elbow'):
         watched_points(model, ['elbow'])
-    with pytest.raises(NoSuchLink, match='one that moves'):
+    with pytest.raises(NoSuchName, match='one that moves'):
         watched_points(model, ['base'])

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from robots import public_urdf
 
 from robodyn_ros import RobotModel, friction_torque, inverse_dynamics
-from robodyn_ros.errors import InvalidNumber, NoEffort, WrongShape
+from robodyn_ros.errors import InsufficientRecording, InvalidArgument
 from robodyn_ros.identification.motion_run import MotionWatch, approach, slowed, state_at
 from robodyn_ros.motions import MotionSamples
 
@@ -38,7 +38,7 @@ def test_half_the_speed_is_half_the_velocity_and_a_quarter_of_the_acceleration(m
 
 @pytest.mark.parametrize('speed', [0.0, -1.0, 1.1, np.nan])
 def test_a_speed_beyond_that_of_the_motion_is_refused(motion, speed):
-    with pytest.raises(InvalidNumber, match='speed'):
+    with pytest.raises(InvalidArgument, match='speed'):
         slowed(motion, speed)
 
 
@@ -112,7 +112,7 @@ def test_an_arm_that_does_not_follow_is_told_by_joint(model, motion):
 
 
 def test_an_effort_that_is_no_number_is_refused(model, motion):
-    with pytest.raises(NoEffort):
+    with pytest.raises(InsufficientRecording):
         MotionWatch(model, motion).problem(
             0.0, state_at(motion, 0.0), motion.q[0], motion.qd[0], np.full(7, np.nan)
         )
@@ -121,10 +121,10 @@ def test_an_effort_that_is_no_number_is_refused(model, motion):
 @pytest.mark.parametrize(
     ('given', 'error', 'named'),
     [
-        ({'effort_tolerance': [1.0, 2.0]}, WrongShape, 'effort_tolerance'),
-        ({'effort_tolerance': 0.0}, InvalidNumber, 'effort_tolerance'),
-        ({'effort_scale': np.inf}, InvalidNumber, 'effort_scale'),
-        ({'position_tolerance': -0.1}, InvalidNumber, 'position_tolerance'),
+        ({'effort_tolerance': [1.0, 2.0]}, InvalidArgument, 'effort_tolerance'),
+        ({'effort_tolerance': 0.0}, InvalidArgument, 'effort_tolerance'),
+        ({'effort_scale': np.inf}, InvalidArgument, 'effort_scale'),
+        ({'position_tolerance': -0.1}, InvalidArgument, 'position_tolerance'),
     ],
 )
 def test_tolerances_that_are_none_are_refused_by_name(model, motion, given, error, named):

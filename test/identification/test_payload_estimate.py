@@ -10,7 +10,7 @@ import pytest
 from simulated_recordings import TrueArm, motion
 
 from robodyn_ros import Payload, RobotModel, gravity_torque, inverse_dynamics
-from robodyn_ros.errors import InvalidNumber, NoSuchJoint, WrongShape
+from robodyn_ros.errors import InvalidArgument, NoSuchName
 from robodyn_ros.identification import Recording, identify, identify_payload
 
 LOAD = Payload(1.8, (0.02, -0.03, 0.09), np.diag([0.012, 0.011, 0.006]))
@@ -133,13 +133,13 @@ def test_it_can_be_given_to_a_model(arm):
 
 def test_bad_input_is_refused_by_name(arm):
     recording = arm.recording(5, 5.0, rate=100.0)
-    with pytest.raises(WrongShape, match='loaded'):
+    with pytest.raises(InvalidArgument, match='loaded'):
         identify_payload(arm.urdf, [])
-    with pytest.raises(NoSuchJoint, match='j7'):
+    with pytest.raises(NoSuchName, match='j7'):
         identify_payload(TrueArm.drawn(5, 7).urdf, recording)
-    with pytest.raises(InvalidNumber, match='effort_scale'):
+    with pytest.raises(InvalidArgument, match='effort_scale'):
         identify_payload(arm.urdf, recording, effort_scale=0.0)
-    with pytest.raises(WrongShape, match='effort_scale'):
+    with pytest.raises(InvalidArgument, match='effort_scale'):
         identify_payload(arm.urdf, recording, effort_scale=[1.0, 2.0])
 
 

@@ -11,7 +11,7 @@ from examine_effort import cases, is_alarm, truth
 from identify_recordings import Split, splits
 
 from robodyn_ros import RobotModel
-from robodyn_ros.errors import TooShortRecording
+from robodyn_ros.errors import InsufficientRecording
 from robodyn_ros.identification import (
     DriveGains,
     Identification,
@@ -105,7 +105,7 @@ def test_no_counted_joint_of_a_clean_recording_raises_an_alarm():
     for case in cases(RECORDINGS):
         try:
             counted = np.flatnonzero(truth(case).counted)
-        except TooShortRecording:  # one pose
+        except InsufficientRecording:  # one pose
             continue
         found = examine_effort(case.model, [case.recording])
         assert not [j for j in counted if is_alarm(found.joints[j])], case.name

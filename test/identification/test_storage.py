@@ -8,7 +8,7 @@ import pytest
 import yaml
 from simulated_recordings import TrueArm
 
-from robodyn_ros.errors import MalformedIdentification, OtherKinematics, UnreadableSource
+from robodyn_ros.errors import MalformedData, ModelMismatch, UnreadableSource
 from robodyn_ros.identification import Identification, identify
 
 
@@ -40,9 +40,9 @@ def test_what_was_saved_is_loaded_bit_by_bit(found, arm, tmp_path):
 
 def test_it_belongs_to_its_robot_and_to_no_other(found, arm):
     found.check_kinematics(arm.urdf)
-    with pytest.raises(OtherKinematics, match='j4'):
+    with pytest.raises(ModelMismatch, match='j4'):
         found.check_kinematics(TrueArm.drawn(2, 4).urdf)
-    with pytest.raises(OtherKinematics, match='DH table'):
+    with pytest.raises(ModelMismatch, match='DH table'):
         found.check_kinematics(TrueArm.drawn(9, 3).urdf)
 
 
@@ -53,7 +53,7 @@ def test_it_belongs_to_its_robot_and_to_no_other(found, arm):
 def test_another_file_is_refused(text, tmp_path):
     path = tmp_path / 'other.yaml'
     path.write_text(text)
-    with pytest.raises(MalformedIdentification):
+    with pytest.raises(MalformedData):
         Identification.load(path)
 
 
@@ -78,14 +78,14 @@ def test_a_damaged_file_is_refused(found, tmp_path, field, value):
     document = yaml.safe_load(path.read_text())
     document[field] = value
     path.write_text(yaml.safe_dump(document))
-    with pytest.raises(MalformedIdentification):
+    with pytest.raises(MalformedData):
         Identification.load(path)
 
 
 def test_yaml_runs_nothing(tmp_path):
     path = tmp_path / 'evil.yaml'
     path.write_text('!!python/object/apply:os.system ["false"]')
-    with pytest.raises(MalformedIdentification):
+    with pytest.raises(MalformedData):
         Identification.load(path)
 
 
@@ -104,5 +104,5 @@ def test_yaml_runs_nothing(tmp_path):
 def test_yaml_that_costs_more_than_it_says_is_refused(tmp_path, text, word):
     path = tmp_path / 'identified.yaml'
     path.write_text(f'format: robodyn identification 1\n{text}\n')
-    with pytest.raises(MalformedIdentification, match=word):
+    with pytest.raises(MalformedData, match=word):
         Identification.load(path)

@@ -15,7 +15,7 @@ from robots import public_urdf, random_chain, two_link_urdf
 
 from robodyn_ros import RobotModel, inverse_dynamics
 from robodyn_ros.description.urdf import description_of_urdf
-from robodyn_ros.errors import MalformedXml, OtherKinematics
+from robodyn_ros.errors import MalformedUrdf, ModelMismatch
 from robodyn_ros.identification.prior import prior_pseudo_inertia
 from robodyn_ros.identification.urdf_output import identified_urdf
 from robodyn_ros.spatial import (
@@ -193,14 +193,14 @@ def test_links_without_inertial_and_joints_without_dynamics_get_them():
 
 def test_another_robots_urdf_is_refused_by_name():
     model = RobotModel.from_urdf(two_link_urdf())
-    with pytest.raises(OtherKinematics, match='DH table'):
+    with pytest.raises(ModelMismatch, match='DH table'):
         identified_urdf(model, two_link_urdf(length=1.1))
 
 
 def test_a_document_type_is_refused(tmp_path):
     path = tmp_path / 'evil.urdf'
     path.write_text('<!DOCTYPE robot [<!ENTITY x "y">]>' + two_link_urdf())
-    with pytest.raises(MalformedXml):
+    with pytest.raises(MalformedUrdf):
         identified_urdf(RobotModel.from_urdf(two_link_urdf()), path)
 
 

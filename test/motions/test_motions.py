@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 
-from robodyn_ros.errors import InvalidNumber, MalformedMotion, UnreadableSource
+from robodyn_ros.errors import InvalidArgument, MalformedData, UnreadableSource
 from robodyn_ros.motions import MotionSamples, read_motion, table_as_csv
 from robodyn_ros.motions.csv_text import motion_of_csv
 
@@ -78,7 +78,7 @@ def test_one_sample_is_a_rest():
     ids=lambda value: repr(value[:30]),
 )
 def test_malformed_text_is_refused_by_line_and_column(text, named):
-    with pytest.raises(MalformedMotion, match=named):
+    with pytest.raises(MalformedData, match=named):
         motion_of_csv(text, ('a',))
 
 
@@ -96,9 +96,9 @@ def test_low_pass_takes_noise_out_of_accelerations():
     inner = slice(60, -60)  # the filter rings at the ends
     assert np.abs(noisy.qdd - qdd)[inner].max() > 50
     assert np.abs(smooth.qdd - swing(smooth.time)[2])[inner].max() < 0.4
-    with pytest.raises(InvalidNumber, match='cutoff'):
+    with pytest.raises(InvalidArgument, match='cutoff'):
         noisy.low_passed(1000.0)
-    with pytest.raises(MalformedMotion, match='to filter'):
+    with pytest.raises(MalformedData, match='to filter'):
         MotionSamples.from_samples(time[:5], q[:5]).low_passed(5.0)
 
 
@@ -146,9 +146,9 @@ def test_joint_states_of_a_bag_are_read_without_ros(bag):
 
 
 def test_bag_without_the_topic_or_the_joints_is_refused(bag, tmp_path):
-    with pytest.raises(MalformedMotion, match="topic: '/states'.*'/joint_states'"):
+    with pytest.raises(MalformedData, match="topic: '/states'.*'/joint_states'"):
         read_motion(bag, JOINTS, topic='/states')
-    with pytest.raises(MalformedMotion, match='wrist'):
+    with pytest.raises(MalformedData, match='wrist'):
         read_motion(bag, ('wrist',))
     tmp_path.joinpath('broken.mcap').write_bytes(b'no bag')
     with pytest.raises(UnreadableSource, match='broken.mcap'):

@@ -7,7 +7,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robodyn_ros.errors import MalformedMotion, UnreadableSource
+from robodyn_ros.errors import MalformedData, UnreadableSource
 from robodyn_ros.motions.trajectory_yaml import (
     LARGEST,
     TrajectoryRows,
@@ -124,7 +124,7 @@ def test_what_is_written_reads_back_exactly(tmp_path_factory, names, nanoseconds
     ],
 )
 def test_anything_else_is_refused_with_what_is_wrong(tmp_path, text, word):
-    with pytest.raises(MalformedMotion, match=word):
+    with pytest.raises(MalformedData, match=word):
         read(tmp_path, text)
 
 

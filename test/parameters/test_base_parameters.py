@@ -15,7 +15,7 @@ from parameter_arms import DOWN, TILTED, dh_arm, generic_arm, ranks, scemi, stru
 from robots import public_urdf
 
 import robodyn_ros as rd
-from robodyn_ros.errors import InvalidNumber, UnknownOption, WrongShape
+from robodyn_ros.errors import InvalidArgument
 from robodyn_ros.parameters import energy_regressor, parameters_record
 from robodyn_ros.parameters.regressor import excitation
 
@@ -116,7 +116,7 @@ def test_formulas_write_lengths_as_numbers_or_as_this_packages_symbols():
     text = next(e for e in rd.base_parameters(scemi()).expressions if e.name == 'XXR3')
     assert text.text('symbols') == 'XXR3 = XX3 − YY3 + YY4 + 2 d4 mZ4 + d4² (m4 + m5 + m6)'
     assert str(text) == 'XXR3 = XX3 − YY3 + YY4 + 0.8 mZ4 + 0.16 (m4 + m5 + m6)'
-    with pytest.raises(UnknownOption, match="'paper'"):
+    with pytest.raises(InvalidArgument, match="'paper'"):
         text.text('latex')
 
 
@@ -457,7 +457,7 @@ def test_identified_values_make_a_full_set():
     values = np.arange(36.0)
     full = base.to_inertial_parameters(values)
     np.testing.assert_array_equal(full.ravel()[list(base.columns)], values)
-    with pytest.raises(WrongShape, match='argument values'):
+    with pytest.raises(InvalidArgument, match='argument values'):
         base.to_inertial_parameters(np.zeros(35))
 
 
@@ -509,7 +509,7 @@ def test_geometry_near_a_singular_one_is_flagged():
 
 @pytest.mark.parametrize('tolerance', [0.0, -1e-9, 1.0, float('nan')])
 def test_tolerance_lies_between_zero_and_one(tolerance):
-    with pytest.raises(InvalidNumber, match='tolerance'):
+    with pytest.raises(InvalidArgument, match='tolerance'):
         rd.base_parameters(scemi(), tolerance=tolerance)
 
 

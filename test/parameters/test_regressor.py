@@ -9,7 +9,7 @@ from robots import public_urdf, random_chain
 
 import robodyn_ros as rd
 from robodyn_ros.dh.frames import frame_transforms, joint_transforms
-from robodyn_ros.errors import NonFiniteValue, WrongShape
+from robodyn_ros.errors import InvalidArgument, NonFiniteValue
 from robodyn_ros.parameters import StandardParameters, energy_regressor
 from robodyn_ros.parameters.energy import energy_form, joint_axis, moved_twist, recursion_matrix
 from robodyn_ros.spatial import inverse_transform, moved_parameters, pseudo_inertia, transform
@@ -109,11 +109,11 @@ def test_rotor_and_friction_columns():
 
 def test_wrong_arguments_are_named():
     arm = generic_arm('RR')
-    with pytest.raises(WrongShape, match='argument qd'):
+    with pytest.raises(InvalidArgument, match='argument qd'):
         rd.regressor(arm, [0, 0], [0, 0, 0], [0, 0])
     with pytest.raises(NonFiniteValue, match='argument qdd'):
         rd.regressor(arm, [0, 0], [0, 0], [0, np.nan])
-    with pytest.raises(WrongShape, match='argument q'):
+    with pytest.raises(InvalidArgument, match='argument q'):
         energy_regressor(arm, [0, 0, 0], [0, 0, 0])
 
 

@@ -177,7 +177,7 @@ def test_regrouping_of_the_planar_arm_is_the_textbooks_formula(planar):
     )
     assert of_inertia.latex('paper').endswith(r'D_{2}^{2} \, m_{2}')
     assert of_inertia.latex() == r'\mathit{ZZR}_{1} = \mathit{ZZ}_{1} + m_{2}'
-    with pytest.raises(rd.UnknownOption):
+    with pytest.raises(rd.InvalidArgument):
         of_inertia.latex('inches')
 
 

@@ -40,8 +40,8 @@ def test_a_block_has_one_thread_and_gives_the_others_back(two_threads):
 
 
 def test_the_others_come_back_after_an_error(two_threads):
-    with pytest.raises(rd.NoExcitation), one_thread():
-        raise rd.NoExcitation('', '', '')
+    with pytest.raises(rd.NoSolution), one_thread():
+        raise rd.NoSolution('', '', '')
     assert set(threads()) == {2}
 
 

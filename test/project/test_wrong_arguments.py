@@ -10,7 +10,7 @@ import pytest
 from robots import two_link_urdf
 
 import robodyn_ros as rd
-from robodyn_ros.errors import NotCompiledFor, WrongShape, WrongType
+from robodyn_ros.errors import InvalidArgument, ModelMismatch, WrongType
 
 ROOMS = ('', '.analysis', '.compiled', '.identification', '.motions', '.parameters', '.simulation')
 
@@ -47,17 +47,33 @@ def test_what_is_no_model_is_refused_by_name(function, wrong):
 
 MISTAKES = {
     # What is called with the arm, and how it is answered.
-    'q is missing': (lambda arm: rd.gravity_torque(arm, None), WrongShape, 'argument q: None'),
-    'q is a text': (lambda arm: rd.gravity_torque(arm, '0 0'), WrongShape, "argument q: '0 0'"),
-    'q in words': (lambda arm: rd.gravity_torque(arm, ['90deg', '0']), WrongShape, "'90deg'"),
-    'q by name': (lambda arm: rd.gravity_torque(arm, {'j1': 0}), WrongShape, 'argument q'),
+    'q is missing': (
+        lambda arm: rd.gravity_torque(arm, None),
+        InvalidArgument,
+        'argument q: None',
+    ),
+    'q is a text': (
+        lambda arm: rd.gravity_torque(arm, '0 0'),
+        InvalidArgument,
+        "argument q: '0 0'",
+    ),
+    'q in words': (lambda arm: rd.gravity_torque(arm, ['90deg', '0']), InvalidArgument, "'90deg'"),
+    'q by name': (lambda arm: rd.gravity_torque(arm, {'j1': 0}), InvalidArgument, 'argument q'),
     'q is a column': (
         lambda arm: rd.gravity_torque(arm, np.zeros((2, 1))),
-        WrongShape,
+        InvalidArgument,
         r"'shape \(2, 1\)'; allowed: shape \(2,\) or \(N, 2\)",
     ),
-    'q is too long': (lambda arm: rd.mass_matrix(arm, [0] * 7), WrongShape, r"'shape \(7,\)'"),
-    'q is ragged': (lambda arm: rd.gravity_torque(arm, [[0, 0], [0]]), WrongShape, 'argument q'),
+    'q is too long': (
+        lambda arm: rd.mass_matrix(arm, [0] * 7),
+        InvalidArgument,
+        r"'shape \(7,\)'",
+    ),
+    'q is ragged': (
+        lambda arm: rd.gravity_torque(arm, [[0, 0], [0]]),
+        InvalidArgument,
+        'argument q',
+    ),
     'arguments swapped': (
         lambda arm: rd.gravity_torque([0.0, 0.0], arm),
         WrongType,
@@ -83,20 +99,20 @@ MISTAKES = {
         WrongType,
         'argument payload: 1.8',
     ),
-    'a mass in words': (lambda arm: rd.Payload('1.8 kg'), WrongShape, 'payload.mass'),
-    'a mass left out': (lambda arm: rd.Payload(None), WrongShape, 'payload.mass: None'),
+    'a mass in words': (lambda arm: rd.Payload('1.8 kg'), InvalidArgument, 'payload.mass'),
+    'a mass left out': (lambda arm: rd.Payload(None), InvalidArgument, 'payload.mass: None'),
     'inertia as three moments': (
         lambda arm: rd.Payload(1.0, inertia=[1, 1, 1]),
-        WrongShape,
+        InvalidArgument,
         r"payload.inertia: 'shape \(3,\)'; allowed: shape \(3, 3\)",
     ),
     'a link by number': (lambda arm: rd.Payload(1.0, link=2), WrongType, 'payload.link: 2'),
     'tip links': (
         lambda arm: rd.RobotModel.from_urdf(two_link_urdf(), tip_link=['link2']),
-        rd.NoSuchLink,
+        rd.NoSuchName,
         "tip_link: .*'link2'",
     ),
-    'gravity as a number': (lambda arm: arm.with_gravity(-9.81), WrongShape, 'gravity'),
+    'gravity as a number': (lambda arm: arm.with_gravity(-9.81), InvalidArgument, 'gravity'),
     'locked positions as a list': (
         lambda arm: rd.RobotModel.from_urdf(two_link_urdf(), locked_positions=[0.0]),
         WrongType,
@@ -135,12 +151,12 @@ MISTAKES = {
     ),
     'one limit': (
         lambda arm: rd.analysis.ranges(arm, limits={arm.joint_names[0]: 3}),
-        WrongShape,
+        InvalidArgument,
         'allowed: a lower and an upper one',
     ),
     'a coefficient that is not there': (
         lambda arm: rd.analysis.inertial_characteristics(arm)['d_99'],
-        rd.UnknownOption,
+        rd.InvalidArgument,
         "coefficient: 'd_99'; allowed: d_11, ",
     ),
     'a path as a recording': (
@@ -150,7 +166,7 @@ MISTAKES = {
     ),
     'no recording': (
         lambda arm: rd.identification.identify(arm, []),
-        WrongShape,
+        InvalidArgument,
         'allowed: one recording at least',
     ),
     'a duration in words': (
@@ -202,10 +218,10 @@ def test_what_compiled_code_was_not_made_for_is_named_with_both_values(arm):
         ),
         (arm.with_rotor_inertia([0.0, 0.5]), r'model.rotor_inertia\[1\].*: 0.5; allowed: 0.0, as'),
     ):
-        with pytest.raises(NotCompiledFor, match=words) as caught:
+        with pytest.raises(ModelMismatch, match=words) as caught:
             compiled.with_model(other)
         assert len(str(caught.value)) < 200
-    with pytest.raises(NotCompiledFor, match='model.n: 1; allowed: 2'):
+    with pytest.raises(ModelMismatch, match='model.n: 1; allowed: 2'):
         compiled.with_model(rd.RobotModel.from_urdf(two_link_urdf(), tip_link='link1'))
 
 
@@ -217,5 +233,5 @@ def test_a_transform_that_was_compiled_in_is_none_of_a_joint():
     text += ''.join(link.format(i, i - 1, i % 2, (i + 1) % 2) for i in range(1, 5)) + '</robot>'
     arm = rd.RobotModel.from_urdf_text(text)
     other = replace(arm, dh=replace(arm.dh, tip_transform=arm.dh.tip_transform * 2.0))
-    with pytest.raises(NotCompiledFor, match=r'model.dh.tip_transform\[0, 0\]: '):
+    with pytest.raises(ModelMismatch, match=r'model.dh.tip_transform\[0, 0\]: '):
         rd.compile_model(arm, kernels=['gravity_torque']).with_model(other)

@@ -14,7 +14,7 @@ from simulated_recordings import TrueArm, as_csv
 
 import robodyn_ros as rd
 from robodyn_ros.cli import robodyn
-from robodyn_ros.errors import NoBrowser
+from robodyn_ros.errors import NoBackend
 from robodyn_ros.identification import DriveTerms, Recording, identify
 from robodyn_ros.report import pdf
 from robodyn_ros.report.identification_page import identification_page
@@ -131,16 +131,16 @@ def test_pdf_is_written_beside_the_page(tmp_path, browser):
 
 def test_pdf_without_a_browser_is_refused_before_the_work(tmp_path, monkeypatch):
     monkeypatch.setattr(pdf.shutil, 'which', lambda name: None)
-    with pytest.raises(NoBrowser, match=', '.join(BROWSERS)):
+    with pytest.raises(NoBackend, match=', '.join(BROWSERS)):
         browser_path()
     answer = CliRunner().invoke(robodyn, ['report', 'urdf/jpl_rrp.urdf', '--pdf'])
-    assert isinstance(answer.exception, NoBrowser)
+    assert isinstance(answer.exception, NoBackend)
 
 
 def test_browser_that_fails_is_quoted(tmp_path):
     broken = tmp_path / 'browser'
     broken.write_text('#!/bin/sh\necho cannot draw >&2\nexit 3\n')
     broken.chmod(0o755)
-    with pytest.raises(NoBrowser, match='cannot draw'):
+    with pytest.raises(NoBackend, match='cannot draw'):
         print_page(str(broken), tmp_path / 'page.html', tmp_path / 'page.pdf')
     assert not (tmp_path / 'page.pdf').exists()

@@ -13,7 +13,7 @@ from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 
-from robodyn_ros.errors import MalformedJointState
+from robodyn_ros.errors import MalformedData
 from robodyn_ros.ros import cdr, joint_states
 from robodyn_ros.ros.joint_states import LARGEST_SIZE, MOST_JOINTS, JointStateReader
 
@@ -71,7 +71,7 @@ def test_no_bytes_get_anything_but_a_message_or_a_refusal(message, data):
     del spoilt[data.draw(st.integers(0, len(spoilt))) :]
     try:
         found = reader.read(bytes(spoilt))
-    except MalformedJointState:
+    except MalformedData:
         return
     assert 8 * (len(found.position) + len(found.velocity)) <= len(spoilt)
 
@@ -88,7 +88,7 @@ def test_no_bytes_get_anything_but_a_message_or_a_refusal(message, data):
     ],
 )
 def test_bytes_that_are_no_message_are_refused(spoilt):
-    with pytest.raises(MalformedJointState, match='a sensor_msgs/JointState|at most'):
+    with pytest.raises(MalformedData, match='a sensor_msgs/JointState|at most'):
         JointStateReader().read(spoilt)
 
 
@@ -99,7 +99,7 @@ def test_message_that_ends_too_soon_is_refused_wherever_it_ends(is_known):
     if is_known:
         reader.read(whole)
     for size in range(len(whole)):
-        with pytest.raises(MalformedJointState):
+        with pytest.raises(MalformedData):
             reader.read(whole[:size])
 
 
@@ -115,9 +115,9 @@ def test_too_many_joints_and_bytes_are_refused_by_their_number():
     most.position = most.velocity = most.effort = [0.1] * MOST_JOINTS
     check(reader.read(content(most)), most)
     most.name = ['x'] * (MOST_JOINTS + 1)
-    with pytest.raises(MalformedJointState, match=f'{MOST_JOINTS + 1}.*at most {MOST_JOINTS}'):
+    with pytest.raises(MalformedData, match=f'{MOST_JOINTS + 1}.*at most {MOST_JOINTS}'):
         reader.read(content(most))
-    with pytest.raises(MalformedJointState, match=f'{LARGEST_SIZE + 4} bytes.*{LARGEST_SIZE}'):
+    with pytest.raises(MalformedData, match=f'{LARGEST_SIZE + 4} bytes.*{LARGEST_SIZE}'):
         reader.read(b'\0\1\0\0' + bytes(LARGEST_SIZE))
 
 
@@ -126,7 +126,7 @@ def test_large_message_of_known_layout_is_no_way_round_its_size():
     reader = JointStateReader()
     reader.read(content(message))
     message.effort = [0.1] * LARGEST_SIZE
-    with pytest.raises(MalformedJointState, match='bytes'):
+    with pytest.raises(MalformedData, match='bytes'):
         reader.read(content(message))
 
 

@@ -15,7 +15,7 @@ from rclpy.parameter import Parameter  # noqa: E402
 
 from robodyn_ros import RobotModel  # noqa: E402
 from robodyn_ros.control.settings import PARAMETERS, checked  # noqa: E402
-from robodyn_ros.errors import UnknownOption, UnsupportedJoint  # noqa: E402
+from robodyn_ros.errors import InvalidArgument, UnsupportedJoint  # noqa: E402
 from robodyn_ros.ros import parameter_overrides, simulator_node  # noqa: E402
 from robodyn_ros.ros.parameter_overrides import declare, similar_name  # noqa: E402
 from robodyn_ros.ros_parameters import parameters_of  # noqa: E402
@@ -117,7 +117,7 @@ def test_whole_numbers_in_a_file_are_taken(values):
     ],
 )
 def test_value_of_another_type_is_refused_with_what_is_meant(values, rule, wanted):
-    with pytest.raises(UnknownOption, match=wanted):
+    with pytest.raises(InvalidArgument, match=wanted):
         values(rule)
 
 
@@ -169,13 +169,13 @@ def test_every_slip_of_one_letter_is_known():
 @pytest.mark.parametrize('rule', ['effort_limits_scale:=0.1', 'terms:=false', 'kpp:=1'])
 def test_misspelt_parameter_is_refused_with_the_right_name(values, rule):
     name = rule.partition(':=')[0]
-    with pytest.raises(UnknownOption, match=f'parameter {name}: .*allowed: .*[a-z]'):
+    with pytest.raises(InvalidArgument, match=f'parameter {name}: .*allowed: .*[a-z]'):
         values(rule)
 
 
 @pytest.mark.parametrize('node', ['dynamics_node', '/**'])
 def test_misspelt_parameter_in_a_file_is_refused(values, node):
-    with pytest.raises(UnknownOption, match=r'parameter term\.gravity: False; .*terms\.gravity'):
+    with pytest.raises(InvalidArgument, match=r'parameter term\.gravity: False; .*terms\.gravity'):
         values(file=f'{node}:\n  ros__parameters:\n    term: {{gravity: false}}\n')
 
 
@@ -292,5 +292,5 @@ def test_simulator_takes_values_as_they_are_meant_and_keeps_them(node_with):
 
 def test_simulator_refuses_a_misspelt_name(node_with):
     node = node_with('initial_positions:=[0.0]')
-    with pytest.raises(UnknownOption, match='initial_position'):
+    with pytest.raises(InvalidArgument, match='initial_position'):
         declare(node, simulator_node.PARAMETERS)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from robodyn_ros.control.settings import PARAMETERS, ControlSettings, check_live, checked
-from robodyn_ros.errors import InvalidNumber, UnknownOption, WrongShape
+from robodyn_ros.errors import InvalidArgument
 from robodyn_ros.ros_parameters import FOLDER, parameters_in, parameters_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -130,14 +130,14 @@ def test_shared_name_that_is_not_there_is_refused(read, names):
 def test_rule_refuses_what_it_excludes(read, rule, bad):
     (parameter,) = read(FILE.replace('gt<>: [0.0]', rule))
     assert parameter.checked(1.0) == 1.0
-    with pytest.raises(InvalidNumber, match=f'parameter speed: .*allowed: {parameter.allowed}'):
+    with pytest.raises(InvalidArgument, match=f'parameter speed: .*allowed: {parameter.allowed}'):
         parameter.checked(bad)
 
 
 def test_text_that_must_be_given_is_refused_where_it_is_empty():
     (motion,) = [p for p in parameters_of('motion_node') if p.name == 'motion_file']
     assert motion.checked('a.csv') == 'a.csv'
-    with pytest.raises(UnknownOption, match='parameter motion_file.*not empty'):
+    with pytest.raises(InvalidArgument, match='parameter motion_file.*not empty'):
         motion.checked('')
 
 
@@ -158,20 +158,20 @@ def test_arrays_become_tuples_without_the_empty_text_of_ros():
 @pytest.mark.parametrize(
     'name, value, error',
     [
-        ('mode', 'impedance', UnknownOption),
-        ('algorithm', 'magic', UnknownOption),
-        ('on_stop', 'drop', UnknownOption),
-        ('ramp_time', -0.1, InvalidNumber),
-        ('state_timeout', 0.0, InvalidNumber),
-        ('watchdog_period', np.nan, InvalidNumber),
-        ('effort_limit_scale', 1.5, InvalidNumber),
-        ('kp', [100.0, -1.0], InvalidNumber),
-        ('kd', [np.inf], InvalidNumber),
-        ('effort_limits', [0.0], InvalidNumber),
-        ('wrench_point', [np.nan, 0.0, 0.0], InvalidNumber),
-        ('gravity', [0.0, -9.81], WrongShape),
-        ('command_scale', [1.0, 0.0], InvalidNumber),
-        ('effort_scale', [1.0, -np.inf], InvalidNumber),
+        ('mode', 'impedance', InvalidArgument),
+        ('algorithm', 'magic', InvalidArgument),
+        ('on_stop', 'drop', InvalidArgument),
+        ('ramp_time', -0.1, InvalidArgument),
+        ('state_timeout', 0.0, InvalidArgument),
+        ('watchdog_period', np.nan, InvalidArgument),
+        ('effort_limit_scale', 1.5, InvalidArgument),
+        ('kp', [100.0, -1.0], InvalidArgument),
+        ('kd', [np.inf], InvalidArgument),
+        ('effort_limits', [0.0], InvalidArgument),
+        ('wrench_point', [np.nan, 0.0, 0.0], InvalidArgument),
+        ('gravity', [0.0, -9.81], InvalidArgument),
+        ('command_scale', [1.0, 0.0], InvalidArgument),
+        ('effort_scale', [1.0, -np.inf], InvalidArgument),
     ],
 )
 def test_value_outside_its_bounds_is_named(name, value, error):
@@ -185,7 +185,7 @@ def test_negative_scale_is_a_reversed_drive():
 
 @pytest.mark.parametrize('name', ['urdf_file', 'effort_limits', 'observer_gain', 'autostart'])
 def test_parameter_that_is_not_live_is_refused_with_the_reason(name):
-    with pytest.raises(UnknownOption, match=f'{name}.*configured.*before configure'):
+    with pytest.raises(InvalidArgument, match=f'{name}.*configured.*before configure'):
         check_live(['kp', name])
 
 
@@ -195,5 +195,5 @@ def test_parameters_that_are_live_may_change_while_configured():
 
 
 def test_gravity_refused_while_configured_names_the_service():
-    with pytest.raises(UnknownOption, match='set_gravity'):
+    with pytest.raises(InvalidArgument, match='set_gravity'):
         check_live(['gravity'])

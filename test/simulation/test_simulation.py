@@ -10,14 +10,7 @@ from robots import public_urdf
 
 from robodyn_ros import Payload, RobotModel, forward_dynamics, gravity_torque
 from robodyn_ros.description.chain import Chain
-from robodyn_ros.errors import (
-    CannotSimulate,
-    InvalidNumber,
-    MujocoMissing,
-    NonFiniteValue,
-    SimulationDiverged,
-    WrongShape,
-)
+from robodyn_ros.errors import InvalidArgument, NoBackend, NonFiniteValue, NoSolution
 from robodyn_ros.motions import MotionSamples
 from robodyn_ros.simulation import ArmSimulation, simulated_motion
 
@@ -157,7 +150,7 @@ def test_links_without_mass_get_none():
 
 
 def test_a_moving_link_without_mass_is_refused_and_not_given_one():
-    with pytest.raises(CannotSimulate, match='mass'):
+    with pytest.raises(NoSolution, match='mass'):
         ArmSimulation.from_urdf(
             robot(link('base'), link('arm'), joint('shoulder', 'continuous', 'base', 'arm'))
         )
@@ -173,7 +166,7 @@ def test_what_mujoco_refuses_is_said_in_one_line_with_the_link_and_a_remedy():
         joint('elbow', 'continuous', 'arm', 'wrist'),
         joint('twist', 'continuous', 'wrist', 'hand', '<axis xyz="0 0 1"/>'),
     )
-    with pytest.raises(CannotSimulate) as caught:
+    with pytest.raises(NoSolution) as caught:
         ArmSimulation.from_urdf(arm)
     message = str(caught.value)
     assert "link 'wrist'" in message
@@ -383,7 +376,7 @@ def test_joint_without_axis_turns_about_x():
 
 def test_a_torque_that_is_none_leaves_the_arm_where_it_was(panda):
     panda.reset(np.zeros(7))
-    with pytest.raises(WrongShape):
+    with pytest.raises(InvalidArgument):
         panda.step(np.zeros(6))
     with pytest.raises(NonFiniteValue):
         panda.step([0, 0, 0, np.nan, 0, 0, 0])
@@ -393,13 +386,13 @@ def test_a_torque_that_is_none_leaves_the_arm_where_it_was(panda):
 
 @pytest.mark.parametrize('time_step', [0.0, -0.001, np.nan, np.inf])
 def test_time_step_must_be_positive(time_step):
-    with pytest.raises(InvalidNumber, match='time_step'):
+    with pytest.raises(InvalidArgument, match='time_step'):
         ArmSimulation.from_urdf(slider(), time_step=time_step)
 
 
 def test_without_mujoco_the_error_says_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, 'mujoco', None)
-    with pytest.raises(MujocoMissing, match='pip install mujoco'):
+    with pytest.raises(NoBackend, match='pip install mujoco'):
         ArmSimulation.from_urdf(slider())
 
 
@@ -470,7 +463,7 @@ def test_open_loop_that_runs_away_is_stopped_and_explained():
     motion = MotionSamples(time, still, still, still)
     simulation = ArmSimulation(chain)
     wrong = replace(model, gravity=np.array([0.1, 0.0, -9.81]))
-    with pytest.raises(SimulationDiverged, match='open loop') as caught:
+    with pytest.raises(NoSolution, match='open loop') as caught:
         simulated_motion(simulation, wrong, motion, 'feedforward')
     assert "'rail'" in str(caught.value)
     assert 'computed_torque' in caught.value.allowed
@@ -486,7 +479,7 @@ def test_absurd_torque_leaves_the_arm_where_it_was_and_held(torque):
         simulation.step([0.1])
     position, time = simulation.position, simulation.time
     assert position[0] > 0.3
-    with pytest.raises(SimulationDiverged, match='torque'):
+    with pytest.raises(NoSolution, match='torque'):
         simulation.step([torque])
     assert simulation.position == pytest.approx(position, abs=0.0)
     assert simulation.time == time
@@ -497,7 +490,7 @@ def test_absurd_torque_leaves_the_arm_where_it_was_and_held(torque):
 
 def test_numbers_that_are_no_arms_are_stopped_under_any_law():
     chain, model, motion = pushed(0.5, 1e9)
-    with pytest.raises(SimulationDiverged, match='time step'):
+    with pytest.raises(NoSolution, match='time step'):
         simulated_motion(ArmSimulation(chain, time_step=0.05), model, motion, kp=1e5, kd=2e3)
 
 
@@ -508,5 +501,5 @@ def test_an_arm_without_any_mass_is_refused_in_one_line():
         .replace('0.02', '0')
         .replace('izz="0.01"', 'izz="0"')
     )
-    with pytest.raises(CannotSimulate, match='no link that moves has a mass'):
+    with pytest.raises(NoSolution, match='no link that moves has a mass'):
         ArmSimulation.from_urdf(text)

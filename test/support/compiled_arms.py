@@ -13,7 +13,7 @@ from robots import public_urdf, random_chain
 import robodyn_ros as rd
 from robodyn_ros.compiled.symbolic.expression import evaluated
 from robodyn_ros.compiled.symbolic.kernel import Kernel
-from robodyn_ros.compiled.symbolic.run_time import PARAMETERS
+from robodyn_ros.compiled.symbolic.run_time_inputs import PARAMETERS
 from robodyn_ros.dynamics import smooth_friction_torque
 from robodyn_ros.dynamics.friction import friction_of
 

@@ -20,7 +20,7 @@ from robodyn_ros.control.core_binding import core
 from robodyn_ros.control.load import GravityChange
 from robodyn_ros.control.reference import Reference, ReferenceState
 from robodyn_ros.control.trajectory import Trajectory
-from robodyn_ros.errors import RobodynError, SimulationDiverged
+from robodyn_ros.errors import NoSolution, RobodynError
 
 NAMES = tuple(f'panda_joint{i}' for i in range(1, 8))
 TILTING = 0.2  # s, that a base takes
@@ -121,7 +121,7 @@ class Case:
             for what in self.sequence:
                 arm.happen(what)
             arm.run(rest)
-        except SimulationDiverged:
+        except NoSolution:
             arm.peak = np.inf
         return arm
 

@@ -18,9 +18,13 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from robodyn_ros.errors import RefusedCacheEntry
+from robodyn_ros.errors import RobodynError
 
 _DIGEST_SIZE = hashlib.sha256().digest_size
+
+
+class RefusedCacheEntry(RobodynError):
+    """A file of the cache is not the user's own, or is damaged; it is not loaded."""
 
 
 def cache_directory() -> Path:

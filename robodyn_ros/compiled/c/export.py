@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Kernels as plain C99, for a microcontroller or a controller written in C or C++.
+Kernels as plain C99 with a self-test, for a microcontroller or a controller in C or C++.
 
 No allocation, no state, no dependency but ``sin`` and ``cos``, for friction ``tanh`` and ``fabs``.
 Nothing that a robot description holds, no name of it, becomes part of the code.
@@ -19,7 +19,7 @@ import numpy as np
 from robodyn_ros.compiled.c.source import input_name, straight_line
 from robodyn_ros.compiled.symbolic.kernel import EXPORTED, USUAL, ExportedName, Kernel
 from robodyn_ros.compiled.symbolic.kernels import DESCRIPTIONS, build_kernel
-from robodyn_ros.compiled.symbolic.run_time import RunTime
+from robodyn_ros.compiled.symbolic.run_time_inputs import RunTime
 from robodyn_ros.compiled.verification import REFERENCES
 from robodyn_ros.dynamics import (
     forward_dynamics,
@@ -30,7 +30,7 @@ from robodyn_ros.dynamics import (
     mass_matrix,
     smooth_friction_torque,
 )
-from robodyn_ros.errors import UnknownOption
+from robodyn_ros.errors import InvalidArgument
 from robodyn_ros.model import RobotModel, checked_model
 from robodyn_ros.spatial import FloatArray
 
@@ -65,13 +65,13 @@ def export_c(
 
     Raises
     ------
-    UnknownOption
+    InvalidArgument
     OSError
     """
     checked_model(model)
     for kernel in kernels:
         if kernel not in EXPORTED:
-            raise UnknownOption('argument kernels', kernel, ', '.join(map(repr, EXPORTED)))
+            raise InvalidArgument('argument kernels', kernel, ', '.join(map(repr, EXPORTED)))
     built = [build_kernel(kernel, RunTime.of(model, ())) for kernel in kernels]
     kinds = ''.join('P' if prismatic else 'R' for prismatic in model.dh.prismatic)
     gravity = ', '.join(f'{x:g}' for x in model.gravity)
@@ -124,10 +124,12 @@ def write_c(
 
     Raises
     ------
-    UnknownOption, OSError
+    InvalidArgument, OSError
     """
     if not re.fullmatch('[a-z][a-z0-9_]{0,30}', name):
-        raise UnknownOption('argument name', name, 'a C identifier in lower case, at most 31 long')
+        raise InvalidArgument(
+            'argument name', name, 'a C identifier in lower case, at most 31 long'
+        )
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
     texts = {

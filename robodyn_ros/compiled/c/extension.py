@@ -27,8 +27,8 @@ import numpy as np
 from robodyn_ros.compiled.c.compiler import WANTED, c_compiler, compiler_version, output_of
 from robodyn_ros.compiled.c.source import StraightLine, input_name, straight_line
 from robodyn_ros.compiled.symbolic.kernels import DESCRIPTIONS, WRENCH, Kernel
-from robodyn_ros.compiled.symbolic.run_time import PARAMETERS
-from robodyn_ros.errors import NoBackend, SingularMassMatrix, WrongShape
+from robodyn_ros.compiled.symbolic.run_time_inputs import PARAMETERS
+from robodyn_ros.errors import InvalidArgument, NoBackend, NoSolution
 from robodyn_ros.spatial import FloatArray
 
 FLAGS = ('-std=gnu11', '-O2', '-shared', '-fPIC', '-fvisibility=hidden', '-fno-math-errno')
@@ -148,7 +148,7 @@ def _mapped(code: bytes, name: str) -> Any:
 
 def bound_functions(module: Any, parameters: FloatArray) -> dict[str, Any]:
     """Return a module's functions, bound to run-time parameters."""
-    return module.bind(parameters, WrongShape, SingularMassMatrix)
+    return module.bind(parameters, InvalidArgument, NoSolution)
 
 
 # --- source ----------------------------------------------------------------------------------

@@ -21,14 +21,14 @@ from robodyn_ros.compiled.c.compiler import WANTED, c_compiler, output_of
 from robodyn_ros.compiled.c.export import kernel_body, kernel_signature, reference_states
 from robodyn_ros.compiled.symbolic.kernel import Kernel, KernelName
 from robodyn_ros.compiled.symbolic.kernels import build_kernel
-from robodyn_ros.compiled.symbolic.run_time import PARAMETERS, RunTime
+from robodyn_ros.compiled.symbolic.run_time_inputs import PARAMETERS, RunTime
 from robodyn_ros.dynamics import (
     gravity_torque,
     inverse_dynamics,
     mass_matrix,
 )
 from robodyn_ros.dynamics.friction import friction_of
-from robodyn_ros.errors import NoBackend, UnknownOption
+from robodyn_ros.errors import InvalidArgument, NoBackend
 from robodyn_ros.kinematics import forward_kinematics, jacobian, kinematics_digest
 from robodyn_ros.model import STRONGEST_GRAVITY, Payload, RobotModel, checked_model
 from robodyn_ros.spatial import FloatArray, moved_parameters
@@ -75,14 +75,16 @@ def export_shared(
 
     Raises
     ------
-    UnknownOption
+    InvalidArgument
     NoBackend
         No compiler, or its code computes something else.
     OSError
     """
     checked_model(model)
     if not re.fullmatch('[a-z][a-z0-9_]{0,30}', name):
-        raise UnknownOption('argument name', name, 'a C identifier in lower case, at most 31 long')
+        raise InvalidArgument(
+            'argument name', name, 'a C identifier in lower case, at most 31 long'
+        )
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
     header, source, library = (target / file for file in (HEADER, f'{name}_model.c', f'{name}.so'))

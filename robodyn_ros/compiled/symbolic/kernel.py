@@ -15,7 +15,7 @@ from robodyn_ros.compiled.symbolic.expression import (
     live_nodes,
     operation_count,
 )
-from robodyn_ros.compiled.symbolic.run_time import PARAMETERS
+from robodyn_ros.compiled.symbolic.run_time_inputs import PARAMETERS
 
 RigidBodyName = Literal[
     'inverse_dynamics',

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions of one arm as straight-line code, by name."""
+"""The builders of an arm's kernels: each function as straight-line code, by name."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from robodyn_ros.compiled.symbolic.expression import Graph, Scalar, operation_co
 from robodyn_ros.compiled.symbolic.kernel import Kernel, KernelName
 from robodyn_ros.compiled.symbolic.matrices import minus_product
 from robodyn_ros.compiled.symbolic.newton_euler import joint_torques, link_motions
-from robodyn_ros.compiled.symbolic.run_time import RunTime
+from robodyn_ros.compiled.symbolic.run_time_inputs import RunTime
 from robodyn_ros.dynamics.friction import friction_of
 from robodyn_ros.parameters.base_parameters import base_parameters
 from robodyn_ros.spatial import FloatArray

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from robodyn_ros.arguments import checked_array, checked_number, checked_type
 from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.description.records import Finding
-from robodyn_ros.errors import InvalidNumber, WrongShape
+from robodyn_ros.errors import InvalidArgument
 from robodyn_ros.identification.exciting_motion.fourier import FourierMotion, Shapes
 from robodyn_ros.identification.exciting_motion.information import ArmFunctions, Knowledge
 from robodyn_ros.identification.exciting_motion.motion_limits import MotionLimits, motion_limits
@@ -136,11 +136,11 @@ class Excitation(ArrayRecord):
 
         Raises
         ------
-        InvalidNumber
+        InvalidArgument
             The rate is not positive.
         """
         if not 0 < rate < np.inf:
-            raise InvalidNumber('argument rate', rate, 'a positive number [Hz]')
+            raise InvalidArgument('argument rate', rate, 'a positive number [Hz]')
         time = np.linspace(0.0, self.duration, int(np.ceil(self.duration * rate)) + 1)
         return MotionSamples.from_samples(time, *self.states(time))
 
@@ -216,9 +216,9 @@ def excitation(
 
     Raises
     ------
-    InvalidNumber, WrongShape, NonFiniteValue, NoSuchLink
+    InvalidArgument, NonFiniteValue, NoSuchName
         An argument is none that is allowed.
-    NoExcitation
+    NoSolution
         No motion keeps the limits: the message says which are in the way.
 
     Notes
@@ -238,7 +238,9 @@ def excitation(
     if limits is None:
         limits = motion_limits(model)
     elif len(checked_type('limits', limits, MotionLimits, _LIMITS).velocity) != model.n:
-        raise WrongShape('argument limits', f'of {len(limits.velocity)} joints', f'of {model.n}')
+        raise InvalidArgument(
+            'argument limits', f'of {len(limits.velocity)} joints', f'of {model.n}'
+        )
     kept_out = regions(model, obstacles, margin, tip_height)
     functions = ArmFunctions.of(model)
     shapes = Shapes(limits, duration, harmonics)
@@ -249,7 +251,7 @@ def excitation(
     )
     deviation = None if noise is None else checked_array('noise', noise, (model.n,))
     if deviation is not None and (deviation <= 0).any():
-        raise InvalidNumber('argument noise', tuple(deviation), 'positive numbers [N m or N]')
+        raise InvalidArgument('argument noise', tuple(deviation), 'positive numbers [N m or N]')
     knowledge = Knowledge.before(
         model, functions, (typical[0], typical[1], typical[2]), prior_deviation, deviation
     )
@@ -302,13 +304,13 @@ def _check(
 ) -> None:
     for name, value in (('duration', duration), ('prior_deviation', prior_deviation)):
         if not 0 < checked_number(name, value) < np.inf:
-            raise InvalidNumber(f'argument {name}', value, 'a positive number')
+            raise InvalidArgument(f'argument {name}', value, 'a positive number')
     if not 2 <= checked_number('harmonics', harmonics) <= _MOST_HARMONICS or harmonics % 1:
-        raise InvalidNumber('argument harmonics', harmonics, f'2 to {_MOST_HARMONICS}')
+        raise InvalidArgument('argument harmonics', harmonics, f'2 to {_MOST_HARMONICS}')
     if not 0 <= checked_number('margin', margin) < np.inf:
-        raise InvalidNumber('argument margin', margin, 'zero or more [m]')
+        raise InvalidArgument('argument margin', margin, 'zero or more [m]')
     if not 0 <= checked_number('poses', poses) <= 1000 or poses % 1:
-        raise InvalidNumber('argument poses', poses, '0 to 1000')
+        raise InvalidArgument('argument poses', poses, '0 to 1000')
 
 
 def _findings(

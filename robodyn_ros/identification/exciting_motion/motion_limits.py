@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from robodyn_ros.arguments import float_array
 from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.description.records import Finding
-from robodyn_ros.errors import InvalidNumber, WrongShape
+from robodyn_ros.errors import InvalidArgument
 from robodyn_ros.model import RobotModel, checked_model
 from robodyn_ros.spatial import FloatArray
 
@@ -84,7 +84,7 @@ def motion_limits(
 
     Raises
     ------
-    WrongShape, InvalidNumber
+    InvalidArgument
         Naming the joint.
     """
     n, kind = checked_model(model).n, model.dh.prismatic.astype(int)
@@ -168,7 +168,7 @@ def _checked(name: str, values: ArrayLike, shape: tuple[int, ...]) -> FloatArray
     if array.ndim == 0 and len(shape) == 1:
         array = np.full(shape, float(array))
     if array.shape != shape:
-        raise WrongShape(f'limits.{name}', f'shape {array.shape}', f'shape {shape}')
+        raise InvalidArgument(f'limits.{name}', f'shape {array.shape}', f'shape {shape}')
     return array
 
 
@@ -176,14 +176,14 @@ def _check(model: RobotModel, limits: MotionLimits) -> None:
     for j, joint in enumerate(model.joint_names):
         lower, upper = limits.position[j]
         if not (np.isfinite(lower) and np.isfinite(upper) and lower < upper):
-            raise InvalidNumber(
+            raise InvalidArgument(
                 f'position limits of joint {joint!r}', (lower, upper), 'lower < upper, finite'
             )
         if not 0 < limits.velocity[j] < np.inf:
-            raise InvalidNumber(
+            raise InvalidArgument(
                 f'velocity limit of joint {joint!r}', limits.velocity[j], 'positive and finite'
             )
         for name in ('acceleration', 'effort'):
             value = getattr(limits, name)[j]
             if not value > 0:
-                raise InvalidNumber(f'{name} limit of joint {joint!r}', value, 'positive')
+                raise InvalidArgument(f'{name} limit of joint {joint!r}', value, 'positive')

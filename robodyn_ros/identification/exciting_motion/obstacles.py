@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from robodyn_ros.arguments import checked_array, checked_sequence
 from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.dh.frames import frame_transforms
-from robodyn_ros.errors import InvalidNumber, NoSuchLink
+from robodyn_ros.errors import InvalidArgument, NoSuchName
 from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import FloatArray, cross
 
@@ -41,7 +41,7 @@ class LinkPoint(ArrayRecord):
     def __post_init__(self) -> None:
         object.__setattr__(self, 'point', checked_array('point', self.point, (3,)))
         if not 0 <= self.radius < np.inf:
-            raise InvalidNumber('argument radius', self.radius, 'zero or more [m]')
+            raise InvalidArgument('argument radius', self.radius, 'zero or more [m]')
         super().__post_init__()
 
 
@@ -69,10 +69,10 @@ class HalfSpace(ArrayRecord):
         normal = checked_array('normal', self.normal, (3,))
         length = float(np.linalg.norm(normal))
         if not length > 0:
-            raise InvalidNumber('argument normal', tuple(normal), 'a vector that is not zero')
+            raise InvalidArgument('argument normal', tuple(normal), 'a vector that is not zero')
         object.__setattr__(self, 'normal', normal / length)
         if not np.isfinite(self.offset):
-            raise InvalidNumber('argument offset', self.offset, 'a finite number')
+            raise InvalidArgument('argument offset', self.offset, 'a finite number')
         object.__setattr__(self, 'offset', float(self.offset))
         object.__setattr__(self, 'watched', _in_a_tuple(self.watched))
         super().__post_init__()
@@ -110,13 +110,13 @@ class Box(ArrayRecord):
         lower = checked_array('lower', self.lower, (3,))
         upper = checked_array('upper', self.upper, (3,))
         if (lower >= upper).any():
-            raise InvalidNumber('box', (tuple(lower), tuple(upper)), 'lower less than upper')
+            raise InvalidArgument('box', (tuple(lower), tuple(upper)), 'lower less than upper')
         pose = checked_array('pose', self.pose, (4, 4))
         rotation = pose[:3, :3]
         if not np.allclose(rotation @ rotation.T, np.eye(3), atol=1e-6) or not np.allclose(
             pose[3], (0, 0, 0, 1)
         ):
-            raise InvalidNumber('box pose', 'no rotation and translation', 'a rigid transform')
+            raise InvalidArgument('box pose', 'no rotation and translation', 'a rigid transform')
         for name, value in (('lower', lower), ('upper', upper), ('pose', pose)):
             object.__setattr__(self, name, value)
         object.__setattr__(self, 'watched', _in_a_tuple(self.watched))
@@ -202,7 +202,7 @@ def watched_points(model: RobotModel, watched: Sequence[str | LinkPoint] | None)
 
     Raises
     ------
-    NoSuchLink
+    NoSuchName
         A link is not one of the arm's, or does not move.
     """
     moving = [name for name, (body, _) in model.link_frames.items() if body >= 0]
@@ -211,7 +211,7 @@ def watched_points(model: RobotModel, watched: Sequence[str | LinkPoint] | None)
         link = each if isinstance(each, str) else each.link
         if link not in moving:
             known = ', '.join(map(repr, moving))
-            raise NoSuchLink('watched link', link, f'one that moves: {known}')
+            raise NoSuchName('watched link', link, f'one that moves: {known}')
         body, placed = model.link_frames[link]
         if isinstance(each, LinkPoint):
             point = placed[:3, :3] @ np.asarray(each.point) + placed[:3, 3]
@@ -284,7 +284,7 @@ def regions(
 
     Raises
     ------
-    NoSuchLink, InvalidNumber
+    NoSuchName, InvalidArgument
     """
     kept_out = checked_sequence('obstacles', obstacles, (HalfSpace, Box), 'a HalfSpace or a Box')
     result = [Region(each, watched_points(model, each.watched), margin) for each in kept_out]

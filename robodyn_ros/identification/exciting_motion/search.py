@@ -18,7 +18,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from robodyn_ros.dh.frames import frame_transforms
-from robodyn_ros.errors import NoExcitation
+from robodyn_ros.errors import NoSolution
 from robodyn_ros.identification.exciting_motion.fourier import FourierMotion, Shapes
 from robodyn_ros.identification.exciting_motion.information import (
     DIRECTION_WIDTH,
@@ -72,7 +72,7 @@ def searched(objective: Objective, seed: int, progress: Progress) -> _Found:
 
     Raises
     ------
-    NoExcitation
+    NoSolution
         No motion that keeps the limits was found.
     """
     generator = np.random.default_rng(seed)
@@ -94,7 +94,7 @@ def searched(objective: Objective, seed: int, progress: Progress) -> _Found:
         elif best is None or found.lost < best.lost:
             best = found
     if best is None:
-        raise NoExcitation('motion', '; '.join(dict.fromkeys(reasons)), 'limits that leave room')
+        raise NoSolution('motion', '; '.join(dict.fromkeys(reasons)), 'limits that leave room')
     return best
 
 

@@ -17,7 +17,7 @@ from robodyn_ros.control.contact import Contact
 from robodyn_ros.control.control_stack import ControlStack
 from robodyn_ros.control.joint_state_buffer import MeasuredState
 from robodyn_ros.control.settings import ContactAction, ControlSettings
-from robodyn_ros.errors import MalformedJointState
+from robodyn_ros.errors import MalformedData
 from robodyn_ros.ros.cdr import SerializedEfforts
 from robodyn_ros.ros.conversions import floats
 from robodyn_ros.ros.joint_states import WARNING_PERIOD, JointStateReader
@@ -187,7 +187,7 @@ class ContactTopics:
         try:
             message = self._reader.read(content)
             fault = added.receive(message.names, message.effort, time.monotonic())
-        except MalformedJointState as error:
+        except MalformedData as error:
             fault = added.refuse(str(error))
         if fault:
             self._node.get_logger().warning(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-A configured robot's topics: joint states and trajectories in, commands out.
+What the node does from configure to clean-up: joint states and trajectories in, commands out.
 
-And what has happened in the control cycles, counted.
+It counts what happened in the cycles, and how long they took.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ class ControlCycle:
 
     Raises
     ------
-    UnknownOption
+    InvalidArgument
         The controller that the settings name cannot be watched.
     """
 
@@ -219,6 +219,7 @@ class ControlCycle:
         self._is_missed = self._is_reported_stale = False
         self._reported_stale = self._missed_since = -math.inf
         self._reported_fault, self._reported_changes = '', -1
+        self._reported_velocities: dict[str, str] = {}
         self._reported_drops = 0
         self._last_watchdog = math.inf
         self._drift, self._told_drift = DriftWatch(), -math.inf
@@ -444,10 +445,24 @@ class ControlCycle:
             self._reported_fault = fault
             if fault:
                 self._node.get_logger().error(fault)
+                self._reported_velocities = self._kinds_of_wrong_velocities()
                 self._report()
         if (drops := pipeline.dropped_references) != self._reported_drops:
             self._reported_drops = drops
             self._node.get_logger().warning(f'reference dropped: {pipeline.last_drop}')
+
+    def _kinds_of_wrong_velocities(self) -> dict[str, str]:
+        """Return what is wrong with velocities, without its numbers, and with them."""
+        return {_without_numbers(words): words for words in self.stack.pipeline.wrong_velocities}
+
+    def _look_for_wrong_velocities(self) -> None:
+        """Log what is wrong with velocities where it is not what was logged when it was found."""
+        # The first verdict is of some hundredths of a second, which may hold a gap or a step.
+        found = self._kinds_of_wrong_velocities()
+        if self._reported_velocities:
+            for kind in found.keys() - self._reported_velocities.keys():
+                self._node.get_logger().error(f'{found[kind]}: taken from positions instead')
+        self._reported_velocities = {**self._reported_velocities, **found} if found else {}
 
     def _on_watchdog(self) -> None:
         now = time.monotonic()
@@ -462,6 +477,7 @@ class ControlCycle:
             return
         command = pipeline.watchdog(now)
         self._look_for_faults()
+        self._look_for_wrong_velocities()
         if command is not None:
             self._publish(command, now)
         status = None

@@ -28,6 +28,7 @@ from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory
 
 from robodyn_ros.control import control_stack
+from robodyn_ros.control.command_pipeline import FollowsNone
 from robodyn_ros.control.load import GravityChange, Load
 from robodyn_ros.control.model_torque import RigidBodyTorque
 from robodyn_ros.control.settings import (
@@ -37,7 +38,7 @@ from robodyn_ros.control.settings import (
     checked,
     safety_settings,
 )
-from robodyn_ros.errors import ChangeRefused, FollowsNone, RejectedTrajectory, RobodynError
+from robodyn_ros.errors import NotReady, RejectedTrajectory, RobodynError
 from robodyn_ros.model import Payload
 from robodyn_ros.ros import command_line
 from robodyn_ros.ros.dynamics.control_cycle import ControlCycle
@@ -319,7 +320,7 @@ class DynamicsNode(PlainlySpoken, LifecycleNode):
         """Apply a payload or a gravity between two cycles, and return the load."""
         cycle, robot = self._cycle, self._robot
         if cycle is None or robot is None:
-            raise ChangeRefused('the control cycle', 'not configured', 'a configured robot')
+            raise NotReady('the control cycle', 'not configured', 'a configured robot')
         torque = cycle.stack.torque
         load = control_stack.apply_change(cycle.stack, change)
         self._share_robot(replace(robot, load=load, model=cycle.stack.model))

@@ -30,14 +30,7 @@ from robodyn_ros.dynamics import (
     inverse_dynamics,
     mass_matrix,
 )
-from robodyn_ros.errors import (
-    NoJointState,
-    NonFiniteValue,
-    RobodynError,
-    StaleJointState,
-    UnknownOption,
-    WrongShape,
-)
+from robodyn_ros.errors import InvalidArgument, NonFiniteValue, NotReady, RobodynError
 from robodyn_ros.model import Payload, RobotModel
 from robodyn_ros.parameters import BaseParameters, base_parameters
 from robodyn_ros.ros import conversions
@@ -121,7 +114,7 @@ def get_dh_parameters(
     dh = robot.arm.dh
     tables = {'': lambda: dh, 'modified': lambda: dh, 'standard': dh.standard}
     if request.convention not in tables:
-        raise UnknownOption('request convention', request.convention, 'modified, standard')
+        raise InvalidArgument('request convention', request.convention, 'modified, standard')
     table = tables[request.convention]()
     response.prismatic = [bool(value) for value in table.prismatic]
     for name in ('alpha', 'a', 'beta', 'd', 'theta'):
@@ -271,12 +264,10 @@ def _position(robot: Robot, given: Sequence[float], measured: Cycle | None) -> n
 def _current(robot: Robot, measured: Cycle | None) -> Cycle:
     """Return the measured state, if it is recent enough to be the present one."""
     if measured is None:
-        raise NoJointState(
-            'request position', [], f'{robot.arm.n} positions: no joint state came yet'
-        )
+        raise NotReady('request position', [], f'{robot.arm.n} positions: no joint state came yet')
     age = time.monotonic() - measured.received
     if age > robot.longest_age:
-        raise StaleJointState(
+        raise NotReady(
             'age of the latest measured state [s]',
             round(float(age), 3),
             f'at most {robot.longest_age:g}, or {robot.arm.n} positions in the request',
@@ -295,7 +286,7 @@ def _each_joint(
     if len(given) == 0 and default is not None:
         return default
     if len(given) != len(names):
-        raise WrongShape(
+        raise InvalidArgument(
             element, f'{len(given)} values', f'{len(names)}, one for each of ' + ', '.join(names)
         )
     values = np.array(given, dtype=float)

@@ -13,14 +13,7 @@ from geometry_msgs.msg import Vector3
 
 from robodyn_interfaces.srv import EstimatePayload
 from robodyn_ros.control.load import Load
-from robodyn_ros.errors import (
-    ChangeRefused,
-    InvalidNumber,
-    NoEffort,
-    StaleJointState,
-    TooShortRecording,
-    UnknownOption,
-)
+from robodyn_ros.errors import InsufficientRecording, InvalidArgument, NotReady
 from robodyn_ros.model import Payload, RobotModel
 from robodyn_ros.ros import conversions
 from robodyn_ros.ros.services.callbacks import Robot, responding
@@ -111,17 +104,19 @@ class MeasuredMotion:
 
         Raises
         ------
-        NoEffort
+        InsufficientRecording
             No joint state with efforts has come.
-        StaleJointState
+        NotReady
             None has come for a while.
         """
         motion = last_motion(self._cycles, duration)
         if motion is None:
-            raise NoEffort('joint states', 'none with efforts came', 'a driver that reports them')
+            raise InsufficientRecording(
+                'joint states', 'none with efforts came', 'a driver that reports them'
+            )
         age = time.monotonic() - motion.received
         if age > robot.longest_age:
-            raise StaleJointState(
+            raise NotReady(
                 'age of the latest measured effort [s]',
                 round(age, 3),
                 f'at most {robot.longest_age:g}',
@@ -134,19 +129,19 @@ class MeasuredMotion:
 
         Raises
         ------
-        NoEffort, StaleJointState
-            As ``last``.
-        TooShortRecording
-            It has not stood for long enough.
+        InsufficientRecording, NotReady
+            As ``last``, and where it has not stood for long enough.
         """
         motion = self.last(robot, POSE_DURATION)
         stood = float(motion.time[-1] - motion.time[0])
         if stood < 0.9 * POSE_DURATION:
-            raise TooShortRecording('pose', f'{stood:.2g} s', f'{POSE_DURATION:g} s with efforts')
+            raise InsufficientRecording(
+                'pose', f'{stood:.2g} s', f'{POSE_DURATION:g} s with efforts'
+            )
         way = np.ptp(motion.position, axis=0)
         joint = int(way.argmax())
         if way[joint] > LONGEST_WAY:
-            raise TooShortRecording(
+            raise InsufficientRecording(
                 f'joint {robot.arm.joint_names[joint]!r}',
                 f'moved by {way[joint]:.3g} rad or m in the last {POSE_DURATION:g} s',
                 'an arm that stands still, or the method motion',
@@ -198,7 +193,7 @@ def estimate_payload(
         return f'{found}; not applied'
     doubts = [str(finding) for finding in found.findings if finding.level == 'warning']
     if doubts:
-        raise ChangeRefused(
+        raise NotReady(
             'estimated payload', '; '.join(doubts), 'a certain one; set_payload takes any'
         )
     load = apply(payload)
@@ -212,9 +207,11 @@ def _motions(
     """Return the data of the estimate."""
     method = request.method or 'motion'
     if method not in _METHODS:
-        raise UnknownOption('request method', request.method, ', '.join(_METHODS))
+        raise InvalidArgument('request method', request.method, ', '.join(_METHODS))
     if not 0.0 <= request.duration <= LONGEST_DURATION:
-        raise InvalidNumber('request duration', request.duration, f'0 to {LONGEST_DURATION:g} [s]')
+        raise InvalidArgument(
+            'request duration', request.duration, f'0 to {LONGEST_DURATION:g} [s]'
+        )
     if method == 'motion':
         return [measured.last(robot, request.duration or DURATION)]
     measured.add_pose(robot)

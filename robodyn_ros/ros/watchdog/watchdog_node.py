@@ -29,7 +29,7 @@ from rclpy.type_support import check_for_type_support
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
-from robodyn_ros.errors import MalformedJointState
+from robodyn_ros.errors import MalformedData
 from robodyn_ros.ros import conversions
 from robodyn_ros.ros.command_conflicts import WATCHDOG_LABEL, CommandListener, watchdog_name
 from robodyn_ros.ros.joint_states import JointStateReader
@@ -234,7 +234,7 @@ class WatchdogNode(Node):
         reader = JointStateReader()
 
         def receive(content: bytes) -> None:
-            with suppress(MalformedJointState):
+            with suppress(MalformedData):
                 message = reader.read(content)
                 takeover.joint_states.receive(
                     message.names,

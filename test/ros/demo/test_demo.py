@@ -15,7 +15,7 @@ from rich.console import Console
 from robots import public_urdf, public_urdfs
 
 from robodyn_ros import RobotModel, inverse_dynamics
-from robodyn_ros.errors import RobodynError, TooWeak
+from robodyn_ros.errors import Overload, RobodynError
 from robodyn_ros.motions.point_to_point import suitable_motion
 from robodyn_ros.ros.demo.tracking import (
     LAWS,
@@ -78,7 +78,7 @@ def test_the_motion_stays_within_the_limits_of_every_public_arm():
     for name, model in small_arms():
         try:
             motion = suitable_motion(model)
-        except TooWeak:
+        except Overload:
             continue
         moved += 1
         time = np.linspace(0, motion.duration, 500)
@@ -116,7 +116,7 @@ def test_velocity_and_acceleration_are_the_derivatives_of_the_position():
 
 
 def test_an_arm_too_weak_for_its_own_weight_is_refused_by_the_joint_s_name():
-    with pytest.raises(TooWeak, match="joint 'lift' effort limit"):
+    with pytest.raises(Overload, match="joint 'lift' effort limit"):
         suitable_motion(RobotModel.from_urdf(lift('effort="20"')))
 
 

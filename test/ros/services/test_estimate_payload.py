@@ -15,7 +15,7 @@ from robodyn_interfaces.srv import EstimatePayload
 from robodyn_ros import Payload, gravity_torque, inverse_dynamics
 from robodyn_ros.control.joint_state_buffer import MeasuredState
 from robodyn_ros.control.load import Load
-from robodyn_ros.errors import TooHeavy
+from robodyn_ros.errors import Overload
 from robodyn_ros.ros.services.callbacks import Robot
 from robodyn_ros.ros.services.payload_estimation import (
     MeasuredMotion,
@@ -172,7 +172,7 @@ def test_what_the_control_cycle_refuses_is_refused():
     asked.move()
 
     def too_heavy(payload):
-        raise TooHeavy('gravity torque of joint j2', 300.0, 'its effort limit')
+        raise Overload('gravity torque of joint j2', 300.0, 'its effort limit')
 
     asked.apply = too_heavy
     answer = asked.ask(apply=True)

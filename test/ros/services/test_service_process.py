@@ -24,7 +24,7 @@ import atexit, sys, time
 from rclpy.node import Node
 from robodyn_ros import RobotModel
 from robodyn_ros.control.load import Load
-from robodyn_ros.errors import TooHeavy
+from robodyn_ros.errors import Overload
 from robodyn_ros.ros.rclpy_workarounds import fastest_executor
 from robodyn_ros.ros.services.callbacks import Robot
 from robodyn_ros.ros.services.service_process import SERVICES, ServiceProcess
@@ -123,7 +123,7 @@ def test_change_is_applied_and_known_to_the_services_afterwards(rig):
 
 
 def test_change_that_is_refused_says_why(rig):
-    rig.run(apply="raise TooHeavy('payload mass', 1.5, 'at most 1 kg')")
+    rig.run(apply="raise Overload('payload mass', 1.5, 'at most 1 kg')")
     answer = rig.carry(1.5)
     assert not answer.success and answer.message == 'payload mass: 1.5; allowed: at most 1 kg'
     assert rig.carried() == 0.0

@@ -13,7 +13,7 @@ from robodyn_ros.arguments import checked_sequence
 from robodyn_ros.compiled.symbolic.arm import gravity_in_first_frame
 from robodyn_ros.compiled.symbolic.equivalent_inertias import EquivalentInertias
 from robodyn_ros.compiled.symbolic.expression import Graph, Scalar
-from robodyn_ros.errors import NotCompiledFor, UnknownOption
+from robodyn_ros.errors import InvalidArgument, ModelMismatch
 from robodyn_ros.model import RobotModel, frame_of_link
 from robodyn_ros.spatial import FloatArray
 
@@ -62,13 +62,13 @@ class RunTime:
 
         Raises
         ------
-        UnknownOption
+        InvalidArgument
             An input is neither ``'gravity'`` nor ``'payload'``.
-        NoSuchLink
+        NoSuchName
         """
         for name in checked_sequence('runtime', inputs, str, "names, as ['payload']"):
             if name not in RUN_TIME:
-                raise UnknownOption('argument runtime', name, ', '.join(map(repr, RUN_TIME)))
+                raise InvalidArgument('argument runtime', name, ', '.join(map(repr, RUN_TIME)))
         varying: tuple[tuple[int, int, int], ...] = ()
         parameters = model.inertial_parameters
         equivalent_inertias = EquivalentInertias.fewest_operations(model.dh, parameters)
@@ -110,7 +110,7 @@ class RunTime:
 
         Raises
         ------
-        NotCompiledFor
+        ModelMismatch
             The model differs in something that was folded.
         """
         self._check(model)
@@ -125,7 +125,7 @@ class RunTime:
     def _check(self, model: RobotModel) -> None:
         compiled = self.model
         if model.n != compiled.n:
-            raise NotCompiledFor('model.n', model.n, f'{compiled.n}, as compiled')
+            raise ModelMismatch('model.n', model.n, f'{compiled.n}, as compiled')
         for name in DH:
             self._check_equal(f'dh.{name}', getattr(model.dh, name), getattr(compiled.dh, name))
         for name in ('rotor_inertia', *FRICTION):
@@ -162,7 +162,7 @@ class RunTime:
 
     def _refusal(
         self, name: str, found: NDArray, folded: NDArray, where: NDArray, input_: str | None
-    ) -> NotCompiledFor:
+    ) -> ModelMismatch:
         """Return the error that names one entry of a model's array, and what would allow it."""
         entry = tuple(where.tolist())
         element = f'model.{name}[{", ".join(map(str, entry))}]'
@@ -170,7 +170,7 @@ class RunTime:
             element += f', of joint {self.model.joint_names[entry[0]]!r}'
         remedy = f'; any with compile_model(model, runtime=({input_!r},))' if input_ else ''
         allowed = f'{folded[entry].item()!r}, as compiled{remedy}'
-        return NotCompiledFor(element, found[entry].item(), allowed)
+        return ModelMismatch(element, found[entry].item(), allowed)
 
 
 def _varying(

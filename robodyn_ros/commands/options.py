@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options that choose an arm out of a URDF, the same for every command."""
+"""Options that commands share: paths, numbers of joints, those that choose an arm in a URDF."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import click
 from robodyn_ros.description.chain import MIMIC_CHOICES, Chain, serial_chain
 from robodyn_ros.description.source import user_path
 from robodyn_ros.description.urdf import description_of_urdf, description_of_urdf_text
-from robodyn_ros.errors import NoSuchJoint
+from robodyn_ros.errors import NoSuchName
 from robodyn_ros.model import STANDARD_GRAVITY, RobotModel
 
 
@@ -85,7 +85,7 @@ class ChosenArm:
         for name in self.rotor_inertia:
             if name not in model.joint_names:
                 known = ', '.join(map(repr, model.joint_names))
-                raise NoSuchJoint('--rotor-inertia', name, f'one of {known}')
+                raise NoSuchName('--rotor-inertia', name, f'one of {known}')
         if not self.rotor_inertia:
             return model
         return model.with_rotor_inertia(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the recorded effort is a torque, according to the URDF's masses."""
+"""The factor from recorded efforts to torque: given, assumed from the URDF, or refined."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from robodyn_ros.arguments import checked_array, float_array
 from robodyn_ros.description.records import Finding
-from robodyn_ros.errors import InvalidNumber
+from robodyn_ros.errors import InvalidArgument
 from robodyn_ros.identification.drive_terms import DriveTerms
 from robodyn_ros.identification.fit import Fit
 from robodyn_ros.identification.rows import LEAST_ROWS, Rows
@@ -89,9 +89,8 @@ def given_effort_scale(model: RobotModel, given: ArrayLike) -> FloatArray:
 
     Raises
     ------
-    WrongShape, NonFiniteValue
-    InvalidNumber
-        It is zero for a joint.
+    NonFiniteValue, InvalidArgument
+        It is of another shape, or zero for a joint.
     """
     scale = float_array('effort_scale', given)
     if scale.ndim == 0:
@@ -99,7 +98,7 @@ def given_effort_scale(model: RobotModel, given: ArrayLike) -> FloatArray:
     scale = checked_array('effort_scale', scale, (model.n,))
     for name, value in zip(model.joint_names, scale, strict=True):
         if value == 0.0:
-            raise InvalidNumber(f'effort_scale of joint {name!r}', value, 'a number but zero')
+            raise InvalidArgument(f'effort_scale of joint {name!r}', value, 'a number but zero')
     return scale
 
 
