@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The robot as immutable arrays, friction and findings too: the input of every formula."""
+"""The robot as immutable arrays, with friction and findings: the input of every formula."""
 
 from __future__ import annotations
 

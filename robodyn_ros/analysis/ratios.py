@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Coupling and gravity ratios: relative to a joint's own inertia (Bejczy 1974, VII.C and VII.E).
+Coupling and gravity ratios, relative to a joint's own inertia (Bejczy 1974, VII.C, VII.E).
 
     D_ii (qdd_i + sum over j of R_ij qdd_j + K_i) + ... = tau_i         (116)-(118), (133)-(136)
 

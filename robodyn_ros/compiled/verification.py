@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiled functions are accepted where they agree with NumPy at random states."""
+"""Compiled functions are used where they agree with NumPy at random states."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The command pipeline for Python, and its faults as messages.
+The core's command pipeline for Python, and messages for its faults.
 
 ``core/command_pipeline.hpp`` computes the commands. Python adds text, time and topology: which
 joint states are fresh, trajectories, added efforts, and messages for faults.

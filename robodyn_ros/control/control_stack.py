@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot's control, from description and settings: model, law, pipeline, contact monitor."""
+"""All of a robot's control, from description and settings: model, law, pipeline, contacts."""
 
 from __future__ import annotations
 

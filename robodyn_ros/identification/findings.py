@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Doubts about the result of an identification, as findings."""
+"""Doubts about the result of an identification, as findings in plain words."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The efforts that an identified model predicts, with their standard deviation."""
+"""The efforts that an identified model predicts, and their standard deviation."""
 
 from __future__ import annotations
 

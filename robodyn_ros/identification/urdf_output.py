@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The URDF of an identified model: its bodies, distributed over the links, and friction."""
+"""The URDF of an identified model: its bodies distributed over the links, and its friction."""
 
 from __future__ import annotations
 

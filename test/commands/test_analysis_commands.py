@@ -82,9 +82,9 @@ def test_ratios_stay_under_the_largest_there_are():
     assert [row[k] for k, row in enumerate(found.coupling)] == [1] * 6
 
 
-def test_ratios_are_printed_with_the_joints_that_feel_them():
+def test_ratios_are_printed_with_the_joints_that_they_act_on():
     lines = run('ratios', JPL, *ROTORS).splitlines()
-    assert lines[0].split() == ['felt', 'at', *geared().joint_names, 'gravity']
+    assert lines[0].split() == ['acting', 'on', *geared().joint_names, 'gravity']
     assert lines[3].split()[0] == 'joint3' and lines[3].split()[-1] == 'm/s²'
     # Of gravity joint 3 feels g less the share of its input inertia: Bejczy 1974, (79), (138).
     assert float(lines[3].split()[-2]) == pytest.approx(9.81 * 6.48 / 7.26, rel=1e-2)

@@ -80,10 +80,10 @@ public:
     time_ = kNaN;
   }
 
-  // Take in a sample: positions, velocities, the drives' torques and the time [s]. Return whether
-  // there is an estimate: the first sample gives none, nor does one that is not finite. A time that
-  // goes back, or that is too far ahead, is a first sample again; one that stands still changes
-  // nothing.
+  // Take a sample: positions, velocities, the drives' torques and the time [s]. Return whether
+  // there is an estimate: the first sample gives none, nor does one that is not finite. A time
+  // that goes back, or that is too far ahead, is a first sample again; one that stands still
+  // changes nothing.
   bool update(
     LoadedModel & model, const double * q, const double * qd, const double * torque, double time)
   {

@@ -268,7 +268,7 @@ public:
         state_.set_fault({Cause::refused_reference});
         drop_and_brake(state_.fault);
       }
-    } else if (may_begin && !is_brake_due_) {
+    } else if (may_begin && !is_brake_due_) {  // a brake that is due comes first
       begin(now);
     }
     setpoint_ = newest_;
@@ -335,6 +335,7 @@ public:
   // End the reference without a request.
   void drop(const Fault & why)
   {
+    // A brake is the end of a reference that was counted when it ended.
     if (has_reference() && !is_braking()) {
       ++state_.counts.dropped_references;
       state_.last_drop = why;

@@ -219,7 +219,7 @@ class ControlCycle:
         self._is_missed = self._is_reported_stale = False
         self._reported_stale = self._missed_since = -math.inf
         self._reported_fault, self._reported_changes = '', -1
-        self._told_velocities: dict[str, str] = {}
+        self._reported_velocities: dict[str, str] = {}
         self._reported_drops = 0
         self._last_watchdog = math.inf
         self._drift, self._told_drift = DriftWatch(), -math.inf
@@ -445,7 +445,7 @@ class ControlCycle:
             self._reported_fault = fault
             if fault:
                 self._node.get_logger().error(fault)
-                self._told_velocities = self._kinds_of_wrong_velocities()
+                self._reported_velocities = self._kinds_of_wrong_velocities()
                 self._report()
         if (drops := pipeline.dropped_references) != self._reported_drops:
             self._reported_drops = drops
@@ -459,10 +459,10 @@ class ControlCycle:
         """Log what is wrong with velocities where it is not what was logged when it was found."""
         # The first verdict is of some hundredths of a second, which may hold a gap or a step.
         found = self._kinds_of_wrong_velocities()
-        if self._told_velocities:
-            for kind in found.keys() - self._told_velocities.keys():
+        if self._reported_velocities:
+            for kind in found.keys() - self._reported_velocities.keys():
                 self._node.get_logger().error(f'{found[kind]}: taken from positions instead')
-        self._told_velocities = {**self._told_velocities, **found} if found else {}
+        self._reported_velocities = {**self._reported_velocities, **found} if found else {}
 
     def _on_watchdog(self) -> None:
         now = time.monotonic()
