@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Recordings at even times, low-passed: states to compute with and efforts to compare with.
+Recordings without their standstill, at even times, low-passed: states, efforts to compare with.
 
 A recording is taken from its first motion to its last, and cut where stamps pause. Every filter is
 a Butterworth of order 4 that runs forwards and backwards, so that nothing is delayed. Positions

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The node that adds feedforward efforts to joint trajectories.
+The node that adds feedforward efforts to joint trajectories, and holds the arm before the first.
 
 It stands in front of a joint trajectory controller that commands effort: trajectories come by its
 own topic, or as goals of its own action, and go to the controller's, filled. It has no part in
