@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Simplified models: the terms of d_ij and G_i that matter, as Bejczy (1974, VII.D) kept by hand.
+Simplified models: mass matrix and gravity in the few terms that matter (Bejczy 1974, VII.D).
 
 Every coefficient is written out exactly (``formulas``), and terms are dropped, the smallest first,
 as long as the error stays under a given one. It is weighed against

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-From a joint trajectory to a reference without jumps.
+From a joint trajectory to a reference without jumps, within limits, or why it is refused.
 
 What is accepted is what the ROS 2 joint trajectory controller accepts: waypoints with positions,
 and optionally velocities, accelerations and efforts. Between waypoints the reference is

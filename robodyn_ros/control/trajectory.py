@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A joint trajectory of a user or a planner, checked."""
+"""A joint trajectory of a user or a planner: its own numbers, times and names checked."""
 
 from __future__ import annotations
 

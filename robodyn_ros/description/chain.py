@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-A description -> the serial chain from base link to tip link, with attached links lumped in.
+The tree of links -> the serial chain from base to tip, with attached links lumped in.
 
 Only the joints on the chain move. Every other movable joint below the base link is locked, and
 its subtree belongs, with the fixed links, to the body that carries it. Where no tip is given,

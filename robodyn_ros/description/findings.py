@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What is odd about a chain's numbers: reported as findings, never repaired.
+What is odd about a chain: impossible bodies, axes beside their links; findings, never repairs.
 
 Warnings come first, and of each level what costs most torque: each finding is weighed by the
 torque [N m] that is in doubt with it, roughly, for an arm under gravity.

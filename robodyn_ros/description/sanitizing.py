@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The XML of a URDF -> only the elements and attributes that a model needs, their text checked.
+The XML of a URDF -> what a model needs of it, checked and completed for ``urdf_parser_py``.
 
 Everything else is dropped; a name that neither URDF nor one of its usual extensions knows becomes
 a finding. What robot_state_publisher reads is read: a malformed part that cannot matter becomes a

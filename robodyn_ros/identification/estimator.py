@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The convex problem of an estimate, and its solution: every pseudo-inertia positive definite.
+The convex problem of an estimate, by Newton's method: every pseudo-inertia positive definite.
 
 Minimised over the links' pseudo-inertias P_i and the other parameters d is
 

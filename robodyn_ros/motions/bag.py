@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Joint states from a ROS bag, of ROS 1 or 2, read by rosbags without ROS.
+The joint states of a ROS bag, of ROS 1 or 2, opened by rosbags without ROS.
 
 What rosbags makes of a bag is held to the bag's size: a few kilobytes decompress to gigabytes, a
 hundred bytes of YAML expand to more, and a table of sqlite computes its columns; a bag of either

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The interactive drawing, as an arm's numbers; ``arm_in_space.js`` draws them.
+The interactive drawing with ellipsoids, as an arm's numbers; ``arm_in_space.js`` draws them.
 
 There are numbers only. Names of a URDF are in the page beside the sliders, where the template
 escapes them, and never in a script.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Kernels as plain C99 with a self-test, for a microcontroller or a controller in C or C++.
+Kernels as scalar C99 with a self-test, for a microcontroller or a controller in C or C++.
 
 No allocation, no state, no dependency but ``sin`` and ``cos``, for friction ``tanh`` and ``fabs``.
 Nothing that a robot description holds, no name of it, becomes part of the code.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The C extension module of one arm: its source, compiled with the machine's compiler, and loaded.
+The C extension module that Python uses: its functions' source, compiled and loaded.
 
 The source has each kernel for one sample and for many at once.
 """

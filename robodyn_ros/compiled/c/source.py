@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Straight-line C from the expressions of a kernel.
+Straight-line C from the expressions of a kernel, as statements that the files beside it wrap.
 
 All names are made here, from numbers: nothing that a robot description holds becomes source code.
 """

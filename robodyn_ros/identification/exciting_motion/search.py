@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-From random motions to the best of several local optima that keeps every limit.
+The search for an exciting motion: from random ones along gradients to the best local optimum.
 
 What is made small is lost information, plus what limits are exceeded by. The gradient goes through
 the compiled base regressor Y. It is linear in qdd and quadratic in qd, for which differences are
