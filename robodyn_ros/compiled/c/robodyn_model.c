@@ -1,4 +1,4 @@
-/* The common part of every arm's library, after its data and kernels: payload check, self-test. */
+/* The common part of every arm's library, after data and kernels: payload check, self-test. */
 
 /* The same check as payload.py. */
 static int is_body(const robodyn_payload * payload)
