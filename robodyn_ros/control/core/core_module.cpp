@@ -822,8 +822,6 @@ PYBIND11_MODULE(core_module, module)
         return self.core().has_torque() ? py::object(array_of(self.core().torque())) : py::none();
       })
     .def_property_readonly(
-      "velocity", [](Pipeline & self) { return array_of(self.core().state().velocity); })
-    .def_property_readonly(
       "last_cycle", [](Pipeline & self) { return self.core().state().steady; })
     .def_property_readonly(
       "followed",
