@@ -9,6 +9,7 @@ from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch.substitutions import PathJoinSubstitution
 from launch_ros.actions import Node
 
+from robodyn_ros.control.law import MODES
 from robodyn_ros.ros.launching import (
     SHARE,
     argument,
@@ -42,7 +43,7 @@ ARGUMENTS = (
     DeclareLaunchArgument(
         'initial_mode',
         default_value='',
-        choices=['', 'gravity_compensation', 'feedforward', 'computed_torque'],
+        choices=['', *MODES],
         description='Initial mode of the node; empty: as in params_file.',
     ),
     DeclareLaunchArgument(

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <stdexcept>
 
 namespace robodyn_controllers
@@ -17,8 +18,12 @@ namespace
 
 Mode mode_of(const std::string & name)
 {
-  if (name == "feedforward") { return Mode::feedforward; }
-  return name == "computed_torque" ? Mode::computed_torque : Mode::gravity_compensation;
+  const auto found =
+    std::find(std::begin(robodyn::kModeNames), std::end(robodyn::kModeNames), name);
+  if (found == std::end(robodyn::kModeNames)) {
+    throw std::invalid_argument("parameter mode: '" + name + "' is none of the core");
+  }
+  return static_cast<Mode>(found - std::begin(robodyn::kModeNames));
 }
 
 robodyn::ContactAction contact_action_of(const std::string & name)

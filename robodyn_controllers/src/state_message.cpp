@@ -3,25 +3,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 
 namespace robodyn_controllers
 {
-namespace
-{
-
-const char * name_of(robodyn::Mode mode)
-{
-  switch (mode) {
-    case robodyn::Mode::feedforward:
-      return "feedforward";
-    case robodyn::Mode::computed_torque:
-      return "computed_torque";
-    default:
-      return "gravity_compensation";
-  }
-}
-
-}  // namespace
 
 State state_message(const std::vector<std::string> & joints)
 {
@@ -35,7 +20,9 @@ State state_message(const std::vector<std::string> & joints)
   }
   state.effort_limited.assign(joints.size(), false);
   state.rate_limited.assign(joints.size(), false);
-  state.mode.reserve(sizeof("gravity_compensation"));
+  for (const char * const mode : robodyn::kModeNames) {
+    state.mode.reserve(std::max(state.mode.capacity(), std::strlen(mode)));
+  }
   return state;
 }
 
@@ -74,7 +61,7 @@ void fill(
 {
   const std::size_t n = position.size();
   const robodyn::Vector & parts = pipeline.parts();
-  state.mode = name_of(pipeline.mode());
+  state.mode = robodyn::kModeNames[static_cast<std::size_t>(pipeline.mode())];
   const bool is_following = pipeline.following() != robodyn::Following::none;
   const robodyn::ReferenceState & desired = pipeline.desired();
   for (auto * const field :

@@ -347,10 +347,10 @@ class CommandPipeline:
                 'the node is not active',
                 'activate it (lifecycle), or call ~/enable where it was disabled',
             )
-        if self.law.mode == 'gravity_compensation':
+        if not self._core.follows:
             raise FollowsNone(
                 'trajectory',
-                'the mode is gravity_compensation',
+                f'the mode is {self.law.mode}',
                 'set parameter mode to feedforward or computed_torque',
             )
         if not self._core.is_clock_reliable(self._core.last_cycle):

@@ -193,6 +193,7 @@ class Pipeline:
     is_clock_stopped: bool
     is_enabled: bool
     is_stopping: bool
+    follows: bool
     is_stale: bool
     velocity: np.ndarray
     is_ready: bool

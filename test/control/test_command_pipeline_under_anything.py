@@ -10,6 +10,7 @@ from control_arm import TWO_JOINTS, enabled, random_kind
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from robodyn_ros.control.law import MODES
 from robodyn_ros.control.settings import ACTIONS
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.errors import NonFiniteValue, RejectedTrajectory
@@ -46,7 +47,7 @@ trajectories = st.tuples(
 )
 laws = st.tuples(
     st.just('law'),
-    st.sampled_from(['gravity_compensation', 'feedforward', 'computed_torque']),
+    st.sampled_from(MODES),
     st.booleans(),
     st.booleans(),
     st.sampled_from([0.0, 0.05, 1.0]),

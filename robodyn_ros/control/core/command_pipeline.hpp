@@ -175,9 +175,8 @@ public:
   // Whether a motion or a setpoint may start.
   bool may_follow(double now) const
   {
-    return is_enabled_ && !is_stopping_ && mode() != Mode::gravity_compensation &&
-           state_.has_state && !is_stale_ && has_velocities(state_.velocity) && is_ready() &&
-           clock_.is_reliable(now);
+    return is_enabled_ && !is_stopping_ && state_.law.latest().follows() && state_.has_state &&
+           !is_stale_ && has_velocities(state_.velocity) && is_ready() && clock_.is_reliable(now);
   }
 
   // Whether enough states have come since enabling for feedback: their period is known, and so

@@ -601,10 +601,11 @@ PYBIND11_MODULE(core_module, module)
   module.attr("EXPECTED_FORCE") = rd::kExpectedForce;
   module.attr("EXPECTED_MOMENT") = rd::kExpectedMoment;
 
-  py::enum_<rd::Mode>(module, "Mode")
-    .value("gravity_compensation", rd::Mode::gravity_compensation)
-    .value("feedforward", rd::Mode::feedforward)
-    .value("computed_torque", rd::Mode::computed_torque);
+  py::enum_<rd::Mode> modes(module, "Mode");
+  std::uint8_t mode = 0;
+  for (const char * const name : rd::kModeNames) {
+    modes.value(name, static_cast<rd::Mode>(mode++));
+  }
   py::enum_<rd::Action>(module, "Action")
     .value("hold_gravity", rd::Action::hold_gravity)
     .value("zero", rd::Action::zero)
@@ -781,6 +782,8 @@ PYBIND11_MODULE(core_module, module)
     .def_property_readonly("is_enabled", [](Pipeline & self) { return self.core().is_enabled(); })
     .def_property_readonly(
       "is_stopping", [](Pipeline & self) { return self.core().is_stopping(); })
+    .def_property_readonly(
+      "follows", [](Pipeline & self) { return self.core().state().law.latest().follows(); })
     .def_property_readonly("is_stale", [](Pipeline & self) { return self.core().is_stale(); })
     .def_property_readonly(
       "is_holding_gravity", [](Pipeline & self) { return self.core().is_holding_gravity(); })

@@ -87,6 +87,7 @@ struct LawCoefficients
 
   bool has_feedforward() const { return has_any(feedforward); }
   bool has_feedback() const { return has_any(computed) || any(kp) || any(kd); }
+  // Whether there is anything that a reference changes.
   bool follows() const { return has_feedforward() || has_feedback(); }
 
   // The rate of the states that its feedback needs [Hz]; 0: it has no feedback.
@@ -387,7 +388,7 @@ public:
     mode_ = law.mode;
     if (next_ == latest_) { return; }
     latest_ = next_;
-    if (damping != 0.0 && law.mode == Mode::gravity_compensation) {
+    if (damping != 0.0 && !latest_.follows()) {
       next_.damping = damping;
       damping_time_ = 0.0;
     }
