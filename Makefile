@@ -28,7 +28,7 @@ export ROS_LOG_DIR ?= $(abspath $(VENV))/ros_log
 # A ROS installation finds the packages built here only where they are sourced.
 WITH_ROS := $(if $(ROS_DISTRO),source $(VENV)/local_setup.bash &&)
 
-.PHONY: help setup demo identify test test-all test-long bench lint docs clean
+.PHONY: help setup demo identify check test test-all test-long bench lint docs clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +42,10 @@ demo: setup  ## an arm in a physics engine holds and tracks on our torques [URDF
 identify: setup  ## an arm with a wrong URDF is excited, recorded, identified [URDF= BASE= TIP= SEED= OUT=]
 	@$(WITH_ROS) $(BIN)/robodyn identify-demo --output '$(OUT)' $(if $(SEED),--seed '$(SEED)') \
 	    $(if $(URDF),--urdf '$(URDF)') $(if $(BASE),--base '$(BASE)') $(if $(TIP),--tip '$(TIP)')
+
+check: setup  ## the answer in three minutes: numbers, the core, one node of each kind [ROOM=control]
+	@$(WITH_ROS) $(BIN)/python -m pytest -q -n 2 --dist loadfile \
+	    -m 'not longer and not slow' $(if $(ROOM),test/$(ROOM))
 
 test: setup  ## run the tests, the slow ones left out
 	@$(WITH_ROS) $(BIN)/python -m pytest -q -n 2 --dist loadfile -m 'not slow'

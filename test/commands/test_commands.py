@@ -234,6 +234,7 @@ def test_errors_are_one_line_that_names_the_fault(arguments, named, monkeypatch,
     assert named in said
 
 
+@pytest.mark.longer
 def test_every_command_but_the_demonstration_works_without_ros(motion, tmp_path):
     path, _ = motion
     code = f"""
@@ -300,6 +301,7 @@ def test_an_arm_without_mass_is_said_whatever_the_command(tmp_path, motion):
     assert 'every torque is 0' in result.stderr
 
 
+@pytest.mark.longer
 def test_simulation_says_how_long_an_effort_limit_was_reached(tmp_path):
     pytest.importorskip('mujoco')
     path, fast = tmp_path / 'arm.urdf', tmp_path / 'fast.csv'

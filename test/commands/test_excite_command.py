@@ -39,6 +39,7 @@ def run(arm, *arguments):
     return CliRunner().invoke(robodyn, [*given, *arguments]), output
 
 
+@pytest.mark.longer
 def test_csv_and_yaml_are_the_same_motion_within_the_limits(arm):
     answer, output = run(arm, '--poses', '2', '--friction-motion')
     assert answer.exit_code == 0, answer.output

@@ -26,6 +26,7 @@ def run_self_test(folder, name='arm', flags=()):
     return subprocess.run([program], capture_output=True, text=True)
 
 
+@pytest.mark.longer
 @needs_compiler
 @pytest.mark.parametrize(
     'arm',
@@ -45,6 +46,7 @@ def test_self_test_passes(arm, tmp_path):
     assert 'all results agree' in result.stdout
 
 
+@pytest.mark.longer
 @needs_compiler
 @pytest.mark.parametrize('arm', [public_arm('ur5'), random_arm(21)], ids=['ur5', 'prismatic'])
 def test_self_test_of_every_function_passes(arm, tmp_path):

@@ -166,6 +166,7 @@ def test_second_compilation_comes_from_the_cache(arm, compilations):
     gravity_is_right(arm, second)
 
 
+@pytest.mark.longer
 @needs_compiler
 def test_another_model_option_or_version_is_compiled_anew(arm, compilations, monkeypatch):
     kernels = ['gravity_torque']

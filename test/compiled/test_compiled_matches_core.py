@@ -23,6 +23,7 @@ from compiled_arms import (
 from convert_robots import leaves
 from oracles import relative_difference
 from robots import public_urdfs, random_chain, two_link_urdf
+from tiers import one_in
 
 import robodyn_ros as rd
 from robodyn_ros.compiled import KERNELS, RIGID_BODY, compile_model
@@ -109,7 +110,7 @@ def test_expressions_of_every_public_chain(path):
         assert_expressions_equal_core(arm, ('inverse_dynamics', 'mass_matrix'))
 
 
-@pytest.mark.parametrize('block', range(20))
+@pytest.mark.parametrize('block', one_in(5, range(20), pytest.mark.longer))
 def test_expressions_of_random_chains(block):
     for seed in range(10 * block, 10 * block + 10):
         arm = random_arm(seed, rotors=seed % 2 == 1)
@@ -154,7 +155,7 @@ def assert_same_in_out(function, arguments, results):
 
 
 @needs_compiler
-@pytest.mark.parametrize('name', PUBLIC_ARMS)
+@pytest.mark.parametrize('name', one_in(len(PUBLIC_ARMS), PUBLIC_ARMS, pytest.mark.longer))
 def test_c_functions_of_public_arm(name):
     arm = public_arm(name)
     compared(compile_model(arm, kernels=QUICK), arm, kernels=QUICK)
@@ -168,6 +169,7 @@ def test_every_c_function_of_public_arm(name):
     compared(compile_model(arm), arm)
 
 
+@pytest.mark.longer
 @needs_compiler
 def test_every_c_function_of_a_random_chain():
     arm = random_arm(21, rotors=True)
@@ -558,6 +560,7 @@ def test_arm_without_inertia_has_no_derivatives_of_its_acceleration(small):
                 function(q, q, q)
 
 
+@pytest.mark.longer
 def test_functions_carry_signature_and_docstring(small):
     compiled = compile_model(small[0], kernels=KERNELS)
     torque = compiled.inverse_dynamics
@@ -601,6 +604,7 @@ def test_names_from_the_description_never_enter_the_code():
     )
 
 
+@pytest.mark.longer
 @needs_compiler
 def test_thirty_joints():
     text = random_chain(np.random.default_rng(5), 30, prismatic_fraction=0.0)

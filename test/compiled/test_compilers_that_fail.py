@@ -28,7 +28,7 @@ from robodyn_ros.compiled.c import compiler, extension
 from robodyn_ros.compiled.verification import largest_difference
 from robodyn_ros.errors import NoBackend
 
-pytestmark = pytest.mark.skipif(not REAL, reason='there is no C compiler')
+pytestmark = [pytest.mark.longer, pytest.mark.skipif(not REAL, reason='there is no C compiler')]
 
 PATIENCE = 20.0  # for the end of a killed process [s]
 

@@ -33,6 +33,8 @@ from robodyn_ros.control.load import Load
 from robodyn_ros.control.settings import ACTIONS, CONTACT_ACTIONS
 from robodyn_ros.errors import RobodynError
 
+pytestmark = pytest.mark.longer  # programs are compiled
+
 HERE = Path(__file__).parent
 # As replay.cpp numbers them.
 EVENTS = (

@@ -53,6 +53,7 @@ def scene(model, generator):
     return floor, Box(aside, aside + 0.5, watched=('tip',))
 
 
+@pytest.mark.longer
 @pytest.mark.parametrize('seed', range(6))
 def test_no_limit_is_exceeded_at_any_of_ten_thousand_samples(seed, hasty):
     model, generator = random_arm(seed), np.random.default_rng(seed)

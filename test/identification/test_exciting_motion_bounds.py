@@ -116,6 +116,7 @@ def test_torques_and_points_change_no_faster_than_bounded(seed):
         assert (moved / step**2 <= bound * (1 + 1e-6) + 1e-6).all()
 
 
+@pytest.mark.longer
 @pytest.mark.parametrize('seed', range(6))
 @pytest.mark.parametrize('fewest', [20, 500])
 def test_what_a_motion_uses_is_never_less_than_what_dense_samples_show(seed, fewest, monkeypatch):

@@ -351,6 +351,7 @@ def check_against_numbers(arm, **options):
     return base
 
 
+@pytest.mark.longer
 @given(st.text('RP', min_size=1, max_size=6), st.integers(0, 2**32 - 1))
 def test_closed_form_agrees_with_rank_revealing_qr(kinds, seed):
     arm = structured_arm(np.random.default_rng(seed), kinds)

@@ -9,6 +9,7 @@ import pytest
 from oracles import PinocchioArm, random_states
 from parameter_arms import pinocchio_regressor, public_chains, ranks
 from robots import random_chain
+from tiers import one_in
 
 import robodyn_ros as rd
 
@@ -82,7 +83,7 @@ SEEDS = range(300)
 BLOCK = 30
 
 
-@pytest.mark.parametrize('first', SEEDS[::BLOCK])
+@pytest.mark.parametrize('first', one_in(5, SEEDS[::BLOCK], pytest.mark.longer))
 def test_random_hard_chains(first):
     apart = []
     for seed in SEEDS[first : first + BLOCK]:

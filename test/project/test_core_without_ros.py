@@ -5,6 +5,8 @@ import pkgutil
 import subprocess
 import sys
 
+import pytest
+
 import robodyn_ros
 
 
@@ -19,6 +21,7 @@ def core_modules():
     return names
 
 
+@pytest.mark.longer
 def test_importing_every_core_module_loads_no_ros():
     code = (
         'import importlib, sys\n'
@@ -32,6 +35,7 @@ def test_importing_every_core_module_loads_no_ros():
     assert result.returncode == 0, result.stderr
 
 
+@pytest.mark.longer
 def test_core_is_importable_where_ros_is_missing():
     # A finder that refuses ROS stands in for a machine without it.
     code = (

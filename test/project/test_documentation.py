@@ -20,6 +20,8 @@ from lxml import etree, html
 
 from robodyn_ros.cli import robodyn
 
+pytestmark = pytest.mark.longer
+
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / 'docs'
 # Where a file or folder may be that a page names without saying what it is in.

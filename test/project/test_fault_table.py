@@ -24,6 +24,7 @@ print(*[row[-1] for row in rows if row[0].startswith('no mark')], sep='\\n')
 """
 
 
+@pytest.mark.longer
 @pytest.mark.parametrize('what, fewest', [('faults', 40), ('mistakes', 30)])
 def test_table_is_that_of_the_tests(what, fewest):
     # In a process of its own: pytest does not run inside pytest. What this one was told to select

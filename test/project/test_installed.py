@@ -42,6 +42,7 @@ COMMANDS = {
     for path in [ROOT / 'README.md', *sorted((ROOT / 'docs').glob('*.md'))]
     if (blocks := re.findall(r'^```sh\n(.*?)^```', path.read_text(encoding='utf-8'), re.S | re.M))
 }
+pytestmark = pytest.mark.slow  # wheels are made and installed
 needs_ros = pytest.mark.skipif(
     importlib.util.find_spec('rclpy') is None, reason='ROS 2 (rclpy) is missing'
 )

@@ -252,6 +252,7 @@ def test_path_may_be_a_str_or_a_path(tmp_path):
 ROOMS = 'analysis compiled errors identification motions report simulation'.split()
 
 
+@pytest.mark.longer
 @pytest.mark.parametrize('room', ROOMS)
 def test_a_room_is_reached_from_the_root_without_importing_it(room):
     code = f'import robodyn_ros; print(robodyn_ros.{room}.__name__)'

@@ -20,6 +20,14 @@ def browser():
         yield started
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Leave what is looked at in a browser to ``make test-all``: each takes seconds."""
+    for item in items:
+        if 'browser' in item.fixturenames:
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(scope='session')
 def report_of(tmp_path_factory, panda_urdf, ur5_urdf):
     arms = {

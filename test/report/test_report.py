@@ -15,6 +15,7 @@ from browser import FAULTS, opened
 from click.testing import CliRunner
 from lxml import html
 from robots import public_urdfs, random_chain, two_link_urdf
+from tiers import one_in
 
 import robodyn_ros as rd
 from robodyn_ros.cli import robodyn
@@ -65,6 +66,7 @@ HOSTILE = (
 )
 
 
+@pytest.mark.longer
 @pytest.mark.parametrize('name', ['panda', 'ur5', 'jpl_rrp'])
 def test_report_has_every_section_and_figure_and_nothing_overflows(name, report_of, browser):
     path, summary = report_of(name)
@@ -105,6 +107,7 @@ ODD = {
 }
 
 
+@pytest.mark.longer
 @pytest.mark.parametrize('name', ODD)
 def test_odd_arms_have_a_page_at_every_width_in_light_and_in_dark(
     name, tmp_path, facts_of, browser
@@ -122,6 +125,7 @@ def test_odd_arms_have_a_page_at_every_width_in_light_and_in_dark(
                 assert canvas['width'] > 0.8 * min(width - 40, 620)
 
 
+@pytest.mark.longer
 def test_long_arms_have_a_table_of_the_strongest_coupling_alone(facts_of, monkeypatch):
     monkeypatch.setattr('robodyn_ros.report.page._MOST_COLUMNS', 1)
     facts = facts_of(two_link_urdf())
@@ -153,6 +157,7 @@ def test_long_formulas_are_told_as_they_begin_where_they_would_fill_pages():
     assert len(long) < 250 and long.endswith('… (40000 characters in all)')
 
 
+@pytest.mark.longer
 def test_absurd_limits_are_taken_through_one_turn(facts_of):
     # Over two million radians a map would be noise.
     facts = facts_of(ODD['absurd limits'])
@@ -201,6 +206,7 @@ def test_printed_page_has_legends_folded_parts_and_light_colours(report_of, brow
         assert page.evaluate('document.documentElement.scrollWidth') <= 760
 
 
+@pytest.mark.longer
 def test_joints_whose_simplified_torque_is_further_off_are_named(facts_of):
     facts = facts_of(Path('urdf/puma560.urdf').read_text(encoding='utf-8'))
     section = html.fromstring(report_page(facts)).get_element_by_id('simplified')
@@ -245,6 +251,7 @@ def test_report_tells_what_was_computed(report_of):
     assert 'without rotor inertia, which a URDF does not have' in text
 
 
+@pytest.mark.longer
 def test_report_takes_rotors_along(tmp_path):
     # Bejczy 1974, (72): D11 varies 4.36 times with the input inertias, eleven times without.
     rotors = {'joint1': 0.9533, 'joint2': 2.1933, 'joint3': 0.7818}
@@ -268,6 +275,7 @@ def test_report_takes_rotors_along(tmp_path):
     assert float(number_told) == pytest.approx(6.176 / 1.417, abs=5e-3)
 
 
+@pytest.mark.longer
 def test_split_of_the_report_is_along_its_motion(facts_of):
     facts = facts_of('urdf/puma560.urdf')
     assert facts.split['D_12'].dominant == 'translational'
@@ -275,6 +283,7 @@ def test_split_of_the_report_is_along_its_motion(facts_of):
     assert facts.structure.total == 88
 
 
+@pytest.mark.longer
 def test_names_cannot_break_the_page_or_inject_into_it(tmp_path, facts_of, browser):
     # Written as a program would write it, so that the names arrive as they are.
     urdf = two_link_urdf()
@@ -333,7 +342,7 @@ def written(page):
     return page.text_content()
 
 
-@pytest.mark.parametrize('name', ['jpl_rrp', 'panda'])
+@pytest.mark.parametrize('name', one_in(2, ['jpl_rrp', 'panda'], pytest.mark.longer))
 def test_mass_matrix_and_gravity_have_one_letter_and_indices_are_lowered(name, report_of):
     path, _ = report_of(name)
     page = html.parse(str(path)).getroot()
@@ -351,6 +360,7 @@ def test_mass_matrix_and_gravity_have_one_letter_and_indices_are_lowered(name, r
     assert indexed('2 d3² mZ10') == '2 d<sub>3</sub>² mZ<sub>10</sub>'
 
 
+@pytest.mark.longer
 def test_no_line_ends_between_a_number_and_its_unit(report_of):
     path, _ = report_of('panda')
     text = written(html.parse(str(path)).getroot())
@@ -360,6 +370,7 @@ def test_no_line_ends_between_a_number_and_its_unit(report_of):
     assert quantity(1.5, 'N m') == '1.5\u00a0N\u00a0m'
 
 
+@pytest.mark.longer
 def test_first_page_says_whether_the_description_can_be_used(facts_of):
     for name, said in (
         ('two_link_planar', 'The description can be used: no warnings.'),
@@ -375,6 +386,7 @@ def test_first_page_says_whether_the_description_can_be_used(facts_of):
         assert 'whether they are this robot’s was not measured' in verdict.text_content()
 
 
+@pytest.mark.longer
 def test_what_was_not_computed_is_said_beside_the_verdict(facts_of):
     page = html.fromstring(report_page(facts_of(ODD['endless slides'])))
     (verdict,) = page.find_class('verdict')
@@ -398,6 +410,7 @@ def test_robot_and_author_stand_on_the_first_page_or_are_left_to_be_filled_in(
         assert page.locator('script').count() == 2 and page.locator('img').count() == 0
 
 
+@pytest.mark.longer
 def test_what_would_say_nothing_of_a_small_arm_is_left_out_with_a_sentence(facts_of):
     # Both axes are along gravity, and no term of M is small.
     facts = facts_of(two_link_urdf())
@@ -438,6 +451,7 @@ def test_masses_of_public_arms_are_on_the_paper():
     assert seen > 5
 
 
+@pytest.mark.longer
 def test_masses_too_far_to_be_drawn_are_named(facts_of):
     text = two_link_urdf().replace('xyz="0.5 0 0"', 'xyz="-40 0 0"', 1)
     page = html.fromstring(report_page(facts_of(text)))
@@ -459,6 +473,7 @@ def test_every_disc_of_a_mass_is_on_the_paper(behind):
         assert 20 < float(disc.get('y')) < height - 20
 
 
+@pytest.mark.longer
 def test_torque_that_is_rounding_is_zero(facts_of):
     # The last joint turns a rod along its own axis, which has no inertia about it.
     text = two_link_urdf().replace(
@@ -570,6 +585,7 @@ def test_arcs_turn_about_the_axes_the_way_that_q_grows():
     np.testing.assert_allclose(np.diff((arc - before[:3, 3]) @ before[:3, 2]), 0.0, atol=1e-12)
 
 
+@pytest.mark.longer
 def test_coupling_maps_share_one_scale(facts_of):
     facts = facts_of(Path('urdf/puma560.urdf').read_text(encoding='utf-8'))
     maps = facts.coupling.maps
@@ -620,6 +636,7 @@ def test_labels_lie_neither_on_a_link_nor_on_each_other():
             assert (np.abs(at - other_at) >= (label.size + other.size) / 2).any()
 
 
+@pytest.mark.longer
 def test_friction_is_smooth_where_a_joint_turns_round_as_the_node_s_is(facts_of):
     text = two_link_urdf().replace('</joint>', '<dynamics damping="0.5" friction="2"/></joint>')
     time = np.linspace(0, 1, 11)

@@ -20,6 +20,8 @@ from robodyn_ros.report import pdf
 from robodyn_ros.report.identification_page import identification_page
 from robodyn_ros.report.pdf import BROWSERS, browser_path, print_page
 
+pytestmark = pytest.mark.longer  # an arm is identified first
+
 
 @pytest.fixture(scope='module')
 def recorded(tmp_path_factory):

@@ -228,6 +228,7 @@ def test_a_motion_is_made_slowly_then_fast_and_recorded_with_the_robots_digest(r
     assert float(notes['start_of_motion']) > float(notes['start_of_rehearsal']) > 100.0
 
 
+@pytest.mark.longer
 def test_the_bag_holds_the_description_and_may_be_mcap(rig):
     arm, process, folder = rig(storage='mcap')
     assert ended(arm, process, folder)[0] == 0
@@ -250,12 +251,14 @@ def test_without_confirm_nothing_is_sent_or_recorded(rig):
     assert not arm.received_ and not (folder / 'bag').exists()
 
 
+@pytest.mark.longer
 def test_from_elsewhere_it_begins_only_where_the_approach_is_asked_for(rig):
     arm, process, folder = rig(start_at=(0.3, 0.0))
     code, log = ended(arm, process, folder)
     assert code == 1 and 'approach:=true' in log and not arm.received_
 
 
+@pytest.mark.longer
 def test_a_node_that_is_not_yet_active_is_asked_again(rig):
     arm, process, folder = rig()
     arm.refusals = 2
@@ -264,6 +267,7 @@ def test_a_node_that_is_not_yet_active_is_asked_again(rig):
     assert not arm.refusals
 
 
+@pytest.mark.longer
 def test_a_refused_trajectory_is_sent_again_with_more_time_to_its_start(rig):
     arm, process, folder = rig()
     arm.refusals, arm.reason = 2, 'speed on the way: 8.48; allowed 2.16'
@@ -277,6 +281,7 @@ def test_a_refused_trajectory_is_sent_again_with_more_time_to_its_start(rig):
     assert Recording.from_bag(folder / 'bag', arm.model).duration > DURATION
 
 
+@pytest.mark.longer
 def test_a_trajectory_refused_again_and_again_ends_with_the_nodes_reason(rig):
     arm, process, folder = rig()
     arm.refusals, arm.reason = 100, 'in mode gravity_compensation'
@@ -287,6 +292,7 @@ def test_a_trajectory_refused_again_and_again_ends_with_the_nodes_reason(rig):
     assert len(arm.sent) == MOST_REFUSALS
 
 
+@pytest.mark.longer
 def test_a_second_part_that_is_refused_is_not_blamed_on_the_arm(rig):
     arm, process, folder = rig(rehearsal_speed=0.5)
     until(arm, process, folder, lambda: arm.received_)
@@ -297,6 +303,7 @@ def test_a_second_part_that_is_refused_is_not_blamed_on_the_arm(rig):
     assert 'from where the motion is' not in log
 
 
+@pytest.mark.longer
 def test_what_the_node_refused_of_others_is_nothing_to_this_motion(rig):
     arm, process, folder = rig()
     arm.reason = 'of another'
@@ -307,6 +314,7 @@ def test_what_the_node_refused_of_others_is_nothing_to_this_motion(rig):
     assert code == 0 and 'of another' not in log
 
 
+@pytest.mark.longer
 @pytest.mark.parametrize(
     'reliability', [ReliabilityPolicy.RELIABLE, ReliabilityPolicy.BEST_EFFORT]
 )
@@ -318,6 +326,7 @@ def test_joint_states_are_taken_as_reliably_as_they_are_offered(rig, reliability
     assert ended(arm, process, folder)[0] == 0
 
 
+@pytest.mark.longer
 def test_a_state_that_is_sent_again_is_recorded_once(rig):
     arm, process, folder = rig()
     publish = arm.states.publish
@@ -336,6 +345,7 @@ def test_a_state_that_is_sent_again_is_recorded_once(rig):
     assert len(set(times)) == len(times)
 
 
+@pytest.mark.longer
 def test_an_approach_is_slow_and_ends_at_the_start(rig):
     arm, process, folder = rig(start_at=(0.05, -0.1), approach='true')
     code, log = ended(arm, process, folder)
@@ -346,6 +356,7 @@ def test_an_approach_is_slow_and_ends_at_the_start(rig):
     assert max(abs(v) for point in way for v in point.velocities) <= 0.2 + 1e-9
 
 
+@pytest.mark.longer
 def test_efforts_that_leave_the_prediction_stop_the_arm(rig):
     arm, process, folder = rig(effort_tolerance='[5.0, 5.0]')
     until(arm, process, folder, moving(arm))
@@ -357,6 +368,7 @@ def test_efforts_that_leave_the_prediction_stop_the_arm(rig):
     assert np.abs(recording.effort).max() >= 20.0 - 5.0
 
 
+@pytest.mark.longer
 def test_a_joint_trajectory_controller_is_stopped_by_a_point_at_rest_ahead(rig):
     arm, process, folder = rig(target='joint_trajectory_controller', effort_tolerance='5')
     until(arm, process, folder, moving(arm))
@@ -368,6 +380,7 @@ def test_a_joint_trajectory_controller_is_stopped_by_a_point_at_rest_ahead(rig):
     assert np.abs(np.array(rest.positions) - q).max() < 0.6
 
 
+@pytest.mark.longer
 def test_an_arm_that_does_not_follow_is_stopped(rig):
     arm, process, folder = rig()
     arm.obeys = False
@@ -375,6 +388,7 @@ def test_an_arm_that_does_not_follow_is_stopped(rig):
     assert code == 1 and 'from where the motion is' in log
 
 
+@pytest.mark.longer
 def test_a_contact_stops_the_motion_and_its_end_does_not(rig):
     arm, process, folder = rig()
     until(arm, process, folder, moving(arm))
@@ -388,6 +402,7 @@ def test_a_contact_stops_the_motion_and_its_end_does_not(rig):
     assert not arm.received_[-1].points
 
 
+@pytest.mark.longer
 def test_a_driver_that_falls_silent_stops_the_motion_and_leaves_a_bag(rig):
     arm, process, folder = rig(state_timeout=0.5)
     until(arm, process, folder, moving(arm))
@@ -398,6 +413,7 @@ def test_a_driver_that_falls_silent_stops_the_motion_and_leaves_a_bag(rig):
     assert Recording.from_bag(folder / 'bag', arm.model).duration > 0.3
 
 
+@pytest.mark.longer
 def test_a_signal_stops_the_motion_and_leaves_a_bag(rig):
     arm, process, folder = rig()
     until(arm, process, folder, moving(arm))
@@ -408,6 +424,7 @@ def test_a_signal_stops_the_motion_and_leaves_a_bag(rig):
     assert Recording.from_bag(folder / 'bag', arm.model).duration > 0.3
 
 
+@pytest.mark.longer
 @pytest.mark.parametrize(
     ('parameters', 'named'),
     [
@@ -426,6 +443,7 @@ def test_what_cannot_be_is_refused_before_anything_is_sent(rig, parameters, name
     assert not arm.received_ and not (folder / 'bag').exists()
 
 
+@pytest.mark.longer
 def test_a_bag_that_is_there_is_not_overwritten(rig, tmp_path):
     (tmp_path / 'bag').mkdir()
     arm, process, folder = rig()

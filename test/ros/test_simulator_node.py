@@ -174,6 +174,7 @@ def test_held_time_stands_still_until_the_release_and_no_answer_from_before_coun
     assert not again.success and again.message == 'not held'
 
 
+@pytest.mark.longer
 def test_in_real_time_a_held_arm_takes_no_command_before_the_release(rig):
     rig.start(urdf_file=str(rig.urdf), hold=True)
     rig.until_heard(rig.commands)
@@ -199,6 +200,7 @@ def test_in_lockstep_torques_are_matched_by_joint_name(rig):
     assert list(rig.states[-1].effort) == [7.0, 5.0]
 
 
+@pytest.mark.longer
 def test_in_lockstep_what_is_missing_is_said_where_it_belongs(rig):
     rig.start(urdf_file=str(rig.urdf), lockstep=True, lockstep_timeout=0.05)
     other = rig.node.create_publisher(JointState, 'arm_node/torques', 10)
@@ -228,6 +230,7 @@ def test_in_lockstep_what_is_missing_is_said_where_it_belongs(rig):
     assert rig.process.log.read_text().count(elsewhere) == 1
 
 
+@pytest.mark.longer
 def test_commands_that_are_published_elsewhere_are_named_with_the_remapping(rig):
     rig.node.destroy_publisher(rig.commands)
     rig.commands = rig.node.create_publisher(Float64MultiArray, 'arm_node/commands', 10)
@@ -417,6 +420,7 @@ def test_description_is_taken_from_the_topic_where_there_is_no_file(rig):
     assert list(rig.states[0].name) == JOINTS
 
 
+@pytest.mark.longer
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_simulator_ends_cleanly_when_told_to(rig, number):
     rig.start(urdf_file=str(rig.urdf))
@@ -426,6 +430,7 @@ def test_simulator_ends_cleanly_when_told_to(rig, number):
     assert 'Traceback' not in rig.process.log.read_text()
 
 
+@pytest.mark.longer
 @pytest.mark.parametrize('name', ['arm.urdf', 'arm.urdf.xacro'])
 def test_a_description_that_is_a_path_opens_no_file(rig, name):
     path = rig.folder / name
@@ -442,6 +447,7 @@ def test_a_description_that_is_a_path_opens_no_file(rig, name):
     rig.until(lambda: rig.states)
 
 
+@pytest.mark.longer
 @pytest.mark.parametrize(
     'parameters, reason',
     [

@@ -70,12 +70,14 @@ def test_signal_ends_the_node_with_code_0_after_its_stop_command(rig, number):
     assert 'stop command' in rig.log and 'Traceback' not in rig.log
 
 
+@pytest.mark.longer
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
 def test_signal_that_a_script_left_ignored_ends_the_node(rig, number):
     start(rig, before=f'signal.signal({number.value}, signal.SIG_IGN)')
     assert rig.end(number) == 0
 
 
+@pytest.mark.longer
 def test_node_under_nohup_outlives_its_terminal(rig):
     start(rig, before='signal.signal(signal.SIGHUP, signal.SIG_IGN)')
     rig.process.send_signal(signal.SIGHUP)
@@ -87,6 +89,7 @@ def test_node_under_nohup_outlives_its_terminal(rig):
 # --- what messages hold ------------------------------------------------------------------------
 
 
+@pytest.mark.longer
 @pytest.mark.parametrize('executor', EXECUTORS)
 def test_parameter_of_a_type_that_does_not_exist_is_logged_and_survived(rig, executor):
     start(rig, executor)
@@ -104,6 +107,7 @@ def test_parameter_of_a_type_that_does_not_exist_is_logged_and_survived(rig, exe
     assert rig.end() == 0
 
 
+@pytest.mark.longer
 @pytest.mark.parametrize('executor', EXECUTORS)
 def test_clock_before_zero_is_logged_and_survived(rig, executor):
     start(rig, executor, use_sim_time=True)
@@ -117,6 +121,7 @@ def test_clock_before_zero_is_logged_and_survived(rig, executor):
     assert rig.end() == 0
 
 
+@pytest.mark.longer
 @pytest.mark.parametrize('executor', EXECUTORS)
 @pytest.mark.parametrize(
     'bug', ['conversions.transform(None)', "conversions.floats('x')", '1 / 0']

@@ -441,6 +441,7 @@ def pushed(distance, limit):
     return Chain.from_urdf_text(text), RobotModel.from_urdf(text), motion
 
 
+@pytest.mark.longer
 def test_torques_stay_within_the_effort_limits_unless_they_are_ignored():
     # 2 kg times the largest acceleration, 6 x 0.5 m/s², are 6 N: more than 4 N.
     chain, model, motion = pushed(0.5, 4)
@@ -453,6 +454,7 @@ def test_torques_stay_within_the_effort_limits_unless_they_are_ignored():
     np.testing.assert_array_equal(without.torque, ignored.torque)
 
 
+@pytest.mark.longer
 def test_open_loop_that_runs_away_is_stopped_and_explained():
     # Upside down, a pendulum on feedforward alone falls off the equilibrium as exp(t sqrt(3g/2l)).
     text = slider().replace('prismatic', 'revolute').replace('"1 0 0"', '"0 1 0"')

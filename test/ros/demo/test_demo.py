@@ -219,6 +219,7 @@ def demo_processes(log):
     return lines
 
 
+@pytest.mark.slow
 @pytest.mark.ros
 def test_demo_drives_an_arm_with_a_prismatic_joint_and_writes_its_results(tmp_path):
     urdf = tmp_path / 'lift.urdf'

@@ -17,7 +17,7 @@ from robodyn_interfaces.msg import Payload
 from robodyn_interfaces.srv import GetPayload, SetGravity, SetPayload
 from robodyn_ros import RobotModel
 
-pytestmark = pytest.mark.ros
+pytestmark = [pytest.mark.longer, pytest.mark.ros]
 
 POSITION = [0.1, -0.4, 0.2, -1.9, 0.3, 1.6, 0.7]
 LONGEST_STEP = 0.01  # the rate limit allows no more than this time's change at once [s]

@@ -10,7 +10,7 @@ from node_rig import ARM, UNHURRIED, NodeRig
 
 from robodyn_ros import RobotModel, gravity_torque
 
-pytestmark = pytest.mark.ros
+pytestmark = [pytest.mark.longer, pytest.mark.ros]
 
 POSITION = [0.1, -0.4, 0.2, -1.9, 0.3, 1.6, 0.7]
 # In the order of the commands, which is not that of the chain.

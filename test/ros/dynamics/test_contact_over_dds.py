@@ -246,6 +246,7 @@ def test_nothing_is_computed_while_nobody_listens(plain, robot):
     plain.stream(POSITION, lambda: plain.report.get('contact_observer') == 'idle')
 
 
+@pytest.mark.longer
 def test_the_effort_of_another_is_added_and_fades(plain, robot):
     plain.start(
         **robot,

@@ -68,6 +68,7 @@ def test_gravity_compensation_commands_the_torque_that_pinocchio_computes(rig, r
     assert np.array(rig.torques[-1].effort) == pytest.approx(expected, abs=1e-9)
 
 
+@pytest.mark.longer
 def test_torques_carry_the_stamp_of_the_joint_state_that_caused_them(rig, robot):
     rig.start(**robot, **CALM)
     rig.bring_up(POSITION)
@@ -97,6 +98,7 @@ def test_dynamics_state_takes_the_commanded_torque_apart(rig, robot, gravity):
     assert state.cycle_time > 0.0
 
 
+@pytest.mark.longer
 def test_partial_messages_from_two_drivers_make_one_state(rig, robot, gravity):
     rig.start(**robot, **CALM)
     lower, upper = slice(0, 3), slice(3, 7)
@@ -109,6 +111,7 @@ def test_partial_messages_from_two_drivers_make_one_state(rig, robot, gravity):
     assert np.array(rig.commands[-1].data) == pytest.approx(gravity, abs=1e-9)
 
 
+@pytest.mark.longer
 def test_drivers_without_velocities_and_stamps_are_understood(rig, robot, gravity):
     rig.start(**robot, **CALM)
     zero = type(rig.node.get_clock().now().to_msg())()
@@ -116,6 +119,7 @@ def test_drivers_without_velocities_and_stamps_are_understood(rig, robot, gravit
     assert np.array(rig.commands[-1].data) == pytest.approx(gravity, abs=1e-9)
 
 
+@pytest.mark.longer
 def test_nothing_is_commanded_before_every_joint_was_seen(rig, robot):
     rig.start(**robot, **CALM)
     rig.until(is_level(rig, WARN), doing=lambda: rig.send(POSITION[:6], names=ARM[:6]))
@@ -129,6 +133,7 @@ def test_nothing_is_commanded_before_every_joint_was_seen(rig, robot):
 # --- the robot and the lifecycle ---------------------------------------------------------------
 
 
+@pytest.mark.longer
 def test_lifecycle_manager_walks_the_node_through_all_states(rig, robot):
     rig.start(**robot, **CALM, autostart='false')
 
@@ -168,6 +173,7 @@ def test_impossible_transition_is_refused_and_survived(rig, robot):
     assert rig.transition('configure')
 
 
+@pytest.mark.longer
 def test_node_that_was_cleaned_up_stays_so_whatever_description_comes(rig, robot, panda_urdf):
     del robot['urdf_file']
     text = Path(panda_urdf).read_text(encoding='utf-8')
@@ -186,6 +192,7 @@ def test_node_that_was_cleaned_up_stays_so_whatever_description_comes(rig, robot
     assert rig.lifecycle() == 'unconfigured'
 
 
+@pytest.mark.longer
 def test_log_says_what_is_waited_for_and_when_it_begins(rig, robot):
     rig.start(**robot)
     rig.until(lambda: 'no joint state has come yet' in rig.log)
@@ -195,6 +202,7 @@ def test_log_says_what_is_waited_for_and_when_it_begins(rig, robot):
     rig.until(lambda: 'told to stop' in rig.log)
 
 
+@pytest.mark.longer
 def test_garbage_collector_leaves_what_configuring_made_alone(rig, robot):
     program = (
         'import atexit, gc\n'
@@ -208,6 +216,7 @@ def test_garbage_collector_leaves_what_configuring_made_alone(rig, robot):
     assert int(rig.log.split('frozen:')[1].split()[0]) > 30_000
 
 
+@pytest.mark.longer
 def test_broken_robot_fails_configure_and_a_good_one_can_follow(rig, robot, panda_urdf):
     del robot['urdf_file']
     rig.start(**robot, **CALM)
@@ -221,6 +230,7 @@ def test_broken_robot_fails_configure_and_a_good_one_can_follow(rig, robot, pand
     rig.bring_up(POSITION)
 
 
+@pytest.mark.longer
 def test_replaced_robot_description_is_ignored_until_clean_up(rig, robot, panda_urdf, gravity):
     del robot['urdf_file']
     rig.start(**robot, **CALM)
@@ -268,6 +278,7 @@ def rig_text(text):
 # --- stopping ----------------------------------------------------------------------------------
 
 
+@pytest.mark.longer
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
 def test_signal_ends_the_node_with_its_stop_command_and_exit_code_zero(rig, robot, number):
     rig.start(**robot, **CALM, on_stop='zero')
@@ -277,6 +288,7 @@ def test_signal_ends_the_node_with_its_stop_command_and_exit_code_zero(rig, robo
     assert 'Traceback' not in rig.log
 
 
+@pytest.mark.longer
 def test_stop_command_holds_gravity_by_default(rig, robot, gravity):
     rig.start(**robot, **CALM, mode='computed_torque', max_following_error=0.0)
     rig.bring_up(POSITION)
@@ -292,6 +304,7 @@ def test_stop_command_holds_gravity_by_default(rig, robot, gravity):
     assert np.array(rig.commands[-1].data) == pytest.approx(gravity, abs=1e-9)
 
 
+@pytest.mark.longer
 def test_node_without_a_robot_ends_on_a_signal(rig):
     rig.start()
     assert rig.lifecycle() == 'unconfigured'
@@ -326,6 +339,7 @@ def test_enable_is_refused_with_words_while_inactive(rig, robot):
 # --- staleness ---------------------------------------------------------------------------------
 
 
+@pytest.mark.longer
 def test_silent_driver_gets_gravity_held_then_silence_then_recovery(rig, robot, gravity):
     rig.start(**robot, state_timeout=0.3, stale_hold_time=5.0, ramp_time=0.1)
     rig.bring_up(POSITION)
@@ -348,6 +362,7 @@ def quiet(rig, duration=0.3):
     return len(rig.commands) == count
 
 
+@pytest.mark.longer
 def test_nan_position_makes_its_joint_stale_and_never_reaches_the_wire(rig, robot):
     rig.start(**robot, state_timeout=0.3)
     rig.bring_up(POSITION)
@@ -358,6 +373,7 @@ def test_nan_position_makes_its_joint_stale_and_never_reaches_the_wire(rig, robo
     assert all(np.isfinite(command.data).all() for command in rig.commands)
 
 
+@pytest.mark.longer
 @pytest.mark.parametrize(
     'names, position',
     [(ARM, POSITION[:5]), ([*ARM[:6], ARM[0]], POSITION), (NAMES, [0.0, 0.0]), ([], [])],
@@ -370,6 +386,7 @@ def test_malformed_joint_states_are_survived(rig, robot, names, position):
     rig.bring_up(POSITION)
 
 
+@pytest.mark.longer
 def test_joint_states_with_old_stamps_are_stale_and_the_log_says_why(rig, robot):
     rig.start(**robot, state_timeout=0.3)
     rig.bring_up(POSITION)
@@ -382,6 +399,7 @@ def test_joint_states_with_old_stamps_are_stale_and_the_log_says_why(rig, robot)
 # --- trajectories ------------------------------------------------------------------------------
 
 
+@pytest.mark.longer
 def test_rejected_trajectory_is_explained_in_log_and_diagnostics(rig, robot):
     rig.start(**robot, **CALM, mode='computed_torque')
     rig.bring_up(POSITION)
@@ -391,6 +409,7 @@ def test_rejected_trajectory_is_explained_in_log_and_diagnostics(rig, robot):
     assert rig.report['reference'] == 'none'
 
 
+@pytest.mark.longer
 def test_the_diagnostics_tell_by_its_stamp_which_trajectory_was_refused(rig, robot):
     rig.start(**robot, **CALM, mode='computed_torque')
     rig.bring_up(POSITION)
@@ -418,6 +437,7 @@ def test_trajectory_is_followed_held_and_cancelled(rig, robot):
     assert (np.array(rig.states[-1].reference_position) > target - 0.0499).all()
 
 
+@pytest.mark.longer
 def test_arm_that_does_not_follow_is_an_error_in_diagnostics(rig, robot):
     rig.start(**robot, **CALM, mode='computed_torque', max_following_error=0.1)
     rig.bring_up(POSITION)
@@ -432,6 +452,7 @@ def test_arm_that_does_not_follow_is_an_error_in_diagnostics(rig, robot):
 # --- services and parameters -------------------------------------------------------------------
 
 
+@pytest.mark.longer
 def test_mass_matrix_service_answers_for_given_and_measured_positions(rig, robot, panda):
     rig.start(**robot, **CALM)
     rig.bring_up(POSITION)
@@ -447,6 +468,7 @@ def test_mass_matrix_service_answers_for_given_and_measured_positions(rig, robot
         assert np.reshape(answer.mass_matrix.data, sizes) == pytest.approx(expected)
 
 
+@pytest.mark.longer
 def test_dh_service_answers_in_both_conventions(rig, robot, panda):
     rig.start(**robot, autostart='false')
     assert rig.transition('configure')
@@ -497,6 +519,7 @@ def test_mode_and_gains_change_while_active_and_wrong_values_are_refused(rig, ro
     rig.stream(POSITION, lambda: rig.report.get('mode') == 'computed_torque')
 
 
+@pytest.mark.longer
 def test_parameter_out_of_its_range_at_start_is_fatal_and_named(rig):
     rig.start(ramp_time=-1.0)
     rig.until(lambda: rig.process.poll() is not None)

@@ -102,6 +102,7 @@ def test_motion_needs_no_process_more(own, gravity, number, on_stop):
     own.launch_patched(AS_ANOTHER_USER + FOLLOW, on_stop=on_stop, mode='computed_torque')
     own.driver(rate=100.0)
     own.until_commanded()
+    own.until(lambda: own.report.get('watchdog') == 'watching')
     own.in_motion()
     own.until_commanded(100)
     assert most_processes(own) == '1'

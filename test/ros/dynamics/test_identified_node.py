@@ -48,6 +48,7 @@ def robot(arm, found, tmp_path):
     }
 
 
+@pytest.mark.longer
 def test_gravity_is_the_identified_one_and_parameters_have_deviations(rig, robot, arm, found):
     rig.start(**robot, state_timeout=UNHURRIED, ramp_time=0.0)
     expected = gravity_torque(found.model, POSITION)
@@ -68,6 +69,7 @@ def test_gravity_is_the_identified_one_and_parameters_have_deviations(rig, robot
     assert min(deviations) > 0.0
 
 
+@pytest.mark.longer
 def test_another_robots_model_is_refused_by_name(rig, robot, tmp_path):
     (tmp_path / 'arm.urdf').write_text(TrueArm.drawn(9, 3).text)
     rig.start(**robot)

@@ -114,6 +114,7 @@ def edited(robot, tmp_path, pattern, replacement):
 # --- parameters --------------------------------------------------------------------------------
 
 
+@pytest.mark.longer
 @pytest.mark.parametrize(
     'name, value',
     [
@@ -175,6 +176,7 @@ def test_parameter_that_cannot_be_meant_ends_the_node(rig, name, value):
     assert '[FATAL]' in rig.log and 'Traceback' not in rig.log
 
 
+@pytest.mark.longer
 @mistake(
     'a file with `term: {gravity: false}`',
     'parameter term.gravity: False; allowed: terms.gravity',
@@ -194,6 +196,7 @@ def parameter_file(tmp_path, key, **parameters):
     return '--params-file', str(path)
 
 
+@pytest.mark.longer
 @mistake(
     "a file whose top key is another node's name",
     'parameter file … is ignored: it has parameters for my_node, and this node is /dynamics_node: '
@@ -206,6 +209,7 @@ def test_file_for_another_node_is_named_with_the_key_that_would_be_taken(rig, ro
     assert rig.log.count('is ignored') == 1
 
 
+@pytest.mark.longer
 @mistake(
     'the same, where the node is in a namespace',
     'it has parameters for dynamics_node, and this node is /left/dynamics_node: '
@@ -220,6 +224,7 @@ def test_file_for_a_node_of_another_namespace_is_named(rig, tmp_path):
     rig.expect()
 
 
+@pytest.mark.longer
 @pytest.mark.parametrize(
     'text',
     [
@@ -250,6 +255,7 @@ def test_file_that_ros_cannot_read_is_refused_with_a_sample(rig, tmp_path, text)
     run_alone(rig, '--ros-args', '--params-file', str(file))
 
 
+@pytest.mark.longer
 @mistake(
     '`-p gain_p:=3.0`, which is like none of ours',
     'this node has no parameter gain_p: ignored; --help names all it has',
@@ -261,6 +267,7 @@ def test_unknown_parameter_is_one_warning(rig, robot):
     assert rig.log.count('gain_p') == 1
 
 
+@pytest.mark.longer
 @mistake(
     "what is every node's: `use_sim_time`, `qos_overrides.*`, `start_type_description_service`",
     '',
@@ -276,6 +283,7 @@ def test_parameters_of_every_node_pass(rig, robot):
     rig.stream_until_told()
 
 
+@pytest.mark.longer
 @mistake(
     '`-p kp:=50 -p kd:=[9,9,9,9,9,9,9] -p ramp_time:=1`: one number for all joints, whole ones',
     '',
@@ -286,6 +294,7 @@ def test_scalars_and_whole_numbers_are_taken_as_they_are_meant(rig, robot):
     rig.stream_until_told()
 
 
+@pytest.mark.longer
 @mistake(
     '`ros2 param set /dynamics_node kpp 1.0`, later',
     'kpp; meant is perhaps kp',
@@ -312,6 +321,7 @@ def run_alone(rig, *words):
     assert 'Traceback' not in rig.log
 
 
+@pytest.mark.longer
 @mistake(
     '`dynamics_node -p kp:=100.0`',
     '-p is read after --ros-args only: dynamics_node --ros-args -p kp:=100.0',
@@ -321,6 +331,7 @@ def test_parameters_without_ros_args_are_refused(rig):
     run_alone(rig, '-p', 'kp:=100.0')
 
 
+@pytest.mark.longer
 @mistake(
     '`dynamics_node --help`',
     'Turns joint states into torques … usage: dynamics_node … --ros-args -p urdf_file:=arm.urdf … '
@@ -334,6 +345,7 @@ def test_help_says_what_it_is_and_how_to_pass_parameters(rig):
 # --- the robot ---------------------------------------------------------------------------------
 
 
+@pytest.mark.longer
 @mistake(
     'neither `urdf_file` nor `robot_description`',
     'waiting for the topic robot_description, as urdf_file is not given',
@@ -344,6 +356,7 @@ def test_robot_that_is_not_given_is_waited_for(rig):
     rig.expect()
 
 
+@pytest.mark.longer
 @pytest.mark.parametrize(
     'changes',
     [
@@ -387,6 +400,7 @@ def test_robot_that_cannot_be_taken_is_red_with_the_reason(rig, robot, changes):
     rig.until(lambda: rig.report['message'].startswith(IDLE) and rig.is_diagnosed)
 
 
+@pytest.mark.longer
 @mistake('`urdf_file:=~/arm.urdf`, which no shell expands', '', 'OK: compensating gravity')
 def test_home_folder_is_found_where_the_shell_leaves_it(rig, robot, tmp_path):
     (tmp_path / 'arm.urdf').symlink_to(robot['urdf_file'])
@@ -395,6 +409,7 @@ def test_home_folder_is_found_where_the_shell_leaves_it(rig, robot, tmp_path):
     rig.stream_until_told()
 
 
+@pytest.mark.longer
 @mistake(
     'a joint with `<limit effort="0">`',
     "cannot configure: joint 'panda_joint5' effort limit: 0.0; allowed: a positive <limit effort> "
@@ -410,6 +425,7 @@ def test_effort_limit_of_zero_is_red_with_the_parameter_that_helps(rig, robot, t
     rig.until(lambda: rig.report['message'] == 'inactive, commanding nothing')
 
 
+@pytest.mark.longer
 @mistake(
     'a joint with `<mimic>` on the chain',
     "cannot configure: joint 'panda_joint5' on the chain: \"mimics 'panda_joint4'\"; allowed: no "
@@ -430,6 +446,7 @@ def test_mimic_joint_is_red_with_what_the_node_s_user_can_do(rig, robot, tmp_pat
 # --- joint states ------------------------------------------------------------------------------
 
 
+@pytest.mark.longer
 @mistake(
     'no driver',
     'no joint state has come yet on /joint_states: nobody publishes it',
@@ -442,6 +459,7 @@ def test_missing_driver_is_named(rig, robot):
     assert rig.log.count('no joint state') == 1
 
 
+@pytest.mark.longer
 @mistake(
     'a driver that publishes on another topic, or in another namespace',
     'no joint state has come yet on /left/joint_states: nobody publishes there, but on '
@@ -453,6 +471,7 @@ def test_joint_states_of_another_namespace_are_named_with_the_remapping(rig, rob
     rig.expect()
 
 
+@pytest.mark.longer
 @mistake(
     "another robot's joint states, or a prefix",
     'commanding nothing: joint states name left_joint1, left_joint2, …; none is on the chain',
@@ -463,6 +482,7 @@ def test_joint_states_of_another_robot_are_named(rig, robot):
     rig.stream_until_told(names=[f'left_joint{i}' for i in range(1, 8)])
 
 
+@pytest.mark.longer
 @mistake(
     'joint states without one of the joints',
     'waiting for the state of panda_joint7',
@@ -473,6 +493,7 @@ def test_joint_that_is_missing_is_named(rig, robot):
     rig.stream_until_told(POSITION[:6], names=ARM[:6])
 
 
+@pytest.mark.longer
 @mistake(
     'a position of NaN',
     'commanding nothing: position of panda_joint3 is nan',
@@ -483,6 +504,7 @@ def test_position_of_nan_is_named(rig, robot):
     rig.stream_until_told([*POSITION[:2], float('nan'), *POSITION[3:]])
 
 
+@pytest.mark.longer
 @mistake(
     'positions in degrees',
     'commanding nothing: panda_joint4 is at -108.9 rad (limits … to …): in degrees?',
@@ -496,6 +518,7 @@ def test_positions_in_degrees_are_refused(rig, robot):
     rig.bring_up(POSITION)
 
 
+@pytest.mark.longer
 @mistake(
     'joint states at 5 Hz',
     'no fresh state of … (joint states came … s apart; allowed: state_timeout = 0.1; gravity '
@@ -507,6 +530,7 @@ def test_joint_states_that_are_too_slow_name_the_rate_that_is_needed(rig, robot)
     rig.expect(Seldom(rig).send)
 
 
+@pytest.mark.longer
 @mistake(
     'the same, for long',
     '; joint states were missed … times since the last',
@@ -532,6 +556,7 @@ class Seldom:
             self.at = time.monotonic() + 0.2
 
 
+@pytest.mark.longer
 @mistake(
     'joint states that are stamped 0.7 s ago, where 0.5 s are allowed',
     'joint states are stamped 0.7… s ago; allowed: state_timeout = 0.5',
@@ -543,6 +568,7 @@ def test_late_joint_states_name_the_parameter_and_do_not_suspect_the_clock(rig, 
     assert 'use_sim_time' not in rig.log
 
 
+@pytest.mark.longer
 @mistake(
     'joint states with the stamps of a simulator, without `use_sim_time`',
     "joint states have stamps of another clock (… s behind this node's): set use_sim_time as "
@@ -568,6 +594,7 @@ def ago(rig, seconds):
 # --- commands ----------------------------------------------------------------------------------
 
 
+@pytest.mark.longer
 @mistake(
     '`terms.gravity:=false`, and no trajectory',
     '',
@@ -578,6 +605,7 @@ def test_terms_without_gravity_do_not_claim_to_compensate_it(rig, robot):
     rig.stream_until_told()
 
 
+@pytest.mark.longer
 @mistake(
     'another publisher on the topic of the commands',
     'test has a publisher on /dynamics_node/commands, too',
@@ -590,6 +618,7 @@ def test_another_publisher_is_named(rig, robot):
     rig.stream_until_told()
 
 
+@pytest.mark.longer
 @mistake(
     'a second node of the same name, or another commander',
     'cannot activate: … test commands on /dynamics_node/commands … allowed: nobody else',
@@ -603,6 +632,7 @@ def test_another_commander_refuses_activation(rig, robot):
     rig.bring_up(POSITION)
 
 
+@pytest.mark.longer
 @mistake(
     'a payload of 100 kg, by `~/set_payload`',
     "gravity torque of joint 'panda_joint4' here: … allowed: at most its effort limit, 87",
@@ -619,6 +649,7 @@ def test_payload_that_is_too_heavy_is_refused_with_what_is_allowed(rig, robot):
     rig.stream(POSITION, lambda: rig.is_diagnosed)
 
 
+@pytest.mark.longer
 @mistake(
     'the commands are not remapped to where the drives take them',
     'nobody subscribes to the commands on /dynamics_node/commands; Float64MultiArray is awaited '
@@ -649,6 +680,7 @@ def trajectory_until_told(rig, position, doing=None, **options):
     rig.expect(send)
 
 
+@pytest.mark.longer
 @mistake(
     'a trajectory in mode gravity_compensation',
     'trajectory rejected: the mode is gravity_compensation: set parameter mode to feedforward or '
@@ -664,6 +696,7 @@ def test_trajectory_in_gravity_compensation_names_the_parameter(rig, robot):
     rig.stream(POSITION, lambda: rig.report['message'] == 'compensating gravity')
 
 
+@pytest.mark.longer
 @mistake(
     'positions in degrees in a trajectory',
     "trajectory rejected: trajectory joint 'panda_joint2' position on the way: -60.0; allowed: "
@@ -677,6 +710,7 @@ def test_trajectory_in_degrees_asks_for_the_unit(rig, robot):
     trajectory_until_told(rig, degrees, lambda: rig.send(POSITION))
 
 
+@pytest.mark.longer
 @mistake(
     'a trajectory with other joint names',
     "trajectory rejected: trajectory joint_names: 'joint1'; allowed: one of panda_joint1, "
@@ -690,6 +724,7 @@ def test_trajectory_with_other_joint_names_is_told_those_of_the_arm(rig, robot):
     trajectory_until_told(rig, POSITION, lambda: rig.send(POSITION), names=names)
 
 
+@pytest.mark.longer
 @mistake(
     '`~/estimate_payload`, with a driver that reports no efforts',
     'none with efforts came',
@@ -704,6 +739,7 @@ def test_payload_cannot_be_estimated_without_efforts(rig, robot):
     rig.stream(POSITION, lambda: rig.is_diagnosed)
 
 
+@pytest.mark.longer
 @mistake(
     '`autostart:=false`, and nobody activates it',
     'autostart is false: waiting for configure, then activate by a lifecycle manager, `ros2 '
@@ -724,6 +760,7 @@ def test_node_that_nobody_activates_says_what_it_waits_for(rig, robot):
     rig.until(lambda: rig.report['message'] == 'inactive, commanding nothing')
 
 
+@pytest.mark.longer
 @mistake(
     'a trajectory while the node is not active',
     'trajectory rejected: the node is unconfigured, not active: configure and activate it',
@@ -742,6 +779,7 @@ def test_trajectory_while_the_node_is_not_active_is_told_of(rig, robot):
 # --- stopping ----------------------------------------------------------------------------------
 
 
+@pytest.mark.longer
 @mistake(
     'SIGINT to a node that a script started with `&`',
     '',

@@ -92,6 +92,7 @@ def test_trajectory_that_was_sent_meanwhile_is_not_ended_by_the_hold(rig, activi
     np.testing.assert_allclose(rig.out[-1].points[-1].positions, POSITION + 0.2)
 
 
+@pytest.mark.longer
 @pytest.mark.parametrize('states', [{}, {'joint_trajectory_controller': 'inactive'}])
 def test_hold_is_offered_while_the_controller_is_known_not_to_be_active(rig, activity, states):
     rig.drive()
@@ -100,6 +101,7 @@ def test_hold_is_offered_while_the_controller_is_known_not_to_be_active(rig, act
     assert_it_holds(rig.out[-1])
 
 
+@pytest.mark.longer
 @pytest.mark.parametrize('states', [None, {'joint_trajectory_controller': 'active'}])
 def test_controller_that_may_be_moving_the_arm_is_left_alone(rig, activity, states):
     # What was active before the node was there is asked for nothing, nor what nobody tells of.
@@ -110,6 +112,7 @@ def test_controller_that_may_be_moving_the_arm_is_left_alone(rig, activity, stat
     assert rig.out == []
 
 
+@pytest.mark.longer
 def test_nothing_is_sent_unasked_where_no_manager_is_given(rig):
     assert rig.node._activity is None
     rig.drive()

@@ -130,6 +130,7 @@ def test_change_that_is_refused_says_why(rig):
     assert rig.process.poll() is None
 
 
+@pytest.mark.longer
 def test_change_that_was_given_up_is_not_applied(rig):
     # The node is busy for longer than a client is made to wait.
     busy = 'self.busy = self.create_timer(1.0, lambda: (self.busy.cancel(), time.sleep(5.0)))'
@@ -146,6 +147,7 @@ def test_change_that_was_given_up_is_not_applied(rig):
 # --- whether it responds -----------------------------------------------------------------------
 
 
+@pytest.mark.longer
 def test_process_that_hangs_is_told_from_one_that_responds_and_one_that_has_ended(rig):
     rig.run()
     os.kill(rig.service_process, signal.SIGSTOP)
@@ -170,6 +172,7 @@ def test_signals_to_its_group_are_for_the_node_alone(rig):
     assert os.getpriority(os.PRIO_PROCESS, rig.service_process) == min(nodes + 10, 19)
 
 
+@pytest.mark.longer
 def test_process_ends_with_the_node_and_runs_none_of_its_exit_handlers(rig):
     rig.run()
     assert rig.end() == 0
@@ -192,6 +195,7 @@ def test_process_ends_with_a_node_that_is_killed(rig):
     rig.until_gone()
 
 
+@pytest.mark.longer
 def test_process_that_hangs_is_ended_by_force(rig):
     rig.run()
     os.kill(rig.service_process, signal.SIGSTOP)

@@ -90,6 +90,7 @@ def check_terms(arm, pinocchio):
 # --- answers -----------------------------------------------------------------------------------
 
 
+@pytest.mark.longer
 def test_dynamics_are_those_of_pinocchio(arm):
     check_terms(arm, arm.pinocchio())
 
@@ -301,6 +302,7 @@ def test_terms_without_a_position_are_those_of_the_measured_state(arm):
     assert np.array(answer.gravity) == pytest.approx(gravity, rel=1e-9, abs=1e-9)
 
 
+@pytest.mark.longer
 def test_measured_state_of_long_ago_is_refused_as_such(arm):
     names = arm.model.joint_names
     arm.rig.until(
@@ -312,6 +314,7 @@ def test_measured_state_of_long_ago_is_refused_as_such(arm):
     assert not answer.success and 'age of the latest measured state' in answer.message
 
 
+@pytest.mark.longer
 def test_velocity_that_is_not_known_yet_is_refused(arm):
     names = arm.model.joint_names
     position = [0.0] * len(names)
@@ -326,6 +329,7 @@ def test_velocity_that_is_not_known_yet_is_refused(arm):
     arm.rig.until(is_refused, lambda: arm.rig.send(position, [], names, stamp))
 
 
+@pytest.mark.longer
 def test_control_goes_on_when_the_service_process_dies(request, tmp_path_factory):
     for arm in started(request, tmp_path_factory, 'panda'):
         os.kill(service_process(arm.rig.process.pid), 9)
