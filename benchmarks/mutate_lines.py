@@ -9,8 +9,9 @@ Lines are drawn from the hash of a commit, all executable lines of the package a
 alike, C and C++ included. Of each, one thing changes: a sign, a comparison, a limit (min and max,
 0 and 1, a factor), a condition, or the line is dropped. Each change is made in this checkout,
 which has to be clean and built, one at a time; the stages run in turn, each until its first
-failure, and the change is undone. RESULTS, a file of JSON lines, is read first: what stands there
-is not run again, so that a run that was ended goes on. Stages are commands of the shell.
+failure, and the change is undone. RESULTS, a file of JSON lines, is read first: the lines that
+were drawn and what became of them stand there, so that a run that was ended goes on. Stages are
+commands of the shell, in which {room} is the folder of tests of the changed file.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ import time
 import tokenize
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 COMPILED = ('.hpp', '.cpp', '.h', '.c')
@@ -92,14 +93,19 @@ def main() -> int:
     given = parser.parse_args()
     if subprocess.check_output(['git', 'status', '--porcelain', '-uno'], cwd=ROOT):
         raise SystemExit('the checkout has changes of its own: commit them first')
-    hash_ = subprocess.check_output(['git', 'rev-parse', given.drawn_from], cwd=ROOT, text=True)
-    changes = drawn(hash_.strip(), given.count)
     known = stored(given.results)
+    if not known:
+        seed = subprocess.check_output(['git', 'rev-parse', given.drawn_from], cwd=ROOT, text=True)
+        record = {'key': 'drawn', 'changes': drawn(seed.strip(), given.count)}
+        given.results.write_text(json.dumps(record) + '\n', encoding='utf-8')
+        known = stored(given.results)
+    changes = [Change(*change) for change in known['drawn']['changes']]
     for k, change in enumerate(changes):
         for name, command in given.stage or [('check', 'make check')]:
             key = f'{k} {name}'
             if key not in known:
-                known[key] = outcome(change, command, given.build, given.limit)
+                room = command.replace('{room}', tests_of(change.path))
+                known[key] = outcome(change, room, given.build, given.limit)
                 record = {'key': key, **change._asdict(), **known[key]}
                 with given.results.open('a', encoding='utf-8') as file:
                     file.write(json.dumps(record) + '\n')
@@ -111,7 +117,7 @@ def main() -> int:
     return 0
 
 
-def stored(results: Path) -> dict[str, dict[str, object]]:
+def stored(results: Path) -> dict[str, dict[str, Any]]:
     if not results.exists():
         return {}
     lines = results.read_text(encoding='utf-8').splitlines()
@@ -119,7 +125,7 @@ def stored(results: Path) -> dict[str, dict[str, object]]:
 
 
 def print_table(
-    changes: list[Change], known: dict[str, dict[str, object]], stages: list[str]
+    changes: list[Change], known: dict[str, dict[str, Any]], stages: list[str]
 ) -> None:
     left = list(enumerate(changes))
     for name in stages:
@@ -245,6 +251,16 @@ def _without(path: Path, code: str) -> str | None:
     return f'{indent}pass' if is_dropped else None
 
 
+def tests_of(path: str) -> str:
+    """Return the folder of tests of a file of the package or the controller."""
+    folders = Path(path).parts[1:-1] if path.startswith('robodyn_ros/') else ('controllers',)
+    for k in range(len(folders), 0, -1):
+        room = Path('test', *folders[:k])
+        if (ROOT / room).is_dir():
+            return str(room)
+    return 'test/project'
+
+
 # --- stages ------------------------------------------------------------------------------------
 
 
@@ -255,7 +271,10 @@ def outcome(change: Change, command: str, build: str, limit: float) -> dict[str,
     lines = text.splitlines()
     is_compiled = path.suffix in COMPILED
     begin = time.monotonic()
-    lines[change.line] = change.new
+    line = nearest(lines, change)
+    if line is None:
+        return {'verdict': 'no longer there', 'seconds': 0.0}
+    lines[line] = change.new
     try:
         path.write_text('\n'.join(lines) + '\n', encoding='utf-8')
         if is_compiled:
@@ -273,6 +292,12 @@ def outcome(change: Change, command: str, build: str, limit: float) -> dict[str,
         'seconds': time.monotonic() - begin,
         'by': failed[:1],
     }
+
+
+def nearest(lines: list[str], change: Change) -> int | None:
+    """Return where the line is now, which may have moved since it was drawn."""
+    places = [k for k, line in enumerate(lines) if line == change.old]
+    return min(places, key=lambda k: abs(k - change.line), default=None)
 
 
 def run(command: str, limit: float) -> tuple[int, str]:
