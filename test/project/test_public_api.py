@@ -139,15 +139,17 @@ def test_the_public_names_are_these():
     assert len(rd.__all__) == len(set(rd.__all__))
 
 
-@pytest.mark.parametrize('line', sorted(written(FUNCTIONS + CONSTRUCTORS + METHODS)))
-def test_signature_is_as_written_here(line):
-    assert signature(line.partition('(')[0]) == line
+def test_signature_is_as_written_here():
+    for line in sorted(written(FUNCTIONS + CONSTRUCTORS + METHODS)):
+        assert signature(line.partition('(')[0]) == line, line
 
 
-@pytest.mark.parametrize('name', ATTRIBUTES)
-def test_a_public_class_has_these_attributes_and_no_others(name):
-    attributes = {key for key, member in members(name).items() if not is_method(name, key, member)}
-    assert attributes == set(ATTRIBUTES[name].split())
+def test_a_public_class_has_these_attributes_and_no_others():
+    for name in ATTRIBUTES:
+        attributes = {
+            key for key, member in members(name).items() if not is_method(name, key, member)
+        }
+        assert attributes == set(ATTRIBUTES[name].split()), name
 
 
 def test_the_public_classes_have_these_methods_and_no_others():
@@ -161,29 +163,29 @@ def documented(docstring: str, section: str) -> list[str]:
     return [name for line in lines for name in line.split(', ')]
 
 
-@pytest.mark.parametrize('name', sorted(names_in(FUNCTIONS + METHODS)))
-def test_parameters_section_names_exactly_the_parameters(name):
-    docstring = inspect.getdoc(found(name)) or ''
-    parameters = [key for key in inspect.signature(found(name)).parameters if key != 'self']
-    assert docstring
-    assert documented(docstring, 'Parameters') == parameters
+def test_parameters_section_names_exactly_the_parameters():
+    for name in sorted(names_in(FUNCTIONS + METHODS)):
+        docstring = inspect.getdoc(found(name)) or ''
+        parameters = [key for key in inspect.signature(found(name)).parameters if key != 'self']
+        assert docstring, name
+        assert documented(docstring, 'Parameters') == parameters, name
 
 
-@pytest.mark.parametrize('name', ATTRIBUTES)
-def test_docstring_of_a_class_explains_each_field(name):
-    cls = getattr(rd, name)
-    fields = {key for key in cls.__dict__.get('__annotations__', {}) if key[0] != '_'}
-    docstring = inspect.getdoc(cls) or ''
-    explained = documented(docstring, 'Parameters') + documented(docstring, 'Attributes')
-    assert docstring
-    assert set(explained) >= fields
+def test_docstring_of_a_class_explains_each_field():
+    for name in ATTRIBUTES:
+        cls = getattr(rd, name)
+        fields = {key for key in cls.__dict__.get('__annotations__', {}) if key[0] != '_'}
+        docstring = inspect.getdoc(cls) or ''
+        explained = documented(docstring, 'Parameters') + documented(docstring, 'Attributes')
+        assert docstring, name
+        assert set(explained) >= fields, name
 
 
-@pytest.mark.parametrize('name', ATTRIBUTES)
-def test_every_property_explains_itself(name):
-    for key, member in members(name).items():
-        if hasattr(member, '__get__') and not callable(member):
-            assert inspect.getdoc(member), key
+def test_every_property_explains_itself():
+    for name in ATTRIBUTES:
+        for key, member in members(name).items():
+            if hasattr(member, '__get__') and not callable(member):
+                assert inspect.getdoc(member), (name, key)
 
 
 def test_arrays_of_a_model_cannot_be_written():
@@ -299,14 +301,14 @@ def test_every_error_that_a_caller_meets_stands_in_errors():
             assert leaf.__doc__
 
 
-@pytest.mark.parametrize('name', sorted(errors._FORMER_NAMES))
-def test_former_names_of_errors_still_catch_and_warn(name):
-    with pytest.warns(DeprecationWarning, match=f'{name} is \\w+') as warned:
-        now = getattr(rd, name)
-    assert warned[0].filename == __file__
-    for each in now if isinstance(now, tuple) else (now,):
-        with pytest.raises(now):
-            raise each('element', 0, 'another')
+def test_former_names_of_errors_still_catch_and_warn():
+    for name in sorted(errors._FORMER_NAMES):
+        with pytest.warns(DeprecationWarning, match=f'{name} is \\w+') as warned:
+            now = getattr(rd, name)
+        assert warned[0].filename == __file__, name
+        for each in now if isinstance(now, tuple) else (now,):
+            with pytest.raises(now):
+                raise each('element', 0, 'another')
 
 
 def test_errors_of_arguments_are_value_errors_and_complex_numbers_are_refused():
@@ -359,11 +361,11 @@ def words_of(hint: object) -> tuple[str, ...]:
     return tuple(word for part in get_args(hint) for word in words_of(part))
 
 
-@pytest.mark.parametrize('name', OPTIONS)
-def test_words_that_an_argument_takes_are_its_type(name):
-    function = found(name)
-    hints = get_type_hints(function)  # of a class, its fields
-    assert {key: words_of(hints[key]) for key in OPTIONS[name]} == OPTIONS[name]
+def test_words_that_an_argument_takes_are_its_type():
+    for name in OPTIONS:
+        function = found(name)
+        hints = get_type_hints(function)  # of a class, its fields
+        assert {key: words_of(hints[key]) for key in OPTIONS[name]} == OPTIONS[name], name
 
 
 IDENTIFICATION = {
@@ -388,9 +390,9 @@ def test_the_public_names_of_identification_are_these():
     assert set(identification.__all__) == {*IDENTIFICATION, *IDENTIFICATION_CLASSES.split()}
 
 
-@pytest.mark.parametrize('name', IDENTIFICATION)
-def test_functions_of_identification_take_these_arguments(name):
-    bare = inspect.signature(getattr(identification, name))
-    parameters = [each.replace(annotation=each.empty) for each in bare.parameters.values()]
-    written_out = str(bare.replace(parameters=parameters, return_annotation=bare.empty))
-    assert written_out == f'({IDENTIFICATION[name]})'
+def test_functions_of_identification_take_these_arguments():
+    for name in IDENTIFICATION:
+        bare = inspect.signature(getattr(identification, name))
+        parameters = [each.replace(annotation=each.empty) for each in bare.parameters.values()]
+        written_out = str(bare.replace(parameters=parameters, return_annotation=bare.empty))
+        assert written_out == f'({IDENTIFICATION[name]})', name
