@@ -51,7 +51,7 @@ check: setup  ## the answer in three minutes: numbers, the core, one node of eac
 test: setup  ## run the tests, the slow ones left out
 	@$(WITH_ROS) $(BIN)/python -m pytest -q -n 2 --dist loadfile -m 'not slow'
 
-test-late: setup  ## run what is slow but no fault: installations, browsers, public URDFs, demonstrations
+test-late: setup $(DOCS)  ## run of the slow tests installations, browsers, public URDFs, the site, demonstrations
 	@$(WITH_ROS) $(BIN)/python -m pytest -q -n 2 --dist loadfile -m slow --minutes $(MINUTES) \
 	    test/project test/report test/dh test/ros/demo
 
