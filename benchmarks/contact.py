@@ -164,4 +164,6 @@ def main(folder: Path | None) -> None:
 
 
 if __name__ == '__main__':
+    if sys.argv[1:] and sys.argv[1] in ('-h', '--help'):
+        sys.exit(__doc__)
     main(Path(sys.argv[1]) if len(sys.argv) > 1 else None)

@@ -176,7 +176,7 @@ def print_table(chosen: list[Case]) -> None:
 
 
 def main() -> None:
-    if len(sys.argv) < 2:
+    if len(sys.argv) < 2 or sys.argv[1] in ('-h', '--help'):
         sys.exit(__doc__)
     names = [name.lower() for name in sys.argv[2:]]
     chosen = []

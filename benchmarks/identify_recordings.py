@@ -211,7 +211,7 @@ def print_tables(chosen: list[Split]) -> None:
 
 
 def main() -> None:
-    if len(sys.argv) < 2:
+    if len(sys.argv) < 2 or sys.argv[1] in ('-h', '--help'):
         sys.exit(__doc__)
     folder = Path(sys.argv[1])
     names = sys.argv[2:]

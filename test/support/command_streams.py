@@ -457,7 +457,8 @@ def unwanted(recording: Recording, sequence: EventSequence, algorithm: str = ALG
     That is a first difference that nobody wants, or a wanted one that is none.
     """
     if sequence.digest != recording.digest:
-        return f'{sequence.arm.name} {sequence.seed}: this NumPy draws other inputs'
+        why = 'another NumPy, or other MODES'
+        return f'{sequence.arm.name} {sequence.seed}: other inputs are drawn: {why}'
     found = replayed(sequence, Driver(sequence, algorithm))
     wanted = [
         range(each.first, each.last + 1)
