@@ -45,6 +45,17 @@ def motion(tmp_path_factory):
     return path, rd.inverse_dynamics(arm, q, qd, qdd)
 
 
+@pytest.mark.parametrize(
+    'command',
+    [('report', PUMA), ('torque', PUMA, 'motion.csv'), ('simulate', PUMA)],
+    ids=lambda c: c[0],
+)
+def test_a_folder_is_no_file_to_write(command, tmp_path):
+    result = CliRunner().invoke(robodyn, [*command, '-o', str(tmp_path)])
+    assert result.exit_code == 2
+    assert 'is a directory' in result.output
+
+
 @pytest.mark.parametrize('name', robodyn.list_commands(None))
 def test_help_has_examples(name):
     text = run(name, '--help')

@@ -35,6 +35,7 @@ def test_positions_alone_are_derived_by_splines():
 def test_given_velocities_and_accelerations_are_taken():
     motion = motion_of_csv(csv_of('', '.velocity'), JOINTS)
     np.testing.assert_array_equal(motion.qd, swing(TIME)[1])
+    np.testing.assert_allclose(motion.qdd, swing(TIME)[2], atol=1e-4)
     assert motion.derived == 'accelerations'
     motion = motion_of_csv(csv_of('', '.velocity', '.acceleration'), JOINTS)
     np.testing.assert_array_equal(motion.qdd, swing(TIME)[2])
