@@ -27,7 +27,7 @@ from robodyn_ros.control.core_binding import (
     core_law,
 )
 from robodyn_ros.control.joint_state_buffer import JointStateBuffer, MeasuredState
-from robodyn_ros.control.law import ControlLaw, InverseDynamics, TorqueParts
+from robodyn_ros.control.law import FOLLOWING, ControlLaw, InverseDynamics, TorqueParts
 from robodyn_ros.control.planning import ReferenceLimits, planned_reference
 from robodyn_ros.control.reference import Reference, ReferenceState
 from robodyn_ros.control.settings import ContactAction, SafetySettings
@@ -351,7 +351,7 @@ class CommandPipeline:
             raise FollowsNone(
                 'trajectory',
                 f'the mode is {self.law.mode}',
-                'set parameter mode to feedforward or computed_torque',
+                f'set parameter mode to {" or ".join(FOLLOWING)}',
             )
         if not self._core.is_clock_reliable(self._core.last_cycle):
             is_stopped = self._core.is_clock_stopped

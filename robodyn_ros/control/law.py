@@ -13,6 +13,8 @@ from robodyn_ros.errors import InvalidArgument
 
 Mode = Literal['gravity_compensation', 'feedforward', 'computed_torque']
 MODES: tuple[Mode, ...] = get_args(Mode)
+# Those in which a reference is followed; the core asks the law's coefficients.
+FOLLOWING: tuple[Mode, ...] = ('feedforward', 'computed_torque')
 
 # (q, qd, qdd), each of shape (N, n), to rigid-body torques of shape (N, n).
 InverseDynamics = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]

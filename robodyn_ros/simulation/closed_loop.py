@@ -12,7 +12,7 @@ from robodyn_ros.arguments import checked_type
 from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.control.control_stack import continuous_joints, control_law
 from robodyn_ros.control.core_binding import core, core_arm, core_law
-from robodyn_ros.control.law import Mode
+from robodyn_ros.control.law import FOLLOWING, Mode
 from robodyn_ros.control.model_torque import RigidBodyTorque
 from robodyn_ros.control.reference import ReferenceState
 from robodyn_ros.control.settings import ControlSettings
@@ -141,7 +141,7 @@ def _check_on_the_way(
     # A continuous joint may take the shorter way round: a turn of its error is none.
     excess = error - LARGEST_ERROR - 2 * np.pi * continuous_joints(model)
     worst = int(np.argmax(excess))
-    tracks = law in ('feedforward', 'computed_torque')
+    tracks = law in FOLLOWING
     if not (tracks and excess[worst] > 0 or np.abs(velocity).max() > LARGEST_VELOCITY):
         return
     unit = 'm' if model.dh.prismatic[worst] else 'rad'

@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """No change throws the arm: what fades, what is braked, what is damped, and what is refused."""
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from control_arm import MASS, NAMES, WEIGHT, control_law, enabled, inverse_dynamics
 
+from robodyn_ros.control import core_binding
 from robodyn_ros.control.command_pipeline import FollowsNone
-from robodyn_ros.control.law import Terms
+from robodyn_ros.control.core_binding import core
+from robodyn_ros.control.law import FOLLOWING, MODES, Terms
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.errors import RejectedTrajectory
+from robodyn_ros.ros_parameters import parameters_of
 
 Q = np.array([0.1, 0.2])
 GRAVITY = WEIGHT * np.cos(Q)
@@ -19,6 +24,16 @@ NO_RATE_LIMIT = {'torque_rate_limits': np.array([np.inf, np.inf])}
 
 def to(position, time=1.0, effort=()):
     return Trajectory.from_points(NAMES, [time], [position], [()], [()], [effort])
+
+
+def test_modes_are_the_same_in_core_stub_library_and_parameters():
+    assert tuple(core.Mode.__members__) == MODES
+    stub = Path(core_binding.__file__).with_name('core_module.pyi').read_text(encoding='utf-8')
+    listed = re.search(r'class Mode\(Enum\):\n((?:    \w+ = \.\.\.\n)+)', stub).group(1)
+    assert tuple(re.findall(r'\w+(?= =)', listed)) == MODES
+    (mode,) = [each for each in parameters_of('dynamics_node') if each.name == 'mode']
+    assert tuple(mode.rules['one_of'][0]) == MODES
+    assert {name for name in MODES if enabled(name).pipeline._core.follows} == set(FOLLOWING)
 
 
 # --- fading ------------------------------------------------------------------------------------
