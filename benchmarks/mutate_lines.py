@@ -36,7 +36,7 @@ ROOT = Path(__file__).resolve().parents[1]
 COMPILED = ('.hpp', '.cpp', '.h', '.c')
 FOLDERS = ('robodyn_ros', 'robodyn_controllers/include', 'robodyn_controllers/src')
 NOTICED, SURVIVED = 'noticed', 'survived'
-# What the tests see of a change in these is whether it compiles.
+# What a line may have, and what it becomes.
 _OPERATORS = (
     (r'(?<=[\w)\]]) < (?=[\w(-])', (' <= ', ' > ')),
     (r'(?<=[\w)\]]) > (?=[\w(-])', (' >= ', ' < ')),
@@ -100,8 +100,9 @@ def main() -> int:
         given.results.write_text(json.dumps(record) + '\n', encoding='utf-8')
         known = stored(given.results)
     changes = [Change(*change) for change in known['drawn']['changes']]
+    stages = given.stage or [('check', 'make check')]
     for k, change in enumerate(changes):
-        for name, command in given.stage or [('check', 'make check')]:
+        for name, command in stages:
             key = f'{k} {name}'
             if key not in known:
                 room = command.replace('{room}', tests_of(change.path))
@@ -113,7 +114,7 @@ def main() -> int:
                 print(f'{key}: {change.name}: {words}', flush=True)
             if known[key]['verdict'] != SURVIVED:
                 break
-    print_table(changes, known, [name for name, _ in given.stage or [('check', '')]])
+    print_table(changes, known, [name for name, _ in stages])
     return 0
 
 

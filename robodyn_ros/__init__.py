@@ -8,7 +8,7 @@ Dynamics of serial arms from their URDF: torques, mass matrix, DH table.
 Conventions are those of docs/conventions.md: SI units, arrays (n,) in chain order base to tip,
 M(q) qdd + C(q, qd) qd + g(q) = tau, modified DH.
 
-Errors are leaves of ``RobodynError``. What takes longer to import is
+Errors are subclasses of ``RobodynError``. What takes longer to import is
 imported on first use: ``robodyn_ros.analysis``, ``identification``, ``motions``, ``report``,
 ``simulation``.
 """

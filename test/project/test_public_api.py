@@ -307,8 +307,26 @@ def test_former_names_of_errors_still_catch_and_warn():
             now = getattr(rd, name)
         assert warned[0].filename == __file__, name
         for each in now if isinstance(now, tuple) else (now,):
-            with pytest.raises(now):
-                raise each('element', 0, 'another')
+            assert getattr(rd, each.__name__) is each, name
+
+
+@pytest.mark.filterwarnings('ignore::DeprecationWarning')
+def test_former_names_catch_what_they_caught():
+    text = two_link_urdf()
+    arm = rd.RobotModel.from_urdf(text)
+    calls = {
+        'WrongShape': lambda: rd.gravity_torque(arm, [0.0]),
+        'UnknownOption': lambda: rd.inverse_dynamics(arm, *np.zeros((3, 2)), method='guess'),
+        'ImplausiblePayload': lambda: rd.Payload(-1.0),
+        'NoSuchLink': lambda: rd.RobotModel.from_urdf(text, tip_link='nowhere'),
+        'NoSuchJoint': lambda: rd.RobotModel.from_urdf(text, locked_positions={'none': 0.0}),
+        'MalformedXml': lambda: rd.RobotModel.from_urdf('<robot>'),
+        'InvalidNumber': lambda: arm.with_rotor_inertia([-1.0, 0.0]),
+        'MalformedIdentification': lambda: identification.Identification.load(Path(__file__)),
+    }
+    for name, call in calls.items():
+        with pytest.raises(getattr(rd, name)):
+            call()
 
 
 def test_errors_of_arguments_are_value_errors_and_complex_numbers_are_refused():

@@ -92,7 +92,6 @@ def drawn(page):
     page.evaluate('() => new Promise(done => requestAnimationFrame(() => setTimeout(done, 30)))')
 
 
-@pytest.mark.longer
 @pytest.mark.parametrize('width', [390, 1440])
 @pytest.mark.parametrize('name', ['jpl_rrp', 'panda'])
 def test_tip_is_drawn_where_forward_kinematics_puts_it(
@@ -147,7 +146,6 @@ def public_arms():
             continue  # of several arms, or none
 
 
-@pytest.mark.longer
 def test_no_ellipsoid_of_a_public_arm_leaves_the_picture(browser):
     page = browser.new_page()
     generator, drawn_arms = np.random.default_rng(5), {}

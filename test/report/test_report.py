@@ -66,7 +66,6 @@ HOSTILE = (
 )
 
 
-@pytest.mark.longer
 @pytest.mark.parametrize('name', ['panda', 'ur5', 'jpl_rrp'])
 def test_report_has_every_section_and_figure_and_nothing_overflows(name, report_of, browser):
     path, summary = report_of(name)
@@ -107,7 +106,6 @@ ODD = {
 }
 
 
-@pytest.mark.longer
 @pytest.mark.parametrize('name', ODD)
 def test_odd_arms_have_a_page_at_every_width_in_light_and_in_dark(
     name, tmp_path, facts_of, browser
@@ -283,7 +281,6 @@ def test_split_of_the_report_is_along_its_motion(facts_of):
     assert facts.structure.total == 88
 
 
-@pytest.mark.longer
 def test_names_cannot_break_the_page_or_inject_into_it(tmp_path, facts_of, browser):
     # Written as a program would write it, so that the names arrive as they are.
     urdf = two_link_urdf()

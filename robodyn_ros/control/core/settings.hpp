@@ -19,7 +19,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 enum class Mode : std::uint8_t { gravity_compensation, feedforward, computed_torque };
-// In the order of Mode, which that of MODES in law.py is, too.
+// In the order of Mode, and of MODES in control/law.py.
 constexpr const char * kModeNames[] = {"gravity_compensation", "feedforward", "computed_torque"};
 // The stale-state policy, and the policy for the last command (on_stop).
 enum class Action : std::uint8_t { hold_gravity, zero, silent };
