@@ -5,13 +5,14 @@ Change single lines of the code, and see which stage of the tests notices.
     python benchmarks/mutate_lines.py RESULTS --drawn-from COMMIT [--count 100]
                                       [--stage check 'make check'] ... [--limit SECONDS]
 
-Lines are drawn from the hash of a commit, all executable lines of the package and the controller
-alike, C and C++ included. Of each, one thing changes: a sign, a comparison, a limit (min and max,
-0 and 1, a factor), a condition, or the line is dropped. Each change is made in this checkout,
-which has to be clean and built, one at a time; the stages run in turn, each until its first
-failure, and the change is undone. RESULTS, a file of JSON lines, is read first: the lines that
-were drawn and what became of them stand there, so that a run that was ended goes on. Stages are
-commands of the shell, in which {room} is the folder of tests of the changed file.
+Lines are drawn from a commit by its hash, all executable lines of the package and the controller
+alike, C and C++ included; lines that have changed since are passed over. Of each, one thing
+changes: a sign, a comparison, a limit (min and max, 0 and 1, a factor), a condition, or the line
+is dropped. Each change is made in this checkout, which has to be clean and built, one at a time;
+the stages run in turn, each until its first failure, and the change is undone. RESULTS, a file of
+JSON lines, is read first: the lines that were drawn and what became of them stand there, so that a
+run that was ended goes on. Stages are commands of the shell, in which {room} is the folder of
+tests of the changed file.
 """
 
 from __future__ import annotations
@@ -26,10 +27,12 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import tokenize
 from collections.abc import Iterator
 from pathlib import Path
+from subprocess import PIPE, STDOUT
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -96,7 +99,13 @@ def main() -> int:
     known = stored(given.results)
     if not known:
         seed = subprocess.check_output(['git', 'rev-parse', given.drawn_from], cwd=ROOT, text=True)
-        record = {'key': 'drawn', 'changes': drawn(seed.strip(), given.count)}
+        with tempfile.TemporaryDirectory() as folder:
+            archive = subprocess.run(
+                ['git', 'archive', seed.strip(), *FOLDERS], cwd=ROOT, stdout=PIPE, check=True
+            )
+            subprocess.run(['tar', '-x', '-C', folder], input=archive.stdout, check=True)
+            changes = drawn(Path(folder), seed.strip(), given.count)
+        record = {'key': 'drawn', 'changes': changes}
         given.results.write_text(json.dumps(record) + '\n', encoding='utf-8')
         known = stored(given.results)
     changes = [Change(*change) for change in known['drawn']['changes']]
@@ -141,28 +150,33 @@ def print_table(
 # --- lines -------------------------------------------------------------------------------------
 
 
-def drawn(seed: str, count: int) -> list[Change]:
+def drawn(root: Path, seed: str, count: int) -> list[Change]:
     """Return changes of lines that are drawn without replacement from all that are executable."""
     chance = random.Random(hashlib.sha256(seed.encode()).hexdigest())
-    lines = [(path, line) for path in files() for line in executable_lines(path)]
+    lines = [(path, line) for path in files(root) for line in executable_lines(path)]
     chance.shuffle(lines)
     found: list[Change] = []
     for path, line in lines:
-        change = changed(path, line, chance)
-        if change is not None:
+        change = changed(root, path, line, chance)
+        if change is not None and is_here(change):
             found.append(change)
         if len(found) == count:
             break
     return found
 
 
-def files() -> list[Path]:
+def files(root: Path) -> list[Path]:
     return sorted(
         path
         for folder in FOLDERS
-        for path in (ROOT / folder).rglob('*')
+        for path in (root / folder).rglob('*')
         if path.suffix in ('.py', *COMPILED)
     )
+
+
+def is_here(change: Change) -> bool:
+    path = ROOT / change.path
+    return path.exists() and change.old in path.read_text(encoding='utf-8').splitlines()
 
 
 def executable_lines(path: Path) -> Iterator[int]:
@@ -196,7 +210,7 @@ def executable_lines(path: Path) -> Iterator[int]:
             yield k - 1
 
 
-def changed(path: Path, line: int, chance: random.Random) -> Change | None:
+def changed(root: Path, path: Path, line: int, chance: random.Random) -> Change | None:
     """Return one change of a line after which the file can still be read; None: there is none."""
     text = path.read_text(encoding='utf-8')
     lines = text.splitlines()
@@ -221,7 +235,7 @@ def changed(path: Path, line: int, chance: random.Random) -> Change | None:
                     continue
             except SyntaxError:
                 continue
-        return Change(path.relative_to(ROOT).as_posix(), line, old, new)
+        return Change(path.relative_to(root).as_posix(), line, old, new)
     return None
 
 
@@ -306,8 +320,8 @@ def run(command: str, limit: float) -> tuple[int, str]:
     process = subprocess.Popen(
         ['bash', '-c', command],
         cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
+        stdout=PIPE,
+        stderr=STDOUT,
         text=True,
         start_new_session=True,
     )
