@@ -125,9 +125,7 @@ class NodeRig:
             if program is None
             else ['-c', program]
         )
-        arguments = ['--ros-args', '--params-file', str(CONFIG), *ros_arguments]
-        for name, value in parameters.items():
-            arguments += ['-p', f'{name.replace("__", ".")}:={value}']
+        arguments = self.arguments(*ros_arguments, **parameters)
         with open(self.log_path, 'a', encoding='utf-8') as log:
             self.process = subprocess.Popen(
                 [sys.executable, *what, *arguments],
@@ -137,6 +135,14 @@ class NodeRig:
                 preexec_fn=die_with_parent,
             )
         return self
+
+    @staticmethod
+    def arguments(*ros_arguments, **parameters):
+        """Return the node's command line: the parameter file, and these changes on top."""
+        arguments = ['--ros-args', '--params-file', str(CONFIG), *ros_arguments]
+        for name, value in parameters.items():
+            arguments += ['-p', f'{name.replace("__", ".")}:={value}']
+        return arguments
 
     @property
     def log(self):
@@ -263,11 +269,15 @@ class NodeRig:
         """Send a signal, and return the exit code."""
         self.process.send_signal(number)
         self.until(lambda: self.process.poll() is not None)
+        self.take_in()
+        return self.process.returncode
+
+    def take_in(self):
+        """Take in commands until no more come; a loaded machine may be behind."""
         taken_in = -1
-        while len(self.commands) > taken_in:  # a loaded machine may be behind
+        while len(self.commands) > taken_in:
             taken_in = len(self.commands)
             self.spin(0.2)
-        return self.process.returncode
 
     def in_torques(self, message):
         """Return a command with its numbers divided by the scale."""

@@ -4,7 +4,7 @@
 from pathlib import Path
 
 from geometry_msgs.msg import Vector3, Vector3Stamped
-from node_rig import NodeRig
+from node_in_process import NodeInProcess
 from oracles import PinocchioArm, random_states
 
 from robodyn_interfaces.msg import Payload
@@ -51,8 +51,8 @@ class Arm:
         return zip(*random_states(self.model, count, seed))
 
 
-def started(request, tmp_path_factory, name):
-    rig = NodeRig(tmp_path_factory.mktemp(name) / 'node.log')
+def started(request, tmp_path_factory, name, rig_of=NodeInProcess):
+    rig = rig_of(tmp_path_factory.mktemp(name) / 'node.log')
     try:
         if name == 'panda':
             urdf = request.getfixturevalue('panda_urdf')

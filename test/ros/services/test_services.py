@@ -12,6 +12,7 @@ pytest.importorskip('pinocchio')
 
 from geometry_msgs.msg import Vector3, Wrench
 from loads import carrying
+from node_rig import NodeRig
 from rclpy.qos import QoSProfile
 from service_rig import started
 
@@ -90,7 +91,6 @@ def check_terms(arm, pinocchio):
 # --- answers -----------------------------------------------------------------------------------
 
 
-@pytest.mark.longer
 def test_dynamics_are_those_of_pinocchio(arm):
     check_terms(arm, arm.pinocchio())
 
@@ -302,7 +302,6 @@ def test_terms_without_a_position_are_those_of_the_measured_state(arm):
     assert np.array(answer.gravity) == pytest.approx(gravity, rel=1e-9, abs=1e-9)
 
 
-@pytest.mark.longer
 def test_measured_state_of_long_ago_is_refused_as_such(arm):
     names = arm.model.joint_names
     arm.rig.until(
@@ -331,7 +330,7 @@ def test_velocity_that_is_not_known_yet_is_refused(arm):
 
 @pytest.mark.longer
 def test_control_goes_on_when_the_service_process_dies(request, tmp_path_factory):
-    for arm in started(request, tmp_path_factory, 'panda'):
+    for arm in started(request, tmp_path_factory, 'panda', NodeRig):
         os.kill(service_process(arm.rig.process.pid), 9)
         assert arm.rig.transition('activate')
         arm.rig.bring_up([0.1, -0.4, 0.2, -1.9, 0.3, 1.6, 0.7])
@@ -342,7 +341,7 @@ def test_control_goes_on_when_the_service_process_dies(request, tmp_path_factory
 
 
 def test_service_process_ends_with_the_node_even_when_that_is_killed(request, tmp_path_factory):
-    for arm in started(request, tmp_path_factory, 'panda'):
+    for arm in started(request, tmp_path_factory, 'panda', NodeRig):
         child = service_process(arm.rig.process.pid)
         arm.rig.process.kill()
         arm.rig.process.wait()

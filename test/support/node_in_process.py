@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+A dynamics_node in the process of the test, with its services, and no process started.
+
+The node, the memory that it shares and the services are the real ones, over real DDS. Only
+``ChildProcess`` is replaced: the services' node runs in a thread, and the watchdog's where a test
+asks for it.
+"""
+
+import contextlib
+import threading
+import time
+from types import SimpleNamespace
+
+import pytest
+import rclpy
+from fair_spinning import spin_until
+from node_rig import NodeRig
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.impl.implementation_singleton import rclpy_implementation
+from rclpy.logging import LoggingSeverity
+
+from robodyn_ros.ros.dynamics.dynamics_node import DynamicsNode
+from robodyn_ros.ros.rclpy_workarounds import fastest_executor
+from robodyn_ros.ros.services import service_process
+from robodyn_ros.ros.shared_memory import SharedMemory
+from robodyn_ros.ros.watchdog import watchdog_process
+from robodyn_ros.ros.watchdog.watchdog_node import WatchdogNode
+
+TURN = 0.002  # of each executor [s]
+
+
+class NoProcess:
+    """In the place of a ChildProcess: it runs nothing, and has ended when a test says so."""
+
+    def __init__(self, run):
+        self.has_ended = False
+
+    def kill(self):
+        """End it."""
+        self.has_ended = True
+
+    join = kill
+
+
+class NodeInProcess(NodeRig):
+    """
+    Makes the node in this process, talks to it, and remembers what it said.
+
+    Attributes
+    ----------
+    dynamics_node : DynamicsNode
+        From ``start`` to ``end``.
+    services, watchdog : ServiceProcess, WatchdogProcess
+        The node's.
+    """
+
+    def __init__(self, log_path):
+        super().__init__(log_path)
+        self.dynamics_node = None
+        self._lines = []
+        self._patch = pytest.MonkeyPatch()
+        for module in (service_process, watchdog_process):
+            self._patch.setattr(module, 'ChildProcess', NoProcess)
+        self._keep_what_is_logged()
+
+    def start(self, *ros_arguments, **parameters):
+        """Make the node with the parameter file and these changes on top."""
+        arguments = self.arguments(*ros_arguments, **parameters)
+        rclpy.init(args=arguments, domain_id=self.domain)
+        shared = SharedMemory()
+        self.watchdog = watchdog_process.WatchdogProcess(shared, arguments)
+        self.services = service_process.ServiceProcess(shared, arguments)
+        stop_signal = SimpleNamespace(has_come=False, may_interrupt=contextlib.nullcontext)
+        self.dynamics_node = DynamicsNode(
+            shared, self.services, self.watchdog, stop_signal, arguments
+        )
+        self._own_executor = fastest_executor()
+        self._own_executor.add_node(self.dynamics_node)
+        self._shared, self._threads = shared, []
+        self._run(answer)
+        return self
+
+    def watch(self):
+        """Run the watchdog, too."""
+        self._run(watch)
+
+    def _run(self, what):
+        self._threads.append(threading.Thread(target=what, args=(self._shared,)))
+        self._threads[-1].start()
+
+    def end(self):
+        """Close the node, and take in what it still sends."""
+        node, self.dynamics_node = self.dynamics_node, None
+        if node is not None:
+            node.destroy_node()
+            self.take_in()
+            self.services.close()
+            for thread in self._threads:
+                thread.join()
+            self._own_executor.shutdown()
+            rclpy.shutdown()
+
+    def close(self):
+        """End the node and leave the graph."""
+        self.end()
+        self._patch.undo()
+        super().close()
+
+    def spin(self, duration):
+        """Run the node's callbacks and take in messages for a while [s]."""
+        deadline = time.monotonic() + duration
+        while time.monotonic() < deadline:
+            if self.dynamics_node is not None:
+                self._own_executor.spin_once(timeout_sec=TURN)
+            self.executor.spin_once(timeout_sec=TURN)
+
+    def end_services(self):
+        """Let their process count as ended."""
+        self.services._process.kill()
+
+    def hang(self, duration):
+        """Take in messages for a while [s] in which the node does nothing."""
+        spin_until(self.executor, time.monotonic() + duration)
+
+    @property
+    def log(self):
+        """What has been logged."""
+        return '\n'.join(self._lines)
+
+    def _keep_what_is_logged(self):
+        log = rclpy_implementation.rclpy_logging_rcutils_log
+
+        def kept(severity, name, message, *place):
+            self._lines.append(f'[{LoggingSeverity(severity).name}] [{name}]: {message}')
+            log(severity, name, message, *place)
+
+        self._patch.setattr(rclpy_implementation, 'rclpy_logging_rcutils_log', kept)
+
+
+def answer(shared):
+    """Answer services until the memory is closed, as their process does."""
+    node = service_process.ServiceNode(shared)
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
+    while not shared.is_closing:
+        executor.spin_once(timeout_sec=service_process.WAKE_PERIOD)
+        shared.respond()
+    executor.shutdown()
+    node.destroy_node()
+
+
+def watch(shared):
+    """Take over when needed until the memory is closed, as the watchdog's process does."""
+    node = WatchdogNode(shared, SimpleNamespace(is_alive=True, wait=time.sleep))
+    node.watch()
+    node.destroy_node()
