@@ -52,7 +52,8 @@ def pytest_collection_modifyitems(config, items):
 def pytest_runtest_setup(item):
     minutes = item.config.getoption('minutes')
     if minutes is not None and time.monotonic() - BEGIN > 60.0 * minutes:
-        pytest.skip(f'its turn is with another commit: {minutes:g} minutes are over')
+        name = item.path.relative_to(item.config.rootpath)
+        pytest.skip(f'{name}: its turn is with another commit, {minutes:g} minutes are over')
 
 
 # Under nohup it is ignored, and the processes under test would rightly ignore it, too.
