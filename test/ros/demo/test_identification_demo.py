@@ -2,11 +2,12 @@
 """``make identify`` on an arm nobody chose: the whole loop over DDS, and what it shows."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from robots import public_urdf
+from robots import public_urdf, two_link_urdf
 
 from robodyn_ros import RobotModel, gravity_torque
 from robodyn_ros.identification import Identification, Recording
@@ -67,6 +68,45 @@ def recorded(true, motion):
     torque = torque + true.viscous_friction * motion.qd
     torque = torque + true.coulomb_friction * np.tanh(motion.qd / 0.01)
     return Recording(true.joint_names, motion.time, motion.q, motion.qd, torque)
+
+
+def test_the_loop_identifies_by_one_motion_and_is_judged_by_another(tmp_path, monkeypatch):
+    """The loop without nodes: what they would record is computed."""
+    monkeypatch.setattr(search, '_STARTS', 1)
+    monkeypatch.setattr(identification, 'DURATION', 10.0)
+    monkeypatch.setattr(identification, 'NEW_DURATION', 5.0)
+    runs, bar = [], []
+
+    def run(rig, name, motion, advance, identified=None):
+        runs.append((name, rig.simulated.urdf.name, identified and Identification.load(identified)))
+        rig.starts[name] = 0.0
+        advance(0.5)
+        true = sampled_arm(RobotModel.from_urdf(rig.arm.urdf), rig.seed)
+        limits = np.array(rig.commanding['effort_limits'])
+        assert (limits > motion.use[0].effort).all()
+        made = recorded(true, motion.trajectory)
+        error = 1e-3 if identified else 1e-2
+        return replace(made, position=made.position + error)
+
+    def update(progress, task, *, completed, description):
+        bar.append(completed)
+
+    monkeypatch.setattr(identification._Rig, 'recorded', run)
+    monkeypatch.setattr(identification.Progress, 'update', update)
+    limit = '<limit lower="-2" upper="2" velocity="2" effort="0"/>'
+    urdf = two_link_urdf().replace('type="continuous">', f'type="revolute">{limit}')
+    (tmp_path / 'arm.urdf').write_text(urdf.replace('xyz="0 0 1"', 'xyz="0 1 0"'))
+    arm = Arm(tmp_path / 'arm.urdf', '', '')
+    numbers = identification.run_identification(arm, tmp_path, seed=2)
+    assert [name for name, *_ in runs] == ['excitation', 'before', 'after']
+    assert {urdf for _, urdf, _ in runs} == {'true.urdf'}
+    assert [bool(found) for *_, found in runs] == [False, False, True]
+    assert bar == sorted(bar) and bar[-1] == 6.0
+    assert numbers['torque_error_after'] < 0.1 * numbers['torque_error_before']
+    assert numbers['tracking_rms_before_rad'] == pytest.approx(1e-2)
+    assert numbers['tracking_rms_after_rad'] == pytest.approx(1e-3)
+    assert numbers == json.loads((tmp_path / 'summary.json').read_text())
+    assert (tmp_path / 'identification.png').stat().st_size > 10_000
 
 
 @pytest.mark.slow
