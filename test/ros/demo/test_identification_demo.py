@@ -78,7 +78,8 @@ def test_the_loop_identifies_by_one_motion_and_is_judged_by_another(tmp_path, mo
     runs, bar = [], []
 
     def run(rig, name, motion, advance, identified=None):
-        runs.append((name, rig.simulated.urdf.name, identified and Identification.load(identified)))
+        found = identified and Identification.load(identified)
+        runs.append((name, rig.simulated.urdf.name, found))
         rig.starts[name] = 0.0
         advance(0.5)
         true = sampled_arm(RobotModel.from_urdf(rig.arm.urdf), rig.seed)
