@@ -52,7 +52,7 @@ check: setup  ## the answer in three minutes: numbers, the core, one node of eac
 test: setup  ## run the tests, the slow ones left out
 	@$(WITH_ROS) $(BIN)/python -m pytest -q -n 2 --dist loadfile -m 'not slow'
 
-test-late: setup $(DOCS)  ## run what make test leaves out, faults last and one at a time [MINUTES=]
+test-late: docs  ## build the site, run what make test leaves out, faults last [MINUTES=]
 	@$(WITH_ROS) $(BIN)/python -m pytest -q -n 2 --dist loadfile --minutes $(MINUTES) \
 	    -m 'slow and not fault'
 	@$(WITH_ROS) $(BIN)/python -m pytest -q -n 1 --minutes $(MINUTES) -m 'slow and fault'
@@ -66,15 +66,21 @@ test-long: setup  ## run the tests of properties on a hundred times as many exam
 bench: setup $(BENCH)  ## run the benchmarks
 	@$(WITH_ROS) set -e; for script in benchmarks/*.py; do $(BIN)/python "$$script"; done
 
-lint: setup  ## ruff, mypy, clang-format, codespell, and the XML files
+lint: setup  ## ruff, mypy, clang-format, codespell, XML, manifests, and what the pages name
 	@$(BIN)/ruff check && $(BIN)/ruff format --check --quiet
 	@$(BIN)/mypy
 	@git ls-files '*.[ch]' '*.[ch]pp' | xargs $(BIN)/clang-format --dry-run -Werror
 	@git ls-files '*.py' '*.md' '*.rst' '*.[ch]' '*.[ch]pp' '*.yaml' | xargs $(BIN)/codespell
 	@$(BIN)/python environment/check_xml.py
+	@$(BIN)/python environment/check_packages.py
+	@set -e; for script in write_file_list write_parameter_table write_plot_layout draw_compiled; \
+	    do $(BIN)/python docs/$$script.py --check; done
+	@$(BIN)/python docs/check_pages.py
+	@$(WITH_ROS) $(BIN)/python docs/write_fault_table.py --check
 
 docs: setup $(DOCS)  ## build the documentation as a site in build/docs, its links checked
 	@$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs
+	@$(BIN)/python docs/check_site.py build/docs
 	@echo 'Open build/docs/index.html'
 
 clean:  ## remove the virtual environment and everything made by a target

@@ -2,7 +2,7 @@
 """
 Draw the picture of docs/benchmarks.md from the tables of that page.
 
-    python docs/draw_compiled.py
+    python docs/draw_compiled.py [--check]
 """
 
 from __future__ import annotations
@@ -10,10 +10,13 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import sys
 from pathlib import Path
 
 import matplotlib
 import numpy as np
+from PIL import Image
+from written_files import exit_with
 
 DOCS = Path(__file__).resolve().parent
 PAGE, PICTURE = DOCS / 'benchmarks.md', DOCS / 'images' / 'compiled.png'
@@ -73,6 +76,12 @@ def metadata(text: str) -> dict[str, str]:
     }
 
 
+def told(picture: Path) -> dict[str, str]:
+    """Return what a picture's file says of itself."""
+    with Image.open(picture) as image:
+        return {key: image.text.get(key) for key in ('Title', 'Source')}
+
+
 def draw(text: str, path: Path) -> None:
     """Draw the tables of the page's text."""
     matplotlib.use('Agg')
@@ -119,4 +128,8 @@ def draw(text: str, path: Path) -> None:
 
 
 if __name__ == '__main__':
-    draw(PAGE.read_text(encoding='utf-8'), PICTURE)
+    page = PAGE.read_text(encoding='utf-8')
+    if '--check' not in sys.argv[1:]:
+        draw(page, PICTURE)
+    elif told(PICTURE) != metadata(page):
+        exit_with([f'{PICTURE.name}: is not of the tables of {PAGE.name}; run: python {__file__}'])

@@ -2,7 +2,7 @@
 """
 Write what the marks of tests say into the pages that show it.
 
-    python docs/write_fault_table.py
+    python docs/write_fault_table.py [--check]
 
 Every fault, what happens then and the test of it stand in docs/evidence.md; every mistake and
 what the node says to it, in docs/mistakes.md.
@@ -19,8 +19,7 @@ from itertools import groupby
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).resolve().parent.parent
+from written_files import ROOT, exit_with, write_or_check
 
 Row = tuple[str, ...]
 """What a mark says, and the test that shows it."""
@@ -38,6 +37,8 @@ class MarkedTests:
     files : str
         Pattern of the files that they stand in.
     page : Path
+    fewest : int
+        Fewer rows than these mean that tests were not found.
     written : callable
         Returns the Markdown of the rows.
     """
@@ -45,6 +46,7 @@ class MarkedTests:
     mark: str
     files: str
     page: Path
+    fewest: int
     written: Callable[[Sequence[Row]], str]
 
     def rows(self) -> list[Row]:
@@ -76,12 +78,24 @@ class MarkedTests:
         """Return the page's text with the rows between its marks."""
         begin, end = f'<!-- {self.mark}s: begin -->\n', f'<!-- {self.mark}s: end -->'
         between = re.compile(f'(?<={re.escape(begin)}).*?(?={re.escape(end)})', re.S)
-        return between.sub(lambda _: self.written(rows), text)
+        written, count = between.subn(lambda _: self.written(rows), text)
+        if count != 1:
+            raise ValueError(f'{self.page.name}: {count} places between {begin.strip()} and {end}')
+        return written
 
-    def write(self) -> None:
-        """Write the rows into their page."""
-        text = self.with_table(self.page.read_text(encoding='utf-8'), self.rows())
-        self.page.write_text(text, encoding='utf-8')
+    def text(self, rows: Sequence[Row]) -> str:
+        """Return the page's text with the rows."""
+        return self.with_table(self.page.read_text(encoding='utf-8'), rows)
+
+    def faults(self, rows: Sequence[Row]) -> list[str]:
+        """Return what is wrong with the marks: missing ones, and what two of them call alike."""
+        found = [f'{row[-1]}: {row[0]}' for row in rows if row[0].startswith('no mark')]
+        names = [row[0] for row in rows]
+        twice = {name for name in names if names.count(name) > 1} - {f'no mark: {self.mark}'}
+        found += [f'{self.files}: two marks say: {name}' for name in sorted(twice)]
+        if len(rows) < self.fewest:
+            found.append(f'{self.files}: {len(rows)} tests were found of {self.fewest} at least')
+        return found
 
 
 def list_of_faults(rows: Sequence[Row]) -> str:
@@ -129,10 +143,11 @@ class _Collector:
 
 
 DOCS = ROOT / 'docs'
-FAULTS = MarkedTests('fault', 'test_faults_*.py', DOCS / 'evidence.md', list_of_faults)
-MISTAKES = MarkedTests('mistake', 'test_mistakes.py', DOCS / 'mistakes.md', table_of_mistakes)
+FAULTS = MarkedTests('fault', 'test_faults_*.py', DOCS / 'evidence.md', 40, list_of_faults)
+MISTAKES = MarkedTests('mistake', 'test_mistakes.py', DOCS / 'mistakes.md', 30, table_of_mistakes)
 
 
 if __name__ == '__main__':
-    FAULTS.write()
-    MISTAKES.write()
+    rows_of = {tests: tests.rows() for tests in (FAULTS, MISTAKES)}
+    exit_with([fault for tests, rows in rows_of.items() for fault in tests.faults(rows)])
+    write_or_check({tests.page: tests.text(rows) for tests, rows in rows_of.items()})

@@ -2,7 +2,7 @@
 """
 Write the end of docs/development.md: every file of package and controller, by its first sentence.
 
-    python docs/write_file_list.py
+    python docs/write_file_list.py [--check]
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import re
 from itertools import groupby
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from written_files import ROOT, write_or_check
+
 PAGE = ROOT / 'docs' / 'development.md'
 ROOMS = ('robodyn_ros', 'robodyn_controllers/include')
 HEADING = """## Every file
@@ -62,4 +63,4 @@ def page() -> str:
 
 
 if __name__ == '__main__':
-    PAGE.write_text(page(), encoding='utf-8')
+    write_or_check({PAGE: page()})

@@ -2,7 +2,7 @@
 """
 Write what users read of the parameters: the tables of the pages, and config/dynamics_node.yaml.
 
-    python docs/write_parameter_table.py
+    python docs/write_parameter_table.py [--check]
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 
+from written_files import ROOT, write_or_check
+
 from robodyn_ros.ros_parameters import AT_START, Parameter, parameters_in, parameters_of
 
-ROOT = Path(__file__).resolve().parents[1]
 CONTROLLER = ROOT / 'robodyn_controllers' / 'src' / 'inverse_dynamics_controller.yaml'
 BETWEEN_MARKS = re.compile(
     r'(?<=<!-- parameters: begin -->\n).*?(?=<!-- parameters: end -->)', re.S
@@ -73,7 +74,10 @@ def table(parameters: Iterable[Parameter], is_lifecycle: bool = False) -> str:
 
 
 def _with_table(page: str, text: str) -> str:
-    return BETWEEN_MARKS.sub(lambda _: text, page)
+    written, count = BETWEEN_MARKS.subn(lambda _: text, page)
+    if count != 1:
+        raise ValueError(f'{count} places between marks for the table: {text[:200]}')
+    return written
 
 
 def _allowed(parameter: Parameter) -> str:
@@ -100,5 +104,4 @@ def _entries(parameters: Iterable[Parameter]) -> Iterable[str]:
 
 
 if __name__ == '__main__':
-    for path, text in files().items():
-        path.write_text(text, encoding='utf-8')
+    write_or_check(files())

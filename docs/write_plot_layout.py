@@ -2,7 +2,7 @@
 """
 Write a PlotJuggler layout for ~/dynamics_state.
 
-    python docs/write_plot_layout.py [--joints 7] [--node /dynamics_node] [--output LAYOUT.xml]
+    python docs/write_plot_layout.py [--joints 7] [--node /dynamics_node] [--output XML] [--check]
 
 A tab for the torque of every joint, taken apart; one for where the joints are and should be; one
 for the control cycle itself. Open it with
@@ -16,8 +16,9 @@ import argparse
 from pathlib import Path
 
 from lxml import etree
+from written_files import ROOT, write_or_check
 
-LAYOUT = Path(__file__).resolve().parent.parent / 'config' / 'dynamics_state.plotjuggler.xml'
+LAYOUT = ROOT / 'config' / 'dynamics_state.plotjuggler.xml'
 COLUMNS = 2
 PARTS = {
     'total': '#000000',
@@ -110,5 +111,7 @@ if __name__ == '__main__':
     parser.add_argument('--joints', type=int, default=7)
     parser.add_argument('--node', default='/dynamics_node')
     parser.add_argument('--output', type=Path, default=LAYOUT)
+    parser.add_argument('--check', action='store_true')
     arguments = parser.parse_args()
-    arguments.output.write_text(layout(arguments.joints, arguments.node), encoding='utf-8')
+    text = layout(arguments.joints, arguments.node)
+    write_or_check({arguments.output: text}, arguments.check)

@@ -42,8 +42,7 @@ def energy(arm, q, qd):
     return kinetic - (here @ bodies)[:, :3, 3].sum(axis=0) @ arm.gravity
 
 
-@pytest.mark.parametrize('method', METHODS)
-def test_power_at_the_joints_is_the_rate_of_energy(arm, method):
+def test_power_at_the_joints_is_the_rate_of_energy(arm):
     q, qd, qdd = (x[0] for x in random_states(arm, 1, seed=1))
     h = 1e-4
 
@@ -51,58 +50,61 @@ def test_power_at_the_joints_is_the_rate_of_energy(arm, method):
         return q + t * qd + t * t / 2 * qdd, qd + t * qdd
 
     rate = (energy(arm, *at(h)) - energy(arm, *at(-h))) / (2 * h)
-    power = qd @ rd.inverse_dynamics(arm, q, qd, qdd, method=method)
-    assert power == pytest.approx(rate, rel=1e-5, abs=1e-4)
+    for method in METHODS:
+        power = qd @ rd.inverse_dynamics(arm, q, qd, qdd, method=method)
+        assert power == pytest.approx(rate, rel=1e-5, abs=1e-4), method
 
 
-@pytest.mark.parametrize('method', METHODS)
-def test_reciprocity(arm, method):
+def test_reciprocity(arm):
     # What an acceleration of joint k asks of joint i, one of joint i asks of joint k.
     q = np.broadcast_to(random_states(arm, 1, seed=2)[0][0], (arm.n, arm.n))
     still, units = np.zeros_like(q), np.eye(arm.n)
-    columns = rd.inverse_dynamics(arm, q, still, units, method=method)
-    columns = columns - rd.inverse_dynamics(arm, q, still, still, method=method)
-    np.testing.assert_allclose(columns, columns.T, atol=1e-12 * np.abs(columns).max() + 1e-12)
+    for method in METHODS:
+        columns = rd.inverse_dynamics(arm, q, still, units, method=method)
+        columns = columns - rd.inverse_dynamics(arm, q, still, still, method=method)
+        atol = 1e-12 * np.abs(columns).max() + 1e-12
+        np.testing.assert_allclose(columns, columns.T, atol=atol, err_msg=method)
 
 
-@pytest.mark.parametrize('method', METHODS)
-def test_rotors_add_their_share_to_every_formulation(arm, method):
+def test_rotors_add_their_share_to_every_formulation(arm):
     states = random_states(arm, 3, seed=3)
     rotors = np.linspace(0.1, 1.0, arm.n)
-    geared = rd.inverse_dynamics(arm.with_rotor_inertia(rotors), *states, method=method)
-    bare = rd.inverse_dynamics(arm, *states, method=method)
-    np.testing.assert_allclose(geared - bare, rotors * states[2], atol=1e-10)
+    for method in METHODS:
+        geared = rd.inverse_dynamics(arm.with_rotor_inertia(rotors), *states, method=method)
+        bare = rd.inverse_dynamics(arm, *states, method=method)
+        np.testing.assert_allclose(geared - bare, rotors * states[2], atol=1e-10, err_msg=method)
 
 
-@pytest.mark.parametrize('method', METHODS)
-def test_payload_of_no_mass_changes_nothing(arm, method):
+def test_payload_of_no_mass_changes_nothing(arm):
     states = random_states(arm, 2, seed=4)
     loaded = arm.with_payload(rd.Payload(0.0, (0.1, 0, 0)))
-    np.testing.assert_array_equal(
-        rd.inverse_dynamics(loaded, *states, method=method),
-        rd.inverse_dynamics(arm, *states, method=method),
-    )
+    for method in METHODS:
+        np.testing.assert_array_equal(
+            rd.inverse_dynamics(loaded, *states, method=method),
+            rd.inverse_dynamics(arm, *states, method=method),
+            err_msg=method,
+        )
 
 
-@pytest.mark.parametrize('method', METHODS)
-def test_two_payloads_add(arm, method):
+def test_two_payloads_add(arm):
     one = rd.Payload(1.0, (0.1, 0.0, 0.05), np.diag([0.01, 0.02, 0.02]))
     other = rd.Payload(2.0, (0.0, -0.1, 0.05), np.diag([0.03, 0.02, 0.02]))
     states = random_states(arm, 2, seed=5)
-    bare, first, second, both = (
-        rd.inverse_dynamics(model, *states, method=method)
-        for model in (
-            arm,
-            arm.with_payload(one),
-            arm.with_payload(other),
-            arm.with_payload(one).with_payload(other),
-        )
+    models = (
+        arm,
+        arm.with_payload(one),
+        arm.with_payload(other),
+        arm.with_payload(one).with_payload(other),
     )
-    np.testing.assert_allclose(both - bare, first + second - 2 * bare, atol=1e-9)
+    for method in METHODS:
+        bare, first, second, both = (
+            rd.inverse_dynamics(model, *states, method=method) for model in models
+        )
+        sum_of_both = first + second - 2 * bare
+        np.testing.assert_allclose(both - bare, sum_of_both, atol=1e-9, err_msg=method)
 
 
-@pytest.mark.parametrize('method', METHODS)
-def test_payload_weighs_where_its_link_is(arm, method):
+def test_payload_weighs_where_its_link_is(arm):
     # A payload on any link of the arm: its weight times the motion of its centre of mass.
     q = random_states(arm, 1, seed=6)[0][0]
     still = np.zeros(arm.n)
@@ -117,9 +119,11 @@ def test_payload_weighs_where_its_link_is(arm, method):
 
         h = 1e-6
         slope = [(place(q + e) - place(q - e)) / (2 * h) for e in h * np.eye(arm.n)]
-        added = rd.inverse_dynamics(loaded, q, still, still, method=method)
-        added = added - rd.inverse_dynamics(arm, q, still, still, method=method)
-        np.testing.assert_allclose(added, -3.0 * np.array(slope) @ arm.gravity, atol=1e-6)
+        expected = -3.0 * np.array(slope) @ arm.gravity
+        for method in METHODS:
+            added = rd.inverse_dynamics(loaded, q, still, still, method=method)
+            added = added - rd.inverse_dynamics(arm, q, still, still, method=method)
+            np.testing.assert_allclose(added, expected, atol=1e-6, err_msg=f'{method}, {link}')
 
 
 @pytest.mark.parametrize('method', METHODS)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A line imports only the rooms before its own: docs/architecture.md, held by setup.cfg."""
 
-import configparser
 import re
 from pathlib import Path
 
@@ -56,16 +55,3 @@ def test_only_the_demonstration_starts_what_needs_ros(graph):
 def test_no_import_is_for_type_checkers_only():
     for path in (ROOT / 'robodyn_ros').rglob('*.py'):
         assert 'TYPE_CHECKING' not in path.read_text(encoding='utf-8'), path
-
-
-def test_the_page_on_the_folders_lists_them_in_the_order_of_their_imports():
-    page = (ROOT / 'docs' / 'architecture.md').read_text(encoding='utf-8')
-    table = page.partition('|---|---|---|')[2].partition('\n\n')[0]
-    first_column = '\n'.join(line.split('|')[1] for line in table.splitlines() if line)
-    config = configparser.ConfigParser()
-    config.read(ROOT / 'setup.cfg')
-    layers = config['importlinter:contract:order']['layers'].split()
-    rooms = [name.strip('()') for name in reversed(layers)]
-    package = ROOT / 'robodyn_ros'
-    there = [name for name in rooms if list(package.glob(f'{name}*'))]
-    assert re.findall(r'`(\w+)(?:\.py|/)`', first_column) == there

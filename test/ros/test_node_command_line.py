@@ -2,6 +2,7 @@
 """A node's executable says what it is, and what it does not understand."""
 
 import os
+from itertools import product
 
 import domains
 import pytest
@@ -26,43 +27,35 @@ def code(*words):
     return exit_code(words, 'dynamics_node', dynamics_node.ABOUT, PARAMETERS)
 
 
-@pytest.mark.parametrize('flag', ['-h', '--help'])
-def test_help_says_what_it_is_and_names_every_parameter(flag, capsys):
-    assert dynamics_node.main([flag]) == 0
-    text = capsys.readouterr().out
-    assert 'joint states into torques' in text and '--ros-args -p urdf_file:=' in text
-    for parameter in PARAMETERS:
-        assert f'\n  {parameter.name}: {parameter.kind}' in text
-        assert parameter.description.split('. ')[0].split()[0] in text
-    assert max(map(len, text.splitlines())) < 100
+def test_help_says_what_it_is_and_names_every_parameter(capsys):
+    for node, parameters, flag, about in (
+        (dynamics_node, PARAMETERS, '-h', 'joint states into torques'),
+        (dynamics_node, PARAMETERS, '--help', '--ros-args -p urdf_file:='),
+        (simulator_node, simulator_node.PARAMETERS, '--help', 'MuJoCo'),
+    ):
+        assert node.main([flag]) == 0
+        text = capsys.readouterr().out
+        assert about in text
+        for parameter in parameters:
+            assert f'\n  {parameter.name}: {parameter.kind}' in text, parameter.name
+            assert parameter.description.split('. ')[0].split()[0] in text, parameter.name
+        assert max(map(len, text.splitlines())) < 100, node
 
 
-def test_help_of_the_simulator_names_its_parameters(capsys):
-    assert simulator_node.main(['--help']) == 0
-    text = capsys.readouterr().out
-    assert 'MuJoCo' in text
-    for parameter in simulator_node.PARAMETERS:
-        assert f'\n  {parameter.name}: {parameter.kind}' in text
-
-
-@pytest.mark.parametrize(
-    'words',
-    [
+def test_options_of_ros_without_ros_args_are_refused_with_the_line_to_write(capsys):
+    for words in (
         ('-p', 'kp:=100.0'),
         ('--params-file', 'a.yaml'),
         ('-r', 'joint_states:=arm/joint_states'),
         ('kp:=100.0',),
-    ],
-)
-def test_options_of_ros_without_ros_args_are_refused_with_the_line_to_write(words, capsys):
-    assert code(*words) == WRONG_USE
-    error = capsys.readouterr().err
-    assert words[0] in error and f'--ros-args {" ".join(words)}' in error
+    ):
+        assert code(*words) == WRONG_USE, words
+        error = capsys.readouterr().err
+        assert words[0] in error and f'--ros-args {" ".join(words)}' in error, words
 
 
-@pytest.mark.parametrize(
-    'words, named',
-    [
+def test_what_is_not_understood_is_named(capfd):
+    for words, named in (
         (['--urdf', 'a.urdf'], '--urdf'),
         (['panda.urdf'], 'panda.urdf'),
         (['--ros-args', '-p', 'kp=100'], 'kp=100'),
@@ -70,20 +63,18 @@ def test_options_of_ros_without_ros_args_are_refused_with_the_line_to_write(word
         (['--ros-args', '--params-file', '/no/such/file'], '/no/such/file'),
         (['--ros-args', '-p', 'kp:=[1,"a"]'], 'same type'),
         (['--ros-args', '--help'], '--help'),
-    ],
-)
-def test_what_is_not_understood_is_named(words, named, capfd):
-    assert code(*words) == WRONG_USE
-    error = capfd.readouterr().err
-    assert named in error.splitlines()[-1] and 'Traceback' not in error
+    ):
+        assert code(*words) == WRONG_USE, words
+        error = capfd.readouterr().err
+        assert named in error.splitlines()[-1] and 'Traceback' not in error, words
 
 
-@pytest.mark.parametrize('make', [os.mkdir, os.mkfifo])
-def test_parameter_file_that_is_not_regular_is_refused_unopened(make, tmp_path, capsys):
-    path = tmp_path / 'a.yaml'
-    make(path)
-    assert code('--ros-args', '--params-file', str(path)) == WRONG_USE
-    assert f"parameter file '{path}' is not a regular file" in capsys.readouterr().err
+def test_parameter_file_that_is_not_regular_is_refused_unopened(tmp_path, capsys):
+    for make in (os.mkdir, os.mkfifo):
+        path = tmp_path / f'{make.__name__}.yaml'
+        make(path)
+        assert code('--ros-args', '--params-file', str(path)) == WRONG_USE
+        assert f"parameter file '{path}' is not a regular file" in capsys.readouterr().err
 
 
 def test_parameter_file_of_any_depth_does_not_end_the_node(tmp_path):
@@ -94,18 +85,15 @@ def test_parameter_file_of_any_depth_does_not_end_the_node(tmp_path):
     assert lost_numbers(words, PARAMETERS) == ignored_files(words, '/dynamics_node') == []
 
 
-@pytest.mark.parametrize(
-    'words',
-    [
+def test_what_ros_understands_runs(capsys):
+    for words in (
         [],
         ['--ros-args'],
         ['--ros-args', '-p', 'kp:=[1.0]', '-r', '__ns:=/a', '--log-level', 'info'],
         ['--ros-args', '-p', 'ramp_time:=1', '--'],
-    ],
-)
-def test_what_ros_understands_runs(words, capsys):
-    assert code(*words) is None
-    assert capsys.readouterr() == ('', '')
+    ):
+        assert code(*words) is None, words
+        assert capsys.readouterr() == ('', ''), words
 
 
 # --- numbers that ROS would ignore -------------------------------------------------------------
@@ -146,20 +134,20 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize('first, last, is_lost', CASES)
-def test_number_that_ros_would_ignore_is_refused(tmp_path, kept, first, last, is_lost):
-    words = ['--ros-args', *write(tmp_path / 'a.yaml', f'kp: {first}'), '-p', f'kp:={last}']
-    problems = lost_numbers(words, PARAMETERS)
-    assert len(problems) == is_lost
-    if is_lost:
-        assert f'as {first}, then as {last}' in problems[0] and 'parameter kp' in problems[0]
-        assert code(*words) == WRONG_USE
-    # What rcl does, not what we believe that it does:
-    value = kept(words, 'kp')
-    wanted = [float(int(w, 0) if 'x' in w else w) for w in last.strip('[]').split(',')]
-    given = [float(v) for v in (value if hasattr(value, '__len__') else [value])]
-    is_list = hasattr(value, '__len__')
-    assert ((given, is_list) == (wanted, last.startswith('['))) == (not is_lost)
+def test_number_that_ros_would_ignore_is_refused(tmp_path, kept):
+    for first, last, is_lost in CASES:
+        words = ['--ros-args', *write(tmp_path / 'a.yaml', f'kp: {first}'), '-p', f'kp:={last}']
+        problems = lost_numbers(words, PARAMETERS)
+        assert len(problems) == is_lost, words
+        if is_lost:
+            assert f'as {first}, then as {last}' in problems[0] and 'parameter kp' in problems[0]
+            assert code(*words) == WRONG_USE, words
+        # What rcl does, not what we believe that it does:
+        value = kept(words, 'kp')
+        wanted = [float(int(w, 0) if 'x' in w else w) for w in last.strip('[]').split(',')]
+        given = [float(v) for v in (value if hasattr(value, '__len__') else [value])]
+        is_list = hasattr(value, '__len__')
+        assert ((given, is_list) == (wanted, last.startswith('['))) == (not is_lost), words
 
 
 def test_number_that_a_later_file_would_lose_is_refused(tmp_path):
@@ -182,14 +170,11 @@ def test_numbers_for_different_nodes_and_other_parameters_are_no_matter(tmp_path
     assert lost_numbers(words, PARAMETERS) == []
 
 
-@pytest.mark.parametrize(
-    'content', ['', '[', 'a: b', '/**: 5', '/**: {ros__parameters: 5}', '\x00']
-)
-def test_odd_files_are_left_to_ros(tmp_path, content):
-    (tmp_path / 'a.yaml').write_text(content)
-    assert (
-        lost_numbers(['--ros-args', '--params-file', str(tmp_path / 'a.yaml')], PARAMETERS) == []
-    )
+def test_odd_files_are_left_to_ros(tmp_path):
+    words = ['--ros-args', '--params-file', str(tmp_path / 'a.yaml')]
+    for content in ('', '[', 'a: b', '/**: 5', '/**: {ros__parameters: 5}', '\x00'):
+        (tmp_path / 'a.yaml').write_text(content)
+        assert lost_numbers(words, PARAMETERS) == [], content
 
 
 KEYS = (
@@ -222,25 +207,26 @@ def context():
         rclpy.shutdown(context=each)
 
 
-@pytest.mark.parametrize('namespace', ['', '/ns', '/a/ns'])
-@pytest.mark.parametrize('is_nested', [False, True])
-def test_file_is_ignored_where_rcl_takes_nothing_of_it(namespace, is_nested, tmp_path, context):
-    words = ['--ros-args']
-    for i, key in enumerate(KEYS):
-        path = tmp_path / f'{i}.yaml'
-        text = f'{key}:\n  ros__parameters: {{p{i}: 1}}\n'
-        if is_nested:
-            text = f'ns:\n  "{key.strip("/")}":\n    ros__parameters: {{p{i}: 1}}\n'
-        path.write_text(text)
-        words += ['--params-file', str(path)]
-    node = rclpy.create_node(
-        'dynamics_node', namespace=namespace, context=context(*words), enable_rosout=False
-    )
-    taken = {f'p{i}' for i in range(len(KEYS))} & set(node._parameter_overrides)
-    named = ignored_files(words, node.get_fully_qualified_name())
-    node.destroy_node()
-    ignored = {f'p{i}' for i in range(len(KEYS)) if any(f'/{i}.yaml' in line for line in named)}
-    assert taken | ignored == {f'p{i}' for i in range(len(KEYS))} and not taken & ignored
+def test_file_is_ignored_where_rcl_takes_nothing_of_it(tmp_path, context):
+    every = {f'p{i}' for i in range(len(KEYS))}
+    for case in product(['', '/ns', '/a/ns'], [False, True]):
+        namespace, is_nested = case
+        words = ['--ros-args']
+        for i, key in enumerate(KEYS):
+            path = tmp_path / f'{i}.yaml'
+            text = f'{key}:\n  ros__parameters: {{p{i}: 1}}\n'
+            if is_nested:
+                text = f'ns:\n  "{key.strip("/")}":\n    ros__parameters: {{p{i}: 1}}\n'
+            path.write_text(text)
+            words += ['--params-file', str(path)]
+        node = rclpy.create_node(
+            'dynamics_node', namespace=namespace, context=context(*words), enable_rosout=False
+        )
+        taken = every & set(node._parameter_overrides)
+        named = ignored_files(words, node.get_fully_qualified_name())
+        node.destroy_node()
+        ignored = {p for p in every if any(f'/{p[1:]}.yaml' in line for line in named)}
+        assert taken | ignored == every and not taken & ignored, case
 
 
 def test_file_with_one_key_for_this_node_among_others_is_none_of_the_ignored(tmp_path):

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from itertools import product
 
 import pytest
 
@@ -25,15 +26,14 @@ def handlers():
         signal.signal(number, handler)
 
 
-@pytest.mark.parametrize('number', STOP_SIGNALS)
-@pytest.mark.parametrize('present', [signal.SIG_DFL, signal.SIG_IGN])
-def test_stop_signal_is_remembered_also_where_a_script_left_it_ignored(number, present):
-    signal.signal(number, present)
-    stop_signal = StopSignal()
-    assert not stop_signal.has_come
-    signal.raise_signal(number)
-    is_under_nohup = (number, present) == (signal.SIGHUP, signal.SIG_IGN)
-    assert stop_signal.has_come is not is_under_nohup
+def test_stop_signal_is_remembered_also_where_a_script_left_it_ignored():
+    for case in product(STOP_SIGNALS, [signal.SIG_DFL, signal.SIG_IGN]):
+        signal.signal(*case)
+        stop_signal = StopSignal()
+        assert not stop_signal.has_come, case
+        signal.raise_signal(case[0])
+        is_under_nohup = case == (signal.SIGHUP, signal.SIG_IGN)
+        assert stop_signal.has_come is not is_under_nohup, case
 
 
 def test_signals_that_a_library_took_are_taken_again():
@@ -96,13 +96,13 @@ def test_nothing_else_is_interrupted():
     assert stop_signal.has_come
 
 
-@pytest.mark.parametrize('number', [*STOP_SIGNALS, signal.SIGTSTP])
-def test_forked_process_goes_on_after_a_signal_to_the_group(number):
-    pid = os.fork()
-    if pid == 0:
-        StopSignal()
-        leave_stop_signals_to_the_node(even_pauses=True)
-        os.kill(os.getpid(), number)
-        os._exit(7)
-    _, status = os.waitpid(pid, os.WUNTRACED)
-    assert os.WIFEXITED(status) and os.WEXITSTATUS(status) == 7
+def test_forked_process_goes_on_after_a_signal_to_the_group():
+    for number in (*STOP_SIGNALS, signal.SIGTSTP):
+        pid = os.fork()
+        if pid == 0:
+            StopSignal()
+            leave_stop_signals_to_the_node(even_pauses=True)
+            os.kill(os.getpid(), number)
+            os._exit(7)
+        _, status = os.waitpid(pid, os.WUNTRACED)
+        assert os.WIFEXITED(status) and os.WEXITSTATUS(status) == 7, number
