@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from control_arm import NAMES, WEIGHT, enabled
+from control_arm import GRAVITY, NAMES, NO_RATE_LIMIT, Q, enabled
 
 from robodyn_ros.control.command_pipeline import AddedEffort
 
@@ -71,47 +71,32 @@ def test_what_cannot_be_used_changes_nothing(names, values, why):
 
 
 def test_it_is_added_to_gravity_compensation_and_taken_away_when_it_is_old():
-    arm = enabled('gravity_compensation', torque_rate_limits=np.array([np.inf, np.inf]))
-    position = np.array([0.1, 0.2])
-    gravity = WEIGHT * np.cos(position)
+    arm = enabled('gravity_compensation', **NO_RATE_LIMIT)
     arm.pipeline.added = added()
-    np.testing.assert_allclose(arm.run(0.01, position)[-1].torque, gravity)
+    np.testing.assert_allclose(arm.run(0.01, Q)[-1].torque, GRAVITY)
     arm.pipeline.added.receive(NAMES, [2.0, 4.0], arm.now)
-    command = arm.run(0.05, position)[-1]
-    np.testing.assert_allclose(command.torque, gravity + [2.0, -2.0])
+    command = arm.run(0.05, Q)[-1]
+    np.testing.assert_allclose(command.torque, GRAVITY + [2.0, -2.0])
     np.testing.assert_allclose(command.parts.effort, [2.0, -2.0])
-    np.testing.assert_allclose(arm.run(0.2, position)[-1].torque, gravity)
+    np.testing.assert_allclose(arm.run(0.2, Q)[-1].torque, GRAVITY)
 
 
 def test_it_is_inside_the_effort_and_the_rate_limit():
     arm = enabled('gravity_compensation', effort_limits=np.array([22.0, 30.0]))
-    position = np.array([0.1, 0.2])
-    before = arm.run(0.01, position)[-1].torque
+    before = arm.run(0.01, Q)[-1].torque
     arm.pipeline.added = added(scale=(1.0, 1.0), limit=(1e6, 1e6))
     arm.pipeline.added.receive(NAMES, [500.0, 500.0], arm.now)
-    for command in arm.run(0.05, position):
+    for command in arm.run(0.05, Q):
         assert (np.abs(command.torque) <= [22.0, 30.0]).all()
         assert (np.abs(command.torque - before) <= 1000.0 * 0.001 + 1e-9).all()
         before = command.torque
     np.testing.assert_allclose(before, [22.0, 30.0])
 
 
-def test_it_does_not_push_an_arm_further_beyond_a_position_limit():
-    # The shoulder's limit is at 2 rad, the soft limit 0.1 rad wide: there outward torque is gone.
-    arm = enabled('gravity_compensation', torque_rate_limits=np.array([np.inf, np.inf]))
-    position = np.array([2.1, 0.0])
-    free = arm.run(0.01, position)[-1].torque
-    arm.pipeline.added = added(scale=(1.0, 1.0), limit=(50.0, 50.0))
-    arm.pipeline.added.receive(NAMES, [50.0, 0.0], arm.now)
-    pushed = arm.run(0.01, position)[-1].torque
-    assert pushed[0] <= max(free[0], 0.0) + 1e-9
-
-
 def test_nothing_is_added_on_the_way_to_a_stop():
     arm = enabled('gravity_compensation')
-    position = np.array([0.1, 0.2])
-    arm.run(0.01, position)
+    arm.run(0.01, Q)
     arm.pipeline.added = added()
     arm.pipeline.begin_stop()
     arm.pipeline.added.receive(NAMES, [2.0, 4.0], arm.now)
-    np.testing.assert_allclose(arm.run(0.05, position)[-1].torque, WEIGHT * np.cos(position))
+    np.testing.assert_allclose(arm.run(0.05, Q)[-1].torque, GRAVITY)

@@ -143,13 +143,16 @@ ratio = st.sampled_from([0.0, 0.3, 0.6, 0.69, 0.71, 0.9, 1.01, 1.5, -1.2])
 @given(
     st.lists(st.tuples(ratio, ratio, st.integers(1, 6)), min_size=1, max_size=40),
     st.sampled_from([0.0, 0.02, 0.035]),
+    st.sampled_from([0.01, 0.004]),
 )
-def test_a_contact_of_a_moving_arm_lasts_from_a_dwell_above_to_a_dwell_well_below(rows, dwell):
+def test_a_contact_of_a_moving_arm_lasts_from_a_dwell_above_to_a_dwell_well_below(
+    rows, dwell, period
+):
     detector = ContactDetector(ContactThresholds(MOVING, STANDING), ('a', 'b'), ('u', 'v'), dwell)
     ratios = np.array([row[:2] for row in rows for _ in range(row[2])])
     # Before anything counts, both joints have moved for longer than a reversal is remembered.
-    ratios = np.vstack([np.zeros((40, 2)), ratios])
-    times = PERIOD * np.arange(len(ratios))
+    ratios = np.vstack([np.zeros((100, 2)), ratios])
+    times = period * np.arange(len(ratios))
     said = [
         detector.update(np.array([0.5, -0.5]), each * MOVING, time)
         for each, time in zip(ratios, times, strict=True)

@@ -5,33 +5,26 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from control_arm import control_law, enabled
-
-from robodyn_ros.control.trajectory import Trajectory
-
-Q = np.array([0.1, 0.2])
+from control_arm import Q, control_law, enabled, to
 
 
 def followed(mode='computed_torque', **settings):
     """Return an arm that follows a trajectory of two seconds."""
     arm = enabled(mode, **settings)
     arm.run(1.1)  # so that the stamps' clock is known
-    goal = Trajectory.from_points(['shoulder', 'elbow'], [2.0], [Q + 0.1], [[]], [[]], [[]])
-    arm.pipeline.follow(goal)
+    arm.pipeline.follow(to(Q + 0.1, 2.0))
     arm.run(0.05)
     assert arm.pipeline.reference_status == 'moving'
     return arm
 
 
 def go_silent(arm):
-    for _ in range(20):
-        arm.now += 0.01
-        arm.pipeline.watchdog(arm.now)
+    arm.watch(0.2)
 
 
 def set_clock_back(arm):
     arm.now += 0.001
-    arm.receive(Q, stamp=0.5)
+    assert arm.receive(Q, stamp=0.5).reference is None
 
 
 def alternate_between_two_clocks(arm):

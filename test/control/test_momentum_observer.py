@@ -42,22 +42,6 @@ def two_link():
     return RobotModel.from_urdf(two_link_urdf(), gravity=(0.0, -9.81, 0.0))
 
 
-@pytest.mark.parametrize('rate', [2.0, 10.0, 30.0, 125.0, 1000.0])
-def test_a_constant_torque_on_a_resting_arm_is_followed_as_the_exact_low_pass_at_any_rate(
-    two_link, rate
-):
-    # At rest tau = g(q) - tau_ext. With 30 / 2 = 15 time constants a step forward Euler diverges.
-    q, zero, external = np.array([0.3, -0.7]), np.zeros(2), np.array([4.0, -2.5])
-    held = inverse_dynamics(two_link, q, zero, zero) - external
-    found = observer(two_link)
-    assert found.update(q, zero, held, 5.0) is None
-    for k in range(1, 40):
-        got = found.update(q, zero, held, 5.0 + k / rate)
-        np.testing.assert_allclose(
-            got, external * -np.expm1(-30.0 * k / rate), rtol=1e-9, atol=1e-12
-        )
-
-
 @pytest.mark.parametrize('name', sorted(ARMS))
 @pytest.mark.parametrize('rate', [125.0, 1000.0])
 def test_in_motion_it_is_the_low_pass_of_the_external_torque(name, rate):
@@ -109,29 +93,6 @@ def test_friction_and_rotors_of_the_model_are_not_taken_for_the_outside(two_link
         drive = rigid + friction_of(model, qd, np.ones(2), rigid)
         got = found.update(q, qd, drive, time)
     np.testing.assert_allclose(got, 0.0, atol=1e-4)
-
-
-def test_presliding_friction_turns_over_its_displacement(two_link):
-    model = replace(two_link, coulomb_friction=np.array([2.0, 0.7]))
-    displacement, step, speed = 1e-3, 1e-3, 0.05
-    found = observer(model, 1e6, presliding=displacement, is_held=True)
-    q, z = np.zeros(2), 0.0
-    velocity = np.full(2, speed)
-    found.update(q, velocity, inverse_dynamics(model, q, velocity, np.zeros(2)), 0.0)
-    for k in range(1, 200):
-        if k == 100:
-            velocity = -velocity
-            found.reset()  # a jump of the velocity is not meant
-            q = q + step * velocity
-            found.update(q, velocity, np.zeros(2), k * step)
-            z = 0.0
-            continue
-        q = q + step * velocity
-        z = np.sign(velocity[0]) * -np.expm1(-speed * step * (k % 100) / displacement)
-        middle = q - 0.5 * step * velocity
-        drive = inverse_dynamics(model, middle, velocity, np.zeros(2))
-        got = found.update(q, velocity, drive, k * step)
-        np.testing.assert_allclose(got, model.coulomb_friction * z, atol=1e-9)
 
 
 @pytest.mark.parametrize('name', sorted(ARMS))
@@ -229,20 +190,6 @@ def test_whole_turns_of_a_joint_are_no_motion(two_link):
         q = np.remainder(2.0 * k * step + np.pi, 2.0 * np.pi) - np.pi + np.zeros(2)
         got = found.update(q, qd, inverse_dynamics(two_link, q, qd, zero), k * step)
     np.testing.assert_allclose(got, 0.0, atol=0.02)
-
-
-def test_each_joint_has_its_own_gain(two_link):
-    q, zero = np.array([0.3, -0.7]), np.zeros(2)
-    held = inverse_dynamics(two_link, q, zero, zero) - 1.0
-    found = MomentumObserver(
-        partial(inverse_dynamics, two_link),
-        partial(friction_of, two_link),
-        np.array([5.0, 50.0]),
-        is_held=True,
-    )
-    for k in range(11):
-        found.update(q, zero, held, 0.01 * k)
-    np.testing.assert_allclose(found.torque, -np.expm1([-0.5, -5.0]), rtol=1e-9)
 
 
 @pytest.mark.parametrize('gain', [0.0, -1.0, np.nan, np.inf])

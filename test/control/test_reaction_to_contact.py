@@ -5,36 +5,30 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from control_arm import WEIGHT, enabled
-
-from robodyn_ros.control.trajectory import Trajectory
+from control_arm import MASS, NAMES, NO_RATE_LIMIT, WEIGHT, enabled, to
 
 WHAT = "contact: 12 of 4 N m or N at joint 'elbow', likely on link 'hand'"
 
 
-def to(position):
-    return Trajectory.from_points(('shoulder',), [1.0], [[position]], [[]], [[]], [[]])
-
-
-def following(mode='computed_torque', **settings):
+def following(**settings):
     """Return an arm on its way from rest."""
-    arm = enabled(mode, torque_rate_limits=np.array([np.inf, np.inf]), **settings)
+    arm = enabled(max_following_error=np.inf, **NO_RATE_LIMIT, **settings)
     arm.run(0.01, (0.1, 0.2))
-    arm.pipeline.follow(to(0.6))
+    arm.pipeline.follow(to([0.6], names=NAMES[:1]))
     arm.run(0.06, (0.12, 0.2), (0.3, 0.0))
     assert arm.pipeline.reference_status == 'moving'
     return arm
 
 
 def test_report_changes_nothing():
-    arm = following(max_following_error=np.inf)
+    arm = following()
     arm.pipeline.react_to_contact('report', WHAT)
     assert arm.pipeline.reference_status == 'moving'
     assert arm.pipeline.last_fault == ''
 
 
 def test_stop_brakes_from_where_the_arm_is_and_holds():
-    arm = following(max_following_error=np.inf)
+    arm = following()
     arm.pipeline.react_to_contact('stop', WHAT)
     command = arm.run(0.001, (0.12, 0.2), (0.3, 0.0))[-1]
     assert arm.pipeline.reference_status == 'braking'
@@ -47,7 +41,7 @@ def test_stop_brakes_from_where_the_arm_is_and_holds():
 
 
 def test_contacts_in_a_row_do_not_begin_the_brake_anew():
-    slowly = {'braking_acceleration': np.array([0.5, 0.5]), 'max_following_error': np.inf}
+    slowly = {'braking_acceleration': np.array([0.5, 0.5])}
     once, often = following(**slowly), following(**slowly)
     for arm in (once, often):
         arm.pipeline.react_to_contact('stop', 'the first contact')
@@ -63,7 +57,7 @@ def test_contacts_in_a_row_do_not_begin_the_brake_anew():
 
 
 def test_contact_after_the_brake_is_given_way_to():
-    arm = following(max_following_error=np.inf)
+    arm = following()
     arm.pipeline.react_to_contact('stop', WHAT)
     arm.run_elsewhere(2.5, (0.15, 0.2))
     assert arm.pipeline.reference_status == 'holding'
@@ -72,24 +66,19 @@ def test_contact_after_the_brake_is_given_way_to():
     np.testing.assert_allclose(command.reference.position, [0.17, 0.2])
 
 
-def test_float_compensates_gravity():
-    arm = following(max_following_error=np.inf, damping=0.0)
+@pytest.mark.parametrize('damping', [0.0, 5.0])
+def test_float_compensates_gravity_and_damps_what_moves(damping):
+    arm = following(damping=damping)
     arm.pipeline.react_to_contact('float', WHAT)
     command = arm.run(0.01, (0.123, 0.2), (0.3, 0.0))[-1]
     assert arm.pipeline.reference_status == 'none'
-    np.testing.assert_allclose(command.torque, WEIGHT * np.cos([0.123, 0.2]))
-
-
-def test_float_damps_what_moves():
-    arm = following(max_following_error=np.inf, damping=5.0)
-    arm.pipeline.react_to_contact('float', WHAT)
-    command = arm.run(0.01, (0.123, 0.2), (0.3, 0.0))[-1]
-    assert command.torque[0] < WEIGHT[0] * np.cos(0.123)
+    drag = damping * MASS * [0.3, 0.0]
+    np.testing.assert_allclose(command.torque, WEIGHT * np.cos([0.123, 0.2]) - drag)
 
 
 @pytest.mark.parametrize('mode', ['gravity_compensation', 'feedforward'])
 def test_without_feedback_stop_compensates_gravity_and_damps(mode):
-    arm = enabled(mode, torque_rate_limits=np.array([np.inf, np.inf]), damping=5.0)
+    arm = enabled(mode, **NO_RATE_LIMIT, damping=5.0)
     arm.run(0.01, (0.117, 0.2), (0.3, 0.0))
     arm.pipeline.react_to_contact('stop', WHAT)
     command = arm.run(0.01, (0.12, 0.2), (0.3, 0.0))[-1]
@@ -99,17 +88,17 @@ def test_without_feedback_stop_compensates_gravity_and_damps(mode):
 
 @pytest.mark.parametrize('action', ['stop', 'float'])
 def test_a_new_trajectory_is_taken_and_takes_note_of_it(action):
-    arm = following(max_following_error=np.inf)
+    arm = following()
     arm.pipeline.react_to_contact(action, WHAT)
     arm.run_elsewhere(2.5, (0.15, 0.2))
-    arm.pipeline.follow(to(0.1))
+    arm.pipeline.follow(to([0.1], names=NAMES[:1]))
     arm.run(0.1, (0.15, 0.2))
     assert arm.pipeline.reference_status == 'moving'
     assert arm.pipeline.last_fault == ''
 
 
 def test_a_disabled_pipeline_does_not_react():
-    arm = following(max_following_error=np.inf)
+    arm = following()
     arm.pipeline.disable()
     arm.pipeline.react_to_contact('stop', WHAT)
     assert arm.pipeline.last_fault == ''

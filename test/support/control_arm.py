@@ -19,6 +19,7 @@ from robodyn_ros.control.law import ControlLaw, Friction, InverseDynamics, Terms
 from robodyn_ros.control.model_torque import RigidBodyTorque
 from robodyn_ros.control.planning import ReferenceLimits
 from robodyn_ros.control.settings import SafetySettings
+from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.control.units import PossiblePositions
 
 NAMES = ('shoulder', 'elbow')
@@ -27,6 +28,10 @@ WEIGHT = np.array([20.0, 4.0])
 VISCOUS = np.array([0.3, 0.1])
 POSITION_LIMITS = np.array([[-2.0, 2.0], [-np.inf, np.inf]])
 CONTINUOUS = np.array([False, True])
+Q = np.array([0.1, 0.2])
+GRAVITY = WEIGHT * np.cos(Q)
+NO_RATE_LIMIT = {'torque_rate_limits': np.array([np.inf, np.inf])}
+WATCHDOG_PERIOD = 0.01  # s
 
 
 def inverse_dynamics(q, qd, qdd):
@@ -174,6 +179,11 @@ def torque_parts(law, continuous=CONTINUOUS):
     return parts
 
 
+def to(position, time=1.0, names=NAMES, effort=()):
+    """Return a trajectory of one point, from wherever the arm is."""
+    return Trajectory.from_points(names, [time], [position], [()], [()], [effort])
+
+
 def safety_settings(kind=TWO_JOINTS, **changes):
     settings = {
         'effort_limits': kind.effort_limits,
@@ -248,6 +258,14 @@ class Arm:
             self.now += period
             left = (count - 1 - i) * period * speed
             commands.append(self.receive(np.asarray(position) - left, velocity))
+        return commands
+
+    def watch(self, duration):
+        """Return the watchdog's commands over a time [s] without joint states."""
+        commands = []
+        for _ in range(round(duration / WATCHDOG_PERIOD)):
+            self.now += WATCHDOG_PERIOD
+            commands.append(self.pipeline.watchdog(self.now))
         return commands
 
     def run_elsewhere(self, duration, position=(0.1, 0.2), velocity=None):
