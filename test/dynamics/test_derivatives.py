@@ -103,13 +103,6 @@ def test_derivatives_of_many_states_are_those_of_each():
                 np.testing.assert_allclose(block[k], one, rtol=1e-11, atol=1e-11)
 
 
-def test_velocity_derivative_is_twice_the_coriolis_matrix():
-    arm = random_arm(3)
-    q, qd, qdd = random_states(arm, 4, 3)
-    _, by_velocity = rd.inverse_dynamics_derivatives(arm, q, qd, qdd)
-    np.testing.assert_allclose(by_velocity, 2 * rd.coriolis_matrix(arm, q, qd), atol=1e-12)
-
-
 def test_bias_torque_is_the_torque_without_acceleration():
     arm = random_arm(4, rotors=True)
     q, qd, _ = random_states(arm, 4, 3)

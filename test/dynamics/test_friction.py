@@ -12,10 +12,11 @@ from robodyn_ros.dynamics import smooth_friction_torque
 from robodyn_ros.errors import InvalidArgument
 
 WIDTH = 0.01
-ARM = replace(
-    RobotModel.from_urdf(two_link_urdf()),
-    viscous_friction=np.array([0.5, 0.0]),
-    coulomb_friction=np.array([2.0, 3.0]),
+ARM = RobotModel.from_urdf(
+    two_link_urdf()
+    .replace('</joint>', '<dynamics damping="0.5" friction="2"/></end>', 1)
+    .replace('</joint>', '<dynamics friction="3"/></joint>')
+    .replace('</end>', '</joint>')
 )
 IDENTIFIED = replace(
     ARM,
@@ -28,7 +29,7 @@ RIGID = np.array([[10.0, -4.0], [-3.0, 2.0]])
 
 
 def test_a_urdf_has_viscous_and_coulomb_friction_alone():
-    expected = ARM.viscous_friction * MOVING + ARM.coulomb_friction * np.sign(MOVING)
+    expected = MOVING * [0.5, 0.0] + np.sign(MOVING) * [2.0, 3.0]
     np.testing.assert_array_equal(friction_torque(ARM, MOVING), expected)
     np.testing.assert_array_equal(friction_torque(ARM, MOVING, rigid_torque=RIGID), expected)
 

@@ -48,18 +48,6 @@ def test_jacobian_of_every_link_is_pinocchios(pair):
             np.testing.assert_allclose(value, oracle.link_jacobian(row, link), atol=1e-9)
 
 
-def test_jacobian_of_every_link_is_the_derivative_of_its_pose(pair):
-    arm, _ = pair
-    (q,), h = random_states(arm, 1, seed=5)[0], 1e-6
-    for link in arm.link_frames:
-        rotation = rd.forward_kinematics(arm, q, link)[:3, :3]
-        for j, step in enumerate(h * np.eye(arm.n)):
-            before, after = rd.forward_kinematics(arm, [q - step, q + step], link)
-            spin = (after[:3, :3] - before[:3, :3]) / (2 * h) @ rotation.T
-            column = [*(after - before)[:3, 3] / (2 * h), spin[2, 1], spin[0, 2], spin[1, 0]]
-            np.testing.assert_allclose(rd.jacobian(arm, q, link)[:, j], column, atol=1e-8)
-
-
 def test_the_tip_is_the_link_where_none_is_named(pair):
     arm, _ = pair
     q, _, _ = random_states(arm, 3, seed=6)
