@@ -73,6 +73,13 @@ def loaded_constants():
     return bejczy.constants(bejczy.APPENDIX_B.loaded(), JPL_INPUT_INERTIA)
 
 
+@pytest.fixture(scope='module', params=range(2), ids=LOADS)
+def case(request, arm, loaded, bare_constants, loaded_constants):
+    """Return 0 or 1, the arm and its constants a, b, d, without or with load."""
+    arms, constants = (arm, loaded), (bare_constants, loaded_constants)
+    return request.param, arms[request.param], *constants[request.param]
+
+
 @pytest.fixture(scope='module')
 def positions():
     lower, upper = [-3, -RIGHT, 0, -3, -RIGHT, -3], [3, RIGHT, LONGEST, 3, RIGHT, 3]
@@ -110,9 +117,9 @@ def test_terms_of_the_gravity_load_with_m6_r6_are_those_of_m6_r3():
         assert numbers.m[5] * bejczy.R6 < 0.25 * printed
 
 
-@pytest.mark.parametrize('k', PRINTED_A)
-def test_a(bare_constants, k):
-    assert as_printed(bare_constants[0][k], PRINTED_A[k])
+def test_a(bare_constants):
+    for k, printed in PRINTED_A.items():
+        assert as_printed(bare_constants[0][k], printed), k
 
 
 def test_a3_and_a6_are_printed_without_the_wrist(bare_constants):
@@ -163,36 +170,32 @@ def test_b(bare_constants, loaded_constants, k, load):
         assert as_printed(value, printed)
 
 
-@pytest.mark.parametrize('load', range(2), ids=LOADS)
-@pytest.mark.parametrize('k', PRINTED_D)
-def test_d(bare_constants, loaded_constants, k, load):
-    printed = PRINTED_D[k][load]
-    value = (bare_constants, loaded_constants)[load][2][k]
-    if printed is None:
-        # d3 with load: printed 0.566, and 0.561 in (97) and (99).
-        assert value == pytest.approx(0.561, rel=2e-3)
-        assert abs(value - 0.566) > 4e-3
-    else:
-        assert as_printed(value, printed)
+def test_d(case):
+    load, _, _, _, d = case
+    for k, printed in PRINTED_D.items():
+        if printed[load] is None:
+            # d3 with load: printed 0.566, and 0.561 in (97) and (99).
+            assert d[k] == pytest.approx(0.561, rel=2e-3)
+            assert abs(d[k] - 0.566) > 4e-3
+        else:
+            assert as_printed(d[k], printed[load]), k
 
 
-@pytest.mark.parametrize('k', TABLE_4_OUNCES)
-def test_table_4_in_ounces(bare_constants, k):
-    value = bare_constants[1][k] / OUNCE_INCH
-    assert value == pytest.approx(TABLE_4_OUNCES[k], rel=4e-3, abs=1e-2)
+def test_table_4_in_ounces(bare_constants):
+    for k, ounces in TABLE_4_OUNCES.items():
+        assert bare_constants[1][k] / OUNCE_INCH == pytest.approx(ounces, rel=4e-3, abs=1e-2), k
 
 
-def test_table_4_d3_is_half_of_b5(bare_constants, loaded_constants):
+def test_table_4_d3_is_half_of_b5(case):
     # Printed d3 = 0.05 b5.
-    for _, b, d in (bare_constants, loaded_constants):
-        assert d[3] == pytest.approx(0.5 * b[5])
-        assert d[2] == b[4]
+    _, _, _, b, d = case
+    assert d[3] == pytest.approx(0.5 * b[5])
+    assert d[2] == b[4]
 
 
-@pytest.mark.parametrize('load', range(2), ids=LOADS)
-def test_b_are_the_terms_of_the_arm(arm, loaded, bare_constants, loaded_constants, load):
-    b = (bare_constants, loaded_constants)[load][1]
-    rows = inertia_formulas((arm, loaded)[load])
+def test_b_are_the_terms_of_the_arm(case):
+    load, arm, _, b, _ = case
+    rows = inertia_formulas(arm)
     d11, d22, d33, d44, d55, d66 = (terms(row[0]) for row in rows)
     square = f'{S2}^2'
     expected = {
@@ -218,10 +221,9 @@ def test_b_are_the_terms_of_the_arm(arm, loaded, bare_constants, loaded_constant
     assert d33[frozenset()] == pytest.approx((7.257, 9.057)[load], rel=1e-3)
 
 
-@pytest.mark.parametrize('load', range(2), ids=LOADS)
-def test_d_are_the_terms_of_gravity(arm, loaded, bare_constants, loaded_constants, load):
-    d = (bare_constants, loaded_constants)[load][2]
-    found = [terms(formula) for formula in gravity_formulas((arm, loaded)[load])]
+def test_d_are_the_terms_of_gravity(case):
+    _, arm, _, _, d = case
+    found = [terms(formula) for formula in gravity_formulas(arm)]
     g = bejczy.G
     assert found[1] == pytest.approx({
         frozenset({S2}): -g * d[1], frozenset({S2, 'q3'}): -g * d[2],
@@ -249,15 +251,12 @@ SIMPLIFIED = {
 }
 
 
-@pytest.mark.parametrize('load', range(2), ids=LOADS)
 @pytest.mark.parametrize('equation', SIMPLIFIED)
-def test_simplified_inertias(
-    arm, loaded, bare_constants, loaded_constants, positions, equation, load
-):
+def test_simplified_inertias(case, positions, equation):
     # "an average error of less than 5 %": with load, (120) is 6.3 % off, and 23 % at places.
+    load, arm, _, b, _ = case
     joint, *bounds = SIMPLIFIED[equation]
-    b = (bare_constants, loaded_constants)[load][1]
-    exact = rd.mass_matrix((arm, loaded)[load], positions)[:, joint - 1, joint - 1]
+    exact = rd.mass_matrix(arm, positions)[:, joint - 1, joint - 1]
     error = 100 * np.abs(bejczy.simplified_inertias(b, positions)[equation] / exact - 1)
     mean, largest = bounds[load]
     assert error.mean() <= mean and error.max() <= largest
@@ -267,12 +266,9 @@ def test_simplified_inertias(
         assert error.mean() > 5
 
 
-@pytest.mark.parametrize('load', range(2), ids=LOADS)
-def test_119_keeps_what_is_neglected_under_one_percent(
-    arm, loaded, bare_constants, loaded_constants, positions, load
-):
-    b = (bare_constants, loaded_constants)[load][1]
-    exact = rd.mass_matrix((arm, loaded)[load], positions)[:, 0, 0]
+def test_119_keeps_what_is_neglected_under_one_percent(case, positions):
+    load, arm, _, b, _ = case
+    exact = rd.mass_matrix(arm, positions)[:, 0, 0]
     error = np.abs(bejczy.long_d11(b, positions) / exact - 1)
     assert error.max() < 9e-3
     # To the letter, b8 with sin(2 theta4) s5 and plus b10, it is worse than (120).
@@ -280,12 +276,9 @@ def test_119_keeps_what_is_neglected_under_one_percent(
     assert printed.mean() > (0.014, 0.05)[load]
 
 
-@pytest.mark.parametrize('load', range(2), ids=LOADS)
-def test_gravity_equations_127_to_132(
-    arm, loaded, bare_constants, loaded_constants, positions, load
-):
-    d = (bare_constants, loaded_constants)[load][2]
-    g = -rd.gravity_torque((arm, loaded)[load], positions)
+def test_gravity_equations_127_to_132(case, positions):
+    _, arm, _, _, d = case
+    g = -rd.gravity_torque(arm, positions)
     found = bejczy.simplified_gravity(d, positions)
     for equation, joint in (('(127)', 2), ('(129)', 4), ('(131)', 3), ('(132)', 5)):
         np.testing.assert_allclose(found[equation], g[:, joint - 1], atol=1e-9)

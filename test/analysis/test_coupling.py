@@ -3,10 +3,10 @@
 
 import numpy as np
 import pytest
+from compiled_arms import random_arm
 from known_arms import known_pair
 from oracles import random_states
 from paper_arms import CARTESIAN, CYLINDRICAL, PUMA, SPHERICAL, STANFORD
-from robots import random_chain
 from urdf_parts import joint, link, robot
 
 import robodyn_ros as rd
@@ -17,12 +17,6 @@ from robodyn_ros.analysis import (
     kinematic_factors,
     loading_factors,
 )
-
-
-def random_arm(seed):
-    generator = np.random.default_rng(seed)
-    joints = int(generator.integers(2, 8))
-    return rd.RobotModel.from_urdf(random_chain(generator, joints, 0.35), tip_link='tip')
 
 
 @pytest.mark.parametrize('seed', range(12))

@@ -8,7 +8,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pinocchio as pin
 import pytest
-from click.testing import CliRunner
+from command_line import json_of, output_of
 from known_arms import known_pair
 from markdown_tables import tables
 from paper_arms import CARTESIAN, PUMA, URDF
@@ -16,7 +16,6 @@ from robots import two_link_urdf
 
 import robodyn_ros as rd
 from robodyn_ros.analysis import TrajectorySplit, split_along
-from robodyn_ros.cli import robodyn
 from robodyn_ros.errors import InvalidArgument
 
 SET_POINTS = 31
@@ -139,11 +138,9 @@ def test_a_part_rules_where_the_other_is_at_most_a_tenth_of_it(split):
 
 def test_the_page_says_what_the_command_prints():
     # docs/analysis.md has the book's lists beside those of `robodyn split urdf/puma560.urdf`.
-    arguments = ['split', str(URDF / PUMA.file)]
-    printed = CliRunner().invoke(robodyn, arguments, catch_exceptions=False).output
+    printed = output_of('split', URDF / PUMA.file)
     found = {line.split()[0]: line.split()[-1] for line in printed.splitlines()[1:]}
-    as_json = CliRunner().invoke(robodyn, [*arguments, '--json'], catch_exceptions=False).output
-    record = json.loads(as_json)
+    record = json_of('split', URDF / PUMA.file)
     for element in record['inertia'] + record['coriolis']:
         assert found[element['symbol']] == ruling(element)
     [((_, *heads), *rows)] = tables('analysis.md', 'translation', 'rotation', 'both')

@@ -15,6 +15,7 @@ from robodyn_ros import errors
 from robodyn_ros.control.command_pipeline import FollowsNone
 from robodyn_ros.description.source import LARGEST_SOURCE
 from robodyn_ros.description.urdf import urdf_text
+from robodyn_ros.parameters import energy_regressor
 
 SOUND = two_link_urdf()
 
@@ -240,26 +241,41 @@ def test_macros_that_were_not_expanded_where_no_joint_is_left():
     assert 'xacro' in error_from(errors.NoChain, text)
 
 
-def test_arguments_of_the_wrong_shape_or_value():
+def test_arguments_of_the_wrong_shape_or_value_are_named():
     arm = rd.RobotModel.from_urdf(SOUND)
     two, three = np.zeros(2), np.zeros(3)
-    for call in (
-        lambda: rd.inverse_dynamics(arm, two, two, three),
-        lambda: rd.inverse_dynamics(arm, [two] * 4, two, two),
-        lambda: rd.mass_matrix(arm, three),
-        lambda: rd.forward_kinematics(arm, [[two]]),
-        lambda: rd.jacobian(arm, 1.0),
-        lambda: rd.gravity_torque(arm, 'ab'),
-        lambda: rd.forward_dynamics(arm, two, three, two),
-        lambda: rd.friction_torque(arm, three),
-        lambda: rd.inverse_dynamics(arm, two, two, two, tip_wrench=three),
-        lambda: arm.with_inertial_parameters(np.zeros((2, 9))),
-        lambda: arm.with_rotor_inertia(three),
+    for named, call in (
+        ('qdd', lambda: rd.inverse_dynamics(arm, two, two, three)),
+        ('qd', lambda: rd.inverse_dynamics(arm, [two] * 4, two, two)),
+        ('tip_wrench', lambda: rd.inverse_dynamics(arm, two, two, two, tip_wrench=three)),
+        ('q', lambda: rd.mass_matrix(arm, three)),
+        ('q', lambda: rd.forward_kinematics(arm, [[two]])),
+        ('q', lambda: rd.jacobian(arm, 1.0)),
+        ('q', lambda: rd.gravity_torque(arm, 'ab')),
+        ('q', lambda: rd.christoffel_symbols(arm, three)),
+        ('qd', lambda: rd.coriolis_matrix(arm, two, three)),
+        ('qd', lambda: rd.friction_torque(arm, three)),
+        ('rigid_torque', lambda: rd.friction_torque(arm, [two] * 4, rigid_torque=two)),
+        ('qd', lambda: rd.forward_dynamics(arm, two, three, two)),
+        ('qd', lambda: rd.inverse_dynamics_derivatives(arm, two, three, two)),
+        ('qd', lambda: rd.forward_dynamics_derivatives(arm, two, three, two)),
+        ('qd', lambda: rd.linearization(arm, two, three, two)),
+        ('qd', lambda: rd.regressor(arm, two, three, two)),
+        ('q', lambda: energy_regressor(arm, three, three)),
+        ('', lambda: arm.with_inertial_parameters(np.zeros((2, 9)))),
+        ('', lambda: arm.with_rotor_inertia(three)),
     ):
-        with pytest.raises(errors.InvalidArgument, match='argument'):
+        with pytest.raises(errors.InvalidArgument, match=f'argument {named}'):
             call()
-    with pytest.raises(errors.NonFiniteValue, match=r'qd\[1\]: nan'):
-        rd.inverse_dynamics(arm, two, [0, np.nan], two)
+    for function in (
+        rd.inverse_dynamics,
+        rd.inverse_dynamics_derivatives,
+        rd.forward_dynamics_derivatives,
+        rd.linearization,
+        rd.regressor,
+    ):
+        with pytest.raises(errors.NonFiniteValue, match=r'argument qd\[1\]: nan'):
+            function(arm, two, [0, np.nan], two)
     with pytest.raises(errors.InvalidArgument, match='newton_euler'):
         rd.inverse_dynamics(arm, two, two, two, method='guess')
     with pytest.raises(errors.NoSuchName, match="'hand'"):

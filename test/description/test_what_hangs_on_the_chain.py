@@ -221,8 +221,9 @@ def test_xacro_files_are_expanded_where_xacro_is_installed_and_name_themselves(t
         .replace('mass value="2"', 'mass value="${m}"')
     )
     assert rd.RobotModel.from_urdf(path).inertial_parameters[:, 9].tolist() == [3.0, 3.0]
+    path = tmp_path / 'arm.xacro'
     path.write_text('<robot xmlns:xacro="http://www.ros.org/wiki/xacro" name="${nothing}"/>')
-    with pytest.raises(errors.MalformedUrdf, match=r'arm\.urdf\.xacro'):
+    with pytest.raises(errors.MalformedUrdf, match=r'arm\.xacro'):
         rd.RobotModel.from_urdf(path)
 
 

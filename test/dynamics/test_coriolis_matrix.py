@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 from compiled_arms import chain_and_oracle
-from known_arms import known_arm, known_pair
+from known_arms import known_pair
 from oracles import random_states, relative_difference
 
 import robodyn_ros as rd
@@ -68,22 +68,3 @@ def test_symbols_are_symmetric_non_interacting_and_reflective(pair):
                     assert symbols[i, j, m] == -symbols[m, j, i]
             if j <= i:
                 assert symbols[i, j, i] == 0
-
-
-def test_one_configuration_gives_what_a_batch_gives(pair):
-    arm, _ = pair
-    q, qd, _ = random_states(arm, 3, seed=8)
-    np.testing.assert_allclose(
-        rd.coriolis_matrix(arm, q[1], qd[1]), rd.coriolis_matrix(arm, q, qd)[1], atol=1e-12
-    )
-    np.testing.assert_allclose(
-        rd.christoffel_symbols(arm, q[1]), rd.christoffel_symbols(arm, q)[1], atol=1e-12
-    )
-
-
-def test_wrong_shapes_are_named():
-    arm = known_arm('spherical')
-    with pytest.raises(rd.errors.InvalidArgument, match='qd'):
-        rd.coriolis_matrix(arm, np.zeros(3), np.zeros(2))
-    with pytest.raises(rd.errors.InvalidArgument, match='q'):
-        rd.christoffel_symbols(arm, np.zeros(4))

@@ -9,7 +9,6 @@ from robots import two_link_urdf
 
 from robodyn_ros import RobotModel, friction_torque
 from robodyn_ros.dynamics import smooth_friction_torque
-from robodyn_ros.errors import InvalidArgument
 
 WIDTH = 0.01
 ARM = RobotModel.from_urdf(
@@ -78,8 +77,3 @@ def test_three_quarters_of_the_coulomb_friction_act_at_the_width():
     share = (np.e - 1 / np.e) / (np.e + 1 / np.e)  # tanh(1)
     expected = ARM.viscous_friction * velocity + ARM.coulomb_friction * share * [1, -1]
     np.testing.assert_allclose(smooth_friction_torque(ARM, WIDTH, velocity), expected, rtol=1e-12)
-
-
-def test_a_torque_of_another_shape_is_refused_by_name():
-    with pytest.raises(InvalidArgument, match='rigid_torque'):
-        friction_torque(ARM, MOVING, rigid_torque=RIGID[0])

@@ -3,6 +3,7 @@
 
 import numpy as np
 import pytest
+from compiled_arms import as_tuple
 from known_arms import known_arm, urdf_of
 from loads import carrying
 from oracles import PinocchioArm, random_states, relative_difference
@@ -21,6 +22,39 @@ def test_mass_matrix_is_symmetric_and_positive_definite(name):
     m = rd.mass_matrix(arm, random_states(arm, 100, seed=4)[0])
     assert np.array_equal(m, np.swapaxes(m, 1, 2))
     assert np.linalg.eigvalsh(m).min() > 0
+
+
+# Functions of the model and its position, velocity, acceleration or torque, as many as they take.
+FUNCTIONS = (
+    (
+        rd.gravity_torque,
+        rd.mass_matrix,
+        rd.christoffel_symbols,
+        rd.forward_kinematics,
+        rd.jacobian,
+    ),
+    (rd.bias_torque, rd.coriolis_matrix),
+    (
+        rd.inverse_dynamics,
+        rd.forward_dynamics,
+        rd.regressor,
+        rd.inverse_dynamics_derivatives,
+        rd.forward_dynamics_derivatives,
+        rd.linearization,
+    ),
+)
+
+
+def test_one_state_gives_what_a_batch_gives():
+    arm = known_arm('panda')
+    states = random_states(arm, 3, seed=8)
+    for count, functions in enumerate(FUNCTIONS, start=1):
+        for function in functions:
+            batch = as_tuple(function(arm, *states[:count]))
+            single = as_tuple(function(arm, *(x[1] for x in states[:count])))
+            for many, one in zip(batch, single, strict=True):
+                assert one.shape == many.shape[1:], function
+                assert relative_difference(one, many[1]) < 1e-11, function
 
 
 def potential_energy(arm, q):

@@ -56,17 +56,6 @@ def test_the_tip_is_the_link_where_none_is_named(pair):
         assert (function(arm, q) == function(arm, q, link=None)).all()
 
 
-def test_one_configuration_gives_what_a_batch_gives(pair):
-    arm, _ = pair
-    q, _, _ = random_states(arm, 3, seed=7)
-    for link in arm.link_frames:
-        poses, jacobians = rd.forward_kinematics(arm, q, link), rd.jacobian(arm, q, link)
-        assert poses.shape == (3, 4, 4)
-        assert jacobians.shape == (3, 6, arm.n)
-        np.testing.assert_allclose(rd.forward_kinematics(arm, q[1], link), poses[1], atol=1e-14)
-        np.testing.assert_allclose(rd.jacobian(arm, q[1], link), jacobians[1], atol=1e-14)
-
-
 def test_links_of_the_planar_arm_are_where_trigonometry_has_them():
     arm = rd.RobotModel.from_urdf(two_link_urdf(length=0.5))
     q = np.array([0.3, 0.4])

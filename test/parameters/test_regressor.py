@@ -10,7 +10,6 @@ from robots import random_chain
 
 import robodyn_ros as rd
 from robodyn_ros.dh.frames import frame_transforms, joint_transforms
-from robodyn_ros.errors import InvalidArgument, NonFiniteValue
 from robodyn_ros.parameters import StandardParameters, energy_regressor
 from robodyn_ros.parameters.energy import energy_form, joint_axis, moved_twist, recursion_matrix
 from robodyn_ros.spatial import inverse_transform, moved_parameters, pseudo_inertia, transform
@@ -54,16 +53,6 @@ def test_regressor_times_parameters_is_the_torque(pair):
     assert relative_difference(torque, rd.inverse_dynamics(arm, *states)) < 1e-12
 
 
-def test_one_state_gives_what_a_trajectory_gives(pair):
-    arm, _ = pair
-    states = random_states(arm, 7, seed=3)
-    trajectory = rd.regressor(arm, *states)
-    assert trajectory.shape == (7, arm.n, 10 * arm.n)
-    single = rd.regressor(arm, *(x[4] for x in states))
-    assert single.shape == (arm.n, 10 * arm.n)
-    np.testing.assert_allclose(single, trajectory[4], rtol=0, atol=1e-12)
-
-
 def test_no_states_give_no_rows():
     arm = generic_arm('RPR')
     empty = np.zeros((0, 3))
@@ -86,16 +75,6 @@ def test_rotor_and_friction_columns():
     full = rd.regressor(arm, *states, rotor_inertia=True, friction=True)
     expected = rd.inverse_dynamics(arm, *states) + rd.friction_torque(arm, states[1])
     assert relative_difference(full @ parameters.values, expected) < 1e-12
-
-
-def test_wrong_arguments_are_named():
-    arm = generic_arm('RR')
-    with pytest.raises(InvalidArgument, match='argument qd'):
-        rd.regressor(arm, [0, 0], [0, 0, 0], [0, 0])
-    with pytest.raises(NonFiniteValue, match='argument qdd'):
-        rd.regressor(arm, [0, 0], [0, 0], [0, np.nan])
-    with pytest.raises(InvalidArgument, match='argument q'):
-        energy_regressor(arm, [0, 0, 0], [0, 0, 0])
 
 
 # --- energies --------------------------------------------------------------------------------
