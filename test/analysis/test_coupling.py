@@ -3,9 +3,11 @@
 
 import numpy as np
 import pytest
-from oracles import PinocchioArm, random_states
+from compiled_arms import random_arm
+from known_arms import known_pair
+from oracles import random_states
 from paper_arms import CARTESIAN, CYLINDRICAL, PUMA, SPHERICAL, STANFORD
-from robots import public_urdf, random_chain
+from urdf_parts import joint, link, robot
 
 import robodyn_ros as rd
 from robodyn_ros.analysis import (
@@ -16,39 +18,19 @@ from robodyn_ros.analysis import (
     loading_factors,
 )
 
-SEEDS = range(12)
 
-
-def random_arm(seed):
-    generator = np.random.default_rng(seed)
-    joints = int(generator.integers(2, 8))
-    return rd.RobotModel.from_urdf(random_chain(generator, joints, 0.35), tip_link='tip')
-
-
-@pytest.mark.parametrize('seed', SEEDS)
-def test_coupling_lies_between_zero_and_one(seed):
+@pytest.mark.parametrize('seed', range(12))
+def test_coupling_between_zero_and_one_is_loading_factor_times_kinematic_factor(seed):
+    # The kinematic factor comes from axes and radii of gyration, not from the mass matrix. The
+    # paper bounds it by 1, which holds where the inner joint is prismatic.
     arm = random_arm(seed)
-    k = coefficients_of_coupling(arm, random_states(arm, 200, seed)[0])
-    assert k.min() >= 0 and k.max() <= 1 + 1e-12
-
-
-@pytest.mark.parametrize('seed', SEEDS)
-def test_coupling_is_loading_factor_times_kinematic_factor(seed):
-    # The kinematic factor comes from axes and radii of gyration, not from the mass matrix.
-    arm = random_arm(seed)
-    q = random_states(arm, 50, seed)[0]
-    product = loading_factors(arm) * kinematic_factors(arm, q)
-    np.testing.assert_allclose(product, coefficients_of_coupling(arm, q), atol=1e-9)
-
-
-@pytest.mark.parametrize('seed', SEEDS)
-def test_factors_keep_their_bounds(seed):
-    # The paper bounds the kinematic factor by 1, which holds where the inner joint is prismatic.
-    arm = random_arm(seed)
-    loading = loading_factors(arm)
-    kinematic = kinematic_factors(arm, random_states(arm, 50, seed)[0])
-    assert loading.min() >= 0 and loading.max() <= 1
-    assert kinematic.min() >= 0 and (kinematic <= (1 + 1e-9) / loading).all()
+    q = random_states(arm, 200, seed)[0]
+    coupling = coefficients_of_coupling(arm, q)
+    loading, kinematic = loading_factors(arm), kinematic_factors(arm, q)
+    np.testing.assert_allclose(loading * kinematic, coupling, atol=1e-9)
+    for factor in (coupling, loading):
+        assert factor.min() >= 0 and factor.max() <= 1 + 1e-12
+    assert kinematic.min() >= 0
     for i in np.flatnonzero(arm.dh.prismatic):
         assert kinematic[:, i, i:].max() <= 1 + 1e-9
 
@@ -56,21 +38,12 @@ def test_factors_keep_their_bounds(seed):
 def test_kinematic_factor_exceeds_one_where_mass_lies_on_the_inner_axis():
     # All of link 1's mass on axis 1, link 2 a point: k_12 = 1 when stretched, though joint 2
     # moves only a quarter of the mass that joint 1 moves.
-    def link(name, mass, x):
-        return (
-            f'<link name="{name}"><inertial><origin xyz="{x} 0 0"/><mass value="{mass}"/>'
-            '<inertia ixx="0" iyy="0" izz="0" ixy="0" ixz="0" iyz="0"/></inertial></link>'
-        )
-
-    def joint(name, parent, child, x):
-        return (
-            f'<joint name="{name}" type="continuous"><origin xyz="{x} 0 0"/>'
-            f'<parent link="{parent}"/><child link="{child}"/><axis xyz="0 0 1"/></joint>'
-        )
-
-    text = (
-        f'<robot name="r"><link name="base"/>{link("a", 3, 0)}{link("b", 1, 1)}'
-        f'{joint("j1", "base", "a", 0)}{joint("j2", "a", "b", 1)}</robot>'
+    text = robot(
+        link('base'),
+        joint('j1', 'base', 'a'),
+        link('a', 3),
+        joint('j2', 'a', 'b', xyz=(1, 0, 0)),
+        link('b', 1, center=(1, 0, 0)),
     )
     arm = rd.RobotModel.from_urdf(text)
     stretched = np.zeros(2)
@@ -80,9 +53,7 @@ def test_kinematic_factor_exceeds_one_where_mass_lies_on_the_inner_axis():
 
 
 def test_coupling_of_the_panda_by_pinocchios_mass_matrix():
-    path = public_urdf('panda.urdf')
-    arm = rd.RobotModel.from_urdf(path, base_link='panda_link0', tip_link='panda_link8')
-    oracle = PinocchioArm.of(path, arm)
+    arm, oracle = known_pair('panda')
     q = random_states(arm, 1, seed=1)[0][0]
     m = oracle.mass_matrix(q)
     root = np.sqrt(np.diag(m))

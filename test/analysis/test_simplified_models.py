@@ -6,9 +6,10 @@ import subprocess
 
 import numpy as np
 import pytest
+from known_arms import known_arm
 from oracles import random_states
 from paper_arms import JPL, JPL_INPUT_INERTIA, JPL_LOAD, STANFORD
-from robots import public_urdf, two_link_urdf
+from robots import two_link_urdf
 
 import robodyn_ros as rd
 from robodyn_ros.analysis import SimplifiedModel, simplified_model
@@ -130,22 +131,10 @@ def test_terms_of_the_jpl_arm_are_dropped_at_a_price_worth_it(jpl):
     assert sum(x.dropped_terms for x in simplified.inertia) > 20
 
 
-def arm_of(file, base, tip):
-    return rd.RobotModel.from_urdf(public_urdf(file), base_link=base, tip_link=tip)
-
-
-# File, links, what nobody would miss [N m].
-GRAVITY_MODELS = [
-    pytest.param('panda.urdf', 'panda_link0', 'panda_link8', 0.05, id='Panda'),
-    pytest.param('ur5_robot.urdf', 'base_link', 'tool0', 0.0, id='UR5'),
-]
-
-
-@pytest.mark.parametrize('file, base, tip, negligible', GRAVITY_MODELS)
-def test_simplified_gravity_stays_under_two_percent_with_operations_saved(
-    file, base, tip, negligible
-):
-    arm = arm_of(file, base, tip)
+# What nobody would miss [N m].
+@pytest.mark.parametrize(('name', 'negligible'), [('panda', 0.05), ('ur5', 0.0)])
+def test_simplified_gravity_stays_under_two_percent_with_operations_saved(name, negligible):
+    arm = known_arm(name)
     simplified = simplified_model(arm, 0.02, parts=['gravity'], negligible_torque=negligible)
     lower, upper = arm.position_limits.T
     q = np.random.default_rng(2).uniform(lower, upper, (20000, arm.n))
@@ -158,16 +147,9 @@ def test_simplified_gravity_stays_under_two_percent_with_operations_saved(
     exact, operations = simplified.exact_operations, simplified.operations
     assert operations.total < exact.total
     assert operations.functions <= exact.functions
-
-
-@pytest.mark.parametrize('file, base, tip, negligible', GRAVITY_MODELS)
-def test_simplified_gravity_takes_fewer_operations_than_the_customized_recursion(
-    file, base, tip, negligible
-):
-    arm = arm_of(file, base, tip)
-    simplified = simplified_model(arm, 0.02, parts=['gravity'], negligible_torque=negligible)
+    # Fewer than the recursion customized for this arm takes.
     recursion = build_kernel('gravity_torque', RunTime.of(arm, ()))
-    assert simplified.operations.total < sum(recursion.operation_count)
+    assert operations.total < sum(recursion.operation_count)
 
 
 @pytest.mark.parametrize('measure', ['largest', 'mean'])
@@ -194,26 +176,19 @@ def test_errors_of_the_two_link_arm_are_weighed_as_promised():
     assert simplified.gravity[1].largest_error == pytest.approx(9.81 / 2 / 10, rel=1e-3)
 
 
-def test_no_error_allowed_drops_nothing():
+def test_no_error_allowed_drops_nothing_and_leaves_the_dynamics_as_they_are():
     arm = STANFORD.model()
     simplified = simplified_model(arm, 0.0)
     assert not any(x.dropped_terms for x in (*simplified.inertia, *simplified.gravity))
     assert simplified.operations == simplified.exact_operations
-    q = random_states(arm, 20, seed=3)[0]
-    np.testing.assert_allclose(simplified.mass_matrix(q), rd.mass_matrix(arm, q), atol=1e-9)
-
-
-def test_inverse_dynamics_of_the_complete_formulas_is_newton_eulers():
-    arm = STANFORD.model()
-    simplified = simplified_model(arm, 0.0)
-    state = random_states(arm, 10, seed=4)
+    states = random_states(arm, 20, seed=3)
+    torque = rd.inverse_dynamics(arm, *states)
     np.testing.assert_allclose(
-        simplified.inverse_dynamics(*state), rd.inverse_dynamics(arm, *state), atol=1e-8
+        simplified.mass_matrix(states[0]), rd.mass_matrix(arm, states[0]), atol=1e-9
     )
-    single = [x[0] for x in state]
-    np.testing.assert_allclose(
-        simplified.inverse_dynamics(*single), rd.inverse_dynamics(arm, *single), atol=1e-8
-    )
+    np.testing.assert_allclose(simplified.inverse_dynamics(*states), torque, atol=1e-8)
+    one = simplified.inverse_dynamics(*(x[0] for x in states))
+    np.testing.assert_allclose(one, torque[0], atol=1e-8)
 
 
 def test_simplified_model_still_conserves_energy():
@@ -256,39 +231,31 @@ def test_code_of_a_simplified_model_is_the_model(jpl):
         np.testing.assert_allclose(values, expected, atol=1e-10)
 
 
-def test_only_functions_that_are_held_are_exported(tmp_path, jpl):
-    simplified = simplified_model(jpl, 0.05, parts=['gravity'], limits=LIMITS)
-    with pytest.raises(InvalidArgument, match="mass_matrix.*'gravity_torque'"):
-        simplified.export_c(tmp_path, functions=['mass_matrix'])
-    assert [kernel.name for kernel in simplified.kernels] == ['gravity_torque']
-
-
-def test_simplified_model_survives_json(jpl):
+def test_model_of_gravity_alone_survives_json_and_offers_nothing_else(tmp_path, jpl):
     simplified = simplified_model(jpl, 0.02, parts=['gravity'], limits=LIMITS)
     again = SimplifiedModel.from_json(simplified.to_json(indent=1))
     assert again == simplified
     q = np.full(6, 0.4)
     np.testing.assert_array_equal(again.gravity_torque(q), simplified.gravity_torque(q))
     assert 'terms dropped' in str(simplified)
-
-
-def test_part_that_was_not_asked_for_is_not_there(jpl):
-    simplified = simplified_model(jpl, 0.02, parts=['gravity'], limits=LIMITS)
+    assert [kernel.name for kernel in simplified.kernels] == ['gravity_torque']
+    with pytest.raises(InvalidArgument, match="mass_matrix.*'gravity_torque'"):
+        simplified.export_c(tmp_path, functions=['mass_matrix'])
     with pytest.raises(InvalidArgument, match="inertia.*'gravity'"):
-        simplified.mass_matrix(np.zeros(6))
+        simplified.mass_matrix(q)
 
 
 @pytest.mark.parametrize(
-    'arguments, error',
+    'arguments',
     [
-        ({'error': -0.1}, InvalidArgument),
-        ({'error': np.nan}, InvalidArgument),
-        ({'error': 0.1, 'negligible_torque': -1.0}, InvalidArgument),
-        ({'error': 0.0, 'negligible_torque': 1.0}, InvalidArgument),
-        ({'error': 0.1, 'measure': 'median'}, InvalidArgument),
-        ({'error': 0.1, 'parts': ['friction']}, InvalidArgument),
+        {'error': -0.1},
+        {'error': np.nan},
+        {'error': 0.1, 'negligible_torque': -1.0},
+        {'error': 0.0, 'negligible_torque': 1.0},
+        {'error': 0.1, 'measure': 'median'},
+        {'error': 0.1, 'parts': ['friction']},
     ],
 )
-def test_arguments_that_make_no_sense_are_refused(jpl, arguments, error):
-    with pytest.raises(error):
+def test_arguments_that_make_no_sense_are_refused(jpl, arguments):
+    with pytest.raises(InvalidArgument):
         simplified_model(jpl, **arguments)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from command_line import error_of, invoked, json_of, output_of
 from paper_arms import JPL_INPUT_INERTIA
 
 import robodyn_ros as rd
@@ -19,9 +19,7 @@ from robodyn_ros.analysis import (
     gravity_ratio_range,
 )
 from robodyn_ros.analysis.ratios import LargestRatios, largest_ratios, telling_map
-from robodyn_ros.cli import main, robodyn
-from robodyn_ros.description.chain import Chain
-from robodyn_ros.simulation.arm import ArmSimulation
+from robodyn_ros.motions import table_as_csv
 
 PUMA, JPL = 'urdf/puma560.urdf', 'urdf/jpl_rrp.urdf'
 ROTORS = [
@@ -31,19 +29,13 @@ ROTORS = [
 ]
 
 
-def run(*arguments, code=0):
-    result = CliRunner().invoke(robodyn, [str(x) for x in arguments], catch_exceptions=False)
-    assert result.exit_code == code, result.output
-    return result.stdout
-
-
 def geared():
     return rd.RobotModel.from_urdf(JPL).with_rotor_inertia(JPL_INPUT_INERTIA)
 
 
 def test_structure_prints_tables_2_and_3_for_the_puma():
     # Tourassis and Neuman 1985: 97 independent coefficients, 88 of them not zero, 0.907.
-    text = run('structure', PUMA)
+    text = output_of('structure', PUMA)
     (total,) = (line.split() for line in text.splitlines() if line.startswith('total'))
     assert total[1:] == ['97', '88']
     assert 'sparsity 0.907' in text
@@ -52,7 +44,7 @@ def test_structure_prints_tables_2_and_3_for_the_puma():
 
 
 def test_structure_as_json_is_the_record():
-    record = json.loads(run('structure', PUMA, '--json'))
+    record = json_of('structure', PUMA)
     found = InertialCharacteristics.from_json(json.dumps(record['structure']))
     assert found.total == 88 and len(found.coefficients) == 97
     assert [x['number'] for x in record['guidelines']] == [1, 2, 3, 4]
@@ -63,14 +55,15 @@ def test_structure_sees_through_rounded_angles_where_asked(tmp_path):
     text = Path('urdf/spherical.urdf').read_text(encoding='utf-8')
     rounded = tmp_path / 'rounded.urdf'
     rounded.write_text(text.replace('"0 1 0"', '"3e-6 1 4e-6"'), encoding='utf-8')
-    strict = json.loads(run('structure', rounded, '--json'))['structure']
-    loose = json.loads(run('structure', rounded, '--json', '--tolerance', 1e-4))['structure']
+    strict, loose = (
+        json_of('structure', rounded, *more)['structure'] for more in ((), ('--tolerance', 1e-4))
+    )
     count = [sum(x['nonzero'] for x in each['counts']) for each in (strict, loose)]
     assert count[0] > count[1] == 8
 
 
 def test_ratios_stay_under_the_largest_there_are():
-    found = LargestRatios.from_json(run('ratios', JPL, *ROTORS, '--json'))
+    found = LargestRatios.from_json(output_of('ratios', JPL, *ROTORS, '--json'))
     arm = geared()
     for k, name in enumerate(arm.joint_names):
         largest = abs(gravity_ratio_range(arm, name).peak.value)
@@ -80,26 +73,24 @@ def test_ratios_stay_under_the_largest_there_are():
     largest = abs(coupling_ratio_range(arm, 'joint3', 'joint1').peak.value)
     assert 0.85 * largest <= found.coupling[2][0] <= largest * (1 + 1e-9)
     assert [row[k] for k, row in enumerate(found.coupling)] == [1] * 6
+    # Rotors lessen what a joint feels of others.
+    bare = largest_ratios(rd.RobotModel.from_urdf(JPL))
+    assert (np.array(found.coupling) <= np.array(bare.coupling) + 1e-12).all()
+    assert (np.array(found.gravity) <= np.array(bare.gravity) + 1e-12).all()
 
 
 def test_ratios_are_printed_with_the_joints_that_they_act_on():
-    lines = run('ratios', JPL, *ROTORS).splitlines()
+    lines = output_of('ratios', JPL, *ROTORS).splitlines()
     assert lines[0].split() == ['acting', 'on', *geared().joint_names, 'gravity']
     assert lines[3].split()[0] == 'joint3' and lines[3].split()[-1] == 'm/s²'
     # Of gravity joint 3 feels g less the share of its input inertia: Bejczy 1974, (79), (138).
     assert float(lines[3].split()[-2]) == pytest.approx(9.81 * 6.48 / 7.26, rel=1e-2)
 
 
-def test_rotors_lessen_what_a_joint_feels_of_others():
-    bare, heavy = largest_ratios(rd.RobotModel.from_urdf(JPL)), largest_ratios(geared())
-    assert (np.array(heavy.coupling) <= np.array(bare.coupling) + 1e-12).all()
-    assert (np.array(heavy.gravity) <= np.array(bare.gravity) + 1e-12).all()
-
-
 def test_map_is_the_ratio_at_its_positions(tmp_path):
     path = tmp_path / 'r2.csv'
     options = ['--map', 'joint1', '--by', 'joint3', '--over', 'joint2', 'joint3']
-    said = run('ratios', JPL, *ROTORS, *options, '--resolution', 5, '-o', path)
+    said = output_of('ratios', JPL, *ROTORS, *options, '--resolution', 5, '-o', path)
     assert said == f'R_13 over joint2, joint3 in {path}\n'
     head, *rows = path.read_text(encoding='utf-8').splitlines()
     assert head == 'joint2 [rad],joint3 [m],R_13 [1/m]'
@@ -113,16 +104,16 @@ def test_map_is_the_ratio_at_its_positions(tmp_path):
 
 def test_map_moves_the_joints_that_matter_where_none_are_named():
     # K_2 of the JPL arm, (133): the boom's angle and its length.
-    found = RatioMap.from_json(run('ratios', JPL, '--map', 'joint2', '--json'))
+    found = RatioMap.from_json(output_of('ratios', JPL, '--map', 'joint2', '--json'))
     assert found.symbol == 'K_2' and found.over == ('joint2', 'joint3')
 
 
 def test_options_of_a_map_need_a_map():
-    assert '--map' in CliRunner().invoke(robodyn, ['ratios', JPL, '--by', 'joint3']).output
+    assert '--map' in invoked('ratios', JPL, '--by', 'joint3').output
 
 
 def test_split_lists_every_element_and_which_part_dominates():
-    lines = run('split', PUMA).splitlines()
+    lines = output_of('split', PUMA).splitlines()
     found = {line.split()[0]: line.split() for line in lines[1:]}
     assert len(found) == 21 + 6
     # Fu, Gonzalez and Lee 1987, 3.4.1.
@@ -131,38 +122,20 @@ def test_split_lists_every_element_and_which_part_dominates():
 
 
 def test_split_as_json_is_the_record():
-    found = TrajectorySplit.from_json(run('split', PUMA, '--json', '--fraction', 0.5))
+    found = TrajectorySplit.from_json(output_of('split', PUMA, '--json', '--fraction', 0.5))
     assert found.fraction == 0.5 and found['D_12'].dominant == 'translational'
 
 
 def test_torques_take_the_rotors_along(tmp_path):
     motion = tmp_path / 'motion.csv'
-    q = np.zeros(6)
-    names = rd.RobotModel.from_urdf(JPL).joint_names
-    columns = [
-        f'{name}{suffix}' for suffix in ('', '.velocity', '.acceleration') for name in names
-    ]
-    row = [*q, *np.zeros(6), *np.ones(6)]
-    lines = [','.join(['time', *columns])]
-    lines += [','.join(map(str, [t, *row])) for t in (0.0, 0.1)]
-    motion.write_text('\n'.join(lines), encoding='utf-8')
+    suffixes = ('', '.velocity', '.acceleration')
+    names = [f'{name}{suffix}' for suffix in suffixes for name in geared().joint_names]
+    still = np.zeros((2, 6))
+    motion.write_text(table_as_csv(names, np.array([0.0, 0.1]), still, still, still + 1))
     bare, heavy = (
-        np.array(json.loads(run('torque', JPL, motion, '--json', *options))['torque'])
-        for options in ((), ROTORS)
+        np.array(json_of('torque', JPL, motion, *options)['torque']) for options in ((), ROTORS)
     )
     np.testing.assert_allclose(heavy - bare, np.tile(JPL_INPUT_INERTIA, (2, 1)), atol=1e-12)
-
-
-def test_simulated_arm_has_the_rotors_of_the_model():
-    # M(q) qdd = tau - g: MuJoCo's armature is the rotor's inertia.
-    arm = geared()
-    heavy = ArmSimulation(Chain.from_urdf(JPL), time_step=1e-5, rotor_inertia=JPL_INPUT_INERTIA)
-    start = np.array([0.1, 0.4, 0.5, 0.2, 0.6, 0.3])
-    heavy.reset(start)
-    tau = rd.gravity_torque(arm, start) + [3.0, 2.0, 1.0, 0.1, 0.1, 0.01]
-    heavy.step(tau)
-    expected = rd.forward_dynamics(arm, start, np.zeros(6), tau)
-    np.testing.assert_allclose(heavy.velocity / 1e-5, expected, rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -170,15 +143,8 @@ def test_simulated_arm_has_the_rotors_of_the_model():
     [
         ('joint9=1', "--rotor-inertia: 'joint9'; allowed: one of 'joint1'"),
         ('joint1=-1', "rotor inertia of joint 'joint1': -1.0; allowed: zero or more"),
+        ('joint1', "'joint1' is not JOINT=INERTIA"),
     ],
 )
-def test_rotors_that_cannot_be_are_refused_by_name(text, said, monkeypatch, capsys):
-    monkeypatch.setattr('sys.argv', ['robodyn', 'params', JPL, '--rotor-inertia', text])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 2 and said in capsys.readouterr().err
-
-
-def test_rotor_inertia_that_is_no_number_is_refused():
-    result = CliRunner().invoke(robodyn, ['params', JPL, '--rotor-inertia', 'joint1'])
-    assert result.exit_code == 2 and "'joint1' is not JOINT=INERTIA" in result.output
+def test_rotors_that_cannot_be_are_refused_by_name(text, said):
+    assert said in error_of('params', JPL, '--rotor-inertia', text)

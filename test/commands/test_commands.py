@@ -11,23 +11,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from command_line import error_of, invoked, json_of, output_of
 from robots import two_link_urdf
+from urdf_parts import joint, link, robot
 
 import robodyn_ros as rd
-from robodyn_ros.cli import main, robodyn
+from robodyn_ros.cli import robodyn
 from robodyn_ros.commands.motion import FRICTION_VELOCITY
 from robodyn_ros.motions import table_as_csv
 
 PUMA = 'urdf/puma560.urdf'
-
-
-def run(*arguments, stdin=None, code=0):
-    result = CliRunner().invoke(
-        robodyn, [str(x) for x in arguments], input=stdin, catch_exceptions=False
-    )
-    assert result.exit_code == code, result.output
-    return result.stdout
+needs_compiler = pytest.mark.skipif(not shutil.which('cc'), reason='no C compiler')
 
 
 @pytest.fixture(scope='module')
@@ -45,47 +39,36 @@ def motion(tmp_path_factory):
     return path, rd.inverse_dynamics(arm, q, qd, qdd)
 
 
-@pytest.mark.parametrize(
-    'command',
-    [('report', PUMA), ('torque', PUMA, 'motion.csv'), ('simulate', PUMA)],
-    ids=lambda c: c[0],
-)
-def test_a_folder_is_no_file_to_write(command, tmp_path):
-    result = CliRunner().invoke(robodyn, [*command, '-o', str(tmp_path)])
-    assert result.exit_code == 2
-    assert 'is a directory' in result.output
-
-
 @pytest.mark.parametrize('name', robodyn.list_commands(None))
 def test_help_has_examples(name):
-    text = run(name, '--help')
+    text = output_of(name, '--help')
     assert 'Examples:\n  robodyn ' + name in text.replace('\n    ', '\n  ')
 
 
 def test_help_shows_every_summary_whole():
-    assert '...' not in run('--help').partition('Commands:')[2]
+    assert '...' not in output_of('--help').partition('Commands:')[2]
 
 
 def test_torque_turns_a_motion_into_torques(motion, tmp_path):
     path, expected = motion
-    rows = list(csv.reader(run('torque', PUMA, path).splitlines()))
+    rows = list(csv.reader(output_of('torque', PUMA, path).splitlines()))
     assert rows[0] == ['time', *(f'joint{k}' for k in range(1, 7))]
     np.testing.assert_array_equal(np.array(rows[1:], dtype=float)[:, 1:], expected)
 
     output = tmp_path / 'torques.csv'
-    said = run('torque', PUMA, path, '--method', 'kane', '-o', output)
+    said = output_of('torque', PUMA, path, '--method', 'kane', '-o', output)
     assert f'101 samples in {output}' in said
     table = np.loadtxt(output, delimiter=',', skiprows=1)
     np.testing.assert_allclose(table[:, 1:], expected, atol=1e-9 * np.abs(expected).max())
 
-    record = json.loads(run('torque', PUMA, path, '--json'))
+    record = json_of('torque', PUMA, path)
     np.testing.assert_array_equal(record['torque'], expected)
     assert record['units'] == ['N m'] * 6
 
 
 def test_gravity_and_friction_reach_the_torque(motion):
     path, expected = motion
-    weightless = json.loads(run('torque', PUMA, path, '--gravity', 0, 0, 0, '--json'))['torque']
+    weightless = json_of('torque', PUMA, path, '--gravity', 0, 0, 0)['torque']
     arm = rd.RobotModel.from_urdf(PUMA)
     q = np.tile(np.sin(np.linspace(0, 1, 101))[:, None], arm.n)
     np.testing.assert_allclose(expected - weightless, rd.gravity_torque(arm, q), atol=1e-12)
@@ -93,7 +76,7 @@ def test_gravity_and_friction_reach_the_torque(motion):
     still_then_fast = 'time,joint1,joint2\n0,0,0\n1,1,1\n'
     path.with_name('two.csv').write_text(still_then_fast)
     both = [
-        json.loads(run('torque', '-', path.with_name('two.csv'), '--json', *more, stdin=rubbing))
+        json_of('torque', '-', path.with_name('two.csv'), *more, stdin=rubbing)
         for more in ([], ['--friction'])
     ]
     np.testing.assert_allclose(
@@ -110,7 +93,7 @@ def test_coulomb_friction_is_smooth_as_the_node_s_and_said_where_it_is_left_out(
         f'0,0,0,1e-17,{FRICTION_VELOCITY},0,0\n1,0,0,1e-17,1,0,0\n'
     )
     without, given = (
-        CliRunner().invoke(robodyn, ['torque', '-', str(path), '--json', *more], input=rubbing)
+        invoked('torque', '-', path, '--json', *more, stdin=rubbing)
         for more in ([], ['--friction'])
     )
     assert '--friction adds it' in without.stderr
@@ -123,50 +106,34 @@ def test_coulomb_friction_is_smooth_as_the_node_s_and_said_where_it_is_left_out(
 
 
 def test_params_prints_formulas_and_json():
-    assert 'XX2 − YY2 − a3² (m3 + m4 + m5 + m6)' in run('params', PUMA)
-    record = json.loads(run('params', PUMA, '--json'))
+    assert 'XX2 − YY2 − a3² (m3 + m4 + m5 + m6)' in output_of('params', PUMA)
+    record = json_of('params', PUMA)
     assert record['count'] == rd.base_parameters(rd.RobotModel.from_urdf(PUMA)).count
 
 
+@needs_compiler
 def test_export_writes_c_that_passes_its_own_test(tmp_path):
-    compiler = shutil.which('cc')
-    if compiler is None:
-        pytest.skip('no C compiler')
-    record = json.loads(
-        run(
-            'export',
-            PUMA,
-            '-o',
-            tmp_path,
-            '--name',
-            'puma',
-            '--function',
-            'gravity_torque',
-            '--json',
-        )
-    )
-    _, source, test = record['files']
+    options = ('--name', 'puma', '--function', 'gravity_torque')
+    _, source, test = json_of('export', PUMA, '-o', tmp_path, *options)['files']
     program = tmp_path / 'test'
-    subprocess.run([compiler, source, test, '-lm', '-o', program], check=True)
-    assert (
-        'all results agree'
-        in subprocess.run([program], check=True, capture_output=True, text=True).stdout
-    )
+    subprocess.run(['cc', source, test, '-lm', '-o', program], check=True)
+    said = subprocess.run([program], check=True, capture_output=True, text=True).stdout
+    assert 'all results agree' in said
 
 
-@pytest.mark.skipif(not shutil.which('cc'), reason='no C compiler')
+@needs_compiler
 def test_export_makes_a_shared_library_that_passes_its_own_test(tmp_path):
     options = ('--shared', '--name', 'puma', '-o', tmp_path)
-    library, source, header = json.loads(run('export', PUMA, *options, '--json'))['files']
+    library, source, header = json_of('export', PUMA, *options)['files']
     assert Path(library).stat().st_size > 1000
     assert (Path(source).name, Path(header).name) == ('puma_model.c', 'robodyn_model.h')
-    assert f'model_library: {library}' in run('export', PUMA, *options)
+    assert f'model_library: {library}' in output_of('export', PUMA, *options)
 
 
 def test_export_writes_the_terms_that_matter(tmp_path):
     options = ('--simplified', '0.02', '--function', 'gravity_torque')
-    record = json.loads(run('export', PUMA, '-o', tmp_path, *options, '--json'))
-    header, source, _ = (Path(file).read_text() for file in record['files'])
+    files = json_of('export', PUMA, '-o', tmp_path, *options)['files']
+    header, source, _ = (Path(file).read_text() for file in files)
     assert 'within 2.00% of its peak' in header
     assert 'arm_gravity_torque' in source
     assert 'arm_mass_matrix' not in source
@@ -175,44 +142,33 @@ def test_export_writes_the_terms_that_matter(tmp_path):
 def test_simulated_arm_follows_and_writes_what_it_did(tmp_path):
     pytest.importorskip('mujoco')
     path = tmp_path / 'motion.csv'
-    tracked = json.loads(run('simulate', PUMA, '-o', path, '--json'))
-    assert max(joint['largest_error'] for joint in tracked['joints']) < 1e-3
+    tracked = json_of('simulate', PUMA, '-o', path)
+    assert max(each['largest_error'] for each in tracked['joints']) < 1e-3
     # What it writes is a motion; and gravity compensation alone does not follow it.
-    held = json.loads(
-        run('simulate', PUMA, '--motion', path, '--law', 'gravity_compensation', '--json')
-    )
-    assert max(joint['largest_error'] for joint in held['joints']) > 0.5
+    held = json_of('simulate', PUMA, '--motion', path, '--law', 'gravity_compensation')
+    assert max(each['largest_error'] for each in held['joints']) > 0.5
     assert held['duration'] == pytest.approx(tracked['duration'])
-    assert json.loads(run('torque', PUMA, path, '--json'))['derived'] == 'accelerations'
+    assert json_of('torque', PUMA, path)['derived'] == 'accelerations'
 
 
 def test_simulation_holds_what_is_locked_and_moves_a_mimic_joint(tmp_path):
     pytest.importorskip('mujoco')
-    inertial = (
-        '<inertial><origin xyz="0.2 0 0"/><mass value="1"/>'
-        '<inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial>'
-    )
-    joints = (('a', 'base', 'arm', ''), ('b', 'arm', 'hand', '<mimic joint="a"/>'))
-    joints += (('finger', 'hand', 'tip', ''),)
+    body = {'mass': 1, 'center': (0.2, 0, 0), 'inertia': (0.01, 0.01, 0.01)}
+    turn = {'xyz': (0.3, 0, 0), 'axis': (0, 1, 0)}
     path = tmp_path / 'arm.urdf'
     path.write_text(
-        '<robot name="r"><link name="base"/>'
-        + ''.join(f'<link name="{name}">{inertial}</link>' for name in ('arm', 'hand', 'tip'))
-        + ''.join(
-            f'<joint name="{name}" type="continuous"><origin xyz="0.3 0 0"/>'
-            f'<parent link="{parent}"/>'
-            f'<child link="{child}"/><axis xyz="0 1 0"/>{mimic}</joint>'
-            for name, parent, child, mimic in joints
+        robot(
+            link('base'),
+            *(link(name, **body) for name in ('arm', 'hand', 'tip')),
+            joint('a', 'base', 'arm', **turn),
+            joint('b', 'arm', 'hand', **turn, more='<mimic joint="a"/>'),
+            joint('finger', 'hand', 'tip', **turn),
         )
-        + '</robot>'
     )
     given = (path, '--tip', 'hand', '--mimic', 'independent', '--lock')
-    out, bent = (
-        json.loads(run('simulate', *given, f'finger={angle}', '--json'))['joints']
-        for angle in (0.0, 1.5)
-    )
-    assert [joint['name'] for joint in out] == ['a', 'b']
-    assert max(joint['largest_error'] for joint in out + bent) < 1e-3
+    out, bent = (json_of('simulate', *given, f'finger={angle}')['joints'] for angle in (0.0, 1.5))
+    assert [each['name'] for each in out] == ['a', 'b']
+    assert max(each['largest_error'] for each in out + bent) < 1e-3
     # A finger that is bent reaches less far: less torque.
     assert bent[1]['largest_torque'] < 0.9 * out[1]['largest_torque']
 
@@ -220,29 +176,35 @@ def test_simulation_holds_what_is_locked_and_moves_a_mimic_joint(tmp_path):
 @pytest.mark.parametrize(
     ('arguments', 'named'),
     [
-        (('dh', 'nowhere.urdf'), "'nowhere.urdf'"),
-        (('torque', PUMA, 'nowhere.csv'), "'nowhere.csv'"),
+        (('dh', 'nowhere.urdf'), "no such file: 'nowhere.urdf'"),
+        (('check', 'a.urdf'), 'no such file'),
+        (('torque', PUMA, 'a.csv'), 'no such file'),
+        (('torque', PUMA, 'a.mcap'), 'no such file'),
         (('torque', PUMA, PUMA), "column 'time'"),
         (('params', PUMA, '--tolerance', '2'), 'between 0 and 1'),
         (('export', PUMA, '--name', 'No Name', '-o', 'unwritten'), 'C identifier'),
         (('export', PUMA, '--function', 'magic', '-o', 'unwritten'), 'gravity_torque'),
         (('export', PUMA, '--shared', '--simplified', '0.1', '-o', 'unwritten'), '--shared'),
-        (('report', PUMA, '-o', 'no/such/folder/report.html'), 'no such folder'),
+        # What cannot be written is said before the work: the URDF is none.
+        (('report', 'nowhere.urdf', '-o', 'no/such/folder/report.html'), 'no such folder'),
+        (('simulate', 'nowhere.urdf', '-o', 'no/such/folder/x'), 'no such folder'),
+        (('torque', 'nowhere.urdf', 'motion.csv', '-o', 'no/such/folder/x'), 'no such folder'),
         (('dh', PUMA, '--tip', 'tol'), "--tip: 'tol'; allowed: one of 'base'"),
         (('dh', PUMA, '--base', 'tol'), "--base: 'tol'"),
         (('dh', PUMA, '--lock', 'tol=1'), "--lock: 'tol'"),
         (('simulate', PUMA, '--time-step', '-1'), '--time-step'),
     ],
 )
-def test_errors_are_one_line_that_names_the_fault(arguments, named, monkeypatch, capsys):
-    monkeypatch.setattr(sys, 'argv', ['robodyn', *arguments])
-    with pytest.raises(SystemExit) as left:
-        main()
-    assert left.value.code == 2
-    said = capsys.readouterr().err
+def test_errors_are_one_line_that_names_the_fault(arguments, named):
+    said = error_of(*arguments)
     assert said.startswith('Error: ')
     assert said.count('\n') == 1
     assert named in said
+
+
+def test_a_folder_is_no_file_to_write():
+    for command in (('report', PUMA), ('torque', PUMA, 'motion.csv'), ('simulate', PUMA)):
+        assert 'is a directory' in error_of(*command, '-o', '.')
 
 
 @pytest.mark.longer
@@ -256,7 +218,7 @@ class NoRos:
             raise ModuleNotFoundError(name)
 sys.meta_path.insert(0, NoRos())
 from click.testing import CliRunner
-from robodyn_ros.cli import main, robodyn
+from robodyn_ros.cli import robodyn
 def code(*words):
     result = CliRunner().invoke(robodyn, words)
     return result.exit_code, result.output
@@ -270,36 +232,11 @@ assert not any(name.split('.')[0] == 'rclpy' for name in sys.modules)
     subprocess.run([sys.executable, '-c', code], check=True)
 
 
-def error_of(monkeypatch, capsys, *arguments):
-    """Return what the command says on standard error, as its own process would."""
-    monkeypatch.setattr(sys, 'argv', ['robodyn', *map(str, arguments)])
-    with pytest.raises(SystemExit) as stopped:
-        main()
-    assert stopped.value.code == 2
-    return capsys.readouterr().err
-
-
-@pytest.mark.parametrize('command', ['report', 'simulate', 'torque'])
-def test_output_that_cannot_be_written_is_said_before_the_work(
-    command, tmp_path, monkeypatch, capsys
-):
-    # The URDF is none, so that any work on it would be another error.
-    arguments = [command, 'nowhere.urdf', '-o', tmp_path / 'none' / 'x']
-    if command == 'torque':
-        arguments.insert(2, 'motion.csv')
-    assert 'no such folder' in error_of(monkeypatch, capsys, *arguments)
-
-
-def test_files_that_are_missing_are_called_so(monkeypatch, capsys):
-    for arguments in (['check', 'a.urdf'], ['torque', PUMA, 'a.csv'], ['torque', PUMA, 'a.mcap']):
-        assert 'no such file' in error_of(monkeypatch, capsys, *arguments)
-
-
-def test_mimic_joint_on_the_chain_names_the_option(tmp_path, monkeypatch, capsys):
+def test_mimic_joint_on_the_chain_names_the_option(tmp_path):
     path = tmp_path / 'arm.urdf'
     text = two_link_urdf().replace('<axis', '<mimic joint="joint2"/><axis', 1)
     path.write_text(text)
-    error = error_of(monkeypatch, capsys, 'check', path)
+    error = error_of('check', path)
     assert 'unless --mimic independent' in error
     assert "mimic='" not in error
 
@@ -307,7 +244,7 @@ def test_mimic_joint_on_the_chain_names_the_option(tmp_path, monkeypatch, capsys
 def test_an_arm_without_mass_is_said_whatever_the_command(tmp_path, motion):
     path = tmp_path / 'arm.urdf'
     path.write_text(re.sub(r'<inertial>.*?</inertial>', '', Path(PUMA).read_text(), flags=re.S))
-    result = CliRunner().invoke(robodyn, ['torque', str(path), str(motion[0])])
+    result = invoked('torque', path, motion[0])
     assert result.exit_code == 0
     assert 'every torque is 0' in result.stderr
 
@@ -322,12 +259,12 @@ def test_simulation_says_how_long_an_effort_limit_was_reached(tmp_path):
     fast.write_text(
         table_as_csv(arm.joint_names, t, np.outer(0.5 - 0.5 * np.cos(6 * t), [1] + [0] * 5))
     )
-    limited = json.loads(run('simulate', path, '--motion', fast, '--json'))['joints'][0]
+    limited = json_of('simulate', path, '--motion', fast)['joints'][0]
     assert limited['largest_torque'] == 9.0
     assert 0 < limited['time_at_effort_limit'] < 1
-    assert 'its effort limit' in run('simulate', path, '--motion', fast)
-    text = run('simulate', path, '--motion', fast, '--json', '--ignore-effort-limits')
-    assert json.loads(text)['joints'][0]['largest_torque'] > 9.0
+    assert 'its effort limit' in output_of('simulate', path, '--motion', fast)
+    free = json_of('simulate', path, '--motion', fast, '--ignore-effort-limits')
+    assert free['joints'][0]['largest_torque'] > 9.0
 
 
 @pytest.mark.parametrize(
@@ -347,13 +284,13 @@ def test_node_goes_on_as_the_node_with_its_own_arguments(words, module, rest, mo
     started = []
     monkeypatch.setattr('importlib.util.find_spec', lambda name: name)
     monkeypatch.setattr('os.execv', lambda path, arguments: started.append((path, arguments)))
-    run('node', *words)
+    output_of('node', *words)
     assert started == [(sys.executable, [sys.executable, '-m', module, *rest])]
 
 
 def test_node_without_ros_says_what_is_missing(monkeypatch):
     monkeypatch.setattr('importlib.util.find_spec', lambda name: None)
-    result = CliRunner().invoke(robodyn, ['node'])
+    result = invoked('node')
     assert result.exit_code == 1
     assert 'rclpy is not there' in result.output and 'make setup' in result.output
 
@@ -362,5 +299,5 @@ def test_home_folder_is_found_where_the_shell_leaves_it(motion, tmp_path, monkey
     shutil.copy(PUMA, tmp_path / 'arm.urdf')
     shutil.copy(motion[0], tmp_path / 'motion.csv')
     monkeypatch.setenv('HOME', str(tmp_path))
-    run('torque', '~/arm.urdf', '~/motion.csv', '--output=~/torque.csv')
+    output_of('torque', '~/arm.urdf', '~/motion.csv', '--output=~/torque.csv')
     assert (tmp_path / 'torque.csv').is_file()

@@ -11,12 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from click.testing import CliRunner
-from simulated_recordings import TrueArm
-from test_identify_command import as_csv
+from command_line import invoked
+from simulated_recordings import TrueArm, as_csv
 
 from robodyn_ros import Payload
-from robodyn_ros.cli import robodyn
 from robodyn_ros.errors import InsufficientRecording, ModelMismatch
 from robodyn_ros.identification import identify
 
@@ -40,12 +38,9 @@ def folder(tmp_path_factory) -> Path:
 
 
 def run(folder: Path, command: str, *arguments: str, urdf: str = 'arm.urdf'):
-    options = [
-        str(folder / each) if (folder / each).suffix in ('.csv', '.yaml', '.html') else each
-        for each in arguments
-    ]
-    chain = ['--base', 'base', '--tip', 'tip']
-    return CliRunner().invoke(robodyn, [command, str(folder / urdf), *options, *chain])
+    files = ('.csv', '.yaml', '.html')
+    given = [folder / each if each.endswith(files) else each for each in arguments]
+    return invoked(command, folder / urdf, *given, '--base', 'base', '--tip', 'tip')
 
 
 def test_effort_says_in_words_that_amperes_are_no_torque(folder):
@@ -65,8 +60,7 @@ def test_effort_says_in_words_that_amperes_are_no_torque(folder):
 
 
 def test_effort_as_json_has_null_where_nothing_is_known(folder):
-    answer = run(folder, 'effort', 'motion.csv', '--json')
-    record = json.loads(answer.output)
+    record = json.loads(run(folder, 'effort', 'motion.csv', '--json').output)
     assert [each['joint'] for each in record['joints']] == [f'j{k}' for k in range(1, 7)]
     for each in record['joints']:
         assert (each['factor'] is None) == (each['unit'] == 'undecided')

@@ -8,11 +8,10 @@ import json
 import numpy as np
 import pytest
 import yaml
-from click.testing import CliRunner
+from command_line import invoked
 from robots import two_link_urdf
 
 from robodyn_ros import RobotModel
-from robodyn_ros.cli import robodyn
 from robodyn_ros.control.trajectory import MOST_POINTS, Trajectory
 from robodyn_ros.errors import InvalidArgument, NoSuchName
 from robodyn_ros.identification.exciting_motion import search
@@ -35,8 +34,8 @@ def arm(tmp_path, monkeypatch):
 
 def run(arm, *arguments):
     output = arm.parent / 'motion.csv'
-    given = ['excite', str(arm), '-o', str(output), '--duration', '4', '--harmonics', '3']
-    return CliRunner().invoke(robodyn, [*given, *arguments]), output
+    few = ('--duration', 4, '--harmonics', 3)
+    return invoked('excite', arm, '-o', output, *few, *arguments), output
 
 
 @pytest.mark.longer

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from command_line import invoked
 from simulated_recordings import TrueArm, as_csv
 
 from robodyn_ros import RobotModel
-from robodyn_ros.cli import robodyn
 from robodyn_ros.commands import progress as progress_module
 from robodyn_ros.errors import InsufficientRecording
 from robodyn_ros.identification import Identification
@@ -30,16 +29,16 @@ def folder(tmp_path_factory) -> Path:
     return folder
 
 
-def run(folder: Path, *arguments: str):
-    chain = ['--base', 'base', '--tip', 'tip']
-    return CliRunner().invoke(robodyn, ['identify', str(folder / 'arm.urdf'), *arguments, *chain])
+def run(folder: Path, *arguments):
+    """Identify the arm from recordings in the folder."""
+    files = [folder / each if str(each).endswith('.csv') else each for each in arguments]
+    return invoked('identify', folder / 'arm.urdf', *files, '--base', 'base', '--tip', 'tip')
 
 
 @pytest.fixture(scope='module')
 def result(folder):
     output = folder / 'out'
-    files = [str(folder / f'{name}.csv') for name in ('motion', 'other')]
-    return run(folder, files[0], '--validate', files[1], '-o', str(output)), output
+    return run(folder, 'motion.csv', '--validate', 'other.csv', '-o', output), output
 
 
 def test_it_says_the_held_out_error_beside_the_urdfs(result):
@@ -64,7 +63,7 @@ def test_the_progress_bar_runs_from_nothing_to_the_end_and_names_every_step(
         shown.append((state.completed / state.total, state.description))
 
     monkeypatch.setattr(progress_module.Progress, 'update', noting)
-    answer = run(folder, str(folder / 'motion.csv'), '-o', str(tmp_path))
+    answer = run(folder, 'motion.csv', '-o', tmp_path)
     assert answer.exit_code == 0, answer.output
     fractions = [fraction for fraction, _ in shown]
     assert fractions[0] == 0.0 and fractions[-1] == 1.0
@@ -103,22 +102,19 @@ def test_the_page_needs_nothing_else_and_names_no_script(result):
 
 def test_without_a_validation_motion_it_says_so(folder):
     output = folder / 'unvalidated'
-    answer = run(folder, str(folder / 'motion.csv'), '-o', str(output))
+    answer = run(folder, 'motion.csv', '-o', output)
     assert answer.exit_code == 0, answer.output
     assert 'blocked cross-validation' in answer.output
     assert 'No validation motion' in (output / 'identified.html').read_text()
 
 
 def test_a_validation_that_repeats_the_training_is_refused(folder):
-    files = [str(folder / f'{name}.csv') for name in ('motion', 'again')]
-    answer = run(folder, files[0], '--validate', files[1], '-o', str(folder / 'refused'))
+    answer = run(folder, 'motion.csv', '--validate', 'again.csv', '-o', folder / 'refused')
     assert isinstance(answer.exception, InsufficientRecording)
     assert 'again.csv' in str(answer.exception)
     assert not (folder / 'refused').exists()
 
 
 def test_a_file_without_efforts_is_refused_by_name(folder):
-    path = folder / 'silent.csv'
-    path.write_text('time,j1,j2,j3\n0,0,0,0\n1,1,1,1\n')
-    answer = run(folder, str(path))
-    assert isinstance(answer.exception, InsufficientRecording)
+    (folder / 'silent.csv').write_text('time,j1,j2,j3\n0,0,0,0\n1,1,1,1\n')
+    assert isinstance(run(folder, 'silent.csv').exception, InsufficientRecording)

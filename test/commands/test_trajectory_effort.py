@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """`robodyn torque --trajectory`: a file goes in, the same with effort comes out."""
 
-import json
-
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from command_line import invoked, json_of
+from urdf_parts import joint, link, robot
 
 import robodyn_ros as rd
-from robodyn_ros.cli import robodyn
 from robodyn_ros.motions.trajectory_yaml import (
     TrajectoryRows,
     trajectory_as_yaml,
@@ -18,28 +16,23 @@ from robodyn_ros.motions.trajectory_yaml import (
 ARM = 'urdf/arm.urdf.xacro'
 
 
-def run(*arguments):
-    return CliRunner().invoke(robodyn, ['torque', *map(str, arguments)])
+def run(urdf, path, *options):
+    return invoked('torque', urdf, path, *options)
+
+
+def filled(path, *options):
+    """Return the record of a trajectory with the torque in effort."""
+    return json_of('torque', ARM, path, '--trajectory', *options)
 
 
 @pytest.fixture
 def given(tmp_path):
     model = rd.RobotModel.from_urdf(ARM)
-    rows = [np.full(model.n, 0.1), np.linspace(0.2, 0.6, model.n)]
-    still = [[0.0] * model.n] * 2
+    positions = [[0.1] * model.n, np.linspace(0.2, 0.6, model.n).tolist()]
+    still, none = [[0.0] * model.n] * 2, [[], []]
+    rows = TrajectoryRows(model.joint_names, [0.0, 2.0], positions, still, none, none)
     path = tmp_path / 'trajectory.yaml'
-    path.write_text(
-        trajectory_as_yaml(
-            TrajectoryRows(
-                model.joint_names,
-                [0.0, 2.0],
-                [r.tolist() for r in rows],
-                still,
-                [[], []],
-                [[], []],
-            )
-        )
-    )
+    path.write_text(trajectory_as_yaml(rows))
     return model, path
 
 
@@ -48,17 +41,17 @@ def test_file_is_written_with_the_torque_in_effort(given, tmp_path):
     output = tmp_path / 'with_effort.yaml'
     result = run(ARM, path, '--trajectory', '-o', output)
     assert result.exit_code == 0, result.output
-    filled = trajectory_of_yaml(output)
+    after = trajectory_of_yaml(output)
     before = trajectory_of_yaml(path)
-    assert filled.positions[0] == before.positions[0]
-    assert before.positions[1] in filled.positions
-    assert all(len(row) == model.n for row in filled.effort)
+    assert after.positions[0] == before.positions[0]
+    assert before.positions[1] in after.positions
+    assert all(len(row) == model.n for row in after.effort)
     np.testing.assert_allclose(
-        filled.effort[0], rd.gravity_torque(model, filled.positions[0]), atol=1e-9
+        after.effort[0], rd.gravity_torque(model, after.positions[0]), atol=1e-9
     )
-    middle = len(filled.times) // 2
-    assert filled.accelerations[middle] == []
-    assert f'{len(filled.times)} points' in result.stdout
+    middle = len(after.times) // 2
+    assert after.accelerations[middle] == []
+    assert f'{len(after.times)} points' in result.stdout
     # Given again it has effort already.
     again = run(ARM, output, '--trajectory')
     assert 'effort' in str(again.exception)
@@ -66,8 +59,7 @@ def test_file_is_written_with_the_torque_in_effort(given, tmp_path):
 
 def test_json_says_what_was_inserted_and_how_far_it_is_off(given):
     model, path = given
-    fine = json.loads(run(ARM, path, '--trajectory', '--json', '--error-bound', 0.01).stdout)
-    coarse = json.loads(run(ARM, path, '--trajectory', '--json').stdout)
+    fine, coarse = filled(path, '--error-bound', 0.01), filled(path)
     assert fine['inserted'] > coarse['inserted'] > 0
     assert max(fine['largest_error'].values()) <= 0.01
     assert list(fine['largest_torque']) == list(model.joint_names)
@@ -78,7 +70,7 @@ def test_friction_and_gravity_reach_the_effort(given):
     model, path = given
     bound = 0.01
     plain, rubbing, floating = (
-        json.loads(run(ARM, path, '--trajectory', '--json', '--error-bound', bound, *more).stdout)
+        filled(path, '--error-bound', bound, *more)
         for more in ((), ('--friction',), ('--gravity', 0, 0, 0))
     )
     np.testing.assert_allclose(floating['effort'][0], 0.0, atol=1e-9)
@@ -110,12 +102,8 @@ def test_options_of_the_other_kind_of_motion_are_refused(given, options, word):
 def test_arm_without_effort_limits_needs_a_bound(given, tmp_path):
     model, path = given
     urdf = tmp_path / 'free.urdf'
-    urdf.write_text(
-        '<robot name="r"><link name="base"/><link name="l"><inertial><mass value="1"/>'
-        '<origin xyz="0.3 0 0"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
-        '</inertial></link><joint name="j" type="continuous"><parent link="base"/>'
-        '<child link="l"/><axis xyz="0 1 0"/></joint></robot>'
-    )
+    body = link('l', 1, center=(0.3, 0, 0), inertia=(1, 1, 1))
+    urdf.write_text(robot(link('base'), body, joint('j', 'base', 'l', axis=(0, 1, 0))))
     path.write_text('joint_names: [j]\npoints: [{positions: [0.1], time_from_start: {sec: 1}}]')
     refused = run(urdf, path, '--trajectory')
     assert refused.exit_code == 2 and "'j' has no effort limit" in refused.output

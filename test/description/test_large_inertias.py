@@ -3,20 +3,15 @@
 
 import math
 import re
-from importlib.util import find_spec
 
 import numpy as np
 import pytest
 from robots import public_urdf
+from urdf_parts import joint, link, robot
 
 import robodyn_ros as rd
 from robodyn_ros.description.chain import serial_chain
 from robodyn_ros.description.urdf import description_of_urdf
-
-needs_public_urdfs = pytest.mark.skipif(
-    find_spec('rtbdata') is None or find_spec('pinocchio') is None,
-    reason='needs the packages example-robot-data and rtb-data',
-)
 
 ARMS = {
     # Arms whose inertias fit their links, and the tip that is taken.
@@ -32,20 +27,17 @@ ARMS = {
 
 def chain_of_rods(lengths, radii=None, mass=2.0, unit=1.0):
     """Return an arm of slender rods along x; ``radii`` of gyration where they are not theirs."""
-    parts = ['<robot name="rods"><link name="l0"/>']
+    parts = [link('l0')]
     at = 0.0
     for i, length in enumerate(lengths, start=1):
         radius = (radii or {}).get(i, length / math.sqrt(12))
         moment = mass * (radius * unit) ** 2
-        parts.append(
-            f'<joint name="j{i}" type="continuous"><origin xyz="{at * unit} 0 0"/>'
-            f'<parent link="l{i - 1}"/><child link="l{i}"/><axis xyz="0 0 1"/></joint>'
-            f'<link name="l{i}"><inertial><origin xyz="{length / 2 * unit} 0 0"/>'
-            f'<mass value="{mass}"/><inertia ixx="0" iyy="{moment}" izz="{moment}" ixy="0" '
-            'ixz="0" iyz="0"/></inertial></link>'
-        )
+        parts += [
+            joint(f'j{i}', f'l{i - 1}', f'l{i}', xyz=(at * unit, 0, 0)),
+            link(f'l{i}', mass, (length / 2 * unit, 0, 0), (0, moment, moment)),
+        ]
         at = length
-    return ''.join(parts) + '</robot>'
+    return robot(*parts)
 
 
 def large(text, **options):
@@ -105,7 +97,7 @@ def test_slide_is_as_long_as_its_stroke():
 
 def test_link_that_begins_along_its_axis_is_as_long_as_that():
     # Frames lie at the far end of a column of 0.8 m: no joint shows its length, but its axis does.
-    column = chain_of_rods(RODS, {1: 1.0}).replace('xyz="0.0 0 0"', 'xyz="0 0 0.8"', 1)
+    column = chain_of_rods(RODS, {1: 1.0}).replace('xyz="0.0 0.0 0.0"', 'xyz="0 0 0.8"', 1)
     assert large(column) == {}
     beside = column.replace('xyz="0 0 0.8"', 'xyz="0 0.8 0"', 1)
     assert set(large(beside)) == {"link 'l1'"}
@@ -158,7 +150,6 @@ def test_cost_is_torque_of_the_joint_that_feels_it_most():
     assert excess == pytest.approx(as_given - fitting, rel=1e-2)
 
 
-@needs_public_urdfs
 def test_ur5_of_example_robot_data_has_three_such_wrists():
     chain = serial_chain(description_of_urdf(public_urdf('ur5_robot.urdf')), tip_link='tool0')
     found = [f for f in rd.RobotModel.from_chain(chain).findings if f.code == 'large_inertia']
@@ -171,7 +162,6 @@ def test_ur5_of_example_robot_data_has_three_such_wrists():
         assert 0.42 < finding.value < 0.43
 
 
-@needs_public_urdfs
 @pytest.mark.parametrize('name', ARMS)
 def test_well_behaved_public_arms_are_not_named(name):
     model = rd.RobotModel.from_urdf(public_urdf(name), tip_link=ARMS[name])

@@ -5,8 +5,8 @@ import math
 
 import numpy as np
 import pytest
+from known_arms import known_arm, urdf_of
 from oracles import PinocchioArm, random_states, relative_difference
-from robots import public_urdf
 
 import robodyn_ros as rd
 from robodyn_ros import errors
@@ -56,51 +56,42 @@ def agrees_with_pinocchio(text, arm, locked=None):
         assert relative_difference(rd.inverse_dynamics(arm, *state), oracle.torque(*state)) < 1e-9
 
 
-def test_link_without_inertial_has_no_mass():
-    text = robot(*ARM[:-1], link('l2'))
-    arm = rd.RobotModel.from_urdf(text)
+def found(arm, **wanted):
+    """Return the finding with these attributes, of which there is one."""
+    (finding,) = [f for f in arm.findings if all(getattr(f, key) == wanted[key] for key in wanted)]
+    return finding
+
+
+def test_link_without_inertial_has_no_mass_which_is_found():
+    arm = rd.RobotModel.from_urdf(robot(*ARM[:-1], link('l2')))
     assert arm.inertial_parameters[1].tolist() == [0.0] * 10
+    assert found(arm, code='no_mass').element == "link 'l2'"
 
 
-def test_fixed_subtrees_are_lumped_into_the_link_that_carries_them():
+def test_what_is_fixed_to_a_link_is_lumped_into_it():
     text = robot(
         *ARM,
         joint('f', 'fixed', 'l1', 'box'),
         link('box', BOX),
         joint('g', 'fixed', 'box', 'lid'),
         link('lid', BOX),
-    )
-    arm = rd.RobotModel.from_urdf(text, tip_link='l2')
-    assert arm.inertial_parameters[0, 9] == 6.0
-    agrees_with_pinocchio(text, arm)
-
-
-def test_two_fixed_siblings_both_count():
-    text = robot(
-        *ARM,
-        joint('f', 'fixed', 'l2', 'a'),
+        joint('h', 'fixed', 'l2', 'a'),
         link('a', BOX),
-        joint('g', 'fixed', 'l2', 'b', xyz='0.2 0 0'),
+        joint('i', 'fixed', 'l2', 'b', xyz='0.2 0 0'),
         link('b', BOX),
     )
     arm = rd.RobotModel.from_urdf(text, tip_link='l2')
-    assert arm.inertial_parameters[1, 9] == 6.0
+    assert arm.inertial_parameters[:, 9].tolist() == [6.0, 6.0]
     agrees_with_pinocchio(text, arm)
 
 
-def test_joints_off_the_chain_are_locked_at_zero_and_said_so():
+def test_joints_off_the_chain_are_locked_at_zero_or_where_told_and_said_so():
     text = robot(*ARM, *GRIPPER)
-    arm = rd.RobotModel.from_urdf(text, tip_link='l2')
-    agrees_with_pinocchio(text, arm)
-    locked = {f.element for f in arm.findings if f.code == 'locked_joint'}
-    assert locked == {"joint 'finger'", "joint 'thumb'"}
-
-
-def test_joints_off_the_chain_are_locked_where_told():
-    text = robot(*ARM, *GRIPPER)
-    positions = {'finger': 0.04, 'thumb': -0.7}
-    arm = rd.RobotModel.from_urdf(text, tip_link='l2', locked_positions=positions)
-    agrees_with_pinocchio(text, arm, positions)
+    for positions in ({}, {'finger': 0.04, 'thumb': -0.7}):
+        arm = rd.RobotModel.from_urdf(text, tip_link='l2', locked_positions=positions)
+        agrees_with_pinocchio(text, arm, positions)
+        locked = {f.element for f in arm.findings if f.code == 'locked_joint'}
+        assert locked == {"joint 'finger'", "joint 'thumb'"}
 
 
 def test_mimic_joint_off_the_chain_follows_its_locked_leader():
@@ -108,7 +99,7 @@ def test_mimic_joint_off_the_chain_follows_its_locked_leader():
     text = robot(*ARM, *GRIPPER[:2], joint('thumb', 'revolute', 'l2', 'f2', mimic), GRIPPER[3])
     arm = rd.RobotModel.from_urdf(text, tip_link='l2', locked_positions={'finger': 0.04})
     agrees_with_pinocchio(text, arm, {'finger': 0.04, 'thumb': -2 * 0.04 + 0.1})
-    (finding,) = [f for f in arm.findings if f.element == "joint 'thumb'"]
+    finding = found(arm, element="joint 'thumb'")
     assert finding.value == pytest.approx(0.02)
     assert "'finger'" in finding.message
 
@@ -118,17 +109,15 @@ def test_mimic_joint_off_the_chain_of_a_joint_that_moves_is_a_warning():
     text = robot(*ARM, joint('thumb', 'revolute', 'l2', 'f2', mimic), GRIPPER[3])
     arm = rd.RobotModel.from_urdf(text, tip_link='l2')
     agrees_with_pinocchio(text, arm, {'thumb': 0.1})
-    (finding,) = [f for f in arm.findings if f.element == "joint 'thumb'"]
-    assert finding.level == 'warning'
+    assert found(arm, element="joint 'thumb'").level == 'warning'
 
 
-@pytest.mark.parametrize('leader', ['thumb', 'nobody'])
-def test_mimic_joint_that_leads_nowhere_is_a_warning(leader):
-    mimic = f'<mimic joint="{leader}" offset="0.1"/>'
-    text = robot(*ARM, joint('thumb', 'revolute', 'l2', 'f2', mimic), GRIPPER[3])
-    arm = rd.RobotModel.from_urdf(text, tip_link='l2')
-    (finding,) = [f for f in arm.findings if f.element == "joint 'thumb'"]
-    assert finding.level == 'warning'
+def test_mimic_joint_that_leads_nowhere_is_a_warning():
+    for leader in ('thumb', 'nobody'):
+        mimic = f'<mimic joint="{leader}" offset="0.1"/>'
+        text = robot(*ARM, joint('thumb', 'revolute', 'l2', 'f2', mimic), GRIPPER[3])
+        arm = rd.RobotModel.from_urdf(text, tip_link='l2')
+        assert found(arm, element="joint 'thumb'").level == 'warning'
 
 
 def test_inertia_on_the_root_link_has_no_effect():
@@ -162,8 +151,7 @@ def test_base_inside_the_tree_carries_only_what_lies_beyond():
 def test_floating_joint_off_the_chain_is_locked_with_a_warning():
     text = robot(*ARM, joint('free', 'floating', 'l2', 'ball'), link('ball', BOX))
     arm = rd.RobotModel.from_urdf(text, tip_link='l2')
-    (finding,) = [f for f in arm.findings if f.element == "joint 'free'"]
-    assert finding.level == 'warning'
+    assert found(arm, element="joint 'free'").level == 'warning'
     assert arm.inertial_parameters[1, 9] == 4.0
 
 
@@ -192,11 +180,11 @@ def test_axis_of_any_length_gives_the_same_arm():
 
 def test_urchin_objects_give_the_same_arm():
     urchin = pytest.importorskip('urchin')
-    path = public_urdf('panda.urdf')
-    arguments = {'base_link': 'panda_link0', 'tip_link': 'panda_link8'}
-    ours = rd.RobotModel.from_urdf(path, **arguments)
+    ours = known_arm('panda')
     theirs = rd.RobotModel.from_urdfpy(
-        urchin.URDF.load(str(path), lazy_load_meshes=True), **arguments
+        urchin.URDF.load(str(urdf_of('panda')), lazy_load_meshes=True),
+        base_link=ours.base_link,
+        tip_link=ours.tip_link,
     )
     state = [x[0] for x in random_states(ours, 1, seed=12)]
     np.testing.assert_allclose(
@@ -213,8 +201,7 @@ def test_kilogram_that_urchin_invents_is_found(tmp_path):
     ours = rd.RobotModel.from_urdf(path)
     theirs = rd.RobotModel.from_urdfpy(urchin.URDF.load(str(path)))
     assert theirs.inertial_parameters[1, 9] == ours.inertial_parameters[1, 9] + 1.0
-    (finding,) = [f for f in theirs.findings if f.code == 'placeholder_inertial']
-    assert finding.element == "link 'tool0'"
+    assert found(theirs, code='placeholder_inertial').element == "link 'tool0'"
 
 
 def test_object_that_is_no_robot():
@@ -222,7 +209,7 @@ def test_object_that_is_no_robot():
         rd.RobotModel.from_urdfpy({'links': []})
 
 
-def test_xacro_files_are_expanded_where_xacro_is_installed(tmp_path):
+def test_xacro_files_are_expanded_where_xacro_is_installed_and_name_themselves(tmp_path):
     pytest.importorskip('xacro')
     path = tmp_path / 'arm.urdf.xacro'
     path.write_text(
@@ -234,10 +221,6 @@ def test_xacro_files_are_expanded_where_xacro_is_installed(tmp_path):
         .replace('mass value="2"', 'mass value="${m}"')
     )
     assert rd.RobotModel.from_urdf(path).inertial_parameters[:, 9].tolist() == [3.0, 3.0]
-
-
-def test_xacro_file_that_fails_names_itself(tmp_path):
-    pytest.importorskip('xacro')
     path = tmp_path / 'arm.xacro'
     path.write_text('<robot xmlns:xacro="http://www.ros.org/wiki/xacro" name="${nothing}"/>')
     with pytest.raises(errors.MalformedUrdf, match=r'arm\.xacro'):
@@ -261,7 +244,7 @@ def test_checker_finds_and_does_not_repair(code):
     head, tail = sound.split('<link name="l2">')
     text = f'{head}<link name="l2">{tail.replace(old, new)}'
     arm = rd.RobotModel.from_urdf(text)
-    (finding,) = [f for f in arm.findings if f.code == code]
+    finding = found(arm, code=code)
     assert finding.level in ('warning', 'info')
     assert 'l2' in finding.element
     assert code not in {f.code for f in rd.RobotModel.from_urdf(sound).findings}
@@ -286,11 +269,6 @@ def test_checker_looks_at_limits(limit, code):
     assert (code, "joint 'j2'") in {
         (f.code, f.element) for f in rd.RobotModel.from_urdf(text).findings
     }
-
-
-def test_moving_link_without_mass_is_found():
-    arm = rd.RobotModel.from_urdf(robot(*ARM[:-1], link('l2')))
-    assert ('no_mass', "link 'l2'") in {(f.code, f.element) for f in arm.findings}
 
 
 def changed_arm(*edits):
@@ -368,10 +346,8 @@ def test_warnings_come_first_and_what_costs_most_torque_before_the_rest():
 
 
 def test_sound_arm_has_no_warnings():
-    arm = rd.RobotModel.from_urdf(
-        public_urdf('panda.urdf'), base_link='panda_link0', tip_link='panda_link8'
-    )
+    arm = known_arm('panda')
     assert not [f for f in arm.findings if f.level == 'warning']
-    (lumped,) = [f for f in arm.findings if f.code == 'lumped_mass']
+    lumped = found(arm, code='lumped_mass')
     assert math.isclose(lumped.value, 0.76)
     assert "'panda_hand'" in str(lumped)

@@ -86,8 +86,7 @@ def test_odd_urdf_is_read_with_a_finding(oddity, tmp_path):
     path = tmp_path / 'odd.urdf'
     path.write_bytes(content)
     arm = rd.RobotModel.from_urdf(path)
-    findings = [finding for finding in arm.findings if finding.code == code]
-    assert findings
+    assert code in {each.code for each in arm.findings}
     sound = rd.RobotModel.from_urdf(SOUND)
     if code not in ('axis_missing', 'incomplete_inertial'):
         np.testing.assert_array_equal(arm.inertial_parameters, sound.inertial_parameters)
@@ -108,16 +107,21 @@ def test_the_parser_of_ros_reads_it_too(oddity, tmp_path):
         assert answer.returncode == 0, answer.stderr
 
 
-def finding(content, code, **arguments):
-    arm = rd.RobotModel.from_urdf_text(content.decode(), **arguments)
-    (found,) = [each for each in arm.findings if each.code == code]
+def findings(content, code):
+    """Return the findings of a kind."""
+    arm = rd.RobotModel.from_urdf_text(content if isinstance(content, str) else content.decode())
+    return [each for each in arm.findings if each.code == code]
+
+
+def finding(content, code):
+    """Return the one finding of a kind."""
+    (found,) = findings(content, code)
     return found
 
 
 def test_xacro_element_that_may_hide_joints_is_a_warning_that_names_it():
     text = '<xacro:pelvis/><xacro:pelvis/><xacro:arm/></robot>'
-    arm = rd.RobotModel.from_urdf_text(changed('</robot>', text).decode())
-    first, second = [each for each in arm.findings if each.code == 'xacro_element']
+    first, second = findings(changed('</robot>', text), 'xacro_element')
     assert first.level == second.level == 'warning'
     assert (first.value, second.value) == ('<xacro:pelvis>, 2 times', '<xacro:arm>')
 
@@ -148,12 +152,8 @@ def test_missing_axis_is_along_x():
 
 
 def test_what_stands_still_is_no_finding():
-    text = changed(
-        '<link name="base"/>',
-        '<link name="base"><inertial/></link>'.replace('<inertial/>', '<xacro:inertia/>'),
-    )
-    arm = rd.RobotModel.from_urdf_text(text.decode())
-    assert 'xacro_element' not in {each.code for each in arm.findings}
+    text = changed('<link name="base"/>', '<link name="base"><xacro:inertia/></link>')
+    assert not findings(text, 'xacro_element')
 
 
 def test_zero_axis_matters_only_where_the_joint_moves():
@@ -192,20 +192,17 @@ def test_misspelt_element_is_a_warning_and_is_dropped(old, new, element, meant):
     closing = old.replace('<', '</')
     if closing in text:
         text = text.replace(closing, new.replace('<', '</'), 1)
-    (finding,) = [
-        each
-        for each in rd.RobotModel.from_urdf_text(text).findings
-        if each.code == 'unknown_element'
-    ]
-    assert (finding.level, finding.element, finding.value) == ('warning', element, meant)
-    assert f'is {old.strip(" >")}> meant?' in str(finding)
+    found = finding(text, 'unknown_element')
+    assert (found.level, found.element, found.value) == ('warning', element, meant)
+    assert f'is {old.strip(" >")}> meant?' in str(found)
 
 
-def test_element_misspelt_again_and_again_is_one_warning():
-    text = SOUND.replace('<inertial>', '<inertail/>' * 1000 + '<inertial>', 1)
-    findings = rd.RobotModel.from_urdf_text(text).findings
-    (finding,) = [each for each in findings if each.code == 'unknown_element']
-    assert '<inertail>, 1000 times, which is ignored' in str(finding)
+def test_of_many_unknown_elements_some_are_told_and_each_once():
+    again = changed('<inertial>', '<inertail/>' * 1000 + '<inertial>')
+    told = str(finding(again, 'unknown_element'))
+    assert '<inertail>, 1000 times, which is ignored' in told
+    many = ''.join(f'<unheard_of_{k}/>' for k in range(1000))
+    assert len(findings(changed('<inertial>', many + '<inertial>'), 'unknown_element')) == 10
 
 
 @pytest.mark.parametrize(
@@ -240,39 +237,31 @@ def test_element_that_urdf_does_not_know_there_is_a_finding(added, old, element,
     assert words in str(found)
 
 
-def test_of_many_unknown_elements_some_are_told():
-    many = ''.join(f'<unheard_of_{k}/>' for k in range(1000))
-    findings = rd.RobotModel.from_urdf_text(SOUND.replace('<inertial>', many + '<inertial>', 1))
-    told = [each for each in findings.findings if each.code == 'unknown_element']
-    assert len(told) == 10
-
-
 def test_extensions_of_public_descriptions_are_no_finding():
     told = set()
     for path in public_urdfs():
         with suppress(errors.RobodynError):  # two of them are none
-            findings = sanitized(path.read_bytes())[1]
-            told |= {
-                (path.name, each.value) for each in findings if each.code == 'unknown_element'
-            }
+            found = sanitized(path.read_bytes())[1]
+            told |= {(path.name, each.value) for each in found if each.code == 'unknown_element'}
     assert told == {('so101.urdf', '<origin>')}  # of a link, which has none
 
 
-@pytest.mark.parametrize(
-    'extension',
-    [
-        '<visual/>',
-        '<collision/>',
-        '<contact><lateral_friction value="1"/></contact>',
-        '<self_collision_checking/>',
-        '<gravity>0</gravity>',
-        '<drake:acceleration xmlns:drake="http://drake.mit.edu"/>',
-        '<isaac:inertail xmlns:isaac="http://isaac"/>',
-        '<sensor type="camera"/>',
-        '<surface/>',
-    ],
+EXTENSIONS = (
+    '<visual/>',
+    '<collision/>',
+    '<contact><lateral_friction value="1"/></contact>',
+    '<self_collision_checking/>',
+    '<gravity>0</gravity>',
+    '<drake:acceleration xmlns:drake="http://drake.mit.edu"/>',
+    '<isaac:inertail xmlns:isaac="http://isaac"/>',
+    '<sensor type="camera"/>',
+    '<surface/>',
 )
-def test_extensions_are_no_finding(extension):
-    text = changed('<link name="link1">', f'<link name="link1">{extension}').decode()
-    codes = {each.code for each in rd.RobotModel.from_urdf_text(text).findings}
-    assert codes == {each.code for each in rd.RobotModel.from_urdf_text(SOUND).findings}
+
+
+def test_extensions_are_no_finding():
+    sound = {each.code for each in rd.RobotModel.from_urdf_text(SOUND).findings}
+    for extension in EXTENSIONS:
+        text = changed('<link name="link1">', f'<link name="link1">{extension}').decode()
+        codes = {each.code for each in rd.RobotModel.from_urdf_text(text).findings}
+        assert codes == sound, extension

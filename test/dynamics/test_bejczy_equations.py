@@ -103,13 +103,9 @@ def test_c_1_to_c_7_hand_off_its_axis(q):
     np.testing.assert_allclose(bejczy.d44(OFFSET, q), found[:, 3], atol=1e-11)
     g = rd.gravity_torque(arm_of(OFFSET), q)
     np.testing.assert_allclose(bejczy.gravity_terms(OFFSET, q), -g, atol=1e-10)
-
-
-@pytest.mark.parametrize('joint', [3, 5, 6])
-def test_joints_that_feel_no_hand_off_its_axis(q, joint):
+    # Joints 3, 5 and 6 do not feel it.
     centred = replace(OFFSET, x6=0.0, y6=0.0)
-    change = (diagonal(OFFSET, q) - diagonal(centred, q))[:, joint - 1]
-    assert scale(change) < 1e-11
+    assert scale((found - diagonal(centred, q))[:, [2, 4, 5]]) < 1e-11
 
 
 @pytest.mark.parametrize(
@@ -150,27 +146,24 @@ def test_load_an_inch_off_turns_the_hand_where_theta_5_is_90_degrees():
     assert rd.gravity_torque(arm, (0, 0, 1, right, 0, right))[5] == pytest.approx(0, abs=1e-12)
 
 
-@pytest.mark.parametrize('j, i', bejczy_matrices.MATRICES)
-def test_appendix_a(j, i, q):
+def test_appendix_a(q):
     # U_ji = 0A_i Q_i iA_j of Lagrange-Euler, on to the paper's frame j.
     arm = JPL.model()
-    steps = joint_operators(arm.dh)
-    u = (
-        frame_transforms(arm.dh, q)[:, i - 1]
-        @ steps[i - 1]
-        @ relative_transforms(arm.dh, q)[:, i - 1, j - 1]
-        @ to_paper_frames(arm)[j - 1]
-    )
-    np.testing.assert_allclose(bejczy_matrices.partial_derivative(j, i, q), u, atol=1e-12)
+    steps, to_paper = joint_operators(arm.dh), to_paper_frames(arm)
+    frames, relative = frame_transforms(arm.dh, q), relative_transforms(arm.dh, q)
+    for j, i in bejczy_matrices.MATRICES:
+        u = frames[:, i - 1] @ steps[i - 1] @ relative[:, i - 1, j - 1] @ to_paper[j - 1]
+        printed = bejczy_matrices.partial_derivative(j, i, q)
+        np.testing.assert_allclose(printed, u, atol=1e-12, err_msg=f'U_{j}{i}')
 
 
-@pytest.mark.parametrize('j, i, row, column', bejczy_matrices.MISPRINTS)
-def test_appendix_a_misprints(j, i, row, column, q):
-    right = bejczy_matrices.partial_derivative(j, i, q)
-    off = np.abs(bejczy_matrices.partial_derivative(j, i, q, printed=True) - right).max(axis=0)
-    assert off[row - 1, column - 1] > 0.1
-    off[row - 1, column - 1] = 0
-    assert not off.any()
+def test_appendix_a_misprints(q):
+    for j, i, row, column in bejczy_matrices.MISPRINTS:
+        right = bejczy_matrices.partial_derivative(j, i, q)
+        off = np.abs(bejczy_matrices.partial_derivative(j, i, q, printed=True) - right).max(axis=0)
+        assert off[row - 1, column - 1] > 0.1
+        off[row - 1, column - 1] = 0
+        assert not off.any()
 
 
 def test_appendix_b_first_pseudo_inertia_lacks_a_sign():

@@ -8,6 +8,9 @@ digit. Against the first, which the paper added up from terms of two digits, 1 %
 D55: 0.114 there, 15.87 oz in s² = 0.1121 beside it).
 """
 
+from dataclasses import replace
+
+import bejczy
 import numpy as np
 import pytest
 from paper_arms import JPL, JPL_INPUT_INERTIA, JPL_LOAD, OUNCE, OUNCE_INCH
@@ -67,43 +70,25 @@ def test_table_1_minimum_of_joint_1(arm):
     assert inertia == pytest.approx(1.417, rel=2.5e-3)
 
 
-def test_table_1_minimum_of_joint_2(arm):
-    # The paper's B keeps m5 z5, which cos(theta5) = 0 cancels: 3.59 for 3.559.
-    lengths = np.linspace(0.3, 0.6, 3001)
-    q = np.zeros((3001, 6))
-    q[:, 2], q[:, 4] = lengths, RIGHT
-    inertia = rd.mass_matrix(arm, q)[:, 1, 1]
-    assert lengths[inertia.argmin()] == pytest.approx(0.4247, abs=2e-3)
-    assert inertia.min() == pytest.approx(3.59, rel=1e-2)
-    assert inertia.min() == pytest.approx(3.5586, rel=1e-3)
-
-
 def test_table_1_minimum_of_joint_4(arm):
     inertia = rd.mass_matrix(arm, np.zeros(6))[3, 3]
     assert inertia == pytest.approx(15.27 * OUNCE_INCH, rel=2.5e-3)
     assert inertia == pytest.approx(0.108, rel=1e-2)
 
 
-@pytest.mark.parametrize('joint', [3, 5, 6])
-def test_table_1_inertias_that_no_joint_changes(arm, joint):
-    q = np.random.default_rng(3).uniform(-1, 1, (50, 6))
-    assert np.ptp(rd.mass_matrix(arm, q)[:, joint - 1, joint - 1]) < 1e-12
+# Where a joint holds most.
+TABLE_2 = {
+    2: OUTSTRETCHED,
+    3: (0, 0, 1, 0, 0, 0),
+    4: (0, RIGHT, 1, 0, RIGHT, 0),
+    5: (0, 0, 1, 0, RIGHT, 0),
+}
 
 
-# Joint, configuration, N m or N in the text (93)-(99) and in Table 2, without and with load. The
-# table, added up in ounces and rounded on the way, is 0.6 to 1 % above the text.
-TABLE_2 = [
-    pytest.param(2, OUTSTRETCHED, (44.75, 68.77), (45.1, 69.3), id='row 2'),
-    pytest.param(3, (0, 0, 1, 0, 0, 0), (63.5, 81.17), (63.94, 81.73), id='row 3'),
-    pytest.param(4, (0, RIGHT, 1, 0, RIGHT, 0), (1.138, 5.503), (1.144, 5.54), id='row 4'),
-    pytest.param(5, (0, 0, 1, 0, RIGHT, 0), (1.138, 5.503), (1.144, 5.54), id='row 5'),
-]
-
-
-@pytest.mark.parametrize('joint, q, text, table', TABLE_2)
-def test_table_2_maximum_gravity_load(arm, loaded, joint, q, text, table):
-    for model, in_text, in_table in zip((arm, loaded), text, table):
-        load = abs(rd.gravity_torque(model, q)[joint - 1])
+@pytest.mark.parametrize('joint', TABLE_2)
+def test_table_2_maximum_gravity_load(arm, loaded, joint):
+    for model, in_text, in_table in zip((arm, loaded), *bejczy.TABLE_2[joint]):
+        load = abs(rd.gravity_torque(model, TABLE_2[joint])[joint - 1])
         assert load == pytest.approx(in_text, rel=2.5e-3)
         assert load == pytest.approx(in_table, rel=1e-2)
 
@@ -119,8 +104,7 @@ TABLE_2_MOTORS = {
 def test_table_2_motor_shaft_and_stall_torque(arm, loaded, joint):
     # The columns that the paper adds "to complete the summary"; joint 3 has no gear.
     gear, stall, *shaft = TABLE_2_MOTORS[joint]
-    positions = {row.values[0]: row.values[1] for row in TABLE_2}
-    q = positions.get(joint, np.zeros(6))
+    q = TABLE_2.get(joint, np.zeros(6))
     load = [abs(rd.gravity_torque(model, q)[joint - 1]) for model in (arm, loaded)]
     assert np.divide(load, gear) == pytest.approx(shaft, rel=1.1e-2, abs=1e-12)
     assert arm.effort_limits[joint - 1] == pytest.approx(stall * gear, rel=1e-6)
@@ -136,29 +120,13 @@ def test_table_2_stall_torque_of_joint_6_is_printed_twice(arm):
         assert TABLE_2_MOTORS[joint][1] == pytest.approx(ounces * OUNCE_INCH, rel=3e-3)
 
 
-@pytest.mark.parametrize('joint', [1, 6])
-def test_table_2_joints_without_gravity_load(arm, loaded, joint):
-    q = np.random.default_rng(4).uniform(-3, 3, (100, 6))
-    for model in (arm, loaded):
-        assert np.abs(rd.gravity_torque(model, q)[:, joint - 1]).max() < 1e-12
-
-
 def test_load_off_the_hands_axis_adds_the_terms_of_appendix_c(arm):
     # (C.1)-(C.4) with the sign of the holding torque, which is minus the print's.
     mass, x, y = 1.8, 0.03, -0.02
     q = np.random.default_rng(5).uniform(-3, 3, (20, 6))
     added = rd.gravity_torque(arm.with_payload(rd.Payload(mass, (x, y, 0.01))), q)
     added -= rd.gravity_torque(arm.with_payload(rd.Payload(mass, (0, 0, 0.01))), q)
-    c, s = np.cos(q.T), np.sin(q.T)
-    c2, c4, c5, c6 = c[[1, 3, 4, 5]]
-    s2, s4, s5, s6 = s[[1, 3, 4, 5]]
-    printed = np.zeros_like(q)
-    printed[:, 1] = x * (c2 * s4 * c5 * c6 - s2 * s5 * c6 + c2 * c4 * s6) + y * (
-        -c2 * s4 * c5 * s6 + s2 * s5 * s6 + c2 * c4 * c6
-    )
-    printed[:, 3] = s2 * (x * (c4 * c5 * c6 - s4 * s6) - y * (c4 * c5 * s6 + s4 * c6))
-    printed[:, 4] = x * c6 * (-s2 * s4 * s5 + c2 * c5) + y * s6 * (s2 * s4 * s5 - c2 * c5)
-    printed[:, 5] = -x * (s2 * s4 * c5 * s6 + c2 * s5 * s6 - s2 * c4 * c6) - y * (
-        s2 * s4 * c5 * c6 + c2 * s5 * c6 + s2 * c4 * s6
-    )
-    np.testing.assert_allclose(added, -9.81 * mass * printed, atol=1e-12)
+    zero = np.zeros(6)
+    alone = bejczy.Numbers(np.array([0, 0, 0, 0, 0, mass]), zero, zero, np.zeros((6, 3)))
+    printed = bejczy.gravity_terms(replace(alone, x6=x, y6=y), q)
+    np.testing.assert_allclose(added, bejczy.gravity_terms(alone, q) - printed, atol=1e-12)

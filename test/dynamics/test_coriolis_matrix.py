@@ -3,9 +3,9 @@
 
 import numpy as np
 import pytest
-from oracles import PinocchioArm, random_states, relative_difference
-from paper_arms import PAPER_ARMS, URDF
-from robots import public_urdf, random_chain
+from compiled_arms import chain_and_oracle
+from known_arms import known_pair
+from oracles import random_states, relative_difference
 
 import robodyn_ros as rd
 
@@ -14,21 +14,7 @@ ARMS = ['panda', 'tiago', 'jpl_rrp', 'puma560', 'two_link_planar', 'chain']
 
 @pytest.fixture(scope='module', params=ARMS)
 def pair(request):
-    name = request.param
-    links = {}
-    if name == 'chain':
-        source = random_chain(np.random.default_rng(11), 7)
-        links = {'tip_link': 'tip'}
-    elif name in PAPER_ARMS:
-        source = URDF / PAPER_ARMS[name].file
-    elif name == 'panda':
-        source = public_urdf('panda.urdf')
-        links = {'base_link': 'panda_link0', 'tip_link': 'panda_link8'}
-    else:
-        source = public_urdf('tiago.urdf')
-        links = {'base_link': 'base_footprint', 'tip_link': 'arm_tool_link'}
-    arm = rd.RobotModel.from_urdf(source, **links)
-    return arm, PinocchioArm.of(source, arm)
+    return chain_and_oracle(15) if request.param == 'chain' else known_pair(request.param)
 
 
 def rate_of_mass_matrix(arm, q, qd, step=1e-6):
@@ -42,14 +28,6 @@ def test_coriolis_torque_is_pinocchios(pair):
     for c, row, velocity in zip(rd.coriolis_matrix(arm, q, qd), q, qd):
         expected = oracle.coriolis_matrix(row, velocity) @ velocity
         assert relative_difference(c @ velocity, expected) < 1e-9
-
-
-def test_coriolis_torque_is_what_velocity_adds_to_the_torque(pair):
-    arm, _ = pair
-    q, qd, qdd = random_states(arm, 20, seed=2)
-    torque = rd.inverse_dynamics(arm, q, qd, qdd) - rd.inverse_dynamics(arm, q, 0 * qd, qdd)
-    c = rd.coriolis_matrix(arm, q, qd)
-    assert relative_difference((c @ qd[..., None])[..., 0], torque) < 1e-12
 
 
 def test_rate_of_mass_matrix_less_twice_coriolis_matrix_is_skew(pair):
@@ -90,29 +68,3 @@ def test_symbols_are_symmetric_non_interacting_and_reflective(pair):
                     assert symbols[i, j, m] == -symbols[m, j, i]
             if j <= i:
                 assert symbols[i, j, i] == 0
-
-
-def test_slides_cause_no_centrifugal_force():
-    # Tourassis and Neuman 1985, section 4.1.
-    arm = PAPER_ARMS['jpl_rrp'].model()
-    symbols = rd.christoffel_symbols(arm, random_states(arm, 1, seed=7)[0][0])
-    assert not symbols[:, 2, 2].any()
-
-
-def test_one_configuration_gives_what_a_batch_gives(pair):
-    arm, _ = pair
-    q, qd, _ = random_states(arm, 3, seed=8)
-    np.testing.assert_allclose(
-        rd.coriolis_matrix(arm, q[1], qd[1]), rd.coriolis_matrix(arm, q, qd)[1], atol=1e-12
-    )
-    np.testing.assert_allclose(
-        rd.christoffel_symbols(arm, q[1]), rd.christoffel_symbols(arm, q)[1], atol=1e-12
-    )
-
-
-def test_wrong_shapes_are_named():
-    arm = PAPER_ARMS['spherical'].model()
-    with pytest.raises(rd.errors.InvalidArgument, match='qd'):
-        rd.coriolis_matrix(arm, np.zeros(3), np.zeros(2))
-    with pytest.raises(rd.errors.InvalidArgument, match='q'):
-        rd.christoffel_symbols(arm, np.zeros(4))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from compiled_arms import chain_and_oracle, public_arm, random_arm
+from compiled_arms import chain_and_oracle, random_arm
 from oracles import random_states, relative_difference
 from robots import two_link_urdf
 
@@ -89,27 +89,6 @@ def test_pendulum_hangs_as_an_oscillator_and_stands_as_an_unstable_one():
         np.testing.assert_allclose(b, [[0.0], [3.0]], atol=1e-12)
 
 
-def test_derivatives_of_many_states_are_those_of_each():
-    arm = public_arm('panda')
-    q, qd, qdd = random_states(arm, 4, 3)
-    for function in (
-        rd.inverse_dynamics_derivatives,
-        rd.forward_dynamics_derivatives,
-        rd.linearization,
-    ):
-        many = function(arm, q, qd, qdd)
-        for k in range(4):
-            for block, one in zip(many, function(arm, q[k], qd[k], qdd[k]), strict=True):
-                np.testing.assert_allclose(block[k], one, rtol=1e-11, atol=1e-11)
-
-
-def test_velocity_derivative_is_twice_the_coriolis_matrix():
-    arm = random_arm(3)
-    q, qd, qdd = random_states(arm, 4, 3)
-    _, by_velocity = rd.inverse_dynamics_derivatives(arm, q, qd, qdd)
-    np.testing.assert_allclose(by_velocity, 2 * rd.coriolis_matrix(arm, q, qd), atol=1e-12)
-
-
 def test_bias_torque_is_the_torque_without_acceleration():
     arm = random_arm(4, rotors=True)
     q, qd, _ = random_states(arm, 4, 3)
@@ -118,17 +97,7 @@ def test_bias_torque_is_the_torque_without_acceleration():
     np.testing.assert_allclose(rd.bias_torque(arm, q, qd), expected, atol=1e-10)
 
 
-def test_derivatives_refuse_what_the_dynamics_refuse():
-    arm = rd.RobotModel.from_urdf(two_link_urdf())
-    for function in (
-        rd.inverse_dynamics_derivatives,
-        rd.forward_dynamics_derivatives,
-        rd.linearization,
-    ):
-        with pytest.raises(rd.InvalidArgument, match='argument qd:'):
-            function(arm, [0, 0], [0], [0, 0])
-        with pytest.raises(rd.NonFiniteValue, match='argument q'):
-            function(arm, [0, np.nan], [0, 0], [0, 0])
-    massless = arm.with_inertial_parameters(np.zeros((2, 10)))
+def test_motion_of_massless_links_has_no_derivatives():
+    massless = rd.RobotModel.from_urdf(two_link_urdf(m1=0.0, m2=0.0))
     with pytest.raises(rd.NoSolution):
         rd.linearization(massless, [0, 0], [0, 0], [0, 0])

@@ -2,46 +2,28 @@
 """Five roads to one torque: every formulation equals Pinocchio, and so every other."""
 
 import ast
-import math
 from pathlib import Path
 
 import numpy as np
-import probing
 import pytest
+from known_arms import PUBLIC_ARMS, known_pair
 from oracles import PinocchioArm, random_states, relative_difference
-from paper_arms import PAPER_ARMS, URDF
-from robots import public_urdf, random_chain
+from paper_arms import PAPER_ARMS
+from probing import coefficients_by
+from robots import random_chain
 
 import robodyn_ros as rd
 from robodyn_ros import dynamics
-from robodyn_ros.dynamics import (
-    METHODS,
-    generalized_dalembert,
-    lagrange_euler,
-    lagrangian_coefficients,
-)
+from robodyn_ros.compiled.symbolic.expression import Graph, evaluated
+from robodyn_ros.dynamics import METHODS, generalized_dalembert, lagrange_euler
 
 TOLERANCE = 1e-9
-PUBLIC_ARMS = {
-    'panda': ('panda.urdf', 'panda_link0', 'panda_link8'),
-    'ur5': ('ur5_robot.urdf', 'base_link', 'tool0'),
-    'kinova': ('kinova.urdf', 'j2s6s200_link_base', 'j2s6s200_end_effector'),
-    'tiago': ('tiago.urdf', 'base_footprint', 'arm_tool_link'),
-}
 
 
 @pytest.fixture(scope='module', params=[*PAPER_ARMS, *PUBLIC_ARMS])
 def pair(request):
-    """A URDF and its model, under gravity in a direction of no symmetry."""
-    if request.param in PAPER_ARMS:
-        path, links = URDF / PAPER_ARMS[request.param].file, (None, None)
-    else:
-        file, *links = PUBLIC_ARMS[request.param]
-        path = public_urdf(file)
-    arm = rd.RobotModel.from_urdf(
-        path, base_link=links[0], tip_link=links[1], gravity=(3.0, -4.0, -8.5)
-    )
-    return arm, PinocchioArm.of(path, arm)
+    """An arm and the same in Pinocchio, under gravity in a direction of no symmetry."""
+    return known_pair(request.param, gravity=(3.0, -4.0, -8.5))
 
 
 def test_the_tables_are_complete():
@@ -65,6 +47,24 @@ def test_formulations_do_not_import_one_another():
             for alias in node.names
         }
         assert not any(other in path for other in METHODS for path in imported), (name, imported)
+
+
+def test_mass_matrix_gravity_torque_and_acceleration_with_rotors(pair):
+    arm, oracle = pair
+    rotors = np.linspace(0.1, 0.6, arm.n)
+    geared = arm.with_rotor_inertia(rotors)
+    q, qd, tau = random_states(arm, 20, seed=10)
+    masses, loads = rd.mass_matrix(geared, q), rd.gravity_torque(geared, q)
+    accelerations = rd.forward_dynamics(geared, q, qd, tau)
+    still = np.zeros(arm.n)
+    for i in range(len(q)):
+        mass = oracle.mass_matrix(q[i]) + np.diag(rotors)
+        assert relative_difference(masses[i], mass) < TOLERANCE
+        assert relative_difference(loads[i], oracle.torque(q[i], still, still)) < TOLERANCE
+        free = np.linalg.solve(mass, tau[i] - oracle.torque(q[i], qd[i], still))
+        assert relative_difference(accelerations[i], free) < TOLERANCE
+    one = rd.forward_dynamics(geared, q[0], qd[0], tau[0])
+    assert relative_difference(one, accelerations[0]) < TOLERANCE
 
 
 @pytest.mark.parametrize('method', METHODS)
@@ -93,21 +93,16 @@ def test_one_configuration_gives_what_a_batch_gives(pair, method):
 
 
 @pytest.mark.parametrize('method', METHODS)
-@pytest.mark.parametrize('prismatic_fraction', [0, 1])
-def test_one_joint(method, prismatic_fraction):
-    text = random_chain(np.random.default_rng(1), 1, prismatic_fraction)
-    arm = rd.RobotModel.from_urdf(text, tip_link='tip')
-    oracle = PinocchioArm.of(text, arm)
-    states = random_states(arm, 3, seed=9)
-    for torque, *state in zip(rd.inverse_dynamics(arm, *states, method=method), *states):
-        assert relative_difference(torque, oracle.torque(*state)) < TOLERANCE
-
-
-@pytest.mark.parametrize('method', METHODS)
-def test_no_configuration_at_all(method):
-    arm = PAPER_ARMS['stanford'].model()
-    nothing = np.zeros((0, 6))
-    assert rd.inverse_dynamics(arm, nothing, nothing, nothing, method=method).shape == (0, 6)
+def test_one_joint_and_no_configuration_at_all(method):
+    nothing = np.zeros((0, 1))
+    for prismatic_fraction in (0, 1):
+        text = random_chain(np.random.default_rng(1), 1, prismatic_fraction)
+        arm = rd.RobotModel.from_urdf(text, tip_link='tip')
+        oracle = PinocchioArm.of(text, arm)
+        for state in zip(*random_states(arm, 3, seed=9)):
+            torque = rd.inverse_dynamics(arm, *state, method=method)
+            assert relative_difference(torque, oracle.torque(*state)) < TOLERANCE
+        assert rd.inverse_dynamics(arm, *[nothing] * 3, method=method).shape == (0, 1)
 
 
 @pytest.mark.parametrize('seed', range(200))
@@ -147,25 +142,6 @@ def test_lagrange_euler_with_its_leading_transforms(pair):
     torques = lagrange_euler.joint_torques(arm, *states, leading_transforms=True)
     for value, *state in zip(torques, *states):
         assert relative_difference(value, oracle.torque(*state)) < TOLERANCE
-
-
-def coefficients_by(road, arm, q):
-    """Return D, h (n, n, n) and c of one road."""
-    if road == 'lagrange_euler':
-        return lagrange_euler.shortened_coefficients(arm, q)
-    if road == 'lagrange_euler, complete':
-        return lagrange_euler.complete_coefficients(arm, q)
-    if road == 'lagrangian_coefficients':
-        return (
-            lagrangian_coefficients.inertial_coefficients(arm, q),
-            lagrangian_coefficients.christoffel_symbols(arm, q),
-            lagrangian_coefficients.gravitational_coefficients(arm, q),
-        )
-    return (
-        probing.probed_inertia(arm, q),
-        probing.probed_velocity_coefficients(arm, q),
-        probing.probed_gravity(arm, q),
-    )
 
 
 @pytest.mark.parametrize(
@@ -243,53 +219,15 @@ def test_links_without_mass_are_carried_along(method):
     )
 
 
-class Number:
-    """A number that is no float: what counts operations or writes code computes with such."""
-
-    def __init__(self, value):
-        self.value = float(value)
-
-    def _with(self, other, operation):
-        if isinstance(other, np.ndarray):
-            return NotImplemented
-        return Number(operation(self.value, getattr(other, 'value', other)))
-
-    def __add__(self, other):
-        return self._with(other, lambda a, b: a + b)
-
-    def __sub__(self, other):
-        return self._with(other, lambda a, b: a - b)
-
-    def __rsub__(self, other):
-        return self._with(other, lambda a, b: b - a)
-
-    def __mul__(self, other):
-        return self._with(other, lambda a, b: a * b)
-
-    def __truediv__(self, other):
-        return self._with(other, lambda a, b: a / b)
-
-    def __neg__(self):
-        return Number(-self.value)
-
-    def cos(self):
-        return Number(math.cos(self.value))
-
-    def sin(self):
-        return Number(math.sin(self.value))
-
-    __radd__, __rmul__ = __add__, __mul__
-
-
 @pytest.mark.parametrize('method', METHODS)
 def test_formulations_compute_with_other_numbers_than_floats(method):
+    # What counts operations or writes code computes with expressions.
     text = random_chain(np.random.default_rng(5), 4, prismatic_fraction=0.4)
     arm = rd.RobotModel.from_urdf(text, tip_link='tip')
-    states = [x[0] for x in random_states(arm, 1, seed=8)]
-    numbers = [np.array([Number(x) for x in row], dtype=object) for row in states]
+    states = dict(zip(('q', 'qd', 'qdd'), random_states(arm, 3, seed=8)))
+    graph = Graph()
+    symbols = [np.array(graph.input(name, arm.n)) for name in states]
+    torque = METHODS[method](arm, *symbols)
     np.testing.assert_allclose(
-        [x.value for x in METHODS[method](arm, *numbers)],
-        rd.inverse_dynamics(arm, *states),
-        rtol=0,
-        atol=1e-11,
+        evaluated(torque, states), rd.inverse_dynamics(arm, **states), rtol=0, atol=1e-11
     )

@@ -9,13 +9,13 @@ from robots import two_link_urdf
 
 from robodyn_ros import RobotModel, friction_torque
 from robodyn_ros.dynamics import smooth_friction_torque
-from robodyn_ros.errors import InvalidArgument
 
 WIDTH = 0.01
-ARM = replace(
-    RobotModel.from_urdf(two_link_urdf()),
-    viscous_friction=np.array([0.5, 0.0]),
-    coulomb_friction=np.array([2.0, 3.0]),
+ARM = RobotModel.from_urdf(
+    two_link_urdf()
+    .replace('</joint>', '<dynamics damping="0.5" friction="2"/></end>', 1)
+    .replace('</joint>', '<dynamics friction="3"/></joint>')
+    .replace('</end>', '</joint>')
 )
 IDENTIFIED = replace(
     ARM,
@@ -28,7 +28,7 @@ RIGID = np.array([[10.0, -4.0], [-3.0, 2.0]])
 
 
 def test_a_urdf_has_viscous_and_coulomb_friction_alone():
-    expected = ARM.viscous_friction * MOVING + ARM.coulomb_friction * np.sign(MOVING)
+    expected = MOVING * [0.5, 0.0] + np.sign(MOVING) * [2.0, 3.0]
     np.testing.assert_array_equal(friction_torque(ARM, MOVING), expected)
     np.testing.assert_array_equal(friction_torque(ARM, MOVING, rigid_torque=RIGID), expected)
 
@@ -77,8 +77,3 @@ def test_three_quarters_of_the_coulomb_friction_act_at_the_width():
     share = (np.e - 1 / np.e) / (np.e + 1 / np.e)  # tanh(1)
     expected = ARM.viscous_friction * velocity + ARM.coulomb_friction * share * [1, -1]
     np.testing.assert_allclose(smooth_friction_torque(ARM, WIDTH, velocity), expected, rtol=1e-12)
-
-
-def test_a_torque_of_another_shape_is_refused_by_name():
-    with pytest.raises(InvalidArgument, match='rigid_torque'):
-        friction_torque(ARM, MOVING, rigid_torque=RIGID[0])

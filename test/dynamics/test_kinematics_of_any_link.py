@@ -48,35 +48,12 @@ def test_jacobian_of_every_link_is_pinocchios(pair):
             np.testing.assert_allclose(value, oracle.link_jacobian(row, link), atol=1e-9)
 
 
-def test_jacobian_of_every_link_is_the_derivative_of_its_pose(pair):
-    arm, _ = pair
-    (q,), h = random_states(arm, 1, seed=5)[0], 1e-6
-    for link in arm.link_frames:
-        rotation = rd.forward_kinematics(arm, q, link)[:3, :3]
-        for j, step in enumerate(h * np.eye(arm.n)):
-            before, after = rd.forward_kinematics(arm, [q - step, q + step], link)
-            spin = (after[:3, :3] - before[:3, :3]) / (2 * h) @ rotation.T
-            column = [*(after - before)[:3, 3] / (2 * h), spin[2, 1], spin[0, 2], spin[1, 0]]
-            np.testing.assert_allclose(rd.jacobian(arm, q, link)[:, j], column, atol=1e-8)
-
-
 def test_the_tip_is_the_link_where_none_is_named(pair):
     arm, _ = pair
     q, _, _ = random_states(arm, 3, seed=6)
     for function in (rd.forward_kinematics, rd.jacobian):
         assert (function(arm, q) == function(arm, q, arm.tip_link)).all()
         assert (function(arm, q) == function(arm, q, link=None)).all()
-
-
-def test_one_configuration_gives_what_a_batch_gives(pair):
-    arm, _ = pair
-    q, _, _ = random_states(arm, 3, seed=7)
-    for link in arm.link_frames:
-        poses, jacobians = rd.forward_kinematics(arm, q, link), rd.jacobian(arm, q, link)
-        assert poses.shape == (3, 4, 4)
-        assert jacobians.shape == (3, 6, arm.n)
-        np.testing.assert_allclose(rd.forward_kinematics(arm, q[1], link), poses[1], atol=1e-14)
-        np.testing.assert_allclose(rd.jacobian(arm, q[1], link), jacobians[1], atol=1e-14)
 
 
 def test_links_of_the_planar_arm_are_where_trigonometry_has_them():

@@ -31,27 +31,26 @@ def test_every_file_has_its_paper():
 
 def test_tip_is_where_the_papers_last_frame_is(pair):
     paper, arm = pair
+    assert ''.join('P' if slides else 'R' for slides in arm.dh.prismatic) == paper.kinds
     q, _, _ = random_states(arm, 20, seed=1)
     for pose, row in zip(rd.forward_kinematics(arm, q), q):
         np.testing.assert_allclose(pose, paper.frames(row)[-1], rtol=0, atol=1e-12)
 
 
-def test_kinds_of_joints(pair):
-    paper, arm = pair
-    assert ''.join('P' if slides else 'R' for slides in arm.dh.prismatic) == paper.kinds
-
-
-def test_table_has_the_papers_twists_and_lengths(pair):
+def test_tables_have_the_papers_twists_and_lengths(pair):
     # But for the direction of a common normal, which turns both signs, and the first row, which
     # goes into the base transform.
     paper, arm = pair
     alpha, a, _, _ = paper.modified_rows()
+    theirs = np.stack([alpha, a])[:, 1:]
     assert not arm.dh.beta.any()
-    for i in range(1, arm.n):
-        ours = np.array([arm.dh.alpha[i], arm.dh.a[i]])
-        theirs = np.array([alpha[i], a[i]])
-        difference = min(np.abs(ours - theirs).max(), np.abs(ours + theirs).max())
-        assert difference < 1e-12, i
+    standard = arm.dh.standard()
+    for ours in (
+        np.stack([arm.dh.alpha, arm.dh.a])[:, 1:],
+        np.stack([standard.alpha, standard.a])[:, :-1],
+    ):
+        difference = np.minimum(*(np.abs(ours - sign * theirs).max(axis=0) for sign in (1, -1)))
+        assert difference.max() < 1e-12
 
 
 def test_table_has_the_papers_offsets(pair):
@@ -70,15 +69,6 @@ def test_table_has_the_papers_offsets(pair):
             half_turns = (arm.dh.theta[row].sum() - theta[row].sum()) / np.pi
             assert half_turns == pytest.approx(round(half_turns), abs=1e-12)
         first = last + 1
-
-
-def test_standard_table_has_the_papers_twists_and_lengths(pair):
-    paper, arm = pair
-    alpha, a, _, _ = paper.modified_rows()
-    table = arm.dh.standard()
-    for i in range(arm.n - 1):
-        ours, theirs = np.array([table.alpha[i], table.a[i]]), np.array([alpha[i + 1], a[i + 1]])
-        assert min(np.abs(ours - theirs).max(), np.abs(ours + theirs).max()) < 1e-12, i
 
 
 @pytest.mark.parametrize('name', WITH_PRINTED_INERTIAS)

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from oracles import PinocchioArm
-from paper_arms import SIX_AXIS, URDF
+from paper_arms import SIX_AXIS
 
 import robodyn_ros as rd
 
@@ -59,14 +58,6 @@ def test_motion_begins_and_ends_at_rest(states):
         np.testing.assert_allclose(x[[0, -1]], 0, atol=1e-9)
     np.testing.assert_allclose(np.gradient(q, 0.01, axis=0)[1:-1], qd[1:-1], atol=3e-3)
     np.testing.assert_allclose(np.gradient(qd, 0.01, axis=0)[1:-1], qdd[1:-1], atol=2e-2)
-
-
-def test_kane_is_pinocchio_along_the_path(states):
-    arm = SIX_AXIS.model()
-    oracle = PinocchioArm.of(URDF / SIX_AXIS.file, arm)
-    torques = rd.inverse_dynamics(arm, *states, method='kane')
-    for torque, *state in zip(torques, *states):
-        np.testing.assert_allclose(torque, oracle.torque(*state), rtol=0, atol=1e-9)
 
 
 def test_script_draws_its_figure(script, tmp_path, capsys):

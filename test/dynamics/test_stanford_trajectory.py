@@ -7,8 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from oracles import PinocchioArm
-from paper_arms import STANFORD, URDF
+from paper_arms import STANFORD
 
 import robodyn_ros as rd
 from robodyn_ros.spatial import parameters_of_pseudo_inertia
@@ -34,20 +33,6 @@ def test_trajectory_is_the_papers(states):
     np.testing.assert_allclose(qd[[0, -1]], 0, atol=1e-12)
     np.testing.assert_allclose(np.gradient(q, 0.01, axis=0)[1:-1], qd[1:-1], atol=1e-5)
     np.testing.assert_allclose(np.gradient(qd, 0.01, axis=0)[1:-1], qdd[1:-1], atol=1e-5)
-
-
-def test_kane_is_newton_euler(states):
-    arm = STANFORD.model()
-    kane = rd.inverse_dynamics(arm, *states, method='kane')
-    newton_euler = rd.inverse_dynamics(arm, *states, method='newton_euler')
-    assert np.abs(kane - newton_euler).max() <= 1e-12 * np.abs(newton_euler).max()
-
-
-def test_kane_is_pinocchio(states):
-    arm = STANFORD.model()
-    oracle = PinocchioArm.of(URDF / STANFORD.file, arm)
-    for torque, *state in zip(rd.inverse_dynamics(arm, *states, method='kane'), *states):
-        np.testing.assert_allclose(torque, oracle.torque(*state), rtol=0, atol=1e-11)
 
 
 def test_arm_at_rest_holds_its_outer_links(states):

@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
+from bags import ros2_bag
 from simulated_recordings import TrueArm
 
 from robodyn_ros.errors import (
@@ -19,11 +18,7 @@ from robodyn_ros.errors import (
 from robodyn_ros.identification import Recording
 from robodyn_ros.motions import read_motion
 
-rosbag2 = pytest.importorskip('rosbags.rosbag2', reason='rosbags is not installed')
-from rosbags.typesys import Stores, get_typestore  # noqa: E402
-
-STORE = get_typestore(Stores.LATEST)
-TYPE = 'sensor_msgs/msg/JointState'
+pytest.importorskip('rosbags', reason='rosbags is not installed')
 
 
 @pytest.fixture(scope='module')
@@ -36,32 +31,10 @@ def recording(arm: TrueArm) -> Recording:
     return arm.recording(1, 3.0, rate=50.0)
 
 
-def write(path: Path, storage: str, topics: dict[str, list[tuple]]) -> Path:
-    """Write joint states: of each topic (time, names, position, velocity, effort)."""
-    plugin = getattr(rosbag2.StoragePlugin, storage)
-    header_type = STORE.types['std_msgs/msg/Header']
-    time_type = STORE.types['builtin_interfaces/msg/Time']
-    with rosbag2.Writer(path, version=9, storage_plugin=plugin) as writer:
-        for topic, messages in topics.items():
-            connection = writer.add_connection(topic, TYPE, typestore=STORE)
-            for time, names, *arrays in messages:
-                stamp = time_type(sec=10 + int(time), nanosec=round(time % 1 * 1e9))
-                message = STORE.types[TYPE](
-                    header=header_type(stamp=stamp, frame_id=''),
-                    name=list(names),
-                    position=np.array(arrays[0], dtype=float),
-                    velocity=np.array(arrays[1], dtype=float),
-                    effort=np.array(arrays[2], dtype=float),
-                )
-                data = STORE.serialize_cdr(message, TYPE)
-                writer.write(connection, int((10 + time) * 1e9), data)
-    return path
-
-
 def messages(recording: Recording, *, prefix: str = '', order: slice = slice(None)) -> list[tuple]:
     names = [prefix + name for name in recording.joint_names][order]
     return [
-        (time, names, q[order], qd[order], tau[order])
+        (10 + time, names, q[order], qd[order], tau[order])
         for time, q, qd, tau in zip(
             recording.time, recording.position, recording.velocity, recording.effort
         )
@@ -71,7 +44,7 @@ def messages(recording: Recording, *, prefix: str = '', order: slice = slice(Non
 @pytest.mark.parametrize('storage', ['SQLITE3', 'MCAP'])
 def test_either_storage_gives_the_samples_back(arm, recording, tmp_path, storage):
     backwards = messages(recording, order=slice(None, None, -1))
-    path = write(tmp_path / 'bag', storage, {'/joint_states': backwards})
+    path = ros2_bag(tmp_path / 'bag', {'/joint_states': backwards}, storage)
     read = Recording.from_bag(path, arm.urdf)
     np.testing.assert_allclose(read.time, recording.time - recording.time[0], atol=1e-8)
     np.testing.assert_array_equal(read.position, recording.position)
@@ -87,7 +60,7 @@ def test_joint_states_in_parts_are_put_together(arm, recording, tmp_path):
         )
         for part in (first, rest)
     ]
-    read = Recording.from_bag(write(tmp_path / 'bag', 'MCAP', {'/js': parts}), arm.urdf)
+    read = Recording.from_bag(ros2_bag(tmp_path / 'bag', {'/js': parts}), arm.urdf)
     np.testing.assert_array_equal(read.effort, recording.effort)
 
 
@@ -96,13 +69,13 @@ def test_the_topic_that_names_the_joints_is_taken(arm, recording, tmp_path):
         '/left/joint_states': messages(recording, prefix='left_'),
         '/right/joint_states': messages(recording),
     }
-    read = Recording.from_bag(write(tmp_path / 'bag', 'MCAP', topics), arm.urdf)
+    read = Recording.from_bag(ros2_bag(tmp_path / 'bag', topics), arm.urdf)
     np.testing.assert_array_equal(read.effort, recording.effort)
 
 
 def test_two_robots_in_a_bag_are_refused_until_one_is_named(arm, recording, tmp_path):
     topics = {'/one': messages(recording), '/two': messages(recording)}
-    path = write(tmp_path / 'bag', 'MCAP', topics)
+    path = ros2_bag(tmp_path / 'bag', topics)
     with pytest.raises(MalformedData, match='/two'):
         Recording.from_bag(path, arm.urdf)
     assert len(Recording.from_bag(path, arm.urdf, topic='/two').time) == len(recording.time)
@@ -113,15 +86,15 @@ def test_two_robots_in_a_bag_are_refused_until_one_is_named(arm, recording, tmp_
 def test_another_robots_bag_is_refused_by_the_joints_name(arm, recording, tmp_path):
     topics = {'/joint_states': messages(recording, prefix='other_')}
     with pytest.raises(NoSuchName, match='other_j1'):
-        Recording.from_bag(write(tmp_path / 'bag', 'MCAP', topics), arm.urdf)
+        Recording.from_bag(ros2_bag(tmp_path / 'bag', topics), arm.urdf)
 
 
 def test_a_bag_without_efforts_or_velocities(arm, recording, tmp_path):
     silent = [(time, names, q, [], []) for time, names, q, _, _ in messages(recording)]
     with pytest.raises(InsufficientRecording):
-        Recording.from_bag(write(tmp_path / 'silent', 'MCAP', {'/js': silent}), arm.urdf)
+        Recording.from_bag(ros2_bag(tmp_path / 'silent', {'/js': silent}), arm.urdf)
     still = [(time, names, q, [], tau) for time, names, q, _, tau in messages(recording)]
-    read = Recording.from_bag(write(tmp_path / 'still', 'MCAP', {'/js': still}), arm.urdf)
+    read = Recording.from_bag(ros2_bag(tmp_path / 'still', {'/js': still}), arm.urdf)
     assert read.velocity is None
 
 
@@ -138,15 +111,14 @@ def test_what_is_no_bag_is_refused(arm, tmp_path):
 def test_a_bag_that_claims_to_be_longer_than_it_is_is_refused(arm, tmp_path, length):
     path = tmp_path / 'hollow.mcap'
     path.write_bytes(b'\x89MCAP0\r\n\x01' + length.to_bytes(8, 'little') + b'x')
-    with pytest.raises(UnreadableSource, match='hollow.mcap.*a whole ROS bag'):
-        Recording.from_bag(path, arm.urdf)
-    with pytest.raises(UnreadableSource, match='hollow.mcap.*a whole ROS bag'):
-        read_motion(path, ('joint1',))
+    for read in (Recording.from_bag, lambda path, arm: read_motion(path, arm.joint_names)):
+        with pytest.raises(UnreadableSource, match='hollow.mcap.*a whole ROS bag'):
+            read(path, arm.urdf)
 
 
 @pytest.mark.parametrize('storage', ['MCAP', 'SQLITE3'])
 def test_whatever_is_damaged_of_a_bag_it_is_read_or_refused(arm, recording, storage, tmp_path):
-    folder = write(tmp_path / 'whole', storage, {'/js': messages(recording)[:20]})
+    folder = ros2_bag(tmp_path / 'whole', {'/js': messages(recording)[:20]}, storage)
     (file,) = (path for path in folder.iterdir() if path.suffix in ('.mcap', '.db3'))
     whole, generator = file.read_bytes(), np.random.default_rng(1)
     refused = 0
@@ -166,7 +138,7 @@ def test_whatever_is_damaged_of_a_bag_it_is_read_or_refused(arm, recording, stor
 
 
 def test_metadata_of_a_bag_with_aliases_is_refused(arm, recording, tmp_path):
-    folder = write(tmp_path / 'bag', 'MCAP', {'/js': messages(recording)})
+    folder = ros2_bag(tmp_path / 'bag', {'/js': messages(recording)})
     metadata = folder / 'metadata.yaml'
     assert 'rosbag2_bagfile_information' in metadata.read_text()
     metadata.write_text('a: &a {b: 1}\nc: {<<: [*a, *a]}\n' + metadata.read_text())

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from simulated_recordings import TrueArm, motion
+from urdf_parts import joint, link, robot
 
 from robodyn_ros import RobotModel, gravity_torque
 from robodyn_ros.errors import InsufficientRecording, InvalidArgument, NoSuchName
@@ -18,11 +19,11 @@ from robodyn_ros.identification import (
     identify,
 )
 
-PENDULUM = """<robot name="pendulum"><link name="base"/>
-<link name="arm"><inertial><origin xyz="0.4 0 0"/><mass value="3"/>
-<inertia ixx="0.01" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>
-<joint name="j1" type="continuous"><parent link="base"/><child link="arm"/>
-<axis xyz="0 1 0"/></joint></robot>"""
+PENDULUM = robot(
+    link('base'),
+    joint('j1', 'base', 'arm', axis=(0, 1, 0)),
+    link('arm', 3, center=(0.4, 0, 0), inertia=(0.01, 0.1, 0.1)),
+)
 
 
 @pytest.fixture(scope='module')
@@ -73,13 +74,13 @@ def test_a_pendulum_in_amperes_has_its_torque_constant_found(constant):
     offset = 0.36 / constant
     effort = (torque + 0.8 * qd + 1.5 * np.tanh(qd / 0.01)) / constant + offset
     found = examine_effort(model, [Recording(model.joint_names, time, q, qd, effort)])
-    (joint,) = found.joints
-    assert joint.unit == 'scaled'
-    assert joint.is_inverted == (constant < 0)
-    assert joint.factor == pytest.approx(constant, rel=2e-3)
-    assert joint.offset == pytest.approx(offset, rel=0.05)
-    assert joint.friction == 'included'
-    assert joint.gravity == 'included'
+    (only,) = found.joints
+    assert only.unit == 'scaled'
+    assert only.is_inverted == (constant < 0)
+    assert only.factor == pytest.approx(constant, rel=2e-3)
+    assert only.offset == pytest.approx(offset, rel=0.05)
+    assert only.friction == 'included'
+    assert only.gravity == 'included'
     assert found.effort_scale == pytest.approx([constant], rel=2e-3)
 
 
@@ -133,28 +134,17 @@ def test_friction_that_is_removed_is_said_to_be(arm):
     assert all(each.friction == 'removed' for each in strong)
 
 
-def test_a_common_delay_of_twenty_milliseconds_is_found_within_two(arm, recording):
-    late = spoilt(
-        recording,
-        range(6),
-        lambda j, effort: np.interp(recording.time - 0.02, recording.time, effort),
-    )
-    found = examine_effort(arm.urdf, [late])
+def test_a_delay_of_twenty_milliseconds_is_found_of_all_joints_and_of_one(arm, recording, telling):
+    def late(j, effort):
+        return np.interp(recording.time - 0.02, recording.time, effort)
+
+    found = examine_effort(arm.urdf, [spoilt(recording, range(6), late)])
     assert found.delay == pytest.approx(0.02, abs=2e-3)
     assert 'delay' in codes(found)
-
-
-def test_one_late_joint_is_told_from_the_others(arm, recording, telling):
-    j = telling[0]
-    late = spoilt(
-        recording,
-        [j],
-        lambda k, effort: np.interp(recording.time - 0.02, recording.time, effort),
-    )
-    found = examine_effort(arm.urdf, [late])
+    j, *others = telling
+    found = examine_effort(arm.urdf, [spoilt(recording, [j], late)])
     assert found.joints[j].delay == pytest.approx(0.02, abs=2e-3)
-    others = [found.joints[k].delay for k in telling[1:]]
-    np.testing.assert_allclose(others, 0.0, atol=2e-3)
+    np.testing.assert_allclose([found.joints[k].delay for k in others], 0.0, atol=2e-3)
     assert abs(found.delay) < 5e-3
 
 

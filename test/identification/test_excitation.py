@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Motions to identify an arm by: limits at every time, information, and what is said about it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from known_arms import known_arm
 from numpy.testing import assert_allclose
-from robots import public_urdf, random_chain, two_link_urdf
+from robots import random_chain, two_link_urdf
+from urdf_parts import joint, link, robot
 
 from robodyn_ros import RobotModel, forward_kinematics, friction_torque, inverse_dynamics
 from robodyn_ros.errors import InvalidArgument, NoSolution
@@ -213,12 +217,10 @@ def test_a_found_motion_tells_more_than_random_ones(hasty):
 
 
 def test_a_single_joint_cannot_tell_its_rotor_from_its_link(hasty):
-    text = (
-        '<robot name="one"><link name="base"/><link name="link"><inertial>'
-        '<origin xyz="0.3 0 0"/><mass value="2"/>'
-        '<inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>'
-        '<joint name="joint" type="continuous"><parent link="base"/><child link="link"/>'
-        '<axis xyz="0 1 0"/></joint></robot>'
+    text = robot(
+        link('base'),
+        joint('joint', 'base', 'link', axis=(0, 1, 0)),
+        link('link', 2, center=(0.3, 0, 0), inertia=(0.1, 0.1, 0.1)),
     )
     found = excitation(RobotModel.from_urdf(text), 6.0, harmonics=3)
     known = {each.name: each for each in found.parameters}
@@ -235,8 +237,8 @@ def test_what_is_missing_in_the_urdf_is_assumed_and_said(hasty):
     model = RobotModel.from_urdf(text)
     found = excitation(model, 5.0, harmonics=3)
     said = {(each.code, each.element): each for each in found.findings}
-    for joint, reach, speed in (('joint1', 0.25, 0.25), ('joint2', np.pi, 1.0)):
-        element = f'joint {joint!r}'
+    for name, reach, speed in (('joint1', 0.25, 0.25), ('joint2', np.pi, 1.0)):
+        element = f'joint {name!r}'
         assert said['assumed_range', element].value == pytest.approx(reach)
         assert said['assumed_velocity_limit', element].value == pytest.approx(speed)
         assert ('no_effort_limit', element) in said
@@ -245,9 +247,9 @@ def test_what_is_missing_in_the_urdf_is_assumed_and_said(hasty):
     assert (np.abs(q) <= [0.25, np.pi]).all() and (np.abs(qd) <= [0.25, 1.0]).all()
 
 
-def test_an_effort_limit_of_zero_is_none(hasty):
-    model = RobotModel.from_urdf(public_urdf('panda.urdf'), tip_link='panda_link8')
-    without = type(model)(**{**vars_of(model), 'effort_limits': np.zeros(model.n)})
+def test_an_effort_limit_of_zero_is_none():
+    model = known_arm('panda')
+    without = replace(model, effort_limits=np.zeros(model.n))
     limits = motion_limits(without)
     assert np.isinf(limits.effort).all()
     assert [each.code for each in limits.findings] == ['no_effort_limit'] * model.n
@@ -257,53 +259,44 @@ def test_an_effort_limit_of_zero_is_none(hasty):
     assert not known.findings
 
 
-def vars_of(model):
-    return {name: getattr(model, name) for name in type(model).__dataclass_fields__}
-
-
 def test_a_limit_on_one_side_cuts_the_assumed_range():
     model = RobotModel.from_urdf(two_link_urdf())
     one_sided = np.array([[-0.5, np.inf], [-np.inf, -1.0]])
-    limits = motion_limits(type(model)(**{**vars_of(model), 'position_limits': one_sided}))
+    limits = motion_limits(replace(model, position_limits=one_sided))
     assert_allclose(limits.position, [[-0.5, np.pi], [-1.0 - np.pi, -1.0]])
 
 
 @pytest.mark.parametrize(
-    ('arguments', 'error', 'named'),
+    'arguments',
     [
-        ({'duration': 0.0}, InvalidArgument, 'duration'),
-        ({'harmonics': 1}, InvalidArgument, 'harmonics'),
-        ({'harmonics': 21}, InvalidArgument, 'harmonics'),
-        ({'margin': -0.1}, InvalidArgument, 'margin'),
-        ({'poses': -1}, InvalidArgument, 'poses'),
-        ({'noise': [1.0]}, InvalidArgument, 'noise'),
-        ({'noise': [1.0, 0.0]}, InvalidArgument, 'noise'),
+        {'duration': 0.0},
+        {'harmonics': 1},
+        {'harmonics': 21},
+        {'margin': -0.1},
+        {'poses': -1},
+        {'noise': [1.0]},
+        {'noise': [1.0, 0.0]},
+        {'limits': motion_limits(random_arm(0))},  # of another arm
     ],
 )
-def test_arguments_that_are_none_are_refused_by_name(arguments, error, named):
+def test_arguments_that_are_none_are_refused_by_name(arguments):
     model = RobotModel.from_urdf(two_link_urdf())
-    with pytest.raises(error, match=named):
+    with pytest.raises(InvalidArgument, match=next(iter(arguments))):
         excitation(model, **{'duration': 5.0, **arguments})
 
 
-def test_limits_of_another_arm_are_refused():
-    other = motion_limits(RobotModel.from_urdf(two_link_urdf()))
-    with pytest.raises(InvalidArgument, match='limits'):
-        excitation(random_arm(0), 5.0, limits=other)
-
-
 @pytest.mark.parametrize(
-    ('arguments', 'named'),
+    'arguments',
     [
-        ({'velocity': [1.0, np.inf]}, 'velocity'),
-        ({'velocity': 0.0}, 'velocity'),
-        ({'acceleration': [1.0, -1.0]}, 'acceleration'),
-        ({'effort': np.nan}, 'effort'),
-        ({'position': [(0, 1), (1, 1)]}, 'position'),
+        {'velocity': [1.0, np.inf]},
+        {'velocity': 0.0},
+        {'acceleration': [1.0, -1.0]},
+        {'effort': np.nan},
+        {'position': [(0, 1), (1, 1)]},
     ],
 )
-def test_limits_that_are_none_are_refused_by_joint(arguments, named):
-    with pytest.raises(InvalidArgument, match=f'{named} limits? of joint'):
+def test_limits_that_are_none_are_refused_by_joint(arguments):
+    with pytest.raises(InvalidArgument, match=f'{next(iter(arguments))} limits? of joint'):
         motion_limits(RobotModel.from_urdf(two_link_urdf()), **arguments)
 
 

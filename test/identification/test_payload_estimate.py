@@ -56,10 +56,19 @@ def test_a_moving_arm_that_is_known_finds_the_whole_body(arm):
     bare = replace(arm.bodies, viscous_friction=np.zeros(6), coulomb_friction=np.zeros(6))
     time, q, qd, qdd = motion(arm.urdf, 3, 20.0, 200.0)
     effort = inverse_dynamics(bare.with_payload(LOAD), q, qd, qdd)
-    found = identify_payload(bare, Recording(arm.urdf.joint_names, time, q, qd, effort))
+    seen = []
+    found = identify_payload(
+        bare,
+        Recording(arm.urdf.joint_names, time, q, qd, effort),
+        progress=lambda fraction, what: seen.append((fraction, what)),
+    )
     assert found.payload.mass == pytest.approx(1.8, rel=2e-3)
     np.testing.assert_allclose(found.payload.center_of_mass, LOAD.center_of_mass, atol=1e-3)
     np.testing.assert_allclose(found.payload.inertia, LOAD.inertia, atol=2e-3)
+    fractions = [fraction for fraction, _ in seen]
+    assert fractions == sorted(fractions)
+    assert (fractions[0], fractions[-1]) == (0.0, 1.0)
+    assert seen[0][1] == 'preparing'
 
 
 def test_with_friction_and_noise_it_lies_within_its_deviations(arm):
@@ -68,6 +77,16 @@ def test_with_friction_and_noise_it_lies_within_its_deviations(arm):
     assert abs(found.payload.mass - 1.8) < min(0.03 * 1.8, 4 * found.mass_deviation)
     error = np.abs(found.payload.center_of_mass - np.asarray(LOAD.center_of_mass))
     assert (error < 4 * found.center_deviation + 1e-3).all()
+    # It can be given to a model.
+    empty, expected, given = (
+        gravity_torque(bodies, np.zeros(6))
+        for bodies in (
+            arm.bodies,
+            arm.bodies.with_payload(LOAD),
+            arm.bodies.with_payload(found.payload),
+        )
+    )
+    assert np.linalg.norm(given - expected) < 0.05 * np.linalg.norm(expected - empty)
 
 
 def test_an_identified_arm_finds_it_in_amperes(arm):
@@ -122,38 +141,12 @@ def test_an_empty_hand_is_called_one(arm):
     assert 'no_payload' in {each.code for each in found.findings}
 
 
-def test_it_can_be_given_to_a_model(arm):
-    found = identify_payload(known(arm), carrying(arm, LOAD).recording(5, 15.0, rate=100.0))
-    q = np.zeros(6)
-    expected = gravity_torque(arm.bodies.with_payload(LOAD), q)
-    empty = gravity_torque(arm.bodies, q)
-    error = gravity_torque(arm.bodies.with_payload(found.payload), q) - expected
-    assert np.linalg.norm(error) < 0.05 * np.linalg.norm(expected - empty)
-
-
 def test_bad_input_is_refused_by_name(arm):
     recording = arm.recording(5, 5.0, rate=100.0)
     with pytest.raises(InvalidArgument, match='loaded'):
         identify_payload(arm.urdf, [])
     with pytest.raises(NoSuchName, match='j7'):
         identify_payload(TrueArm.drawn(5, 7).urdf, recording)
-    with pytest.raises(InvalidArgument, match='effort_scale'):
-        identify_payload(arm.urdf, recording, effort_scale=0.0)
-    with pytest.raises(InvalidArgument, match='effort_scale'):
-        identify_payload(arm.urdf, recording, effort_scale=[1.0, 2.0])
-
-
-def test_progress_of_a_payload_goes_from_nothing_to_everything(arm):
-    bare = replace(arm.bodies, viscous_friction=np.zeros(6), coulomb_friction=np.zeros(6))
-    time, q, qd, qdd = motion(arm.urdf, 3, 20.0, 200.0)
-    effort = inverse_dynamics(bare.with_payload(LOAD), q, qd, qdd)
-    seen = []
-    identify_payload(
-        bare,
-        Recording(arm.urdf.joint_names, time, q, qd, effort),
-        progress=lambda fraction, what: seen.append((fraction, what)),
-    )
-    fractions = [fraction for fraction, _ in seen]
-    assert fractions == sorted(fractions)
-    assert (fractions[0], fractions[-1]) == (0.0, 1.0)
-    assert [what for _, what in seen][0] == 'preparing'
+    for scale in (0.0, [1.0, 2.0]):
+        with pytest.raises(InvalidArgument, match='effort_scale'):
+            identify_payload(arm.urdf, recording, effort_scale=scale)

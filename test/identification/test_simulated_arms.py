@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from simulated_recordings import TrueArm, motion
 
+from robodyn_ros import inverse_dynamics
 from robodyn_ros.identification import DriveTerms, Identification, Recording, identify
 from robodyn_ros.spatial import pseudo_inertia
 
@@ -60,12 +63,7 @@ def test_friction_that_grows_with_load_is_chosen_and_found():
 
     def recording(seed: int) -> Recording:
         time, q, qd, qdd = motion(arm.urdf, seed, 20.0, 200.0)
-        rigid = arm.torque(q, qd, qdd) - (
-            arm.rotor_inertia * qdd
-            + arm.viscous * qd
-            + arm.coulomb * np.tanh(qd / 0.01)
-            + arm.offset
-        )
+        rigid = inverse_dynamics(arm.bodies, q, qd, qdd)
         effort = arm.torque(q, qd, qdd) + 0.1 * np.abs(rigid) * np.tanh(qd / 0.01)
         noise = np.random.default_rng(seed).normal(size=q.shape)
         return Recording(arm.urdf.joint_names, time, q, qd, effort + 0.01 * effort.std() * noise)
@@ -107,13 +105,7 @@ def test_efforts_in_amperes_are_noticed_and_predicted_in_amperes():
     arm = TrueArm.drawn(13, 6)
     torque_of_ampere = np.linspace(9.0, 13.0, 6)
     recording = arm.recording(13)
-    amperes = Recording(
-        recording.joint_names,
-        recording.time,
-        recording.position,
-        recording.velocity,
-        recording.effort / torque_of_ampere,
-    )
+    amperes = replace(recording, effort=recording.effort / torque_of_ampere)
     found = identify(arm.urdf, [amperes], friction=DriveTerms())
     (unit,) = [finding for finding in found.findings if finding.code == 'effort_unit']
     np.testing.assert_allclose(unit.value, found.effort_scale, rtol=1e-3)
@@ -129,13 +121,11 @@ def test_contact_is_weighted_down_and_a_recording_with_a_load_is_named():
     clean, new = arm.recording(13), arm.recording(900)
     effort = clean.effort.copy()
     effort[1500:1700] += 3.0 * effort.std(axis=0)
-    pushed = Recording(clean.joint_names, clean.time, clean.position, clean.velocity, effort)
+    pushed = replace(clean, effort=effort)
     found = identify(arm.urdf, [pushed], validation=[new], friction=DriveTerms())
     assert 'outlying_rows' in {finding.code for finding in found.findings}
     assert found.errors[-1].relative('identified') < 0.05
-    loaded = Recording(
-        clean.joint_names, clean.time, clean.position, clean.velocity, 1.5 * clean.effort
-    )
+    loaded = replace(clean, effort=1.5 * clean.effort)
     found = identify(
         arm.urdf, [arm.recording(14), arm.recording(15), loaded], friction=DriveTerms()
     )

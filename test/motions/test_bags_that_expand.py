@@ -11,17 +11,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bags import TYPE, ros1_bag, ros2_bag
 
 from robodyn_ros.errors import UnreadableSource
 from robodyn_ros.motions import bag, read_motion
 from robodyn_ros.motions.bag import opened_bag
 
-rosbag1 = pytest.importorskip('rosbags.rosbag1', reason='rosbags is not installed')
-from rosbags import rosbag2  # noqa: E402
-from rosbags.rosbag2.reader import zstd  # noqa: E402
-from rosbags.typesys import Stores, get_typestore  # noqa: E402
+pytest.importorskip('rosbags', reason='rosbags is not installed')
+from rosbags.rosbag2.reader import zstd
 
-TYPE = 'sensor_msgs/msg/JointState'
 JOINTS = ('a', 'b')
 POSITIONS = np.linspace(0, 1, 50)[:, None] + [0.0, 0.5]
 GIGABYTES = 3 * 2**30
@@ -120,7 +118,7 @@ def test_rows_that_are_computed_are_refused(tmp_path):
 
 def test_rows_that_are_computed_are_refused_where_the_database_is_compressed(tmp_path):
     path = database(tmp_path / 'computed.db3', 'data blob as (zeroblob(900000000))', '')
-    folder = ros2_bag(tmp_path, 'SQLITE3', 'FILE')
+    folder = bag_of('sqlite3, whole files', tmp_path)
     (folder / 'bag.db3.zstd').write_bytes(zstd.compress(path.read_bytes()))
     with pytest.raises(UnreadableSource, match="column 'data' of messages, which is computed"):
         read_motion(folder, JOINTS)
@@ -144,55 +142,27 @@ def database(path: Path, data: str, qos: str) -> Path:
 # --- compressed bags of every kind -------------------------------------------------------------
 
 
-def written(writer, types, names: str, serialized: str) -> None:
-    """Write joint states, and text that shrinks to nothing, into a bag."""
-    state, header, stamp = (
-        types.types[name] for name in (TYPE, 'std_msgs/msg/Header', 'builtin_interfaces/msg/Time')
-    )
-    with writer:
-        connection = writer.add_connection('/js', TYPE, typestore=types)
-        for k, position in enumerate(POSITIONS):
-            extra = {'seq': k} if names == 'ros1' else {}
-            message = state(
-                header=header(stamp=stamp(sec=k + 1, nanosec=0), frame_id='x' * 2000, **extra),
-                name=list(JOINTS),
-                position=position,
-                velocity=np.array([]),
-                effort=np.array([]),
-            )
-            data = getattr(types, serialized)(message, TYPE)
-            writer.write(connection, 10**9 * (k + 1), data)
-
-
-def ros2_bag(folder: Path, storage: str, mode: str) -> Path:
-    path = folder / 'bag'
-    writer = rosbag2.Writer(path, version=9, storage_plugin=rosbag2.StoragePlugin[storage])
-    writer.set_compression(rosbag2.CompressionMode[mode], rosbag2.CompressionFormat.ZSTD)
-    written(writer, get_typestore(Stores.ROS2_JAZZY), 'ros2', 'serialize_cdr')
-    return path
-
-
-def ros1_bag(folder: Path, compression: str) -> Path:
-    path = folder / 'made.bag'
-    writer = rosbag1.Writer(path)
-    writer.set_compression(writer.CompressionFormat[compression])
-    written(writer, get_typestore(Stores.ROS1_NOETIC), 'ros1', 'serialize_ros1')
-    return path
-
-
+# Joint states, with text that shrinks to nothing.
+STATES = {'/js': [(k + 1, JOINTS, position, [], []) for k, position in enumerate(POSITIONS)]}
 KINDS = {
-    'mcap, chunks': lambda folder: ros2_bag(folder, 'MCAP', 'STORAGE'),
-    'mcap, messages': lambda folder: ros2_bag(folder, 'MCAP', 'MESSAGE'),
-    'sqlite3, whole files': lambda folder: ros2_bag(folder, 'SQLITE3', 'FILE'),
-    'sqlite3, messages': lambda folder: ros2_bag(folder, 'SQLITE3', 'MESSAGE'),
-    'ROS 1, bz2': lambda folder: ros1_bag(folder, 'BZ2'),
-    'ROS 1, lz4': lambda folder: ros1_bag(folder, 'LZ4'),
+    'mcap, chunks': (ros2_bag, 'MCAP', 'STORAGE'),
+    'mcap, messages': (ros2_bag, 'MCAP', 'MESSAGE'),
+    'sqlite3, whole files': (ros2_bag, 'SQLITE3', 'FILE'),
+    'sqlite3, messages': (ros2_bag, 'SQLITE3', 'MESSAGE'),
+    'ROS 1, bz2': (ros1_bag, 'BZ2'),
+    'ROS 1, lz4': (ros1_bag, 'LZ4'),
 }
+
+
+def bag_of(kind: str, folder: Path) -> Path:
+    write, *how = KINDS[kind]
+    name = 'made.bag' if write is ros1_bag else 'bag'
+    return write(folder / name, STATES, *how, frame_id='x' * 2000)
 
 
 @pytest.mark.parametrize('kind', KINDS)
 def test_compressed_bag_is_read_as_ever_and_refused_beyond_proportion(tmp_path, monkeypatch, kind):
-    path = KINDS[kind](tmp_path)
+    path = bag_of(kind, tmp_path)
     np.testing.assert_array_equal(read_motion(path, JOINTS).q, POSITIONS)
     monkeypatch.setattr(bag, 'SMALL', 1000)
     monkeypatch.setattr(bag, 'RATIO', 0)
@@ -206,7 +176,7 @@ def test_rosbags_is_as_it_was_afterwards(tmp_path):
 
     before = (storage_mcap.DECOMPRESSORS, storage_mcap.parse_qos, reader.zstd)
     decompressors = of_ros1.decompressors
-    for path in (ros1_bag(tmp_path, 'LZ4'), tmp_path / 'none.mcap'):
+    for path in (bag_of('ROS 1, lz4', tmp_path), tmp_path / 'none.mcap'):
         try:
             read_motion(path, JOINTS)
         except UnreadableSource:
@@ -219,7 +189,8 @@ def test_two_bags_are_read_side_by_side(tmp_path):
     paths = [tmp_path / 'one', tmp_path / 'two']
     for path in paths:
         path.mkdir()
-    one, two = ros2_bag(paths[0], 'MCAP', 'STORAGE'), ros2_bag(paths[1], 'SQLITE3', 'FILE')
+    one = bag_of('mcap, chunks', paths[0])
+    two = bag_of('sqlite3, whole files', paths[1])
     with opened_bag(one) as first, opened_bag(two) as second:
         counts = [len(list(bag.messages(connections=bag.connections))) for bag in (first, second)]
     assert counts == [50, 50]

@@ -3,6 +3,7 @@
 
 import numpy as np
 import pytest
+from bags import ros2_bag
 
 from robodyn_ros.errors import InvalidArgument, MalformedData, UnreadableSource
 from robodyn_ros.motions import MotionSamples, read_motion, table_as_csv
@@ -105,35 +106,13 @@ def test_low_pass_takes_noise_out_of_accelerations():
 
 @pytest.fixture
 def bag(tmp_path):
-    """Write joint states in two parts, and a topic that is something else."""
-    rosbags = pytest.importorskip('rosbags.rosbag2')
-    from rosbags.typesys import Stores, get_typestore
-
-    types = get_typestore(Stores.ROS2_JAZZY)
-    state, header, stamp = (
-        types.types[name]
-        for name in (
-            'sensor_msgs/msg/JointState',
-            'std_msgs/msg/Header',
-            'builtin_interfaces/msg/Time',
-        )
-    )
-    path = tmp_path / 'bag'
-    with rosbags.Writer(path, version=9, storage_plugin=rosbags.StoragePlugin.MCAP) as writer:
-        connection = writer.add_connection('/joint_states', state.__msgtype__, typestore=types)
-        for time, q, qd in zip(TIME, *swing(TIME)[:2]):
-            for k, joint in enumerate(JOINTS):
-                seconds, nanoseconds = divmod(round(1e9 * (time + 100)), 10**9)
-                message = state(
-                    header=header(stamp=stamp(sec=seconds, nanosec=nanoseconds), frame_id=''),
-                    name=[joint, 'gripper'],
-                    position=np.array([q[k], 0.0]),
-                    velocity=np.array([qd[k], 0.0]),
-                    effort=np.array([]),
-                )
-                raw = types.serialize_cdr(message, state.__msgtype__)
-                writer.write(connection, 10**9 * seconds + nanoseconds + k, raw)
-    return path
+    """Write joint states in two parts, each with a gripper."""
+    states = [
+        (time + 100, [joint, 'gripper'], [q[k], 0.0], [qd[k], 0.0], [])
+        for time, q, qd in zip(TIME, *swing(TIME)[:2])
+        for k, joint in enumerate(JOINTS)
+    ]
+    return ros2_bag(tmp_path / 'bag', {'/joint_states': states})
 
 
 def test_joint_states_of_a_bag_are_read_without_ros(bag):

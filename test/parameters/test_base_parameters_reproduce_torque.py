@@ -2,10 +2,10 @@
 """Minimal parameters of public and of random chains: Pinocchio's rank, Pinocchio's torque."""
 
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
+from known_arms import known_arm, urdf_of
 from oracles import PinocchioArm, random_states
 from parameter_arms import pinocchio_regressor, public_chains, ranks
 from robots import random_chain
@@ -43,16 +43,19 @@ def check_public(path, base_link, tip_link):
         assert counts == {base.count}
 
 
-URDFS = Path(__file__).parents[2] / 'urdf'
+PAPERS_COUNTS = {
+    'scemi': 36,
+    'puma560': 36,
+    'six_axis_industrial': 36,
+    'stanford': 33,
+    'jpl_rrp': 33,
+}
 
 
-@pytest.mark.parametrize(
-    ('file', 'count'),
-    [('scemi.urdf', 36), ('puma560.urdf', 36), ('stanford.urdf', 33), ('jpl_rrp.urdf', 33)],
-)
-def test_papers_arms_from_their_urdf(file, count):
-    base, counts = check(URDFS / file, rd.RobotModel.from_urdf(URDFS / file))
-    assert counts == {base.count} == {count}
+@pytest.mark.parametrize('name', PAPERS_COUNTS)
+def test_papers_arms_from_their_urdf(name):
+    base, counts = check(urdf_of(name), known_arm(name))
+    assert counts == {base.count} == {PAPERS_COUNTS[name]}
 
 
 def identity(chain):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from oracles import random_states, relative_difference
-from parameter_arms import DOWN, TILTED, generic_arm, rank, structured_arm
+from parameter_arms import DOWN, TILTED, dh_arm, generic_arm, rank, structured_arm
 
 import robodyn_ros as rd
 from robodyn_ros.parameters import energy_regressor
@@ -192,16 +192,39 @@ def regrouped_by_21(x, y, alpha, theta):
     return list(x.values()), list(y.values())
 
 
+def regrouped(arm, j, x, y):
+    """Return parameters of links j and j + 1 with what can be regrouped of the latter."""
+    dh = arm.dh
+    if dh.prismatic[j]:
+        return regrouped_by_21(x, y, dh.alpha[j], dh.theta[j])
+    return regrouped_by_20(x, y, dh.alpha[j], dh.a[j], dh.d[j])
+
+
+@pytest.mark.parametrize('kinds', ['RRRRRR', 'RRRRRP'])
+def test_theorems_5_and_6_expressions_have_the_coefficients_of_relations_20_and_21(kinds):
+    arm = dh_arm(
+        kinds, [0, 40, 50, 60, 70, 35], [0, 0.1, 0.2, 0.3, 0.4, 0.3], [0.2] * 6, [0] * 5 + [25]
+    )
+    found = {e.name.replace('R', ''): e.coefficients for e in rd.base_parameters(arm).expressions}
+    for name in NAMES:
+        unit = [float(each == name) for each in NAMES]
+        inner, outer = (dict(zip(NAMES, row)) for row in regrouped(arm, 5, np.zeros(10), unit))
+        inner['XX'] -= inner['YY']  # YY of link 5 regroups in its turn
+        for regrouped_into, link, names in (
+            (inner, 5, 'XX XY XZ YZ ZZ mX mY'),
+            (outer, 6, 'XX XY XZ YZ ZZ mX mY' if kinds[5] == 'R' else 'mX mY mZ m'),
+        ):
+            for each in names.split():
+                coefficient = found[f'{each}{link}'].get(f'{name}6', 0.0)
+                assert coefficient == pytest.approx(regrouped_into[each], abs=1e-13), (each, name)
+
+
 @given(*kinds_and_seed, st.integers(1, 4))
 def test_theorems_5_and_6_relations_20_and_21_leave_the_torque_as_it_is(kinds, seed, link):
     arm = generic_arm(kinds, seed % 1000, gravity=(TILTED, DOWN)[seed % 2])
     j = 1 + link % (arm.n - 1)
     x = arm.inertial_parameters.copy()
-    dh = arm.dh
-    if dh.prismatic[j]:
-        x[j - 1], x[j] = regrouped_by_21(x[j - 1], x[j], dh.alpha[j], dh.theta[j])
-    else:
-        x[j - 1], x[j] = regrouped_by_20(x[j - 1], x[j], dh.alpha[j], dh.a[j], dh.d[j])
+    x[j - 1], x[j] = regrouped(arm, j, x[j - 1], x[j])
     states = random_states(arm, 10, seed % 1000)
     torque = rd.inverse_dynamics(arm, *states)
     other = rd.inverse_dynamics(arm.with_inertial_parameters(x), *states)
@@ -217,6 +240,7 @@ def test_theorem_7_bounds_the_count(kinds, seed):
 
 @pytest.mark.parametrize('kinds', ['R', 'P', 'RR', 'RRR', 'RRRRRR', 'RRRRRRR', 'RRPRRR', 'RRRPPR'])
 def test_theorem_7_is_sharp_for_arms_whose_first_two_joints_turn(kinds):
+    # 38 = 7 n - 4 of six joints, 45 of seven.
     bound = 7 * kinds.count('R') + 4 * kinds.count('P') - 3 - (kinds[0] == 'R')
     arm = generic_arm(kinds, gravity=TILTED)
     assert rd.base_parameters(arm).count == bound == independent(columns_of(arm))

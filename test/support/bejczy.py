@@ -61,6 +61,15 @@ APPENDIX_B = Numbers(
     k=np.array(JPL.inertia),
 )
 
+# Joint: largest gravity load, without and with load [N m or N], in the text (92a)-(99) and in
+# Table 2, which is added up in ounces and rounded on the way: 0.6 to 1 % above the text.
+TABLE_2 = {
+    2: ((44.75, 68.77), (45.1, 69.3)),
+    3: ((63.5, 81.17), (63.94, 81.73)),
+    4: ((1.138, 5.503), (1.144, 5.54)),
+    5: ((1.138, 5.503), (1.144, 5.54)),
+}
+
 
 def any_numbers(seed: int) -> Numbers:
     """Return numbers of which no two are alike, k611 and k622 neither, where the paper has any."""

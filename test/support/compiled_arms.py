@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+import known_arms
 import numpy as np
 from oracles import PinocchioArm, random_states, relative_difference
-from robots import public_urdf, random_chain
+from robots import random_chain
 
 import robodyn_ros as rd
 from robodyn_ros.compiled.symbolic.expression import evaluated
@@ -17,16 +18,8 @@ from robodyn_ros.compiled.symbolic.run_time_inputs import PARAMETERS
 from robodyn_ros.dynamics import smooth_friction_torque
 from robodyn_ros.dynamics.friction import friction_of
 
-PUBLIC_ARMS = {
-    'panda': ('panda.urdf', 'panda_link0', 'panda_link8'),
-    'ur5': ('ur5_robot.urdf', 'base_link', 'tool0'),
-    'tiago': ('tiago.urdf', 'base_footprint', 'arm_tool_link'),
-}
-
-
-def public_arm(name: str) -> rd.RobotModel:
-    file, base, tip = PUBLIC_ARMS[name]
-    return rd.RobotModel.from_urdf(public_urdf(file), base_link=base, tip_link=tip)
+PUBLIC_ARMS = {name: known_arms.PUBLIC_ARMS[name] for name in ('panda', 'ur5', 'tiago')}
+public_arm = known_arms.known_arm
 
 
 def random_arm(seed: int, rotors: bool = False) -> rd.RobotModel:

@@ -13,6 +13,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+import robodyn_ros as rd
+from robodyn_ros.dynamics import lagrange_euler, lagrangian_coefficients
 from robodyn_ros.dynamics.newton_euler import joint_torques
 from robodyn_ros.model import RobotModel
 
@@ -49,6 +51,24 @@ def probed_gravity(model: RobotModel, q: NDArray) -> NDArray:
     """Return c (..., n) at q (..., n): what holds the arm still."""
     still = np.zeros_like(q)
     return joint_torques(model, q, still, still)
+
+
+def coefficients_by(road: str, model: RobotModel, q: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+    """Return D (..., n, n), h (..., n, n, n) and c (..., n) by one of five roads."""
+    if road == 'lagrange_euler':
+        return lagrange_euler.shortened_coefficients(model, q)
+    if road == 'lagrange_euler, complete':
+        return lagrange_euler.complete_coefficients(model, q)
+    inertia, velocity, gravity = {
+        'lagrangian_coefficients': (
+            lagrangian_coefficients.inertial_coefficients,
+            lagrangian_coefficients.christoffel_symbols,
+            lagrangian_coefficients.gravitational_coefficients,
+        ),
+        'newton_euler': (probed_inertia, probed_velocity_coefficients, probed_gravity),
+        'public': (rd.mass_matrix, rd.christoffel_symbols, rd.gravity_torque),
+    }[road]
+    return inertia(model, q), velocity(model, q), gravity(model, q)
 
 
 def _batch(q: NDArray, probes: NDArray) -> tuple[NDArray, NDArray]:

@@ -106,11 +106,16 @@ def motion(
     return time, q, qd, qdd
 
 
-def as_csv(path: Path, recording: Recording) -> None:
-    """Write a recording in the columns that commands read."""
-    suffixes = ('', '.velocity', '.effort')
-    names = [f'{joint}{suffix}' for suffix in suffixes for joint in recording.joint_names]
-    table = np.column_stack(
-        [recording.time, recording.position, recording.velocity, recording.effort]
-    )
-    np.savetxt(path, table, delimiter=',', header=','.join(['time', *names]), comments='')
+def as_csv(path: Path, recording: Recording, *, leave_out: str = ' ') -> Path:
+    """Write a recording in the columns that commands read, but for those that end so."""
+    columns = {'time': recording.time}
+    for suffix, array in (
+        ('', recording.position),
+        ('.velocity', recording.velocity),
+        ('.effort', recording.effort),
+    ):
+        columns |= {f'{name}{suffix}': x for name, x in zip(recording.joint_names, array.T)}
+    kept = [name for name in columns if not name.endswith(leave_out)]
+    table = np.column_stack([columns[name] for name in kept])
+    np.savetxt(path, table, delimiter=',', header=','.join(kept), comments='')
+    return path
