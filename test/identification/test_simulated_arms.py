@@ -70,6 +70,8 @@ def test_friction_that_grows_with_load_is_chosen_and_found():
 
     found = identify(arm.urdf, [recording(1)], validation=[recording(2)])
     assert found.terms.load
+    (chosen,) = (each for each in found.candidates if each.terms == found.terms)
+    assert 0.0 < chosen.relative_error < 0.02
     strong = np.abs(found.errors[-1].torque) > 0.3 * found.errors[-1].torque.max()
     np.testing.assert_allclose(found.friction.load[strong], 0.1, atol=0.02)
     assert found.errors[-1].relative('identified') < 0.02
