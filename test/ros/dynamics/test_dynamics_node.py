@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The dynamics node over real DDS: what it commands, and what it does when things go wrong."""
 
-import re
 import signal
 from pathlib import Path
 
@@ -12,6 +11,8 @@ pytest.importorskip('rclpy', reason='needs ROS 2')
 
 from control_arm import NAMES
 from node_rig import ARM, UNHURRIED, NodeRig
+from shared_rig import SharedRig
+from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robodyn_interfaces.srv import GetDHParameters, GetMassMatrix
@@ -24,8 +25,17 @@ ERROR, WARN = 2, 1
 CALM = {'state_timeout': UNHURRIED, 'ramp_time': 0.1}
 
 
+@pytest.fixture(scope='module')
+def rig(tmp_path_factory):
+    """A node that each test configures anew."""
+    result = SharedRig(tmp_path_factory.mktemp('shared') / 'node.log')
+    yield result
+    result.close()
+
+
 @pytest.fixture
-def rig(tmp_path):
+def alone(tmp_path):
+    """A node for one test: of how it starts, or ends."""
     result = NodeRig(tmp_path / 'node.log')
     yield result
     result.close()
@@ -134,36 +144,36 @@ def test_nothing_is_commanded_before_every_joint_was_seen(rig, robot):
 
 
 @pytest.mark.longer
-def test_lifecycle_manager_walks_the_node_through_all_states(rig, robot):
-    rig.start(**robot, **CALM, autostart='false')
+def test_lifecycle_manager_walks_the_node_through_all_states(alone, robot):
+    alone.start(**robot, **CALM, autostart='false')
 
     def stream():
-        rig.send(POSITION)
+        alone.send(POSITION)
 
-    assert rig.lifecycle() == 'unconfigured'
-    assert rig.transition('configure')
-    assert rig.lifecycle() == 'inactive'
+    assert alone.lifecycle() == 'unconfigured'
+    assert alone.transition('configure')
+    assert alone.lifecycle() == 'inactive'
     for _ in range(40):
         stream()
-        rig.spin(0.005)
-    assert not rig.commands
-    assert rig.transition('activate')
-    rig.bring_up(POSITION)
-    assert rig.transition('deactivate', doing=stream)
-    rig.spin(0.2)
-    count = len(rig.commands)
+        alone.spin(0.005)
+    assert not alone.commands
+    assert alone.transition('activate')
+    alone.bring_up(POSITION)
+    assert alone.transition('deactivate', doing=stream)
+    alone.spin(0.2)
+    count = len(alone.commands)
     for _ in range(40):
         stream()
-        rig.spin(0.005)
-    assert len(rig.commands) == count
-    assert rig.transition('activate', doing=stream)
-    rig.bring_up(POSITION)
-    assert rig.transition('deactivate', doing=stream)
-    assert rig.transition('cleanup')
-    assert rig.transition('configure')
-    assert rig.transition('shutdown')
-    assert rig.lifecycle() == 'finalized'
-    assert rig.end() == 0
+        alone.spin(0.005)
+    assert len(alone.commands) == count
+    assert alone.transition('activate', doing=stream)
+    alone.bring_up(POSITION)
+    assert alone.transition('deactivate', doing=stream)
+    assert alone.transition('cleanup')
+    assert alone.transition('configure')
+    assert alone.transition('shutdown')
+    assert alone.lifecycle() == 'finalized'
+    assert alone.end() == 0
 
 
 def test_impossible_transition_is_refused_and_survived(rig, robot):
@@ -174,118 +184,65 @@ def test_impossible_transition_is_refused_and_survived(rig, robot):
 
 
 @pytest.mark.longer
-def test_node_that_was_cleaned_up_stays_so_whatever_description_comes(rig, robot, panda_urdf):
+def test_description_is_taken_from_its_topic_until_one_is_good(alone, robot, panda_urdf, gravity):
     del robot['urdf_file']
     text = Path(panda_urdf).read_text(encoding='utf-8')
-    rig.start(**{**robot, 'tip_link': 'panda_link88'}, **CALM)
-    rig.description.publish(rig_text(text))
-    rig.until(lambda: 'panda_link88' in rig.log)
+    alone.start(**{**robot, 'tip_link': 'panda_link88'}, **CALM)
+    for bad, words in (
+        ('/etc/hostname', 'no path is opened here'),
+        (text.replace('</robot>', ''), 'cannot configure: XML'),
+        (text, 'panda_link88'),
+    ):
+        alone.description.publish(String(data=bad))
+        alone.until(lambda words=words: words in alone.log)
     refusal = 'unconfigured, commanding nothing: cannot configure'
-    rig.until(lambda: rig.report.get('message', '').startswith(refusal))
-    assert rig.report['level'] == ERROR
-    assert 'panda_link88' in rig.report['message'] and 'allowed' in rig.report['message']
-    assert rig.set_parameter('tip_link', 'panda_link8').successful
-    assert rig.transition('configure') and rig.transition('activate')
-    assert rig.transition('deactivate') and rig.transition('cleanup')
-    rig.description.publish(rig_text(text))
-    rig.spin(0.5)
-    assert rig.lifecycle() == 'unconfigured'
+    alone.until(lambda: alone.report.get('message', '').startswith(refusal))
+    assert alone.report['level'] == ERROR
+    assert 'panda_link88' in alone.report['message'] and 'allowed' in alone.report['message']
+    assert alone.lifecycle() == 'unconfigured'
+    assert alone.set_parameter('tip_link', 'panda_link8').successful
+    alone.description.publish(String(data=text))
+    alone.bring_up(POSITION)
+    # Another one is of no interest while there is a robot, and after clean-up none is.
+    alone.description.publish(String(data='<robot name="other"/>'))
+    alone.stream(POSITION, lambda: 'ignored until clean-up' in alone.log)
+    alone.bring_up(POSITION)
+    assert np.array(alone.commands[-1].data) == pytest.approx(gravity, abs=1e-9)
+    assert alone.transition('deactivate') and alone.transition('cleanup')
+    alone.description.publish(String(data=text))
+    alone.spin(0.5)
+    assert alone.lifecycle() == 'unconfigured'
 
 
-@pytest.mark.longer
-def test_log_says_what_is_waited_for_and_when_it_begins(rig, robot):
-    rig.start(**robot)
-    rig.until(lambda: 'no joint state has come yet' in rig.log)
-    rig.bring_up(POSITION)
-    rig.until(lambda: '[dynamics_node]: commanding' in rig.log)
-    assert rig.end() == 0
-    rig.until(lambda: 'told to stop' in rig.log)
-
-
-@pytest.mark.longer
-def test_garbage_collector_leaves_what_configuring_made_alone(rig, robot):
-    program = (
-        'import atexit, gc\n'
-        "atexit.register(lambda: print('frozen:', gc.get_freeze_count()))\n"
-        'from robodyn_ros.ros.dynamics.dynamics_node import main\n'
-        'main()\n'
-    )
-    rig.start(program=program, **robot, **CALM)
-    rig.bring_up(POSITION)
-    assert rig.end() == 0
-    assert int(rig.log.split('frozen:')[1].split()[0]) > 30_000
-
-
-@pytest.mark.longer
-def test_broken_robot_fails_configure_and_a_good_one_can_follow(rig, robot, panda_urdf):
-    del robot['urdf_file']
-    rig.start(**robot, **CALM)
-    text = Path(panda_urdf).read_text(encoding='utf-8')
-    rig.description.publish(rig_text('/etc/hostname'))
-    rig.until(lambda: 'no path is opened here' in rig.log)
-    rig.description.publish(rig_text(text.replace('</robot>', '')))
-    rig.until(lambda: 'cannot configure: XML' in rig.log)
-    assert rig.lifecycle() == 'unconfigured'
-    rig.description.publish(rig_text(text))
-    rig.bring_up(POSITION)
-
-
-@pytest.mark.longer
-def test_replaced_robot_description_is_ignored_until_clean_up(rig, robot, panda_urdf, gravity):
-    del robot['urdf_file']
-    rig.start(**robot, **CALM)
-    text = Path(panda_urdf).read_text(encoding='utf-8')
-    rig.description.publish(rig_text(text))
-    rig.bring_up(POSITION)
-    rig.description.publish(rig_text('<robot name="other"/>'))
-    rig.stream(POSITION, lambda: 'ignored until clean-up' in rig.log)
-    rig.bring_up(POSITION)
-    assert np.array(rig.commands[-1].data) == pytest.approx(gravity, abs=1e-9)
-
-
-def test_configure_without_a_robot_says_where_it_may_come_from(rig):
-    rig.start(autostart='false')
-    assert not rig.transition('configure')
-    rig.until(lambda: 'robot_description' in rig.log and 'urdf_file' in rig.log)
-
-
-def test_joint_without_effort_limit_is_named_until_the_parameters_give_it(rig, robot, panda_urdf):
-    text = Path(panda_urdf).read_text(encoding='utf-8')
-    joint = text.index('<joint name="panda_joint5"')
-    text = text[:joint] + re.sub(r'effort="\S*"', 'effort="0"', text[joint:], count=1)
-    del robot['urdf_file']
-    rig.start(**robot, **CALM, autostart='false')
-    rig.description.publish(rig_text(text))
-    rig.spin(0.5)
-    rig.until(lambda: not rig.transition('configure') and 'panda_joint5' in rig.log)
-    rig.until(lambda: 'effort_limits' in rig.log)
-    assert rig.set_parameter('effort_limits', [50.0]).successful
-    assert rig.transition('configure')
-
-
-def test_joints_that_are_no_permutation_fail_configure(rig, robot):
-    rig.start(**robot, joints='[panda_joint1]', autostart='false')
-    assert not rig.transition('configure')
-    rig.until(lambda: 'parameter joints' in rig.log)
-
-
-def rig_text(text):
-    from std_msgs.msg import String
-
-    return String(data=text)
+def test_node_without_a_robot_says_where_it_may_come_from_and_ends_on_a_signal(alone):
+    alone.start(autostart='false')
+    assert not alone.transition('configure')
+    alone.until(lambda: 'robot_description' in alone.log and 'urdf_file' in alone.log)
+    assert alone.lifecycle() == 'unconfigured'
+    assert alone.end() == 0
 
 
 # --- stopping ----------------------------------------------------------------------------------
 
 
 @pytest.mark.longer
-@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
-def test_signal_ends_the_node_with_its_stop_command_and_exit_code_zero(rig, robot, number):
-    rig.start(**robot, **CALM, on_stop='zero')
-    rig.bring_up(POSITION)
-    assert rig.end(number) == 0
-    assert np.array(rig.commands[-1].data) == pytest.approx(np.zeros(7))
-    assert 'Traceback' not in rig.log
+def test_node_says_what_it_waits_for_and_ends_on_a_signal_with_its_stop_command(alone, robot):
+    program = (
+        'import atexit, gc\n'
+        "atexit.register(lambda: print('frozen:', gc.get_freeze_count()))\n"
+        'from robodyn_ros.ros.dynamics.dynamics_node import main\n'
+        'main()\n'
+    )
+    alone.start(program=program, **robot, **CALM, on_stop='zero')
+    alone.until(lambda: 'no joint state has come yet' in alone.log)
+    alone.bring_up(POSITION)
+    alone.until(lambda: '[dynamics_node]: commanding' in alone.log)
+    assert alone.end(signal.SIGINT) == 0
+    alone.until(lambda: 'told to stop' in alone.log)
+    assert np.array(alone.commands[-1].data) == pytest.approx(np.zeros(7))
+    assert 'Traceback' not in alone.log
+    # The garbage collector leaves what configuring made alone.
+    assert int(alone.log.split('frozen:')[1].split()[0]) > 30_000
 
 
 @pytest.mark.longer
@@ -300,15 +257,8 @@ def test_stop_command_holds_gravity_by_default(rig, robot, gravity):
             and not np.allclose(rig.commands[-1].data, gravity, atol=1.0)
         ),
     )
-    assert rig.end() == 0
+    assert rig.end(signal.SIGTERM) == 0
     assert np.array(rig.commands[-1].data) == pytest.approx(gravity, abs=1e-9)
-
-
-@pytest.mark.longer
-def test_node_without_a_robot_ends_on_a_signal(rig):
-    rig.start()
-    assert rig.lifecycle() == 'unconfigured'
-    assert rig.end() == 0
 
 
 def test_disabling_sends_the_stop_command_and_enabling_begins_again(rig, robot, gravity):
@@ -374,16 +324,19 @@ def test_nan_position_makes_its_joint_stale_and_never_reaches_the_wire(rig, robo
 
 
 @pytest.mark.longer
-@pytest.mark.parametrize(
-    'names, position',
-    [(ARM, POSITION[:5]), ([*ARM[:6], ARM[0]], POSITION), (NAMES, [0.0, 0.0]), ([], [])],
-)
-def test_malformed_joint_states_are_survived(rig, robot, names, position):
+def test_malformed_joint_states_are_survived(rig, robot):
     rig.start(**robot, **CALM)
     rig.bring_up(POSITION)
-    for _ in range(20):
-        rig.send(position, names=names)
-    rig.bring_up(POSITION)
+    for names, position in (
+        (ARM, POSITION[:5]),
+        ([*ARM[:6], ARM[0]], POSITION),
+        (NAMES, [0.0, 0.0]),
+        ([], []),
+    ):
+        for _ in range(20):
+            rig.send(position, names=names)
+        rig.bring_up(POSITION)
+    assert rig.process.poll() is None
 
 
 @pytest.mark.longer
@@ -520,8 +473,8 @@ def test_mode_and_gains_change_while_active_and_wrong_values_are_refused(rig, ro
 
 
 @pytest.mark.longer
-def test_parameter_out_of_its_range_at_start_is_fatal_and_named(rig):
-    rig.start(ramp_time=-1.0)
-    rig.until(lambda: rig.process.poll() is not None)
-    assert rig.process.returncode == 1
-    rig.until(lambda: 'ramp_time' in rig.log)
+def test_parameter_out_of_its_range_at_start_is_fatal_and_named(alone):
+    alone.start(ramp_time=-1.0)
+    alone.until(lambda: alone.process.poll() is not None)
+    assert alone.process.returncode == 1
+    alone.until(lambda: 'ramp_time' in alone.log)
