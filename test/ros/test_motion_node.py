@@ -278,6 +278,7 @@ def test_a_motion_is_made_slowly_then_fast_and_recorded_with_the_robots_digest(r
     assert float(notes['start_of_motion']) > float(notes['start_of_rehearsal']) > 100.0
 
 
+@pytest.mark.longer
 def test_the_bag_holds_the_description_and_may_be_mcap(rig):
     arm = rig(storage='mcap')
     assert arm.ended() == ''
@@ -292,6 +293,7 @@ def test_from_elsewhere_it_begins_only_where_the_approach_is_asked_for(rig):
     assert 'approach:=true' in arm.ended() and not arm.sent
 
 
+@pytest.mark.longer
 def test_a_node_that_is_not_yet_active_is_asked_again(rig):
     arm = rig()
     arm.refusals = 2
@@ -299,6 +301,7 @@ def test_a_node_that_is_not_yet_active_is_asked_again(rig):
     assert not arm.refusals
 
 
+@pytest.mark.longer
 def test_a_refused_trajectory_is_sent_again_with_more_time_to_its_start(rig):
     arm = rig()
     arm.refusals, arm.reason = 2, 'speed on the way: 8.48; allowed 2.16'
@@ -319,6 +322,7 @@ def test_a_trajectory_refused_again_and_again_ends_with_the_nodes_reason(rig):
     assert len(arm.sent) == MOST_REFUSALS
 
 
+@pytest.mark.longer
 def test_a_second_part_that_is_refused_is_not_blamed_on_the_arm(rig):
     arm = rig(rehearsal_speed=0.5)
     arm.until(lambda: arm.received_)
@@ -326,6 +330,7 @@ def test_a_second_part_that_is_refused_is_not_blamed_on_the_arm(rig):
     assert arm.ended() == 'motion: the dynamics node refused the trajectory: while disabled'
 
 
+@pytest.mark.longer
 def test_what_the_node_refused_of_others_is_nothing_to_this_motion(rig):
     arm = rig()
     arm.reason = 'of another'
@@ -335,6 +340,7 @@ def test_what_the_node_refused_of_others_is_nothing_to_this_motion(rig):
     assert arm.ended() == '' and len(arm.sent) == 1
 
 
+@pytest.mark.longer
 @pytest.mark.parametrize(
     'reliability', [ReliabilityPolicy.RELIABLE, ReliabilityPolicy.BEST_EFFORT]
 )
@@ -346,6 +352,7 @@ def test_joint_states_are_taken_as_reliably_as_they_are_offered(rig, reliability
     assert arm.ended() == ''
 
 
+@pytest.mark.longer
 def test_a_state_that_is_sent_again_is_recorded_once(rig):
     arm = rig()
     publish = arm.states.publish
@@ -357,6 +364,7 @@ def test_a_state_that_is_sent_again_is_recorded_once(rig):
     assert len(set(times)) == len(times)
 
 
+@pytest.mark.longer
 def test_an_approach_is_slow_and_ends_at_the_start(rig):
     arm = rig(start_at=(0.05, -0.1), approach=True)
     assert arm.ended() == ''
@@ -366,6 +374,7 @@ def test_an_approach_is_slow_and_ends_at_the_start(rig):
     assert max(abs(v) for point in way for v in point.velocities) <= 0.2 + 1e-9
 
 
+@pytest.mark.longer
 def test_efforts_that_leave_the_prediction_stop_the_arm(rig):
     arm = rig(effort_tolerance=[5.0, 5.0])
     arm.until_moving()
@@ -375,6 +384,7 @@ def test_efforts_that_leave_the_prediction_stop_the_arm(rig):
     assert np.abs(arm.recording().effort).max() >= 20.0 - 5.0
 
 
+@pytest.mark.longer
 def test_a_joint_trajectory_controller_is_stopped_by_a_point_at_rest_ahead(rig):
     arm = rig(target='joint_trajectory_controller', effort_tolerance=[5.0])
     arm.until_moving()
@@ -392,6 +402,7 @@ def test_an_arm_that_does_not_follow_is_stopped(rig):
     assert 'from where the motion is' in arm.ended()
 
 
+@pytest.mark.longer
 def test_a_contact_stops_the_motion_and_its_end_does_not(rig):
     arm = rig()
     arm.until_moving()
@@ -404,6 +415,7 @@ def test_a_contact_stops_the_motion_and_its_end_does_not(rig):
     assert not arm.received_[-1].points
 
 
+@pytest.mark.longer
 def test_a_driver_that_falls_silent_stops_the_motion_and_leaves_a_bag(rig):
     arm = rig(state_timeout=0.5)
     arm.until_moving()

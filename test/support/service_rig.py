@@ -51,13 +51,16 @@ class Arm:
         return zip(*random_states(self.model, count, seed))
 
 
+def configured(request, rig, name):
+    """Return one of the arms, on a node that is started, or configured anew."""
+    if name == 'panda':
+        return Arm(rig, request.getfixturevalue('panda_urdf'), 'panda_link0', 'panda_link8')
+    return Arm(rig, str(ROOT / 'urdf' / 'jpl_rrp.urdf'), 'base', 'hand')
+
+
 def started(request, tmp_path_factory, name):
     rig = NodeRig(tmp_path_factory.mktemp(name) / 'node.log')
     try:
-        if name == 'panda':
-            urdf = request.getfixturevalue('panda_urdf')
-            yield Arm(rig, urdf, 'panda_link0', 'panda_link8')
-        else:
-            yield Arm(rig, str(ROOT / 'urdf' / 'jpl_rrp.urdf'), 'base', 'hand')
+        yield configured(request, rig, name)
     finally:
         rig.close()

@@ -13,7 +13,8 @@ pytest.importorskip('pinocchio')
 from geometry_msgs.msg import Vector3, Wrench
 from loads import carrying
 from rclpy.qos import QoSProfile
-from service_rig import started
+from service_rig import configured, started
+from shared_rig import SharedRig
 
 from robodyn_interfaces.msg import Payload
 from robodyn_interfaces.srv import (
@@ -45,10 +46,21 @@ TOOL = {
 TOOL_INERTIA = [[3e-3, 2e-4, -1e-4], [2e-4, 2.5e-3, 3e-4], [-1e-4, 3e-4, 1.5e-3]]
 
 
+@pytest.fixture(scope='module')
+def rig(tmp_path_factory):
+    result = SharedRig(tmp_path_factory.mktemp('services') / 'node.log')
+    yield result
+    result.close()
+
+
 @pytest.fixture(scope='module', params=['panda', 'jpl_rrp'])
-def arm(request, tmp_path_factory):
+def arm(request, rig):
     """Return a node that carries nothing, for questions."""
-    yield from started(request, tmp_path_factory, request.param)
+    return configured(request, rig, request.param)
+
+
+# For what the robot is nothing to.
+on_one_arm = pytest.mark.parametrize('arm', ['panda'], indirect=True)
 
 
 @pytest.fixture
@@ -228,6 +240,7 @@ def moved(x=0.0, z=0.0):
     return result
 
 
+@on_one_arm
 def test_fifty_clients_at_once_all_get_their_own_answer(arm):
     node, count = arm.rig.node, 50
     positions = np.random.default_rng(3).uniform(-1.0, 1.0, (count, arm.model.n))
@@ -252,6 +265,7 @@ def test_fifty_clients_at_once_all_get_their_own_answer(arm):
         assert answer == pytest.approx(pinocchio.mass_matrix(q), rel=1e-9, abs=1e-9)
 
 
+@on_one_arm
 def test_payload_and_gravity_are_seen_in_the_diagnostics(unloaded):
     arm = unloaded
     upright = '(0, 0, -9.81) m/s²'  # an old report may tell of the test before
@@ -282,6 +296,7 @@ def test_payload_and_gravity_are_seen_in_the_diagnostics(unloaded):
 # --- what was measured -------------------------------------------------------------------------
 
 
+@on_one_arm
 def test_terms_without_a_position_are_those_of_the_measured_state(arm):
     names = arm.model.joint_names
     position, velocity, _ = (state.tolist() for state in next(iter(arm.states())))
@@ -303,6 +318,7 @@ def test_terms_without_a_position_are_those_of_the_measured_state(arm):
 
 
 @pytest.mark.longer
+@on_one_arm
 def test_measured_state_of_long_ago_is_refused_as_such(arm):
     names = arm.model.joint_names
     arm.rig.until(
@@ -315,6 +331,7 @@ def test_measured_state_of_long_ago_is_refused_as_such(arm):
 
 
 @pytest.mark.longer
+@on_one_arm
 def test_velocity_that_is_not_known_yet_is_refused(arm):
     names = arm.model.joint_names
     position = [0.0] * len(names)
