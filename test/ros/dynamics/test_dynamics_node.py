@@ -397,7 +397,10 @@ def test_arm_that_does_not_follow_is_an_error_in_diagnostics(rig, robot):
     rig.follow([np.array(POSITION) + 0.3], [0.5])
     rig.stream(POSITION, lambda: 'max_following_error' in rig.report.get('last_fault', ''))
     assert rig.report['following_errors'] == '1'
-    rig.stream(POSITION, lambda: np.allclose(rig.states[-1].reference_position, POSITION))
+    rig.stream(
+        POSITION,
+        lambda: np.allclose(np.resize(rig.states[-1].reference_position, 7), POSITION),
+    )
     rig.follow([np.array(POSITION) + 0.05], [0.5])
     rig.stream(POSITION, lambda: rig.report.get('last_fault') == '')
 

@@ -21,7 +21,7 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS 2')
 
-from node_rig import ARM, PERIOD, UNHURRIED, NodeRig
+from node_rig import ARM, PERIOD, UNHURRIED, NodeRig, regularly
 from rcl_interfaces.srv import GetParameters
 from shared_rig import SharedRig
 from std_msgs.msg import Float64MultiArray
@@ -78,17 +78,8 @@ class Mistaken:
             assert not re.search('WARN|ERROR|FATAL', '\n'.join(lines)), self.log
 
     def stream_until_told(self, position=POSITION, period=PERIOD, **options):
-        """Publish joint states until the words have come: on a loaded machine as many."""
-        due = time.monotonic()
-
-        def send():
-            nonlocal due
-            due = max(due, time.monotonic() - 20 * PERIOD)
-            while due <= time.monotonic():
-                due += period
-                self.send(position, **options)
-
-        self.expect(send)
+        """Publish joint states until the words have come."""
+        self.expect(regularly(lambda: self.send(position, **options), period))
 
     @property
     def is_logged(self):
@@ -563,36 +554,36 @@ def test_joint_states_of_another_namespace_are_named_with_the_remapping(alone, r
 
 
 @pytest.mark.longer
-@mistake(
-    "another robot's joint states, or a prefix",
-    'commanding nothing: joint states name left_joint1, left_joint2, …; none is on the chain',
-    'ERROR, the same',
+@pytest.mark.parametrize(
+    'names, position',
+    [
+        case(
+            "another robot's joint states, or a prefix",
+            'commanding nothing: joint states name left_joint1, left_joint2, …; none is on the '
+            'chain',
+            'ERROR, the same',
+            [f'left_joint{i}' for i in range(1, 8)],
+            POSITION,
+        ),
+        case(
+            'joint states without one of the joints',
+            'waiting for the state of panda_joint7',
+            'WARN, the same',
+            ARM[:6],
+            POSITION[:6],
+        ),
+        case(
+            'a position of NaN',
+            'commanding nothing: position of panda_joint3 is nan',
+            'ERROR, the same',
+            ARM,
+            [*POSITION[:2], float('nan'), *POSITION[3:]],
+        ),
+    ],
 )
-def test_joint_states_of_another_robot_are_named(rig, robot):
+def test_joint_states_that_cannot_be_commanded_on_are_named(rig, robot, names, position):
     rig.start(**robot)
-    rig.stream_until_told(names=[f'left_joint{i}' for i in range(1, 8)])
-
-
-@pytest.mark.longer
-@mistake(
-    'joint states without one of the joints',
-    'waiting for the state of panda_joint7',
-    'WARN, the same',
-)
-def test_joint_that_is_missing_is_named(rig, robot):
-    rig.start(**robot)
-    rig.stream_until_told(POSITION[:6], names=ARM[:6])
-
-
-@pytest.mark.longer
-@mistake(
-    'a position of NaN',
-    'commanding nothing: position of panda_joint3 is nan',
-    'ERROR, the same',
-)
-def test_position_of_nan_is_named(rig, robot):
-    rig.start(**robot)
-    rig.stream_until_told([*POSITION[:2], float('nan'), *POSITION[3:]])
+    rig.stream_until_told(position, names=names)
 
 
 @pytest.mark.longer
@@ -774,31 +765,31 @@ def test_trajectory_in_gravity_compensation_names_the_parameter(rig, robot):
 
 
 @pytest.mark.longer
-@mistake(
-    'positions in degrees in a trajectory',
-    "trajectory rejected: trajectory joint 'panda_joint2' position on the way: -60.0; allowed: "
-    'within the position limits … in degrees?',
-    'OK: compensating gravity',
+@pytest.mark.parametrize(
+    'names, position',
+    [
+        case(
+            'positions in degrees in a trajectory',
+            "trajectory rejected: trajectory joint 'panda_joint2' position on the way: -60.0; "
+            'allowed: within the position limits … in degrees?',
+            'OK: compensating gravity',
+            ARM,
+            [POSITION[0], -60.0, *POSITION[2:]],
+        ),
+        case(
+            'a trajectory with other joint names',
+            "trajectory rejected: trajectory joint_names: 'joint1'; allowed: one of panda_joint1, "
+            'panda_joint2',
+            'OK: compensating gravity',
+            [f'joint{i}' for i in range(1, 8)],
+            POSITION,
+        ),
+    ],
 )
-def test_trajectory_in_degrees_asks_for_the_unit(rig, robot):
+def test_trajectory_of_another_unit_or_arm_is_told_what_is_allowed(rig, robot, names, position):
     rig.start(**robot, mode='computed_torque')
     rig.bring_up(POSITION)
-    degrees = [POSITION[0], -60.0, *POSITION[2:]]
-    trajectory_until_told(rig, degrees, lambda: rig.send(POSITION))
-
-
-@pytest.mark.longer
-@mistake(
-    'a trajectory with other joint names',
-    "trajectory rejected: trajectory joint_names: 'joint1'; allowed: one of panda_joint1, "
-    'panda_joint2',
-    'OK: compensating gravity',
-)
-def test_trajectory_with_other_joint_names_is_told_those_of_the_arm(rig, robot):
-    rig.start(**robot, mode='computed_torque')
-    rig.bring_up(POSITION)
-    names = [f'joint{i}' for i in range(1, 8)]
-    trajectory_until_told(rig, POSITION, lambda: rig.send(POSITION), names=names)
+    trajectory_until_told(rig, position, lambda: rig.send(POSITION), names=names)
 
 
 @pytest.mark.longer
