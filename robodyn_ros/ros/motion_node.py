@@ -104,8 +104,8 @@ class MotionNode(PlainlySpoken, Node):
         A parameter, the URDF or the motion cannot be used.
     """
 
-    def __init__(self) -> None:
-        super().__init__('motion_node')
+    def __init__(self, **node_options: Any) -> None:
+        super().__init__('motion_node', **node_options)
         self._given = declared_values(self, PARAMETERS)
         target = self._given['target']
         self.is_over = False

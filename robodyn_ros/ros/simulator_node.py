@@ -125,8 +125,8 @@ class SimulatorNode(PlainlySpoken, Node):
         A parameter or the URDF file cannot be used.
     """
 
-    def __init__(self) -> None:
-        super().__init__('simulator_node')
+    def __init__(self, **node_options: Any) -> None:
+        super().__init__('simulator_node', **node_options)
         given = declared_values(self, PARAMETERS)
         urdf_file = given['urdf_file']
         self._ends: dict[str, Any] = {

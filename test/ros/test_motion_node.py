@@ -14,8 +14,10 @@ import rclpy
 import yaml
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
-from fair_spinning import spin_until
+from fair_spinning import STEP, spin_until
+from rclpy.exceptions import ParameterException
 from rclpy.executors import SingleThreadedExecutor
+from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from robots import two_link_urdf
 from sensor_msgs.msg import JointState
@@ -23,26 +25,47 @@ from trajectory_msgs.msg import JointTrajectory
 
 from robodyn_interfaces.msg import Contact, DynamicsState
 from robodyn_ros import RobotModel, inverse_dynamics
+from robodyn_ros.errors import RobodynError
 from robodyn_ros.identification import Recording
 from robodyn_ros.kinematics import kinematics_digest
 from robodyn_ros.motions import table_as_csv
 from robodyn_ros.ros.demo.node_process import die_with_parent
-from robodyn_ros.ros.motion_node import LEAD_TIME, MOST_REFUSALS
+from robodyn_ros.ros.motion_node import FAREWELL_TIME, LEAD_TIME, MOST_REFUSALS, MotionNode
 
 pytest.importorskip('rosbags', reason='needs rosbags: pip install rosbags')
 pytestmark = pytest.mark.ros
 
-PERIOD = 0.005  # between joint states [s]
+PERIOD = 0.01  # between joint states [s]
 DURATION = 1.5  # of the motion [s]
 PATIENCE = 240.0  # for anything that must happen; a loaded machine may take long [s]
 
 
-class Arm:
-    """An arm that is where its trajectory says, and efforts as its model says, plus a push."""
+class Motion(MotionNode):
+    """The node in this process; it counts the states that it has seen."""
 
-    def __init__(self, model, topic, start, reliability=ReliabilityPolicy.RELIABLE):
+    seen = 0
+
+    def _on_state(self, content):
+        super()._on_state(content)
+        self.seen += 1
+
+
+class Arm:
+    """
+    An arm that is where its trajectory says, and efforts as its model says, plus a push.
+
+    Parameters
+    ----------
+    folder : Path
+        Where URDF, motion and log are, and the bag will be.
+    """
+
+    motion = process = None
+
+    def __init__(self, folder, model, topic, start, reliability):
+        self.folder = folder
         self.domain = domains.claim()
-        self.context = rclpy.Context()
+        self.context, self._log = rclpy.Context(), ''
         rclpy.init(context=self.context, domain_id=self.domain)
         self.node = rclpy.create_node('arm', context=self.context)
         self.executor = SingleThreadedExecutor(context=self.context)
@@ -71,6 +94,16 @@ class Arm:
                 self.refuse(message.header.stamp)
             return
         self.received_.append(message)
+        begin, points = message.header.stamp, message.points
+        self.way = (
+            begin.sec + 1e-9 * begin.nanosec,
+            [p.time_from_start.sec + 1e-9 * p.time_from_start.nanosec for p in points],
+            [
+                np.array([p.positions for p in points]),
+                np.array([p.velocities for p in points]),
+                np.array([p.accelerations or [0.0, 0.0] for p in points]),
+            ],
+        )
 
     def refuse(self, stamp):
         """Say in diagnostics that the trajectory of a stamp is refused, and why."""
@@ -82,34 +115,82 @@ class Arm:
         status = DiagnosticStatus(name='dynamics_node: torque', values=pairs)
         self.diagnostics.publish(DiagnosticArray(status=[status]))
 
+    def run(self, given):
+        """Run the node beside the arm."""
+        overrides = [Parameter(name, value=value) for name, value in given.items()]
+        self.motion = Motion(context=self.context, parameter_overrides=overrides)
+        self.executor.add_node(self.motion)
+
+    def run_process(self, given):
+        """Run the node in a process of its own."""
+        words = [word for name, value in given.items() for word in ('-p', f'{name}:={value}')]
+        self.process = subprocess.Popen(
+            [sys.executable, '-m', 'robodyn_ros.ros.motion_node', '--ros-args', *words],
+            env={**os.environ, 'ROS_DOMAIN_ID': str(self.domain)},
+            stdout=(self.folder / 'log').open('w'),
+            stderr=subprocess.STDOUT,
+            preexec_fn=die_with_parent,
+        )
+
+    @property
+    def is_over(self):
+        if self.process is None:
+            return self.motion.is_over
+        return self.process.poll() is not None
+
+    def until(self, condition):
+        deadline = time.monotonic() + PATIENCE
+        while not condition():
+            assert time.monotonic() < deadline
+            self.spin()
+
+    def until_moving(self):
+        self.until(lambda: self.received_ and abs(self.q[0]) > 0.1)
+
+    def ended(self):
+        """Spin until the node has ended, and return what it logged."""
+        self.until(lambda: self.is_over)
+        if self.process is not None:
+            return (self.folder / 'log').read_text()
+        spin_until(self.executor, time.monotonic() + FAREWELL_TIME)
+        self.executor.remove_node(self.motion)
+        self.motion.destroy_node()
+        return self.motion.problem
+
+    def recording(self):
+        return Recording.from_bag(self.folder / 'bag', self.model)
+
+    def bag(self):
+        """Return topics and messages of the bag."""
+        from rosbags.highlevel import AnyReader
+
+        with AnyReader([self.folder / 'bag']) as reader:
+            return [
+                (connection.topic, reader.deserialize(raw, connection.msgtype))
+                for connection, _, raw in reader.messages()
+            ]
+
     def close(self):
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
         self.executor.shutdown()
         self.node.destroy_node()
         rclpy.shutdown(context=self.context)
         domains.release(self.domain)
 
     def spin(self):
-        """Go on by one period, simulated and real."""
+        """Go on by one simulated period: until the node has seen the state, or for a real one."""
         self.now += PERIOD
         qd = qdd = np.zeros(2)
         if self.obeys and self.received_ and self.received_[-1].points:
-            message = self.received_[-1]
-            times = [
-                p.time_from_start.sec + 1e-9 * p.time_from_start.nanosec for p in message.points
-            ]
-            start = message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
-            elapsed = self.now - (start or self.now)
+            begin, times, tables = self.way
+            elapsed = self.now - (begin or self.now)
             if elapsed >= 0:
-                columns = zip(*(p.positions for p in message.points))
-                self.q = np.array([np.interp(elapsed, times, column) for column in columns])
+                at = [[np.interp(elapsed, times, joint) for joint in table.T] for table in tables]
+                self.q = np.array(at[0])
                 if times[0] <= elapsed < times[-1]:
-                    qd, qdd = (
-                        np.array([np.interp(elapsed, times, column) for column in zip(*table)])
-                        for table in (
-                            [p.velocities for p in message.points],
-                            [p.accelerations or [0.0, 0.0] for p in message.points],
-                        )
-                    )
+                    qd, qdd = map(np.array, at[1:])
         effort = inverse_dynamics(self.model, self.q, qd, qdd) + [self.push, 0.0]
         if self.talks:
             state = JointState(
@@ -121,16 +202,19 @@ class Arm:
             whole, part = divmod(round(self.now * 1e9), 10**9)
             state.header.stamp = Time(sec=whole, nanosec=part)
             self.states.publish(state)
-            told = DynamicsState(header=state.header)
-            if self.received_ and self.received_[-1].points:
-                told.reference_position = self.q.tolist()
-            self.follows.publish(told)
-        spin_until(self.executor, time.monotonic() + PERIOD, 1e-3)
+            if self.follows.get_subscription_count():
+                told = DynamicsState(header=state.header)
+                if self.received_ and self.received_[-1].points:
+                    told.reference_position = self.q.tolist()
+                self.follows.publish(told)
+        end, seen = time.monotonic() + PERIOD, self.motion and self.motion.seen
+        while time.monotonic() < end and (self.motion is None or self.motion.seen == seen):
+            self.executor.spin_once(timeout_sec=STEP)
 
 
 @pytest.fixture
 def rig(tmp_path):
-    """Return a function that starts arm and node: (arm, process, folder)."""
+    """Return a function that starts arm and node."""
     urdf, motion = tmp_path / 'arm.urdf', tmp_path / 'motion.csv'
     urdf.write_text(two_link_urdf())
     model = RobotModel.from_urdf(urdf)
@@ -143,73 +227,39 @@ def rig(tmp_path):
     qdd = sizes * rate**2 * np.cos(phase)[:, None]
     names = [f'joint{j}{s}' for s in ('', '.velocity', '.acceleration') for j in (1, 2)]
     motion.write_text(table_as_csv(names, times, q, qd, qdd))
-    started = []
+    arms = []
 
     def start(
         *,
         start_at=(0.0, 0.0),
         target='dynamics_node',
         reliability=ReliabilityPolicy.RELIABLE,
+        run=Arm.run,
         **parameters,
     ):
-        arm = Arm(model, f'/{target}/joint_trajectory', start_at, reliability)
+        topic = f'/{target}/joint_trajectory'
+        arms.append(Arm(tmp_path, model, topic, start_at, reliability))
         given = {
-            'motion_file': motion,
-            'urdf_file': urdf,
-            'bag': tmp_path / 'bag',
+            'motion_file': str(motion),
+            'urdf_file': str(urdf),
+            'bag': str(tmp_path / 'bag'),
             'target': target,
-            'confirm': 'true',
+            'confirm': True,
             'rehearsal_speed': 0.0,
             'state_timeout': 2.0,
             **parameters,
         }
-        arguments = [word for name, value in given.items() for word in ('-p', f'{name}:={value}')]
-        log = (tmp_path / 'log').open('w')
-        process = subprocess.Popen(
-            [
-                sys.executable,
-                '-m',
-                'robodyn_ros.ros.motion_node',
-                '--ros-args',
-                *arguments,
-            ],
-            env={**os.environ, 'ROS_DOMAIN_ID': str(arm.domain)},
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            preexec_fn=die_with_parent,
-        )
-        started.append((arm, process))
-        return arm, process, tmp_path
+        run(arms[-1], given)
+        return arms[-1]
 
     yield start
-    for arm, process in started:
-        if process.poll() is None:
-            process.kill()
-        process.wait()
+    for arm in arms:
         arm.close()
 
 
-def until(arm, process, folder, condition):
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, (folder / 'log').read_text()
-        arm.spin()
-
-
-def ended(arm, process, folder):
-    """Spin until the node has ended; return its code and what it printed."""
-    until(arm, process, folder, lambda: process.poll() is not None)
-    return process.returncode, (folder / 'log').read_text()
-
-
-def moving(arm):
-    return lambda: bool(arm.received_) and abs(arm.q[0]) > 0.1
-
-
 def test_a_motion_is_made_slowly_then_fast_and_recorded_with_the_robots_digest(rig):
-    arm, process, folder = rig(rehearsal_speed=0.5)
-    code, log = ended(arm, process, folder)
-    assert code == 0, log
+    arm = rig(rehearsal_speed=0.5)
+    assert arm.ended() == ''
     times = [message.points[-1].time_from_start for message in arm.received_]
     lengths = [t.sec + 1e-9 * t.nanosec for t in times]
     assert lengths[0] == pytest.approx(LEAD_TIME + 2 * DURATION)
@@ -218,10 +268,10 @@ def test_a_motion_is_made_slowly_then_fast_and_recorded_with_the_robots_digest(r
         max(abs(v) for p in message.points for v in p.velocities) for message in arm.received_
     ]
     assert fastest[0] == pytest.approx(fastest[-1] / 2, rel=1e-3)
-    recording = Recording.from_bag(folder / 'bag', arm.model)
+    recording = arm.recording()
     assert recording.duration > 3 * DURATION
     assert np.ptp(recording.position, axis=0) == pytest.approx([0.8, 1.2], rel=0.01)
-    information = yaml.safe_load((folder / 'bag' / 'metadata.yaml').read_text())
+    information = yaml.safe_load((arm.folder / 'bag' / 'metadata.yaml').read_text())
     notes = information['rosbag2_bagfile_information']['custom_data']
     assert notes['kinematics'] == kinematics_digest(arm.model)
     assert notes['outcome'] == 'done' and len(notes['urdf_sha256']) == 64
@@ -230,88 +280,64 @@ def test_a_motion_is_made_slowly_then_fast_and_recorded_with_the_robots_digest(r
 
 @pytest.mark.longer
 def test_the_bag_holds_the_description_and_may_be_mcap(rig):
-    arm, process, folder = rig(storage='mcap')
-    assert ended(arm, process, folder)[0] == 0
-    from rosbags.highlevel import AnyReader
-
-    with AnyReader([folder / 'bag']) as reader:
-        found = {
-            connection.topic: reader.deserialize(raw, connection.msgtype)
-            for connection, _, raw in reader.messages()
-        }
+    arm = rig(storage='mcap')
+    assert arm.ended() == ''
+    found = dict(arm.bag())
     assert found['/robot_description'].data == two_link_urdf()
     assert list(found['/joint_states'].name) == ['joint1', 'joint2']
-    assert list((folder / 'bag').glob('*.mcap'))
+    assert list((arm.folder / 'bag').glob('*.mcap'))
 
 
-def test_without_confirm_nothing_is_sent_or_recorded(rig):
-    arm, process, folder = rig(confirm='false')
-    code, log = ended(arm, process, folder)
-    assert code == 0 and 'confirm:=true' in log
-    assert not arm.received_ and not (folder / 'bag').exists()
-
-
-@pytest.mark.longer
 def test_from_elsewhere_it_begins_only_where_the_approach_is_asked_for(rig):
-    arm, process, folder = rig(start_at=(0.3, 0.0))
-    code, log = ended(arm, process, folder)
-    assert code == 1 and 'approach:=true' in log and not arm.received_
+    arm = rig(start_at=(0.3, 0.0))
+    assert 'approach:=true' in arm.ended() and not arm.sent
 
 
 @pytest.mark.longer
 def test_a_node_that_is_not_yet_active_is_asked_again(rig):
-    arm, process, folder = rig()
+    arm = rig()
     arm.refusals = 2
-    code, log = ended(arm, process, folder)
-    assert code == 0, log
+    assert arm.ended() == ''
     assert not arm.refusals
 
 
 @pytest.mark.longer
 def test_a_refused_trajectory_is_sent_again_with_more_time_to_its_start(rig):
-    arm, process, folder = rig()
+    arm = rig()
     arm.refusals, arm.reason = 2, 'speed on the way: 8.48; allowed 2.16'
-    code, log = ended(arm, process, folder)
-    assert code == 0, log
+    assert arm.ended() == ''
     leads = [
         message.points[0].time_from_start.sec + 1e-9 * message.points[0].time_from_start.nanosec
         for message in arm.sent
     ]
     assert leads == pytest.approx([LEAD_TIME, 2 * LEAD_TIME, 4 * LEAD_TIME])
-    assert Recording.from_bag(folder / 'bag', arm.model).duration > DURATION
+    assert arm.recording().duration > DURATION
 
 
-@pytest.mark.longer
 def test_a_trajectory_refused_again_and_again_ends_with_the_nodes_reason(rig):
-    arm, process, folder = rig()
+    arm = rig()
     arm.refusals, arm.reason = 100, 'in mode gravity_compensation'
-    code, log = ended(arm, process, folder)
-    assert code == 1
-    assert 'motion: the dynamics node refused the trajectory: in mode gravity_compensation' in log
-    assert 'from where the motion is' not in log
+    why = 'motion: the dynamics node refused the trajectory: in mode gravity_compensation'
+    assert arm.ended() == why
     assert len(arm.sent) == MOST_REFUSALS
 
 
 @pytest.mark.longer
 def test_a_second_part_that_is_refused_is_not_blamed_on_the_arm(rig):
-    arm, process, folder = rig(rehearsal_speed=0.5)
-    until(arm, process, folder, lambda: arm.received_)
+    arm = rig(rehearsal_speed=0.5)
+    arm.until(lambda: arm.received_)
     arm.refusals, arm.reason = 100, 'while disabled'
-    code, log = ended(arm, process, folder)
-    assert code == 1
-    assert 'motion: the dynamics node refused the trajectory: while disabled' in log
-    assert 'from where the motion is' not in log
+    assert arm.ended() == 'motion: the dynamics node refused the trajectory: while disabled'
 
 
 @pytest.mark.longer
 def test_what_the_node_refused_of_others_is_nothing_to_this_motion(rig):
-    arm, process, folder = rig()
+    arm = rig()
     arm.reason = 'of another'
-    until(arm, process, folder, lambda: arm.received_)
+    arm.until(lambda: arm.received_)
     for _ in range(10):
         arm.refuse(Time(sec=7))
-    code, log = ended(arm, process, folder)
-    assert code == 0 and 'of another' not in log
+    assert arm.ended() == '' and len(arm.sent) == 1
 
 
 @pytest.mark.longer
@@ -319,27 +345,20 @@ def test_what_the_node_refused_of_others_is_nothing_to_this_motion(rig):
     'reliability', [ReliabilityPolicy.RELIABLE, ReliabilityPolicy.BEST_EFFORT]
 )
 def test_joint_states_are_taken_as_reliably_as_they_are_offered(rig, reliability):
-    arm, process, folder = rig(reliability=reliability)
-    until(arm, process, folder, moving(arm))
+    arm = rig(reliability=reliability)
+    arm.until_moving()
     (listener,) = arm.node.get_subscriptions_info_by_topic('/joint_states')
     assert listener.qos_profile.reliability == reliability
-    assert ended(arm, process, folder)[0] == 0
+    assert arm.ended() == ''
 
 
 @pytest.mark.longer
 def test_a_state_that_is_sent_again_is_recorded_once(rig):
-    arm, process, folder = rig()
+    arm = rig()
     publish = arm.states.publish
     arm.states.publish = lambda state: (publish(state), publish(state))
-    assert ended(arm, process, folder)[0] == 0
-    from rosbags.highlevel import AnyReader
-
-    with AnyReader([folder / 'bag']) as reader:
-        stamps = [
-            reader.deserialize(raw, connection.msgtype).header.stamp
-            for connection, _, raw in reader.messages()
-            if connection.topic == '/joint_states'
-        ]
+    assert arm.ended() == ''
+    stamps = [message.header.stamp for topic, message in arm.bag() if topic == '/joint_states']
     times = [stamp.sec * 10**9 + stamp.nanosec for stamp in stamps]
     assert len(times) > DURATION / PERIOD / 2
     assert len(set(times)) == len(times)
@@ -347,9 +366,8 @@ def test_a_state_that_is_sent_again_is_recorded_once(rig):
 
 @pytest.mark.longer
 def test_an_approach_is_slow_and_ends_at_the_start(rig):
-    arm, process, folder = rig(start_at=(0.05, -0.1), approach='true')
-    code, log = ended(arm, process, folder)
-    assert code == 0, log
+    arm = rig(start_at=(0.05, -0.1), approach=True)
+    assert arm.ended() == ''
     way = arm.received_[0].points
     assert list(way[0].positions) == pytest.approx([0.05, -0.1])
     assert list(way[-1].positions) == pytest.approx([0.0, 0.0], abs=1e-12)
@@ -358,94 +376,99 @@ def test_an_approach_is_slow_and_ends_at_the_start(rig):
 
 @pytest.mark.longer
 def test_efforts_that_leave_the_prediction_stop_the_arm(rig):
-    arm, process, folder = rig(effort_tolerance='[5.0, 5.0]')
-    until(arm, process, folder, moving(arm))
+    arm = rig(effort_tolerance=[5.0, 5.0])
+    arm.until_moving()
     arm.push = 20.0
-    code, log = ended(arm, process, folder)
-    assert code == 1 and "effort of joint 'joint1'" in log
+    assert "effort of joint 'joint1'" in arm.ended()
     assert not arm.received_[-1].points  # the dynamics node brakes and holds
-    recording = Recording.from_bag(folder / 'bag', arm.model)
-    assert np.abs(recording.effort).max() >= 20.0 - 5.0
+    assert np.abs(arm.recording().effort).max() >= 20.0 - 5.0
 
 
 @pytest.mark.longer
 def test_a_joint_trajectory_controller_is_stopped_by_a_point_at_rest_ahead(rig):
-    arm, process, folder = rig(target='joint_trajectory_controller', effort_tolerance='5')
-    until(arm, process, folder, moving(arm))
+    arm = rig(target='joint_trajectory_controller', effort_tolerance=[5.0])
+    arm.until_moving()
     q = arm.q.copy()
     arm.push = 20.0
-    assert ended(arm, process, folder)[0] == 1
+    assert arm.ended()
     (rest,) = arm.received_[-1].points
     assert list(rest.velocities) == [0.0, 0.0]
     assert np.abs(np.array(rest.positions) - q).max() < 0.6
 
 
-@pytest.mark.longer
 def test_an_arm_that_does_not_follow_is_stopped(rig):
-    arm, process, folder = rig()
+    arm = rig()
     arm.obeys = False
-    code, log = ended(arm, process, folder)
-    assert code == 1 and 'from where the motion is' in log
+    assert 'from where the motion is' in arm.ended()
 
 
 @pytest.mark.longer
 def test_a_contact_stops_the_motion_and_its_end_does_not(rig):
-    arm, process, folder = rig()
-    until(arm, process, folder, moving(arm))
+    arm = rig()
+    arm.until_moving()
     arm.contacts.publish(Contact(is_over=True, joint='joint2'))
     for _ in range(20):
         arm.spin()
-    assert process.poll() is None
+    assert not arm.is_over
     arm.contacts.publish(Contact(joint='joint2', torque=7.0, threshold=5.0))
-    code, log = ended(arm, process, folder)
-    assert code == 1 and "contact: 7 of 5 N m or N at joint 'joint2'" in log
+    assert "contact: 7 of 5 N m or N at joint 'joint2'" in arm.ended()
     assert not arm.received_[-1].points
 
 
 @pytest.mark.longer
 def test_a_driver_that_falls_silent_stops_the_motion_and_leaves_a_bag(rig):
-    arm, process, folder = rig(state_timeout=0.5)
-    until(arm, process, folder, moving(arm))
+    arm = rig(state_timeout=0.5)
+    arm.until_moving()
     arm.talks = False
-    code, log = ended(arm, process, folder)
-    assert code == 1 and 'no joint states' in log
+    assert 'no joint states' in arm.ended()
     assert not arm.received_[-1].points
-    assert Recording.from_bag(folder / 'bag', arm.model).duration > 0.3
+    assert arm.recording().duration > 0.3
 
 
-@pytest.mark.longer
-def test_a_signal_stops_the_motion_and_leaves_a_bag(rig):
-    arm, process, folder = rig()
-    until(arm, process, folder, moving(arm))
-    process.send_signal(signal.SIGINT)
-    code, log = ended(arm, process, folder)
-    assert code == 1 and 'told to stop' in log
-    assert not arm.received_[-1].points
-    assert Recording.from_bag(folder / 'bag', arm.model).duration > 0.3
-
-
-@pytest.mark.longer
 @pytest.mark.parametrize(
     ('parameters', 'named'),
     [
         ({'target': 'arm_controller'}, 'parameter target'),
         ({'motion_file': '/nonexistent/motion.csv'}, 'no such file'),
-        ({'motion_file': '""'}, 'motion_file'),
+        ({'motion_file': ''}, 'motion_file'),
         ({'storage': 'tape'}, 'parameter storage'),
         ({'rehearsal_speed': 2.0}, 'speed'),
         ({'position_tolerance': 0.0}, 'position_tolerance'),
     ],
 )
-def test_what_cannot_be_is_refused_before_anything_is_sent(rig, parameters, named):
-    arm, process, folder = rig(**parameters)
-    code, log = ended(arm, process, folder)
-    assert code == 1 and named in log
-    assert not arm.received_ and not (folder / 'bag').exists()
+def test_what_cannot_be_is_refused_before_anything_is_sent(rig, tmp_path, parameters, named):
+    with pytest.raises((RobodynError, ParameterException), match=named):
+        rig(**parameters)
+    assert not (tmp_path / 'bag').exists()
+
+
+def test_a_bag_that_is_there_is_not_overwritten(rig, tmp_path):
+    (tmp_path / 'bag').mkdir()
+    with pytest.raises(RobodynError, match='bag'):
+        rig()
+
+
+# --- in a process of its own -------------------------------------------------------------------
 
 
 @pytest.mark.longer
-def test_a_bag_that_is_there_is_not_overwritten(rig, tmp_path):
-    (tmp_path / 'bag').mkdir()
-    arm, process, folder = rig()
-    code, log = ended(arm, process, folder)
-    assert code == 1 and 'bag' in log and not arm.received_
+def test_a_signal_stops_the_motion_and_leaves_a_bag(rig):
+    arm = rig(run=Arm.run_process)
+    arm.until_moving()
+    arm.process.send_signal(signal.SIGINT)
+    assert 'told to stop' in arm.ended() and arm.process.returncode == 1
+    assert not arm.received_[-1].points
+    assert arm.recording().duration > 0.3
+
+
+@pytest.mark.longer
+def test_a_refusal_ends_the_process_with_code_1_before_anything_is_sent(rig):
+    arm = rig(run=Arm.run_process, storage='tape')
+    assert 'parameter storage' in arm.ended() and arm.process.returncode == 1
+    assert not arm.sent
+
+
+def test_without_confirm_nothing_is_sent_or_recorded(rig):
+    arm = rig(run=Arm.run_process, confirm='false')
+    assert 'confirm:=true' in arm.ended() and arm.process.returncode == 0
+    assert not arm.sent and not (arm.folder / 'bag').exists()

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulator offers the topics of a driver: in a process of its own, over real DDS."""
+"""The simulator offers the topics of a driver, over real DDS."""
 
 import os
 import signal
 import time
 
+import domains
 import numpy as np
 import pytest
 
@@ -13,15 +14,19 @@ pytest.importorskip('mujoco')
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus  # noqa: E402
 from geometry_msgs.msg import WrenchStamped  # noqa: E402
+from rclpy.exceptions import ParameterException  # noqa: E402
 from rclpy.executors import SingleThreadedExecutor  # noqa: E402
+from rclpy.parameter import Parameter  # noqa: E402
 from rosgraph_msgs.msg import Clock  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
 from std_msgs.msg import Float64MultiArray, String  # noqa: E402
 from std_srvs.srv import Trigger  # noqa: E402
 
 from robodyn_interfaces.srv import GetPayload, SetPayload  # noqa: E402
+from robodyn_ros.errors import RobodynError  # noqa: E402
 from robodyn_ros.ros.demo.node_process import NodeEnded, NodeProcess  # noqa: E402
 from robodyn_ros.ros.qos import LATCHED  # noqa: E402
+from robodyn_ros.ros.simulator_node import SimulatorNode  # noqa: E402
 
 pytestmark = pytest.mark.ros
 
@@ -46,16 +51,16 @@ def swinging_arm():
 
 
 class SimulatorRig:
-    """A simulator in a namespace of its own, and what it publishes."""
+    """A simulator in this process, what it publishes, and what it logs."""
 
-    def __init__(self, folder):
-        self.folder = folder
-        self.namespace = f'/simulator_test_{os.getpid()}_{time.monotonic_ns()}'
+    def __init__(self, folder, capfd):
+        self.capfd, self._log = capfd, ''
         self.urdf = folder / 'arm.urdf'
         self.urdf.write_text(swinging_arm())
+        self.domain = domains.claim()
         self.context = rclpy.Context()
-        rclpy.init(context=self.context)
-        self.node = rclpy.create_node('test', namespace=self.namespace, context=self.context)
+        rclpy.init(context=self.context, domain_id=self.domain)
+        self.node = rclpy.create_node('test', context=self.context)
         self.executor = SingleThreadedExecutor(context=self.context)
         self.executor.add_node(self.node)
         self.states, self.clocks, self.descriptions, self.reports = [], [], [], []
@@ -65,30 +70,28 @@ class SimulatorRig:
         subscribe(DiagnosticArray, 'diagnostics', self.reports.append, 10)
         self.torques = self.node.create_publisher(JointState, 'torques', 10)
         self.commands = self.node.create_publisher(Float64MultiArray, 'commands', 10)
-        self.process = None
 
     def start(self, **parameters):
-        self.process = NodeProcess(
-            'simulator_node',
-            namespace=self.namespace,
-            parameters=parameters,
-            remappings={'/clock': 'clock', '/diagnostics': 'diagnostics'},
-            log=self.folder / 'simulator.log',
-        )
-        self.process.__enter__()
-        return self
+        overrides = [Parameter(name, value=value) for name, value in parameters.items()]
+        simulator = SimulatorNode(context=self.context, parameter_overrides=overrides)
+        self.executor.add_node(simulator)
 
     def close(self):
-        self.process.__exit__(None, None, None)
+        for node in self.executor.get_nodes():
+            node.destroy_node()
         self.executor.shutdown()
-        self.node.destroy_node()
         rclpy.shutdown(context=self.context)
+        domains.release(self.domain)
+
+    @property
+    def log(self):
+        self._log += self.capfd.readouterr().err
+        return self._log
 
     def until(self, condition):
         deadline = time.monotonic() + PATIENCE
         while not condition():
-            self.process.check()
-            assert time.monotonic() < deadline, self.process.last_lines()
+            assert time.monotonic() < deadline, self.log
             self.executor.spin_once(timeout_sec=0.05)
 
     def until_heard(self, publisher):
@@ -118,8 +121,8 @@ class SimulatorRig:
 
 
 @pytest.fixture
-def rig(tmp_path):
-    made = SimulatorRig(tmp_path)
+def rig(tmp_path, capfd):
+    made = SimulatorRig(tmp_path, capfd)
     yield made
     made.close()
 
@@ -205,12 +208,12 @@ def test_in_lockstep_what_is_missing_is_said_where_it_belongs(rig):
     rig.start(urdf_file=str(rig.urdf), lockstep=True, lockstep_timeout=0.05)
     other = rig.node.create_publisher(JointState, 'arm_node/torques', 10)
     rig.node.destroy_publisher(rig.torques)
-    here = f'{rig.namespace}/torques'
-    elsewhere = f'nobody publishes on {here}, but on {rig.namespace}/arm_node/torques'
-    remedy = f'-r torques:={rig.namespace}/arm_node/torques takes it'
+    here = '/torques'
+    elsewhere = f'nobody publishes on {here}, but on /arm_node/torques'
+    remedy = '-r torques:=/arm_node/torques takes it'
 
     def says(*words):
-        text = rig.process.log.read_text()
+        text = rig.log
         message = rig.reports[-1].status[0].message if rig.reports else ''
         return all(each in text and each in message for each in words)
 
@@ -221,13 +224,13 @@ def test_in_lockstep_what_is_missing_is_said_where_it_belongs(rig):
     rig.node.destroy_publisher(other)
     rig.until(
         lambda: says(
-            f'no torques come on {here}: {rig.namespace}/test must be active, with '
+            f'no torques come on {here}: /test must be active, with '
             'use_sim_time:=true and a state_timeout well over lockstep_timeout = 0.05'
         )
     )
     rig.answer(rig.states[-1])
     rig.until(lambda: rig.reports[-1].status[0].message == 'moving freely')
-    assert rig.process.log.read_text().count(elsewhere) == 1
+    assert rig.log.count(elsewhere) == 1
 
 
 @pytest.mark.longer
@@ -235,8 +238,8 @@ def test_commands_that_are_published_elsewhere_are_named_with_the_remapping(rig)
     rig.node.destroy_publisher(rig.commands)
     rig.commands = rig.node.create_publisher(Float64MultiArray, 'arm_node/commands', 10)
     rig.start(urdf_file=str(rig.urdf))
-    topic = f'{rig.namespace}/arm_node/commands'
-    rig.until(lambda: f'-r commands:={topic} takes it' in rig.process.log.read_text())
+    topic = '/arm_node/commands'
+    rig.until(lambda: f'-r commands:={topic} takes it' in rig.log)
 
 
 def test_wrench_at_the_tip_acts_from_its_stamp_on(rig):
@@ -385,7 +388,7 @@ def test_brakes_let_go_of_a_payload_that_the_torques_do_not_carry(rig):
         rig.until(lambda before=before: rig.stamps()[-1] > before)
         is_free = np.abs(rig.states[-1].velocity).max() > 1e-6
         assert is_free == (k > 5 + 100) or k == 5 + 100
-    assert 'do not carry it: tell whoever commands them' in rig.process.log.read_text()
+    assert 'do not carry it: tell whoever commands them' in rig.log
 
 
 def test_payload_that_is_none_is_refused_as_the_node_refuses_it(rig):
@@ -414,40 +417,27 @@ def test_description_is_taken_from_the_topic_where_there_is_no_file(rig):
     rig.start(lockstep=True)
     publisher = rig.node.create_publisher(String, 'robot_description', LATCHED)
     publisher.publish(String(data='<robot name="empty"/>'))
-    rig.until(lambda: 'robot_description' in rig.process.log.read_text())
+    rig.until(lambda: 'robot_description' in rig.log)
     publisher.publish(String(data=swinging_arm()))
     rig.until(lambda: rig.states)
     assert list(rig.states[0].name) == JOINTS
 
 
 @pytest.mark.longer
-@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_simulator_ends_cleanly_when_told_to(rig, number):
-    rig.start(urdf_file=str(rig.urdf))
-    rig.until(lambda: rig.states)
-    rig.process._process.send_signal(number)
-    assert rig.process._process.wait(PATIENCE) == 0
-    assert 'Traceback' not in rig.process.log.read_text()
-
-
-@pytest.mark.longer
 @pytest.mark.parametrize('name', ['arm.urdf', 'arm.urdf.xacro'])
 def test_a_description_that_is_a_path_opens_no_file(rig, name):
-    path = rig.folder / name
+    path = rig.urdf.with_name(name)
     path.write_text(swinging_arm())
     rig.start()
     publisher = rig.node.create_publisher(String, 'robot_description', LATCHED)
     publisher.publish(String(data=str(path)))
-    rig.until(
-        lambda: f'robot_description: URDF text: {str(path)!r}' in rig.process.log.read_text()
-    )
+    rig.until(lambda: f'robot_description: URDF text: {str(path)!r}' in rig.log)
     # It goes on waiting for a description, and takes one.
     assert not rig.states
     publisher.publish(String(data=swinging_arm()))
     rig.until(lambda: rig.states)
 
 
-@pytest.mark.longer
 @pytest.mark.parametrize(
     'parameters, reason',
     [
@@ -459,9 +449,40 @@ def test_a_description_that_is_a_path_opens_no_file(rig, name):
         ({'effort_scale': [1.0, 2.0, 3.0]}, 'parameter effort_scale'),
     ],
 )
-def test_what_cannot_be_simulated_ends_the_simulator_with_the_reason(rig, parameters, reason):
-    rig.start(**{'urdf_file': str(rig.urdf), **parameters})
-    with pytest.raises(NodeEnded, match=reason) as caught:
-        rig.until(lambda: False)
-    assert 'ended with code 1' in str(caught.value)
+def test_what_cannot_be_simulated_is_refused_with_the_reason(rig, parameters, reason):
+    with pytest.raises((RobodynError, ParameterException), match=reason):
+        rig.start(**{'urdf_file': str(rig.urdf), **parameters})
+
+
+# --- in a process of its own -------------------------------------------------------------------
+
+
+def process(folder, **parameters):
+    return NodeProcess(
+        'simulator_node',
+        namespace=f'/simulator_test_{time.monotonic_ns()}',
+        parameters=parameters,
+        remappings={},
+        log=folder / 'simulator.log',
+    )
+
+
+def wait(condition):
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.mark.longer
+def test_refusal_ends_the_simulator_with_code_1_and_a_signal_with_code_0(rig, tmp_path):
+    with process(tmp_path, urdf_file='/no/such/file.urdf') as refused:
+        wait(lambda: refused.exit_code is not None)
+    with pytest.raises(NodeEnded, match=r'ended with code 1(.|\n)*/no/such/file.urdf') as caught:
+        refused.check()
     assert 'Traceback' not in str(caught.value)
+    with process(tmp_path, urdf_file=str(rig.urdf)) as running:
+        wait(lambda: 'held by their brakes' in running.log.read_text())
+        os.kill(running.pid, signal.SIGTERM)
+        wait(lambda: running.exit_code is not None)
+    assert running.exit_code == 0 and 'Traceback' not in running.log.read_text()

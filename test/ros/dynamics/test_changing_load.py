@@ -214,7 +214,7 @@ def test_gravity_told_while_active_is_in_the_next_torques(rig, robot):
         pytest.param(
             (9.81 * np.sin(np.pi / 6), 0.0, -9.81 * np.cos(np.pi / 6)), id='by 30 degrees'
         ),
-        pytest.param((0.0, 0.0, 9.81), id='upside down'),
+        pytest.param((0.0, 0.0, 9.81), id='upside down', marks=pytest.mark.slow),
     ],
 )
 def test_arm_on_a_tilted_base_holds_still_once_the_service_has_told(lockstep, robot, gravity):

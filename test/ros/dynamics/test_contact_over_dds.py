@@ -17,10 +17,11 @@ from contact_rig import (
     urdf_with_friction,
 )
 from lockstep_rig import seconds
-from node_rig import ARM, NodeRig
+from node_rig import ARM
 from pushed_arm import ARMS
 from robots import public_urdf
 from sensor_msgs.msg import JointState
+from shared_rig import SharedRig
 
 from robodyn_ros import RobotModel, forward_kinematics, jacobian
 
@@ -208,9 +209,10 @@ def test_float_lets_the_arm_go(rig, robot):
     rig.pushed([0.0, 0.0, 0.0])
 
 
-@pytest.fixture
-def plain(tmp_path):
-    result = NodeRig(tmp_path / 'node.log')
+@pytest.fixture(scope='module')
+def plain(tmp_path_factory):
+    """A node without an arm in MuJoCo, that each test configures anew."""
+    result = SharedRig(tmp_path_factory.mktemp('plain') / 'node.log')
     yield result
     result.close()
 
@@ -240,9 +242,7 @@ def test_nothing_is_computed_while_nobody_listens(plain, robot):
     plain.start(**robot)
     plain.bring_up(POSITION)
     # The rig listens to the dynamics state, and so the observer runs; take that away.
-    for subscription in list(plain.node.subscriptions):
-        if subscription.topic_name.endswith('dynamics_state'):
-            plain.node.destroy_subscription(subscription)
+    plain.disconnect('/dynamics_node/dynamics_state')
     plain.stream(POSITION, lambda: plain.report.get('contact_observer') == 'idle')
 
 

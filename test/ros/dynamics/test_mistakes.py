@@ -13,23 +13,40 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import MagicMock
 
+import numpy as np
 import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS 2')
 
-from node_rig import ARM, UNHURRIED, NodeRig
+from node_rig import ARM, PERIOD, UNHURRIED, NodeRig, regularly
+from rcl_interfaces.srv import GetParameters
+from shared_rig import SharedRig
 from std_msgs.msg import Float64MultiArray
 
 from robodyn_interfaces.srv import EstimatePayload, SetPayload
+from robodyn_ros import RobotModel
+from robodyn_ros.compiled.c.cache import cache_directory
+from robodyn_ros.control.joint_state_buffer import MeasuredState
+from robodyn_ros.control.load import Load
+from robodyn_ros.ros.dynamics import dynamics_node
+from robodyn_ros.ros.services.callbacks import Robot
+from robodyn_ros.ros.services.payload_estimation import MeasuredMotion, estimate_payload
+from robodyn_ros.ros.shared_memory import Cycles
 
 pytestmark = pytest.mark.ros
 
 POSITION = [0.1, -0.4, 0.2, -1.9, 0.3, 1.6, 0.7]
 LEVELS = ('OK', 'WARN', 'ERROR', 'STALE')
 IDLE = 'unconfigured, commanding nothing'
-# Said on a loaded machine, where the services, or the first joint state, take seconds to come.
-BUSY = re.compile('services are not ready|no joint state has come yet|nobody subscribes to')
+# Said on a loaded machine, where the services, or the first joint state, take seconds to come, and
+# joint states are delayed, which hides in diagnostics what is said otherwise.
+SLOW = re.compile('joint states c[ao]me ')
+BUSY = re.compile(
+    f'services are not ready|no joint state has come yet|nobody subscribes to|{SLOW.pattern}'
+)
 CALM = {'state_timeout': UNHURRIED, 'ramp_time': 0.1}
 
 
@@ -43,12 +60,15 @@ def case(done, log, diagnostics, *values):
     return pytest.param(*values, id=done.replace(' ', '_'), marks=mistake(done, log, diagnostics))
 
 
-class Mistaken(NodeRig):
+class Mistaken:
     """A node that a mistake is made with, and the words that it is to say."""
 
-    def __init__(self, log_path, mark):
-        super().__init__(log_path)
-        self.done, self.log_words, self.diagnosed = mark.args
+    log_words = diagnosed = ''
+
+    def made(self, request):
+        """Take the words from the mark of a test."""
+        _, self.log_words, self.diagnosed = request.node.get_closest_marker('mistake').args
+        return self
 
     def expect(self, doing=None):
         """Wait for the words in the log and in diagnostics, doing something again and again."""
@@ -57,9 +77,9 @@ class Mistaken(NodeRig):
             lines = [line for line in self.log.splitlines() if not BUSY.search(line)]
             assert not re.search('WARN|ERROR|FATAL', '\n'.join(lines)), self.log
 
-    def stream_until_told(self, position=POSITION, **options):
+    def stream_until_told(self, position=POSITION, period=PERIOD, **options):
         """Publish joint states until the words have come."""
-        self.expect(lambda: self.send(position, **options))
+        self.expect(regularly(lambda: self.send(position, **options), period))
 
     @property
     def is_logged(self):
@@ -72,6 +92,8 @@ class Mistaken(NodeRig):
         if ended:
             return self.process.poll() == int(ended.group(1))
         level, _, words = self.diagnosed.partition(': ')
+        if level == 'OK' and SLOW.search(self.report.get('message', '')):
+            return True
         is_level = self.report.get('level') == LEVELS.index(level.partition(',')[0])
         same = self.log_words if level.endswith('the same') else words
         return is_level and says(self.report['message'], same)
@@ -83,11 +105,93 @@ def says(text, words):
     return re.search('.*'.join(parts), text, re.S) is not None
 
 
-@pytest.fixture
-def rig(request, tmp_path):
-    result = Mistaken(tmp_path / 'node.log', request.node.get_closest_marker('mistake'))
+class Shared(Mistaken, SharedRig):
+    """One node for many mistakes; ``begun`` is what it said when it had no robot yet."""
+
+    begun = None
+
+
+class Alone(Mistaken, NodeRig):
+    """A node for one mistake: where it is started, or where it ends."""
+
+
+OF_EVERY_NODE = {
+    'use_sim_time': 'false',
+    'start_type_description_service': 'true',
+    'qos_overrides./parameter_events.publisher.depth': 10,
+}
+SCALARS = {'kp': 50, 'kd': [9] * 7, 'ramp_time': 1}
+
+
+@pytest.fixture(scope='module')
+def running(tmp_path_factory):
+    folder = tmp_path_factory.mktemp('shared')
+    result = Shared(folder / 'node.log', gain_p=3.0, **OF_EVERY_NODE, **SCALARS)
+    result.environment |= {'ROBODYN_CACHE_DIR': str(cache_directory()), 'HOME': str(folder)}
+    result.start(autostart='false')
+    result.until(lambda: result.reports and 'waiting for' in result.log_path.read_text())
+    result.begun = SimpleNamespace(log=result.log_path.read_text(), report=result.report)
     yield result
     result.close()
+
+
+@pytest.fixture
+def rig(running, request):
+    return running.made(request)
+
+
+@pytest.fixture(scope='module')
+def started_by_a_script(tmp_path_factory):
+    """A node that a script started in the background, with a file of another node's parameters."""
+    folder = tmp_path_factory.mktemp('script')
+    (folder / 'node.log').touch()
+    result = Alone(folder / 'node.log')
+    yield result
+    result.close()
+
+
+@pytest.fixture
+def background(started_by_a_script, request, robot):
+    result = started_by_a_script.made(request)
+    if result.process is None or result.process.poll() is not None:
+        # A shell without job control has its background processes ignore SIGINT.
+        result.start(
+            *parameter_file(result.log_path.parent, 'my_node', kp=3.0),
+            program='import signal, sys\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n'
+            'from robodyn_ros.ros.dynamics.dynamics_node import main\nsys.exit(main())\n',
+            **robot,
+        )
+    return result
+
+
+@pytest.fixture
+def alone(request, tmp_path):
+    result = Alone(tmp_path / 'node.log').made(request)
+    yield result
+    result.close()
+
+
+@pytest.fixture
+def ended(request, capfd, monkeypatch):
+    """
+    Return a function that runs the node's main function here, and returns what it printed.
+
+    Without the processes beside the node; it is told to stop before it begins.
+    """
+    for name in ('SharedMemory', 'WatchdogProcess', 'ServiceProcess'):
+        monkeypatch.setattr(dynamics_node, name, MagicMock())
+    stopped = SimpleNamespace(has_come=True, take=lambda: None)
+    monkeypatch.setattr(dynamics_node, 'StopSignal', lambda: stopped)
+    _, words, end = request.node.get_closest_marker('mistake').args
+
+    def run(*arguments):
+        code = dynamics_node.main([*map(str, arguments)])
+        printed = ''.join(capfd.readouterr())
+        assert says(printed, words) and 'Traceback' not in printed, printed
+        assert end == f'the node ends with code {code}'
+        return printed
+
+    return run
 
 
 @pytest.fixture
@@ -114,7 +218,6 @@ def edited(robot, tmp_path, pattern, replacement):
 # --- parameters --------------------------------------------------------------------------------
 
 
-@pytest.mark.longer
 @pytest.mark.parametrize(
     'name, value',
     [
@@ -170,22 +273,19 @@ def edited(robot, tmp_path, pattern, replacement):
         ),
     ],
 )
-def test_parameter_that_cannot_be_meant_ends_the_node(rig, name, value):
-    rig.start(**{name: value})
-    rig.expect()
-    assert '[FATAL]' in rig.log and 'Traceback' not in rig.log
+def test_parameter_that_cannot_be_meant_ends_the_node(ended, name, value):
+    assert '[FATAL]' in ended('--ros-args', '-p', f'{name}:={value}')
 
 
-@pytest.mark.longer
 @mistake(
     'a file with `term: {gravity: false}`',
     'parameter term.gravity: False; allowed: terms.gravity',
     'the node ends with code 1',
 )
-def test_misspelt_parameter_in_a_file_ends_the_node(rig, tmp_path):
+def test_misspelt_parameter_in_a_file_ends_the_node(ended, tmp_path):
     file = tmp_path / 'mine.yaml'
     file.write_text('/**:\n  ros__parameters:\n    term: {gravity: false}\n')
-    run_alone(rig, '--ros-args', '--params-file', str(file))
+    ended('--ros-args', '--params-file', file)
 
 
 def parameter_file(tmp_path, key, **parameters):
@@ -203,28 +303,22 @@ def parameter_file(tmp_path, key, **parameters):
     'write dynamics_node or /** there',
     'WARN: compensating gravity; parameter file … is ignored: … write dynamics_node or /** there',
 )
-def test_file_for_another_node_is_named_with_the_key_that_would_be_taken(rig, robot, tmp_path):
-    rig.start(*parameter_file(tmp_path, 'my_node', kp=3.0), **robot)
-    rig.stream_until_told()
-    assert rig.log.count('is ignored') == 1
+def test_file_for_another_node_is_named_with_the_key_that_would_be_taken(background):
+    background.stream_until_told()
+    assert background.log.count('is ignored') == 1
 
 
-@pytest.mark.longer
 @mistake(
     'the same, where the node is in a namespace',
     'it has parameters for dynamics_node, and this node is /left/dynamics_node: '
     'write /left/dynamics_node or /** there',
     'the node ends with code 0',
 )
-def test_file_for_a_node_of_another_namespace_is_named(rig, tmp_path):
+def test_file_for_a_node_of_another_namespace_is_named(ended, tmp_path):
     file = parameter_file(tmp_path, 'dynamics_node', kp=3.0)
-    rig.start('-r', '__ns:=/left', *file)
-    rig.until(lambda: rig.is_logged)
-    assert rig.end() == 0
-    rig.expect()
+    ended('--ros-args', '-r', '__ns:=/left', *file)
 
 
-@pytest.mark.longer
 @pytest.mark.parametrize(
     'text',
     [
@@ -249,10 +343,10 @@ def test_file_for_a_node_of_another_namespace_is_named(rig, tmp_path):
         ),
     ],
 )
-def test_file_that_ros_cannot_read_is_refused_with_a_sample(rig, tmp_path, text):
+def test_file_that_ros_cannot_read_is_refused_with_a_sample(ended, tmp_path, text):
     file = tmp_path / 'mine.yaml'
     file.write_text(text)
-    run_alone(rig, '--ros-args', '--params-file', str(file))
+    ended('--ros-args', '--params-file', file)
 
 
 @pytest.mark.longer
@@ -262,9 +356,9 @@ def test_file_that_ros_cannot_read_is_refused_with_a_sample(rig, tmp_path, text)
     'OK: compensating gravity',
 )
 def test_unknown_parameter_is_one_warning(rig, robot):
-    rig.start(**robot, gain_p=3.0)
-    rig.stream_until_told()
-    assert rig.log.count('gain_p') == 1
+    assert says(rig.begun.log, rig.log_words) and rig.begun.log.count('gain_p') == 1
+    rig.start(**robot)
+    rig.stream(POSITION, lambda: rig.is_diagnosed)
 
 
 @pytest.mark.longer
@@ -274,12 +368,8 @@ def test_unknown_parameter_is_one_warning(rig, robot):
     'OK: compensating gravity',
 )
 def test_parameters_of_every_node_pass(rig, robot):
-    rig.start(
-        **robot,
-        use_sim_time='false',
-        start_type_description_service='true',
-        **{'qos_overrides./parameter_events.publisher.depth': 10},
-    )
+    assert not any(name in rig.begun.log for name in OF_EVERY_NODE)
+    rig.start(**robot)
     rig.stream_until_told()
 
 
@@ -290,8 +380,13 @@ def test_parameters_of_every_node_pass(rig, robot):
     'OK: compensating gravity',
 )
 def test_scalars_and_whole_numbers_are_taken_as_they_are_meant(rig, robot):
-    rig.start(**{**robot, 'kp': 50, 'kd': [9] * 7, 'ramp_time': 1})
+    del robot['ramp_time']
+    rig.start(**robot)
     rig.stream_until_told()
+    request = GetParameters.Request(names=list(SCALARS))
+    kp, kd, ramp_time = rig.call(GetParameters, 'get_parameters', request).values
+    assert list(kp.double_array_value) == [50.0] and list(kd.double_array_value) == [9.0] * 7
+    assert ramp_time.double_value == 1.0
 
 
 @pytest.mark.longer
@@ -309,54 +404,44 @@ def test_misspelt_name_later_is_refused_with_the_right_one(rig, robot):
     rig.stream(POSITION, lambda: rig.is_diagnosed)
 
 
-def run_alone(rig, *words):
-    """Run the node with a command line of its own, and expect how it ends."""
-    rig.process = subprocess.Popen(
-        [sys.executable, '-m', 'robodyn_ros.ros.dynamics.dynamics_node', *words],
-        env=rig.environment,
-        stdout=rig.log_path.open('w'),
-        stderr=subprocess.STDOUT,
-    )
-    rig.expect()
-    assert 'Traceback' not in rig.log
-
-
-@pytest.mark.longer
 @mistake(
     '`dynamics_node -p kp:=100.0`',
     '-p is read after --ros-args only: dynamics_node --ros-args -p kp:=100.0',
     'the node ends with code 2',
 )
-def test_parameters_without_ros_args_are_refused(rig):
-    run_alone(rig, '-p', 'kp:=100.0')
+def test_parameters_without_ros_args_are_refused(ended):
+    words = '-p', 'kp:=100.0'
+    printed = ended(*words)
+    # As in a process of its own.
+    command = [sys.executable, '-m', 'robodyn_ros.ros.dynamics.dynamics_node', *words]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stdout + done.stderr) == (2, printed)
 
 
-@pytest.mark.longer
 @mistake(
     '`dynamics_node --help`',
     'Turns joint states into torques … usage: dynamics_node … --ros-args -p urdf_file:=arm.urdf … '
     'kp: double[] = [100.0]',
     'the node ends with code 0',
 )
-def test_help_says_what_it_is_and_how_to_pass_parameters(rig):
-    run_alone(rig, '--help')
+def test_help_says_what_it_is_and_how_to_pass_parameters(ended):
+    ended('--help')
 
 
 # --- the robot ---------------------------------------------------------------------------------
 
 
-@pytest.mark.longer
 @mistake(
     'neither `urdf_file` nor `robot_description`',
     'waiting for the topic robot_description, as urdf_file is not given',
     'WARN, the same',
 )
 def test_robot_that_is_not_given_is_waited_for(rig):
-    rig.start()
-    rig.expect()
+    begun = rig.begun
+    assert says(begun.log, rig.log_words) and rig.diagnosed == 'WARN, the same'
+    assert begun.report['level'] == 1 and says(begun.report['message'], rig.log_words)
 
 
-@pytest.mark.longer
 @pytest.mark.parametrize(
     'changes',
     [
@@ -402,14 +487,12 @@ def test_robot_that_cannot_be_taken_is_red_with_the_reason(rig, robot, changes):
 
 @pytest.mark.longer
 @mistake('`urdf_file:=~/arm.urdf`, which no shell expands', '', 'OK: compensating gravity')
-def test_home_folder_is_found_where_the_shell_leaves_it(rig, robot, tmp_path):
-    (tmp_path / 'arm.urdf').symlink_to(robot['urdf_file'])
-    rig.environment['HOME'] = str(tmp_path)
+def test_home_folder_is_found_where_the_shell_leaves_it(rig, robot):
+    Path(rig.environment['HOME'], 'arm.urdf').symlink_to(robot['urdf_file'])
     rig.start(**{**robot, 'urdf_file': '~/arm.urdf'})
     rig.stream_until_told()
 
 
-@pytest.mark.longer
 @mistake(
     'a joint with `<limit effort="0">`',
     "cannot configure: joint 'panda_joint5' effort limit: 0.0; allowed: a positive <limit effort> "
@@ -425,7 +508,6 @@ def test_effort_limit_of_zero_is_red_with_the_parameter_that_helps(rig, robot, t
     rig.until(lambda: rig.report['message'] == 'inactive, commanding nothing')
 
 
-@pytest.mark.longer
 @mistake(
     'a joint with `<mimic>` on the chain',
     "cannot configure: joint 'panda_joint5' on the chain: \"mimics 'panda_joint4'\"; allowed: no "
@@ -436,7 +518,7 @@ def test_effort_limit_of_zero_is_red_with_the_parameter_that_helps(rig, robot, t
 def test_mimic_joint_is_red_with_what_the_node_s_user_can_do(rig, robot, tmp_path):
     pattern = r'(<joint name="panda_joint5"[^>]*>)'
     mimic = r'\1<mimic joint="panda_joint4"/>'
-    rig.start(**edited(robot, tmp_path, pattern, mimic))
+    rig.start(**edited(robot, tmp_path, pattern, mimic), kd=[9.0])
     rig.expect()
     assert "mimic='" not in rig.log
     assert rig.set_parameter('tip_link', 'panda_link4').successful
@@ -453,8 +535,8 @@ def test_mimic_joint_is_red_with_what_the_node_s_user_can_do(rig, robot, tmp_pat
     'STALE, the same',
 )
 def test_missing_driver_is_named(rig, robot):
-    rig.node.destroy_publisher(rig.joint_states)
     rig.start(**robot)
+    rig.disconnect('/joint_states')
     rig.expect()
     assert rig.log.count('no joint state') == 1
 
@@ -466,42 +548,42 @@ def test_missing_driver_is_named(rig, robot):
     '/joint_states: -r joint_states:=/joint_states takes it',
     'STALE, the same',
 )
-def test_joint_states_of_another_namespace_are_named_with_the_remapping(rig, robot):
-    rig.start('-r', '__ns:=/left', **robot)
-    rig.expect()
+def test_joint_states_of_another_namespace_are_named_with_the_remapping(alone, robot):
+    alone.start('-r', '__ns:=/left', **robot)
+    alone.expect()
 
 
 @pytest.mark.longer
-@mistake(
-    "another robot's joint states, or a prefix",
-    'commanding nothing: joint states name left_joint1, left_joint2, …; none is on the chain',
-    'ERROR, the same',
+@pytest.mark.parametrize(
+    'names, position',
+    [
+        case(
+            "another robot's joint states, or a prefix",
+            'commanding nothing: joint states name left_joint1, left_joint2, …; none is on the '
+            'chain',
+            'ERROR, the same',
+            [f'left_joint{i}' for i in range(1, 8)],
+            POSITION,
+        ),
+        case(
+            'joint states without one of the joints',
+            'waiting for the state of panda_joint7',
+            'WARN, the same',
+            ARM[:6],
+            POSITION[:6],
+        ),
+        case(
+            'a position of NaN',
+            'commanding nothing: position of panda_joint3 is nan',
+            'ERROR, the same',
+            ARM,
+            [*POSITION[:2], float('nan'), *POSITION[3:]],
+        ),
+    ],
 )
-def test_joint_states_of_another_robot_are_named(rig, robot):
+def test_joint_states_that_cannot_be_commanded_on_are_named(rig, robot, names, position):
     rig.start(**robot)
-    rig.stream_until_told(names=[f'left_joint{i}' for i in range(1, 8)])
-
-
-@pytest.mark.longer
-@mistake(
-    'joint states without one of the joints',
-    'waiting for the state of panda_joint7',
-    'WARN, the same',
-)
-def test_joint_that_is_missing_is_named(rig, robot):
-    rig.start(**robot)
-    rig.stream_until_told(POSITION[:6], names=ARM[:6])
-
-
-@pytest.mark.longer
-@mistake(
-    'a position of NaN',
-    'commanding nothing: position of panda_joint3 is nan',
-    'ERROR, the same',
-)
-def test_position_of_nan_is_named(rig, robot):
-    rig.start(**robot)
-    rig.stream_until_told([*POSITION[:2], float('nan'), *POSITION[3:]])
+    rig.stream_until_told(position, names=names)
 
 
 @pytest.mark.longer
@@ -527,7 +609,7 @@ def test_positions_in_degrees_are_refused(rig, robot):
 )
 def test_joint_states_that_are_too_slow_name_the_rate_that_is_needed(rig, robot):
     rig.start(**{**robot, 'state_timeout': 0.1})
-    rig.expect(Seldom(rig).send)
+    rig.stream_until_told(period=0.2)
 
 
 @pytest.mark.longer
@@ -538,22 +620,10 @@ def test_joint_states_that_are_too_slow_name_the_rate_that_is_needed(rig, robot)
 )
 def test_joint_states_that_are_missed_again_and_again_are_counted(rig, robot):
     rig.start(**{**robot, 'state_timeout': 0.1})
-    rig.expect(Seldom(rig).send)
+    rig.stream_until_told(period=0.2)
     told = rig.log.count('no fresh state')
     assert told < int(rig.report['missed_cycles'])
     assert rig.log.count('commanding again, after') <= told
-
-
-class Seldom:
-    """A driver that publishes at 5 Hz."""
-
-    def __init__(self, rig):
-        self.rig, self.at = rig, time.monotonic()
-
-    def send(self):
-        if time.monotonic() >= self.at:
-            self.rig.send(POSITION)
-            self.at = time.monotonic() + 0.2
 
 
 @pytest.mark.longer
@@ -624,12 +694,12 @@ def test_another_publisher_is_named(rig, robot):
     'cannot activate: … test commands on /dynamics_node/commands … allowed: nobody else',
     'ERROR, the same',
 )
-def test_another_commander_refuses_activation(rig, robot):
-    publisher = rig.node.create_publisher(Float64MultiArray, '/dynamics_node/commands', 1)
-    rig.start(**robot)
-    rig.expect(lambda: publisher.publish(Float64MultiArray(data=[0.0] * 7)))
-    rig.node.destroy_publisher(publisher)
-    rig.bring_up(POSITION)
+def test_another_commander_refuses_activation(alone, robot):
+    publisher = alone.node.create_publisher(Float64MultiArray, '/dynamics_node/commands', 1)
+    alone.start(**robot)
+    alone.expect(lambda: publisher.publish(Float64MultiArray(data=[0.0] * 7)))
+    alone.node.destroy_publisher(publisher)
+    alone.bring_up(POSITION)
 
 
 @pytest.mark.longer
@@ -657,12 +727,10 @@ def test_payload_that_is_too_heavy_is_refused_with_what_is_allowed(rig, robot):
     'WARN, the same',
 )
 def test_commands_that_nobody_takes_are_named_with_the_remapping(rig, robot):
-    rig.node.create_subscription(Float64MultiArray, '/effort/commands', print, 10)
     rig.start(**robot)
+    rig.node.create_subscription(Float64MultiArray, '/effort/commands', print, 10)
     rig.bring_up(POSITION)
-    for subscription in list(rig.node.subscriptions):
-        if subscription.topic_name in ('/dynamics_node/commands', '/dynamics_node/torques'):
-            rig.node.destroy_subscription(subscription)
+    rig.disconnect('/dynamics_node/commands', '/dynamics_node/torques')
     rig.stream_until_told()
     assert rig.log.count('nobody subscribes') == 1
 
@@ -697,46 +765,48 @@ def test_trajectory_in_gravity_compensation_names_the_parameter(rig, robot):
 
 
 @pytest.mark.longer
-@mistake(
-    'positions in degrees in a trajectory',
-    "trajectory rejected: trajectory joint 'panda_joint2' position on the way: -60.0; allowed: "
-    'within the position limits … in degrees?',
-    'OK: compensating gravity',
+@pytest.mark.parametrize(
+    'names, position',
+    [
+        case(
+            'positions in degrees in a trajectory',
+            "trajectory rejected: trajectory joint 'panda_joint2' position on the way: -60.0; "
+            'allowed: within the position limits … in degrees?',
+            'OK: compensating gravity',
+            ARM,
+            [POSITION[0], -60.0, *POSITION[2:]],
+        ),
+        case(
+            'a trajectory with other joint names',
+            "trajectory rejected: trajectory joint_names: 'joint1'; allowed: one of panda_joint1, "
+            'panda_joint2',
+            'OK: compensating gravity',
+            [f'joint{i}' for i in range(1, 8)],
+            POSITION,
+        ),
+    ],
 )
-def test_trajectory_in_degrees_asks_for_the_unit(rig, robot):
+def test_trajectory_of_another_unit_or_arm_is_told_what_is_allowed(rig, robot, names, position):
     rig.start(**robot, mode='computed_torque')
     rig.bring_up(POSITION)
-    degrees = [POSITION[0], -60.0, *POSITION[2:]]
-    trajectory_until_told(rig, degrees, lambda: rig.send(POSITION))
+    trajectory_until_told(rig, position, lambda: rig.send(POSITION), names=names)
 
 
 @pytest.mark.longer
 @mistake(
-    'a trajectory with other joint names',
-    "trajectory rejected: trajectory joint_names: 'joint1'; allowed: one of panda_joint1, "
-    'panda_joint2',
-    'OK: compensating gravity',
+    '`~/estimate_payload`, with a driver that reports no efforts', 'none with efforts came', ''
 )
-def test_trajectory_with_other_joint_names_is_told_those_of_the_arm(rig, robot):
-    rig.start(**robot, mode='computed_torque')
-    rig.bring_up(POSITION)
-    names = [f'joint{i}' for i in range(1, 8)]
-    trajectory_until_told(rig, POSITION, lambda: rig.send(POSITION), names=names)
-
-
-@pytest.mark.longer
-@mistake(
-    '`~/estimate_payload`, with a driver that reports no efforts',
-    'none with efforts came',
-    'OK: compensating gravity',
-)
-def test_payload_cannot_be_estimated_without_efforts(rig, robot):
-    rig.start(**robot)
-    rig.bring_up(POSITION)
-    request = EstimatePayload.Request()
-    answer = rig.call(EstimatePayload, 'estimate_payload', request, lambda: rig.send(POSITION))
-    assert not answer.success and says(answer.message, rig.log_words), answer.message
-    rig.stream(POSITION, lambda: rig.is_diagnosed)
+def test_payload_cannot_be_estimated_without_efforts(request, panda_urdf):
+    model = RobotModel.from_urdf(panda_urdf, base_link='panda_link0', tip_link='panda_link8')
+    cycles, still = Cycles(), np.zeros(7)
+    cycles.begin(7)
+    cycles.received(MeasuredState(np.array(POSITION), still, 1.0, True, None), time.monotonic())
+    cycles.write()
+    robot = Robot.under(Load(model.gravity), model)
+    asked, answer = EstimatePayload.Request(), EstimatePayload.Response()
+    estimate_payload(robot, asked, answer, MeasuredMotion(cycles), None)
+    _, words, _ = request.node.get_closest_marker('mistake').args
+    assert not answer.success and says(answer.message, words), answer.message
 
 
 @pytest.mark.longer
@@ -747,28 +817,29 @@ def test_payload_cannot_be_estimated_without_efforts(rig, robot):
     '-p autostart:=true makes it start itself',
     'WARN: unconfigured, commanding nothing: waiting for configure, then activate by …',
 )
-def test_node_that_nobody_activates_says_what_it_waits_for(rig, robot):
-    rig.start(**robot, autostart='false')
-    rig.expect()
-    assert rig.transition('configure')
+def test_node_that_nobody_activates_says_what_it_waits_for(alone, robot):
+    alone.start(**robot, autostart='false')
+    alone.expect()
+    assert alone.transition('configure')
     words = 'inactive, commanding nothing: waiting for activate by'
-    rig.until(lambda: rig.report['message'].startswith(words))
-    assert rig.transition('activate')
-    rig.bring_up(POSITION)
-    rig.stream(POSITION, lambda: rig.report['message'] == 'compensating gravity')
-    assert rig.transition('deactivate')
-    rig.until(lambda: rig.report['message'] == 'inactive, commanding nothing')
+    alone.until(lambda: alone.report['message'].startswith(words))
+    assert alone.transition('activate')
+    alone.bring_up(POSITION)
+    alone.stream(POSITION, lambda: alone.report['message'] == 'compensating gravity')
+    assert alone.transition('deactivate')
+    alone.until(lambda: alone.report['message'] == 'inactive, commanding nothing')
 
 
 @pytest.mark.longer
 @mistake(
     'a trajectory while the node is not active',
     'trajectory rejected: the node is unconfigured, not active: configure and activate it',
-    'WARN: unconfigured, commanding nothing: … a trajectory was rejected: the node is '
+    'WARN: unconfigured, commanding nothing; a trajectory was rejected: the node is '
     'unconfigured, not active: configure and activate it',
 )
 def test_trajectory_while_the_node_is_not_active_is_told_of(rig, robot):
-    rig.start(**robot, autostart='false', mode='computed_torque')
+    rig.start(**robot, mode='computed_torque')
+    assert rig.transition('deactivate') and rig.transition('cleanup')
     trajectory_until_told(rig, POSITION)
     assert rig.transition('configure')
     rig.follow([POSITION], [2.0])
@@ -785,13 +856,6 @@ def test_trajectory_while_the_node_is_not_active_is_told_of(rig, robot):
     '',
     'the node ends with code 0',
 )
-def test_node_that_a_script_started_in_the_background_stops(rig, robot):
-    # A shell without job control has its background processes ignore SIGINT.
-    rig.start(
-        program='import signal, sys\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n'
-        'from robodyn_ros.ros.dynamics.dynamics_node import main\nsys.exit(main())\n',
-        **robot,
-    )
-    rig.bring_up(POSITION)
-    assert rig.end(signal.SIGINT) == 0
-    rig.expect()
+def test_node_that_a_script_started_in_the_background_stops(background):
+    background.bring_up(POSITION)
+    assert background.end(signal.SIGINT) == 0
