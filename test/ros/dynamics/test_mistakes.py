@@ -21,14 +21,13 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS 2')
 
+from node_in_process import NodeInProcess
 from node_rig import ARM, PERIOD, UNHURRIED, NodeRig, regularly
 from rcl_interfaces.srv import GetParameters
-from shared_rig import SharedRig
 from std_msgs.msg import Float64MultiArray
 
 from robodyn_interfaces.srv import EstimatePayload, SetPayload
 from robodyn_ros import RobotModel
-from robodyn_ros.compiled.c.cache import cache_directory
 from robodyn_ros.control.joint_state_buffer import MeasuredState
 from robodyn_ros.control.load import Load
 from robodyn_ros.ros.dynamics import dynamics_node
@@ -105,39 +104,19 @@ def says(text, words):
     return re.search('.*'.join(parts), text, re.S) is not None
 
 
-class Shared(Mistaken, SharedRig):
-    """One node for many mistakes; ``begun`` is what it said when it had no robot yet."""
-
-    begun = None
+class Here(Mistaken, NodeInProcess):
+    """A node in this process."""
 
 
 class Alone(Mistaken, NodeRig):
     """A node for one mistake: where it is started, or where it ends."""
 
 
-OF_EVERY_NODE = {
-    'use_sim_time': 'false',
-    'start_type_description_service': 'true',
-    'qos_overrides./parameter_events.publisher.depth': 10,
-}
-SCALARS = {'kp': 50, 'kd': [9] * 7, 'ramp_time': 1}
-
-
-@pytest.fixture(scope='module')
-def running(tmp_path_factory):
-    folder = tmp_path_factory.mktemp('shared')
-    result = Shared(folder / 'node.log', gain_p=3.0, **OF_EVERY_NODE, **SCALARS)
-    result.environment |= {'ROBODYN_CACHE_DIR': str(cache_directory()), 'HOME': str(folder)}
-    result.start(autostart='false')
-    result.until(lambda: result.reports and 'waiting for' in result.log_path.read_text())
-    result.begun = SimpleNamespace(log=result.log_path.read_text(), report=result.report)
+@pytest.fixture
+def rig(request, tmp_path):
+    result = Here(tmp_path / 'node.log').made(request)
     yield result
     result.close()
-
-
-@pytest.fixture
-def rig(running, request):
-    return running.made(request)
 
 
 @pytest.fixture(scope='module')
@@ -296,7 +275,6 @@ def parameter_file(tmp_path, key, **parameters):
     return '--params-file', str(path)
 
 
-@pytest.mark.longer
 @mistake(
     "a file whose top key is another node's name",
     'parameter file … is ignored: it has parameters for my_node, and this node is /dynamics_node: '
@@ -356,24 +334,27 @@ def test_file_that_ros_cannot_read_is_refused_with_a_sample(ended, tmp_path, tex
     'OK: compensating gravity',
 )
 def test_unknown_parameter_is_one_warning(rig, robot):
-    assert says(rig.begun.log, rig.log_words) and rig.begun.log.count('gain_p') == 1
-    rig.start(**robot)
-    rig.stream(POSITION, lambda: rig.is_diagnosed)
+    rig.start(**robot, gain_p=3.0)
+    rig.stream_until_told()
+    assert rig.log.count('gain_p') == 1
 
 
-@pytest.mark.longer
 @mistake(
     "what is every node's: `use_sim_time`, `qos_overrides.*`, `start_type_description_service`",
     '',
     'OK: compensating gravity',
 )
 def test_parameters_of_every_node_pass(rig, robot):
-    assert not any(name in rig.begun.log for name in OF_EVERY_NODE)
-    rig.start(**robot)
+    of_every_node = {
+        'use_sim_time': 'false',
+        'start_type_description_service': 'true',
+        'qos_overrides./parameter_events.publisher.depth': 10,
+    }
+    rig.start(**robot, **of_every_node)
     rig.stream_until_told()
+    assert not any(name in rig.log for name in of_every_node)
 
 
-@pytest.mark.longer
 @mistake(
     '`-p kp:=50 -p kd:=[9,9,9,9,9,9,9] -p ramp_time:=1`: one number for all joints, whole ones',
     '',
@@ -381,15 +362,14 @@ def test_parameters_of_every_node_pass(rig, robot):
 )
 def test_scalars_and_whole_numbers_are_taken_as_they_are_meant(rig, robot):
     del robot['ramp_time']
-    rig.start(**robot)
+    rig.start(**robot, kp=50, kd=[9] * 7, ramp_time=1)
     rig.stream_until_told()
-    request = GetParameters.Request(names=list(SCALARS))
+    request = GetParameters.Request(names=['kp', 'kd', 'ramp_time'])
     kp, kd, ramp_time = rig.call(GetParameters, 'get_parameters', request).values
     assert list(kp.double_array_value) == [50.0] and list(kd.double_array_value) == [9.0] * 7
     assert ramp_time.double_value == 1.0
 
 
-@pytest.mark.longer
 @mistake(
     '`ros2 param set /dynamics_node kpp 1.0`, later',
     'kpp; meant is perhaps kp',
@@ -437,9 +417,8 @@ def test_help_says_what_it_is_and_how_to_pass_parameters(ended):
     'WARN, the same',
 )
 def test_robot_that_is_not_given_is_waited_for(rig):
-    begun = rig.begun
-    assert says(begun.log, rig.log_words) and rig.diagnosed == 'WARN, the same'
-    assert begun.report['level'] == 1 and says(begun.report['message'], rig.log_words)
+    rig.start()
+    rig.expect()
 
 
 @pytest.mark.parametrize(
@@ -485,10 +464,10 @@ def test_robot_that_cannot_be_taken_is_red_with_the_reason(rig, robot, changes):
     rig.until(lambda: rig.report['message'].startswith(IDLE) and rig.is_diagnosed)
 
 
-@pytest.mark.longer
 @mistake('`urdf_file:=~/arm.urdf`, which no shell expands', '', 'OK: compensating gravity')
-def test_home_folder_is_found_where_the_shell_leaves_it(rig, robot):
-    Path(rig.environment['HOME'], 'arm.urdf').symlink_to(robot['urdf_file'])
+def test_home_folder_is_found_where_the_shell_leaves_it(rig, robot, tmp_path, monkeypatch):
+    monkeypatch.setenv('HOME', str(tmp_path))
+    (tmp_path / 'arm.urdf').symlink_to(robot['urdf_file'])
     rig.start(**{**robot, 'urdf_file': '~/arm.urdf'})
     rig.stream_until_told()
 
@@ -528,7 +507,6 @@ def test_mimic_joint_is_red_with_what_the_node_s_user_can_do(rig, robot, tmp_pat
 # --- joint states ------------------------------------------------------------------------------
 
 
-@pytest.mark.longer
 @mistake(
     'no driver',
     'no joint state has come yet on /joint_states: nobody publishes it',
@@ -541,7 +519,6 @@ def test_missing_driver_is_named(rig, robot):
     assert rig.log.count('no joint state') == 1
 
 
-@pytest.mark.longer
 @mistake(
     'a driver that publishes on another topic, or in another namespace',
     'no joint state has come yet on /left/joint_states: nobody publishes there, but on '
@@ -586,7 +563,6 @@ def test_joint_states_that_cannot_be_commanded_on_are_named(rig, robot, names, p
     rig.stream_until_told(position, names=names)
 
 
-@pytest.mark.longer
 @mistake(
     'positions in degrees',
     'commanding nothing: panda_joint4 is at -108.9 rad (limits … to …): in degrees?',
@@ -600,7 +576,6 @@ def test_positions_in_degrees_are_refused(rig, robot):
     rig.bring_up(POSITION)
 
 
-@pytest.mark.longer
 @mistake(
     'joint states at 5 Hz',
     'no fresh state of … (joint states came … s apart; allowed: state_timeout = 0.1; gravity '
@@ -612,7 +587,6 @@ def test_joint_states_that_are_too_slow_name_the_rate_that_is_needed(rig, robot)
     rig.stream_until_told(period=0.2)
 
 
-@pytest.mark.longer
 @mistake(
     'the same, for long',
     '; joint states were missed … times since the last',
@@ -626,7 +600,6 @@ def test_joint_states_that_are_missed_again_and_again_are_counted(rig, robot):
     assert rig.log.count('commanding again, after') <= told
 
 
-@pytest.mark.longer
 @mistake(
     'joint states that are stamped 0.7 s ago, where 0.5 s are allowed',
     'joint states are stamped 0.7… s ago; allowed: state_timeout = 0.5',
@@ -638,7 +611,6 @@ def test_late_joint_states_name_the_parameter_and_do_not_suspect_the_clock(rig, 
     assert 'use_sim_time' not in rig.log
 
 
-@pytest.mark.longer
 @mistake(
     'joint states with the stamps of a simulator, without `use_sim_time`',
     "joint states have stamps of another clock (… s behind this node's): set use_sim_time as "
@@ -664,7 +636,6 @@ def ago(rig, seconds):
 # --- commands ----------------------------------------------------------------------------------
 
 
-@pytest.mark.longer
 @mistake(
     '`terms.gravity:=false`, and no trajectory',
     '',
@@ -675,7 +646,6 @@ def test_terms_without_gravity_do_not_claim_to_compensate_it(rig, robot):
     rig.stream_until_told()
 
 
-@pytest.mark.longer
 @mistake(
     'another publisher on the topic of the commands',
     'test has a publisher on /dynamics_node/commands, too',
@@ -688,7 +658,6 @@ def test_another_publisher_is_named(rig, robot):
     rig.stream_until_told()
 
 
-@pytest.mark.longer
 @mistake(
     'a second node of the same name, or another commander',
     'cannot activate: … test commands on /dynamics_node/commands … allowed: nobody else',
@@ -719,7 +688,6 @@ def test_payload_that_is_too_heavy_is_refused_with_what_is_allowed(rig, robot):
     rig.stream(POSITION, lambda: rig.is_diagnosed)
 
 
-@pytest.mark.longer
 @mistake(
     'the commands are not remapped to where the drives take them',
     'nobody subscribes to the commands on /dynamics_node/commands; Float64MultiArray is awaited '
@@ -748,7 +716,6 @@ def trajectory_until_told(rig, position, doing=None, **options):
     rig.expect(send)
 
 
-@pytest.mark.longer
 @mistake(
     'a trajectory in mode gravity_compensation',
     'trajectory rejected: the mode is gravity_compensation: set parameter mode to feedforward or '
@@ -764,7 +731,6 @@ def test_trajectory_in_gravity_compensation_names_the_parameter(rig, robot):
     rig.stream(POSITION, lambda: rig.report['message'] == 'compensating gravity')
 
 
-@pytest.mark.longer
 @pytest.mark.parametrize(
     'names, position',
     [
@@ -792,7 +758,6 @@ def test_trajectory_of_another_unit_or_arm_is_told_what_is_allowed(rig, robot, n
     trajectory_until_told(rig, position, lambda: rig.send(POSITION), names=names)
 
 
-@pytest.mark.longer
 @mistake(
     '`~/estimate_payload`, with a driver that reports no efforts', 'none with efforts came', ''
 )
