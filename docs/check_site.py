@@ -10,12 +10,12 @@ The widths are those in a Chromium, where one is installed.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Set
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from lxml import etree, html
+from lxml import html
 from written_files import ROOT, exit_with
 
 sys.path.insert(0, str(ROOT / 'test' / 'support'))
@@ -47,20 +47,21 @@ def links(site: Path) -> Iterator[str]:
         # Of a page that was deleted, Sphinx leaves what it made of it.
         if (DOCS / f'{path.stem}.md').exists() or path.stem in GENERATED
     }
+    ids = {path: {each.get('id') for each in root.iter()} for path, root in pages.items()}
     for path, root in pages.items():
         for element, _, link, _ in root.iterlinks():
-            if not leads_somewhere(path, link, pages):
+            if not leads_somewhere(path, link, ids):
                 yield f'{path.name}:{element.sourceline}: {link} leads nowhere'
 
 
-def leads_somewhere(page: Path, link: str, pages: dict[Path, etree._Element]) -> bool:
+def leads_somewhere(page: Path, link: str, ids: Mapping[Path, Set[str | None]]) -> bool:
     """Return whether a link of a page leads to another site, a file, or an element of a page."""
     parts = urlsplit(link)
     if parts.scheme or parts.netloc:
         return True
     target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
-    if target in pages and parts.fragment:
-        return any(each.get('id') == unquote(parts.fragment) for each in pages[target].iter())
+    if target in ids and parts.fragment:
+        return unquote(parts.fragment) in ids[target]
     return target.exists()
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import matplotlib
 import numpy as np
 from PIL import Image
-from written_files import exit_with
+from written_files import ROOT, exit_with
 
 DOCS = Path(__file__).resolve().parent
 PAGE, PICTURE = DOCS / 'benchmarks.md', DOCS / 'images' / 'compiled.png'
@@ -132,4 +132,7 @@ if __name__ == '__main__':
     if '--check' not in sys.argv[1:]:
         draw(page, PICTURE)
     elif told(PICTURE) != metadata(page):
-        exit_with([f'{PICTURE.name}: is not of the tables of {PAGE.name}; run: python {__file__}'])
+        line = page[: page.index(f'### {ARMS[0]}')].count('\n') + 1
+        script = Path(__file__).resolve().relative_to(ROOT)
+        where = f'{PAGE.relative_to(ROOT)}:{line}'
+        exit_with([f'{where}: {PICTURE.name} is not of these tables; run: python {script}'])

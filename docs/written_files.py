@@ -37,8 +37,8 @@ def difference(path: Path, text: str) -> str:
         return ''
     lines = zip_longest(written.splitlines(), text.splitlines())
     number = next((k for k, (one, other) in enumerate(lines, 1) if one != other), 1)
-    script = Path(sys.argv[0]).resolve().relative_to(ROOT)
-    return f'{path.relative_to(ROOT)}:{number}: is not what is to be written; run: python {script}'
+    where, script = f'{path.relative_to(ROOT)}:{number}', Path(sys.argv[0]).resolve()
+    return f'{where}: is not what its script writes; run: python {script.relative_to(ROOT)}'
 
 
 def exit_with(faults: list[str]) -> None:

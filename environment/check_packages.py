@@ -59,7 +59,7 @@ def depended_on(package: Path, *tags: str) -> set[str]:
 
 def differing(where: str, written: set[str], right: set[str]) -> Iterator[str]:
     """Yield what is missing in a file, and what it has too much."""
-    yield from (f'{where}: {name} is missing' for name in sorted(right - written))
+    yield from (f'{where}:1: {name} is missing' for name in sorted(right - written))
     yield from (
         f'{where}:{line_of(where, name)}: {name} is not used' for name in sorted(written - right)
     )
@@ -128,7 +128,8 @@ def versions() -> Iterator[str]:
     }
     for where, version in written.items():
         if version != right:
-            yield f'{where}:{line_of(where, "version")}: version {version}, in setup.py {right}'
+            line = max(line_of(where, '<version'), line_of(where, '__version__'))
+            yield f'{where}:{line}: version {version}, in setup.py {right}'
 
 
 def interfaces() -> Iterator[str]:
