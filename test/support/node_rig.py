@@ -190,7 +190,7 @@ class NodeRig:
         """Spin, doing something again and again, until the condition holds; fail if it never."""
         deadline = time.monotonic() + (self.patience if patience is None else patience)
         while not condition():
-            assert time.monotonic() < deadline, f'waited in vain; the log:\n{self.log}'
+            assert time.monotonic() < deadline, f'waited in vain: {self.report}; the log:\n{self.log}'
             if doing is not None:
                 doing()
             self.spin(PERIOD)
