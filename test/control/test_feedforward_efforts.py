@@ -326,7 +326,7 @@ def test_payload_friction_terms_and_command_scale_count():
     np.testing.assert_allclose(points.efforts, (coriolis + friction) * scale, atol=1e-6)
 
 
-@pytest.mark.parametrize('terms', itertools.product((False, True), repeat=4))
+@pytest.mark.parametrize('terms', list(itertools.product((False, True), repeat=4)))
 def test_it_is_what_the_node_commands_in_feedforward(terms):
     model = replace(arm(), coulomb_friction=np.full(7, 0.5), load_friction=np.full(7, 0.1))
     rigid = RigidBodyTorque('newton_euler')
