@@ -87,13 +87,6 @@ def test_kernels_of_all_functions_give_what_numpy_gives(name, tmp_path):
     run_on_arm([source], AS_THE_NODE_S, tmp_path / 'program')
 
 
-def test_header_of_the_torque_step_is_c99_for_arm_too(tmp_path):
-    source = tmp_path / 'step.c'
-    header = files('robodyn_ros.control.c').joinpath('torque_step.h')
-    source.write_text(f'#include "{header}"\nint main(void) {{ return 0; }}\n')
-    run_on_arm([source], STRICT, tmp_path / 'program')
-
-
 def driver(run_time, arm, names):
     """Return a program that compares kernels, one sample and many, with the core's results."""
     kernels = [build_kernel(name, run_time) for name in names]

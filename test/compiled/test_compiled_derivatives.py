@@ -5,30 +5,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from compiled_arms import chain_and_oracle, interpreted
+from compiled_arms import PUBLIC_ARMS, chain_and_oracle, interpreted, public_arm
+from compilers import needs_compiler
 from oracles import PinocchioArm, random_states, relative_difference
 from robots import public_urdf
 
 import robodyn_ros as rd
 from robodyn_ros.compiled import compile_model
-from robodyn_ros.compiled.c.compiler import c_compiler
 from robodyn_ros.compiled.symbolic.kernels import build_kernel
 from robodyn_ros.compiled.symbolic.run_time_inputs import RunTime
-from robodyn_ros.errors import NoBackend
 
 NAMES = ('inverse_dynamics_derivatives', 'forward_dynamics_derivatives')
 SAMPLES = 2
-
-
-def compilers() -> bool:
-    try:
-        c_compiler()
-    except NoBackend:
-        return False
-    return True
-
-
-needs_compiler = pytest.mark.skipif(not compilers(), reason='there is no C compiler')
 
 
 @pytest.fixture(autouse=True)
@@ -84,13 +72,9 @@ def test_compiled_derivatives_are_pinocchio_s_on_random_chains(seed):
 
 @pytest.mark.slow
 @needs_compiler
-@pytest.mark.parametrize(
-    ('file', 'base', 'tip'),
-    [('ur5_robot.urdf', 'base_link', 'tool0'), ('panda.urdf', 'panda_link0', 'panda_link8')],
-)
-def test_compiled_derivatives_of_public_arms_are_pinocchio_s(file, base, tip):
-    source = public_urdf(file)
-    arm = rd.RobotModel.from_urdf(source, base_link=base, tip_link=tip)
+@pytest.mark.parametrize('name', ['ur5', 'panda'])
+def test_compiled_derivatives_of_public_arms_are_pinocchio_s(name):
+    source, arm = public_urdf(PUBLIC_ARMS[name][0]), public_arm(name)
     given = given_states(arm, 1)
     oracle = PinocchioArm.of(source, arm)
     assert_pinocchio_s(arm, oracle, given, *compiled_derivatives(arm, given))

@@ -20,6 +20,7 @@ from compiled_arms import (
     random_arm,
     states,
 )
+from compilers import is_there_a_compiler, needs_compiler
 from convert_robots import leaves
 from oracles import relative_difference
 from robots import public_urdfs, random_chain, two_link_urdf
@@ -28,7 +29,6 @@ from tiers import one_in
 import robodyn_ros as rd
 from robodyn_ros.compiled import KERNELS, RIGID_BODY, compile_model
 from robodyn_ros.compiled.c import extension
-from robodyn_ros.compiled.c.compiler import c_compiler
 from robodyn_ros.compiled.symbolic import articulated_bodies
 from robodyn_ros.compiled.symbolic.arm import symbolic_arm
 from robodyn_ros.compiled.symbolic.equivalent_inertias import EquivalentInertias
@@ -37,7 +37,7 @@ from robodyn_ros.compiled.symbolic.kernels import DESCRIPTIONS, FRICTION_KERNELS
 from robodyn_ros.compiled.symbolic.rigid_body import mass_matrix_from_base
 from robodyn_ros.compiled.symbolic.run_time_inputs import RunTime
 from robodyn_ros.description.urdf import description_of_urdf
-from robodyn_ros.errors import InvalidArgument, ModelMismatch, NoBackend, NoSolution, RobodynError
+from robodyn_ros.errors import InvalidArgument, ModelMismatch, NoSolution, RobodynError
 
 EQUAL = 1e-10
 DERIVATIVES = (
@@ -49,17 +49,6 @@ DERIVATIVES = (
 QUICK = ('inverse_dynamics', 'coriolis_matrix', 'forward_dynamics', 'jacobian', 'base_regressor')
 """Compiled in the quick tests: enough for all that calls do."""
 OF_TORQUE = ('forward_dynamics', 'forward_dynamics_derivatives', 'linearization')
-
-
-def compilers() -> bool:
-    try:
-        c_compiler()
-    except NoBackend:
-        return False
-    return True
-
-
-needs_compiler = pytest.mark.skipif(not compilers(), reason='there is no C compiler')
 
 
 @pytest.fixture(scope='module', autouse=True)
@@ -242,7 +231,7 @@ def test_velocities_that_are_no_numbers_give_friction_that_is_none():
 @pytest.fixture(scope='module')
 def small():
     """Return a two-joint arm and its functions."""
-    if not compilers():
+    if not is_there_a_compiler():
         pytest.skip('there is no C compiler')
     arm = rd.RobotModel.from_urdf(two_link_urdf(), gravity=(0, -9.81, 0))
     return arm, compile_model(arm, runtime=('gravity', 'payload'))
@@ -447,6 +436,7 @@ def test_payload_on_any_link_of_random_chains_is_a_run_time_input(seed):
         'christoffel_symbols',
         'inverse_dynamics_derivatives',
         'regressor',
+        'base_regressor',
     ):
         kernel = build_kernel(name, run_time)
         arguments = [given[key] for key, _ in kernel.inputs]
@@ -459,8 +449,9 @@ def test_arm_without_inertia_is_singular(small):
     massless = arm.with_inertial_parameters(np.zeros((2, 10)))
     singular = compile_model(massless)
     for q in (np.zeros(2), np.zeros((9, 2))):
-        with pytest.raises(NoSolution):
-            singular.forward_dynamics(q, q, q)
+        for name in OF_TORQUE:
+            with pytest.raises(NoSolution):
+                getattr(singular, name)(q, q, q)
         np.testing.assert_array_equal(singular.inverse_dynamics(q, q, q), q)
 
 
@@ -536,28 +527,6 @@ def test_several_results_go_into_a_tuple_of_arrays_and_nothing_else(small):
     overlapping[0, 0] = state[0]
     derivatives(overlapping[0, 0], *state[1:], out=(overlapping[0], overlapping[1]))
     np.testing.assert_allclose(overlapping[:2], wanted, atol=1e-12)
-
-
-def test_regressors_follow_a_gravity_that_is_an_input(small):
-    arm, compiled = small
-    tilted = arm.with_gravity((3.0, -1.0, 2.0))
-    changed = compiled.with_gravity((3.0, -1.0, 2.0))
-    state = [[0.1, 0.2], [1.0, 2.0], [3.0, 4.0]]
-    np.testing.assert_allclose(changed.regressor(*state), rd.regressor(tilted, *state), atol=1e-12)
-    base = rd.base_parameters(arm, rotor_inertia=False)
-    full = rd.regressor(tilted, *state)
-    np.testing.assert_allclose(
-        changed.base_regressor(*state), full[:, list(base.columns)], atol=1e-12
-    )
-
-
-def test_arm_without_inertia_has_no_derivatives_of_its_acceleration(small):
-    arm, _ = small
-    singular = compile_model(arm.with_inertial_parameters(np.zeros((2, 10))))
-    for q in (np.zeros(2), np.zeros((9, 2))):
-        for function in (singular.forward_dynamics_derivatives, singular.linearization):
-            with pytest.raises(NoSolution):
-                function(q, q, q)
 
 
 @pytest.mark.longer

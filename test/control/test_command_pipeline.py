@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import reference_law as oracle
 from control_arm import (
     GRAVITY,
     MASS,
@@ -403,16 +404,18 @@ def test_unknown_velocity_is_not_braked_and_makes_nothing_that_is_not_finite():
 
 
 @given(
-    st.floats(-3.0, 3.0),
+    st.sampled_from([-1.0, 1.0]),
+    st.floats(1.5, 3.0),
     st.floats(-5.0, 5.0),
-    st.floats(-50.0, 50.0),
-    st.sampled_from([0.0, 0.05, 0.5]),
+    st.floats(-300.0, 300.0),
+    st.sampled_from([0.0, 0.1, 1.0]),
 )
-def test_guard_only_takes_energy_out_and_is_continuous(position, velocity, effort, width):
-    torque, asked = guarded(position, velocity, effort, width)
+def test_guard_only_takes_energy_out_and_is_continuous(side, distance, velocity, effort, width):
+    position = side * distance
+    torque, asked, expected = guarded(position, velocity, effort, width)
+    assert torque == pytest.approx(expected, abs=1e-9)
     change = torque - np.clip(asked, -60.0, 60.0)
-    side = np.sign(position)
-    if abs(position) <= LIMIT or width == 0.0:
+    if distance <= LIMIT or width == 0.0:
         assert change == pytest.approx(0.0, abs=1e-9)
     else:
         assert side * change <= 1e-9  # never further out than asked for
@@ -427,13 +430,26 @@ def test_guard_only_takes_energy_out_and_is_continuous(position, velocity, effor
         assert guarded(*near, width)[0] == pytest.approx(torque, abs=1e-3)
 
 
+def test_torque_beyond_the_effort_limit_fades_like_one_within():
+    for fraction in (0.0, 0.25, 0.5, 0.75, 1.0):
+        position = LIMIT + 0.1 * fraction
+        gravity = WEIGHT[0] * np.cos(position)
+        wanted = gravity + (1.0 - fraction) * (60.0 - gravity)
+        assert guarded(position, 0.0, 300.0, 0.1)[0] == pytest.approx(wanted)
+
+
 def guarded(position, velocity, effort, width):
-    """Return the shoulder's torque, and what gravity compensation with an added effort asks."""
+    """Return the shoulder's torque, what is asked for by an added effort, and what NumPy gives."""
     arm = enabled('gravity_compensation', limit_width=width, **NO_RATE_LIMIT)
     arm.pipeline.added = AddedEffort(NAMES, np.ones(2), np.full(2, np.inf), 1.0)
     arm.pipeline.added.receive(NAMES, [effort, 0.0], arm.now)
-    command = arm.receive([position, 0.2], [velocity, 0.0])
-    return command.torque[0], command.parts.total[0]
+    q, limits = np.array([position, 0.2]), arm.kind.effort_limits
+    command = arm.receive(q, [velocity, 0.0])
+    asked, believed = command.parts.total, arm.pipeline._core.velocity
+    expected = oracle.soft_limited(
+        arm.pipeline.law, asked, q, believed, limits, arm.kind.position_limits, period=0.1
+    )
+    return command.torque[0], asked[0], np.clip(expected, -limits, limits)[0]
 
 
 # --- clocks ------------------------------------------------------------------------------------

@@ -230,6 +230,7 @@ def test_limits_are_those_of_numpy_whatever_was_sent_before(steps, rate):
         sent, *flags = oracle.limited(wanted, last, elapsed, limits, rates)
         np.testing.assert_allclose(command.torque, sent, rtol=0.0, atol=1e-9)
         assert command.effort_limited.tolist() == flags[0].tolist()
+        assert command.rate_limited.tolist() == flags[1].tolist()
 
 
 # --- references ---------------------------------------------------------------------------------

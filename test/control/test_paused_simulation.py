@@ -3,21 +3,19 @@
 
 import numpy as np
 import pytest
-from control_arm import NAMES, enabled
+from control_arm import WATCHDOG_PERIOD, Q, enabled, to
 from robots import public_urdf
 
 from robodyn_ros.control.control_stack import build_control_stack
 from robodyn_ros.control.joint_state_buffer import LONGEST_STEP, ElapsedTime
 from robodyn_ros.control.settings import ControlSettings
-from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.errors import RejectedTrajectory
 
 CHAIN = {'base_link': 'panda_link0', 'tip_link': 'panda_link8'}
 POSITION = np.array([0.1, -0.4, 0.2, -1.9, 0.3, 1.6, 0.7])
 TURN = np.array([0.5, -0.3, 0.4, 0.5, -0.4, 0.3, 0.5])
-STEP, WATCHDOG_PERIOD = 0.002, 0.01
+STEP = 0.002
 DURATION = 1.0  # of the motion [s]
-Q = (0.1, 0.2)
 
 
 def test_elapsed_time_is_that_of_the_slower_clock():
@@ -51,9 +49,8 @@ class PausedArm:
         """Let steady time pass [s] without states, and return the commands of the watchdog."""
         commands = []
         for _ in range(round(duration / WATCHDOG_PERIOD)):
-            self.arm.now += WATCHDOG_PERIOD
             self.simulated += pace * WATCHDOG_PERIOD
-            commands.append(self.arm.pipeline.watchdog(self.arm.now))
+            commands += self.arm.watch(WATCHDOG_PERIOD)
         return commands
 
 
@@ -104,12 +101,11 @@ def test_stamps_that_stand_still_with_simulated_time_are_believed_but_not_withou
             paused.arm.now += STEP
             paused.simulated += pace * STEP
             paused.arm.receive(Q, stamp=stamp, age=0.0)
-        hold = Trajectory.from_points(NAMES, [1.0], [Q], [()], [()], [()])
         if is_stopped:
             with pytest.raises(RejectedTrajectory, match='stand still'):
-                paused.arm.pipeline.follow(hold)
+                paused.arm.pipeline.follow(to(Q))
         else:
-            paused.arm.pipeline.follow(hold)
+            paused.arm.pipeline.follow(to(Q))
             paused.arm.pipeline.cancel()
 
 
@@ -153,10 +149,8 @@ class SimulatedArm:
         self.now = end
 
     def follow(self):
-        names, goal = self.stack.model.joint_names, [POSITION + TURN]
-        self.stack.pipeline.follow(
-            Trajectory.from_points(names, [DURATION], goal, [[]], [[]], [[]])
-        )
+        names = self.stack.model.joint_names
+        self.stack.pipeline.follow(to(POSITION + TURN, DURATION, names))
 
 
 def pause(arm):

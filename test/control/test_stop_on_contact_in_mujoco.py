@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from control_arm import to
 from robots import public_urdf
 
 from robodyn_ros import Payload, mass_matrix
 from robodyn_ros.control.control_stack import apply_change, build_control_stack
 from robodyn_ros.control.settings import ControlSettings
-from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.simulation.arm import ArmSimulation
 
 pytest.importorskip('mujoco')
@@ -72,9 +72,7 @@ class Run:
         for _ in range(10):
             self.step()
         goal = START + [1.2, 0.4, 0.0, 0.4, 0.0, 0.0, 0.0]
-        self.stack.pipeline.follow(
-            Trajectory.from_points(self.model.joint_names, [2.0], [goal], [[]], [[]], [[]])
-        )
+        self.stack.pipeline.follow(to(goal, 2.0, self.model.joint_names))
         while self.time < 1.0:
             assert self.step() is None
 

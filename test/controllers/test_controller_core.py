@@ -54,11 +54,6 @@ def controller(tmp_path_factory):
     return ctypes.CDLL(str(library))
 
 
-@pytest.fixture(scope='module')
-def library(tmp_path_factory):
-    return shared_model(exported(panda(), tmp_path_factory.mktemp('library')))
-
-
 # --- which payloads and gravities are taken ----------------------------------------------------
 
 
@@ -118,16 +113,6 @@ def test_both_take_the_same_payloads_and_gravities(controller, tmp_path, seed):
         taken.append(python_takes(arm, *given))
         assert controller_takes(controller, library, *given) == taken[-1], given
     assert 0.1 < np.mean(taken) < 0.9
-
-
-def test_a_ball_may_have_as_large_a_radius_of_gyration_as_a_rod(controller, library):
-    # Half of the sum of the moments is the rod's largest, and one and a half times the ball's.
-    for moments in ([1.0, 1.0, 1.0], [0.0, 1.0, 1.0]):
-        inertia = 0.99 * library.largest_payload**2 * np.diag(moments)
-        assert controller_takes(controller, library, 1.0, np.zeros(3), inertia, [0.0, 0.0, -9.81])
-        assert not controller_takes(
-            controller, library, 0.98, np.zeros(3), inertia, [0.0, 0.0, -9.81]
-        )
 
 
 # --- references that come with each cycle ------------------------------------------------------
@@ -254,47 +239,23 @@ def test_a_joint_may_be_a_turn_beyond_its_limits_and_no_further(beyond):
     assert (arm.cycle(place, np.zeros(7)) is None) == (beyond > 0.0)
 
 
-def test_an_arm_that_the_drives_cannot_carry_is_not_commanded():
-    arm = Cycles(panda(), settings={'effort_limits': np.full(7, 5.0)})
-    stretched = np.zeros(7)
-    stretched[1] = 1.5
-    for _ in range(20):
-        assert arm.cycle(stretched, np.zeros(7)) is None
-    assert arm.fault == 'overload'
-
-
-def test_the_wait_for_the_first_state_is_not_taken_for_a_period():
-    arm = Cycles(panda())
-    arm.now += 5.0
-    for _ in range(5):
-        arm.cycle(MIDDLE, np.zeros(7))
-    nothing = np.full(7, np.nan)
-    assert [arm.cycle(nothing, nothing) for _ in range(30)][-1] is not None
-
-
-def damping_of_a_moving_arm(arm):
-    """Return which part of its full damping [1] an arm has that moves for 1 s."""
+@pytest.mark.parametrize('is_known', [False, True])
+def test_neither_the_wait_for_the_first_state_nor_a_silence_uses_up_damping(is_known):
+    arm = Cycles(panda(), mode='gravity_compensation')
+    if is_known:
+        for _ in range(10):
+            arm.cycle(MIDDLE, np.zeros(7))
+        # As long as the damping may last, from its begin: ten time constants of 0.2 s.
+        arm.cycle(np.full(7, np.nan), np.full(7, np.nan), period=3.0)
+    else:
+        arm.now += 5.0
     speed = np.full(7, 0.02)
     for k in range(1000):
         place = MIDDLE + 0.001 * k * speed
         torque = arm.cycle(place, speed)
     full = -5.0 * rd.mass_matrix(panda(), place) @ speed
-    return (torque - rd.gravity_torque(panda(), place)) @ full / (full @ full)
-
-
-def test_the_wait_for_the_first_state_uses_up_no_damping():
-    arm = Cycles(panda(), mode='gravity_compensation')
-    arm.now += 5.0
-    assert damping_of_a_moving_arm(arm) == pytest.approx(1.0)
-
-
-def test_a_silence_uses_up_no_damping():
-    # As long as it may last, from its begin: ten time constants of 0.2 s.
-    arm = Cycles(panda(), mode='gravity_compensation')
-    for _ in range(10):
-        arm.cycle(MIDDLE, np.zeros(7))
-    arm.cycle(np.full(7, np.nan), np.full(7, np.nan), period=3.0)
-    assert damping_of_a_moving_arm(arm) == pytest.approx(1.0)
+    damping = torque - rd.gravity_torque(panda(), place)
+    assert damping @ full / (full @ full) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize('joint', [0, 6])
@@ -310,15 +271,3 @@ def test_a_reference_that_is_no_number_in_one_joint_is_given_up(alone, joint):
     (fault,) = alone.pipeline.faults
     assert (fault.cause.name, fault.joint) == ('following_error', joint)
     assert alone.following == 'holding'
-
-
-def test_a_setpoint_that_ends_in_motion_is_braked_and_held():
-    arm = Cycles(panda())
-    for k in range(1200):
-        time = 0.001 * min(k, 300)
-        is_moving = k < 300
-        speed = np.full(7, 0.1 if is_moving else 0.0)
-        arm.given = given(MIDDLE + 0.1 * time, 0.1) if 10 <= k < 300 else None
-        torque = arm.cycle(MIDDLE + 0.1 * time, speed)
-    assert (arm.fault, arm.following) == ('none', 'holding')
-    assert np.isfinite(torque).all()

@@ -5,7 +5,23 @@ import shutil
 import sys
 from pathlib import Path
 
+import pytest
+
+from robodyn_ros.compiled.c.compiler import c_compiler
+from robodyn_ros.errors import NoBackend
+
 REAL = shutil.which('cc') or ''
+
+
+def is_there_a_compiler() -> bool:
+    try:
+        c_compiler()
+    except NoBackend:
+        return False
+    return True
+
+
+needs_compiler = pytest.mark.skipif(not is_there_a_compiler(), reason='there is no C compiler')
 
 
 def program(folder: Path, body: str | bytes, name: str = 'cc') -> str:

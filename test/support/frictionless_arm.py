@@ -2,18 +2,18 @@
 """A Panda without friction in MuJoCo under the command pipeline, and a bad driver."""
 
 import numpy as np
+from control_arm import WATCHDOG_PERIOD, to
 from robots import public_urdf
 
 from robodyn_ros import mass_matrix
 from robodyn_ros.control.control_stack import build_control_stack
 from robodyn_ros.control.settings import ControlSettings
-from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.simulation.arm import ArmSimulation
 
 CHAIN = {'base_link': 'panda_link0', 'tip_link': 'panda_link8'}
 POSITION = np.array([0.1, -0.4, 0.2, -1.9, 0.3, 1.6, 0.7])
 FRICTION = np.array([1.0, 1.0, 1.0, 1.0, 0.1, 0.1, 0.1])  # N m s/rad, and half of it in N m
-TIME_STEP, WATCHDOG_PERIOD = 0.001, 0.01  # s
+TIME_STEP = 0.001  # s
 
 
 class FrictionlessArm:
@@ -57,15 +57,15 @@ class FrictionlessArm:
 
     def follow(self, way, duration):
         """Follow a motion by so much [rad] in a time [s]."""
-        names, goal = self.stack.model.joint_names, [self.simulation.position + way]
-        self.pipeline.follow(Trajectory.from_points(names, [duration], goal, [[]], [[]], [[]]))
+        goal = self.simulation.position + way
+        self.pipeline.follow(to(goal, duration, self.stack.model.joint_names))
 
-    def run(self, duration):
-        """Let time pass [s]."""
+    def run(self, duration, is_heard=True):
+        """Let time pass [s], with joint states or without."""
         for _ in range(round(duration / TIME_STEP)):
             self.now = round(self.now + TIME_STEP, 9)
             self.command = None
-            if self.steps % self.cycles == 0:
+            if is_heard and self.steps % self.cycles == 0:
                 self.command = self.cycle(self.measured())
             if self.command is None and self.steps % round(WATCHDOG_PERIOD / TIME_STEP) == 0:
                 self.command = self.pipeline.watchdog(self.now)
