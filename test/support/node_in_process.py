@@ -72,9 +72,14 @@ class NodeInProcess(NodeRig):
         self.watchdog = watchdog_process.WatchdogProcess(shared, arguments)
         self.services = service_process.ServiceProcess(shared, arguments)
         stop_signal = SimpleNamespace(has_come=False, may_interrupt=contextlib.nullcontext)
-        self.dynamics_node = DynamicsNode(
-            shared, self.services, self.watchdog, stop_signal, arguments
-        )
+        try:
+            self.dynamics_node = DynamicsNode(
+                shared, self.services, self.watchdog, stop_signal, arguments
+            )
+        except Exception:
+            self.services.close()
+            rclpy.shutdown()
+            raise
         self._own_executor = fastest_executor()
         self._own_executor.add_node(self.dynamics_node)
         self._shared, self._threads = shared, []
@@ -91,10 +96,13 @@ class NodeInProcess(NodeRig):
 
     def end(self):
         """Close the node, and take in what it still sends."""
+        self._end(self.take_in)
+
+    def _end(self, then=lambda: None):
         node, self.dynamics_node = self.dynamics_node, None
         if node is not None:
             node.destroy_node()
-            self.take_in()
+            then()
             self.services.close()
             for thread in self._threads:
                 thread.join()
@@ -103,7 +111,7 @@ class NodeInProcess(NodeRig):
 
     def close(self):
         """End the node and leave the graph."""
-        self.end()
+        self._end()
         self._patch.undo()
         super().close()
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import domains
 import numpy as np
+import pytest
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 from fair_spinning import spin_until
@@ -190,7 +191,8 @@ class NodeRig:
         """Spin, doing something again and again, until the condition holds; fail if it never."""
         deadline = time.monotonic() + (self.patience if patience is None else patience)
         while not condition():
-            assert time.monotonic() < deadline, f'waited in vain: {self.report}; the log:\n{self.log}'
+            if time.monotonic() > deadline:
+                pytest.fail(f'waited in vain: {self.report}; the log:\n{self.log}')
             if doing is not None:
                 doing()
             self.spin(PERIOD)

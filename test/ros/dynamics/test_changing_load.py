@@ -11,13 +11,14 @@ pytest.importorskip('rclpy', reason='needs ROS 2')
 from geometry_msgs.msg import Vector3, Vector3Stamped
 from loads import carrying
 from lockstep_rig import TIME_STEP, LockstepRig
-from node_rig import UNHURRIED, NodeRig
+from node_in_process import NodeInProcess
+from node_rig import UNHURRIED
 
 from robodyn_interfaces.msg import Payload
 from robodyn_interfaces.srv import GetPayload, SetGravity, SetPayload
 from robodyn_ros import RobotModel
 
-pytestmark = [pytest.mark.longer, pytest.mark.ros]
+pytestmark = pytest.mark.ros
 
 POSITION = [0.1, -0.4, 0.2, -1.9, 0.3, 1.6, 0.7]
 LONGEST_STEP = 0.01  # the rate limit allows no more than this time's change at once [s]
@@ -35,7 +36,7 @@ def robot(panda_urdf):
 
 @pytest.fixture(scope='module')
 def node(robot, tmp_path_factory):
-    result = NodeRig(tmp_path_factory.mktemp('node') / 'node.log')
+    result = NodeInProcess(tmp_path_factory.mktemp('node') / 'node.log')
     result.start(**robot, state_timeout=UNHURRIED, ramp_time=0.1)
     yield result
     result.close()
@@ -208,13 +209,14 @@ def test_gravity_told_while_active_is_in_the_next_torques(rig, robot):
 # --- in closed loop with MuJoCo ----------------------------------------------------------------
 
 
+@pytest.mark.longer
 @pytest.mark.parametrize(
     'gravity',
     [
         pytest.param(
             (9.81 * np.sin(np.pi / 6), 0.0, -9.81 * np.cos(np.pi / 6)), id='by 30 degrees'
         ),
-        pytest.param((0.0, 0.0, 9.81), id='upside down', marks=pytest.mark.slow),
+        pytest.param((0.0, 0.0, 9.81), id='upside down'),
     ],
 )
 def test_arm_on_a_tilted_base_holds_still_once_the_service_has_told(lockstep, robot, gravity):
@@ -228,6 +230,7 @@ def test_arm_on_a_tilted_base_holds_still_once_the_service_has_told(lockstep, ro
     assert np.abs(position - POSITION).max() < 1e-6
 
 
+@pytest.mark.longer
 def test_arm_holds_still_with_a_payload_that_simulator_and_node_were_told_of(lockstep, robot):
     rig = lockstep
     rig.start_simulator(**robot, initial_position=POSITION)

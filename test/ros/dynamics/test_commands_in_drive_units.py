@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands in the drives' unit, over DDS: they alone are scaled, behind limits in N m."""
 
+import re
+
 import numpy as np
 import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS 2')
 
-from node_rig import ARM, UNHURRIED, NodeRig
+from node_in_process import NodeInProcess
+from node_rig import ARM, UNHURRIED
 
 from robodyn_ros import RobotModel, gravity_torque
+from robodyn_ros.errors import InvalidArgument
 
-pytestmark = [pytest.mark.longer, pytest.mark.ros]
+pytestmark = pytest.mark.ros
 
 POSITION = [0.1, -0.4, 0.2, -1.9, 0.3, 1.6, 0.7]
 # In the order of the commands, which is not that of the chain.
@@ -37,7 +41,7 @@ def gravity(panda_urdf):
 
 @pytest.fixture
 def rig(tmp_path):
-    result = NodeRig(tmp_path / 'node.log')
+    result = NodeInProcess(tmp_path / 'node.log')
     yield result
     result.close()
 
@@ -65,18 +69,19 @@ def test_commands_alone_are_scaled_and_limits_stay_in_newton_metres(rig, robot, 
     assert 'before configure' in refused.reason
 
 
-@pytest.mark.parametrize(
-    'name, value, why',
-    [
+def test_impossible_scale_is_refused_by_name(rig, robot):
+    for name, value, why in (
         ('command_scale', '[1.0, 0.0]', 'parameter command_scale: 0.0'),
         ('effort_scale', '.nan', 'parameter effort_scale: nan'),
         ('command_scale', '[-.inf]', 'parameter command_scale: -inf'),
+    ):
+        with pytest.raises(InvalidArgument, match=re.escape(f'{why}; allowed: ')):
+            rig.start(**robot, **{name: value})
+    for name, value, why in (
         ('effort_scale', '[1.0, 2.0]', "parameter effort_scale: '2 values'"),
         ('command_scale', '[1.0, 2.0, 3.0]', "parameter command_scale: '3 values'"),
-    ],
-)
-def test_impossible_scale_is_refused_by_name(rig, robot, name, value, why):
-    rig.start(**robot, **{name: value})
-    rig.until(lambda: why in rig.log)
-    rig.until(lambda: 'allowed: ' in rig.log)
+    ):
+        rig.start(**robot, **{name: value})
+        rig.until(lambda why=why: f'{why}; allowed: ' in rig.log)
+        rig.end()
     assert not rig.commands

@@ -17,11 +17,11 @@ from contact_rig import (
     urdf_with_friction,
 )
 from lockstep_rig import seconds
+from node_in_process import NodeInProcess
 from node_rig import ARM
 from pushed_arm import ARMS
 from robots import public_urdf
 from sensor_msgs.msg import JointState
-from shared_rig import SharedRig
 
 from robodyn_ros import RobotModel, forward_kinematics, jacobian
 
@@ -209,10 +209,10 @@ def test_float_lets_the_arm_go(rig, robot):
     rig.pushed([0.0, 0.0, 0.0])
 
 
-@pytest.fixture(scope='module')
-def plain(tmp_path_factory):
-    """A node without an arm in MuJoCo, that each test configures anew."""
-    result = SharedRig(tmp_path_factory.mktemp('plain') / 'node.log')
+@pytest.fixture
+def plain(tmp_path):
+    """A node without an arm in MuJoCo."""
+    result = NodeInProcess(tmp_path / 'node.log')
     yield result
     result.close()
 
@@ -246,7 +246,6 @@ def test_nothing_is_computed_while_nobody_listens(plain, robot):
     plain.stream(POSITION, lambda: plain.report.get('contact_observer') == 'idle')
 
 
-@pytest.mark.longer
 def test_the_effort_of_another_is_added_and_fades(plain, robot):
     plain.start(
         **robot,

@@ -6,7 +6,8 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS 2')
 
-from node_rig import UNHURRIED, NodeRig
+from node_in_process import NodeInProcess
+from node_rig import UNHURRIED
 from simulated_recordings import TrueArm
 
 from robodyn_interfaces.srv import GetMinimalParameters
@@ -20,7 +21,7 @@ POSITION = [0.2, -0.1, 0.3]
 
 @pytest.fixture
 def rig(tmp_path):
-    result = NodeRig(tmp_path / 'node.log')
+    result = NodeInProcess(tmp_path / 'node.log')
     yield result
     result.close()
 
@@ -48,7 +49,6 @@ def robot(arm, found, tmp_path):
     }
 
 
-@pytest.mark.longer
 def test_gravity_is_the_identified_one_and_parameters_have_deviations(rig, robot, arm, found):
     rig.start(**robot, state_timeout=UNHURRIED, ramp_time=0.0)
     expected = gravity_torque(found.model, POSITION)
@@ -69,7 +69,6 @@ def test_gravity_is_the_identified_one_and_parameters_have_deviations(rig, robot
     assert min(deviations) > 0.0
 
 
-@pytest.mark.longer
 def test_another_robots_model_is_refused_by_name(rig, robot, tmp_path):
     (tmp_path / 'arm.urdf').write_text(TrueArm.drawn(9, 3).text)
     rig.start(**robot)
