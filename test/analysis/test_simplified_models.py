@@ -176,6 +176,16 @@ def test_errors_of_the_two_link_arm_are_weighed_as_promised():
     assert simplified.gravity[1].largest_error == pytest.approx(9.81 / 2 / 10, rel=1e-3)
 
 
+def test_what_is_dropped_of_gravity_does_not_depend_on_what_the_arm_weighs():
+    arm = known_arm('ur5')
+    light = arm.with_inertial_parameters(1e-6 * arm.inertial_parameters)
+    dropped, of_light = (
+        [x.dropped_terms for x in simplified_model(each, 0.02, parts=['gravity']).gravity]
+        for each in (arm, light)
+    )
+    assert dropped == of_light and any(dropped)
+
+
 def test_no_error_allowed_drops_nothing_and_leaves_the_dynamics_as_they_are():
     arm = STANFORD.model()
     simplified = simplified_model(arm, 0.0)

@@ -142,6 +142,13 @@ def test_path_that_the_controller_makes_is_that_of_the_given_points(fields):
             )
 
 
+def test_last_point_has_the_torque_of_where_the_arm_comes_to_rest():
+    model = arm()
+    given = motion(model)
+    effort = filled(given, model).trajectory.efforts[-1]
+    np.testing.assert_allclose(effort, rd.gravity_torque(model, given.positions[-1]), atol=1e-9)
+
+
 def test_given_points_are_kept_to_the_bit():
     model = arm()
     given = motion(model, 'pv')

@@ -42,6 +42,8 @@ def test_what_a_hand_holds_is_taken_and_replaced_on_its_link(panda):
     assert load.payload_mass == 1.8
     load = load.changed(Payload(0.5), panda)
     assert load.payload_mass == 0.5
+    heaviest, _ = panda.possible_payload
+    assert load.changed(Payload(heaviest), panda).payload_mass == heaviest
     assert load.changed(Payload(0.0), panda) == Load(GRAVITY)
 
 
