@@ -267,25 +267,21 @@ def test_simulation_says_how_long_an_effort_limit_was_reached(tmp_path):
     assert free['joints'][0]['largest_torque'] > 9.0
 
 
-@pytest.mark.parametrize(
-    ('words', 'module', 'rest'),
-    [
-        ((), 'robodyn_ros.ros.dynamics.dynamics_node', []),
-        (
-            ('--ros-args', '-p', 'kp:=[1.0]'),
-            'robodyn_ros.ros.dynamics.dynamics_node',
-            ['--ros-args', '-p', 'kp:=[1.0]'],
-        ),
-        (('dynamics_node', '--help'), 'robodyn_ros.ros.dynamics.dynamics_node', ['--help']),
-        (('simulator_node', '-r', 'a:=b'), 'robodyn_ros.ros.simulator_node', ['-r', 'a:=b']),
-    ],
-)
-def test_node_goes_on_as_the_node_with_its_own_arguments(words, module, rest, monkeypatch):
+def test_node_goes_on_as_the_node_with_its_own_arguments(monkeypatch):
     started = []
     monkeypatch.setattr('importlib.util.find_spec', lambda name: name)
     monkeypatch.setattr('os.execv', lambda path, arguments: started.append((path, arguments)))
-    output_of('node', *words)
-    assert started == [(sys.executable, [sys.executable, '-m', module, *rest])]
+    for words, module, rest in (
+        ((), 'dynamics.dynamics_node', []),
+        (('--ros-args', '-p', 'kp:=[1.0]'), 'dynamics.dynamics_node', None),
+        (('dynamics_node', '--help'), 'dynamics.dynamics_node', ['--help']),
+        (('simulator_node', '-r', 'a:=b'), 'simulator_node', ['-r', 'a:=b']),
+    ):
+        output_of('node', *words)
+        expected = list(words) if rest is None else rest
+        path, arguments = started.pop()
+        assert path == sys.executable
+        assert arguments == [sys.executable, '-m', f'robodyn_ros.ros.{module}', *expected]
 
 
 def test_node_without_ros_says_what_is_missing(monkeypatch):

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_line import invoked
-from simulated_recordings import TrueArm, as_csv
+from simulated_recordings import TrueArm, as_csv, recorded_folder
 
 from robodyn_ros import RobotModel
 from robodyn_ros.commands import progress as progress_module
@@ -20,12 +20,8 @@ from robodyn_ros.identification import Identification
 @pytest.fixture(scope='module')
 def folder(tmp_path_factory) -> Path:
     """Return a folder with a wrong URDF and three recordings of the true arm."""
-    folder = tmp_path_factory.mktemp('identify')
-    arm = TrueArm.drawn(1, 3)
-    (folder / 'arm.urdf').write_text(arm.text)
-    for name, seed in (('motion', 1), ('other', 40)):
-        as_csv(folder / f'{name}.csv', arm.recording(seed, 12.0, rate=100.0))
-    as_csv(folder / 'again.csv', arm.recording(1, 8.0, rate=125.0))
+    folder = recorded_folder(tmp_path_factory.mktemp('identify'))
+    as_csv(folder / 'again.csv', TrueArm.drawn(1, 3).recording(1, 8.0, rate=125.0))
     return folder
 
 

@@ -53,40 +53,31 @@ def test_either_storage_gives_the_samples_back(arm, recording, tmp_path, storage
 
 
 def test_joint_states_in_parts_are_put_together(arm, recording, tmp_path):
-    parts = [
-        part
-        for first, rest in zip(
-            messages(recording, order=slice(0, 1)), messages(recording, order=slice(1, 3))
-        )
-        for part in (first, rest)
-    ]
+    first, rest = (messages(recording, order=slice(*part)) for part in ((0, 1), (1, 3)))
+    parts = [part for both in zip(first, rest) for part in both]
     read = Recording.from_bag(ros2_bag(tmp_path / 'bag', {'/js': parts}), arm.urdf)
     np.testing.assert_array_equal(read.effort, recording.effort)
 
 
-def test_the_topic_that_names_the_joints_is_taken(arm, recording, tmp_path):
-    topics = {
-        '/left/joint_states': messages(recording, prefix='left_'),
-        '/right/joint_states': messages(recording),
-    }
-    read = Recording.from_bag(ros2_bag(tmp_path / 'bag', topics), arm.urdf)
+def test_the_topic_that_names_the_joints_is_taken_and_refused_where_there_is_none(
+    arm, recording, tmp_path
+):
+    ours, others = messages(recording), messages(recording, prefix='left_')
+    topics = {'/left/joint_states': others, '/right/joint_states': ours}
+    read = Recording.from_bag(ros2_bag(tmp_path / 'both', topics), arm.urdf)
     np.testing.assert_array_equal(read.effort, recording.effort)
+    other = ros2_bag(tmp_path / 'other', {'/joint_states': others})
+    with pytest.raises(NoSuchName, match='left_j1'):
+        Recording.from_bag(other, arm.urdf)
 
 
 def test_two_robots_in_a_bag_are_refused_until_one_is_named(arm, recording, tmp_path):
-    topics = {'/one': messages(recording), '/two': messages(recording)}
-    path = ros2_bag(tmp_path / 'bag', topics)
+    path = ros2_bag(tmp_path / 'bag', dict.fromkeys(('/one', '/two'), messages(recording)))
     with pytest.raises(MalformedData, match='/two'):
         Recording.from_bag(path, arm.urdf)
     assert len(Recording.from_bag(path, arm.urdf, topic='/two').time) == len(recording.time)
     with pytest.raises(MalformedData, match='/three'):
         Recording.from_bag(path, arm.urdf, topic='/three')
-
-
-def test_another_robots_bag_is_refused_by_the_joints_name(arm, recording, tmp_path):
-    topics = {'/joint_states': messages(recording, prefix='other_')}
-    with pytest.raises(NoSuchName, match='other_j1'):
-        Recording.from_bag(ros2_bag(tmp_path / 'bag', topics), arm.urdf)
 
 
 def test_a_bag_without_efforts_or_velocities(arm, recording, tmp_path):

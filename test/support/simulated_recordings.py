@@ -119,3 +119,12 @@ def as_csv(path: Path, recording: Recording, *, leave_out: str = ' ') -> Path:
     table = np.column_stack([columns[name] for name in kept])
     np.savetxt(path, table, delimiter=',', header=','.join(kept), comments='')
     return path
+
+
+def recorded_folder(folder: Path) -> Path:
+    """Write a wrong URDF and two recordings of its true arm into a folder; return that."""
+    arm = TrueArm.drawn(1, 3)
+    (folder / 'arm.urdf').write_text(arm.text)
+    for name, seed in (('motion', 1), ('other', 40)):
+        as_csv(folder / f'{name}.csv', arm.recording(seed, 12.0, rate=100.0))
+    return folder
