@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reports, made once, and a browser to read them with."""
 
-import json
-
 import pytest
 from browser import chromium
-from click.testing import CliRunner
+from command_line import json_of
 
 import robodyn_ros as rd
-from robodyn_ros.cli import robodyn
 from robodyn_ros.description.chain import Chain
 from robodyn_ros.report import arm_facts
 
@@ -40,13 +37,7 @@ def report_of(tmp_path_factory, panda_urdf, ur5_urdf):
     def report(name):
         if name not in made:
             path = folder / f'{name}.html'
-            result = CliRunner().invoke(
-                robodyn,
-                ['report', *arms[name], '-o', str(path), '--json'],
-                catch_exceptions=False,
-            )
-            assert result.exit_code == 0, result.output
-            made[name] = path, json.loads(result.stdout)
+            made[name] = path, json_of('report', *arms[name], '-o', path)
         return made[name]
 
     return report

@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 from browser import opened
+from known_arms import known_arm
 from lxml import html
 from robots import public_urdfs, random_chain, two_link_urdf
 
@@ -94,13 +95,9 @@ def drawn(page):
 
 @pytest.mark.parametrize('width', [390, 1440])
 @pytest.mark.parametrize('name', ['jpl_rrp', 'panda'])
-def test_tip_is_drawn_where_forward_kinematics_puts_it(
-    name, width, report_of, browser, panda_urdf
-):
+def test_tip_is_drawn_where_forward_kinematics_puts_it(name, width, report_of, browser):
     path, _ = report_of(name)
-    links = {'base_link': 'panda_link0', 'tip_link': 'panda_link8'} if name == 'panda' else {}
-    source = panda_urdf if name == 'panda' else 'urdf/jpl_rrp.urdf'
-    model = rd.RobotModel.from_urdf(source, **links)
+    model = known_arm(name)
     ranges = slider_ranges(model)
     poses = np.random.default_rng(1).uniform(*ranges.T, (5, model.n))
     with opened(browser, path, width) as page:
@@ -232,12 +229,12 @@ def test_arm_of_one_joint_without_length_is_as_large_as_its_body_is_far():
     numbers = json.loads(numbers_for_script(model, np.zeros(1)))
     assert 0.25 <= numbers['radius'] <= 1.0  # of a rod of 1 m
     drawing = html.fromstring(masses_drawing(model, np.zeros(1), 'm', 'Masses'))
-    width, height = map(float, drawing.get('viewbox').split()[2:])
+    paper = np.array(drawing.get('viewbox').split()[2:], dtype=float)
     discs = [x for x in drawing.iter() if x.tag.endswith('use') and x.get('x') is not None]
     assert discs
     for disc in discs:
-        assert 0 <= float(disc.get('x')) <= width
-        assert 0 <= float(disc.get('y')) <= height
+        at = np.array([disc.get('x'), disc.get('y')], dtype=float)
+        assert ((0 <= at) & (at <= paper)).all()
 
 
 def test_ellipsoid_has_the_body_s_inertia():

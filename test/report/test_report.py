@@ -12,13 +12,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from browser import FAULTS, opened
-from click.testing import CliRunner
+from command_line import output_of
 from lxml import html
 from robots import public_urdfs, random_chain, two_link_urdf
 from tiers import one_in
 
 import robodyn_ros as rd
-from robodyn_ros.cli import robodyn
 from robodyn_ros.dh.frames import frame_transforms
 from robodyn_ros.errors import RobodynError
 from robodyn_ros.motions import MotionSamples
@@ -43,19 +42,9 @@ from robodyn_ros.report.text import (
     visible,
 )
 
-SECTIONS = [
-    'arm',
-    'dh',
-    'masses',
-    'structure',
-    'parameters',
-    'coupling',
-    'ranges',
-    'torque',
-    'simplified',
-    'call-times',
-    'provenance',
-]
+SECTIONS = (
+    'arm dh masses structure parameters coupling ranges torque simplified call-times provenance'
+).split()
 WIDTHS = (390, 820, 1440)
 HOSTILE = (
     '</title><script>alert(1)</script>',
@@ -66,6 +55,30 @@ HOSTILE = (
 )
 
 
+def section_of(facts, name):
+    """Return a section of the page that is made of an arm's facts."""
+    return html.fromstring(report_page(facts)).get_element_by_id(name)
+
+
+def sections_of(page):
+    """Return the names of the sections of a page in a browser."""
+    return page.eval_on_selector_all('section', 'all => all.map(x => x.id)')
+
+
+def figures_of(page):
+    """Return the boxes of a page's figures in a browser."""
+    return page.eval_on_selector_all(
+        'figure svg', 'all => all.map(x => x.getBoundingClientRect().toJSON())'
+    )
+
+
+def discs_of(figure):
+    """Return where the discs of masses are drawn, (k, 2), and the size of the paper (2,)."""
+    discs = [x for x in figure.iter('use') if 'orange' in x.get('style', '')]
+    places = np.array([[float(x.get('x')), float(x.get('y'))] for x in discs]).reshape(-1, 2)
+    return places, np.array(figure.get('viewbox').split()[2:], dtype=float)
+
+
 @pytest.mark.parametrize('name', ['panda', 'ur5', 'jpl_rrp'])
 def test_report_has_every_section_and_figure_and_nothing_overflows(name, report_of, browser):
     path, summary = report_of(name)
@@ -73,7 +86,7 @@ def test_report_has_every_section_and_figure_and_nothing_overflows(name, report_
     assert summary['notes'] == {}
     for width in WIDTHS:
         with opened(browser, path, width) as page:
-            assert page.eval_on_selector_all('section', 'all => all.map(x => x.id)') == SECTIONS
+            assert sections_of(page) == SECTIONS
             labels = page.eval_on_selector_all(
                 'figure svg', "all => all.map(x => x.getAttribute('aria-label'))"
             )
@@ -81,10 +94,7 @@ def test_report_has_every_section_and_figure_and_nothing_overflows(name, report_
             # and three maps of coupling.
             assert len(labels) >= n + 11
             assert len([x for x in labels if x.startswith('Coupling of q')]) == 3
-            boxes = page.eval_on_selector_all(
-                'figure svg', 'all => all.map(x => x.getBoundingClientRect().toJSON())'
-            )
-            assert all(box['width'] > 150 and box['height'] > 50 for box in boxes)
+            assert all(box['width'] > 150 and box['height'] > 50 for box in figures_of(page))
             assert page.evaluate(FAULTS) == []
 
 
@@ -116,9 +126,7 @@ def test_odd_arms_have_a_page_at_every_width_in_light_and_in_dark(
         for scheme in ('light', 'dark'):
             with opened(browser, path, width, scheme) as page:
                 assert page.evaluate(FAULTS) == []
-                assert (
-                    page.eval_on_selector_all('section', 'all => all.map(x => x.id)') == SECTIONS
-                )
+                assert sections_of(page) == SECTIONS
                 canvas = page.locator('#in-space canvas').bounding_box()
                 assert canvas['width'] > 0.8 * min(width - 40, 620)
 
@@ -127,7 +135,7 @@ def test_odd_arms_have_a_page_at_every_width_in_light_and_in_dark(
 def test_long_arms_have_a_table_of_the_strongest_coupling_alone(facts_of, monkeypatch):
     monkeypatch.setattr('robodyn_ros.report.page._MOST_COLUMNS', 1)
     facts = facts_of(two_link_urdf())
-    section = html.fromstring(report_page(facts)).get_element_by_id('ranges')
+    section = section_of(facts, 'ranges')
     (table,) = (x for x in section.iter('table') if 'takes most torque' in x.text_content())
     rows = [[cell.text_content() for cell in row] for row in table.iter('tr')][1:]
     largest = facts.ratios.coupling
@@ -161,7 +169,7 @@ def test_absurd_limits_are_taken_through_one_turn(facts_of):
     facts = facts_of(ODD['absurd limits'])
     (found,) = facts.coupling.maps
     np.testing.assert_allclose(found.first[[0, -1]], [-np.pi, np.pi])
-    text = html.fromstring(report_page(facts)).get_element_by_id('ranges').text_content()
+    text = section_of(facts, 'ranges').text_content()
     assert 'one turn is looked at, from −π to π, here and for the coupling: q1 joint1, q2' in text
 
 
@@ -186,9 +194,7 @@ def test_printed_page_has_legends_folded_parts_and_light_colours(report_of, brow
         assert page.locator('.formulas').count() == 1
         assert not page.locator('.formulas').is_visible()
         assert page.locator('.on-paper').is_visible()
-        boxes = page.eval_on_selector_all(
-            'figure svg', 'all => all.map(x => x.getBoundingClientRect().toJSON())'
-        )
+        boxes = figures_of(page)
         assert len(boxes) == on_screen
         assert all(box['width'] > 100 and box['height'] > 30 for box in boxes)
         assert (
@@ -205,14 +211,26 @@ def test_printed_page_has_legends_folded_parts_and_light_colours(report_of, brow
 
 
 @pytest.mark.longer
-def test_joints_whose_simplified_torque_is_further_off_are_named(facts_of):
+def test_report_of_the_puma_splits_simplifies_and_maps(facts_of):
     facts = facts_of(Path('urdf/puma560.urdf').read_text(encoding='utf-8'))
-    section = html.fromstring(report_page(facts)).get_element_by_id('simplified')
-    (note,) = section.find_class('note')
+    page = html.fromstring(report_page(facts))
+    assert facts.split['D_12'].dominant == 'translational'
+    assert len(facts.split['D_11'].values) == len(facts.torques.motion.time)
+    assert facts.structure.total == 88
+    # Joints whose simplified torque is further off are named.
+    (note,) = page.get_element_by_id('simplified').find_class('note')
     off = facts.simplified_torque_error > facts.simplified.error
     assert off.any() and not off.all()
     for k, beyond in enumerate(off):
         assert (f'q{k + 1} joint{k + 1} (' in note.text_content()) == beyond
+    # Coupling maps share one scale.
+    largest = [float(each.values.max()) for each in facts.coupling.maps]
+    assert len(largest) >= 2 and max(largest) > 1.05 * min(largest)
+    ticks = []
+    for k in range(len(largest)):
+        (bar,) = page.xpath(f'.//*[@id="coupling-map-{k}-axes_2"]')
+        ticks.append([x.text for x in bar.iter('text')])
+    assert all(each == ticks[0] for each in ticks)
 
 
 def test_report_is_dark_where_the_reader_wants_it(report_of, browser):
@@ -255,10 +273,7 @@ def test_report_takes_rotors_along(tmp_path):
     rotors = {'joint1': 0.9533, 'joint2': 2.1933, 'joint3': 0.7818}
     options = [x for name, i in rotors.items() for x in ('--rotor-inertia', f'{name}={i}')]
     path = tmp_path / 'report.html'
-    result = CliRunner().invoke(
-        robodyn, ['report', 'urdf/jpl_rrp.urdf', *options, '-o', str(path)], catch_exceptions=False
-    )
-    assert result.exit_code == 0, result.output
+    output_of('report', 'urdf/jpl_rrp.urdf', *options, '-o', path)
     page = html.parse(str(path)).getroot()
     assert 'rotor inertia included' in page.text_content()
     (row,) = (
@@ -271,14 +286,6 @@ def test_report_takes_rotors_along(tmp_path):
     told = Path('docs/what_your_arm_can_tell_you.md').read_text(encoding='utf-8')
     (number_told,) = re.findall(r'(\d\.\d+) times\b[^()]*\(Bejczy 1974', told)
     assert float(number_told) == pytest.approx(6.176 / 1.417, abs=5e-3)
-
-
-@pytest.mark.longer
-def test_split_of_the_report_is_along_its_motion(facts_of):
-    facts = facts_of('urdf/puma560.urdf')
-    assert facts.split['D_12'].dominant == 'translational'
-    assert len(facts.split['D_11'].values) == len(facts.torques.motion.time)
-    assert facts.structure.total == 88
 
 
 def test_names_cannot_break_the_page_or_inject_into_it(tmp_path, facts_of, browser):
@@ -297,7 +304,7 @@ def test_names_cannot_break_the_page_or_inject_into_it(tmp_path, facts_of, brows
         assert page.eval_on_selector_all('img', 'all => all.length') == 0
         numbers = page.inner_text('#arm-numbers')
         assert not [name for name in HOSTILE if name[:5] in numbers]
-        assert page.eval_on_selector_all('section', 'all => all.map(x => x.id)') == SECTIONS
+        assert sections_of(page) == SECTIONS
         text = page.inner_text('body')
     for name in HOSTILE:
         assert re.sub(r'\s', ' ', visible(name)) in re.sub(r'\s', ' ', text)
@@ -321,14 +328,15 @@ def test_page_allows_no_script_and_names_no_other_place(report_of):
 
 
 def test_what_cannot_be_found_is_left_out_and_says_why(facts_of):
-    endless = two_link_urdf().replace('continuous', 'prismatic')
     steps = []
-    facts = facts_of(endless, on_step=steps.append)
+    facts = facts_of(ODD['endless slides'], on_step=steps.append)
     assert steps == list(STEPS)
     assert set(facts.notes) == {'coupling', 'ranges', 'simplified model', 'ratios'}
     page = html.fromstring(report_page(facts))
     assert [x.get('id') for x in page.iter('section')] == SECTIONS
     assert "position limits of joint 'joint1'" in page.get_element_by_id('ranges').text_content()
+    (verdict,) = page.find_class('verdict')
+    assert 'Not computed: coupling, ranges, simplified model, ratios.' in verdict.text_content()
 
 
 def written(page):
@@ -369,25 +377,17 @@ def test_no_line_ends_between_a_number_and_its_unit(report_of):
 
 @pytest.mark.longer
 def test_first_page_says_whether_the_description_can_be_used(facts_of):
-    for name, said in (
-        ('two_link_planar', 'The description can be used: no warnings.'),
-        ('massless', 'To be mended, or accepted, before use: {} warnings.'),
+    sound = Path('urdf/two_link_planar.urdf').read_text()
+    for text, said in (
+        (sound, 'The description can be used: no warnings.'),
+        (two_link_urdf(m2=0.0), 'To be mended, or accepted, before use: {} warnings.'),
     ):
-        facts = facts_of(
-            two_link_urdf(m2=0.0) if name == 'massless' else Path(f'urdf/{name}.urdf').read_text()
-        )
-        levels = [x.level for x in facts.model.findings]
-        assert (levels.count('warning') > 1) == (name == 'massless')
+        facts = facts_of(text)
+        warnings = [x.level for x in facts.model.findings].count('warning')
+        assert (warnings > 1) == (text != sound)
         (verdict,) = html.fromstring(report_page(facts)).find_class('verdict')
-        assert verdict.text_content().startswith(said.format(levels.count('warning')))
+        assert verdict.text_content().startswith(said.format(warnings))
         assert 'whether they are this robot’s was not measured' in verdict.text_content()
-
-
-@pytest.mark.longer
-def test_what_was_not_computed_is_said_beside_the_verdict(facts_of):
-    page = html.fromstring(report_page(facts_of(ODD['endless slides'])))
-    (verdict,) = page.find_class('verdict')
-    assert 'Not computed: coupling, ranges, simplified model, ratios.' in verdict.text_content()
 
 
 def test_robot_and_author_stand_on_the_first_page_or_are_left_to_be_filled_in(
@@ -423,7 +423,7 @@ def test_what_would_say_nothing_of_a_small_arm_is_left_out_with_a_sentence(facts
 
 
 def test_massless_links_make_a_report_too(facts_of):
-    facts = facts_of(two_link_urdf(m1=0.0, m2=0.0))
+    facts = facts_of(ODD['no masses'])
     page = html.fromstring(report_page(facts))
     (alert,) = page.find_class('alerts')
     assert 'every torque is 0' in alert.text_content()
@@ -441,9 +441,8 @@ def test_masses_of_public_arms_are_on_the_paper():
         except RobodynError:
             continue  # of several arms, or none
         figure = html.fromstring(masses_drawing(model, np.zeros(model.n), 'm', 'Masses'))
-        width, height = map(float, figure.get('viewbox').split()[2:])
-        for disc in (x for x in figure.iter('use') if 'orange' in x.get('style', '')):
-            assert 0 < float(disc.get('x')) < width and 0 < float(disc.get('y')) < height
+        discs, paper = discs_of(figure)
+        assert ((0 < discs) & (discs < paper)).all(), path.name
         seen += 1
     assert seen > 5
 
@@ -451,10 +450,9 @@ def test_masses_of_public_arms_are_on_the_paper():
 @pytest.mark.longer
 def test_masses_too_far_to_be_drawn_are_named(facts_of):
     text = two_link_urdf().replace('xyz="0.5 0 0"', 'xyz="-40 0 0"', 1)
-    page = html.fromstring(report_page(facts_of(text)))
-    figure = page.get_element_by_id('masses').find('.//figure')
+    figure = section_of(facts_of(text), 'masses').find('.//figure')
     assert 'more than three times the arm’s size away: q1.' in figure.text_content()
-    assert len([x for x in figure.iter('use') if 'orange' in x.get('style', '')]) == 1
+    assert len(discs_of(figure.find('svg'))[0]) == 1
 
 
 @pytest.mark.parametrize('behind', [0.9, 2.5])
@@ -462,12 +460,9 @@ def test_every_disc_of_a_mass_is_on_the_paper(behind):
     # Link 1 of this arm has its centre of mass far behind everything else that is drawn.
     text = two_link_urdf().replace('xyz="0.5 0 0"', f'xyz="-{behind} 0 0"', 1)
     figure = html.fromstring(masses_drawing(rd.RobotModel.from_urdf(text), np.zeros(2), 'm', 'M'))
-    width, height = (float(x) for x in figure.get('viewbox').split()[2:])
-    discs = [x for x in figure.iter('use') if 'orange' in x.get('style', '')]
+    discs, paper = discs_of(figure)
     assert len(discs) == 2
-    for disc in discs:
-        assert 20 < float(disc.get('x')) < width - 20
-        assert 20 < float(disc.get('y')) < height - 20
+    assert ((20 < discs) & (discs < paper - 20)).all()
 
 
 @pytest.mark.longer
@@ -580,20 +575,6 @@ def test_arcs_turn_about_the_axes_the_way_that_q_grows():
     along = arc[1] - arc[0]
     assert moved @ along > 0.9 * np.linalg.norm(moved) * np.linalg.norm(along)
     np.testing.assert_allclose(np.diff((arc - before[:3, 3]) @ before[:3, 2]), 0.0, atol=1e-12)
-
-
-@pytest.mark.longer
-def test_coupling_maps_share_one_scale(facts_of):
-    facts = facts_of(Path('urdf/puma560.urdf').read_text(encoding='utf-8'))
-    maps = facts.coupling.maps
-    largest = [float(each.values.max()) for each in maps]
-    assert len(maps) >= 2 and max(largest) > 1.05 * min(largest)
-    page = html.fromstring(report_page(facts))
-    ticks = []
-    for k in range(len(maps)):
-        (bar,) = page.xpath(f'.//*[@id="coupling-map-{k}-axes_2"]')
-        ticks.append([x.text for x in bar.iter('text')])
-    assert all(each == ticks[0] for each in ticks)
 
 
 def test_page_says_what_it_was_made_of_by_whom_and_where(report_of):

@@ -1,19 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """`robodyn report` with recordings, and its PDF."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from browser import FAULTS, opened
-from click.testing import CliRunner
+from command_line import error_of, invoked, json_of, output_of
 from lxml import html
 from robots import two_link_urdf
-from simulated_recordings import TrueArm, as_csv
+from simulated_recordings import recorded_folder
 
 import robodyn_ros as rd
-from robodyn_ros.cli import robodyn
 from robodyn_ros.errors import NoBackend
 from robodyn_ros.identification import DriveTerms, Recording, identify
 from robodyn_ros.report import pdf
@@ -23,24 +21,15 @@ from robodyn_ros.report.pdf import BROWSERS, browser_path, print_page
 pytestmark = pytest.mark.longer  # an arm is identified first
 
 
+CHAIN = ('--base', 'base', '--tip', 'tip')
+
+
 @pytest.fixture(scope='module')
 def recorded(tmp_path_factory):
     """Return a folder with a wrong URDF, two recordings of the true arm, and the report."""
-    folder = tmp_path_factory.mktemp('recorded')
-    arm = TrueArm.drawn(1, 3)
-    (folder / 'arm.urdf').write_text(arm.text)
-    for name, seed in (('motion', 1), ('other', 40)):
-        as_csv(folder / f'{name}.csv', arm.recording(seed, 12.0, rate=100.0))
-    result = CliRunner().invoke(
-        robodyn,
-        [
-            *('report', str(folder / 'arm.urdf'), '--base', 'base', '--tip', 'tip', '--json'),
-            *('--recording', str(folder / 'motion.csv')),
-            *('--validate', str(folder / 'other.csv'), '-o', str(folder / 'report.html')),
-        ],
-        catch_exceptions=False,
-    )
-    assert result.exit_code == 0, result.output
+    folder = recorded_folder(tmp_path_factory.mktemp('recorded'))
+    files = ('--recording', folder / 'motion.csv', '--validate', folder / 'other.csv')
+    output_of('report', folder / 'arm.urdf', *CHAIN, *files, '-o', folder / 'report.html')
     return folder
 
 
@@ -97,46 +86,27 @@ def test_effort_before_is_the_urdfs_torque(recorded):
 
 
 def test_validation_without_a_recording_is_refused(recorded):
-    arguments = ['report', str(recorded / 'arm.urdf'), '--base', 'base', '--tip', 'tip']
-    answer = CliRunner().invoke(robodyn, [*arguments, '--validate', str(recorded / 'other.csv')])
-    assert answer.exit_code == 2
-    assert 'go with --recording' in answer.output
+    given = ('--validate', recorded / 'other.csv')
+    assert 'go with --recording' in error_of('report', recorded / 'arm.urdf', *CHAIN, *given)
 
 
 def test_pdf_is_written_beside_the_page(tmp_path, browser):
     (tmp_path / 'arm.urdf').write_text(two_link_urdf())
     path = tmp_path / 'a page.html'
-    answer = CliRunner().invoke(
-        robodyn,
-        [
-            *('report', str(tmp_path / 'arm.urdf'), '--pdf', '-o', str(path), '--json'),
-            *(
-                '--name',
-                'Cell <4>',
-                '--serial',
-                '08/15',
-                '--author',
-                'A. B.',
-                '--company',
-                'C & D',
-            ),
-        ],
-        catch_exceptions=False,
-    )
-    assert answer.exit_code == 0, answer.output
+    names = ('--name', 'Cell <4>', '--serial', '08/15', '--author', 'A. B.', '--company', 'C & D')
+    record = json_of('report', tmp_path / 'arm.urdf', '--pdf', '-o', path, *names)
     content = (tmp_path / 'a page.pdf').read_bytes()
     assert content.startswith(b'%PDF-') and len(content) > 30_000
     fields = html.parse(str(path)).getroot().find_class('fields')[0]
     assert [x.text_content() for x in fields.iter('dd')] == ['Cell <4>', '08/15', 'A. B.', 'C & D']
-    assert json.loads(answer.stdout)['pdf'] == str(tmp_path / 'a page.pdf')
+    assert record['pdf'] == str(tmp_path / 'a page.pdf')
 
 
 def test_pdf_without_a_browser_is_refused_before_the_work(tmp_path, monkeypatch):
     monkeypatch.setattr(pdf.shutil, 'which', lambda name: None)
     with pytest.raises(NoBackend, match=', '.join(BROWSERS)):
         browser_path()
-    answer = CliRunner().invoke(robodyn, ['report', 'urdf/jpl_rrp.urdf', '--pdf'])
-    assert isinstance(answer.exception, NoBackend)
+    assert isinstance(invoked('report', 'urdf/jpl_rrp.urdf', '--pdf').exception, NoBackend)
 
 
 def test_browser_that_fails_is_quoted(tmp_path):
