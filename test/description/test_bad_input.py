@@ -145,6 +145,7 @@ MALFORMED = {
     'unknown type': (broken('type="continuous"', 'type="spherical"'), "'spherical'"),
     'joint without a name': (broken('name="joint1" ', ''), 'line 1'),
     'link name given twice': (broken('<link name="link2">', '<link name="link1">'), "'link1'"),
+    'joint name given twice': (broken('name="joint2"', 'name="joint1"'), "'joint1'", 'once'),
     'link with two parents': (with_fixed_joint('again', 'base', 'link2'), "'again'"),
     'joints that close a loop': (with_fixed_joint('back', 'link2', 'base'), 'loops'),
     'entity that nothing declares': (broken('"1.0"', '"&mass;"'), "'mass'"),

@@ -49,10 +49,6 @@ def large(text, **options):
 RODS = (0.4, 0.3, 0.2)
 
 
-def test_true_rods_are_not_found():
-    assert large(chain_of_rods(RODS)) == {}
-
-
 @pytest.mark.parametrize('i', [1, 2, 3])
 def test_rod_with_the_inertia_of_one_eight_times_as_long_is_found(i):
     # The last rod hangs on one of 0.3 m, and may be as long.
@@ -114,12 +110,9 @@ def test_inertia_of_a_drive_about_the_joints_axis_is_another_finding():
     assert 'large_inertia' not in found
 
 
-def test_rings_on_axes_that_meet_tell_no_size():
+def test_rings_on_axes_that_meet_and_a_wheel_without_neighbours_tell_no_size():
     rings = chain_of_rods((1e-9, 1e-9, 1e-9), {1: 0.3, 2: 0.25, 3: 0.2})
     assert large(rings) == {}
-
-
-def test_wheel_without_neighbours_tells_no_size():
     assert large(chain_of_rods((1e-9,), {1: 0.4})) == {}
 
 

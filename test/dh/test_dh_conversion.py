@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """URDF -> DH table, exactly, for every way in which two axes can lie to each other."""
 
+import functools
 import math
+from itertools import accumulate
 
 import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from known_arms import known_arm
 from oracles import PinocchioArm, pose_difference, random_states, relative_difference
-from robots import public_urdf, random_chain
+from robots import random_chain
 from tiers import one_in
 
 import robodyn_ros as rd
@@ -47,6 +50,13 @@ def table_pose(table, q):
     return frame_transforms(table, np.asarray(q, dtype=float))[-1] @ table.tip_transform
 
 
+def check_pose(table, frames, slides, tip, q, tolerance=1e-12, axes=None):
+    axes = [STRAIGHT_AXIS] * len(frames) if axes is None else axes
+    expected = axes_pose(frames, axes, slides, tip, q)
+    assert max(pose_difference(table_pose(table, q), expected)) < tolerance
+    return expected
+
+
 def standard_pose(table, q):
     """Return the product of standard rows Rz(theta) Tz(d) Tx(a) Rx(alpha) Ry(beta)."""
     pose = table.base_transform
@@ -67,44 +77,33 @@ def pair_table(rpy, xyz, kinds='RR', tip=(0.1, 0.2, 0.3)):
     tip_frame = frames[1] @ transform(translation=tip)
     table = dh_table(frames, [STRAIGHT_AXIS] * 2, slides, tip_frame)
     for q in ((0.0, 0.0), (0.7, -1.1), (-2.0, 3.0)):
-        distance, angle = pose_difference(
-            table_pose(table, q), axes_pose(frames, [STRAIGHT_AXIS] * 2, slides, tip_frame, q)
-        )
-        assert distance < 1e-11
-        assert angle < 1e-11
+        check_pose(table, frames, slides, tip_frame, q, 1e-11)
     return table
 
 
-def test_parallel_axes_have_no_alpha_and_no_offset():
-    table = pair_table((0, 0, 0.4), (0.3, 0.4, 0.5))
-    assert table.alpha[1] == table.beta[1] == 0
-    assert table.a[1] == pytest.approx(0.5, abs=1e-15)
-    assert table.d[0] == 0
+NEARLY = functools.partial(pytest.approx, abs=1e-15)
+# How the second axis is turned and where it lies; the sizes of alpha and a of its row.
+PAIRS = {
+    'parallel': ((0, 0, 0.4), (0.3, 0.4, 0.5), 0, NEARLY(0.5)),
+    'antiparallel': ((math.pi, 0, 0.4), (0.3, 0.4, 0.5), math.pi, NEARLY(0.5)),
+    'coincident': ((0, 0, 0.4), (0, 0, 0.5), 0, 0),
+    'intersecting': ((1.0, 0, 0), (0, 0, 0.5), NEARLY(1.0), 0),
+    'skew': ((math.pi / 2, 0, 0), (0.3, 0.4, 0.5), math.pi / 2, NEARLY(0.3)),
+}
 
 
-def test_antiparallel_axes_have_alpha_pi():
-    table = pair_table((math.pi, 0, 0.4), (0.3, 0.4, 0.5))
-    assert abs(table.alpha[1]) == math.pi
+@pytest.mark.parametrize('relation', PAIRS)
+def test_two_axes_have_the_angle_and_the_length_of_their_common_normal(relation):
+    rpy, xyz, alpha, a = PAIRS[relation]
+    table = pair_table(rpy, xyz)
+    assert abs(table.alpha[1]) == alpha
+    assert abs(table.a[1]) == a
     assert table.beta[1] == 0
-    assert abs(table.a[1]) == pytest.approx(0.5, abs=1e-15)
-
-
-def test_coincident_axes_have_only_an_offset():
-    table = pair_table((0, 0, 0.4), (0, 0, 0.5))
-    assert table.alpha[1] == table.a[1] == table.beta[1] == 0
-    assert table.theta[0] == 0
-
-
-def test_intersecting_axes_have_no_length():
-    table = pair_table((1.0, 0, 0), (0, 0, 0.5))
-    assert table.a[1] == 0
-    assert abs(table.alpha[1]) == pytest.approx(1.0, abs=1e-15)
-
-
-def test_skew_axes_have_the_length_of_their_common_normal():
-    table = pair_table((math.pi / 2, 0, 0), (0.3, 0.4, 0.5))
-    assert abs(table.alpha[1]) == math.pi / 2
-    assert abs(table.a[1]) == pytest.approx(0.3, abs=1e-15)
+    # What turns or slides about parallel axes does so in one row alone.
+    if relation == 'parallel':
+        assert table.d[0] == 0
+    if relation == 'coincident':
+        assert table.theta[0] == 0
 
 
 @pytest.mark.parametrize('angle', [1.57, 1.5707, 1.5707963])
@@ -140,9 +139,7 @@ def test_calibrated_arm_keeps_its_size():
     tip = transform(translation=(1.0, 0.2, 0.1))
     table = dh_table(frames, [STRAIGHT_AXIS] * 3, [False] * 3, tip)
     assert np.abs(table.d).max() < 1.0
-    q = (0.3, -0.8, 1.2)
-    expected = axes_pose(frames, [STRAIGHT_AXIS] * 3, [False] * 3, tip, q)
-    assert max(pose_difference(table_pose(table, q), expected)) < 1e-12
+    check_pose(table, frames, [False] * 3, tip, (0.3, -0.8, 1.2))
 
 
 @pytest.mark.parametrize('kinds', ['PR', 'RP', 'PP', 'RR'])
@@ -167,9 +164,7 @@ def test_revolute_joint_beside_a_parallel_prismatic_one_has_no_offset(kinds, ant
     for i in (1, 2):
         if math.sin(table.alpha[i]) < 1e-12 and slides[i] != slides[i - 1]:
             assert table.d[i - 1 if slides[i] else i] == 0
-    q = (0.2, -0.4, 0.5)
-    expected = axes_pose(frames, [STRAIGHT_AXIS] * 3, slides, frames[-1], q)
-    assert max(pose_difference(table_pose(table, q), expected)) < 1e-12
+    check_pose(table, frames, slides, frames[-1], (0.2, -0.4, 0.5))
 
 
 def test_one_joint():
@@ -178,15 +173,12 @@ def test_one_joint():
     tip = transform(translation=(4, 5, 6))
     for slides in (False, True):
         table = dh_table([frame], [axis], [slides], tip)
-        expected = axes_pose([frame], [axis], [slides], tip, [0.7])
-        assert max(pose_difference(table_pose(table, [0.7]), expected)) < 1e-13
+        check_pose(table, [frame], [slides], tip, [0.7], 1e-13, [axis])
         assert not table.alpha.any() | table.a.any() | table.theta.any() | table.d.any()
 
 
 def test_panda_has_the_table_its_maker_prints():
-    arm = rd.RobotModel.from_urdf(
-        public_urdf('panda.urdf'), base_link='panda_link0', tip_link='panda_link8'
-    )
+    arm = known_arm('panda')
     right = math.pi / 2
     np.testing.assert_allclose(
         arm.dh.alpha, [0, -right, right, right, -right, right, right], atol=0
@@ -228,24 +220,24 @@ def check_chain(text, seed):
         assert max(pose_difference(pose, expected)) < 1e-9
         assert max(pose_difference(standard_pose(standard, state[0]), expected)) < 1e-9
         assert relative_difference(torque, oracle.torque(*state)) < 1e-8
-    origins, reach = joint_origins_and_reach(text)
-    for origin in frame_transforms(arm.dh, np.zeros(arm.n))[:, :3, 3]:
+    check_that_frames_stay_near(arm.dh, *joint_origins_and_reach(text))
+
+
+def check_that_frames_stay_near(table, origins, reach):
+    for origin in frame_transforms(table, np.zeros(table.n))[:, :3, 3]:
         assert np.linalg.norm(origins - origin, axis=1).min() <= 2 * reach
 
 
 def joint_origins_and_reach(text):
     chain = serial_chain(description_of_urdf(text), tip_link='tip')
-    pose, origins = np.eye(4), []
-    for step in chain.joint_transforms:
-        pose = pose @ step
-        origins.append(pose[:3, 3])
+    origins = np.array(list(accumulate(chain.joint_transforms, np.matmul)))[:, :3, 3]
     distances = np.linalg.norm(np.diff(origins, axis=0), axis=1).sum()
     travel = sum(
         joint.limit.upper - joint.limit.lower
         for joint in chain.joints
         if joint.kind == 'prismatic'
     )
-    return np.array(origins), max(0.1, distances + travel)
+    return origins, max(0.1, distances + travel)
 
 
 angles = st.floats(-math.pi, math.pi)
@@ -264,21 +256,16 @@ placements = st.tuples(
 
 @given(st.lists(placements, min_size=1, max_size=6), st.integers(0, 2**32 - 1))
 def test_any_chain_of_axes_converts(steps, seed):
-    frames, pose = [], np.eye(4)
-    for xyz, rpy, _ in steps:
-        pose = pose @ transform(rotation_from_rpy(rpy), xyz)
-        frames.append(pose)
-    slides = [step[2] for step in steps]
-    axes = [STRAIGHT_AXIS] * len(steps)
-    table = dh_table(frames, axes, slides, pose)
+    placed = [transform(rotation_from_rpy(rpy), xyz) for xyz, rpy, _ in steps]
+    frames = list(accumulate(placed, np.matmul))
+    pose, slides = frames[-1], [step[2] for step in steps]
+    table = dh_table(frames, [STRAIGHT_AXIS] * len(steps), slides, pose)
     q = np.random.default_rng(seed).uniform(-3, 3, len(steps))
-    expected = axes_pose(frames, axes, slides, pose, q)
-    assert max(pose_difference(table_pose(table, q), expected)) < 1e-9
+    expected = check_pose(table, frames, slides, pose, q, 1e-9)
     assert max(pose_difference(standard_pose(table.standard(), q), expected)) < 1e-9
     origins = np.array(frames)[:, :3, 3]
     reach = max(0.1, np.linalg.norm(np.diff(origins, axis=0), axis=1).sum())
-    for origin in frame_transforms(table, np.zeros(len(steps)))[:, :3, 3]:
-        assert np.linalg.norm(origins - origin, axis=1).min() <= 2 * reach
+    check_that_frames_stay_near(table, origins, reach)
 
 
 @given(
@@ -289,12 +276,9 @@ def test_any_chain_of_axes_converts(steps, seed):
 )
 @example(seed=1, which=0, exponent=-9.0, direction=(2.2250738585072014e-308,) * 2)
 def test_moving_an_axis_a_little_moves_the_tip_a_little(seed, which, exponent, direction):
-    chain = serial_chain(
-        description_of_urdf(random_chain(np.random.default_rng(seed), 4)), tip_link='tip'
-    )
-    frames = np.array(
-        [np.linalg.multi_dot([np.eye(4), *chain.joint_transforms[: i + 1]]) for i in range(4)]
-    )
+    text = random_chain(np.random.default_rng(seed), 4)
+    chain = serial_chain(description_of_urdf(text), tip_link='tip')
+    frames = np.array(list(accumulate(chain.joint_transforms, np.matmul)))
     tip = frames[-1] @ chain.tip_transform
     slides = [joint.kind == 'prismatic' for joint in chain.joints]
     axes = [joint.axis for joint in chain.joints]
@@ -317,9 +301,7 @@ def test_moving_an_axis_a_little_moves_the_tip_a_little(seed, which, exponent, d
 
 
 def test_printed_table_has_symbols_for_variables_and_right_angles():
-    arm = rd.RobotModel.from_urdf(
-        public_urdf('panda.urdf'), base_link='panda_link0', tip_link='panda_link8'
-    )
+    arm = known_arm('panda')
     lines = str(arm.dh).splitlines()
     assert lines[0].split() == ['i', 'α', '[rad]', 'a', '[m]', 'θ', '[rad]', 'd', '[m]']
     assert lines[3].split() == ['3', 'π/2', '0', 'q3', '0.316']
