@@ -2,6 +2,7 @@
 """motion_node beside an arm that does as it is told: what is sent, stopped and recorded."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -155,6 +156,7 @@ class Arm:
         spin_until(self.executor, time.monotonic() + FAREWELL_TIME)
         self.executor.remove_node(self.motion)
         self.motion.destroy_node()
+        self.until(lambda: 'motion_node' not in self.node.get_node_names())
         return self.motion.problem
 
     def recording(self):
@@ -255,6 +257,13 @@ def rig(tmp_path):
     yield start
     for arm in arms:
         arm.close()
+
+
+def test_an_arm_is_watched_from_when_the_node_follows_even_before_the_motion_begins(rig):
+    arm = rig()
+    arm.until(lambda: arm.received_)
+    arm.push = 100.0
+    assert re.match(r'stopped: motion, 0\.[01]\d s: .*effort', arm.ended())
 
 
 def test_a_motion_is_made_slowly_then_fast_and_recorded_with_the_robots_digest(rig):
