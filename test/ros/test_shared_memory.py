@@ -34,6 +34,11 @@ def test_last_record_is_read_with_its_number():
     assert record.read() == (3, b'3')
 
 
+def test_ring_that_has_not_begun_has_no_rows():
+    ring = SharedRing(1000)
+    assert ring.read() is None and ring.read_all() == [] and not ring.write(b'')
+
+
 def test_record_that_was_read_before_is_not_read_again():
     record = SharedRecord(100)
     record.write(b'first')

@@ -81,7 +81,7 @@ def test_the_loop_identifies_by_one_motion_and_is_judged_by_another(tmp_path, mo
         found = identified and Identification.load(identified)
         runs.append((name, rig.simulated.urdf.name, found))
         rig.starts[name] = 0.0
-        advance(0.5)
+        advance(0.75)
         true = sampled_arm(RobotModel.from_urdf(rig.arm.urdf), rig.seed)
         limits = np.array(rig.commanding['effort_limits'])
         assert (limits > motion.use[0].effort).all()
