@@ -14,7 +14,6 @@ from types import SimpleNamespace
 
 import pytest
 import rclpy
-from fair_spinning import spin_until
 from node_rig import NodeRig
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.impl.implementation_singleton import rclpy_implementation
@@ -127,9 +126,12 @@ class NodeInProcess(NodeRig):
         """Let their process count as ended."""
         self.services._process.kill()
 
-    def hang(self, duration):
-        """Take in messages for a while [s] in which the node does nothing."""
-        spin_until(self.executor, time.monotonic() + duration)
+    def hang_until(self, condition):
+        """Take in messages, while the node does nothing, until a condition holds."""
+        deadline = time.monotonic() + self.patience
+        while not condition():
+            assert time.monotonic() < deadline, 'waited in vain'
+            self.executor.spin_once(timeout_sec=TURN)
 
     @property
     def log(self):
