@@ -126,6 +126,11 @@ class NodeInProcess(NodeRig):
         """Let their process count as ended."""
         self.services._process.kill()
 
+    @property
+    def is_watched(self):
+        """Whether the watchdog knows that the node commands."""
+        return self._shared.heartbeat.is_active
+
     def hang_until(self, condition):
         """Take in messages, while the node does nothing, until a condition holds."""
         deadline = time.monotonic() + self.patience

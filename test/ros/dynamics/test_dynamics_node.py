@@ -538,6 +538,7 @@ def test_watchdog_commands_while_the_node_does_nothing_and_gives_back(rig, robot
     rig.watch()
     rig.bring_up(POSITION)
     rig.stream(POSITION, lambda: np.allclose(rig.commands[-1].data, gravity, atol=1e-9))
+    rig.stream(POSITION, lambda: rig.is_watched)
     rig.hang_until(lambda: is_of_watchdog(rig.commands[-1]))
     assert np.array(rig.commands[-1].data) == pytest.approx(gravity, abs=1e-6)
     rig.stream(POSITION, lambda: not is_of_watchdog(rig.commands[-1]))
