@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # `make` alone lists the targets. Variables: PYTHON (interpreter to set up with), ROS (jazzy or
-# kilted, of the wheels), VENV, OUT, MINUTES (of each half of test-late), and for demo and identify
+# kilted, of the wheels), VENV, OUT, MINUTES (of test-late), and for demo and identify
 # URDF, BASE, TIP.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
@@ -8,7 +8,7 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV ?= .venv
 OUT ?= demo_output
-MINUTES ?= 25
+MINUTES ?= 45
 
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
@@ -52,10 +52,9 @@ check: setup  ## the answer in three minutes: numbers, the core, one node of eac
 test: setup  ## run the tests, the slow ones left out
 	@$(WITH_ROS) $(BIN)/python -m pytest -q -n 2 --dist loadfile -m 'not slow'
 
-test-late: docs  ## build the site, run what make test leaves out, faults last [MINUTES=]
-	@$(WITH_ROS) $(BIN)/python -m pytest -q -n 2 --dist loadfile --minutes $(MINUTES) \
-	    -m 'slow and not fault'
-	@$(WITH_ROS) $(BIN)/python -m pytest -q -n 1 --minutes $(MINUTES) -m 'slow and fault'
+test-late: docs  ## build the site, run of the slow tests installations, browsers, public URDFs, demonstrations
+	@$(WITH_ROS) $(BIN)/python -m pytest -q -n 2 --dist loadfile -m slow --minutes $(MINUTES) \
+	    test/project test/report test/dh test/ros/demo
 
 test-all: setup  ## run all the tests, those of properties on fresh examples
 	@$(WITH_ROS) $(BIN)/python -m pytest -q -n 2 --dist loadfile --hypothesis-profile fresh
