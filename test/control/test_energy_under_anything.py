@@ -12,7 +12,11 @@ from random_sequences import KINDS, Case, Driver
 
 few = settings(max_examples=max(1, settings().max_examples // 4))
 many = settings(max_examples=10 * settings().max_examples)
-kinds = pytest.mark.parametrize('kind', KINDS)
+# Each takes ten seconds; make check has the first.
+kinds = pytest.mark.parametrize(
+    'kind',
+    [pytest.param(kind, marks=[pytest.mark.longer] * (k > 0)) for k, kind in enumerate(KINDS)],
+)
 
 
 def judge(kind, case):

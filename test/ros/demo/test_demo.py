@@ -238,6 +238,7 @@ def test_demo_drives_an_arm_with_a_prismatic_joint_and_writes_its_results(tmp_pa
     assert not demo_processes(urdf)
 
 
+@pytest.mark.longer
 @pytest.mark.ros
 def test_demo_whose_motion_is_refused_tells_the_nodes_reason(tmp_path, monkeypatch):
     pytest.importorskip('rclpy', reason='needs ROS 2')
@@ -258,6 +259,7 @@ def test_demo_whose_motion_is_refused_tells_the_nodes_reason(tmp_path, monkeypat
         domains.release(domain)
 
 
+@pytest.mark.longer
 @pytest.mark.ros
 def test_demo_that_cannot_go_on_says_why_and_leaves_nothing_behind(tmp_path):
     urdf = tmp_path / 'unphysical.urdf'

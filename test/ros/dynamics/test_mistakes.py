@@ -275,6 +275,7 @@ def parameter_file(tmp_path, key, **parameters):
     return '--params-file', str(path)
 
 
+@pytest.mark.longer
 @mistake(
     "a file whose top key is another node's name",
     'parameter file … is ignored: it has parameters for my_node, and this node is /dynamics_node: '
@@ -519,6 +520,7 @@ def test_missing_driver_is_named(rig, robot):
     assert rig.log.count('no joint state') == 1
 
 
+@pytest.mark.longer
 @mistake(
     'a driver that publishes on another topic, or in another namespace',
     'no joint state has come yet on /left/joint_states: nobody publishes there, but on '
@@ -587,6 +589,7 @@ def test_joint_states_that_are_too_slow_name_the_rate_that_is_needed(rig, robot)
     rig.stream_until_told(period=0.2)
 
 
+@pytest.mark.longer
 @mistake(
     'the same, for long',
     '; joint states were missed … times since the last',
@@ -611,6 +614,7 @@ def test_late_joint_states_name_the_parameter_and_do_not_suspect_the_clock(rig, 
     assert 'use_sim_time' not in rig.log
 
 
+@pytest.mark.longer
 @mistake(
     'joint states with the stamps of a simulator, without `use_sim_time`',
     "joint states have stamps of another clock (… s behind this node's): set use_sim_time as "
@@ -658,6 +662,7 @@ def test_another_publisher_is_named(rig, robot):
     rig.stream_until_told()
 
 
+@pytest.mark.longer
 @mistake(
     'a second node of the same name, or another commander',
     'cannot activate: … test commands on /dynamics_node/commands … allowed: nobody else',

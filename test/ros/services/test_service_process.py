@@ -122,6 +122,7 @@ def test_change_is_applied_and_known_to_the_services_afterwards(rig):
     assert rig.carried() == 1.5
 
 
+@pytest.mark.longer
 def test_change_that_is_refused_says_why(rig):
     rig.run(apply="raise Overload('payload mass', 1.5, 'at most 1 kg')")
     answer = rig.carry(1.5)
@@ -163,6 +164,7 @@ def test_process_that_hangs_is_told_from_one_that_responds_and_one_that_has_ende
 # --- how it ends -------------------------------------------------------------------------------
 
 
+@pytest.mark.longer
 def test_signals_to_its_group_are_for_the_node_alone(rig):
     rig.run()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -180,6 +182,7 @@ def test_process_ends_with_the_node_and_runs_none_of_its_exit_handlers(rig):
     assert rig.log.count('the exit of a process') == 1
 
 
+@pytest.mark.longer
 def test_process_ends_with_a_node_that_forgets_to_close_it(rig):
     rig.run(close='')
     began = time.monotonic()
@@ -188,6 +191,7 @@ def test_process_ends_with_a_node_that_forgets_to_close_it(rig):
     assert time.monotonic() - began < 20.0
 
 
+@pytest.mark.longer
 def test_process_ends_with_a_node_that_is_killed(rig):
     rig.run()
     rig.process.kill()
