@@ -9,14 +9,12 @@ pytest.importorskip('mujoco')
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from random_sequences import KINDS, Case, Driver
+from tiers import one_in
 
 few = settings(max_examples=max(1, settings().max_examples // 4))
 many = settings(max_examples=10 * settings().max_examples)
 # Each takes ten seconds; make check has the first.
-kinds = pytest.mark.parametrize(
-    'kind',
-    [pytest.param(kind, marks=[pytest.mark.longer] * (k > 0)) for k, kind in enumerate(KINDS)],
-)
+kinds = pytest.mark.parametrize('kind', one_in(len(KINDS), KINDS, pytest.mark.longer))
 
 
 def judge(kind, case):
