@@ -109,16 +109,17 @@ class NodeRig:
         self.executor = SingleThreadedExecutor(context=self.context)
         self.executor.add_node(self.node)
         self._clients = {}
-        self._answering = None  # the process whose transitions are known to be answered
-        self._begun = 0  # when what is kept was sent at the earliest [ns]
         self.commands, self.torques, self.states, self.reports = [], [], [], []
+        self._keep(Float64MultiArray, 'commands', self.commands, self.in_torques)
+        self._keep(JointState, 'torques', self.torques)
+        self._keep(DynamicsState, 'dynamics_state', self.states)
         self.node.create_subscription(DiagnosticArray, '/diagnostics', self._on_report, 10)
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self.description = self.node.create_publisher(String, '/robot_description', latched)
+        self.joint_states = self.node.create_publisher(JointState, '/joint_states', 10)
         self.trajectories = self.node.create_publisher(
             JointTrajectory, '/dynamics_node/joint_trajectory', 10
         )
-        self.connect()
 
     def close(self):
         """End the node and leave the graph."""
@@ -135,13 +136,6 @@ class NodeRig:
         self.node.destroy_node()
         rclpy.shutdown(context=self.context)
         domains.release(self.domain)
-
-    def connect(self):
-        """Publish joint states, and subscribe to what the node commands."""
-        self.joint_states = self.node.create_publisher(JointState, '/joint_states', 10)
-        self._keep(Float64MultiArray, 'commands', self.commands, self.in_torques)
-        self._keep(JointState, 'torques', self.torques)
-        self._keep(DynamicsState, 'dynamics_state', self.states)
 
     def disconnect(self, *topics):
         """Leave topics without this publisher or subscriber."""
@@ -248,12 +242,10 @@ class NodeRig:
         client = self._client(kind, name)
         self.until(client.service_is_ready, doing)
         if kind is ChangeState:
-            if self._answering is not self.process:
-                probe = self.node.create_client(GetState, '/dynamics_node/get_state')
-                self.until(probe.service_is_ready, doing)
-                self._ask(probe, GetState.Request(), doing)
-                self.node.destroy_client(probe)
-                self._answering = self.process
+            probe = self.node.create_client(GetState, '/dynamics_node/get_state')
+            self.until(probe.service_is_ready, doing)
+            self._ask(probe, GetState.Request(), doing)
+            self.node.destroy_client(probe)
             future = client.call_async(request)
             self.until(future.done, doing)
             return future.result()
@@ -319,19 +311,20 @@ class NodeRig:
         return message
 
     def _keep(self, kind, name, into, converted=lambda message: message):
-        def keep(message, info):
-            if info['source_timestamp'] >= self._begun:
-                into.append(converted(message))
+        self.node.create_subscription(
+            kind,
+            f'/dynamics_node/{name}',
+            lambda message: into.append(converted(message)),
+            self.DEPTH,
+        )
 
-        self.node.create_subscription(kind, f'/dynamics_node/{name}', keep, self.DEPTH)
-
-    def _on_report(self, message, info):
+    def _on_report(self, message):
         statuses = {
             status.name.rpartition('/')[2]: status
             for status in message.status
             if 'dynamics_node: ' in status.name
         }
-        if statuses and info['source_timestamp'] >= self._begun:
+        if statuses:
             torque, model = statuses['dynamics_node: torque'], statuses['dynamics_node: model']
             processes = statuses['dynamics_node: processes']
             values = {
