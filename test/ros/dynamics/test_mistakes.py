@@ -41,10 +41,9 @@ POSITION = [0.1, -0.4, 0.2, -1.9, 0.3, 1.6, 0.7]
 LEVELS = ('OK', 'WARN', 'ERROR', 'STALE')
 IDLE = 'unconfigured, commanding nothing'
 # Said on a loaded machine, where the services, or the first joint state, take seconds to come, and
-# joint states are delayed, which hides in diagnostics what is said otherwise.
-SLOW = re.compile('joint states c[ao]me ')
+# joint states are delayed.
 BUSY = re.compile(
-    f'services are not ready|no joint state has come yet|nobody subscribes to|{SLOW.pattern}'
+    'services are not ready|no joint state has come yet|nobody subscribes to|joint states c[ao]me '
 )
 CALM = {'state_timeout': UNHURRIED, 'ramp_time': 0.1}
 
@@ -91,8 +90,6 @@ class Mistaken:
         if ended:
             return self.process.poll() == int(ended.group(1))
         level, _, words = self.diagnosed.partition(': ')
-        if level == 'OK' and SLOW.search(self.report.get('message', '')):
-            return True
         is_level = self.report.get('level') == LEVELS.index(level.partition(',')[0])
         same = self.log_words if level.endswith('the same') else words
         return is_level and says(self.report['message'], same)
