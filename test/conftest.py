@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import time
+from collections import defaultdict
 from importlib.metadata import PackageNotFoundError
 
 import domains
@@ -13,32 +14,42 @@ import pytest
 from hypothesis import settings
 from robots import public_urdf
 
-# `make test` draws the same examples in every run, `make test-all` others each time, and
-# `make test-long` a hundred times as many. What they find becomes an @example.
+# `make check` and `make test` draw the same few examples in every run, `make test-late` four
+# times as many, `make test-all` others each time, `make test-long` a hundred times as many. What
+# they find becomes an @example.
+settings.register_profile('few', max_examples=25, deadline=None, derandomize=True)
 settings.register_profile('fixed', max_examples=100, deadline=None, derandomize=True)
 settings.register_profile('fresh', max_examples=100, deadline=None, print_blob=True)
 settings.register_profile('long', max_examples=10_000, deadline=None, print_blob=True)
-settings.load_profile('fixed')
+settings.load_profile('few')
 
 domains.stay_on_loopback()
 # What is started without a domain of its own shares one with nobody.
 os.environ['ROS_DOMAIN_ID'] = str(domains.claim())
 
-BEGIN = time.monotonic()
-
 
 def pytest_addoption(parser):
     parser.addoption(
-        '--minutes',
+        '--until',
         type=float,
-        help='start no test later; which files come first rotates by commit',
+        help='start no test after this time [s since 1970]; the order of files rotates by commit',
     )
 
 
-@pytest.hookimpl(trylast=True)
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Rotate the files where not all of them may have their turn."""
-    if config.getoption('minutes') is None:
+    """Leave repeated cases to a later tier; rotate files where not all may have their turn."""
+    alike = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker('repeats'):
+            alike[item.path, item.originalname].append(item)
+    for cases in alike.values():
+        for tier, left_out in (('check', 'longer'), ('test', 'slow')):
+            count = cases[0].get_closest_marker('repeats').kwargs.get(tier, len(cases))
+            taken = {k * len(cases) // count for k in range(count)}
+            for k in set(range(len(cases))) - taken:
+                cases[k].add_marker(left_out)
+    if config.getoption('until') is None:
         return
     commit = subprocess.run(
         ['git', 'rev-parse', 'HEAD'], cwd=config.rootpath, capture_output=True, text=True
@@ -50,10 +61,10 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_runtest_setup(item):
-    minutes = item.config.getoption('minutes')
-    if minutes is not None and time.monotonic() - BEGIN > 60.0 * minutes:
+    until = item.config.getoption('until')
+    if until is not None and time.time() > until:
         name = item.path.relative_to(item.config.rootpath)
-        pytest.skip(f'{name}: its turn is with another commit, {minutes:g} minutes are over')
+        pytest.skip(f'{name}: its turn is with another commit, the time is over')
 
 
 # Under nohup it is ignored, and the processes under test would rightly ignore it, too.

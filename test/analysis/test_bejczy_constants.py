@@ -375,6 +375,7 @@ def test_script_draws_the_papers_figures(script, bare_constants, loaded_constant
             assert found.max() == pytest.approx(float(figure.printed), rel=0.06), figure.name
 
 
+@pytest.mark.longer
 def test_ratios_of_the_simplified_equations_are_within_8_to_10_percent(
     arm, loaded, bare_constants, loaded_constants, positions
 ):
@@ -436,6 +437,7 @@ def test_k1_of_the_text_needs_another_b5(loaded, loaded_constants):
     assert abs(gravity_ratios(loaded, q)[1]) == pytest.approx(exact, rel=1e-9)
 
 
+@pytest.mark.longer
 def test_amplitudes_of_k3_and_k4(loaded, loaded_constants):
     # At theta5 = 90: K3 g d3 / (b14 + b15), K4 g d3 / (b17 + b18), which nothing exceeds; K3 has
     # its maximum a little before, where d4 helps, too.

@@ -82,6 +82,7 @@ def stanford():
     return arm, coupling_over_joint_space(arm)
 
 
+@pytest.mark.longer
 def test_largest_coupling_is_reached_where_it_says_and_nowhere_exceeded(stanford):
     arm, pairs = stanford
     lower, upper = arm.position_limits.T

@@ -92,6 +92,7 @@ def test_table_1_minimum_of_joint_2_is_less_than_printed(found):
     assert abs(smallest.position[4]) == pytest.approx(RIGHT, abs=1e-6)
 
 
+@pytest.mark.longer
 def test_minimum_of_joint_2_needs_the_wrist_within_a_right_angle(arm, found):
     # The URDF lets joint 5 go on to 1.7 rad, where the hand reaches back: 3.546.
     _, limit = arm.position_limits[4]

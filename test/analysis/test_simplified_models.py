@@ -152,6 +152,7 @@ def test_simplified_gravity_stays_under_two_percent_with_operations_saved(name, 
     assert operations.total < sum(recursion.operation_count)
 
 
+@pytest.mark.repeats(check=1)
 @pytest.mark.parametrize('measure', ['largest', 'mean'])
 def test_measured_error_stays_under_the_given_one(measure):
     arm = STANFORD.model()

@@ -151,6 +151,7 @@ def test_simulated_arm_follows_and_writes_what_it_did(tmp_path):
     assert json_of('torque', PUMA, path)['derived'] == 'accelerations'
 
 
+@pytest.mark.longer
 def test_simulation_holds_what_is_locked_and_moves_a_mimic_joint(tmp_path):
     pytest.importorskip('mujoco')
     body = {'mass': 1, 'center': (0.2, 0, 0), 'inertia': (0.01, 0.01, 0.01)}

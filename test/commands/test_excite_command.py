@@ -40,7 +40,7 @@ def run(arm, *arguments):
 
 @pytest.mark.longer
 def test_csv_and_yaml_are_the_same_motion_within_the_limits(arm):
-    answer, output = run(arm, '--poses', '2', '--friction-motion')
+    answer, output = run(arm, '--poses', '2', '--friction-motion', '--no-dry-run')
     assert answer.exit_code == 0, answer.output
     model = RobotModel.from_urdf(arm)
     motion = read_motion(output, model.joint_names)
@@ -61,6 +61,7 @@ def test_csv_and_yaml_are_the_same_motion_within_the_limits(arm):
     assert output.with_suffix('.png').read_bytes().startswith(b'\x89PNG')
 
 
+@pytest.mark.longer
 def test_it_says_what_the_motion_asks_for_and_what_mujoco_made_of_it(arm):
     pytest.importorskip('mujoco', reason='needs MuJoCo: pip install mujoco')
     answer, _ = run(arm, '--json')

@@ -47,6 +47,7 @@ def test_it_says_the_held_out_error_beside_the_urdfs(result):
     assert record['converged']
 
 
+@pytest.mark.longer
 def test_the_progress_bar_runs_from_nothing_to_the_end_and_names_every_step(
     folder, monkeypatch, tmp_path
 ):
@@ -96,6 +97,7 @@ def test_the_page_needs_nothing_else_and_names_no_script(result):
     assert 'held-out error' in page
 
 
+@pytest.mark.longer
 def test_without_a_validation_motion_it_says_so(folder):
     output = folder / 'unvalidated'
     answer = run(folder, 'motion.csv', '-o', output)

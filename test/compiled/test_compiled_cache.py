@@ -129,6 +129,7 @@ def _store(number):
     return set(cache.stored(KEY))
 
 
+@pytest.mark.longer
 def test_processes_that_store_at_once_leave_one_whole_entry(directory):
     with multiprocessing.get_context('spawn').Pool(4) as pool:
         seen = pool.map(_store, range(24))

@@ -42,6 +42,7 @@ def assert_pinocchio_s(arm, oracle, given, by_torque, by_acceleration):
             assert relative_difference(ours[k], wanted) < max(1e-9, 1e-14 * condition)
 
 
+@pytest.mark.repeats(check=4)
 @pytest.mark.parametrize('block', range(20))
 def test_expressions_of_derivatives_are_pinocchio_s_on_random_chains(block):
     for seed in range(10 * block, 10 * block + 10):

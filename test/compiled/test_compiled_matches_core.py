@@ -24,7 +24,6 @@ from compilers import is_there_a_compiler, needs_compiler
 from convert_robots import leaves
 from oracles import relative_difference
 from robots import public_urdfs, random_chain, two_link_urdf
-from tiers import one_in
 
 import robodyn_ros as rd
 from robodyn_ros.compiled import KERNELS, RIGID_BODY, compile_model
@@ -99,7 +98,8 @@ def test_expressions_of_every_public_chain(path):
         assert_expressions_equal_core(arm, ('inverse_dynamics', 'mass_matrix'))
 
 
-@pytest.mark.parametrize('block', one_in(5, range(20), pytest.mark.longer))
+@pytest.mark.repeats(check=1)
+@pytest.mark.parametrize('block', range(20))
 def test_expressions_of_random_chains(block):
     for seed in range(10 * block, 10 * block + 10):
         arm = random_arm(seed, rotors=seed % 2 == 1)
@@ -143,8 +143,9 @@ def assert_same_in_out(function, arguments, results):
         np.testing.assert_array_equal(given, wanted)
 
 
+@pytest.mark.longer
 @needs_compiler
-@pytest.mark.parametrize('name', one_in(len(PUBLIC_ARMS), PUBLIC_ARMS, pytest.mark.longer))
+@pytest.mark.parametrize('name', PUBLIC_ARMS)
 def test_c_functions_of_public_arm(name):
     arm = public_arm(name)
     compared(compile_model(arm, kernels=QUICK), arm, kernels=QUICK)
@@ -179,6 +180,7 @@ def test_expressions_of_identified_friction(seed):
     assert_expressions_equal_core(identified_arm(seed), FRICTION_KERNELS)
 
 
+@pytest.mark.repeats(check=1)
 @needs_compiler
 @pytest.mark.parametrize('seed', [0, 4, 8])
 def test_c_functions_of_identified_friction(seed):
@@ -444,6 +446,7 @@ def test_payload_on_any_link_of_random_chains_is_a_run_time_input(seed):
         assert largest_difference(value, core(name, loaded, *arguments)) < EQUAL
 
 
+@pytest.mark.longer
 def test_arm_without_inertia_is_singular(small):
     arm, compiled = small
     massless = arm.with_inertial_parameters(np.zeros((2, 10)))

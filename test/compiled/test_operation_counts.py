@@ -340,6 +340,7 @@ def test_formulations_grow_as_polynomials(method, degree):
         assert text != 'no polynomial'
 
 
+@pytest.mark.longer
 def test_document_is_up_to_date():
     written = counts.ROOT.joinpath('docs', 'operation_counts.md').read_text(encoding='utf-8')
     assert written == counts.document()

@@ -9,7 +9,7 @@ import xacro
 
 pytest.importorskip('mujoco')
 
-from robodyn_ros import Payload, RobotModel, gravity_torque
+from robodyn_ros import Payload, RobotModel, compile_model
 from robodyn_ros.control.drift import DriftSample, DriftWatch
 from robodyn_ros.simulation.arm import ArmSimulation
 
@@ -17,6 +17,7 @@ ARM = xacro.process_file(
     str(Path(__file__).parents[2] / 'urdf' / 'arm.urdf.xacro'), mappings={}
 ).toxml()
 MODEL = RobotModel.from_urdf(ARM)
+carrying = compile_model(MODEL).gravity_torque
 BENT = np.array([0.5, 0.5, -0.5, 0.5, 0.5, 0.0])
 STRETCHED = np.array([0.0, 0.3, 0.4, 0.0, 0.2, 0.0])
 STEP = 0.002
@@ -41,7 +42,7 @@ def told(
     watch, generator, words = DriftWatch(), np.random.default_rng(2), []
     for i in range(round(seconds / STEP)):
         q, qd = simulation.position, simulation.velocity
-        torque = gravity_torque(MODEL, q)
+        torque = carrying(q)
         if i % 10 == 0:
             measured = qd + noise * generator.normal(size=MODEL.n)
             words.append(watch.look(MODEL, DriftSample(i * STEP, q, measured, torque)))
@@ -51,6 +52,7 @@ def told(
     return words
 
 
+@pytest.mark.repeats(check=2)
 @pytest.mark.parametrize('position', [BENT, STRETCHED])
 @pytest.mark.parametrize('true', [9.80, 9.83, 9.6])
 def test_gravity_that_differs_is_named_with_its_value(position, true):
@@ -67,6 +69,7 @@ def test_arm_at_9_80_is_told_what_gazebo_s_default_does():
     assert 'gravity of 9.8 in place of 9.81 m/s^2 (0.10 % less)' in words
 
 
+@pytest.mark.repeats(check=1)
 @pytest.mark.parametrize('mass', [0.02, 0.2])
 def test_payload_that_nobody_told_is_named_with_its_mass(mass):
     words = next(each for each in told(BENT, payload=Payload(mass, link='tool0')) if each)
@@ -75,11 +78,13 @@ def test_payload_that_nobody_told_is_named_with_its_mass(mass):
     assert 'kg more at the tip' in words
 
 
+@pytest.mark.repeats(check=1)
 @pytest.mark.parametrize('noise', [0.0, 1e-3])
 def test_arm_that_does_not_drift_is_told_nothing(noise):
     assert not any(told(BENT, noise=noise))
 
 
+@pytest.mark.longer
 def test_arm_that_a_hand_leads_is_told_nothing():
     def hand(time):
         return np.array([3.0, 4.0, -2.0, 0.3, 0.2, 0.0]) * np.sin(1.3 * time)
@@ -87,6 +92,7 @@ def test_arm_that_a_hand_leads_is_told_nothing():
     assert not any(told(BENT, push=hand, seconds=12))
 
 
+@pytest.mark.longer
 def test_arm_that_coasts_is_told_nothing():
     def push(time):
         return np.array([0.0, 2.0, 1.0, 0.0, 0.0, 0.0]) * (time < 0.02)
@@ -94,6 +100,7 @@ def test_arm_that_coasts_is_told_nothing():
     assert not any(told(STRETCHED, push=push))
 
 
+@pytest.mark.longer
 def test_arm_that_is_pushed_sideways_is_not_explained_by_weight():
     assert not any(told(BENT, push=lambda time: np.array([0.2, 0.0, 0.0, 0.0, 0.0, 0.0])))
 

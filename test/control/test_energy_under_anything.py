@@ -9,12 +9,10 @@ pytest.importorskip('mujoco')
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from random_sequences import KINDS, Case, Driver
-from tiers import one_in
 
 few = settings(max_examples=max(1, settings().max_examples // 4))
 many = settings(max_examples=10 * settings().max_examples)
-# Each takes ten seconds; make check has the first.
-kinds = pytest.mark.parametrize('kind', one_in(len(KINDS), KINDS, pytest.mark.longer))
+kinds = pytest.mark.parametrize('kind', KINDS)
 
 
 def judge(kind, case):
@@ -138,6 +136,7 @@ def test_no_arm_is_thrown_by_what_threw_one_once(case):
     judge('', case)
 
 
+@pytest.mark.repeats(check=1)
 @pytest.mark.hypothesis
 @kinds
 @few

@@ -93,6 +93,7 @@ def pd_gains(model, positions, rate=50.0):
     return rate**2 * inertia, 2.0 * rate * inertia
 
 
+@pytest.mark.repeats(check=1)
 @pytest.mark.parametrize(
     'name, fields', [*((name, 'pva') for name in TIPS), ('panda.urdf', 'pv'), ('panda.urdf', 'p')]
 )

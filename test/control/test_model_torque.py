@@ -121,6 +121,7 @@ def assert_gravity_is_commanded_within_the_rate_limit(stack, before):
     np.testing.assert_allclose(before, wanted, atol=1e-9)
 
 
+@pytest.mark.repeats(check=1)
 @needs_compiler
 @pytest.mark.parametrize('wrong', [ONE_SAMPLE_WRONG, MANY_SAMPLES_WRONG, SINE_WRONG])
 def test_miscompiled_torque_is_not_commanded(stack, own_cache, tmp_path, wrong):
@@ -142,6 +143,7 @@ def run_time_inputs(arm):
 PAYLOAD = rd.Payload(1.0, (0.0, 0.1, 0.0), 0.01 * np.eye(3))
 
 
+@pytest.mark.repeats(check=1)
 @needs_compiler
 @pytest.mark.parametrize('change', [GravityChange(np.array([5.0, 0.0, -8.0])), PAYLOAD])
 def test_torque_that_a_changed_load_shows_to_be_miscompiled_is_not_commanded(

@@ -167,6 +167,7 @@ def go_on(arm):
     """Do nothing special."""
 
 
+@pytest.mark.repeats(check=4)
 @pytest.mark.parametrize('happen', [pause, step_by_hand, go_on])
 @pytest.mark.parametrize('pace', [1.0, 0.3, 0.05, 0.015])
 def test_motion_goes_on_to_its_end_through_pauses_steps_and_at_any_pace(happen, pace):

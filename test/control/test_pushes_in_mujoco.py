@@ -30,6 +30,7 @@ def force_error(arm, found, wrench):
     return float(np.linalg.norm(estimated - arm.tip_axes(wrench[:3])))
 
 
+@pytest.mark.repeats(check=1)
 @pytest.mark.parametrize('name', sorted(ARMS))
 @pytest.mark.parametrize('speed', [0.0, 1.0])
 def test_a_stepped_force_at_the_tip_is_known_after_a_tenth_of_a_second(name, speed):

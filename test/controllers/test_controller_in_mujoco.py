@@ -58,6 +58,7 @@ def test_switched_forty_times_at_rest_it_does_not_move(arm):
     assert np.abs(arm.simulation.position - POSITION).max() < 1e-4
 
 
+@pytest.mark.repeats(check=1)
 @pytest.mark.parametrize('at', [0.5, 1.0, 1.4])
 def test_a_reference_that_ends_in_motion_is_braked(arm, at):
     move(arm, at)
@@ -69,6 +70,7 @@ def test_a_reference_that_ends_in_motion_is_braked(arm, at):
     assert arm.last_energy < 1e-6
 
 
+@pytest.mark.repeats(check=2)
 @pytest.mark.parametrize('at', [0.5, 1.0, 1.4])
 @pytest.mark.parametrize('gap', [0.12, 0.6])
 def test_states_that_are_missing_in_motion_leave_hardly_any_energy(arm, at, gap):
@@ -84,6 +86,7 @@ def test_states_that_are_missing_in_motion_leave_hardly_any_energy(arm, at, gap)
         assert left < 0.02  # J, where the motion has 0.8
 
 
+@pytest.mark.repeats(check=1)
 @pytest.mark.parametrize('duration', [0.05, 0.12])
 def test_a_pause_of_the_manager_in_motion_is_recovered_from(arm, duration):
     move(arm, 1.0)

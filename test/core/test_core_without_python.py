@@ -216,6 +216,7 @@ def test_an_arm_of_any_kind_is_kept_within_its_limits(program, tmp_path, seed):
     assert commands(program, library, 'random', 3000, seed, 0) >= 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ('header', 'right', 'wrong', 'said'),
     [

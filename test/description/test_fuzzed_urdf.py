@@ -11,6 +11,7 @@ import robodyn_ros as rd
 SOURCES = [two_link_urdf(), random_chain(np.random.default_rng(1), 4)]
 
 
+@pytest.mark.repeats(check=1)
 @pytest.mark.parametrize('block', range(4))
 @pytest.mark.filterwarnings('error')
 def test_damaged_text_gives_a_model_or_a_robodyn_error(block):

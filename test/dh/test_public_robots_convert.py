@@ -4,7 +4,6 @@
 import pytest
 from convert_robots import compare_file
 from robots import public_urdfs
-from tiers import one_in
 
 import robodyn_ros as rd
 from robodyn_ros import errors
@@ -12,9 +11,8 @@ from robodyn_ros import errors
 NO_ROBOTS = {'ur3.urdf': errors.MalformedUrdf, 'test.urdf': errors.MalformedUrdf}
 
 
-@pytest.mark.parametrize(
-    'path', one_in(6, public_urdfs(), pytest.mark.slow), ids=lambda path: path.name
-)
+@pytest.mark.repeats(check=4, test=12)
+@pytest.mark.parametrize('path', public_urdfs(), ids=lambda path: path.name)
 def test_chains_of(path):
     if path.name in NO_ROBOTS:
         with pytest.raises(NO_ROBOTS[path.name]):

@@ -14,6 +14,7 @@ import robodyn_ros as rd
 PAYLOAD = rd.Payload(2.5, (0.05, -0.1, 0.2), np.diag([0.03, 0.02, 0.04]))
 
 
+@pytest.mark.repeats(check=5)
 @pytest.mark.parametrize('block', range(20))
 def test_derivatives_are_pinocchio_s_on_random_chains(block):
     for seed in range(10 * block, 10 * block + 10):

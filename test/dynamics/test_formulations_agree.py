@@ -105,6 +105,7 @@ def test_one_joint_and_no_configuration_at_all(method):
         assert rd.inverse_dynamics(arm, *[nothing] * 3, method=method).shape == (0, 1)
 
 
+@pytest.mark.repeats(check=50)
 @pytest.mark.parametrize('seed', range(200))
 def test_random_chains(seed):
     generator = np.random.default_rng(seed)
@@ -126,6 +127,7 @@ def test_random_chains(seed):
         assert relative_difference(torques, expected) < TOLERANCE, method
 
 
+@pytest.mark.longer
 def test_random_chains_hold_rows_with_beta():
     # Else the formulations would not have been asked about it above.
     with_beta = 0

@@ -107,6 +107,7 @@ def test_a_bag_that_claims_to_be_longer_than_it_is_is_refused(arm, tmp_path, len
             read(path, arm.urdf)
 
 
+@pytest.mark.longer
 @pytest.mark.parametrize('storage', ['MCAP', 'SQLITE3'])
 def test_whatever_is_damaged_of_a_bag_it_is_read_or_refused(arm, recording, storage, tmp_path):
     folder = ros2_bag(tmp_path / 'whole', {'/js': messages(recording)[:20]}, storage)

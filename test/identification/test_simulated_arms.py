@@ -36,6 +36,7 @@ def squared_deviations(found: Identification, arm: TrueArm) -> float:
     return float((error / size) @ np.linalg.solve(correlation, error / size)) / len(error)
 
 
+@pytest.mark.repeats(check=2)
 @pytest.mark.parametrize('seed', SEEDS)
 def test_parameters_lie_within_their_deviations_and_torques_within_two_per_cent(seed):
     arm = TrueArm.drawn(seed, 2 + seed % 8)
@@ -103,6 +104,7 @@ def test_a_delay_of_twenty_milliseconds_is_reported():
     assert 'delay' in {finding.code for finding in found.findings}
 
 
+@pytest.mark.longer
 def test_efforts_in_amperes_are_noticed_and_predicted_in_amperes():
     arm = TrueArm.drawn(13, 6)
     torque_of_ampere = np.linspace(9.0, 13.0, 6)
@@ -118,6 +120,7 @@ def test_efforts_in_amperes_are_noticed_and_predicted_in_amperes():
     assert 'effort_unit' not in {finding.code for finding in given.findings}
 
 
+@pytest.mark.longer
 def test_contact_is_weighted_down_and_a_recording_with_a_load_is_named():
     arm = TrueArm.drawn(13, 6)
     clean, new = arm.recording(13), arm.recording(900)

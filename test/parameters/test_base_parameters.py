@@ -201,6 +201,7 @@ def test_rotors_and_friction_agree_with_rank_revealing_qr(kinds, seed, friction)
     assert relative_difference(torque_of_full, rd.inverse_dynamics(arm, *states)) < 1e-11
 
 
+@pytest.mark.longer
 def test_no_effect_means_no_effect():
     for seed in range(60):
         generator = np.random.default_rng(seed)

@@ -9,7 +9,6 @@ from known_arms import known_arm, urdf_of
 from oracles import PinocchioArm, random_states
 from parameter_arms import pinocchio_regressor, public_chains, ranks
 from robots import random_chain
-from tiers import one_in
 
 import robodyn_ros as rd
 
@@ -63,6 +62,7 @@ def identity(chain):
     return f'{path.stem}-{base_link}-{tip_link}'
 
 
+@pytest.mark.repeats(check=10)
 @pytest.mark.parametrize('chain', public_chains()[::8], ids=identity)
 def test_some_public_chains(chain):
     check_public(*chain[:3])
@@ -86,7 +86,8 @@ SEEDS = range(300)
 BLOCK = 30
 
 
-@pytest.mark.parametrize('first', one_in(5, SEEDS[::BLOCK], pytest.mark.longer))
+@pytest.mark.repeats(check=1)
+@pytest.mark.parametrize('first', SEEDS[::BLOCK])
 def test_random_hard_chains(first):
     apart = []
     for seed in SEEDS[first : first + BLOCK]:
@@ -101,6 +102,7 @@ def test_random_hard_chains(first):
     assert len(apart) <= BLOCK / 3, apart
 
 
+@pytest.mark.longer
 def test_random_chains_have_prismatic_joints_in_every_place():
     kinds = [random_arm(seed)[1].dh.prismatic for seed in SEEDS]
     for j in range(7):

@@ -33,7 +33,7 @@ def test_example_sets_parameters_that_exist_and_chains_every_joint():
     assert theirs['command_interfaces'] == ['position', 'velocity', 'acceleration']
 
 
-@pytest.mark.longer
+@pytest.mark.slow
 @pytest.mark.parametrize('name', ['test_command_pipeline', 'test_controller_logic'])
 def test_tests_without_ros_pass(tmp_path, name):
     stand_in = PACKAGE / 'test' / 'without_googletest'

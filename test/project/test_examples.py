@@ -18,7 +18,7 @@ def examples():
         yield pytest.param(path, needs_ros, marks=marks, id=path.stem)
 
 
-@pytest.mark.longer
+@pytest.mark.slow
 @pytest.mark.parametrize(('path', 'needs_ros'), list(examples()))
 def test_example_runs(path, needs_ros, tmp_path):
     if needs_ros:

@@ -58,6 +58,7 @@ def sources(tmp_path_factory):
     }
 
 
+@pytest.mark.repeats(check=2)
 @pytest.mark.parametrize('kind', ['motion', 'recording', 'trajectory', 'identification', 'record'])
 @pytest.mark.filterwarnings('ignore::RuntimeWarning')
 def test_damaged_file_is_read_or_refused_by_name(sources, tmp_path, kind):

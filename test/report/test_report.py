@@ -15,7 +15,6 @@ from browser import FAULTS, opened
 from command_line import output_of
 from lxml import html
 from robots import public_urdfs, random_chain, two_link_urdf
-from tiers import one_in
 
 import robodyn_ros as rd
 from robodyn_ros.dh.frames import frame_transforms
@@ -210,7 +209,7 @@ def test_printed_page_has_legends_folded_parts_and_light_colours(report_of, brow
         assert page.evaluate('document.documentElement.scrollWidth') <= 760
 
 
-@pytest.mark.longer
+@pytest.mark.slow
 def test_report_of_the_puma_splits_simplifies_and_maps(facts_of):
     facts = facts_of(Path('urdf/puma560.urdf').read_text(encoding='utf-8'))
     page = html.fromstring(report_page(facts))
@@ -251,6 +250,7 @@ def _brightness(color):
     return np.mean([float(x) for x in re.findall(r'[\d.]+', color)[:3]])
 
 
+@pytest.mark.longer
 def test_report_tells_what_was_computed(report_of):
     path, summary = report_of('jpl_rrp')
     text = html.parse(str(path)).getroot().text_content()
@@ -267,7 +267,7 @@ def test_report_tells_what_was_computed(report_of):
     assert 'without rotor inertia, which a URDF does not have' in text
 
 
-@pytest.mark.longer
+@pytest.mark.slow
 def test_report_takes_rotors_along(tmp_path):
     # Bejczy 1974, (72): D11 varies 4.36 times with the input inertias, eleven times without.
     rotors = {'joint1': 0.9533, 'joint2': 2.1933, 'joint3': 0.7818}
@@ -327,6 +327,7 @@ def test_page_allows_no_script_and_names_no_other_place(report_of):
     }
 
 
+@pytest.mark.longer
 def test_what_cannot_be_found_is_left_out_and_says_why(facts_of):
     steps = []
     facts = facts_of(ODD['endless slides'], on_step=steps.append)
@@ -347,7 +348,8 @@ def written(page):
     return page.text_content()
 
 
-@pytest.mark.parametrize('name', one_in(2, ['jpl_rrp', 'panda'], pytest.mark.longer))
+@pytest.mark.repeats(check=1, test=1)
+@pytest.mark.parametrize('name', ['jpl_rrp', 'panda'])
 def test_mass_matrix_and_gravity_have_one_letter_and_indices_are_lowered(name, report_of):
     path, _ = report_of(name)
     page = html.parse(str(path)).getroot()
@@ -375,7 +377,7 @@ def test_no_line_ends_between_a_number_and_its_unit(report_of):
     assert quantity(1.5, 'N m') == '1.5\u00a0N\u00a0m'
 
 
-@pytest.mark.longer
+@pytest.mark.slow
 def test_first_page_says_whether_the_description_can_be_used(facts_of):
     sound = Path('urdf/two_link_planar.urdf').read_text()
     for text, said in (
@@ -422,6 +424,7 @@ def test_what_would_say_nothing_of_a_small_arm_is_left_out_with_a_sentence(facts
     assert not simplified.xpath('.//figure | .//table | .//details')
 
 
+@pytest.mark.longer
 def test_massless_links_make_a_report_too(facts_of):
     facts = facts_of(ODD['no masses'])
     page = html.fromstring(report_page(facts))
@@ -595,6 +598,7 @@ def test_page_says_what_it_was_made_of_by_whom_and_where(report_of):
     assert '−9.81\u00a0m/s²' in told['gravity']
 
 
+@pytest.mark.longer
 def test_torques_have_their_unit_and_no_factor_beside_the_axis(facts_of):
     facts = facts_of(two_link_urdf(m1=1e-4, m2=1e-4))
     figure = html.fromstring(torque_chart(facts.torques, 0, 'N m', 'a'))

@@ -74,7 +74,7 @@ def recorded(log_path, stops, held):
     )
 
 
-@pytest.mark.longer
+@pytest.mark.slow
 def test_delays_of_any_process_change_no_bit_of_a_held_run(tmp_path):
     generator = random.Random(3)
     (tmp_path / 'disturbed').mkdir()

@@ -477,6 +477,7 @@ def test_a_refusal_ends_the_process_with_code_1_before_anything_is_sent(rig):
     assert not arm.sent
 
 
+@pytest.mark.longer
 def test_without_confirm_nothing_is_sent_or_recorded(rig):
     arm = rig(run=Arm.run_process, confirm='false')
     assert 'confirm:=true' in arm.ended() and arm.process.returncode == 0

@@ -90,7 +90,7 @@ def lines_of(log):
     return log
 
 
-@pytest.mark.longer
+@pytest.mark.slow
 @pytest.mark.ros
 def test_hostile_names_in_messages_reach_nobodys_terminal(tmp_path, panda_urdf):
     from node_rig import ARM, NodeRig
@@ -159,7 +159,7 @@ def test_hostile_names_in_messages_reach_nobodys_terminal(tmp_path, panda_urdf):
         rig.close()
 
 
-@pytest.mark.longer
+@pytest.mark.slow
 @pytest.mark.ros
 @pytest.mark.parametrize('broken', [False, True], ids=['sound', 'to be refused'])
 def test_hostile_names_in_a_description_reach_nobodys_terminal(tmp_path, broken):

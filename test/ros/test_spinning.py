@@ -63,6 +63,7 @@ def answers(rig):
 # --- signals -----------------------------------------------------------------------------------
 
 
+@pytest.mark.repeats(check=1)
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
 def test_signal_ends_the_node_with_code_0_after_its_stop_command(rig, number):
     start(rig)

@@ -73,6 +73,7 @@ def small_arms():
             continue
 
 
+@pytest.mark.longer
 def test_the_motion_stays_within_the_limits_of_every_public_arm():
     moved = 0
     for name, model in small_arms():

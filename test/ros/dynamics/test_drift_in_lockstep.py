@@ -18,7 +18,7 @@ BENT = [0.5, 0.5, -0.5, 0.5, 0.5, 0.0]
 WARN = 1
 
 
-@pytest.mark.longer
+@pytest.mark.slow
 def test_arm_in_another_gravity_is_a_warning_that_names_it(tmp_path):
     urdf = tmp_path / 'arm.urdf'
     urdf.write_text(xacro.process_file(str(ROOT / 'urdf' / 'arm.urdf.xacro')).toxml())

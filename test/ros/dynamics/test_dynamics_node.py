@@ -179,6 +179,7 @@ def test_impossible_transition_is_refused_and_survived(rig, robot):
     assert rig.transition('configure')
 
 
+@pytest.mark.longer
 def test_node_that_was_cleaned_up_stays_so_whatever_description_comes(rig, robot, panda_urdf):
     del robot['urdf_file']
     text = Path(panda_urdf).read_text(encoding='utf-8')
@@ -291,6 +292,7 @@ def test_signal_ends_the_node_with_its_stop_command_and_exit_code_zero(process, 
     assert 'Traceback' not in process.log
 
 
+@pytest.mark.longer
 def test_stop_command_holds_gravity_by_default(rig, robot, gravity):
     rig.start(**robot, **CALM, mode='computed_torque', max_following_error=0.0)
     rig.bring_up(POSITION)
@@ -341,6 +343,7 @@ def test_enable_is_refused_with_words_while_inactive(rig, robot):
 # --- staleness ---------------------------------------------------------------------------------
 
 
+@pytest.mark.longer
 def test_silent_driver_gets_gravity_held_then_silence_then_recovery(rig, robot, gravity):
     rig.start(**robot, state_timeout=0.3, stale_hold_time=5.0, ramp_time=0.1)
     rig.bring_up(POSITION)
@@ -432,6 +435,7 @@ def test_trajectory_is_followed_held_and_cancelled(rig, robot):
     assert (np.array(rig.states[-1].reference_position) > target - 0.0499).all()
 
 
+@pytest.mark.longer
 def test_arm_that_does_not_follow_is_an_error_in_diagnostics(rig, robot):
     rig.start(**robot, **CALM, mode='computed_torque', max_following_error=0.1)
     rig.bring_up(POSITION)
@@ -522,6 +526,7 @@ def test_parameter_out_of_its_range_at_start_is_fatal_and_named(process):
 # --- what runs beside it -----------------------------------------------------------------------
 
 
+@pytest.mark.longer
 def test_services_that_have_ended_are_told_of_once(rig, robot):
     rig.start(**robot, **CALM)
     rig.bring_up(POSITION)

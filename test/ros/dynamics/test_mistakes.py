@@ -419,6 +419,7 @@ def test_robot_that_is_not_given_is_waited_for(rig):
     rig.expect()
 
 
+@pytest.mark.repeats(check=2)
 @pytest.mark.parametrize(
     'changes',
     [
@@ -562,6 +563,7 @@ def test_joint_states_that_cannot_be_commanded_on_are_named(rig, robot, names, p
     rig.stream_until_told(position, names=names)
 
 
+@pytest.mark.longer
 @mistake(
     'positions in degrees',
     'commanding nothing: panda_joint4 is at -108.9 rad (limits … to …): in degrees?',
@@ -586,7 +588,7 @@ def test_joint_states_that_are_too_slow_name_the_rate_that_is_needed(rig, robot)
     rig.stream_until_told(period=0.2)
 
 
-@pytest.mark.longer
+@pytest.mark.slow
 @mistake(
     'the same, for long',
     '; joint states were missed … times since the last',
@@ -600,6 +602,7 @@ def test_joint_states_that_are_missed_again_and_again_are_counted(rig, robot):
     assert rig.log.count('commanding again, after') <= told
 
 
+@pytest.mark.longer
 @mistake(
     'joint states that are stamped 0.7 s ago, where 0.5 s are allowed',
     'joint states are stamped 0.7… s ago; allowed: state_timeout = 0.5',
@@ -690,6 +693,7 @@ def test_payload_that_is_too_heavy_is_refused_with_what_is_allowed(rig, robot):
     rig.stream(POSITION, lambda: rig.is_diagnosed)
 
 
+@pytest.mark.longer
 @mistake(
     'the commands are not remapped to where the drives take them',
     'nobody subscribes to the commands on /dynamics_node/commands; Float64MultiArray is awaited '

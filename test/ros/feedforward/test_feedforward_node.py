@@ -89,6 +89,7 @@ def test_what_cannot_be_driven_is_not_passed_on(rig):
     np.testing.assert_allclose(sent.points[-1].positions, POSITION + 0.05)
 
 
+@pytest.mark.longer
 def test_sender_of_a_refused_trajectory_is_told_the_reason_until_one_is_filled(rig):
     rig.drive()
     bad = trajectory([0.1], names=['finger'])

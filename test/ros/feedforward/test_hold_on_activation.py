@@ -56,6 +56,7 @@ def assert_it_holds(sent):
         np.testing.assert_allclose(point.effort, rd.gravity_torque(MODEL, POSITION), atol=1e-9)
 
 
+@pytest.mark.longer
 def test_arm_is_held_when_the_controller_becomes_active(rig, activity):
     rig.drive()
     tell(activity, joint_trajectory_controller='inactive')

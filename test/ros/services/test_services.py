@@ -129,6 +129,7 @@ def test_payload_of_no_mass_takes_the_payload_away(unloaded):
     check_terms(arm, arm.pinocchio())
 
 
+@pytest.mark.repeats(check=3)
 @pytest.mark.parametrize(
     'gravity',
     [
@@ -253,6 +254,7 @@ def test_fifty_clients_at_once_all_get_their_own_answer(arm):
         assert answer == pytest.approx(pinocchio.mass_matrix(q), rel=1e-9, abs=1e-9)
 
 
+@pytest.mark.repeats(check=1)
 def test_payload_and_gravity_are_seen_in_the_diagnostics(unloaded):
     arm = unloaded
     upright = '(0, 0, -9.81) m/s²'  # an old report may tell of the test before
@@ -303,6 +305,7 @@ def test_terms_without_a_position_are_those_of_the_measured_state(arm):
     assert np.array(answer.gravity) == pytest.approx(gravity, rel=1e-9, abs=1e-9)
 
 
+@pytest.mark.longer
 def test_measured_state_of_long_ago_is_refused_as_such(arm):
     names = arm.model.joint_names
     arm.rig.until(
@@ -341,6 +344,7 @@ def test_control_goes_on_when_the_service_process_dies(request, tmp_path_factory
         assert arm.rig.end() == 0
 
 
+@pytest.mark.longer
 def test_service_process_ends_with_the_node_even_when_that_is_killed(request, tmp_path_factory):
     for arm in started(request, tmp_path_factory, 'panda', NodeRig):
         child = service_process(arm.rig.process.pid)

@@ -144,6 +144,7 @@ def pushed(model, **changes):
     return scene, scene.step(alive=True)
 
 
+@pytest.mark.longer
 def test_arm_is_left_to_somebody_else_at_once(model):
     scene = Scene(model, velocity=np.zeros(7), stale_hold_time=100.0)
     scene.run(1.0, alive=False)
@@ -174,6 +175,7 @@ def test_joint_states_that_come_seldom_do_not_make_braking_an_engine(model, peri
     assert scene.energies[-1] < scene.energies[0]
 
 
+@pytest.mark.longer
 def test_braking_that_drives_the_arm_is_given_up(model):
     scene = Scene(model, velocity=0.1 * VELOCITY, torque_rate_limits=np.full(7, np.inf))
     first = scene.energy
@@ -184,6 +186,7 @@ def test_braking_that_drives_the_arm_is_given_up(model):
     assert scene.torques[-1] == pytest.approx(left, abs=1e-6)
 
 
+@pytest.mark.longer
 def test_an_arm_that_somebody_pushes_is_still_braked(model):
     scene = Scene(model, torque_rate_limits=np.full(7, np.inf))
     scene.run(0.01, alive=True)
@@ -202,6 +205,7 @@ def test_arm_is_left_at_rest_with_gravity_when_the_node_is_gone(model):
     assert scene.torques[-1] == pytest.approx(left, abs=0.05)
 
 
+@pytest.mark.longer
 def test_first_command_continues_the_last_one_of_the_node(model):
     far = gravity_torque(model, POSITION) + np.array([5.0, -5.0, 5.0, 5.0, 2.0, -2.0, 1.0])
     scene = Scene(model, last=far)
@@ -308,6 +312,7 @@ def test_first_joint_states_are_waited_for_however_short_the_hold_time(model):
     assert DISCOVERY_TIME <= scene.now - 100.0 <= DISCOVERY_TIME + 3.5 * STEP
 
 
+@pytest.mark.longer
 def test_joint_states_that_pause_once_the_node_is_gone_are_waited_for_and_braking_goes_on(model):
     scene = Scene(model)
     scene.run(0.1, alive=False)
