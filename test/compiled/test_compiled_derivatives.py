@@ -71,6 +71,14 @@ def test_compiled_derivatives_are_pinocchio_s_on_random_chains(seed):
     assert_pinocchio_s(arm, oracle, given, *compiled_derivatives(arm, given))
 
 
+@needs_compiler
+def test_results_that_cancel_up_to_rounding_are_no_fault_of_the_compiler():
+    arm, _ = chain_and_oracle(160)
+    compiled = compile_model(arm, kernels=('inverse_dynamics_derivatives',))
+    _, of_velocity = compiled.inverse_dynamics_derivatives([0.1], [0.2], [0.3])[:2]
+    assert abs(of_velocity).max() < 1e-15
+
+
 @pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize('name', ['ur5', 'panda'])
