@@ -62,7 +62,7 @@ def test_structure_sees_through_rounded_angles_where_asked(tmp_path):
     assert count[0] > count[1] == 8
 
 
-@pytest.mark.longer
+@pytest.mark.slow
 def test_ratios_stay_under_the_largest_there_are():
     found = LargestRatios.from_json(output_of('ratios', JPL, *ROTORS, '--json'))
     arm = geared()

@@ -250,7 +250,7 @@ def test_an_arm_without_mass_is_said_whatever_the_command(tmp_path, motion):
     assert 'every torque is 0' in result.stderr
 
 
-@pytest.mark.longer
+@pytest.mark.slow
 def test_simulation_says_how_long_an_effort_limit_was_reached(tmp_path):
     pytest.importorskip('mujoco')
     path, fast = tmp_path / 'arm.urdf', tmp_path / 'fast.csv'

@@ -37,7 +37,7 @@ def run(folder: Path, *arguments: str, urdf: str = 'arm.urdf'):
     return invoked('contact-thresholds', folder / urdf, *files, '--base', 'base', '--tip', 'tip')
 
 
-@pytest.mark.longer
+@pytest.mark.slow
 def test_the_identified_model_needs_far_lower_thresholds_than_the_urdf(folder):
     found, plain = (
         json.loads(run(folder, 'free.csv', *more, '--json').output)

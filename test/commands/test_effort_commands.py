@@ -43,7 +43,7 @@ def run(folder: Path, command: str, *arguments: str, urdf: str = 'arm.urdf'):
     return invoked(command, folder / urdf, *given, '--base', 'base', '--tip', 'tip')
 
 
-@pytest.mark.longer
+@pytest.mark.slow
 def test_effort_says_in_words_that_amperes_are_no_torque(folder):
     answer = run(folder, 'effort', 'motion.csv', '-o', 'page.html')
     assert answer.exit_code == 0, answer.output

@@ -61,7 +61,7 @@ def test_csv_and_yaml_are_the_same_motion_within_the_limits(arm):
     assert output.with_suffix('.png').read_bytes().startswith(b'\x89PNG')
 
 
-@pytest.mark.longer
+@pytest.mark.slow
 def test_it_says_what_the_motion_asks_for_and_what_mujoco_made_of_it(arm):
     pytest.importorskip('mujoco', reason='needs MuJoCo: pip install mujoco')
     answer, _ = run(arm, '--json')

@@ -143,6 +143,7 @@ def assert_same_in_out(function, arguments, results):
         np.testing.assert_array_equal(given, wanted)
 
 
+@pytest.mark.repeats(test=1)
 @pytest.mark.longer
 @needs_compiler
 @pytest.mark.parametrize('name', PUBLIC_ARMS)
@@ -159,7 +160,7 @@ def test_every_c_function_of_public_arm(name):
     compared(compile_model(arm), arm)
 
 
-@pytest.mark.longer
+@pytest.mark.slow
 @needs_compiler
 def test_every_c_function_of_a_random_chain():
     arm = random_arm(21, rotors=True)

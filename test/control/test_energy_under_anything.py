@@ -136,7 +136,7 @@ def test_no_arm_is_thrown_by_what_threw_one_once(case):
     judge('', case)
 
 
-@pytest.mark.repeats(check=1)
+@pytest.mark.repeats(check=1, test=2)
 @pytest.mark.hypothesis
 @kinds
 @few

@@ -42,7 +42,7 @@ def two_link():
     return RobotModel.from_urdf(two_link_urdf(), gravity=(0.0, -9.81, 0.0))
 
 
-@pytest.mark.repeats(check=1)
+@pytest.mark.repeats(check=1, test=2)
 @pytest.mark.parametrize('name', sorted(ARMS))
 @pytest.mark.parametrize('rate', [125.0, 1000.0])
 def test_in_motion_it_is_the_low_pass_of_the_external_torque(name, rate):

@@ -57,7 +57,7 @@ def ticks(duration, pace=1.0, start=50.0):
     return start + pace * PERIOD * np.arange(round(duration / PERIOD))
 
 
-@pytest.mark.repeats(check=1)
+@pytest.mark.repeats(check=1, test=1)
 @pytest.mark.parametrize('pace', [0.999, 1.0, 1.001])
 def test_clock_that_keeps_pace_is_believed_for_long(pace):
     clock = Clock()

@@ -85,7 +85,7 @@ def moments_around_what_a_body_has(generator):
     return np.array([1.0, smaller, sum_of_smaller - smaller])
 
 
-@pytest.mark.repeats(check=1)
+@pytest.mark.repeats(check=1, test=1)
 @pytest.mark.parametrize('seed', range(3))
 def test_both_take_the_same_payloads_and_gravities(controller, tmp_path, seed):
     arm = (panda(), rd.RobotModel.from_urdf(ROOT / 'urdf' / 'puma560.urdf'), random_arm(3))[seed]

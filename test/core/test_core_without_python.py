@@ -33,7 +33,7 @@ from robodyn_ros.control.load import Load
 from robodyn_ros.control.settings import ACTIONS, CONTACT_ACTIONS
 from robodyn_ros.errors import RobodynError
 
-pytestmark = pytest.mark.longer  # programs are compiled
+pytestmark = pytest.mark.slow  # programs are compiled
 
 HERE = Path(__file__).parent
 # As replay.cpp numbers them.
@@ -187,11 +187,9 @@ def commands(program, *words):
     return int(done.stdout)
 
 
-@pytest.mark.parametrize(
-    'seeds', [range(4), pytest.param(range(4, 50), marks=pytest.mark.slow)], ids=['few', 'all']
-)
 @pytest.mark.parametrize('name', arms())
-def test_drawn_sequences_command_the_same_without_python(program, tmp_path, name, seeds):
+def test_drawn_sequences_command_the_same_without_python(program, tmp_path, name):
+    seeds = range(50)
     files = [tmp_path / f'{seed}.events' for seed in seeds]
     expected = sum(recorded(drawn(name, seed), file) for seed, file in zip(seeds, files))
     library = exported(arms()[name].model, tmp_path)
@@ -204,7 +202,6 @@ def test_no_random_input_leads_past_a_limit_or_allocates(program, library, seed,
     assert commands(program, library, 'random', 5000, seed, ACTIONS.index(action)) > 1000
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize('seed', range(5))
 def test_a_million_random_inputs_lead_past_no_limit_and_allocate_nothing(program, library, seed):
     assert commands(program, library, 'random', 200_000, 100 + seed, 0) > 40_000
@@ -216,7 +213,6 @@ def test_an_arm_of_any_kind_is_kept_within_its_limits(program, tmp_path, seed):
     assert commands(program, library, 'random', 3000, seed, 0) >= 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ('header', 'right', 'wrong', 'said'),
     [

@@ -89,7 +89,7 @@ def test_with_friction_and_noise_it_lies_within_its_deviations(arm):
     assert np.linalg.norm(given - expected) < 0.05 * np.linalg.norm(expected - empty)
 
 
-@pytest.mark.longer
+@pytest.mark.slow
 def test_an_identified_arm_finds_it_in_amperes(arm):
     def amperes(recording: Recording) -> Recording:
         return replace(recording, effort=recording.effort / 12.0)

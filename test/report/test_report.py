@@ -367,7 +367,7 @@ def test_mass_matrix_and_gravity_have_one_letter_and_indices_are_lowered(name, r
     assert indexed('2 d3² mZ10') == '2 d<sub>3</sub>² mZ<sub>10</sub>'
 
 
-@pytest.mark.longer
+@pytest.mark.slow
 def test_no_line_ends_between_a_number_and_its_unit(report_of):
     path, _ = report_of('panda')
     text = written(html.parse(str(path)).getroot())

@@ -18,7 +18,7 @@ from robodyn_ros.report import pdf
 from robodyn_ros.report.identification_page import identification_page
 from robodyn_ros.report.pdf import BROWSERS, browser_path, print_page
 
-pytestmark = pytest.mark.longer  # an arm is identified first
+pytestmark = pytest.mark.slow  # an arm is identified first
 
 
 CHAIN = ('--base', 'base', '--tip', 'tip')

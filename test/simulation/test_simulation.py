@@ -428,7 +428,7 @@ def test_torques_stay_within_the_effort_limits_unless_they_are_ignored():
     np.testing.assert_array_equal(without.torque, ignored.torque)
 
 
-@pytest.mark.longer
+@pytest.mark.slow
 def test_open_loop_that_runs_away_is_stopped_and_explained():
     # Upside down, a pendulum on feedforward alone falls off the equilibrium as exp(t sqrt(3g/2l)).
     text = slider().replace('prismatic', 'revolute').replace('"1 0 0"', '"0 1 0"')

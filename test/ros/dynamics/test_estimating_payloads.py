@@ -37,6 +37,7 @@ class AmpereRig(LockstepRig):
     """A rig whose simulated drives take and report amperes."""
 
     command_scale = 1.0 / AMPERE
+    patience = 240.0  # an estimate takes seconds, of a process that yields to all others
 
 
 @pytest.fixture

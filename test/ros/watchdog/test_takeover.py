@@ -164,6 +164,7 @@ def test_moving_arm_is_braked_to_rest_and_its_energy_only_falls(model, alive):
     scene.check_limits()
 
 
+@pytest.mark.repeats(test=1)
 @pytest.mark.longer
 @pytest.mark.parametrize('period', [0.02, 0.05, 0.09])
 def test_joint_states_that_come_seldom_do_not_make_braking_an_engine(model, period):
@@ -226,7 +227,7 @@ def test_arm_that_the_drives_cannot_carry_any_more_is_carried_as_far_as_they_can
         assert scene.step(alive=False, report=report) == pytest.approx(clipped, abs=3.0)
 
 
-@pytest.mark.longer
+@pytest.mark.slow
 def test_arm_that_is_pushed_after_it_came_to_rest_is_braked_again(model):
     scene = Scene(model)
     scene.run(2.0, alive=True)
@@ -333,7 +334,7 @@ def test_hung_node_without_joint_states_is_held_for_the_hold_time_only(model):
     assert not scene.takeover.is_over
 
 
-@pytest.mark.longer
+@pytest.mark.slow
 def test_hung_node_with_joint_states_is_stood_in_for_without_end(model):
     scene = Scene(model)
     scene.run(3.0, alive=True)
