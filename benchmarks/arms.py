@@ -11,11 +11,12 @@ that are missing keep their earlier run. What the tests do not need:
     pip install --no-deps airo-models differentiable-robot-model
 
 The simulated arm has the URDF's own bodies and friction, and no rotors. Its drive does what the
-page says of the driver: it adds gravity and friction, it adds a torque to its position loop, or it
-takes positions alone, 100 a second; the model then knows the servo's damping as friction. So the figures show that way, terms and signs fit each other; how well the
-URDF fits an arm, only a recording shows. Each motion is run without the model and with it, by the
-same gains: those that docs/arms.yaml has for the servo, else what gives the joint's own inertia
-10 rad/s and critical damping.
+page says of the driver: it adds gravity and friction, it adds a torque to its position loop, or
+it takes positions alone, 100 a second; the model then knows the servo's damping as friction. So
+the figures show that way, terms and signs fit each other; how well the URDF fits an arm, only a
+recording shows. Each motion is run without the model and with it, by the same gains: those that
+docs/arms.yaml has for the servo, else what gives the joint's own inertia 10 rad/s and critical
+damping.
 """
 
 from __future__ import annotations
@@ -44,9 +45,9 @@ HEAD = """\
 # SPDX-License-Identifier: Apache-2.0
 # Written by benchmarks/arms.py, read by docs/write_arms_table.py. Errors in mrad.
 """
-TIME_STEP = 5e-4  # s
+TIME_STEP = 1e-3  # s
 BANDWIDTH = 10.0  # rad/s, of a drive whose gains nobody states
-SERVO_PERIOD = 0.01  # s, between two positions that a servo is sent
+SERVO_STEPS = 10  # between two positions that a servo is sent
 # The law that computes the torque of each way in; ways without one are not simulated.
 LAWS = {
     'node': 'computed_torque',
@@ -83,31 +84,32 @@ class DrivenArm(ArmSimulation):
 
     def __init__(self, chain: Chain, drive: Drive, motion: MotionSamples) -> None:
         super().__init__(chain, time_step=TIME_STEP)
-        self._drive, self._motion = drive, motion
+        self._drive = drive
+        time = np.arange(motion.time[0], motion.time[-1] + 2 * TIME_STEP, TIME_STEP)
+        self._asked, self._asked_velocity = (
+            np.stack([np.interp(time, motion.time, column) for column in table.T], axis=1)
+            for table in (motion.q, motion.qd)
+        )
         if not drive.takes_torque:  # as a joint's, implicitly: a light wrist needs it
             self._model.dof_damping[:] += drive.damping
 
     def reset(self, position: np.ndarray) -> None:
         super().reset(position)
-        self._next, self._target = 0.0, np.asarray(position, dtype=float)
+        self._steps, self._target = 0, np.asarray(position, dtype=float)
 
     def step(self, torque: np.ndarray) -> None:
-        drive, q, qd = self._drive, self.position, self.velocity
+        drive, q, qd, k = self._drive, self.position, self.velocity, self._steps
+        self._steps += 1
         if drive.takes_torque:
-            asked, velocity = self._asked(self._motion.q), self._asked(self._motion.qd)
-            total = drive.stiffness * (asked - q) + drive.damping * (velocity - qd) + torque
+            error, error_velocity = self._asked[k] - q, self._asked_velocity[k] - qd
+            total = drive.stiffness * error + drive.damping * error_velocity + torque
         else:
-            if self.time >= self._next:
-                self._next = self.time + SERVO_PERIOD - TIME_STEP / 2
-                self._target = self._asked(self._motion.q) + torque / drive.stiffness
+            if k % SERVO_STEPS == 0:
+                self._target = self._asked[k] + torque / drive.stiffness
             total = drive.stiffness * (self._target - q)
         if drive.own is not None:
             total = total + gravity_torque(drive.own, q) + friction_torque(drive.own, qd)
         super().step(np.clip(total, -drive.limits, drive.limits))
-
-    def _asked(self, table: np.ndarray) -> np.ndarray:
-        time = self._motion.time[0] + self.time
-        return np.array([np.interp(time, self._motion.time, column) for column in table.T])
 
 
 def file_of(package: str, name: str) -> Path:
@@ -147,9 +149,7 @@ def tracking(chain: Chain, model: RobotModel, arm: dict[str, Any]) -> dict[str, 
     # Where the model's law has the feedback, the drive has none.
     with_model = Drive(zero, zero, limits, own) if kind == 'node' else drive
     alone = simulated_motion(DrivenArm(chain, drive, motion), law_model, motion, 'free')
-    tracked = simulated_motion(
-        DrivenArm(chain, with_model, motion), law_model, motion, LAWS[kind]
-    )
+    tracked = simulated_motion(DrivenArm(chain, with_model, motion), law_model, motion, LAWS[kind])
     return {
         'seconds': round(float(motion.time[-1] - motion.time[0]), 2),
         'without': errors(alone),
