@@ -70,6 +70,8 @@ class Drive:
         The model whose gravity and friction the driver adds.
     takes_torque : bool
         Otherwise a torque can come as a shift of the position alone.
+    largest_offset : float
+        Of that shift [rad].
     """
 
     stiffness: np.ndarray
@@ -77,6 +79,7 @@ class Drive:
     limits: np.ndarray
     own: RobotModel | None = None
     takes_torque: bool = True
+    largest_offset: float = 0.1
 
 
 class DrivenArm(ArmSimulation):
@@ -105,7 +108,10 @@ class DrivenArm(ArmSimulation):
             total = drive.stiffness * error + drive.damping * error_velocity + torque
         else:
             if k % SERVO_STEPS == 0:
-                self._target = self._asked[k] + torque / drive.stiffness
+                offset = torque / drive.stiffness
+                self._target = self._asked[k] + np.clip(
+                    offset, -drive.largest_offset, drive.largest_offset
+                )
             total = drive.stiffness * (self._target - q)
         if drive.own is not None:
             total = total + gravity_torque(drive.own, q) + friction_torque(drive.own, qd)
@@ -144,7 +150,8 @@ def tracking(chain: Chain, model: RobotModel, arm: dict[str, Any]) -> dict[str, 
         own = own if 'friction' in compensated else without_friction(own)
         law_model = model.with_gravity(np.zeros(3)) if 'gravity' in compensated else model
         law_model = without_friction(law_model) if 'friction' in compensated else law_model
-    drive = Drive(stiffness, damping, limits, own, takes_torque=kind != 'servo')
+    (largest,) = arm['way_in'].get('parameters', {}).get('largest_offset', [0.1])
+    drive = Drive(stiffness, damping, limits, own, kind != 'servo', largest)
     zero = np.zeros(model.n)
     # Where the model's law has the feedback, the drive has none.
     with_model = Drive(zero, zero, limits, own) if kind == 'node' else drive

@@ -48,8 +48,8 @@ def test_launch_lines_name_what_there_is_and_the_chain_that_is_checked(arm):
 def test_parameters_of_the_page_are_parameters(arm):
     way = arm['way_in']
     node = 'feedforward' if way['kind'] in ('feedforward', 'servo') else 'dynamics_node'
-    # servo_gains comes with the position-only servo.
-    known = {each.name for each in parameters_of(node)} | {'servo_gains'}
+    # These two come with the position-only servo.
+    known = {each.name for each in parameters_of(node)} | {'servo_gains', 'largest_offset'}
     for name, value in way.get('parameters', {}).items():
         names = {f'{name}.{key}' for key in value} if isinstance(value, dict) else {name}
         assert names <= known
