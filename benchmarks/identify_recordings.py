@@ -2,7 +2,7 @@
 """
 Identify arms from recordings, and compare with the URDF and plain least squares, held out.
 
-    python benchmarks/identify_recordings.py DIR [NAME ...]
+    python benchmarks/identify_recordings.py DIR [NAME ...] [--write]
 
 DIR holds recordings of real arms, as its README.md says. The first table is the error on motions
 that were not trained with, |predicted - measured| / |measured|, both low-passed at 5 Hz, all
@@ -10,7 +10,8 @@ joints and samples from the first motion to the last, in per cent; beside it how
 measured lies within the stated 95 % band, and the processor time of ``identify``, and of one solve
 from the prior with the drive terms that were chosen, the median of eleven, on one core. The second
 says what was chosen, and how busy the machine was. Names choose rows. Without names, the same
-error of the URDFs' bodies on every motion without load comes first.
+error of the URDFs' bodies on every motion without load comes first. With --write, error and band
+of the rows go into docs/recordings_runs.yaml, which docs/write_arms_table.py reads.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import os
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from statistics import median
 from time import process_time
@@ -26,6 +28,7 @@ from time import process_time
 os.environ['OPENBLAS_NUM_THREADS'] = '1'  # read when NumPy is imported: threads add up otherwise
 
 import numpy as np
+import yaml
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test' / 'support'))
 
@@ -43,6 +46,13 @@ from robodyn_ros.identification.rows import Rows, TrainingData, rows_of
 from robodyn_ros.spatial import pseudo_inertia
 
 CUTOFF = 5.0  # Hz
+RUNS = Path(__file__).resolve().parents[1] / 'docs' / 'recordings_runs.yaml'
+HEAD = """\
+# SPDX-License-Identifier: Apache-2.0
+# Written by benchmarks/identify_recordings.py --write, read by docs/write_arms_table.py. In per
+# cent: errors beside the norm of what was measured; band: 1.96 stated deviations, likewise;
+# inside: how much of what was measured lies in the band.
+"""
 # The UR10e reports amperes; torque constants [N m/A] from a known load on the same arm.
 UR10E_SCALE = np.array([11.98, 12.20, 10.06, 10.32, 10.05, 10.26])
 
@@ -104,12 +114,16 @@ def splits(folder: Path) -> Iterator[Split]:
             '20_02_19_14harm50sec.csv',
         )
     )
+    lwr4 = Recording.from_csv(folder / 'lwr4' / 'run_1.csv', arms['lwr4'])
     ones = np.ones(7)
     end = np.inf
     yield Split('Panda a -> fer', 4.5, panda, [motion_a], fer, ones)
     yield Split('fer 8 s -> rest', 2.3, panda, [fer.between(0, 8)], fer.between(8, end), ones)
     yield Split(
         'UR10 13 s -> rest', 5.0, ur10, [slow.between(0, 13)], slow.between(13, end), ones[:6]
+    )
+    yield Split(
+        'LWR4+ 17 s -> rest', 5.0, arms['lwr4'], [lwr4.between(0, 17)], lwr4.between(17, end), ones
     )
     yield Split('UR10e 30 s -> 50 s', 2.7, ur10e, [thirty], fifty, UR10E_SCALE)
     yield Split('UR10e 30 s -> 14 h.', 2.7, ur10e, [thirty], harmonics, UR10E_SCALE)
@@ -159,7 +173,8 @@ def solve_time(split: Split, terms: DriveTerms) -> float:
     return 1e3 * median(times)
 
 
-def print_tables(chosen: list[Split]) -> None:
+def print_tables(chosen: list[Split]) -> dict[str, dict[str, object]]:
+    """Print a row for each split, and return what is written of each."""
     heads = (
         'accept',
         'URDF',
@@ -172,6 +187,7 @@ def print_tables(chosen: list[Split]) -> None:
     )
     print('held out [%]'.ljust(22) + ''.join(f'{head:>12}' for head in heads))
     notes = []
+    written: dict[str, dict[str, object]] = {}
     for split in chosen:
         start = process_time()
         found = identify(
@@ -197,6 +213,12 @@ def print_tables(chosen: list[Split]) -> None:
             solve_time(split, found.terms),
         )
         print(split.name.ljust(22) + ''.join(f'{figure:12.1f}' for figure in figures), flush=True)
+        band = 1.96 * np.linalg.norm(expected.deviation) / np.linalg.norm(expected.measured)
+        shown = {'urdf': figures[1], 'error': figures[4], 'band': 100 * band, 'inside': figures[5]}
+        written[split.name] = {
+            **{key: float(f'{figure:.2g}') for key, figure in shown.items()},
+            'date': date.today(),
+        }
         smallest = np.linalg.eigvalsh(pseudo_inertia(found.model.inertial_parameters)).min()
         measured_count = sum(each.is_measured for each in found.parameters)
         notes.append(
@@ -208,22 +230,27 @@ def print_tables(chosen: list[Split]) -> None:
         )
     print('\n' + '\n'.join(notes))
     print(f'load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors')
+    return written
 
 
 def main() -> None:
     if len(sys.argv) < 2 or sys.argv[1] in ('-h', '--help'):
         sys.exit(__doc__)
     folder = Path(sys.argv[1])
-    names = sys.argv[2:]
+    names = [word for word in sys.argv[2:] if word != '--write']
     if not names:
         print_errors_of_urdfs(folder)
-    print_tables(
+    written = print_tables(
         [
             split
             for split in splits(folder)
             if not names or any(name.lower() in split.name.lower() for name in names)
         ]
     )
+    if '--write' in sys.argv[2:]:
+        before = yaml.safe_load(RUNS.read_text(encoding='utf-8')) if RUNS.exists() else {}
+        text = yaml.safe_dump({**before, **written}, sort_keys=False)
+        RUNS.write_text(HEAD + text, encoding='utf-8')
 
 
 if __name__ == '__main__':

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Check and simulate, by the way in that docs/arms.md states, every arm whose URDF a package brings.
+
+    python benchmarks/arms.py [ARM ...]
+
+Arms are named as in docs/arms.yaml; without names all are run, and docs/arms_runs.yaml is written,
+which docs/write_arms_table.py puts into the page. Descriptions come from installed packages; those
+that are missing keep their earlier run. What the tests do not need:
+
+    pip install --no-deps airo-models differentiable-robot-model
+
+The simulated arm has the URDF's own bodies and friction, and no rotors. Its drive does what the
+page says of the driver: it adds gravity and friction, it adds a torque to its position loop, or
+it takes positions alone, 100 a second; the model then knows the servo's damping as friction. So
+the figures show that way, terms and signs fit each other; how well the URDF fits an arm, only a
+recording shows. Each motion is run without the model and with it, by the same gains: those that
+docs/arms.yaml has for the servo, else what gives the joint's own inertia 10 rad/s and critical
+damping.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import dataclass, replace
+from datetime import date
+from importlib.metadata import PackageNotFoundError, files, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from robodyn_ros import RobotModel, friction_torque, gravity_torque, mass_matrix
+from robodyn_ros.description.chain import Chain
+from robodyn_ros.motions import MotionSamples, example_motion
+from robodyn_ros.motions.point_to_point import known_effort_limits
+from robodyn_ros.simulation import ArmSimulation
+from robodyn_ros.simulation.closed_loop import SimulatedMotion, simulated_motion
+
+DOCS = Path(__file__).resolve().parents[1] / 'docs'
+FACTS, RUNS = DOCS / 'arms.yaml', DOCS / 'arms_runs.yaml'
+HEAD = """\
+# SPDX-License-Identifier: Apache-2.0
+# Written by benchmarks/arms.py, read by docs/write_arms_table.py. Errors in mrad.
+"""
+TIME_STEP = 1e-3  # s
+BANDWIDTH = 10.0  # rad/s, of a drive whose gains nobody states
+SERVO_STEPS = 10  # between two positions that a servo is sent
+# The law that computes the torque of each way in; ways without one are not simulated.
+LAWS = {
+    'node': 'computed_torque',
+    'feedforward': 'feedforward',
+    'library': 'feedforward',
+    'servo': 'feedforward',
+}
+
+
+@dataclass(frozen=True)
+class Drive:
+    """
+    What a driver and its joints' drives do with a torque [N m] besides applying it.
+
+    Attributes
+    ----------
+    stiffness, damping, limits : array, shape (n,)
+        [N m/rad], [N m s/rad], [N m]; of the position loop, zero where there is none.
+    own : RobotModel, optional
+        The model whose gravity and friction the driver adds.
+    takes_torque : bool
+        Otherwise a torque can come as a shift of the position alone.
+    largest_offset : float
+        Of that shift [rad].
+    """
+
+    stiffness: np.ndarray
+    damping: np.ndarray
+    limits: np.ndarray
+    own: RobotModel | None = None
+    takes_torque: bool = True
+    largest_offset: float = 0.1
+
+
+class DrivenArm(ArmSimulation):
+    """An arm in MuJoCo behind a drive that is sent a motion; ``step`` takes the model's torque."""
+
+    def __init__(self, chain: Chain, drive: Drive, motion: MotionSamples) -> None:
+        super().__init__(chain, time_step=TIME_STEP)
+        self._drive = drive
+        time = np.arange(motion.time[0], motion.time[-1] + 2 * TIME_STEP, TIME_STEP)
+        self._asked, self._asked_velocity = (
+            np.stack([np.interp(time, motion.time, column) for column in table.T], axis=1)
+            for table in (motion.q, motion.qd)
+        )
+        if not drive.takes_torque:  # as a joint's, implicitly: a light wrist needs it
+            self._model.dof_damping[:] += drive.damping
+
+    def reset(self, position: np.ndarray) -> None:
+        super().reset(position)
+        self._steps, self._target = 0, np.asarray(position, dtype=float)
+
+    def step(self, torque: np.ndarray) -> None:
+        drive, q, qd, k = self._drive, self.position, self.velocity, self._steps
+        self._steps += 1
+        if drive.takes_torque:
+            error, error_velocity = self._asked[k] - q, self._asked_velocity[k] - qd
+            total = drive.stiffness * error + drive.damping * error_velocity + torque
+        else:
+            if k % SERVO_STEPS == 0:
+                offset = torque / drive.stiffness
+                self._target = self._asked[k] + np.clip(
+                    offset, -drive.largest_offset, drive.largest_offset
+                )
+            total = drive.stiffness * (self._target - q)
+        if drive.own is not None:
+            total = total + gravity_torque(drive.own, q) + friction_torque(drive.own, qd)
+        super().step(np.clip(total, -drive.limits, drive.limits))
+
+
+def file_of(package: str, name: str) -> Path:
+    """Return the path of an installed package's file; PackageNotFoundError where it has none."""
+    for each in files(package) or []:
+        if each.name == name:
+            return Path(str(each.locate())).resolve()
+    raise PackageNotFoundError(f'{package} with {name}')
+
+
+def tracking(chain: Chain, model: RobotModel, arm: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the errors of an arm's stated way with and without the model [mrad]."""
+    kind = arm['way_in']['kind']
+    if kind not in LAWS:
+        return None
+    motion = example_motion(model)
+    own_inertia = np.diag(mass_matrix(model, motion.q.mean(axis=0)))
+    stiffness = np.broadcast_to(
+        arm.get('servo', {}).get('stiffness', BANDWIDTH**2 * own_inertia), (model.n,)
+    )
+    critical = 2 * np.sqrt(stiffness * own_inertia)
+    damping = np.broadcast_to(arm.get('servo', {}).get('damping', critical), (model.n,))
+    limits = known_effort_limits(model)
+    if 'servo' in arm:
+        limits = np.minimum(limits, arm['servo']['limit'])
+    compensated = {term for term in ('gravity', 'friction') if arm[term]['who'] == 'robot'}
+    law_model, own = model, None
+    if kind == 'servo':  # its damping acts as friction of the joint, which the model is to know
+        law_model = replace(model, viscous_friction=model.viscous_friction + damping)
+    if compensated:
+        own = model if 'gravity' in compensated else model.with_gravity(np.zeros(3))
+        own = own if 'friction' in compensated else without_friction(own)
+        law_model = model.with_gravity(np.zeros(3)) if 'gravity' in compensated else model
+        law_model = without_friction(law_model) if 'friction' in compensated else law_model
+    (largest,) = arm['way_in'].get('parameters', {}).get('largest_offset', [0.1])
+    drive = Drive(stiffness, damping, limits, own, kind != 'servo', largest)
+    zero = np.zeros(model.n)
+    # Where the model's law has the feedback, the drive has none.
+    with_model = Drive(zero, zero, limits, own) if kind == 'node' else drive
+    alone = simulated_motion(DrivenArm(chain, drive, motion), law_model, motion, 'free')
+    tracked = simulated_motion(DrivenArm(chain, with_model, motion), law_model, motion, LAWS[kind])
+    return {
+        'seconds': round(float(motion.time[-1] - motion.time[0]), 2),
+        'without': errors(alone),
+        'with': errors(tracked),
+    }
+
+
+def without_friction(model: RobotModel) -> RobotModel:
+    """Return a model whose joints have no friction."""
+    zero = np.zeros(model.n)
+    return replace(model, viscous_friction=zero, coulomb_friction=zero)
+
+
+def errors(motion: SimulatedMotion) -> dict[str, float]:
+    """Return the root of the mean square error of all joints, and the largest [mrad]."""
+    error = 1e3 * np.abs(motion.error)
+    rms = np.sqrt((error**2).mean())
+    return {'rms': float(f'{rms:.3g}'), 'largest': float(f'{error.max():.3g}')}
+
+
+def run(arm: dict[str, Any], description: dict[str, str]) -> dict[str, Any]:
+    """Return what `robodyn check` says of one description, and how its simulation tracks."""
+    path = file_of(description['package'], description['file'])
+    chain = Chain.from_urdf(path, base_link=description['base'], tip_link=description['tip'])
+    model = RobotModel.from_chain(chain)
+    warnings = [each for each in model.findings if each.level == 'warning']
+    found: dict[str, Any] = {
+        'robot': description['robot'],
+        'version': version(description['package']),
+        'joints': model.n,
+        'mass': float(f'{model.inertial_parameters[:, 9].sum():.4g}'),
+        'warnings': len(warnings),
+        'worst': f'{model.findings[0].level}: {model.findings[0]}' if model.findings else 'none',
+    }
+    tracked = tracking(chain, model, arm)
+    if tracked is not None:
+        found['tracking'] = tracked
+    return found
+
+
+def line(name: str, found: dict[str, Any]) -> str:
+    """Return a run in a line."""
+    text = f'{name:10}{found["robot"]:18}{found["warnings"]:3} warnings'
+    if 'tracking' not in found:
+        return f'{text}   no way in: not simulated'
+    parts = [
+        f'{key} {found["tracking"][key]["rms"]:8g} rms {found["tracking"][key]["largest"]:8g} most'
+        for key in ('without', 'with')
+    ]
+    return f'{text}   [mrad] {parts[0]}, {parts[1]}'
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument('arms', nargs='*', metavar='ARM')
+    chosen = parser.parse_args().arms
+    arms = yaml.safe_load(FACTS.read_text(encoding='utf-8'))['arms']
+    names = [arm['id'] for arm in arms]
+    unknown = [name for name in chosen if name not in names]
+    if unknown:
+        parser.error(f'{", ".join(unknown)}; allowed: {", ".join(names)}')
+    earlier = yaml.safe_load(RUNS.read_text(encoding='utf-8'))['runs'] if RUNS.exists() else {}
+    runs: dict[str, list[dict[str, Any]]] = {}
+    for arm in arms:
+        if chosen and arm['id'] not in chosen:
+            continue
+        for description in arm.get('descriptions', []):
+            kept = runs.setdefault(arm['id'], [])
+            try:
+                found = {**run(arm, description), 'date': date.today()}
+            except PackageNotFoundError as missing:
+                print(f'{arm["id"]:10}{description["robot"]:18} not run: no package {missing}')
+                before = [
+                    each
+                    for each in earlier.get(arm['id'], [])
+                    if each['robot'] == description['robot']
+                ]
+                kept.extend(before)
+                continue
+            print(line(arm['id'], found), flush=True)
+            kept.append(found)
+    if not chosen:
+        record = {'mujoco': version('mujoco'), 'runs': runs}
+        RUNS.write_text(
+            HEAD + yaml.safe_dump(record, sort_keys=False, allow_unicode=True, width=98),
+            encoding='utf-8',
+        )
+
+
+if __name__ == '__main__':
+    sys.exit(main())

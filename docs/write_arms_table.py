@@ -1,0 +1,390 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Write the pages of arms and of public recordings, from facts and from runs.
+
+    python docs/write_arms_table.py [--check]
+
+docs/arms.md comes from arms.yaml and arms_runs.yaml, docs/public_recordings.md from
+recordings.yaml and recordings_runs.yaml, all beside it; the rest of the pages is text.
+Facts are corrected in the YAML, by hand; runs are written by benchmarks/arms.py and
+benchmarks/identify_recordings.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from written_files import ROOT, exit_with, write_or_check
+
+DOCS = ROOT / 'docs'
+DRIVER = 'beside_your_driver.md'
+# What each way in is called, and where it is explained.
+WAYS = {
+    'node': ('the node', f'{DRIVER}#a-forward-controller'),
+    'feedforward': ('`feedforward`', f'{DRIVER}#effort-for-a-joint-trajectory-controller'),
+    'servo': ('`feedforward` with `servo_gains`', DRIVER),
+    'topic': ('the node, by named efforts', f'{DRIVER}#a-driver-that-wants-named-efforts'),
+    'library': ('the library, in your loop', 'python_api.md'),
+    'none': ('none needed', ''),
+}
+
+
+def cell(words: str) -> str:
+    """Return words as Markdown in which what is no code holds no HTML and ends no cell."""
+    parts = str(words).replace('|', '/').split('`')
+    parts[::2] = [part.replace('<', '&lt;') for part in parts[::2]]
+    return '`'.join(parts)
+
+
+class Sources:
+    """Turns what the facts name as source into links; ``unknown`` lists what it cannot."""
+
+    def __init__(self, repositories: Mapping[str, str]) -> None:
+        self._repositories = repositories
+        self.unknown: list[str] = []
+
+    def links(self, fact: Mapping[str, Any]) -> str:
+        """Return the numbered links of a fact, with a space before them; or nothing."""
+        addresses = [self._address(source) for source in fact.get('source', [])]
+        found = [address for address in addresses if address]
+        return ''.join(f' [[{k}]]({address})' for k, address in enumerate(found, 1))
+
+    def _address(self, source: str) -> str:
+        """Return the address of a source; empty for a package, which was opened."""
+        if source.startswith('https://') or source == 'the package, opened here':
+            return source if source.startswith('https://') else ''
+        thread = re.fullmatch(r'([\w.-]+/[\w.-]+)#(\d+)', source)
+        if thread:
+            return f'https://github.com/{thread[1]}/issues/{thread[2]}'
+        name, _, path = source.partition(':')
+        if name not in self._repositories or not path:
+            self.unknown.append(source)
+            return ''
+        repository, _, commit = self._repositories[name].partition('@')
+        # A range of lines is written #L1-L2; what has no lines links to the file.
+        return f'https://github.com/{repository}/blob/{commit}/{path.replace("&", "%26")}'
+
+
+def said(fact: Mapping[str, Any], *keys: str) -> str:
+    """Return those words of a fact that are there, joined; none that the next ones begin with."""
+    words = [str(fact[key]) for key in keys if fact.get(key)]
+    following = [*words, ''][1:]
+    kept = [
+        one
+        for one, other in zip(words, following, strict=True)
+        if not other.startswith(one.partition(',')[0])
+    ]
+    return '; '.join(cell(each) for each in kept)
+
+
+def anchor(title: str) -> str:
+    """Return the anchor that a heading gets."""
+    return re.sub(r'[^\w -]', '', title.lower()).replace(' ', '-')
+
+
+def best_run(runs: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """Return the first run that was simulated, or None."""
+    return next((run for run in runs if 'tracking' in run), None)
+
+
+def tracking_words(arm: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> str:
+    """Return the overview's words about tracking."""
+    if arm['way_in']['kind'] == 'none':
+        return '–'
+    run = best_run(runs)
+    if run is None:
+        return 'not run'
+    without, with_model = (run['tracking'][key]['rms'] for key in ('without', 'with'))
+    return f'{short(without)} → {short(with_model)}'
+
+
+def short(figure: float) -> str:
+    """Return a figure with two digits, without an exponent."""
+    return f'{float(f"{figure:.2g}"):g}'
+
+
+def overview(arms: Iterable[Mapping[str, Any]], runs: Mapping[str, Any]) -> list[str]:
+    """Return the table, a row an arm."""
+    lines = [
+        '<div class="stacked">',
+        '',
+        '| arm | interface | gravity by | friction by | reported effort | gravity in it | way in '
+        '| tracking [mrad] |',
+        '|---|---|---|---|---|---|---|---|',
+    ]
+    for arm in arms:
+        effort, way = arm['reported_effort'], arm['way_in']
+        words, _ = WAYS[way['kind']]
+        if not way.get('parameters', {}).get('terms', {}).get('gravity', True):
+            words += ', `terms.gravity: false`'
+        cells = [
+            f'[{cell(arm["arm"])}](#{anchor(arm["arm"])})',
+            arm['commands']['kind'],
+            arm['gravity']['who'],
+            arm['friction']['who'],
+            effort['unit'],
+            effort['gravity'],
+            words,
+            tracking_words(arm, runs.get(arm['id'], [])),
+        ]
+        lines.append(f'| {" | ".join(cells)} |')
+    return [*lines, '', '</div>', '']
+
+
+def facts(arm: Mapping[str, Any], sources: Sources) -> list[str]:
+    """Return what was read about an arm and its driver, an item a fact."""
+    urdf, effort = arm['urdf'], arm['reported_effort']
+    file = f'`{urdf["package"]}`' + (f', `{urdf["file"]}`' if 'file' in urdf else '')
+    if 'file' in urdf and re.fullmatch(r'[\w/]+', urdf['package']):
+        file = f'`{urdf["package"]}/{urdf["file"].split(";")[0].split(" (")[0]}`'
+    links = said(urdf, 'base_note', 'tip_note', 'note')
+    rows = [
+        (
+            'URDF',
+            f'{file}, from `{urdf["base"]}` to `{urdf["tip"]}`' + (f' ({links})' if links else ''),
+            urdf,
+        ),
+        ('Interface', said(arm['commands'], 'how', 'gains'), arm['commands']),
+        ('Gravity', said(arm['gravity'], 'who', 'how'), arm['gravity']),
+        ('Friction', said(arm['friction'], 'who', 'how'), arm['friction']),
+    ]
+    if 'coriolis' in arm:
+        rows.append(('Coriolis torque', said(arm['coriolis'], 'who'), arm['coriolis']))
+    rows += [
+        ('Payload', said(arm['payload'], 'how'), arm['payload']),
+        ('Reported effort', said(effort, 'unit', 'unit_note', 'what'), effort),
+        ('Gravity in it', said(effort, 'gravity', 'gravity_note'), {}),
+        ('Its sign', said(effort, 'sign'), {}),
+        ('Commanded effort', said(arm['commanded_effort'], 'unit'), arm['commanded_effort']),
+        ('Read', said(arm['read'], 'what'), arm['read']),
+    ]
+    return [f'- **{name}:** {words}{sources.links(fact)}' for name, words, fact in rows if words]
+
+
+def way_in(arm: Mapping[str, Any], sources: Sources) -> list[str]:
+    """Return the way in, with what is to be written into files and typed."""
+    way, urdf = arm['way_in'], arm['urdf']
+    kind = way['kind']
+    name, link = WAYS[kind]
+    if way.get('parameters', {}).get('on_stop') == 'zero':
+        link = f'{DRIVER}#a-driver-that-compensates-gravity'
+    title = f'[{name}]({link})' if link else name
+    lines = [f'**Way in: {title}.** {cell(way["text"])}', '']
+    if 'servo' in arm:
+        lines[0] += f' That MJCF:{sources.links(arm["servo"])}.'
+    of_feedforward = kind in ('feedforward', 'servo')
+    if 'parameters' in way:
+        name = 'my_feedforward.yaml' if of_feedforward else 'my_parameters.yaml'
+        lines += yaml_block(f'# {name}', {'/**': {'ros__parameters': way['parameters']}})
+    if 'controllers' in way:
+        controller = {
+            'type': 'forward_command_controller/ForwardCommandController',
+            'joints': way['controllers'],
+            'interface_name': 'effort',
+        }
+        lines += yaml_block(
+            '# my_controllers.yaml',
+            {'/**/forward_effort_controller': {'ros__parameters': controller}},
+        )
+    if 'interfaces' in way:
+        lines += yaml_block(
+            "# in the controllers' file of your driver",
+            {
+                '/**/joint_trajectory_controller': {
+                    'ros__parameters': {'command_interfaces': way['interfaces']}
+                }
+            },
+        )
+    file = way.get('urdf', 'arm.urdf')
+    chain = f'--base {urdf["base"]} --tip {urdf["tip"]}'
+    lines += ['```bash', f'robodyn check {file} {chain}']
+    if not arm['reported_effort']['unit'].startswith(('none', 'zeros')):
+        lines.append(f'robodyn effort {file} recording.mcap {chain}')
+    if kind == 'none':
+        lines += way['commands']
+    lines += ['```', '']
+    if 'controllers' in way:
+        lines += [
+            '```bash',
+            'ros2 run controller_manager spawner forward_effort_controller --inactive \\',
+            '    --param-file my_controllers.yaml',
+            '```',
+            '',
+        ]
+    if kind != 'none' and way['commands']:
+        lines += ['```bash', *way['commands'], '```', '']
+    typed = []
+    if kind == 'node':
+        gravity = way['parameters'].get('terms', {}).get('gravity', True)
+        rest = 'what holds the arm' if gravity else 'zero, as the robot adds gravity'
+        typed += [
+            f'ros2 topic echo /dynamics_node/torques --once  # at rest: {rest}',
+            'ros2 control switch_controllers '
+            + way.get('switch', '--activate forward_effort_controller'),
+        ]
+    if of_feedforward:
+        space = f'/{way["namespace"]}' if 'namespace' in way else ''
+        typed.append(
+            f'ros2 topic pub --once {space}/feedforward/joint_trajectory \\\n'
+            '    trajectory_msgs/msg/JointTrajectory "{}"  # hold; then send trajectories there'
+        )
+    if typed:
+        lines += ['In another terminal:', '', '```bash', *typed, '```', '']
+    if 'python' in way:
+        lines += ['```python', way['python'], '```', '']
+    if 'more' in way:
+        lines += [cell(way['more']), '']
+    return lines
+
+
+def yaml_block(title: str, record: Mapping[str, Any]) -> list[str]:
+    """Return a fence with what stands in a file."""
+    text = yaml.safe_dump(dict(record), sort_keys=False, default_flow_style=None, width=90)
+    # Mappings in blocks, lists of plain values in a line.
+    text = re.sub(
+        r'^( *)(\S+): \{(.*)\}$',
+        lambda found: (
+            f'{found[1]}{found[2]}:\n'
+            + '\n'.join(f'{found[1]}  {part}' for part in re.split(r', (?=[\w]+:)', found[3]))
+        ),
+        text,
+        flags=re.M,
+    )
+    return ['```yaml', title, text.rstrip(), '```', '']
+
+
+def shown_runs(arm: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what the runs of an arm's descriptions gave, and how to repeat one."""
+    if not runs:
+        words = cell(arm.get('no_description', 'no description'))
+        return [f'**In simulation: not run.** {words[:1].upper()}{words[1:]}.', '']
+    of_name = {each['robot']: each for each in arm['descriptions']}
+    lines = [
+        '| run | joints, kg that move | `robodyn check`: worst finding '
+        '| rms (largest) error [mrad], driver alone → with the model |',
+        '|---|---|---|---|',
+    ]
+    for run in runs:
+        tracked = run.get('tracking')
+        errors = [
+            f'{tracked[key]["rms"]:g} ({tracked[key]["largest"]:g})' if tracked else ''
+            for key in ('without', 'with')
+        ]
+        finding = cell(re.sub(r'[`\[\]]', '', run['worst']))
+        if run['warnings'] > 1:
+            finding += f'; {run["warnings"]} warnings in all'
+        package = of_name[run['robot']]['package']
+        lines.append(
+            f'| {run["robot"]}, {package} {run["version"]} | {run["joints"]}, {run["mass"]:g} '
+            f'| {finding} | {" → ".join(errors) if tracked else "nothing to add"} |'
+        )
+    lines.append('')
+    lines += [f'{cell(each["note"])}\n' for each in arm['descriptions'] if 'note' in each]
+    first = arm['descriptions'][0]
+    where = (
+        'python3 -c "from importlib.metadata import files; '
+        f"print(*(f.locate() for f in files('{first['package']}') "
+        f"if f.name == '{first['file']}'))\""
+    )
+    chain = f'--base {first["base"]} --tip {first["tip"]}'
+    install = f'pip install --no-deps {first["package"]}'
+    if first['file'].endswith('.xacro'):
+        install += ' && pip install xacro'
+    return [
+        *lines,
+        'Without the robot:',
+        '',
+        '```bash',
+        install,
+        f'FILE=$({where})',
+        f'robodyn check "$FILE" {chain}',
+        f'robodyn simulate "$FILE" {chain} -o motion.csv',
+        '```',
+        '',
+    ]
+
+
+def sections(arms: Iterable[Mapping[str, Any]], runs: Mapping[str, Any], sources: Sources) -> str:
+    """Return a section for each arm."""
+    lines: list[str] = []
+    for arm in arms:
+        lines += [f'## {arm["arm"]}', '', f'Driver: {arm["driver"]}. Also: {arm["names"]}.', '']
+        lines += way_in(arm, sources)
+        if 'note' in arm:
+            lines += [arm['note'], '']
+        lines += [*facts(arm, sources), '', *shown_runs(arm, runs.get(arm['id'], []))]
+    return '\n'.join(lines)
+
+
+def recordings_table(
+    recordings: Iterable[Mapping[str, Any]], runs: Mapping[str, Mapping[str, Any]]
+) -> str:
+    """Return the table of recordings."""
+    lines = [
+        '<div class="stacked">',
+        '',
+        '| robot | recording | licence | trained → held out | URDF | error | band |',
+        '|---|---|---|---|---|---|---|',
+    ]
+    for each in recordings:
+        run = runs.get(each.get('split', ''))
+        motions = f'{each["trained"]} → {each["held_out"]}' if 'trained' in each else ''
+        figures = ['', 'not run', '']
+        if run is not None:
+            figures = [
+                f'{run["urdf"]:g} %',
+                f'**{run["error"]:g} %**',
+                f'± {run["band"]:g} %, {run["inside"]:g} % inside',
+            ]
+        name = each['source'].removeprefix('https://').removeprefix('github.com/')
+        words = f'{cell(each["what"])} ([{name.removesuffix("/src/master/")}]({each["source"]}))'
+        cells = [cell(each['robot']), words, cell(each['licence']), motions, *figures]
+        lines.append(f'| {" | ".join(cells)} |')
+    return '\n'.join([*lines, '', '</div>', ''])
+
+
+def recordings_commands(recordings: Iterable[Mapping[str, Any]]) -> str:
+    """Return the command of each recording."""
+    lines = []
+    for each in recordings:
+        lines += [f'**{cell(each["robot"])}**', '', '```bash', each['command'], '```', '']
+    return '\n'.join(lines)
+
+
+def stored(name: str) -> Any:
+    """Return what a YAML file of docs/ holds."""
+    return yaml.safe_load((DOCS / name).read_text(encoding='utf-8'))
+
+
+def between_marks(page: Path, written: Mapping[str, str]) -> str:
+    """Return a page's text with each of these between its marks."""
+    text = page.read_text(encoding='utf-8')
+    for name, part in written.items():
+        begin, end = f'<!-- {name}: begin -->\n', f'<!-- {name}: end -->'
+        head, found, rest = text.partition(begin)
+        _, closed, tail = rest.partition(end)
+        if not found or not closed:
+            raise ValueError(f'{page.name}: no place between {begin.strip()} and {end}')
+        text = f'{head}{begin}{part}{end}{tail}'
+    return text
+
+
+if __name__ == '__main__':
+    facts_of_arms, runs = stored('arms.yaml'), stored('arms_runs.yaml')['runs']
+    arms, sources = facts_of_arms['arms'], Sources(facts_of_arms['repositories'])
+    of_arms = {
+        'overview': '\n'.join(overview(arms, runs)),
+        'arms': sections(arms, runs, sources),
+    }
+    exit_with([f'arms.yaml: no repository for the source {each}' for each in sources.unknown])
+    recordings = stored('recordings.yaml')['recordings']
+    of_recordings = {
+        'recordings': recordings_table(recordings, stored('recordings_runs.yaml') or {}),
+        'commands': recordings_commands(recordings),
+    }
+    pages = {DOCS / 'arms.md': of_arms, DOCS / 'public_recordings.md': of_recordings}
+    write_or_check({page: between_marks(page, written) for page, written in pages.items()})
