@@ -89,7 +89,10 @@ class ChosenArm:
         if not self.rotor_inertia:
             return model
         return model.with_rotor_inertia(
-            [self.rotor_inertia.get(name, 0.0) for name in model.joint_names]
+            [
+                self.rotor_inertia.get(joint.name, joint.rotor_inertia)
+                for joint in self.chain.joints
+            ]
         )
 
 
