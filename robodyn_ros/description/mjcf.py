@@ -381,7 +381,8 @@ class _Reading:
     def _joint_of_actuator(self, a: int) -> int | None:
         """Return the joint that turns or slides and that an actuator acts on; None for others."""
         model, kinds = self._model, self._mujoco.mjtTrn
-        if model.actuator_trntype[a] not in (kinds.mjTRN_JOINT, kinds.mjTRN_JOINTINPARENT):
+        on_joints = (int(kinds.mjTRN_JOINT), int(kinds.mjTRN_JOINTINPARENT))
+        if int(model.actuator_trntype[a]) not in on_joints:
             return None
         j = int(model.actuator_trnid[a, 0])
         return None if model.jnt_type[j] in (self._free, self._ball) else j
@@ -533,18 +534,16 @@ class _Reading:
             values = tuple(model.eq_data[e, :5].tolist())
             message = f'is held by an equality {other}: it is not in the model'
             yield _finding('equality', f'joint {self._names[follower]!r}', values, message)
+        held = (int(kinds.mjEQ_CONNECT), int(kinds.mjEQ_WELD))
         for e in range(model.neq):
-            if not model.eq_active0[e] or model.eq_type[e] not in (
-                kinds.mjEQ_CONNECT,
-                kinds.mjEQ_WELD,
-            ):
+            if not model.eq_active0[e] or int(model.eq_type[e]) not in held:
                 continue
             first, second = (
                 self._body_of(e, int(i)) for i in (model.eq_obj1id[e], model.eq_obj2id[e])
             )
-            for i, other in ((first, second), (second, first)):
+            for i, end in ((first, second), (second, first)):
                 if self._moves(i):
-                    name = self._bodies[other]
+                    name = self._bodies[end]
                     message = f'is held to link {name!r} by an equality: it is not in the model'
                     yield _finding('equality', f'link {self._bodies[i]!r}', name, message)
 
