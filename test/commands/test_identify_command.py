@@ -57,15 +57,19 @@ def test_the_mjcf_has_the_rotor_inertia_and_is_read_by_commands(result):
     found = Identification.load(output / 'identified.yaml').model
     arm = {'base_link': found.base_link, 'tip_link': found.tip_link}
     assert RobotModel.from_mjcf(path, **arm).rotor_inertia.tolist() == found.rotor_inertia.tolist()
-    table = invoked('dh', path, '--base', 'base', '--tip', 'tip')
-    assert table.exit_code == 0, table.output
-    assert table.output == invoked('dh', output / 'identified.urdf', '--tip', 'tip').output
+    answers = [
+        invoked('dh', file, '--base', 'base', '--tip', 'tip')
+        for file in (path, output / 'identified.urdf')
+    ]
+    tables = [answer.output.partition('Worst difference') for answer in answers]
+    assert tables[0][0] == tables[1][0] != ''
+    # The rotors are no difference of the conversion.
+    assert float(tables[0][2].partition('torque ')[2].split()[0]) < 1e-12
 
 
 def test_an_mjcf_that_cannot_be_written_is_said_before_the_work(folder):
     answer = run(folder, 'motion.csv', '--mjcf', folder / 'none' / 'arm.xml')
-    assert answer.exit_code != 0
-    assert '--mjcf' in answer.output
+    assert str(answer.exception).startswith('--mjcf')
 
 
 @pytest.mark.longer
