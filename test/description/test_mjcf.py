@@ -248,7 +248,8 @@ def test_names_that_are_missing_collide_with_none(tmp_path):
     inertial = '<inertial mass="1" pos="0 0 0" diaginertia="1 1 1"/>'
     text = (
         f'<mujoco><worldbody><body name="body2">{inertial}<joint name="joint1"/>'
-        f'<body>{inertial}<joint/><joint type="slide" name="joint0"/></body></body></worldbody></mujoco>'
+        f'<body>{inertial}<joint/><joint type="slide" name="joint0"/></body></body>'
+        '</worldbody></mujoco>'
     )
     description = description_of_mjcf(written(tmp_path, text))
     assert list(description.joints) == ['joint1', 'joint1_', 'joint0']
