@@ -55,7 +55,7 @@ class UnreadableSource(RobodynError):
 
 
 class MalformedUrdf(RobodynError):
-    """A URDF is no XML, or lacks, repeats or garbles what it must have: the file needs mending."""
+    """A URDF or MJCF is no XML, or lacks, repeats or garbles what it must have: mend the file."""
 
 
 class MalformedData(RobodynError):

@@ -16,6 +16,7 @@ from robodyn_ros.arguments import checked_array, checked_states, checked_type
 from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.description.chain import Chain, MimicChoice, checked_chain, serial_chain
 from robodyn_ros.description.findings import chain_findings
+from robodyn_ros.description.mjcf import InferredInertia
 from robodyn_ros.description.records import Finding
 from robodyn_ros.description.urdf import description_of_urdfpy
 from robodyn_ros.dh.axes_to_dh import dh_table
@@ -62,7 +63,7 @@ class RobotModel(ArrayRecord, Tabular):
         XX XY XZ YY YZ ZZ [kg m²], mX mY mZ [kg m], m [kg] of the body that moves with joint i,
         about the origin of DH frame i, along its axes.
     rotor_inertia : array, shape (n,) [kg m², or kg for a prismatic joint]
-        Reflected to the joint; zero unless given.
+        Reflected to the joint; zero unless given, or an MJCF's armature.
     viscous_friction : array, shape (n,) [N m s/rad or N s/m]
     coulomb_friction : array, shape (n,) [N m or N]
     effort_limits : array, shape (n,) [N m or N]
@@ -270,6 +271,55 @@ class RobotModel(ArrayRecord, Tabular):
         return cls.from_chain(chain, gravity=gravity)
 
     @classmethod
+    def from_mjcf(
+        cls,
+        path: str | Path,
+        *,
+        base_link: str | None = None,
+        tip_link: str | None = None,
+        gravity: ArrayLike = STANDARD_GRAVITY,
+        locked_positions: Mapping[str, float] | None = None,
+        mimic: MimicChoice = 'error',
+        inferred_inertia: InferredInertia = 'finding',
+    ) -> RobotModel:
+        """
+        Return the model of the arm between two links of an MJCF, as MuJoCo compiles it.
+
+        Armature is rotor inertia, frictionloss Coulomb friction. What acts on the arm in MuJoCo
+        and is not in the model (springs, tendons, gravcomp) is in ``findings``. Links, frames and
+        position zero are those of ``robodyn_ros.description.mjcf.description_of_mjcf``.
+
+        Parameters
+        ----------
+        path : str or Path
+        base_link : str, optional
+            ``'world'`` where not given.
+        tip_link, gravity, locked_positions, mimic
+            As in ``from_urdf``; a joint that an equality ties to another one mimics it.
+        inferred_inertia : 'finding' or 'error'
+            Whether a link that moves, and whose mass MuJoCo takes from the shapes, is a finding or
+            refused.
+
+        Raises
+        ------
+        NoBackend
+            MuJoCo cannot be imported.
+        UnreadableSource, MalformedUrdf
+            No such file, or none that MuJoCo compiles; or a mass is inferred, where refused.
+        NoSuchName, NoChain, InvalidArgument, UnsupportedJoint
+            As ``from_urdf``.
+        """
+        chain = Chain.from_mjcf(
+            path,
+            base_link=base_link,
+            tip_link=tip_link,
+            locked_positions=locked_positions,
+            mimic=mimic,
+            inferred_inertia=inferred_inertia,
+        )
+        return cls.from_chain(chain, gravity=gravity)
+
+    @classmethod
     def from_chain(cls, chain: Chain, *, gravity: ArrayLike = STANDARD_GRAVITY) -> RobotModel:
         """
         Return the model of a chain, which several things can be made of from one reading.
@@ -314,7 +364,7 @@ class RobotModel(ArrayRecord, Tabular):
             joint_names=chain.joint_names,
             dh=dh,
             inertial_parameters=inertias,
-            rotor_inertia=np.zeros(dh.n),
+            rotor_inertia=_of_joints(chain, 'rotor_inertia'),
             viscous_friction=_of_joints(chain, 'damping'),
             coulomb_friction=_of_joints(chain, 'friction'),
             effort_limits=_of_limits(chain, 'effort'),

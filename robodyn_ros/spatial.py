@@ -76,6 +76,20 @@ def rotation_from_rpy(rpy: ArrayLike) -> FloatArray:
     return rotation_z(yaw) @ rotation_y(pitch) @ rotation_x(roll)
 
 
+def rpy_from_rotation(rotation: ArrayLike) -> FloatArray:
+    """
+    Return URDF's roll, pitch, yaw (3,) [rad] of a rotation (3, 3).
+
+    Each angle is taken from what the ones before it leave: accurate at a pitch of +-pi/2, too,
+    where roll and yaw are one, and any yaw has its roll.
+    """
+    r = np.asarray(rotation, dtype=float)
+    yaw = math.atan2(r[1, 0], r[0, 0])
+    turned = rotation_z(yaw).T @ r
+    pitch = math.atan2(-turned[2, 0], turned[0, 0])
+    return np.array([math.atan2(-turned[1, 2], turned[1, 1]), pitch, yaw])
+
+
 def rotation_about(axis: ArrayLike, angle: float) -> FloatArray:
     """Return the rotation (3, 3) by ``angle`` [rad] about the unit vector ``axis`` (3,)."""
     k = skew(np.asarray(axis, dtype=float))
@@ -144,6 +158,22 @@ def inertial_parameters(
         np.dot(c, c) * np.eye(3) - np.outer(c, c)
     )
     return np.concatenate([about_origin[_TENSOR_ROWS, _TENSOR_COLUMNS], mass * c, [mass]])
+
+
+def principal_axes(inertia: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """
+    Return the principal moments (3,), smallest first, and a rotation (3, 3) to their axes.
+
+    What a slender rod or a plate has but for rounding, it has: a moment of zero, and two moments
+    whose sum is the third.
+    """
+    moments, axes = np.linalg.eigh(inertia)
+    rounding = 8.0 * float(np.finfo(float).eps) * np.abs(moments).max()
+    moments[np.abs(moments) <= rounding] = 0.0
+    if 0.0 < moments[2] - (moments[0] + moments[1]) <= rounding:
+        moments[2] = moments[0] + moments[1]
+    axes[:, 0] *= np.linalg.det(axes)  # a rotation, and no reflection
+    return moments, axes
 
 
 def inertia_tensor(parameters: NDArray) -> NDArray:

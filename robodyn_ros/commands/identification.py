@@ -11,11 +11,13 @@ from typing import Any
 import click
 
 from robodyn_ros.commands.options import (
+    OUTPUT_FILE,
     ChosenArm,
     UserPath,
     arm_options,
     effort_scale_option,
     examples,
+    in_a_folder_that_is_there,
     recordings_argument,
     topic_option,
     validate_option,
@@ -51,6 +53,12 @@ _FILES = ('identified.urdf', 'identified.yaml', 'identified.json', 'identified.h
     show_default=True,
     help='Folder, made where it is missing.',
 )
+@click.option(
+    '--mjcf',
+    type=OUTPUT_FILE,
+    callback=in_a_folder_that_is_there,
+    help='Write the identified model for MuJoCo, too; it has rotor inertia, which URDF lacks.',
+)
 def identify_command(
     arm: ChosenArm,
     recordings: tuple[Path, ...],
@@ -58,6 +66,7 @@ def identify_command(
     topic: str | None,
     effort_scale: float | list[float] | None,
     output: Path,
+    mjcf: Path | None,
     as_json: bool,
 ) -> None:
     """
@@ -81,6 +90,9 @@ def identify_command(
         refuse_repetition(found, validation)
         show(1.0, 'drawing')
         written = _write(found, arm, (held_out or training)[-1], output)
+        if mjcf is not None:
+            found.to_mjcf(arm.source, mjcf)
+            written += (mjcf,)
     if as_json:
         click.echo(json.dumps(_record(found), indent=2, allow_nan=False))
         return

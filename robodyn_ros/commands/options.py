@@ -16,6 +16,7 @@ from typing import Any
 import click
 
 from robodyn_ros.description.chain import MIMIC_CHOICES, Chain, serial_chain
+from robodyn_ros.description.mjcf import description_of_mjcf, is_mjcf
 from robodyn_ros.description.source import user_path
 from robodyn_ros.description.urdf import description_of_urdf, description_of_urdf_text
 from robodyn_ros.errors import NoSuchName
@@ -41,16 +42,16 @@ def in_a_folder_that_is_there(
 ) -> Path | None:
     """Return a file to write; say before the work where it cannot be written."""
     if path is not None and not path.parent.is_dir():
-        raise FileNotFoundError(f'--output {str(path)!r}: no such folder')
+        raise FileNotFoundError(f'{option.opts[-1]} {str(path)!r}: no such folder')
     if path is not None and not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise PermissionError(f'--output {str(path)!r}: may not be written')
+        raise PermissionError(f'{option.opts[-1]} {str(path)!r}: may not be written')
     return path
 
 
 @dataclass(frozen=True)
 class ChosenArm:
     """
-    What was chosen on the command line; the URDF has been read once.
+    What was chosen on the command line; the URDF or MJCF has been read once.
 
     Attributes
     ----------
@@ -75,7 +76,8 @@ class ChosenArm:
     def provenance(self) -> dict[str, str]:
         """The file's name and its digest, for what is made of it."""
         if isinstance(self.source, Path):
-            return {'URDF': self.source.name, 'SHA-256': digest_of(self.source.read_bytes())}
+            kind = 'MJCF' if is_mjcf(self.source) else 'URDF'
+            return {kind: self.source.name, 'SHA-256': digest_of(self.source.read_bytes())}
         return {'URDF': 'standard input', 'SHA-256': digest_of(self.source.encode())}
 
     @cached_property
@@ -89,7 +91,10 @@ class ChosenArm:
         if not self.rotor_inertia:
             return model
         return model.with_rotor_inertia(
-            [self.rotor_inertia.get(name, 0.0) for name in model.joint_names]
+            [
+                self.rotor_inertia.get(joint.name, joint.rotor_inertia)
+                for joint in self.chain.joints
+            ]
         )
 
 
@@ -124,7 +129,8 @@ def arm_options(command: Callable[..., None]) -> Callable[..., None]:
             source = text
             description = description_of_urdf_text(text)
         else:
-            description = description_of_urdf(urdf)
+            read = description_of_mjcf if is_mjcf(urdf) else description_of_urdf
+            description = read(urdf)
         chain = serial_chain(description, **arguments)
         arm = ChosenArm(title, chain, gravity, source)
         if command.__name__ != 'check':

@@ -20,6 +20,7 @@ import numpy as np
 
 from robodyn_ros.arguments import checked_type
 from robodyn_ros.array_record import ArrayRecord
+from robodyn_ros.description.mjcf import InferredInertia, description_of_mjcf
 from robodyn_ros.description.records import Finding, Joint, Level, RobotDescription
 from robodyn_ros.description.urdf import description_of_urdf, description_of_urdf_text
 from robodyn_ros.errors import (
@@ -121,6 +122,26 @@ class Chain(ArrayRecord):
         """Return the chain of a URDF given as text, which opens no file; as ``from_urdf``."""
         return serial_chain(
             description_of_urdf_text(text),
+            base_link=base_link,
+            tip_link=tip_link,
+            locked_positions=locked_positions,
+            mimic=mimic,
+        )
+
+    @classmethod
+    def from_mjcf(
+        cls,
+        path: str | Path,
+        *,
+        base_link: str | None = None,
+        tip_link: str | None = None,
+        locked_positions: Mapping[str, float] | None = None,
+        mimic: MimicChoice = 'error',
+        inferred_inertia: InferredInertia = 'finding',
+    ) -> Chain:
+        """Return the chain of an MJCF; see ``description_of_mjcf`` and ``serial_chain``."""
+        return serial_chain(
+            description_of_mjcf(path, inferred_inertia=inferred_inertia),
             base_link=base_link,
             tip_link=tip_link,
             locked_positions=locked_positions,

@@ -107,6 +107,7 @@ class Joint(ArrayRecord):
 
     ``axis`` (3,) is a unit vector in the child link's frame; ``axis_length`` is the length that
     the description gave it: zero where there is no direction, and the joint cannot move.
+    ``rotor_inertia`` is reflected to the joint [kg m² or kg], which a URDF does not have.
     """
 
     name: str
@@ -120,6 +121,7 @@ class Joint(ArrayRecord):
     damping: float = 0.0
     friction: float = 0.0
     mimic: Mimic | None = None
+    rotor_inertia: float = 0.0
 
     @property
     def movable(self) -> bool:

@@ -21,7 +21,11 @@ from robodyn_ros.identification.prediction import (
 from robodyn_ros.identification.recording import Recording
 from robodyn_ros.identification.rows import tilted
 from robodyn_ros.identification.storage import read_fields, write_fields
-from robodyn_ros.identification.urdf_output import check_kinematics, identified_urdf
+from robodyn_ros.identification.urdf_output import (
+    check_kinematics,
+    identified_mjcf,
+    identified_urdf,
+)
 from robodyn_ros.model import RobotModel
 from robodyn_ros.parameters import BaseParameters
 from robodyn_ros.spatial import FloatArray
@@ -260,10 +264,12 @@ class Identification(ArrayRecord):
         """
         Write the URDF with the identified bodies and friction, everything else byte for byte.
 
+        Of an MJCF it is a URDF without shapes.
+
         Parameters
         ----------
         source : str or Path
-            The URDF that the model was made of: a path, or XML text.
+            The URDF or MJCF that the model was made of: a path, or a URDF's text.
         path : str or Path
             Where to write it.
 
@@ -275,3 +281,23 @@ class Identification(ArrayRecord):
             It is not the robot that was identified.
         """
         Path(path).write_bytes(identified_urdf(self.model, source))
+
+    def to_mjcf(self, source: str | Path, path: str | Path) -> None:
+        """
+        Write an MJCF with the identified bodies, friction and rotor inertia, without shapes.
+
+        Parameters
+        ----------
+        source : str or Path
+            The URDF or MJCF that the model was made of: a path, or a URDF's text.
+        path : str or Path
+            Where to write it.
+
+        Raises
+        ------
+        UnreadableSource, MalformedUrdf, ModelMismatch
+            As ``to_urdf``.
+        UnsupportedJoint, InvalidArgument
+            The robot has a planar joint, or what else MJCF has not.
+        """
+        Path(path).write_bytes(identified_mjcf(self.model, source))

@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The URDF of an identified model: its bodies distributed over the links, and its friction."""
+"""URDF and MJCF of an identified model: its bodies distributed over the links, its friction."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from scipy.linalg import eigh
 
 from robodyn_ros.description.chain import Chain
-from robodyn_ros.description.records import Inertial
+from robodyn_ros.description.mjcf import is_mjcf
+from robodyn_ros.description.records import Inertial, Link, RobotDescription
 from robodyn_ros.description.rewriting import JointDynamics, rewritten_urdf
 from robodyn_ros.description.source import bytes_of_source
+from robodyn_ros.description.writing import mjcf_of_description, urdf_of_description
 from robodyn_ros.errors import ModelMismatch
 from robodyn_ros.identification.prior import made_positive
 from robodyn_ros.kinematics import kinematics_digest
@@ -34,6 +37,8 @@ def identified_urdf(identified: RobotModel, source: str | Path) -> bytes:
     """
     Return a URDF with the bodies and friction of an identified model.
 
+    Of a URDF, everything else stays as it is; of an MJCF, see ``urdf_of_description``.
+
     A body is what moves with a joint: the joint's child link, and what is fixed to it. The links
     that are fixed to it keep their inertia, scaled down together where the body would not be left
     with enough and raised where no body has it, and the child link gets the rest, so that every
@@ -43,36 +48,99 @@ def identified_urdf(identified: RobotModel, source: str | Path) -> bytes:
     ----------
     identified : RobotModel
     source : str or Path
-        The URDF that it was identified with: a path, or XML text.
+        The URDF or MJCF that it was identified with: a path, or a URDF's text.
 
     Raises
     ------
     UnreadableSource, MalformedUrdf
-        The source is no sound URDF.
+        The source is no sound URDF or MJCF.
     ModelMismatch
         It is another robot's.
+    NoBackend
+        It is an MJCF, and MuJoCo cannot be imported.
     """
-    content = bytes_of_source(source)
-    chain = Chain.from_urdf(
+    chain = _chain_of(identified, source)
+    inertials = _inertials(identified, chain)
+    if is_mjcf(source):
+        return urdf_of_description(_identified(identified, chain, inertials)).encode()
+    columns = (identified.joint_names, identified.viscous_friction, identified.coulomb_friction)
+    dynamics = {
+        name: JointDynamics(float(damping), float(friction))
+        for name, damping, friction in zip(*columns, strict=True)
+    }
+    return rewritten_urdf(bytes_of_source(source), inertials, dynamics)
+
+
+def identified_mjcf(identified: RobotModel, source: str | Path) -> bytes:
+    """
+    Return an MJCF with the bodies, friction and rotor inertia of an identified model.
+
+    Bodies are distributed over the links as in ``identified_urdf``; rotor inertia is armature.
+    What MJCF has no place for is not in it (offset, curve, load friction), nor are shapes: see
+    ``mjcf_of_description``.
+
+    Parameters
+    ----------
+    identified : RobotModel
+    source : str or Path
+        The URDF or MJCF that it was identified with: a path, or a URDF's text.
+
+    Raises
+    ------
+    UnreadableSource, MalformedUrdf, ModelMismatch
+        As ``identified_urdf``.
+    UnsupportedJoint, InvalidArgument
+        The robot has what MJCF has not: see ``mjcf_of_description``.
+    NoBackend
+        The source is an MJCF, and MuJoCo cannot be imported.
+    """
+    chain = _chain_of(identified, source)
+    described = _identified(identified, chain, _inertials(identified, chain))
+    return mjcf_of_description(described).encode()
+
+
+def _chain_of(identified: RobotModel, source: str | Path) -> Chain:
+    """Return the chain that a model was identified with; ModelMismatch if it is another one."""
+    read = Chain.from_mjcf if is_mjcf(source) else Chain.from_urdf
+    chain = read(
         source,
         base_link=identified.base_link,
         tip_link=identified.tip_link,
         mimic='independent',
     )
-    urdf = RobotModel.from_chain(chain)
-    check_kinematics(kinematics_digest(identified), identified, urdf)
+    check_kinematics(kinematics_digest(identified), identified, RobotModel.from_chain(chain))
+    return chain
+
+
+def _inertials(identified: RobotModel, chain: Chain) -> dict[str, Inertial]:
+    """Return the inertials of all links that change."""
     inertials: dict[str, Inertial] = {}
     for joint, body, parameters in zip(
         chain.joints, chain.bodies[1:], identified.inertial_parameters, strict=True
     ):
         frames = {name: identified.link_frames[name][1] for name in body.link_transforms}
         inertials |= _spread(pseudo_inertia(parameters), joint.child, frames, chain)
-    columns = (identified.joint_names, identified.viscous_friction, identified.coulomb_friction)
-    dynamics = {
-        name: JointDynamics(float(damping), float(friction))
-        for name, damping, friction in zip(*columns, strict=True)
-    }
-    return rewritten_urdf(content, inertials, dynamics)
+    return inertials
+
+
+def _identified(
+    identified: RobotModel, chain: Chain, inertials: dict[str, Inertial]
+) -> RobotDescription:
+    """Return the chain's robot with other inertials, and the drives that were identified."""
+    robot = chain.description
+    joints = dict(robot.joints)
+    columns = (
+        identified.viscous_friction,
+        identified.coulomb_friction,
+        identified.rotor_inertia,
+    )
+    for name, *values in zip(identified.joint_names, *columns, strict=True):
+        damping, friction, rotor = map(float, values)
+        joints[name] = replace(
+            joints[name], damping=damping, friction=friction, rotor_inertia=rotor
+        )
+    links = dict(robot.links) | {name: Link(name, given) for name, given in inertials.items()}
+    return replace(robot, links=links, joints=joints)
 
 
 def _spread(

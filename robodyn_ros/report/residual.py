@@ -46,7 +46,8 @@ def conversion_residual(chain: Chain, model: RobotModel, states: int = 100) -> R
     qd = generator.uniform(-2, 2, (states, model.n))
     qdd = generator.uniform(-5, 5, (states, model.n))
     poses = forward_kinematics(model, q)
-    torques = inverse_dynamics(model, q, qd, qdd)
+    # Rotors are no part of the conversion, whether the description or the caller gave them.
+    torques = inverse_dynamics(model.with_rotor_inertia(np.zeros(model.n)), q, qd, qdd)
     position = angle = torque = 0.0
     for k in range(states):
         frames = _link_frames(chain, q[k])

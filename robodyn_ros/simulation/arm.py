@@ -21,23 +21,15 @@ from numpy.typing import ArrayLike
 
 from robodyn_ros.arguments import checked_array
 from robodyn_ros.description.chain import Body, Chain, MimicChoice, checked_chain
-from robodyn_ros.description.records import Inertial, Joint
-from robodyn_ros.errors import InvalidArgument, NoBackend, NoSolution
+from robodyn_ros.description.mjcf import imported_mujoco
+from robodyn_ros.description.records import Inertial
+from robodyn_ros.description.writing import add_inertial, add_joint, empty_mjcf, placement
+from robodyn_ros.errors import InvalidArgument, NoSolution
 from robodyn_ros.model import STANDARD_GRAVITY
 from robodyn_ros.payload import Payload
-from robodyn_ros.spatial import FloatArray
+from robodyn_ros.spatial import FloatArray, principal_axes
 
 _HARDEST = 0.9999  # impedance of a constraint; MuJoCo allows no more
-_UNBOUNDED = 1e9  # MuJoCo's ranges are finite [rad or m]
-_COMPILER = {
-    'angle': 'radian',
-    'autolimits': 'false',
-    'inertiafromgeom': 'false',
-    # Every mass and inertia stays as it is.
-    'balanceinertia': 'false',
-    'boundmass': '0',
-    'boundinertia': '0',
-}
 
 
 class ArmSimulation:
@@ -62,7 +54,7 @@ class ArmSimulation:
     initial_position : array-like, shape (n,), optional
         [rad] or [m]; zero where not given.
     rotor_inertia : array-like, shape (n,), optional
-        Reflected to the joints [kg m² or kg]; zero where not given.
+        Reflected to the joints [kg m² or kg]; the joints' own where not given.
 
     Raises
     ------
@@ -85,7 +77,7 @@ class ArmSimulation:
     ) -> None:
         if not 0 < time_step < np.inf:
             raise InvalidArgument('argument time_step', time_step, 'a positive number [s]')
-        self._mujoco = _imported_mujoco()
+        self._mujoco = imported_mujoco()
         self._model = _compiled_chain(checked_chain(chain))
         self._model.opt.integrator = self._mujoco.mjtIntegrator.mjINT_IMPLICITFAST
         self._model.opt.timestep = time_step
@@ -192,8 +184,7 @@ class ArmSimulation:
             if lumped is None:
                 model.body_mass[i], model.body_inertia[i] = 0.0, 0.0
                 continue
-            moments, axes = np.linalg.eigh(lumped.inertia)
-            axes[:, 0] *= np.linalg.det(axes)  # a rotation, and no reflection
+            moments, axes = principal_axes(lumped.inertia)
             model.body_mass[i], model.body_inertia[i] = lumped.mass, moments
             model.body_ipos[i] = lumped.center_of_mass
             mujoco.mju_mat2Quat(model.body_iquat[i], axes.ravel())
@@ -338,7 +329,7 @@ def _compiled_chain(chain: Chain) -> Any:
     NoSolution
         MuJoCo refuses a body of the chain.
     """
-    mujoco = _imported_mujoco()
+    mujoco = imported_mujoco()
     if all(_lumped_inertial(chain, body) is None for body in chain.bodies[1:]):
         raise NoSolution('chain', 'no link that moves has a mass', 'a URDF with masses')
     try:
@@ -352,37 +343,16 @@ def _compiled_chain(chain: Chain) -> Any:
         ) from error
 
 
-def _imported_mujoco() -> Any:
-    """Return the module; NoBackend where it cannot be imported."""
-    try:
-        import mujoco
-    except ImportError as error:
-        raise NoBackend('mujoco', str(error), 'pip install mujoco') from error
-    return mujoco
-
-
 def _mjcf(chain: Chain) -> str:
-    """
-    Return a chain in MuJoCo's XML: ``body0`` with ``joint0`` inside the world, and so on.
-
-    A joint whose limits leave no room to move, which is a finding, has no stops.
-    """
-    root = etree.Element('mujoco', model='arm')
-    etree.SubElement(root, 'compiler', _COMPILER)
-    element = etree.SubElement(root, 'worldbody')
+    """Return a chain in MuJoCo's XML: ``body0`` with ``joint0`` inside the world, and so on."""
+    root, element = empty_mjcf('arm')
     for i, joint in enumerate(chain.joints):
-        placed = chain.joint_transforms[i]
-        element = etree.SubElement(
-            element,
-            'body',
-            name=f'body{i}',
-            pos=_numbers(placed[:3, 3]),
-            xyaxes=_numbers(placed[:3, :2].T),
-        )
+        placed = placement(chain.joint_transforms[i])
+        element = etree.SubElement(element, 'body', {'name': f'body{i}', **placed})
         lumped = _lumped_inertial(chain, chain.bodies[i + 1])
         if lumped is not None:
-            _add_inertial(element, lumped)
-        _add_joint(element, f'joint{i}', joint)
+            add_inertial(element, lumped)
+        add_joint(element, f'joint{i}', joint)
     return etree.tostring(root, encoding='unicode')
 
 
@@ -415,38 +385,6 @@ def _lumped_inertial(
         d = c - center
         inertia += tensor + m * (d @ d * np.eye(3) - np.outer(d, d))
     return Inertial(mass, center, inertia)
-
-
-def _add_inertial(body: Any, inertial: Inertial) -> None:
-    xx, xy, xz, yy, yz, zz = inertial.inertia[np.triu_indices(3)]
-    etree.SubElement(
-        body,
-        'inertial',
-        mass=repr(float(inertial.mass)),
-        pos=_numbers(inertial.center_of_mass),
-        fullinertia=_numbers([xx, yy, zz, xy, xz, yz]),
-    )
-
-
-def _add_joint(body: Any, name: str, joint: Joint) -> None:
-    added = etree.SubElement(
-        body,
-        'joint',
-        name=name,
-        type='slide' if joint.kind == 'prismatic' else 'hinge',
-        axis=_numbers(joint.axis),
-        damping=repr(joint.damping),
-        frictionloss=repr(joint.friction),
-        limited='false',
-    )
-    lower, upper = joint.limit.lower, joint.limit.upper
-    if lower < upper and np.isfinite([lower, upper]).any():
-        added.set('limited', 'true')
-        added.set('range', _numbers(np.clip([lower, upper], -_UNBOUNDED, _UNBOUNDED)))
-
-
-def _numbers(values: ArrayLike) -> str:
-    return ' '.join(repr(float(value)) for value in np.ravel(values))
 
 
 def _in_links(message: str, chain: Chain) -> str:

@@ -34,7 +34,9 @@ def run(folder: Path, *arguments):
 @pytest.fixture(scope='module')
 def result(folder):
     output = folder / 'out'
-    return run(folder, 'motion.csv', '--validate', 'other.csv', '-o', output), output
+    mjcf = folder / 'identified.xml'
+    given = ('motion.csv', '--validate', 'other.csv', '-o', output, '--mjcf', mjcf)
+    return run(folder, *given), output
 
 
 def test_it_says_the_held_out_error_beside_the_urdfs(result):
@@ -45,6 +47,29 @@ def test_it_says_the_held_out_error_beside_the_urdfs(result):
     relative = record['errors'][1]['relative']
     assert relative['identified'] < 0.02 < 0.1 < relative['urdf']
     assert record['converged']
+
+
+def test_the_mjcf_has_the_rotor_inertia_and_is_read_by_commands(result):
+    pytest.importorskip('mujoco', reason='mujoco is not installed')
+    answer, output = result
+    path = output.parent / 'identified.xml'
+    assert str(path) in answer.output
+    found = Identification.load(output / 'identified.yaml').model
+    arm = {'base_link': found.base_link, 'tip_link': found.tip_link}
+    assert RobotModel.from_mjcf(path, **arm).rotor_inertia.tolist() == found.rotor_inertia.tolist()
+    answers = [
+        invoked('dh', file, '--base', 'base', '--tip', 'tip')
+        for file in (path, output / 'identified.urdf')
+    ]
+    tables = [answer.output.partition('Worst difference') for answer in answers]
+    assert tables[0][0] == tables[1][0] != ''
+    # The rotors are no difference of the conversion.
+    assert float(tables[0][2].partition('torque ')[2].split()[0]) < 1e-12
+
+
+def test_an_mjcf_that_cannot_be_written_is_said_before_the_work(folder):
+    answer = run(folder, 'motion.csv', '--mjcf', folder / 'none' / 'arm.xml')
+    assert str(answer.exception).startswith('--mjcf')
 
 
 @pytest.mark.longer

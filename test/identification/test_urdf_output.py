@@ -17,7 +17,7 @@ from robodyn_ros import RobotModel, inverse_dynamics
 from robodyn_ros.description.urdf import description_of_urdf
 from robodyn_ros.errors import MalformedUrdf, ModelMismatch
 from robodyn_ros.identification.prior import prior_pseudo_inertia
-from robodyn_ros.identification.urdf_output import identified_urdf
+from robodyn_ros.identification.urdf_output import identified_mjcf, identified_urdf
 from robodyn_ros.spatial import (
     inertial_parameters,
     parameters_of_pseudo_inertia,
@@ -81,7 +81,7 @@ COMPILER = '<mujoco><compiler balanceinertia="false" fusestatic="false"/></mujoc
 
 
 def mujoco_torques(mujoco, text: str, model: RobotModel, states) -> np.ndarray:
-    """Return the inverse dynamics of a URDF's chain without friction, other joints at zero."""
+    """Return the inverse dynamics of a chain without friction, other joints at zero."""
     text = MESHES.sub('', text).replace('</robot>', COMPILER)
     simulated = mujoco.MjModel.from_xml_string(text)
     simulated.opt.gravity[:] = model.gravity
@@ -144,6 +144,36 @@ def test_random_arms_with_prismatic_joints_survive_the_round_trip(seed):
     )
     np.testing.assert_allclose(read.viscous_friction, true.viscous_friction, rtol=1e-12)
     np.testing.assert_allclose(read.coulomb_friction, true.coulomb_friction, rtol=1e-12)
+
+
+@pytest.mark.parametrize('name', ['panda', 'xarm7', 'z1'])
+def test_mujoco_has_the_identified_torques_from_the_mjcf_and_it_serves_as_a_source(name, tmp_path):
+    mujoco = pytest.importorskip('mujoco', reason='mujoco is not installed')
+    source, tip = public_urdf(f'{name}.urdf'), PUBLIC_ARMS[name]
+    model = RobotModel.from_urdf(source, tip_link=tip, mimic='independent')
+    true = other_bodies(model, 3).with_rotor_inertia(np.linspace(0.1, 1.0, model.n))
+    written = identified_mjcf(true, source)
+    given = states(model)
+    expected = inverse_dynamics(true, *given)
+    found = mujoco_torques(mujoco, written.decode(), model, given)
+    assert np.abs(found - expected).max() < 1e-9 * np.abs(expected).max()
+    path = tmp_path / 'identified.xml'
+    path.write_bytes(written)
+    read = RobotModel.from_mjcf(path, base_link=model.base_link, tip_link=tip, mimic='independent')
+    for each in ('viscous_friction', 'coulomb_friction', 'rotor_inertia'):
+        np.testing.assert_array_equal(getattr(read, each), getattr(true, each))
+    # An MJCF that something was identified with: out as MJCF, and as a URDF.
+    other = other_bodies(read, 4)
+    expected = inverse_dynamics(other, *given)
+    found = mujoco_torques(mujoco, identified_mjcf(other, path).decode(), model, given)
+    assert np.abs(found - expected).max() < 1e-9 * np.abs(expected).max()
+    back = RobotModel.from_urdf_text(
+        identified_urdf(other, path).decode(),
+        base_link=model.base_link,
+        tip_link=tip,
+        mimic='independent',
+    ).with_rotor_inertia(other.rotor_inertia)
+    assert np.abs(inverse_dynamics(back, *given) - expected).max() < 1e-9 * np.abs(expected).max()
 
 
 def test_links_without_inertial_and_joints_without_dynamics_get_them():

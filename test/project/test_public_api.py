@@ -54,6 +54,8 @@ CompiledModel.with_payload(self, payload)
 DHTable.standard(self)
 Finding.as_dict(self)
 RobotModel.from_chain(chain, *, gravity=(0.0, 0.0, -9.81))
+RobotModel.from_mjcf(path, *, base_link=None, tip_link=None, gravity=(0.0, 0.0, -9.81), \
+locked_positions=None, mimic='error', inferred_inertia='finding')
 RobotModel.from_urdf(source, *, base_link=None, tip_link=None, gravity=(0.0, 0.0, -9.81), \
 locked_positions=None, mimic='error')
 RobotModel.from_urdf_text(text, *, base_link=None, tip_link=None, gravity=(0.0, 0.0, -9.81), \

@@ -1,0 +1,484 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MJCF in: MuJoCo's own torques; MJCF and URDF out: the same arm; and what is refused."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import math
+import sys
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from oracles import PinocchioArm
+from robots import public_urdf, random_chain
+
+import robodyn_ros as rd
+from robodyn_ros.description.chain import Chain, LinkTree, serial_chain
+from robodyn_ros.description.mjcf import description_of_mjcf, is_mjcf
+from robodyn_ros.description.records import (
+    Inertial,
+    Joint,
+    JointLimit,
+    Link,
+    Mimic,
+    RobotDescription,
+    robot_description,
+)
+from robodyn_ros.description.urdf import description_of_urdf, description_of_urdf_text
+from robodyn_ros.description.writing import mjcf_of_description, urdf_of_description
+from robodyn_ros.errors import (
+    InvalidArgument,
+    MalformedUrdf,
+    NoBackend,
+    NoChain,
+    NoSuchName,
+    RobodynError,
+    UnreadableSource,
+    UnsupportedJoint,
+)
+from robodyn_ros.spatial import rotation_from_rpy, rpy_from_rotation
+
+mujoco = pytest.importorskip('mujoco', reason='mujoco is not installed')
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# Joints beside their bodies' origins, several in a body, references, degrees, defaults of classes,
+# a body that MuJoCo may fuse, actuators that add to the joint.
+HARD = """<mujoco model="hard">
+<compiler angle="degree" eulerseq="zyx" fusestatic="true"/>
+<option gravity="0 0 -1.62"/>
+<default><joint damping="0.7" armature="0.02"/>
+  <default class="slow"><joint damping="3" frictionloss="1.5" axis="0 1 0"/></default></default>
+<worldbody><body name="base" pos="0.1 0.2 0.3" euler="10 20 30">
+  <body name="first" pos="0 0 0.4" quat="0.5 0.5 -0.5 0.5">
+    <inertial mass="3" pos="0.1 0 0.02" fullinertia="0.05 0.06 0.07 0.01 -0.02 0.005"/>
+    <joint name="turn" pos="0.05 -0.1 0.2" axis="1 2 3" ref="25" range="-170 160"/>
+    <joint name="slide" type="slide" axis="0 3 4" ref="0.15" range="-0.2 0.5" pos="0.3 0.1 0"/>
+    <joint class="slow" pos="-0.2 0 0.1" ref="-40"/>
+    <body name="bracket" pos="0.1 0.1 0.1" euler="5 6 7">
+      <inertial mass="0.5" pos="0 0 0.1" diaginertia="0.001 0.002 0.0025" euler="1 2 3"/>
+      <body name="hand" pos="0.3 0 0" euler="0 90 0" gravcomp="1">
+        <joint name="wrist" pos="0 0.07 0" axis="0 0 1" stiffness="4" springref="10"/>
+        <geom type="box" size="0.1 0.05 0.02" density="800" pos="0.05 0 0"/>
+        <body name="tool" pos="0 0 0.2"><body><joint name="finger" axis="1 0 0" type="slide"/>
+          <geom size="0.02" mass="0.1"/></body></body>
+      </body></body></body></body></worldbody>
+<actuator><motor joint="turn" gear="-50" ctrlrange="-2 3"/>
+  <motor joint="slide" forcerange="-7 7" ctrlrange="-9 9"/>
+  <position joint="slide" kp="100" forcerange="-5 5" gear="2"/></actuator>
+<equality><joint joint1="finger" joint2="wrist" polycoef="0.01 0.5 0 0 0"/></equality>
+</mujoco>"""
+
+
+def written(folder: Path, text: str, name: str = 'arm.xml') -> Path:
+    path = folder / name
+    path.write_text(text, encoding='utf-8')
+    return path
+
+
+def chains(description: RobotDescription) -> tuple[list[Chain], Counter[str]]:
+    """Return the chain from the root to the end of each set of joints, and why others are none."""
+    tree, refused, ends = LinkTree(description), Counter(), {}
+    for link in description.links:
+        if not tree.child_joints[link]:
+            path = tree.path(tree.roots[0], link)
+            ends[tuple(joint.name for joint in path if joint.kind != 'fixed')] = link
+    found = []
+    for joints, link in ends.items():
+        if not joints:
+            continue
+        try:
+            found.append(serial_chain(description, tip_link=link, mimic='independent'))
+        except RobodynError as error:
+            refused[f'{type(error).__name__}: {error.value}'] += 1
+    return found, refused
+
+
+@functools.lru_cache(maxsize=1)
+def without_what_is_not_in_the_model(path: Path) -> mujoco.MjModel:
+    compiled = mujoco.MjSpec.from_file(str(path)).compile()
+    compiled.opt.disableflags |= (
+        mujoco.mjtDisableBit.mjDSBL_CONSTRAINT | mujoco.mjtDisableBit.mjDSBL_SPRING
+    )
+    compiled.opt.gravity = rd.model.STANDARD_GRAVITY
+    compiled.opt.density = compiled.opt.viscosity = 0.0
+    compiled.body_gravcomp[:] = 0.0
+    for name in ('tendon_damping', 'tendon_armature', 'dof_dampingpoly'):
+        getattr(compiled, name, np.zeros(1))[:] = 0.0
+    return compiled
+
+
+def disagreement(path: Path, chain: Chain, states: int = 5) -> float:
+    """
+    Return the largest difference to MuJoCo's inverse dynamics, in parts of the largest torque.
+
+    What a finding says is not in the model does not act in MuJoCo either. Damping and armature do.
+    """
+    compiled = without_what_is_not_in_the_model(path)
+    data = mujoco.MjData(compiled)
+    names = {compiled.joint(j).name or f'joint{j}': j for j in range(compiled.njnt)}
+    # Joints that turn or slide stand at zero, not at their references, or where they are held.
+    for j in range(compiled.njnt):
+        if compiled.jnt_type[j] in (mujoco.mjtJoint.mjJNT_SLIDE, mujoco.mjtJoint.mjJNT_HINGE):
+            data.qpos[compiled.jnt_qposadr[j]] = 0.0
+    for finding in chain.findings:
+        if finding.code == 'locked_joint' and finding.value:
+            j = names[finding.element.removeprefix('joint ')[1:-1]]
+            data.qpos[compiled.jnt_qposadr[j]] = finding.value
+    joints = [names[name] for name in chain.joint_names]
+    places, columns = compiled.jnt_qposadr[joints], compiled.jnt_dofadr[joints]
+    model = rd.RobotModel.from_chain(chain)
+    generator = np.random.default_rng(1)
+    worst = largest = 0.0
+    for q, qd, qdd in generator.uniform(-1.5, 1.5, (states, 3, model.n)):
+        data.qpos[places], data.qvel[columns], data.qacc[columns] = q, qd, qdd
+        mujoco.mj_inverse(compiled, data)
+        ours = rd.inverse_dynamics(model, q, qd, qdd) + model.viscous_friction * qd
+        worst = max(worst, float(np.abs(ours - data.qfrc_inverse[columns]).max()))
+        largest = max(largest, float(np.abs(ours).max()))
+    return worst / largest if largest else worst
+
+
+def test_torques_of_a_hard_mjcf_are_those_of_mujoco(tmp_path):
+    path = written(tmp_path, HARD)
+    found, refused = chains(description_of_mjcf(path))
+    assert [chain.joint_names for chain in found] == [
+        ('turn', 'slide', 'joint2', 'wrist', 'finger')
+    ]
+    assert not refused
+    assert disagreement(path, found[0], states=20) < 1e-12
+    # Off the chain the finger is held, lumped into the hand.
+    short = Chain.from_mjcf(path, tip_link='hand', mimic='independent')
+    assert disagreement(path, short, states=20) < 1e-12
+
+
+def test_limits_friction_armature_and_mimic_are_those_of_the_mjcf(tmp_path):
+    joints = description_of_mjcf(written(tmp_path, HARD)).joints
+    turn, slide, third = joints['turn'], joints['slide'], joints['joint2']
+    assert [turn.kind, slide.kind, third.kind] == ['revolute', 'prismatic', 'continuous']
+    np.testing.assert_allclose(
+        [turn.limit.lower, turn.limit.upper], np.radians([-170, 160]), rtol=1e-15
+    )
+    assert (slide.limit.lower, slide.limit.upper) == (-0.2, 0.5)
+    # A gear of -50 turns -2 to 3 into -150 to 100; 7 of the motor and twice 5 of the other.
+    assert (turn.limit.effort, slide.limit.effort, third.limit.effort) == (100.0, 17.0, math.inf)
+    assert turn.limit.velocity == math.inf
+    assert (turn.damping, turn.rotor_inertia, third.damping, third.friction) == (0.7, 0.02, 3, 1.5)
+    # The finger is where the wrist's half way from its reference takes it; neither has one.
+    assert joints['finger'].mimic == Mimic('wrist', 0.5, 0.01)
+    model = rd.RobotModel.from_mjcf(written(tmp_path, HARD), tip_link='hand')
+    np.testing.assert_array_equal(model.rotor_inertia, [0.02] * 4)
+
+
+def test_an_equality_counts_from_the_references(tmp_path):
+    text = HARD.replace('name="wrist"', 'name="wrist" ref="60"').replace(
+        'name="finger"', 'name="finger" ref="0.2"'
+    )
+    path = written(tmp_path, text)
+    rule = description_of_mjcf(path).joints['finger'].mimic
+    compiled = mujoco.MjModel.from_xml_path(str(path))
+    data = mujoco.MjData(compiled)
+    wrist = 0.4
+    data.qpos[compiled.joint('wrist').qposadr] = wrist
+    data.qpos[compiled.joint('finger').qposadr] = rule.multiplier * wrist + rule.offset
+    mujoco.mj_forward(compiled, data)
+    violated = data.efc_pos[: data.ne]
+    assert len(violated) == 1
+    assert abs(violated[0]) < 1e-15
+
+
+def test_armature_and_damping_of_an_actuator_add_to_the_joints(tmp_path):
+    major = int(mujoco.__version__.split('.')[0])
+    if major < 4:
+        pytest.skip('actuators have no armature before MuJoCo 4')
+    text = HARD.replace('gear="-50"', 'gear="-50" armature="1e-4" damping="0.002"')
+    path = written(tmp_path, text)
+    chain = Chain.from_mjcf(path, mimic='independent')
+    assert chain.joints[0].rotor_inertia == pytest.approx(0.02 + 2500e-4)
+    assert disagreement(path, chain) < 1e-12
+
+
+def test_findings_tell_what_is_not_in_the_model_and_what_was_inferred(tmp_path):
+    text = HARD.replace(
+        '</equality>',
+        '<joint joint1="turn" polycoef="0 0 1 0 0" joint2="slide"/>'
+        '<connect body1="hand" body2="base" anchor="0 0 0"/></equality>'
+        '<tendon><fixed name="cord" stiffness="3"><joint joint="slide" coef="2"/></fixed>'
+        '</tendon>',
+    )
+    model = rd.RobotModel.from_mjcf(written(tmp_path, text), mimic='independent')
+    found = {(each.code, each.element): each for each in model.findings}
+    for code, element, level, value in (
+        ('gravity', 'option', 'info', (0.0, 0.0, -1.62)),
+        ('gravcomp', "link 'hand'", 'warning', 1.0),
+        ('stiffness', "joint 'wrist'", 'warning', 4.0),
+        ('gear', "joint 'turn'", 'info', -50.0),
+        ('effort_range', "joint 'turn'", 'info', (-150.0, 100.0)),
+        ('equality', "joint 'turn'", 'warning', (0.0, 0.0, 1.0, 0.0, 0.0)),
+        ('equality', "link 'hand'", 'warning', 'base'),
+        ('tendon', "joint 'slide'", 'warning', 'cord'),
+    ):
+        each = found[code, element]
+        assert (each.level, each.value) == (level, value), each
+        assert each.message.startswith(element)
+    inferred = found['inferred_inertia', "link 'hand'"]
+    assert inferred.level == 'warning'
+    assert inferred.value == pytest.approx(8 * 0.1 * 0.05 * 0.02 * 800)
+    assert ('inferred_inertia', "link 'first'") not in found
+    assert 'one unit of its control is -50 N m' in found['gear', "joint 'turn'"].message
+
+
+def test_inferred_masses_are_refused_on_request(tmp_path):
+    path = written(tmp_path, HARD)
+    with pytest.raises(MalformedUrdf, match="link 'hand' mass.*unless inferred_inertia='finding'"):
+        rd.RobotModel.from_mjcf(path, inferred_inertia='error')
+    with pytest.raises(InvalidArgument, match='inferred_inertia'):
+        rd.RobotModel.from_mjcf(path, inferred_inertia='warn')
+    # What stands still has a mass that does not matter.
+    still = '<mujoco><worldbody><body><geom size="1"/></body>{}</worldbody></mujoco>'.format(
+        '<body name="a"><joint/><inertial mass="1" pos="0 0 0" diaginertia="1 1 1"/></body>'
+    )
+    description_of_mjcf(written(tmp_path, still), inferred_inertia='error')
+
+
+def test_names_that_are_missing_collide_with_none(tmp_path):
+    inertial = '<inertial mass="1" pos="0 0 0" diaginertia="1 1 1"/>'
+    text = (
+        f'<mujoco><worldbody><body name="body2">{inertial}<joint name="joint1"/>'
+        f'<body>{inertial}<joint/><joint type="slide" name="joint0"/></body></body>'
+        '</worldbody></mujoco>'
+    )
+    description = description_of_mjcf(written(tmp_path, text))
+    assert list(description.joints) == ['joint1', 'joint1_', 'joint0']
+    assert list(description.links) == ['world', 'body2', 'body2__joint1_', 'body2_']
+
+
+# --- there and back ------------------------------------------------------------------------------
+
+# This one's first link has an inertia about one axis only, which MuJoCo refuses: below.
+NO_BODY = 'six_axis_industrial.urdf'
+ARMS = sorted(path.name for path in (ROOT / 'urdf').glob('*.urdf') if path.name != NO_BODY)
+PUBLIC = {'panda.urdf': 'panda_link8', 'ur5_robot.urdf': 'ee_link', 'xarm7.urdf': 'link_eef'}
+PUBLIC['z1.urdf'] = 'gripperMover'
+
+
+@pytest.mark.parametrize('name', [*ARMS, *PUBLIC, 'random'])
+def test_an_arm_through_mjcf_and_back_is_the_same(name, tmp_path):
+    if name == 'random':
+        text = random_chain(np.random.default_rng(4), 6)
+        first = description_of_urdf_text(text)
+    else:
+        source = ROOT / 'urdf' / name if name in ARMS else public_urdf(name)
+        text, first = source.read_text(encoding='utf-8'), description_of_urdf(source)
+    tip = PUBLIC.get(name)
+    before = serial_chain(first, tip_link=tip, mimic='independent')
+    path = written(tmp_path, mjcf_of_description(first))
+    assert (
+        disagreement(
+            path,
+            Chain.from_mjcf(path, base_link=None, tip_link=before.tip_link, mimic='independent'),
+        )
+        < 1e-12
+    )
+    back = urdf_of_description(description_of_mjcf(path))
+    arguments = {'base_link': before.base_link, 'tip_link': before.tip_link}
+    after = Chain.from_urdf_text(back, mimic='independent', **arguments)
+    model, read = rd.RobotModel.from_chain(before), rd.RobotModel.from_chain(after)
+    assert read.joint_names == model.joint_names
+    np.testing.assert_allclose(read.viscous_friction, model.viscous_friction, rtol=1e-15)
+    np.testing.assert_allclose(read.coulomb_friction, model.coulomb_friction, rtol=1e-15)
+    limits = np.where(np.isinf(model.effort_limits), 1e9, model.effort_limits)
+    np.testing.assert_array_equal(read.effort_limits[limits < 1e9], limits[limits < 1e9])
+    for joint, again in zip(before.joints, after.joints, strict=True):
+        assert joint.mimic == again.mimic
+    ours, theirs = PinocchioArm.of(text, model), PinocchioArm.of(back, read)
+    for q, qd, qdd in np.random.default_rng(2).uniform(-1.5, 1.5, (10, 3, model.n)):
+        torque, mass = ours.torque(q, qd, qdd), ours.mass_matrix(q)
+        same = {'rtol': 0, 'atol': 1e-12}
+        np.testing.assert_allclose(theirs.tip_pose(q), ours.tip_pose(q), **same)
+        for expected, found in (
+            (torque, theirs.torque(q, qd, qdd)),
+            (torque, rd.inverse_dynamics(read, q, qd, qdd)),
+            (mass, theirs.mass_matrix(q)),
+            (mass, rd.mass_matrix(read, q)),
+        ):
+            assert np.abs(found - expected).max() <= 1e-12 * np.abs(expected).max()
+
+
+def test_mujoco_names_a_link_that_no_body_can_be(tmp_path):
+    path = written(tmp_path, mjcf_of_description(description_of_urdf(ROOT / 'urdf' / NO_BODY)))
+    with pytest.raises(MalformedUrdf, match='A [+] B >= C.*link1'):
+        description_of_mjcf(path)
+
+
+def test_an_mjcf_through_itself_is_the_same(tmp_path):
+    path = written(tmp_path, HARD)
+    chain = Chain.from_mjcf(path, mimic='independent')
+    again = written(tmp_path, mjcf_of_description(chain.description), 'again.xml')
+    assert disagreement(again, Chain.from_mjcf(again, mimic='independent')) < 1e-12
+    model, read = (rd.RobotModel.from_mjcf(each, mimic='independent') for each in (path, again))
+    states = np.random.default_rng(3).uniform(-1, 1, (3, 20, model.n))
+    expected = rd.inverse_dynamics(model, *states)
+    difference = np.abs(rd.inverse_dynamics(read, *states) - expected).max()
+    assert difference < 1e-12 * np.abs(expected).max()
+    for name in ('rotor_inertia', 'viscous_friction', 'coulomb_friction', 'effort_limits'):
+        np.testing.assert_array_equal(getattr(read, name), getattr(model, name))
+    np.testing.assert_allclose(read.position_limits, model.position_limits, rtol=1e-15)
+
+
+def test_names_are_escaped_and_mujoco_names_a_link_without_mass(tmp_path):
+    body = Inertial(1.0, np.zeros(3), np.eye(3))
+    name = '"<b>&\'é'
+    x = np.array([1.0, 0.0, 0.0])
+
+    def described(given):
+        joint = Joint(name, 'continuous', name, 'tip', np.eye(4), x, rotor_inertia=0.5)
+        return robot_description([Link(name), Link('tip', given)], [joint], name=name)
+
+    path = written(tmp_path, mjcf_of_description(described(body)))
+    assert rd.RobotModel.from_mjcf(path, base_link=name).rotor_inertia == 0.5
+    text = urdf_of_description(described(body))
+    assert rd.RobotModel.from_urdf_text(text).joint_names == (name,)
+    with pytest.raises(MalformedUrdf, match='mass and inertia.*tip'):
+        description_of_mjcf(written(tmp_path, mjcf_of_description(described(None))))
+
+
+def test_what_mjcf_lacks_is_refused():
+    x = np.array([1.0, 0.0, 0.0])
+    links = [Link('base'), Link('tip', Inertial(1.0, np.zeros(3), np.eye(3)))]
+    for kind in ('planar', 'floating'):
+        joint = Joint('j', kind, 'base', 'tip', np.eye(4), x)
+        with pytest.raises(UnsupportedJoint, match="joint 'j'.*" + kind):
+            mjcf_of_description(robot_description(links, [joint]))
+    joint = Joint('j', 'fixed', 'base', 'world', np.eye(4), x)
+    with pytest.raises(InvalidArgument, match='world'):
+        mjcf_of_description(robot_description([Link('base'), Link('world')], [joint]))
+
+
+def test_a_robot_that_floats_in_the_world_is_written_and_read(tmp_path):
+    body = Inertial(1.0, np.zeros(3), np.eye(3))
+    x = np.array([1.0, 0.0, 0.0])
+    description = robot_description(
+        [Link('world'), Link('trunk', body), Link('arm', body)],
+        [
+            Joint('free', 'floating', 'world', 'trunk', np.eye(4), x),
+            Joint('j', 'revolute', 'trunk', 'arm', np.eye(4), x, limit=JointLimit(-1, 1)),
+        ],
+    )
+    path = written(tmp_path, mjcf_of_description(description))
+    assert description_of_mjcf(path).joints['free'].kind == 'floating'
+    with pytest.raises(UnsupportedJoint, match="joint 'free' on the chain"):
+        rd.RobotModel.from_mjcf(path)
+    assert rd.RobotModel.from_mjcf(path, base_link='trunk').joint_names == ('j',)
+
+
+@pytest.mark.parametrize('pitch', [math.pi / 2, -math.pi / 2, 1.5707963, -1.57079632, 0.3])
+def test_roll_pitch_yaw_are_exact_where_pitch_is_a_right_angle(pitch):
+    for roll, yaw in ((0.0, 0.0), (0.4, -2.0), (3.0, 1.0), (-math.pi / 2, math.pi)):
+        rotation = rotation_from_rpy((roll, pitch, yaw))
+        again = rotation_from_rpy(rpy_from_rotation(rotation))
+        np.testing.assert_allclose(again, rotation, rtol=0, atol=5e-16)
+
+
+# --- what is refused -----------------------------------------------------------------------------
+
+BALL = HARD.replace(
+    '<joint name="wrist" pos="0 0.07 0" axis="0 0 1" stiffness="4" springref="10"/>',
+    '<joint name="wrist" type="ball"/>',
+).replace(
+    '<equality><joint joint1="finger" joint2="wrist" polycoef="0.01 0.5 0 0 0"/></equality>', ''
+)
+MANY = '<replicate count="{}"><body><joint/><geom size="1"/></body></replicate>'
+
+
+@pytest.mark.parametrize(
+    ('text', 'arguments', 'error', 'words'),
+    [
+        ('<mujoco', {}, MalformedUrdf, 'well-formed'),
+        ('<robot name="x"><link name="a"/></robot>', {}, MalformedUrdf, "root element: 'robot'"),
+        ('<mujoco><wordbody/></mujoco>', {}, MalformedUrdf, 'wordbody'),
+        ('<!DOCTYPE mujoco [<!ENTITY a "b">]><mujoco/>', {}, MalformedUrdf, "entity 'a'"),
+        (HARD, {'base_link': 'bsae'}, NoSuchName, "base_link: 'bsae'.*'base'"),
+        (HARD, {'tip_link': 'base'}, NoChain, "'world' to 'base'"),
+        (HARD, {}, UnsupportedJoint, "joint 'finger'.*mimics 'wrist'"),
+        (BALL, {}, UnsupportedJoint, "joint 'wrist' on the chain: 'floating'"),
+        (MANY.format('1e6').join(('<mujoco><worldbody>', '</worldbody></mujoco>')), {},
+         MalformedUrdf, 'repeated ones included'),
+        (HARD.replace('<worldbody>', '<asset><model name="m" file="m.xml"/></asset><worldbody>'),
+         {}, MalformedUrdf, 'in one piece'),
+        (HARD.replace('mass="3"', 'mass="nan"'), {}, MalformedUrdf, 'nan|NaN|number'),
+    ],
+)  # fmt: skip
+def test_bad_mjcf_is_refused_by_name(text, arguments, error, words, tmp_path):
+    with pytest.raises(error, match=words):
+        rd.RobotModel.from_mjcf(written(tmp_path, text), **arguments)
+
+
+def test_files_are_looked_at_before_mujoco_reads_them(tmp_path, monkeypatch):
+    with pytest.raises(UnreadableSource, match='no such file'):
+        description_of_mjcf(tmp_path / 'none.xml')
+    with pytest.raises(UnreadableSource, match='a file'):
+        description_of_mjcf(tmp_path)
+    part = '<mujoco><worldbody>' + MANY.format(600) + '</worldbody></mujoco>'
+    main = written(
+        tmp_path, '<mujoco><include file="part.xml"/><include file="more.xml"/></mujoco>'
+    )
+    written(tmp_path, part, 'part.xml')
+    written(tmp_path, part, 'more.xml')
+    with pytest.raises(MalformedUrdf, match='repeated'):
+        description_of_mjcf(main)
+    monkeypatch.setattr('robodyn_ros.description.mjcf.LARGEST_SOURCE', 200)
+    with pytest.raises(UnreadableSource, match='what it includes'):
+        description_of_mjcf(main)
+
+
+def test_mujoco_that_is_missing_is_named(tmp_path, monkeypatch):
+    path = written(tmp_path, HARD)
+    monkeypatch.setitem(sys.modules, 'mujoco', None)
+    with pytest.raises(NoBackend, match='pip install mujoco'):
+        rd.RobotModel.from_mjcf(path)
+
+
+def test_an_mjcf_is_told_from_a_urdf_by_name_and_root(tmp_path):
+    assert is_mjcf(written(tmp_path, HARD))
+    assert is_mjcf(written(tmp_path, HARD, 'arm.mjcf'))
+    assert not is_mjcf(written(tmp_path, '<robot name="x"><link name="a"/></robot>'))
+    assert not is_mjcf(HARD)
+    assert not is_mjcf('panda_description')
+
+
+# --- public robots -------------------------------------------------------------------------------
+
+
+def public_mjcfs() -> list[Path]:
+    """Return the robots and grippers of robosuite, where it is installed."""
+    found = importlib.util.find_spec('robosuite')
+    if found is None or found.origin is None:
+        return []
+    assets = Path(found.origin).parent / 'models' / 'assets'
+    return sorted([*assets.glob('robots/*/robot.xml'), *assets.glob('grippers/*.xml')])
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not public_mjcfs(), reason='robosuite is not installed (157 MB)')
+def test_torques_of_public_mjcfs_are_those_of_mujoco():
+    refused: Counter[str] = Counter()
+    worst, count = 0.0, 0
+    for path in public_mjcfs():
+        try:
+            description = description_of_mjcf(path)
+        except MalformedUrdf as error:
+            refused[str(error.value)] += 1
+            continue
+        found, reasons = chains(description)
+        refused += reasons
+        count += len(found)
+        for chain in found:
+            difference = disagreement(path, chain)
+            assert difference < 1e-9, (path, chain.joint_names)
+            worst = max(worst, difference)
+    print(f'{count} chains, worst {worst:.1e}, refused {dict(refused)}')
+    assert count > 30
