@@ -6,7 +6,7 @@ Measure what feedforward is worth beside drives that are no torque sources, in M
 
 Each arm rests for 2 s, moves for 2 s and rests for 2 s, and has friction (``test/support/
 driven_arms.py``). Errors are those from the motion's beginning on, of all joints, at 1 kHz: rms,
-largest, and largest at rest at the end, in mrad. The trajectories are those of ``feedforward``, as
+largest, and largest 2 s after the motion, in mrad. The trajectories are those of ``feedforward``, as
 the joint trajectory controller samples them.
 
 - Driver that compensates: gravity and 80 % of friction inside, a PD controller of 200 N m/rad and
@@ -67,6 +67,7 @@ def beside(arm: DrivenArm) -> Iterator[tuple[str, np.ndarray]]:
     yield 'position alone', arm.error(drive, arm.trajectory(), with_velocity=False)
     yield 'position, effort', arm.error(drive, filled, with_velocity=False)
     yield 'position, effort; kd told', arm.error(drive, damped, with_velocity=False)
+    # What the joint trajectory controller does not allow.
     yield 'position, velocity, effort', arm.error(drive, filled)
 
 
@@ -115,7 +116,7 @@ def main() -> None:
                 numbers = ' | '.join(f'{1e3 * size:.3g}' for size in sizes)
                 arm_name = name.removesuffix('.urdf').removesuffix('_robot')
                 rows.append(f'| {title} | {arm_name} | {what} | {numbers} |')
-    print('| drive | arm | | rms | largest | at rest |\n|---|---|---|--:|--:|--:|')
+    print('| drive | arm | | rms | largest | 2 s later |\n|---|---|---|--:|--:|--:|')
     print('\n'.join(rows))
 
 

@@ -91,9 +91,9 @@ def servo_gains(
 
     Notes
     -----
-    Least squares of the error over the torque, without a constant. Dry friction holds a joint off
-    its place: approach poses from both sides, and it shows in the deviation; from one side it is
-    in the gain.
+    Least squares of the error over the torque, without a constant. The deviation is that of what
+    is left, at least that of the encoder's step and of the model's Coulomb friction. Dry friction
+    holds a joint off its place: approach poses from both sides, or it is in the gain.
     """
     measured, wanted = checked_states(model.n, position=position, commanded=commanded)
     if measured.ndim != 2 or len(measured) < 2:
@@ -108,18 +108,22 @@ def servo_gains(
     torque, error = gravity_torque(model, measured), wanted - measured
     gain, deviation = np.zeros((2, model.n))
     for i in map(names.index, chosen):
-        gain[i], deviation[i] = _gain(names[i], torque[:, i], error[:, i], resolution)
+        gain[i], deviation[i] = _gain(
+            names[i], torque[:, i], error[:, i], resolution, float(model.coulomb_friction[i])
+        )
     return ServoGains(names, gain, deviation)
 
 
 def _gain(
-    name: str, torque: FloatArray, error: FloatArray, resolution: float
+    name: str, torque: FloatArray, error: FloatArray, resolution: float, coulomb: float
 ) -> tuple[float, float]:
     """Return a joint's gain and its deviation: error = torque / gain, with errors of its own."""
     squares = float(torque @ torque)
     compliance = float(torque @ error) / squares if squares > 0.0 else 0.0
     left = error - compliance * torque
-    noise = max(float(left @ left) / (len(error) - 1), resolution**2 / 12.0)
+    # Dry friction holds the joint anywhere within so much, and may look like a softer servo.
+    held = abs(compliance) * coulomb
+    noise = max(float(left @ left) / (len(error) - 1), resolution**2 / 12.0, held**2 / 3.0)
     relative = np.sqrt(noise / squares) / abs(compliance) if compliance else np.inf
     size = np.sqrt(squares / len(torque))
     if relative > LARGEST_DEVIATION:

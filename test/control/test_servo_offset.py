@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Servos that take positions alone: the offset of torque over gain, and the gain measured."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from jtc_rule import JointTrajectoryController
@@ -53,6 +55,15 @@ def test_encoder_bounds_what_is_known():
     known = servo_gains(MODEL, *exact, joints=TURNED[:3], resolution=1e-3)
     torque = gravity_torque(MODEL, exact[0])[:, 1]
     expected = GAINS[1] ** 2 * 1e-3 / np.sqrt(12.0 * (torque @ torque))
+    assert known.deviation[1] == pytest.approx(expected)
+
+
+def test_dry_friction_bounds_what_is_known():
+    sticky = replace(MODEL, coulomb_friction=np.full(7, 0.9))
+    position, commanded = poses()
+    known = servo_gains(sticky, position, commanded, joints=TURNED[:3], resolution=0.0)
+    torque = gravity_torque(MODEL, position)[:, 1]
+    expected = GAINS[1] * 0.9 / np.sqrt(3.0 * (torque @ torque))
     assert known.deviation[1] == pytest.approx(expected)
 
 
