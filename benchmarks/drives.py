@@ -6,8 +6,8 @@ Measure what feedforward is worth beside drives that are no torque sources, in M
 
 Each arm rests for 2 s, moves for 2 s and rests for 2 s, and has friction (``test/support/
 driven_arms.py``). Errors are those from the motion's beginning on, of all joints, at 1 kHz: rms,
-largest, and largest 2 s after the motion, in mrad. The trajectories are those of ``feedforward``, as
-the joint trajectory controller samples them.
+largest, and largest 2 s after the motion, in mrad. The trajectories are those of ``feedforward``,
+as the joint trajectory controller samples them.
 
 - Driver that compensates: gravity and 80 % of friction inside, a PD controller of 200 N m/rad and
   20 N m s/rad in front of it; the payload is 2 kg, 5 cm from the tip.

@@ -21,7 +21,6 @@ from numpy.typing import ArrayLike
 
 from robodyn_ros.arguments import checked_gains, checked_states
 from robodyn_ros.array_record import ArrayRecord
-from robodyn_ros.control.planning import completed_waypoints
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.dynamics import gravity_torque
 from robodyn_ros.errors import InsufficientRecording, InvalidArgument, NoSuchName
@@ -206,15 +205,15 @@ class ServoOffset(ArrayRecord):
         self, trajectory: Trajectory, columns: FloatArray, torque: FloatArray
     ) -> Trajectory:
         """
-        Return a trajectory with offset positions, and no effort.
+        Return a trajectory with offset positions, and no effort; all else stays.
 
-        Between its points the offset runs monotonically from one to the next, because its slopes
-        there are those of ``planning``; it begins and ends with none.
+        Between two points the offset runs from one to the other as the controller interpolates
+        positions, monotonically; the points are those of ``effort_knots``, close together.
 
         Parameters
         ----------
         trajectory : Trajectory
-            Of all joints, with velocities.
+            Of all joints.
         columns : array of int, shape (n,)
             Which joint of the arm each of its columns is.
         torque : array, shape (N, n)
@@ -222,16 +221,4 @@ class ServoOffset(ArrayRecord):
         """
         chain = np.argsort(columns)
         positions = self.command(trajectory.positions[:, chain], torque[:, chain])[:, columns]
-        nothing = np.full_like(positions, np.nan)
-        offset = positions - trajectory.positions
-        alone = replace(
-            trajectory, positions=offset, velocities=nothing, accelerations=nothing.copy()
-        )
-        times = trajectory.times
-        slopes, _ = completed_waypoints(alone, times, offset[0], float(times[0]))
-        return replace(
-            trajectory,
-            positions=positions,
-            velocities=trajectory.velocities + slopes,
-            efforts=np.zeros_like(positions),
-        )
+        return replace(trajectory, positions=positions, efforts=np.zeros_like(positions))
