@@ -26,7 +26,10 @@ DRIVER = 'beside_your_driver.md'
 WAYS = {
     'node': ('the node', f'{DRIVER}#a-forward-controller'),
     'feedforward': ('`feedforward`', f'{DRIVER}#effort-for-a-joint-trajectory-controller'),
-    'servo': ('`feedforward` with `servo_gains`', DRIVER),
+    'servo': (
+        '`feedforward` with `servo_gains`',
+        f'{DRIVER}#a-servo-that-takes-positions-alone',
+    ),
     'topic': ('the node, by named efforts', f'{DRIVER}#a-driver-that-wants-named-efforts'),
     'library': ('the library, in your loop', 'python_api.md'),
     'none': ('none needed', ''),

@@ -76,6 +76,24 @@ def checked_array(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Float
     return array
 
 
+def checked_gains(name: str, values: ArrayLike, n: int) -> FloatArray:
+    """
+    Return an array (n,) of what is zero or more: one value for all joints, or one for each.
+
+    Raises
+    ------
+    InvalidArgument, NonFiniteValue
+        Naming the argument.
+    """
+    array = np.atleast_1d(_finite_floats(name, values))
+    if array.shape not in ((1,), (n,)):
+        allowed = f'1 or {n}, one for each joint'
+        raise InvalidArgument(f'argument {name}', f'{array.size} values', allowed)
+    if (array < 0.0).any():
+        raise InvalidArgument(f'argument {name}', array.tolist(), 'each zero or more')
+    return np.broadcast_to(array, n)
+
+
 def checked_states(n: int, **arrays: ArrayLike) -> list[FloatArray]:
     """
     Return arrays (n,) or (N, n), all of one shape: one configuration or N of them.

@@ -17,12 +17,16 @@ So that its feedforward is the model's torque all the way,
   accelerations as in ``planning``;
 - joints that the trajectory does not name come to rest where they are and are held.
 
+For servos that take positions alone, the same torque becomes an offset of the positions
+(``servo_offset``).
+
 ``with_feedforward_efforts`` does it for one trajectory; ``TrajectoryFeedforward`` is what the node
 ``feedforward`` runs: an arm, its load, where it is, and what was sent last.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -35,7 +39,8 @@ from robodyn_ros.control.load import GravityChange, Load
 from robodyn_ros.control.model_torque import ReferenceTorque, RigidBodyTorque
 from robodyn_ros.control.planning import completed_waypoints, joint_columns
 from robodyn_ros.control.reference import Reference, ReferenceState, joined
-from robodyn_ros.control.settings import ControlSettings, safety_settings
+from robodyn_ros.control.servo_offset import ServoOffset
+from robodyn_ros.control.settings import ControlSettings, in_chain_order, safety_settings
 from robodyn_ros.control.trajectory import MOST_POINTS, Trajectory
 from robodyn_ros.control.units import PossiblePositions, drive_units
 from robodyn_ros.errors import RejectedTrajectory
@@ -294,9 +299,14 @@ class TrajectoryFeedforward:
         Of the controller [s].
     elapsed : ElapsedTime, optional
         Knows whether time is simulated; not given: it is not.
+    servo_gains, largest_offset : sequence of float
+        The parameters of ``feedforward``: with gains the positions are offset, and there is no
+        effort.
 
     Attributes
     ----------
+    servo : ServoOffset or None
+        What offsets the positions; None: nothing does.
     joint_states : JointStateBuffer
         Fed by joint states; ``take_state`` is called after each.
     load : Load
@@ -315,6 +325,8 @@ class TrajectoryFeedforward:
         error_fraction: float,
         period: float,
         elapsed: ElapsedTime | None = None,
+        servo_gains: Sequence[float] = (),
+        largest_offset: Sequence[float] = _DEFAULTS['largest_offset'],
     ) -> None:
         configured = configured_arm(settings, description)
         arm, scales = configured.model, configured.scales
@@ -329,6 +341,11 @@ class TrajectoryFeedforward:
             PossiblePositions.of(arm),
             elapsed,
         )
+        self.servo: ServoOffset | None = None
+        if servo_gains:
+            given = {'servo_gains': servo_gains, 'largest_offset': largest_offset}
+            gains, offset = (in_chain_order(arm, settings, *each) for each in given.items())
+            self.servo = ServoOffset(gains, arm.position_limits, offset)
         self._settings = settings
         self._feedforward = replace(
             FeedforwardSettings.of(limits),
@@ -373,6 +390,8 @@ class TrajectoryFeedforward:
         """
         Return a trajectory with effort, which is assumed to be executed from then on.
 
+        With ``servo`` its positions are offset in place of effort.
+
         Parameters
         ----------
         trajectory : Trajectory
@@ -401,7 +420,23 @@ class TrajectoryFeedforward:
         )
         start = self.joint_states.elapsed.time(now) + (wait or 0.0)
         self._sent = self._reference(result.trajectory, start)
-        return result
+        return result if self.servo is None else self._with_offsets(result, self.servo)
+
+    def _with_offsets(
+        self, result: FeedforwardTrajectory, servo: ServoOffset
+    ) -> FeedforwardTrajectory:
+        """Return the trajectory with offset positions; the notes name joints that need more."""
+        names = self.arm.joint_names
+        columns = joint_columns(result.trajectory, names)
+        torque = result.trajectory.efforts / self._feedforward.command_scale[columns]
+        wanted = np.abs(servo.wanted(result.largest_torque))
+        notes = tuple(
+            f'{name} needs an offset of {wanted[i]:.3g}: cut at {servo.largest_offset[i]:g}'
+            for i, name in enumerate(names)
+            if wanted[i] > servo.largest_offset[i]
+        )
+        trajectory = servo.in_trajectory(result.trajectory, columns, torque)
+        return replace(result, trajectory=trajectory, notes=(*result.notes, *notes))
 
     def hold(self, now: float) -> FeedforwardTrajectory:
         """

@@ -114,7 +114,13 @@ def each_joint(model: RobotModel, settings: ControlSettings, name: str) -> np.nd
     InvalidArgument
         There are neither one nor n values.
     """
-    given = np.array(getattr(settings, name), dtype=float)
+    return in_chain_order(model, settings, name, getattr(settings, name))
+
+
+def in_chain_order(
+    model: RobotModel, settings: ControlSettings, name: str, given: Sequence[float]
+) -> np.ndarray:
+    """Return the values of a parameter that is no setting, as ``each_joint`` does."""
     if len(given) not in (1, model.n):
         raise InvalidArgument(
             f'parameter {name}', f'{len(given)} values', f'1 or {model.n}, one for each joint'

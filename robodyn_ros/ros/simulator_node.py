@@ -8,7 +8,10 @@ direction  name                    type                          notes
 pub        ``joint_states``        sensor_msgs/JointState        chain order; effort: what acts
                                                                  now, over ``effort_scale``
 sub        ``commands``            std_msgs/Float64MultiArray    torques in chain order [N m or N],
-                                                                 times ``command_scale``
+                                                                 times ``command_scale``; with
+                                                                 ``drive.position_gain``: positions
+                                                                 [rad or m], or first all positions
+                                                                 and then all torques
 sub        ``torques``             sensor_msgs/JointState        instead of commands, in lockstep
 sub        ``tip_wrench``          geometry_msgs/WrenchStamped   what the world exerts on the tip,
                                                                  in the base link's axes, from its
@@ -31,6 +34,11 @@ number that is not finite, is ignored with a warning.
 Where ``~/set_payload`` changes the weight of an arm at rest, its brakes hold it until the torques
 carry that, so that the commanding node can be told next; but for ``HANDOVER_TIME`` at most.
 
+The parameters ``drive.*`` make the drives others than torque sources (``simulation/drive.py``).
+Positions before torques is what two forward command controllers send, one after the other, and
+what a multi_interface_forward_command_controller with ``[position, effort]`` sends for one joint.
+Torques are clipped to the URDF's effort limits.
+
 In **lockstep** the arm moves one time step on the first ``torques`` message whose stamp equals the
 last state's, and on nothing else: the controller may take as long as it likes, and a closed loop
 gives the same numbers on any machine. Where ``command_scale`` is given, it waits for a message of
@@ -47,6 +55,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -83,6 +92,7 @@ from robodyn_ros.ros.services import callbacks
 from robodyn_ros.ros.spinning import run_until_signal
 from robodyn_ros.ros_parameters import parameters_of
 from robodyn_ros.simulation.arm import ArmSimulation, Sensors
+from robodyn_ros.simulation.drive import Drive
 
 LONGEST_LAG = 0.1
 """Real time that is made up for after a pause [s]; the rest of a longer one is skipped."""
@@ -141,6 +151,14 @@ class SimulatorNode(PlainlySpoken, Node):
         self._awaits_release = given['hold']
         publish_clock = given['publish_clock']
         self._rotor_inertia = given['rotor_inertia']
+        self._given_drive = {
+            name.removeprefix('drive.'): value
+            for name, value in given.items()
+            if name.startswith('drive.')
+        }
+        self._is_servo = bool(given['drive.position_gain'])
+        self._drive_knows_payload = self._given_drive.pop('knows_payload')
+        _check_drive(given)
         self._sensors = Sensors(
             given['position_resolution'],
             given['velocity_noise'],
@@ -149,7 +167,10 @@ class SimulatorNode(PlainlySpoken, Node):
         )
 
         self._timer: Any = None
-        self._torque: np.ndarray | None = None  # the last command; None: held by the brakes
+        # The last command, positions (None: no servo) and torques, and what acts by it; None: held
+        # by the brakes.
+        self._command: tuple[np.ndarray | None, np.ndarray] | None = None
+        self._torque: np.ndarray | None = None
         self._handover: tuple[np.ndarray, np.ndarray, float] | None = None
         self._is_answered = self._is_commanded = False  # since the last step, in lockstep
         self._steps = 0
@@ -203,6 +224,11 @@ class SimulatorNode(PlainlySpoken, Node):
         self._awaits_command = self._lockstep and bool(command_scale)
         arm = RobotModel.from_chain(chain, gravity=self._gravity)
         self._robot = callbacks.Robot.under(Load(arm.gravity), arm)
+        gains = {
+            name: _scale(f'drive.{name}', self._given_drive[name] or [0.0], simulation.n)
+            for name in ('position_gain', 'velocity_gain')
+        }
+        self._drive = Drive(arm, **{**self._given_drive, **gains})
         self._axes = ('', chain.base_link)  # that a wrench may be given in
         self._wrenches: list[tuple[float, list[float]]] = []  # that wait for their time
         self.create_subscription(WrenchStamped, 'tip_wrench', self._on_wrench, RELIABLE)
@@ -289,13 +315,28 @@ class SimulatorNode(PlainlySpoken, Node):
 
     def _take(self, command: Sequence[float], scale: np.ndarray | float = 1.0) -> bool:
         """Store a command for the next step, and return whether it was valid."""
-        array = np.array(command, dtype=float)
-        if array.shape != (self._simulation.n,) or not np.isfinite(array).all():
-            self._warn(f'command ignored: {array.tolist()} is not {self._simulation.n} torques')
+        array, n = np.array(command, dtype=float), self._simulation.n
+        sizes = (n, 2 * n) if self._is_servo else (n,)
+        if array.ndim != 1 or len(array) not in sizes or not np.isfinite(array).all():
+            what = f'{n} positions, or {2 * n}: then torques' if self._is_servo else f'{n} torques'
+            self._warn(f'command ignored: {array.tolist()} is not {what}')
             return False
-        self._torque = array / scale
+        position = array[:n] if self._is_servo else None
+        torques = array[n:] if self._is_servo else array
+        self._command = position, (torques if len(torques) else np.zeros(n)) / scale
+        self._update_torque()
         self._commands += 1
         return True
+
+    def _update_torque(self) -> None:
+        """Let the drives act on the command where the arm is now."""
+        if self._command is None:
+            self._torque = None
+            return
+        simulation, (position, effort) = self._simulation, self._command
+        self._torque = self._drive.torque(
+            simulation.position, simulation.velocity, effort=effort, desired_position=position
+        )
 
     def _on_wrench(self, message: WrenchStamped) -> None:
         if message.header.frame_id not in self._axes:
@@ -328,6 +369,9 @@ class SimulatorNode(PlainlySpoken, Node):
             before, load = self._robot, self._robot.load.changed(payload, self._robot.arm)
             self._robot = callbacks.Robot.under(load, before.arm)
             self._simulation.carry(load.payloads)
+            if self._drive_knows_payload:
+                self._drive = replace(self._drive, model=self._robot.model)
+            self._update_torque()
             self.get_logger().info(f'carries {load}; tell whoever commands the torques')
             self._begin_handover(before.model)
             return load
@@ -337,6 +381,8 @@ class SimulatorNode(PlainlySpoken, Node):
     def _begin_handover(self, before: RobotModel) -> None:
         """Hold an arm at rest after a change of payload, until the torques carry its weight."""
         simulation = self._simulation
+        if self._is_servo:
+            return  # it carries the weight by its sag
         if self._torque is None or np.abs(simulation.velocity).max() > AT_REST:
             return
         position = simulation.position
@@ -373,9 +419,11 @@ class SimulatorNode(PlainlySpoken, Node):
         else:
             try:
                 self._simulation.step(self._torque)
-            except NoSolution as error:
-                self._torque = None
+            except (NoSolution, NonFiniteValue) as error:
+                self._command = None
+                self._simulation.brake()
                 self._warn(f'held by its brakes until the next command: {error}')
+            self._update_torque()
         self._steps += 1
 
     def _publish_state(self, *, again: bool = False) -> None:
@@ -456,6 +504,22 @@ class SimulatorNode(PlainlySpoken, Node):
 
     def _warn(self, text: str) -> None:
         self.get_logger().warning(text, throttle_duration_sec=1.0)
+
+
+def _check_drive(given: dict[str, Any]) -> None:
+    """Refuse parameters of a drive that cannot be together."""
+    if not given['drive.position_gain'] and given['drive.velocity_gain']:
+        raise InvalidArgument(
+            'parameter drive.velocity_gain',
+            list(given['drive.velocity_gain']),
+            'none without drive.position_gain',
+        )
+    if given['drive.position_gain'] and given['lockstep']:
+        raise InvalidArgument(
+            'parameter drive.position_gain',
+            list(given['drive.position_gain']),
+            'none in lockstep, which answers torques',
+        )
 
 
 def _scale(name: str, given: Sequence[float], n: int) -> np.ndarray:

@@ -48,8 +48,7 @@ def test_launch_lines_name_what_there_is_and_the_chain_that_is_checked(arm):
 def test_parameters_of_the_page_are_parameters(arm):
     way = arm['way_in']
     node = 'feedforward' if way['kind'] in ('feedforward', 'servo') else 'dynamics_node'
-    # These two come with the position-only servo.
-    known = {each.name for each in parameters_of(node)} | {'servo_gains', 'largest_offset'}
+    known = {each.name for each in parameters_of(node)}
     for name, value in way.get('parameters', {}).items():
         names = {f'{name}.{key}' for key in value} if isinstance(value, dict) else {name}
         assert names <= known

@@ -17,6 +17,7 @@ from robodyn_ros.array_record import ArrayRecord, ReadOnlyMapping, read_only
 from robodyn_ros.control.contact import ContactThresholds, KnownResidual, TipWrench
 from robodyn_ros.control.contact_thresholds import ObservedRecording
 from robodyn_ros.control.load import GravityChange, Load
+from robodyn_ros.control.servo_offset import ServoGains, ServoOffset
 from robodyn_ros.control.settings import SafetySettings
 from robodyn_ros.description.chain import Chain
 from robodyn_ros.identification.comparison import RecordingErrors
@@ -40,6 +41,7 @@ from robodyn_ros.motions import MotionSamples
 from robodyn_ros.motions.point_to_point import suitable_motion
 from robodyn_ros.report.facts import CouplingMap, JointSpaceCoupling, MotionTorques
 from robodyn_ros.simulation.closed_loop import SimulatedMotion
+from robodyn_ros.simulation.drive import Drive
 
 TIME = np.linspace(0.0, 1.0, 5)
 TABLE = np.outer(TIME, [1.0, 2.0])
@@ -112,6 +114,9 @@ def loaded():
         'tip wrench': TipWrench(np.ones(6), np.ones(6), np.eye(6)[:2]),
         'observed recording': ObservedRecording(TIME, TABLE, TABLE, TABLE > 0.0),
         'known residual': KnownResidual(TIME, 1e-4),
+        'servo gains': ServoGains(('j1', 'j2'), TIME[:2], TIME[:2]),
+        'servo offset': ServoOffset(TIME, TABLE, TIME),
+        'drive': Drive(model, 40.0, 8.0),
         'torques': MotionTorques(MotionSamples.from_samples(TIME, TABLE), True, *[TABLE] * 4),
     }
 

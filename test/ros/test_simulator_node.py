@@ -486,3 +486,69 @@ def test_refusal_ends_the_simulator_with_code_1_and_a_signal_with_code_0(rig, tm
         os.kill(running.pid, signal.SIGTERM)
         wait(lambda: running.exit_code is not None)
     assert running.exit_code == 0 and 'Traceback' not in running.log.read_text()
+
+
+def test_servo_takes_positions_and_torques_behind_them(rig):
+    rig.start(
+        urdf_file=str(rig.urdf),
+        **{'drive.position_gain': [400.0, 100.0], 'drive.velocity_gain': [80.0, 20.0]},
+    )
+    rig.until_heard(rig.commands)
+    rig.until(lambda: rig.states)
+
+    def rests_at(data):
+        rig.commands.publish(Float64MultiArray(data=data))
+        count = len(rig.states) + 200
+        rig.until(lambda: len(rig.states) > count and np.abs(rig.states[-1].velocity).max() < 1e-4)
+        return np.array(rig.states[-1].position)
+
+    # At rest kp (q_d - q) is the weight, of two links of 1 kg held in the middle of their metre.
+    sag = rests_at([0.0, 0.0])
+    first, second = np.cos(sag[0]), np.cos(sag.sum())
+    weight = -9.81 * np.array([1.5 * first + 0.5 * second, 0.5 * second])
+    np.testing.assert_allclose([400.0, 100.0] * -sag, weight, atol=0.1)
+    np.testing.assert_allclose(rig.states[-1].effort, weight, atol=0.1)
+    bare = [-9.81 * 2.0, -9.81 * 0.5]
+    np.testing.assert_allclose(rests_at([0.0, 0.0, *bare]), 0.0, atol=1e-3)
+    rig.commands.publish(Float64MultiArray(data=[0.0, 0.0, 0.0]))
+    rig.until(lambda: 'is not 2 positions, or 4: then torques' in rig.log)
+
+
+def test_driver_that_compensates_gravity_and_knows_its_payload_needs_no_torque(rig):
+    drive = {'drive.compensates_gravity': True, 'drive.knows_payload': True}
+    rig.start(urdf_file=str(rig.urdf), lockstep=True, **drive)
+    rig.until_heard(rig.torques)
+    rig.until(lambda: rig.states)
+
+    def step():
+        before = rig.stamps()[-1]
+        rig.answer(rig.states[-1])
+        rig.until(lambda: rig.stamps()[-1] > before)
+
+    step()
+    request = SetPayload.Request()
+    request.payload.mass, request.payload.center_of_mass.x = 2.0, 1.0
+    assert asked(rig, SetPayload, 'set_payload', request).success
+    for _ in range(5):
+        step()
+    assert np.abs(rig.states[-1].velocity).max() < 1e-9
+    # Two links of 1 kg, held in the middle of their metre, and 2 kg at the end of the second.
+    both = [-9.81 * (2.0 + 2.0 * 2.0), -9.81 * (0.5 + 2.0)]
+    np.testing.assert_allclose(rig.states[-1].effort, both, atol=1e-6)
+
+
+def test_drive_that_cannot_be_is_refused(rig):
+    for parameters, words in (
+        ({'drive.velocity_gain': [1.0]}, 'drive.velocity_gain.*none without'),
+        ({'drive.position_gain': [1.0], 'lockstep': True}, 'drive.position_gain.*in lockstep'),
+        ({'drive.position_gain': [1.0, 2.0, 3.0]}, 'drive.position_gain.*allowed: 1 or 2'),
+        ({'drive.position_gain': [-1.0]}, 'drive.position_gain.*each at least 0'),
+    ):
+        with pytest.raises(RobodynError, match=words):
+            SimulatorNode(
+                context=rig.context,
+                parameter_overrides=[
+                    Parameter(name, value=value)
+                    for name, value in {'urdf_file': str(rig.urdf), **parameters}.items()
+                ],
+            )

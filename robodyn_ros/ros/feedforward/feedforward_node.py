@@ -4,7 +4,8 @@ The node that adds feedforward efforts to joint trajectories, and holds the arm 
 
 It stands in front of a joint trajectory controller that commands effort: trajectories come by its
 own topic, or as goals of its own action, and go to the controller's, filled. It has no part in
-the control loop.
+the control loop. With servo_gains the controller commands position alone, and the positions are
+offset in place of effort.
 
 With the parameter controller_manager it holds the arm when the controller has become active. The
 controller holds it, too, but without effort: the arm sags until the gains carry it. A trajectory
@@ -81,6 +82,7 @@ class FeedforwardNode(PlainlySpoken, Node):
         given = declared_values(self, PARAMETERS)
         # What it shares with the dynamics node means the same here.
         self._settings = checked({p.name: given[p.name] for p in PARAMETERS if p.file != NAME})
+        self._servo = {name: given[name] for name in ('servo_gains', 'largest_offset')}
         self._filler: TrajectoryFeedforward | None = None
         self._description = DescriptionTopic()
         self._rejections, self._at_once = Rejections(), AtOnce()
@@ -144,7 +146,7 @@ class FeedforwardNode(PlainlySpoken, Node):
         for note in filled.notes:
             self.get_logger().info(note)
         self.get_logger().debug(f'{filled.inserted} points inserted')
-        return _filled_message(message, filled.trajectory)
+        return _filled_message(message, filled.trajectory, filler.servo is None)
 
     def hold(self) -> JointTrajectory | None:
         """Return the message that holds the arm where it is; None: that is not known."""
@@ -155,8 +157,9 @@ class FeedforwardNode(PlainlySpoken, Node):
             return None
 
     def _held(self) -> JointTrajectory:
-        held = self._robot().hold(time.monotonic())
-        return _filled_message(JointTrajectory(), held.trajectory)
+        filler = self._robot()
+        held = filler.hold(time.monotonic())
+        return _filled_message(JointTrajectory(), held.trajectory, filler.servo is None)
 
     def _on_begin(self) -> None:
         self._is_hold_due = True
@@ -193,6 +196,8 @@ class FeedforwardNode(PlainlySpoken, Node):
             self.get_parameter('error_fraction').value,
             self.get_parameter('controller_period').value,
             elapsed_time(self),
+            self._servo['servo_gains'],
+            self._servo['largest_offset'],
         )
         for note in self._filler.notes:
             self.get_logger().warning(note)
@@ -274,7 +279,8 @@ class FeedforwardNode(PlainlySpoken, Node):
             return DiagnosticStatus.ERROR, trouble
         if stale := joint_states.stale_joints(time.monotonic()):
             return DiagnosticStatus.WARN, f'waiting for the state of {", ".join(stale)}'
-        return DiagnosticStatus.OK, 'trajectories are filled with effort'
+        with_what = 'effort' if self._filler.servo is None else 'offsets of the positions'
+        return DiagnosticStatus.OK, f'trajectories are filled with {with_what}'
 
     # --- what the arm carries ------------------------------------------------------------------
 
@@ -296,8 +302,14 @@ class FeedforwardNode(PlainlySpoken, Node):
         return callbacks.Robot.under(filler.load, filler.arm) if filler else None
 
 
-def _filled_message(given: JointTrajectory, filled: Trajectory) -> JointTrajectory:
-    """Return a trajectory with efforts, with the header of the original message."""
+def _filled_message(
+    given: JointTrajectory, filled: Trajectory, has_effort: bool
+) -> JointTrajectory:
+    """
+    Return a filled trajectory, with the header of the original message.
+
+    A controller that commands position alone refuses points with effort.
+    """
     message = JointTrajectory(header=given.header, joint_names=list(filled.joint_names))
     has_acceleration = np.isfinite(filled.accelerations).all(axis=1)
     message.points = [
@@ -305,7 +317,7 @@ def _filled_message(given: JointTrajectory, filled: Trajectory) -> JointTrajecto
             positions=floats(filled.positions[k]),
             velocities=floats(filled.velocities[k]),
             accelerations=floats(filled.accelerations[k]) if has_acceleration[k] else [],
-            effort=floats(filled.efforts[k]),
+            effort=floats(filled.efforts[k]) if has_effort else [],
             time_from_start=_duration(time),
         )
         for k, time in enumerate(filled.times.tolist())

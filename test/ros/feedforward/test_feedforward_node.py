@@ -174,3 +174,18 @@ def test_without_control_msgs_the_node_says_so_and_has_no_action(rig):
     if action_front.is_available():
         pytest.skip('control_msgs is installed')
     assert rig.node._front is None
+
+
+@pytest.mark.parametrize(
+    'rig', [{'servo_gains': [1000.0], 'terms.friction': False}], indirect=True
+)
+def test_servos_that_take_positions_alone_get_them_offset_and_no_effort(rig):
+    """With effort a controller that commands position alone would refuse every point."""
+    rig.drive()
+    expected = POSITION + rd.gravity_torque(MODEL, POSITION) / 1000.0
+    for given in (JointTrajectory(), trajectory(POSITION + 0.2, POSITION)):
+        sent = rig.send(given)
+        assert not any(len(point.effort) for point in sent.points)
+        for point in (sent.points[0], sent.points[-1]):
+            np.testing.assert_allclose(point.positions, expected, atol=1e-9)
+    rig.until(lambda: rig.told and 'offsets of the positions' in rig.told[-1].message)
