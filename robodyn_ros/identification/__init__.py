@@ -10,8 +10,8 @@ From recordings of an arm to an identified model.
 A line imports only lines above it: recording, preparation, rows with their drive terms; prior,
 estimator, factors, noise; fit, selection of drive terms and tilt; prediction, comparison,
 findings; identify. Beside it stand what efforts are (effort_examination), what commands do
-(command_check), what a unit of effort is worth (drive_gains), and the payload (payload_estimate). Motions to record are made in
-``exciting_motion``.
+(command_check), what a unit of effort is worth (drive_gains), and the payload (payload_estimate).
+Motions to record are made in ``exciting_motion``.
 """
 
 from typing import Any as _Any

@@ -35,12 +35,14 @@ from robodyn_ros.threads import one_thread
 
 # The sine: its first amplitude over the largest, its growth in a period until a joint is seen to
 # move, and from then on; how many periods it may last at the largest, and when it moves.
-_FIRST, _GROWTH, _SLOW_GROWTH = 0.002, 1.2, 1.06
-_PERIODS = 30
+_FIRST, _GROWTH, _SLOW_GROWTH = 0.002, 1.2, 1.04
+_PERIODS = 40
 # How far an offset moves against a drift in a period, of the amplitude.
 _BALANCE = 0.15
 # Before each channel, in which the arm comes to rest [s].
 _REST = 0.5
+# Between two joint states: a sine that went on meanwhile would jump [s].
+_LONGEST_PAUSE = 0.1
 # Of the motion that is allowed: where a joint is seen to move, and where the sine fades.
 _SEEN, _ENOUGH = 0.03, 0.4
 
@@ -48,6 +50,7 @@ _SEEN, _ENOUGH = 0.03, 0.4
 _SIGN_CUTOFF, _RATE_PART = 20.0, 0.4
 # A joint slides where it keeps its direction for so many samples, and so long [s].
 _LEAST_SLIDE, _LEAST_TIME = 6, 0.02
+_LEAST_WAY = 0.003
 _TEST_FUNCTIONS = 3
 # Slides that tell something of a joint; a scale that is less certain than this is unknown.
 _LEAST_SLIDES, _UNKNOWN = 6, 0.1
@@ -64,8 +67,8 @@ class CommandProbe:
     The commands of the experiment, from each joint state the next; it ends with what it began.
 
     One channel after another gets a sine of a growing amplitude. Where a joint has moved most of
-    ``most_motion``, the sine fades. Where one has moved all of it, the check
-    is over at once, and ``problem`` says so.
+    ``most_motion``, the sine fades. Where one has moved all of it, or joint states are late, the
+    check is over at once, and ``problem`` says so.
 
     Parameters
     ----------
@@ -80,10 +83,17 @@ class CommandProbe:
     frequency : float
         Of the sine [Hz]: higher for a light joint in a stiff gear, lower for a heavy one.
 
+    Attributes
+    ----------
+    holding : array, shape (n,)
+    is_over : bool
+    problem : str
+        Why it ended early; empty: it did not.
+
     Raises
     ------
     InvalidArgument, NonFiniteValue
-        A number is not positive; ``largest`` is not positive, or not given for a joint without an effort limit.
+        A number is not positive, or ``largest`` not given for a joint without an effort limit.
     """
 
     def __init__(
@@ -98,7 +108,7 @@ class CommandProbe:
         self._model = checked_model(model)
         self.is_over = False
         self.problem = ''
-        self._holding = _each_joint('holding', holding, model.n)
+        self.holding = _each_joint('holding', holding, model.n)
         self._largest = _largest(model, largest)
         self._most_motion = checked_number('most_motion', most_motion)
         self._frequency = checked_number('frequency', frequency)
@@ -107,7 +117,7 @@ class CommandProbe:
                 raise InvalidArgument(f'argument {name}', value, 'a positive number')
         self._channel = -1
         self._sine: _Sine | None = None
-        self._begin = np.nan
+        self._begin = self._last = np.nan
         self._start = np.zeros(model.n)
 
     def command(self, time: float, position: ArrayLike) -> FloatArray:
@@ -124,12 +134,16 @@ class CommandProbe:
         q = checked_array('position', position, (self._model.n,))
         if self._sine is None or self._sine.is_over:
             self._next(time, q)
-        result = self._holding.copy()
+        result = self.holding.copy()
         if self.is_over or self._sine is None:
             return result
-        since = time - self._begin
-        if since < 0:
-            self._start = q
+        pause, self._last = time - self._last, time
+        if not 0.0 <= pause <= _LONGEST_PAUSE:
+            self.is_over = True
+            self.problem = (
+                f'joint states are {pause:.3g} s apart; allowed: {_LONGEST_PAUSE:g} at most, '
+                'none that runs backwards'
+            )
             return result
         way = q - self._start
         worst = int(np.abs(way).argmax())
@@ -141,6 +155,9 @@ class CommandProbe:
                 f'allowed: {self._most_motion:.3g}'
             )
             return result
+        since = time - self._begin
+        if since < 0:
+            return result
         part = self._sine.value(since, float(way[worst] / self._most_motion))
         result[self._channel] += self._largest[self._channel] * part
         return result
@@ -150,7 +167,7 @@ class CommandProbe:
         self.is_over = self._channel >= self._model.n
         if self.is_over:
             return
-        self._begin = time + _REST
+        self._begin, self._last, self._start = time + _REST, time, q
         self._sine = _Sine(self._frequency)
 
 
@@ -297,7 +314,7 @@ class CommandCheck(ArrayRecord):
 
     @property
     def order(self) -> tuple[str, ...]:
-        """The joints in the order of the channels, for the parameter ``joints``; empty: unknown."""
+        """Joints in the order of the channels, for the parameter ``joints``; empty: unknown."""
         if not self.is_complete:
             return ()
         moved = {each.channel: each.joint for each in self.joints}
@@ -305,15 +322,13 @@ class CommandCheck(ArrayRecord):
 
     @property
     def command_scale(self) -> tuple[float, ...]:
-        """Command for a unit of torque in the order of ``order``, for the parameter of that name."""
+        """Command for a unit of torque, in that ``order``, for the parameter of this name."""
         scale = {each.joint: each.scale for each in self.joints}
         return tuple(1.0 / scale[name] for name in self.order)
 
 
 @one_thread()
-def check_commands(
-    model: RobotModel, recordings: Recording | Sequence[Recording]
-) -> CommandCheck:
+def check_commands(model: RobotModel, recordings: Recording | Sequence[Recording]) -> CommandCheck:
     """
     Return which command moves which joint, by which torque for a unit, from recorded motion.
 
@@ -382,6 +397,8 @@ def _slides(model: RobotModel, stretch: EvenSamples) -> list[list[FloatArray]]:
             duration = (len(part) - 1) * step
             if not direction[part[0], j] or len(part) < _LEAST_SLIDE or duration < _LEAST_TIME:
                 continue
+            if abs(q[part[-1], j] - q[part[0], j]) < _LEAST_WAY:
+                continue
             momentum = np.einsum('kj,kj->k', mass_matrix(model, q[part])[:, j], raw[part])
             own = coriolis_matrix(model, q[part], qd[part])
             other = np.einsum('ki,ki->k', own[:, :, j], qd[part])
@@ -418,9 +435,7 @@ def _joint_command(model: RobotModel, joint: int, slides: Sequence[FloatArray]) 
     (scale, deviation), friction, late, residual = fits[channel]
     if not np.isfinite(residual) or deviation > _UNKNOWN * abs(scale):
         return unknown
-    return JointCommand(
-        name, model.joint_names[channel], scale, deviation, friction, late / scale
-    )
+    return JointCommand(name, model.joint_names[channel], scale, deviation, friction, late / scale)
 
 
 def _fit(
@@ -517,7 +532,7 @@ def _findings(model: RobotModel, joints: Sequence[JointCommand]) -> list[Finding
         name = 'model'
         message = (
             'the model has no rotor inertia: behind a gear it is a large part of what moves, and '
-            'the scales are too large without it'
+            'the scales are too small without it'
         )
         result.append(Finding('no_rotor_inertia', 'info', name, 0.0, message))
     return result

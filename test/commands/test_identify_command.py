@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +12,10 @@ import pytest
 from command_line import invoked
 from simulated_recordings import TrueArm, as_csv, recorded_folder
 
-from robodyn_ros import RobotModel
+from robodyn_ros import Payload, RobotModel, gravity_torque
 from robodyn_ros.commands import progress as progress_module
 from robodyn_ros.errors import InsufficientRecording
-from robodyn_ros.identification import Identification
+from robodyn_ros.identification import Identification, Recording
 
 
 @pytest.fixture(scope='module')

@@ -7,19 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from commanded_arm import CommandedArm
-from urdf_parts import joint, link, robot
+from commanded_arm import PENDULUM, CommandedArm, sliding
 
 from robodyn_ros import RobotModel
 from robodyn_ros.errors import InsufficientRecording, InvalidArgument, NonFiniteValue
 from robodyn_ros.identification import CommandProbe, Recording, check_commands
 
 DRAWS = [(name, seed) for seed in range(5) for name in ('panda', 'ur5')]
-PENDULUM = robot(
-    link('base'),
-    joint('j1', 'base', 'arm', axis=(0, 1, 0)),
-    link('arm', 3, center=(0.4, 0, 0), inertia=(0.01, 0.1, 0.1)),
-)
 
 
 @pytest.mark.slow
@@ -38,19 +32,6 @@ def test_scale_sign_and_order_of_drawn_drives_are_found(name, seed):
     moved = [names.index(name) for name in found.order]
     np.testing.assert_allclose(arm.scale[moved] * found.command_scale, 1.0, rtol=0.03)
     np.testing.assert_array_equal(np.array(moved)[arm.order], np.arange(arm.model.n))
-
-
-def sliding(model: RobotModel, scale: float, late: float = 0.0, rate: float = 500.0) -> Recording:
-    """Return a pendulum's recording in closed form: it always slides, under given commands."""
-    time = np.arange(0.0, 12.0, 1.0 / rate)
-    w = 2 * np.pi * np.array([1.0, 2.3])
-    q = 0.02 * np.sin(np.outer(time, w)).sum(axis=1)
-    qd = 0.02 * (w * np.cos(np.outer(time, w))).sum(axis=1)
-    qdd = -0.02 * (w**2 * np.sin(np.outer(time, w))).sum(axis=1)
-    # (I + m l²) qdd - m g l cos q about y, and friction.
-    torque = (0.1 + 3 * 0.4**2) * qdd - 3 * 9.81 * 0.4 * np.cos(q) + 0.8 * qd + 1.5 * np.sign(qd)
-    command = np.interp(time + late, time, torque) / scale
-    return Recording(model.joint_names, time, q[:, None], None, command[:, None])
 
 
 @pytest.mark.parametrize('scale', [12.0, -0.05])
@@ -86,9 +67,7 @@ def test_the_findings_have_what_to_copy():
 def test_an_arm_that_stays_where_it_is_tells_nothing():
     model = RobotModel.from_urdf(PENDULUM)
     time = np.arange(0.0, 5.0, 0.01)
-    still = Recording(
-        model.joint_names, time, np.zeros((500, 1)), None, np.sin(time)[:, None]
-    )
+    still = Recording(model.joint_names, time, np.zeros((500, 1)), None, np.sin(time)[:, None])
     with pytest.raises(InsufficientRecording, match='slides'):
         check_commands(model, still)
 
@@ -123,6 +102,23 @@ def test_a_joint_that_moves_fades_the_sine_and_one_that_runs_away_ends_it():
     np.testing.assert_array_equal(probe.command(3.0, [0.06]), [0.0])
     assert probe.is_over
     assert "'j1'" in probe.problem
+
+
+@pytest.mark.parametrize('late', [0.2, -0.01])
+def test_states_that_pause_or_run_backwards_end_it(late):
+    probe = CommandProbe(RobotModel.from_urdf(PENDULUM), largest=2.0)
+    for t in np.arange(0.0, 3.0, 0.002):
+        probe.command(t, [0.0])
+    np.testing.assert_array_equal(probe.command(2.998 + late, [0.0]), [0.0])
+    assert probe.is_over
+    assert 'apart' in probe.problem
+
+
+def test_an_arm_that_falls_between_two_channels_ends_it():
+    probe = CommandProbe(RobotModel.from_urdf(PENDULUM), largest=2.0)
+    for k in range(100):
+        probe.command(0.002 * k, [0.002 * k])
+    assert 'has moved' in probe.problem
 
 
 def test_what_is_wrong_with_arguments_is_named():

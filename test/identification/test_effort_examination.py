@@ -142,7 +142,9 @@ def test_gravity_that_a_driver_took_is_missed_and_added_again(arm, recording, te
 
 
 def test_missing_gravity_names_what_adds_it(arm, recording, telling):
-    torque = replace(recording, effort=recording.effort - gravity_torque(arm.bodies, recording.position))
+    torque = replace(
+        recording, effort=recording.effort - gravity_torque(arm.bodies, recording.position)
+    )
     found = examine_effort(arm.urdf, torque)
     removed = [each for each in found.findings if each.code == 'gravity_removed']
     assert removed

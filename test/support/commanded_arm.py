@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An arm in MuJoCo whose drives take commands in units, signs and an order of their own."""
+"""Arms whose drives take commands in units, signs and an order of their own."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from known_arms import PUBLIC_ARMS, urdf_of
+from urdf_parts import joint, link, robot
 
 from robodyn_ros import RobotModel
 from robodyn_ros.description.chain import Chain
@@ -14,6 +15,11 @@ from robodyn_ros.identification import CommandProbe, Recording
 from robodyn_ros.simulation.arm import ArmSimulation, Sensors
 
 TIME_STEP = 0.002  # of joint states and commands, too [s]
+PENDULUM = robot(
+    link('base'),
+    joint('j1', 'base', 'arm', axis=(0, 1, 0)),
+    link('arm', 3, center=(0.4, 0, 0), inertia=(0.01, 0.1, 0.1)),
+)
 # Where each arm stands: the Panda's controller compensates gravity; the UR5 hangs.
 POSES = {
     'panda': ((0.0, -0.5, 0.0, -2.0, 0.0, 1.6, 0.8), (0.0, 0.0, 0.0)),
@@ -43,8 +49,8 @@ class CommandedArm:
         rotors = 0.003 * limits  # about those of the Panda's wrist, 0.04 kg m², to its shoulder
         viscous, coulomb = generator.uniform(0.01, 0.05, (2, n)) * limits
         joints = tuple(
-            replace(joint, damping=float(Fv), friction=float(Fc))
-            for joint, Fv, Fc in zip(chain.joints, viscous, coulomb)
+            replace(each, damping=float(Fv), friction=float(Fc))
+            for each, Fv, Fc in zip(chain.joints, viscous, coulomb)
         )
         simulation = ArmSimulation(
             replace(chain, joints=joints),
@@ -73,3 +79,16 @@ class CommandedArm:
             rows.append((simulation.time, position, velocity, command))
             simulation.step(self.scale * command[self.order])
         return Recording(self.model.joint_names, *map(np.array, zip(*rows)))
+
+
+def sliding(model: RobotModel, scale: float, late: float = 0.0, rate: float = 500.0) -> Recording:
+    """Return a pendulum's recording in closed form: it always slides, under given commands."""
+    time = np.arange(0.0, 12.0, 1.0 / rate)
+    w = 2 * np.pi * np.array([1.0, 2.3])
+    q = 0.02 * np.sin(np.outer(time, w)).sum(axis=1)
+    qd = 0.02 * (w * np.cos(np.outer(time, w))).sum(axis=1)
+    qdd = -0.02 * (w**2 * np.sin(np.outer(time, w))).sum(axis=1)
+    # (I + m l²) qdd - m g l cos q about y, and friction.
+    torque = (0.1 + 3 * 0.4**2) * qdd - 3 * 9.81 * 0.4 * np.cos(q) + 0.8 * qd + 1.5 * np.sign(qd)
+    command = np.interp(time + late, time, torque) / scale
+    return Recording(model.joint_names, time, q[:, None], None, command[:, None])
