@@ -32,10 +32,10 @@ unexport PYTHONDONTWRITEBYTECODE
 # A ROS installation finds the packages built here only where they are sourced.
 WITH_ROS := $(if $(ROS_DISTRO),source $(VENV)/local_setup.bash &&)
 
-.PHONY: help setup demo identify check test test-late test-all test-long bench lint docs clean
+.PHONY: help setup demo identify check test test-late test-faults test-all test-long bench lint docs clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(PACKAGE)  ## make the virtual environment with everything, ROS 2 included [ROS=kilted]
 
@@ -54,11 +54,12 @@ check: setup  ## the answer in three minutes: numbers, the core, one node of eac
 test: setup  ## run the tests, the slow ones left out
 	@$(WITH_ROS) $(BIN)/python -m pytest -q -n 2 --dist loadfile -m 'not slow'
 
-test-late: docs  ## build the site, run what `make test` left out, faults last, within MINUTES
-	@$(WITH_ROS) until=$$(( $$(date +%s) + 60 * $(MINUTES) )); \
-	late() { $(BIN)/python -m pytest -q --until $$until --hypothesis-profile fixed "$$@"; }; \
-	late -n 2 --dist loadfile -m '(slow or hypothesis) and not fault'; code=$$?; \
-	late -n 1 -m 'slow and fault' && exit $$code
+test-late: docs  ## build the site, run what `make test` left out but for faults, within MINUTES
+	@$(WITH_ROS) $(BIN)/python -m pytest -q -n 2 --dist loadfile --hypothesis-profile fixed \
+	    -m '(slow or hypothesis) and not fault' --until $$(( $$(date +%s) + 60 * $(MINUTES) ))
+
+test-faults: setup  ## run the faults, one after the other, on an idle machine: a quarter of an hour
+	@$(WITH_ROS) $(BIN)/python -m pytest -q -n 1 -m 'slow and fault'
 
 test-all: setup  ## run all the tests, those of properties on fresh examples
 	@$(WITH_ROS) $(BIN)/python -m pytest -q -n 2 --dist loadfile --hypothesis-profile fresh

@@ -40,6 +40,7 @@ _COMMANDS = {
     'excite': ('excitation', 'excite_command'),
     'identify': ('identification', 'identify_command'),
     'effort': ('effort', 'effort_command'),
+    'command-check': ('command_check', 'command_check'),
     'payload': ('effort', 'payload_command'),
     'contact-thresholds': ('contact', 'contact_thresholds_command'),
     'report': ('report', 'report'),

@@ -24,10 +24,16 @@ from robodyn_ros.commands.options import (
 )
 from robodyn_ros.commands.progress import progress_bar
 from robodyn_ros.errors import InsufficientRecording
-from robodyn_ros.identification import Identification, Recording, identify
+from robodyn_ros.identification import (
+    Identification,
+    Recording,
+    identify,
+    with_driver_gravity,
+)
 from robodyn_ros.identification.comparison import MODELS
 from robodyn_ros.model import RobotModel
 from robodyn_ros.motions.bag import BAG_SUFFIXES
+from robodyn_ros.payload import Payload
 from robodyn_ros.report.identification_page import identification_page
 
 _FILES = ('identified.urdf', 'identified.yaml', 'identified.json', 'identified.html')
@@ -38,6 +44,7 @@ _FILES = ('identified.urdf', 'identified.yaml', 'identified.json', 'identified.h
     epilog=examples(
         'robodyn identify arm.urdf motion.mcap --validate other.mcap -o identified/',
         'robodyn identify arm.urdf one.csv two.csv --effort-scale 11.5 --base base_link',
+        'robodyn identify ur.urdf motion/ --effort-without-gravity --driver-payload 1.2 0 0 0.05',
     ),
 )
 @arm_options
@@ -45,6 +52,20 @@ _FILES = ('identified.urdf', 'identified.yaml', 'identified.json', 'identified.h
 @validate_option
 @topic_option
 @effort_scale_option
+@click.option(
+    '--effort-without-gravity',
+    'is_without_gravity',
+    is_flag=True,
+    help="Add the URDF's gravity: the driver has taken it from the efforts.",
+)
+@click.option(
+    '--driver-payload',
+    type=float,
+    nargs=4,
+    metavar='MASS X Y Z',
+    help='What the driver was told that the tip link carries [kg], centre of mass [m]; with '
+    '--effort-without-gravity.',
+)
 @click.option(
     '-o',
     '--output',
@@ -65,6 +86,8 @@ def identify_command(
     validation: tuple[Path, ...],
     topic: str | None,
     effort_scale: float | list[float] | None,
+    is_without_gravity: bool,
+    driver_payload: tuple[float, float, float, float] | None,
     output: Path,
     mjcf: Path | None,
     as_json: bool,
@@ -77,8 +100,20 @@ def identify_command(
     identified model as YAML and JSON, and a page that shows how good it is, and what is not known.
     """
     model = arm.model
-    training = [recording_of_file(path, model, topic) for path in recordings]
-    held_out = [recording_of_file(path, model, topic) for path in validation]
+    if driver_payload and not is_without_gravity:
+        raise click.UsageError('--driver-payload needs --effort-without-gravity')
+    training, held_out = (
+        [recording_of_file(path, model, topic) for path in paths]
+        for paths in (recordings, validation)
+    )
+    if is_without_gravity:
+        mass, *center = driver_payload or (0.0, 0.0, 0.0, 0.0)
+        driver = model.with_payload(Payload(mass, center))
+        scale = 1.0 if effort_scale is None else effort_scale
+        training, held_out = (
+            [with_driver_gravity(each, driver, scale) for each in recorded]
+            for recorded in (training, held_out)
+        )
     with progress_bar(is_hidden=as_json) as show:
         found = identify(
             model,

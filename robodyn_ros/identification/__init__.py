@@ -9,18 +9,25 @@ From recordings of an arm to an identified model.
 
 A line imports only lines above it: recording, preparation, rows with their drive terms; prior,
 estimator, factors, noise; fit, selection of drive terms and tilt; prediction, comparison,
-findings; identify. Beside it stand what efforts are (effort_examination), what a unit of them is
-worth (drive_gains), and the payload (payload_estimate). Motions to record are made in
-``exciting_motion``.
+findings; identify. Beside it stand what efforts are (effort_examination), what commands do
+(command_check), what a unit of effort is worth (drive_gains), and the payload (payload_estimate).
+Motions to record are made in ``exciting_motion``.
 """
 
 from typing import Any as _Any
 
 from robodyn_ros.errors import InsufficientRecording, MalformedData, ModelMismatch, NoSolution
 from robodyn_ros.errors import former_name as _former_name
+from robodyn_ros.identification.command_check import (
+    CommandCheck,
+    CommandProbe,
+    JointCommand,
+    check_commands,
+)
 from robodyn_ros.identification.comparison import CandidateError, RecordingErrors
 from robodyn_ros.identification.drive_gains import DriveGains, identify_drive_gains
 from robodyn_ros.identification.drive_terms import DriveTerms
+from robodyn_ros.identification.driver_gravity import with_driver_gravity
 from robodyn_ros.identification.effort_examination import (
     EffortFindings,
     JointEffort,
@@ -39,6 +46,8 @@ from robodyn_ros.identification.recording import Recording
 __all__ = [
     'Box',
     'CandidateError',
+    'CommandCheck',
+    'CommandProbe',
     'DriveGains',
     'DriveTerms',
     'EffortFindings',
@@ -47,6 +56,7 @@ __all__ = [
     'Identification',
     'IdentifiedParameter',
     'InsufficientRecording',
+    'JointCommand',
     'JointEffort',
     'JointFriction',
     'LinkPoint',
@@ -58,12 +68,14 @@ __all__ = [
     'Prediction',
     'Recording',
     'RecordingErrors',
+    'check_commands',
     'examine_effort',
     'excitation',
     'identify',
     'identify_drive_gains',
     'identify_payload',
     'motion_limits',
+    'with_driver_gravity',
 ]
 
 

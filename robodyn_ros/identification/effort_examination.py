@@ -522,8 +522,10 @@ def _findings_of_joint(joint: JointEffort) -> list[Finding]:
             'gravity_removed',
             'warning',
             joint.rigid_share,
-            "has no gravity in it: did the drive remove it? The rigid body's torque is "
-            f'{joint.rigid_share:.0%} of it',
+            "has no gravity in it: the rigid body's torque is "
+            f'{joint.rigid_share:.0%} of it. If the driver takes its own gravity from it, '
+            'identify with --effort-without-gravity and --driver-payload, what the driver was '
+            'told (with_driver_gravity)',
         )
     if joint.friction == 'removed':
         add(

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +12,10 @@ import pytest
 from command_line import invoked
 from simulated_recordings import TrueArm, as_csv, recorded_folder
 
-from robodyn_ros import RobotModel
+from robodyn_ros import Payload, RobotModel, gravity_torque
 from robodyn_ros.commands import progress as progress_module
 from robodyn_ros.errors import InsufficientRecording
-from robodyn_ros.identification import Identification
+from robodyn_ros.identification import Identification, Recording
 
 
 @pytest.fixture(scope='module')
@@ -129,6 +130,31 @@ def test_without_a_validation_motion_it_says_so(folder):
     assert answer.exit_code == 0, answer.output
     assert 'blocked cross-validation' in answer.output
     assert 'No validation motion' in (output / 'identified.html').read_text()
+
+
+@pytest.mark.longer
+def test_gravity_that_the_driver_took_is_added(folder):
+    arm = RobotModel.from_urdf(folder / 'arm.urdf', base_link='base', tip_link='tip')
+    recording = Recording.from_csv(folder / 'motion.csv', arm)
+    told = arm.with_payload(Payload(1.2, (0.0, 0.0, 0.05)))
+    less = replace(recording, effort=recording.effort - gravity_torque(told, recording.position))
+    as_csv(folder / 'less.csv', less)
+    option = '--effort-without-gravity'
+    answer = run(
+        folder, 'less.csv', option, '--driver-payload', 1.2, 0, 0, 0.05, '-o', folder / 'added'
+    )
+    assert answer.exit_code == 0, answer.output
+    full = run(folder, 'motion.csv', '-o', folder / 'full')
+    assert full.exit_code == 0, full.output
+    added, whole = (
+        Identification.load(folder / name / 'identified.yaml') for name in ('added', 'full')
+    )
+    np.testing.assert_allclose(
+        added.model.inertial_parameters, whole.model.inertial_parameters, rtol=1e-3, atol=1e-4
+    )
+    lonely = run(folder, 'less.csv', '--driver-payload', 1.2, 0, 0, 0.05)
+    assert lonely.exit_code == 2
+    assert option in lonely.output
 
 
 def test_a_validation_that_repeats_the_training_is_refused(folder):

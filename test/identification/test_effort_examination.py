@@ -10,13 +10,15 @@ import pytest
 from simulated_recordings import TrueArm, motion
 from urdf_parts import joint, link, robot
 
-from robodyn_ros import RobotModel, gravity_torque
+from robodyn_ros import Payload, RobotModel, gravity_torque
 from robodyn_ros.errors import InsufficientRecording, InvalidArgument, NoSuchName
 from robodyn_ros.identification import (
+    DriveTerms,
     EffortFindings,
     Recording,
     examine_effort,
     identify,
+    with_driver_gravity,
 )
 
 PENDULUM = robot(
@@ -121,6 +123,34 @@ def test_missing_gravity_is_recognised_on_each_joint_and_on_all(arm, recording, 
         assert removed >= set(telling) & set(joints)
         assert removed <= set(joints)
         assert 'gravity_removed' in codes(found)
+
+
+def test_gravity_that_a_driver_took_is_missed_and_added_again(arm, recording, telling):
+    told = arm.urdf.with_payload(Payload(1.5, (0.0, 0.02, 0.05)))  # by the driver's model
+    reported = replace(
+        recording, effort=recording.effort - gravity_torque(told, recording.position) / 2.0
+    )
+    whole = with_driver_gravity(reported, told, 2.0)
+    np.testing.assert_allclose(whole.effort, recording.effort, atol=1e-12)
+    full, again = (
+        identify(arm.urdf, each, effort_scale=2.0, friction=DriveTerms(), base_tilt=False)
+        for each in (recording, whole)
+    )
+    np.testing.assert_allclose(
+        again.model.inertial_parameters, full.model.inertial_parameters, rtol=1e-6, atol=1e-8
+    )
+
+
+def test_missing_gravity_names_what_adds_it(arm, recording, telling):
+    torque = replace(
+        recording, effort=recording.effort - gravity_torque(arm.bodies, recording.position)
+    )
+    found = examine_effort(arm.urdf, torque)
+    removed = [each for each in found.findings if each.code == 'gravity_removed']
+    assert removed
+    assert all('--effort-without-gravity' in str(each) for each in removed)
+    restored = examine_effort(arm.urdf, with_driver_gravity(torque, arm.bodies))
+    assert 'gravity_removed' not in codes(restored)
 
 
 def test_friction_that_is_removed_is_said_to_be(arm):

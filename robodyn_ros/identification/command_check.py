@@ -1,0 +1,538 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Does a commanded newton metre become one? Scale, sign and order of commands, joint by joint.
+
+``CommandProbe`` makes the commands: on top of what holds the arm, a slow sine on one channel after
+another, which grows until a joint moves. ``check_commands`` reads the answer: the model says which
+torque the motion took, and that torque is the command times its scale, less friction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from robodyn_ros.arguments import checked_array, checked_number, float_array
+from robodyn_ros.array_record import ArrayRecord
+from robodyn_ros.description.records import Finding
+from robodyn_ros.dynamics import coriolis_matrix, gravity_torque, mass_matrix
+from robodyn_ros.errors import InsufficientRecording, InvalidArgument
+from robodyn_ros.identification.preparation import (
+    STANDSTILL,
+    EvenSamples,
+    even_samples,
+    low_passed,
+)
+from robodyn_ros.identification.recording import Recording, checked_recordings
+from robodyn_ros.model import RobotModel, checked_model
+from robodyn_ros.motions.point_to_point import known_effort_limits
+from robodyn_ros.spatial import FloatArray
+from robodyn_ros.threads import one_thread
+
+# The sine: its first amplitude over the largest, its growth in a period until a joint is seen to
+# move, and from then on; how many periods it may last at the largest, and when it moves.
+_FIRST, _GROWTH, _SLOW_GROWTH = 0.002, 1.2, 1.04
+_PERIODS = 40
+# How far an offset moves against a drift in a period, of the amplitude.
+_BALANCE = 0.15
+# Before each channel, in which the arm comes to rest [s].
+_REST = 0.5
+# Between two joint states: a sine that went on meanwhile would jump [s].
+_LONGEST_PAUSE = 0.1
+# Of the motion that is allowed: where a joint is seen to move, and where the sine fades.
+_SEEN, _ENOUGH = 0.03, 0.4
+
+# Direction of motion is that of velocities below this [Hz] and 0.4 of the recording's rate.
+_SIGN_CUTOFF, _RATE_PART = 20.0, 0.4
+# A joint slides where it keeps its direction for so many samples, and so long [s].
+_LEAST_SLIDE, _LEAST_TIME = 6, 0.02
+_LEAST_WAY = 0.003
+_TEST_FUNCTIONS = 3
+# Slides that tell something of a joint; a scale that is less certain than this is unknown.
+_LEAST_SLIDES, _UNKNOWN = 6, 0.1
+# A scale is not one where it is off by so much, and so many deviations; deviations over this are
+# worth a word.
+_OFF, _CERTAIN, _UNCERTAIN = 0.05, 3.0, 0.03
+
+
+# --- the experiment ------------------------------------------------------------------------------
+
+
+class CommandProbe:
+    """
+    The commands of the experiment, from each joint state the next; it ends with what it began.
+
+    One channel after another gets a sine of a growing amplitude. Where a joint has moved most of
+    ``most_motion``, the sine fades. Where one has moved all of it, or joint states are late, the
+    check is over at once, and ``problem`` says so.
+
+    Parameters
+    ----------
+    model : RobotModel
+    holding : array-like, shape (n,) or float
+        Commands under which the arm stays where it is, in the drives' unit.
+    largest : array-like, shape (n,) or float, optional
+        Amplitudes that are not exceeded, in the drives' unit; where not given, the effort limits.
+        They begin at 0.2 % of it.
+    most_motion : float
+        Of any joint while a channel is probed [rad or m].
+    frequency : float
+        Of the sine [Hz]: higher for a light joint in a stiff gear, lower for a heavy one.
+
+    Attributes
+    ----------
+    holding : array, shape (n,)
+    is_over : bool
+    problem : str
+        Why it ended early; empty: it did not.
+
+    Raises
+    ------
+    InvalidArgument, NonFiniteValue
+        A number is not positive, or ``largest`` not given for a joint without an effort limit.
+    """
+
+    def __init__(
+        self,
+        model: RobotModel,
+        *,
+        holding: ArrayLike = 0.0,
+        largest: ArrayLike | None = None,
+        most_motion: float = 0.1,
+        frequency: float = 2.5,
+    ) -> None:
+        self._model = checked_model(model)
+        self.is_over = False
+        self.problem = ''
+        self.holding = _each_joint('holding', holding, model.n)
+        self._largest = _largest(model, largest)
+        self._most_motion = checked_number('most_motion', most_motion)
+        self._frequency = checked_number('frequency', frequency)
+        for name in ('most_motion', 'frequency'):
+            if not 0 < (value := getattr(self, f'_{name}')) < np.inf:
+                raise InvalidArgument(f'argument {name}', value, 'a positive number')
+        self._channel = -1
+        self._sine: _Sine | None = None
+        self._begin = self._last = np.nan
+        self._start = np.zeros(model.n)
+
+    def command(self, time: float, position: ArrayLike) -> FloatArray:
+        """
+        Return the command (n,) in the drives' unit, for a joint state.
+
+        Parameters
+        ----------
+        time : float
+            Its stamp [s].
+        position : array-like, shape (n,)
+            [rad or m]
+        """
+        q = checked_array('position', position, (self._model.n,))
+        if self._sine is None or self._sine.is_over:
+            self._next(time, q)
+        result = self.holding.copy()
+        if self.is_over or self._sine is None:
+            return result
+        pause, self._last = time - self._last, time
+        if not 0.0 <= pause <= _LONGEST_PAUSE:
+            self.is_over = True
+            self.problem = (
+                f'joint states are {pause:.3g} s apart; allowed: {_LONGEST_PAUSE:g} at most, '
+                'none that runs backwards'
+            )
+            return result
+        way = q - self._start
+        worst = int(np.abs(way).argmax())
+        if abs(way[worst]) > self._most_motion:
+            self.is_over = True
+            self.problem = (
+                f'joint {self._model.joint_names[worst]!r} has moved {abs(way[worst]):.3g} rad or '
+                f'm while the command of {self._model.joint_names[self._channel]!r} was probed; '
+                f'allowed: {self._most_motion:.3g}'
+            )
+            return result
+        since = time - self._begin
+        if since < 0:
+            return result
+        part = self._sine.value(since, float(way[worst] / self._most_motion))
+        result[self._channel] += self._largest[self._channel] * part
+        return result
+
+    def _next(self, time: float, q: FloatArray) -> None:
+        self._channel += 1
+        self.is_over = self._channel >= self._model.n
+        if self.is_over:
+            return
+        self._begin, self._last, self._start = time + _REST, time, q
+        self._sine = _Sine(self._frequency)
+
+
+class _Sine:
+    """
+    A sine of one channel, from -1 to 1: it grows, keeps the joint where it is, and fades.
+
+    A joint that gravity pulls, and friction holds, moves to one side only, with every period. An
+    offset grows against that. Which sign it must have is seen from the work of the command: a
+    drive that is not reversed feeds the joint.
+    """
+
+    def __init__(self, frequency: float) -> None:
+        self.is_over = False
+        self._frequency = frequency
+        self._seen = self._fade = np.nan
+        self._period = 0
+        self._offsets = (0.0, 0.0)  # at the begin of this period, and at its end
+        self._last = 0.0
+        self._new_period(0.0)
+
+    def _new_period(self, way: float) -> None:
+        self._first = self._low = self._high = way
+        self._work = 0.0
+
+    def value(self, time: float, way: float) -> float:
+        """Return it at a time from its begin [s]; the joint has gone part ``way`` of its bound."""
+        periods = time * self._frequency
+        if np.isnan(self._seen) and abs(way) > _SEEN:
+            self._seen = periods
+        search = periods if np.isnan(self._seen) else self._seen
+        growth = np.log(_FIRST) + np.log(_GROWTH) * search
+        growth += np.log(_SLOW_GROWTH) * (periods - search)
+        amplitude = float(np.exp(min(growth, 0.0)))
+        longest = -np.log(_FIRST) / np.log(_GROWTH) if np.isnan(self._seen) else self._seen
+        if np.isnan(self._fade) and (abs(way) > _ENOUGH or periods > longest + _PERIODS):
+            self._fade = periods
+        if int(periods) > self._period:
+            self._period = int(periods)
+            self._offsets = (self._offsets[1], self._offsets[1] - amplitude * self._drift(way))
+            self._new_period(way)
+        part = periods - int(periods)
+        offset = (1.0 - part) * self._offsets[0] + part * self._offsets[1]
+        faded = 0.0 if np.isnan(self._fade) else min(periods - self._fade, 1.0)
+        self.is_over = faded == 1.0
+        wave = float(np.clip(offset + amplitude * np.sin(2.0 * np.pi * periods), -1.0, 1.0))
+        self._work += wave * (way - self._last)
+        self._last, self._low, self._high = way, min(self._low, way), max(self._high, way)
+        return wave * (1.0 - faded**2 * (3.0 - 2.0 * faded))
+
+    def _drift(self, way: float) -> float:
+        """Return by which part of the amplitude the offset is too large."""
+        reach = self._high - self._low
+        if reach < _SEEN:
+            return 0.0
+        return _BALANCE * float(np.sign(self._work)) * (way - self._first) / reach
+
+
+def _each_joint(name: str, given: ArrayLike, n: int) -> FloatArray:
+    array = float_array(name, given)
+    return checked_array(name, np.full(n, array) if array.ndim == 0 else array, (n,))
+
+
+def _largest(model: RobotModel, given: ArrayLike | None) -> FloatArray:
+    if given is None:
+        largest = known_effort_limits(model)
+        for name, value in zip(model.joint_names, largest, strict=True):
+            if not np.isfinite(value):
+                raise InvalidArgument(
+                    f'largest command of joint {name!r}',
+                    'not given, and no effort limit',
+                    "a positive number in the drive's unit",
+                )
+        return largest
+    largest = _each_joint('largest', given, model.n)
+    for name, value in zip(model.joint_names, largest, strict=True):
+        if value <= 0:
+            raise InvalidArgument(f'largest command of joint {name!r}', value, 'above zero')
+    return largest
+
+
+# --- the answer ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class JointCommand(ArrayRecord):
+    """
+    What moves one joint.
+
+    Attributes
+    ----------
+    joint : str
+    channel : str
+        The joint whose command moves this one; empty where unknown, and the rest is NaN.
+    scale, deviation : float
+        Torque for a unit of the command [N m or N], negative where the drive is reversed. The
+        deviation is that of the regression, without the error of the model's inertia.
+    friction : float
+        Coulomb friction that was found beside it [N m or N].
+    delay : float
+        From command to torque, to first order [s].
+    """
+
+    joint: str
+    channel: str
+    scale: float
+    deviation: float
+    friction: float
+    delay: float
+
+    @property
+    def sign(self) -> int:
+        """1, -1 where the drive is reversed, 0 where unknown."""
+        return 0 if not self.channel else int(np.sign(self.scale))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CommandCheck(ArrayRecord):
+    """
+    What commands do to an arm.
+
+    Attributes
+    ----------
+    joints : tuple of n JointCommand
+    findings : tuple of Finding
+        The same as text, with what to do about it, and what the motion does not tell.
+    """
+
+    joints: tuple[JointCommand, ...]
+    findings: tuple[Finding, ...]
+
+    def __repr__(self) -> str:
+        each = ', '.join(
+            f'{x.joint}: {x.scale:.4g} +- {x.deviation:.2g}' if x.channel else f'{x.joint}: ?'
+            for x in self.joints
+        )
+        return f'CommandCheck({each})'
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every joint has a channel, and none has another's."""
+        channels = {each.channel for each in self.joints}
+        return '' not in channels and len(channels) == len(self.joints)
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """Joints in the order of the channels, for the parameter ``joints``; empty: unknown."""
+        if not self.is_complete:
+            return ()
+        moved = {each.channel: each.joint for each in self.joints}
+        return tuple(moved[each.joint] for each in self.joints)
+
+    @property
+    def command_scale(self) -> tuple[float, ...]:
+        """Command for a unit of torque, in that ``order``, for the parameter of this name."""
+        scale = {each.joint: each.scale for each in self.joints}
+        return tuple(1.0 / scale[name] for name in self.order)
+
+
+@one_thread()
+def check_commands(model: RobotModel, recordings: Recording | Sequence[Recording]) -> CommandCheck:
+    """
+    Return which command moves which joint, by which torque for a unit, from recorded motion.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm with its load and its rotors' inertia; without gravity
+        (``model.with_gravity((0, 0, 0))``) where the drives compensate that themselves.
+    recordings : Recording or sequence of Recording
+        Of ``CommandProbe``: positions, and **commands as efforts**, in the drives' unit, those of
+        a joint under its name. Measured efforts and velocities are not used.
+
+    Raises
+    ------
+    NoSuchName
+        A recording lacks a joint of the model.
+    InsufficientRecording
+        No joint slides.
+
+    Notes
+    -----
+    While a joint slides one way, its momentum p = M qd obeys dp/dt = s (u - d du/dt) + C^T qd - g
+    - Fc sign(qd) - Fv qd + c. Multiplied by functions that vanish where the slide begins and ends,
+    and integrated by parts, this needs no acceleration, and nothing of where the joint stuck. The
+    scale s, the delay d, Fc, Fv and c are those of least squares; the channel is the one that
+    leaves the smallest residual.
+
+    References
+    ----------
+    Shinbrot 1957, modulating functions.
+    """
+    checked_model(model)
+    given = [
+        each.of_joints(model.joint_names) for each in checked_recordings('recordings', recordings)
+    ]
+    slides: list[list[FloatArray]] = [[] for _ in range(model.n)]
+    for stretch in (part for each in given for part in even_samples(each, standing=True)):
+        for j, mine in enumerate(_slides(model, stretch)):
+            slides[j].extend(mine)
+    if not any(slides):
+        raise InsufficientRecording('recording', 'no joint that slides', 'a larger command')
+    joints = tuple(_joint_command(model, j, mine) for j, mine in enumerate(slides))
+    return CommandCheck(
+        joints,
+        (*(finding for each in given for finding in each.findings), *_findings(model, joints)),
+    )
+
+
+def _slides(model: RobotModel, stretch: EvenSamples) -> list[list[FloatArray]]:
+    """
+    Return the equations of each joint's slides, each array, shape (functions, 1 + n + 3 + n).
+
+    The change of momentum that is not C^T qd - g; then the integrals of the commands, of minus the
+    direction, of minus the velocity, of one, and of minus the commands' slope.
+    """
+    step, n = 1.0 / stretch.rate, model.n
+    cutoff = min(_SIGN_CUTOFF, _RATE_PART * stretch.rate)
+    q = low_passed(stretch.position, cutoff, stretch.rate)
+    qd = np.gradient(q, step, axis=0)
+    raw = np.gradient(stretch.position, step, axis=0)  # its integrals are the positions' own
+    direction = np.where(np.abs(qd) > STANDSTILL, np.sign(qd), 0.0)
+    result: list[list[FloatArray]] = [[] for _ in range(n)]
+    for j in range(n):
+        ends = np.flatnonzero(np.diff(direction[:, j])) + 1
+        for part in np.split(np.arange(len(q)), ends):
+            duration = (len(part) - 1) * step
+            if not direction[part[0], j] or len(part) < _LEAST_SLIDE or duration < _LEAST_TIME:
+                continue
+            if abs(q[part[-1], j] - q[part[0], j]) < _LEAST_WAY:
+                continue
+            momentum = np.einsum('kj,kj->k', mass_matrix(model, q[part])[:, j], raw[part])
+            own = coriolis_matrix(model, q[part], qd[part])
+            other = np.einsum('ki,ki->k', own[:, :, j], qd[part])
+            other -= gravity_torque(model, q[part])[:, j]
+            columns = np.column_stack(
+                [
+                    stretch.effort[part],
+                    -direction[part, j],
+                    -qd[part, j],
+                    np.ones(len(part)),
+                ]
+            )
+            at = np.pi * np.linspace(0.0, 1.0, len(part))
+            rows = []
+            for m in range(1, _TEST_FUNCTIONS + 1):
+                value = np.sin(at) * np.sin(m * at)
+                slope = np.cos(at) * np.sin(m * at) + m * np.sin(at) * np.cos(m * at)
+                slope *= np.pi / duration
+                left = -(slope @ momentum) - value @ other
+                late = slope @ stretch.effort[part]  # minus the integral of the commands' slope
+                row = np.array([left, *(value @ columns), *late])
+                rows.append(step / np.sqrt(duration) * row)
+            result[j].append(np.array(rows))
+    return result
+
+
+def _joint_command(model: RobotModel, joint: int, slides: Sequence[FloatArray]) -> JointCommand:
+    name, nan = model.joint_names[joint], float('nan')
+    unknown = JointCommand(name, '', nan, nan, nan, nan)
+    if len(slides) < _LEAST_SLIDES:
+        return unknown
+    fits = [_fit(slides, channel, model.n) for channel in range(model.n)]
+    channel = int(np.argmin([residual for *_, residual in fits]))
+    (scale, deviation), friction, late, residual = fits[channel]
+    if not np.isfinite(residual) or deviation > _UNKNOWN * abs(scale):
+        return unknown
+    return JointCommand(name, model.joint_names[channel], scale, deviation, friction, late / scale)
+
+
+def _fit(
+    slides: Sequence[FloatArray], channel: int, n: int
+) -> tuple[tuple[float, float], float, float, float]:
+    """
+    Return scale and deviation, Coulomb friction, scale times delay, and the residual.
+
+    As if this channel moved the joint. The deviation is robust: the equations of one slide share
+    what the model lacks there.
+    """
+    rows = np.concatenate(slides)
+    matrix, target = rows[:, [1 + channel, n + 1, n + 2, n + 3, n + 4 + channel]], rows[:, 0]
+    size = np.linalg.norm(matrix, axis=0)
+    if not size.all() or len(slides) <= matrix.shape[1]:
+        return (np.nan, np.nan), np.nan, np.nan, np.inf
+    inverse = np.linalg.pinv(matrix / size, rcond=1e-6)
+    solution = (inverse @ target) / size
+    errors = target - matrix @ solution
+    pieces = np.split(np.arange(len(rows)), np.cumsum([len(each) for each in slides])[:-1])
+    of_slides = np.stack([inverse[:, piece] @ errors[piece] for piece in pieces])
+    count = len(slides) / (len(slides) - matrix.shape[1])
+    deviation = np.sqrt(count * (of_slides**2).sum(axis=0)) / size
+    return (
+        (float(solution[0]), float(deviation[0])),
+        float(solution[1]),
+        float(solution[4]),
+        float(np.linalg.norm(errors)),
+    )
+
+
+# --- in words ------------------------------------------------------------------------------------
+
+
+def _findings(model: RobotModel, joints: Sequence[JointCommand]) -> list[Finding]:
+    """Return as text what the commands do, and what to do about it."""
+    result = []
+
+    def add(
+        code: str, level: Literal['info', 'warning'], joint: str, value: float, message: str
+    ) -> None:
+        element = f'command of joint {joint!r}'
+        sentence = f'{element} {message}'
+        result.append(Finding(code, level, element, float(f'{value:.4g}'), sentence))
+
+    for each, prismatic in zip(joints, model.dh.prismatic, strict=True):
+        if not each.channel:
+            add(
+                'command_undecided',
+                'info',
+                each.joint,
+                each.deviation,
+                'is not known: no command moved the joint often enough, or its friction hides its '
+                'inertia; allow a larger command or motion, and give the rotor inertia',
+            )
+            continue
+        unit, size = 'N' if prismatic else 'N m', f'{each.scale:.4g} +- {each.deviation:.2g}'
+        if each.channel != each.joint:
+            add(
+                'command_order',
+                'warning',
+                each.joint,
+                each.scale,
+                f'is that of {each.channel!r}: the order of the commands is wrong; parameter '
+                'joints',
+            )
+        if each.scale < 0:
+            add(
+                'command_inverted',
+                'warning',
+                each.joint,
+                each.scale,
+                f'has the wrong sign: a unit makes {size} {unit}; a negative command_scale',
+            )
+        if abs(abs(each.scale) - 1.0) > max(_OFF, _CERTAIN * each.deviation):
+            add(
+                'command_scaled',
+                'warning',
+                each.joint,
+                each.scale,
+                f'is no torque: a unit makes {size} {unit}, if the inertia of the model is right; '
+                f'command_scale {1.0 / each.scale:.4g}',
+            )
+        if each.deviation > _UNCERTAIN * abs(each.scale):
+            add(
+                'command_uncertain',
+                'info',
+                each.joint,
+                each.deviation / abs(each.scale),
+                f'has a scale that is known to {each.deviation / abs(each.scale):.0%} only: allow '
+                'a larger motion, or join several recordings',
+            )
+    if not model.rotor_inertia.any():
+        name = 'model'
+        message = (
+            'the model has no rotor inertia: behind a gear it is a large part of what moves, and '
+            'the scales are too small without it'
+        )
+        result.append(Finding('no_rotor_inertia', 'info', name, 0.0, message))
+    return result
