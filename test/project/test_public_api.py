@@ -393,13 +393,16 @@ IDENTIFICATION = {
     ' tip_height=None, friction_motion=False, poses=0, seed=0, prior_deviation=0.25, noise=None,'
     ' progress=None',
     'motion_limits': 'model, *, position=None, velocity=None, acceleration=None, effort=None',
+    'check_commands': 'model, recordings',
     'examine_effort': 'model, recordings',
     'identify_drive_gains': 'model, unloaded, loaded=None, mass=None',
     'identify_payload': 'model, loaded, *, unloaded=None, effort_scale=None, progress=None',
+    'with_driver_gravity': 'recording, model, effort_scale=1.0',
 }
 IDENTIFICATION_CLASSES = (
-    'Box CandidateError DriveGains DriveTerms EffortFindings Excitation HalfSpace Identification'
-    ' IdentifiedParameter InsufficientRecording JointEffort JointFriction LinkPoint MalformedData'
+    'Box CandidateError CommandCheck CommandProbe DriveGains DriveTerms EffortFindings Excitation'
+    ' HalfSpace Identification IdentifiedParameter InsufficientRecording JointCommand JointEffort'
+    ' JointFriction LinkPoint MalformedData'
     ' ModelMismatch MotionLimits NoSolution PayloadEstimate Prediction Recording RecordingErrors'
 )
 

@@ -19,6 +19,7 @@ from robodyn_ros.control.contact_thresholds import ObservedRecording
 from robodyn_ros.control.load import GravityChange, Load
 from robodyn_ros.control.settings import SafetySettings
 from robodyn_ros.description.chain import Chain
+from robodyn_ros.identification.command_check import CommandCheck, JointCommand
 from robodyn_ros.identification.comparison import RecordingErrors
 from robodyn_ros.identification.drive_gains import DriveGains
 from robodyn_ros.identification.effort_examination import EffortFindings, JointEffort
@@ -95,6 +96,8 @@ def loaded():
         'identification': Identification(
             model, drive_model, TIME, TABLE, None, None, None, None, (), (), (), 5.0, True, ''
         ),
+        'joint command': JointCommand('j1', 'j2', -2.0, 0.1, 0.5, 0.001),
+        'command check': CommandCheck((JointCommand('j1', 'j1', 2.0, 0.1, 0.5, 0.0),), ()),
         'joint effort': JointEffort('j1', 'torque', 1.0, 0.1, 'included', 'none', *[0.0] * 5),
         'effort findings': EffortFindings(
             (JointEffort('j1', 'torque', 1.0, 0.1, 'included', 'removed', *[0.0] * 5),),
