@@ -37,6 +37,9 @@ from robodyn_ros.threads import one_thread
 # move, and from then on; how many periods it may last at the largest, and when it moves.
 _FIRST, _GROWTH, _SLOW_GROWTH = 0.002, 1.2, 1.04
 _PERIODS = 40
+# So many periods with motion are enough; a sine that a drift ended before that is made again, as
+# often at most, from this part of the amplitude on at which the joint moved.
+_PLENTY, _MOST_SINES, _AGAIN = 25, 4, 0.6
 # How far an offset moves against a drift in a period, of the amplitude.
 _BALANCE = 0.15
 # Before each channel, in which the arm comes to rest [s].
@@ -163,12 +166,14 @@ class CommandProbe:
         return result
 
     def _next(self, time: float, q: FloatArray) -> None:
-        self._channel += 1
-        self.is_over = self._channel >= self._model.n
-        if self.is_over:
-            return
+        again = None if self._sine is None else self._sine.again()
+        if again is None:
+            self._channel += 1
+            self.is_over = self._channel >= self._model.n
+            if self.is_over:
+                return
         self._begin, self._last, self._start = time + _REST, time, q
-        self._sine = _Sine(self._frequency)
+        self._sine = again or _Sine(self._frequency)
 
 
 class _Sine:
@@ -180,12 +185,13 @@ class _Sine:
     drive that is not reversed feeds the joint.
     """
 
-    def __init__(self, frequency: float) -> None:
+    def __init__(self, frequency: float, first: float = _FIRST, offset: float = 0.0) -> None:
         self.is_over = False
-        self._frequency = frequency
+        self._frequency, self._first_amplitude = frequency, first
         self._seen = self._fade = np.nan
-        self._period = 0
-        self._offsets = (0.0, 0.0)  # at the begin of this period, and at its end
+        self._period = self._moving = 0
+        self._count = 1
+        self._offsets = (0.0, offset)  # at the begin of this period, and at its end
         self._last = 0.0
         self._new_period(0.0)
 
@@ -193,20 +199,34 @@ class _Sine:
         self._first = self._low = self._high = way
         self._work = 0.0
 
+    def again(self) -> _Sine | None:
+        """Return the sine that goes on where this one ended too early; None: it did not."""
+        if np.isnan(self._seen) or self._moving >= _PLENTY or self._count >= _MOST_SINES:
+            return None
+        first = _AGAIN * self._first_amplitude * _GROWTH**self._seen
+        following = _Sine(self._frequency, min(first, 1.0), self._offsets[1])
+        following._moving, following._count = self._moving, self._count + 1
+        return following
+
     def value(self, time: float, way: float) -> float:
         """Return it at a time from its begin [s]; the joint has gone part ``way`` of its bound."""
         periods = time * self._frequency
         if np.isnan(self._seen) and abs(way) > _SEEN:
             self._seen = periods
         search = periods if np.isnan(self._seen) else self._seen
-        growth = np.log(_FIRST) + np.log(_GROWTH) * search
+        growth = np.log(self._first_amplitude) + np.log(_GROWTH) * search
         growth += np.log(_SLOW_GROWTH) * (periods - search)
         amplitude = float(np.exp(min(growth, 0.0)))
-        longest = -np.log(_FIRST) / np.log(_GROWTH) if np.isnan(self._seen) else self._seen
+        longest = (
+            -np.log(self._first_amplitude) / np.log(_GROWTH)
+            if np.isnan(self._seen)
+            else self._seen
+        )
         if np.isnan(self._fade) and (abs(way) > _ENOUGH or periods > longest + _PERIODS):
             self._fade = periods
         if int(periods) > self._period:
             self._period = int(periods)
+            self._moving += self._high - self._low > _SEEN
             self._offsets = (self._offsets[1], self._offsets[1] - amplitude * self._drift(way))
             self._new_period(way)
         part = periods - int(periods)

@@ -85,7 +85,7 @@ def sliding(model: RobotModel, scale: float, late: float = 0.0, rate: float = 50
     """Return a pendulum's recording in closed form: it always slides, under given commands."""
     time = np.arange(0.0, 12.0, 1.0 / rate)
     w = 2 * np.pi * np.array([1.0, 2.3])
-    q = 0.02 * np.sin(np.outer(time, w)).sum(axis=1)
+    q = 0.6 + 0.02 * np.sin(np.outer(time, w)).sum(axis=1)
     qd = 0.02 * (w * np.cos(np.outer(time, w))).sum(axis=1)
     qdd = -0.02 * (w**2 * np.sin(np.outer(time, w))).sum(axis=1)
     # (I + m l²) qdd - m g l cos q about y, and friction.
