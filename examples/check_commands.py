@@ -54,6 +54,8 @@ def probed(
     """Answer joint states until the probe is over; return what was recorded, and a problem."""
     node = rclpy.create_node('check_commands', namespace=namespace)
     publisher = node.create_publisher(Float64MultiArray, commands, 10)
+    # A simulator in lockstep goes on when each state has its answer here, too.
+    answers = node.create_publisher(JointState, 'torques', 10) if namespace else None
     rows: list[tuple[float, np.ndarray, np.ndarray]] = []
     heard = [time.monotonic()]
 
@@ -66,6 +68,10 @@ def probed(
         position = np.array([position_of[name] for name in model.joint_names])
         command = probe.command(stamp, position)
         publisher.publish(Float64MultiArray(data=command.tolist()))
+        if answers is not None:
+            answers.publish(
+                JointState(header=message.header, name=message.name, effort=command.tolist())
+            )
         rows.append((stamp, position, command))
 
     node.create_subscription(JointState, 'joint_states', on_state, 100)
@@ -108,6 +114,7 @@ def demonstration(output: Path) -> None:
         parameters={
             'urdf_file': str(urdf),
             'time_step': 0.002,
+            'lockstep': True,
             'command_scale': [1.0 / scale for scale in SCALES],
         },
         remappings={'/clock': 'clock', '/diagnostics': 'diagnostics'},

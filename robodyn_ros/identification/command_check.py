@@ -44,8 +44,6 @@ _PLENTY, _MOST_SINES, _AGAIN = 25, 4, 0.6
 _BALANCE = 0.15
 # Before each channel, in which the arm comes to rest [s].
 _REST = 0.5
-# Between two joint states: a sine that went on meanwhile would jump [s].
-_LONGEST_PAUSE = 0.1
 # Of the motion that is allowed: where a joint is seen to move, and where the sine fades.
 _SEEN, _ENOUGH = 0.03, 0.4
 
@@ -86,6 +84,9 @@ class CommandProbe:
     frequency : float
         Of the sine [Hz]: higher for a light joint in a stiff gear, lower for a heavy one.
 
+    longest_pause : float
+        Between two joint states [s]: the sine, which goes on meanwhile, jumps.
+
     Attributes
     ----------
     holding : array, shape (n,)
@@ -107,6 +108,7 @@ class CommandProbe:
         largest: ArrayLike | None = None,
         most_motion: float = 0.1,
         frequency: float = 2.5,
+        longest_pause: float = 0.1,
     ) -> None:
         self._model = checked_model(model)
         self.is_over = False
@@ -115,7 +117,8 @@ class CommandProbe:
         self._largest = _largest(model, largest)
         self._most_motion = checked_number('most_motion', most_motion)
         self._frequency = checked_number('frequency', frequency)
-        for name in ('most_motion', 'frequency'):
+        self._longest_pause = checked_number('longest_pause', longest_pause)
+        for name in ('most_motion', 'frequency', 'longest_pause'):
             if not 0 < (value := getattr(self, f'_{name}')) < np.inf:
                 raise InvalidArgument(f'argument {name}', value, 'a positive number')
         self._channel = -1
@@ -141,10 +144,10 @@ class CommandProbe:
         if self.is_over or self._sine is None:
             return result
         pause, self._last = time - self._last, time
-        if not 0.0 <= pause <= _LONGEST_PAUSE:
+        if not 0.0 <= pause <= self._longest_pause:
             self.is_over = True
             self.problem = (
-                f'joint states are {pause:.3g} s apart; allowed: {_LONGEST_PAUSE:g} at most, '
+                f'joint states are {pause:.3g} s apart; allowed: {self._longest_pause:g} at most, '
                 'none that runs backwards'
             )
             return result
