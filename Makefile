@@ -47,7 +47,7 @@ identify: setup  ## an arm with a wrong URDF is excited, recorded, identified [U
 	@$(WITH_ROS) $(BIN)/robodyn identify-demo --output '$(OUT)' $(if $(SEED),--seed '$(SEED)') \
 	    $(if $(URDF),--urdf '$(URDF)') $(if $(BASE),--base '$(BASE)') $(if $(TIP),--tip '$(TIP)')
 
-check: setup  ## the answer in three minutes: numbers, the core, one node of each kind [ROOM=control]
+check: setup  ## the quick answer, in minutes: numbers, the core, one node of each kind [ROOM=control]
 	@$(WITH_ROS) $(BIN)/python -m pytest -q -n 2 --dist loadfile \
 	    -m 'not longer and not slow' $(if $(ROOM),test/$(ROOM))
 

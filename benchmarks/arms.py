@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from importlib.metadata import PackageNotFoundError, files, version
 from pathlib import Path
@@ -32,12 +32,14 @@ from typing import Any
 import numpy as np
 import yaml
 
-from robodyn_ros import RobotModel, friction_torque, gravity_torque, mass_matrix
+from robodyn_ros import RobotModel, mass_matrix
+from robodyn_ros.control.servo_offset import ServoOffset
 from robodyn_ros.description.chain import Chain
 from robodyn_ros.motions import MotionSamples, example_motion
 from robodyn_ros.motions.point_to_point import known_effort_limits
 from robodyn_ros.simulation import ArmSimulation
 from robodyn_ros.simulation.closed_loop import SimulatedMotion, simulated_motion
+from robodyn_ros.simulation.drive import Drive
 
 DOCS = Path(__file__).resolve().parents[1] / 'docs'
 FACTS, RUNS = DOCS / 'arms.yaml', DOCS / 'arms_runs.yaml'
@@ -57,65 +59,37 @@ LAWS = {
 }
 
 
-@dataclass(frozen=True)
-class Drive:
-    """
-    What a driver and its joints' drives do with a torque [N m] besides applying it.
-
-    Attributes
-    ----------
-    stiffness, damping, limits : array, shape (n,)
-        [N m/rad], [N m s/rad], [N m]; of the position loop, zero where there is none.
-    own : RobotModel, optional
-        The model whose gravity and friction the driver adds.
-    takes_torque : bool
-        Otherwise a torque can come as a shift of the position alone.
-    largest_offset : float
-        Of that shift [rad].
-    """
-
-    stiffness: np.ndarray
-    damping: np.ndarray
-    limits: np.ndarray
-    own: RobotModel | None = None
-    takes_torque: bool = True
-    largest_offset: float = 0.1
-
-
 class DrivenArm(ArmSimulation):
     """An arm in MuJoCo behind a drive that is sent a motion; ``step`` takes the model's torque."""
 
-    def __init__(self, chain: Chain, drive: Drive, motion: MotionSamples) -> None:
+    def __init__(
+        self, chain: Chain, drive: Drive, motion: MotionSamples, servo: ServoOffset | None = None
+    ) -> None:
         super().__init__(chain, time_step=TIME_STEP)
-        self._drive = drive
+        self._drive, self._servo = drive, servo
         time = np.arange(motion.time[0], motion.time[-1] + 2 * TIME_STEP, TIME_STEP)
         self._asked, self._asked_velocity = (
             np.stack([np.interp(time, motion.time, column) for column in table.T], axis=1)
             for table in (motion.q, motion.qd)
         )
-        if not drive.takes_torque:  # as a joint's, implicitly: a light wrist needs it
-            self._model.dof_damping[:] += drive.damping
+        if servo is not None:  # its damping as a joint's, implicitly: a light wrist needs it
+            self._model.dof_damping[:] += drive.velocity_gain
+            self._drive = replace(drive, velocity_gain=0.0)
 
     def reset(self, position: np.ndarray) -> None:
         super().reset(position)
         self._steps, self._target = 0, np.asarray(position, dtype=float)
 
     def step(self, torque: np.ndarray) -> None:
-        drive, q, qd, k = self._drive, self.position, self.velocity, self._steps
+        state, k = (self.position, self.velocity), self._steps
         self._steps += 1
-        if drive.takes_torque:
-            error, error_velocity = self._asked[k] - q, self._asked_velocity[k] - qd
-            total = drive.stiffness * error + drive.damping * error_velocity + torque
-        else:
-            if k % SERVO_STEPS == 0:
-                offset = torque / drive.stiffness
-                self._target = self._asked[k] + np.clip(
-                    offset, -drive.largest_offset, drive.largest_offset
-                )
-            total = drive.stiffness * (self._target - q)
-        if drive.own is not None:
-            total = total + gravity_torque(drive.own, q) + friction_torque(drive.own, qd)
-        super().step(np.clip(total, -drive.limits, drive.limits))
+        if self._servo is None:
+            command = {'effort': torque, 'desired_velocity': self._asked_velocity[k]}
+            super().step(self._drive.torque(*state, desired_position=self._asked[k], **command))
+            return
+        if k % SERVO_STEPS == 0:
+            self._target = self._servo.command(self._asked[k], torque)
+        super().step(self._drive.torque(*state, desired_position=self._target))
 
 
 def file_of(package: str, name: str) -> Path:
@@ -141,22 +115,23 @@ def tracking(chain: Chain, model: RobotModel, arm: dict[str, Any]) -> dict[str, 
     limits = known_effort_limits(model)
     if 'servo' in arm:
         limits = np.minimum(limits, arm['servo']['limit'])
-    compensated = {term for term in ('gravity', 'friction') if arm[term]['who'] == 'robot'}
-    law_model, own = model, None
+    gravity, friction = (arm[term]['who'] == 'robot' for term in ('gravity', 'friction'))
+    law_model, servo = model, None
     if kind == 'servo':  # its damping acts as friction of the joint, which the model is to know
         law_model = replace(model, viscous_friction=model.viscous_friction + damping)
-    if compensated:
-        own = model if 'gravity' in compensated else model.with_gravity(np.zeros(3))
-        own = own if 'friction' in compensated else without_friction(own)
-        law_model = model.with_gravity(np.zeros(3)) if 'gravity' in compensated else model
-        law_model = without_friction(law_model) if 'friction' in compensated else law_model
-    (largest,) = arm['way_in'].get('parameters', {}).get('largest_offset', [0.1])
-    drive = Drive(stiffness, damping, limits, own, kind != 'servo', largest)
-    zero = np.zeros(model.n)
+        (largest,) = arm['way_in'].get('parameters', {}).get('largest_offset', [0.1])
+        servo = ServoOffset.of(model, stiffness, largest)
+    if gravity:
+        law_model = law_model.with_gravity(np.zeros(3))
+    if friction:
+        law_model = without_friction(law_model)
+    inside = replace(model, effort_limits=limits)
+    drive = Drive(inside, stiffness, damping, gravity, float(friction))
     # Where the model's law has the feedback, the drive has none.
-    with_model = Drive(zero, zero, limits, own) if kind == 'node' else drive
-    alone = simulated_motion(DrivenArm(chain, drive, motion), law_model, motion, 'free')
-    tracked = simulated_motion(DrivenArm(chain, with_model, motion), law_model, motion, LAWS[kind])
+    with_model = replace(drive, position_gain=0.0, velocity_gain=0.0) if kind == 'node' else drive
+    alone = simulated_motion(DrivenArm(chain, drive, motion, servo), law_model, motion, 'free')
+    driven = DrivenArm(chain, with_model, motion, servo)
+    tracked = simulated_motion(driven, law_model, motion, LAWS[kind])
     return {
         'seconds': round(float(motion.time[-1] - motion.time[0]), 2),
         'without': errors(alone),

@@ -76,6 +76,19 @@ def checked_array(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Float
     return array
 
 
+def checked_per_joint(name: str, values: ArrayLike, n: int) -> FloatArray:
+    """
+    Return a copy (n,) as floats: one number for all joints, or one for each.
+
+    Raises
+    ------
+    InvalidArgument, NonFiniteValue
+        Naming the argument.
+    """
+    array = float_array(name, values)
+    return checked_array(name, np.full(n, array) if array.ndim == 0 else array, (n,))
+
+
 def checked_gains(name: str, values: ArrayLike, n: int) -> FloatArray:
     """
     Return an array (n,) of what is zero or more: one value for all joints, or one for each.

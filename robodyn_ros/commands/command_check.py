@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from robodyn_ros.commands.options import (
     ChosenArm,
     arm_options,
     examples,
+    number_or_null,
     recordings_argument,
     rotor_inertia_option,
     topic_option,
@@ -86,7 +86,4 @@ def _record(found: CommandCheck) -> dict[str, Any]:
 
 def _record_of_joint(joint: JointCommand) -> dict[str, Any]:
     values = {**vars(joint), 'sign': joint.sign}
-    return {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value
-        for name, value in values.items()
-    }
+    return {name: number_or_null(value) for name, value in values.items()}

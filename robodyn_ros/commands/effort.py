@@ -21,6 +21,7 @@ from robodyn_ros.commands.options import (
     effort_scale_option,
     examples,
     in_a_folder_that_is_there,
+    number_or_null,
     recordings_argument,
     topic_option,
 )
@@ -192,11 +193,12 @@ def _record_of_effort(found: EffortFindings) -> dict[str, Any]:
     """Return what was found as JSON can hold it: null where nothing is known."""
     return {
         'joints': [
-            {name: _number(value) for name, value in vars(joint).items()} for joint in found.joints
+            {name: number_or_null(value) for name, value in vars(joint).items()}
+            for joint in found.joints
         ],
         'effort_scale': found.effort_scale.tolist(),
-        'delay_s': _number(found.delay),
-        'delay_deviation_s': _number(found.delay_deviation),
+        'delay_s': number_or_null(found.delay),
+        'delay_deviation_s': number_or_null(found.delay_deviation),
         'findings': [each.as_dict() for each in found.findings],
     }
 
@@ -254,7 +256,3 @@ def _record_of_payload(found: PayloadEstimate) -> dict[str, Any]:
         'poses': found.poses.tolist(),
         'findings': [each.as_dict() for each in found.findings],
     }
-
-
-def _number(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -18,6 +18,7 @@ from robodyn_ros.commands.options import (
     arm_options,
     examples,
     in_a_folder_that_is_there,
+    number_or_null,
 )
 from robodyn_ros.commands.progress import progress_bar
 from robodyn_ros.control.trajectory import MOST_POINTS
@@ -220,7 +221,7 @@ def _record(model: RobotModel, found: Excitation, run: _DryRun | None) -> dict[s
         'duration': found.duration,
         'seed': found.seed,
         'information_nat': found.criterion,
-        'clearance_m': _finite(found.clearance),
+        'clearance_m': number_or_null(found.clearance),
         'joints': [
             {
                 'name': name,
@@ -228,7 +229,7 @@ def _record(model: RobotModel, found: Excitation, run: _DryRun | None) -> dict[s
                 'position': _of_all(found, 'position', j),
                 'velocity_limit': float(found.limits.velocity[j]),
                 'velocity': _of_all(found, 'velocity', j),
-                'effort_limit': _finite(float(found.limits.effort[j])),
+                'effort_limit': number_or_null(float(found.limits.effort[j])),
                 'effort': _of_all(found, 'effort', j),
                 'dry_run_effort': float(run.effort[j]) if run and ran else None,
                 'dry_run_error': float(run.error[j]) if run and ran else None,
@@ -298,7 +299,3 @@ def _of_all(found: Excitation, name: str, joint: int) -> Any:
     if name == 'position':
         return [float(used[:, 0].min()), float(used[:, 1].max())]
     return float(used.max())
-
-
-def _finite(value: float) -> float | None:
-    return value if np.isfinite(value) else None

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options that commands share: paths, numbers of joints, those that choose an arm in a URDF."""
+"""What commands share: options, paths, the arm that was chosen, numbers in JSON."""
 
 from __future__ import annotations
 
 import functools
 import hashlib
+import math
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -46,6 +47,11 @@ def in_a_folder_that_is_there(
     if path is not None and not os.access(path if path.exists() else path.parent, os.W_OK):
         raise PermissionError(f'{option.opts[-1]} {str(path)!r}: may not be written')
     return path
+
+
+def number_or_null(value: Any) -> Any:
+    """Return a value as JSON has it: None for a number that is not finite."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robodyn_ros.arguments import checked_array, checked_number, float_array
+from robodyn_ros.arguments import checked_array, checked_number, checked_per_joint
 from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.description.records import Finding
 from robodyn_ros.dynamics import coriolis_matrix, gravity_torque, mass_matrix
@@ -83,7 +83,6 @@ class CommandProbe:
         Of any joint while a channel is probed [rad or m].
     frequency : float
         Of the sine [Hz]: higher for a light joint in a stiff gear, lower for a heavy one.
-
     longest_pause : float
         Between two joint states [s]: the sine, which goes on meanwhile, jumps.
 
@@ -113,7 +112,7 @@ class CommandProbe:
         self._model = checked_model(model)
         self.is_over = False
         self.problem = ''
-        self.holding = _each_joint('holding', holding, model.n)
+        self.holding = checked_per_joint('holding', holding, model.n)
         self._largest = _largest(model, largest)
         self._most_motion = checked_number('most_motion', most_motion)
         self._frequency = checked_number('frequency', frequency)
@@ -249,11 +248,6 @@ class _Sine:
         return _BALANCE * float(np.sign(self._work)) * (way - self._first) / reach
 
 
-def _each_joint(name: str, given: ArrayLike, n: int) -> FloatArray:
-    array = float_array(name, given)
-    return checked_array(name, np.full(n, array) if array.ndim == 0 else array, (n,))
-
-
 def _largest(model: RobotModel, given: ArrayLike | None) -> FloatArray:
     if given is None:
         largest = known_effort_limits(model)
@@ -265,7 +259,7 @@ def _largest(model: RobotModel, given: ArrayLike | None) -> FloatArray:
                     "a positive number in the drive's unit",
                 )
         return largest
-    largest = _each_joint('largest', given, model.n)
+    largest = checked_per_joint('largest', given, model.n)
     for name, value in zip(model.joint_names, largest, strict=True):
         if value <= 0:
             raise InvalidArgument(f'largest command of joint {name!r}', value, 'above zero')

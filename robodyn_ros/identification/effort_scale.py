@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robodyn_ros.arguments import checked_array, float_array
+from robodyn_ros.arguments import checked_per_joint
 from robodyn_ros.description.records import Finding
 from robodyn_ros.errors import InvalidArgument
 from robodyn_ros.identification.drive_terms import DriveTerms
@@ -92,10 +92,7 @@ def given_effort_scale(model: RobotModel, given: ArrayLike) -> FloatArray:
     NonFiniteValue, InvalidArgument
         It is of another shape, or zero for a joint.
     """
-    scale = float_array('effort_scale', given)
-    if scale.ndim == 0:
-        scale = np.full(model.n, scale)
-    scale = checked_array('effort_scale', scale, (model.n,))
+    scale = checked_per_joint('effort_scale', given, model.n)
     for name, value in zip(model.joint_names, scale, strict=True):
         if value == 0.0:
             raise InvalidArgument(f'effort_scale of joint {name!r}', value, 'a number but zero')
