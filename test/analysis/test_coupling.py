@@ -95,6 +95,7 @@ def test_largest_coupling_is_reached_where_it_says_and_nowhere_exceeded(stanford
         assert k[:, i, j].mean() == pytest.approx(pair.mean, abs=5e-3)
 
 
+@pytest.mark.longer
 def test_joint_space_coupling_splits_into_its_factors(stanford):
     arm, pairs = stanford
     assert len(pairs) == 15

@@ -131,6 +131,7 @@ def test_terms_of_the_jpl_arm_are_dropped_at_a_price_worth_it(jpl):
     assert sum(x.dropped_terms for x in simplified.inertia) > 20
 
 
+@pytest.mark.repeats(check=1)
 # What nobody would miss [N m].
 @pytest.mark.parametrize(('name', 'negligible'), [('panda', 0.05), ('ur5', 0.0)])
 def test_simplified_gravity_stays_under_two_percent_with_operations_saved(name, negligible):

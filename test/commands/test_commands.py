@@ -139,6 +139,7 @@ def test_export_writes_the_terms_that_matter(tmp_path):
     assert 'arm_mass_matrix' not in source
 
 
+@pytest.mark.longer
 def test_simulated_arm_follows_and_writes_what_it_did(tmp_path):
     pytest.importorskip('mujoco')
     path = tmp_path / 'motion.csv'
@@ -208,7 +209,7 @@ def test_a_folder_is_no_file_to_write():
         assert 'is a directory' in error_of(*command, '-o', '.')
 
 
-@pytest.mark.longer
+@pytest.mark.slow
 def test_every_command_but_the_demonstration_works_without_ros(motion, tmp_path):
     path, _ = motion
     code = f"""

@@ -49,6 +49,7 @@ def test_the_identified_model_needs_far_lower_thresholds_than_the_urdf(folder):
     assert found['observer_gain'] == [30.0]
 
 
+@pytest.mark.longer
 def test_the_file_is_one_of_the_nodes_parameters(folder):
     answer = run(folder, 'free.csv', '--identified', 'found.yaml', '-o', 'contact.yaml')
     assert answer.exit_code == 0, answer.output

@@ -123,7 +123,7 @@ def test_the_page_needs_nothing_else_and_names_no_script(result):
     assert 'held-out error' in page
 
 
-@pytest.mark.longer
+@pytest.mark.slow
 def test_without_a_validation_motion_it_says_so(folder):
     output = folder / 'unvalidated'
     answer = run(folder, 'motion.csv', '-o', output)
@@ -132,7 +132,7 @@ def test_without_a_validation_motion_it_says_so(folder):
     assert 'No validation motion' in (output / 'identified.html').read_text()
 
 
-@pytest.mark.longer
+@pytest.mark.slow
 def test_gravity_that_the_driver_took_is_added(folder):
     arm = RobotModel.from_urdf(folder / 'arm.urdf', base_link='base', tip_link='tip')
     recording = Recording.from_csv(folder / 'motion.csv', arm)

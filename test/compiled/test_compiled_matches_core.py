@@ -78,6 +78,7 @@ def tolerance(arm, name, given):
     return max(EQUAL, 1e-14 * float(np.linalg.cond(rd.mass_matrix(arm, given['q'])).max()))
 
 
+@pytest.mark.repeats(check=1)
 @pytest.mark.parametrize('name', PUBLIC_ARMS)
 def test_expressions_of_public_arm(name):
     assert_expressions_equal_core(public_arm(name))

@@ -131,6 +131,7 @@ ONCE = {
 """What threw an arm before it was mended, shrunk."""
 
 
+@pytest.mark.repeats(check=5)
 @pytest.mark.parametrize('case', ONCE.values(), ids=ONCE)
 def test_no_arm_is_thrown_by_what_threw_one_once(case):
     judge('', case)

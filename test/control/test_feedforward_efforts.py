@@ -93,6 +93,7 @@ def pd_gains(model, positions, rate=50.0):
     return rate**2 * inertia, 2.0 * rate * inertia
 
 
+@pytest.mark.longer
 @pytest.mark.repeats(check=1)
 @pytest.mark.parametrize(
     'name, fields', [*((name, 'pva') for name in TIPS), ('panda.urdf', 'pv'), ('panda.urdf', 'p')]
@@ -206,6 +207,7 @@ def test_smaller_bound_takes_more_points_and_a_tiny_one_all_there_may_be():
 # --- what it leaves open -----------------------------------------------------------------------
 
 
+@pytest.mark.longer
 def test_waypoints_with_positions_only_are_completed_so_that_velocity_does_not_jump():
     model = arm()
     given = motion(model, 'p')

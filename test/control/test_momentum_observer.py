@@ -96,6 +96,7 @@ def test_friction_and_rotors_of_the_model_are_not_taken_for_the_outside(two_link
     np.testing.assert_allclose(got, 0.0, atol=1e-4)
 
 
+@pytest.mark.repeats(check=1)
 @pytest.mark.parametrize('name', sorted(ARMS))
 def test_torques_agree_with_those_that_mujoco_applies(name):
     pytest.importorskip('mujoco')

@@ -22,7 +22,7 @@ def allowed_growth(rate):
     return 1.1 if rate >= 20.0 else 1.3 if rate >= 10.0 else 2.0
 
 
-@pytest.mark.repeats(check=2)
+@pytest.mark.repeats(check=1)
 @pytest.mark.parametrize('rate', RATES)
 def test_an_arm_under_gravity_compensation_gains_no_energy(rate):
     arm = slow(rate, speed=0.2)
@@ -32,7 +32,7 @@ def test_an_arm_under_gravity_compensation_gains_no_energy(rate):
     assert arm.pipeline.last_fault == ''
 
 
-@pytest.mark.repeats(check=3)
+@pytest.mark.repeats(check=1)
 @pytest.mark.parametrize('period, has_friction', [(0.15, False), (0.15, True), (0.2, True)])
 @pytest.mark.parametrize('speed', [0.1, 0.2, 0.5])
 def test_states_slower_than_the_timeout_throw_no_arm(period, has_friction, speed):
@@ -43,7 +43,7 @@ def test_states_slower_than_the_timeout_throw_no_arm(period, has_friction, speed
     assert max(arm.energies) < 1.1 * arm.energies[0]
 
 
-@pytest.mark.repeats(check=2)
+@pytest.mark.repeats(check=1)
 @pytest.mark.parametrize('rate', RATES)
 def test_an_arm_that_moves_when_computed_torque_begins_gains_no_energy(rate):
     arm = slow(rate, speed=0.3, mode='computed_torque')

@@ -57,6 +57,7 @@ def ticks(duration, pace=1.0, start=50.0):
     return start + pace * PERIOD * np.arange(round(duration / PERIOD))
 
 
+@pytest.mark.longer
 @pytest.mark.repeats(check=1, test=1)
 @pytest.mark.parametrize('pace', [0.999, 1.0, 1.001])
 def test_clock_that_keeps_pace_is_believed_for_long(pace):
@@ -65,6 +66,7 @@ def test_clock_that_keeps_pace_is_believed_for_long(pace):
     assert clock.is_clock_reliable(120.0)
 
 
+@pytest.mark.repeats(check=1)
 @pytest.mark.parametrize('seed', range(3))
 def test_messages_that_come_late_are_believed(seed):
     delays = np.random.default_rng(seed).uniform(0.0, 0.09, 5000)
@@ -72,6 +74,7 @@ def test_messages_that_come_late_are_believed(seed):
     assert all(believed(Clock(0.1), stamps))
 
 
+@pytest.mark.repeats(check=1)
 @pytest.mark.parametrize('jump', [0.2, 1.5, 3.0, -0.01, -3.0])
 def test_jump_is_not_believed_however_long_states_may_be_late(jump):
     stamps, at = ticks(2.0 * WINDOW), round(1.5 * WINDOW / PERIOD)
@@ -81,6 +84,7 @@ def test_jump_is_not_believed_however_long_states_may_be_late(jump):
     assert all(found[at + 1 :])  # it is another clock from then on
 
 
+@pytest.mark.repeats(check=1)
 @pytest.mark.parametrize('lateness', [0.15, 0.45])
 def test_first_messages_may_have_waited(lateness):
     delays = np.zeros(5000)

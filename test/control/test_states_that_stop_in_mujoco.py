@@ -26,7 +26,7 @@ def plain_energy():
     return max(moving(1.2 * DURATION).energies)
 
 
-@pytest.mark.repeats(check=2)
+@pytest.mark.repeats(check=1)
 @pytest.mark.parametrize('instant', [0.25, 0.5, 0.75])
 @pytest.mark.parametrize('silence', [0.3, 0.6])
 def test_arm_is_slower_after_a_silence_than_before_and_holds_when_states_come_back(

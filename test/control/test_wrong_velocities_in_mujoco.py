@@ -9,6 +9,7 @@ pytest.importorskip('mujoco')
 from frictionless_arm import FrictionlessArm
 
 
+@pytest.mark.repeats(check=1)
 @pytest.mark.parametrize('joint', [3, 6])
 def test_an_arm_that_moves_when_it_is_enabled_is_not_driven(joint):
     arm = FrictionlessArm(0.05, joint)
@@ -20,6 +21,7 @@ def test_an_arm_that_moves_when_it_is_enabled_is_not_driven(joint):
     assert words in arm.pipeline.last_fault
 
 
+@pytest.mark.repeats(check=1)
 @pytest.mark.parametrize('joint', [3, 6])
 def test_neither_contacts_nor_a_stop_begin_again_what_was_given_up(joint):
     arm = FrictionlessArm(0.05, joint)

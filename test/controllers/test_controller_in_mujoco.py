@@ -70,7 +70,7 @@ def test_a_reference_that_ends_in_motion_is_braked(arm, at):
     assert arm.last_energy < 1e-6
 
 
-@pytest.mark.repeats(check=2)
+@pytest.mark.repeats(check=1)
 @pytest.mark.parametrize('at', [0.5, 1.0, 1.4])
 @pytest.mark.parametrize('gap', [0.12, 0.6])
 def test_states_that_are_missing_in_motion_leave_hardly_any_energy(arm, at, gap):

@@ -98,6 +98,7 @@ def test_file_that_is_sent_on_is_utf_8_or_refused_by_name(tmp_path):
         urdf_text(tmp_path / 'nowhere.urdf')
 
 
+@pytest.mark.repeats(check=1)
 @pytest.mark.parametrize('kind', ['revolute', 'fixed'])
 @pytest.mark.parametrize('count', [3000, 100_000])
 def test_thousands_of_joints_are_refused_by_their_number(count, kind):

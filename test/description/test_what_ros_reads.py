@@ -93,6 +93,7 @@ def test_odd_urdf_is_read_with_a_finding(oddity, tmp_path):
         np.testing.assert_array_equal(arm.dh.a, sound.dh.a)
 
 
+@pytest.mark.repeats(check=4)
 @pytest.mark.parametrize('oddity', ODD)
 @pytest.mark.skipif(CHECK_URDF is None, reason='needs check_urdf (liburdfdom-tools)')
 def test_the_parser_of_ros_reads_it_too(oddity, tmp_path):

@@ -11,6 +11,7 @@ from robodyn_ros import errors
 NO_ROBOTS = {'ur3.urdf': errors.MalformedUrdf, 'test.urdf': errors.MalformedUrdf}
 
 
+@pytest.mark.longer
 @pytest.mark.repeats(check=4, test=8)
 @pytest.mark.parametrize('path', public_urdfs(), ids=lambda path: path.name)
 def test_chains_of(path):

@@ -60,6 +60,7 @@ def test_motion_begins_and_ends_at_rest(states):
     np.testing.assert_allclose(np.gradient(qd, 0.01, axis=0)[1:-1], qdd[1:-1], atol=2e-2)
 
 
+@pytest.mark.longer
 def test_script_draws_its_figure(script, tmp_path, capsys):
     script['main'](tmp_path / 'path.png')
     assert (tmp_path / 'path.png').read_bytes().startswith(b'\x89PNG')

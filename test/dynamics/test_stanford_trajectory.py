@@ -73,6 +73,7 @@ def test_signs_of_alpha_that_the_scan_does_not_show(states, joint, most, moved):
     assert difference.max() == pytest.approx(moved, rel=0.1)
 
 
+@pytest.mark.longer
 def test_script_draws_its_figure(script, tmp_path):
     script['main'](tmp_path / 'torques.png')
     assert (tmp_path / 'torques.png').read_bytes().startswith(b'\x89PNG')

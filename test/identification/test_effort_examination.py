@@ -125,6 +125,7 @@ def test_missing_gravity_is_recognised_on_each_joint_and_on_all(arm, recording, 
         assert 'gravity_removed' in codes(found)
 
 
+@pytest.mark.longer
 def test_gravity_that_a_driver_took_is_missed_and_added_again(arm, recording, telling):
     told = arm.urdf.with_payload(Payload(1.5, (0.0, 0.02, 0.05)))  # by the driver's model
     reported = replace(
@@ -202,6 +203,7 @@ def test_undecided_joints_get_the_others_factor_where_all_are_scaled(arm, record
     )
 
 
+@pytest.mark.longer
 def test_the_scale_that_is_found_serves_to_identify(arm, recording, telling):
     amperes = spoilt(recording, range(6), lambda j, effort: -effort / 12.0)
     scale = examine_effort(arm.urdf, [amperes]).effort_scale

@@ -74,6 +74,7 @@ def zeros_by_zstd(size: int) -> bytes:
     return b''.join([*parts, compressor.flush()])
 
 
+@pytest.mark.longer
 @pytest.mark.repeats(check=1)
 @pytest.mark.parametrize('declared', [1000, GIGABYTES], ids=['little', 'all of it'])
 def test_chunk_that_expands_to_gigabytes_is_refused_before_it_does(tmp_path, declared):

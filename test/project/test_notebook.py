@@ -59,6 +59,7 @@ def tables_of(record):
     return html.fragments_fromstring(record._repr_html_())
 
 
+@pytest.mark.longer
 def test_a_result_is_a_table_in_a_notebook(tables):
     for name, (record, count) in tables.items():
         rows = 0
@@ -106,6 +107,7 @@ def test_every_result_of_the_analysis_with_a_text_shows_as_a_table_or_a_formula(
 HOSTILE = '&lt;script&gt;$\\alert{1}$&amp;%#_^~'
 
 
+@pytest.mark.longer
 def test_names_of_a_urdf_are_neither_html_nor_formulas_in_a_notebook():
     text = two_link_urdf()
     for name in ('link1', 'joint1', 'two_link'):

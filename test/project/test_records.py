@@ -132,6 +132,7 @@ def test_every_record_of_arrays_is_tried_here():
     assert set(ArrayRecord.__subclasses__()) <= tried
 
 
+@pytest.mark.longer
 def test_two_of_one_source_are_equal_and_have_one_hash():
     for kind in KINDS:
         one, other = loaded()[kind], loaded()[kind]
@@ -140,6 +141,7 @@ def test_two_of_one_source_are_equal_and_have_one_hash():
         assert hash(one) == hash(other), kind
 
 
+@pytest.mark.longer
 def test_pickles_and_deep_copies_are_equal():
     for kind in KINDS:
         record = loaded()[kind]
@@ -228,6 +230,7 @@ def test_read_only_mapping_equals_the_dict_it_was_made_of():
     assert len(mapping) == 2
 
 
+@pytest.mark.longer
 def test_models_go_through_a_pool_of_processes():
     model = rd.RobotModel.from_urdf(public_urdf('panda.urdf'), tip_link='panda_link8')
     with ProcessPoolExecutor(1, mp_context=get_context('spawn')) as pool:

@@ -42,6 +42,7 @@ def absolute(name, node):
     return name if name.startswith('/') else f'/{name}'
 
 
+@pytest.mark.longer
 @pytest.mark.ros
 def test_node_does_all_that_it_may_and_may_all_that_it_does(tmp_path, panda_urdf):
     pytest.importorskip('rclpy', reason='needs ROS 2')

@@ -130,7 +130,7 @@ def test_odd_arms_have_a_page_at_every_width_in_light_and_in_dark(
                 assert canvas['width'] > 0.8 * min(width - 40, 620)
 
 
-@pytest.mark.longer
+@pytest.mark.slow
 def test_long_arms_have_a_table_of_the_strongest_coupling_alone(facts_of, monkeypatch):
     monkeypatch.setattr('robodyn_ros.report.page._MOST_COLUMNS', 1)
     facts = facts_of(two_link_urdf())
@@ -162,7 +162,7 @@ def test_long_formulas_are_told_as_they_begin_where_they_would_fill_pages():
     assert len(long) < 250 and long.endswith('… (40000 characters in all)')
 
 
-@pytest.mark.longer
+@pytest.mark.slow
 def test_absurd_limits_are_taken_through_one_turn(facts_of):
     # Over two million radians a map would be noise.
     facts = facts_of(ODD['absurd limits'])
@@ -250,7 +250,7 @@ def _brightness(color):
     return np.mean([float(x) for x in re.findall(r'[\d.]+', color)[:3]])
 
 
-@pytest.mark.longer
+@pytest.mark.slow
 def test_report_tells_what_was_computed(report_of):
     path, summary = report_of('jpl_rrp')
     text = html.parse(str(path)).getroot().text_content()
@@ -312,6 +312,7 @@ def test_names_cannot_break_the_page_or_inject_into_it(tmp_path, facts_of, brows
     assert r'\u202e' in text
 
 
+@pytest.mark.slow
 def test_page_allows_no_script_and_names_no_other_place(report_of):
     path, _ = report_of('jpl_rrp')
     text = path.read_text(encoding='utf-8')
@@ -409,7 +410,7 @@ def test_robot_and_author_stand_on_the_first_page_or_are_left_to_be_filled_in(
         assert page.locator('script').count() == 2 and page.locator('img').count() == 0
 
 
-@pytest.mark.longer
+@pytest.mark.slow
 def test_what_would_say_nothing_of_a_small_arm_is_left_out_with_a_sentence(facts_of):
     # Both axes are along gravity, and no term of M is small.
     facts = facts_of(two_link_urdf())
@@ -436,6 +437,7 @@ def test_massless_links_make_a_report_too(facts_of):
     assert set(facts.notes) == set(STEPS) - {'conversion', 'base parameters', 'compiled code'}
 
 
+@pytest.mark.longer
 def test_masses_of_public_arms_are_on_the_paper():
     seen = 0
     for path in public_urdfs()[::5]:
@@ -450,7 +452,7 @@ def test_masses_of_public_arms_are_on_the_paper():
     assert seen > 5
 
 
-@pytest.mark.longer
+@pytest.mark.slow
 def test_masses_too_far_to_be_drawn_are_named(facts_of):
     text = two_link_urdf().replace('xyz="0.5 0 0"', 'xyz="-40 0 0"', 1)
     figure = section_of(facts_of(text), 'masses').find('.//figure')

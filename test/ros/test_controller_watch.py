@@ -193,6 +193,7 @@ def test_arm_that_nothing_commanded_can_brake_is_not_braked_when_the_node_stops(
     assert max(state.position[0] for state in rig.states) <= told
 
 
+@pytest.mark.longer
 @pytest.mark.repeats(check=1)
 @pytest.mark.parametrize('name', ['controller_manager', 'controller'])
 def test_name_that_ros_does_not_have_fails_configure_by_name(rig, panda_urdf, name):
@@ -201,6 +202,7 @@ def test_name_that_ros_does_not_have_fails_configure_by_name(rig, panda_urdf, na
     rig.until(lambda: f"cannot configure: parameter {name}: 'not a name'" in rig.log)
 
 
+@pytest.mark.longer
 def test_what_cannot_be_watched_fails_configure_by_name(rig, panda_urdf):
     missing = find_spec('controller_manager_msgs') is None
     given = {'controller_manager': '/controller_manager'}

@@ -203,7 +203,7 @@ def test_in_lockstep_torques_are_matched_by_joint_name(rig):
     assert list(rig.states[-1].effort) == [7.0, 5.0]
 
 
-@pytest.mark.longer
+@pytest.mark.slow
 def test_in_lockstep_what_is_missing_is_said_where_it_belongs(rig):
     rig.start(urdf_file=str(rig.urdf), lockstep=True, lockstep_timeout=0.05)
     other = rig.node.create_publisher(JointState, 'arm_node/torques', 10)
@@ -488,6 +488,7 @@ def test_refusal_ends_the_simulator_with_code_1_and_a_signal_with_code_0(rig, tm
     assert running.exit_code == 0 and 'Traceback' not in running.log.read_text()
 
 
+@pytest.mark.longer
 def test_servo_takes_positions_and_torques_behind_them(rig):
     rig.start(
         urdf_file=str(rig.urdf),

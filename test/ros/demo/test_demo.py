@@ -185,6 +185,7 @@ def test_labels_of_curves_do_not_overlap():
     assert kept_apart([0.5, 0.52, 0.48], [0.1, 0.2, 0.1]) == pytest.approx([0.37, 0.52, 0.27])
 
 
+@pytest.mark.repeats(check=1)
 @pytest.mark.parametrize('prismatic', [(False, True), (True, True), (False, False)])
 def test_plot_is_a_picture_for_arms_of_any_joints(tmp_path, prismatic):
     from matplotlib.image import imread
@@ -239,7 +240,7 @@ def test_demo_drives_an_arm_with_a_prismatic_joint_and_writes_its_results(tmp_pa
     assert not demo_processes(urdf)
 
 
-@pytest.mark.longer
+@pytest.mark.slow
 @pytest.mark.ros
 def test_demo_whose_motion_is_refused_tells_the_nodes_reason(tmp_path, monkeypatch):
     pytest.importorskip('rclpy', reason='needs ROS 2')
@@ -260,7 +261,7 @@ def test_demo_whose_motion_is_refused_tells_the_nodes_reason(tmp_path, monkeypat
         domains.release(domain)
 
 
-@pytest.mark.longer
+@pytest.mark.slow
 @pytest.mark.ros
 def test_demo_that_cannot_go_on_says_why_and_leaves_nothing_behind(tmp_path):
     urdf = tmp_path / 'unphysical.urdf'

@@ -176,6 +176,7 @@ def test_payload_on_a_link_half_way_is_in_the_torque(rig, robot, tmp_path):
     hold_until(rig, holding_torque(robot['urdf_file']))
 
 
+@pytest.mark.longer
 def test_change_of_mode_keeps_the_payload(rig, heavy_urdf):
     tell(rig, HEAVY)
     change(rig, mode='computed_torque')
@@ -209,6 +210,7 @@ def test_gravity_told_while_active_is_in_the_next_torques(rig, robot):
 # --- in closed loop with MuJoCo ----------------------------------------------------------------
 
 
+@pytest.mark.repeats(test=1)
 @pytest.mark.longer
 @pytest.mark.parametrize(
     'gravity',

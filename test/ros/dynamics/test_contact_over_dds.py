@@ -238,6 +238,7 @@ def test_a_topic_that_cannot_be_is_refused_by_name(plain, robot):
     assert 'parameter external_effort_topic' in plain.log
 
 
+@pytest.mark.longer
 def test_nothing_is_computed_while_nobody_listens(plain, robot):
     plain.start(**robot)
     plain.bring_up(POSITION)
@@ -246,6 +247,7 @@ def test_nothing_is_computed_while_nobody_listens(plain, robot):
     plain.stream(POSITION, lambda: plain.report.get('contact_observer') == 'idle')
 
 
+@pytest.mark.longer
 def test_the_effort_of_another_is_added_and_fades(plain, robot):
     plain.start(
         **robot,

@@ -120,6 +120,7 @@ def test_partial_messages_from_two_drivers_make_one_state(rig, robot, gravity):
     assert np.array(rig.commands[-1].data) == pytest.approx(gravity, abs=1e-9)
 
 
+@pytest.mark.longer
 def test_drivers_without_velocities_and_stamps_are_understood(rig, robot, gravity):
     rig.start(**robot, **CALM)
     zero = type(rig.node.get_clock().now().to_msg())()
@@ -140,6 +141,7 @@ def test_nothing_is_commanded_before_every_joint_was_seen(rig, robot):
 # --- the robot and the lifecycle ---------------------------------------------------------------
 
 
+@pytest.mark.longer
 def test_lifecycle_manager_walks_the_node_through_all_states(rig, robot):
     rig.start(**robot, **CALM, autostart='false')
 
@@ -172,6 +174,7 @@ def test_lifecycle_manager_walks_the_node_through_all_states(rig, robot):
     rig.end()
 
 
+@pytest.mark.longer
 def test_impossible_transition_is_refused_and_survived(rig, robot):
     rig.start(**robot, autostart='false')
     assert not rig.transition('activate')
@@ -208,7 +211,7 @@ def test_log_says_what_is_waited_for_and_when_it_begins(process, robot):
     process.until(lambda: 'told to stop' in process.log)
 
 
-@pytest.mark.longer
+@pytest.mark.slow
 def test_garbage_collector_leaves_what_configuring_made_alone(process, robot):
     program = (
         'import atexit, gc\n'
@@ -222,6 +225,7 @@ def test_garbage_collector_leaves_what_configuring_made_alone(process, robot):
     assert int(process.log.split('frozen:')[1].split()[0]) > 30_000
 
 
+@pytest.mark.longer
 def test_broken_robot_fails_configure_and_a_good_one_can_follow(rig, robot, panda_urdf):
     del robot['urdf_file']
     rig.start(**robot, **CALM)
@@ -235,6 +239,7 @@ def test_broken_robot_fails_configure_and_a_good_one_can_follow(rig, robot, pand
     rig.bring_up(POSITION)
 
 
+@pytest.mark.longer
 def test_replaced_robot_description_is_ignored_until_clean_up(rig, robot, panda_urdf, gravity):
     del robot['urdf_file']
     rig.start(**robot, **CALM)
@@ -253,6 +258,7 @@ def test_configure_without_a_robot_says_where_it_may_come_from(rig):
     rig.until(lambda: 'robot_description' in rig.log and 'urdf_file' in rig.log)
 
 
+@pytest.mark.longer
 def test_joint_without_effort_limit_is_named_until_the_parameters_give_it(rig, robot, panda_urdf):
     text = Path(panda_urdf).read_text(encoding='utf-8')
     joint = text.index('<joint name="panda_joint5"')
@@ -308,7 +314,7 @@ def test_stop_command_holds_gravity_by_default(rig, robot, gravity):
     assert np.array(rig.commands[-1].data) == pytest.approx(gravity, abs=1e-9)
 
 
-@pytest.mark.longer
+@pytest.mark.slow
 def test_node_without_a_robot_ends_on_a_signal(process):
     process.start()
     assert process.lifecycle() == 'unconfigured'
@@ -375,6 +381,7 @@ def test_nan_position_makes_its_joint_stale_and_never_reaches_the_wire(rig, robo
     assert all(np.isfinite(command.data).all() for command in rig.commands)
 
 
+@pytest.mark.repeats(check=1)
 @pytest.mark.parametrize(
     'names, position',
     [(ARM, POSITION[:5]), ([*ARM[:6], ARM[0]], POSITION), (NAMES, [0.0, 0.0]), ([], [])],
@@ -387,6 +394,7 @@ def test_malformed_joint_states_are_survived(rig, robot, names, position):
     rig.bring_up(POSITION)
 
 
+@pytest.mark.longer
 def test_joint_states_with_old_stamps_are_stale_and_the_log_says_why(rig, robot):
     rig.start(**robot, state_timeout=0.3)
     rig.bring_up(POSITION)
@@ -399,6 +407,7 @@ def test_joint_states_with_old_stamps_are_stale_and_the_log_says_why(rig, robot)
 # --- trajectories ------------------------------------------------------------------------------
 
 
+@pytest.mark.longer
 def test_rejected_trajectory_is_explained_in_log_and_diagnostics(rig, robot):
     rig.start(**robot, **CALM, mode='computed_torque')
     rig.bring_up(POSITION)
@@ -408,6 +417,7 @@ def test_rejected_trajectory_is_explained_in_log_and_diagnostics(rig, robot):
     assert rig.report['reference'] == 'none'
 
 
+@pytest.mark.longer
 def test_the_diagnostics_tell_by_its_stamp_which_trajectory_was_refused(rig, robot):
     rig.start(**robot, **CALM, mode='computed_torque')
     rig.bring_up(POSITION)

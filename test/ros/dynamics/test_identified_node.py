@@ -49,6 +49,7 @@ def robot(arm, found, tmp_path):
     }
 
 
+@pytest.mark.longer
 def test_gravity_is_the_identified_one_and_parameters_have_deviations(rig, robot, arm, found):
     rig.start(**robot, state_timeout=UNHURRIED, ramp_time=0.0)
     expected = gravity_torque(found.model, POSITION)

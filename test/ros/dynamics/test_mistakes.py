@@ -339,6 +339,7 @@ def test_unknown_parameter_is_one_warning(rig, robot):
     assert rig.log.count('gain_p') == 1
 
 
+@pytest.mark.longer
 @mistake(
     "what is every node's: `use_sim_time`, `qos_overrides.*`, `start_type_description_service`",
     '',
@@ -355,6 +356,7 @@ def test_parameters_of_every_node_pass(rig, robot):
     assert not any(name in rig.log for name in of_every_node)
 
 
+@pytest.mark.longer
 @mistake(
     '`-p kp:=50 -p kd:=[9,9,9,9,9,9,9] -p ramp_time:=1`: one number for all joints, whole ones',
     '',
@@ -370,6 +372,7 @@ def test_scalars_and_whole_numbers_are_taken_as_they_are_meant(rig, robot):
     assert ramp_time.double_value == 1.0
 
 
+@pytest.mark.longer
 @mistake(
     '`ros2 param set /dynamics_node kpp 1.0`, later',
     'kpp; meant is perhaps kp',
@@ -384,6 +387,7 @@ def test_misspelt_name_later_is_refused_with_the_right_one(rig, robot):
     rig.stream(POSITION, lambda: rig.is_diagnosed)
 
 
+@pytest.mark.longer
 @mistake(
     '`dynamics_node -p kp:=100.0`',
     '-p is read after --ros-args only: dynamics_node --ros-args -p kp:=100.0',
@@ -411,6 +415,7 @@ def test_help_says_what_it_is_and_how_to_pass_parameters(ended):
 # --- the robot ---------------------------------------------------------------------------------
 
 
+@pytest.mark.longer
 @mistake(
     'neither `urdf_file` nor `robot_description`',
     'waiting for the topic robot_description, as urdf_file is not given',
@@ -421,7 +426,7 @@ def test_robot_that_is_not_given_is_waited_for(rig):
     rig.expect()
 
 
-@pytest.mark.repeats(check=2)
+@pytest.mark.repeats(check=1)
 @pytest.mark.parametrize(
     'changes',
     [
@@ -465,6 +470,7 @@ def test_robot_that_cannot_be_taken_is_red_with_the_reason(rig, robot, changes):
     rig.until(lambda: rig.report['message'].startswith(IDLE) and rig.is_diagnosed)
 
 
+@pytest.mark.longer
 @mistake('`urdf_file:=~/arm.urdf`, which no shell expands', '', 'OK: compensating gravity')
 def test_home_folder_is_found_where_the_shell_leaves_it(rig, robot, tmp_path, monkeypatch):
     monkeypatch.setenv('HOME', str(tmp_path))
@@ -473,6 +479,7 @@ def test_home_folder_is_found_where_the_shell_leaves_it(rig, robot, tmp_path, mo
     rig.stream_until_told()
 
 
+@pytest.mark.longer
 @mistake(
     'a joint with `<limit effort="0">`',
     "cannot configure: joint 'panda_joint5' effort limit: 0.0; allowed: a positive <limit effort> "
@@ -508,6 +515,7 @@ def test_mimic_joint_is_red_with_what_the_node_s_user_can_do(rig, robot, tmp_pat
 # --- joint states ------------------------------------------------------------------------------
 
 
+@pytest.mark.longer
 @mistake(
     'no driver',
     'no joint state has come yet on /joint_states: nobody publishes it',
@@ -520,7 +528,7 @@ def test_missing_driver_is_named(rig, robot):
     assert rig.log.count('no joint state') == 1
 
 
-@pytest.mark.longer
+@pytest.mark.slow
 @mistake(
     'a driver that publishes on another topic, or in another namespace',
     'no joint state has come yet on /left/joint_states: nobody publishes there, but on '
@@ -579,6 +587,7 @@ def test_positions_in_degrees_are_refused(rig, robot):
     rig.bring_up(POSITION)
 
 
+@pytest.mark.longer
 @mistake(
     'joint states at 5 Hz',
     'no fresh state of … (joint states came … s apart; allowed: state_timeout = 0.1; gravity '
@@ -604,7 +613,7 @@ def test_joint_states_that_are_missed_again_and_again_are_counted(rig, robot):
     assert rig.log.count('commanding again, after') <= told
 
 
-@pytest.mark.longer
+@pytest.mark.slow
 @mistake(
     'joint states that are stamped 0.7 s ago, where 0.5 s are allowed',
     'joint states are stamped 0.7… s ago; allowed: state_timeout = 0.5',
@@ -616,7 +625,7 @@ def test_late_joint_states_name_the_parameter_and_do_not_suspect_the_clock(rig, 
     assert 'use_sim_time' not in rig.log
 
 
-@pytest.mark.longer
+@pytest.mark.slow
 @mistake(
     'joint states with the stamps of a simulator, without `use_sim_time`',
     "joint states have stamps of another clock (… s behind this node's): set use_sim_time as "
@@ -642,6 +651,7 @@ def ago(rig, seconds):
 # --- commands ----------------------------------------------------------------------------------
 
 
+@pytest.mark.longer
 @mistake(
     '`terms.gravity:=false`, and no trajectory',
     '',
@@ -652,6 +662,7 @@ def test_terms_without_gravity_do_not_claim_to_compensate_it(rig, robot):
     rig.stream_until_told()
 
 
+@pytest.mark.longer
 @mistake(
     'another publisher on the topic of the commands',
     'test has a publisher on /dynamics_node/commands, too',
@@ -724,6 +735,7 @@ def trajectory_until_told(rig, position, doing=None, **options):
     rig.expect(send)
 
 
+@pytest.mark.longer
 @mistake(
     'a trajectory in mode gravity_compensation',
     'trajectory rejected: the mode is gravity_compensation: set parameter mode to feedforward or '
@@ -739,6 +751,7 @@ def test_trajectory_in_gravity_compensation_names_the_parameter(rig, robot):
     rig.stream(POSITION, lambda: rig.report['message'] == 'compensating gravity')
 
 
+@pytest.mark.repeats(check=1)
 @pytest.mark.parametrize(
     'names, position',
     [
@@ -782,7 +795,7 @@ def test_payload_cannot_be_estimated_without_efforts(request, panda_urdf):
     assert not answer.success and says(answer.message, words), answer.message
 
 
-@pytest.mark.longer
+@pytest.mark.slow
 @mistake(
     '`autostart:=false`, and nobody activates it',
     'autostart is false: waiting for configure, then activate by a lifecycle manager, `ros2 '

@@ -108,6 +108,7 @@ def test_sender_of_a_refused_trajectory_is_told_the_reason_until_one_is_filled(r
     rig.until(lambda: rig.told[-1].level == DiagnosticStatus.OK, rig.tell_state)
 
 
+@pytest.mark.longer
 def test_sender_is_told_that_no_joint_states_come(rig):
     rig.until(lambda: rig.told and 'waiting for the state of' in rig.told[-1].message)
     rig.trajectories.publish(JointTrajectory())
@@ -176,6 +177,7 @@ def test_without_control_msgs_the_node_says_so_and_has_no_action(rig):
     assert rig.node._front is None
 
 
+@pytest.mark.longer
 @pytest.mark.parametrize(
     'rig', [{'servo_gains': [1000.0], 'terms.friction': False}], indirect=True
 )

@@ -103,6 +103,7 @@ def test_it_is_applied_where_that_is_asked_for():
     assert np.linalg.eigvalsh(payload.inertia).min() > 0.0
 
 
+@pytest.mark.longer
 def test_four_poses_tell_mass_and_centre():
     asked = Asked()
     for k, pose in enumerate(POSES):

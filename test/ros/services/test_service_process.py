@@ -114,6 +114,7 @@ def rig(tmp_path):
 # --- changes -----------------------------------------------------------------------------------
 
 
+@pytest.mark.longer
 def test_change_is_applied_and_known_to_the_services_afterwards(rig):
     rig.run()
     answer = rig.carry(1.5)
@@ -130,7 +131,7 @@ def test_change_that_is_refused_says_why(rig):
     assert rig.process.poll() is None
 
 
-@pytest.mark.longer
+@pytest.mark.slow
 def test_change_that_was_given_up_is_not_applied(rig):
     rig.run()
     os.kill(rig.process.pid, signal.SIGSTOP)  # busy for as long as the test says
@@ -145,7 +146,7 @@ def test_change_that_was_given_up_is_not_applied(rig):
 # --- whether it responds -----------------------------------------------------------------------
 
 
-@pytest.mark.longer
+@pytest.mark.slow
 def test_process_that_hangs_is_told_from_one_that_responds_and_one_that_has_ended(rig):
     rig.run()
     os.kill(rig.service_process, signal.SIGSTOP)
@@ -161,7 +162,7 @@ def test_process_that_hangs_is_told_from_one_that_responds_and_one_that_has_ende
 # --- how it ends -------------------------------------------------------------------------------
 
 
-@pytest.mark.longer
+@pytest.mark.slow
 def test_signals_to_its_group_are_for_the_node_alone(rig):
     rig.run()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -179,7 +180,7 @@ def test_process_ends_with_the_node_and_runs_none_of_its_exit_handlers(rig):
     assert rig.log.count('the exit of a process') == 1
 
 
-@pytest.mark.longer
+@pytest.mark.slow
 def test_process_ends_with_a_node_that_forgets_to_close_it(rig):
     rig.run(close='')
     began = time.monotonic()
@@ -196,7 +197,7 @@ def test_process_ends_with_a_node_that_is_killed(rig):
     rig.until_gone()
 
 
-@pytest.mark.longer
+@pytest.mark.slow
 def test_process_that_hangs_is_ended_by_force(rig):
     rig.run()
     os.kill(rig.service_process, signal.SIGSTOP)

@@ -229,6 +229,7 @@ def moved(x=0.0, z=0.0):
     return result
 
 
+@pytest.mark.repeats(test=1)
 @pytest.mark.longer
 def test_fifty_clients_at_once_all_get_their_own_answer(arm):
     node, count = arm.rig.node, 50
@@ -254,6 +255,7 @@ def test_fifty_clients_at_once_all_get_their_own_answer(arm):
         assert answer == pytest.approx(pinocchio.mass_matrix(q), rel=1e-9, abs=1e-9)
 
 
+@pytest.mark.longer
 @pytest.mark.repeats(check=1)
 def test_payload_and_gravity_are_seen_in_the_diagnostics(unloaded):
     arm = unloaded

@@ -153,6 +153,7 @@ def test_arm_is_left_to_somebody_else_at_once(model):
     assert scene.step(alive=False) is not None and scene.takeover.is_over
 
 
+@pytest.mark.repeats(check=1)
 @pytest.mark.parametrize('alive', [True, False])
 def test_moving_arm_is_braked_to_rest_and_its_energy_only_falls(model, alive):
     scene = Scene(model, stale_hold_time=0.1)
@@ -297,6 +298,7 @@ def test_silent_says_nothing(model):
     assert scene.step(alive=False) is None and scene.takeover.is_over
 
 
+@pytest.mark.longer
 def test_without_joint_states_gravity_is_held_for_the_hold_time(model):
     scene = Scene(model, velocity=np.zeros(7))
     scene.run(10.0, alive=False, report=False)
@@ -307,6 +309,7 @@ def test_without_joint_states_gravity_is_held_for_the_hold_time(model):
     assert scene.torques[-1] == pytest.approx(gravity_torque(model, POSITION))
 
 
+@pytest.mark.longer
 def test_first_joint_states_are_waited_for_however_short_the_hold_time(model):
     scene = Scene(model, velocity=np.zeros(7), stale_hold_time=0.0)
     scene.run(10.0, alive=False, report=False)
@@ -325,6 +328,7 @@ def test_joint_states_that_pause_once_the_node_is_gone_are_waited_for_and_brakin
     scene.check_limits()
 
 
+@pytest.mark.longer
 def test_hung_node_without_joint_states_is_held_for_the_hold_time_only(model):
     scene = Scene(model, velocity=np.zeros(7))
     scene.run(0.99, alive=True, report=False)
@@ -342,6 +346,7 @@ def test_hung_node_with_joint_states_is_stood_in_for_without_end(model):
     assert scene.energies[-1] < 1e-4
 
 
+@pytest.mark.longer
 def test_node_that_hangs_and_then_dies_is_followed_by_its_stop_command(model):
     scene = Scene(model, on_stop='zero')
     scene.run(0.5, alive=True)
