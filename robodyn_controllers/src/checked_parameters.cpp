@@ -67,7 +67,9 @@ Settings checked_settings(
   for (const double number :
        {params.friction_velocity, params.ramp_time, params.state_timeout, params.stale_hold_time,
         params.effort_limit_scale, params.max_reference_step, params.max_following_error,
-        params.damping, params.position_guard}) {
+        params.damping, params.position_guard, params.friction_compensation,
+        params.friction_dead_zone, params.impedance.damping_ratio, params.impedance.tip_speed,
+        params.impedance.tip_turn_rate}) {
     if (!std::isfinite(number)) { throw std::runtime_error("a parameter is not finite"); }
   }
   Settings result;
@@ -79,6 +81,16 @@ Settings checked_settings(
   law.kd = each("kd", params.kd);
   law.friction_velocity = params.friction_velocity;
   law.position_guard = params.position_guard;
+  law.stiffness = each("impedance.stiffness", params.impedance.stiffness);
+  law.nullspace_stiffness =
+    each("impedance.nullspace_stiffness", params.impedance.nullspace_stiffness);
+  each_joint("impedance.tip_stiffness", params.impedance.tip_stiffness, 6);
+  std::copy_n(params.impedance.tip_stiffness.begin(), 6, law.tip_stiffness.begin());
+  law.is_tip_stiffness_in_base = params.impedance.frame == "base";
+  std::copy_n(params.wrench_point.begin(), 3, law.tip_point.begin());
+  law.damping_ratio = params.impedance.damping_ratio;
+  law.friction_compensation = params.friction_compensation;
+  law.friction_dead_zone = params.friction_dead_zone;
   robodyn::Settings & safety = result.safety;
   safety.effort_limits = params.effort_limits.empty()
                          ? Vector(model.effort_limits, model.effort_limits + n)
@@ -113,6 +125,8 @@ Settings checked_settings(
   safety.max_following_error =
     params.max_following_error > 0.0 ? params.max_following_error : kInfinity;
   safety.damping = params.damping;
+  safety.tip_speed = params.impedance.tip_speed;
+  safety.tip_turn_rate = params.impedance.tip_turn_rate;
   const auto each_or_none = [&each](
                               const std::string & name, const std::vector<double> & values) {
     return values.empty() ? Vector() : each(name, values);

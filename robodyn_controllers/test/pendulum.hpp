@@ -84,6 +84,7 @@ inline robodyn_controllers::Settings settings()
   settings.law.kp = {100.0};
   settings.law.kd = {20.0};
   settings.law.friction_velocity = 0.01;
+  settings.law.stiffness = settings.law.nullspace_stiffness = {0.0};
   settings.law.position_guard = 0.05;
   settings.safety.effort_limits = {40.0};
   settings.safety.torque_rate_limits = {1000.0};

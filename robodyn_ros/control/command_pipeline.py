@@ -215,6 +215,7 @@ def core_settings(safety: SafetySettings, limits: ReferenceLimits) -> Any:
     settings.max_reference_step = limits.max_reference_step
     settings.max_following_error = safety.max_following_error
     settings.damping = safety.damping
+    settings.tip_speed, settings.tip_turn_rate = safety.tip_speed, safety.tip_turn_rate
     settings.is_braked_by_damping = safety.is_braked_by_damping
     return settings
 
@@ -260,7 +261,8 @@ class CommandPipeline:
         self.stale_cause = ''
         self._settings, self._reference_limits = settings, reference_limits
         self._joint_states = joint_states
-        arm = core_arm(law.inverse_dynamics, law.friction, len(law.kp))
+        tip = law.forward_kinematics, law.jacobian
+        arm = core_arm(law.inverse_dynamics, law.friction, len(law.kp), tip)
         self._core = core.Pipeline(arm, core_law(law), core_settings(settings, reference_limits))
         self._refusal = ''  # of the last state, where it was refused
         self._contact = ''  # that was reacted to last

@@ -13,7 +13,7 @@ import numpy as np
 from robodyn_ros.control.command_pipeline import AddedEffort, CommandPipeline
 from robodyn_ros.control.contact import ContactMonitor, KnownResidual
 from robodyn_ros.control.joint_state_buffer import ElapsedTime, JointStateBuffer
-from robodyn_ros.control.law import ControlLaw, Terms
+from robodyn_ros.control.law import ControlLaw, Impedance, Terms
 from robodyn_ros.control.load import GravityChange, Load
 from robodyn_ros.control.model_torque import RigidBodyTorque
 from robodyn_ros.control.planning import ReferenceLimits
@@ -236,6 +236,18 @@ def control_law(
         each_joint(model, settings, 'kd'),
         settings.friction_velocity,
         settings.position_guard,
+        Impedance(
+            each_joint(model, settings, 'impedance_stiffness'),
+            each_joint(model, settings, 'impedance_nullspace_stiffness'),
+            np.array(settings.impedance_tip_stiffness),
+            settings.impedance_frame == 'base',
+            np.array(settings.wrench_point),
+            settings.impedance_damping_ratio,
+            settings.friction_compensation,
+            settings.friction_dead_zone,
+        ),
+        torque.forward_kinematics(model),
+        torque.jacobian(model),
     )
 
 
@@ -272,8 +284,10 @@ def apply_settings(stack: ControlStack, settings: ControlSettings, names: set[st
     stack.monitor.observer.change_longest(settings.state_timeout)
     if pipeline.added is not None:
         pipeline.added.timeout = settings.state_timeout
-    of_law = {'mode', 'kp', 'kd', 'friction_velocity', 'position_guard'}
-    if names & of_law or any(name.startswith('terms.') for name in names):
+    of_law = {'mode', 'kp', 'kd', 'position_guard'}
+    if names & of_law or any(
+        name.startswith(('terms.', 'friction_', 'impedance.')) for name in names
+    ):
         pipeline.change_law(control_law(model, settings, stack.torque))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from robodyn_ros.control.law import ControlLaw, Friction, InverseDynamics
+from robodyn_ros.control.law import ControlLaw, Friction, InverseDynamics, OfPosition
 from robodyn_ros.errors import NoBackend, NonFiniteValue
 
 try:
@@ -42,17 +42,23 @@ class CompiledFunction:
         return self.call(*arrays)
 
 
-def core_function(function: InverseDynamics | Friction) -> Any:
+def core_function(function: InverseDynamics | Friction | OfPosition) -> Any:
     """Return a function of an arm for the core."""
     if isinstance(function, CompiledFunction):
         return core.Function(*function.code)
     return core.Function(function)
 
 
-def core_arm(inverse_dynamics: InverseDynamics, friction: Friction, joints: int) -> Any:
-    """Return an arm for the core."""
+def core_arm(
+    inverse_dynamics: InverseDynamics,
+    friction: Friction,
+    joints: int,
+    tip: tuple[OfPosition | None, OfPosition | None] = (None, None),
+) -> Any:
+    """Return an arm for the core; the tip's are its pose and its Jacobian."""
     functions = core_function(inverse_dynamics), core_function(friction)
-    return core.Arm(joints, *functions, NonFiniteValue)
+    of_tip = (None if each is None else core_function(each) for each in tip)
+    return core.Arm(joints, *functions, NonFiniteValue, *of_tip)
 
 
 def core_law(law: ControlLaw) -> Any:
@@ -63,4 +69,14 @@ def core_law(law: ControlLaw) -> Any:
     settings.kp, settings.kd = law.kp, law.kd
     settings.friction_velocity = law.friction_velocity
     settings.position_guard = law.limit_width
+    settings.stiffness = settings.nullspace_stiffness = np.zeros_like(law.kp)
+    if (impedance := law.impedance) is not None:
+        settings.stiffness = impedance.stiffness
+        settings.nullspace_stiffness = impedance.nullspace_stiffness
+        settings.tip_stiffness = impedance.tip_stiffness
+        settings.is_tip_stiffness_in_base = impedance.is_in_base
+        settings.tip_point = impedance.tip_point
+        settings.damping_ratio = impedance.damping_ratio
+        settings.friction_compensation = impedance.friction_compensation
+        settings.friction_dead_zone = impedance.friction_dead_zone
     return settings

@@ -46,6 +46,8 @@ class Mode(Enum):
     gravity_compensation = ...
     feedforward = ...
     computed_torque = ...
+    joint_impedance = ...
+    cartesian_impedance = ...
 
 class Action(Enum):
     hold_gravity = ...
@@ -109,6 +111,14 @@ class LawSettings:
     kd: ArrayLike
     friction_velocity: float
     position_guard: float
+    stiffness: ArrayLike
+    nullspace_stiffness: ArrayLike
+    tip_stiffness: ArrayLike
+    is_tip_stiffness_in_base: bool
+    tip_point: ArrayLike
+    damping_ratio: float
+    friction_compensation: float
+    friction_dead_zone: float
 
 class Settings:
     effort_limits: ArrayLike
@@ -125,6 +135,8 @@ class Settings:
     max_reference_step: float
     max_following_error: float
     damping: float
+    tip_speed: float
+    tip_turn_rate: float
     is_braked_by_damping: bool
 
 class Function:
@@ -140,6 +152,8 @@ class Arm:
         inverse_dynamics: Function,
         friction: Function,
         not_finite: type[Exception],
+        pose: Function | None = None,
+        jacobian: Function | None = None,
     ) -> None: ...
 
 class Motion:
@@ -221,6 +235,10 @@ class Pipeline:
     def change_model(self, model: Function, is_checked: bool) -> Fault: ...
     def follow(self, motion: Motion) -> None: ...
     def cancel(self) -> None: ...
+    def aim_tip(self, position: ArrayLike, xyzw: ArrayLike) -> bool: ...
+    def add_wrench(self, wrench: ArrayLike) -> None: ...
+    tip_reference: tuple[list[float], list[float]]
+    is_stiffness_limited: bool
     def begin_stop(self) -> None: ...
     def react_to_contact(self, action: ContactAction) -> None: ...
     def continue_from(self, torque: np.ndarray, sent: float) -> None: ...

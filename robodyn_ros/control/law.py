@@ -11,10 +11,17 @@ import numpy as np
 
 from robodyn_ros.errors import InvalidArgument
 
-Mode = Literal['gravity_compensation', 'feedforward', 'computed_torque']
+Mode = Literal[
+    'gravity_compensation',
+    'feedforward',
+    'computed_torque',
+    'joint_impedance',
+    'cartesian_impedance',
+]
 MODES: tuple[Mode, ...] = get_args(Mode)
 # Those in which a reference is followed; the core asks the law's coefficients.
-FOLLOWING: tuple[Mode, ...] = ('feedforward', 'computed_torque')
+FOLLOWING: tuple[Mode, ...] = MODES[1:]
+IMPEDANCES: tuple[Mode, ...] = MODES[3:]
 
 # (q, qd, qdd), each of shape (N, n), to rigid-body torques of shape (N, n).
 InverseDynamics = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
@@ -69,6 +76,43 @@ class TorqueParts(NamedTuple):
         )
 
 
+# Positions (1, n) to the tip's pose (1, 4, 4) or Jacobian (1, 6, n).
+OfPosition = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class Impedance:
+    """
+    Springs of the impedance modes, and the compensation of friction.
+
+    Parameters
+    ----------
+    stiffness, nullspace_stiffness : array, shape (n,)
+        Of the joints, and of a joint towards the posture in the tip's null space [N m/rad], [N/m].
+    tip_stiffness : array, shape (6,)
+        Along and about three axes [N/m], [N m/rad].
+    is_in_base : bool
+        Whether the axes are the base link's; otherwise those of the tip's reference.
+    tip_point : array, shape (3,)
+        Where the tip's spring acts, in the tip link's frame [m].
+    damping_ratio : float
+        Of every mode.
+    friction_compensation : float
+        Fraction of the model's friction that is compensated by the measured velocity.
+    friction_dead_zone : float
+        Velocity up to which Coulomb friction is not [rad/s] or [m/s].
+    """
+
+    stiffness: np.ndarray
+    nullspace_stiffness: np.ndarray
+    tip_stiffness: np.ndarray
+    is_in_base: bool
+    tip_point: np.ndarray
+    damping_ratio: float
+    friction_compensation: float
+    friction_dead_zone: float
+
+
 @dataclass(frozen=True, eq=False)
 class ControlLaw:
     """
@@ -88,6 +132,10 @@ class ControlLaw:
         Width of the smooth sign of Coulomb friction [rad/s] or [m/s].
     limit_width : float
         Width of the soft joint limits [rad] or [m]; 0: none.
+    impedance : Impedance, optional
+        Not given: no stiffness anywhere.
+    forward_kinematics, jacobian : callable, optional
+        Of the tip; not given: no stiffness there.
 
     Raises
     ------
@@ -103,6 +151,9 @@ class ControlLaw:
     kd: np.ndarray
     friction_velocity: float = 0.01
     limit_width: float = 0.0
+    impedance: Impedance | None = None
+    forward_kinematics: OfPosition | None = None
+    jacobian: OfPosition | None = None
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:

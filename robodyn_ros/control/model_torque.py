@@ -10,9 +10,10 @@ from typing import Literal, get_args
 import numpy as np
 
 from robodyn_ros.compiled import CompiledModel, compile_model
+from robodyn_ros.compiled.symbolic.kernel import KernelName
 from robodyn_ros.compiled.verification import check_functions, largest_difference
 from robodyn_ros.control.core_binding import CompiledFunction
-from robodyn_ros.control.law import Friction, InverseDynamics, Terms
+from robodyn_ros.control.law import Friction, InverseDynamics, OfPosition, Terms
 from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.dynamics import (
     Method,
@@ -22,12 +23,19 @@ from robodyn_ros.dynamics import (
 )
 from robodyn_ros.dynamics.friction import friction_of
 from robodyn_ros.errors import NoBackend
+from robodyn_ros.kinematics import forward_kinematics, jacobian
 from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import FloatArray
 
 Algorithm = Literal['compiled', 'newton_euler', 'kane']
 # Fast enough for a control cycle, the fastest first.
 ALGORITHMS: tuple[Algorithm, ...] = get_args(Algorithm)
+_KERNELS: tuple[KernelName, ...] = (
+    'inverse_dynamics',
+    'directed_friction_torque',
+    'forward_kinematics',
+    'jacobian',
+)
 
 
 def why_not_compiled(error: Exception) -> str:
@@ -69,7 +77,7 @@ class RigidBodyTorque:
         try:
             compiled = compile_model(
                 model,
-                kernels=('inverse_dynamics', 'directed_friction_torque'),
+                kernels=_KERNELS,
                 runtime=('gravity', 'payload'),
                 payload_links=links,
             )
@@ -140,6 +148,20 @@ class RigidBodyTorque:
         return CompiledFunction(
             compiled.directed_friction_torque, compiled.machine_code('directed_friction_torque')
         )
+
+    def forward_kinematics(self, model: RobotModel) -> OfPosition:
+        """Return the tip's pose as a function of positions."""
+        if self._compiled is None:
+            return partial(forward_kinematics, model)
+        code = self._compiled.machine_code('forward_kinematics')
+        return CompiledFunction(self._compiled.forward_kinematics, code)
+
+    def jacobian(self, model: RobotModel) -> OfPosition:
+        """Return the tip's Jacobian as a function of positions."""
+        if self._compiled is None:
+            return partial(jacobian, model)
+        code = self._compiled.machine_code('jacobian')
+        return CompiledFunction(self._compiled.jacobian, code)
 
 
 @dataclass(frozen=True, eq=False)

@@ -171,6 +171,8 @@ class SafetySettings(ArrayRecord):
     braking_acceleration: np.ndarray | None = None
     damping: float = 0.0
     is_braked_by_damping: bool = False
+    tip_speed: float = 0.0
+    tip_turn_rate: float = 0.0
 
 
 def safety_settings(model: RobotModel, settings: ControlSettings) -> SafetySettings:
@@ -207,4 +209,6 @@ def safety_settings(model: RobotModel, settings: ControlSettings) -> SafetySetti
         if settings.braking_acceleration
         else None,
         settings.damping,
+        tip_speed=settings.impedance_tip_speed,
+        tip_turn_rate=settings.impedance_tip_turn_rate,
     )

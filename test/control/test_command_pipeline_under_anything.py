@@ -6,11 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import reference_law as oracle
-from control_arm import TWO_JOINTS, enabled, random_kind
+from control_arm import STIFF_MODES, TWO_JOINTS, enabled, random_kind
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from robodyn_ros.control.law import MODES
 from robodyn_ros.control.settings import ACTIONS
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.errors import NonFiniteValue, RejectedTrajectory
@@ -47,7 +46,7 @@ trajectories = st.tuples(
 )
 laws = st.tuples(
     st.just('law'),
-    st.sampled_from(MODES),
+    st.sampled_from(STIFF_MODES),
     st.booleans(),
     st.booleans(),
     st.sampled_from([0.0, 0.05, 1.0]),

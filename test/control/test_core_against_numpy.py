@@ -6,12 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import reference_law as oracle
-from control_arm import enabled, random_kind, torque_parts
+from control_arm import STIFF_MODES, enabled, random_kind, torque_parts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from robodyn_ros.control.contact import MomentumObserver
-from robodyn_ros.control.law import MODES, Terms
+from robodyn_ros.control.law import Terms
 from robodyn_ros.control.reference import Reference, ReferenceState
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.errors import RejectedTrajectory
@@ -23,7 +23,7 @@ COMPILED_SEEDS = (1, 2, 3)
 seeds = st.integers(0, 10_000)
 gain = st.sampled_from([0.0, 1.0, 3.0])
 laws = st.tuples(
-    st.sampled_from(MODES),
+    st.sampled_from(STIFF_MODES),
     st.tuples(*[st.booleans()] * 4),
     gain,
     gain,

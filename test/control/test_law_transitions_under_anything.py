@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import reference_law as oracle
-from control_arm import safety_settings
+from control_arm import STIFF_MODES, safety_settings
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from robots import random_chain
@@ -13,7 +13,7 @@ from robots import random_chain
 import robodyn_ros as rd
 from robodyn_ros.control.command_pipeline import CommandPipeline
 from robodyn_ros.control.joint_state_buffer import JointStateBuffer
-from robodyn_ros.control.law import MODES, ControlLaw, Terms
+from robodyn_ros.control.law import ControlLaw, Terms
 from robodyn_ros.control.planning import ReferenceLimits
 from robodyn_ros.control.reference import Reference
 from robodyn_ros.control.trajectory import Trajectory
@@ -27,7 +27,7 @@ DAMPING = 5.0
 gain = st.sampled_from([0.0, 10.0, 100.0, 400.0])
 changes_of_law = st.tuples(
     st.just('law'),
-    st.sampled_from(MODES),
+    st.sampled_from(STIFF_MODES),
     st.tuples(*[st.booleans()] * 4),
     gain,
     gain,

@@ -165,6 +165,14 @@ rd::LawSettings law_of(Numbers & numbers, std::size_t n)
   law.kd = numbers.vector(n);
   law.friction_velocity = numbers.number();
   law.position_guard = numbers.number();
+  law.stiffness = numbers.vector(n);
+  law.nullspace_stiffness = numbers.vector(n);
+  for (double & each : law.tip_stiffness) { each = numbers.number(); }
+  law.is_tip_stiffness_in_base = numbers.flag();
+  for (double & each : law.tip_point) { each = numbers.number(); }
+  law.damping_ratio = numbers.number();
+  law.friction_compensation = numbers.number();
+  law.friction_dead_zone = numbers.number();
   return law;
 }
 
@@ -179,7 +187,8 @@ rd::Settings settings_of(Numbers & numbers, std::size_t n)
   settings.position_limits = numbers.vector(2 * n);
   for (double * const each :
        {&settings.ramp_time, &settings.state_timeout, &settings.stale_hold_time,
-        &settings.max_reference_step, &settings.max_following_error, &settings.damping}) {
+        &settings.max_reference_step, &settings.max_following_error, &settings.damping,
+        &settings.tip_speed, &settings.tip_turn_rate}) {
     *each = numbers.number();
   }
   settings.on_stale_state = static_cast<rd::Action>(numbers.whole());
@@ -383,6 +392,8 @@ rd::Settings settings_of(const robodyn_model & library, rd::Action action)
   settings.max_reference_step = 0.1;
   settings.max_following_error = 0.2;
   settings.damping = 5.0;
+  settings.tip_speed = 0.25;
+  settings.tip_turn_rate = 0.5;
   settings.on_stale_state = settings.on_stop = action;
   for (double & limit : settings.effort_limits) {
     if (!std::isfinite(limit)) { limit = 50.0; }
@@ -396,14 +407,22 @@ long run_random(const robodyn_model & library, long count, std::uint64_t seed, r
   Chance chance{std::mt19937_64(seed)};
   const double wild[] = {
     rd::kNaN, rd::kInfinity, -rd::kInfinity, 1e308, -1e308, 1e9, -1e9, 5e-324, 0.0, 3.0, -3.0};
-  std::vector<rd::LawSettings> laws(3);
-  for (std::size_t k = 0; k < 3; ++k) {
+  constexpr std::size_t modes = std::size(rd::kModeNames);
+  std::vector<rd::LawSettings> laws(modes);
+  for (std::size_t k = 0; k < modes; ++k) {
     laws[k].mode = static_cast<rd::Mode>(k);
     laws[k].kp.assign(n, 100.0 * static_cast<double>(k + 1));
     laws[k].kd.assign(n, 20.0 * static_cast<double>(k + 1));
     laws[k].terms.friction = k != 1;
     laws[k].friction_velocity = 0.01;
     laws[k].position_guard = 0.05;
+    laws[k].stiffness.assign(n, 50.0);
+    laws[k].nullspace_stiffness.assign(n, 5.0);
+    laws[k].tip_stiffness = {400.0, 400.0, 800.0, 20.0, 0.0, 30.0};
+    laws[k].tip_point = {0.0, 0.1, 0.0};
+    laws[k].damping_ratio = 0.7;
+    laws[k].friction_compensation = 0.8;
+    laws[k].friction_dead_zone = 0.002;
   }
   const robodyn_payload payloads[] = {{0.0, {}, {}}, {1.0, {0.1, 0.0, 0.0}, {}}, {60.0, {}, {}}};
   std::vector<rd::Vector> loads(3, robodyn_controllers::first_load(library));
@@ -448,7 +467,13 @@ long run_random(const robodyn_model & library, long count, std::uint64_t seed, r
     if (chance.one_in(20)) { desired[chance.among(4 * n)] = wild[chance.among(11)]; }
     const bool has_desired = !chance.one_in(300) && (k / 700) % 3 != 0;
     if ((k / 400) % 5 == 0) { std::fill(q.begin(), q.end(), rd::kNaN); }  // stale
-    if (chance.one_in(300)) { pipeline.change_law(laws[chance.among(3)]); }
+    if (chance.one_in(300)) { pipeline.change_law(laws[chance.among(modes)]); }
+    if (chance.one_in(100)) {
+      const rd::Turn turn =
+        rd::Turn::about({chance.uniform(), chance.uniform(), 3.0 * chance.uniform()});
+      pipeline.aim_tip({{chance.uniform(), chance.uniform(), chance.uniform()}, turn});
+    }
+    if (chance.one_in(100)) { pipeline.add_wrench({20.0 * chance.uniform(), 0.0, 5.0}); }
     if (chance.one_in(300)) {
       const rd::Vector & load = loads[chance.among(3)];
       if (pipeline.overload(load.data()).cause == rd::Cause::none) {

@@ -53,6 +53,16 @@ def law_numbers(law: ControlLaw) -> list[Any]:
         MODES.index(law.mode),
         *(terms.inertial, terms.coriolis, terms.gravity, terms.friction),
         *(law.kp, law.kd, law.friction_velocity, law.limit_width),
+        *_impedance_numbers(law),
+    ]
+
+
+def _impedance_numbers(law: ControlLaw) -> list[Any]:
+    given = core_law(law)
+    return [
+        *(given.stiffness, given.nullspace_stiffness, given.tip_stiffness),
+        *(given.is_tip_stiffness_in_base, given.tip_point, given.damping_ratio),
+        *(given.friction_compensation, given.friction_dead_zone),
     ]
 
 
@@ -62,6 +72,7 @@ def settings_numbers(settings: Any) -> list[Any]:
     return [
         *(getattr(settings, name) for name in (*vectors, 'is_continuous', 'position_limits')),
         *(getattr(settings, name) for name in (*numbers, 'max_following_error', 'damping')),
+        *(settings.tip_speed, settings.tip_turn_rate),
         ACTIONS.index(settings.on_stale_state.name),
         ACTIONS.index(settings.on_stop.name),
     ]

@@ -15,7 +15,15 @@ import robodyn_ros as rd
 from robodyn_ros.control.command_pipeline import CommandPipeline
 from robodyn_ros.control.core_binding import core, core_arm, core_law
 from robodyn_ros.control.joint_state_buffer import ElapsedTime, JointStateBuffer
-from robodyn_ros.control.law import ControlLaw, Friction, InverseDynamics, Terms, TorqueParts
+from robodyn_ros.control.law import (
+    IMPEDANCES,
+    MODES,
+    ControlLaw,
+    Friction,
+    InverseDynamics,
+    Terms,
+    TorqueParts,
+)
 from robodyn_ros.control.model_torque import RigidBodyTorque
 from robodyn_ros.control.planning import ReferenceLimits
 from robodyn_ros.control.settings import SafetySettings
@@ -32,6 +40,8 @@ Q = np.array([0.1, 0.2])
 GRAVITY = WEIGHT * np.cos(Q)
 NO_RATE_LIMIT = {'torque_rate_limits': np.array([np.inf, np.inf])}
 WATCHDOG_PERIOD = 0.01  # s
+# Whose formulas are in reference_law; those of an impedance are in test_impedance.
+STIFF_MODES = tuple(mode for mode in MODES if mode not in IMPEDANCES)
 
 
 def inverse_dynamics(q, qd, qdd):

@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from control_arm import STIFF_MODES
 from robots import random_chain, two_link_urdf
 
 from robodyn_ros import Payload, RobotModel, inverse_dynamics
 from robodyn_ros.control.contact import KnownResidual
-from robodyn_ros.control.law import MODES
 from robodyn_ros.control.load import GravityChange
 from robodyn_ros.control.settings import ACTIONS, CONTACT_ACTIONS
 from robodyn_ros.control.trajectory import Trajectory
@@ -324,7 +324,7 @@ class _Drawer:
         given = {
             'gravity': tuple(self.arm.model.gravity.tolist()),
             **self.arm.parameters,
-            'mode': draw.among((*MODES, 'computed_torque', 'computed_torque')),
+            'mode': draw.among((*STIFF_MODES, 'computed_torque', 'computed_torque')),
         }
         for name in draw.generator.choice(_LIVE, 6, replace=False).tolist():
             given[name] = self._value(name)
@@ -367,7 +367,7 @@ class _Drawer:
             each = tuple((one * draw.numbers(0.5, 1.5, self.n)).tolist())
             return draw.among(((one,), each))
         return {
-            'mode': lambda: draw.among((*MODES, 'computed_torque')),
+            'mode': lambda: draw.among((*STIFF_MODES, 'computed_torque')),
             'friction_velocity': lambda: draw.among((0.001, 0.01, 0.1)),
             'ramp_time': lambda: self.duration * draw.among((0.0, 0.02, 0.1, 0.3)),
             'state_timeout': lambda: max(2.5 * period, draw.among((0.0, 0.03, 0.1, 0.3))),

@@ -74,6 +74,14 @@ inline robodyn::Model core_model(const robodyn_model & library)
     arm.friction_torque(qd, direction, rigid_torque, tau);
     return true;
   };
+  model.forward_kinematics = [](void * self, const double * q, double * pose) {
+    static_cast<const robodyn_model *>(self)->forward_kinematics(q, pose);
+    return true;
+  };
+  model.jacobian = [](void * self, const double * q, double * jacobian) {
+    static_cast<const robodyn_model *>(self)->jacobian(q, jacobian);
+    return true;
+  };
   return model;
 }
 

@@ -46,6 +46,23 @@ constexpr double kGravityRate = 100.0;
 // The reaction to a contact.
 enum class ContactAction { report, stop, release };
 
+// The energy [J] that springs may get which no motion of the reference and no hand gives them: where
+// they become stiffer, and where the posture's spring moves the arm. Dampers fill it up to its
+// size. Empty, springs become stiffer no further, and the posture waits.
+class EnergyTank
+{
+public:
+  double level() const { return level_; }
+  // How much of the posture's torque may act [0, 1]; it fades before nothing is left.
+  double fraction() const { return std::min(level_ / kReserve, 1.0); }
+  void add(double energy) { level_ = clamped(level_ + energy, 0.0, kSize); }
+  void reset() { level_ = kSize; }
+
+private:
+  static constexpr double kSize = 0.5, kReserve = 0.1;
+  double level_ = kSize;
+};
+
 class CommandPipeline
 {
 public:
@@ -127,6 +144,7 @@ public:
     if (!had_feedback && active.latest().has_feedback() && follower_.is_far()) {
       follower_.drop_and_brake({Cause::feedback_far_away});
     }
+    hold_softly();
   }
 
   // Change limits and reactions; the sizes stay the same.
@@ -163,11 +181,24 @@ public:
     is_load_new_ = true;
   }
 
+  // Let the tip of an impedance go to a pose of its own, beside the joints' reference. It is held
+  // until another one, a trajectory or a new reference; return whether an impedance is followed.
+  bool aim_tip(const Pose & target)
+  {
+    if (!state_.law.latest().impedance.at_tip() || !follower_.has_reference()) { return false; }
+    state_.parts.tip().aim(target);
+    return true;
+  }
+
+  // Add a wrench at the tip, in base axes [N, N m], in an impedance; it fades in.
+  void add_wrench(const Six & wrench) { state_.parts.tip().add_wrench(wrench); }
+
   // Follow a motion from now on; not for the real-time loop. The caller planned it from the
   // motion that is followed, or from the measured state.
   void follow(std::shared_ptr<const Motion> motion)
   {
     follower_.follow(std::move(motion));
+    state_.parts.tip().release();
     state_.acknowledge_faults();
     state_.law.end_damping(state_.settings.ramp_time);
   }
@@ -183,8 +214,14 @@ public:
   // is the slope of the positions, by which velocities are checked.
   bool is_ready() const { return !std::isnan(state_.period) && velocity_check_.is_ready(); }
 
-  // Cancel the reference: brake to rest and hold, or fade. Acknowledges faults.
-  void cancel() { follower_.cancel(); }
+  // Cancel the reference: brake to rest and hold, or fade. Acknowledges faults. An impedance
+  // without a reference gets one where the arm is.
+  void cancel()
+  {
+    state_.parts.tip().stop();
+    follower_.cancel();
+    hold_softly();
+  }
 
   // Bring a moving arm to rest, until has_stopped; no reference is accepted until then.
   void begin_stop()
@@ -219,6 +256,12 @@ public:
     const Fault why{Cause::contact};
     state_.set_fault(why);
     follower_.refuse_until_end();
+    if (action == ContactAction::stop && state_.law.latest().yields()) {
+      // The springs yield: only a motion ends, where its reference is.
+      state_.parts.tip().stop();
+      follower_.end_motion();
+      return;
+    }
     if (action == ContactAction::stop && state_.law.latest().has_feedback()) {
       // A brake under way goes on: a new one would start without deceleration.
       if (follower_.following() != Following::braking) { follower_.drop_and_brake(why); }
@@ -449,6 +492,7 @@ private:
     velocity_check_.bound(velocity_);  // after the overspeed check, which it would hide
     check_state_rate();
     resume_damping();
+    advance_tip();
     check_damping();
     if (!has_extrapolated_) { hold_duration_ = kNaN; }
     has_extrapolated_ = is_load_new_ = false;
@@ -460,6 +504,7 @@ private:
       ++state_.counts.refused_torques;
       return;
     }
+    balance_energy();
     has_damped_ = state_.law.is_damping();
     std::copy_n(&parts_[part::feedback * n_], n_, damping_torque_.begin());
     advance();
@@ -493,7 +538,42 @@ private:
     if (has_velocities(velocity_) && !is_at_rest(velocity_, kSettledSpeed)) {
       follower_.request_brake();
     }
+    tank_.reset();
+    hold_softly();
     return true;
+  }
+
+  // Give an impedance a reference where the arm is, if it has none.
+  void hold_softly()
+  {
+    if (is_enabled_ && !is_stopping_ && state_.law.latest().yields() && follower_.is_idle()) {
+      follower_.request_brake();
+    }
+  }
+
+  // Move the tip's own reference towards its target.
+  void advance_tip()
+  {
+    if (!follower_.has_reference()) { return; }
+    const TipSpeed speed{state_.settings.tip_speed, state_.settings.tip_turn_rate};
+    state_.parts.tip().advance(elapsed_, state_.parts.tip_of_reference(), speed);
+  }
+
+  // Book the energy of this cycle's impedance, and slow down what would take more than there is.
+  void balance_energy()
+  {
+    const Impedance & springs = state_.parts.impedance();
+    if (!springs.is_active()) { return; }
+    double power = springs.dissipated();
+    for (std::size_t i = 0; i < n_; ++i) { power -= springs.posture()[i] * velocity_[i]; }
+    tank_.add(elapsed_ * power);
+    ActiveLaw & law = state_.law;
+    if (law.is_in_transition()) {
+      const double gain =
+        springs.potential(law.goal().impedance) - springs.potential(law.origin().impedance);
+      tank_.add(-law.take_energy(gain, tank_.level(), elapsed_));
+    }
+    state_.parts.scale_posture(tank_.fraction());
   }
 
   // Return the gravity torque furthest beyond its limit; none: all are within.
@@ -664,6 +744,7 @@ private:
       follower_.end_fading();
     } else if (is_brake_next() && has_velocities(velocity_)) {
       follower_.brake(position_, velocity_, time);
+      state_.parts.tip().reset();
       has_desired = follower_.sample(time, desired_);
     }
     return has_desired;
@@ -681,7 +762,9 @@ private:
     if (!has_velocities(velocity_)) { return {Cause::unknown_velocity}; }
     const double largest = state_.settings.max_following_error;
     // In a transition to a law without a reference the error no longer counts.
-    if (!state_.law.latest().follows() || largest == kInfinity) { return {}; }
+    // Springs yield.
+    const LawCoefficients & law = state_.law.latest();
+    if (!law.follows() || law.yields() || largest == kInfinity) { return {}; }
     std::size_t worst = 0;
     double most = -1.0;
     for (std::size_t i = 0; i < n_; ++i) {
@@ -718,13 +801,14 @@ private:
     const Vector & is_continuous = state_.settings.is_continuous;
     const ReferenceState * const desired = has_desired ? &desired_ : nullptr;
     bool succeeded = state_.parts.compute(
-      law, damping, state_.model, is_continuous, position, velocity, desired, parts_);
-    if (is_braked) { saturate_damping(); }
+      law, damping, period(), state_.model, is_continuous, position, velocity, desired, parts_);
+    if (is_braked || law.yields()) { saturate_feedback(); }
     if (follower_.is_fading()) {
       const double left = follower_.remaining_fraction(ahead);
       follower_.sample_fading(time, previous_);
       succeeded &= state_.parts.compute(
-        law, damping, state_.model, is_continuous, position, velocity, &previous_, fading_parts_);
+        law, damping, period(), state_.model, is_continuous, position, velocity, &previous_,
+        fading_parts_);
       for (std::size_t k = 0; k < parts_.size(); ++k) {
         parts_[k] = left * fading_parts_[k] + (1.0 - left) * parts_[k];
       }
@@ -738,8 +822,9 @@ private:
     return succeeded && is_finite(torque_);
   }
 
-  // Scale the feedback, here only damping, to what the effort limits leave.
-  void saturate_damping()
+  // Scale the feedback, of damping or of springs, to what the effort limits leave: clipped joint by
+  // joint it would act in another direction.
+  void saturate_feedback()
   {
     add_up(parts_);
     double fraction = 1.0;
@@ -883,8 +968,8 @@ private:
     }
     stale_brake_.sample(time, desired_);
     const bool succeeded = state_.parts.compute(
-      state_.law.latest(), 0.0, state_.model, state_.settings.is_continuous, desired_.position,
-      desired_.velocity, &desired_, fading_parts_);
+      state_.law.latest(), 0.0, period(), state_.model, state_.settings.is_continuous,
+      desired_.position, desired_.velocity, &desired_, fading_parts_);
     add_up(fading_parts_);
     if (!succeeded || !is_finite(torque_)) { torque_ = held_; }
     return true;
@@ -922,6 +1007,7 @@ private:
   VelocityCheck velocity_check_;
   SoftJointLimits soft_limits_;
   TorqueLimiter limiter_;
+  EnergyTank tank_;
   Motion stale_brake_;  // by the steady clock
   ReferenceState desired_, previous_;
   Vector position_, velocity_;  // of this cycle, or expected

@@ -168,9 +168,16 @@ struct Function
 class Arm
 {
 public:
-  Arm(std::size_t joints, Function inverse_dynamics, Function friction, py::object not_finite)
+  // Pose and Jacobian of the tip are functions of the position; both, or neither.
+  Arm(
+    std::size_t joints, Function inverse_dynamics, Function friction, py::object not_finite,
+    std::optional<Function> pose, std::optional<Function> jacobian)
   : joints_(joints), friction_(std::move(friction)), not_finite_(std::move(not_finite))
   {
+    if (pose && jacobian) {
+      pose_ = std::move(*pose);
+      jacobian_ = std::move(*jacobian);
+    }
     functions_[0] = std::move(inverse_dynamics);
     if (joints == 0 || !functions_[0].is_set() || !friction_.is_set()) {
       throw py::value_error("an arm has joints, an inverse dynamics and a friction torque");
@@ -197,6 +204,16 @@ public:
         Arm & arm = *static_cast<Arm *>(self);
         return arm.call(arm.friction_, 1, {qd, direction, rigid_torque}, tau);
       };
+    if (pose_.is_set()) {
+      model.forward_kinematics = [](void * self, Numbers q, double * pose) {
+        Arm & arm = *static_cast<Arm *>(self);
+        return arm.call(arm.pose_, 1, std::array{q}, pose, 16);
+      };
+      model.jacobian = [](void * self, Numbers q, double * jacobian) {
+        Arm & arm = *static_cast<Arm *>(self);
+        return arm.call(arm.jacobian_, 1, std::array{q}, jacobian, 6 * arm.joints_);
+      };
+    }
     return model;
   }
 
@@ -223,18 +240,27 @@ public:
 private:
   bool call(const Function & function, std::size_t rows, std::array<Numbers, 3> in, double * tau)
   {
+    return call(function, rows, in, tau, rows * joints_);
+  }
+
+  // Call a function of some rows, whose result has a size.
+  template <std::size_t count>
+  bool call(
+    const Function & function, std::size_t rows, const std::array<Numbers, count> & in,
+    double * result, std::size_t size)
+  {
     if (function.kernel != nullptr) {
       return function.kernel(
-               function.parameters.data(), static_cast<std::ptrdiff_t>(rows), in.data(), &tau) !=
-             0;
+               function.parameters.data(), static_cast<std::ptrdiff_t>(rows), in.data(),
+               &result) != 0;
     }
     if (error_) { return false; }
     try {
       const std::vector<std::size_t> shape{rows, joints_};
-      const auto argument = [&shape](Numbers values) { return Array(shape, values); };
-      const Array result = function.callable(argument(in[0]), argument(in[1]), argument(in[2]));
-      std::copy_n(
-        numbers_of(result, rows * joints_, "a result of the model"), rows * joints_, tau);
+      py::tuple arguments(count);
+      for (std::size_t k = 0; k < count; ++k) { arguments[k] = Array(shape, in[k]); }
+      const Array given = function.callable(*arguments);
+      std::copy_n(numbers_of(given, size, "a result of the model"), size, result);
       return true;
     } catch (py::error_already_set & error) {
       if (!error.matches(not_finite_)) { error_ = std::current_exception(); }
@@ -246,7 +272,7 @@ private:
 
   const std::size_t joints_;
   std::array<Function, 4> functions_;
-  Function friction_;
+  Function friction_, pose_, jacobian_;
   py::object not_finite_;  // the exception for numbers that are not finite
   std::exception_ptr error_;
 };
@@ -436,7 +462,8 @@ private:
   {
     const std::size_t n = arm_->joints();
     const bool is_sized =
-      law.kp.size() == n && law.kd.size() == n && settings.effort_limits.size() == n &&
+      law.kp.size() == n && law.kd.size() == n && law.stiffness.size() == n &&
+      law.nullspace_stiffness.size() == n && settings.effort_limits.size() == n &&
       settings.torque_rate_limits.size() == n && settings.braking_acceleration.size() == n &&
       settings.position_limits.size() == 2 * n && settings.velocity_limits.size() == n &&
       settings.is_continuous.size() == n;
@@ -575,7 +602,7 @@ py::object torque_parts(
   std::unique_ptr<rd::ReferenceState> desired;
   if (reference) { desired = std::make_unique<rd::ReferenceState>(reference_of(*reference, n)); }
   const bool succeeded =
-    computed.compute(law, 0.0, model, continuous, position, velocity, desired.get(), parts);
+    computed.compute(law, 0.0, 0.0, model, continuous, position, velocity, desired.get(), parts);
   arm->raise();
   return succeeded ? py::object(rows_of(parts, rd::part::count)) : py::none();
 }
@@ -659,7 +686,15 @@ PYBIND11_MODULE(core_module, module)
     .def_readwrite("kp", &rd::LawSettings::kp)
     .def_readwrite("kd", &rd::LawSettings::kd)
     .def_readwrite("friction_velocity", &rd::LawSettings::friction_velocity)
-    .def_readwrite("position_guard", &rd::LawSettings::position_guard);
+    .def_readwrite("position_guard", &rd::LawSettings::position_guard)
+    .def_readwrite("stiffness", &rd::LawSettings::stiffness)
+    .def_readwrite("nullspace_stiffness", &rd::LawSettings::nullspace_stiffness)
+    .def_readwrite("tip_stiffness", &rd::LawSettings::tip_stiffness)
+    .def_readwrite("is_tip_stiffness_in_base", &rd::LawSettings::is_tip_stiffness_in_base)
+    .def_readwrite("tip_point", &rd::LawSettings::tip_point)
+    .def_readwrite("damping_ratio", &rd::LawSettings::damping_ratio)
+    .def_readwrite("friction_compensation", &rd::LawSettings::friction_compensation)
+    .def_readwrite("friction_dead_zone", &rd::LawSettings::friction_dead_zone);
   py::class_<rd::Settings>(module, "Settings")
     .def(py::init<>())
     .def_readwrite("effort_limits", &rd::Settings::effort_limits)
@@ -676,6 +711,8 @@ PYBIND11_MODULE(core_module, module)
     .def_readwrite("max_reference_step", &rd::Settings::max_reference_step)
     .def_readwrite("max_following_error", &rd::Settings::max_following_error)
     .def_readwrite("damping", &rd::Settings::damping)
+    .def_readwrite("tip_speed", &rd::Settings::tip_speed)
+    .def_readwrite("tip_turn_rate", &rd::Settings::tip_turn_rate)
     .def_readwrite("is_braked_by_damping", &rd::Settings::is_braked_by_damping);
 
   py::class_<Function>(module, "Function")
@@ -685,8 +722,11 @@ PYBIND11_MODULE(core_module, module)
       py::arg("parameters"), py::arg("module"));
   py::class_<Arm, std::shared_ptr<Arm>>(module, "Arm")
     .def(
-      py::init<std::size_t, Function, Function, py::object>(), py::arg("joints"),
-      py::arg("inverse_dynamics"), py::arg("friction"), py::arg("not_finite"));
+      py::init<
+        std::size_t, Function, Function, py::object, std::optional<Function>,
+        std::optional<Function>>(),
+      py::arg("joints"), py::arg("inverse_dynamics"), py::arg("friction"), py::arg("not_finite"),
+      py::arg("pose") = std::nullopt, py::arg("jacobian") = std::nullopt);
 
   py::class_<rd::Motion, std::shared_ptr<rd::Motion>>(module, "Motion")
     .def(
@@ -766,6 +806,25 @@ PYBIND11_MODULE(core_module, module)
         self.core().follow(std::move(motion));
       })
     .def("cancel", &Pipeline::call<&Core::cancel>)
+    .def(
+      "aim_tip",
+      [](Pipeline & self, const rd::Three & position, const std::array<double, 4> & xyzw) {
+        return self.core().aim_tip({position, {xyzw[3], {xyzw[0], xyzw[1], xyzw[2]}}});
+      },
+      py::arg("position"), py::arg("xyzw"))
+    .def(
+      "add_wrench",
+      [](Pipeline & self, const rd::Six & wrench) { self.core().add_wrench(wrench); })
+    .def_property_readonly(
+      "tip_reference",
+      [](Pipeline & self) {
+        const rd::Pose & pose = self.core().state().parts.tip().latest();
+        return py::make_tuple(
+          pose.position, std::array{pose.turn.v[0], pose.turn.v[1], pose.turn.v[2], pose.turn.w});
+      })
+    .def_property_readonly(
+      "is_stiffness_limited",
+      [](Pipeline & self) { return self.core().state().parts.impedance().is_limited(); })
     .def("begin_stop", &Pipeline::call<&Core::begin_stop>)
     .def("react_to_contact", &Pipeline::react_to_contact)
     .def("continue_from", &Pipeline::continue_from)

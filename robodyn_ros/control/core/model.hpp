@@ -12,7 +12,7 @@ namespace robodyn
 {
 
 // What the core needs of an arm. A load represents a payload and a gravity vector: load_size
-// numbers that only the model interprets. Both functions return whether they succeeded; a
+// numbers that only the model interprets. All functions return whether they succeeded; a
 // result may hold numbers that are not finite.
 struct Model
 {
@@ -26,6 +26,10 @@ struct Model
   bool (*friction_torque)(
     void * self, const double * qd, const double * direction, const double * rigid_torque,
     double * tau) = nullptr;
+  // The tip link's pose (4, 4) and Jacobian (6, n), linear rows first, in base axes; null: the
+  // law has no stiffness at the tip.
+  bool (*forward_kinematics)(void * self, const double * q, double * pose) = nullptr;
+  bool (*jacobian)(void * self, const double * q, double * jacobian) = nullptr;
 };
 
 // Evaluates the model under a load. Where a joint has no rate limit, a change blends the old
@@ -44,8 +48,8 @@ public:
   {
   }
 
-  // Most rows of one call: the parts of a torque take 8, the soft joint limits n + 1.
-  static std::size_t max_rows(std::size_t joints) { return std::max<std::size_t>(8, joints + 1); }
+  // Most rows of one call: the parts of a torque take 8, and n with an impedance.
+  static std::size_t max_rows(std::size_t joints) { return joints + 8; }
 
   std::size_t joints() const { return model_.joints; }
   std::size_t load_size() const { return load_.size(); }
@@ -116,6 +120,21 @@ public:
     const double * qd, const double * direction, const double * rigid_torque, double * tau) const
   {
     return model_.friction_torque(model_.self, qd, direction, rigid_torque, tau);
+  }
+
+  bool has_tip() const
+  {
+    return model_.forward_kinematics != nullptr && model_.jacobian != nullptr;
+  }
+
+  bool forward_kinematics(const double * q, double * pose) const
+  {
+    return model_.forward_kinematics(model_.self, q, pose);
+  }
+
+  bool jacobian(const double * q, double * to) const
+  {
+    return model_.jacobian(model_.self, q, to);
   }
 
 private:

@@ -315,6 +315,12 @@ public:
   void cancel()
   {
     state_.acknowledge_faults();
+    end_motion();
+  }
+
+  // The same for another reason.
+  void end_motion()
+  {
     if (!state_.has_state || is_braking()) { return; }  // a brake goes on
     const Source source = source_;
     const bool was_followed = last(scratch_);

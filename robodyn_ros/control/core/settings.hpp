@@ -4,6 +4,7 @@
 #define ROBODYN_ROS__CORE__SETTINGS_HPP_
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -18,9 +19,17 @@ using Vector = std::vector<double>;  // one number for each joint, in chain orde
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-enum class Mode : std::uint8_t { gravity_compensation, feedforward, computed_torque };
+enum class Mode : std::uint8_t {
+  gravity_compensation,
+  feedforward,
+  computed_torque,
+  joint_impedance,
+  cartesian_impedance
+};
 // In the order of Mode, and of MODES in control/law.py.
-constexpr const char * kModeNames[] = {"gravity_compensation", "feedforward", "computed_torque"};
+constexpr const char * kModeNames[] = {
+  "gravity_compensation", "feedforward", "computed_torque", "joint_impedance",
+  "cartesian_impedance"};
 // The stale-state policy, and the policy for the last command (on_stop).
 enum class Action : std::uint8_t { hold_gravity, zero, silent };
 
@@ -41,6 +50,16 @@ struct LawSettings
   Vector kp, kd;                   // 1/s^2 and 1/s: they act on accelerations
   double friction_velocity = 0.0;  // rad/s or m/s, the width of the smooth sign
   double position_guard = 0.0;     // rad or m, the width of the soft joint limits; 0: none
+  // Impedance: stiffness of the joints, of the tip along and about three axes, and towards the
+  // posture.
+  Vector stiffness, nullspace_stiffness;  // N m/rad or N/m
+  std::array<double, 6> tip_stiffness{};  // N/m, N m/rad
+  bool is_tip_stiffness_in_base = true;   // along the base link's axes; else the reference's
+  std::array<double, 3> tip_point{};      // in the tip link's frame [m]; not to change in motion
+  double damping_ratio = 0.0;
+  // Fraction of the friction torque, by the measured velocity, where that is above the dead zone
+  // [rad/s or m/s]; not where a reference alone says what friction there will be.
+  double friction_compensation = 0.0, friction_dead_zone = 0.0;
 };
 
 // Limits of the commands, and what happens when states become stale or commanding ends.
@@ -57,9 +76,10 @@ struct Settings
   Action on_stale_state = Action::hold_gravity;
   double stale_hold_time = 0.0;  // s
   Action on_stop = Action::hold_gravity;
-  double max_reference_step = 0.0;   // rad or m
-  double max_following_error = 0.0;  // rad or m; infinite: none
-  double damping = 0.0;              // 1/s, of a moving arm in gravity compensation
+  double max_reference_step = 0.0;              // rad or m
+  double max_following_error = 0.0;             // rad or m; infinite: none
+  double damping = 0.0;                         // 1/s, of a moving arm in gravity compensation
+  double tip_speed = 0.0, tip_turn_rate = 0.0;  // towards a target pose [m/s], [rad/s]
   // Whether damping alone brakes the arm. It then acts whenever the arm moves, respects
   // braking_acceleration, and is scaled as one vector to fit the effort limits: clipped joint
   // by joint, a damping torque can accelerate a joint.

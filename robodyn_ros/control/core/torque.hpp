@@ -14,8 +14,12 @@
 // - gravity compensation: g(q);
 // - feedforward: M(q_d) qdd_d + C(q_d, qd_d) qd_d + g(q_d) + friction(qd_d) + effort;
 // - computed torque: M(q) (qdd_d + K_d ed + K_p e) + C(q, qd) qd + g(q) + friction(qd_d) + effort;
+// - impedance: M(q) qdd_d + C(q, qd) qd + g(q) + effort, friction as below, and the springs and the
+//   damper of impedance.hpp;
 // each part only where its term is switched on; the feedback always acts. Without a reference
-// every mode compensates gravity. Damping adds -d M(q) qd to the feedback.
+// every mode compensates gravity. Damping adds -d M(q) qd to the feedback. Gravity compensation and
+// impedance compensate a fraction c of the friction by the measured velocity, and an impedance the
+// rest by the reference's: c friction(qd) + (1 - c) friction(qd_d).
 #ifndef ROBODYN_ROS__CORE__TORQUE_HPP_
 #define ROBODYN_ROS__CORE__TORQUE_HPP_
 
@@ -25,6 +29,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "impedance.hpp"
 #include "model.hpp"
 #include "reference.hpp"
 #include "settings.hpp"
@@ -58,27 +63,48 @@ struct LawCoefficients
   double hold = 0.0;                               // of g(q), whether there is a reference or not
   double damping = 0.0;                            // 1/s
   double friction_slope = 0.0, limit_slope = 0.0;  // of the smooth sign, of the soft joint limits
+  double assistance = 0.0, dead_zone = 0.0;  // of friction at the measured velocity; rad/s or m/s
   // Of a reference's parts, evaluated at the reference and at the measured state.
   PartCoefficients feedforward{}, computed{};
   Vector kp, kd, limit_damping;
+  ImpedanceCoefficients impedance;
+  Three tip_point{};  // in the tip link's frame [m]
 
-  explicit LawCoefficients(std::size_t joints) : kp(joints), kd(joints), limit_damping(joints) {}
+  explicit LawCoefficients(std::size_t joints)
+  : kp(joints), kd(joints), limit_damping(joints), impedance(joints)
+  {
+  }
 
   // Set them to those of a law, without damping.
   void set_law(const LawSettings & law)
   {
     const bool is_computed = law.mode == Mode::computed_torque;
+    const bool is_at_tip = law.mode == Mode::cartesian_impedance;
+    const bool is_impedance = is_at_tip || law.mode == Mode::joint_impedance;
     const PartCoefficients none{};
     const PartCoefficients model{
       static_cast<double>(law.terms.inertial), static_cast<double>(law.terms.coriolis),
       static_cast<double>(law.terms.gravity), static_cast<double>(law.terms.friction), 1.0};
     hold = law.mode == Mode::gravity_compensation && law.terms.gravity ? 1.0 : 0.0;
     feedforward = law.mode == Mode::feedforward ? model : none;
-    computed = is_computed ? model : none;
+    computed = is_computed || is_impedance ? model : none;
+    const bool is_assisted = is_impedance || law.mode == Mode::gravity_compensation;
+    assistance = is_assisted && law.terms.friction ? law.friction_compensation : 0.0;
+    computed[part::friction] *= 1.0 - assistance;
+    dead_zone = law.friction_dead_zone;
+    tip_point = law.tip_point;
+    impedance.ratio = is_impedance ? law.damping_ratio : 0.0;
+    impedance.wrench = is_impedance ? 1.0 : 0.0;
+    Six & axes = law.is_tip_stiffness_in_base ? impedance.along_base : impedance.along_reference;
+    impedance.along_base.fill(0.0);
+    impedance.along_reference.fill(0.0);
+    if (is_at_tip) { axes = law.tip_stiffness; }
     for (std::size_t i = 0; i < kp.size(); ++i) {
       kp[i] = is_computed ? law.kp[i] : 0.0;
       kd[i] = is_computed ? law.kd[i] : 0.0;
       limit_damping[i] = law.kd[i];
+      impedance.joints[i] = is_impedance && !is_at_tip ? law.stiffness[i] : 0.0;
+      impedance.posture[i] = is_at_tip ? law.nullspace_stiffness[i] : 0.0;
     }
     damping = 0.0;
     friction_slope = 1.0 / law.friction_velocity;
@@ -86,7 +112,9 @@ struct LawCoefficients
   }
 
   bool has_feedforward() const { return has_any(feedforward); }
-  bool has_feedback() const { return has_any(computed) || any(kp) || any(kd); }
+  bool has_feedback() const { return has_any(computed) || any(kp) || any(kd) || yields(); }
+  // Whether the arm may be moved away from its reference.
+  bool yields() const { return impedance.is_any(); }
   // Whether there is anything that a reference changes.
   bool follows() const { return has_feedforward() || has_feedback(); }
 
@@ -108,7 +136,9 @@ struct LawCoefficients
     return hold == other.hold && damping == other.damping &&
            friction_slope == other.friction_slope && limit_slope == other.limit_slope &&
            feedforward == other.feedforward && computed == other.computed && kp == other.kp &&
-           kd == other.kd && limit_damping == other.limit_damping;
+           kd == other.kd && limit_damping == other.limit_damping &&
+           assistance == other.assistance && dead_zone == other.dead_zone &&
+           impedance == other.impedance && tip_point == other.tip_point;
   }
 
   // Set them to (1 - fraction) a + fraction b.
@@ -129,6 +159,18 @@ struct LawCoefficients
     each(kp, a.kp, b.kp);
     each(kd, a.kd, b.kd);
     each(limit_damping, a.limit_damping, b.limit_damping);
+    assistance = between(a.assistance, b.assistance);
+    dead_zone = between(a.dead_zone, b.dead_zone);
+    tip_point = b.tip_point;
+    each(impedance.joints, a.impedance.joints, b.impedance.joints);
+    each(impedance.posture, a.impedance.posture, b.impedance.posture);
+    each(impedance.along_base, a.impedance.along_base, b.impedance.along_base);
+    each(impedance.along_reference, a.impedance.along_reference, b.impedance.along_reference);
+    impedance.wrench = between(a.impedance.wrench, b.impedance.wrench);
+    // A law without springs has no ratio: a spring that comes or goes keeps its own.
+    impedance.ratio = !a.yields() ? b.impedance.ratio
+                    : !b.yields() ? a.impedance.ratio
+                                  : between(a.impedance.ratio, b.impedance.ratio);
   }
 
 private:
@@ -150,14 +192,27 @@ public:
     tau_(q_.size()),
     direction_(joints),
     load_(joints),
-    friction_(joints)
+    friction_(joints),
+    error_(joints),
+    rate_(joints),
+    jacobian_(6 * joints),
+    impedance_(joints)
   {
   }
 
+  TipReference & tip() { return tip_; }
+  const TipReference & tip() const { return tip_; }
+  const Impedance & impedance() const { return impedance_; }
+  // Where the joints' reference had the tip in the last compute.
+  const Pose & tip_of_reference() const { return from_; }
+  // How much of the posture's torque is left [0, 1].
+  void scale_posture(double fraction) { posture_fraction_ = fraction; }
+
   // Write the parts, part::count times n, at a measured state, with damping [1/s]; a velocity
-  // that is not known (NaN) is not damped. Return whether the model succeeded.
+  // that is not known (NaN) is not damped. Springs are no faster than the period [s] of the states
+  // allows. Return whether the model succeeded.
   bool compute(
-    const LawCoefficients & law, double damping, LoadedModel & model,
+    const LawCoefficients & law, double damping, double period, LoadedModel & model,
     const Vector & is_continuous, const Vector & q, const Vector & qd,
     const ReferenceState * reference, Vector & parts)
   {
@@ -165,6 +220,9 @@ public:
     const bool has_feedforward = reference != nullptr && law.has_feedforward();
     const bool has_feedback = reference != nullptr && law.has_feedback();
     const bool has_damping = damping != 0.0 && has_velocities(qd);
+    const bool is_assisted = law.assistance != 0.0 && has_velocities(qd);
+    const bool has_impedance = reference != nullptr && law.yields();
+    impedance_.begin();
     std::fill(parts.begin(), parts.end(), 0.0);
     if (reference != nullptr) {
       const double weight =
@@ -173,12 +231,15 @@ public:
         parts[part::effort * n_ + i] = weight * reference->effort[i];
       }
     }
-    if (!has_damping && !has_feedback && !has_feedforward && gravity_weight == 0.0) {
+    if (
+      !has_damping && !has_feedback && !has_feedforward && !is_assisted &&
+      gravity_weight == 0.0) {
       return true;
     }
 
     // One batch of rows for the model: at rest; damping; three of computed torque (Coriolis,
-    // inertial, feedback); three of feedforward (gravity, Coriolis, inertial).
+    // inertial, feedback); three of feedforward (gravity, Coriolis, inertial); one for each column
+    // of the mass matrix.
     begin();
     const std::size_t at_rest = row(q);
     std::size_t damped = 0, at_measured = 0, at_desired = 0;
@@ -193,8 +254,9 @@ public:
       double * const corrected = qdd_.data() + row(q) * n_;
       for (std::size_t i = 0; i < n_; ++i) {
         const double difference = reference->position[i] - q[i];
-        const double error = is_continuous[i] != 0.0 ? wrapped(difference) : difference;
-        corrected[i] = law.kd[i] * (reference->velocity[i] - qd[i]) + law.kp[i] * error;
+        error_[i] = is_continuous[i] != 0.0 ? wrapped(difference) : difference;
+        rate_[i] = reference->velocity[i] - qd[i];
+        corrected[i] = law.kd[i] * rate_[i] + law.kp[i] * error_[i];
       }
     }
     if (has_feedforward) {
@@ -202,12 +264,21 @@ public:
       set(qd_, row(reference->position), reference->velocity);
       set(qdd_, row(reference->position), reference->acceleration);
     }
+    const std::size_t columns = rows_;
+    for (std::size_t i = 0; has_impedance && i < n_; ++i) { qdd_[row(q) * n_ + i] = 1.0; }
     if (!run(model)) { return false; }
 
     const double weight_at_rest = reference != nullptr ? law.hold : gravity_weight;
     add(parts, part::gravity, weight_at_rest, at_rest);
     if (has_damping) { add(parts, part::feedback, -damping, damped, at_rest); }
     bool succeeded = true;
+    if (is_assisted) {
+      succeeded &= add_friction_of(
+        law, model, law.assistance, qd, law.dead_zone, tau_.data() + at_rest * n_, parts);
+    }
+    if (has_impedance) {
+      succeeded &= add_impedance(law, period, model, q, *reference, at_rest, columns, parts);
+    }
     if (has_feedback) {
       const PartCoefficients & c = law.computed;
       add(parts, part::coriolis, c[part::coriolis], at_measured, at_rest);
@@ -324,24 +395,83 @@ private:
     const LawCoefficients & law, const LoadedModel & model, const PartCoefficients & c,
     const Vector & velocity, std::size_t at_rest, std::size_t moving, Vector & parts)
   {
-    const double weight = c[part::friction];
-    if (weight == 0.0) { return true; }
     for (std::size_t i = 0; i < n_; ++i) {
-      direction_[i] = std::tanh(velocity[i] * law.friction_slope);
       load_[i] = tau_[moving * n_ + i] + tau_[(moving + 1) * n_ + i] - tau_[at_rest * n_ + i];
     }
+    return add_friction_of(law, model, c[part::friction], velocity, 0.0, load_.data(), parts);
+  }
+
+  // Add the friction at a velocity, none in its dead zone, under a rigid body's torque.
+  bool add_friction_of(
+    const LawCoefficients & law, const LoadedModel & model, double weight,
+    const Vector & velocity, double dead_zone, const double * load, Vector & parts)
+  {
+    if (weight == 0.0) { return true; }
+    for (std::size_t i = 0; i < n_; ++i) {
+      // Three quarters at twice the dead zone; without one at friction_velocity.
+      const double beyond = std::max(std::fabs(velocity[i]) - dead_zone, 0.0);
+      const double size = dead_zone > 0.0 ? beyond / dead_zone : beyond * law.friction_slope;
+      direction_[i] = std::copysign(std::tanh(size), velocity[i]);
+    }
     const bool succeeded =
-      model.friction_torque(velocity.data(), direction_.data(), load_.data(), friction_.data());
+      model.friction_torque(velocity.data(), direction_.data(), load, friction_.data());
     for (std::size_t i = 0; i < n_; ++i) {
       parts[part::friction * n_ + i] += weight * friction_[i];
     }
     return succeeded;
   }
 
+  // Add the torque of the springs and of the damper at error_ and rate_.
+  bool add_impedance(
+    const LawCoefficients & law, double period, const LoadedModel & model, const Vector & q,
+    const ReferenceState & reference, std::size_t at_rest, std::size_t columns, Vector & parts)
+  {
+    Vector & mass = impedance_.mass();
+    for (std::size_t i = 0; i < n_; ++i) {
+      for (std::size_t j = 0; j < n_; ++j) {
+        mass[i * n_ + j] = tau_[(columns + j) * n_ + i] - tau_[at_rest * n_ + i];
+      }
+    }
+    TipState tip;
+    if (model.has_tip()) {
+      std::array<double, 16> pose, desired;
+      const bool succeeded = model.forward_kinematics(q.data(), pose.data()) &&
+                             model.jacobian(q.data(), jacobian_.data()) &&
+                             model.forward_kinematics(reference.position.data(), desired.data());
+      if (!succeeded) { return false; }
+      tip.tip = at_point(Pose::of(pose.data()), law.tip_point);
+      from_ = at_point(Pose::of(desired.data()), law.tip_point);
+      tip.reference = tip_.applied(from_);
+      tip.wrench = tip_.wrench();
+      tip.jacobian = jacobian_.data();
+      const Three lever = tip.tip.turn.apply(law.tip_point);
+      for (std::size_t i = 0; i < n_; ++i) {
+        const Three axis{jacobian_[3 * n_ + i], jacobian_[4 * n_ + i], jacobian_[5 * n_ + i]};
+        const Three moved = cross(axis, lever);
+        for (std::size_t k = 0; k < 3; ++k) { jacobian_[k * n_ + i] += moved[k]; }
+      }
+    }
+    return impedance_.compute(
+      law.impedance, error_, rate_, tip, period, posture_fraction_,
+      parts.data() + part::feedback * n_);
+  }
+
+  static Pose at_point(Pose pose, const Three & point)
+  {
+    const Three lever = pose.turn.apply(point);
+    for (std::size_t k = 0; k < 3; ++k) { pose.position[k] += lever[k]; }
+    return pose;
+  }
+
   const std::size_t n_;
   std::size_t rows_ = 0;
   Vector q_, qd_, qdd_, tau_;  // position, velocity, acceleration, torque of each row
   Vector direction_, load_, friction_;
+  Vector error_, rate_, jacobian_;
+  Impedance impedance_;
+  TipReference tip_;
+  Pose from_;
+  double posture_fraction_ = 1.0;
 };
 
 // The latest law, the transition to it, and the damping of an arm that moves when the
@@ -374,11 +504,23 @@ public:
   // The active coefficients a time [s] ahead.
   const LawCoefficients & at(double ahead)
   {
-    const double elapsed = elapsed_ + ahead;
+    const double elapsed = elapsed_ + pace_ * ahead;
     if (!is_in_transition_ || elapsed >= duration_) { return goal_; }
     blended_.interpolate(origin_, goal_, elapsed / duration_);
     return blended_;
   }
+
+  // Slow a transition down in which springs gain energy [J] that is not there: return what it takes
+  // in a time [s] of what there is. The gain is that of the whole transition.
+  double take_energy(double gain, double there, double elapsed)
+  {
+    const double needed = std::max(gain, 0.0) * elapsed / duration_;
+    pace_ = is_in_transition_ && needed > there ? there / needed : 1.0;
+    return is_in_transition_ ? pace_ * needed : 0.0;
+  }
+
+  const LawCoefficients & origin() const { return origin_; }  // of the transition
+  bool is_in_transition() const { return is_in_transition_; }
 
   // Start a transition to another law over a duration [s], with damping [1/s] in gravity
   // compensation.
@@ -422,7 +564,7 @@ public:
   void advance(double elapsed, const Vector & velocity, double duration)
   {
     if (is_in_transition_) {
-      elapsed_ += elapsed;
+      elapsed_ += pace_ * elapsed;
       is_in_transition_ = elapsed_ < duration_;
     }
     if (goal_.damping != 0.0 && !is_in_transition_) {
@@ -449,6 +591,7 @@ private:
     goal_ = next_;
     is_in_transition_ = true;
     elapsed_ = 0.0;
+    pace_ = 1.0;
     duration_ = duration;
   }
 
@@ -456,6 +599,7 @@ private:
   LawCoefficients latest_, origin_, goal_, blended_, next_;
   bool is_in_transition_ = false;
   double elapsed_ = 0.0, duration_ = 0.0;  // of the transition [s]
+  double pace_ = 1.0;                      // of the transition, where springs need energy
   // s, since damping began; NaN: it begins with the next cycle, since the time before, without
   // measurements, does not count
   double damping_time_ = kNaN;

@@ -233,7 +233,7 @@ def edited(robot, tmp_path, pattern, replacement):
         case(
             '`-p mode:=impedance`',
             "parameter mode: 'impedance'; allowed: gravity_compensation, feedforward, "
-            'computed_torque',
+            'computed_torque, joint_impedance, cartesian_impedance',
             'the node ends with code 1',
             *('mode', 'impedance'),
         ),
