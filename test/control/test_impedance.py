@@ -1,0 +1,354 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Springs and damper of the impedance modes: their formulas, by NumPy and SciPy, on any arm."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from control_arm import enabled, random_kind, torque_parts
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from robots import random_chain
+from scipy.linalg import eigh
+from scipy.spatial.transform import Rotation
+from soft_arm import Named, SoftArm, displacement, released_push, slow_push
+
+from robodyn_ros import RobotModel, forward_kinematics, gravity_torque, mass_matrix
+from robodyn_ros.control.control_stack import control_law
+from robodyn_ros.control.model_torque import RigidBodyTorque
+from robodyn_ros.control.reference import ReferenceState
+from robodyn_ros.control.settings import ControlSettings
+from robodyn_ros.kinematics import tip_jacobian
+
+KINDS = ('joint_impedance', 'cartesian_impedance')
+HEAVIEST = 1e4  # kg: more effective mass counts as a direction in which the tip cannot move
+
+few = settings(deadline=None, max_examples=max(1, settings().max_examples // 2))
+seeds = st.integers(0, 10_000)
+
+
+def random_arm(seed, n):
+    """Return an arm with rotors, that no joint is too light, its law and a generator."""
+    generator = np.random.default_rng(seed)
+    model = RobotModel.from_urdf(random_chain(generator, n), base_link='base', tip_link='tip')
+    return model.with_rotor_inertia(generator.uniform(0.05, 0.5, n)), generator
+
+
+def law_of(model, mode, generator, **changes):
+    """Return a law with random stiffness."""
+    given = {
+        'impedance_stiffness': generator.uniform(0.0, 500.0, model.n),
+        'impedance_nullspace_stiffness': generator.uniform(0.0, 50.0, model.n),
+        'impedance_tip_stiffness': np.append(
+            generator.uniform(0.0, 800.0, 3), generator.uniform(0.0, 50.0, 3)
+        ),
+        'impedance_frame': str(generator.choice(['base', 'reference'])),
+        'wrench_point': generator.uniform(-0.2, 0.2, 3),
+        'impedance_damping_ratio': generator.uniform(0.3, 1.5),
+        **changes,
+    }
+    given = {
+        name: tuple(map(float, value)) if isinstance(value, np.ndarray) else value
+        for name, value in given.items()
+    }
+    control = ControlSettings(mode=mode, **given)
+    return control_law(model, control, RigidBodyTorque.of(model, 'newton_euler'))
+
+
+def desired(q, qd=None):
+    """Return a reference at a position, at rest if no velocity is given."""
+    zero = np.zeros_like(q)
+    return ReferenceState(q, zero if qd is None else qd, zero, zero)
+
+
+class Springs:
+    """The springs of a law at a position and around a reference, each from its formula."""
+
+    def __init__(self, model, law, q, reference):
+        self.given, self.q = law.impedance, q
+        self.mass = mass_matrix(model, q)
+        pose, goal = forward_kinematics(model, q), forward_kinematics(model, reference)
+        lever = pose[:3, :3] @ self.given.tip_point
+        jacobian = tip_jacobian(model, q)
+        jacobian[:3] += np.cross(jacobian[3:].T, lever).T
+        self.jacobian, self.error = jacobian, reference - q
+        self.distance = goal[:3, 3] + goal[:3, :3] @ self.given.tip_point - pose[:3, 3] - lever
+        self.turn = Rotation.from_matrix(goal[:3, :3] @ pose[:3, :3].T).as_quat()
+        axes = np.eye(3) if self.given.is_in_base else goal[:3, :3]
+        along, about = np.split(self.given.tip_stiffness, 2)
+        self.along, self.about = axes * along @ axes.T, axes * about @ axes.T
+        self.is_at_tip = law.mode == 'cartesian_impedance'
+
+    def energy(self):
+        """Return what the springs hold but the posture's [J]."""
+        if not self.is_at_tip:
+            return 0.5 * self.given.stiffness @ self.error**2
+        eps = self.turn[:3]
+        return 0.5 * self.distance @ self.along @ self.distance + 2.0 * eps @ self.about @ eps
+
+    def tip(self):
+        """Return the torque of the tip's springs."""
+        eps, eta = self.turn[:3], self.turn[3]
+        bent = self.about @ eps
+        moment = 2.0 * (eta * bent + np.cross(bent, eps))
+        return self.jacobian.T @ np.append(self.along @ self.distance, moment)
+
+    def projector(self):
+        """Return N, that leaves of velocities what does not move the tip."""
+        j, inverse = self.jacobian, np.linalg.inv(self.mass)
+        core = np.linalg.inv(j @ inverse @ j.T + np.eye(6) / HEAVIEST)
+        return np.eye(len(self.q)) - inverse @ j.T @ core @ j
+
+    def stiffness(self):
+        """Return the stiffness in the joints' space, (n, n)."""
+        if not self.is_at_tip:
+            return np.diag(self.given.stiffness)
+        j, n = self.jacobian, self.projector()
+        tip = j[:3].T @ self.along @ j[:3] + j[3:].T @ self.about @ j[3:]
+        return tip + n.T * self.given.nullspace_stiffness @ n
+
+    def damping(self):
+        """Return D, by the generalised eigenvalues of stiffness and mass."""
+        values, vectors = eigh(self.stiffness(), self.mass)
+        q = self.mass @ vectors
+        return 2.0 * self.given.damping_ratio * q * np.sqrt(np.maximum(values, 0.0)) @ q.T
+
+    def torque(self, rate):
+        if not self.is_at_tip:
+            torque = self.given.stiffness * self.error
+        else:
+            n = self.projector()
+            torque = self.tip() + n.T @ (self.given.nullspace_stiffness * self.error)
+        return torque + self.damping() @ rate
+
+
+@pytest.mark.parametrize('mode', KINDS)
+@few
+@given(seeds, st.integers(1, 9), st.sampled_from([0.01, 0.3, 3.0]))
+def test_the_torque_is_that_of_springs_and_a_damper_by_double_diagonalisation(
+    mode, seed, n, distance
+):
+    model, generator = random_arm(seed, n)
+    law = law_of(model, mode, generator)
+    q, qd, wanted_rate = generator.uniform(-2.0, 2.0, (3, model.n))
+    reference = q + generator.uniform(-distance, distance, model.n)
+    parts = torque_parts(law, np.zeros(n))(q, qd, desired(reference, wanted_rate))
+    expected = Springs(model, law, q, reference).torque(wanted_rate - qd)
+    # The square root of an eigenvalue near zero has half of the digits.
+    np.testing.assert_allclose(parts.feedback, expected, atol=2e-6 * np.abs(expected).max())
+    np.testing.assert_allclose(parts.gravity, gravity_torque(model, q), atol=1e-9)
+
+
+@pytest.mark.parametrize('mode', KINDS)
+@few
+@given(seeds, st.integers(1, 8))
+def test_the_springs_torque_is_the_slope_of_their_energy(mode, seed, n):
+    model, generator = random_arm(seed, n)
+    law = law_of(model, mode, generator, impedance_nullspace_stiffness=(0.0,))
+    q = generator.uniform(-2.0, 2.0, n)
+    reference = q + generator.uniform(-1.5, 1.5, n)
+    parts = torque_parts(law, np.zeros(n))(q, np.zeros(n), desired(reference))
+    step, slope = 1e-6, np.zeros(n)
+    for i, unit in enumerate(np.eye(n)):
+        ahead, behind = (
+            Springs(model, law, q + side * step * unit, reference).energy() for side in (1, -1)
+        )
+        slope[i] = (ahead - behind) / (2.0 * step)
+    scale = max(1.0, np.abs(slope).max())
+    np.testing.assert_allclose(parts.feedback, -slope, atol=1e-6 * scale)
+
+
+@few
+@given(seeds, st.integers(2, 9))
+def test_every_mode_of_the_arm_on_its_springs_has_the_damping_ratio(seed, n):
+    model, generator = random_arm(seed, n)
+    ratio = generator.uniform(0.3, 0.9)
+    law = law_of(
+        model,
+        KINDS[seed % 2],
+        generator,
+        impedance_damping_ratio=ratio,
+        impedance_stiffness=generator.uniform(10.0, 500.0, n),
+        impedance_nullspace_stiffness=(0.0,),
+    )
+    q = generator.uniform(-2.0, 2.0, n)
+    at, mass = torque_parts(law, np.zeros(n)), mass_matrix(model, q)
+    damping = -np.column_stack([
+        at(q, unit, desired(q)).feedback for unit in np.eye(n)
+    ])  # fmt: skip
+    np.testing.assert_allclose(damping, damping.T, atol=1e-5 * np.abs(damping).max())
+    stiffness = Springs(model, law, q, q).stiffness()
+    system = np.block([
+        [np.zeros((n, n)), np.eye(n)],
+        [-np.linalg.solve(mass, stiffness), -np.linalg.solve(mass, damping)],
+    ])  # fmt: skip
+    roots = np.linalg.eigvals(system)
+    roots = roots[np.abs(roots) > 1.0]  # others belong to what no spring holds
+    np.testing.assert_allclose(-roots.real / np.abs(roots), ratio, atol=1e-3)
+
+
+@few
+@given(seeds)
+def test_the_postures_spring_does_not_accelerate_the_tip(seed):
+    model, generator = random_arm(seed, 7)
+    law = law_of(
+        model,
+        'cartesian_impedance',
+        generator,
+        impedance_nullspace_stiffness=(50.0,),
+        impedance_tip_stiffness=np.zeros(6),
+        impedance_damping_ratio=0.0,
+    )
+    q = generator.uniform(-2.0, 2.0, 7)
+    torque = torque_parts(law, np.zeros(7))(q, np.zeros(7), desired(q + 0.3)).feedback
+    springs = Springs(model, law, q, q)
+    inverse = np.linalg.inv(springs.mass)
+    moved = springs.jacobian @ inverse @ torque
+    unprojected = springs.jacobian @ inverse @ np.full(7, 15.0)
+    mobility = np.linalg.eigvalsh(springs.jacobian @ inverse @ springs.jacobian.T)[0]
+    # All but rho of it is taken away in the direction in which the tip moves least.
+    left = 1.0 / (1.0 + HEAVIEST * mobility)
+    assert np.linalg.norm(moved) <= 10.0 * left * np.linalg.norm(unprojected) + 1e-9
+
+
+def test_a_straight_arm_is_passed_without_a_jump(ur5_urdf):
+    model = RobotModel.from_urdf(ur5_urdf, base_link='base_link', tip_link='tool0')
+    generator = np.random.default_rng(0)
+    given = {'impedance_nullspace_stiffness': (10.0,), 'impedance_damping_ratio': 0.7}
+    law = law_of(model, 'cartesian_impedance', generator, **given)
+    at = torque_parts(law, np.zeros(6))
+    stretched = np.array([0.2, -1.0, 0.0, -1.2, 0.0, 0.4])  # elbow and wrist are singular
+    way = np.array([0.0, 0.1, 1.0, -0.5, 1.0, 0.2])
+    reference, qd = desired(stretched + 0.2), np.full(6, 0.3)
+    found = [
+        at(stretched + s * way, qd, reference).feedback for s in np.linspace(-0.05, 0.05, 2001)
+    ]
+    steps = np.abs(np.diff(found, axis=0)).max()
+    assert np.isfinite(found).all()
+    assert steps < 0.02 * np.abs(found).max()
+
+
+@pytest.mark.parametrize('mode', KINDS)
+def test_a_quarter_turn_and_more_has_a_finite_moment_without_a_jump(mode, panda_urdf):
+    model = RobotModel.from_urdf(panda_urdf, base_link='panda_link0', tip_link='panda_link8')
+    law = law_of(model, mode, np.random.default_rng(1))
+    at = torque_parts(law, np.zeros(7))
+    q = np.array([0.0, -0.5, 0.0, -2.0, 0.0, 1.6, 0.8])
+    found = []
+    for angle in np.linspace(0.0, 2.0 * np.pi, 4001):
+        goal = q + angle * np.eye(7)[6]
+        found.append(at(q, np.zeros(7), desired(goal)).feedback)
+    steps = np.abs(np.diff(found, axis=0)).max(axis=1)
+    assert steps.max() < 0.01 * np.abs(found).max()
+
+
+def test_modes_that_are_too_fast_for_the_joint_states_become_slower():
+    kind = random_kind(3, 3)
+    model, generator = random_arm(3, 3)
+    law = law_of(model, 'joint_impedance', generator, impedance_stiffness=(20000.0,))
+    arm = enabled(kind=replace(kind, under=lambda load: law.inverse_dynamics))
+    arm.pipeline.change_law(replace(law, friction=kind.friction))
+    arm.run(0.7, np.zeros(3), period=0.01)
+    assert arm.pipeline._core.following.name == 'holding'
+    q = np.array([0.002, 0.0, -0.001])
+    arm.now += 0.01
+    torque = arm.receive(q, np.zeros(3)).parts.feedback
+    mass = mass_matrix(model, q)
+    values, vectors = eigh(np.diag(law.impedance.stiffness), mass)
+    ratio = law.impedance.damping_ratio
+    fastest = min(0.3, 0.225 / ratio) / arm.pipeline._core.period
+    limited = (mass @ vectors) * np.minimum(values, fastest**2) @ (mass @ vectors).T
+    assert values.max() > 4.0 * fastest**2
+    assert arm.pipeline._core.is_stiffness_limited
+    np.testing.assert_allclose(torque, -limited @ q, rtol=1e-6, atol=1e-6 * np.abs(torque).max())
+
+
+# --- a pushed arm in MuJoCo ---------------------------------------------------------------------
+
+
+PANDA = Named('panda.urdf', 'panda_link0', 'panda_link8')
+STIFFNESS = np.array([400.0] * 3 + [30.0] * 3)
+SOFT = {
+    'mode': 'cartesian_impedance',
+    'friction_compensation': 0.8,
+    'impedance_tip_stiffness': STIFFNESS,
+    'impedance_damping_ratio': 0.7,
+}
+
+
+@pytest.mark.longer
+def test_without_friction_a_pushed_arm_has_the_stiffness_and_the_damping_asked_for():
+    arm = SoftArm(PANDA, rate=500.0, error=0.0, friction=0.0, noise=0.0, **SOFT)
+    arm.run(0.5)
+    for axis, largest in ((0, 15.0), (4, 3.0)):
+        found = slow_push(arm, axis, largest, duration=6.0)
+        assert found.stiffness == pytest.approx(STIFFNESS[axis], rel=0.01)
+    assert released_push(arm, STIFFNESS, 1) == pytest.approx(0.7, abs=0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('rate', [250.0, 1000.0])
+def test_with_friction_noise_and_a_wrong_model_stiffness_is_within_five_percent(rate):
+    arm = SoftArm(PANDA, rate=rate, **SOFT)
+    arm.run(0.5)
+    for axis in (0, 2):
+        found = slow_push(arm, axis, 20.0)
+        assert found.stiffness == pytest.approx(400.0, rel=0.05)
+    plain = SoftArm(PANDA, rate=rate, **{**SOFT, 'friction_compensation': 0.0})
+    plain.run(0.5)
+    slow_push(plain, 0, 20.0)
+    assert found.hysteresis < 0.5 * slow_push(plain, 2, 20.0).hysteresis
+
+
+@pytest.mark.longer
+@pytest.mark.parametrize('seed', range(2))
+def test_contacts_and_changes_of_stiffness_give_no_energy_but_the_hands_and_the_tanks(seed):
+    arm = SoftArm(PANDA, rate=500.0, error=0.0, noise=0.0, seed=seed, **SOFT)
+    random, hand, most = np.random.default_rng(seed), 0.0, -np.inf
+    arm.run(0.5)
+    for _ in range(12):
+        arm.change(
+            mode=str(random.choice(KINDS)),
+            impedance_tip_stiffness=np.append(
+                random.uniform(0.0, 2000.0, 3), random.uniform(0.0, 80.0, 3)
+            ),
+            impedance_stiffness=random.uniform(0.0, 400.0, 7),
+            impedance_nullspace_stiffness=random.uniform(0.0, 60.0, 7),
+            impedance_frame=str(random.choice(['base', 'reference'])),
+            impedance_damping_ratio=random.uniform(0.1, 1.5),
+            ramp_time=0.5,
+        )
+        wrench = random.uniform(-1.0, 1.0, 6) * [40.0, 40.0, 40.0, 4.0, 4.0, 4.0]
+        wrench *= random.random() < 0.7
+        before = arm.pose()
+        for _ in range(round(random.uniform(0.1, 0.8) / arm.period)):
+            arm.run(arm.period, lambda t, w=wrench: w)
+            now = arm.pose()
+            hand += wrench @ displacement(now, before)
+            before, most = now, max(most, arm.energy() - hand)
+    assert most < 1.0
+    assert (np.abs(arm.simulation.position - arm.start) > 0.01).any()
+
+
+@pytest.mark.longer
+def test_a_bent_spring_stiffens_no_faster_than_there_is_energy_for_and_fully_once_let_go():
+    arm = SoftArm(PANDA, rate=500.0, error=0.0, noise=0.0, friction=0.0, **SOFT)
+    arm.change(impedance_tip_stiffness=np.array([100.0] * 3 + [30.0] * 3))
+    arm.run(1.0)
+    wrench = np.array([0.0, 20.0, 0.0, 0.0, 0.0, 0.0])
+    arm.run(3.0, lambda t: wrench * min(t / 2.0, 1.0))
+    start = arm.pose()
+    bent = 0.5 * 100.0 * 0.2**2
+    arm.change(impedance_tip_stiffness=np.array([3000.0] * 3 + [30.0] * 3))
+    hand, most, before = 0.0, 0.0, start
+    for _ in range(round(2.0 / arm.period)):
+        arm.run(arm.period, lambda t: wrench)
+        now = arm.pose()
+        hand += wrench @ displacement(now, before)
+        before, most = now, max(most, arm.energy() - hand)
+    # As much as the spring held, and the tank; a sudden spring of thirty times gives 60 J.
+    assert most < bent + 1.0
+    arm.run(2.0)
+    assert np.linalg.norm(displacement(arm.pose(), start)[:3]) > 0.15  # and stiffens once let go
