@@ -200,7 +200,7 @@ class _Reading:
         model, children = self._model, iter(self._children)
         for i, name in enumerate(self._bodies):
             for _ in range(int(model.body_jntnum[i]) - 1):
-                yield Link(next(children))
+                yield Link(next(children), within_body=True)
             if model.body_jntnum[i]:
                 next(children)
             yield Link(name, self._inertial(i))

@@ -232,6 +232,13 @@ def test_findings_tell_what_is_not_in_the_model_and_what_was_inferred(tmp_path):
     assert 'one unit of its control is -50 N m' in found['gear', "joint 'turn'"].message
 
 
+def test_a_link_between_two_joints_of_one_body_is_not_told_to_lack_a_mass(tmp_path):
+    text = one().replace('/></body>', '/><joint name="k" axis="0 1 0"/></body>')
+    model = rd.RobotModel.from_mjcf(written(tmp_path, text))
+    assert model.joint_names == ('j', 'k')
+    assert 'no_mass' not in [finding.code for finding in model.findings]
+
+
 def test_inferred_masses_are_refused_on_request(tmp_path):
     path = written(tmp_path, HARD)
     with pytest.raises(MalformedUrdf, match="link 'hand' mass.*unless inferred_inertia='finding'"):
