@@ -1,22 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Check and simulate, by the way in that docs/arms.md states, every arm whose URDF a package brings.
+Check and simulate, by the way in that docs/arms.md states, every arm that a package describes.
 
     python benchmarks/arms.py [ARM ...]
 
-Arms are named as in docs/arms.yaml; without names all are run, and docs/arms_runs.yaml is written,
+Arms are named as in docs/arms.yaml; without names all are run. docs/arms_runs.yaml is written,
 which docs/write_arms_table.py puts into the page. Descriptions come from installed packages; those
-that are missing keep their earlier run. What the tests do not need:
+that are missing, and arms that are not named, keep their earlier run. What the tests do not need:
 
-    pip install --no-deps airo-models differentiable-robot-model
+    pip install --no-deps airo-models differentiable-robot-model \
+        openarm-mujoco piper-control
 
-The simulated arm has the URDF's own bodies and friction, and no rotors. Its drive does what the
-page says of the driver: it adds gravity and friction, it adds a torque to its position loop, or
-it takes positions alone, 100 a second; the model then knows the servo's damping as friction. So
-the figures show that way, terms and signs fit each other; how well the URDF fits an arm, only a
-recording shows. Each motion is run without the model and with it, by the same gains: those that
-docs/arms.yaml has for the servo, else what gives the joint's own inertia 10 rad/s and critical
-damping.
+The simulated arm has the bodies and the friction of its URDF or MJCF; rotors are in an MJCF alone.
+Its drive does what the page says of the driver: it adds gravity and friction, it adds a torque to
+its position loop, or it takes positions alone, 100 a second. So the figures show that way, terms
+and signs fit each other; how well the description fits an arm, only a recording shows. Each motion
+is run without the model and with it, by the same gains. Those that docs/arms.yaml has for a servo
+damp the arm's whole velocity, as nobody commands one: the model knows them as friction of the
+joint. Else a joint gets what gives its own inertia 10 rad/s and critical damping.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ import yaml
 from robodyn_ros import RobotModel, mass_matrix
 from robodyn_ros.control.servo_offset import ServoOffset
 from robodyn_ros.description.chain import Chain
+from robodyn_ros.description.mjcf import is_mjcf
 from robodyn_ros.motions import MotionSamples, example_motion
 from robodyn_ros.motions.point_to_point import known_effort_limits
 from robodyn_ros.simulation import ArmSimulation
@@ -53,6 +55,7 @@ SERVO_STEPS = 10  # between two positions that a servo is sent
 # The law that computes the torque of each way in; ways without one are not simulated.
 LAWS = {
     'node': 'computed_torque',
+    'topic': 'computed_torque',
     'feedforward': 'feedforward',
     'library': 'feedforward',
     'servo': 'feedforward',
@@ -60,10 +63,20 @@ LAWS = {
 
 
 class DrivenArm(ArmSimulation):
-    """An arm in MuJoCo behind a drive that is sent a motion; ``step`` takes the model's torque."""
+    """
+    An arm in MuJoCo behind a drive that is sent a motion; ``step`` takes the model's torque.
+
+    A drive that ``brakes`` is told no velocity; one with a ``servo``'s offsets no torque either.
+    """
 
     def __init__(
-        self, chain: Chain, drive: Drive, motion: MotionSamples, servo: ServoOffset | None = None
+        self,
+        chain: Chain,
+        drive: Drive,
+        motion: MotionSamples,
+        *,
+        brakes: bool = False,
+        servo: ServoOffset | None = None,
     ) -> None:
         super().__init__(chain, time_step=TIME_STEP)
         self._drive, self._servo = drive, servo
@@ -72,7 +85,7 @@ class DrivenArm(ArmSimulation):
             np.stack([np.interp(time, motion.time, column) for column in table.T], axis=1)
             for table in (motion.q, motion.qd)
         )
-        if servo is not None:  # its damping as a joint's, implicitly: a light wrist needs it
+        if brakes:  # as a joint's damping, implicitly: a light wrist needs it
             self._model.dof_damping[:] += drive.velocity_gain
             self._drive = replace(drive, velocity_gain=0.0)
 
@@ -107,18 +120,16 @@ def tracking(chain: Chain, model: RobotModel, arm: dict[str, Any]) -> dict[str, 
         return None
     motion = example_motion(model)
     own_inertia = np.diag(mass_matrix(model, motion.q.mean(axis=0)))
-    stiffness = np.broadcast_to(
-        arm.get('servo', {}).get('stiffness', BANDWIDTH**2 * own_inertia), (model.n,)
-    )
+    gains = arm.get('servo', {})
+    stiffness = np.broadcast_to(gains.get('stiffness', BANDWIDTH**2 * own_inertia), (model.n,))
     critical = 2 * np.sqrt(stiffness * own_inertia)
-    damping = np.broadcast_to(arm.get('servo', {}).get('damping', critical), (model.n,))
-    limits = known_effort_limits(model)
-    if 'servo' in arm:
-        limits = np.minimum(limits, arm['servo']['limit'])
+    damping = np.broadcast_to(gains.get('damping', critical), (model.n,))
+    limits = np.minimum(known_effort_limits(model), gains.get('limit', np.inf))
     gravity, friction = (arm[term]['who'] == 'robot' for term in ('gravity', 'friction'))
-    law_model, servo = model, None
-    if kind == 'servo':  # its damping acts as friction of the joint, which the model is to know
+    law_model, servo, brakes = model, None, bool(gains)
+    if brakes:  # the damping acts as friction of the joint, which the model is to know
         law_model = replace(model, viscous_friction=model.viscous_friction + damping)
+    if kind == 'servo':
         (largest,) = arm['way_in'].get('parameters', {}).get('largest_offset', [0.1])
         servo = ServoOffset.of(model, stiffness, largest)
     if gravity:
@@ -128,9 +139,11 @@ def tracking(chain: Chain, model: RobotModel, arm: dict[str, Any]) -> dict[str, 
     inside = replace(model, effort_limits=limits)
     drive = Drive(inside, stiffness, damping, gravity, float(friction))
     # Where the model's law has the feedback, the drive has none.
-    with_model = replace(drive, position_gain=0.0, velocity_gain=0.0) if kind == 'node' else drive
-    alone = simulated_motion(DrivenArm(chain, drive, motion, servo), law_model, motion, 'free')
-    driven = DrivenArm(chain, with_model, motion, servo)
+    feeds_back = LAWS[kind] == 'computed_torque'
+    with_model = replace(drive, position_gain=0.0, velocity_gain=0.0) if feeds_back else drive
+    sent: dict[str, Any] = {'motion': motion, 'brakes': brakes, 'servo': servo}
+    alone = simulated_motion(DrivenArm(chain, drive, **sent), law_model, motion, 'free')
+    driven = DrivenArm(chain, with_model, **sent)
     tracked = simulated_motion(driven, law_model, motion, LAWS[kind])
     return {
         'seconds': round(float(motion.time[-1] - motion.time[0]), 2),
@@ -155,7 +168,8 @@ def errors(motion: SimulatedMotion) -> dict[str, float]:
 def run(arm: dict[str, Any], description: dict[str, str]) -> dict[str, Any]:
     """Return what `robodyn check` says of one description, and how its simulation tracks."""
     path = file_of(description['package'], description['file'])
-    chain = Chain.from_urdf(path, base_link=description['base'], tip_link=description['tip'])
+    read = Chain.from_mjcf if is_mjcf(path) else Chain.from_urdf
+    chain = read(path, base_link=description['base'], tip_link=description['tip'])
     model = RobotModel.from_chain(chain)
     warnings = [each for each in model.findings if each.level == 'warning']
     found: dict[str, Any] = {
@@ -199,6 +213,8 @@ def main() -> None:
     runs: dict[str, list[dict[str, Any]]] = {}
     for arm in arms:
         if chosen and arm['id'] not in chosen:
+            if arm['id'] in earlier:
+                runs[arm['id']] = earlier[arm['id']]
             continue
         for description in arm.get('descriptions', []):
             kept = runs.setdefault(arm['id'], [])
@@ -215,12 +231,11 @@ def main() -> None:
                 continue
             print(line(arm['id'], found), flush=True)
             kept.append(found)
-    if not chosen:
-        record = {'mujoco': version('mujoco'), 'runs': runs}
-        RUNS.write_text(
-            HEAD + yaml.safe_dump(record, sort_keys=False, allow_unicode=True, width=98),
-            encoding='utf-8',
-        )
+    record = {'mujoco': version('mujoco'), 'runs': runs}
+    RUNS.write_text(
+        HEAD + yaml.safe_dump(record, sort_keys=False, allow_unicode=True, width=98),
+        encoding='utf-8',
+    )
 
 
 if __name__ == '__main__':

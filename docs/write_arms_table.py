@@ -175,10 +175,12 @@ def way_in(arm: Mapping[str, Any], sources: Sources) -> list[str]:
     name, link = WAYS[kind]
     if way.get('parameters', {}).get('on_stop') == 'zero':
         link = f'{DRIVER}#a-driver-that-compensates-gravity'
+    if 'interfaces' in way:
+        link = f'{DRIVER}#a-drive-that-takes-position-and-torque'
     title = f'[{name}]({link})' if link else name
     lines = [f'**Way in: {title}.** {cell(way["text"])}', '']
     if 'servo' in arm:
-        lines[0] += f' That MJCF:{sources.links(arm["servo"])}.'
+        lines[0] += f' Source of the gains:{sources.links(arm["servo"])}.'
     of_feedforward = kind in ('feedforward', 'servo')
     if 'parameters' in way:
         name = 'my_feedforward.yaml' if of_feedforward else 'my_parameters.yaml'

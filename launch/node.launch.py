@@ -15,6 +15,7 @@ from robodyn_ros.ros.launching import (
     argument,
     chain_parameters,
     included,
+    numbers,
     prefixed,
     robot_topics,
     switch,
@@ -95,7 +96,8 @@ def generate_launch_description() -> LaunchDescription:
 def started(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     """Return the nodes that the arguments select."""
     values = context.launch_configurations
-    nodes = [dynamics_node(values)]
+    # Servos of a simulation take positions, which this node does not send.
+    nodes = [] if numbers(values, 'drive_position_gain') else [dynamics_node(values)]
     if values['launch_rviz'] == 'true':
         nodes.append(rviz(values))
     return nodes

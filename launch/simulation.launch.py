@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dynamics node beside an arm in MuJoCo, which has the topics of a driver."""
+"""
+The dynamics node beside an arm in MuJoCo, which has the topics of a driver.
+
+Servos (``drive_position_gain``) take positions. The dynamics node sends none: it is not started.
+"""
 
 from pathlib import Path
+from typing import Any
 
-import yaml
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 from launch.actions import (
     DeclareLaunchArgument,
@@ -17,13 +21,34 @@ from robodyn_ros.ros.launching import (
     ARM,
     argument,
     included,
+    numbers,
     prefixed,
     robot_state_publisher,
     robot_topics,
     switch,
 )
+from robodyn_ros.ros_parameters import Parameter, parameters_of
 
 HERE = Path(__file__).parent
+DRIVES = [each for each in parameters_of('simulator_node') if each.name.startswith('drive.')]
+
+
+def argument_name(parameter: Parameter) -> str:
+    """Return the name of the argument for a parameter of the drives."""
+    return parameter.name.replace('.', '_')
+
+
+def drive_argument(parameter: Parameter) -> DeclareLaunchArgument:
+    """Return the argument for a parameter of the drives, described as that is."""
+    if parameter.kind == 'bool':
+        default = parameter.default_text
+        return switch(argument_name(parameter), parameter.description, default=default)
+    return DeclareLaunchArgument(
+        argument_name(parameter),
+        default_value=parameter.default_text or '[]',
+        description=parameter.description,
+    )
+
 
 ARGUMENTS = (
     argument('description_file', default_value=ARM, description='URDF or xacro of the robot.'),
@@ -49,6 +74,7 @@ ARGUMENTS = (
         description="Use simulated time, on the namespace's topic clock.",
     ),
     argument('command_topic', default_value='simulator_node/commands'),
+    *map(drive_argument, DRIVES),
 )
 
 
@@ -91,8 +117,8 @@ def simulator(values: dict[str, str]) -> Node:
         'base_link': prefixed(values, 'base_link'),
         'tip_link': prefixed(values, 'tip_link'),
     }
-    position = [float(value) for value in yaml.safe_load(values['initial_position'])]
-    if position:
+    parameters.update(drive_parameters(values))
+    if position := numbers(values, 'initial_position'):
         parameters['initial_position'] = position
     return Node(
         package='robodyn_ros',
@@ -107,3 +133,15 @@ def simulator(values: dict[str, str]) -> Node:
         ],
         output='screen',
     )
+
+
+def drive_parameters(values: dict[str, str]) -> dict[str, Any]:
+    """Return the parameters of the drives; what is empty stays as the simulator has it."""
+    given: dict[str, Any] = {}
+    for parameter in DRIVES:
+        name = argument_name(parameter)
+        if parameter.kind == 'bool':
+            given[parameter.name] = values[name] == 'true'
+        elif found := numbers(values, name):
+            given[parameter.name] = found if parameter.is_array else found[0]
+    return given

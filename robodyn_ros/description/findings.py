@@ -272,6 +272,8 @@ def _equal_bodies(chain: Chain, reach: float) -> Iterator[_WeighedFinding]:
 def _strange_masses(chain: Chain, masses: list[float], reach: float) -> Iterator[_WeighedFinding]:
     for i, (joint, mass) in enumerate(zip(chain.joints, masses, strict=True)):
         element = f'link {joint.child!r}'
+        if mass == 0 and chain.description.links[joint.child].within_body:
+            continue
         if mass == 0:
             cost = _GRAVITY * reach * sum(masses) / len(masses)
             message = f'{element} moves but has no mass'

@@ -2,8 +2,8 @@
 """
 MJCF -> records, through MuJoCo's own compiler: defaults, units and frames are as MuJoCo has them.
 
-MuJoCo is optional: ``pip install mujoco``. What the compiler would make of a small file is counted
-before it runs. ``writing.py`` is the way back.
+MuJoCo is optional: ``pip install mujoco``. What the compiler is given comes from
+``mjcf_source.py``; ``writing.py`` is the way back.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from robodyn_ros.description.mjcf_source import mjcf_source
 from robodyn_ros.description.records import (
     Finding,
     Inertial,
@@ -25,14 +26,14 @@ from robodyn_ros.description.records import (
     Link,
     Mimic,
     RobotDescription,
+    checked_number,
     inertial,
     robot_description,
     unit_axis,
 )
-from robodyn_ros.description.sanitizing import MOST_ELEMENTS
-from robodyn_ros.description.source import LARGEST_SOURCE, bytes_of_source, user_path
+from robodyn_ros.description.source import bytes_of_source, user_path
 from robodyn_ros.description.xml import parsed_xml
-from robodyn_ros.errors import InvalidArgument, MalformedUrdf, NoBackend, UnreadableSource
+from robodyn_ros.errors import InvalidArgument, MalformedUrdf, NoBackend
 from robodyn_ros.spatial import FloatArray, rotation_about, transform
 
 InferredInertia = Literal['finding', 'error']
@@ -45,9 +46,6 @@ UNBOUNDED = 1e9
 """[rad or m] MuJoCo's ranges are finite: this, or more, stands for no bound."""
 
 MJCF_SUFFIXES = ('.mjcf', '.xml')
-
-_REPEATING = ('replicate', 'composite', 'flexcomp')
-_LARGEST_IMAGE = 64  # of a texture or height field [pixels a side]: nothing is drawn here
 
 
 def imported_mujoco() -> Any:
@@ -92,7 +90,7 @@ def description_of_mjcf(
     Parameters
     ----------
     path : str or Path
-        It may include other files.
+        It may include other files, and take masses from meshes: in its folder, or below it.
     inferred_inertia : 'finding' or 'error'
         Whether a link that moves, and whose mass MuJoCo takes from the shapes, is a finding or
         refused.
@@ -101,13 +99,9 @@ def description_of_mjcf(
     ------
     NoBackend
         MuJoCo cannot be imported, or is older than its ``MjSpec``.
-    UnreadableSource
-        No such file, not a regular file, or larger than ``LARGEST_SOURCE`` bytes with those that
-        it includes.
-    MalformedUrdf
-        It is no MJCF, it is one that MuJoCo does not compile, or of more than ``MOST_ELEMENTS``
-        bodies and joints.
-        A mass was inferred, where that is refused.
+    UnreadableSource, MalformedUrdf
+        Of its files: see ``mjcf_source``. MuJoCo does not compile it, a number is not finite, or a
+        mass was inferred, where that is refused.
     InvalidArgument
         No such choice of ``inferred_inertia``.
     """
@@ -117,9 +111,7 @@ def description_of_mjcf(
     mujoco = imported_mujoco()
     if not hasattr(mujoco, 'MjSpec'):
         raise NoBackend('mujoco', mujoco.__version__, 'one with MjSpec: pip install -U mujoco')
-    file = user_path(path)
-    _check_files(file)
-    spec, model = _compiled(mujoco, file)
+    spec, model = _compiled(mujoco, user_path(path))
     reading = _Reading(mujoco, spec, model)
     inferred = reading.inferred_links
     if inferred and inferred_inertia == 'error':
@@ -134,85 +126,17 @@ def description_of_mjcf(
     )
 
 
-# --- files, before MuJoCo sees them --------------------------------------------------------------
-
-
-def _check_files(main: Path) -> None:
-    """
-    Refuse files that are too large, or that MuJoCo would expand to too much.
-
-    Raises
-    ------
-    UnreadableSource, MalformedUrdf
-    """
-    pending, seen, size = [(main, 1.0)], set(), 0
-    elements = 0.0
-    for file, repeats in pending:
-        content = bytes_of_source(file)
-        size += len(content)
-        if size > LARGEST_SOURCE:
-            raise UnreadableSource(
-                f'file {str(main)!r} and what it includes',
-                f'over {LARGEST_SOURCE} bytes',
-                f'at most {LARGEST_SOURCE}',
-            )
-        root, _ = parsed_xml(content)
-        if file is main and root.tag != 'mujoco':
-            raise MalformedUrdf('root element', root.tag, "<mujoco>, as an MJCF's is")
-        for element in root.iter('body', 'joint', 'freejoint', 'include', 'model', *_REPEATING):
-            times = repeats * math.prod(
-                _count(each) for each in (element, *element.iterancestors(*_REPEATING))
-            )
-            if element.tag == 'model':
-                raise MalformedUrdf(
-                    f'file {str(file)!r}',
-                    'a <model> to attach',
-                    'an MJCF in one piece, or with <include>: MjSpec.to_xml() writes one',
-                )
-            if element.tag != 'include':
-                elements += times
-                continue
-            # Relative to the main file; MuJoCo says what it does not find, and what is double.
-            for folder in {main.parent, file.parent}:
-                included = folder / element.get('file', '')
-                if included.is_file() and included.resolve() not in seen:
-                    seen.add(included.resolve())
-                    pending.append((included, times))
-        if elements > MOST_ELEMENTS:
-            raise MalformedUrdf(
-                f'file {str(main)!r}',
-                f'{elements:.0f} bodies and joints, repeated ones included',
-                f'at most {MOST_ELEMENTS}',
-            )
-
-
-def _count(element: Any) -> float:
-    """Return how many times an element repeats what is in it, at most; of others 1."""
-    if element.tag not in _REPEATING:
-        return 1.0
-    counts = re.findall(r'[-+.\w]+', element.get('count', ''))
-    try:
-        return max(1.0, math.prod(abs(float(count)) for count in counts))
-    except ValueError:  # MuJoCo refuses it
-        return 1.0
-
-
 def _compiled(mujoco: Any, file: Path) -> tuple[Any, Any]:
     """Return MuJoCo's specification of a file and its model, static links not fused."""
+    source = mjcf_source(file)
     try:
-        spec = mujoco.MjSpec.from_file(str(file))
+        spec = mujoco.MjSpec.from_string(source.text, assets=source.meshes)
         spec.compiler.fusestatic = False
-        for texture in spec.textures:
-            texture.width = min(texture.width, _LARGEST_IMAGE)
-            texture.height = min(texture.height, _LARGEST_IMAGE)
-        for field in spec.hfields:
-            if max(field.nrow, field.ncol) > _LARGEST_IMAGE:
-                allowed = f'at most {_LARGEST_IMAGE} rows and columns'
-                value = f'{field.nrow} by {field.ncol}'
-                raise MalformedUrdf(f'height field {field.name!r}', value, allowed)
         return spec, spec.compile()
     except (ValueError, RuntimeError, MemoryError, mujoco.FatalError) as error:
         said = ' '.join(str(error).split()).removeprefix('Error: ')
+        # Of the text that MuJoCo was given, which is not the file's.
+        said = re.sub(r',? line \d+$', '', said)
         raise MalformedUrdf(f'file {str(file)!r}', said, 'an MJCF that MuJoCo compiles') from error
 
 
@@ -276,7 +200,7 @@ class _Reading:
         model, children = self._model, iter(self._children)
         for i, name in enumerate(self._bodies):
             for _ in range(int(model.body_jntnum[i]) - 1):
-                yield Link(next(children))
+                yield Link(next(children), within_body=True)
             if model.body_jntnum[i]:
                 next(children)
             yield Link(name, self._inertial(i))
@@ -343,7 +267,8 @@ class _Reading:
         return transform(rotation_about(axis, -reference))
 
     def _reference(self, j: int) -> float:
-        return float(self._model.qpos0[self._model.jnt_qposadr[j]])
+        reference = float(self._model.qpos0[self._model.jnt_qposadr[j]])
+        return checked_number(f'joint {self._names[j]!r} ref', reference)
 
     def _joint(self, j: int, parent: str, origin: FloatArray, mimic: Mimic | None) -> Joint:
         model = self._model
@@ -356,11 +281,15 @@ class _Reading:
         lower, upper = -math.inf, math.inf
         if model.jnt_limited[j]:
             lower, upper = (
-                bound if abs(bound) < UNBOUNDED else math.copysign(math.inf, bound)
+                math.copysign(math.inf, bound)
+                if abs(bound) >= UNBOUNDED
+                else checked_number(f'joint {name!r} range', bound)
                 for bound in model.jnt_range[j].tolist()
             )
         bounded = math.isfinite(lower) or math.isfinite(upper)
-        dof = int(model.jnt_dofadr[j])
+        dof, effort = int(model.jnt_dofadr[j]), _within(*self._effort_range(j))
+        if math.isnan(effort):
+            raise MalformedUrdf(f'joint {name!r} effort limit', effort, 'a number')
         return Joint(
             name=name,
             kind='prismatic' if slides else 'revolute' if bounded else 'continuous',
@@ -368,13 +297,26 @@ class _Reading:
             child=child,
             origin=origin,
             axis=axis,
-            limit=JointLimit(lower, upper, effort=_within(*self._effort_range(j))),
-            damping=float(model.dof_damping[dof]) + self._of_actuators(j, 'actuator_damping'),
-            friction=float(model.dof_frictionloss[dof]),
+            limit=JointLimit(lower, upper, effort=effort),
+            damping=checked_number(
+                f'joint {name!r} damping',
+                float(model.dof_damping[dof]) + self._of_actuators(j, 'actuator_damping'),
+            ),
+            friction=checked_number(
+                f'joint {name!r} frictionloss', float(model.dof_frictionloss[dof])
+            ),
             mimic=mimic,
-            rotor_inertia=float(model.dof_armature[dof])
-            + self._of_actuators(j, 'actuator_armature'),
+            rotor_inertia=self._armature(j),
         )
+
+    def _armature(self, j: int) -> float:
+        """Return the inertia of a joint's rotors [kg m² or kg]."""
+        element = f'joint {self._names[j]!r} armature'
+        own = float(self._model.dof_armature[int(self._model.jnt_dofadr[j])])
+        armature = checked_number(element, own + self._of_actuators(j, 'actuator_armature'))
+        if armature < 0.0:
+            raise MalformedUrdf(element, armature, 'zero or more')
+        return armature
 
     # --- actuators -------------------------------------------------------------------------------
 

@@ -75,10 +75,15 @@ class Inertial(ArrayRecord):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Link(ArrayRecord):
-    """A link; ``inertial`` is None where the description gives none: it then has no mass."""
+    """
+    A link; ``inertial`` is None where the description gives none: it then has no mass.
+
+    ``within_body``: it stands between two joints of one body of an MJCF, and never has a mass.
+    """
 
     name: str
     inertial: Inertial | None = None
+    within_body: bool = False
 
 
 @dataclass(frozen=True)

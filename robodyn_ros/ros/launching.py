@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import yaml
 from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription, RegisterEventHandler
 from launch.event_handlers import OnShutdown
 from launch.launch_context import LaunchContext
@@ -108,6 +109,25 @@ def at_shutdown(tidy: Callable[[], None]) -> RegisterEventHandler:
         tidy()
 
     return RegisterEventHandler(OnShutdown(on_shutdown=on_shutdown))
+
+
+def numbers(values: dict[str, str], name: str) -> list[float]:
+    """
+    Return the numbers that an argument lists, as ``[0.0, 0.5]``, or the one that it is, if any.
+
+    Raises
+    ------
+    RuntimeError
+        The argument, its value and what is allowed.
+    """
+    text = values.get(name, '')
+    try:
+        given = yaml.safe_load(text)
+        entries = given if isinstance(given, list) else [given]
+        return [float(entry) for entry in entries if entry is not None]
+    except (TypeError, ValueError, OverflowError, yaml.YAMLError):
+        allowed = 'a number, or a list as "[0.0, 0.5]"'
+        raise RuntimeError(f'{name}: {text!r}; allowed: {allowed}') from None
 
 
 def prefixed(values: dict[str, str], name: str) -> str:

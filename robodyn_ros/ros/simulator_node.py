@@ -323,7 +323,12 @@ class SimulatorNode(PlainlySpoken, Node):
             return False
         position = array[:n] if self._is_servo else None
         torques = array[n:] if self._is_servo else array
-        self._command = position, (torques if len(torques) else np.zeros(n)) / scale
+        with np.errstate(over='ignore'):
+            torques = (torques if len(torques) else np.zeros(n)) / scale
+        if not np.isfinite(torques).all():
+            self._warn(f'command ignored: over command_scale {array.tolist()} is no torque')
+            return False
+        self._command = position, torques
         self._update_torque()
         self._commands += 1
         return True

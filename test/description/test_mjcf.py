@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import importlib.util
 import math
+import os
 import sys
 from collections import Counter
 from pathlib import Path
@@ -231,6 +232,13 @@ def test_findings_tell_what_is_not_in_the_model_and_what_was_inferred(tmp_path):
     assert 'one unit of its control is -50 N m' in found['gear', "joint 'turn'"].message
 
 
+def test_a_link_between_two_joints_of_one_body_is_not_told_to_lack_a_mass(tmp_path):
+    text = one().replace('/></body>', '/><joint name="k" axis="0 1 0"/></body>')
+    model = rd.RobotModel.from_mjcf(written(tmp_path, text))
+    assert model.joint_names == ('j', 'k')
+    assert 'no_mass' not in [finding.code for finding in model.findings]
+
+
 def test_inferred_masses_are_refused_on_request(tmp_path):
     path = written(tmp_path, HARD)
     with pytest.raises(MalformedUrdf, match="link 'hand' mass.*unless inferred_inertia='finding'"):
@@ -430,9 +438,142 @@ def test_files_are_looked_at_before_mujoco_reads_them(tmp_path, monkeypatch):
     written(tmp_path, part, 'more.xml')
     with pytest.raises(MalformedUrdf, match='repeated'):
         description_of_mjcf(main)
-    monkeypatch.setattr('robodyn_ros.description.mjcf.LARGEST_SOURCE', 200)
+    monkeypatch.setattr('robodyn_ros.description.mjcf_source.LARGEST_SOURCE', 200)
     with pytest.raises(UnreadableSource, match='what it includes'):
         description_of_mjcf(main)
+
+
+ONE = """<mujoco>{head}<worldbody><body name="l"><inertial pos="0 0 0.1" mass="1"
+ diaginertia="0.01 0.01 0.01"/><joint name="j" {joint}/>{shapes}</body></worldbody>{tail}
+</mujoco>"""
+
+
+def one(head: str = '', joint: str = '', shapes: str = '', tail: str = '') -> str:
+    """Return an MJCF of one joint."""
+    return ONE.format(head=head, joint=joint, shapes=shapes, tail=tail)
+
+
+def inferred(asset: str) -> str:
+    """Return an MJCF whose mass comes from the mesh ``a``."""
+    text = one(head=asset, shapes='<geom type="mesh" mesh="a"/>')
+    return text.replace(text[text.index('<inertial') : text.index('<joint')], '')
+
+
+CUBE = ' '.join(f'{x} {y} {z}' for x in (0, 1) for y in (0, 1) for z in (0, 1))
+
+
+@pytest.mark.parametrize(
+    'text',
+    [
+        '<mujoco><include file="{file}"/></mujoco>',
+        inferred('<asset><mesh name="a" file="{file}"/></asset>'),
+        inferred('<compiler meshdir="{folder}"/><asset><mesh name="a" file="cube.obj"/></asset>'),
+    ],
+    ids=['include', 'mesh', 'meshdir'],
+)
+@pytest.mark.parametrize('is_absolute', [True, False])
+def test_no_file_outside_of_the_folder_of_an_mjcf_is_opened(text, is_absolute, tmp_path):
+    outside = tmp_path if is_absolute else Path('..')
+    written(tmp_path, ''.join(f'v {line}\n' for line in ('0 0 0', '1 0 0')), 'cube.obj')
+    (tmp_path / 'robot').mkdir()
+    text = text.replace('{file}', str(outside / 'cube.obj')).replace('{folder}', str(outside))
+    with pytest.raises(MalformedUrdf, match=r"cube.obj'; allowed: a file in the folder of the"):
+        description_of_mjcf(written(tmp_path / 'robot', text))
+
+
+def test_a_mesh_below_the_folder_gives_the_mass(tmp_path):
+    (tmp_path / 'meshes').mkdir()
+    faces = ((1, 2, 4), (1, 4, 3), (5, 8, 6), (5, 7, 8), (1, 6, 2), (1, 5, 6), (3, 4, 8),
+             (3, 8, 7), (1, 3, 7), (1, 7, 5), (2, 8, 4), (2, 6, 8))  # fmt: skip
+    corners = np.reshape(CUBE.split(), (-1, 3))
+    lines = [f'v {" ".join(corner)}' for corner in corners]
+    lines += [f'f {" ".join(map(str, face))}' for face in faces]
+    written(tmp_path / 'meshes', '\n'.join(lines), 'a.obj')
+    told = '<compiler meshdir="meshes"/><asset><mesh file="a.obj"/></asset>'
+    link = description_of_mjcf(written(tmp_path, inferred(told))).links['l']
+    assert link.inertial.mass == pytest.approx(1000.0)
+
+
+def test_meshes_that_masses_are_inferred_from_are_bounded(tmp_path, monkeypatch):
+    monkeypatch.setattr('robodyn_ros.description.mjcf_source.LARGEST_MESHES', 1000)
+    written(tmp_path, 'v 0 0 0\n' * 100, 'a.obj')
+    for count, size in ((1, 200), (5, 60)):
+        written(tmp_path, 'v 0 0 0\n' * size, 'a.obj')
+        meshes = ''.join(f'<mesh name="{"a" * (k + 1)}" file="a.obj"/>' for k in range(count))
+        shapes = ''.join(f'<geom type="mesh" mesh="{"a" * (k + 1)}"/>' for k in range(count))
+        text = inferred(f'<asset>{meshes}</asset>')
+        text = text.replace('<geom type="mesh" mesh="a"/>', shapes)
+        with pytest.raises(UnreadableSource, match="mesh 'a.*over 1000 bytes"):
+            description_of_mjcf(written(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    ('asset', 'words'),
+    [
+        ('<mesh name="a" builtin="cone" params="200000000 0.1"/>', "'200000000'; allowed: at mo"),
+        ('<mesh name="a" file="none.stl"/>', "none.stl'; allowed: a file, or the link's <inert"),
+        ('<mesh name="a" file="pipe.stl"/>', "pipe.stl'; allowed: a file, or the link's <inert"),
+    ],
+)
+def test_a_mesh_that_cannot_give_a_mass_is_refused_by_name(asset, words, tmp_path):
+    os.mkfifo(tmp_path / 'pipe.stl')
+    path = written(tmp_path, inferred(f'<asset>{asset}</asset>'))
+    with pytest.raises(RobodynError, match=f"mesh.* 'a'.*{words}"):
+        description_of_mjcf(path)
+
+
+@pytest.mark.parametrize(
+    'head',
+    [
+        '<asset><mesh name="a" file="none.stl"/></asset>',
+        '<asset><mesh name="a" builtin="supertorus" params="20000 0.1 1 1"/></asset>',
+        '<asset><texture name="t" type="2d" file="/none.png"/><material name="a" texture="t"/>'
+        '</asset>',
+        '<asset><hfield name="h" nrow="100000" ncol="100000" size="1 1 1 1"/></asset>',
+        '<size nkey="2000000000" memory="100G" nuserdata="2000000000"/>',
+        '<compiler><lengthrange mode="all" interval="1e9" timestep="1e-9" inttotal="1e12"/>'
+        '</compiler>',
+    ],
+    ids=['missing', 'torus', 'texture', 'terrain', 'size', 'lengthrange'],
+)
+def test_what_no_model_is_made_of_costs_nothing(head, tmp_path):
+    shapes = '<geom type="mesh" mesh="a" material="a"/>' if 'name="a"' in head else ''
+    tail = '<actuator><muscle joint="j"/></actuator>' if 'lengthrange' in head else ''
+    model = rd.RobotModel.from_mjcf(written(tmp_path, one(head, shapes=shapes, tail=tail)))
+    assert model.joint_names == ('j',)
+
+
+@pytest.mark.parametrize(
+    ('text', 'words'),
+    [
+        (one(joint='ref="nan"'), "joint 'j' ref: nan"),
+        (one(joint='limited="true" range="nan 1"'), "joint 'j' range: nan"),
+        (one(joint='damping="1e308"'), "joint 'j' damping: 1e\\+308"),
+        (one(joint='frictionloss="1e308"'), "joint 'j' frictionloss: 1e\\+308"),
+        (one(joint='armature="-1"'), "joint 'j' armature: -1.0; allowed: zero or more"),
+        (one(tail='<actuator><motor joint="j" gear="nan"/></actuator>'), "joint 'j' .*: nan"),
+        (one(tail='<actuator><motor joint="j" nsample="2000000000"/></actuator>'), 'nsample'),
+        (one(tail='<sensor>' + '<clock/>' * 20000 + '</sensor>'), 'elements, repeated ones'),
+        (one(shapes='<flexcomp name="f" type="gmsh" file="f.msh" dim="2"/>'), 'file: .f.msh'),
+    ],
+)
+def test_a_number_that_no_joint_has_is_refused_by_name(text, words, tmp_path):
+    with pytest.raises(MalformedUrdf, match=words):
+        rd.RobotModel.from_mjcf(written(tmp_path, text))
+
+
+def test_an_include_that_is_no_file_or_comes_twice_is_refused(tmp_path):
+    os.mkfifo(tmp_path / 'pipe.xml')
+    with pytest.raises(UnreadableSource, match='pipe.xml'):
+        description_of_mjcf(written(tmp_path, '<mujoco><include file="pipe.xml"/></mujoco>'))
+    with pytest.raises(MalformedUrdf, match="include: 'arm.xml'; allowed: each file once"):
+        description_of_mjcf(written(tmp_path, '<mujoco><include file="arm.xml"/></mujoco>'))
+
+
+def test_names_of_an_mjcf_in_latin_1_are_read(tmp_path):
+    path = tmp_path / 'arm.xml'
+    path.write_bytes(one().replace('"j"', '"é"').encode('latin-1'))
+    assert rd.RobotModel.from_mjcf(path).joint_names == ('é',)
 
 
 def test_mujoco_that_is_missing_is_named(tmp_path, monkeypatch):
@@ -475,6 +616,11 @@ def test_torques_of_public_mjcfs_are_those_of_mujoco():
             continue
         found, reasons = chains(description)
         refused += reasons
+        try:
+            without_what_is_not_in_the_model(path)
+        except ValueError as error:  # what it draws is at fault, which we do not read
+            refused[f'MuJoCo alone: {error}'] += 1
+            continue
         count += len(found)
         for chain in found:
             difference = disagreement(path, chain)

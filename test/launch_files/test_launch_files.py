@@ -27,6 +27,8 @@ from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch_ros.actions import Node
 from lxml import etree
 
+from robodyn_ros.ros_parameters import parameters_of as node_parameters
+
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / 'launch'
 FOR_USERS = ('robodyn', 'simulation', 'demo', 'gazebo', 'two_arms', 'feedforward')
@@ -623,25 +625,72 @@ def test_rviz_shows_its_file_and_looks_from_the_base():
     assert '-d /show.rviz -f left_base' in words(rviz)
 
 
-def test_simulation_tells_rviz_where_the_links_are_on_request(tmp_path):
-    values = {
-        **robodyn_values(tmp_path),
-        'launch_rviz': 'true',
-        'use_sim_time': 'true',
-        'lockstep': 'false',
-        'time_step': '0.001',
-        'initial_position': '[]',
-        'base_link': '',
-        'tip_link': '',
-        'tf_prefix': '',
-        'node_name': 'dynamics_node',
-        'command_topic': 'c',
-        'torques_topic': '~/torques',
-        'joint_states_topic': 'joint_states',
-        'robot_description_topic': 'robot_description',
+def simulation_values(tmp_path, **changes):
+    """Return what the arguments of a simulation are when no other is given."""
+    defaults = {
+        name: ''.join(getattr(part, 'text', '') for part in argument.default_value)
+        for name, argument in arguments('simulation').items()
     }
-    started = nodes(launch_file('simulation').simulated(context(**values)))
+    return {**defaults, **robodyn_values(tmp_path), 'use_sim_time': 'false', **changes}
+
+
+def simulated(tmp_path, **changes):
+    """Return the nodes of a simulation, the dynamics node with them, by executable."""
+    values = context(**simulation_values(tmp_path, **changes))
+    entities = launch_file('simulation').simulated(values)
+    return nodes([*entities, *launch_file('node').started(values)])
+
+
+def test_simulation_tells_rviz_where_the_links_are_on_request(tmp_path):
+    values = context(**simulation_values(tmp_path, launch_rviz='true'))
+    started = nodes(launch_file('simulation').simulated(values))
     assert set(started) == {'simulator_node', 'robot_state_publisher'}
+
+
+def test_each_parameter_of_the_simulated_drives_is_an_argument_with_its_words():
+    found = arguments('simulation')
+    drives = [each for each in node_parameters('simulator_node') if each.name.startswith('drive.')]
+    assert drives
+    for each in drives:
+        assert found[each.name.replace('.', '_')].description.startswith(each.description)
+
+
+def test_drives_of_a_simulation_are_torque_sources_unless_told_otherwise(tmp_path):
+    given = parameters_of(simulated(tmp_path)['simulator_node'])
+    drives = {name: value for name, value in given.items() if name.startswith('drive.')}
+    assert drives == {
+        'drive.compensates_gravity': False,
+        'drive.compensates_friction': 0.0,
+        'drive.knows_payload': False,
+    }
+
+
+@pytest.mark.parametrize('text', ['{a: 1}', '[[0.0]]', '[0.0', '1' * 400, '[a, 0.5]'])
+def test_argument_that_is_no_numbers_is_refused_by_name(tmp_path, text):
+    with pytest.raises(RuntimeError, match='^initial_position: .*; allowed: a number, or a list'):
+        simulated(tmp_path, initial_position=text)
+
+
+def test_simulated_driver_compensates_as_it_is_told_beside_the_node(tmp_path):
+    started = simulated(
+        tmp_path,
+        drive_compensates_gravity='true',
+        drive_compensates_friction='0.8',
+        drive_knows_payload='true',
+    )
+    assert 'dynamics_node' in started
+    given = parameters_of(started['simulator_node'])
+    assert given['drive.compensates_gravity'] is given['drive.knows_payload'] is True
+    assert given['drive.compensates_friction'] == 0.8
+
+
+@pytest.mark.parametrize('gain, numbers', [('[70, 7.5]', [70.0, 7.5]), ('400', [400.0])])
+def test_simulated_servos_get_their_gains_and_no_torques_as_positions(tmp_path, gain, numbers):
+    started = simulated(tmp_path, drive_position_gain=gain, drive_velocity_gain='[2]')
+    assert set(started) == {'simulator_node'}
+    given = parameters_of(started['simulator_node'])
+    assert list(given['drive.position_gain']) == numbers
+    assert list(given['drive.velocity_gain']) == [2.0]
 
 
 # --- what a user may get wrong -----------------------------------------------------------------
@@ -671,6 +720,11 @@ def test_simulation_tells_rviz_where_the_links_are_on_request(tmp_path):
                 'controller': 'none',
             },
             'nothing about the joints of none',
+        ),
+        (
+            'simulation',
+            {'drive_position_gain': 'stiff'},
+            "drive_position_gain: 'stiff'; allowed: a number, or a list",
         ),
         ('gazebo', {}, 'sudo apt install'),
     ],

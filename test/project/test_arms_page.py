@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What docs/arms.md tells users to type works, for the arms whose URDFs are installed."""
+"""What docs/arms.md tells users to type works, for the arms whose descriptions are installed."""
 
 import os
 import re
@@ -54,12 +54,16 @@ def test_parameters_of_the_page_are_parameters(arm):
         assert names <= known
 
 
-@pytest.mark.parametrize(('arm', 'description'), DESCRIBED)
-def test_check_says_what_the_page_says(arm, description):
+def skip_without(description):
     try:
         file_of(description['package'], description['file'])
     except PackageNotFoundError as missing:
         pytest.skip(f'no package {missing}')
+
+
+@pytest.mark.parametrize(('arm', 'description'), DESCRIBED)
+def test_check_says_what_the_page_says(arm, description):
+    skip_without(description)
     told = next(each for each in RUNS[arm['id']] if each['robot'] == description['robot'])
     found = run({**arm, 'way_in': {'kind': 'none'}}, description)
     for key in ('joints', 'mass', 'warnings', 'worst'):
@@ -67,9 +71,10 @@ def test_check_says_what_the_page_says(arm, description):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize('name', ['panda', 'z1', 'so101'])
+@pytest.mark.parametrize('name', ['panda', 'z1', 'so101', 'openarm', 'piper'])
 def test_lines_without_the_robot_lead_to_a_simulation(name, tmp_path):
     pytest.importorskip('mujoco')
+    skip_without(next(each for each in ARMS if each['id'] == name)['descriptions'][0])
     (block,) = re.findall(
         r'^Without the robot:\n\n```bash\npip [^\n]*\n(.*?)^```', SECTIONS[name], re.S | re.M
     )
@@ -86,10 +91,11 @@ def test_lines_without_the_robot_lead_to_a_simulation(name, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize('name', ['panda', 'z1', 'so101'])
+@pytest.mark.parametrize('name', ['panda', 'z1', 'so101', 'openarm', 'piper'])
 def test_the_stated_way_tracks_as_the_page_says(name):
     pytest.importorskip('mujoco')
     arm = next(each for each in ARMS if each['id'] == name)
+    skip_without(arm['descriptions'][0])
     tracked = run(arm, arm['descriptions'][0])['tracking']
     told = RUNS[name][0]['tracking']
     assert tracked['with']['rms'] < 0.15 * tracked['without']['rms']

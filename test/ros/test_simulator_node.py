@@ -539,6 +539,14 @@ def test_driver_that_compensates_gravity_and_knows_its_payload_needs_no_torque(r
     np.testing.assert_allclose(rig.states[-1].effort, both, atol=1e-6)
 
 
+def test_command_that_its_scale_makes_infinite_is_ignored(rig):
+    rig.start(urdf_file=str(rig.urdf), command_scale=[1e-9])
+    rig.until_heard(rig.commands)
+    rig.commands.publish(Float64MultiArray(data=[1e308, 0.0]))
+    rig.until(lambda: 'is no torque' in rig.log)
+    assert 'held by its brakes' not in rig.log
+
+
 def test_drive_that_cannot_be_is_refused(rig):
     for parameters, words in (
         ({'drive.velocity_gain': [1.0]}, 'drive.velocity_gain.*none without'),

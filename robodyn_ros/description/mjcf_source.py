@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+MJCF files -> one text of what a model is made of, and the meshes that it needs, of bounded size.
+
+MuJoCo opens no file of its own: includes and meshes are read here, from the folder of the file
+that the caller names and below. What is seen, measured or collides is left out before MuJoCo would
+load it: textures, height fields, sensors, keyframes, and the shapes of links whose mass is given.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lxml import etree
+
+from robodyn_ros.description.sanitizing import MOST_ELEMENTS
+from robodyn_ros.description.source import (
+    LARGEST_SOURCE,
+    bytes_of_file,
+    bytes_of_source,
+)
+from robodyn_ros.description.xml import parsed_xml
+from robodyn_ros.errors import MalformedUrdf, UnreadableSource
+
+LARGEST_MESHES = 32 * 2**20
+"""Bytes of the meshes that masses are inferred from, together, at the most."""
+
+MOST_PARTS = 10 * MOST_ELEMENTS
+"""Elements of any kind, repeated ones included, at the most: MuJoCo's time grows by the square."""
+
+_MOST_DIVISIONS = 200  # parameters of a built-in mesh, states and samples of an actuator
+_REPEATING = ('replicate', 'composite', 'flexcomp')
+_INSIDE = ('frame', 'replicate')  # elements within a body that are no body
+_SECTIONS = ('size', 'visual', 'statistic', 'custom', 'keyframe', 'sensor', 'contact')
+_UNUSED = ('texture', 'material', 'skin', 'hfield', 'camera', 'light', 'lengthrange')
+_FOLDERS = ('assetdir', 'meshdir', 'texturedir', 'strippath')
+
+
+@dataclass
+class MjcfSource:
+    """An MJCF in one piece, and the files that it still names."""
+
+    text: str
+    meshes: dict[str, bytes] = field(default_factory=dict)
+
+
+def mjcf_source(file: Path) -> MjcfSource:
+    """
+    Return an MJCF with what it includes, without what no model is made of.
+
+    Raises
+    ------
+    UnreadableSource
+        A file is missing, is no regular file or, with those that it names, too large.
+    MalformedUrdf
+        It is no MJCF, names a file outside of its folder, or MuJoCo would expand it to too much.
+    """
+    root = _Included(file).root
+    if root.tag != 'mujoco':
+        raise MalformedUrdf('root element', root.tag, "<mujoco>, as an MJCF's is")
+    model = next(root.iter('model'), None)
+    if model is not None:
+        raise MalformedUrdf(
+            f'file {str(file)!r}',
+            'a <model> to attach',
+            'an MJCF in one piece, or with <include>: MjSpec.to_xml() writes one',
+        )
+    _check_counts(root, file)
+    folder, strips = _mesh_folder(root)
+    _leave_out(root)
+    meshes = _meshes(root, file.parent, folder, strips)
+    for element in root.iter(etree.Element):
+        if element.tag != 'mesh' and 'file' in element.attrib:
+            name = f'<{element.tag}> {element.get("name", "")!r} file'
+            raise MalformedUrdf(name, element.get('file'), 'none: no model is made of it')
+    return MjcfSource(etree.tostring(root, encoding='unicode'), meshes)
+
+
+def _inside(folder: Path, name: str, element: str) -> Path:
+    """Return the path of a file that an MJCF names; MalformedUrdf where it leads elsewhere."""
+    relative = os.path.normpath(name)
+    if os.path.isabs(relative) or relative.split(os.sep)[0] == os.pardir or '\0' in name:
+        raise MalformedUrdf(element, name, 'a file in the folder of the MJCF, or below it')
+    return folder / relative
+
+
+class _Included:
+    """The tree of a file, each ``<include>`` replaced by what is in the other file."""
+
+    def __init__(self, file: Path) -> None:
+        self._main, self._size = file, 0
+        self._seen = {file.resolve()}
+        self.root = self._parsed(file)
+        self._expand(self.root, file)
+
+    def _parsed(self, file: Path) -> Any:
+        content = bytes_of_source(file)
+        self._size += len(content)
+        if self._size > LARGEST_SOURCE:
+            raise UnreadableSource(
+                f'file {str(self._main)!r} and what it includes',
+                f'over {LARGEST_SOURCE} bytes',
+                f'at most {LARGEST_SOURCE}',
+            )
+        return parsed_xml(content)[0]
+
+    def _expand(self, root: Any, file: Path) -> None:
+        for element in list(root.iter('include')):
+            name = element.get('file', '')
+            # Relative to the main file; older versions of MuJoCo: to the one that includes it.
+            paths = [
+                _inside(folder, name, f'file {str(file)!r} include')
+                for folder in (self._main.parent, file.parent)
+            ]
+            included = next((path for path in paths if path.exists()), paths[0])
+            if included.resolve() in self._seen:
+                raise MalformedUrdf(f'file {str(file)!r} include', name, 'each file once')
+            self._seen.add(included.resolve())
+            part = self._parsed(included)
+            self._expand(part, included)
+            parent = element.getparent()
+            if parent is None:
+                raise MalformedUrdf('root element', root.tag, "<mujoco>, as an MJCF's is")
+            for child in list(part):
+                element.addprevious(child)
+            parent.remove(element)
+
+
+# --- what no model is made of --------------------------------------------------------------------
+
+
+def _leave_out(root: Any) -> None:
+    for element in [each for name in _SECTIONS for each in root.findall(name)]:
+        root.remove(element)
+    for element in list(root.iter(*_UNUSED)):
+        element.getparent().remove(element)
+    for element in root.iter(etree.Element):
+        element.attrib.pop('material', None)
+    # Else MuJoCo would simulate each muscle to its ends.
+    compiler = etree.Element('compiler')
+    etree.SubElement(compiler, 'lengthrange', mode='none')
+    root.insert(0, compiler)
+    for geom in list(root.iter('geom')):
+        if 'hfield' in geom.attrib or geom.get('type') == 'hfield':
+            geom.getparent().remove(geom)
+    _leave_shapes_out(root)
+    used = {geom.get('mesh', '') for geom in root.iter('geom')}
+    for mesh in list(root.iter('mesh')):
+        if mesh.getparent().tag == 'asset' and _mesh_name(mesh) not in used:
+            mesh.getparent().remove(mesh)
+
+
+def _leave_shapes_out(root: Any) -> None:
+    """Remove the shapes of the world, and those of bodies whose mass is given and counts."""
+    is_inferred = any(each.get('inertiafromgeom') == 'true' for each in root.iter('compiler'))
+    wrapped = {each.get('geom') for each in root.iter('geom') if 'geom' in each.attrib}
+    for geom in list(root.iter('geom')):
+        owner = next(each for each in geom.iterancestors() if each.tag not in _INSIDE)
+        given = owner.tag == 'body' and owner.find('inertial') is not None and not is_inferred
+        if (given or owner.tag == 'worldbody') and geom.get('name', '') not in wrapped:
+            geom.getparent().remove(geom)
+
+
+# --- sizes ---------------------------------------------------------------------------------------
+
+
+def _check_counts(root: Any, file: Path) -> None:
+    """Refuse what MuJoCo would expand to too much."""
+    bodies = parts = 0.0
+    for element, times in _repeated(root, 1.0):
+        parts += times
+        if element.tag in ('body', 'joint', 'freejoint', *_REPEATING):
+            bodies += times
+        for name in ('actdim', 'nsample'):
+            _check_divisions(element, name, element.get(name, ''))
+    for count, most, what in (
+        (bodies, MOST_ELEMENTS, 'bodies and joints'),
+        (parts, MOST_PARTS, 'elements'),
+    ):
+        if count > most:
+            raise MalformedUrdf(
+                f'file {str(file)!r}',
+                f'{count:.0f} {what}, repeated ones included',
+                f'at most {most}',
+            )
+
+
+def _repeated(element: Any, times: float) -> Iterator[tuple[Any, float]]:
+    """Yield each element, and how many times it is there at the most."""
+    times *= _count(element)
+    yield element, times
+    for child in element.iterchildren(etree.Element):
+        yield from _repeated(child, times)
+
+
+def _count(element: Any) -> float:
+    """Return how many times an element repeats what is in it, at most; of others 1."""
+    if element.tag not in _REPEATING:
+        return 1.0
+    counts = re.findall(r'[-+.\w]+', element.get('count', ''))
+    points = len(element.get('point', '').split()) / 3
+    try:
+        return max(1.0, points, math.prod(abs(float(count)) for count in counts))
+    except ValueError:  # MuJoCo refuses it
+        return max(1.0, points)
+
+
+def _check_divisions(element: Any, name: str, text: str) -> None:
+    for word in text.split():
+        try:
+            value = abs(float(word))
+        except ValueError:  # MuJoCo refuses it
+            continue
+        if not value <= _MOST_DIVISIONS:
+            where = f'<{element.tag}> {element.get("name", "")!r} {name}'
+            raise MalformedUrdf(where, word, f'at most {_MOST_DIVISIONS}')
+
+
+# --- meshes --------------------------------------------------------------------------------------
+
+
+def _mesh_folder(root: Any) -> tuple[str, bool]:
+    """Return the folder of meshes, and whether files count by their last names; the last told."""
+    told: dict[str, str] = {}
+    for compiler in root.iter('compiler'):
+        for name in _FOLDERS:
+            if name in compiler.attrib:
+                told[name] = compiler.attrib.pop(name)
+    return told.get('meshdir', told.get('assetdir', '')), told.get('strippath') == 'true'
+
+
+def _mesh_name(mesh: Any) -> str:
+    return str(mesh.get('name') or Path(mesh.get('file', '')).stem)
+
+
+def _meshes(root: Any, parent: Path, folder: str, strips: bool) -> dict[str, bytes]:
+    """Return the files of meshes by new names, which hold no path, and put those into the tree."""
+    found: dict[str, bytes] = {}
+    size = 0
+    for k, mesh in enumerate(each for each in root.iter('mesh') if len(each.attrib)):
+        element = f'mesh {_mesh_name(mesh)!r}'
+        _check_divisions(mesh, 'params', mesh.get('params', ''))
+        if mesh.find('plugin') is not None:
+            raise MalformedUrdf(element, 'made by a plugin', "a file, or the link's <inertial>")
+        size += len(mesh.get('vertex', ''))
+        name = mesh.get('file')
+        if name:
+            path = _inside(
+                parent, os.path.join(folder, Path(name).name if strips else name), element
+            )
+            if not path.is_file():
+                raise UnreadableSource(element, str(path), "a file, or the link's <inertial>")
+            content = bytes_of_file(path, LARGEST_MESHES, element)
+            size += len(content)
+            mesh.set('name', _mesh_name(mesh))
+            mesh.set('file', f'mesh{k}{path.suffix}')
+            found[f'mesh{k}{path.suffix}'] = content
+        if size > LARGEST_MESHES:
+            raise UnreadableSource(
+                f'{element} and those before it',
+                f'over {LARGEST_MESHES} bytes',
+                f'at most {LARGEST_MESHES}, or an <inertial> in each link',
+            )
+    return found
