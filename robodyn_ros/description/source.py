@@ -104,6 +104,18 @@ def user_path(path: str | Path) -> Path:
         return Path(path)
 
 
+def refuse_device(path: Path, element: str) -> None:
+    """
+    Refuse a device, which may have no end; a pipe is read.
+
+    Raises
+    ------
+    UnreadableSource
+    """
+    if path.is_char_device() or path.is_block_device():
+        raise UnreadableSource(element, str(path), 'a file: this is a device')
+
+
 def bytes_of_file(path: Path, most: int, element: str) -> bytes:
     """
     Return a file that the caller names, if it has no more bytes than ``most``.

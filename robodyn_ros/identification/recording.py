@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from robodyn_ros.arguments import checked_type, float_array
 from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.description.records import Finding
+from robodyn_ros.description.source import refuse_device
 from robodyn_ros.errors import (
     InsufficientRecording,
     InvalidArgument,
@@ -415,6 +416,7 @@ def _samples_of_csv(path: Path, joint_names: Sequence[str]) -> _Samples:
     UnreadableSource, NoSuchName, InsufficientRecording, MalformedData
         As ``Recording.from_csv`` says.
     """
+    refuse_device(path, 'recording')
     try:
         with path.open(encoding='utf-8-sig', newline='') as file:
             rows = csv.reader(file)

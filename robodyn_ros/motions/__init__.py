@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from robodyn_ros.arguments import checked_type
-from robodyn_ros.description.source import user_path
+from robodyn_ros.description.source import refuse_device, user_path
 from robodyn_ros.errors import UnreadableSource
 from robodyn_ros.motions.bag import BAG_SUFFIXES, motion_of_bag
 from robodyn_ros.motions.csv_text import motion_of_csv, table_as_csv
@@ -47,6 +47,7 @@ def read_motion(
     path = user_path(checked_type('path', path, (str, Path), 'a path'))
     if not path.exists():
         raise UnreadableSource('no such file', str(path), 'the path of a CSV file or a ROS bag')
+    refuse_device(path, 'motion')
     if path.is_dir() or path.suffix in BAG_SUFFIXES:
         return motion_of_bag(path, joint_names, topic)
     try:

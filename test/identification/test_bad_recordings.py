@@ -17,6 +17,7 @@ from robodyn_ros.errors import (
     UnreadableSource,
 )
 from robodyn_ros.identification import DriveTerms, Recording, identify
+from robodyn_ros.motions import read_motion
 
 
 @pytest.fixture(scope='module')
@@ -39,6 +40,12 @@ def test_a_csv_reads_back_as_it_was_written(arm, recording, tmp_path):
     np.testing.assert_array_equal(read.effort, recording.effort)
     np.testing.assert_array_equal(read.velocity, recording.velocity)
     assert read.findings == ()
+
+
+def test_a_device_without_an_end_is_refused_unread(arm):
+    for read in (Recording.from_csv, lambda path, model: read_motion(path, model.joint_names)):
+        with pytest.raises(UnreadableSource, match='device'):
+            read('/dev/zero', arm.urdf)
 
 
 def test_a_csv_without_velocities_has_none_and_one_without_efforts_is_refused(

@@ -186,7 +186,7 @@ class SoftArm:
     def follow(self, positions, times):
         self.pipeline.follow(
             Trajectory.from_points(
-                self.model.joint_names, list(times), list(positions), [()], [()], [()]
+                self.model.joint_names, list(times), list(positions), *[[()] * len(times)] * 3
             )
         )
 
