@@ -72,6 +72,10 @@ inline robodyn::Model core_model(const robodyn_model & library)
     }
     return true;
   };
+  model.mass_matrix = [](void * self, const double * load, const double * q, double * mass) {
+    static_cast<const robodyn_model *>(self)->mass_matrix(load, q, mass);
+    return true;
+  };
   model.friction_torque = [](
                             void * self, const double * qd, const double * direction,
                             const double * rigid_torque, double * tau) {
