@@ -765,6 +765,26 @@ TEST(ControllerLogic, AContactEndsAStreamOfTargetsAndTheArmStaysSoft)
   EXPECT_NEAR(arm.q, 0.6, 1e-3);
 }
 
+TEST(ControllerLogic, DisabledItStopsTheTipOnItsWay)
+{
+  Arm arm(soft_settings(Mode::cartesian_impedance));
+  arm.logic.activate();
+  arm.simulate(100);
+  const auto send = [&arm] {
+    arm.logic.set_target_pose("", place(1.5), orientation(1.5));
+    arm.logic.set_target_wrench("", {0.0, 0.0, 2.0, 0.0, 0.0, 0.0});
+    arm.simulate(1);
+  };
+  for (int k = 0; k < 1000; ++k) { send(); }
+  EXPECT_GT(arm.qd, 0.4);
+  const double before = arm.q;
+  arm.logic.set_enabled(false);
+  for (int k = 0; k < 3000 && arm.logic.pipeline().is_enabled(); ++k) { send(); }
+  EXPECT_FALSE(arm.logic.pipeline().is_enabled());
+  EXPECT_LT(std::fabs(arm.q - before), 0.2);
+  EXPECT_LT(std::fabs(arm.qd), robodyn::kRestSpeed);
+}
+
 TEST(ControllerLogic, ACycleOfAnImpedanceAllocatesNothing)
 {
   for (const Mode mode : kSoftModes) {

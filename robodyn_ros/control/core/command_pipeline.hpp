@@ -186,13 +186,18 @@ public:
   // impedance is followed.
   bool aim_tip(const Pose & target)
   {
-    if (!state_.law.latest().impedance.at_tip() || !follower_.has_reference()) { return false; }
+    const bool is_at_tip = state_.law.latest().impedance.at_tip();
+    if (!is_at_tip || is_stopping_ || !follower_.has_reference()) { return false; }
     state_.parts.tip().aim(target);
     return true;
   }
 
-  // Add a wrench at the tip, in base axes [N, N m], in an impedance; it fades in.
-  void add_wrench(const Six & wrench) { state_.parts.tip().add_wrench(wrench); }
+  // Add a wrench at the tip, in base axes [N, N m], in an impedance; it fades in. None while
+  // commanding ends.
+  void add_wrench(const Six & wrench)
+  {
+    state_.parts.tip().add_wrench(is_stopping_ ? Six{} : wrench);
+  }
 
   // Follow a motion from now on; not for the real-time loop. The caller planned it from the
   // motion that is followed, or from the measured state.
@@ -229,6 +234,8 @@ public:
   {
     if (!is_enabled_ || is_stopping_) { return; }
     is_stopping_ = true;
+    state_.parts.tip().stop();
+    state_.parts.tip().add_wrench({});
     if (follower_.is_idle()) {
       state_.law.switch_now(state_.damping());
     } else {
