@@ -2,6 +2,7 @@
 #include "robodyn_controllers/checked_parameters.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <stdexcept>
@@ -38,6 +39,24 @@ Action action_of(const std::string & name)
   return name == "silent" ? Action::silent : Action::hold_gravity;
 }
 
+bool are_finite(const std::vector<double> & values)
+{
+  return std::all_of(
+    values.begin(), values.end(), [](double value) { return std::isfinite(value); });
+}
+
+// Copy a parameter with a number of values that is not that of the joints.
+template <std::size_t size>
+void copy_fixed(
+  const std::string & name, const std::vector<double> & values, std::array<double, size> & to)
+{
+  if (values.size() != size || !are_finite(values)) {
+    throw std::runtime_error(
+      "parameter " + name + "; allowed: " + std::to_string(size) + " finite numbers");
+  }
+  std::copy_n(values.begin(), size, to.begin());
+}
+
 }  // namespace
 
 Vector each_joint(
@@ -48,10 +67,8 @@ Vector each_joint(
       "parameter " + name + ": " + std::to_string(values.size()) + " values; allowed: 1 or " +
       std::to_string(joints) + ", one for each joint");
   }
-  for (const double value : values) {
-    if (!std::isfinite(value)) {
-      throw std::runtime_error("parameter " + name + "; allowed: finite numbers");
-    }
+  if (!are_finite(values)) {
+    throw std::runtime_error("parameter " + name + "; allowed: finite numbers");
   }
   return values.size() == joints ? values : Vector(joints, values.front());
 }
@@ -69,7 +86,8 @@ Settings checked_settings(
         params.effort_limit_scale, params.max_reference_step, params.max_following_error,
         params.damping, params.position_guard, params.friction_compensation,
         params.friction_dead_zone, params.impedance.damping_ratio, params.impedance.tip_speed,
-        params.impedance.tip_turn_rate}) {
+        params.impedance.tip_turn_rate, params.impedance.largest_force,
+        params.impedance.largest_moment}) {
     if (!std::isfinite(number)) { throw std::runtime_error("a parameter is not finite"); }
   }
   Settings result;
@@ -84,10 +102,9 @@ Settings checked_settings(
   law.stiffness = each("impedance.stiffness", params.impedance.stiffness);
   law.nullspace_stiffness =
     each("impedance.nullspace_stiffness", params.impedance.nullspace_stiffness);
-  each_joint("impedance.tip_stiffness", params.impedance.tip_stiffness, 6);
-  std::copy_n(params.impedance.tip_stiffness.begin(), 6, law.tip_stiffness.begin());
+  copy_fixed("impedance.tip_stiffness", params.impedance.tip_stiffness, law.tip_stiffness);
   law.is_tip_stiffness_in_base = params.impedance.frame == "base";
-  std::copy_n(params.wrench_point.begin(), 3, law.tip_point.begin());
+  copy_fixed("wrench_point", params.wrench_point, law.tip_point);
   law.damping_ratio = params.impedance.damping_ratio;
   law.friction_compensation = params.friction_compensation;
   law.friction_dead_zone = params.friction_dead_zone;
@@ -137,7 +154,9 @@ Settings checked_settings(
   contacts.stationary =
     each_or_none("contact_threshold_standing", params.contact_threshold_standing);
   contacts.dwell = params.contact_dwell;
-  std::copy_n(params.wrench_point.begin(), 3, contacts.point.begin());
+  contacts.point = law.tip_point;
+  result.largest_force = params.impedance.largest_force;
+  result.largest_moment = params.impedance.largest_moment;
   result.on_contact = contact_action_of(params.on_contact);
   check_reaction(result);
   return result;
@@ -169,14 +188,16 @@ rcl_interfaces::msg::SetParametersResult checked_parameters(
     if (parameter.get_type() != rclcpp::ParameterType::PARAMETER_DOUBLE_ARRAY) { continue; }
     const std::vector<double> values = parameter.as_double_array();
     const bool may_be_empty = parameter.get_name() == "braking_acceleration";
-    const bool is_sized =
-      values.size() == 1 || values.size() == joints || (values.empty() && may_be_empty);
-    const bool is_finite = std::all_of(
-      values.begin(), values.end(), [](double value) { return std::isfinite(value); });
-    if (!is_sized || !is_finite) {
+    const bool is_of_tip = parameter.get_name() == "impedance.tip_stiffness";
+    const bool is_sized = is_of_tip ? values.size() == settings.law.tip_stiffness.size()
+                                    : values.size() == 1 || values.size() == joints ||
+                                        (values.empty() && may_be_empty);
+    if (!is_sized || !are_finite(values)) {
       result.successful = false;
-      result.reason = "parameter " + parameter.get_name() + "; allowed: 1 or " +
-                      std::to_string(joints) + " finite values, one for each joint";
+      result.reason =
+        "parameter " + parameter.get_name() + "; allowed: " +
+        (is_of_tip ? "6 finite values"
+                   : "1 or " + std::to_string(joints) + " finite values, one for each joint");
     }
   }
   return result;

@@ -125,6 +125,8 @@ InverseDynamicsController::CallbackReturn InverseDynamicsController::on_cleanup(
   parameters_checked_.reset();
   parameters_taken_.reset();
   subscription_.reset();
+  target_pose_.reset();
+  target_wrench_.reset();
   set_payload_.reset();
   set_gravity_.reset();
   enable_.reset();
@@ -181,6 +183,12 @@ void InverseDynamicsController::make_services(const Settings & settings)
   subscription_ = node->create_subscription<Trajectory>(
     "~/reference", rclcpp::SystemDefaultsQoS(),
     [this](const Trajectory::ConstSharedPtr message) { take_setpoint(*message); });
+  target_pose_ = node->create_subscription<Pose>(
+    "~/target_pose", rclcpp::SystemDefaultsQoS(),
+    [this](const Pose::ConstSharedPtr message) { take_target_pose(*message); });
+  target_wrench_ = node->create_subscription<Wrench>(
+    "~/target_wrench", rclcpp::SystemDefaultsQoS(),
+    [this](const Wrench::ConstSharedPtr message) { take_target_wrench(*message); });
   set_payload_ = node->create_service<SetPayload>(
     "~/set_payload",
     [this, joints](
@@ -227,6 +235,9 @@ void InverseDynamicsController::make_services(const Settings & settings)
       logic_.take_fault([&](const robodyn::Fault & fault) {
         RCLCPP_ERROR(logger, "%s", line_of(fault, joints).c_str());
       });
+      if (logic_.take_refused_target()) {
+        RCLCPP_WARN(logger, "target_pose refused: no reference is followed");
+      }
       is_watched_ = states->get_subscription_count() > 0;
       torques_.has_subscribers = torques->get_subscription_count() > 0;
       wrench_.has_subscribers = wrench->get_subscription_count() > 0;
@@ -253,11 +264,36 @@ void InverseDynamicsController::take_setpoint(const Trajectory & trajectory)
     wrong = logic_.set_setpoint(
       trajectory.joint_names, point.positions, point.velocities, point.accelerations);
   }
-  if (!wrong.empty()) {
-    RCLCPP_WARN_THROTTLE(
-      get_node()->get_logger(), *get_node()->get_clock(), 1000, "reference refused: %s",
-      wrong.c_str());
-  }
+  warn<Trajectory>("reference", wrong);
+}
+
+void InverseDynamicsController::take_target_pose(const Pose & message)
+{
+  const auto & at = message.pose.position;
+  const auto & turned = message.pose.orientation;
+  warn<Pose>(
+    "target_pose",
+    logic_.set_target_pose(
+      message.header.frame_id, {at.x, at.y, at.z}, {turned.x, turned.y, turned.z, turned.w}));
+}
+
+void InverseDynamicsController::take_target_wrench(const Wrench & message)
+{
+  const auto & force = message.wrench.force;
+  const auto & moment = message.wrench.torque;
+  warn<Wrench>(
+    "target_wrench",
+    logic_.set_target_wrench(
+      message.header.frame_id, {force.x, force.y, force.z, moment.x, moment.y, moment.z}));
+}
+
+template <typename Message>
+void InverseDynamicsController::warn(const char * topic, const std::string & why)
+{
+  if (why.empty()) { return; }
+  RCLCPP_WARN_THROTTLE(
+    get_node()->get_logger(), *get_node()->get_clock(), 1000, "%s refused: %s", topic,
+    why.c_str());
 }
 
 // --- activate and deactivate -------------------------------------------------------------------

@@ -4,6 +4,7 @@
 #define PENDULUM_HPP_
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "robodyn_controllers/controller_logic.hpp"
@@ -101,6 +102,41 @@ inline robodyn_controllers::Settings settings()
   settings.contacts.gain = {30.0};
   settings.contacts.dwell = 0.02;
   return settings;
+}
+
+// The same in an impedance mode.
+inline robodyn_controllers::Settings soft_settings(robodyn::Mode mode, double factor = 1.0)
+{
+  robodyn_controllers::Settings soft = settings();
+  soft.law.mode = mode;
+  soft.law.stiffness = {50.0 * factor};
+  const double along = 200.0 * factor, about = 10.0 * factor;
+  soft.law.tip_stiffness = {along, along, along, about, about, about};
+  soft.law.damping_ratio = 0.7;
+  soft.safety.tip_speed = 0.25;
+  soft.safety.tip_turn_rate = 0.5;
+  soft.largest_force = 50.0;
+  soft.largest_moment = 5.0;
+  return soft;
+}
+
+// How far it yields to a torque then.
+inline double yield_of(robodyn::Mode mode, double torque, double factor = 1.0)
+{
+  const robodyn::LawSettings law = soft_settings(mode, factor).law;
+  if (mode == robodyn::Mode::joint_impedance) { return torque / law.stiffness[0]; }
+  // Along the chord, and about the axis: both go with the sine.
+  return std::asin(torque / (law.tip_stiffness[0] * kLength * kLength + law.tip_stiffness[4]));
+}
+
+// The pose of the bob at an angle: position, and orientation x, y, z, w.
+inline robodyn::Three place(double q)
+{
+  return {kLength * std::cos(q), 0.0, kLength * std::sin(q)};
+}
+inline std::array<double, 4> orientation(double q)
+{
+  return {0.0, -std::sin(0.5 * q), 0.0, std::cos(0.5 * q)};
 }
 
 }  // namespace pendulum

@@ -35,10 +35,11 @@ Settings safety()
 
 struct Arm
 {
-  explicit Arm(Mode mode, const Settings & settings = safety())
+  explicit Arm(Mode mode, const Settings & settings = safety()) : Arm(law_of(mode), settings) {}
+  Arm(const LawSettings & law, const Settings & settings)
   : pipeline(
       robodyn_controllers::core_model(pendulum::model()),
-      robodyn_controllers::first_load(pendulum::model()).data(), law_of(mode), settings)
+      robodyn_controllers::first_load(pendulum::model()).data(), law, settings)
   {
     pipeline.enable(now);
   }
@@ -58,7 +59,7 @@ struct Arm
   {
     for (int k = 0; k < cycles; ++k) {
       cycle(q, qd, desired);
-      qd += 0.001 * (torque() - pendulum::held(q)) / pendulum::kInertia;
+      qd += 0.001 * (torque() + push - pendulum::held(q)) / pendulum::kInertia;
       q += 0.001 * qd;
     }
   }
@@ -74,8 +75,17 @@ struct Arm
   double torque() const { return pipeline.torque()[0]; }
 
   double now = 1.0, q = 0.3, qd = 0.0;
+  double push = 0.0;  // N m
   CommandPipeline pipeline;
 };
+
+constexpr Mode kSoftModes[] = {Mode::joint_impedance, Mode::cartesian_impedance};
+
+Arm soft_arm(Mode mode)
+{
+  const robodyn_controllers::Settings settings = pendulum::soft_settings(mode);
+  return Arm(settings.law, settings.safety);
+}
 
 }  // namespace
 
@@ -248,4 +258,68 @@ TEST(CommandPipeline, GivesUpDampingThatFeedsTheArmWherePositionsCannotTell)
   }
   EXPECT_TRUE(arm.pipeline.last_fault().cause == Cause::damping_adds_energy);
   EXPECT_LT(most, 1.7 * least);
+}
+
+// --- impedance -----------------------------------------------------------------------------------
+
+TEST(CommandPipeline, AnImpedanceHoldsTheArmWhereItIsAndYieldsByForceOverStiffness)
+{
+  for (const Mode mode : kSoftModes) {
+    Arm arm = soft_arm(mode);
+    arm.simulate(500);
+    EXPECT_NEAR(arm.q, 0.3, 1e-9);
+    EXPECT_TRUE(arm.pipeline.following() == Following::holding);
+    for (const double push : {2.0, -3.0, 0.0}) {
+      arm.push = push;
+      arm.simulate(3000);
+      EXPECT_NEAR(arm.q - 0.3, pendulum::yield_of(mode, push), 1e-6);
+      EXPECT_TRUE(arm.pipeline.last_fault().cause == Cause::none);
+    }
+  }
+}
+
+TEST(CommandPipeline, AnImpedanceFollowsAReferenceAndHoldsWhereItEnds)
+{
+  for (const Mode mode : kSoftModes) {
+    Arm arm = soft_arm(mode);
+    arm.simulate(100);
+    arm.push = 1.0;
+    for (int k = 0; k < 2000; ++k) { arm.simulate(1, 0.3 + 0.0001 * k); }
+    EXPECT_TRUE(arm.pipeline.following() == Following::moving);
+    arm.simulate(3000, 0.5);
+    EXPECT_NEAR(arm.q - 0.5, pendulum::yield_of(mode, 1.0), 1e-6);
+    arm.simulate(3000);
+    EXPECT_TRUE(arm.pipeline.following() == Following::holding);
+    EXPECT_NEAR(arm.q - 0.5, pendulum::yield_of(mode, 1.0), 1e-6);
+  }
+}
+
+TEST(CommandPipeline, ATargetOfTheTipIsHeldUntilTheReferenceMoves)
+{
+  Arm arm = soft_arm(Mode::cartesian_impedance);
+  arm.simulate(100, 0.3);
+  const auto [x, y, z, w] = pendulum::orientation(0.5);
+  EXPECT_TRUE(arm.pipeline.aim_tip({pendulum::place(0.5), {w, {x, y, z}}}));
+  arm.simulate(4000, 0.3);
+  EXPECT_NEAR(arm.q, 0.5, 1e-4);
+  arm.simulate(4000, 0.31);
+  EXPECT_NEAR(arm.q, 0.31, 1e-4);
+}
+
+TEST(CommandPipeline, ATargetOfTheTipEndsWithTheReference)
+{
+  Arm arm = soft_arm(Mode::cartesian_impedance);
+  arm.simulate(100);
+  const auto [x, y, z, w] = pendulum::orientation(0.5);
+  EXPECT_TRUE(arm.pipeline.aim_tip({pendulum::place(0.5), {w, {x, y, z}}}));
+  arm.simulate(4000);
+  arm.pipeline.react_to_contact(robodyn::ContactAction::release);  // gravity compensation
+  arm.simulate(100);
+  EXPECT_FALSE(arm.pipeline.aim_tip({}));
+  // What is followed next has the tip where it has the joint.
+  const double q = arm.q;
+  arm.simulate(10, q);
+  EXPECT_TRUE(arm.pipeline.following() == Following::moving);
+  arm.simulate(500, q);
+  EXPECT_NEAR(arm.q, q, 1e-4);
 }

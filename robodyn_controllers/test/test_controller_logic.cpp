@@ -614,6 +614,198 @@ TEST(ControllerLogic, ACycleAllocatesNothing)
   EXPECT_EQ(allocations - before, 0);
 }
 
+// --- impedance -----------------------------------------------------------------------------------
+
+using pendulum::orientation;
+using pendulum::place;
+using pendulum::soft_settings;
+
+constexpr Mode kSoftModes[] = {Mode::joint_impedance, Mode::cartesian_impedance};
+
+TEST(ControllerLogic, AChangedStiffnessIsTakenWhileTheArmIsPushed)
+{
+  for (const Mode mode : kSoftModes) {
+    Arm arm(soft_settings(mode));
+    arm.logic.activate();
+    arm.simulate(100);
+    arm.push = 2.0;
+    arm.simulate(3000);
+    EXPECT_NEAR(arm.q - 0.3, pendulum::yield_of(mode, 2.0), 1e-6);
+    arm.logic.change_settings([mode](const robodyn_model &) { return soft_settings(mode, 2.0); });
+    arm.simulate(4000);
+    EXPECT_NEAR(arm.q - 0.3, pendulum::yield_of(mode, 2.0, 2.0), 1e-6);
+  }
+}
+
+TEST(ControllerLogic, TheTipGoesToATargetPoseNoFasterThanItMay)
+{
+  Arm arm(soft_settings(Mode::cartesian_impedance));
+  arm.logic.activate();
+  arm.simulate(100);
+  EXPECT_EQ(arm.logic.set_target_pose("base", place(0.6), orientation(0.6)), "");
+  double fastest = 0.0;
+  for (int k = 0; k < 4000; ++k) {
+    arm.simulate(1);
+    fastest = std::fmax(fastest, std::fabs(arm.qd));
+  }
+  EXPECT_NEAR(arm.q, 0.6, 1e-4);
+  EXPECT_LT(fastest, 1.1 * 0.5);
+  EXPECT_GT(fastest, 0.8 * 0.5);
+  EXPECT_FALSE(arm.logic.take_refused_target());
+}
+
+TEST(ControllerLogic, AWrenchActsForStateTimeout)
+{
+  for (const Mode mode : kSoftModes) {
+    Arm arm(soft_settings(mode));
+    arm.logic.activate();
+    arm.simulate(100);
+    for (int k = 0; k < 3000; ++k) {
+      if (k % 50 == 0) {
+        EXPECT_EQ(arm.logic.set_target_wrench("", {0.0, 0.0, 4.0, 0.0, -1.0, 0.0}), "");
+      }
+      arm.simulate(1);
+    }
+    const double torque = 4.0 * pendulum::kLength * std::cos(arm.q) + 1.0;
+    EXPECT_NEAR(arm.q - 0.3, pendulum::yield_of(mode, torque), 1e-5);
+    arm.simulate(3000);
+    EXPECT_NEAR(arm.q, 0.3, 1e-5);
+  }
+}
+
+TEST(ControllerLogic, ALargeWrenchIsScaledToWhatMayBeAdded)
+{
+  Settings settings = soft_settings(Mode::joint_impedance);
+  settings.largest_force = 3.0;
+  settings.largest_moment = 0.0;
+  Arm arm(settings);
+  arm.logic.activate();
+  arm.simulate(100);
+  for (int k = 0; k < 2000; ++k) {
+    arm.logic.set_target_wrench("base", {-400.0, 0.0, 300.0, 9.0, 9.0, 9.0});
+    arm.simulate(1);
+  }
+  const double c = std::cos(arm.q), s = std::sin(arm.q);
+  const double torque = 3.0 * pendulum::kLength * (0.8 * s + 0.6 * c);
+  EXPECT_NEAR(arm.q - 0.3, pendulum::yield_of(Mode::joint_impedance, torque), 1e-5);
+}
+
+TEST(ControllerLogic, RefusesATargetAndAWrenchByName)
+{
+  Arm arm(soft_settings(Mode::cartesian_impedance));
+  const std::string frame = "frame_id 'bob'; allowed: the base link 'base', or empty";
+  EXPECT_EQ(arm.logic.set_target_pose("bob", place(0.3), orientation(0.3)), frame);
+  EXPECT_EQ(arm.logic.set_target_wrench("bob", {}), frame);
+  EXPECT_EQ(
+    arm.logic.set_target_pose("", {0.0, kNaN, 0.0}, orientation(0.3)),
+    "position; allowed: finite numbers");
+  EXPECT_EQ(
+    arm.logic.set_target_pose("", place(0.3), {0.0, 0.0, 0.0, 1.01}),
+    "orientation of length 1.010000; allowed: 1, within 0.001");
+  EXPECT_NE(arm.logic.set_target_pose("", place(0.3), {0.0, 0.0, 0.0, 0.0}), "");
+  EXPECT_NE(arm.logic.set_target_pose("", place(0.3), {0.0, kNaN, 0.0, 1.0}), "");
+  EXPECT_EQ(
+    arm.logic.set_target_wrench("", {0.0, 0.0, 0.0, 0.0, 0.0, robodyn::kInfinity}),
+    "wrench; allowed: finite numbers");
+  const auto change_to = [&arm](Mode mode) {
+    arm.logic.change_settings([mode](const robodyn_model &) { return soft_settings(mode); });
+  };
+  change_to(Mode::joint_impedance);
+  EXPECT_EQ(
+    arm.logic.set_target_pose("", place(0.3), orientation(0.3)),
+    "mode joint_impedance; allowed: cartesian_impedance");
+  EXPECT_EQ(arm.logic.set_target_wrench("", {}), "");
+  change_to(Mode::computed_torque);
+  EXPECT_EQ(
+    arm.logic.set_target_wrench("", {}),
+    "mode computed_torque; allowed: joint_impedance, cartesian_impedance");
+}
+
+TEST(ControllerLogic, ATargetThatNothingCanFollowIsToldOfOnce)
+{
+  Arm arm(soft_settings(Mode::cartesian_impedance));
+  arm.logic.activate();
+  arm.cycle(0.3);
+  EXPECT_EQ(arm.logic.set_target_pose("", place(0.5), orientation(0.5)), "");
+  arm.cycle(0.3);
+  EXPECT_TRUE(arm.logic.take_refused_target());
+  EXPECT_FALSE(arm.logic.take_refused_target());
+}
+
+TEST(ControllerLogic, AContactEndsAStreamOfTargetsAndTheArmStaysSoft)
+{
+  Settings settings = soft_settings(Mode::cartesian_impedance);
+  settings.contacts.moving = settings.contacts.stationary = {1.0};
+  settings.on_contact = robodyn::ContactAction::stop;
+  Arm arm(settings);
+  arm.logic.activate();
+  arm.simulate(100);
+  const auto send = [&arm](int count, double from, double pace) {
+    for (int k = 0; k < count; ++k) {
+      const double q = from + pace * k;
+      arm.logic.set_target_pose("", place(q), orientation(q));
+      arm.simulate(1);
+    }
+  };
+  send(1000, 0.3, 0.0003);
+  const double before = arm.q;
+  EXPECT_GT(before, 0.4);
+  arm.push = -3.0;
+  send(2000, 0.6, 0.0003);
+  EXPECT_LT(arm.q, before + 0.05);  // it has not gone on
+  arm.push = 0.0;
+  arm.simulate(2000);
+  const double stopped = arm.q;
+  EXPECT_NEAR(stopped, before, 0.1);
+  arm.push = 0.5;  // below the threshold: it yields
+  arm.simulate(2000);
+  EXPECT_NEAR(arm.q - stopped, pendulum::yield_of(settings.law.mode, 0.5), 1e-4);
+  arm.push = 0.0;
+  send(4000, 0.6, 0.0);
+  EXPECT_NEAR(arm.q, 0.6, 1e-3);
+}
+
+TEST(ControllerLogic, DisabledItStopsTheTipOnItsWay)
+{
+  Arm arm(soft_settings(Mode::cartesian_impedance));
+  arm.logic.activate();
+  arm.simulate(100);
+  const auto send = [&arm] {
+    arm.logic.set_target_pose("", place(1.5), orientation(1.5));
+    arm.logic.set_target_wrench("", {0.0, 0.0, 2.0, 0.0, 0.0, 0.0});
+    arm.simulate(1);
+  };
+  for (int k = 0; k < 1000; ++k) { send(); }
+  EXPECT_GT(arm.qd, 0.4);
+  const double before = arm.q;
+  arm.logic.set_enabled(false);
+  for (int k = 0; k < 3000 && arm.logic.pipeline().is_enabled(); ++k) { send(); }
+  EXPECT_FALSE(arm.logic.pipeline().is_enabled());
+  EXPECT_LT(std::fabs(arm.q - before), 0.2);
+  EXPECT_LT(std::fabs(arm.qd), robodyn::kRestSpeed);
+}
+
+TEST(ControllerLogic, ACycleOfAnImpedanceAllocatesNothing)
+{
+  for (const Mode mode : kSoftModes) {
+    Settings settings = soft_settings(mode);
+    settings.contacts.moving = settings.contacts.stationary = {1.0};
+    settings.on_contact = robodyn::ContactAction::stop;
+    Arm arm(settings);
+    arm.logic.activate();
+    arm.simulate(50);
+    settings.law = soft_settings(mode, 2.0).law;
+    arm.logic.change_settings([&settings](const robodyn_model &) { return settings; });
+    arm.logic.set_target_pose("", place(0.5), orientation(0.5));
+    arm.logic.set_target_wrench("", {1.0, 2.0, 3.0, 0.0, 0.0, 0.0});
+    const long before = allocations;
+    arm.simulate(300);
+    arm.push = 3.0;
+    arm.simulate(300);
+    EXPECT_EQ(allocations - before, 0);
+  }
+}
+
 TEST(Mailbox, AValueIsEitherTakenOrWithdrawn)
 {
   constexpr std::size_t kCount = 200000;
@@ -645,6 +837,8 @@ TEST(ControllerLogic, WhatIsAskedWithoutAConfigurationIsRefused)
     EXPECT_EQ(logic.set_payload("", payload_of(1.0)), "the controller is not configured");
     EXPECT_EQ(logic.set_gravity("", kDown), "the controller is not configured");
     EXPECT_EQ(logic.set_setpoint({"swing"}, {0.3}, {}, {}), "the controller is not configured");
+    EXPECT_NE(logic.set_target_pose("", {}, {0.0, 0.0, 0.0, 1.0}), "");
+    EXPECT_NE(logic.set_target_wrench("", {}), "");
     bool is_asked = false;
     logic.change_settings([&](const robodyn_model &) {
       is_asked = true;

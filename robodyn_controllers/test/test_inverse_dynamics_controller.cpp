@@ -212,6 +212,43 @@ TEST(InverseDynamicsController, WithoutAChainItFollowsSetpointsOfItsTopic)
   EXPECT_TRUE(arm.until(0.3, [&] { return std::fabs(arm.torque() - expected) < 1e-9; }));
 }
 
+TEST(InverseDynamicsController, InAnImpedanceTargetPoseAndWrenchReachTheLoop)
+{
+  Arm arm{{"mode", "cartesian_impedance"}};
+  ASSERT_TRUE(arm.configure());
+  ASSERT_TRUE(arm.activate());
+  arm.cycles(100, 0.3);
+  EXPECT_NEAR(arm.torque(), pendulum::held(0.3), 1e-9);
+  const std::string name = std::string(kName) + "/";
+  const auto wrenches =
+    arm.other->create_publisher<geometry_msgs::msg::WrenchStamped>(name + "target_wrench", 1);
+  geometry_msgs::msg::WrenchStamped wrench;
+  wrench.header.frame_id = "base";
+  wrench.wrench.force.z = 4.0;
+  const double pushed = pendulum::held(0.3) + 4.0 * pendulum::kLength * std::cos(0.3);
+  EXPECT_TRUE(arm.until(0.3, [&] {
+    wrenches->publish(wrench);
+    return std::fabs(arm.torque() - pushed) < 1e-3;
+  }));
+  EXPECT_TRUE(
+    arm.until(0.3, [&] { return std::fabs(arm.torque() - pendulum::held(0.3)) < 1e-3; }));
+  const auto poses =
+    arm.other->create_publisher<geometry_msgs::msg::PoseStamped>(name + "target_pose", 1);
+  geometry_msgs::msg::PoseStamped pose;
+  const auto place = pendulum::place(0.4);
+  const auto turned = pendulum::orientation(0.4);
+  pose.pose.position.x = place[0];
+  pose.pose.position.z = place[2];
+  pose.pose.orientation.y = turned[1];
+  pose.pose.orientation.w = turned[3];
+  const double stiffness = 400.0 * pendulum::kLength * pendulum::kLength + 30.0;
+  const double pulled = pendulum::held(0.3) + stiffness * std::sin(0.1);
+  EXPECT_TRUE(arm.until(0.3, [&] {
+    poses->publish(pose);
+    return std::fabs(arm.torque() - pulled) < 0.01;
+  }));
+}
+
 TEST(InverseDynamicsController, ItsServicesReachTheLoop)
 {
   Arm arm;
@@ -258,6 +295,10 @@ TEST(InverseDynamicsController, ChangedParametersReachTheLoopAndBadOnesDoNot)
   const auto node = arm.controller.get_node();
   EXPECT_FALSE(node->set_parameter({"kp", std::vector<double>{1.0, 2.0}}).successful);
   EXPECT_FALSE(node->set_parameter({"damping", kNaN}).successful);
+  EXPECT_FALSE(
+    node->set_parameter({"impedance.tip_stiffness", std::vector<double>{9.0}}).successful);
+  EXPECT_TRUE(
+    node->set_parameter({"impedance.tip_stiffness", std::vector<double>(6, 9.0)}).successful);
   EXPECT_TRUE(node->set_parameter({"effort_limit_scale", 0.1}).successful);
   arm.cycles(50, 0.3);
   EXPECT_NEAR(arm.torque(), 4.0, 1e-9);

@@ -11,10 +11,13 @@ from random_sequences import Arm, Case
 
 from robodyn_ros import gravity_torque
 from robodyn_ros.control.core_binding import core
+from robodyn_ros.kinematics import forward_kinematics
 
 TURN = np.array([0.5, -0.3, 0.4, 0.5, -0.4, 0.3, 0.5])
 DURATION = 2.0
 PEAK = 0.8  # J, of the motion
+STIFFNESS = 400.0  # N/m
+FORCE = 20.0  # N
 
 
 @pytest.fixture
@@ -106,3 +109,40 @@ def test_an_arm_that_is_blocked_is_not_forced(arm):
     assert arm.pipeline.reference_status == 'holding'
     held = command.torque - gravity_torque(arm.stack.model, POSITION)
     assert np.abs(held).max() < 0.5
+
+
+# --- impedance -----------------------------------------------------------------------------------
+
+
+def tip(arm):
+    return forward_kinematics(arm.stack.model, arm.simulation.position)[:3, 3]
+
+
+def displacement(arm, axis, force, duration, start):
+    """Push along an axis for a time [s], and return how far the tip is from its start [m]."""
+    arm.simulation.push(force * np.eye(6)[axis])
+    arm.pushed = np.inf
+    arm.run(duration)
+    return (tip(arm) - start)[axis]
+
+
+@pytest.mark.repeats(check=1)
+@pytest.mark.parametrize('axis', range(3))
+def test_an_impedance_yields_as_a_spring_and_comes_back_as_a_damped_one(arm, axis):
+    tip_stiffness = (*3 * (STIFFNESS,), 30.0, 30.0, 30.0)
+    settings = {'mode': 'cartesian_impedance', 'impedance_tip_stiffness': tip_stiffness}
+    arm.happen(('change', settings))
+    arm.run(1.0)
+    start = tip(arm)
+    np.testing.assert_allclose(arm.simulation.position, POSITION, atol=1e-4)
+    forces = np.linspace(0.0, FORCE, 200)
+    found = np.array([displacement(arm, axis, force, 0.01, start) for force in forces])
+    is_steady = found > 0.1 * found[-1]
+    slope = np.polyfit(found[is_steady], forces[is_steady], 1)[0]
+    assert slope == pytest.approx(STIFFNESS, rel=0.05)
+    pushed = displacement(arm, axis, FORCE, 1.0, start)
+    assert pushed == pytest.approx(FORCE / STIFFNESS, rel=0.01)
+    released = [displacement(arm, axis, 0.0, 0.002, start) for _ in range(600)]
+    logarithm = np.log(-min(released) / pushed)  # of the overshoot
+    assert -logarithm / np.hypot(np.pi, logarithm) == pytest.approx(0.7, abs=0.1)
+    assert abs(released[-1]) < 0.02 * pushed

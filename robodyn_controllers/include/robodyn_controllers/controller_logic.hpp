@@ -5,6 +5,7 @@
 #define ROBODYN_CONTROLLERS__CONTROLLER_LOGIC_HPP_
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -29,6 +30,9 @@ namespace robodyn_controllers
 
 using robodyn::CommandPipeline;
 using robodyn::kNaN;
+using robodyn::Mode;
+using robodyn::Six;
+using robodyn::Three;
 using robodyn::Vector;
 
 // The parameters, converted.
@@ -38,6 +42,7 @@ struct Settings
   robodyn::Settings safety;
   ContactSettings contacts;  // read at configure only
   robodyn::ContactAction on_contact = robodyn::ContactAction::report;
+  double largest_force = 0.0, largest_moment = 0.0;  // of an added wrench [N], [N m]
 };
 
 // Refuse a reaction to contacts without thresholds; throws std::runtime_error.
@@ -65,6 +70,10 @@ inline robodyn::Model core_model(const robodyn_model & library)
     for (std::size_t at = 0; at < rows * n; at += n) {
       arm.inverse_dynamics(load, q + at, qd + at, qdd + at, tau + at);
     }
+    return true;
+  };
+  model.mass_matrix = [](void * self, const double * load, const double * q, double * mass) {
+    static_cast<const robodyn_model *>(self)->mass_matrix(load, q, mass);
     return true;
   };
   model.friction_torque = [](
@@ -180,8 +189,12 @@ public:
   void activate()
   {
     is_active_ = true;  // first: a load put before is taken below
-    arm_->new_setpoint.take([](const Vector &) { return true; });
-    has_setpoint_ = false;
+    const auto forget = [](const auto &) { return true; };
+    arm_->new_setpoint.take(forget);
+    arm_->new_target.take(forget);
+    arm_->new_wrench.take(forget);
+    has_setpoint_ = is_refusing_targets_ = false;
+    target_time_ = wrench_time_ = -robodyn::kInfinity;
     arm_->watch.reset();
     arm_->has_applied = false;
     take_changes();
@@ -217,7 +230,7 @@ public:
       return true;
     });
     // The publisher of a moving setpoint is lost if no other setpoint follows.
-    const bool is_ended = !is_setpoint_at_rest_ && setpoint_age_ > arm.setpoint_timeout;
+    const bool is_ended = !is_setpoint_at_rest_ && setpoint_age_ > arm.timeout;
     for (std::size_t k = 0; k < 3 * arm.n; ++k) {
       // Extrapolated at its velocity: setpoints may come less often than cycles.
       const double ahead = k < arm.n ? setpoint_age_ * arm.setpoint[arm.n + k] : 0.0;
@@ -233,6 +246,7 @@ public:
   {
     now_ += std::max(period, 0.0);
     take_changes();
+    take_target_and_wrench();
     CommandPipeline & pipeline = arm_->pipeline;
     const std::size_t n = arm_->n;
     bool has_command = false;
@@ -261,6 +275,9 @@ public:
       return true;
     });
   }
+
+  // Whether a target pose came while no reference was followed, since the last call.
+  bool take_refused_target() { return is_target_refused_.exchange(false); }
 
   // Whether external torques are estimated though on_contact is report; from any thread.
   void set_watched(bool is_watched) { is_watched_ = is_watched; }
@@ -293,11 +310,8 @@ public:
   {
     const std::lock_guard<std::mutex> lock(changing_);
     if (arm_ == nullptr) { return kNotConfigured; }
-    const std::string base = arm_->model->base_link;
-    if (!frame.empty() && frame != base) {
-      return "gravity frame_id '" + frame + "'; allowed: the base link '" + base + "', or empty";
-    }
-    return change_load(arm_->payload, gravity);
+    const std::string wrong = wrong_frame("gravity ", frame);
+    return wrong.empty() ? change_load(arm_->payload, gravity) : wrong;
   }
 
   // Change the settings to what a function returns for the model; its exceptions pass through.
@@ -305,7 +319,8 @@ public:
   {
     const std::lock_guard<std::mutex> lock(changing_);
     if (arm_ == nullptr) { return; }  // configure reads them all
-    arm_->changes.put(settings_of(*arm_->model));
+    arm_->asked = settings_of(*arm_->model);
+    arm_->changes.put(arm_->asked);
   }
 
   // Take a setpoint of named joints; missing velocities or accelerations are zero.
@@ -341,6 +356,52 @@ public:
     return "";
   }
 
+  // Let the tip of a Cartesian impedance go to a pose in a frame; orientation: x, y, z, w.
+  std::string set_target_pose(
+    const std::string & frame, const Three & position, const std::array<double, 4> & orientation)
+  {
+    const std::lock_guard<std::mutex> lock(changing_);
+    if (arm_ == nullptr) { return kNotConfigured; }
+    const std::string wrong = wrong_frame("", frame);
+    if (!wrong.empty()) { return wrong; }
+    if (arm_->asked.law.mode != Mode::cartesian_impedance) {
+      return wrong_mode("cartesian_impedance");
+    }
+    const auto [x, y, z, w] = orientation;
+    const double length = std::hypot(std::hypot(x, y), std::hypot(z, w));
+    if (!are_finite(position)) { return "position; allowed: finite numbers"; }
+    if (!(std::fabs(length - 1.0) <= 1e-3)) {
+      return "orientation of length " + std::to_string(length) + "; allowed: 1, within 0.001";
+    }
+    arm_->new_target.put({position, {w / length, {x / length, y / length, z / length}}});
+    return "";
+  }
+
+  // Add a wrench at the tip of an impedance, in a frame, for state_timeout; it is scaled to
+  // largest_force and largest_moment.
+  std::string set_target_wrench(const std::string & frame, const Six & wrench)
+  {
+    const std::lock_guard<std::mutex> lock(changing_);
+    if (arm_ == nullptr) { return kNotConfigured; }
+    const std::string wrong = wrong_frame("", frame);
+    if (!wrong.empty()) { return wrong; }
+    const Settings & asked = arm_->asked;
+    if (asked.law.mode != Mode::joint_impedance && asked.law.mode != Mode::cartesian_impedance) {
+      return wrong_mode("joint_impedance, cartesian_impedance");
+    }
+    if (!are_finite(wrench)) { return "wrench; allowed: finite numbers"; }
+    Six bounded = wrench;
+    for (const std::size_t first : {0u, 3u}) {
+      double * const part = bounded.data() + first;
+      const double size = std::hypot(part[0], part[1], part[2]);
+      const double largest = first == 0 ? asked.largest_force : asked.largest_moment;
+      if (!(size > largest)) { continue; }
+      for (std::size_t k = 0; k < 3; ++k) { part[k] *= largest / size; }
+    }
+    arm_->new_wrench.put(bounded);
+    return "";
+  }
+
 private:
   static constexpr char kNotConfigured[] = "the controller is not configured";
 
@@ -356,12 +417,13 @@ private:
       watch(
         *model, core_model(*model), first_load(*model).data(), settings.contacts, settings.law,
         settings.safety),
+      asked(settings),
       law(settings.law),
       on_contact(settings.on_contact),
       applied(n),
       scale(scales),
       setpoint(3 * n, kNaN),
-      setpoint_timeout(settings.safety.state_timeout),
+      timeout(settings.safety.state_timeout),
       gravity(model->gravity, model->gravity + 3)
     {
     }
@@ -370,18 +432,43 @@ private:
     const std::size_t n;
     CommandPipeline pipeline;
     ContactWatch watch;
-    robodyn::LawSettings law;  // the latest
+    Settings asked;            // the latest, perhaps before the loop has taken it
+    robodyn::LawSettings law;  // that the loop has taken
     robodyn::ContactAction on_contact;
     Vector applied;                                 // the command that acts since the last cycle
     bool has_applied = false, is_watching = false;  // since activation, in the last cycle
     const Vector scale;
     Vector setpoint;
-    double setpoint_timeout;
+    Six wrench{};               // added at the tip
+    double timeout;             // of setpoints, targets and wrenches [s]
     robodyn_payload payload{};  // these two: the last ones that were taken
     std::vector<double> gravity;
     Mailbox<Settings> changes;
     Mailbox<Vector> load, new_setpoint;
+    Mailbox<robodyn::Pose> new_target;
+    Mailbox<Six> new_wrench;
   };
+
+  // Return why a frame is refused; empty: it is the base link's.
+  std::string wrong_frame(const std::string & of, const std::string & frame) const
+  {
+    const std::string base = arm_->model->base_link;
+    if (frame.empty() || frame == base) { return ""; }
+    return of + "frame_id '" + frame + "'; allowed: the base link '" + base + "', or empty";
+  }
+
+  std::string wrong_mode(const std::string & allowed) const
+  {
+    const auto mode = static_cast<std::size_t>(arm_->asked.law.mode);
+    return "mode " + std::string(robodyn::kModeNames[mode]) + "; allowed: " + allowed;
+  }
+
+  template <typename Values>
+  static bool are_finite(const Values & values)
+  {
+    return std::all_of(
+      values.begin(), values.end(), [](double value) { return std::isfinite(value); });
+  }
 
   std::string change_load(const robodyn_payload & payload, const std::vector<double> & gravity)
   {
@@ -412,7 +499,7 @@ private:
     arm.changes.take([&arm](const Settings & changes) {
       arm.pipeline.change_settings(changes.safety);
       arm.pipeline.change_law(changes.law);
-      arm.setpoint_timeout = changes.safety.state_timeout;
+      arm.timeout = changes.safety.state_timeout;
       arm.watch.change_longest(changes.safety.state_timeout);
       arm.law = changes.law;
       arm.on_contact = changes.on_contact;
@@ -429,6 +516,27 @@ private:
     } else if (!arm.pipeline.is_enabled()) {
       arm.pipeline.enable(now_);
     }
+  }
+
+  // Pass the tip's target and the wrench on. After a reaction to a contact targets are taken again
+  // once none has come for state_timeout: a stream of them would go on otherwise.
+  void take_target_and_wrench()
+  {
+    Arm & arm = *arm_;
+    arm.new_target.take([this, &arm](const robodyn::Pose & target) {
+      is_refusing_targets_ &= now_ - target_time_ <= arm.timeout;
+      target_time_ = now_;
+      if (is_refusing_targets_) { return false; }
+      const bool is_aimed = arm.pipeline.aim_tip(target);
+      if (!is_aimed) { is_target_refused_ = true; }
+      return is_aimed;
+    });
+    arm.new_wrench.take([this, &arm](const Six & wrench) {
+      arm.wrench = wrench;
+      wrench_time_ = now_;
+      return true;
+    });
+    arm.pipeline.add_wrench(now_ - wrench_time_ <= arm.timeout ? arm.wrench : Six{});
   }
 
   // Take the state of a control cycle, and react to a contact. Nothing is computed without
@@ -450,6 +558,7 @@ private:
     arm.has_applied = true;
     if (contact_event_ == robodyn::ContactEvent::begins) {
       arm.pipeline.react_to_contact(arm.on_contact);
+      is_refusing_targets_ = arm.on_contact != robodyn::ContactAction::report;
     }
   }
 
@@ -471,11 +580,13 @@ private:
   const std::chrono::milliseconds longest_wait_;
   std::unique_ptr<Arm> arm_;
   double now_ = 0.0, setpoint_age_ = 0.0;
-  bool has_setpoint_ = false, is_setpoint_at_rest_ = false;
+  double target_time_ = 0.0, wrench_time_ = 0.0;  // when the last one came [s]
+  bool has_setpoint_ = false, is_setpoint_at_rest_ = false, is_refusing_targets_ = false;
   robodyn::ContactEvent contact_event_ = robodyn::ContactEvent::none;
   robodyn::Fault reported_;
   Mailbox<robodyn::Fault> faults_;
   std::atomic<bool> is_active_{false}, is_enabled_{true}, is_watched_{false};
+  std::atomic<bool> is_target_refused_{false};
   std::mutex changing_;  // guards arm_ and put() of its mailboxes; the loop takes no lock
 };
 

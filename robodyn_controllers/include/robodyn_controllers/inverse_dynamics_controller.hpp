@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "controller_interface/chainable_controller_interface.hpp"
+#include "geometry_msgs/msg/pose_stamped.hpp"
+#include "geometry_msgs/msg/wrench_stamped.hpp"
 #include "rclcpp/rclcpp.hpp"
 #include "rclcpp_lifecycle/state.hpp"
 #include "realtime_tools/realtime_publisher.hpp"
@@ -52,9 +54,15 @@ private:
   using SetPayload = robodyn_interfaces::srv::SetPayload;
   using SetGravity = robodyn_interfaces::srv::SetGravity;
   using Trajectory = trajectory_msgs::msg::JointTrajectory;
+  using Pose = geometry_msgs::msg::PoseStamped;
 
   void make_services(const Settings & settings);
   void take_setpoint(const Trajectory & trajectory);
+  void take_target_pose(const Pose & message);
+  void take_target_wrench(const Wrench & message);
+  // Warn of a message that is refused; why is empty: it is not. Each type is throttled by itself.
+  template <typename Message>
+  void warn(const char * topic, const std::string & why);
   void write_commands();
   void publish_state(const rclcpp::Time & time, const rclcpp::Duration & period);
   void publish_contacts(const rclcpp::Time & time);
@@ -69,6 +77,8 @@ private:
   std::atomic<bool> is_watched_{false};
 
   rclcpp::Subscription<Trajectory>::SharedPtr subscription_;
+  rclcpp::Subscription<Pose>::SharedPtr target_pose_;
+  rclcpp::Subscription<Wrench>::SharedPtr target_wrench_;
   rclcpp::Service<SetPayload>::SharedPtr set_payload_;
   rclcpp::Service<SetGravity>::SharedPtr set_gravity_;
   rclcpp::Service<std_srvs::srv::SetBool>::SharedPtr enable_;

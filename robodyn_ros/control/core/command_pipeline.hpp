@@ -182,16 +182,22 @@ public:
   }
 
   // Let the tip of an impedance go to a pose of its own, beside the joints' reference. It is held
-  // until another one, a trajectory or a new reference; return whether an impedance is followed.
+  // until another one, or until the joints' reference is a new one or moves; return whether an
+  // impedance is followed.
   bool aim_tip(const Pose & target)
   {
-    if (!state_.law.latest().impedance.at_tip() || !follower_.has_reference()) { return false; }
+    const bool is_at_tip = state_.law.latest().impedance.at_tip();
+    if (!is_at_tip || is_stopping_ || !follower_.has_reference()) { return false; }
     state_.parts.tip().aim(target);
     return true;
   }
 
-  // Add a wrench at the tip, in base axes [N, N m], in an impedance; it fades in.
-  void add_wrench(const Six & wrench) { state_.parts.tip().add_wrench(wrench); }
+  // Add a wrench at the tip, in base axes [N, N m], in an impedance; it fades in. None while
+  // commanding ends.
+  void add_wrench(const Six & wrench)
+  {
+    state_.parts.tip().add_wrench(is_stopping_ ? Six{} : wrench);
+  }
 
   // Follow a motion from now on; not for the real-time loop. The caller planned it from the
   // motion that is followed, or from the measured state.
@@ -228,6 +234,8 @@ public:
   {
     if (!is_enabled_ || is_stopping_) { return; }
     is_stopping_ = true;
+    state_.parts.tip().stop();
+    state_.parts.tip().add_wrench({});
     if (follower_.is_idle()) {
       state_.law.switch_now(state_.damping());
     } else {
@@ -355,7 +363,8 @@ public:
       update_period(now.steady - last_valid_);
       last_valid_ = now.steady;
     }
-    follower_.take(setpoint, now.steady, may_follow(now.steady));
+    const bool is_led = follower_.take(setpoint, now.steady, may_follow(now.steady));
+    if (is_led) { state_.parts.tip().release(); }
     if (is_valid && !is_possible) { state_.set_fault(impossible); }
     if (is_valid && is_possible) {
       if (state_.fault.cause == Cause::impossible_position) { state_.set_fault({}); }
@@ -554,9 +563,13 @@ private:
   // Move the tip's own reference towards its target.
   void advance_tip()
   {
-    if (!follower_.has_reference()) { return; }
+    TipReference & tip = state_.parts.tip();
+    if (!follower_.has_reference()) {
+      tip.reset();
+      return;
+    }
     const TipSpeed speed{state_.settings.tip_speed, state_.settings.tip_turn_rate};
-    state_.parts.tip().advance(elapsed_, state_.parts.tip_of_reference(), speed);
+    tip.advance(elapsed_, state_.parts.tip_of_reference(), speed);
   }
 
   // Book the energy of this cycle's impedance, and slow down what would take more than there is.

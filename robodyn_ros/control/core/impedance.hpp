@@ -260,12 +260,17 @@ public:
     factor_(n_ * n_),
     stiffness_(n_ * n_),
     modes_(n_ * n_),
+    diagonal_(n_),
+    beside_(n_),
     projector_(n_ * n_),
     posture_(n_),
     spring_(n_),
-    modal_(n_),
+    damped_(n_),
+    direction_(n_),
+    image_(n_),
     error_(n_),
-    inverse_(6 * n_)
+    inverse_(6 * n_),
+    weighted_(6 * n_)
   {
   }
 
@@ -280,7 +285,7 @@ public:
   {
     error_ = error;
     is_active_ = true;
-    if (!factorize(mass_, factor_)) { return false; }
+    if (!factorize(n_, mass_.data(), factor_.data())) { return false; }
     std::fill(stiffness_.begin(), stiffness_.end(), 0.0);
     for (std::size_t i = 0; i < n_; ++i) {
       stiffness_[i * n_ + i] = law.joints[i];
@@ -293,28 +298,28 @@ public:
     find_modes();
     // In the modes' coordinates the mass matrix is one, the stiffness diagonal.
     const double fastest = std::min(kLargestFrequency, kLargestDamping / law.ratio) / period;
-    lower_solve(factor_, spring_.data());
+    lower_solve(n_, factor_.data(), spring_.data(), 1);
+    for (std::size_t i = 0; i < n_; ++i) {
+      damped_[i] = 0.0;
+      for (std::size_t j = i; j < n_; ++j) { damped_[i] += factor_[j * n_ + i] * rate[j]; }
+    }
+    std::fill(direction_.begin(), direction_.end(), 0.0);
     for (std::size_t k = 0; k < n_; ++k) {
+      const double * const mode = &modes_[k * n_];
       double force = 0.0, velocity = 0.0;
       for (std::size_t i = 0; i < n_; ++i) {
-        force += modes_[i * n_ + k] * spring_[i];
-        double along = 0.0;
-        for (std::size_t j = i; j < n_; ++j) { along += factor_[j * n_ + i] * rate[j]; }
-        velocity += modes_[i * n_ + k] * along;
+        force += mode[i] * spring_[i];
+        velocity += mode[i] * damped_[i];
       }
-      const double frequency = std::sqrt(std::max(stiffness_[k * n_ + k], 0.0));  // rad/s
+      const double frequency = std::sqrt(std::max(diagonal_[k], 0.0));  // rad/s
       const double slow = frequency > fastest ? fastest / frequency : 1.0;
       is_limited_ |= slow < 1.0;
-      const double damped = 2.0 * law.ratio * slow * frequency * velocity;
-      modal_[k] = slow * slow * force + damped;
-      dissipated_ += damped * velocity;
+      const double damping = 2.0 * law.ratio * slow * frequency * velocity;
+      dissipated_ += damping * velocity;
+      add(slow * slow * force + damping, mode, direction_.data());
     }
     for (std::size_t i = 0; i < n_; ++i) {
-      spring_[i] = 0.0;
-      for (std::size_t k = 0; k < n_; ++k) { spring_[i] += modes_[i * n_ + k] * modal_[k]; }
-    }
-    for (std::size_t i = 0; i < n_; ++i) {
-      for (std::size_t j = 0; j <= i; ++j) { torque[i] += factor_[i * n_ + j] * spring_[j]; }
+      for (std::size_t j = 0; j <= i; ++j) { torque[i] += factor_[i * n_ + j] * direction_[j]; }
     }
     return true;
   }
@@ -353,8 +358,8 @@ private:
   // twice the gains, too, up to these (see kLargestKdT): x < (2 zeta - x / 2) (1 - 4 zeta x + x^2).
   static constexpr double kLargestFrequency = 0.3, kLargestDamping = 0.225;
   static constexpr double kHeaviest = 1e4;  // kg or kg m^2: 1 / rho
-  static constexpr int kSweeps = 20;
-  static constexpr double kDiagonal = 1e-12;
+  static constexpr int kIterations = 30;    // for an eigenvalue; two are usual
+  static constexpr double kDiagonal = 1e-16;
 
   void add_tip(const ImpedanceCoefficients & law, const TipState & tip)
   {
@@ -387,24 +392,24 @@ private:
     const auto times = [](const std::array<Three, 3> & m, const Three & x) {
       return Three{Turn::dot(m[0], x), Turn::dot(m[1], x), Turn::dot(m[2], x)};
     };
-    const Three force = times(k[0], distance_), bent = times(k[1], turn_);
-    const Three twist = cross(bent, turn_);
+    const Three bent = times(k[1], turn_), twist = cross(bent, turn_);
+    Three force = times(k[0], distance_), moment;
+    for (std::size_t r = 0; r < 3; ++r) {
+      force[r] += law.wrench * tip.wrench[r];
+      moment[r] = 2.0 * (difference.w * bent[r] + twist[r]) + law.wrench * tip.wrench[r + 3];
+    }
     const double * const jacobian = tip.jacobian;
     for (std::size_t i = 0; i < n_; ++i) {
       Three linear, angular;
       for (std::size_t r = 0; r < 3; ++r) {
         linear[r] = jacobian[r * n_ + i];
         angular[r] = jacobian[(r + 3) * n_ + i];
-        spring_[i] += linear[r] * (force[r] + law.wrench * tip.wrench[r]) +
-                      angular[r] * (2.0 * (difference.w * bent[r] + twist[r]) +
-                                    law.wrench * tip.wrench[r + 3]);
       }
+      spring_[i] += Turn::dot(linear, force) + Turn::dot(angular, moment);
       const Three stiff = times(k[0], linear), turning = times(k[1], angular);
-      for (std::size_t j = 0; j < n_; ++j) {
-        for (std::size_t r = 0; r < 3; ++r) {
-          stiffness_[i * n_ + j] +=
-            stiff[r] * jacobian[r * n_ + j] + turning[r] * jacobian[(r + 3) * n_ + j];
-        }
+      for (std::size_t r = 0; r < 3; ++r) {
+        add(stiff[r], jacobian + r * n_, &stiffness_[i * n_]);
+        add(turning[r], jacobian + (r + 3) * n_, &stiffness_[i * n_]);
       }
     }
   }
@@ -413,54 +418,55 @@ private:
   {
     if (!any(law.posture)) { return; }
     const double * const jacobian = tip.jacobian;
-    // Rows of J M^-1, then the projector N = 1 - M^-1 JT (J M^-1 JT + rho)^-1 J.
-    for (std::size_t r = 0; r < 6; ++r) {
-      double * const row = inverse_.data() + r * n_;
-      std::copy_n(jacobian + r * n_, n_, row);
-      lower_solve(factor_, row);
-      upper_solve(factor_, row);
+    // M^-1 JT, (J M^-1 JT + rho)^-1 J, and the projector N, one less the product of both.
+    for (std::size_t i = 0; i < n_; ++i) {
+      for (std::size_t r = 0; r < 6; ++r) { inverse_[i * 6 + r] = jacobian[r * n_ + i]; }
     }
-    std::array<double, 36> inertia{};
+    lower_solve(n_, factor_.data(), inverse_.data(), 6);
+    upper_solve(n_, factor_.data(), inverse_.data(), 6);
+    std::array<double, 36> inertia{}, root{};
     for (std::size_t r = 0; r < 6; ++r) {
-      for (std::size_t s = 0; s < 6; ++s) {
-        for (std::size_t i = 0; i < n_; ++i) {
-          inertia[r * 6 + s] += inverse_[r * n_ + i] * jacobian[s * n_ + i];
+      for (std::size_t i = 0; i < n_; ++i) {
+        for (std::size_t c = 0; c < 6; ++c) {
+          inertia[r * 6 + c] += jacobian[r * n_ + i] * inverse_[i * 6 + c];
         }
       }
       inertia[r * 7] += 1.0 / kHeaviest;
     }
-    if (!factorize_six(inertia)) { return; }
-    for (std::size_t j = 0; j < n_; ++j) {
-      Six column;
-      for (std::size_t r = 0; r < 6; ++r) { column[r] = jacobian[r * n_ + j]; }
-      solve_six(inertia, column);
-      for (std::size_t i = 0; i < n_; ++i) {
-        double sum = i == j ? 1.0 : 0.0;
-        for (std::size_t r = 0; r < 6; ++r) { sum -= inverse_[r * n_ + i] * column[r]; }
-        projector_[i * n_ + j] = sum;
-      }
-    }
+    if (!factorize(6, inertia.data(), root.data())) { return; }
+    std::copy_n(jacobian, 6 * n_, weighted_.begin());
+    lower_solve(6, root.data(), weighted_.data(), n_);
+    upper_solve(6, root.data(), weighted_.data(), n_);
+    std::fill(projector_.begin(), projector_.end(), 0.0);
     for (std::size_t i = 0; i < n_; ++i) {
-      posture_[i] = 0.0;
-      for (std::size_t k = 0; k < n_; ++k) {
-        posture_[i] += fraction * projector_[k * n_ + i] * law.posture[k] * error_[k];
-      }
-      spring_[i] += posture_[i];
-      for (std::size_t j = 0; j < n_; ++j) {
-        for (std::size_t k = 0; k < n_; ++k) {
-          stiffness_[i * n_ + j] +=
-            projector_[k * n_ + i] * law.posture[k] * projector_[k * n_ + j];
-        }
+      double * const row = &projector_[i * n_];
+      row[i] = 1.0;
+      for (std::size_t r = 0; r < 6; ++r) { add(-inverse_[i * 6 + r], &weighted_[r * n_], row); }
+    }
+    for (std::size_t k = 0; k < n_; ++k) {
+      const double * const row = &projector_[k * n_];
+      add(fraction * law.posture[k] * error_[k], row, posture_.data());
+      for (std::size_t i = 0; i < n_; ++i) {
+        add(law.posture[k] * row[i], row, &stiffness_[i * n_]);
       }
     }
+    add(1.0, posture_.data(), spring_.data());
   }
 
-  // From K to L^-1 K L^-T = U diag UT, with M = L LT: leave the diagonal in stiffness_, U in modes_.
+  // Add a multiple of n numbers to others.
+  void add(double factor, const double * values, double * to) const
+  {
+    for (std::size_t j = 0; j < n_; ++j) { to[j] += factor * values[j]; }
+  }
+
+  // From K to L^-1 K L^-T = UT diag U, with M = L LT: leave U, a mode in each row, in modes_. By
+  // Householder reflections to a tridiagonal matrix, then implicit QL (Golub and Van Loan, Matrix
+  // Computations, sec. 8.3).
   void find_modes()
   {
-    // K is symmetric: solve its rows, and those of the transpose.
+    // K is symmetric: solve for its columns, and for those of the transpose.
     for (int turn = 0; turn < 2; ++turn) {
-      for (std::size_t i = 0; i < n_; ++i) { lower_solve(factor_, &stiffness_[i * n_]); }
+      lower_solve(n_, factor_.data(), stiffness_.data(), n_);
       for (std::size_t i = 0; i < n_; ++i) {
         for (std::size_t j = 0; j < i; ++j) {
           std::swap(stiffness_[i * n_ + j], stiffness_[j * n_ + i]);
@@ -473,114 +479,149 @@ private:
       modes_[i * n_ + i] = 1.0;
       size = std::max(size, stiffness_[i * n_ + i]);
     }
-    bool is_done = false;
-    for (int sweep = 0; sweep < kSweeps && !is_done; ++sweep) {
-      is_done = true;
-      for (std::size_t p = 0; p + 1 < n_; ++p) {
-        for (std::size_t q = p + 1; q < n_; ++q) {
-          const double apq = stiffness_[p * n_ + q];
-          if (!(std::fabs(apq) > kDiagonal * size)) { continue; }
-          is_done = false;
-          rotate(p, q, apq);
-        }
+    for (std::size_t k = 0; k + 2 < n_; ++k) { reflect(k); }
+    for (std::size_t i = 0; i < n_; ++i) {
+      diagonal_[i] = stiffness_[i * n_ + i];
+      beside_[i] = i + 1 < n_ ? stiffness_[(i + 1) * n_ + i] : 0.0;
+    }
+    const auto is_coupled = [this, size](std::size_t i) {
+      return std::fabs(beside_[i]) > kDiagonal * size;
+    };
+    for (std::size_t first = 0; first < n_; ++first) {
+      for (int k = 0; k < kIterations && is_coupled(first); ++k) {
+        std::size_t last = first + 1;
+        while (is_coupled(last)) { ++last; }
+        iterate(first, last);
       }
     }
   }
 
-  // A Jacobi rotation that makes an element of stiffness_ zero.
-  void rotate(std::size_t p, std::size_t q, double apq)
+  // Reflect stiffness_ so that its column k has nothing below the element beside the diagonal.
+  void reflect(std::size_t k)
   {
-    const double ratio = 0.5 * (stiffness_[q * n_ + q] - stiffness_[p * n_ + p]) / apq;
-    const double t =
-      (ratio < 0.0 ? -1.0 : 1.0) / (std::fabs(ratio) + std::sqrt(1.0 + ratio * ratio));
-    const double c = 1.0 / std::sqrt(1.0 + t * t), s = t * c;
-    for (std::size_t k = 0; k < n_; ++k) {
-      double & a = stiffness_[k * n_ + p];
-      double & b = stiffness_[k * n_ + q];
-      const double first = a;
-      a = c * first - s * b;
-      b = s * first + c * b;
-      double & u = modes_[k * n_ + p];
-      double & w = modes_[k * n_ + q];
-      const double former = u;
-      u = c * former - s * w;
-      w = s * former + c * w;
+    double square = 0.0;
+    for (std::size_t i = k + 1; i < n_; ++i) {
+      direction_[i] = stiffness_[i * n_ + k];
+      square += direction_[i] * direction_[i];
     }
-    for (std::size_t k = 0; k < n_; ++k) {
-      double & a = stiffness_[p * n_ + k];
-      double & b = stiffness_[q * n_ + k];
-      const double first = a;
-      a = c * first - s * b;
-      b = s * first + c * b;
+    const double length = std::copysign(std::sqrt(square), direction_[k + 1]);
+    const double half = square + length * direction_[k + 1];  // of the square of the normal
+    if (!(half > 0.0)) { return; }
+    const double factor = 1.0 / half;
+    direction_[k] = 0.0;
+    direction_[k + 1] += length;
+    double along = 0.0;
+    for (std::size_t i = k; i < n_; ++i) {
+      double sum = 0.0;
+      for (std::size_t j = k + 1; j < n_; ++j) { sum += stiffness_[i * n_ + j] * direction_[j]; }
+      image_[i] = factor * sum;
+      along += image_[i] * direction_[i];
     }
+    for (std::size_t i = k; i < n_; ++i) { image_[i] -= 0.5 * factor * along * direction_[i]; }
+    for (std::size_t i = k; i < n_; ++i) {
+      for (std::size_t j = k; j < n_; ++j) {
+        stiffness_[i * n_ + j] -= direction_[i] * image_[j] + image_[i] * direction_[j];
+      }
+    }
+    std::fill(image_.begin(), image_.end(), 0.0);
+    for (std::size_t i = k + 1; i < n_; ++i) {
+      add(factor * direction_[i], &modes_[i * n_], image_.data());
+    }
+    for (std::size_t i = k + 1; i < n_; ++i) {
+      add(-direction_[i], image_.data(), &modes_[i * n_]);
+    }
+  }
+
+  // Do a QL iteration with the implicit shift for the first of some rows of the tridiagonal matrix.
+  void iterate(std::size_t first, std::size_t last)
+  {
+    const double ratio = 0.5 * (diagonal_[first + 1] - diagonal_[first]) / beside_[first];
+    const double root = std::copysign(std::sqrt(1.0 + ratio * ratio), ratio);
+    double g = diagonal_[last] - diagonal_[first] + beside_[first] / (ratio + root);
+    double s = 1.0, c = 1.0, p = 0.0;
+    for (std::size_t i = last; i-- > first;) {
+      const double f = s * beside_[i], b = c * beside_[i];
+      const double r = std::sqrt(f * f + g * g);
+      beside_[i + 1] = r;
+      if (!(r > 0.0)) {
+        diagonal_[i + 1] -= p;
+        beside_[last] = 0.0;
+        return;
+      }
+      s = f / r;
+      c = g / r;
+      g = diagonal_[i + 1] - p;
+      const double t = (diagonal_[i] - g) * s + 2.0 * c * b;
+      p = s * t;
+      diagonal_[i + 1] = g + p;
+      g = c * t - b;
+      double *const upper = &modes_[i * n_], *const lower = &modes_[(i + 1) * n_];
+      for (std::size_t k = 0; k < n_; ++k) {
+        const double above = upper[k], below = lower[k];
+        upper[k] = c * above - s * below;
+        lower[k] = s * above + c * below;
+      }
+    }
+    diagonal_[first] -= p;
+    beside_[first] = g;
+    beside_[last] = 0.0;
   }
 
   // --- triangular factors ----------------------------------------------------------------------
 
-  // Write L of M = L LT; false where M is not positive definite.
-  bool factorize(const Vector & mass, Vector & factor) const
+  // Write L of a matrix L LT, both (size, size); false where it is not positive definite.
+  static bool factorize(std::size_t size, const double * matrix, double * factor)
   {
-    for (std::size_t i = 0; i < n_; ++i) {
+    for (std::size_t i = 0; i < size; ++i) {
       for (std::size_t j = 0; j <= i; ++j) {
-        double sum = mass[i * n_ + j];
-        for (std::size_t k = 0; k < j; ++k) { sum -= factor[i * n_ + k] * factor[j * n_ + k]; }
-        if (i != j) {
-          factor[i * n_ + j] = sum / factor[j * n_ + j];
-        } else {
-          if (!(sum > 0.0)) { return false; }
-          factor[i * n_ + i] = std::sqrt(sum);
+        double sum = matrix[i * size + j];
+        for (std::size_t k = 0; k < j; ++k) {
+          sum -= factor[i * size + k] * factor[j * size + k];
         }
-      }
-    }
-    return true;
-  }
-
-  void lower_solve(const Vector & factor, double * x) const
-  {
-    for (std::size_t i = 0; i < n_; ++i) {
-      for (std::size_t k = 0; k < i; ++k) { x[i] -= factor[i * n_ + k] * x[k]; }
-      x[i] /= factor[i * n_ + i];
-    }
-  }
-
-  void upper_solve(const Vector & factor, double * x) const
-  {
-    for (std::size_t i = n_; i-- > 0;) {
-      for (std::size_t k = i + 1; k < n_; ++k) { x[i] -= factor[k * n_ + i] * x[k]; }
-      x[i] /= factor[i * n_ + i];
-    }
-  }
-
-  static bool factorize_six(std::array<double, 36> & a)
-  {
-    for (std::size_t i = 0; i < 6; ++i) {
-      for (std::size_t j = 0; j <= i; ++j) {
-        double sum = a[i * 6 + j];
-        for (std::size_t k = 0; k < j; ++k) { sum -= a[i * 6 + k] * a[j * 6 + k]; }
         if (i == j && !(sum > 0.0)) { return false; }
-        a[i * 6 + j] = i == j ? std::sqrt(sum) : sum / a[j * 6 + j];
+        factor[i * size + j] = i == j ? std::sqrt(sum) : sum / factor[j * size + j];
       }
     }
     return true;
   }
 
-  static void solve_six(const std::array<double, 36> & a, Six & x)
+  // Turn X, (size, columns), into L^-1 X.
+  static void lower_solve(
+    std::size_t size, const double * factor, double * x, std::size_t columns)
   {
-    for (std::size_t i = 0; i < 6; ++i) {
-      for (std::size_t k = 0; k < i; ++k) { x[i] -= a[i * 6 + k] * x[k]; }
-      x[i] /= a[i * 7];
+    for (std::size_t i = 0; i < size; ++i) {
+      double * const row = x + i * columns;
+      const double inverse = 1.0 / factor[i * size + i];
+      for (std::size_t k = 0; k < i; ++k) {
+        const double * const other = x + k * columns;
+        for (std::size_t c = 0; c < columns; ++c) { row[c] -= factor[i * size + k] * other[c]; }
+      }
+      for (std::size_t c = 0; c < columns; ++c) { row[c] *= inverse; }
     }
-    for (std::size_t i = 6; i-- > 0;) {
-      for (std::size_t k = i + 1; k < 6; ++k) { x[i] -= a[k * 6 + i] * x[k]; }
-      x[i] /= a[i * 7];
+  }
+
+  // Turn X, (size, columns), into L^-T X.
+  static void upper_solve(
+    std::size_t size, const double * factor, double * x, std::size_t columns)
+  {
+    for (std::size_t i = size; i-- > 0;) {
+      double * const row = x + i * columns;
+      const double inverse = 1.0 / factor[i * size + i];
+      for (std::size_t k = i + 1; k < size; ++k) {
+        const double * const other = x + k * columns;
+        for (std::size_t c = 0; c < columns; ++c) { row[c] -= factor[k * size + i] * other[c]; }
+      }
+      for (std::size_t c = 0; c < columns; ++c) { row[c] *= inverse; }
     }
   }
 
   const std::size_t n_;
-  Vector mass_, factor_;        // M, and L with M = L LT
-  Vector stiffness_, modes_;    // of the springs in joint space, then diagonal; its eigenvectors
+  Vector mass_, factor_;      // M, and L with M = L LT
+  Vector stiffness_, modes_;  // of the springs in joint space, then tridiagonal; its eigenvectors
+  Vector diagonal_, beside_;  // of the tridiagonal matrix; then the first has its eigenvalues
   Vector projector_, posture_;  // N, and NT K_n (q_d - q)
-  Vector spring_, modal_, error_, inverse_;
+  Vector spring_, damped_, direction_, image_, error_;
+  Vector inverse_, weighted_;  // (n, 6) and (6, n), of the projector
   Three distance_{}, distance_there_{}, turn_{}, turn_there_{};  // in base and reference axes
   double dissipated_ = 0.0;
   bool is_limited_ = false, is_active_ = false;

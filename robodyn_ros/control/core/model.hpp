@@ -22,6 +22,9 @@ struct Model
   bool (*inverse_dynamics)(
     void * self, const double * load, std::size_t rows, const double * q, const double * qd,
     const double * qdd, double * tau) = nullptr;
+  // M(q), row by row; null: it is taken from rows of inverse_dynamics.
+  bool (*mass_matrix)(void * self, const double * load, const double * q, double * mass) =
+    nullptr;
   // The drives' friction torque, for a direction of motion from -1 to 1.
   bool (*friction_torque)(
     void * self, const double * qd, const double * direction, const double * rigid_torque,
@@ -98,14 +101,17 @@ public:
     const auto evaluate = [&](const Vector & load, double * to) {
       return model_.inverse_dynamics(model_.self, load.data(), rows, q, qd, qdd, to);
     };
-    if (!evaluate(load_, tau)) { return false; }
-    if (!is_blending_) { return true; }
-    if (!evaluate(goal_, other_.data())) { return false; }
-    const double fraction = elapsed_ / duration_;
-    for (std::size_t i = 0; i < rows * joints(); ++i) {
-      tau[i] = (1.0 - fraction) * tau[i] + fraction * other_[i];
-    }
-    return true;
+    return blended(evaluate, rows * joints(), tau);
+  }
+
+  bool has_mass_matrix() const { return model_.mass_matrix != nullptr; }
+
+  bool mass_matrix(const double * q, double * mass)
+  {
+    const auto evaluate = [&](const Vector & load, double * to) {
+      return model_.mass_matrix(model_.self, load.data(), q, to);
+    };
+    return blended(evaluate, joints() * joints(), mass);
   }
 
   // The same for one row, under a load that does not apply yet.
@@ -138,6 +144,20 @@ public:
   }
 
 private:
+  // Evaluate what is linear in the load: some numbers.
+  template <typename Function>
+  bool blended(const Function & evaluate, std::size_t count, double * to)
+  {
+    if (!evaluate(load_, to)) { return false; }
+    if (!is_blending_) { return true; }
+    if (!evaluate(goal_, other_.data())) { return false; }
+    const double fraction = elapsed_ / duration_;
+    for (std::size_t i = 0; i < count; ++i) {
+      to[i] = (1.0 - fraction) * to[i] + fraction * other_[i];
+    }
+    return true;
+  }
+
   const Model model_;
   Vector load_, goal_, pending_, other_;
   bool is_blending_ = false, has_pending_ = false;

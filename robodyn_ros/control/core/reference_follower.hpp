@@ -245,13 +245,15 @@ public:
   // Take the setpoint of this cycle: follow it, start following it if that is allowed, or refuse
   // it while a dropped one goes on. No setpoint ends the following of setpoints. One with a
   // position or velocity that is not finite is none; an acceleration or effort that is not
-  // finite counts as zero.
-  void take(const Setpoint & setpoint, double now, bool may_begin)
+  // finite counts as zero. Return whether the setpoint that is followed is a new one: the first, or
+  // at another position than the last.
+  bool take(const Setpoint & setpoint, double now, bool may_begin)
   {
+    const bool was_followed = source_ == Source::setpoint;
     if (!is_given(setpoint)) {
       is_refusing_ = is_refusing_at_rest_ = false;
-      if (source_ == Source::setpoint) { cancel(); }
-      return;
+      if (was_followed) { cancel(); }
+      return false;
     }
     for (std::size_t i = 0; i < state_.n; ++i) {
       const auto finite = [i](const double * values) {
@@ -262,7 +264,7 @@ public:
       newest_.acceleration[i] = finite(setpoint.acceleration);
       newest_.effort[i] = finite(setpoint.effort);
     }
-    if (source_ == Source::setpoint) {
+    if (was_followed) {
       if (!is_within_limits(newest_) || !state_.is_near(newest_.position, setpoint_.position)) {
         ++state_.counts.refused_references;
         state_.set_fault({Cause::refused_reference});
@@ -271,8 +273,10 @@ public:
     } else if (may_begin && !is_brake_due_) {  // a brake that is due comes first
       begin(now);
     }
+    const bool is_new = !was_followed || setpoint_.position != newest_.position;
     setpoint_ = newest_;
     setpoint_time_ = now;
+    return is_new && source_ == Source::setpoint;
   }
 
   // Write the reference at a time [s] and return true; false: there is none. A setpoint is

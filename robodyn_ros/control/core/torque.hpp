@@ -239,7 +239,7 @@ public:
 
     // One batch of rows for the model: at rest; damping; three of computed torque (Coriolis,
     // inertial, feedback); three of feedforward (gravity, Coriolis, inertial); one for each column
-    // of the mass matrix.
+    // of the mass matrix, where the model does not have it.
     begin();
     const std::size_t at_rest = row(q);
     std::size_t damped = 0, at_measured = 0, at_desired = 0;
@@ -265,7 +265,8 @@ public:
       set(qdd_, row(reference->position), reference->acceleration);
     }
     const std::size_t columns = rows_;
-    for (std::size_t i = 0; has_impedance && i < n_; ++i) { qdd_[row(q) * n_ + i] = 1.0; }
+    const bool has_columns = has_impedance && !model.has_mass_matrix();
+    for (std::size_t i = 0; has_columns && i < n_; ++i) { qdd_[row(q) * n_ + i] = 1.0; }
     if (!run(model)) { return false; }
 
     const double weight_at_rest = reference != nullptr ? law.hold : gravity_weight;
@@ -423,11 +424,13 @@ private:
 
   // Add the torque of the springs and of the damper at error_ and rate_.
   bool add_impedance(
-    const LawCoefficients & law, double period, const LoadedModel & model, const Vector & q,
+    const LawCoefficients & law, double period, LoadedModel & model, const Vector & q,
     const ReferenceState & reference, std::size_t at_rest, std::size_t columns, Vector & parts)
   {
     Vector & mass = impedance_.mass();
-    for (std::size_t i = 0; i < n_; ++i) {
+    const bool has_columns = !model.has_mass_matrix();
+    if (!has_columns && !model.mass_matrix(q.data(), mass.data())) { return false; }
+    for (std::size_t i = 0; has_columns && i < n_; ++i) {
       for (std::size_t j = 0; j < n_; ++j) {
         mass[i * n_ + j] = tau_[(columns + j) * n_ + i] - tau_[at_rest * n_ + i];
       }
