@@ -187,7 +187,12 @@ public:
   }
 
   // Be at the joints' reference at once: it begins anew.
-  void reset() { *this = TipReference(); }
+  void reset()
+  {
+    const Pose latest = latest_;  // until the next advance
+    *this = TipReference();
+    latest_ = latest;
+  }
 
   void add_wrench(const Six & wrench) { wrench_goal_ = wrench; }
 
@@ -323,6 +328,7 @@ public:
   void begin()
   {
     dissipated_ = 0.0;
+    wrench_.fill(0.0);
     is_limited_ = is_active_ = false;
     std::fill(posture_.begin(), posture_.end(), 0.0);
   }
@@ -330,7 +336,9 @@ public:
   bool is_active() const { return is_active_; }        // whether compute was called
   double dissipated() const { return dissipated_; }    // by the damper [W]
   const Vector & posture() const { return posture_; }  // the torque towards the posture
-  bool is_limited() const { return is_limited_; }      // by the period of the states
+  // What the tip's springs give, and what is added, in base axes [N, N m]; before a mode is slowed.
+  const Six & wrench() const { return wrench_; }
+  bool is_limited() const { return is_limited_; }  // by the period of the states
 
   // The energy of the springs of a law at the errors of the last compute [J].
   double potential(const ImpedanceCoefficients & law) const
@@ -389,15 +397,17 @@ private:
     };
     const Three force = times(k[0], distance_), bent = times(k[1], turn_);
     const Three twist = cross(bent, turn_);
+    for (std::size_t r = 0; r < 3; ++r) {
+      wrench_[r] = force[r] + law.wrench * tip.wrench[r];
+      wrench_[r + 3] = 2.0 * (difference.w * bent[r] + twist[r]) + law.wrench * tip.wrench[r + 3];
+    }
     const double * const jacobian = tip.jacobian;
     for (std::size_t i = 0; i < n_; ++i) {
       Three linear, angular;
       for (std::size_t r = 0; r < 3; ++r) {
         linear[r] = jacobian[r * n_ + i];
         angular[r] = jacobian[(r + 3) * n_ + i];
-        spring_[i] += linear[r] * (force[r] + law.wrench * tip.wrench[r]) +
-                      angular[r] * (2.0 * (difference.w * bent[r] + twist[r]) +
-                                    law.wrench * tip.wrench[r + 3]);
+        spring_[i] += linear[r] * wrench_[r] + angular[r] * wrench_[r + 3];
       }
       const Three stiff = times(k[0], linear), turning = times(k[1], angular);
       for (std::size_t j = 0; j < n_; ++j) {
@@ -582,6 +592,7 @@ private:
   Vector projector_, posture_;  // N, and NT K_n (q_d - q)
   Vector spring_, modal_, error_, inverse_;
   Three distance_{}, distance_there_{}, turn_{}, turn_there_{};  // in base and reference axes
+  Six wrench_{};
   double dissipated_ = 0.0;
   bool is_limited_ = false, is_active_ = false;
 };
