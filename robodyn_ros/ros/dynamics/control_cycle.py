@@ -234,7 +234,7 @@ class ControlCycle:
             node, stack.model.joint_names, stack.order, stack.units.command_scale
         )
         self.contacts = self._outputs.contacts = ContactTopics(node, stack, settings)
-        self.tip = TipTopics(node, stack, settings, self._start)
+        self.tip = TipTopics(node, stack, settings, self._start, self._check_controller)
         self._subscription = node.create_subscription(
             JointState, 'joint_states', self._on_joint_state, SENSOR, raw=True
         )
@@ -562,14 +562,24 @@ class ControlCycle:
             message = TrajectoryMessage.from_bytes(content, self.stack.model.n)
             stamp = message.stamp
             if message.times:
-                if self._controller is not None:
-                    self._controller.check_active()
+                self._check_controller()
                 pipeline.follow(message.trajectory(self._start(message.stamp)))
             else:
                 pipeline.cancel()
         except RejectedTrajectory as error:
             self.counts.rejections.note(error, stamp)
             raise
+
+    def _check_controller(self) -> None:
+        """
+        Check that a reference can be followed, where the node is told of a controller.
+
+        Raises
+        ------
+        RejectedTrajectory
+        """
+        if self._controller is not None:
+            self._controller.check_active()
 
     def _start(self, stamp: float) -> float | None:
         """Return a trajectory's start on the clock of the joint states [s]; None: at once."""

@@ -41,6 +41,8 @@ class TipTopics:
         What it was configured with.
     start : callable
         Returns a stamp [s] on the clock of the joint states; None: at once.
+    check : callable
+        Raises RejectedTrajectory where nothing is to be followed at present.
 
     Attributes
     ----------
@@ -58,9 +60,11 @@ class TipTopics:
         stack: ControlStack,
         settings: ControlSettings,
         start: Callable[[float], float | None],
+        check: Callable[[], None],
     ) -> None:
         self.refused, self.last_refusal, self.is_heard = 0, '', False
-        self._node, self._stack, self._start = node, stack, start
+        self._node, self._stack = node, stack
+        self._start, self._check = start, check
         self._point = np.array([*settings.wrench_point, 1.0])
         base, tip = stack.model.base_link, stack.model.tip_link
         self._is_relative = {'': False, tip: True, base: False}
@@ -157,6 +161,7 @@ class TipTopics:
                     raise RejectedTarget(
                         f'~/{name}', f'{len(content)} bytes', f'at most {LARGEST_POSES}'
                     )
+                self._check()
                 take(deserialize_message(content, kind))
             except RejectedTrajectory as error:
                 self._refuse(name, str(error))
