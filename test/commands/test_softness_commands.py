@@ -3,6 +3,7 @@
 
 import json
 import os
+import signal
 import sys
 from dataclasses import replace
 
@@ -16,6 +17,14 @@ from robodyn_ros.cli import robodyn
 from robodyn_ros.control.settings import checked
 from robodyn_ros.control.softness import bent_posture, floating, soft
 from robodyn_ros.errors import InvalidArgument
+
+
+@pytest.fixture(autouse=True)
+def signals_as_before():
+    """A command that starts nodes lets SIGTERM end them."""
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, before)
 
 
 @pytest.fixture
