@@ -14,8 +14,8 @@ import numpy as np
 from robodyn_ros.errors import RejectedTrajectory
 from robodyn_ros.spatial import FloatArray, cross
 
-MOST_POSES = 500
-"""Of a trajectory of poses: reading them takes some milliseconds, in which no cycle runs."""
+MOST_POSES = 250
+"""Of a trajectory of poses: reading them takes 10 ms, in which no cycle runs."""
 
 NORM_TOLERANCE = 1e-3
 """By which the norm of a quaternion may differ from one."""
