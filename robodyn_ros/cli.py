@@ -47,6 +47,8 @@ _COMMANDS = {
     'export': ('export', 'export'),
     'demo': ('demonstration', 'demo'),
     'identify-demo': ('demonstration', 'identify_demo'),
+    'float': ('softness', 'float_command'),
+    'soft': ('softness', 'soft_command'),
     'node': ('node', 'node'),
 }
 _LONGEST_SUMMARY = 200  # characters

@@ -55,9 +55,9 @@ def demo(urdf: Path | None, base: str, tip: str, output: Path, hold_time: float)
     and with the whole model (computed torque). The output folder gets the numbers, summary.json,
     and their plot, tracking.png.
     """
-    _check_ends(urdf, base, tip)
+    check_ends(urdf, base, tip)
     _keep_to_this_machine()
-    with _needing_ros():
+    with needing_ros():
         from robodyn_ros.ros.demo.node_process import NodeEnded
         from robodyn_ros.ros.demo.runner import Arm, DemoFailed, panda
         from robodyn_ros.ros.demo.tracking import run_demo
@@ -95,9 +95,9 @@ def identify_demo(urdf: Path | None, base: str, tip: str, output: Path, seed: in
     A motion to identify it by is made, run over ROS 2, and recorded; the node is started again
     with what was found. The output folder gets the numbers, summary.json, and their picture.
     """
-    _check_ends(urdf, base, tip)
+    check_ends(urdf, base, tip)
     _keep_to_this_machine()
-    with _needing_ros():
+    with needing_ros():
         from robodyn_ros.ros.demo.identification import run_identification
         from robodyn_ros.ros.demo.node_process import NodeEnded
         from robodyn_ros.ros.demo.runner import Arm, DemoFailed, panda
@@ -107,13 +107,14 @@ def identify_demo(urdf: Path | None, base: str, tip: str, output: Path, seed: in
         raise click.ClickException(str(error)) from error
 
 
-def _check_ends(urdf: Path | None, base: str, tip: str) -> None:
+def check_ends(urdf: Path | None, base: str, tip: str) -> None:
+    """Refuse links of no URDF."""
     if urdf is None and (base or tip):
         raise click.UsageError('--base and --tip are links of the arm that --urdf names')
 
 
 @contextmanager
-def _needing_ros() -> Iterator[None]:
+def needing_ros() -> Iterator[None]:
     """Say what to do where ROS cannot be imported; let SIGTERM end the processes, too."""
     signal.signal(signal.SIGTERM, _interrupt)
     try:

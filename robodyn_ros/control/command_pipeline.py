@@ -27,10 +27,24 @@ from robodyn_ros.control.core_binding import (
     core_law,
 )
 from robodyn_ros.control.joint_state_buffer import JointStateBuffer, MeasuredState
-from robodyn_ros.control.law import FOLLOWING, ControlLaw, InverseDynamics, TorqueParts
+from robodyn_ros.control.law import (
+    FOLLOWING,
+    IMPEDANCES,
+    ControlLaw,
+    InverseDynamics,
+    TorqueParts,
+)
 from robodyn_ros.control.planning import ReferenceLimits, planned_reference
 from robodyn_ros.control.reference import Reference, ReferenceState
 from robodyn_ros.control.settings import ContactAction, SafetySettings
+from robodyn_ros.control.tip_target import (
+    PoseTrajectory,
+    RejectedTarget,
+    TipPose,
+    TipTargets,
+    checked_times,
+    turned,
+)
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.errors import Overload, RejectedTrajectory
 from robodyn_ros.spatial import FloatArray
@@ -242,6 +256,8 @@ class CommandPipeline:
         Efforts of another node, added to the law's torque within all limits.
     law : ControlLaw
         The latest; the active one may still be in transition to it.
+    reach : float
+        Farthest from the base link's origin that a target of the tip may be [m].
     state : MeasuredState or None
         That of the last valid cycle since enabling.
     stale_cause : str
@@ -257,6 +273,7 @@ class CommandPipeline:
     ) -> None:
         self.added: AddedEffort | None = None
         self.law = law
+        self.reach = np.inf
         self.state: MeasuredState | None = None
         self.stale_cause = ''
         self._settings, self._reference_limits = settings, reference_limits
@@ -264,6 +281,7 @@ class CommandPipeline:
         tip = law.forward_kinematics, law.jacobian
         arm = core_arm(law.inverse_dynamics, law.friction, len(law.kp), tip)
         self._core = core.Pipeline(arm, core_law(law), core_settings(settings, reference_limits))
+        self._tip = TipTargets(self._core)
         self._refusal = ''  # of the last state, where it was refused
         self._contact = ''  # that was reacted to last
         self._dropped_by = ''  # the cause for which states were stale then
@@ -298,6 +316,7 @@ class CommandPipeline:
 
     def disable(self) -> None:
         """Stop commanding; call ``stop_command`` before."""
+        self._tip.end()
         self._core.disable()
 
     def change_law(self, law: ControlLaw) -> None:
@@ -343,18 +362,7 @@ class CommandPipeline:
             joint states that come too seldom for the gains, or what ``planned_reference``
             refuses. What was followed before is still followed.
         """
-        if not self.is_enabled or self._core.is_stopping:
-            raise FollowsNone(
-                'trajectory',
-                'the node is not active',
-                'activate it (lifecycle), or call ~/enable where it was disabled',
-            )
-        if not self._core.follows:
-            raise FollowsNone(
-                'trajectory',
-                f'the mode is {self.law.mode}',
-                f'set parameter mode to {" or ".join(FOLLOWING)}',
-            )
+        self._check_mode('trajectory', FOLLOWING, follows=self._core.follows)
         if not self._core.is_clock_reliable(self._core.last_cycle):
             is_stopped = self._core.is_clock_stopped
             how = 'stand still' if is_stopped else 'run faster or slower than time'
@@ -376,14 +384,124 @@ class CommandPipeline:
         current = None if followed is None else Reference(followed)
         limits = self._reference_limits
         planned = planned_reference(trajectory, state.time, measured, current, limits)
+        self._tip.end()
         self._core.follow(planned.motion)
+
+    def aim_tip(self, pose: TipPose, *, is_relative: bool = False) -> None:
+        """
+        Let the tip of an impedance go to a pose, smoothly and no faster than ``tip_speed``.
+
+        It stays there until another target, a trajectory, a cancellation, or whatever brakes the
+        arm.
+
+        Parameters
+        ----------
+        pose : TipPose
+            In base axes; or, where it is relative, in the frame of the present tip reference.
+
+        Raises
+        ------
+        FollowsNone
+            Disabled or stopping, a mode without a spring at the tip, or nothing is followed yet.
+        RejectedTarget
+            Beyond the arm's reach, or a fault is not acknowledged.
+        """
+        reference = self._check_target('target pose')
+        target = self._target(pose, reference if is_relative else None)
+        self._require_spring('target pose', self._tip.aim(target))
+
+    def follow_poses(
+        self,
+        times: Sequence[float],
+        poses: Sequence[TipPose],
+        *,
+        start: float | None = None,
+        is_relative: bool = False,
+    ) -> None:
+        """
+        Let the tip follow poses; the last one stays the target.
+
+        It moves as with ``aim_tip``, from where its reference is to the first pose in the time of
+        that: some tenths of a second behind, and no faster than ``tip_speed``.
+
+        Parameters
+        ----------
+        times : sequence of k float
+            After the start [s], from 0 on and strictly increasing.
+        poses : sequence of k TipPose
+            As in ``aim_tip``; relative to the tip reference of now.
+        start : float, optional
+            On the clock of the joint states [s]; not given: now.
+
+        Raises
+        ------
+        FollowsNone, RejectedTarget
+            As ``aim_tip``; times that are none, or are over already.
+        """
+        checked_times(times)
+        reference = self._check_target('target poses')
+        targets = [self._target(pose, reference if is_relative else None) for pose in poses]
+        now = 0.0 if self.state is None else self.state.time
+        begin = now if start is None else start
+        at = [begin + time for time in times]
+        if at[-1] < now:
+            raise RejectedTarget('target poses', f'over {now - at[-1]:.3g} s ago', 'poses to come')
+        if at[0] > now:  # from where the reference is until then
+            targets, at = [reference, *targets], [begin if now < begin < at[0] else now, *at]
+        poses_in_time = PoseTrajectory(tuple(at), tuple(targets))
+        self._require_spring('target poses', self._tip.follow(poses_in_time, now))
+
+    def add_wrench(
+        self, wrench: Sequence[float] | np.ndarray, now: float, *, is_relative: bool = False
+    ) -> None:
+        """
+        Add a wrench at the tip of an impedance; it fades in, and ends when it is not renewed.
+
+        Parameters
+        ----------
+        wrench : array-like, shape (6,)
+            Force [N] and moment [N m], in base axes; or, where it is relative, in those of the
+            present tip reference. It is gone ``state_timeout`` after it came.
+        now : float
+            Steady time [s].
+
+        Raises
+        ------
+        FollowsNone
+            As ``aim_tip``, but any impedance will do.
+        RejectedTarget
+            Not finite, larger than ``largest_force`` or ``largest_moment``, or a fault is not
+            acknowledged.
+        """
+        element = 'target wrench'
+        if not np.isfinite(wrench).all():
+            raise RejectedTarget(element, list(wrench), 'finite numbers')
+        given = np.array(wrench, dtype=float)
+        limits = self._settings.largest_force, self._settings.largest_moment
+        for part, size, limit, unit in (
+            ('force', given[:3], limits[0], 'N'),
+            ('moment', given[3:], limits[1], 'N m'),
+        ):
+            if not np.linalg.norm(size) <= limit:
+                raise RejectedTarget(
+                    f'{element}: {part} [{unit}]',
+                    float(f'{np.linalg.norm(size):.4g}'),
+                    f'at most impedance.largest_{part} = {limit:g}',
+                )
+        reference = self._check_target(element, IMPEDANCES)
+        if is_relative:
+            axes = reference.xyzw
+            given = np.concatenate([turned(axes, given[:3]), turned(axes, given[3:])])
+        self._tip.add(given, now)
 
     def cancel(self) -> None:
         """Cancel the reference: brake to rest and hold, or fade. Acknowledges faults."""
+        self._tip.end()
         self._core.cancel()
 
     def begin_stop(self) -> None:
         """Bring a moving arm to rest, until ``has_stopped``; trajectories are refused."""
+        self._tip.end()
         self._core.begin_stop()
 
     def react_to_contact(self, action: ContactAction, what: str) -> None:
@@ -391,11 +509,14 @@ class CommandPipeline:
         Drop the reference because of a contact that the text describes.
 
         ``stop`` brakes to rest and holds, where the law has feedback; a brake that is under way
-        goes on. In other modes, and with ``float``, gravity is compensated and damping brings the
-        arm to rest. A new trajectory or a cancellation acknowledges it, like a fault.
+        goes on. In an impedance it only ends a motion of the reference, targets of the tip and an
+        added wrench: the springs yield. In other modes, and with ``float``, gravity is compensated
+        and damping brings the arm to rest. A new trajectory or a cancellation acknowledges it,
+        like a fault.
         """
         if action != 'report' and self.is_enabled:
             self._contact = what
+            self._tip.end()
         self._core.react_to_contact(getattr(core.ContactAction, action))
 
     def continue_from(self, torque: np.ndarray, sent: float) -> None:
@@ -422,6 +543,7 @@ class CommandPipeline:
         """
         if not self._core.is_enabled or self._joint_states.stale_joints(now):
             return None
+        self._tip.advance(state.time, now, self._settings.state_timeout)
         found = self._core.step(
             state.position,
             state.velocity,
@@ -447,6 +569,7 @@ class CommandPipeline:
         state = self.state
         if not self._core.is_enabled or state is None:
             return None
+        self._tip.advance(state.time, now, self._settings.state_timeout)
         stale = self._joint_states.stale_joints(now)
 
         def cause() -> str:
@@ -576,6 +699,27 @@ class CommandPipeline:
         rate = self._core.needed_rate
         return self._needed_rate(rate) if rate > 0.0 else ''
 
+    @property
+    def is_stiffness_limited(self) -> bool:
+        """Whether the last cycle's springs were made softer, as joint states come too seldom."""
+        return bool(self._core.is_stiffness_limited)
+
+    @property
+    def tip_reference(self) -> TipPose | None:
+        """Where the tip of an impedance shall be, in base axes; None: nothing is followed."""
+        return None if self.reference_status == 'none' else self._tip.reference
+
+    @property
+    def is_following_poses(self) -> bool:
+        """Whether a trajectory of poses is followed."""
+        return self._tip.is_following
+
+    @property
+    def spring_wrench(self) -> list[float]:
+        """What the tip's springs give, and what is added, in base axes, six of [N], [N m]."""
+        wrench: list[float] = self._core.spring_wrench
+        return wrench
+
     # --- how -----------------------------------------------------------------------------------
 
     def _added(self, now: float) -> np.ndarray | None:
@@ -598,6 +742,66 @@ class CommandPipeline:
         if refusal == core.Refusal.implausible:
             return 'no plausible state'
         return 'no finite torque' if refusal == core.Refusal.not_finite else self._refusal
+
+    def _check_mode(self, what: str, modes: Sequence[str], *, follows: bool) -> None:
+        """
+        Refuse a reference where nothing is commanded, or in a mode that does not follow it.
+
+        Raises
+        ------
+        FollowsNone
+        """
+        if not self.is_enabled or self._core.is_stopping:
+            raise FollowsNone(
+                what,
+                'the node is not active',
+                'activate it (lifecycle), or call ~/enable where it was disabled',
+            )
+        if not follows:
+            raise FollowsNone(
+                what, f'the mode is {self.law.mode}', f'set parameter mode to {" or ".join(modes)}'
+            )
+
+    def _check_target(self, what: str, modes: Sequence[str] = IMPEDANCES[1:]) -> TipPose:
+        """
+        Return the tip's reference in base axes, or refuse a target.
+
+        Raises
+        ------
+        FollowsNone, RejectedTarget
+        """
+        self._check_mode(what, modes, follows=self.law.mode in modes)
+        if self._core.faults:
+            raise RejectedTarget(
+                what,
+                f'after {self.last_fault}',
+                'targets once an empty or a new joint trajectory has acknowledged that',
+            )
+        reference = self.tip_reference
+        if self.state is None or self.is_stale or reference is None:
+            raise FollowsNone(
+                what, 'nothing is followed', 'send it once the arm is held (reference: holding)'
+            )
+        return reference
+
+    def _target(self, pose: TipPose, reference: TipPose | None) -> TipPose:
+        """Return a pose in base axes, given in those or in the reference's frame, within reach."""
+        target = pose if reference is None else pose.after(reference)
+        distance = float(np.linalg.norm(target.position))
+        if not distance <= self.reach:
+            raise RejectedTarget(
+                'target pose: distance from the base link [m]',
+                float(f'{distance:.4g}'),
+                f'at most {self.reach:.3g}, the reach of the arm',
+            )
+        return target
+
+    def _require_spring(self, what: str, is_taken: bool) -> None:
+        """Refuse a target where the core has no spring at the tip."""
+        if not is_taken:
+            raise FollowsNone(
+                what, 'there is no spring at the tip', 'set parameter impedance.tip_stiffness'
+            )
 
     def _check_rate(self) -> None:
         """

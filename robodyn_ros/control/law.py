@@ -112,6 +112,20 @@ class Impedance:
     friction_compensation: float
     friction_dead_zone: float
 
+    def stiffness_of(self, mode: Mode) -> str:
+        """Return the stiffness in a mode, as text with units; empty: it has none."""
+
+        def text(values: np.ndarray) -> str:
+            return ' '.join(f'{value:g}' for value in values)
+
+        if mode == 'joint_impedance':
+            return f'joints {text(self.stiffness)} N m/rad or N/m'
+        if mode == 'cartesian_impedance':
+            axes = 'base' if self.is_in_base else 'reference'
+            along, about = text(self.tip_stiffness[:3]), text(self.tip_stiffness[3:])
+            return f'tip {along} N/m, {about} N m/rad, axes of the {axes}'
+        return ''
+
 
 @dataclass(frozen=True, eq=False)
 class ControlLaw:
@@ -158,3 +172,8 @@ class ControlLaw:
     def __post_init__(self) -> None:
         if self.mode not in MODES:
             raise InvalidArgument('mode', self.mode, ', '.join(MODES))
+
+    @property
+    def stiffness(self) -> str:
+        """The stiffness of the springs, as text with units; empty: there are none."""
+        return '' if self.impedance is None else self.impedance.stiffness_of(self.mode)

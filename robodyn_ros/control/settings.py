@@ -158,6 +158,10 @@ class SafetySettings(ArrayRecord):
     is_braked_by_damping : bool
         Whether nothing else brakes the arm: then damping acts whenever it moves, obeys the braking
         acceleration, and shrinks as one vector where the effort limits would clip it.
+    tip_speed, tip_turn_rate : float
+        Fastest motion of the tip's reference towards a target pose [m/s], [rad/s].
+    largest_force, largest_moment : float
+        That may be added at the tip [N], [N m].
     """
 
     effort_limits: np.ndarray
@@ -173,6 +177,8 @@ class SafetySettings(ArrayRecord):
     is_braked_by_damping: bool = False
     tip_speed: float = 0.0
     tip_turn_rate: float = 0.0
+    largest_force: float = 0.0
+    largest_moment: float = 0.0
 
 
 def safety_settings(model: RobotModel, settings: ControlSettings) -> SafetySettings:
@@ -211,4 +217,6 @@ def safety_settings(model: RobotModel, settings: ControlSettings) -> SafetySetti
         settings.damping,
         tip_speed=settings.impedance_tip_speed,
         tip_turn_rate=settings.impedance_tip_turn_rate,
+        largest_force=settings.impedance_largest_force,
+        largest_moment=settings.impedance_largest_moment,
     )

@@ -128,8 +128,18 @@ def diagnostic_status(
 
 def quaternion(rotation: np.ndarray) -> tuple[float, float, float, float]:
     """Return the unit quaternion (x, y, z, w), w >= 0, of a rotation matrix, shape (3, 3)."""
-    # Importing it takes as long as half of the node's start; only one of the services needs it.
-    from scipy.spatial.transform import Rotation
-
-    x, y, z, w = Rotation.from_matrix(rotation).as_quat().tolist()
-    return (x, y, z, w) if w >= 0.0 else (-x, -y, -z, -w)
+    # Of the four components, the largest first: nothing is divided by a small number. SciPy has
+    # this, too; importing it takes as long as half of the node's start.
+    r = rotation
+    diagonal = np.diagonal(r)
+    squares = np.array([*(1.0 + 2.0 * diagonal - np.trace(r)), 1.0 + np.trace(r)])
+    differences = np.array([r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1]])
+    largest = int(np.argmax(squares))
+    if largest == 3:
+        xyzw = np.array([*differences, squares[3]])
+    else:
+        xyzw = np.array([*(r[largest] + r[:, largest]), differences[largest]])
+        xyzw[largest] = squares[largest]
+    xyzw = xyzw / np.linalg.norm(xyzw)
+    x, y, z, w = (xyzw if xyzw[3] >= 0.0 else -xyzw).tolist()
+    return x, y, z, w

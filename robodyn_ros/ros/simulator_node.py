@@ -43,7 +43,8 @@ In **lockstep** the arm moves one time step on the first ``torques`` message who
 last state's, and on nothing else: the controller may take as long as it likes, and a closed loop
 gives the same numbers on any machine. Where ``command_scale`` is given, it waits for a message of
 ``commands``, too, and takes the torque from there. When nothing comes within ``lockstep_timeout``
-the same state is sent again, which counts as a missed cycle once the arm has moved.
+the same state is sent again, which counts as a missed cycle once the arm has moved. With
+``real_time`` it runs no faster than that, and on a loaded machine slower.
 
 With ``hold`` the arm stays on its brakes, whatever is commanded, until ``~/release`` is called. In
 lockstep time stands still, too, so that whatever is set up meanwhile (a trajectory, parameters) is
@@ -149,6 +150,8 @@ class SimulatorNode(PlainlySpoken, Node):
         self._lockstep = given['lockstep']
         self._lockstep_timeout = given['lockstep_timeout']
         self._awaits_release = given['hold']
+        self._is_paced = given['real_time']
+        self._next_step = time.monotonic()
         publish_clock = given['publish_clock']
         self._rotor_inertia = given['rotor_inertia']
         self._given_drive = {
@@ -284,6 +287,10 @@ class SimulatorNode(PlainlySpoken, Node):
         if self._awaits_command and not (self._is_answered and self._is_commanded):
             return
         self._is_answered = self._is_commanded = False
+        if self._is_paced:
+            now = time.monotonic()
+            time.sleep(max(self._next_step - now, 0.0))
+            self._next_step = max(self._next_step, now - LONGEST_LAG) + self._time_step
         self._step()
         self._publish_state()
         self._timer.reset()

@@ -14,7 +14,10 @@ ROOT = Path(__file__).resolve().parents[2]
 ROS = re.compile(r'rclpy|rosidl\w*|ament\w*|launch\w*|\w+_(msgs|srvs|interfaces)')
 # What is above reaches down into ROS here and nowhere else, and inside functions only: the other
 # commands must start where ROS is missing (test_core_without_ros.py).
-COMMANDS_THAT_START_ROS = {'robodyn_ros.commands.demonstration'}
+COMMANDS_THAT_START_ROS = {
+    'robodyn_ros.commands.demonstration',
+    'robodyn_ros.commands.softness',
+}
 
 
 @pytest.fixture(scope='module')
@@ -46,7 +49,7 @@ def test_only_the_folder_ros_imports_ros(graph):
     assert graph.find_modules_that_directly_import('rclpy') != set()
 
 
-def test_only_the_demonstration_starts_what_needs_ros(graph):
+def test_only_commands_that_start_nodes_need_ros(graph):
     inside = {'robodyn_ros.ros', *graph.find_descendants('robodyn_ros.ros')}
     above = {one for name in inside for one in graph.find_modules_that_directly_import(name)}
     assert above - inside == COMMANDS_THAT_START_ROS

@@ -369,7 +369,10 @@ OPTIONS = {
         'functions': ('gravity_torque', 'mass_matrix', 'inverse_dynamics')
     },
     'simulation.simulated_motion': {
-        'law': ('gravity_compensation', 'feedforward', 'computed_torque', 'free')
+        'law': (
+            *('gravity_compensation', 'feedforward', 'computed_torque'),
+            *('joint_impedance', 'cartesian_impedance', 'free'),
+        )
     },
 }
 

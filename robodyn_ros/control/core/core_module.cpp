@@ -823,6 +823,12 @@ PYBIND11_MODULE(core_module, module)
           pose.position, std::array{pose.turn.v[0], pose.turn.v[1], pose.turn.v[2], pose.turn.w});
       })
     .def_property_readonly(
+      "has_tip_target",
+      [](Pipeline & self) { return self.core().state().parts.tip().has_target(); })
+    .def_property_readonly(
+      "spring_wrench",
+      [](Pipeline & self) { return self.core().state().parts.impedance().wrench(); })
+    .def_property_readonly(
       "is_stiffness_limited",
       [](Pipeline & self) { return self.core().state().parts.impedance().is_limited(); })
     .def("begin_stop", &Pipeline::call<&Core::begin_stop>)

@@ -187,7 +187,12 @@ public:
   }
 
   // Be at the joints' reference at once: it begins anew.
-  void reset() { *this = TipReference(); }
+  void reset()
+  {
+    const Pose latest = latest_;  // until the next advance
+    *this = TipReference();
+    latest_ = latest;
+  }
 
   void add_wrench(const Six & wrench) { wrench_goal_ = wrench; }
 
@@ -328,6 +333,7 @@ public:
   void begin()
   {
     dissipated_ = 0.0;
+    wrench_.fill(0.0);
     is_limited_ = is_active_ = false;
     std::fill(posture_.begin(), posture_.end(), 0.0);
   }
@@ -335,7 +341,9 @@ public:
   bool is_active() const { return is_active_; }        // whether compute was called
   double dissipated() const { return dissipated_; }    // by the damper [W]
   const Vector & posture() const { return posture_; }  // the torque towards the posture
-  bool is_limited() const { return is_limited_; }      // by the period of the states
+  // What the tip's springs give, and what is added, in base axes [N, N m]; before a mode is slowed.
+  const Six & wrench() const { return wrench_; }
+  bool is_limited() const { return is_limited_; }  // by the period of the states
 
   // The energy of the springs of a law at the errors of the last compute [J].
   double potential(const ImpedanceCoefficients & law) const
@@ -397,6 +405,8 @@ private:
     for (std::size_t r = 0; r < 3; ++r) {
       force[r] += law.wrench * tip.wrench[r];
       moment[r] = 2.0 * (difference.w * bent[r] + twist[r]) + law.wrench * tip.wrench[r + 3];
+      wrench_[r] = force[r];
+      wrench_[r + 3] = moment[r];
     }
     const double * const jacobian = tip.jacobian;
     for (std::size_t i = 0; i < n_; ++i) {
@@ -623,6 +633,7 @@ private:
   Vector spring_, damped_, direction_, image_, error_;
   Vector inverse_, weighted_;  // (n, 6) and (6, n), of the projector
   Three distance_{}, distance_there_{}, turn_{}, turn_there_{};  // in base and reference axes
+  Six wrench_{};
   double dissipated_ = 0.0;
   bool is_limited_ = false, is_active_ = false;
 };

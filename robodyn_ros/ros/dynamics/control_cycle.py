@@ -30,6 +30,7 @@ from robodyn_ros.ros.command_conflicts import CommandConflictMonitor
 from robodyn_ros.ros.controller_activity import ControllerWatch
 from robodyn_ros.ros.dynamics.contact_topics import ContactTopics
 from robodyn_ros.ros.dynamics.outputs import CycleOutputs
+from robodyn_ros.ros.dynamics.tip_topics import TipTopics
 from robodyn_ros.ros.joint_states import WARNING_PERIOD, StateReception, ros_time
 from robodyn_ros.ros.qos import SENSOR
 from robodyn_ros.ros.shared_memory import SharedMemory
@@ -233,6 +234,7 @@ class ControlCycle:
             node, stack.model.joint_names, stack.order, stack.units.command_scale
         )
         self.contacts = self._outputs.contacts = ContactTopics(node, stack, settings)
+        self.tip = TipTopics(node, stack, settings, self._start, self._check_controller)
         self._subscription = node.create_subscription(
             JointState, 'joint_states', self._on_joint_state, SENSOR, raw=True
         )
@@ -360,6 +362,7 @@ class ControlCycle:
         if self._controller is not None:
             self._controller.destroy()
         self.contacts.destroy()
+        self.tip.destroy()
 
     def _carry(self) -> None:
         """Continue to command for a short time, where no executor runs."""
@@ -371,6 +374,7 @@ class ControlCycle:
         """Update which topics have subscribers, and so what is computed and published."""
         self._outputs.look_for_subscribers()
         self.contacts.look_for_subscribers(are_states_heard=self._outputs.are_states_heard)
+        self.tip.look_for_subscribers()
 
     @property
     def _listening_time(self) -> float:
@@ -422,6 +426,8 @@ class ControlCycle:
             self.counts.count(command, self._publish(command, now))
             if self.contacts.is_active:
                 self.contacts.update(state, acting, self._stamp)
+            if self.tip.is_heard:
+                self.tip.publish(command, self._stamp)
             if self.counts.cycles == 1:
                 self._node.get_logger().info('commanding')
         if command is not None and self._is_missed:
@@ -556,14 +562,24 @@ class ControlCycle:
             message = TrajectoryMessage.from_bytes(content, self.stack.model.n)
             stamp = message.stamp
             if message.times:
-                if self._controller is not None:
-                    self._controller.check_active()
+                self._check_controller()
                 pipeline.follow(message.trajectory(self._start(message.stamp)))
             else:
                 pipeline.cancel()
         except RejectedTrajectory as error:
             self.counts.rejections.note(error, stamp)
             raise
+
+    def _check_controller(self) -> None:
+        """
+        Check that a reference can be followed, where the node is told of a controller.
+
+        Raises
+        ------
+        RejectedTrajectory
+        """
+        if self._controller is not None:
+            self._controller.check_active()
 
     def _start(self, stamp: float) -> float | None:
         """Return a trajectory's start on the clock of the joint states [s]; None: at once."""

@@ -53,9 +53,9 @@ def torque_status(
       is commanded any more.
     - WARN while waiting for the robot, for activation or some joints, disabled, held back by an
       effort or position limit, while a simulation stands still, many states are refused, joint
-      states come too seldom for the timeout or for gravity compensation, a joint's velocities are
-      not those of its positions, this process was paused, another node could command, the commands
-      have no subscriber, and with every note.
+      states come too seldom for the timeout, for gravity compensation or for the stiffness that
+      was asked for, a joint's velocities are not those of its positions, this process was paused,
+      another node could command, the commands have no subscriber, and with every note.
 
     Parameters
     ----------
@@ -121,6 +121,7 @@ def torque_status(
         'commands_of_others': cycle.others.count,
         'command_subscribers': cycle.subscribers,
         **cycle.contacts.facts,
+        **cycle.tip.facts,
     }
     return conversions.diagnostic_status(f'{name}: torque', name, level, message, facts)
 
@@ -208,6 +209,8 @@ def _warning(cycle: ControlCycle, recent: Recent, now: float) -> str:
     states = recent.cycles + recent.refused
     if recent.refused > 1 and recent.refused > _REFUSED_FRACTION * states:
         return f'{recent.refused} of {states} joint states refused: not finite or implausible'
+    if stack.pipeline.is_stiffness_limited:
+        return 'stiffness limited by the rate of the joint states'
     if recent.lateness > timeout:
         return f'this process stood still for {recent.lateness:.2f} s'
     if len(recent.saturated):

@@ -67,9 +67,10 @@ DIAGNOSTICS_PERIOD = 1.0  # [s]
 DESCRIPTION = 'the topic robot_description, as urdf_file is not given'
 
 ABOUT = (
-    'Turns joint states into torques that compensate gravity or follow trajectories, from a URDF, '
-    'within limits. It takes joint_states, ~/joint_trajectory and robot_description, and '
-    'publishes ~/commands, ~/torques, ~/dynamics_state and /diagnostics.'
+    'Turns joint states into torques that compensate gravity, follow trajectories or let an arm '
+    'yield, from a URDF, within limits. It takes joint_states, ~/joint_trajectory, ~/target_pose, '
+    '~/target_poses, ~/target_wrench and robot_description, and publishes ~/commands, ~/torques, '
+    '~/dynamics_state and /diagnostics.'
 )
 
 _RETRY_PERIOD = 0.5  # between attempts to activate [s]

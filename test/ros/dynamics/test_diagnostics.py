@@ -37,6 +37,7 @@ class Cycle:
             monitor=SimpleNamespace(contact=None),
         )
         self.contacts = SimpleNamespace(facts={'contacts': 0})
+        self.tip = SimpleNamespace(facts={'targets_refused': 0})
         self.counts = CycleCounts()
         self.others = SimpleNamespace(names=[], text='', recent=0, count=0)
         self.subscribers = 1
@@ -109,6 +110,11 @@ def test_contact_that_lasts_is_a_warning(cycle):
     cycle.stack.monitor.contact = 'contact: 7 of 5 N m'
     assert cycle.verdict() == (WARN, 'contact: 7 of 5 N m')
     assert cycle.facts['contacts'] == '0'
+
+
+def test_stiffness_that_the_rate_of_the_states_limits_is_a_warning(cycle, monkeypatch):
+    monkeypatch.setattr(type(cycle.stack.pipeline), 'is_stiffness_limited', True)
+    assert cycle.verdict() == (WARN, 'stiffness limited by the rate of the joint states')
 
 
 def test_nobody_who_subscribes_is_a_warning(cycle):

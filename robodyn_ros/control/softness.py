@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parameters with which an arm floats or is soft, from its effort limits, reach and joints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from robodyn_ros.control.control_stack import reach
+from robodyn_ros.control.settings import ControlSettings, safety_settings
+from robodyn_ros.dynamics import gravity_torque
+from robodyn_ros.errors import InvalidArgument
+from robodyn_ros.kinematics import forward_kinematics, jacobian
+from robodyn_ros.model import RobotModel
+from robodyn_ros.spatial import FloatArray
+
+COMPENSATED = 0.8
+"""Of the model's friction: a model with a fifth too much does not drive the arm."""
+
+_USED = 0.5  # of the effort limits, at the deflections below; the rest is for gravity and dampers
+_DEFLECTION = 0.1  # of the tip, over the reach
+_TURN = 0.4  # of the tip, or of a joint [rad]
+_STIFFEST = 400.0, 30.0, 100.0  # [N/m], [N m/rad], of a joint [N m/rad]
+_FORCE, _MOMENT = 50.0, 5.0  # largest added ones [N], [N m]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """
+    Parameters of the dynamics node.
+
+    Parameters
+    ----------
+    parameters : dict of str to parameter
+    reasons : tuple of str
+        What was chosen and why, a line each.
+    """
+
+    parameters: dict[str, Any]
+    reasons: tuple[str, ...]
+
+
+def floating(model: RobotModel) -> Chosen:
+    """Return what compensates gravity and most of the friction, for an arm that a hand guides."""
+    friction, reason = _friction(model)
+    return Chosen(
+        {'mode': 'gravity_compensation', **friction},
+        ('mode gravity_compensation: nothing holds the arm where it is', reason),
+    )
+
+
+def soft(model: RobotModel, stiffness: float | None = None) -> Chosen:
+    """
+    Return the springs that hold an arm where it is.
+
+    Parameters
+    ----------
+    model : RobotModel
+    stiffness : float, optional
+        Of the tip [N/m], or of each joint with fewer than six [N m/rad] or [N/m]; not given: half
+        of the effort limits at a deflection of a tenth of the reach, or of 0.4 rad, and no more
+        than 400 N/m, 30 N m/rad and 100 N m/rad.
+
+    Raises
+    ------
+    InvalidArgument
+        A joint has no effort limit, or the stiffness is not positive.
+    """
+    limits = safety_settings(model, ControlSettings()).effort_limits
+    if stiffness is not None and not 0.0 < stiffness < np.inf:
+        raise InvalidArgument('stiffness', stiffness, 'a positive number')
+    friction, reason = _friction(model)
+    length = reach(model)
+    if not np.isfinite(length):
+        length = 1.0
+    if model.n < 6:
+        chosen = _soft_joints(model, limits, length, stiffness)
+    else:
+        chosen = _soft_tip(model, limits, length, stiffness)
+    return Chosen({**chosen.parameters, **friction}, (*chosen.reasons, reason))
+
+
+def _soft_joints(
+    model: RobotModel, limits: FloatArray, length: float, given: float | None
+) -> Chosen:
+    deflection = np.where(model.dh.prismatic, _DEFLECTION * length, _TURN)
+    values = np.minimum(_USED * limits / deflection, _STIFFEST[2])
+    why = f'{_USED:g} of each effort limit at {_TURN:g} rad, at most {_STIFFEST[2]:g}'
+    if given is not None:
+        values, why = np.full(model.n, given), 'as given'
+    values = _rounded(values)
+    return Chosen(
+        {'mode': 'joint_impedance', 'impedance.stiffness': values.tolist()},
+        (
+            f'mode joint_impedance: {model.n} joints cannot hold a pose of the tip, which takes 6',
+            f'stiffness of the joints {_listed(values)} N m/rad or N/m: {why}',
+        ),
+    )
+
+
+def _soft_tip(model: RobotModel, limits: FloatArray, length: float, given: float | None) -> Chosen:
+    levers = np.where(model.dh.prismatic, 1.0, _levers(model))
+    force = float((limits / levers).min())
+    turning = float(limits[~model.dh.prismatic].min(initial=np.inf))
+    along = min(_USED * force / (_DEFLECTION * length), _STIFFEST[0])
+    about = min(_USED * turning / _TURN, _STIFFEST[1])
+    why = (
+        f'{_USED:g} of the {force:.3g} N that the drives can give at full reach ({length:.3g} m '
+        f'at most), {_DEFLECTION:g} of the reach away; at most {_STIFFEST[0]:g}'
+    )
+    if given is not None:
+        about, along, why = min(about, about * given / along), given, 'as given'
+    along, about = (float(value) for value in _rounded(np.array([along, about])))
+    posture = float(_rounded(np.array([min(10.0, about)]))[0])
+    added = _rounded(np.array([min(_FORCE, _USED * force), min(_MOMENT, _USED * turning)]))
+    reasons = [
+        f'mode cartesian_impedance: {model.n} joints hold a pose of the tip',
+        f'stiffness of the tip {along:g} N/m: {why}',
+        f'and {about:g} N m/rad: {_USED:g} of the weakest effort limit, {turning:.3g} N m, at '
+        f'{_TURN:g} rad; at most {_STIFFEST[1]:g}',
+    ]
+    parameters: dict[str, Any] = {
+        'mode': 'cartesian_impedance',
+        'impedance.tip_stiffness': [along] * 3 + [about] * 3,
+        'impedance.nullspace_stiffness': [posture if model.n > 6 else 0.0],
+        'impedance.largest_force': float(added[0]),
+        'impedance.largest_moment': float(added[1]),
+    }
+    if model.n > 6:
+        reasons.append(f'{posture:g} N m/rad towards the posture, where it does not move the tip')
+    return Chosen(parameters, tuple(reasons))
+
+
+def _friction(model: RobotModel) -> tuple[dict[str, float], str]:
+    if not (model.coulomb_friction.any() or model.viscous_friction.any()):
+        return {}, 'friction_compensation 0: the model has no friction (robodyn identify finds it)'
+    return (
+        {'friction_compensation': COMPENSATED},
+        f'friction_compensation {COMPENSATED:g}: of the friction of the model',
+    )
+
+
+def _levers(model: RobotModel) -> FloatArray:
+    """Return how far the tip can be from each joint's axis at most, shape (n,) [m]."""
+    dh = model.dh
+    tip = float(np.linalg.norm(dh.tip_transform[:3, 3]))
+    steps = np.abs(dh.a) + np.abs(dh.d)
+    # Of its own joint, d is along the axis, and a is before it.
+    after = np.concatenate([np.cumsum(steps[::-1])[::-1][1:], [0.0]])
+    return np.maximum(after + tip, 0.01)
+
+
+def _rounded(values: FloatArray) -> FloatArray:
+    """Return positive numbers with two digits."""
+    digits = 10.0 ** (np.floor(np.log10(values)) - 1.0)
+    rounded: FloatArray = np.round(values / digits) * digits
+    return np.array([float(f'{value:.2g}') for value in rounded])
+
+
+def _listed(values: FloatArray) -> str:
+    return ' '.join(f'{value:g}' for value in values)
+
+
+def bent_posture(model: RobotModel) -> FloatArray:
+    """
+    Return a posture, shape (n,) [rad] or [m], away from singular ones and from the limits.
+
+    Of 500 random ones in the inner half of the ranges that one whose Jacobian's smallest singular
+    value, lengths over the reach, is largest, gravity taking no more than half of the efforts.
+    """
+    limits = safety_settings(model, ControlSettings()).effort_limits
+    lower, upper = (np.clip(model.position_limits[:, side], -2.0, 2.0) for side in (0, 1))
+    middle, half = 0.5 * (lower + upper), 0.25 * (upper - lower)
+    random = np.random.default_rng(0)
+    drawn = middle + half * random.uniform(-1.0, 1.0, (500, model.n))
+    rows = jacobian(model, drawn)
+    length = reach(model)
+    rows[:, :3] /= length if np.isfinite(length) else 1.0
+    smallest = np.linalg.svd(rows, compute_uv=False)[:, min(6, model.n) - 1]
+    is_carried = (np.abs(gravity_torque(model, drawn)) <= 0.5 * limits).all(axis=1)
+    is_high = forward_kinematics(model, drawn)[:, 2, 3] > 0.0
+    quality = smallest + 10.0 * is_carried + 1.0 * is_high
+    best: FloatArray = drawn[int(np.argmax(quality))]
+    return np.round(best, 3)

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Targets of the tip in an impedance: poses, trajectories of poses and wrenches, each checked."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from robodyn_ros.errors import RejectedTrajectory
+from robodyn_ros.spatial import FloatArray, cross
+
+MOST_POSES = 250
+"""Of a trajectory of poses: reading them takes 10 ms, in which no cycle runs."""
+
+NORM_TOLERANCE = 1e-3
+"""By which the norm of a quaternion may differ from one."""
+
+
+class RejectedTarget(RejectedTrajectory):
+    """A target of the tip cannot be taken; the message says why."""
+
+
+@dataclass(frozen=True, eq=False)
+class TipPose:
+    """
+    Where the tip is or shall be: the point of the tip link that ``wrench_point`` names.
+
+    Parameters
+    ----------
+    position : array, shape (3,)
+        [m]
+    xyzw : array, shape (4,)
+        A unit quaternion.
+    """
+
+    position: FloatArray
+    xyzw: FloatArray
+
+    @classmethod
+    def checked(
+        cls, position: Sequence[float], xyzw: Sequence[float], element: str = 'target pose'
+    ) -> TipPose:
+        """
+        Return a pose with its quaternion normalised.
+
+        Raises
+        ------
+        RejectedTarget
+            A number that is not finite, or a quaternion whose norm is not one.
+        """
+        if not all(map(isfinite, [*position, *xyzw])):
+            raise RejectedTarget(element, [*position, *xyzw], 'finite numbers')
+        quaternion = np.array(xyzw, dtype=float)
+        norm = float(np.linalg.norm(quaternion))
+        if not abs(norm - 1.0) <= NORM_TOLERANCE:
+            raise RejectedTarget(
+                f'{element}: norm of the quaternion x, y, z, w',
+                round(norm, 6),
+                f'1 within {NORM_TOLERANCE:g}',
+            )
+        return cls(np.array(position, dtype=float), quaternion / norm)
+
+    def after(self, first: TipPose) -> TipPose:
+        """Return this pose, which is given in the frame of another one, in that one's base."""
+        return TipPose(
+            first.position + turned(first.xyzw, self.position), _product(first.xyzw, self.xyzw)
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class PoseTrajectory:
+    """
+    Poses at times: positions between two are linear in time, orientations by slerp.
+
+    Parameters
+    ----------
+    times : tuple of k float
+        [s], strictly increasing, on the clock that it is sampled with.
+    poses : tuple of k TipPose
+        In base axes.
+    """
+
+    times: tuple[float, ...]
+    poses: tuple[TipPose, ...]
+
+    @property
+    def end(self) -> float:
+        """The time of the last pose [s]."""
+        return self.times[-1]
+
+    def at(self, time: float) -> TipPose:
+        """Return the pose at a time [s]; before and after, the first and the last."""
+        after = bisect_right(self.times, time)
+        if after == 0 or after == len(self.times):
+            return self.poses[max(after - 1, 0)]
+        begin, end = self.times[after - 1 : after + 1]
+        fraction = (time - begin) / (end - begin)
+        one, other = self.poses[after - 1 : after + 1]
+        position = one.position + fraction * (other.position - one.position)
+        return TipPose(position, slerp(one.xyzw, other.xyzw, fraction))
+
+
+def checked_times(times: Sequence[float]) -> None:
+    """
+    Check the times of poses after their start [s].
+
+    Raises
+    ------
+    RejectedTarget
+        None or more than ``MOST_POSES``, negative ones, or times that do not increase.
+    """
+    if not 0 < len(times) <= MOST_POSES:
+        raise RejectedTarget('target poses', len(times), f'1 to {MOST_POSES}')
+    before = -1.0
+    for i, time in enumerate(times):
+        if not (isfinite(time) and time >= 0.0 and time > before):
+            raise RejectedTarget(
+                f'target pose {i} time_from_start', time, 'times from 0 on that increase'
+            )
+        before = time
+
+
+def slerp(one: FloatArray, other: FloatArray, fraction: float) -> FloatArray:
+    """Return the unit quaternion x, y, z, w at a fraction of the shorter way between two."""
+    cosine = float(one @ other)
+    if cosine < 0.0:
+        other, cosine = -other, -cosine
+    if cosine > 1.0 - 1e-9:
+        blended = one + fraction * (other - one)
+    else:
+        angle = np.arccos(cosine)
+        blended = np.sin((1.0 - fraction) * angle) * one + np.sin(fraction * angle) * other
+    unit: FloatArray = blended / np.linalg.norm(blended)
+    return unit
+
+
+def turned(xyzw: FloatArray, vector: FloatArray) -> FloatArray:
+    """Return a vector, shape (3,), turned by a unit quaternion x, y, z, w."""
+    axis, real = xyzw[:3], xyzw[3]
+    across = cross(axis, vector)
+    result: FloatArray = vector + 2.0 * (real * across + cross(axis, across))
+    return result
+
+
+def _product(one: FloatArray, other: FloatArray) -> FloatArray:
+    """Return the unit quaternion x, y, z, w of a turn by ``other``, then by ``one``."""
+    vector = one[3] * other[:3] + other[3] * one[:3] + cross(one[:3], other[:3])
+    product = np.array([*vector, one[3] * other[3] - one[:3] @ other[:3]])
+    unit: FloatArray = product / np.linalg.norm(product)
+    return unit
+
+
+class TipTargets:
+    """
+    What the core's pipeline is told about the tip: a pose in each cycle, a wrench while it is new.
+
+    Parameters
+    ----------
+    pipeline : Pipeline
+        The core's.
+    """
+
+    def __init__(self, pipeline: Any) -> None:
+        self._core = pipeline
+        self._poses: PoseTrajectory | None = None
+        self._received: float | None = None  # when the wrench came; None: there is none
+
+    @property
+    def reference(self) -> TipPose | None:
+        """The tip's reference in base axes; None before the first one."""
+        position, xyzw = self._core.tip_reference
+        if not any(position) and not any(xyzw[:3]):  # as it is made
+            return None
+        return TipPose(np.array(position), np.array(xyzw))
+
+    def aim(self, pose: TipPose) -> bool:
+        """Aim at a pose in base axes; return whether there is an impedance at the tip."""
+        self._poses = None
+        return bool(self._core.aim_tip(pose.position, pose.xyzw))
+
+    def follow(self, poses: PoseTrajectory, time: float) -> bool:
+        """Follow poses from a time [s] on; return whether there is an impedance at the tip."""
+        is_taken = self.aim(poses.at(time))
+        if is_taken:
+            self._poses = poses
+        return is_taken
+
+    def add(self, wrench: FloatArray, now: float) -> None:
+        """Add a wrench in base axes, shape (6,) [N, N m], from a steady time [s] on."""
+        self._core.add_wrench(wrench)
+        self._received = now
+
+    def advance(self, time: float, now: float, timeout: float) -> None:
+        """
+        Go on at a time of the reference and a steady time [s]; a wrench ends at the timeout [s].
+
+        A trajectory ends where the core has given its target up: a brake, another reference.
+        """
+        if self._received is not None and now - self._received > timeout:
+            self.end_wrench()
+        if self._poses is None:
+            return
+        poses, target = self._poses, self._poses.at(time)
+        is_aimed = self._core.has_tip_target and self._core.aim_tip(target.position, target.xyzw)
+        if not is_aimed or time >= poses.end:
+            self._poses = None
+
+    def end_wrench(self) -> None:
+        """Add no wrench any more."""
+        if self._received is not None:
+            self._received = None
+            self._core.add_wrench(np.zeros(6))
+
+    def end(self) -> None:
+        """End trajectory and wrench; the core decides what becomes of its target."""
+        self._poses = None
+        self.end_wrench()
+
+    @property
+    def is_following(self) -> bool:
+        """Whether a trajectory of poses is followed."""
+        return self._poses is not None

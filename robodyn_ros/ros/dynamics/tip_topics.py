@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Targets of the tip from topics, and where the tip and its reference are; for an impedance."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Pose, PoseStamped, WrenchStamped
+from rclpy.lifecycle import LifecycleNode
+from rclpy.serialization import deserialize_message
+from trajectory_msgs.msg import MultiDOFJointTrajectory
+
+from robodyn_ros.control.command_pipeline import Command
+from robodyn_ros.control.control_stack import ControlStack
+from robodyn_ros.control.settings import ControlSettings
+from robodyn_ros.control.tip_target import MOST_POSES, RejectedTarget, TipPose
+from robodyn_ros.errors import RejectedTrajectory
+from robodyn_ros.ros import cdr, conversions
+from robodyn_ros.ros.joint_states import WARNING_PERIOD
+from robodyn_ros.ros.qos import RELIABLE
+
+LARGEST_POSES = 256 * MOST_POSES
+"""Of a message with a trajectory of poses [bytes]: each is a transform and two empty lists."""
+
+
+class TipTopics:
+    """
+    Takes targets of the tip, and publishes its pose, reference and springs while they are heard.
+
+    Parameters
+    ----------
+    node : LifecycleNode
+        Owns the topics; publishers are silent while it is not active.
+    stack : ControlStack
+        What runs.
+    settings : ControlSettings
+        What it was configured with.
+    start : callable
+        Returns a stamp [s] on the clock of the joint states; None: at once.
+    check : callable
+        Raises RejectedTrajectory where nothing is to be followed at present.
+
+    Attributes
+    ----------
+    refused : int
+        Targets that could not be taken.
+    last_refusal : str
+        Why the last of them could not; empty: none was refused.
+    is_heard : bool
+        Whether anything is to be published.
+    """
+
+    def __init__(
+        self,
+        node: LifecycleNode,
+        stack: ControlStack,
+        settings: ControlSettings,
+        start: Callable[[float], float | None],
+        check: Callable[[], None],
+    ) -> None:
+        self.refused, self.last_refusal, self.is_heard = 0, '', False
+        self._node, self._stack = node, stack
+        self._start, self._check = start, check
+        self._point = np.array([*settings.wrench_point, 1.0])
+        base, tip = stack.model.base_link, stack.model.tip_link
+        self._is_relative = {'': False, tip: True, base: False}
+        self._poses = node.create_lifecycle_publisher(PoseStamped, '~/tip_pose', RELIABLE)
+        self._references = node.create_lifecycle_publisher(
+            PoseStamped, '~/tip_reference', RELIABLE
+        )
+        self._springs = node.create_lifecycle_publisher(WrenchStamped, '~/spring_wrench', RELIABLE)
+        self._pose, self._wrench = PoseStamped(), WrenchStamped()
+        self._pose.header.frame_id = self._wrench.header.frame_id = base
+        takers: tuple[tuple[str, type[Any], Callable[[Any], None]], ...] = (
+            ('target_pose', PoseStamped, self._take_pose),
+            ('target_wrench', WrenchStamped, self._take_wrench),
+            ('target_poses', MultiDOFJointTrajectory, self._take_poses),
+        )
+        self._subscriptions = [
+            node.create_subscription(
+                kind, f'~/{name}', self._refusing(name, kind, take), RELIABLE, raw=True
+            )
+            for name, kind, take in takers
+        ]
+        self.look_for_subscribers()
+
+    def look_for_subscribers(self) -> None:
+        """Update which topics have subscribers; call it periodically."""
+        self._are_poses_heard = self._poses.get_subscription_count() > 0
+        self._are_references_heard = self._references.get_subscription_count() > 0
+        self._are_springs_heard = self._springs.get_subscription_count() > 0
+        self.is_heard = (
+            self._are_poses_heard or self._are_references_heard or self._are_springs_heard
+        )
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """The facts for diagnostics."""
+        pipeline = self._stack.pipeline
+        return {
+            'stiffness': pipeline.law.stiffness,
+            'stiffness_limited': pipeline.is_stiffness_limited,
+            'targets_refused': self.refused,
+            'last_refused_target': self.last_refusal,
+        }
+
+    def publish(self, command: Command, stamp: Time) -> None:
+        """
+        Publish what is heard.
+
+        Parameters
+        ----------
+        command : Command
+            Of a control cycle.
+        stamp : Time
+            Of its joint state.
+        """
+        pipeline = self._stack.pipeline
+        forward_kinematics = pipeline.law.forward_kinematics
+        if self._are_poses_heard and forward_kinematics is not None:
+            pose = forward_kinematics(command.state.position[np.newaxis])[0]
+            tip = TipPose((pose @ self._point)[:3], np.array(conversions.quaternion(pose[:3, :3])))
+            self._publish_pose(self._poses, tip, stamp)
+        if self._are_references_heard and (reference := pipeline.tip_reference) is not None:
+            self._publish_pose(self._references, reference, stamp)
+        if self._are_springs_heard:
+            self._wrench.header.stamp = stamp
+            force, moment = self._wrench.wrench.force, self._wrench.wrench.torque
+            force.x, force.y, force.z, moment.x, moment.y, moment.z = pipeline.spring_wrench
+            self._springs.publish(self._wrench)
+
+    def destroy(self) -> None:
+        """Close the topics."""
+        for publisher in (self._poses, self._references, self._springs):
+            self._node.destroy_lifecycle_publisher(publisher)
+        for subscription in self._subscriptions:
+            self._node.destroy_subscription(subscription)
+
+    def _publish_pose(self, publisher: Any, pose: TipPose, stamp: Time) -> None:
+        message = self._pose
+        message.header.stamp = stamp
+        position, turn = message.pose.position, message.pose.orientation
+        position.x, position.y, position.z = pose.position.tolist()
+        turn.x, turn.y, turn.z, turn.w = pose.xyzw.tolist()
+        publisher.publish(message)
+
+    # --- targets -------------------------------------------------------------------------------
+
+    def _refusing(
+        self, name: str, kind: type[Any], take: Callable[[Any], None]
+    ) -> Callable[[bytes], None]:
+        """Return a callback that takes a message from its bytes, and says why it cannot."""
+
+        def take_or_refuse(content: bytes) -> None:
+            try:
+                if len(content) > LARGEST_POSES:
+                    raise RejectedTarget(
+                        f'~/{name}', f'{len(content)} bytes', f'at most {LARGEST_POSES}'
+                    )
+                self._check()
+                take(deserialize_message(content, kind))
+            except RejectedTrajectory as error:
+                self._refuse(name, str(error))
+            except RuntimeError:
+                self._refuse(name, f'{len(content)} bytes that are no {kind.__name__}')
+
+        return take_or_refuse
+
+    def _refuse(self, name: str, why: str) -> None:
+        self.refused += 1
+        self.last_refusal = f'{name}: {why}'
+        self._node.get_logger().warning(
+            f'{name} refused: {why}', throttle_duration_sec=WARNING_PERIOD
+        )
+
+    def _is_in_tip(self, frame: str) -> bool:
+        """Return whether a frame is that of the tip's reference, or refuse it."""
+        if frame not in self._is_relative:
+            known = ', '.join(repr(name) for name in self._is_relative)
+            raise RejectedTarget('frame_id', frame, f'one of {known}')
+        return self._is_relative[frame]
+
+    def _take_pose(self, message: PoseStamped) -> None:
+        is_relative = self._is_in_tip(message.header.frame_id)
+        self._stack.pipeline.aim_tip(_pose(message.pose), is_relative=is_relative)
+
+    def _take_wrench(self, message: WrenchStamped) -> None:
+        is_relative = self._is_in_tip(message.header.frame_id)
+        force, moment = message.wrench.force, message.wrench.torque
+        wrench = [force.x, force.y, force.z, moment.x, moment.y, moment.z]
+        self._stack.pipeline.add_wrench(wrench, time.monotonic(), is_relative=is_relative)
+
+    def _take_poses(self, message: MultiDOFJointTrajectory) -> None:
+        is_relative = self._is_in_tip(message.header.frame_id)
+        names, tip = list(message.joint_names), self._stack.model.tip_link
+        if names not in ([], [tip]):
+            raise RejectedTarget('target poses: joint_names', names, f'none, or {[tip]}')
+        if len(message.points) > MOST_POSES:
+            raise RejectedTarget('target poses', len(message.points), f'at most {MOST_POSES}')
+        times, poses = [], []
+        for i, point in enumerate(message.points):
+            if len(point.transforms) != 1:
+                raise RejectedTarget(
+                    f'target pose {i}', f'{len(point.transforms)} transforms', 'one transform'
+                )
+            there, turn = point.transforms[0].translation, point.transforms[0].rotation
+            xyzw = turn.x, turn.y, turn.z, turn.w
+            poses.append(TipPose.checked((there.x, there.y, there.z), xyzw, f'target pose {i}'))
+            times.append(cdr.seconds(point.time_from_start.sec, point.time_from_start.nanosec))
+        stamp = conversions.seconds(message.header.stamp)
+        self._stack.pipeline.follow_poses(
+            times, poses, start=self._start(stamp), is_relative=is_relative
+        )
+
+
+def _pose(message: Pose) -> TipPose:
+    there, turn = message.position, message.orientation
+    return TipPose.checked((there.x, there.y, there.z), (turn.x, turn.y, turn.z, turn.w))
