@@ -7,14 +7,11 @@ import sys
 import numpy as np
 from node_rig import NodeRig
 
+from robodyn_ros.ros import lockstep
 from robodyn_ros.ros.demo.node_process import die_with_parent
 
 TIME_STEP = 0.002  # of the physics and of the control cycle [s]
-IN_LOCKSTEP = {
-    'use_sim_time': True,
-    'autostart': 'false',
-    'state_timeout': 20.0,  # is about real time, which means nothing here
-}
+IN_LOCKSTEP = {'use_sim_time': True, 'autostart': 'false', **lockstep.IN_LOCKSTEP}
 
 
 class LockstepRig(NodeRig):
@@ -33,7 +30,7 @@ class LockstepRig(NodeRig):
 
     def start(self, **parameters):
         """Start the node for lockstep with these changes on top, and configure it."""
-        super().start(**IN_LOCKSTEP, **parameters)
+        super().start(**{**IN_LOCKSTEP, **parameters})
         assert self.transition('configure')
         return self
 
