@@ -42,7 +42,7 @@ def recorded(log_path, stops, held):
         QoSProfile(depth=20_000),
     )
     try:
-        rig.start(**PANDA, mode='computed_torque', torque_rate_limit='[0.0]')
+        rig.start(**PANDA, mode='computed_torque')
         rig.start_simulator(
             **PANDA, **NOISE, initial_position=START, hold=True, lockstep_timeout=RESENT
         )

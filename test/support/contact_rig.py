@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
-from lockstep_rig import LockstepRig, seconds
+from lockstep_rig import LEAD, LockstepRig, seconds, stamp_at
 from node_rig import ARM
 from pushed_arm import ARMS, EFFORT_NOISE, VELOCITY_NOISE, random_force
 from rclpy.qos import DurabilityPolicy, QoSProfile
@@ -52,15 +52,16 @@ class ContactRig(LockstepRig):
         self.follow([position], [0.2], names)
         self.run_until(0.8)
 
-    def pushed(self, force, frame='', time=0.0):
-        """Exert a force [N] from a simulated time [s] on, or at once."""
+    def pushed(self, force, frame='', time=None):
+        """Exert a force [N] from a simulated time [s] on, or from soon on; return that time."""
+        time = self.time + LEAD if time is None else time
         message = WrenchStamped()
         message.header.frame_id = frame
-        nanoseconds = round(1e9 * time)
-        message.header.stamp.sec, message.header.stamp.nanosec = divmod(nanoseconds, 10**9)
+        message.header.stamp = stamp_at(time)
         vector = message.wrench.force
         vector.x, vector.y, vector.z = map(float, force)
         self.push.publish(message)
+        return time
 
     def forces(self, begin):
         """Return times (N,) and estimated forces (N, 3) in the base link's axes since a time."""
@@ -92,7 +93,8 @@ def urdf_with_friction(name, path):
 class SwayingRig(ContactRig):
     """An arm with friction and noise that sways along sines in computed torque."""
 
-    DEPTH = 50  # a rig that is slower than the lockstep keeps up by missing some
+    takes_turns = False  # minutes of motion; pushes are sent well before their time
+    DEPTH = 50  # so it keeps up by missing some
     NOISE_OF_POSITION = 1e-5  # [rad]
     PERIOD_OF_POINTS = 0.1  # of its trajectories [s]
 
@@ -195,7 +197,7 @@ class SwayingRig(ContactRig):
 
         def push(first, last):
             for begin in np.arange(first, last - 1.0, 1.0)[: count - len(begins)]:
-                self.run_until(begin - 1.0)  # not all at once: some would be lost
+                self.run_until(begin - 3.0)  # not all at once: some would be lost
                 self.pushed(random_force(self.random, size)[:3], self.base, begin)
                 self.pushed(np.zeros(3), self.base, begin + duration)
                 begins.append(begin)

@@ -220,9 +220,11 @@ class NodeRig:
         is_commanded, before = self.commanded_since(len(self.commands)), len(self.states)
         self.stream(position, lambda: is_commanded() and len(self.states) > before)
 
-    def follow(self, positions, seconds, names=ARM, **fields):
-        """Publish a trajectory through positions at times [s]."""
+    def follow(self, positions, seconds, names=ARM, stamp=None, **fields):
+        """Publish a trajectory through positions at times [s]; without a stamp, from now on."""
         message = JointTrajectory(joint_names=list(names))
+        if stamp is not None:
+            message.header.stamp = stamp
         for position, time_from_start in zip(positions, seconds):
             point = JointTrajectoryPoint(positions=[float(value) for value in position], **fields)
             point.time_from_start.sec = int(time_from_start)
