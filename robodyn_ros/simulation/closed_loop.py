@@ -112,7 +112,8 @@ def simulated_motion(
         mode='gravity_compensation' if law == 'free' else law, kp=(kp,), kd=(kd,)
     )
     law_of_node = control_law(model, settings, RigidBodyTorque('newton_euler'))
-    arm = core_arm(law_of_node.inverse_dynamics, law_of_node.friction, model.n)
+    tip = law_of_node.forward_kinematics, law_of_node.jacobian
+    arm = core_arm(law_of_node.inverse_dynamics, law_of_node.friction, model.n, tip)
     arguments = arm, core_law(law_of_node), continuous_joints(model).astype(float)
     limits = known_effort_limits(model) if effort_limits else np.full(model.n, np.inf)
     simulation.reset(asked.position[0])
