@@ -278,7 +278,7 @@ SOFT = {
 }
 
 
-@pytest.mark.longer
+@pytest.mark.slow
 def test_without_friction_a_pushed_arm_has_the_stiffness_and_the_damping_asked_for():
     arm = SoftArm(PANDA, rate=500.0, error=0.0, friction=0.0, noise=0.0, **SOFT)
     arm.run(0.5)
@@ -302,7 +302,7 @@ def test_with_friction_noise_and_a_wrong_model_stiffness_is_within_five_percent(
     assert found.hysteresis < 0.5 * slow_push(plain, 2, 20.0).hysteresis
 
 
-@pytest.mark.longer
+@pytest.mark.slow
 @pytest.mark.parametrize('seed', range(2))
 def test_contacts_and_changes_of_stiffness_give_no_energy_but_the_hands_and_the_tanks(seed):
     arm = SoftArm(PANDA, rate=500.0, error=0.0, noise=0.0, seed=seed, **SOFT)
