@@ -111,6 +111,8 @@ def run_pushed(
                     raise NodeEnded(f'nothing moved for {SILENCE_TIMEOUT:g} s\n{shown}')
 
         wait(_SETTLING)
+        while not hand.is_felt:
+            wait(_SETTLING)
         say(f'the arm is held; logs: {logs}')
         say(
             f'push it by geometry_msgs/WrenchStamped on {NAMESPACE}/tip_wrench, aim it by '
@@ -164,6 +166,11 @@ class _Hand:
     def place(self) -> FloatArray:
         """Return where the tip is, in base axes, shape (3,) [m]."""
         return self._position
+
+    @property
+    def is_felt(self) -> bool:
+        """Whether the simulator hears of pushes."""
+        return self._wrenches.get_subscription_count() > 0
 
     def push(self, force: Sequence[float]) -> None:
         """Push the tip from now on with a force in base axes [N]."""

@@ -146,6 +146,9 @@ def test_a_target_pose_is_reached_no_faster_than_tip_speed(rig, robot, model):
     told = rig.targets.references
     times = np.array([seconds(each.header.stamp) for each in told])
     places = np.array([[getattr(each.pose.position, axis) for axis in 'xyz'] for each in told])
+    # A state that the simulator sends again is answered again.
+    later = np.append(True, np.diff(times) > 0.0)
+    times, places = times[later], places[later]
     speed = np.linalg.norm(np.diff(places, axis=0), axis=1) / np.diff(times)
     assert 0.09 < speed.max() < 0.1001
     assert told[-1].header.frame_id == rig.targets.poses[-1].header.frame_id == 'panda_link0'
