@@ -352,3 +352,16 @@ def test_a_bent_spring_stiffens_no_faster_than_there_is_energy_for_and_fully_onc
     assert most < bent + 1.0
     arm.run(2.0)
     assert np.linalg.norm(displacement(arm.pose(), start)[:3]) > 0.15  # and stiffens once let go
+
+
+def test_a_change_without_a_ramp_while_the_springs_are_bent_is_commanded_at_once():
+    given = {**SOFT, 'ramp_time': 0.0}
+    arm = SoftArm(PANDA, rate=500.0, error=0.0, friction=0.0, noise=0.0, **given)
+    arm.run(0.5)
+    start, wrench = arm.pose(), np.array([0.0, 15.0, 0.0, 0.0, 0.0, 0.0])
+    for factor in (1.0, 2.0):
+        arm.change(impedance_tip_stiffness=factor * STIFFNESS)
+        refusals = arm.run(1.0, lambda t: wrench, lambda: arm.core.refusal.name)
+        assert set(refusals) == {'none'}
+        moved = displacement(arm.pose(), start)[1]
+        assert moved == pytest.approx(15.0 / (factor * STIFFNESS[1]), rel=0.1)

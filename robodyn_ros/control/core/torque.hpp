@@ -513,13 +513,14 @@ public:
     return blended_;
   }
 
-  // Slow a transition down in which springs gain energy [J] that is not there: return what it takes
+  // Slow the transition down in which springs gain energy [J] that is not there: return what it takes
   // in a time [s] of what there is. The gain is that of the whole transition.
   double take_energy(double gain, double there, double elapsed)
   {
-    const double needed = std::max(gain, 0.0) * elapsed / duration_;
-    pace_ = is_in_transition_ && needed > there ? there / needed : 1.0;
-    return is_in_transition_ ? pace_ * needed : 0.0;
+    // Without a duration it is over already.
+    const double needed = duration_ > 0.0 ? std::max(gain, 0.0) * elapsed / duration_ : 0.0;
+    pace_ = needed > there ? there / needed : 1.0;
+    return pace_ * needed;
   }
 
   const LawCoefficients & origin() const { return origin_; }  // of the transition
