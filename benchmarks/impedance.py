@@ -6,8 +6,8 @@ Push twenty arms of public packages in MuJoCo, and print which springs and dampe
 
 Each arm has friction (Coulomb 1 % of its effort limits, half as much viscous per rad/s), rotors
 (1/300 kg m² per N m of effort limit), noise of its sensors and drives; its model is 10 % wrong in
-each link's inertia, each joint's friction and rotor. Where it stands is drawn, away from singular
-positions. Stiffness is drawn, too: 200 to 800 N/m and 10 to 50 N m/rad, the same along and about
+each link's inertia, each joint's friction and rotor. It stands in a bent posture, away from
+singular ones. Stiffness is drawn: 200 to 800 N/m and 10 to 50 N m/rad, the same along and about
 all axes.
 
 For each arm and rate, with 80 % of the friction compensated, and with none: the slope of a slow
@@ -71,7 +71,7 @@ class CrispLaw(SoftArm):
         self.goal, self.last = forward_kinematics(self.model, self.start), None
 
     def torque(self, position, velocity):
-        model = self.believed
+        model = self.assumed
         error = displacement(self.goal, forward_kinematics(model, position))
         error = np.clip(error, -self.CLIP, self.CLIP)
         jacobian = tip_jacobian(model, position)
@@ -89,7 +89,7 @@ class CrispLaw(SoftArm):
 def largest_push(arm, stiffness, axis, wanted):
     """Return the push along an axis that drives hold, that bends no spring far."""
     jacobian = tip_jacobian(arm.model, arm.start)
-    left = 0.9 * arm.limits - np.abs(gravity_torque(arm.believed, arm.start))
+    left = 0.9 * arm.limits - np.abs(gravity_torque(arm.assumed, arm.start))
     per_unit = np.abs(jacobian.T @ np.eye(6)[axis]) + 1e-9
     bend = 0.05 if axis < 3 else 0.2
     return min(wanted, bend * stiffness[axis], float((left / per_unit).min()))
@@ -111,11 +111,11 @@ def null_motion(arm, speed=0.3, duration=2.0):
     path, steps = [arm.start], 200
     way = None
     for _ in range(steps):
-        null = np.linalg.svd(tip_jacobian(arm.believed, path[-1]))[2][-1]
+        null = np.linalg.svd(tip_jacobian(arm.assumed, path[-1]))[2][-1]
         way = null if way is None else null * np.sign(null @ way)
         path.append(path[-1] + way * speed * duration / steps)
     times = 0.5 + np.arange(0, steps + 1, 10) * duration / steps
-    # The tip's own pose is held: the path's first order leaves it.
+    # To first order this path leaves the tip where it is.
     start = arm.pose()
     arm.follow(path[::10], times)
     moved = arm.run(

@@ -68,7 +68,7 @@ def soft(model: RobotModel, stiffness: float | None = None) -> Chosen:
     InvalidArgument
         A joint has no effort limit, or the stiffness is not positive.
     """
-    limits = safety_settings(model, ControlSettings()).effort_limits
+    limits = _effort_limits(model)
     if stiffness is not None and not 0.0 < stiffness < np.inf:
         raise InvalidArgument('stiffness', stiffness, 'a positive number')
     friction, reason = _friction(model)
@@ -142,6 +142,11 @@ def _friction(model: RobotModel) -> tuple[dict[str, float], str]:
     )
 
 
+def _effort_limits(model: RobotModel) -> FloatArray:
+    """Return those that a node has by default; InvalidArgument where a joint has none."""
+    return safety_settings(model, ControlSettings()).effort_limits
+
+
 def _levers(model: RobotModel) -> FloatArray:
     """Return how far the tip can be from each joint's axis at most, shape (n,) [m]."""
     dh = model.dh
@@ -154,9 +159,7 @@ def _levers(model: RobotModel) -> FloatArray:
 
 def _rounded(values: FloatArray) -> FloatArray:
     """Return positive numbers with two digits."""
-    digits = 10.0 ** (np.floor(np.log10(values)) - 1.0)
-    rounded: FloatArray = np.round(values / digits) * digits
-    return np.array([float(f'{value:.2g}') for value in rounded])
+    return np.array([float(f'{value:.2g}') for value in values])
 
 
 def _listed(values: FloatArray) -> str:
@@ -170,7 +173,7 @@ def bent_posture(model: RobotModel) -> FloatArray:
     Of 500 random ones in the inner half of the ranges that one whose Jacobian's smallest singular
     value, lengths over the reach, is largest, gravity taking no more than half of the efforts.
     """
-    limits = safety_settings(model, ControlSettings()).effort_limits
+    limits = _effort_limits(model)
     lower, upper = (np.clip(model.position_limits[:, side], -2.0, 2.0) for side in (0, 1))
     middle, half = 0.5 * (lower + upper), 0.25 * (upper - lower)
     random = np.random.default_rng(0)

@@ -11,14 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from robodyn_ros.control.core_binding import core
 from robodyn_ros.errors import RejectedTrajectory
 from robodyn_ros.spatial import FloatArray, cross
 
 MOST_POSES = 250
 """Of a trajectory of poses: reading them takes 10 ms, in which no cycle runs."""
-
-NORM_TOLERANCE = 1e-3
-"""By which the norm of a quaternion may differ from one."""
 
 
 class RejectedTarget(RejectedTrajectory):
@@ -57,11 +55,11 @@ class TipPose:
             raise RejectedTarget(element, [*position, *xyzw], 'finite numbers')
         quaternion = np.array(xyzw, dtype=float)
         norm = float(np.linalg.norm(quaternion))
-        if not abs(norm - 1.0) <= NORM_TOLERANCE:
+        if not abs(norm - 1.0) <= core.QUATERNION_TOLERANCE:
             raise RejectedTarget(
                 f'{element}: norm of the quaternion x, y, z, w',
                 round(norm, 6),
-                f'1 within {NORM_TOLERANCE:g}',
+                f'1 within {core.QUATERNION_TOLERANCE:g}',
             )
         return cls(np.array(position, dtype=float), quaternion / norm)
 

@@ -104,7 +104,7 @@ class SoftArm:
         )
         text = urdf_with_wrong_masses(path, error, self.random)
         wrong = 1.0 + error * self.random.choice([-1.0, 1.0], (3, given.n))
-        self.believed = replace(
+        self.assumed = replace(
             RobotModel.from_urdf(text, **ends),
             effort_limits=self.limits,
             coulomb_friction=wrong[0] * coulomb,
@@ -121,16 +121,16 @@ class SoftArm:
             position = dexterous_position(self.model, self.limits, np.random.default_rng(1))
         self.start = np.array(position, dtype=float)
         self.period, self.steps = 1.0 / rate, round(1.0 / rate / TIME_STEP)
-        self.torque_of = RigidBodyTorque.of(self.believed, 'compiled')
+        self.torque_of = RigidBodyTorque.of(self.assumed, 'compiled')
         self.parameters = parameters
         settings = self.settings()
         always = SimpleNamespace(
             stale_joints=lambda now: [], elapsed=SimpleNamespace(simulated=np.nan)
         )
-        law = control_law(self.believed, settings, self.torque_of)
+        law = control_law(self.assumed, settings, self.torque_of)
         self.pipeline = CommandPipeline(
-            law, always, safety_settings(self.believed, settings),
-            reference_limits(self.believed, settings),
+            law, always, safety_settings(self.assumed, settings),
+            reference_limits(self.assumed, settings),
         )  # fmt: skip
         self.core = self.pipeline._core
         self.time, self.wrench = 0.0, np.zeros(6)
@@ -151,7 +151,7 @@ class SoftArm:
     def change(self, **changes):
         """Change parameters of the law."""
         settings = self.settings(**changes)
-        self.pipeline.change_law(control_law(self.believed, settings, self.torque_of))
+        self.pipeline.change_law(control_law(self.assumed, settings, self.torque_of))
 
     def torque(self, position, velocity):
         """Return the torque of one control cycle."""

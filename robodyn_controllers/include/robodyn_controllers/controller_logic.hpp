@@ -370,7 +370,7 @@ public:
     const auto [x, y, z, w] = orientation;
     const double length = std::hypot(std::hypot(x, y), std::hypot(z, w));
     if (!are_finite(position)) { return "position; allowed: finite numbers"; }
-    if (!(std::fabs(length - 1.0) <= 1e-3)) {
+    if (!(std::fabs(length - 1.0) <= robodyn::kQuaternionTolerance)) {
       return "orientation of length " + std::to_string(length) + "; allowed: 1, within 0.001";
     }
     arm_->new_target.put({position, {w / length, {x / length, y / length, z / length}}});

@@ -14,8 +14,8 @@
 //
 // There are two clocks. Steady time measures staleness, the rate limit and transitions. The time
 // of the states samples references, while it keeps pace with steady time. Simulated time
-// replaces both, so that a simulation gives the same torques at any pace, and while it stands
-// still nothing is stale.
+// replaces both but for the rate limit: without one a simulation gives the same torques at any
+// pace, and while it stands still nothing is stale.
 //
 // Nothing but the constructor and follow allocates; nothing waits, logs or throws.
 #ifndef ROBODYN_ROS__CORE__COMMAND_PIPELINE_HPP_

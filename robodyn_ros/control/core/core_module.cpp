@@ -621,6 +621,7 @@ PYBIND11_MODULE(core_module, module)
   module.attr("GRAVITY_RATE") = rd::kGravityRate;
   module.attr("LARGEST_KD_T") = rd::kLargestKdT;
   module.attr("LARGEST_ROOT_KP_T") = rd::kLargestRootKpT;
+  module.attr("QUATERNION_TOLERANCE") = rd::kQuaternionTolerance;
   module.attr("STANDSTILL") = rd::kStandstill;
   module.attr("DEVIATIONS") = rd::kDeviations;
   module.attr("UNKNOWN_DEVIATION") = rd::kUnknownDeviation;

@@ -38,6 +38,9 @@ inline Three cross(const Three & a, const Three & b)
   return {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
 }
 
+// By how much the length of a quaternion that is given may differ from one.
+constexpr double kQuaternionTolerance = 1e-3;
+
 // A unit quaternion.
 struct Turn
 {

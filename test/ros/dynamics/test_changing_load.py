@@ -29,12 +29,6 @@ PARTS = ('inertial', 'coriolis', 'gravity', 'friction', 'feedback', 'effort')
 
 
 @pytest.fixture(scope='module')
-def robot(panda_urdf):
-    """Parameters that name the robot."""
-    return {'urdf_file': panda_urdf, 'base_link': 'panda_link0', 'tip_link': 'panda_link8'}
-
-
-@pytest.fixture(scope='module')
 def node(robot, tmp_path_factory):
     result = NodeInProcess(tmp_path_factory.mktemp('node') / 'node.log')
     result.start(**robot, state_timeout=UNHURRIED, ramp_time=0.1)

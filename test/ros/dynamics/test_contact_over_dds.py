@@ -41,18 +41,6 @@ def rig(tmp_path):
     result.close()
 
 
-@pytest.fixture(scope='module')
-def robot(panda_urdf):
-    return {'urdf_file': panda_urdf, 'base_link': 'panda_link0', 'tip_link': 'panda_link8'}
-
-
-@pytest.fixture(scope='module')
-def model(robot):
-    return RobotModel.from_urdf(
-        robot['urdf_file'], base_link='panda_link0', tip_link='panda_link8'
-    )
-
-
 @pytest.mark.slow
 def test_the_torques_and_the_wrench_of_a_force_are_published(rig, robot, model):
     rig.listen()

@@ -52,12 +52,6 @@ def gravity(panda):
     return gravity_torque(panda, POSITION)
 
 
-@pytest.fixture
-def robot(panda_urdf):
-    """Parameters that name the robot."""
-    return {'urdf_file': panda_urdf, 'base_link': 'panda_link0', 'tip_link': 'panda_link8'}
-
-
 def is_level(rig, level):
     return lambda: rig.report.get('level') == level
 

@@ -17,7 +17,7 @@ from node_rig import UNHURRIED
 from scipy.spatial.transform import Rotation
 from trajectory_msgs.msg import MultiDOFJointTrajectory, MultiDOFJointTrajectoryPoint
 
-from robodyn_ros import RobotModel, forward_kinematics
+from robodyn_ros import forward_kinematics
 from robodyn_ros.control.law import MODES
 from robodyn_ros.ros.command_conflicts import WATCHDOG_LABEL
 
@@ -89,18 +89,6 @@ def rig(tmp_path):
     result.targets = Targets(result)
     yield result
     result.close()
-
-
-@pytest.fixture(scope='module')
-def robot(panda_urdf):
-    return {'urdf_file': panda_urdf, 'base_link': 'panda_link0', 'tip_link': 'panda_link8'}
-
-
-@pytest.fixture(scope='module')
-def model(robot):
-    return RobotModel.from_urdf(
-        robot['urdf_file'], base_link='panda_link0', tip_link='panda_link8'
-    )
 
 
 def float_softly(rig, robot, **parameters):

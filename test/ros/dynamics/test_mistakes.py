@@ -739,9 +739,9 @@ def trajectory_until_told(rig, position, doing=None, **options):
 @mistake(
     'a trajectory in mode gravity_compensation',
     'trajectory rejected: the mode is gravity_compensation: set parameter mode to feedforward or '
-    'computed_torque',
+    'computed_torque or joint_impedance or cartesian_impedance',
     'WARN: compensating gravity; a trajectory was rejected: the mode is gravity_compensation: set '
-    'parameter mode to feedforward or computed_torque',
+    'parameter mode to feedforward or computed_torque or joint_impedance or cartesian_impedance',
 )
 def test_trajectory_in_gravity_compensation_names_the_parameter(rig, robot):
     rig.start(**robot)
