@@ -6,14 +6,13 @@ import pytest
 from robodyn_ros import RobotModel
 
 
-@pytest.fixture(scope='module')
+@pytest.fixture
 def robot(panda_urdf):
-    """Parameters that name the robot."""
+    """Parameters that name the robot, for a test to change."""
     return {'urdf_file': panda_urdf, 'base_link': 'panda_link0', 'tip_link': 'panda_link8'}
 
 
 @pytest.fixture(scope='module')
-def model(robot):
+def model(panda_urdf):
     """Its model."""
-    ends = {name: robot[name] for name in ('base_link', 'tip_link')}
-    return RobotModel.from_urdf(robot['urdf_file'], **ends)
+    return RobotModel.from_urdf(panda_urdf, base_link='panda_link0', tip_link='panda_link8')

@@ -29,8 +29,9 @@ PARTS = ('inertial', 'coriolis', 'gravity', 'friction', 'feedback', 'effort')
 
 
 @pytest.fixture(scope='module')
-def node(robot, tmp_path_factory):
+def node(panda_urdf, tmp_path_factory):
     result = NodeInProcess(tmp_path_factory.mktemp('node') / 'node.log')
+    robot = {'urdf_file': panda_urdf, 'base_link': 'panda_link0', 'tip_link': 'panda_link8'}
     result.start(**robot, state_timeout=UNHURRIED, ramp_time=0.1)
     yield result
     result.close()
