@@ -121,6 +121,8 @@ class CommandConflictMonitor:
 
     Attributes
     ----------
+    topic : str
+        Of the commands.
     names : list of str
         Nodes with a publisher on the topic, when it was last looked; a node that was killed is
         seen for some 20 s.
@@ -135,7 +137,7 @@ class CommandConflictMonitor:
         self.count = self.recent = 0
         self.listener: CommandListener | None = None
         self._node = node
-        self._topic = topic
+        self.topic = topic
         self._since = -math.inf  # when listening began [s]
         self._began: float | None = None  # to command [s]
         self._listen()
@@ -179,12 +181,12 @@ class CommandConflictMonitor:
     def text(self) -> str:
         """Nodes that command, or could, as of the last update; empty: none."""
         if self.recent:
-            return f'{self._who} commands on {self._topic}, too'
-        return f'{self._who} has a publisher on {self._topic}, too' if self.names else ''
+            return f'{self._who} commands on {self.topic}, too'
+        return f'{self._who} has a publisher on {self.topic}, too' if self.names else ''
 
     def _commander(self) -> str:
         self.names = self._others()
-        return f'{self._who} commands on {self._topic}'
+        return f'{self._who} commands on {self.topic}'
 
     @property
     def _is_newcomer(self) -> bool:
@@ -208,14 +210,14 @@ class CommandConflictMonitor:
 
     def _listen(self) -> CommandListener:
         if self.listener is None:
-            self.listener, self._since = CommandListener(self._node, self._topic), time.monotonic()
+            self.listener, self._since = CommandListener(self._node, self.topic), time.monotonic()
         return self.listener
 
     def _others(self) -> list[str]:
         """Return the names of the nodes that publish, but for watchdogs and one of this name."""
         found = [
             f'{publisher.node_namespace.rstrip("/")}/{publisher.node_name}'
-            for publisher in self._node.get_publishers_info_by_topic(self._topic)
+            for publisher in self._node.get_publishers_info_by_topic(self.topic)
             if _WATCHDOG.fullmatch(publisher.node_name) is None
         ]
         if (own := self._node.get_fully_qualified_name()) in found:

@@ -285,7 +285,7 @@ public:
   {
     limiter_.continue_from(torque, sent);
     velocity_check_.restart_history();  // the arm's motion meanwhile is not known
-    is_handover_ = true;
+    is_handover_ = state_.has_state;    // else the first state may be long in coming
     if (state_.has_state) { become_stale({sent}); }
   }
 

@@ -35,6 +35,7 @@ from robodyn_ros.ros.joint_states import WARNING_PERIOD, StateReception, ros_tim
 from robodyn_ros.ros.qos import SENSOR
 from robodyn_ros.ros.shared_memory import SharedMemory
 from robodyn_ros.ros.trajectory_message import Rejections, TrajectoryMessage
+from robodyn_ros.ros.watchdog.handover import take_over
 from robodyn_ros.ros.watchdog.watchdog_process import WatchdogProcess
 
 STOP_PERIOD = 0.001  # between the steps of the stop command to its torque [s]
@@ -216,6 +217,7 @@ class ControlCycle:
         self._watchdog = watchdog
         self._watchdog_period = settings.watchdog_period
         self._watchdog_timer: Timer | None = None
+        self._is_beginning = False  # to command
         self._was_taken_over = False
         self._is_missed = self._is_reported_stale = False
         self._reported_stale = self._missed_since = -math.inf
@@ -308,6 +310,7 @@ class ControlCycle:
         self.others.begin_commanding()
         self._look_for_subscribers()
         self.stack.pipeline.enable(self._started)
+        self._is_beginning = True
         self._watchdog_timer = self._node.create_timer(
             self._watchdog_period, self._on_watchdog, clock=Clock(clock_type=ClockType.STEADY_TIME)
         )
@@ -320,6 +323,7 @@ class ControlCycle:
             return other
         self.others.begin_commanding()
         self.stack.pipeline.enable(time.monotonic())
+        self._is_beginning = True
         return ''
 
     def leave(self) -> None:
@@ -415,6 +419,12 @@ class ControlCycle:
         state = joint_states.take()
         if self._is_taken_over():
             return
+        if self._is_beginning:
+            self._is_beginning = False
+            limits = pipeline.settings.effort_limits
+            last = take_over(self._node, self._outputs.others.topic, limits)
+            if last is not None:
+                pipeline.continue_from(*last)
         acting = pipeline.last_torque
         command = pipeline.step(state, time.monotonic())
         self._look_for_faults()

@@ -37,6 +37,7 @@ from robodyn_ros.ros.qos import RELIABLE, SENSOR
 from robodyn_ros.ros.rclpy_workarounds import is_rejected_message
 from robodyn_ros.ros.shared_memory import Look, Names, SharedMemory, WatchdogSettings
 from robodyn_ros.ros.signals import leave_stop_signals_to_the_node
+from robodyn_ros.ros.watchdog.handover import Handover
 from robodyn_ros.ros.watchdog.takeover import LastCommand, Takeover
 
 WAKE_PERIOD = 0.05  # between looks at the heartbeat, if none is due before [s]
@@ -185,7 +186,8 @@ class WatchdogNode(Node):
         message.layout.dim = [MultiArrayDimension(label=WATCHDOG_LABEL, size=size, stride=size)]
         subscription = None
         listener: CommandListener | None = None
-        is_node_gone = False
+        handover: Handover | None = None
+        is_node_gone = is_asked = False
         while not shared.is_closing:
             is_alive = parent.is_alive
             if is_alive and shared.is_wanted_back:
@@ -193,6 +195,12 @@ class WatchdogNode(Node):
             if not is_alive and not is_node_gone:
                 is_node_gone = True
                 signal.alarm(LONGEST_LIFE + math.ceil(settings.safety.stale_hold_time))
+                handover = Handover(self, self._commands.topic_name)
+            is_asked = handover is not None and handover.is_given(
+                *(self._last or (last.time, last.torque))
+            )
+            if is_asked:
+                break
             now = time.monotonic()
             shared.looked(self._punctuality.look(now, np.inf))
             torque = takeover.command(now, is_alive)
@@ -218,9 +226,11 @@ class WatchdogNode(Node):
             self.destroy_subscription(subscription)
         if listener is not None:
             listener.destroy()
+        if handover is not None:
+            handover.close()
         self._given_back = time.monotonic()
         shared.stand_in(*(self._last or (0.0, None)), is_over=True)
-        return takeover.is_over
+        return takeover.is_over or is_asked
 
     def end(self) -> None:
         """Wait until the last command has arrived, and leave the graph."""
