@@ -28,6 +28,7 @@ FRICTION = 0.01  # Coulomb, of the effort limits; half as much viscous per rad/s
 ROTOR = 1.0 / 300.0  # of the effort limits [kg m² per N m]
 POSITION_RESOLUTION, VELOCITY_NOISE = 1e-5, 1e-3  # rad, rad/s
 EFFORT_NOISE = 0.003  # of the effort limits
+SAMPLING = 0.02  # of a slow push [s]
 ROTATION_LENGTH = 0.3  # m, makes rotations comparable to translations
 
 
@@ -168,16 +169,17 @@ class SoftArm:
         self.simulation.push(self.wrench)
         for _ in range(self.steps):
             shaken = self.noise * EFFORT_NOISE * self.limits * self.random.normal(size=n)
-            self.simulation.step((np.zeros(n) if torque is None else torque) + shaken)
+            self.simulation.step(shaken if torque is None else torque + shaken)
         self.time = round(self.time + self.period, 9)
 
-    def run(self, duration, wrench=None, each=None):
-        """Run for a time [s] under a wrench by the time since; return what each cycle gives."""
+    def run(self, duration, wrench=None, each=None, every=1):
+        """Run for a time [s] under a wrench by the time since; return what some cycles give."""
         begin, found = self.time, []
-        while self.time < begin + duration - 1e-9:
+        for cycle in range(round(duration / self.period)):
             self.wrench = np.zeros(6) if wrench is None else wrench(self.time - begin)
             self.cycle()
-            found.append(None if each is None else each())
+            if each is not None and cycle % every == 0:
+                found.append(each())
         return np.array(found)
 
     def pose(self):
@@ -220,10 +222,11 @@ def slow_push(arm, axis, largest, duration=16.0):
         return largest * np.interp(time / duration, [0.0, 0.2, 0.6, 1.0], [0, 1, -1, 1])
 
     unit = np.eye(6)[axis]
+    every = round(SAMPLING / arm.period)
     moved = arm.run(
-        duration, lambda t: size(t) * unit, lambda: displacement(arm.pose(), start)[axis]
+        duration, lambda t: size(t) * unit, lambda: displacement(arm.pose(), start)[axis], every
     )
-    force = np.array([size(k * arm.period) for k in range(len(moved))])
+    force = np.array([size(k * every * arm.period) for k in range(len(moved))])
     first = round(0.2 * len(moved))  # from the first peak on: both branches of a whole loop
     down, up = slice(first, 3 * first), slice(3 * first, 5 * first)
     # Not near the ends, where friction turns round.

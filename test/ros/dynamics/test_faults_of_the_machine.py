@@ -2,6 +2,7 @@
 """The compiler, the files and the signals of the machine that the node runs on."""
 
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -143,7 +144,7 @@ def test_miscompiled_torque_is_not_commanded(own, gravity, tmp_path, wrong):
     own.launch()
     assert commands(own, gravity)
     own.stream(POSITION, lambda: own.report.get('algorithm') == 'newton_euler')
-    assert 'where Newton-Euler gives' in own.log and own.report['model_level'] == WARN
+    assert re.search('where .+ gives', own.log) and own.report['model_level'] == WARN
     assert list((tmp_path / 'cache').glob('*')) == []
 
 
@@ -201,7 +202,7 @@ def has_ended(pid):
 def test_hanging_compiler_does_not_keep_the_node_from_ending(own, tmp_path):
     pid = hang(own, tmp_path, '--version')
     assert own.end(signal.SIGTERM) == 0
-    assert has_ended(pid)
+    own.until(lambda: has_ended(pid))
     assert 'while it was configuring' in own.log and 'Traceback' not in own.log
 
 
@@ -220,7 +221,7 @@ def test_hanging_compiler_does_not_outlive_a_killed_node(own, tmp_path):
 def test_compiler_without_a_version_is_given_up(own, gravity, tmp_path):
     pid = hang(own, tmp_path, 'never')
     assert commands(own, gravity)
-    assert has_ended(pid)
+    own.until(lambda: has_ended(pid))
     assert 'no end after 10 s' in own.log
 
 
