@@ -25,6 +25,7 @@ from robodyn_ros.simulation.arm import ArmSimulation
 
 TIME_STEP = 5e-4  # of the physics [s]
 FRICTION = 0.01  # Coulomb, of the effort limits; half as much viscous per rad/s
+MOST_FRICTION = 1.0  # Coulomb [N m]: a push of 20 N does not move a joint with the rest
 ROTOR = 1.0 / 300.0  # of the effort limits [kg m² per N m]
 POSITION_RESOLUTION, VELOCITY_NOISE = 1e-5, 1e-3  # rad, rad/s
 EFFORT_NOISE = 0.003  # of the effort limits
@@ -95,7 +96,7 @@ class SoftArm:
         path, ends = public_urdf(arm.file), {'base_link': arm.base, 'tip_link': arm.tip}
         given = RobotModel.from_urdf(path, **ends)
         self.limits = np.array(arm.limits or given.effort_limits, dtype=float)
-        coulomb = friction * FRICTION * self.limits
+        coulomb = friction * np.minimum(FRICTION * self.limits, MOST_FRICTION)
         self.model = replace(
             given,
             effort_limits=self.limits,
