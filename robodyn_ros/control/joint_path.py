@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The path of joints without time: through waypoints, along a trajectory, round corners or to them.
+
+A path is polynomials in a parameter that grows with the distance [rad or m] between waypoints, so
+that its first derivative is of size one. Where it has a corner the arm has to stop.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from robodyn_ros.arguments import checked_array
+from robodyn_ros.control.reference import polynomial_states
+from robodyn_ros.errors import InvalidArgument, WrongType
+from robodyn_ros.spatial import FloatArray
+
+Corners = Literal['spline', 'stop', 'blend']
+CORNERS: tuple[Corners, ...] = get_args(Corners)
+"""How a path goes through waypoints: along a spline, along lines with stops, with round corners."""
+
+MOST_WAYPOINTS = 1_000
+LARGEST_POSITION = 1e6  # farther away no joint is [rad] or [m]
+_SHORTEST = 1e-9  # closer waypoints are the same [rad] or [m]
+_FEWEST_OF_SEGMENT, _FEWEST_OF_PIECE = 4, 40  # intervals of a grid
+_REVERSAL = 1e-3  # of two directions whose sum is shorter, no blend leads from one to the other
+
+# Bezier coefficients of a quintic to those of 1, t, ..., t^5.
+_BEZIER = np.array(
+    [
+        [1, 0, 0, 0, 0, 0],
+        [-5, 5, 0, 0, 0, 0],
+        [10, -20, 10, 0, 0, 0],
+        [-10, 30, -30, 10, 0, 0],
+        [5, -20, 30, -20, 5, 0],
+        [-1, 5, -10, 10, -5, 1],
+    ],
+    dtype=float,
+)
+# A corner's blend passes it by this times its reach and the difference of directions.
+_BLEND_DEVIATION = 7 / 64
+
+
+@dataclass(frozen=True, eq=False)
+class JointPath:
+    """
+    A path of n joints of K - 1 segments; build it with ``through``.
+
+    Parameters
+    ----------
+    knots : array, shape (K,)
+        The parameter at which segments begin, and the end [rad or m].
+    coefficients : array, shape (K - 1, 6, n)
+        Of 1, t, ..., t^5 with t running from 0 to 1 over the segment [rad or m].
+    waypoints : array, shape (W,)
+        The parameter at which the waypoints are, or the corners nearest to them.
+    is_stop : array of bool, shape (K,)
+        At which knots the arm has to stop: corners.
+    """
+
+    knots: FloatArray
+    coefficients: FloatArray
+    waypoints: FloatArray
+    is_stop: np.ndarray = field(default_factory=lambda: np.zeros(0, bool))
+
+    @classmethod
+    def through(
+        cls,
+        waypoints: FloatArray,
+        corners: Corners = 'spline',
+        tolerance: float = 0.0,
+        parameters: FloatArray | None = None,
+    ) -> JointPath:
+        """
+        Return the path through checked waypoints (K, n), of which no two in a row are equal.
+
+        Parameters
+        ----------
+        waypoints : array, shape (K, n)
+            [rad or m]
+        corners : str
+            ``'spline'``: the cubic spline whose third derivative is continuous at the second and
+            the last but one waypoint, as SciPy's and toppra's. ``'stop'``: straight lines, a stop
+            at each waypoint where the direction changes. ``'blend'``: straight lines, each corner
+            rounded by a quintic.
+        tolerance : float
+            Distance by which a blend may pass its waypoint [rad or m].
+        parameters : array, shape (K,), optional
+            Of the spline; not given: the distance along the waypoints.
+        """
+        lengths = np.linalg.norm(np.diff(waypoints, axis=0), axis=1)
+        knots = np.concatenate([[0.0], np.cumsum(lengths)])
+        if corners == 'spline':
+            return cls._spline(knots if parameters is None else parameters, waypoints)
+        directions = np.diff(waypoints, axis=0) / lengths[:, None]
+        turn = np.linalg.norm(np.diff(directions, axis=0), axis=1)
+        is_corner = turn > 1e-9
+        reach = np.zeros(len(waypoints))
+        if corners == 'blend':
+            can = is_corner & (np.linalg.norm(directions[1:] + directions[:-1], axis=1) > _REVERSAL)
+            most = 0.5 * np.minimum(lengths[1:], lengths[:-1])
+            wanted = tolerance / (_BLEND_DEVIATION * np.where(can, turn, 1.0))
+            reach[1:-1] = np.where(can, np.minimum(most, wanted), 0.0)
+        is_stop = np.concatenate([[False], is_corner, [False]]) & (reach == 0.0)
+        return cls._lines(waypoints, directions, lengths, reach, is_stop)
+
+    @classmethod
+    def _spline(cls, knots: FloatArray, waypoints: FloatArray) -> JointPath:
+        from scipy.interpolate import CubicSpline  # half a second
+
+        spline = CubicSpline(knots, waypoints)
+        steps = np.diff(knots)[:, None, None]
+        coefficients = np.zeros((len(steps), 6, waypoints.shape[1]))
+        coefficients[:, :4] = spline.c[::-1].transpose(1, 0, 2) * steps ** np.arange(4)[:, None]
+        return cls(knots, coefficients, knots, np.zeros(len(knots), bool))
+
+    @classmethod
+    def _lines(
+        cls,
+        waypoints: FloatArray,
+        directions: FloatArray,
+        lengths: FloatArray,
+        reach: FloatArray,
+        is_stop: np.ndarray,
+    ) -> JointPath:
+        """Return lines, and blends where corners have a reach; all by their Bezier points."""
+        points, spans, stops, at = [], [], [False], [0.0]
+        for k, (direction, length) in enumerate(zip(directions, lengths, strict=True)):
+            begin, end = reach[k], length - reach[k + 1]
+            if end - begin > _SHORTEST:
+                places = np.linspace(begin, end, 6)
+                points.append(waypoints[k] + places[:, None] * direction)
+                spans.append(end - begin)
+                stops.append(bool(is_stop[k + 1]))
+            if reach[k + 1] > 0.0:
+                # Evenly spaced on either line: the second derivative is zero at both ends.
+                places = reach[k + 1] * np.array([-1.0, -0.5, 0.0, 0.0, 0.5, 1.0])
+                sides = np.stack([direction] * 3 + [directions[k + 1]] * 3)
+                points.append(waypoints[k + 1] + places[:, None] * sides)
+                spans.append(2.5 * reach[k + 1])
+                stops.append(False)
+                at.append(sum(spans) - 0.5 * spans[-1])
+            else:
+                at.append(sum(spans))
+        knots = np.concatenate([[0.0], np.cumsum(spans)])
+        return cls(knots, _BEZIER @ np.array(points), np.array(at), np.array(stops))
+
+    @property
+    def n(self) -> int:
+        """Number of joints."""
+        return self.coefficients.shape[2]
+
+    @property
+    def length(self) -> float:
+        """The parameter at the end, from that at the beginning [rad or m]."""
+        return float(self.knots[-1] - self.knots[0])
+
+    def grid(self, points: int) -> tuple[np.ndarray, FloatArray]:
+        """
+        Return the segment of each interval of a grid, (N,), and its two ends in it, (N, 2).
+
+        N is ``points``, or more where segments or pieces between stops are many.
+        """
+        steps = np.diff(self.knots)
+        piece = np.concatenate([[0], np.cumsum(self.is_stop[1:-1])])
+        of_piece = np.bincount(piece, weights=steps)
+        share = np.maximum(
+            points * steps / steps.sum(), _FEWEST_OF_PIECE * steps / of_piece[piece]
+        )
+        counts = np.maximum(np.ceil(share - 1e-9), _FEWEST_OF_SEGMENT).astype(int)
+        segment = np.repeat(np.arange(len(steps)), counts)
+        first = np.concatenate([[0], np.cumsum(counts)[:-1]])
+        place = np.arange(len(segment)) - first[segment]
+        ends = (place[:, None] + np.array([0.0, 1.0])) / counts[segment][:, None]
+        return segment, ends
+
+    def states(
+        self, segment: np.ndarray, t: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return q and two derivatives by the parameter, (P, m, n), at t (P, m) in segments (P,)."""
+        return polynomial_states(self.coefficients, np.diff(self.knots), segment, t)
+
+    def parameter(self, segment: np.ndarray, t: FloatArray) -> FloatArray:
+        """Return the parameter at places t in segments [rad or m]."""
+        return self.knots[segment] + t * np.diff(self.knots)[segment]
+
+    def nearest_waypoint(self, parameter: float) -> int:
+        """Return the index of the waypoint that is nearest along the path."""
+        return int(np.abs(self.waypoints - parameter).argmin())
+
+
+def checked_waypoints(waypoints: ArrayLike, n: int) -> FloatArray:
+    """
+    Return waypoints (K, n) as floats; their number is looked at before they are copied.
+
+    Raises
+    ------
+    WrongType, InvalidArgument, NonFiniteValue
+        No array, too many, fewer than two, of other joints, too large, two in a row equal.
+    """
+    try:
+        count = len(waypoints)  # type: ignore[arg-type]
+    except TypeError as error:
+        raise WrongType('argument waypoints', type(waypoints).__name__, 'an array (K, n)') from error
+    if not 2 <= count <= MOST_WAYPOINTS:
+        raise InvalidArgument(
+            'argument waypoints', f'{count} waypoints', f'2 to {MOST_WAYPOINTS}'
+        )
+    shape = getattr(waypoints, 'shape', None)
+    if shape is not None and shape != (count, n):
+        raise InvalidArgument('argument waypoints', f'shape {shape}', f'shape ({count}, {n})')
+    points = checked_array('waypoints', waypoints, (count, n))
+    large = np.abs(points) > LARGEST_POSITION
+    if large.any():
+        k, j = np.argwhere(large)[0]
+        raise InvalidArgument(
+            f'argument waypoints[{k}][{j}]', float(points[k, j]), f'at most {LARGEST_POSITION:g}'
+        )
+    equal = np.linalg.norm(np.diff(points, axis=0), axis=1) <= _SHORTEST
+    if equal.any():
+        k = int(equal.argmax()) + 1
+        raise InvalidArgument(
+            f'argument waypoints[{k}]', 'equal to the one before', 'another position'
+        )
+    return points
