@@ -21,7 +21,7 @@ from robodyn_ros.spatial import FloatArray
 
 Corners = Literal['spline', 'stop', 'blend']
 CORNERS: tuple[Corners, ...] = get_args(Corners)
-"""How a path goes through waypoints: along a spline, along lines with stops, with round corners."""
+"""Through waypoints a path is a spline, or lines with stops or with round corners."""
 
 MOST_WAYPOINTS = 1_000
 LARGEST_POSITION = 1e6  # farther away no joint is [rad] or [m]
@@ -101,7 +101,9 @@ class JointPath:
         is_corner = turn > 1e-9
         reach = np.zeros(len(waypoints))
         if corners == 'blend':
-            can = is_corner & (np.linalg.norm(directions[1:] + directions[:-1], axis=1) > _REVERSAL)
+            can = is_corner & (
+                np.linalg.norm(directions[1:] + directions[:-1], axis=1) > _REVERSAL
+            )
             most = 0.5 * np.minimum(lengths[1:], lengths[:-1])
             wanted = tolerance / (_BLEND_DEVIATION * np.where(can, turn, 1.0))
             reach[1:-1] = np.where(can, np.minimum(most, wanted), 0.0)
@@ -181,7 +183,7 @@ class JointPath:
     def states(
         self, segment: np.ndarray, t: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return q and two derivatives by the parameter, (P, m, n), at t (P, m) in segments (P,)."""
+        """Return q and two derivatives, (P, m, n), at places t (P, m) of segments (P,)."""
         return polynomial_states(self.coefficients, np.diff(self.knots), segment, t)
 
     def parameter(self, segment: np.ndarray, t: FloatArray) -> FloatArray:
@@ -205,11 +207,11 @@ def checked_waypoints(waypoints: ArrayLike, n: int) -> FloatArray:
     try:
         count = len(waypoints)  # type: ignore[arg-type]
     except TypeError as error:
-        raise WrongType('argument waypoints', type(waypoints).__name__, 'an array (K, n)') from error
+        raise WrongType(
+            'argument waypoints', type(waypoints).__name__, 'an array (K, n)'
+        ) from error
     if not 2 <= count <= MOST_WAYPOINTS:
-        raise InvalidArgument(
-            'argument waypoints', f'{count} waypoints', f'2 to {MOST_WAYPOINTS}'
-        )
+        raise InvalidArgument('argument waypoints', f'{count} waypoints', f'2 to {MOST_WAYPOINTS}')
     shape = getattr(waypoints, 'shape', None)
     if shape is not None and shape != (count, n):
         raise InvalidArgument('argument waypoints', f'shape {shape}', f'shape ({count}, {n})')

@@ -20,15 +20,15 @@ Analysis, IEEE Transactions on Robotics 34(3).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robodyn_ros.arguments import checked_array, checked_number, checked_per_joint, checked_type
+from robodyn_ros.arguments import checked_array, checked_number, checked_type
 from robodyn_ros.compiled import CompiledModel
 from robodyn_ros.control.core_binding import core
-from robodyn_ros.control.jerk_smoothing import smoothed
+from robodyn_ros.control.jerk_smoothing import TimeLaw, smoothed
 from robodyn_ros.control.joint_path import CORNERS, Corners, JointPath, checked_waypoints
 from robodyn_ros.control.law import InverseDynamics, Terms
 from robodyn_ros.control.model_torque import ReferenceTorque, RigidBodyTorque
@@ -36,9 +36,12 @@ from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.control.timed_motion import (
     ROUNDING,
     Cubics,
+    MotionLimits,
     TimedMotion,
     bindings,
     check_resting,
+    kinematic_scale,
+    positive_limits,
     rms_of,
     time_scale,
     torque_of,
@@ -46,7 +49,6 @@ from robodyn_ros.control.timed_motion import (
 from robodyn_ros.dynamics import smooth_friction_torque
 from robodyn_ros.errors import InvalidArgument, NoSolution
 from robodyn_ros.model import RobotModel
-from robodyn_ros.motions.point_to_point import known_effort_limits
 from robodyn_ros.spatial import FloatArray
 
 GRID_POINTS = 200
@@ -153,8 +155,8 @@ def retime(
         path,
         torque,
         limits,
-        jerk_limits=_positive('jerk_limits', jerk_limits, arm.n),
-        rms_limits=_positive('rms_effort_limits', rms_effort_limits, arm.n),
+        jerk_limits=positive_limits('jerk_limits', jerk_limits, arm.n),
+        rms_limits=positive_limits('rms_effort_limits', rms_effort_limits, arm.n),
         ends=(start_velocity, end_velocity),
         grid_points=grid_points,
     )
@@ -171,72 +173,6 @@ def _arm_of(model: RobotModel | CompiledModel) -> tuple[RobotModel, InverseDynam
 def _has_friction(model: RobotModel) -> bool:
     plain = model.viscous_friction.any() or model.coulomb_friction.any()
     return bool(plain) or model.has_identified_friction
-
-
-def _positive(name: str, values: ArrayLike | None, n: int) -> FloatArray | None:
-    """Return limits (n,), each more than zero; None: there are none."""
-    if values is None:
-        return None
-    limits = checked_per_joint(name, values, n)
-    if (limits <= 0.0).any():
-        raise InvalidArgument(f'argument {name}', limits.tolist(), 'each more than zero')
-    return limits
-
-
-@dataclass(frozen=True, eq=False)
-class MotionLimits:
-    """
-    Limits of a motion, (n,) each; infinite where there is none.
-
-    Parameters
-    ----------
-    effort : array
-        Largest torque, without the margin [N m or N].
-    velocity, acceleration : array
-        [rad/s or m/s], [rad/s² or m/s²]
-    """
-
-    effort: FloatArray
-    velocity: FloatArray
-    acceleration: FloatArray
-
-    @classmethod
-    def of(
-        cls,
-        model: RobotModel,
-        effort: ArrayLike | None = None,
-        velocity: ArrayLike | None = None,
-        acceleration: ArrayLike | None = None,
-        margin: float = 0.0,
-    ) -> MotionLimits:
-        """
-        Return the limits of a model, where no others are given; a margin is a part of the efforts.
-
-        Raises
-        ------
-        InvalidArgument, NonFiniteValue, WrongType
-        """
-        if not 0.0 <= checked_number('effort_margin', margin) < 1.0:
-            raise InvalidArgument('argument effort_margin', margin, '0 to less than 1')
-        efforts = known_effort_limits(model)
-        if effort is not None:
-            efforts = _limits('effort_limits', effort, model.n)
-        velocities = _limits('velocity_limits', model.velocity_limits, model.n)
-        if velocity is not None:
-            velocities = _limits('velocity_limits', velocity, model.n)
-        accelerations = _positive('acceleration_limits', acceleration, model.n)
-        if accelerations is None:
-            accelerations = np.full(model.n, np.inf)
-        return cls((1.0 - margin) * efforts, velocities, accelerations)
-
-
-def _limits(name: str, values: ArrayLike, n: int) -> FloatArray:
-    """Return limits (n,), infinite where none is given: zero or infinite."""
-    array = np.array(values, dtype=float)
-    finite = checked_per_joint(name, np.where(np.isposinf(array), 0.0, array), n)
-    if (finite < 0.0).any():
-        raise InvalidArgument(f'argument {name}', finite.tolist(), 'each zero or more')
-    return np.where(finite > 0.0, finite, np.inf)
 
 
 def retimed_path(
@@ -269,12 +205,12 @@ def retimed_path(
     cost = 0.0
     if jerk_limits is not None:
         before = cubics.duration
-        cubics, place = smoothed(path, grid.law(x), torque, limits, jerk_limits, len(x))
+        cubics, place = smoothed(path, grid.law(x), torque, limits, jerk_limits)
         cost = cubics.duration - before
     slow = 1.0
     if grid.largest_excess(cubics) > 0.0 or rms_limits is not None:
         slow = time_scale(torque, cubics, limits.effort, rms_limits)
-        slow = max(slow, grid.kinematic_scale(cubics))
+        slow = max(slow, kinematic_scale(cubics, limits))
     if slow > 1.0:
         if is_moving:
             raise NoSolution(
@@ -309,28 +245,9 @@ _ENDS = ('start_velocity', 'end_velocity')
 
 
 @dataclass(frozen=True, eq=False)
-class TimeLaw:
-    """
-    How far along the path the motion is: constant path acceleration in each interval.
-
-    Parameters
-    ----------
-    time, parameter, rate : array, shape (N + 1,)
-        At grid points [s], [rad or m], and per s.
-    is_stop : array of bool, shape (N + 1,)
-        Where the arm has to be at rest.
-    """
-
-    time: FloatArray
-    parameter: FloatArray
-    rate: FloatArray
-    is_stop: np.ndarray
-
-
-@dataclass(frozen=True, eq=False)
 class _Grid:
     """
-    A path on a grid of N intervals, with the rows of its limits; arrays (N, 2, n) are at both ends.
+    A path on a grid of N intervals; arrays (N, 2, n) are at both ends.
 
     Ends of neighbouring intervals are the same place, but for a corner.
     """
@@ -500,9 +417,7 @@ class _Grid:
         u, v, w = zip(up, down, (slope, bend, zero), (-slope, -bend, zero), strict=True)
         return np.stack(u), np.stack(v), np.stack(w)
 
-    def _friction(
-        self, x: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    def _friction(self, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """
         Return where friction is taken, (N, 2, 1), its torque, its growth with x, its direction.
 
@@ -541,6 +456,7 @@ class _Grid:
         u, v, w = rows
         limits = np.stack([self.limits.effort] * 2 + [self.limits.acceleration] * 2)
         used = np.isfinite(limits)
+        limits = np.where(used, limits, 0.0)
         # Lowered limits never refuse the arm at rest where the limits themselves do not.
         room = limits[:, None, None] - w
         bound = np.maximum(
@@ -556,8 +472,9 @@ class _Grid:
             by_row = table.transpose(1, 2, 0, 3)[:, :, used]
             return np.ascontiguousarray(by_row.reshape(len(by_row), -1))
 
+        table = [of_intervals(each) for each in (alpha, beta, bound)]
         ranges, x, failed = core.fastest_timing(
-            *map(of_intervals, (alpha, beta, bound)), highest, begin, (end, end)
+            table[0], table[1], table[2], highest, begin, (end, end)
         )
         if failed < len(self.step):
             raise NoSolution(
@@ -577,13 +494,15 @@ class _Grid:
             )
         if end > 0.0 and ranges[-1, 1] < end * (1.0 - 1e-6):
             raise NoSolution(
-                'end_velocity', f'{end**0.5:.4g} along the path',
+                'end_velocity',
+                f'{end**0.5:.4g} along the path',
                 f'at most {ranges[-1, 1] ** 0.5:.4g}, by the velocity limits',
             )
         if x.max() >= 0.99 * _FASTEST:
             k = int(x.argmax())
             raise InvalidArgument(
-                'argument model', f'no limit that bounds the speed {self.where(min(k, len(x) - 2))}',
+                'argument model',
+                f'nothing bounds the speed {self.where(min(k, len(x) - 2))}',
                 'effort, velocity or acceleration limits',
             )
         stuck = np.flatnonzero((x[1:] <= 0.0) & (x[:-1] <= 0.0))
@@ -591,7 +510,8 @@ class _Grid:
             k = int(stuck[0])
             raise NoSolution(
                 f'{self._worst(rows, k, 0.0, 0.0)} {self.where(k)}',
-                'no torque left to move the arm', 'a path on which gravity leaves some',
+                'no torque left to move the arm',
+                'a path on which gravity leaves some',
             )
         return x
 
@@ -644,8 +564,7 @@ class _Grid:
 
     def largest_excess(self, cubics: Cubics) -> float:
         """Return by which part a motion is beyond one of its limits, at most 0 for none."""
-        limits = replace(self.limits)
-        states = cubics.states()
+        limits, states = self.limits, cubics.states()
         shares = (
             np.abs(torque_of(self.torque, states)) / limits.effort,
             np.abs(states[1]) / limits.velocity,
@@ -653,19 +572,12 @@ class _Grid:
         )
         return max(float(share.max()) for share in shares) - 1.0 - ROUNDING
 
-    def kinematic_scale(self, cubics: Cubics) -> float:
-        """Return the time scale at which a motion keeps velocity and acceleration limits."""
-        _, qd, qdd = cubics.states()
-        speed = float((np.abs(qd) / self.limits.velocity).max())
-        acceleration = float((np.abs(qdd) / self.limits.acceleration).max())
-        return max(1.0, speed, acceleration**0.5)
-
 
 def torque_at(
     torque: ReferenceTorque, q: FloatArray, qd: FloatArray, qdd: FloatArray
 ) -> FloatArray:
     """Return the rigid body's torque (N, 2, n) at states of the same shape, in one call."""
     n = q.shape[-1]
-    return torque.inverse_dynamics(
-        *(part.reshape(-1, n) for part in (q, qd, qdd))
-    ).reshape(q.shape)
+    return torque.inverse_dynamics(*(part.reshape(-1, n) for part in (q, qd, qdd))).reshape(
+        q.shape
+    )

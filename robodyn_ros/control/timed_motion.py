@@ -13,11 +13,15 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from robodyn_ros.arguments import checked_number, checked_per_joint
 from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.control.model_torque import ReferenceTorque
 from robodyn_ros.dynamics import smooth_friction_torque
-from robodyn_ros.errors import Overload
+from robodyn_ros.errors import InvalidArgument, Overload
+from robodyn_ros.model import RobotModel
+from robodyn_ros.motions.point_to_point import known_effort_limits
 from robodyn_ros.spatial import FloatArray
 
 _PLACES = np.linspace(0.0, 1.0, 9)  # between two knots, at which limits are checked
@@ -43,6 +47,78 @@ class Binding(NamedTuple):
     end: float
     joint: str
     limit: str
+
+
+@dataclass(frozen=True, eq=False)
+class MotionLimits:
+    """
+    Limits of a motion, (n,) each; infinite where there is none.
+
+    Parameters
+    ----------
+    effort : array
+        Largest torque, without the margin [N m or N].
+    velocity, acceleration : array
+        [rad/s or m/s], [rad/s² or m/s²]
+    """
+
+    effort: FloatArray
+    velocity: FloatArray
+    acceleration: FloatArray
+
+    @classmethod
+    def of(
+        cls,
+        model: RobotModel,
+        effort: ArrayLike | None = None,
+        velocity: ArrayLike | None = None,
+        acceleration: ArrayLike | None = None,
+        margin: float = 0.0,
+    ) -> MotionLimits:
+        """
+        Return the limits of a model, where no others are given; a margin is a part of the efforts.
+
+        Raises
+        ------
+        InvalidArgument, NonFiniteValue, WrongType
+        """
+        if not 0.0 <= checked_number('effort_margin', margin) < 1.0:
+            raise InvalidArgument('argument effort_margin', margin, '0 to less than 1')
+        efforts = known_effort_limits(model)
+        if effort is not None:
+            efforts = _limits('effort_limits', effort, model.n)
+        velocities = _limits('velocity_limits', model.velocity_limits, model.n)
+        if velocity is not None:
+            velocities = _limits('velocity_limits', velocity, model.n)
+        accelerations = positive_limits('acceleration_limits', acceleration, model.n)
+        if accelerations is None:
+            accelerations = np.full(model.n, np.inf)
+        return cls((1.0 - margin) * efforts, velocities, accelerations)
+
+
+def _limits(name: str, values: ArrayLike, n: int) -> FloatArray:
+    """Return limits (n,), infinite where none is given: zero or infinite."""
+    array = np.array(values, dtype=float)
+    finite = checked_per_joint(name, np.where(np.isposinf(array), 0.0, array), n)
+    if (finite < 0.0).any():
+        raise InvalidArgument(f'argument {name}', finite.tolist(), 'each zero or more')
+    return np.where(finite > 0.0, finite, np.inf)
+
+
+def positive_limits(name: str, values: ArrayLike | None, n: int) -> FloatArray | None:
+    """
+    Return limits (n,), each more than zero; None: there are none.
+
+    Raises
+    ------
+    InvalidArgument, NonFiniteValue
+    """
+    if values is None:
+        return None
+    limits = checked_per_joint(name, values, n)
+    if (limits <= 0.0).any():
+        raise InvalidArgument(f'argument {name}', limits.tolist(), 'each more than zero')
+    return limits
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -88,7 +164,7 @@ class TimedMotion(ArrayRecord):
         return float(self.time[-1])
 
     def at(self, time: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return position, velocity and acceleration (M, n) at times (M,) [s]; outside, the ends."""
+        """Return position, velocity, acceleration (M, n) at times (M,) [s]; outside, the ends."""
         return Cubics(self.time, self.position, self.velocity).at(time)
 
 
@@ -121,7 +197,12 @@ class Cubics:
         step = np.diff(self.time)[segment][:, None, None]
         q, v = self.position, self.velocity
         corners = np.stack(
-            [q[:-1][segment], q[1:][segment], v[:-1][segment] * step[:, 0], v[1:][segment] * step[:, 0]],
+            [
+                q[:-1][segment],
+                q[1:][segment],
+                v[:-1][segment] * step[:, 0],
+                v[1:][segment] * step[:, 0],
+            ],
             axis=1,
         )
         value, first, second = _hermite(places)
@@ -134,7 +215,9 @@ class Cubics:
         step = np.diff(self.time)[k]
         s = (time - self.time[k]) / step
         q, v = self.position, self.velocity
-        corners = np.stack([q[k], q[k + 1], v[k] * step[:, None], v[k + 1] * step[:, None]], axis=1)
+        corners = np.stack(
+            [q[k], q[k + 1], v[k] * step[:, None], v[k + 1] * step[:, None]], axis=1
+        )
         value, first, second = (part[:, None] @ corners for part in _hermite(s))
         return value[:, 0], first[:, 0] / step[:, None], second[:, 0] / step[:, None] ** 2
 
@@ -293,7 +376,7 @@ def time_scale(
             limits = effort_limits if rms_limits is None else rms_limits
             j = int(np.argmax(rms / limits))
             raise Overload(
-                f'joint {torque.model.joint_names[j]!r} torque, root mean square at rest on the way',
+                f'joint {torque.model.joint_names[j]!r} root mean square of the torque at rest',
                 float(rms[j]),
                 f'at most {limits[j]:.6g}',
             )
@@ -303,6 +386,14 @@ def time_scale(
         middle = 0.5 * (low + high)
         low, high = (low, middle) if keeps(middle) else (middle, high)
     return high
+
+
+def kinematic_scale(cubics: Cubics, limits: MotionLimits) -> float:
+    """Return the time scale, 1 or more, at which velocity and acceleration limits are kept."""
+    _, qd, qdd = cubics.states()
+    speed = float((np.abs(qd) / limits.velocity).max())
+    acceleration = float((np.abs(qdd) / limits.acceleration).max())
+    return max(1.0, speed, acceleration**0.5)
 
 
 def bindings(
@@ -398,7 +489,9 @@ def _is_same(
     states = wide.states(segment=np.arange(0, 2 * count, 2))
     torques = torque_of(torque, states)
     inner = _PLACES[1:-1]
-    times = cubics.time[before][:, None] + np.outer(cubics.time[after] - cubics.time[before], inner)
+    times = cubics.time[before][:, None] + np.outer(
+        cubics.time[after] - cubics.time[before], inner
+    )
     given = torque.at(*cubics.at(times.ravel())).reshape(count, len(inner), n)
     near = (np.abs(torques[:, 1:-1] - given) <= bound).all(axis=(1, 2))
     return near & (np.abs(torques) <= limits * (1.0 + ROUNDING)).all(axis=(1, 2))
