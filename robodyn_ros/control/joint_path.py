@@ -8,14 +8,14 @@ that its first derivative is of size one. Where it has a corner the arm has to s
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from robodyn_ros.arguments import checked_array
-from robodyn_ros.control.reference import polynomial_states
+from robodyn_ros.control.reference import Reference, polynomial_states
 from robodyn_ros.errors import InvalidArgument, WrongType
 from robodyn_ros.spatial import FloatArray
 
@@ -26,7 +26,11 @@ CORNERS: tuple[Corners, ...] = get_args(Corners)
 MOST_WAYPOINTS = 1_000
 LARGEST_POSITION = 1e6  # farther away no joint is [rad] or [m]
 _SHORTEST = 1e-9  # closer waypoints are the same [rad] or [m]
-_FEWEST_OF_SEGMENT, _FEWEST_OF_PIECE = 4, 40  # intervals of a grid
+_PLACES_OF_MOTION = 200  # at least, that the path of a motion in time is put through
+_CLOSEST = 1e-4  # of its length, between two of them
+_AT_REST = 1e-6  # slower a motion stops [rad/s or m/s]
+_STRAIGHT = 1e-2  # a smaller change of direction, at rest, is no corner
+_MOST_OF_SEGMENT, _FEWEST_OF_PIECE = 4, 40  # intervals of a grid that a short one gets
 _REVERSAL = 1e-3  # of two directions whose sum is shorter, no blend leads from one to the other
 
 # Bezier coefficients of a quintic to those of 1, t, ..., t^5.
@@ -111,6 +115,70 @@ class JointPath:
         return cls._lines(waypoints, directions, lengths, reach, is_stop)
 
     @classmethod
+    def along(cls, reference: Reference, waypoints: FloatArray) -> JointPath:
+        """
+        Return the path of a motion in time; it stops where the motion stops and turns.
+
+        Parameters
+        ----------
+        reference : Reference
+        waypoints : array, shape (W,)
+            The times of its waypoints [s].
+
+        Raises
+        ------
+        InvalidArgument
+            Nothing moves, or numbers are too large.
+
+        Notes
+        -----
+        Waits are left out. It is a spline through places of the motion, some of each segment.
+        """
+        count = len(reference.coefficients)
+        durations = np.diff(reference.knots)
+        parts = max(1, -(-_PLACES_OF_MOTION // count))
+        s = np.tile(np.linspace(0.0, 1.0, parts + 1)[:-1], (count, 1))
+        q, qd, _ = polynomial_states(reference.coefficients, durations, np.arange(count), s)
+        n = q.shape[-1]
+        last = reference.coefficients[-1].sum(axis=0)
+        points = np.vstack([q.reshape(-1, n), last])
+        if not (np.isfinite(points).all() and np.abs(points).max() <= LARGEST_POSITION):
+            raise InvalidArgument(
+                'trajectory positions', 'not finite or too large', f'at most {LARGEST_POSITION:g}'
+            )
+        times = (np.array(reference.knots[:-1])[:, None] + s * durations[:, None]).ravel()
+        times = np.append(times, reference.knots[-1])
+        speed = np.append(np.linalg.norm(qd.reshape(-1, n), axis=1), 0.0)
+        rests = speed <= _AT_REST
+        way = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1))])
+        if way[-1] <= _SHORTEST:
+            raise InvalidArgument('trajectory', 'no motion', 'one that moves')
+        kept = _apart(way, np.arange(0, len(points), parts), _CLOSEST * way[-1])
+        places = points[kept]
+        directions = np.diff(places, axis=0)
+        directions /= np.linalg.norm(directions, axis=1)[:, None]
+        turns = np.linalg.norm(np.diff(directions, axis=0), axis=1) > _STRAIGHT
+        near_rest = np.zeros(len(kept), bool)
+        index = np.searchsorted(kept, np.flatnonzero(rests), side='left')
+        near_rest[np.minimum(index, len(kept) - 1)] = True
+        is_stop = np.concatenate([[False], turns, [False]]) & near_rest
+        path = cls._splines(places, is_stop)
+        at = np.interp(waypoints, times[kept], path.knots)
+        return replace(path, waypoints=at)
+
+    @classmethod
+    def _splines(cls, points: FloatArray, is_stop: np.ndarray) -> JointPath:
+        """Return splines through points (K, n), from stop to stop."""
+        bounds = [0, *np.flatnonzero(is_stop).tolist(), len(points) - 1]
+        lengths = np.linalg.norm(np.diff(points, axis=0), axis=1)
+        knots = np.concatenate([[0.0], np.cumsum(lengths)])
+        parts = [
+            cls._spline(knots[i : j + 1], points[i : j + 1]).coefficients
+            for i, j in zip(bounds[:-1], bounds[1:], strict=True)
+        ]
+        return cls(knots, np.concatenate(parts), knots, is_stop)
+
+    @classmethod
     def _spline(cls, knots: FloatArray, waypoints: FloatArray) -> JointPath:
         from scipy.interpolate import CubicSpline  # half a second
 
@@ -173,7 +241,8 @@ class JointPath:
         share = np.maximum(
             points * steps / steps.sum(), _FEWEST_OF_PIECE * steps / of_piece[piece]
         )
-        counts = np.maximum(np.ceil(share - 1e-9), _FEWEST_OF_SEGMENT).astype(int)
+        fewest = np.clip(points // len(steps), 1, _MOST_OF_SEGMENT)
+        counts = np.maximum(np.ceil(share - 1e-9), fewest).astype(int)
         segment = np.repeat(np.arange(len(steps)), counts)
         first = np.concatenate([[0], np.cumsum(counts)[:-1]])
         place = np.arange(len(segment)) - first[segment]
@@ -193,6 +262,34 @@ class JointPath:
     def nearest_waypoint(self, parameter: float) -> int:
         """Return the index of the waypoint that is nearest along the path."""
         return int(np.abs(self.waypoints - parameter).argmin())
+
+
+def _apart(way: FloatArray, first: np.ndarray, least: float) -> np.ndarray:
+    """
+    Return indices of places that are at least so far apart: the first named, then others.
+
+    Parameters
+    ----------
+    way : array, shape (P,)
+        How far along the path places are, not falling; the last place is kept.
+    first : array of int
+        Indices that are kept before others, 0 among them.
+    least : float
+    """
+    named: list[int] = [0]
+    for k in first[1:].tolist():
+        if way[k] - way[named[-1]] >= least:
+            named.append(k)
+    if way[-1] - way[named[-1]] < least and len(named) > 1:
+        named.pop()
+    named.append(len(way) - 1)
+    kept = []
+    for begin, end in zip(named[:-1], named[1:], strict=True):
+        kept.append(begin)
+        for k in range(begin + 1, end):
+            if way[k] - way[kept[-1]] >= least and way[end] - way[k] >= least:
+                kept.append(k)
+    return np.array([*kept, len(way) - 1])
 
 
 def checked_waypoints(waypoints: ArrayLike, n: int) -> FloatArray:
