@@ -22,6 +22,7 @@ from robodyn_ros.spatial import FloatArray
 
 _WINDOWS = np.geomspace(0.08, 1.5, 9)  # parts of the one that the largest step would need
 _FINER = 2  # knots for one of the time law: the cubics between them follow its acceleration
+_STEP, _MOST_KNOTS = 4e-3, 2_000  # no further apart [s], unless so many do not suffice
 _JERK_HEADROOM = 0.98
 
 
@@ -144,7 +145,8 @@ def _averaged(
     parts: list[tuple[FloatArray, ...]] = []
     for piece in pieces:
         duration = piece.time[-1] + window
-        time = np.linspace(0.0, duration, _FINER * (len(piece.time) - 1) + 1)
+        wanted = np.clip(duration / _STEP, _FINER * (len(piece.time) - 1), _MOST_KNOTS)
+        time = np.linspace(0.0, duration, int(wanted) + 1)
         place, rate, bend = piece.averaged(time, window)
         q, slope, curve = _states(path, place)
         qd = slope * rate[:, None]

@@ -33,6 +33,9 @@ _STRAIGHT = 1e-2  # a smaller change of direction, at rest, is no corner
 _MOST_OF_SEGMENT, _FEWEST_OF_PIECE = 4, 40  # intervals of a grid that a short one gets
 _REVERSAL = 1e-3  # of two directions whose sum is shorter, no blend leads from one to the other
 
+# Where the first interval after a rest is cut: from rest each part takes as long as all before.
+_CUTS = np.array([0.0, 1 / 64, 1 / 16, 1 / 4, 1.0])
+
 # Bezier coefficients of a quintic to those of 1, t, ..., t^5.
 _BEZIER = np.array(
     [
@@ -233,7 +236,8 @@ class JointPath:
         """
         Return the segment of each interval of a grid, (N,), and its two ends in it, (N, 2).
 
-        N is ``points``, or more where segments or pieces between stops are many.
+        N is about ``points``, or more where segments or pieces between stops are many. Where the
+        arm is at rest intervals are shorter: it is there for longest.
         """
         steps = np.diff(self.knots)
         piece = np.concatenate([[0], np.cumsum(self.is_stop[1:-1])])
@@ -247,7 +251,23 @@ class JointPath:
         first = np.concatenate([[0], np.cumsum(counts)[:-1]])
         place = np.arange(len(segment)) - first[segment]
         ends = (place[:, None] + np.array([0.0, 1.0])) / counts[segment][:, None]
-        return segment, ends
+        return self._refined(segment, ends)
+
+    def _refined(self, segment: np.ndarray, ends: FloatArray) -> tuple[np.ndarray, FloatArray]:
+        """Return a grid whose first and last interval of each piece are cut."""
+        is_begin = np.concatenate([[True], self.is_stop[1:-1]])
+        is_end = np.concatenate([self.is_stop[1:-1], [True]])
+        is_first = is_begin[segment] & (ends[:, 0] == 0.0)
+        is_last = is_end[segment] & (ends[:, 1] == 1.0) & ~is_first
+        count = len(_CUTS) - 1
+        row = np.repeat(np.arange(len(segment)), np.where(is_first | is_last, count, 1))
+        cut = np.arange(len(row)) - np.searchsorted(row, row)
+        pairs = np.stack([_CUTS[:-1], _CUTS[1:]], axis=1)
+        part = np.tile([0.0, 1.0], (len(row), 1))
+        part[is_first[row]] = pairs[cut[is_first[row]]]
+        part[is_last[row]] = 1.0 - pairs[::-1, ::-1][cut[is_last[row]]]
+        low, high = ends[row, :1], ends[row, 1:]
+        return segment[row], np.where(part == 1.0, high, low + part * (high - low))
 
     def states(
         self, segment: np.ndarray, t: FloatArray

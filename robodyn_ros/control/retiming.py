@@ -40,8 +40,11 @@ from robodyn_ros.control.timed_motion import (
     TimedMotion,
     bindings,
     check_resting,
+    effort_range,
+    friction_between,
     kinematic_scale,
     positive_limits,
+    rigid_torque,
     rms_of,
     time_scale,
     torque_of,
@@ -56,7 +59,9 @@ MOST_GRID_POINTS = 20_000
 _FASTEST = 1e8  # what stands for no limit of x; the square of 10,000 rad/s
 _HEADROOM = 2e-4  # of a limit, left for what is between the places that are checked
 _MOST_SOLUTIONS = 12
-_SETTLED = 1e-4  # a solution that is this much faster than the last, in parts, is the last
+_SETTLED = 1e-4  # a solution that differs from the last by this part of the time is the last
+_NEARLY_SETTLED = 1e-2  # before, what is beyond a limit is friction's
+_FIRST_FRICTION = 0.7  # of the torque that gravity leaves, at the first solution
 _TIGHTER = 1.1  # times what is beyond a limit it is lowered
 _SLOPE_STEP = 1e-4  # relative, of the difference that stands for friction's derivative by x
 _SMALLEST_X = 1e-8  # of a tangent
@@ -208,7 +213,7 @@ def retimed_path(
         cubics, place = smoothed(path, grid.law(x), torque, limits, jerk_limits)
         cost = cubics.duration - before
     slow = 1.0
-    if grid.largest_excess(cubics) > 0.0 or rms_limits is not None:
+    if not grid.is_within(cubics) or rms_limits is not None:
         slow = time_scale(torque, cubics, limits.effort, rms_limits)
         slow = max(slow, kinematic_scale(cubics, limits))
     if slow > 1.0:
@@ -286,9 +291,9 @@ class _Grid:
             )
         q, slope, bend = path.states(segment, ends)
         zero = np.zeros_like(q)
-        c = torque_at(torque, q, zero, zero)
-        a = torque_at(torque, q, zero, slope) - c
-        b = torque_at(torque, q, slope, bend) - c
+        c = rigid_torque(torque, q, zero, zero)
+        a = rigid_torque(torque, q, zero, slope) - c
+        b = rigid_torque(torque, q, slope, bend) - c
         with np.errstate(divide='ignore'):
             allowed = ((limits.velocity / np.abs(slope)) ** 2).min(axis=2, initial=_FASTEST)
         highest = np.full(len(segment) + 1, _FASTEST)
@@ -361,36 +366,49 @@ class _Grid:
 
         Notes
         -----
-        It may still be beyond a limit where rounds did not suffice: ``largest_excess`` says so.
+        It may still be beyond a limit where rounds did not suffice: ``is_within`` says so.
         """
         has_friction = self.torque.terms.friction
         tight = np.zeros((4, *self.q[:, 0].shape))  # of efforts, accelerations: highest, lowest
         highest = self.highest * (1.0 - _HEADROOM)
         rows = self._rows(None)
-        x = self._solution(rows, tight, highest, begin, end, None)
+        x = self._solution(rows, tight, highest, begin, end)
+        if has_friction:
+            x = self._with_room_for_friction(x)
         best, shortest, last = x, np.inf, np.inf
-        for _ in range(_MOST_SOLUTIONS):
+        for k in range(_MOST_SOLUTIONS):
             if has_friction:
                 rows = self._rows(x)
-                x = self._solution(rows, tight, highest, begin, end, x)
+            if has_friction or k > 0:
+                x = self._solution(rows, tight, highest, begin, end)
             cubics = self.cubics(x)
+            change, last = abs(last / cubics.duration - 1.0), cubics.duration
             excess, speed = self._excess(cubics)
             is_within = bool((excess <= 0.0).all() and (speed <= 1.0 + ROUNDING).all())
-            is_settled = abs(last - cubics.duration) <= _SETTLED * cubics.duration
-            last = cubics.duration
             if is_within and last < shortest:
                 best, shortest = x, last
-            if is_within and (is_settled or not has_friction):
+            if is_within and (change <= _SETTLED or not has_friction):
                 break
-            if has_friction and not is_settled and not is_within and np.isinf(shortest):
-                is_settled = True
-            tight += _TIGHTER * np.maximum(excess, 0.0)
-            slower = np.maximum(speed, 1.0) ** -2
-            highest[:-1] *= slower
-            highest[1:] *= slower
-            if not has_friction:
-                x = self._solution(rows, tight, highest, begin, end, x)
+            if change <= _NEARLY_SETTLED or not has_friction:
+                tight += _TIGHTER * np.maximum(excess, 0.0)
+                slower = np.maximum(speed, 1.0) ** -2
+                highest[:-1] *= slower
+                highest[1:] *= slower
         return best if shortest < np.inf else x
+
+    def _with_room_for_friction(self, x: FloatArray) -> FloatArray:
+        """Return x, less where friction takes most of what gravity leaves of the torque."""
+        left = _FIRST_FRICTION * (self.limits.effort - np.abs(self.c))
+        x = x.copy()
+        for _ in range(_MOST_SOLUTIONS):
+            at = np.stack([x[:-1], x[1:]], axis=1)[..., None]
+            friction = friction_between(self.torque, np.zeros_like(left), self.slope * np.sqrt(at))
+            too_fast = np.any(np.abs(friction) > left, axis=2)
+            if not too_fast.any():
+                break
+            x[:-1] = np.where(too_fast[:, 0], 0.5 * x[:-1], x[:-1])
+            x[1:] = np.where(too_fast[:, 1], 0.5 * x[1:], x[1:])
+        return x
 
     def _rows(self, x: FloatArray | None) -> tuple[FloatArray, FloatArray, FloatArray]:
         """
@@ -450,7 +468,6 @@ class _Grid:
         highest: FloatArray,
         begin: float,
         end: float,
-        before: FloatArray | None,
     ) -> FloatArray:
         """Return x of the fastest timing under rows whose limits are tightened, (4, N, n)."""
         u, v, w = rows
@@ -548,36 +565,22 @@ class _Grid:
 
     def _excess(self, cubics: Cubics) -> tuple[FloatArray, FloatArray]:
         """Return what is beyond limits, (4, N, n), and the share of the velocity limits, (N,)."""
-        states = cubics.states()
-        torques = torque_of(self.torque, states)
+        q, qd, qdd = cubics.states()
+        lowest, highest = effort_range(self.torque, rigid_torque(self.torque, q, qd, qdd), qd)
         effort, acceleration = self.limits.effort, self.limits.acceleration
         excess = np.stack(
             [
-                torques.max(axis=1) - effort,
-                -torques.min(axis=1) - effort,
-                states[2].max(axis=1) - acceleration,
-                -states[2].min(axis=1) - acceleration,
+                highest - effort,
+                -lowest - effort,
+                qdd.max(axis=1) - acceleration,
+                -qdd.min(axis=1) - acceleration,
             ]
         )
-        speed = (np.abs(states[1]).max(axis=1) / self.limits.velocity).max(axis=1)
+        speed = (np.abs(qd).max(axis=1) / self.limits.velocity).max(axis=1)
         return excess, speed
 
-    def largest_excess(self, cubics: Cubics) -> float:
-        """Return by which part a motion is beyond one of its limits, at most 0 for none."""
-        limits, states = self.limits, cubics.states()
-        shares = (
-            np.abs(torque_of(self.torque, states)) / limits.effort,
-            np.abs(states[1]) / limits.velocity,
-            np.abs(states[2]) / limits.acceleration,
-        )
-        return max(float(share.max()) for share in shares) - 1.0 - ROUNDING
-
-
-def torque_at(
-    torque: ReferenceTorque, q: FloatArray, qd: FloatArray, qdd: FloatArray
-) -> FloatArray:
-    """Return the rigid body's torque (N, 2, n) at states of the same shape, in one call."""
-    n = q.shape[-1]
-    return torque.inverse_dynamics(*(part.reshape(-1, n) for part in (q, qd, qdd))).reshape(
-        q.shape
-    )
+    def is_within(self, cubics: Cubics) -> bool:
+        """Return whether a motion keeps its limits but for rounding."""
+        excess, speed = self._excess(cubics)
+        limits = np.stack([self.limits.effort] * 2 + [self.limits.acceleration] * 2)
+        return bool((excess <= ROUNDING * limits[:, None]).all() and (speed <= 1 + ROUNDING).all())

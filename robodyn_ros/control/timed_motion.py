@@ -19,6 +19,7 @@ from robodyn_ros.arguments import checked_number, checked_per_joint
 from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.control.model_torque import ReferenceTorque
 from robodyn_ros.dynamics import smooth_friction_torque
+from robodyn_ros.dynamics.friction import friction_of
 from robodyn_ros.errors import InvalidArgument, Overload
 from robodyn_ros.model import RobotModel
 from robodyn_ros.motions.point_to_point import known_effort_limits
@@ -243,8 +244,56 @@ def torque_of(
     torque: ReferenceTorque, states: tuple[FloatArray, FloatArray, FloatArray]
 ) -> FloatArray:
     """Return the torque (N, P, n) at states of the same shape [N m or N]."""
-    shape = states[0].shape
-    return torque.at(*(part.reshape(-1, shape[-1]) for part in states)).reshape(shape)
+    rigid = rigid_torque(torque, *states)
+    return rigid + friction_between(torque, rigid, states[1])
+
+
+def rigid_torque(
+    torque: ReferenceTorque, q: FloatArray, qd: FloatArray, qdd: FloatArray
+) -> FloatArray:
+    """Return the rigid body's torque (N, P, n) at states of the same shape, in one call."""
+    rows = (part.reshape(-1, q.shape[-1]) for part in (q, qd, qdd))
+    return torque.inverse_dynamics(*rows).reshape(q.shape)
+
+
+def friction_between(torque: ReferenceTorque, rigid: FloatArray, qd: FloatArray) -> FloatArray:
+    """Return the friction torque (N, P, n) under a rigid body's torque and velocities."""
+    if not torque.terms.friction:
+        return np.zeros_like(rigid)
+    return smooth_friction_torque(torque.model, torque.friction_velocity, qd, rigid)
+
+
+def effort_range(
+    torque: ReferenceTorque, rigid: FloatArray, qd: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """
+    Return the lowest and the highest torque, (N, n) each, of places (N, P, n) between knots.
+
+    Where a joint turns round between two places, friction beside the turn has either direction.
+
+    Parameters
+    ----------
+    torque : ReferenceTorque
+    rigid : array, shape (N, P, n)
+        The rigid body's torque [N m or N].
+    qd : array, shape (N, P, n)
+        [rad/s or m/s]
+    """
+    torques = rigid + friction_between(torque, rigid, qd)
+    lowest, highest = torques.min(axis=1), torques.max(axis=1)
+    turns = qd[:, 1:] * qd[:, :-1] < 0.0
+    if not (torque.terms.friction and turns.any()):
+        return lowest, highest
+    k, place, j = np.nonzero(turns)
+    for beside in (place, place + 1):
+        there = rigid[k, beside]
+        for way in (-1.0, 1.0):
+            direction = np.full_like(there, way)
+            friction = friction_of(torque.model, np.zeros_like(there), direction, there)
+            turned = (there + friction)[np.arange(len(j)), j]
+            np.minimum.at(lowest, (k, j), turned)
+            np.maximum.at(highest, (k, j), turned)
+    return lowest, highest
 
 
 def rms_of(cubics: Cubics, torques: FloatArray) -> FloatArray:
@@ -279,14 +328,13 @@ class SlowedTorque:
         self._resting = torque.inverse_dynamics(q, zero, zero)
         self._moving = torque.inverse_dynamics(q, self._qd, qdd) - self._resting
 
-    def at(self, scale: float) -> FloatArray:
-        """Return the torque (N - 1, P, n) at so many times the time [N m or N]."""
-        rigid = self._resting + self._moving / scale**2
-        if self._torque.terms.friction:
-            rigid = rigid + smooth_friction_torque(
-                self._torque.model, self._torque.friction_velocity, self._qd / scale, rigid
-            )
-        return rigid.reshape(self._shape)
+    def rigid(self, scale: float) -> FloatArray:
+        """Return the rigid body's torque (N - 1, P, n) at so many times the time [N m or N]."""
+        return (self._resting + self._moving / scale**2).reshape(self._shape)
+
+    def speed(self, scale: float) -> FloatArray:
+        """Return the velocities of the same shape [rad/s or m/s]."""
+        return self._qd.reshape(self._shape) / scale
 
     def check_at_rest(self, limits: FloatArray, where: Callable[[int], str]) -> None:
         """
@@ -360,11 +408,15 @@ def time_scale(
     slowed.check_at_rest(effort_limits, where)
     allowed = effort_limits * (1.0 + ROUNDING)
 
+    def rms(rigid: FloatArray, qd: FloatArray) -> FloatArray:
+        return rms_of(cubics, rigid + friction_between(torque, rigid, qd))
+
     def keeps(scale: float) -> bool:
-        torques = slowed.at(scale)
-        if (np.abs(torques) > allowed).any():
+        rigid, qd = slowed.rigid(scale), slowed.speed(scale)
+        lowest, highest = effort_range(torque, rigid, qd)
+        if (highest > allowed).any() or (lowest < -allowed).any():
             return False
-        return rms_limits is None or bool((rms_of(cubics, torques) <= rms_limits).all())
+        return rms_limits is None or bool((rms(rigid, qd) <= rms_limits).all())
 
     if keeps(1.0):
         return 1.0
@@ -372,12 +424,12 @@ def time_scale(
     while not keeps(high):
         low, high = high, 1.5 * high
         if high > _LARGEST_SCALE:
-            rms = rms_of(cubics, slowed.at(high))
+            least = rms(slowed.rigid(high), slowed.speed(high))
             limits = effort_limits if rms_limits is None else rms_limits
-            j = int(np.argmax(rms / limits))
+            j = int(np.argmax(least / limits))
             raise Overload(
                 f'joint {torque.model.joint_names[j]!r} root mean square of the torque at rest',
-                float(rms[j]),
+                float(least[j]),
                 f'at most {limits[j]:.6g}',
             )
     for _ in range(_SCALINGS):
