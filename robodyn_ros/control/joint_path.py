@@ -14,7 +14,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robodyn_ros.arguments import checked_array
+from robodyn_ros.arguments import checked_array, checked_number
 from robodyn_ros.control.reference import Reference, polynomial_states
 from robodyn_ros.errors import InvalidArgument, WrongType
 from robodyn_ros.spatial import FloatArray
@@ -98,7 +98,19 @@ class JointPath:
             Distance by which a blend may pass its waypoint [rad or m].
         parameters : array, shape (K,), optional
             Of the spline; not given: the distance along the waypoints.
+
+        Raises
+        ------
+        InvalidArgument, WrongType
+            Corners, or a tolerance that does not go with them.
         """
+        if corners not in CORNERS:
+            raise InvalidArgument('argument corners', corners, ', '.join(map(repr, CORNERS)))
+        distance = checked_number('tolerance', tolerance)
+        if not 0.0 <= distance < np.inf or (corners == 'blend') != (distance > 0.0):
+            raise InvalidArgument(
+                'argument tolerance', distance, "more than zero with corners='blend', else zero"
+            )
         lengths = np.linalg.norm(np.diff(waypoints, axis=0), axis=1)
         knots = np.concatenate([[0.0], np.cumsum(lengths)])
         if corners == 'spline':

@@ -27,6 +27,7 @@ from robodyn_ros.spatial import FloatArray
 KNOT_FRACTION = 1e-3
 """By this part of its effort limit a joint's torque may change where points are left out."""
 
+_HEADROOM = 1e-3  # of limits, where a trajectory is slowed: it is checked at other places, too
 _SLOWEST = 1e-6  # slower an end is at rest [rad/s] or [m/s]
 
 
@@ -135,7 +136,9 @@ class Retiming:
             raise RejectedTrajectory(error.element, error.value, error.allowed) from error
         given = _sampled(reference, times)
         return RetimedTrajectory(
-            self._trajectory(trajectory, motion, torque, float(times[0])), motion, given
+            self._trajectory(trajectory, motion, torque, max(begin, float(times[0]))),
+            motion,
+            given,
         )
 
     def _trajectory(
@@ -164,7 +167,7 @@ def slowed_trajectory(
     Parameters
     ----------
     trajectory : Trajectory
-        Of all joints, cubics between points with velocities. Efforts are left out.
+        Of all joints, with velocities. Efforts are left out.
     torque : ReferenceTorque
         Of the arm with what it carries.
     effort_limits : array, shape (n,)
@@ -175,18 +178,23 @@ def slowed_trajectory(
     RejectedTrajectory
         No time scale suffices.
     """
-    columns = joint_columns(trajectory, torque.model.joint_names)
-    order = np.argsort(columns)
-    cubics = Cubics(
-        trajectory.times, trajectory.positions[:, order], trajectory.velocities[:, order]
-    )
+    torque = replace(torque, terms=Terms())
+    reference, _, times = _motion(trajectory, torque, None, 0.0)
+    cubics = _sampled(reference, times)
     try:
-        scale = time_scale(replace(torque, terms=Terms()), cubics, effort_limits)
+        scale = time_scale(torque, cubics, effort_limits)
+        if scale > 1.0:
+            scale = time_scale(torque, cubics, (1.0 - _HEADROOM) * effort_limits)
     except Overload as error:
         raise RejectedTrajectory(error.element, error.value, error.allowed) from error
-    slower = cubics.slower(scale)
-    every = np.arange(len(slower.time))
-    return _of_cubics(trajectory, slower, every, columns, 0.0), scale
+    slower = replace(
+        trajectory,
+        times=times[0] + scale * (times - times[0]),
+        velocities=trajectory.velocities / scale,
+        accelerations=trajectory.accelerations / scale**2,
+        efforts=np.zeros_like(trajectory.efforts),
+    )
+    return slower, scale
 
 
 def _of_cubics(

@@ -25,11 +25,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robodyn_ros.arguments import checked_array, checked_number, checked_type
+from robodyn_ros.arguments import checked_array, checked_type
 from robodyn_ros.compiled import CompiledModel
 from robodyn_ros.control.core_binding import core
 from robodyn_ros.control.jerk_smoothing import TimeLaw, smoothed
-from robodyn_ros.control.joint_path import CORNERS, Corners, JointPath, checked_waypoints
+from robodyn_ros.control.joint_path import Corners, JointPath, checked_waypoints
 from robodyn_ros.control.law import InverseDynamics, Terms
 from robodyn_ros.control.model_torque import ReferenceTorque, RigidBodyTorque
 from robodyn_ros.control.settings import ControlSettings
@@ -43,7 +43,9 @@ from robodyn_ros.control.timed_motion import (
     effort_range,
     friction_between,
     kinematic_scale,
+    largest_between,
     positive_limits,
+    range_between,
     rigid_torque,
     rms_of,
     time_scale,
@@ -142,17 +144,12 @@ def retime(
     limits = MotionLimits.of(
         arm, effort_limits, velocity_limits, acceleration_limits, effort_margin
     )
-    if corners not in CORNERS:
-        raise InvalidArgument('argument corners', corners, ', '.join(map(repr, CORNERS)))
     given = None
     if parameters is not None:
         given = checked_array('parameters', parameters, (len(points),))
         if (np.diff(given) <= 0.0).any():
             raise InvalidArgument('argument parameters', given.tolist(), 'increasing numbers')
-    blend = checked_number('tolerance', tolerance)
-    if not 0.0 <= blend < np.inf or (corners == 'blend') != (blend > 0.0):
-        raise InvalidArgument('argument tolerance', tolerance, "more than 0 with corners='blend'")
-    path = JointPath.through(points, corners, blend, given)
+    path = JointPath.through(points, corners, tolerance, given)
     torque = ReferenceTorque(
         arm, inverse, Terms(friction=_has_friction(arm)), ControlSettings().friction_velocity
     )
@@ -228,9 +225,9 @@ def retimed_path(
     efforts = torque_of(torque, states)
     q, qd, qdd = states
     shares = {
-        'effort': np.abs(efforts).max(axis=1) / limits.effort,
-        'velocity': np.abs(qd).max(axis=1) / limits.velocity,
-        'acceleration': np.abs(qdd).max(axis=1) / limits.acceleration,
+        'effort': largest_between(efforts) / limits.effort,
+        'velocity': largest_between(qd) / limits.velocity,
+        'acceleration': largest_between(qdd) / limits.acceleration,
     }
     return TimedMotion(
         names,
@@ -383,17 +380,18 @@ class _Grid:
                 x = self._solution(rows, tight, highest, begin, end)
             cubics = self.cubics(x)
             change, last = abs(last / cubics.duration - 1.0), cubics.duration
+            if has_friction and change > _NEARLY_SETTLED:
+                continue
             excess, speed = self._excess(cubics)
             is_within = bool((excess <= 0.0).all() and (speed <= 1.0 + ROUNDING).all())
             if is_within and last < shortest:
                 best, shortest = x, last
             if is_within and (change <= _SETTLED or not has_friction):
                 break
-            if change <= _NEARLY_SETTLED or not has_friction:
-                tight += _TIGHTER * np.maximum(excess, 0.0)
-                slower = np.maximum(speed, 1.0) ** -2
-                highest[:-1] *= slower
-                highest[1:] *= slower
+            tight += _TIGHTER * np.maximum(excess, 0.0)
+            slower = np.maximum(speed, 1.0) ** -2
+            highest[:-1] *= slower
+            highest[1:] *= slower
         return best if shortest < np.inf else x
 
     def _with_room_for_friction(self, x: FloatArray) -> FloatArray:
@@ -568,15 +566,11 @@ class _Grid:
         q, qd, qdd = cubics.states()
         lowest, highest = effort_range(self.torque, rigid_torque(self.torque, q, qd, qdd), qd)
         effort, acceleration = self.limits.effort, self.limits.acceleration
+        slowest, fastest = range_between(qdd)
         excess = np.stack(
-            [
-                highest - effort,
-                -lowest - effort,
-                qdd.max(axis=1) - acceleration,
-                -qdd.min(axis=1) - acceleration,
-            ]
+            [highest - effort, -lowest - effort, fastest - acceleration, -slowest - acceleration]
         )
-        speed = (np.abs(qd).max(axis=1) / self.limits.velocity).max(axis=1)
+        speed = (largest_between(qd) / self.limits.velocity).max(axis=1)
         return excess, speed
 
     def is_within(self, cubics: Cubics) -> bool:

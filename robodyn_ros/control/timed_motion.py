@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -206,7 +207,7 @@ class Cubics:
             ],
             axis=1,
         )
-        value, first, second = _hermite(places)
+        value, first, second = _AT_PLACES if places is _PLACES else _hermite(places)
         return value @ corners, first @ corners / step, second @ corners / step**2
 
     def at(self, time: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -238,6 +239,7 @@ def _hermite(s: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 _HERMITE = np.array([[1, 0, 0, 0], [0, 0, 1, 0], [-3, 3, -2, -1], [2, -2, 1, 1]], dtype=float)
+_AT_PLACES = _hermite(_PLACES)
 
 
 def torque_of(
@@ -263,6 +265,17 @@ def friction_between(torque: ReferenceTorque, rigid: FloatArray, qd: FloatArray)
     return smooth_friction_torque(torque.model, torque.friction_velocity, qd, rigid)
 
 
+def range_between(table: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the lowest and the highest, (N, n) each, of values (N, P, n) at places."""
+    places = list(table.swapaxes(0, 1))  # place by place: a reduction along them is slow
+    return reduce(np.minimum, places), reduce(np.maximum, places)
+
+
+def largest_between(table: FloatArray) -> FloatArray:
+    """Return the largest size, (N, n), of values (N, P, n) at places."""
+    return reduce(np.maximum, list(np.abs(table).swapaxes(0, 1)))
+
+
 def effort_range(
     torque: ReferenceTorque, rigid: FloatArray, qd: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
@@ -280,11 +293,13 @@ def effort_range(
         [rad/s or m/s]
     """
     torques = rigid + friction_between(torque, rigid, qd)
-    lowest, highest = torques.min(axis=1), torques.max(axis=1)
-    turns = qd[:, 1:] * qd[:, :-1] < 0.0
-    if not (torque.terms.friction and turns.any()):
+    lowest, highest = range_between(torques)
+    if not torque.terms.friction:
         return lowest, highest
-    k, place, j = np.nonzero(turns)
+    slowest, fastest = range_between(qd)
+    turning = np.flatnonzero((slowest * fastest < 0.0).any(axis=1))
+    row, place, j = np.nonzero(qd[turning, 1:] * qd[turning, :-1] < 0.0)
+    k = turning[row]
     for beside in (place, place + 1):
         there = rigid[k, beside]
         for way in (-1.0, 1.0):
@@ -443,8 +458,8 @@ def time_scale(
 def kinematic_scale(cubics: Cubics, limits: MotionLimits) -> float:
     """Return the time scale, 1 or more, at which velocity and acceleration limits are kept."""
     _, qd, qdd = cubics.states()
-    speed = float((np.abs(qd) / limits.velocity).max())
-    acceleration = float((np.abs(qdd) / limits.acceleration).max())
+    speed = float((largest_between(qd) / limits.velocity).max())
+    acceleration = float((largest_between(qdd) / limits.acceleration).max())
     return max(1.0, speed, acceleration**0.5)
 
 
