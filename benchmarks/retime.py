@@ -166,7 +166,11 @@ def durations(name: str, count: int) -> None:
     print(f'  largest torque at 1 kHz in its limit    {max(shares):.6f}')
     print(f'  paths above the limit                   {sum(x > 1.0 + 1e-9 for x in shares)}')
     print(f'  ms of processor, friction included      {spread(ours)}')
-    print(f'  toppra, no friction                     {spread(theirs)}', flush=True)
+    print(f'  toppra, no friction                     {spread(theirs)}')
+    print(
+        f"  times toppra's                          {spread(np.divide(ours, theirs).tolist())}",
+        flush=True,
+    )
 
 
 def tracking(name: str, count: int) -> None:

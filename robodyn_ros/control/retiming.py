@@ -59,7 +59,8 @@ from robodyn_ros.spatial import FloatArray
 GRID_POINTS = 200
 MOST_GRID_POINTS = 20_000
 _FASTEST = 1e8  # what stands for no limit of x; the square of 10,000 rad/s
-_HEADROOM = 2e-4  # of a limit, left for what is between the places that are checked
+_HEADROOM = 5e-4  # of a limit, that solutions leave
+_CHECKED = 3e-4  # of it, left where it is checked for what is between the places
 _MOST_SOLUTIONS = 12
 _SETTLED = 1e-4  # a solution that differs from the last by this part of the time is the last
 _NEARLY_SETTLED = 1e-2  # before, what is beyond a limit is friction's
@@ -198,6 +199,7 @@ def retimed_path(
         raise InvalidArgument('argument grid_points', grid_points, f'2 to {MOST_GRID_POINTS}')
     names = torque.model.joint_names
     grid = _Grid.of(path, torque, limits, grid_points)
+    checked = limits.scaled(1.0 - _CHECKED)
     rates = [grid.rate(name, v, k) for name, v, k in zip(_ENDS, ends, (0, -1), strict=True)]
     is_moving = any(rates)
     if jerk_limits is not None and is_moving:
@@ -207,12 +209,12 @@ def retimed_path(
     cost = 0.0
     if jerk_limits is not None:
         before = cubics.duration
-        cubics, place = smoothed(path, grid.law(x), torque, limits, jerk_limits)
+        cubics, place = smoothed(path, grid.law(x), torque, checked, jerk_limits)
         cost = cubics.duration - before
     slow = 1.0
     if not grid.is_within(cubics) or rms_limits is not None:
-        slow = time_scale(torque, cubics, limits.effort, rms_limits)
-        slow = max(slow, kinematic_scale(cubics, limits))
+        slow = time_scale(torque, cubics, checked.effort, rms_limits)
+        slow = max(slow, kinematic_scale(cubics, checked))
     if slow > 1.0:
         if is_moving:
             raise NoSolution(
@@ -383,16 +385,32 @@ class _Grid:
             if has_friction and change > _NEARLY_SETTLED:
                 continue
             excess, speed = self._excess(cubics)
-            is_within = bool((excess <= 0.0).all() and (speed <= 1.0 + ROUNDING).all())
+            is_within = bool((excess <= 0.0).all() and (speed <= 1.0).all())
             if is_within and last < shortest:
                 best, shortest = x, last
             if is_within and (change <= _SETTLED or not has_friction):
                 break
-            tight += _TIGHTER * np.maximum(excess, 0.0)
-            slower = np.maximum(speed, 1.0) ** -2
+            # Below what the ends of the interval use: where a joint turns round they use less.
+            beyond = np.maximum(excess, 0.0)
+            lower = np.maximum(tight, self._unused(rows, x)) + _TIGHTER * beyond
+            tight = np.where(excess > 0.0, lower, tight)
+            slower = (1.0 + _TIGHTER * np.maximum(speed - 1.0, 0.0)) ** -2
             highest[:-1] *= slower
             highest[1:] *= slower
         return best if shortest < np.inf else x
+
+    def _unused(
+        self, rows: tuple[FloatArray, FloatArray, FloatArray], x: FloatArray
+    ) -> FloatArray:
+        """Return what x leaves of the limits of rows at the ends of intervals, (4, N, n)."""
+        u, v, w = rows
+        along = (np.diff(x) / (2.0 * self.step))[:, None]
+        used = [
+            u[:, :, k] * along + v[:, :, k] * y[:, None] + w[:, :, k]
+            for k, y in ((0, x[:-1]), (1, x[1:]))
+        ]
+        limits = np.stack([self.limits.effort] * 2 + [self.limits.acceleration] * 2)
+        return limits[:, None] - np.maximum(*used)
 
     def _with_room_for_friction(self, x: FloatArray) -> FloatArray:
         """Return x, less where friction takes most of what gravity leaves of the torque."""
@@ -565,16 +583,16 @@ class _Grid:
         """Return what is beyond limits, (4, N, n), and the share of the velocity limits, (N,)."""
         q, qd, qdd = cubics.states()
         lowest, highest = effort_range(self.torque, rigid_torque(self.torque, q, qd, qdd), qd)
-        effort, acceleration = self.limits.effort, self.limits.acceleration
+        limits = self.limits.scaled(1.0 - _CHECKED)
+        effort, acceleration = limits.effort, limits.acceleration
         slowest, fastest = range_between(qdd)
         excess = np.stack(
             [highest - effort, -lowest - effort, fastest - acceleration, -slowest - acceleration]
         )
-        speed = (largest_between(qd) / self.limits.velocity).max(axis=1)
+        speed = (largest_between(qd) / limits.velocity).max(axis=1)
         return excess, speed
 
     def is_within(self, cubics: Cubics) -> bool:
-        """Return whether a motion keeps its limits but for rounding."""
+        """Return whether a motion keeps its limits at the places that are checked."""
         excess, speed = self._excess(cubics)
-        limits = np.stack([self.limits.effort] * 2 + [self.limits.acceleration] * 2)
-        return bool((excess <= ROUNDING * limits[:, None]).all() and (speed <= 1 + ROUNDING).all())
+        return bool((excess <= 0.0).all() and (speed <= 1.0).all())

@@ -68,6 +68,10 @@ class MotionLimits:
     velocity: FloatArray
     acceleration: FloatArray
 
+    def scaled(self, part: float) -> MotionLimits:
+        """Return a part of the limits."""
+        return MotionLimits(part * self.effort, part * self.velocity, part * self.acceleration)
+
     @classmethod
     def of(
         cls,
