@@ -10,10 +10,11 @@ M(q) qdd + C(q, qd) qd + g(q) = tau, modified DH.
 
 Errors are subclasses of ``RobodynError``. What takes longer to import is
 imported on first use: ``robodyn_ros.analysis``, ``identification``, ``motions``, ``report``,
-``simulation``.
+``simulation``, ``retime``.
 """
 
 from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from robodyn_ros.compiled import CompiledModel, compile_model
@@ -56,6 +57,10 @@ from robodyn_ros.kinematics import forward_kinematics, jacobian
 from robodyn_ros.model import Payload, RobotModel
 from robodyn_ros.parameters import BaseParameters, base_parameters, regressor
 
+if _TYPE_CHECKING:
+    from robodyn_ros.control.retiming import retime
+    from robodyn_ros.control.timed_motion import TimedMotion
+
 __all__ = [
     'BaseParameters',
     'CompiledModel',
@@ -77,6 +82,7 @@ __all__ = [
     'RejectedTrajectory',
     'RobodynError',
     'RobotModel',
+    'TimedMotion',
     'UnreadableSource',
     'UnsupportedJoint',
     'WrongType',
@@ -96,18 +102,22 @@ __all__ = [
     'linearization',
     'mass_matrix',
     'regressor',
+    'retime',
 ]
 
 __version__ = '0.4.0'
 
 _IMPORTED_ON_FIRST_USE = ('analysis', 'identification', 'motions', 'report', 'simulation')
+_ON_FIRST_USE = {'retime': 'control.retiming', 'TimedMotion': 'control.timed_motion'}
 _ROOMS = ('compiled', 'errors', *_IMPORTED_ON_FIRST_USE)
 
 
 def __getattr__(name: str) -> _Any:
-    """Import a room of the package when it is first named; former names of errors still serve."""
+    """Import a room or a function when it is first named; former names of errors still serve."""
     if name in _IMPORTED_ON_FIRST_USE:
         return _import_module(f'robodyn_ros.{name}')
+    if name in _ON_FIRST_USE:
+        return getattr(_import_module(f'robodyn_ros.{_ON_FIRST_USE[name]}'), name)
     return _former_name(__name__, name)
 
 

@@ -25,6 +25,13 @@ _OPTIONS = {
     'watched link': '--watch',
     'box': '--box',
     'mimic': '--mimic',
+    'argument effort_margin': '--margin',
+    'argument effort_limits': '--effort-limit',
+    'argument rms_effort_limits': '--rms-limit',
+    'argument velocity_limits': '--velocity-limit',
+    'argument acceleration_limits': '--acceleration-limit',
+    'argument jerk_limits': '--jerk-limit',
+    'argument tolerance': '--tolerance',
 }
 
 # Each command, first what a new user needs first: its file in robodyn_ros/commands, its function.
@@ -37,6 +44,7 @@ _COMMANDS = {
     'split': ('analysis', 'split'),
     'torque': ('motion', 'torque'),
     'simulate': ('motion', 'simulate'),
+    'retime': ('retiming', 'retime'),
     'excite': ('excitation', 'excite_command'),
     'identify': ('identification', 'identify_command'),
     'effort': ('effort', 'effort_command'),

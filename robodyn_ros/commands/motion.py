@@ -292,7 +292,7 @@ def _write_trajectory_with_effort(
         inverse_dynamics=partial(inverse_dynamics, model, method=method),
     )
     filled = with_feedforward_efforts(trajectory, torque, _filling_settings(model, error_bound))
-    rows = _rows_of(filled.trajectory)
+    rows = rows_of(filled.trajectory)
     if as_json:
         text = json.dumps(_record_of_filled(model, filled, rows)) + '\n'
     else:
@@ -311,7 +311,7 @@ def _write_trajectory_with_effort(
         click.echo(note, err=True)
 
 
-def _rows_of(trajectory: Trajectory) -> TrajectoryRows:
+def rows_of(trajectory: Trajectory) -> TrajectoryRows:
     """Return what a message says of a trajectory: nothing where it is NaN."""
 
     def known(rows: FloatArray) -> list[list[float]]:

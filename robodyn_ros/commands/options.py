@@ -196,7 +196,7 @@ cutoff_option = click.option(
 )
 
 
-def _one_or_each(
+def one_or_each(
     _: click.Context, __: click.Parameter, given: tuple[float, ...]
 ) -> float | list[float] | None:
     """Return one number for all joints, one for each, or None where none was given."""
@@ -208,7 +208,7 @@ effort_scale_option = click.option(
     'effort_scale',
     type=float,
     multiple=True,
-    callback=_one_or_each,
+    callback=one_or_each,
     metavar='FACTOR',
     help='Torque for a unit of the recorded effort, as N m/A: one, or one for each joint.',
 )

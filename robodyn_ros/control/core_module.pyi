@@ -177,6 +177,14 @@ class Motion:
     def followed_at(self, time: float) -> Motion: ...
 
 def since(received: float, stamp: float, now: float, simulated: float) -> float: ...
+def fastest_timing(
+    alpha: np.ndarray,
+    beta: np.ndarray,
+    bound: np.ndarray,
+    highest: np.ndarray,
+    begin: float,
+    end: tuple[float, float],
+) -> tuple[np.ndarray, np.ndarray, int]: ...
 def segments(states: np.ndarray, durations: np.ndarray) -> np.ndarray: ...
 def stop(
     state: np.ndarray, now: float, duration: float, position_limits: np.ndarray

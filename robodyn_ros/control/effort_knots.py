@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from robodyn_ros.control.model_torque import ReferenceTorque
-from robodyn_ros.control.reference import Reference, ReferenceState
+from robodyn_ros.control.reference import Reference, ReferenceState, polynomial_states
 from robodyn_ros.errors import RejectedTrajectory
 
 _PARTS = 8  # of a line between knots, at whose ends the torque is compared with it
@@ -68,17 +68,7 @@ class PathTorque:
         self, segment: np.ndarray, s: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return q, qd and qdd, each (P, m, n), at m places of each of P segments, (P, m)."""
-        duration = np.diff(self.times)[segment][:, None, None]
-        order = np.arange(6)
-        powers = s[..., None] ** order
-        first = order * s[..., None] ** np.maximum(order - 1, 0)
-        second = order * (order - 1) * s[..., None] ** np.maximum(order - 2, 0)
-        polynomials = self.coefficients[segment]
-        return (
-            powers @ polynomials,
-            first @ polynomials / duration,
-            second @ polynomials / duration**2,
-        )
+        return polynomial_states(self.coefficients, np.diff(self.times), segment, s)
 
     def at(self, segment: np.ndarray, s: np.ndarray) -> np.ndarray:
         """Return the torque, shape (P, m, n), at m places of each of P segments, (P, m)."""

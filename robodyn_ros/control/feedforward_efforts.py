@@ -17,6 +17,7 @@ So that its feedforward is the model's torque all the way,
   accelerations as in ``planning``;
 - joints that the trajectory does not name come to rest where they are and are held.
 
+Before that, a trajectory may be timed anew, as fast as the drives allow (``retimed_trajectory``).
 For servos that take positions alone, the same torque becomes an offset of the positions
 (``servo_offset``).
 
@@ -39,8 +40,10 @@ from robodyn_ros.control.load import GravityChange, Load
 from robodyn_ros.control.model_torque import ReferenceTorque, RigidBodyTorque
 from robodyn_ros.control.planning import completed_waypoints, joint_columns
 from robodyn_ros.control.reference import Reference, ReferenceState, joined
+from robodyn_ros.control.retimed_trajectory import Retiming, slowed_trajectory
 from robodyn_ros.control.servo_offset import ServoOffset
 from robodyn_ros.control.settings import ControlSettings, in_chain_order, safety_settings
+from robodyn_ros.control.timed_motion import MotionLimits
 from robodyn_ros.control.trajectory import MOST_POINTS, Trajectory
 from robodyn_ros.control.units import PossiblePositions, drive_units
 from robodyn_ros.errors import RejectedTrajectory
@@ -302,6 +305,8 @@ class TrajectoryFeedforward:
     servo_gains, largest_offset : sequence of float
         The parameters of ``feedforward``: with gains the positions are offset, and there is no
         effort.
+    retime : float
+        Part of the effort limits in which trajectories are timed anew; 0: they keep their times.
 
     Attributes
     ----------
@@ -327,6 +332,7 @@ class TrajectoryFeedforward:
         elapsed: ElapsedTime | None = None,
         servo_gains: Sequence[float] = (),
         largest_offset: Sequence[float] = _DEFAULTS['largest_offset'],
+        retime: float = _DEFAULTS['retime'],
     ) -> None:
         configured = configured_arm(settings, description)
         arm, scales = configured.model, configured.scales
@@ -354,10 +360,14 @@ class TrajectoryFeedforward:
             period=period,
             settle_time=settings.ramp_time,
         )
+        self._retiming: Retiming | None = None
+        if retime:
+            self._retiming = Retiming(MotionLimits.of(arm, limits, margin=1.0 - retime))
         self._rigid_body = RigidBodyTorque.of(arm, settings.algorithm)
         self._torque = ReferenceTorque.of(arm, settings, self._rigid_body)
         self._state: MeasuredState | None = None
         self._sent: Reference | None = None
+        self._waiting: FeedforwardTrajectory | None = None  # until the last one sent begins
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -410,17 +420,71 @@ class TrajectoryFeedforward:
         It continues from the last trajectory sent, where the arm still is there, else from the
         measured state: what the controller is commanded does not jump by what the arm lags behind.
         """
-        ahead = max(wait or 0.0, 0.0)
+        beginning = self._beginning(now, max(wait or 0.0, 0.0))
+        begin = max(0.0, -(wait or 0.0))  # in this order: never -0.0
+        notes: tuple[str, ...] = ()
+        if self._retiming is not None:
+            retimed = self._retiming.of(trajectory, self._torque, beginning=beginning, begin=begin)
+            trajectory = retimed.trajectory
+            took, takes = retimed.given.duration, retimed.motion.duration
+            notes = (f'timed anew: {takes:.4g} s in place of {took:.4g} s',)
+        return self._filled(trajectory, now, wait, beginning, begin, notes)
+
+    def _filled(
+        self,
+        trajectory: Trajectory,
+        now: float,
+        wait: float | None,
+        beginning: ReferenceState,
+        begin: float,
+        notes: tuple[str, ...],
+    ) -> FeedforwardTrajectory:
+        """Return a trajectory with effort or offsets, after these notes, and remember it."""
         result = with_feedforward_efforts(
-            trajectory,
-            self._torque,
-            self._feedforward,
-            beginning=self._beginning(now, ahead),
-            begin=max(0.0, -(wait or 0.0)),  # in this order: never -0.0
+            trajectory, self._torque, self._feedforward, beginning=beginning, begin=begin
         )
+        result = replace(result, notes=(*notes, *result.notes))
         start = self.joint_states.elapsed.time(now) + (wait or 0.0)
         self._sent = self._reference(result.trajectory, start)
+        self._waiting = result if wait is not None and wait > 0.0 else None
         return result if self.servo is None else self._with_offsets(result, self.servo)
+
+    def waiting(self, now: float) -> FeedforwardTrajectory | None:
+        """
+        Return the last trajectory sent under the load that now applies, if it has not begun.
+
+        It is slowed where the drives could not carry the load in its own time; None: nothing
+        waits.
+
+        Parameters
+        ----------
+        now : float
+            Steady time [s].
+
+        Raises
+        ------
+        RejectedTrajectory
+            The drives cannot carry the load along it at any speed, or what ``with_efforts``
+            refuses.
+        """
+        waiting, sent = self._waiting, self._sent
+        if waiting is None or sent is None:
+            return None
+        times = waiting.trajectory.times
+        start = sent.knots[0] - float(times[0])
+        wait = start - self.joint_states.elapsed.time(now)
+        if wait <= 0.0:
+            self._waiting = None
+            return None
+        limits = self._feedforward.effort_limits
+        if self._retiming is not None:
+            limits = self._retiming.limits.effort
+        slower, scale = slowed_trajectory(waiting.trajectory, self._torque, limits)
+        notes = (f'slowed to {scale:.4g} times its time, for the load',) if scale > 1.0 else ()
+        beginning = sent.sample(start + float(times[0]))
+        result = self._filled(slower, now, wait, beginning, float(times[0]), notes)
+        self._waiting = waiting  # a lighter load gives it its own time again
+        return result
 
     def _with_offsets(
         self, result: FeedforwardTrajectory, servo: ServoOffset
@@ -447,13 +511,13 @@ class TrajectoryFeedforward:
         RejectedTrajectory
             No fresh state of every joint.
         """
-        self._sent = None
+        self._sent = self._waiting = None
         state, settle_time = self._beginning(now, 0.0), self._feedforward.settle_time
         limits = self.arm.position_limits
         rest = Reference.stopping(state, 0.0, settle_time, limits).end_state.position[None]
         zero, times = np.zeros_like(rest), np.array([max(settle_time, self._feedforward.period)])
         trajectory = Trajectory(self.arm.joint_names, times, rest, zero, zero, zero)
-        return self.with_efforts(trajectory, now)
+        return self._filled(trajectory, now, None, self._beginning(now, 0.0), 0.0, ())
 
     def _beginning(self, now: float, ahead: float) -> ReferenceState:
         """Return the arm's position after a time [s], in chain order."""

@@ -207,6 +207,35 @@ def _speed_rows() -> np.ndarray:
 _SPEED_ROWS = _speed_rows()
 
 
+def polynomial_states(
+    coefficients: np.ndarray, durations: np.ndarray, segment: np.ndarray, s: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """
+    Return values and two derivatives, each (P, m, n), at m places of each of P segments.
+
+    Parameters
+    ----------
+    coefficients : array, shape (K, 6, n)
+        As ``Reference.coefficients``.
+    durations : array, shape (K,)
+        Of the segments.
+    segment : array of int, shape (P,)
+    s : array, shape (P, m)
+        0 to 1 over the segment.
+    """
+    duration = durations[segment][:, None, None]
+    order = np.arange(6)
+    powers = s[..., None] ** order
+    first = order * s[..., None] ** np.maximum(order - 1, 0)
+    second = order * (order - 1) * s[..., None] ** np.maximum(order - 2, 0)
+    polynomials = coefficients[segment]
+    return (
+        powers @ polynomials,
+        first @ polynomials / duration,
+        second @ polynomials / duration**2,
+    )
+
+
 def joined(first: ReferenceState, rest: ReferenceState) -> ReferenceState:
     """Return the states one after the other, with arrays of shape (k, n)."""
     return ReferenceState(

@@ -19,6 +19,7 @@
 
 #include "command_pipeline.hpp"
 #include "contact.hpp"
+#include "path_timing.hpp"
 #include "tip_wrench.hpp"
 
 #ifndef ROBODYN_SOURCES
@@ -361,6 +362,36 @@ py::array_t<double> segments(const Array & states, const Array & durations)
     }
   }
   return result;
+}
+
+// Return controllable ranges (N + 1, 2) and x (N + 1) of the fastest timing under the rows (N, m)
+// of N intervals, and the grid point that leads nowhere, N where there is none.
+py::tuple fastest_timing(
+  const Array & alpha, const Array & beta, const Array & bound, const rd::Vector & highest,
+  double begin, std::pair<double, double> end)
+{
+  if (alpha.ndim() != 2 || highest.size() != static_cast<std::size_t>(alpha.shape(0)) + 1) {
+    throw py::value_error("fastest_timing: allowed: rows (N, m) and N + 1 numbers");
+  }
+  const auto size = static_cast<std::size_t>(alpha.size());
+  Numbers const a = alpha.data();
+  Numbers const b = numbers_of(beta, size, "beta");
+  Numbers const most = numbers_of(bound, size, "bound");
+  std::vector<rd::TimingRow> rows(size);
+  for (std::size_t k = 0; k < size; ++k) { rows[k] = {a[k], b[k], most[k]}; }
+  const auto count = static_cast<std::size_t>(alpha.shape(1));
+  rd::PathTiming timing;
+  {
+    const py::gil_scoped_release released;
+    timing = rd::fastest_timing(std::move(rows), count, highest, begin, {end.first, end.second});
+  }
+  rd::Vector ranges;
+  for (const rd::Range & range : timing.controllable) {
+    ranges.push_back(range.lowest);
+    ranges.push_back(range.highest);
+  }
+  return py::make_tuple(
+    rows_of(ranges, timing.controllable.size()), array_of(timing.x), timing.failed);
 }
 
 class Pipeline
@@ -770,6 +801,9 @@ PYBIND11_MODULE(core_module, module)
       return rd::Now{now, simulated}.since(received, stamp);
     },
     py::arg("received"), py::arg("stamp"), py::arg("now"), py::arg("simulated"));
+  module.def(
+    "fastest_timing", &fastest_timing, py::arg("alpha"), py::arg("beta"), py::arg("bound"),
+    py::arg("highest"), py::arg("begin"), py::arg("end"));
   module.def("segments", &segments, py::arg("states"), py::arg("durations"));
   module.def(
     "stop",

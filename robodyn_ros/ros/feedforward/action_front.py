@@ -335,6 +335,8 @@ def _times(message: JointTrajectory) -> np.ndarray:
 
 def given_indices(given: np.ndarray, filled: np.ndarray) -> list[int]:
     """Return for each filled point which given one is next, by their times [s]."""
+    if filled[-1] < given[-1] - 1e-6:  # timed anew: about as far as its part of the time
+        filled = filled * (given[-1] / filled[-1])
     # A point that was given may be a rounding error from where it was.
     after = np.searchsorted(given, filled - 0.5e-9)
     return np.minimum(after, len(given) - 1).tolist()

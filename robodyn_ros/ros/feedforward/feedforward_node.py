@@ -30,7 +30,7 @@ from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robodyn_interfaces.srv import GetPayload, SetGravity, SetPayload
-from robodyn_ros.control.feedforward_efforts import TrajectoryFeedforward
+from robodyn_ros.control.feedforward_efforts import FeedforwardTrajectory, TrajectoryFeedforward
 from robodyn_ros.control.settings import checked
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.errors import RejectedTrajectory, RobodynError
@@ -87,6 +87,7 @@ class FeedforwardNode(PlainlySpoken, Node):
         self._description = DescriptionTopic()
         self._rejections, self._at_once = Rejections(), AtOnce()
         self._is_refused = False  # the last trajectory
+        self._waiting: JointTrajectory | None = None  # the last of the topic, if it has a start
         controller = given['controller']
         check_name('controller', controller)
         self._is_hold_due = False  # the controller has become active, and was sent nothing since
@@ -143,10 +144,14 @@ class FeedforwardNode(PlainlySpoken, Node):
             wait = given.stamp - 1e-9 * self.get_clock().now().nanoseconds
         filled = filler.with_efforts(given.trajectory(None), time.monotonic(), wait)
         self._is_hold_due = False
+        self._waiting = None
+        return self._message(message, filled)
+
+    def _message(self, given: JointTrajectory, filled: FeedforwardTrajectory) -> JointTrajectory:
         for note in filled.notes:
             self.get_logger().info(note)
         self.get_logger().debug(f'{filled.inserted} points inserted')
-        return _filled_message(message, filled.trajectory, filler.servo is None)
+        return _filled_message(given, filled.trajectory, self._robot().servo is None)
 
     def hold(self) -> JointTrajectory | None:
         """Return the message that holds the arm where it is; None: that is not known."""
@@ -159,6 +164,7 @@ class FeedforwardNode(PlainlySpoken, Node):
     def _held(self) -> JointTrajectory:
         filler = self._robot()
         held = filler.hold(time.monotonic())
+        self._waiting = None
         return _filled_message(JointTrajectory(), held.trajectory, filler.servo is None)
 
     def _on_begin(self) -> None:
@@ -198,6 +204,7 @@ class FeedforwardNode(PlainlySpoken, Node):
             elapsed_time(self),
             self._servo['servo_gains'],
             self._servo['largest_offset'],
+            self.get_parameter('retime').value,
         )
         for note in self._filler.notes:
             self.get_logger().warning(note)
@@ -255,6 +262,8 @@ class FeedforwardNode(PlainlySpoken, Node):
             return
         self._is_refused = False
         self._output.publish(output)
+        if message.points and stamp > 0.0:
+            self._waiting = message
 
     # --- what it tells -------------------------------------------------------------------------
 
@@ -287,12 +296,29 @@ class FeedforwardNode(PlainlySpoken, Node):
     def _on_set_payload(self, request: Any, response: Any) -> Any:
         filler = self._filler
         change = filler.change if filler else None
-        return callbacks.set_payload(self._callbacks_robot(), request, response, change)
+        answer = callbacks.set_payload(self._callbacks_robot(), request, response, change)
+        self._send_waiting()
+        return answer
 
     def _on_set_gravity(self, request: Any, response: Any) -> Any:
         filler = self._filler
         change = filler.change if filler else None
-        return callbacks.set_gravity(self._callbacks_robot(), request, response, change)
+        answer = callbacks.set_gravity(self._callbacks_robot(), request, response, change)
+        self._send_waiting()
+        return answer
+
+    def _send_waiting(self) -> None:
+        """Send a trajectory again that has not begun, under the load that now applies."""
+        given = self._waiting
+        if given is None or self._filler is None:
+            return
+        try:
+            filled = self._filler.waiting(time.monotonic())
+            if filled is not None:
+                self._output.publish(self._message(given, filled))
+        except RejectedTrajectory as error:
+            self.get_logger().error(f'the trajectory that waits is replaced by a hold: {error}')
+            self._sent_hold()
 
     def _on_get_payload(self, request: Any, response: Any) -> Any:
         return callbacks.get_payload(self._callbacks_robot(), request, response)

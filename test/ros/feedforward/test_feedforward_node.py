@@ -73,6 +73,39 @@ def test_payload_counts_from_the_next_trajectory_on(rig):
     assert np.abs(np.subtract(after, before)).max() > 1.0
 
 
+@pytest.mark.parametrize('rig', [{'retime': 0.8}], indirect=True)
+def test_trajectory_is_timed_anew_within_its_part_of_the_effort_limits(rig):
+    rig.drive()
+    sent = rig.send(trajectory(POSITION + 0.4, POSITION, seconds=3))
+    last = sent.points[-1].time_from_start
+    assert last.sec + 1e-9 * last.nanosec < 2.0
+    np.testing.assert_allclose(sent.points[-1].positions, POSITION, atol=1e-9)
+    share = np.abs([point.effort for point in sent.points]) / MODEL.effort_limits
+    assert share.max() <= 0.8 + 1e-9
+
+
+def test_payload_slows_a_trajectory_that_waits_for_its_start(rig):
+    rig.drive()
+    given = trajectory(POSITION + 0.5, POSITION)
+    given.header.stamp.sec = rig.tester.get_clock().now().to_msg().sec + 100
+    before = rig.send(given)
+    client = rig.tester.create_client(SetPayload, 'feedforward/set_payload')
+    rig.until(client.service_is_ready)
+    heavy = Payload(mass=2.0)
+    heavy.center_of_mass.x = 0.1
+    answer = client.call_async(SetPayload.Request(payload=heavy))
+    count = len(rig.out)
+    rig.until(lambda: answer.done() and len(rig.out) > count)
+    after = rig.out[-1]
+    assert answer.result().success and after.header == before.header
+    carried = MODEL.with_payload(rd.Payload(2.0, (0.1, 0.0, 0.0)))
+    np.testing.assert_allclose(
+        after.points[-1].effort, rd.gravity_torque(carried, POSITION), atol=1e-9
+    )
+    share = np.abs([point.effort for point in after.points]) / MODEL.effort_limits
+    assert share.max() <= 1.0
+
+
 def test_what_cannot_be_driven_is_not_passed_on(rig):
     rig.drive()
     rig.send(trajectory(POSITION))

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Jerk limits: the time law of a motion, averaged over a window in time.
+
+The average of the time law over the last W seconds goes through the same places, W later: the path
+stays what it is. Its acceleration is continuous, and its jerk is a change of acceleration divided
+by W. What the path's own curvature adds only more time reduces; so does torque, where the average
+is beyond a limit. Several windows are tried, each as much slower as it needs, and the fastest is
+taken. Between two stops the average begins and ends at rest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from robodyn_ros.control.joint_path import JointPath
+from robodyn_ros.control.model_torque import ReferenceTorque
+from robodyn_ros.control.timed_motion import Cubics, MotionLimits, kinematic_scale, time_scale
+from robodyn_ros.spatial import FloatArray
+
+_WINDOWS = np.geomspace(0.08, 1.5, 9)  # parts of the one that the largest step would need
+_FINER = 2  # knots for one of the time law: the cubics between them follow its acceleration
+_STEP, _MOST_KNOTS = 4e-3, 2_000  # no further apart [s], unless so many do not suffice
+_JERK_HEADROOM = 0.98
+
+
+@dataclass(frozen=True, eq=False)
+class TimeLaw:
+    """
+    How far along the path a motion is: constant path acceleration between knots, rest at the ends.
+
+    Parameters
+    ----------
+    time, parameter, rate : array, shape (N,)
+        At knots [s], [rad or m], and per s.
+    is_stop : array of bool, shape (N,)
+        Where the arm has to be at rest on the way.
+    """
+
+    time: FloatArray
+    parameter: FloatArray
+    rate: FloatArray
+    is_stop: np.ndarray
+
+    def pieces(self) -> list[TimeLaw]:
+        """Return the parts from stop to stop, each with its time from zero."""
+        last = len(self.time) - 1
+        bounds = [0, *np.flatnonzero(self.is_stop[1:-1] if last else []) + 1, last]
+        parts = [slice(i, j + 1) for i, j in zip(bounds[:-1], bounds[1:], strict=True)]
+        return [
+            TimeLaw(
+                self.time[part] - self.time[part][0],
+                self.parameter[part],
+                self.rate[part],
+                np.zeros(part.stop - part.start, bool),
+            )
+            for part in parts
+        ]
+
+    def at(self, time: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the integral of the parameter, the parameter and its rate, at times (M,) [s]."""
+        step = np.diff(self.time)
+        bend = np.diff(self.rate) / step
+        s, v = self.parameter[:-1], self.rate[:-1]
+        areas = np.concatenate([[0.0], np.cumsum(step * (s + step * (v / 2 + step * bend / 6)))])
+        inside = np.clip(time, 0.0, self.time[-1])
+        k = np.clip(np.searchsorted(self.time, inside, side='right') - 1, 0, len(step) - 1)
+        t = inside - self.time[k]
+        area = areas[k] + t * (s[k] + t * (v[k] / 2 + t * bend[k] / 6))
+        before, after = np.minimum(time, 0.0), np.maximum(time - self.time[-1], 0.0)
+        area += before * self.parameter[0] + after * self.parameter[-1]
+        place = s[k] + t * (v[k] + t * bend[k] / 2)
+        return area, place, v[k] + t * bend[k]
+
+    def averaged(
+        self, time: FloatArray, window: float
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the averaged parameter and two derivatives at times (M,) from 0 on."""
+        now, before = self.at(time), self.at(time - window)
+        place, rate, bend = ((a - b) / window for a, b in zip(now, before, strict=True))
+        return np.clip(place, self.parameter[0], self.parameter[-1]), rate, bend
+
+
+def smoothed(
+    path: JointPath,
+    law: TimeLaw,
+    torque: ReferenceTorque,
+    limits: MotionLimits,
+    jerk_limits: FloatArray,
+) -> tuple[Cubics, FloatArray]:
+    """
+    Return the motion with jerk limits, and the path's parameter at its knots.
+
+    Parameters
+    ----------
+    path : JointPath
+    law : TimeLaw
+        Of the fastest motion without jerk limits, from rest to rest.
+    torque : ReferenceTorque
+    limits : MotionLimits
+        Which the result keeps, too.
+    jerk_limits : array, shape (n,)
+        [rad/s³ or m/s³]
+
+    Raises
+    ------
+    Overload
+        The torque at rest on the path is beyond a limit.
+    """
+    pieces = law.pieces()
+    needed = max(_needed_window(path, piece, jerk_limits) for piece in pieces)
+    best: tuple[Cubics, FloatArray] | None = None
+    for window in needed * _WINDOWS:
+        cubics, place, jerk = _averaged(path, pieces, float(window))
+        scale = max(
+            1.0,
+            float((jerk / (_JERK_HEADROOM * jerk_limits)).max()) ** (1 / 3),
+            kinematic_scale(cubics, limits),
+        )
+        if best is not None and scale * cubics.duration >= best[0].duration:
+            continue
+        cubics = cubics.slower(scale)
+        cubics = cubics.slower(time_scale(torque, cubics, limits.effort))
+        if best is None or cubics.duration < best[0].duration:
+            best = cubics, place
+    assert best is not None  # there are windows
+    return best
+
+
+def _needed_window(path: JointPath, piece: TimeLaw, jerk_limits: FloatArray) -> float:
+    """Return the window in which the largest step of the path's acceleration keeps the limits."""
+    bend = np.diff(piece.rate) / np.diff(piece.time)
+    steps = np.abs(np.diff(np.concatenate([[0.0], bend, [0.0]])))
+    slope = _states(path, piece.parameter)[1]
+    return float((steps[:, None] * np.abs(slope) / jerk_limits).max())
+
+
+def _averaged(
+    path: JointPath, pieces: list[TimeLaw], window: float
+) -> tuple[Cubics, FloatArray, FloatArray]:
+    """Return the averaged motion, the parameter at its knots, and the largest jerks (n,)."""
+    begin, jerks = 0.0, []
+    parts: list[tuple[FloatArray, ...]] = []
+    for piece in pieces:
+        duration = piece.time[-1] + window
+        wanted = np.clip(duration / _STEP, _FINER * (len(piece.time) - 1), _MOST_KNOTS)
+        time = np.linspace(0.0, duration, int(wanted) + 1)
+        place, rate, bend = piece.averaged(time, window)
+        q, slope, curve = _states(path, place)
+        qd = slope * rate[:, None]
+        qdd = slope * bend[:, None] + curve * rate[:, None] ** 2
+        jerks.append(np.abs(np.diff(qdd, axis=0)).max(axis=0) / time[1])
+        new = slice(1 if parts else 0, None)
+        parts.append((begin + time[new], q[new], qd[new], place[new]))
+        begin += duration
+    time, position, velocity, at = (np.concatenate(each) for each in zip(*parts, strict=True))
+    return Cubics(time, position, velocity), at, np.max(jerks, axis=0)
+
+
+def _states(path: JointPath, parameter: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return q and two derivatives, (M, n), at parameters that do not fall."""
+    # A piece's last place is the end of its segment, not the beginning of the next.
+    inner = path.knots[1:-1]
+    middle = 0.5 * (parameter[0] + parameter[-1])
+    left = np.searchsorted(inner, parameter, side='left')
+    right = np.searchsorted(inner, parameter, side='right')
+    segment = np.where(parameter > middle, left, right)
+    t = (parameter - path.knots[segment]) / np.diff(path.knots)[segment]
+    q, slope, curve = (part[:, 0] for part in path.states(segment, t[:, None]))
+    return q, slope, curve

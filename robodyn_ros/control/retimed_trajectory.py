@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Joint trajectories timed anew along their own paths, and slowed to what the drives can carry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from robodyn_ros.control.joint_path import Corners, JointPath, checked_waypoints
+from robodyn_ros.control.law import Terms
+from robodyn_ros.control.model_torque import ReferenceTorque
+from robodyn_ros.control.planning import completed_waypoints, joint_columns
+from robodyn_ros.control.reference import Reference, ReferenceState
+from robodyn_ros.control.retiming import GRID_POINTS, retimed_path
+from robodyn_ros.control.timed_motion import (
+    Cubics,
+    MotionLimits,
+    TimedMotion,
+    time_scale,
+    with_fewer_knots,
+)
+from robodyn_ros.control.trajectory import MOST_POINTS, Trajectory
+from robodyn_ros.errors import InvalidArgument, NoSolution, Overload, RejectedTrajectory
+from robodyn_ros.spatial import FloatArray
+
+KNOT_FRACTION = 1e-3
+"""By this part of its effort limit a joint's torque may change where points are left out."""
+
+_HEADROOM = 1e-3  # of limits, where a trajectory is slowed: it is checked at other places, too
+_SLOWEST = 1e-6  # slower an end is at rest [rad/s] or [m/s]
+
+
+@dataclass(frozen=True, eq=False)
+class RetimedTrajectory:
+    """
+    A trajectory timed anew.
+
+    Parameters
+    ----------
+    trajectory : Trajectory
+        Of positions and velocities, of the given joints in their order; without effort.
+    motion : TimedMotion
+        The same before points were left out, of all joints in chain order.
+    given : Cubics
+        The motion that was given, of all joints.
+    """
+
+    trajectory: Trajectory
+    motion: TimedMotion
+    given: Cubics
+
+
+@dataclass(frozen=True, eq=False)
+class Retiming:
+    """
+    How trajectories are timed anew.
+
+    Parameters
+    ----------
+    limits : MotionLimits
+    jerk_limits, rms_limits : array, shape (n,), optional
+        As in ``retime``; None: there are none.
+    corners : str
+        Of trajectories without velocities: as in ``retime``.
+    tolerance : float
+        Of corners that are blended [rad or m].
+    grid_points : int
+    """
+
+    limits: MotionLimits
+    jerk_limits: FloatArray | None = None
+    rms_limits: FloatArray | None = None
+    corners: Corners = 'spline'
+    tolerance: float = 0.0
+    grid_points: int = GRID_POINTS
+
+    def of(
+        self,
+        trajectory: Trajectory,
+        torque: ReferenceTorque,
+        *,
+        beginning: ReferenceState | None = None,
+        begin: float = 0.0,
+    ) -> RetimedTrajectory:
+        """
+        Return a trajectory timed anew along its path.
+
+        Parameters
+        ----------
+        trajectory : Trajectory
+            Joints that it does not name stay where the beginning has them.
+        torque : ReferenceTorque
+            Of the arm with what it carries; all of its terms count.
+        beginning : ReferenceState, optional
+            Where the arm is, in chain order, when the motion begins: where the first waypoint is
+            later, the path begins there.
+        begin : float
+            When it is there, on the clock of the waypoints [s].
+
+        Raises
+        ------
+        RejectedTrajectory
+            A joint that the arm does not have, or that is not named although no beginning says
+            where it is; what ``retime`` refuses.
+
+        Notes
+        -----
+        The path of waypoints with velocities is that of the polynomials between them; without, it
+        is as ``corners`` says. Effort in the trajectory is ignored.
+        """
+        torque = replace(torque, terms=Terms())
+        try:
+            reference, ends, times = _motion(trajectory, torque, beginning, begin)
+            has_velocities = bool(np.isfinite(trajectory.velocities).all())
+            if has_velocities:
+                path = JointPath.along(reference, times)
+            else:
+                points = np.vstack([reference.coefficients[:, 0], reference.end_state.position])
+                moves = np.linalg.norm(np.diff(points, axis=0), axis=1) > 1e-6
+                kept = np.concatenate([[True], moves])
+                if kept.sum() < 2:
+                    raise InvalidArgument('trajectory', 'no motion', 'one that moves')
+                points = checked_waypoints(points[kept], torque.model.n)
+                path = JointPath.through(points, self.corners, self.tolerance)
+            motion = retimed_path(
+                path,
+                torque,
+                self.limits,
+                jerk_limits=self.jerk_limits,
+                rms_limits=self.rms_limits,
+                ends=ends,
+                grid_points=self.grid_points,
+            )
+        except (InvalidArgument, NoSolution, Overload) as error:
+            raise RejectedTrajectory(error.element, error.value, error.allowed) from error
+        given = _sampled(reference, times)
+        return RetimedTrajectory(
+            self._trajectory(trajectory, motion, torque, max(begin, float(times[0]))),
+            motion,
+            given,
+        )
+
+    def _trajectory(
+        self, given: Trajectory, motion: TimedMotion, torque: ReferenceTorque, begin: float
+    ) -> Trajectory:
+        """Return the motion with as few points as it needs."""
+        cubics = Cubics(motion.time, motion.position, motion.velocity)
+        limits = self.limits.effort
+        scale = np.where(np.isfinite(limits), limits, np.abs(motion.effort).max(axis=0))
+        bound = KNOT_FRACTION * scale
+        while True:
+            kept = with_fewer_knots(cubics, torque, limits, bound)
+            if len(kept) <= MOST_POINTS or bound[0] > scale[0]:
+                break
+            bound = 2.0 * bound
+        columns = joint_columns(given, motion.joint_names)
+        return _of_cubics(given, cubics, kept, columns, begin)
+
+
+def slowed_trajectory(
+    trajectory: Trajectory, torque: ReferenceTorque, effort_limits: FloatArray
+) -> tuple[Trajectory, float]:
+    """
+    Return a trajectory as slow as the drives need to carry it, and its time scale, 1 or more.
+
+    Parameters
+    ----------
+    trajectory : Trajectory
+        Of all joints, with velocities. Efforts are left out.
+    torque : ReferenceTorque
+        Of the arm with what it carries.
+    effort_limits : array, shape (n,)
+        [N m or N]
+
+    Raises
+    ------
+    RejectedTrajectory
+        No time scale suffices.
+    """
+    torque = replace(torque, terms=Terms())
+    reference, _, times = _motion(trajectory, torque, None, 0.0)
+    cubics = _sampled(reference, times)
+    try:
+        scale = time_scale(torque, cubics, effort_limits)
+        if scale > 1.0:
+            scale = time_scale(torque, cubics, (1.0 - _HEADROOM) * effort_limits)
+    except Overload as error:
+        raise RejectedTrajectory(error.element, error.value, error.allowed) from error
+    slower = replace(
+        trajectory,
+        times=times[0] + scale * (times - times[0]),
+        velocities=trajectory.velocities / scale,
+        accelerations=trajectory.accelerations / scale**2,
+        efforts=np.zeros_like(trajectory.efforts),
+    )
+    return slower, scale
+
+
+def _of_cubics(
+    given: Trajectory, cubics: Cubics, kept: np.ndarray, columns: np.ndarray, begin: float
+) -> Trajectory:
+    position, velocity = cubics.position[kept][:, columns], cubics.velocity[kept][:, columns]
+    return replace(
+        given,
+        times=begin + cubics.time[kept],
+        positions=position,
+        velocities=velocity,
+        accelerations=np.full_like(position, np.nan),
+        efforts=np.zeros_like(position),
+    )
+
+
+def _motion(
+    trajectory: Trajectory,
+    torque: ReferenceTorque,
+    beginning: ReferenceState | None,
+    begin: float,
+) -> tuple[Reference, tuple[FloatArray | None, FloatArray | None], FloatArray]:
+    """Return the given motion of all joints, its velocities at the ends, its waypoints' times."""
+    names = torque.model.joint_names
+    columns = joint_columns(trajectory, names)
+    held = np.setdiff1d(np.arange(len(names)), columns)
+    if len(held) and beginning is None:
+        raise RejectedTrajectory(
+            'trajectory joint_names',
+            f'without {", ".join(names[i] for i in held)}',
+            'every joint of the arm, where its state is not known',
+        )
+    times, count = trajectory.times, len(trajectory.times)
+    points = ReferenceState(*(np.zeros((count, len(names))) for _ in range(4)))
+    if beginning is not None:
+        points.position[:] = beginning.position
+    is_begun = beginning is not None and times[0] > begin
+    come_from = trajectory.positions[0]
+    if beginning is not None and is_begun:
+        come_from = beginning.position[columns]
+    start = begin if is_begun else float(times[0])
+    velocities, accelerations = completed_waypoints(trajectory, times, come_from, start)
+    points.position[:, columns] = trajectory.positions
+    points.velocity[:, columns] = velocities
+    points.acceleration[:, columns] = accelerations
+    points.acceleration[np.isnan(accelerations).any(axis=1)] = np.nan
+    if beginning is not None and is_begun:
+        points = ReferenceState(
+            *(
+                np.vstack([first, rest])
+                for first, rest in zip(
+                    vars(beginning).values(), vars(points).values(), strict=True
+                )
+            )
+        )
+        times = np.concatenate([[begin], times])
+    if len(times) < 2:
+        raise RejectedTrajectory('trajectory points', len(times), 'at least two, for a path')
+    first, last = (v if np.abs(v).max() > _SLOWEST else None for v in points.velocity[[0, -1]])
+    return Reference.through(times.tolist(), points, 0.0), (first, last), times
+
+
+def _sampled(reference: Reference, times: FloatArray) -> Cubics:
+    """Return the given motion through even places of its segments."""
+    parts = max(2, -(-GRID_POINTS // (len(times) - 1)))
+    fine = np.interp(np.arange(parts * (len(times) - 1) + 1) / parts, np.arange(len(times)), times)
+    states = [reference.sample(float(time)) for time in fine]
+    return Cubics(
+        fine,
+        np.array([state.position for state in states]),
+        np.array([state.velocity for state in states]),
+    )

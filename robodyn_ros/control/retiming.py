@@ -1,0 +1,598 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The fastest timing of a path within velocity, torque, acceleration and jerk limits.
+
+Along a path q(s) the torque of the rigid body is a(s) s'' + b(s) s'² + c(s), linear in s'' and
+x = s'²: three inverse dynamics of all grid points in one call each. Friction that does not depend
+on speed, and that grows with load, keeps it linear. Viscous friction and the smooth sign grow with
+the root of x, which is concave: in place of it stands its tangent at the last solution, which is
+never less than the friction. So each solution keeps the limits that friction tightens, and the
+next is no slower. What friction gives while braking, and what cubics between grid points do to the
+torque, is checked on the motion as it will be executed; where it is beyond a limit, the limit is
+lowered by as much for that interval. The two passes over the grid are those of TOPP-RA
+(``core/path_timing.hpp``).
+
+References
+----------
+Pham and Pham 2018, A New Approach to Time-Optimal Path Parameterization Based on Reachability
+Analysis, IEEE Transactions on Robotics 34(3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from robodyn_ros.arguments import checked_array, checked_type
+from robodyn_ros.compiled import CompiledModel
+from robodyn_ros.control.core_binding import core
+from robodyn_ros.control.jerk_smoothing import TimeLaw, smoothed
+from robodyn_ros.control.joint_path import Corners, JointPath, checked_waypoints
+from robodyn_ros.control.law import InverseDynamics, Terms
+from robodyn_ros.control.model_torque import ReferenceTorque, RigidBodyTorque
+from robodyn_ros.control.settings import ControlSettings
+from robodyn_ros.control.timed_motion import (
+    ROUNDING,
+    Cubics,
+    MotionLimits,
+    TimedMotion,
+    bindings,
+    check_resting,
+    effort_range,
+    friction_between,
+    kinematic_scale,
+    largest_between,
+    positive_limits,
+    range_between,
+    rigid_torque,
+    rms_of,
+    time_scale,
+    torque_of,
+)
+from robodyn_ros.dynamics import smooth_friction_torque
+from robodyn_ros.errors import InvalidArgument, NoSolution
+from robodyn_ros.model import RobotModel
+from robodyn_ros.spatial import FloatArray
+
+GRID_POINTS = 200
+MOST_GRID_POINTS = 20_000
+_FASTEST = 1e8  # what stands for no limit of x; the square of 10,000 rad/s
+_HEADROOM = 5e-4  # of a limit, that solutions leave
+_CHECKED = 3e-4  # of it, left where it is checked for what is between the places
+_MOST_SOLUTIONS = 12
+_SETTLED = 1e-4  # a solution that differs from the last by this part of the time is the last
+_NEARLY_SETTLED = 1e-2  # before, what is beyond a limit is friction's
+_FIRST_FRICTION = 0.7  # of the torque that gravity leaves, at the first solution
+_TIGHTER = 1.1  # times what is beyond a limit it is lowered
+_SLOPE_STEP = 1e-4  # relative, of the difference that stands for friction's derivative by x
+_SMALLEST_X = 1e-8  # of a tangent
+_ALONG = 1e-3  # a velocity across the path, in parts of the velocity, that is none
+
+
+def retime(
+    model: RobotModel | CompiledModel,
+    waypoints: ArrayLike,
+    *,
+    acceleration_limits: ArrayLike | None = None,
+    jerk_limits: ArrayLike | None = None,
+    effort_margin: float = 0.0,
+    effort_limits: ArrayLike | None = None,
+    rms_effort_limits: ArrayLike | None = None,
+    velocity_limits: ArrayLike | None = None,
+    start_velocity: ArrayLike | None = None,
+    end_velocity: ArrayLike | None = None,
+    corners: Corners = 'spline',
+    tolerance: float = 0.0,
+    parameters: ArrayLike | None = None,
+    grid_points: int = GRID_POINTS,
+) -> TimedMotion:
+    """
+    Return the fastest motion along a path that the drives can make.
+
+    Parameters
+    ----------
+    model : RobotModel or CompiledModel
+        The arm with what it carries; a compiled one makes it several times faster.
+    waypoints : array-like, shape (K, n)
+        Positions [rad or m] that the path passes, at most 1,000.
+    acceleration_limits, jerk_limits : array-like, shape (n,) or one number, optional
+        Of the joints [rad/s² or m/s²], [rad/s³ or m/s³]; not given: none.
+    effort_margin : float
+        Part of the effort limits that is left to a controller, 0 to less than 1.
+    effort_limits, velocity_limits : array-like, shape (n,) or one number, optional
+        [N m or N], [rad/s or m/s]; not given: the model's. Zero or infinite: none.
+    rms_effort_limits : array-like, shape (n,) or one number, optional
+        Of the effort's root mean square over the motion [N m or N], for drives whose effort limit
+        is a peak. Kept by making the whole motion slower.
+    start_velocity, end_velocity : array-like, shape (n,), optional
+        Along the path [rad/s or m/s]; not given: rest.
+    corners : 'spline', 'stop' or 'blend'
+        The path: a cubic spline through the waypoints; straight lines with a stop at each corner;
+        straight lines with corners rounded within ``tolerance``.
+    tolerance : float
+        Of ``'blend'``: distance from the waypoint [rad or m].
+    parameters : array-like, shape (K,), optional
+        Of ``'spline'``: the spline's parameter at the waypoints, increasing; not given: the
+        distance along them.
+    grid_points : int
+        Intervals of the grid, at most 20,000; more where the path has many segments.
+
+    Returns
+    -------
+    TimedMotion
+
+    Raises
+    ------
+    InvalidArgument, NonFiniteValue, WrongType
+        An argument; a path outside of the position limits; nothing that limits the speed.
+    Overload
+        The torque that holds the arm somewhere on the path is beyond a limit, or its root mean
+        square is: joint, place, torque and limit are named.
+    NoSolution
+        The start is too fast to keep to the path within limits, or the end cannot be reached at
+        its velocity.
+
+    Notes
+    -----
+    Linear in the number of grid points. Friction is that of ``smooth_friction_torque`` with the
+    nodes' ``friction_velocity``. The result is checked at nine places between each two samples.
+    With jerk limits the motion begins and ends at rest.
+    """
+    arm, inverse = _arm_of(model)
+    points = checked_waypoints(waypoints, arm.n)
+    limits = MotionLimits.of(
+        arm, effort_limits, velocity_limits, acceleration_limits, effort_margin
+    )
+    given = None
+    if parameters is not None:
+        given = checked_array('parameters', parameters, (len(points),))
+        if (np.diff(given) <= 0.0).any():
+            raise InvalidArgument('argument parameters', given.tolist(), 'increasing numbers')
+    path = JointPath.through(points, corners, tolerance, given)
+    torque = ReferenceTorque(
+        arm, inverse, Terms(friction=_has_friction(arm)), ControlSettings().friction_velocity
+    )
+    return retimed_path(
+        path,
+        torque,
+        limits,
+        jerk_limits=positive_limits('jerk_limits', jerk_limits, arm.n),
+        rms_limits=positive_limits('rms_effort_limits', rms_effort_limits, arm.n),
+        ends=(start_velocity, end_velocity),
+        grid_points=grid_points,
+    )
+
+
+def _arm_of(model: RobotModel | CompiledModel) -> tuple[RobotModel, InverseDynamics]:
+    allowed = 'a RobotModel or a CompiledModel'
+    checked_type('model', model, (RobotModel, CompiledModel), allowed)
+    if isinstance(model, CompiledModel):
+        return model.model, model.inverse_dynamics
+    return model, RigidBodyTorque('newton_euler').under(model)
+
+
+def _has_friction(model: RobotModel) -> bool:
+    plain = model.viscous_friction.any() or model.coulomb_friction.any()
+    return bool(plain) or model.has_identified_friction
+
+
+def retimed_path(
+    path: JointPath,
+    torque: ReferenceTorque,
+    limits: MotionLimits,
+    *,
+    jerk_limits: FloatArray | None = None,
+    rms_limits: FloatArray | None = None,
+    ends: tuple[ArrayLike | None, ArrayLike | None] = (None, None),
+    grid_points: int = GRID_POINTS,
+) -> TimedMotion:
+    """
+    Return the fastest motion along a path; arguments and errors are those of ``retime``.
+
+    Raises
+    ------
+    InvalidArgument, NonFiniteValue, Overload, NoSolution
+    """
+    if not 2 <= grid_points <= MOST_GRID_POINTS:
+        raise InvalidArgument('argument grid_points', grid_points, f'2 to {MOST_GRID_POINTS}')
+    names = torque.model.joint_names
+    grid = _Grid.of(path, torque, limits, grid_points)
+    checked = limits.scaled(1.0 - _CHECKED)
+    rates = [grid.rate(name, v, k) for name, v, k in zip(_ENDS, ends, (0, -1), strict=True)]
+    is_moving = any(rates)
+    if jerk_limits is not None and is_moving:
+        raise InvalidArgument('argument jerk_limits', 'with a velocity at an end', 'rest at both')
+    x = grid.fastest(rates[0] ** 2, rates[1] ** 2)
+    cubics, place = grid.cubics(x), grid.parameters()
+    cost = 0.0
+    if jerk_limits is not None:
+        before = cubics.duration
+        cubics, place = smoothed(path, grid.law(x), torque, checked, jerk_limits)
+        cost = cubics.duration - before
+    slow = 1.0
+    if not grid.is_within(cubics) or rms_limits is not None:
+        slow = time_scale(torque, cubics, checked.effort, rms_limits)
+        slow = max(slow, kinematic_scale(cubics, checked))
+    if slow > 1.0:
+        if is_moving:
+            raise NoSolution(
+                'argument rms_effort_limits' if rms_limits is not None else 'argument waypoints',
+                f'needs {slow:.4g} times the time',
+                'a start and an end at rest, which can be slower',
+            )
+        cubics = cubics.slower(slow)
+    states = cubics.states()
+    efforts = torque_of(torque, states)
+    q, qd, qdd = states
+    shares = {
+        'effort': largest_between(efforts) / limits.effort,
+        'velocity': largest_between(qd) / limits.velocity,
+        'acceleration': largest_between(qdd) / limits.acceleration,
+    }
+    return TimedMotion(
+        names,
+        cubics.time,
+        cubics.position,
+        cubics.velocity,
+        np.vstack([qdd[:, 0], qdd[-1:, -1]]),
+        np.vstack([efforts[:, 0], efforts[-1:, -1]]),
+        (place - path.knots[0]) / path.length,
+        bindings(cubics, names, shares),
+        cost,
+        rms_of(cubics, efforts),
+    )
+
+
+_ENDS = ('start_velocity', 'end_velocity')
+
+
+@dataclass(frozen=True, eq=False)
+class _Grid:
+    """
+    A path on a grid of N intervals; arrays (N, 2, n) are at both ends.
+
+    Ends of neighbouring intervals are the same place, but for a corner.
+    """
+
+    path: JointPath
+    torque: ReferenceTorque
+    limits: MotionLimits
+    segment: np.ndarray  # (N,)
+    ends: FloatArray  # (N, 2), places in segments
+    step: FloatArray  # (N,), of the parameter
+    q: FloatArray
+    slope: FloatArray  # dq/ds
+    bend: FloatArray  # d²q/ds²
+    a: FloatArray
+    b: FloatArray
+    c: FloatArray
+    highest: FloatArray  # (N + 1,), x by the velocity limits
+
+    @classmethod
+    def of(
+        cls, path: JointPath, torque: ReferenceTorque, limits: MotionLimits, points: int
+    ) -> _Grid:
+        """
+        Return the grid of a path, position limits and torques at rest checked.
+
+        Raises
+        ------
+        InvalidArgument, Overload
+        """
+        segment, ends = path.grid(points)
+        if len(segment) > MOST_GRID_POINTS:
+            raise InvalidArgument(
+                'argument waypoints',
+                f'a path of {len(segment)} grid points',
+                f'at most {MOST_GRID_POINTS}',
+            )
+        q, slope, bend = path.states(segment, ends)
+        zero = np.zeros_like(q)
+        c = rigid_torque(torque, q, zero, zero)
+        a = rigid_torque(torque, q, zero, slope) - c
+        b = rigid_torque(torque, q, slope, bend) - c
+        with np.errstate(divide='ignore'):
+            allowed = ((limits.velocity / np.abs(slope)) ** 2).min(axis=2, initial=_FASTEST)
+        highest = np.full(len(segment) + 1, _FASTEST)
+        highest[:-1] = np.minimum(highest[:-1], allowed[:, 0])
+        highest[1:] = np.minimum(highest[1:], allowed[:, 1])
+        is_first = ends[:, 0] == 0.0
+        highest[:-1][is_first & path.is_stop[segment]] = 0.0
+        step = np.diff(path.parameter(segment[:, None], ends), axis=1)[:, 0]
+        grid = cls(path, torque, limits, segment, ends, step, q, slope, bend, a, b, c, highest)
+        grid._check()
+        return grid
+
+    def parameters(self) -> FloatArray:
+        """The path's parameter at grid points, (N + 1,)."""
+        begin = self.path.parameter(self.segment, self.ends[:, 0])
+        return np.append(begin, self.path.knots[-1])
+
+    def where(self, k: int) -> str:
+        """Return where an interval is, for people."""
+        parameter = float(self.path.parameter(self.segment[k], self.ends[k, 0]))
+        part = (parameter - self.path.knots[0]) / self.path.length
+        return f'at {part:.3f} of the path, near waypoint {self.path.nearest_waypoint(parameter)}'
+
+    def _check(self) -> None:
+        model = self.torque.model
+        lower, upper = model.position_limits.T
+        outside = (self.q < lower - ROUNDING) | (self.q > upper + ROUNDING)
+        if outside.any():
+            k, place, j = np.argwhere(outside)[0]
+            raise InvalidArgument(
+                f'joint {model.joint_names[j]!r} position {self.where(k)}',
+                float(self.q[k, place, j]),
+                f'within its position limits {model.position_limits[j].tolist()}',
+            )
+        if not all(np.isfinite(part).all() for part in (self.a, self.b, self.c)):
+            raise InvalidArgument('argument waypoints', 'a torque that is not finite', 'others')
+        check_resting(self.c, self.limits.effort, model.joint_names, self.where)
+
+    def rate(self, name: str, velocity: ArrayLike | None, k: int) -> float:
+        """
+        Return the path's rate at its beginning (k 0) or end (-1) from the joints' velocities.
+
+        Raises
+        ------
+        InvalidArgument, NonFiniteValue
+        """
+        if velocity is None:
+            return 0.0
+        v = checked_array(name, velocity, (self.q.shape[2],))
+        slope = self.slope[k, k]
+        rate = float(v @ slope / (slope @ slope))
+        across = np.linalg.norm(v - rate * slope)
+        if across > _ALONG * np.linalg.norm(v) or rate < 0.0:
+            direction = (slope / np.linalg.norm(slope)).tolist()
+            raise InvalidArgument(f'argument {name}', v.tolist(), f'along the path: {direction}')
+        return rate
+
+    def fastest(self, begin: float, end: float) -> FloatArray:
+        """
+        Return x at the grid points, (N + 1,), of the fastest motion that was found.
+
+        Parameters
+        ----------
+        begin, end : float
+            x there.
+
+        Raises
+        ------
+        InvalidArgument, NoSolution
+
+        Notes
+        -----
+        It may still be beyond a limit where rounds did not suffice: ``is_within`` says so.
+        """
+        has_friction = self.torque.terms.friction
+        tight = np.zeros((4, *self.q[:, 0].shape))  # of efforts, accelerations: highest, lowest
+        highest = self.highest * (1.0 - _HEADROOM)
+        rows = self._rows(None)
+        x = self._solution(rows, tight, highest, begin, end)
+        if has_friction:
+            x = self._with_room_for_friction(x)
+        best, shortest, last = x, np.inf, np.inf
+        for k in range(_MOST_SOLUTIONS):
+            if has_friction:
+                rows = self._rows(x)
+            if has_friction or k > 0:
+                x = self._solution(rows, tight, highest, begin, end)
+            cubics = self.cubics(x)
+            change, last = abs(last / cubics.duration - 1.0), cubics.duration
+            if has_friction and change > _NEARLY_SETTLED:
+                continue
+            excess, speed = self._excess(cubics)
+            is_within = bool((excess <= 0.0).all() and (speed <= 1.0).all())
+            if is_within and last < shortest:
+                best, shortest = x, last
+            if is_within and (change <= _SETTLED or not has_friction):
+                break
+            # Below what the ends of the interval use: where a joint turns round they use less.
+            beyond = np.maximum(excess, 0.0)
+            lower = np.maximum(tight, self._unused(rows, x)) + _TIGHTER * beyond
+            tight = np.where(excess > 0.0, lower, tight)
+            slower = (1.0 + _TIGHTER * np.maximum(speed - 1.0, 0.0)) ** -2
+            highest[:-1] *= slower
+            highest[1:] *= slower
+        return best if shortest < np.inf else x
+
+    def _unused(
+        self, rows: tuple[FloatArray, FloatArray, FloatArray], x: FloatArray
+    ) -> FloatArray:
+        """Return what x leaves of the limits of rows at the ends of intervals, (4, N, n)."""
+        u, v, w = rows
+        along = (np.diff(x) / (2.0 * self.step))[:, None]
+        used = [
+            u[:, :, k] * along + v[:, :, k] * y[:, None] + w[:, :, k]
+            for k, y in ((0, x[:-1]), (1, x[1:]))
+        ]
+        limits = np.stack([self.limits.effort] * 2 + [self.limits.acceleration] * 2)
+        return limits[:, None] - np.maximum(*used)
+
+    def _with_room_for_friction(self, x: FloatArray) -> FloatArray:
+        """Return x, less where friction takes most of what gravity leaves of the torque."""
+        left = _FIRST_FRICTION * (self.limits.effort - np.abs(self.c))
+        x = x.copy()
+        for _ in range(_MOST_SOLUTIONS):
+            at = np.stack([x[:-1], x[1:]], axis=1)[..., None]
+            friction = friction_between(self.torque, np.zeros_like(left), self.slope * np.sqrt(at))
+            too_fast = np.any(np.abs(friction) > left, axis=2)
+            if not too_fast.any():
+                break
+            x[:-1] = np.where(too_fast[:, 0], 0.5 * x[:-1], x[:-1])
+            x[1:] = np.where(too_fast[:, 1], 0.5 * x[1:], x[1:])
+        return x
+
+    def _rows(self, x: FloatArray | None) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """
+        Return rows u, v, w (4, N, 2, n): u s'' + v x + w is beneath a bound of efforts or so.
+
+        The first two are of the torque upwards and downwards, scaled by load friction, the others
+        of the acceleration. Friction is its tangent at x (N + 1,); None: there is none.
+        """
+        a, b, c = self.a, self.b, self.c
+        limit = self.limits.effort
+        bend, slope = self.bend, self.slope
+        if x is None:
+            up = (a, b, c)
+            down = (-a, -b, -c)
+        else:
+            at, friction, growth, direction = self._friction(x)
+            load = self.torque.model.load_friction * direction
+            gain_up = 1.0 + load * np.sign(limit - friction)
+            gain_down = 1.0 - load * np.sign(limit + friction)
+            rest = friction - growth * at
+            up = (gain_up * a, gain_up * b + growth, gain_up * c + rest)
+            down = (-gain_down * a, -gain_down * b - growth, -gain_down * c - rest)
+        zero = np.zeros_like(bend)
+        u, v, w = zip(up, down, (slope, bend, zero), (-slope, -bend, zero), strict=True)
+        return np.stack(u), np.stack(v), np.stack(w)
+
+    def _friction(self, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """
+        Return where friction is taken, (N, 2, 1), its torque, its growth with x, its direction.
+
+        Where friction would leave no torque for the arm at rest it is taken at a smaller x.
+        """
+        model, width = self.torque.model, self.torque.friction_velocity
+        at = np.maximum(np.stack([x[:-1], x[1:]], axis=1)[..., None], _SMALLEST_X)
+        left = self.limits.effort - np.abs(self.c)
+
+        def torque_and_growth(at: FloatArray) -> tuple[FloatArray, FloatArray]:
+            qd = self.slope * np.sqrt(at)
+            farther = self.slope * np.sqrt(at * (1.0 + _SLOPE_STEP))
+            friction = smooth_friction_torque(model, width, qd)
+            growth = smooth_friction_torque(model, width, farther) - friction
+            return friction, growth / (_SLOPE_STEP * at)
+
+        friction, growth = torque_and_growth(at)
+        for _ in range(_MOST_SOLUTIONS):
+            too_fast = (np.abs(friction - growth * at) > left).any(axis=2, keepdims=True)
+            if not too_fast.any():
+                break
+            at = np.where(too_fast, 0.25 * at, at)
+            friction, growth = torque_and_growth(at)
+        return at, friction, growth, np.tanh(self.slope * np.sqrt(at) / width)
+
+    def _solution(
+        self,
+        rows: tuple[FloatArray, FloatArray, FloatArray],
+        tight: FloatArray,
+        highest: FloatArray,
+        begin: float,
+        end: float,
+    ) -> FloatArray:
+        """Return x of the fastest timing under rows whose limits are tightened, (4, N, n)."""
+        u, v, w = rows
+        limits = np.stack([self.limits.effort] * 2 + [self.limits.acceleration] * 2)
+        used = np.isfinite(limits)
+        limits = np.where(used, limits, 0.0)
+        # Lowered limits never refuse the arm at rest where the limits themselves do not.
+        room = limits[:, None, None] - w
+        bound = np.maximum(
+            room - _HEADROOM * limits[:, None, None] - tight[:, :, None], np.minimum(room, 0.0)
+        )
+        # With s'' = (y - x) / (2 step), v counts at that end of the interval where the row is.
+        half = u / (2.0 * self.step[:, None, None])
+        alpha, beta = -half, half.copy()
+        alpha[:, :, 0] += v[:, :, 0]
+        beta[:, :, 1] += v[:, :, 1]
+
+        def of_intervals(table: FloatArray) -> FloatArray:
+            by_row = table.transpose(1, 2, 0, 3)[:, :, used]
+            return np.ascontiguousarray(by_row.reshape(len(by_row), -1))
+
+        table = [of_intervals(each) for each in (alpha, beta, bound)]
+        ranges, x, failed = core.fastest_timing(
+            table[0], table[1], table[2], highest, begin, (end, end)
+        )
+        if failed < len(self.step):
+            raise NoSolution(
+                f'joint {self._worst(rows, failed, end, end)} {self.where(failed)}',
+                f'no speed from which the end is reached at end_velocity, {end**0.5:.4g} along '
+                'the path',
+                'a slower end',
+            )
+        slack = 1e-6 * (1.0 + begin)
+        if not ranges[0, 0] - slack <= begin <= ranges[0, 1] + slack:
+            fastest, k = float(np.sqrt(ranges[0, 1])), 0
+            raise NoSolution(
+                f'start_velocity: {self._worst(rows, k, begin, float(ranges[1, 1]))} '
+                f'{self.where(k)}',
+                f'{begin**0.5:.4g} along the path',
+                f'at most {fastest:.4g} there, from which limits on the way can be kept',
+            )
+        if end > 0.0 and ranges[-1, 1] < end * (1.0 - 1e-6):
+            raise NoSolution(
+                'end_velocity',
+                f'{end**0.5:.4g} along the path',
+                f'at most {ranges[-1, 1] ** 0.5:.4g}, by the velocity limits',
+            )
+        if x.max() >= 0.99 * _FASTEST:
+            k = int(x.argmax())
+            raise InvalidArgument(
+                'argument model',
+                f'nothing bounds the speed {self.where(min(k, len(x) - 2))}',
+                'effort, velocity or acceleration limits',
+            )
+        stuck = np.flatnonzero((x[1:] <= 0.0) & (x[:-1] <= 0.0))
+        if len(stuck):
+            k = int(stuck[0])
+            raise NoSolution(
+                f'{self._worst(rows, k, 0.0, 0.0)} {self.where(k)}',
+                'no torque left to move the arm',
+                'a path on which gravity leaves some',
+            )
+        return x
+
+    def _worst(
+        self, rows: tuple[FloatArray, FloatArray, FloatArray], k: int, x: float, y: float
+    ) -> str:
+        """Return which joint would need most torque in an interval, and how much."""
+        u, v, w = (part[:2, k] for part in rows)
+        along = (y - x) / (2.0 * self.step[k])
+        needed = u * along + v * np.array([x, y])[:, None] + w
+        share = needed / self.limits.effort
+        sign, _, j = np.unravel_index(int(share.argmax()), share.shape)
+        torque = float(needed.max(axis=1)[sign, j]) * (1 - 2 * int(sign))
+        name = self.torque.model.joint_names[j]
+        return f'joint {name!r} needs {torque:.4g} of {self.limits.effort[j]:.4g}'
+
+    def law(self, x: FloatArray) -> TimeLaw:
+        """Return the time law of x (N + 1,)."""
+        rate = np.sqrt(x)
+        durations = 2.0 * self.step / (rate[:-1] + rate[1:])
+        time = np.concatenate([[0.0], np.cumsum(durations)])
+        is_first = np.append(self.ends[:, 0] == 0.0, False)
+        is_stop = is_first & np.append(self.path.is_stop[self.segment], False)
+        return TimeLaw(time, self.parameters(), rate, is_stop)
+
+    def cubics(self, x: FloatArray) -> Cubics:
+        """Return the motion of x (N + 1,)."""
+        rate = np.sqrt(x)
+        durations = 2.0 * self.step / (rate[:-1] + rate[1:])
+        time = np.concatenate([[0.0], np.cumsum(durations)])
+        position = np.vstack([self.q[:, 0], self.q[-1:, 1]])
+        velocity = np.vstack([self.slope[:, 0], self.slope[-1:, 1]]) * rate[:, None]
+        return Cubics(time, position, velocity)
+
+    def _excess(self, cubics: Cubics) -> tuple[FloatArray, FloatArray]:
+        """Return what is beyond limits, (4, N, n), and the share of the velocity limits, (N,)."""
+        q, qd, qdd = cubics.states()
+        lowest, highest = effort_range(self.torque, rigid_torque(self.torque, q, qd, qdd), qd)
+        limits = self.limits.scaled(1.0 - _CHECKED)
+        effort, acceleration = limits.effort, limits.acceleration
+        slowest, fastest = range_between(qdd)
+        excess = np.stack(
+            [highest - effort, -lowest - effort, fastest - acceleration, -slowest - acceleration]
+        )
+        speed = (largest_between(qd) / limits.velocity).max(axis=1)
+        return excess, speed
+
+    def is_within(self, cubics: Cubics) -> bool:
+        """Return whether a motion keeps its limits at the places that are checked."""
+        excess, speed = self._excess(cubics)
+        return bool((excess <= 0.0).all() and (speed <= 1.0).all())

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``robodyn retime``: a motion in a file in, the same path in less time out."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import yaml
+from command_line import error_of, invoked
+
+from robodyn_ros import RobotModel, inverse_dynamics
+from robodyn_ros.motions import read_motion, table_as_csv
+from robodyn_ros.motions.trajectory_yaml import TrajectoryRows, trajectory_as_yaml
+
+ARM = 'urdf/puma560.urdf'
+POINTS = np.array([[0.0] * 6, [0.6, -0.5, 0.4, 0.3, 0.2, 0.5], [1.0, 0.1, -0.3, 0.0, 0.5, 0.2]])
+LIMITS = [arg for limit in (90, 180, 90, 20, 20, 20) for arg in ('--effort-limit', limit)]
+
+
+@pytest.fixture
+def model():
+    return RobotModel.from_urdf(ARM)
+
+
+@pytest.fixture
+def slow(tmp_path, model):
+    """Write a trajectory of eight seconds through three points."""
+    nothing = [()] * len(POINTS)
+    rows = TrajectoryRows(
+        model.joint_names, [0.0, 4.0, 8.0], POINTS.tolist(), nothing, nothing, nothing
+    )
+    path = tmp_path / 'slow.yaml'
+    path.write_text(trajectory_as_yaml(rows))
+    return path
+
+
+def test_trajectory_comes_out_faster_with_effort(slow, tmp_path, model):
+    fast, picture = tmp_path / 'fast.yaml', tmp_path / 'fast.png'
+    answer = invoked('retime', ARM, slow, '-o', fast, '--plot', picture, *LIMITS)
+    assert answer.exit_code == 0, answer.output
+    assert '8 s before, ' in answer.output and 'limit binds for' in answer.output
+    message = yaml.safe_load(fast.read_text())
+    last = message['points'][-1]['time_from_start']
+    assert last['sec'] + 1e-9 * last['nanosec'] < 4.0
+    assert message['points'][0]['positions'] == pytest.approx(POINTS[0])
+    assert message['points'][-1]['positions'] == pytest.approx(POINTS[-1])
+    efforts = np.array([point['effort'] for point in message['points']])
+    assert (np.abs(efforts) <= [90, 180, 90, 20, 20, 20]).all()
+    assert picture.read_bytes().startswith(b'\x89PNG')
+
+
+def test_csv_comes_out_as_csv_with_the_torque_of_its_motion(slow, tmp_path, model):
+    given, fast = tmp_path / 'given.csv', tmp_path / 'fast.csv'
+    time = np.linspace(0.0, 5.0, 2001)[:, None]
+    q = POINTS[2] * (10 - 15 * time / 5 + 6 * (time / 5) ** 2) * (time / 5) ** 3
+    given.write_text(table_as_csv(model.joint_names, time[:, 0], q))
+    answer = invoked('retime', ARM, given, '-o', fast, '--json', *LIMITS)
+    assert answer.exit_code == 0, answer.output
+    found = json.loads(answer.stdout)
+    assert found['duration'] < found['duration_before'] == pytest.approx(5.0)
+    motion = read_motion(fast, model.joint_names)
+    assert not motion.derived and motion.time[-1] == pytest.approx(found['duration'])
+    torque = inverse_dynamics(model, motion.q, motion.qd, motion.qdd)
+    assert (np.abs(torque) <= np.array([90, 180, 90, 20, 20, 20]) * (1 + 1e-6)).all()
+
+
+def test_jerk_limit_says_what_it_costs(slow):
+    answer = invoked('retime', ARM, slow, *LIMITS, '--jerk-limit', 200)
+    assert answer.exit_code == 0 and 'jerk limits cost ' in answer.output
+
+
+def test_load_that_is_too_heavy_is_refused_by_joint_and_place(slow):
+    said = error_of('retime', ARM, slow, *LIMITS, '--payload', 50)
+    assert "'joint2' torque at rest at " in said and 'near waypoint' in said
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'named'),
+    [
+        (('--margin', 1.5), '--margin'),
+        (('--jerk-limit', 0), '--jerk-limit'),
+        (('--effort-limit', 1, '--effort-limit', 2), '--effort-limit'),
+        (('--corners', 'blend'), '--tolerance'),
+    ],
+)
+def test_what_is_wrong_is_named_by_its_option(slow, arguments, named):
+    assert named in error_of('retime', ARM, slow, *LIMITS[:2], *arguments)

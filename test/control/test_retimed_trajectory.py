@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Joint trajectories keep their path and their joints, and get the time that the drives need."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from robots import public_urdf
+
+import robodyn_ros as rd
+from robodyn_ros.control.feedforward_efforts import TrajectoryFeedforward
+from robodyn_ros.control.model_torque import ReferenceTorque
+from robodyn_ros.control.reference import Reference, ReferenceState
+from robodyn_ros.control.retimed_trajectory import Retiming, slowed_trajectory
+from robodyn_ros.control.settings import checked
+from robodyn_ros.control.timed_motion import MotionLimits
+from robodyn_ros.control.trajectory import MOST_POINTS, Trajectory
+from robodyn_ros.errors import RejectedTrajectory
+
+UR5 = public_urdf('ur5_robot.urdf')
+MODEL = rd.RobotModel.from_urdf(UR5, tip_link='tool0')
+TORQUE = ReferenceTorque.of(MODEL)
+LIMITS = MotionLimits.of(MODEL)
+STANCE = np.array([0.2, -1.4, 1.3, 0.1, 0.4, -0.2])
+GOAL = STANCE + np.array([0.9, -0.4, 0.7, -0.5, 0.3, 0.8])
+CORNER = np.array([STANCE, GOAL, STANCE + 0.3])
+
+
+def trajectory(points, times, fields='p', names=MODEL.joint_names):
+    points, nothing = np.atleast_2d(points), [()] * len(times)
+    zeros = np.zeros_like(points).tolist()
+    return Trajectory.from_points(
+        names,
+        times,
+        points.tolist(),
+        zeros if 'v' in fields else nothing,
+        zeros if 'a' in fields else nothing,
+        nothing,
+    )
+
+
+def executed(given, rate=1000.0):
+    """Return a trajectory's q, qd, qdd at 1 kHz, in chain order, from just after its beginning."""
+    columns = [given.joint_names.index(name) for name in MODEL.joint_names]
+    fields = (given.positions, given.velocities, given.accelerations, given.efforts)
+    points = ReferenceState(*(field[:, columns] for field in fields))
+    reference = Reference.through(given.times.tolist(), points, 0.0)
+    times = np.arange(given.times[0] + 1e-9, given.times[-1], 1.0 / rate)
+    states = [reference.sample(float(time)) for time in times]
+    return tuple(
+        np.array([vars(state)[name] for state in states])
+        for name in ('position', 'velocity', 'acceleration')
+    )
+
+
+def share(model, given):
+    """Return the largest torque in parts of the limits."""
+    return (np.abs(rd.inverse_dynamics(model, *executed(given))) / MODEL.effort_limits).max()
+
+
+@pytest.mark.parametrize('fields', ['p', 'pv', 'pva'])
+def test_trajectory_is_faster_on_its_own_path(fields):
+    given = trajectory(CORNER, [0.0, 3.0, 6.0], fields)
+    found = Retiming(LIMITS).of(given, TORQUE)
+    assert found.motion.duration < 0.5 * found.given.duration == pytest.approx(3.0)
+    q = executed(found.trajectory)[0]
+    for point in CORNER:
+        assert np.linalg.norm(q - point, axis=1).min() < 5e-3
+    if fields != 'p':  # straight lines, as all joints move together
+        ahead = GOAL - STANCE
+        first = q[: np.linalg.norm(q - GOAL, axis=1).argmin()] - STANCE
+        off = first - np.outer(first @ ahead, ahead) / (ahead @ ahead)
+        assert np.abs(off).max() < 1e-4
+    assert share(MODEL, found.trajectory) <= 1.0 + 1e-6
+
+
+def test_retimed_trajectory_is_retimed_to_itself():
+    first = Retiming(LIMITS).of(trajectory(CORNER, [0.0, 3.0, 6.0]), TORQUE)
+    second = Retiming(LIMITS).of(first.trajectory, TORQUE)
+    assert second.motion.duration == pytest.approx(first.motion.duration, rel=0.01)
+
+
+def test_points_are_no_denser_than_the_torque_needs():
+    found = Retiming(LIMITS).of(trajectory(CORNER, [0.0, 3.0, 6.0], 'pv'), TORQUE)
+    kept = len(found.trajectory.times)
+    assert kept < 0.6 * len(found.motion.time)
+    q, qd, qdd = executed(found.trajectory)
+    time = np.arange(1e-9, found.motion.duration, 1e-3)
+    sparse, dense = (
+        rd.inverse_dynamics(MODEL, *states) for states in ((q, qd, qdd), found.motion.at(time))
+    )
+    # Where the torque jumps, a sample may fall on either side.
+    off = np.sort(np.abs(sparse - dense).max(axis=1) / 150.0)
+    assert off[int(0.95 * len(off))] < 2e-3
+
+
+def test_names_in_another_order_stay_in_it():
+    order = [3, 0, 5, 1, 2, 4]
+    names = tuple(MODEL.joint_names[k] for k in order)
+    given = trajectory(CORNER[:, order], [0.0, 3.0, 6.0], 'pv', names)
+    found = Retiming(LIMITS).of(given, TORQUE)
+    assert found.trajectory.joint_names == names
+    assert found.trajectory.positions[0] == pytest.approx(STANCE[order])
+    plain = Retiming(LIMITS).of(trajectory(CORNER, [0.0, 3.0, 6.0], 'pv'), TORQUE)
+    assert found.motion.duration == pytest.approx(plain.motion.duration)
+
+
+def test_joints_that_are_not_named_stay():
+    given = trajectory(CORNER[:, :2], [0.0, 3.0, 6.0], 'pv', MODEL.joint_names[:2])
+    with pytest.raises(RejectedTrajectory, match='without elbow_joint'):
+        Retiming(LIMITS).of(given, TORQUE)
+    beginning = ReferenceState.at_rest(STANCE)
+    found = Retiming(LIMITS).of(given, TORQUE, beginning=beginning)
+    assert np.ptp(found.motion.position[:, 2:], axis=0) == pytest.approx(0.0)
+    assert found.trajectory.joint_names == MODEL.joint_names[:2]
+
+
+def test_path_begins_where_the_arm_is():
+    beginning = ReferenceState.at_rest(STANCE)
+    found = Retiming(LIMITS).of(trajectory(GOAL, [4.0]), TORQUE, beginning=beginning, begin=1.0)
+    assert found.trajectory.times[0] == 1.0
+    assert found.trajectory.positions[0] == pytest.approx(STANCE)
+    assert found.given.duration == pytest.approx(3.0) and found.motion.duration < 1.0
+
+
+def test_waits_are_left_out():
+    points = [STANCE, STANCE, GOAL, GOAL]
+    waits = Retiming(LIMITS).of(trajectory(points, [0.0, 5.0, 8.0, 20.0], 'pv'), TORQUE)
+    plain = Retiming(LIMITS).of(trajectory(points[1:3], [0.0, 3.0], 'pv'), TORQUE)
+    assert waits.motion.duration == pytest.approx(plain.motion.duration, rel=1e-2)
+
+
+@pytest.mark.parametrize('fields', ['p', 'pv'])
+def test_trajectory_that_does_not_move_is_refused(fields):
+    with pytest.raises(RejectedTrajectory, match='no motion'):
+        Retiming(LIMITS).of(trajectory([STANCE, STANCE], [0.0, 1.0], fields), TORQUE)
+
+
+def test_load_that_cannot_be_held_on_the_way_is_refused_with_joint_and_place():
+    loaded = ReferenceTorque.of(MODEL.with_payload(rd.Payload(60.0)))
+    given = trajectory(CORNER, [0.0, 3.0, 6.0], 'pv')
+    for refuse in (
+        lambda: Retiming(LIMITS).of(given, loaded),
+        lambda: slowed_trajectory(given, loaded, MODEL.effort_limits),
+    ):
+        with pytest.raises(RejectedTrajectory, match="'shoulder_lift_joint' torque at rest"):
+            refuse()
+
+
+@pytest.mark.parametrize('fields', ['pv', 'pva'])
+def test_slowed_trajectory_carries_what_the_given_one_could_not(fields):
+    given = trajectory(CORNER, [0.0, 0.3, 0.6], fields)
+    loaded = MODEL.with_payload(rd.Payload(5.0))
+    assert share(loaded, given) > 1.05
+    slower, scale = slowed_trajectory(given, ReferenceTorque.of(loaded), MODEL.effort_limits)
+    assert scale > 1.0 and slower.times == pytest.approx(scale * given.times)
+    assert 0.98 <= share(loaded, slower) <= 1.0
+
+
+# --- in front of a controller --------------------------------------------------------------------
+
+
+def filler(retime=0.0):
+    settings = checked({'urdf_file': str(UR5), 'tip_link': 'tool0', 'algorithm': 'newton_euler'})
+    result = TrajectoryFeedforward(settings, None, 1e-3, 1e-3, retime=retime)
+    result.joint_states.receive(
+        result.arm.joint_names, STANCE, 0.0 * STANCE, received=1.0, stamp=50.0
+    )
+    result.take_state()
+    return result
+
+
+@pytest.mark.parametrize('part', [1.0, 0.5])
+def test_feedforward_retimes_within_its_part_of_the_limits(part):
+    one = filler(part)
+    filled = one.with_efforts(trajectory(CORNER[1:], [3.0, 6.0], 'pv'), 1.0)
+    assert filled.trajectory.times[-1] < 3.0 and len(filled.trajectory.times) <= MOST_POINTS
+    reached = np.abs(filled.trajectory.efforts) / MODEL.effort_limits
+    assert 0.9 * part <= reached.max() <= part + 1e-9
+    assert filled.notes[0].startswith('timed anew: ')
+
+
+def test_trajectories_keep_their_times_by_default():
+    filled = filler().with_efforts(trajectory(CORNER[1:], [3.0, 6.0], 'pv'), 1.0)
+    assert filled.trajectory.times[-1] >= 6.0
+
+
+def test_payload_slows_the_trajectory_that_waits_and_a_lighter_one_gives_it_its_time_again():
+    one = filler(1.0)
+    empty = one.with_efforts(trajectory(CORNER[1:], [3.0, 6.0], 'pv'), 1.0, wait=2.0)
+    one.change(rd.Payload(5.0))
+    loaded = one.waiting(1.5)
+    assert loaded.trajectory.times[-1] > 1.02 * empty.trajectory.times[-1]
+    assert loaded.notes[0].startswith('slowed to ')
+    model = MODEL.with_payload(rd.Payload(5.0))
+    assert share(model, loaded.trajectory) <= 1.0 and share(model, empty.trajectory) > 1.0
+    one.change(rd.Payload(0.0))
+    again = one.waiting(1.6)
+    assert again.trajectory.times[-1] == pytest.approx(empty.trajectory.times[-1], abs=2e-3)
+
+
+def test_nothing_waits_once_it_has_begun():
+    one = filler()
+    one.with_efforts(trajectory(GOAL, [3.0], 'pv'), 1.0, wait=2.0)
+    assert one.waiting(3.5) is None
+    one.with_efforts(trajectory(GOAL, [3.0], 'pv'), 1.0)
+    assert one.waiting(1.0) is None
