@@ -61,6 +61,8 @@ EXTRAS = {
     'simulator': ['mujoco'],
     'bags': ['rosbags>=0.11.9'],
     'xacro': ['xacro'],
+    'watch': ['websockets>=13.0'],
+    'fleet': ['distributed'],
 }
 
 setup(

@@ -43,6 +43,7 @@ _COMMANDS = {
     'command-check': ('command_check', 'command_check'),
     'payload': ('effort', 'payload_command'),
     'contact-thresholds': ('contact', 'contact_thresholds_command'),
+    'monitor': ('monitoring', 'monitor'),
     'report': ('report', 'report'),
     'export': ('export', 'export'),
     'demo': ('demonstration', 'demo'),

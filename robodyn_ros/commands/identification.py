@@ -31,8 +31,7 @@ from robodyn_ros.identification import (
     with_driver_gravity,
 )
 from robodyn_ros.identification.comparison import MODELS
-from robodyn_ros.model import RobotModel
-from robodyn_ros.motions.bag import BAG_SUFFIXES
+from robodyn_ros.identification.recording import recording_of_file
 from robodyn_ros.payload import Payload
 from robodyn_ros.report.identification_page import identification_page
 
@@ -137,13 +136,6 @@ def identify_command(
         click.echo(line)
     for path in written:
         click.echo(path)
-
-
-def recording_of_file(path: Path, model: RobotModel, topic: str | None) -> Recording:
-    """Return the recording in a CSV file or a bag."""
-    if path.is_dir() or path.suffix in BAG_SUFFIXES:
-        return Recording.from_bag(path, model, topic)
-    return Recording.from_csv(path, model)
 
 
 def refuse_repetition(found: Identification, validation: tuple[Path, ...]) -> None:
