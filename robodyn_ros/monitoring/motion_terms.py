@@ -45,10 +45,10 @@ TERMS = ('viscous', 'coulomb', 'load')
 
 _NAMES = ('Fv', 'Fc', 'mu')
 _ROUNDS = 2  # friction that grows with load needs the payload
-# A push: residuals beyond so many robust deviations and so many of the model's, so long [s], and
-# what is left out before and behind it [s].
-_PUSH, _BAND, _DWELL, _MARGIN = 5.0, 3.0, 0.1, 0.3
-_PASSES = 3
+# A push: residuals beyond so many robust deviations, so many of the model's, and so much of the
+# friction, for so long [s]; and what is left out before and behind it [s].
+_PUSH, _BAND, _SMALL, _DWELL, _MARGIN = 5.0, 3.0, 0.25, 0.1, 0.3
+_PASSES = 2
 MOST_LEFT_OUT = 0.5
 """Of a motion; of one that is pushed for longer nothing is said."""
 # Prior deviations: of a drive term relative to what it would be if it were all of the torque's
@@ -124,9 +124,9 @@ def motion_terms(found: Identification, recording: Recording) -> MotionTerms:
     Notes
     -----
     Deviations are of the residual's rms times the root of its autocorrelation time. Rows are left
-    out in which residuals of the refitted model exceed five robust deviations, and three of those
-    that the identified model claims, for a tenth of a second: something pushed the arm. Friction
-    that changed does not, for it is refitted first.
+    out in which residuals of the refitted model exceed five robust deviations, three of those that
+    the identified model claims, and a quarter of the friction, for a tenth of a second: something
+    pushed the arm. Friction that changed does not look like that, for it is refitted first.
     """
     fit = _Refit.of(found, recording)
     weights = np.ones_like(fit.effort)
@@ -135,8 +135,9 @@ def motion_terms(found: Identification, recording: Recording) -> MotionTerms:
         solution = fit.solved(payload, weights)
         payload = solution.payload
         weights = huber_weights(solution.residual, fit.used)
+    limits = fit.limits(solution)
     for _ in range(_PASSES):
-        pushed = fit.pushed(solution.residual)
+        pushed = fit.pushed(solution.residual, limits)
         fit = fit.without(pushed)
         solution = fit.solved(solution.payload, np.ones_like(weights))
         if not pushed.any():
@@ -268,20 +269,32 @@ class _Refit:
         wide = _TERM * size[:, None] / np.maximum(of_terms, 1e-6)
         return np.concatenate([_PAYLOAD / per_unit, wide.ravel()])
 
-    def pushed(self, residual: FloatArray) -> np.ndarray:
+    def limits(self, solution: _Solution) -> FloatArray:
+        """Return the residuals (n,) beyond which something pushes a joint [N m or N]."""
+        drive = self.drive(solution.payload)
+        level = rms(self._friction(drive), self.used)
+        robust = [
+            MEDIAN_TO_DEVIATION * float(np.median(np.abs(residual[mine]))) if mine.any() else 0.0
+            for residual, mine in zip(solution.residual.T, self.used.T)
+        ]
+        known = self.found.drive_model.residual
+        return np.maximum.reduce([_PUSH * np.array(robust), _BAND * known, _SMALL * level])
+
+    def pushed(self, residual: FloatArray, limits: FloatArray) -> np.ndarray:
         """Return the rows (K,) in which something pushed the arm, and those around them."""
         rate = self.stretches[0].states.band.row_rate
-        beyond = np.zeros(len(residual), dtype=bool)
         dwell = max(2, int(np.ceil(_DWELL * rate)))
-        for j in range(residual.shape[1]):
-            mine = self.used[:, j]
-            if not mine.any():
-                continue
-            robust = MEDIAN_TO_DEVIATION * float(np.median(np.abs(residual[mine, j])))
-            limit = max(_PUSH * robust, _BAND * float(self.found.drive_model.residual[j]))
-            beyond |= _long(mine & (np.abs(residual[:, j]) > limit), dwell)
+        beyond = np.zeros(len(residual), dtype=bool)
+        for mine in (self.used & (np.abs(residual) > limits)).T:
+            beyond |= _long(mine, dwell)
         margin = int(np.ceil(_MARGIN * rate))
         return np.convolve(beyond, np.ones(2 * margin + 1), mode='same') > 0.5
+
+    def _friction(self, drive: FloatArray) -> FloatArray:
+        """Return the model's friction torque, shape (K, n), from the drive's columns."""
+        known = self.found.drive_model
+        chosen = [k for k, name in enumerate(known.terms.names) if name not in ('Ia', 'offset')]
+        return (drive[..., chosen] * known.coefficients[:, chosen]).sum(axis=-1)
 
     def without(self, pushed: np.ndarray) -> _Refit:
         """
@@ -313,8 +326,7 @@ class _Refit:
         known, n = self.found.drive_model, self.effort.shape[1]
         names, width = known.terms.names, len(self.names) + 1
         drive = self.drive(solution.payload)
-        chosen = [k for k, name in enumerate(names) if name not in ('Ia', 'offset')]
-        of_model = (drive[..., chosen] * known.coefficients[:, chosen]).sum(axis=-1)
+        of_model = self._friction(drive)
         level = rms(of_model, self.used)
         size = rms(self.effort, self.used)
         unknown: FloatArray = np.full(n, np.nan)

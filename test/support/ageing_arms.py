@@ -13,16 +13,21 @@ from functools import cached_property
 
 import numpy as np
 import pinocchio
+import pytest
 from robots import public_urdf
+from scipy.signal import lfilter
 
-from robodyn_ros import RobotModel
+from robodyn_ros import Payload, RobotModel
 from robodyn_ros.identification import DriveTerms, Identification, Recording, identify
+from robodyn_ros.monitoring.ageing import Motion
+from robodyn_ros.monitoring.motion_terms import motion_terms
+from robodyn_ros.simulation.arm import ArmSimulation
 
 # File, base and tip, and the middle of the motions.
 ARMS = {
     'panda': ('panda.urdf', 'panda_link0', 'panda_link8', [0, -0.5, 0, -2.0, 0, 1.6, 0.8]),
     'ur5': ('ur5_robot.urdf', 'base_link', 'tool0', [0.3, -1.2, 1.4, -1.0, -1.2, 0.4]),
-    'kinova': ('kinova.urdf', 'base', 'j2s6s200_end_effector', [0, 2.9, 1.5, 0, 1.0, 0]),
+    'xarm7': ('xarm7.urdf', 'link_base', 'link7', [0, -0.5, 0, 1.2, 0, 1.0, 0]),
 }
 COMMON_NOISE, RATE = 0.02, 100.0  # of the rms torque; Hz
 _SIGN_WIDTH = 0.006  # rad/s
@@ -91,17 +96,13 @@ class AgeingArm:
         sign = qd / np.sqrt(qd**2 + _SIGN_WIDTH**2)
         effort = self._rigid(time, q, qd, qdd, load * self.tool, shift)
         effort += friction * (self.viscous * qd + coulomb * self.coulomb * sign)
-        white = generator.normal(size=q.shape)
-        slow = np.empty_like(white)  # correlated over 0.05 s
-        keep, state = np.exp(-1.0 / (0.05 * RATE)), white[0]
-        for k, row in enumerate(white):
-            state = keep * state + np.sqrt(1.0 - keep**2) * row
-            slow[k] = state
-        effort += noise * self.size * slow
+        keep = np.exp(-1.0 / (0.05 * RATE))  # correlated over 0.05 s
+        white = np.sqrt(1.0 - keep**2) * generator.normal(size=q.shape)
+        effort += noise * self.size * lfilter([1.0], [1.0, -keep], white, axis=0)
         return Recording(self.urdf.joint_names, start + time, q, qd, effort)
 
-    def _states(self, duration, speed, generator):
-        time = np.arange(0.0, duration, 1.0 / RATE)
+    def _states(self, duration, speed, generator, time=None):
+        time = np.arange(0.0, duration, 1.0 / RATE) if time is None else time
         n = len(self.middle)
         rates = 2 * np.pi * generator.uniform(0.1, 0.45, (2, n)) * speed
         sizes = generator.uniform(0.3, 0.6, (2, n))
@@ -123,6 +124,126 @@ class AgeingArm:
         """The model identified from two minutes of it, warm and new, with its tool."""
         training = [self.motion(10_000 + k, duration=30.0) for k in range(3)]
         return identify(self.urdf, training, friction=DriveTerms(), base_tilt=False)
+
+
+class MujocoArm(AgeingArm):
+    """The same arms in MuJoCo, whose friction and contacts of friction are its own."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        pytest.importorskip('mujoco', reason='mujoco is not installed')
+        file, base, tip, _ = ARMS[self.name]
+        self.simulation = ArmSimulation.from_urdf(
+            public_urdf(file), base_link=base, tip_link=tip, time_step=self.step
+        )
+        pinocchio.crba(self.model, self.data, self.middle)
+        inertia = np.diagonal(self.data.M).copy()
+        self.simulation._model.dof_armature[:] = self.armature = 0.1 * inertia + 0.02
+        self.gain = inertia + self.armature
+
+    step, every = 2e-3, 5
+
+    def motion(
+        self,
+        seed: int,
+        *,
+        duration: float = 10.0,
+        load: float = 1.0,
+        friction: np.ndarray | float = 1.0,
+        coulomb: np.ndarray | float = 1.0,
+        noise: float = 0.01,
+        start: float = 0.0,
+        shift: tuple[float, float, float] = (0.0, 0.0, 0.05),
+    ) -> Recording:
+        """Return what the arm did under feedforward of the tool and feedback; see above."""
+        generator = np.random.default_rng([self.seed, seed])
+        speed = generator.uniform(0.7, 1.0)
+        fine = np.arange(0.0, duration, self.step)
+        time, q, qd, qdd = self._states(duration, speed, generator, fine)
+        known = self._rigid(time, q, qd, qdd, self.tool, shift) + self.armature * qdd
+        known += self.viscous * qd + self.coulomb * np.tanh(qd / 0.02)
+        simulation, n = self.simulation, self.urdf.n
+        simulation.carry([Payload(load * self.tool, shift, link=self.urdf.tip_link)])
+        simulation._model.dof_damping[:] = friction * self.viscous
+        simulation._model.dof_frictionloss[:] = friction * coulomb * self.coulomb
+        simulation.reset(q[0])
+        simulation._data.qvel[:] = qd[0]
+        position, velocity, effort = np.zeros((3, len(time), n))
+        for k in range(len(time)):
+            position[k], velocity[k] = simulation.position, simulation.velocity
+            feedback = 400.0 * (q[k] - position[k]) + 40.0 * (qd[k] - velocity[k])
+            effort[k] = known[k] + self.gain * feedback
+            simulation.step(effort[k])
+        # A torque is held over the step that follows a state: its middle is half a step later.
+        position[1:] = 0.5 * (position[1:] + position[:-1])
+        velocity[1:] = 0.5 * (velocity[1:] + velocity[:-1])
+        chosen = slice(1, None, self.every)
+        measured = effort[0 :: self.every][: len(position[chosen])]
+        measured = measured + noise * self.size * generator.normal(size=measured.shape)
+        return Recording(
+            self.urdf.joint_names,
+            start + time[chosen],
+            position[chosen],
+            velocity[chosen],
+            measured,
+        )
+
+
+def aged(
+    arm: AgeingArm,
+    count: int,
+    *,
+    joint: int | None = None,
+    since: int = 20,
+    loads: tuple[float, float] = (0.7, 1.3),
+    warm_up: float = 0.3,
+    is_clock_known: bool = True,
+    term: str = 'friction',
+    wear: float = 1.3,
+    gripper: float = 1.0,
+    duration: float = 10.0,
+) -> list[Motion]:
+    """
+    Return motions of days of ten, cold at first; a joint wears, or the load changes, from one on.
+
+    Parameters
+    ----------
+    arm : AgeingArm
+    count : int
+    joint : int, optional
+        That wears; none where not given.
+    since : int
+        The first motion with wear, or with another gripper.
+    loads : tuple of float
+        Between which the load lies, relative to the tool.
+    warm_up : float
+        Friction of a cold arm above that of a warm one.
+    is_clock_known : bool
+        Whether the time since the start is.
+    term : str
+        What wears: ``'friction'`` or ``'coulomb'``.
+    wear, gripper : float
+        Factor of it; what the load is multiplied with.
+    duration : float
+        Of a motion [s].
+    """
+    generator = np.random.default_rng([arm.seed, 99])
+    motions = []
+    for k in range(count):
+        on = 60.0 + 300.0 * (k % 10)
+        factors = {
+            'friction': np.full(arm.urdf.n, 1.0 + warm_up * np.exp(-on / 1000.0)),
+            'coulomb': np.ones(arm.urdf.n),
+        }
+        if joint is not None and k >= since:
+            factors[term][joint] *= wear
+        load = generator.uniform(*loads) * (gripper if k >= since else 1.0)
+        recording = arm.motion(k, load=load, duration=duration, **factors)
+        stamp = 86_400.0 * (1 + k // 10) + on
+        clock = on if is_clock_known else float('nan')
+        terms = motion_terms(arm.identified, recording)
+        motions.append(Motion(terms, f'motion {k}', stamp, clock))
+    return motions
 
 
 def with_push(recording: Recording, start: float, end: float, torque: np.ndarray) -> Recording:
