@@ -16,6 +16,7 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -26,8 +27,10 @@ from ageing_arms import ARMS, AgeingArm, MujocoArm, aged
 from bags import ros2_bag
 from identify_recordings import splits
 
-from robodyn_ros.identification import identify
-from robodyn_ros.monitoring.ageing import REFERENCE, condition
+from robodyn_ros import RobotModel
+from robodyn_ros.errors import InsufficientRecording, RobodynError
+from robodyn_ros.identification import Identification, Recording, identify
+from robodyn_ros.monitoring.ageing import REFERENCE, Motion, condition
 from robodyn_ros.monitoring.jobs import run_jobs
 from robodyn_ros.monitoring.motions import FileJob, examined, examined_file
 
@@ -79,18 +82,48 @@ def recordings() -> None:
         return
     for split in splits(RECORDINGS):
         found = identify(split.model, split.training, effort_scale=split.scale)
-        told = examined(found, split.held_out, split.name)
-        now = condition(found, told.motions)
-        print(f'{split.name}: {len(told.motions)} motions')
-        print('   friction', [f'{100 * x:+.0f}' for x in now.friction], '% of the model')
-        left = [f'{motion.terms.left_out:.0%}' for motion in told.motions]
+        if split.name == 'UR10e 30 s -> 50 s':
+            days = sorted((RECORDINGS / 'ur10e').glob('*.csv'))
+            told = [motion for path in days for motion in _told(found, path, split.model)]
+            print('UR10e, all days as one history:')
+            _print_condition(found, told)
+        try:
+            told = examined(found, split.held_out, split.name).motions
+        except InsufficientRecording as error:
+            print(error)
+            continue
+        print(f'{split.name}:')
+        _print_condition(found, told)
+
+
+def _told(found: Identification, path: Path, model: RobotModel) -> tuple[Motion, ...]:
+    try:
+        told = examined(found, Recording.from_csv(path, model), path.name)
+    except RobodynError as error:
+        print(f'   {path.name}: {error}')
+        return ()
+    for motion in told.motions:
+        terms = motion.terms
+        friction = [f'{100 * x:+.0f}' for x in terms.friction]
         print(
-            f'   at the tip {now.payload:+.2f} +- {now.payload_deviation:.2f} kg, left out {left}'
+            f'   {path.name}: friction {" ".join(friction)} %, at the tip {terms.payload[0]:+.2f} '
+            f'+- {terms.payload_deviation[0]:.2f} kg, left out {terms.left_out:.0%}'
         )
-        for finding in now.findings:
-            print(f'   {finding.level} {finding}')
-        for refused in told.refused:
-            print(f'   refused: {refused}', flush=True)
+    for refused in told.refused:
+        print(f'   refused: {refused}')
+    return told.motions
+
+
+def _print_condition(found: Identification, motions: Sequence[Motion]) -> None:
+    now = condition(found, motions)
+    changes = zip(100 * now.friction, 100 * now.friction_deviation)
+    print(f'   {len(motions)} motions, friction against the model [%]:', end=' ')
+    print(', '.join(f'{value:+.0f} ± {deviation:.0f}' for value, deviation in changes))
+    print(f'   at the tip {now.payload:+.2f} ± {now.payload_deviation:.2f} kg')
+    for finding in now.findings:
+        print(f'   {finding.level}: {finding}')
+    if not now.findings:
+        print('   nothing is claimed', flush=True)
 
 
 def fleet() -> None:

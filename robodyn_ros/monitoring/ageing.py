@@ -37,6 +37,9 @@ REFERENCE, WINDOW = 10, 10
 FEWEST = 5
 """Motions of a window in which a joint has to tell something."""
 
+PAYLOAD_WINDOW = 3
+"""Motions by which a payload is told, where they agree."""
+
 MINIMUM_EFFECT, MINIMUM_OFFSET, MINIMUM_PAYLOAD = 0.1, 0.2, 0.005
 """What is worth a finding: of friction, of friction's torque, of the mass of all that moves."""
 
@@ -175,7 +178,7 @@ def quantile(joints: int, freedom: float) -> float:
     freedom : float
         Degrees of freedom of the deviation.
     """
-    tests = _MOTIONS * (joints * (2 + len(TERMS)) + 1)
+    tests = _MOTIONS * (joints * (2 + len(TERMS)) + 2)
     return float(student.isf(_FALSE / tests, freedom))
 
 
@@ -395,6 +398,7 @@ def _compared(
     scatter: float,
     joints: int,
     model_deviation: float = 0.0,
+    longest: int = WINDOW,
 ) -> _Change:
     """
     Return the last motions of a quantity (K,) against the first ones, NaN where it is unknown.
@@ -412,14 +416,17 @@ def _compared(
     joints : int
     model_deviation : float
         Of what the values are relative to.
+    longest : int
+        Motions of the window.
     """
+    fewest = min(FEWEST, longest)
     known = np.flatnonzero(np.isfinite(values))
-    window = known[-WINDOW:]
+    window = known[-longest:]
     if not len(window):
         return _NOTHING
     reference = known[known < REFERENCE]
     groups = [window]
-    has_reference = len(reference) >= FEWEST and len(known) >= len(reference) + FEWEST
+    has_reference = len(reference) >= FEWEST and len(known) >= len(reference) + fewest
     if has_reference:
         window = window[window >= REFERENCE]
         groups = [window, reference]
@@ -443,7 +450,7 @@ def _compared(
     deviation = float(np.hypot(alone, common))
     bounds = (abs(change) - z * each for each in (deviation, alone))
     bound, without = (max(each, 0.0) for each in bounds)
-    if len(window) < FEWEST:
+    if len(window) < fewest:
         bound = without = now_bound = 0.0
     return _Change(
         now, now_deviation, change, deviation, common, bound, without, now_bound, len(window)
@@ -623,14 +630,21 @@ def _payload(found: Identification, series: _Series) -> _Mass:
     """Return the mass at the tip beyond the model's, and a finding where it changed."""
     moved = float(np.abs(found.model.inertial_parameters[:, 9]).sum())
     whole = max(moved, 1e-9)
-    mass = _compared(
-        series.payload[:, 0] / whole,
-        (series.payload_deviation[:, 0] / whole) ** 2,
-        np.zeros(len(series.payload)),
-        0.0,
-        _PAYLOAD_SCATTER,
-        found.model.n,
+    mass, short = (
+        _compared(
+            series.payload[:, 0] / whole,
+            (series.payload_deviation[:, 0] / whole) ** 2,
+            np.zeros(len(series.payload)),
+            0.0,
+            _PAYLOAD_SCATTER,
+            found.model.n,
+            longest=longest,
+        )
+        for longest in (WINDOW, PAYLOAD_WINDOW)
     )
+    # A gripper is changed from one motion to the next; a load that varies takes more of them.
+    if short.bound > MINIMUM_PAYLOAD or short.now_bound > MINIMUM_PAYLOAD >= mass.now_bound:
+        mass = short
     now, deviation = whole * mass.now, whole * mass.now_deviation
     change, of_change, than = mass.change, mass.deviation, 'in the first motions'
     bound = mass.bound

@@ -48,6 +48,7 @@ _ROUNDS = 2  # friction that grows with load needs the payload
 # A push: residuals beyond so many robust deviations, so many of the model's, and so much of the
 # friction, for so long [s]; and what is left out before and behind it [s].
 _PUSH, _BAND, _SMALL, _DWELL, _MARGIN = 5.0, 3.0, 0.25, 0.1, 0.3
+_LARGE_BAND = 10.0
 _PASSES = 2
 MOST_LEFT_OUT = 0.5
 """Of a motion; of one that is pushed for longer nothing is said."""
@@ -278,7 +279,9 @@ class _Refit:
             for residual, mine in zip(solution.residual.T, self.used.T)
         ]
         known = self.found.drive_model.residual
-        return np.maximum.reduce([_PUSH * np.array(robust), _BAND * known, _SMALL * level])
+        limit = np.maximum.reduce([_PUSH * np.array(robust), _BAND * known, _SMALL * level])
+        # Where pushes are so many that they are the rule, they are pushes all the same.
+        return np.minimum(limit, np.maximum(_LARGE_BAND * known, level))
 
     def pushed(self, residual: FloatArray, limits: FloatArray) -> np.ndarray:
         """Return the rows (K,) in which something pushed the arm, and those around them."""
