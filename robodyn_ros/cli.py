@@ -50,6 +50,7 @@ _COMMANDS = {
     'identify-demo': ('demonstration', 'identify_demo'),
     'float': ('softness', 'float_command'),
     'soft': ('softness', 'soft_command'),
+    'watch': ('watch', 'watch'),
     'node': ('node', 'node'),
 }
 _LONGEST_SUMMARY = 200  # characters

@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from robodyn_ros.commands.node import run_node
 from robodyn_ros.commands.options import (
     OUTPUT_FILE,
     UserPath,
@@ -55,6 +56,7 @@ def _seconds(_: click.Context, option: click.Parameter, text: str | None) -> flo
         'robodyn monitor bags/*.mcap --model identified.yaml --history arm.jsonl -o arm.html',
         'robodyn monitor --model identified.yaml --history arm.jsonl -o arm.html',
         'robodyn monitor bag/ --model found.yaml --started 2026-11-26T08:00+01:00',
+        'robodyn monitor --live --model found.yaml --history arm.jsonl',
     ),
 )
 @click.argument('recordings', type=UserPath(), nargs=-1)
@@ -91,6 +93,12 @@ def _seconds(_: click.Context, option: click.Parameter, text: str | None) -> flo
 )
 @jobs_option
 @dask_option
+@click.option(
+    '--live',
+    is_flag=True,
+    help='Watch an arm beside its node by ROS 2 instead: RECORDINGS are the arguments of the node '
+    'monitor_node after --, -p NAME:=VALUE, -r FROM:=TO.',
+)
 @click.option('--json', 'as_json', is_flag=True, help='Print JSON.')
 def monitor(
     recordings: tuple[Path, ...],
@@ -102,6 +110,7 @@ def monitor(
     temperature_topic: str | None,
     jobs: int | None,
     dask: str | None,
+    live: bool,
     as_json: bool,
 ) -> None:
     """
@@ -112,6 +121,8 @@ def monitor(
     history. CSV files may have the columns since_start [s] and temperature [°C]. Exit code 1: a
     recording could not be used; the others were.
     """
+    if live:
+        _become_node(recordings, identified, history, started, temperature_topic)
     if not recordings and history is None:
         raise click.UsageError('recordings, or --history')
     found = Identification.load(identified)
@@ -149,6 +160,23 @@ def monitor(
             click.echo(output)
     if any(each.problem for each in outcomes):
         raise SystemExit(1)
+
+
+def _become_node(
+    arguments: Sequence[Path],
+    identified: Path,
+    history: Path | None,
+    started: float,
+    temperature_topic: str | None,
+) -> None:
+    """Go on as the node that watches live."""
+    given: dict[str, Any] = {
+        'model': str(identified.absolute()),
+        'history': '' if history is None else str(history.absolute()),
+        'started': 0.0 if math.isnan(started) else started,
+        'temperature_topic': temperature_topic or '',
+    }
+    run_node('monitor_node', given, tuple(map(str, arguments)))
 
 
 def _notes(outcomes: Sequence[Outcome[FileJob, Examined]]) -> Iterator[str]:

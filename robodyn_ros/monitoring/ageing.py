@@ -269,7 +269,7 @@ class _WarmUp:
         warmest = 0.0
         if np.isfinite(series.temperature).any():
             warmest = float(np.nanmax(series.temperature))
-        constants = _TIME_CONSTANTS
+        constants: tuple[float, ...] = _TIME_CONSTANTS
         if np.isfinite(series.temperature).sum() >= np.isfinite(series.since_start).sum() > 0 or (
             not np.isfinite(series.since_start).any()
         ):

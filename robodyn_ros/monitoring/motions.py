@@ -19,6 +19,7 @@ from robodyn_ros.identification.recording import recording_of_file
 from robodyn_ros.monitoring.ageing import Motion
 from robodyn_ros.monitoring.motion_terms import motion_digest, motion_terms
 from robodyn_ros.motions.bag import is_bag, opened_bag
+from robodyn_ros.spatial import FloatArray
 
 LONGEST, SHORTEST = 40.0, 4.0
 """How long the pieces are that one fit is made of [s]."""
@@ -174,6 +175,73 @@ def examined(
 def is_date(stamp: float) -> bool:
     """Return whether a stamp counts from 1970, and so is a date."""
     return stamp > _SINCE_1990
+
+
+# --- samples as they come -----------------------------------------------------------------------
+
+
+class MotionCollector:
+    """
+    Collects samples until a motion is over: all joints stood for a second, or it lasts too long.
+
+    Parameters
+    ----------
+    joint_names : tuple of n str
+    least_step : float
+        Between two samples that are kept [s].
+    """
+
+    def __init__(self, joint_names: tuple[str, ...], least_step: float = 0.0) -> None:
+        self._names, self._least_step = joint_names, least_step
+        self._samples: list[tuple[float, FloatArray]] = []
+        self._moved = -np.inf
+
+    def add(
+        self, time: float, position: FloatArray, velocity: FloatArray, effort: FloatArray
+    ) -> Recording | None:
+        """
+        Take a sample, and return the motion that is over with it, if one is.
+
+        Parameters
+        ----------
+        time : float
+            Its stamp [s]; one that goes back begins anew.
+        position, velocity, effort : array, shape (n,)
+            [rad or m], [rad/s or m/s], the drives' unit. A sample that is not finite is left out.
+        """
+        row = np.stack([position, velocity, effort])
+        if not np.isfinite(row).all():
+            return None
+        samples = self._samples
+        if samples and time < samples[-1][0]:
+            self.forget()
+            samples = self._samples
+        if samples and time - samples[-1][0] < self._least_step:
+            return None
+        if (np.abs(velocity) > STANDSTILL).any():
+            self._moved = time
+        elif time - self._moved > _STAND:
+            return self._finished()
+        samples.append((time, row))
+        if time - samples[0][0] > LONGEST:
+            return self._finished()
+        return None
+
+    def forget(self) -> None:
+        """Drop what was collected."""
+        self._samples, self._moved = [], -np.inf
+
+    def _finished(self) -> Recording | None:
+        samples = self._samples
+        self.forget()
+        if len(samples) < 2 or samples[-1][0] - samples[0][0] < SHORTEST:
+            return None
+        time = np.array([stamp for stamp, _ in samples])
+        position, velocity, effort = np.moveaxis(np.array([row for _, row in samples]), 1, 0)
+        try:
+            return Recording(self._names, time, position, velocity, effort)
+        except RobodynError:  # no efforts, or hardly a sound sample
+            return None
 
 
 # --- files ---------------------------------------------------------------------------------------
