@@ -61,6 +61,8 @@ EXTRAS = {
     'simulator': ['mujoco'],
     'bags': ['rosbags>=0.11.9'],
     'xacro': ['xacro'],
+    'watch': ['websockets>=13.0'],
+    'fleet': ['distributed'],
 }
 
 setup(
@@ -126,6 +128,8 @@ setup(
             'simulator_node = robodyn_ros.ros.simulator_node:main',
             'feedforward = robodyn_ros.ros.feedforward.feedforward_node:main',
             'motion_node = robodyn_ros.ros.motion_node:main',
+            'watch_node = robodyn_ros.ros.watch_node:main',
+            'monitor_node = robodyn_ros.ros.monitor_node:main',
         ],
     },
     zip_safe=False,

@@ -51,12 +51,14 @@ _COMMANDS = {
     'command-check': ('command_check', 'command_check'),
     'payload': ('effort', 'payload_command'),
     'contact-thresholds': ('contact', 'contact_thresholds_command'),
+    'monitor': ('monitoring', 'monitor'),
     'report': ('report', 'report'),
     'export': ('export', 'export'),
     'demo': ('demonstration', 'demo'),
     'identify-demo': ('demonstration', 'identify_demo'),
     'float': ('softness', 'float_command'),
     'soft': ('softness', 'soft_command'),
+    'watch': ('watch', 'watch'),
     'node': ('node', 'node'),
 }
 _LONGEST_SUMMARY = 200  # characters

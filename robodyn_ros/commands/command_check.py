@@ -10,7 +10,6 @@ from typing import Any
 
 import click
 
-from robodyn_ros.commands.identification import recording_of_file
 from robodyn_ros.commands.options import (
     ChosenArm,
     arm_options,
@@ -21,6 +20,7 @@ from robodyn_ros.commands.options import (
     topic_option,
 )
 from robodyn_ros.identification import CommandCheck, JointCommand, check_commands
+from robodyn_ros.identification.recording import recording_of_file
 from robodyn_ros.model import RobotModel
 
 

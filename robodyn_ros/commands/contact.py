@@ -12,7 +12,6 @@ import click
 import yaml
 from numpy.typing import ArrayLike
 
-from robodyn_ros.commands.identification import recording_of_file
 from robodyn_ros.commands.options import (
     OUTPUT_FILE,
     ChosenArm,
@@ -28,6 +27,7 @@ from robodyn_ros.control.contact import ContactThresholds
 from robodyn_ros.control.contact_thresholds import contact_thresholds, observed_recording
 from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.identification import Identification
+from robodyn_ros.identification.recording import recording_of_file
 from robodyn_ros.model import RobotModel
 
 

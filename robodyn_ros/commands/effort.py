@@ -12,7 +12,6 @@ from typing import Any
 import click
 import numpy as np
 
-from robodyn_ros.commands.identification import recording_of_file
 from robodyn_ros.commands.options import (
     OUTPUT_FILE,
     ChosenArm,
@@ -33,6 +32,7 @@ from robodyn_ros.identification import (
     examine_effort,
     identify_payload,
 )
+from robodyn_ros.identification.recording import recording_of_file
 from robodyn_ros.model import RobotModel
 from robodyn_ros.report.effort_page import effort_page
 

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,11 @@ from robodyn_ros.commands.options import (
     ChosenArm,
     UserPath,
     arm_options,
+    dask_option,
     effort_scale_option,
     examples,
     in_a_folder_that_is_there,
+    jobs_option,
     recordings_argument,
     topic_option,
     validate_option,
@@ -31,8 +34,9 @@ from robodyn_ros.identification import (
     with_driver_gravity,
 )
 from robodyn_ros.identification.comparison import MODELS
+from robodyn_ros.identification.recording import recording_of_file
 from robodyn_ros.model import RobotModel
-from robodyn_ros.motions.bag import BAG_SUFFIXES
+from robodyn_ros.monitoring.jobs import run_jobs
 from robodyn_ros.payload import Payload
 from robodyn_ros.report.identification_page import identification_page
 
@@ -44,6 +48,7 @@ _FILES = ('identified.urdf', 'identified.yaml', 'identified.json', 'identified.h
     epilog=examples(
         'robodyn identify arm.urdf motion.mcap --validate other.mcap -o identified/',
         'robodyn identify arm.urdf one.csv two.csv --effort-scale 11.5 --base base_link',
+        'robodyn identify arm.urdf fleet/*.mcap --each --jobs 8 -o fleet/identified',
         'robodyn identify ur.urdf motion/ --effort-without-gravity --driver-payload 1.2 0 0 0.05',
     ),
 )
@@ -80,6 +85,15 @@ _FILES = ('identified.urdf', 'identified.yaml', 'identified.json', 'identified.h
     callback=in_a_folder_that_is_there,
     help='Write the identified model for MuJoCo, too; it has rotor inertia, which URDF lacks.',
 )
+@click.option(
+    '--each',
+    'is_each',
+    is_flag=True,
+    help='Identify from each recording by itself, into a folder of its name inside the output: '
+    'independent jobs, on all cores.',
+)
+@jobs_option
+@dask_option
 def identify_command(
     arm: ChosenArm,
     recordings: tuple[Path, ...],
@@ -90,6 +104,9 @@ def identify_command(
     driver_payload: tuple[float, float, float, float] | None,
     output: Path,
     mjcf: Path | None,
+    is_each: bool,
+    jobs: int | None,
+    dask: str | None,
     as_json: bool,
 ) -> None:
     """
@@ -99,21 +116,22 @@ def identify_command(
     NAME.velocity and NAME.effort. Writes the URDF with other inertials and friction, the
     identified model as YAML and JSON, and a page that shows how good it is, and what is not known.
     """
-    model = arm.model
     if driver_payload and not is_without_gravity:
         raise click.UsageError('--driver-payload needs --effort-without-gravity')
-    training, held_out = (
-        [recording_of_file(path, model, topic) for path in paths]
-        for paths in (recordings, validation)
-    )
-    if is_without_gravity:
-        mass, *center = driver_payload or (0.0, 0.0, 0.0, 0.0)
-        driver = model.with_payload(Payload(mass, center))
-        scale = 1.0 if effort_scale is None else effort_scale
-        training, held_out = (
-            [with_driver_gravity(each, driver, scale) for each in recorded]
-            for recorded in (training, held_out)
+    if is_each:
+        if mjcf is not None:
+            raise click.UsageError('--mjcf is of one model: without --each')
+        options = IdentifyOptions(
+            validation, topic, effort_scale, is_without_gravity, driver_payload
         )
+        _identify_each(arm, recordings, options, output, jobs, dask, as_json=as_json)
+        return
+    model = arm.model
+    options = IdentifyOptions(validation, topic, effort_scale, is_without_gravity, driver_payload)
+    training, held_out = (
+        options.recordings(model, recordings),
+        options.recordings(model, validation),
+    )
     with progress_bar(is_hidden=as_json) as show:
         found = identify(
             model,
@@ -139,11 +157,91 @@ def identify_command(
         click.echo(path)
 
 
-def recording_of_file(path: Path, model: RobotModel, topic: str | None) -> Recording:
-    """Return the recording in a CSV file or a bag."""
-    if path.is_dir() or path.suffix in BAG_SUFFIXES:
-        return Recording.from_bag(path, model, topic)
-    return Recording.from_csv(path, model)
+@dataclass(frozen=True)
+class IdentifyOptions:
+    """What recordings are read and identified with; see the command's options."""
+
+    validation: tuple[Path, ...] = ()
+    topic: str | None = None
+    effort_scale: float | list[float] | None = None
+    is_without_gravity: bool = False
+    driver_payload: tuple[float, float, float, float] | None = None
+
+    def recordings(self, model: RobotModel, paths: Sequence[Path]) -> list[Recording]:
+        """Return the recordings in files, with gravity where the driver took it."""
+        recorded = [recording_of_file(path, model, self.topic) for path in paths]
+        if not self.is_without_gravity:
+            return recorded
+        mass, *center = self.driver_payload or (0.0, 0.0, 0.0, 0.0)
+        driver = model.with_payload(Payload(mass, center))
+        scale = 1.0 if self.effort_scale is None else self.effort_scale
+        return [with_driver_gravity(each, driver, scale) for each in recorded]
+
+
+@dataclass(frozen=True)
+class IdentifyJob:
+    """An identification from one recording, in any process; ``output`` is its folder."""
+
+    arm: ChosenArm
+    path: Path
+    options: IdentifyOptions
+    output: Path
+
+
+def identified_file(job: IdentifyJob) -> tuple[dict[str, Any], list[str]]:
+    """
+    Identify from one recording; write its files, and return its record and its words.
+
+    Raises
+    ------
+    RobodynError, OSError
+        As ``identify`` and writing do.
+    """
+    model, options = job.arm.model, job.options
+    training = options.recordings(model, [job.path])
+    held_out = options.recordings(model, options.validation)
+    found = identify(model, training, validation=held_out, effort_scale=options.effort_scale)
+    refuse_repetition(found, options.validation)
+    _write(found, job.arm, (held_out or training)[-1], job.output)
+    return _record(found), [*_warnings(found), *_summary(found)]
+
+
+def _identify_each(
+    arm: ChosenArm,
+    recordings: tuple[Path, ...],
+    options: IdentifyOptions,
+    output: Path,
+    jobs: int | None,
+    dask: str | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Identify from each recording by itself; exit code 1 where one failed."""
+    names = [path.stem for path in recordings]
+    if len(set(names)) < len(names):
+        raise click.UsageError('--each: two recordings have one name, and so one folder')
+    work = [
+        IdentifyJob(arm, path, options, output / name) for path, name in zip(recordings, names)
+    ]
+    with progress_bar(is_hidden=as_json) as show:
+        outcomes = run_jobs(
+            identified_file, work, jobs, dask=dask, progress=lambda done: show(done, 'identifying')
+        )
+    if as_json:
+        record = {
+            name: each.result[0] if each.result is not None else {'problem': each.problem}
+            for name, each in zip(names, outcomes)
+        }
+        click.echo(json.dumps(record, indent=2, allow_nan=False))
+    for each in outcomes:
+        if each.problem:
+            click.echo(f'{each.item.path}: {each.problem}', err=True)
+        elif not as_json and each.result is not None:
+            click.echo(f'{each.item.path}: {each.item.output}')
+            for line in each.result[1]:
+                click.echo(f'  {line}')
+    if any(each.problem for each in outcomes):
+        raise SystemExit(1)
 
 
 def refuse_repetition(found: Identification, validation: tuple[Path, ...]) -> None:

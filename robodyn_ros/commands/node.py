@@ -4,8 +4,11 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
 
 import click
 
@@ -16,6 +19,8 @@ _MODULES = {
     'simulator_node': 'robodyn_ros.ros.simulator_node',
     'feedforward': 'robodyn_ros.ros.feedforward.feedforward_node',
     'motion_node': 'robodyn_ros.ros.motion_node',
+    'watch_node': 'robodyn_ros.ros.watch_node',
+    'monitor_node': 'robodyn_ros.ros.monitor_node',
 }
 
 
@@ -34,13 +39,46 @@ def node(arguments: tuple[str, ...]) -> None:
     Run the dynamics node, the simulator, feedforward or a motion, without ros2.
 
     As ``ros2 run robodyn_ros dynamics_node`` does, in this very process: ARGUMENTS begin with
-    dynamics_node, simulator_node, feedforward or motion_node (not given: dynamics_node), and the
-    rest is the node's, as --ros-args, -p NAME:=VALUE, -r FROM:=TO. Ctrl+C or SIGINT stops it, the
-    dynamics node with its stop command.
+    dynamics_node, simulator_node, feedforward, motion_node, watch_node or monitor_node (not given:
+    dynamics_node), and the rest is the node's, as --ros-args, -p NAME:=VALUE, -r FROM:=TO. Ctrl+C
+    or SIGINT stops it, the dynamics node with its stop command.
     """
     name, rest = 'dynamics_node', arguments
     if arguments and arguments[0] in _MODULES:
         name, rest = arguments[0], arguments[1:]
+    become(name, rest)
+
+
+def run_node(name: str, parameters: Mapping[str, Any], arguments: tuple[str, ...]) -> NoReturn:
+    """
+    Go on as a node, in this very process: signals and exit code are the node's. No shell.
+
+    Parameters
+    ----------
+    name : str
+        One of the nodes.
+    parameters : mapping of name to value
+        Of the node; an empty text is left out.
+    arguments : tuple of str
+        Of ROS, as a user typed them: they come last, and hold.
+    """
+    if arguments[:1] != ('--ros-args',):
+        arguments = ('--ros-args', *arguments)
+    known = {name: value for name, value in parameters.items() if value != ''}
+    become(name, ('--ros-args', *ros_parameters(known), *arguments))
+
+
+def ros_parameters(parameters: Mapping[str, Any]) -> list[str]:
+    """Return parameters for a command line of ROS: JSON is YAML, and names its types."""
+    return [
+        text
+        for name, value in parameters.items()
+        for text in ('-p', f'{name}:={json.dumps(value)}')
+    ]
+
+
+def become(name: str, arguments: Sequence[str]) -> NoReturn:
+    """Go on as a node with these arguments; say what to do where ROS is missing."""
     if importlib.util.find_spec('rclpy') is None:
         raise click.ClickException(
             'The node needs ROS 2, and rclpy is not there: source your ROS 2 workspace, or type '
@@ -48,4 +86,4 @@ def node(arguments: tuple[str, ...]) -> None:
         )
     sys.stdout.flush()
     # The same process goes on as the node, so that signals and exit code are the node's.
-    os.execv(sys.executable, [sys.executable, '-m', _MODULES[name], *rest])
+    os.execv(sys.executable, [sys.executable, '-m', _MODULES[name], *arguments])

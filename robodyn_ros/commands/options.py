@@ -214,6 +214,17 @@ effort_scale_option = click.option(
 )
 
 
+jobs_option = click.option(
+    '--jobs',
+    type=click.IntRange(min=1),
+    help='Recordings that are worked on at a time; not given: as many as there are cores.',
+)
+dask_option = click.option(
+    '--dask',
+    metavar='ADDRESS',
+    help='Scheduler of a Dask cluster whose workers have this package and these files: it does '
+    'the work.',
+)
 validate_option = click.option(
     '--validate',
     'validation',

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from robodyn_ros.commands.identification import recording_of_file, refuse_repetition
+from robodyn_ros.commands.identification import refuse_repetition
 from robodyn_ros.commands.motion import motion_of_file
 from robodyn_ros.commands.options import (
     OUTPUT_FILE,
@@ -27,6 +27,7 @@ from robodyn_ros.commands.options import (
 )
 from robodyn_ros.commands.progress import progress_bar
 from robodyn_ros.identification import identify
+from robodyn_ros.identification.recording import recording_of_file
 from robodyn_ros.report import STEPS, SignOff, arm_facts, report_page
 from robodyn_ros.report.pdf import browser_path, print_page
 

@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ from typing import Any
 import click
 
 from robodyn_ros.commands.demonstration import check_ends, needing_ros
+from robodyn_ros.commands.node import become, ros_parameters
 from robodyn_ros.commands.options import UserPath, examples
 from robodyn_ros.control.softness import Chosen, floating, soft
 from robodyn_ros.model import RobotModel
@@ -132,19 +131,7 @@ def _run(
         return
     if not {'--ros-args'} & set(arguments[:1]):
         arguments = ('--ros-args', *arguments)
-    # The same process goes on as the node, so that signals and exit code are the node's. No shell.
-    sys.stdout.flush()
-    module = 'robodyn_ros.ros.dynamics.dynamics_node'
-    os.execv(sys.executable, [sys.executable, '-m', module, *arguments, *_given(parameters)])
-
-
-def _given(parameters: Mapping[str, Any]) -> list[str]:
-    """Return parameters for a command line of ROS: JSON is YAML, and names its types."""
-    return [
-        text
-        for name, value in parameters.items()
-        for text in ('-p', f'{name}:={json.dumps(value)}')
-    ]
+    become('dynamics_node', (*arguments, *ros_parameters(parameters)))
 
 
 def _simulate(

@@ -29,7 +29,7 @@ from robodyn_ros.errors import (
     UnreadableSource,
 )
 from robodyn_ros.model import RobotModel, checked_model
-from robodyn_ros.motions.bag import OpenedBag, opened_bag
+from robodyn_ros.motions.bag import OpenedBag, is_bag, opened_bag
 from robodyn_ros.spatial import FloatArray
 
 _A_RECORDING = "a Recording, as Recording.from_bag('motion.mcap', model), or several"
@@ -218,6 +218,13 @@ class Recording(ArrayRecord):
             self.effort[chosen],
             self.findings,
         )
+
+
+def recording_of_file(path: Path, model: RobotModel, topic: str | None = None) -> Recording:
+    """Return the recording in a CSV file or a bag, as ``from_csv`` and ``from_bag`` read it."""
+    if is_bag(path):
+        return Recording.from_bag(path, model, topic)
+    return Recording.from_csv(path, model)
 
 
 def checked_recordings(name: str, given: Recording | Sequence[Recording]) -> list[Recording]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from robodyn_ros.arguments import checked_type
 from robodyn_ros.description.source import refuse_device, user_path
 from robodyn_ros.errors import UnreadableSource
-from robodyn_ros.motions.bag import BAG_SUFFIXES, motion_of_bag
+from robodyn_ros.motions.bag import is_bag, motion_of_bag
 from robodyn_ros.motions.csv_text import motion_of_csv, table_as_csv
 from robodyn_ros.motions.motion_samples import MotionSamples
 from robodyn_ros.motions.point_to_point import example_motion
@@ -48,7 +48,7 @@ def read_motion(
     if not path.exists():
         raise UnreadableSource('no such file', str(path), 'the path of a CSV file or a ROS bag')
     refuse_device(path, 'motion')
-    if path.is_dir() or path.suffix in BAG_SUFFIXES:
+    if is_bag(path):
         return motion_of_bag(path, joint_names, topic)
     try:
         return motion_of_csv(path.read_text(encoding='utf-8-sig'), joint_names)

@@ -38,6 +38,11 @@ _TABLES = ('messages', 'topics', 'schema', 'message_definitions')
 _one_at_a_time = threading.RLock()  # rosbags' functions are everybody's
 
 
+def is_bag(path: Path) -> bool:
+    """Return whether a path is that of a bag, a folder or a file, by its name."""
+    return path.is_dir() or path.suffix in BAG_SUFFIXES
+
+
 def motion_of_bag(path: Path, joint_names: Sequence[str], topic: str | None) -> MotionSamples:
     """
     Return the motion of some joints; the first sample is at time zero.

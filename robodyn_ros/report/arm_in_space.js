@@ -12,8 +12,11 @@
   const view = { azimuth: arm.azimuth, elevation: arm.elevation };
   // Of what is seen, the arm alone and its ellipsoids; they grow with a pose that needs more.
   let radius = arm.radius, around = 0;
+  // Of a page that shows an arm as it moves: what its drives do, and a force on its tip.
+  let told = null;
   const FRAME = 0.1, AXIS = 0.04, GROUND = 0.11, ARC = 0.055; // of the arm's size
   const FULL_ARC = 5.2, CLEAR = 0.86; // [rad]; of half the canvas
+  const CLEAR_OF_TIP = 10; // [px], where an arrow ends
 
   // --- vectors, and transforms as [rotation, origin] ---------------------------------------------
   const add = (u, v) => u.map((x, i) => x + v[i]);
@@ -240,6 +243,15 @@
       head(arc[arc.length - 4], arc[arc.length - 1], color, 9);
     });
   }
+  /** A force on the tip [N]: an arrow that ends there, as long as the arm where it is full. */
+  function drawForce(tip, force) {
+    const size = Math.hypot(...force);
+    if (size < told.least) return;
+    const long = Math.min(1, size / told.full) * arm.size / size;
+    const from = spot(less(tip, scaled(long, force))), to = spot(tip);
+    const [x, y] = less(to, from), short = CLEAR_OF_TIP / Math.max(Math.hypot(x, y), CLEAR_OF_TIP);
+    arrow(from, [to[0] - short * x, to[1] - short * y], colors.red, 3);
+  }
   function drawGround() {
     const size = GROUND * arm.size;
     const points = ring([0, 0, 0], [size, 0, 0], [0, size, 0]);
@@ -286,7 +298,7 @@
     colors = Object.fromEntries(
       ['text', 'muted', 'grid', 'paper', 'body', 'blue', 'orange', 'red', 'green']
         .map(name => [name, ink(name)]));
-    const pose = posed(), torques = gravityTorques(pose.frames);
+    const pose = posed(), torques = told ? told.torques : gravityTorques(pose.frames);
     lookFrom([pose.tip[1], ...pose.frames.map(frame => frame[1]), ...pose.feet], pose.frames);
     drawGround();
     drawLinks(pose);
@@ -296,6 +308,7 @@
     if (shown('torques')) drawTorques(pose.frames, torques);
     drawScale();
     const tip = spot(pose.tip[1]);
+    if (told && told.force) drawForce(pose.tip[1], told.force);
     line([tip, tip], colors.paper, 11);
     line([tip, tip], colors.blue, 8);
     rows.forEach((row, i) => {
@@ -331,6 +344,11 @@
     q[i] = event.target.valueAsNumber;
     redraw();
   }));
+  figure.addEventListener('told', event => {
+    told = event.detail;
+    told.q.forEach((x, i) => { q[i] = x; });
+    redraw();
+  });
   for (const button of figure.querySelectorAll('button[data-pose]')) {
     button.addEventListener('click', () => {
       arm[button.dataset.pose].forEach((x, i) => { q[i] = x; });

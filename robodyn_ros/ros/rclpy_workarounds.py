@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 import rclpy
 from lifecycle_msgs.srv import ChangeState
 from rcl_interfaces.msg import SetParametersResult
+from rclpy.callback_groups import CallbackGroup
 from rclpy.client import Client
 from rclpy.executors import Executor, SingleThreadedExecutor
 from rclpy.impl import rcutils_logger
@@ -87,6 +88,25 @@ def is_rejected_message(error: Exception) -> bool:
 
 
 # --- messages that wait, where no executor runs --------------------------------------------------
+
+
+class TakenByHand(CallbackGroup):
+    """
+    The group of subscriptions that an executor passes over: their messages are taken as they wait.
+
+    rclpy wakes an executor for every message; a thousand a second cost a twentieth of a core.
+    """
+
+    def can_execute(self, entity: Any) -> bool:
+        """Say that an executor may not run it, nor wait for it."""
+        return False
+
+    def beginning_execution(self, entity: Any) -> bool:
+        """Never happen."""
+        return False
+
+    def ending_execution(self, entity: Any) -> None:
+        """Never happen."""
 
 
 def waiting_messages(subscription: Subscription, kind: Any) -> Iterator[bytes]:

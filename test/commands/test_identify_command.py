@@ -167,3 +167,22 @@ def test_a_validation_that_repeats_the_training_is_refused(folder):
 def test_a_file_without_efforts_is_refused_by_name(folder):
     (folder / 'silent.csv').write_text('time,j1,j2,j3\n0,0,0,0\n1,1,1,1\n')
     assert isinstance(run(folder, 'silent.csv').exception, InsufficientRecording)
+
+
+@pytest.mark.slow
+def test_each_recording_by_itself_is_a_job_and_one_that_fails_is_named(folder, tmp_path):
+    answer = run(
+        folder, 'motion.csv', 'missing.csv', 'other.csv', '--each', '--jobs', 2, '-o', tmp_path
+    )
+    assert answer.exit_code == 1, answer.output
+    assert 'missing.csv' in answer.stderr
+    assert sorted(each.name for each in tmp_path.iterdir()) == ['motion', 'other']
+    alone = tmp_path / 'alone'
+    assert run(folder, 'motion.csv', '-o', alone).exit_code == 0
+    for name in ('identified.yaml', 'identified.urdf'):
+        assert (alone / name).read_bytes() == (tmp_path / 'motion' / name).read_bytes()
+
+
+def test_each_with_one_name_twice_is_refused(folder, tmp_path):
+    answer = run(folder, 'motion.csv', 'motion.csv', '--each', '-o', tmp_path)
+    assert answer.exit_code == 2 and 'one name' in answer.output

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page on an arm that ages: a trend for each joint, today against the baseline."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+
+from robodyn_ros.identification import Identification
+from robodyn_ros.monitoring.ageing import REFERENCE, WINDOW, Condition, Motion
+from robodyn_ros.monitoring.motions import is_date
+from robodyn_ros.report.svg import Ink, inline_svg
+from robodyn_ros.report.template import rendered_page
+from robodyn_ros.spatial import FloatArray
+
+_WIDTH, _HEIGHT = 360, 170
+_MOST_POINTS = 600
+_DAY = 86400.0
+_LEAST_SPAN = 12.0  # of a chart [%]: noise of a per cent is not to look like a mountain
+
+
+def monitor_page(
+    found: Identification,
+    motions: Sequence[Motion],
+    now: Condition,
+    notes: Sequence[str] = (),
+    *,
+    title: str = '',
+) -> str:
+    """
+    Return a page on a history of motions as HTML text that needs nothing else.
+
+    Parameters
+    ----------
+    found : Identification
+        The baseline.
+    motions : sequence of Motion
+    now : Condition
+        What they say.
+    notes : sequence of str
+        What could not be used.
+    title : str
+        Of the arm.
+    """
+    model = found.model
+    time, label = _times(motions)
+    return rendered_page(
+        'monitor.html.jinja',
+        title=title or f'{model.base_link} to {model.tip_link}',
+        count=len(motions),
+        dates=_dates(motions),
+        now=now,
+        joints=list(_joint_rows(now)),
+        warnings=[each for each in now.findings if each.level == 'warning'],
+        remarks=[each for each in now.findings if each.level != 'warning'],
+        notes=notes,
+        reference=min(REFERENCE, len(motions)),
+        window=WINDOW,
+        figures=[_joint_chart(now, k, time, label) for k in range(model.n)] if motions else [],
+        payload=_payload_chart(motions, time, label) if motions else '',
+        payload_now=_with_deviation(now.payload, now.payload_deviation, 'kg'),
+    )
+
+
+def _joint_rows(now: Condition) -> Iterator[dict[str, str]]:
+    values = (
+        (now.friction, now.friction_deviation),
+        (now.since_reference, now.since_reference_deviation),
+        (now.warm_up, now.warm_up_deviation),
+    )
+    for k, name in enumerate(now.joint_names):
+        cells = [
+            _with_deviation(100 * value[k], max(100 * deviation[k], 1.0), '%')
+            for value, deviation in values
+        ]
+        yield {'name': name, **dict(zip(('model', 'reference', 'cold'), cells))}
+
+
+def _with_deviation(value: float, deviation: float, unit: str) -> str:
+    """Return a change and its deviation as text."""
+    if not math.isfinite(value):
+        return '–'
+    if unit == '%':
+        return f'{value:+.0f} ± {deviation:.0f} %'.replace('-', '−')
+    return f'{value:+.2f} ± {deviation:.2g} {unit}'.replace('-', '−')
+
+
+def _times(motions: Sequence[Motion]) -> tuple[FloatArray, str]:
+    """Return what the motions are drawn over, and what that is."""
+    stamps = np.array([each.stamp for each in motions], dtype=float)
+    if len(stamps) and all(map(is_date, stamps.tolist())) and np.ptp(stamps) > 0.1 * _DAY:
+        return (stamps - stamps[0]) / _DAY, 'days'
+    return np.arange(1.0, len(stamps) + 1.0), 'motion'
+
+
+def _dates(motions: Sequence[Motion]) -> str:
+    """Return from when to when, where stamps are dates."""
+    stamps = [each.stamp for each in motions if is_date(each.stamp)]
+    if not stamps:
+        return ''
+    first, last = (
+        datetime.datetime.fromtimestamp(each, datetime.timezone.utc).strftime('%Y-%m-%d')
+        for each in (min(stamps), max(stamps))
+    )
+    return first if first == last else f'{first} to {last}'
+
+
+def _some(count: int) -> np.ndarray:
+    """Return the numbers of at most so many motions: the first and last, some between."""
+    if count <= _MOST_POINTS:
+        return np.arange(count)
+    between = np.linspace(REFERENCE, count - WINDOW - 1, _MOST_POINTS - REFERENCE - WINDOW)
+    return np.r_[0:REFERENCE, between.astype(int), count - WINDOW : count]
+
+
+def _joint_chart(now: Condition, joint: int, time: FloatArray, label: str) -> str:
+    """Return a joint's friction against the identified model's over the motions."""
+    chosen = _some(len(time))
+    x = time[chosen]
+    raw, warm = 100 * now.series[chosen, joint], 100 * now.warm_series[chosen, joint]
+    is_recent = chosen >= len(time) - now.motions
+    today, deviation = 100 * now.friction[joint], 100 * now.friction_deviation[joint]
+
+    def draw(axes: Axes) -> None:
+        axes.axhline(0.0, color=Ink.MUTED, linewidth=0.9)
+        axes.plot(x, raw, '.', color=Ink.BODY, markersize=3)
+        axes.plot(x, warm, '.', color=Ink.BLUE, markersize=3.5)
+        shown = warm if np.isfinite(warm[is_recent]).any() else raw
+        axes.plot(x[is_recent], shown[is_recent], '.', color=Ink.ORANGE, markersize=5)
+        if np.isfinite(today):
+            ends = x[is_recent][[0, -1]]
+            axes.fill_between(
+                ends, today - 2 * deviation, today + 2 * deviation, color=Ink.GRID, linewidth=0
+            )
+            axes.plot(ends, [today, today], color=Ink.ORANGE, linewidth=2)
+        known = np.concatenate([raw, warm])
+        known = np.append(known[np.isfinite(known)], 0.0)
+        middle = 0.5 * (known.max() + known.min())
+        half = 0.55 * max(float(np.ptp(known)), _LEAST_SPAN)
+        axes.set_ylim(middle - half, middle + half)
+        axes.set_xlabel(label)
+        axes.set_ylabel('friction [%]')
+        axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+        axes.yaxis.set_major_locator(MaxNLocator(4))
+
+    text = f'Friction of q{joint + 1} against the identified model over the motions'
+    return inline_svg(draw, _WIDTH, _HEIGHT, name=f'trend-{joint}', label=text)
+
+
+def _payload_chart(motions: Sequence[Motion], time: FloatArray, label: str) -> str:
+    """Return the mass at the tip beyond the model's over the motions."""
+    chosen = _some(len(motions))
+    mass = np.array([motions[k].terms.payload[0] for k in chosen], dtype=float)
+
+    def draw(axes: Axes) -> None:
+        axes.axhline(0.0, color=Ink.MUTED, linewidth=0.9)
+        axes.plot(time[chosen], mass, '.', color=Ink.GREEN, markersize=3.5)
+        axes.set_xlabel(label)
+        axes.set_ylabel('mass [kg]')
+        axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+        axes.yaxis.set_major_locator(MaxNLocator(4))
+
+    text = 'Mass at the tip beyond the identified model over the motions'
+    return inline_svg(draw, _WIDTH, _HEIGHT, name='payload', label=text)

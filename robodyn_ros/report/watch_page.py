@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The live page of an arm: where it is, torque by part, the force on its tip, contact, residual.
+
+The page and its scripts come once; numbers come over a WebSocket (``watch.js``). The arm that
+turns is that of the report (``arm_in_space.js``).
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from pathlib import Path
+
+import numpy as np
+
+from robodyn_ros.dynamics import gravity_torque
+from robodyn_ros.model import RobotModel
+from robodyn_ros.report import arm_in_space
+from robodyn_ros.report.facts import slider_ranges
+from robodyn_ros.report.template import rendered_page
+from robodyn_ros.spatial import FloatArray
+
+PARTS = (
+    ('gravity', 'blue', 'gravity'),
+    ('inertial', 'orange', 'inertia'),
+    ('coriolis', 'red', 'Coriolis'),
+    ('friction', 'green', 'friction'),
+    ('feedback', 'muted', 'feedback'),
+    ('effort', 'body', 'feedforward'),
+)
+"""Parts of a torque as ``DynamicsState`` names them, their colours and their words."""
+
+_SEED, _POSES = 5, 200
+_ROOM = 1.5  # of the largest torque that gravity asks for, where a joint has no limit
+_SMALL = 0.1  # of the scale: the band where no threshold is known
+
+
+def watch_page(model: RobotModel, thresholds: FloatArray | None = None, *, title: str = '') -> str:
+    """
+    Return the live page of an arm as HTML text that needs nothing but its WebSocket ``/live``.
+
+    Parameters
+    ----------
+    model : RobotModel
+    thresholds : array, shape (n,), optional
+        External torques from which on something touches a joint that moves [N m or N].
+    title : str
+        Of the arm.
+    """
+    full = _full_scale(model)
+    bands = _SMALL * full if thresholds is None else np.asarray(thresholds, dtype=float)
+    scripts = [arm_in_space.script(), _script()]
+    return rendered_page(
+        'watch.html.jinja',
+        title=title or f'{model.base_link} to {model.tip_link}',
+        joints=model.joint_names,
+        rows=[
+            {'name': name, 'full': f'{a:.6g}', 'band': f'{b:.6g}'}
+            for name, a, b in zip(model.joint_names, full.tolist(), bands.tolist())
+        ],
+        parts=PARTS,
+        has_thresholds=thresholds is not None,
+        numbers=arm_in_space.numbers_for_script(model, np.zeros(model.n)),
+        scripts=scripts,
+        digests=[_digest(text) for text in scripts],
+    )
+
+
+def _has_limits(model: RobotModel) -> np.ndarray:
+    return np.isfinite(model.effort_limits) & (model.effort_limits > 0.0)
+
+
+def _full_scale(model: RobotModel) -> FloatArray:
+    """Return what a full bar of each joint stands for, shape (n,) [N m or N]."""
+    lower, upper = slider_ranges(model).T
+    q = np.random.default_rng(_SEED).uniform(lower, upper, size=(_POSES, model.n))
+    holding = _ROOM * np.abs(gravity_torque(model, q)).max(axis=0)
+    holding = np.maximum(holding, 0.05 * max(float(holding.max()), 1e-6))
+    return np.where(_has_limits(model), np.minimum(model.effort_limits, 3.0 * holding), holding)
+
+
+def _script() -> str:
+    return Path(__file__).with_name('watch.js').read_text(encoding='utf-8')
+
+
+def _digest(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')

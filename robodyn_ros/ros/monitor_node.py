@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Watches an arm age, beside the node that commands it, and moves nothing: ``monitor_node``.
+
+========== ============================================== ======================================
+direction  name                                           notes
+========== ============================================== ======================================
+sub        ``joint_states``                               with efforts
+sub        ``dynamics_node/torques``                      where ``efforts`` is ``torques``
+sub        ``dynamics_node/contact``                      samples within a contact are left out
+sub        as ``temperature_topic`` says                  ``sensor_msgs/Temperature``
+pub        ``/diagnostics``                               once a second: what was found
+========== ============================================== ======================================
+
+Each motion, from its first movement to a second's standstill, is refitted when it is over, and
+appended to the history.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from rclpy.node import Node
+from sensor_msgs.msg import JointState, Temperature
+
+from robodyn_interfaces.msg import Contact
+from robodyn_ros.description.source import user_path
+from robodyn_ros.errors import MalformedData, RobodynError
+from robodyn_ros.identification import Identification
+from robodyn_ros.monitoring.ageing import Condition, Motion, condition
+from robodyn_ros.monitoring.history import append_motions, read_history
+from robodyn_ros.monitoring.motions import Clock, MotionCollector, examined
+from robodyn_ros.ros import command_line
+from robodyn_ros.ros.conversions import diagnostic_status
+from robodyn_ros.ros.joint_states import JointStateMessage, JointStateReader
+from robodyn_ros.ros.parameter_overrides import declared_values
+from robodyn_ros.ros.plain_text import PlainlySpoken
+from robodyn_ros.ros.qos import RECORDED_STATES, RELIABLE
+from robodyn_ros.ros.rclpy_workarounds import TakenByHand, waiting_messages
+from robodyn_ros.ros.spinning import run_until_signal
+from robodyn_ros.ros_parameters import parameters_of
+
+ABOUT = (
+    'Watches an arm age: friction of each motion against the identified model, in /diagnostics '
+    'and a file of history. It moves nothing.'
+)
+PARAMETERS = parameters_of('monitor_node')
+LEAST_STEP = 0.004
+"""Between two samples that are kept [s]: more tell no more of friction."""
+
+_PERIOD = 0.25  # between looks at the messages that wait [s]
+_REPORT = 1.0  # s
+_MOST_TEMPERATURES = 4000
+_MOST_MOTIONS = 5000  # that are kept in memory
+
+
+class MonitorNode(PlainlySpoken, Node):
+    """
+    Refits each motion, and says in /diagnostics what its history bears.
+
+    Its parameters are ``PARAMETERS``, all read once.
+
+    Raises
+    ------
+    RobodynError
+        A parameter, the model or the history cannot be used.
+    """
+
+    def __init__(self, **node_options: Any) -> None:
+        super().__init__('monitor_node', **node_options)
+        self._given = given = declared_values(self, PARAMETERS)
+        self._found = found = Identification.load(user_path(given['model']))
+        names = found.model.joint_names
+        self._motions: list[Motion] = []
+        if given['history']:
+            before = read_history(given['history'], found)
+            for finding in before.findings:
+                self.get_logger().warning(str(finding))
+            self._motions = list(before.motions)
+        self._condition: Condition = condition(found, self._motions)
+        self._refused, self._refusals, self._contacts = '', 0, 0
+        self._in_contact = False
+        self._collector = MotionCollector(names, LEAST_STEP)
+        self._heard: dict[str, tuple[float, float, float]] = {}
+        self._temperatures: list[tuple[float, float]] = []
+        self._torques: dict[str, float] = {}
+        self._reader, self._torque_reader = JointStateReader(), JointStateReader()
+        self._last = 0.0
+        node = given['watched_node']
+        # None of these callbacks runs: messages are taken together, several hundred at a time.
+        self._states = self._silent(JointState, 'joint_states')
+        self._commanded = (
+            self._silent(JointState, f'{node}/torques') if given['efforts'] == 'torques' else None
+        )
+        self.create_subscription(Contact, f'{node}/contact', self._on_contact, RELIABLE)
+        if given['temperature_topic']:
+            self.create_subscription(
+                Temperature, given['temperature_topic'], self._on_temperature, RELIABLE
+            )
+        self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', RELIABLE)
+        self.create_timer(_PERIOD, self._look)
+        self.create_timer(_REPORT, self._report)
+
+    def _silent(self, kind: Any, topic: str) -> Any:
+        """Return a subscription that no executor waits for; its messages wait to be taken."""
+        return self.create_subscription(
+            kind,
+            topic,
+            lambda _: None,
+            RECORDED_STATES,
+            callback_group=TakenByHand(),
+            raw=True,
+        )
+
+    def _on_contact(self, message: Contact) -> None:
+        self._take_in()
+        self._in_contact = not message.is_over
+        self._contacts += self._in_contact
+
+    def _on_temperature(self, message: Temperature) -> None:
+        if np.isfinite(message.temperature):
+            self._temperatures.append((self._last, float(message.temperature)))
+            del self._temperatures[:-_MOST_TEMPERATURES]
+
+    def _look(self) -> None:
+        self._take_in()
+
+    def _take_in(self) -> None:
+        """Take what has come since the last look, oldest first."""
+        for content in waiting_messages(self._commanded, JointState) if self._commanded else ():
+            message = self._read(content, self._torque_reader)
+            if message is not None and len(message.effort) == len(message.names):
+                self._torques.update(zip(message.names, message.effort))
+        for content in waiting_messages(self._states, JointState):
+            message = self._read(content, self._reader)
+            if message is not None:
+                self._add(message)
+
+    def _read(self, content: bytes, reader: JointStateReader) -> JointStateMessage | None:
+        try:
+            return reader.read(content)
+        except MalformedData as error:
+            self.get_logger().warning(str(error), throttle_duration_sec=5.0)
+            return None
+
+    def _add(self, message: JointStateMessage) -> None:
+        """Take a joint state, or a part of one."""
+        names, count = self._found.model.joint_names, len(message.names)
+        efforts = message.effort if len(message.effort) == count else [np.nan] * count
+        velocities = message.velocity if len(message.velocity) == count else [np.nan] * count
+        for name, *state in zip(message.names, message.position, velocities, efforts):
+            if name in names:
+                if self._commanded is not None:
+                    state[2] = self._torques.get(name, np.nan)
+                self._heard[name] = (state[0], state[1], state[2])
+        if len(self._heard) < len(names):
+            return
+        rows = np.array([self._heard[name] for name in names], dtype=float).T
+        self._heard = {}
+        self._last = message.stamp
+        if self._in_contact:
+            return
+        motion = self._collector.add(message.stamp, *rows)
+        if motion is not None:
+            self._examine(motion)
+
+    def _examine(self, recording: Any) -> None:
+        given = self._given
+        started = given['started'] or float('nan')
+        clock = Clock(0.0, started, tuple(self._temperatures))
+        known = {each.terms.digest for each in self._motions[-100:]}
+        try:
+            told = examined(self._found, recording, 'live', clock, known)
+        except RobodynError as error:
+            self._refused, self._refusals = str(error), self._refusals + 1
+            return
+        for words in told.refused:
+            self._refused, self._refusals = words, self._refusals + 1
+        if not told.motions:
+            return
+        if given['history']:
+            try:
+                append_motions(given['history'], self._found, told.motions)
+            except (OSError, RobodynError) as error:
+                self.get_logger().error(
+                    f'history not written: {error}', throttle_duration_sec=60.0
+                )
+        before = {each.code + each.element for each in self._condition.findings}
+        self._motions += told.motions
+        del self._motions[10 : max(10, len(self._motions) - _MOST_MOTIONS)]
+        self._condition = condition(self._found, self._motions)
+        for finding in self._condition.findings:
+            if finding.code + finding.element not in before:
+                self.get_logger().warning(str(finding))
+
+    def _report(self) -> None:
+        now = self._condition
+        warnings = [each for each in now.findings if each.level == 'warning']
+        level = DiagnosticStatus.WARN if warnings else DiagnosticStatus.OK
+        words = '; '.join(map(str, warnings or now.findings))
+        facts: dict[str, object] = {
+            'motions': len(self._motions),
+            'contacts': self._contacts,
+            'motions_refused': self._refusals,
+            'last_refusal': self._refused,
+            'payload_kg': f'{now.payload:+.3f} ± {now.payload_deviation:.3f}',
+        }
+        for name, value, deviation in zip(
+            now.joint_names, 100 * now.friction, 100 * now.friction_deviation
+        ):
+            facts[f'friction_{name}_percent'] = f'{value:+.1f} ± {deviation:.1f}'
+        for k, finding in enumerate(now.findings):
+            facts[f'finding_{k + 1}'] = finding.message
+        name = self.get_fully_qualified_name().lstrip('/')
+        status = diagnostic_status(
+            f'{name}: ageing',
+            name,
+            level,
+            words or 'nothing changed by more than the motions scatter',
+            facts,
+        )
+        message = DiagnosticArray(status=[status])
+        message.header.stamp = self.get_clock().now().to_msg()
+        self._diagnostics.publish(message)
+
+
+def run(args: Sequence[str] | None = None) -> int:
+    """Run the node until a signal comes; 1 where what it is given is wrong."""
+    return run_until_signal('monitor_node', MonitorNode, args)
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the node; 0 after a signal, 2 for a wrong option."""
+    code = command_line.exit_code(args, 'monitor_node', ABOUT, PARAMETERS)
+    return run(args) if code is None else code
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Shows an arm live in a browser of this machine, and moves nothing: ``watch_node``.
+
+========== ============================================== ======================================
+direction  name                                           notes
+========== ============================================== ======================================
+sub        ``dynamics_node/dynamics_state``               while a browser looks
+sub        ``dynamics_node/tip_wrench``                   the same
+sub        ``dynamics_node/contact``                      the same
+sub        ``robot_description``                          where ``urdf_file`` is not given
+========== ============================================== ======================================
+
+No executor runs: the newest message is taken when a frame is due, so that the node's thousand
+messages a second cost this process no more than the thirty that are shown.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import rclpy
+from geometry_msgs.msg import WrenchStamped
+from rclpy.exceptions import ParameterException
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.serialization import deserialize_message
+from rclpy.signals import SignalHandlerOptions
+from rclpy.subscription import Subscription
+from std_msgs.msg import String
+
+from robodyn_interfaces.msg import Contact, DynamicsState
+from robodyn_ros.control.contact import contact_thresholds_of
+from robodyn_ros.control.control_stack import configured_arm
+from robodyn_ros.control.settings import ControlSettings
+from robodyn_ros.errors import RobodynError
+from robodyn_ros.kinematics import forward_kinematics
+from robodyn_ros.model import RobotModel
+from robodyn_ros.monitoring.live_server import LiveServer
+from robodyn_ros.report.watch_page import PARTS, watch_page
+from robodyn_ros.ros import command_line
+from robodyn_ros.ros.conversions import vector
+from robodyn_ros.ros.joint_states import LARGEST_SIZE
+from robodyn_ros.ros.parameter_overrides import declared_values, in_parameters
+from robodyn_ros.ros.plain_text import PlainlySpoken, plain
+from robodyn_ros.ros.qos import LATCHED
+from robodyn_ros.ros.rclpy_workarounds import RCLError, waiting_messages, words_of_rcl
+from robodyn_ros.ros.signals import StopSignal
+from robodyn_ros.ros_parameters import parameters_of
+
+ABOUT = (
+    'Shows an arm live in a browser of this machine: the arm as it turns, torque by part, the '
+    'force on its tip, contacts, the residual against its band. It reads only.'
+)
+PARAMETERS = parameters_of('watch_node')
+NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+"""Of what only the newest message is shown of; never does its publisher wait for this process."""
+
+NEWEST_CONTACT = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+_LONGEST_NAME = 100
+_PERIOD = 0.1  # between looks at signals [s]
+_DIGITS = 5
+_PARTS = {name: name for name, _, _ in PARTS}
+
+
+class WatchNode(PlainlySpoken, Node):
+    """
+    Serves the page, and what the newest messages say.
+
+    Its parameters are ``PARAMETERS``, all read once.
+
+    Attributes
+    ----------
+    server : LiveServer or None
+        None until the robot is known.
+
+    Raises
+    ------
+    RobodynError
+        A parameter or the robot cannot be used, the port is taken, or websockets is missing.
+    """
+
+    def __init__(self, **node_options: Any) -> None:
+        super().__init__('watch_node', start_parameter_services=False, **node_options)
+        self._given = declared_values(self, PARAMETERS)
+        self.server: LiveServer | None = None
+        self._model: RobotModel | None = None
+        self._topics: dict[str, tuple[Subscription, Any]] = {}
+        self._link, self._force = '', None
+        self._description: Subscription | None = None
+        if self._given['urdf_file']:
+            self._begin(None)
+        else:
+            self._description = self.create_subscription(
+                String, 'robot_description', lambda _: None, LATCHED, raw=True
+            )
+            self.get_logger().info('waiting for robot_description')
+
+    def look(self) -> None:
+        """Begin once the robot's description has come; call it periodically."""
+        if self._description is None:
+            return
+        for content in waiting_messages(self._description, String):
+            self.destroy_subscription(self._description)
+            self._description = None
+            self._begin(deserialize_message(content, String).data)
+            return
+
+    def close(self) -> None:
+        """End the server, and its subscriptions with it."""
+        if self.server is not None:
+            self.server.close()
+
+    def _begin(self, description: str | None) -> None:
+        given = self._given
+        settings = ControlSettings(
+            **{name: given[name] for name in ('urdf_file', 'base_link', 'tip_link')},
+            identified_model=given['identified_model'],
+        )
+        arm = configured_arm(settings, description)
+        thresholds = contact_thresholds_of(arm.model, settings, arm.residual)
+        self._model = arm.model
+        page = watch_page(arm.model, None if thresholds is None else thresholds.moving)
+        self.server = LiveServer(
+            page,
+            self.frame,
+            host=given['host'],
+            port=given['port'],
+            rate=given['rate'],
+            on_browsers=self._on_browsers,
+        )
+        self.get_logger().info(f'open {self.server.address}')
+
+    # --- in the server's thread --------------------------------------------------------------
+
+    def _on_browsers(self, count: int) -> None:
+        if count and not self._topics:
+            node = self._given['watched_node']
+            for name, kind, quality in (
+                ('dynamics_state', DynamicsState, NEWEST),
+                ('tip_wrench', WrenchStamped, NEWEST),
+                ('contact', Contact, NEWEST_CONTACT),
+            ):
+                subscription = self.create_subscription(
+                    kind, f'{node}/{name}', lambda _: None, quality, raw=True
+                )
+                self._topics[name] = subscription, kind
+        elif not count:
+            for subscription, _ in self._topics.values():
+                self.destroy_subscription(subscription)
+            self._topics.clear()
+            self._link, self._force = '', None
+
+    def frame(self) -> str | None:
+        """Return what the newest messages say as JSON; None where no state came."""
+        state = self._newest('dynamics_state')
+        wrench, contact = self._newest('tip_wrench'), self._newest('contact')
+        if contact is not None:
+            self._link = '' if contact.is_over else plain(contact.link)[:_LONGEST_NAME]
+        if state is None or self._model is None:
+            return None
+        if tuple(state.joint_names) != self._model.joint_names:
+            self.get_logger().warning(
+                'the node reports another arm than this page shows', throttle_duration_sec=5.0
+            )
+            return None
+        position = state.position.tolist()
+        if len(position) != self._model.n or not all(map(math.isfinite, position)):
+            return None
+        if wrench is not None:
+            # It comes in the tip's axes.
+            turn = forward_kinematics(self._model, position)[:3, :3]
+            self._force = np.round(turn @ vector(wrench.wrench.force), _DIGITS).tolist()
+        told = {
+            **_rounded(state, {'q': 'position', 'total': 'total', **_PARTS}),
+            'external': np.round(state.external_torque, _DIGITS).tolist() or None,
+            'force': self._force,
+            'contact': bool(state.in_contact),
+            'link': self._link,
+            'mode': plain(state.mode)[:_LONGEST_NAME],
+        }
+        try:
+            return json.dumps(told, allow_nan=False, separators=(',', ':'))
+        except ValueError:  # a number that is not finite: no frame of it
+            return None
+
+    def _newest(self, name: str) -> Any:
+        """Return the newest message of a topic, or None where none came since the last look."""
+        if name not in self._topics:
+            return None
+        subscription, kind = self._topics[name]
+        content = None
+        for newer in waiting_messages(subscription, kind):
+            content = newer
+        if content is None or len(content) > LARGEST_SIZE:
+            return None
+        return deserialize_message(content, kind)
+
+
+def _rounded(state: DynamicsState, names: Mapping[str, str]) -> dict[str, list[float]]:
+    """Return fields of n numbers each by their short names; one that is shorter is left out."""
+    n = len(state.position)
+    told = {short: getattr(state, name) for short, name in names.items()}
+    told = {short: values for short, values in told.items() if len(values) == n}
+    return dict(zip(told, np.round(np.array(list(told.values())), _DIGITS).tolist()))
+
+
+def run(args: Sequence[str] | None = None) -> int:
+    """Run the node until a signal comes; 1 where the robot, a parameter or the port is wrong."""
+    stop_signal = StopSignal()
+    try:
+        rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+    except RCLError as error:
+        print(f'watch_node: {words_of_rcl(error)}', file=sys.stderr)
+        return 1
+    node: WatchNode | None = None
+    try:
+        try:
+            node = WatchNode()
+            for problem in command_line.ignored_files(args, node.get_fully_qualified_name()):
+                node.get_logger().warning(problem)
+            while not stop_signal.has_come:
+                node.look()
+                time.sleep(_PERIOD)
+        except (RobodynError, ParameterException) as error:
+            rclpy.logging.get_logger('watch_node').fatal(plain(in_parameters(error)))
+            return 1
+    finally:
+        if node is not None:
+            node.close()
+            node.destroy_node()
+        rclpy.shutdown()
+    return 0
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the node; 0 after a signal, 2 for a wrong option."""
+    code = command_line.exit_code(args, 'watch_node', ABOUT, PARAMETERS)
+    return run(args) if code is None else code
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""monitor_node beside an arm that moves and stops: history and diagnostics, contacts left out."""
+
+from __future__ import annotations
+
+import time
+
+import domains
+import numpy as np
+import pytest
+import rclpy
+from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.parameter import Parameter
+from rclpy.qos import QoSProfile
+from sensor_msgs.msg import JointState
+from simulated_recordings import TrueArm
+
+from robodyn_interfaces.msg import Contact
+from robodyn_ros.errors import RobodynError
+from robodyn_ros.identification import DriveTerms, identify
+from robodyn_ros.monitoring.history import read_history
+from robodyn_ros.ros.monitor_node import MonitorNode
+from robodyn_ros.ros.qos import LATCHED
+
+pytestmark = pytest.mark.ros
+
+PATIENCE = 60.0
+
+
+@pytest.fixture(scope='module')
+def arm():
+    return TrueArm.drawn(3, 3)
+
+
+@pytest.fixture(scope='module')
+def found(arm):
+    return identify(arm.urdf, arm.recording(3, 12.0, rate=100.0), friction=DriveTerms())
+
+
+class Rig:
+    """A driver's joint states, a node's contacts, and monitor_node."""
+
+    def __init__(self, folder, found, **parameters):
+        found.save(folder / 'found.yaml')
+        self.found, self.history = found, folder / 'arm.jsonl'
+        self.context = rclpy.Context()
+        rclpy.init(context=self.context, domain_id=domains.claim())
+        self.node = rclpy.create_node('dynamics_node', context=self.context)
+        self.states = self.node.create_publisher(
+            JointState, '/joint_states', QoSProfile(depth=5000)
+        )
+        self.torques = self.node.create_publisher(JointState, '~/torques', QoSProfile(depth=5000))
+        self.contacts = self.node.create_publisher(Contact, '~/contact', LATCHED)
+        self.reports = []
+        self.node.create_subscription(
+            DiagnosticArray, '/diagnostics', lambda each: self.reports.extend(each.status), 10
+        )
+        given = {
+            'model': str(folder / 'found.yaml'),
+            'history': str(self.history),
+            **parameters,
+        }
+        self.monitor = MonitorNode(
+            context=self.context,
+            parameter_overrides=[Parameter(name, value=value) for name, value in given.items()],
+        )
+        self.executor = SingleThreadedExecutor(context=self.context)
+        self.executor.add_node(self.node)
+        self.executor.add_node(self.monitor)
+        self.until(lambda: self.states.get_subscription_count() > 0)
+
+    def until(self, condition):
+        deadline = time.monotonic() + PATIENCE
+        while not condition():
+            assert time.monotonic() < deadline, 'waited in vain'
+            self.executor.spin_once(timeout_sec=0.02)
+
+    def move(self, recording, start, effort=None, at=lambda k: None):
+        """Publish a recording from a stamp on, then two seconds of standstill."""
+        names = list(recording.joint_names)
+        effort = recording.effort if effort is None else effort
+        rows = zip(recording.time, recording.position, recording.velocity, effort)
+        for k, (t, q, qd, tau) in enumerate(rows):
+            at(k)
+            self.publish(names, start + t, q, qd, tau)
+        end = start + recording.time[-1]
+        for k in range(1, 40):
+            self.publish(names, end + 0.05 * k, q, 0.0 * qd, tau)
+
+    def publish(self, names, stamp, q, qd, tau):
+        seconds, rest = divmod(round(1e9 * stamp), 10**9)
+        message = JointState(name=names, position=q.tolist(), velocity=qd.tolist())
+        message.effort = tau.tolist()
+        message.header.stamp = Time(sec=seconds, nanosec=rest)
+        self.states.publish(message)
+        self.executor.spin_once(timeout_sec=0.0)
+
+    def motions(self):
+        return read_history(self.history, self.found).motions
+
+    def close(self):
+        self.executor.shutdown()
+        self.monitor.destroy_node()
+        self.node.destroy_node()
+        rclpy.shutdown(context=self.context)
+
+
+@pytest.fixture
+def rig(tmp_path, found):
+    made = Rig(tmp_path, found, started=900.0)
+    yield made
+    made.close()
+
+
+def test_each_motion_is_appended_and_reported_when_it_is_over(rig, arm):
+    for k in range(2):
+        rig.move(arm.recording(50 + k, 8.0, rate=100.0), 1000.0 + 100.0 * k)
+        rig.until(lambda k=k: len(rig.motions()) == k + 1)
+    first, second = rig.motions()
+    assert first.since_start == pytest.approx(104.0, abs=1.0)
+    assert second.stamp == pytest.approx(1100.0, abs=0.5)
+    assert np.abs(first.terms.friction).max() < 0.2
+    rig.reports.clear()
+    rig.until(lambda: rig.reports)
+    status = rig.reports[-1]
+    assert status.name == 'monitor_node: ageing'
+    facts = {each.key: each.value for each in status.values}
+    assert facts['motions'] == '2' and '%' not in facts['motions']
+    assert any(key.startswith('friction_') for key in facts)
+
+
+def test_samples_within_a_contact_are_left_out(rig, arm):
+    recording = arm.recording(52, 12.0, rate=100.0)
+    pushed = recording.effort.copy()
+    pushed[400:600] -= 3.0 * recording.effort.std(axis=0)
+
+    def contact(k):
+        if k in (400, 600):
+            rig.contacts.publish(Contact(is_over=k == 600))
+            until = time.monotonic() + 1.0
+            while time.monotonic() < until:  # a contact is heard as it happens
+                rig.executor.spin_once(timeout_sec=0.01)
+
+    rig.move(recording, 1000.0, pushed, at=contact)
+    rig.until(lambda: rig.motions())
+    assert np.abs(rig.motions()[0].terms.friction).max() < 0.2
+    assert rig.monitor._contacts == 1
+
+
+def test_a_motion_that_says_nothing_is_counted_and_nothing_is_written(rig, arm):
+    recording = arm.recording(53, 8.0, rate=100.0)
+    rig.move(recording, 1000.0, effort=0.0 * recording.effort)
+    for _ in range(50):
+        rig.executor.spin_once(timeout_sec=0.02)
+    assert rig.motions() == ()
+
+
+@pytest.mark.parametrize('wrong', [{'model': ''}, {'model': '/nowhere.yaml'}, {'efforts': 'x'}])
+def test_what_cannot_be_used_is_refused(tmp_path, found, wrong):
+    with pytest.raises(RobodynError):
+        Rig(tmp_path, found, **wrong)
