@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 from browser import FAULTS, chromium, opened
+from drawn_motions import motions
 from simulated_recordings import TrueArm
-from test_ageing import motions
 
 from robodyn_ros.identification import DriveTerms, identify
 from robodyn_ros.monitoring.ageing import condition
