@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motions of three joints drawn from a seed: wear, warm-up, payload and offset as they are asked."""
+"""Motions of three joints drawn from a seed: wear, warm-up, payload and offset as asked."""
 
 from __future__ import annotations
 
