@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from drawn_motions import motions
 from simulated_recordings import TrueArm
-from test_ageing import motions
 
 from robodyn_ros.errors import MalformedData, ModelMismatch, UnreadableSource
 from robodyn_ros.identification import DriveTerms, Identification, identify
@@ -75,13 +75,13 @@ def test_a_process_that_is_killed_while_it_appends_leaves_a_readable_file(tmp_pa
     found.save(model)
     code = (
         'import sys; sys.path[:0] = sys.argv[3:]\n'
-        'from test_ageing import motions\n'
+        'from drawn_motions import motions\n'
         'from robodyn_ros.identification import Identification\n'
         'from robodyn_ros.monitoring.history import append_motions\n'
         'found = Identification.load(sys.argv[1])\n'
         'while True:\n    append_motions(sys.argv[2], found, motions(3))\n'
     )
-    folders = [str(Path(__file__).parent), str(Path(__file__).parents[1] / 'support')]
+    folders = [str(Path(__file__).parents[1] / 'support')]
     process = subprocess.Popen([sys.executable, '-c', code, model, file, *folders])
     try:
         deadline = time.monotonic() + 60.0

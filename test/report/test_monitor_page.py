@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 from browser import FAULTS, chromium, opened
+from drawn_motions import motions
 from simulated_recordings import TrueArm
-from test_ageing import motions
 
 from robodyn_ros.identification import DriveTerms, identify
 from robodyn_ros.monitoring.ageing import condition
@@ -43,6 +43,7 @@ def test_an_empty_history_is_a_page(found):
     assert 'None: nothing changed' in page_of(found, [])
 
 
+@pytest.mark.longer
 def test_ten_thousand_motions_make_a_page_of_ordinary_size(found):
     few = motions(20)
     many = [replace(few[k % 20], stamp=1.7e9 + 3600.0 * k) for k in range(10_000)]
