@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from robots import random_chain
 from scipy.linalg import eigh
 from scipy.spatial.transform import Rotation
-from soft_arm import Named, SoftArm, displacement, released_push, slow_push
+from soft_arm import Named, SoftArm, displacement, push_loop, released_push, rendered, slow_push
 
 from robodyn_ros import RobotModel, forward_kinematics, gravity_torque, mass_matrix
 from robodyn_ros.control.control_stack import control_law
@@ -283,7 +283,7 @@ def test_without_friction_a_pushed_arm_has_the_stiffness_and_the_damping_asked_f
     arm = SoftArm(PANDA, rate=500.0, error=0.0, friction=0.0, noise=0.0, **SOFT)
     arm.run(0.5)
     for axis, largest in ((0, 15.0), (4, 3.0)):
-        found = slow_push(arm, axis, largest, duration=6.0)
+        found = rendered(*push_loop(arm, axis, largest, duration=6.0))
         assert found.stiffness == pytest.approx(STIFFNESS[axis], rel=0.01)
     assert released_push(arm, STIFFNESS, 1) == pytest.approx(0.7, abs=0.02)
 

@@ -215,20 +215,29 @@ class Rendered(NamedTuple):
     hysteresis: float
 
 
-def slow_push(arm, axis, largest, duration=16.0):
-    """Push along or about an axis to one side and the other, and back; return what is rendered."""
-    start = arm.pose()
+def push_loop(arm, axis, largest, duration=16.0):
+    """
+    Push slowly along or about an axis to one side, the other, and back.
+
+    Returns
+    -------
+    force, moved : array, shape (N,)
+        Every ``SAMPLING`` s: [N, N m] and how far the tip is from its start [m, rad].
+    """
+    start, unit, every = arm.pose(), np.eye(6)[axis], round(SAMPLING / arm.period)
 
     def size(time):
         return largest * np.interp(time / duration, [0.0, 0.2, 0.6, 1.0], [0, 1, -1, 1])
 
-    unit = np.eye(6)[axis]
-    every = round(SAMPLING / arm.period)
     moved = arm.run(
         duration, lambda t: size(t) * unit, lambda: displacement(arm.pose(), start)[axis], every
     )
-    force = np.array([size(k * every * arm.period) for k in range(len(moved))])
-    first = round(0.2 * len(moved))  # from the first peak on: both branches of a whole loop
+    return np.array([size(k * every * arm.period) for k in range(len(moved))]), moved
+
+
+def rendered(force, moved):
+    """Return what a loop of ``push_loop`` renders."""
+    largest, first = force.max(), round(0.2 * len(moved))  # from the first peak on: a whole loop
     down, up = slice(first, 3 * first), slice(3 * first, 5 * first)
     # Not near the ends, where friction turns round.
     inner = np.abs(force) < 0.5 * largest
@@ -236,8 +245,14 @@ def slow_push(arm, axis, largest, duration=16.0):
         np.polyfit(moved[part][inner[part]], force[part][inner[part]], 1)[0] for part in (down, up)
     ]
     width = np.interp(0.0, -force[down], moved[down]) - np.interp(0.0, force[up], moved[up])
-    arm.run(1.0)
     return Rendered(np.mean(slopes), abs(width))
+
+
+def slow_push(arm, axis, largest):
+    """Push slowly to both sides and back; return what is rendered."""
+    found = rendered(*push_loop(arm, axis, largest))
+    arm.run(1.0)
+    return found
 
 
 def modes(arm, stiffness):
