@@ -14,7 +14,6 @@ imported on first use: ``robodyn_ros.analysis``, ``identification``, ``motions``
 """
 
 from importlib import import_module as _import_module
-from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from robodyn_ros.compiled import CompiledModel, compile_model
@@ -56,10 +55,6 @@ from robodyn_ros.errors import former_name as _former_name
 from robodyn_ros.kinematics import forward_kinematics, jacobian
 from robodyn_ros.model import Payload, RobotModel
 from robodyn_ros.parameters import BaseParameters, base_parameters, regressor
-
-if _TYPE_CHECKING:
-    from robodyn_ros.control.retiming import retime
-    from robodyn_ros.control.timed_motion import TimedMotion
 
 __all__ = [
     'BaseParameters',

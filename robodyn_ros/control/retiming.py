@@ -101,11 +101,13 @@ def retime(
         Of the joints [rad/s² or m/s²], [rad/s³ or m/s³]; not given: none.
     effort_margin : float
         Part of the effort limits that is left to a controller, 0 to less than 1.
-    effort_limits, velocity_limits : array-like, shape (n,) or one number, optional
-        [N m or N], [rad/s or m/s]; not given: the model's. Zero or infinite: none.
+    effort_limits : array-like, shape (n,) or one number, optional
+        [N m or N]; not given: the model's. Zero or infinite: none.
     rms_effort_limits : array-like, shape (n,) or one number, optional
         Of the effort's root mean square over the motion [N m or N], for drives whose effort limit
         is a peak. Kept by making the whole motion slower.
+    velocity_limits : array-like, shape (n,) or one number, optional
+        [rad/s or m/s]; not given: the model's. Zero or infinite: none.
     start_velocity, end_velocity : array-like, shape (n,), optional
         Along the path [rad/s or m/s]; not given: rest.
     corners : 'spline', 'stop' or 'blend'

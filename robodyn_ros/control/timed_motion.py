@@ -170,7 +170,14 @@ class TimedMotion(ArrayRecord):
         return float(self.time[-1])
 
     def at(self, time: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return position, velocity, acceleration (M, n) at times (M,) [s]; outside, the ends."""
+        """
+        Return position, velocity and acceleration (M, n); outside of the motion those at its ends.
+
+        Parameters
+        ----------
+        time : array, shape (M,)
+            [s]
+        """
         return Cubics(self.time, self.position, self.velocity).at(time)
 
 

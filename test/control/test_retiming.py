@@ -157,7 +157,7 @@ def test_rms_limit_slows_the_whole_motion():
 # --- within limits, and fast ---------------------------------------------------------------------
 
 
-@pytest.mark.repeats(check=2)
+@pytest.mark.repeats(check=1, test=4)
 @pytest.mark.parametrize('name', TIPS)
 @pytest.mark.parametrize('friction', [0.0, 0.08])
 def test_torque_by_pinocchio_never_exceeds_the_limits(name, friction):
@@ -178,7 +178,7 @@ def grid_of(model, points, count=100):
     return retiming._Grid.of(path, replace(torque, terms=Terms(friction=False)), limits, count)
 
 
-@pytest.mark.repeats(check=2)
+@pytest.mark.repeats(check=1, test=4)
 @pytest.mark.parametrize('name', ['panda.urdf', 'ur5_robot.urdf'])
 @pytest.mark.parametrize('seed', range(4))
 def test_grid_is_timed_as_by_toppra(name, seed, monkeypatch):
@@ -315,6 +315,7 @@ def test_reversal_is_a_stop_though_corners_are_blended():
     assert motion.position.max() == pytest.approx(1.0)
 
 
+@pytest.mark.repeats(check=1, test=2)
 @pytest.mark.parametrize('corners', ['spline', 'stop'])
 @pytest.mark.parametrize('limit', [200.0, 2000.0])
 def test_jerk_limits_are_kept_without_leaving_path_or_torque(corners, limit):

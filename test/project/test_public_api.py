@@ -35,6 +35,9 @@ jacobian(model, q, link=None)
 linearization(model, q, qd, tau)
 mass_matrix(model, q)
 regressor(model, q, qd, qdd, *, rotor_inertia=False, friction=False)
+retime(model, waypoints, *, acceleration_limits=None, jerk_limits=None, effort_margin=0.0, \
+effort_limits=None, rms_effort_limits=None, velocity_limits=None, start_velocity=None, \
+end_velocity=None, corners='spline', tolerance=0.0, parameters=None, grid_points=200)
 """
 CONSTRUCTORS = """
 DHTable(alpha, a, beta, theta, d, prismatic, base_transform, tip_transform, convention='modified')
@@ -66,6 +69,7 @@ RobotModel.with_gravity(self, gravity)
 RobotModel.with_inertial_parameters(self, parameters)
 RobotModel.with_payload(self, payload)
 RobotModel.with_rotor_inertia(self, rotor_inertia)
+TimedMotion.at(self, time)
 """
 ATTRIBUTES = {
     'BaseParameters': 'columns conditioning count count_range'
@@ -87,6 +91,8 @@ ATTRIBUTES = {
     ' link_frames load_friction n name'
     ' position_limits possible_payload possible_positions rotor_inertia tip_link velocity_limits'
     ' viscous_friction',
+    'TimedMotion': 'acceleration binding duration effort joint_names position progress rms_effort'
+    ' smoothing_cost time velocity',
 }
 
 
