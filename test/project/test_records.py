@@ -19,6 +19,7 @@ from robodyn_ros.control.contact_thresholds import ObservedRecording
 from robodyn_ros.control.load import GravityChange, Load
 from robodyn_ros.control.servo_offset import ServoGains, ServoOffset
 from robodyn_ros.control.settings import SafetySettings
+from robodyn_ros.control.timed_motion import TimedMotion
 from robodyn_ros.description.chain import Chain
 from robodyn_ros.identification.command_check import CommandCheck, JointCommand
 from robodyn_ros.identification.comparison import RecordingErrors
@@ -38,6 +39,8 @@ from robodyn_ros.identification.identification import Identification, JointFrict
 from robodyn_ros.identification.payload_estimate import PayloadEstimate
 from robodyn_ros.identification.prediction import DriveModel, Prediction
 from robodyn_ros.identification.recording import Recording
+from robodyn_ros.monitoring.ageing import Condition, Motion
+from robodyn_ros.monitoring.motion_terms import MotionTerms
 from robodyn_ros.motions import MotionSamples
 from robodyn_ros.motions.point_to_point import suitable_motion
 from robodyn_ros.report.facts import CouplingMap, JointSpaceCoupling, MotionTorques
@@ -53,6 +56,7 @@ def loaded():
     chain = Chain.from_urdf_text(two_link_urdf())
     model = rd.RobotModel.from_chain(chain)
     base = rd.base_parameters(model)
+    motion_terms = MotionTerms(*[TIME] * 10, 0.0, 5.0, '')
     drive_model = DriveModel(model, (), TIME, TIME, TABLE, TIME, None)
     return {
         'chain': chain,
@@ -70,7 +74,7 @@ def loaded():
         'base parameters': base,
         'standard parameters': base.standard,
         'expression': base.expressions[0],
-        'motion': MotionSamples.from_samples(TIME, TABLE),
+        'motion samples': MotionSamples.from_samples(TIME, TABLE),
         'point to point': suitable_motion(model),
         'simulated motion': SimulatedMotion(TIME, *[TABLE] * 4),
         'joint space': JointSpace(TIME, TIME + 1.0),
@@ -116,6 +120,10 @@ def loaded():
         'contact thresholds': ContactThresholds(TIME + 1.0, TIME + 2.0),
         'tip wrench': TipWrench(np.ones(6), np.ones(6), np.eye(6)[:2]),
         'observed recording': ObservedRecording(TIME, TABLE, TABLE, TABLE > 0.0),
+        'motion terms': motion_terms,
+        'motion': Motion(motion_terms, 'a.csv', 0.0),
+        'condition': Condition(('j1', 'j2'), (), *[TIME] * 6, 0.1, 0.1, 5, TABLE, TABLE),
+        'timed motion': TimedMotion(('j1', 'j2'), TIME, *[TABLE] * 4, TIME),
         'known residual': KnownResidual(TIME, 1e-4),
         'servo gains': ServoGains(('j1', 'j2'), TIME[:2], TIME[:2]),
         'servo offset': ServoOffset(TIME, TABLE, TIME),

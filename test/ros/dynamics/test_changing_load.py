@@ -205,8 +205,7 @@ def test_gravity_told_while_active_is_in_the_next_torques(rig, robot):
 # --- in closed loop with MuJoCo ----------------------------------------------------------------
 
 
-@pytest.mark.repeats(test=1)
-@pytest.mark.longer
+@pytest.mark.slow
 @pytest.mark.parametrize(
     'gravity',
     [
@@ -227,7 +226,7 @@ def test_arm_on_a_tilted_base_holds_still_once_the_service_has_told(lockstep, ro
     assert np.abs(position - POSITION).max() < 1e-6
 
 
-@pytest.mark.longer
+@pytest.mark.slow
 def test_arm_holds_still_with_a_payload_that_simulator_and_node_were_told_of(lockstep, robot):
     rig = lockstep
     rig.start_simulator(**robot, initial_position=POSITION)

@@ -539,7 +539,7 @@ def test_services_that_have_ended_are_told_of_once(rig, robot):
     rig.bring_up(POSITION)
     rig.end_services()
     rig.stream(POSITION, lambda: rig.report.get('services') == 'ended')
-    rig.stream(POSITION, lambda: rig.report['model_level'] == WARN)
+    rig.stream(POSITION, lambda: rig.report.get('model_level') == WARN)
     reports = len(rig.reports)
     rig.stream(POSITION, lambda: len(rig.reports) > reports + 1)
     assert rig.log.count('[ERROR] [dynamics_node]: the service process has ended') == 1
@@ -569,7 +569,7 @@ def test_functions_that_give_wrong_numbers_are_replaced_and_told_of(rig, robot, 
     pipeline.change_model(lambda *state: 1.01 * inverse_dynamics(panda, *state))
     rig.stream(POSITION, lambda: 'algorithm newton_euler instead of compiled' in rig.log)
     rig.stream(POSITION, lambda: np.allclose(rig.commands[-1].data, gravity, atol=1e-9))
-    rig.stream(POSITION, lambda: rig.report['model_level'] == WARN)
+    rig.stream(POSITION, lambda: rig.report.get('model_level') == WARN)
 
 
 @pytest.mark.longer

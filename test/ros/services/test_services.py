@@ -229,8 +229,7 @@ def moved(x=0.0, z=0.0):
     return result
 
 
-@pytest.mark.repeats(test=1)
-@pytest.mark.longer
+@pytest.mark.slow
 def test_fifty_clients_at_once_all_get_their_own_answer(arm):
     node, count = arm.rig.node, 50
     positions = np.random.default_rng(3).uniform(-1.0, 1.0, (count, arm.model.n))
