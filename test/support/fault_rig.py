@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import rclpy
-from node_rig import ARM, NodeRig
+from node_rig import ARM, NodeRig, regularly
 from rclpy.qos import QoSProfile
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory
@@ -169,9 +169,19 @@ class FaultRig(NodeRig):
     def recover(self):
         """Stream good joint states until the node is at work again, and holds at most."""
         self.bring_up(POSITION)
-        self.trajectories.publish(JointTrajectory())
-        self.stream(POSITION, lambda: self.report.get('reference') in ('none', 'holding'))
-        self.stream(POSITION, lambda: self.report.get('level', ERROR) < ERROR)
+        acknowledge = regularly(lambda: self.trajectories.publish(JointTrajectory()), 1.0)
+
+        def is_at_work():
+            is_following = self.report.get('reference') not in ('none', 'holding')
+            return not is_following and self.report.get('level', ERROR) < ERROR
+
+        stream = regularly(self.send_home)
+
+        def act():
+            stream()
+            acknowledge()  # again: what ended drivers sent last may come after it
+
+        self.until(is_at_work, act)
 
     # --- drivers ---------------------------------------------------------------------------
 
