@@ -188,8 +188,7 @@ def test_killed_node_is_replaced_at_once(rig, gravity):
 @fault(
     'SIGSTOP for seconds in motion',
     'The watchdog brakes and compensates gravity; on waking the node may send one old command, '
-    'then continues from '
-    'its last one.',
+    'then continues from its last one, at the pace of the rate limit.',
 )
 def test_stopped_node_is_stood_in_for_until_it_wakes(rig, gravity):
     carry(rig)
@@ -207,8 +206,10 @@ def test_stopped_node_is_stood_in_for_until_it_wakes(rig, gravity):
     rig.until_commanded()
     assert rig.process.poll() is None
     torques = rig.commands_after(before)
-    far = np.abs(torques - gravity).max(axis=1) > 1e-6
-    assert far.sum() <= 1
+    distance = np.abs(torques - gravity).max(axis=1)
+    far = distance > 1e-6
+    # An old command, then back at the pace of the rate limit, as queued states come at once.
+    assert far.sum() <= 5 and (np.diff(distance[far]) < 0.0).all()
     rig.record = [entry for i, entry in enumerate(rig.record) if i < before or not far[i - before]]
     rig.until_commanded()
 
