@@ -48,7 +48,7 @@ _FILES = ('identified.urdf', 'identified.yaml', 'identified.json', 'identified.h
     epilog=examples(
         'robodyn identify arm.urdf motion.mcap --validate other.mcap -o identified/',
         'robodyn identify arm.urdf one.csv two.csv --effort-scale 11.5 --base base_link',
-        'robodyn identify arm.urdf fleet/*.mcap --each --jobs 8 -o fleet/identified',
+        'robodyn identify arm.urdf one.mcap two.mcap --each --jobs 8 -o identified',
         'robodyn identify ur.urdf motion/ --effort-without-gravity --driver-payload 1.2 0 0 0.05',
     ),
 )
