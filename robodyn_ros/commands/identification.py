@@ -34,6 +34,7 @@ from robodyn_ros.identification import (
     with_driver_gravity,
 )
 from robodyn_ros.identification.comparison import MODELS
+from robodyn_ros.identification.progress import Progress, reporting
 from robodyn_ros.identification.recording import recording_of_file
 from robodyn_ros.model import RobotModel
 from robodyn_ros.monitoring.jobs import run_jobs
@@ -118,31 +119,14 @@ def identify_command(
     """
     if driver_payload and not is_without_gravity:
         raise click.UsageError('--driver-payload needs --effort-without-gravity')
+    options = IdentifyOptions(validation, topic, effort_scale, is_without_gravity, driver_payload)
     if is_each:
         if mjcf is not None:
             raise click.UsageError('--mjcf is of one model: without --each')
-        options = IdentifyOptions(
-            validation, topic, effort_scale, is_without_gravity, driver_payload
-        )
         _identify_each(arm, recordings, options, output, jobs, dask, as_json=as_json)
         return
-    model = arm.model
-    options = IdentifyOptions(validation, topic, effort_scale, is_without_gravity, driver_payload)
-    training, held_out = (
-        options.recordings(model, recordings),
-        options.recordings(model, validation),
-    )
     with progress_bar(is_hidden=as_json) as show:
-        found = identify(
-            model,
-            training,
-            validation=held_out,
-            effort_scale=effort_scale,
-            progress=show,
-        )
-        refuse_repetition(found, validation)
-        show(1.0, 'drawing')
-        written = _write(found, arm, (held_out or training)[-1], output)
+        found, written = options.identified(arm, recordings, output, show)
         if mjcf is not None:
             found.to_mjcf(arm.source, mjcf)
             written += (mjcf,)
@@ -177,6 +161,34 @@ class IdentifyOptions:
         scale = 1.0 if self.effort_scale is None else self.effort_scale
         return [with_driver_gravity(each, driver, scale) for each in recorded]
 
+    def identified(
+        self,
+        arm: ChosenArm,
+        paths: Sequence[Path],
+        output: Path,
+        progress: Progress | None = None,
+    ) -> tuple[Identification, tuple[Path, ...]]:
+        """
+        Identify from recordings, and return the model and the files that were written.
+
+        Raises
+        ------
+        RobodynError, OSError
+            As ``identify`` and writing do.
+        """
+        training = self.recordings(arm.model, paths)
+        held_out = self.recordings(arm.model, self.validation)
+        found = identify(
+            arm.model,
+            training,
+            validation=held_out,
+            effort_scale=self.effort_scale,
+            progress=progress,
+        )
+        refuse_repetition(found, self.validation)
+        reporting(progress)(1.0, 'drawing')
+        return found, _write(found, arm, (held_out or training)[-1], output)
+
 
 @dataclass(frozen=True)
 class IdentifyJob:
@@ -197,12 +209,7 @@ def identified_file(job: IdentifyJob) -> tuple[dict[str, Any], list[str]]:
     RobodynError, OSError
         As ``identify`` and writing do.
     """
-    model, options = job.arm.model, job.options
-    training = options.recordings(model, [job.path])
-    held_out = options.recordings(model, options.validation)
-    found = identify(model, training, validation=held_out, effort_scale=options.effort_scale)
-    refuse_repetition(found, options.validation)
-    _write(found, job.arm, (held_out or training)[-1], job.output)
+    found, _ = job.options.identified(job.arm, [job.path], job.output)
     return _record(found), [*_warnings(found), *_summary(found)]
 
 

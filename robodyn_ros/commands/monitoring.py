@@ -53,7 +53,7 @@ def _seconds(_: click.Context, option: click.Parameter, text: str | None) -> flo
     'monitor',
     epilog=examples(
         'robodyn monitor monday.mcap --model identified/identified.yaml --history arm.jsonl',
-        'robodyn monitor mon.mcap tue.mcap --model identified.yaml --history arm.jsonl -o arm.html',
+        'robodyn monitor mon.mcap tue.mcap --model found.yaml --history arm.jsonl -o arm.html',
         'robodyn monitor --model identified.yaml --history arm.jsonl -o arm.html',
         'robodyn monitor bag/ --model found.yaml --started 2026-11-26T08:00+01:00',
         'robodyn monitor --live --model found.yaml --history arm.jsonl',

@@ -26,9 +26,8 @@ from robodyn_ros.commands.options import (
 from robodyn_ros.control.feedforward_efforts import FeedforwardSettings, with_feedforward_efforts
 from robodyn_ros.control.joint_path import CORNERS, Corners
 from robodyn_ros.control.model_torque import ReferenceTorque, RigidBodyTorque
-from robodyn_ros.control.retimed_trajectory import KNOT_FRACTION, RetimedTrajectory, Retiming
-from robodyn_ros.control.retiming import GRID_POINTS
-from robodyn_ros.control.timed_motion import MotionLimits, positive_limits
+from robodyn_ros.control.retimed_trajectory import RetimedTrajectory, Retiming, knot_bound
+from robodyn_ros.control.timed_motion import LIMITS, TimingLimits, positive_limits
 from robodyn_ros.control.trajectory import MOST_POINTS, Trajectory
 from robodyn_ros.identification import Identification
 from robodyn_ros.model import Payload, RobotModel
@@ -36,8 +35,6 @@ from robodyn_ros.motions import table_as_csv
 from robodyn_ros.motions.trajectory_yaml import trajectory_as_yaml, trajectory_of_yaml
 from robodyn_ros.report.retiming_plot import save_retiming_plot
 from robodyn_ros.spatial import FloatArray
-
-_KINDS = ('effort', 'velocity', 'acceleration')
 
 
 def _limit_option(
@@ -135,20 +132,18 @@ def retime(
     if payload is not None:
         model = model.with_payload(Payload(payload))
     torque = ReferenceTorque.of(model, torque=RigidBodyTorque('newton_euler'))
-    limits = MotionLimits.of(model, effort_limit, velocity_limit, acceleration_limit, margin)
+    limits = TimingLimits.of(model, effort_limit, velocity_limit, acceleration_limit, margin)
     retiming = Retiming(
         limits,
         positive_limits('jerk_limits', jerk_limit, model.n),
         positive_limits('rms_effort_limits', rms_limit, model.n),
         corners,
         tolerance,
-        GRID_POINTS,
     )
     found = retiming.of(_given(model, motion, topic), torque)
     rows = None
     if output is None or output.suffix != '.csv':
-        largest = np.abs(found.motion.effort).max(axis=0)
-        bound = KNOT_FRACTION * np.where(np.isfinite(limits.effort), limits.effort, largest)
+        bound = knot_bound(found.motion, limits)
         settings = FeedforwardSettings(limits.effort, bound, np.ones(model.n))
         filled = with_feedforward_efforts(found.trajectory, torque, settings)
         rows = rows_of(filled.trajectory)
@@ -199,12 +194,12 @@ def _as_csv(found: RetimedTrajectory) -> str:
     return table_as_csv(names, motion.time, *tables)
 
 
-def _shares(found: RetimedTrajectory, limits: MotionLimits) -> FloatArray:
+def _shares(found: RetimedTrajectory, limits: TimingLimits) -> FloatArray:
     """Return the largest effort of each joint in parts of its limit, (n,)."""
     return np.abs(found.motion.effort).max(axis=0) / limits.effort
 
 
-def _record(found: RetimedTrajectory, limits: MotionLimits) -> dict[str, Any]:
+def _record(found: RetimedTrajectory, limits: TimingLimits) -> dict[str, Any]:
     motion = found.motion
     return {
         'duration_before': found.given.duration,
@@ -224,7 +219,7 @@ def _record(found: RetimedTrajectory, limits: MotionLimits) -> dict[str, Any]:
     }
 
 
-def _words(model: RobotModel, found: RetimedTrajectory, limits: MotionLimits) -> Iterator[str]:
+def _words(model: RobotModel, found: RetimedTrajectory, limits: TimingLimits) -> Iterator[str]:
     motion, before = found.motion, found.given.duration
     yield (
         f'{before:.4g} s before, {motion.duration:.4g} s after: '
@@ -232,7 +227,7 @@ def _words(model: RobotModel, found: RetimedTrajectory, limits: MotionLimits) ->
     )
     if motion.smoothing_cost:
         yield f'jerk limits cost {motion.smoothing_cost:.3g} s of it'
-    bound = {name: dict.fromkeys(_KINDS, 0.0) for name in motion.joint_names}
+    bound = {name: dict.fromkeys(LIMITS, 0.0) for name in motion.joint_names}
     for each in motion.binding:
         bound[each.joint][each.limit] += each.end - each.begin
     for name, peak, share, rms, slides in zip(

@@ -43,7 +43,7 @@ from robodyn_ros.control.reference import Reference, ReferenceState, joined
 from robodyn_ros.control.retimed_trajectory import Retiming, slowed_trajectory
 from robodyn_ros.control.servo_offset import ServoOffset
 from robodyn_ros.control.settings import ControlSettings, in_chain_order, safety_settings
-from robodyn_ros.control.timed_motion import MotionLimits
+from robodyn_ros.control.timed_motion import TimingLimits
 from robodyn_ros.control.trajectory import MOST_POINTS, Trajectory
 from robodyn_ros.control.units import PossiblePositions, drive_units
 from robodyn_ros.errors import RejectedTrajectory
@@ -362,7 +362,7 @@ class TrajectoryFeedforward:
         )
         self._retiming: Retiming | None = None
         if retime:
-            self._retiming = Retiming(MotionLimits.of(arm, limits, margin=1.0 - retime))
+            self._retiming = Retiming(TimingLimits.of(arm, limits, margin=1.0 - retime))
         self._rigid_body = RigidBodyTorque.of(arm, settings.algorithm)
         self._torque = ReferenceTorque.of(arm, settings, self._rigid_body)
         self._state: MeasuredState | None = None

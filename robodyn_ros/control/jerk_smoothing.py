@@ -17,7 +17,7 @@ import numpy as np
 
 from robodyn_ros.control.joint_path import JointPath
 from robodyn_ros.control.model_torque import ReferenceTorque
-from robodyn_ros.control.timed_motion import Cubics, MotionLimits, kinematic_scale, time_scale
+from robodyn_ros.control.timed_motion import Cubics, TimingLimits, kinematic_scale, time_scale
 from robodyn_ros.spatial import FloatArray
 
 _WINDOWS = np.geomspace(0.08, 1.5, 9)  # parts of the one that the largest step would need
@@ -87,7 +87,7 @@ def smoothed(
     path: JointPath,
     law: TimeLaw,
     torque: ReferenceTorque,
-    limits: MotionLimits,
+    limits: TimingLimits,
     jerk_limits: FloatArray,
 ) -> tuple[Cubics, FloatArray]:
     """
@@ -99,7 +99,7 @@ def smoothed(
     law : TimeLaw
         Of the fastest motion without jerk limits, from rest to rest.
     torque : ReferenceTorque
-    limits : MotionLimits
+    limits : TimingLimits
         Which the result keeps, too.
     jerk_limits : array, shape (n,)
         [rad/s³ or m/s³]

@@ -15,8 +15,8 @@ from robodyn_ros.control.reference import Reference, ReferenceState
 from robodyn_ros.control.retiming import GRID_POINTS, retimed_path
 from robodyn_ros.control.timed_motion import (
     Cubics,
-    MotionLimits,
     TimedMotion,
+    TimingLimits,
     time_scale,
     with_fewer_knots,
 )
@@ -58,7 +58,7 @@ class Retiming:
 
     Parameters
     ----------
-    limits : MotionLimits
+    limits : TimingLimits
     jerk_limits, rms_limits : array, shape (n,), optional
         As in ``retime``; None: there are none.
     corners : str
@@ -68,7 +68,7 @@ class Retiming:
     grid_points : int
     """
 
-    limits: MotionLimits
+    limits: TimingLimits
     jerk_limits: FloatArray | None = None
     rms_limits: FloatArray | None = None
     corners: Corners = 'spline'
@@ -146,16 +146,20 @@ class Retiming:
     ) -> Trajectory:
         """Return the motion with as few points as it needs."""
         cubics = Cubics(motion.time, motion.position, motion.velocity)
-        limits = self.limits.effort
-        scale = np.where(np.isfinite(limits), limits, np.abs(motion.effort).max(axis=0))
-        bound = KNOT_FRACTION * scale
+        limits, bound, allowed = self.limits.effort, knot_bound(motion, self.limits), 1.0
         while True:
-            kept = with_fewer_knots(cubics, torque, limits, bound)
-            if len(kept) <= MOST_POINTS or bound[0] > scale[0]:
+            kept = with_fewer_knots(cubics, torque, limits, allowed * bound)
+            if len(kept) <= MOST_POINTS or allowed * KNOT_FRACTION > 1.0:
                 break
-            bound = 2.0 * bound
+            allowed = 2.0 * allowed
         columns = joint_columns(given, motion.joint_names)
         return _of_cubics(given, cubics, kept, columns, begin)
+
+
+def knot_bound(motion: TimedMotion, limits: TimingLimits) -> FloatArray:
+    """Return by how much torques (n,) may change where points are left out [N m or N]."""
+    largest = np.abs(motion.effort).max(axis=0)
+    return KNOT_FRACTION * np.where(np.isfinite(limits.effort), limits.effort, largest)
 
 
 def slowed_trajectory(

@@ -36,8 +36,8 @@ from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.control.timed_motion import (
     ROUNDING,
     Cubics,
-    MotionLimits,
     TimedMotion,
+    TimingLimits,
     bindings,
     check_resting,
     effort_range,
@@ -144,7 +144,7 @@ def retime(
     """
     arm, inverse = _arm_of(model)
     points = checked_waypoints(waypoints, arm.n)
-    limits = MotionLimits.of(
+    limits = TimingLimits.of(
         arm, effort_limits, velocity_limits, acceleration_limits, effort_margin
     )
     given = None
@@ -183,7 +183,7 @@ def _has_friction(model: RobotModel) -> bool:
 def retimed_path(
     path: JointPath,
     torque: ReferenceTorque,
-    limits: MotionLimits,
+    limits: TimingLimits,
     *,
     jerk_limits: FloatArray | None = None,
     rms_limits: FloatArray | None = None,
@@ -260,7 +260,7 @@ class _Grid:
 
     path: JointPath
     torque: ReferenceTorque
-    limits: MotionLimits
+    limits: TimingLimits
     segment: np.ndarray  # (N,)
     ends: FloatArray  # (N, 2), places in segments
     step: FloatArray  # (N,), of the parameter
@@ -274,7 +274,7 @@ class _Grid:
 
     @classmethod
     def of(
-        cls, path: JointPath, torque: ReferenceTorque, limits: MotionLimits, points: int
+        cls, path: JointPath, torque: ReferenceTorque, limits: TimingLimits, points: int
     ) -> _Grid:
         """
         Return the grid of a path, position limits and torques at rest checked.

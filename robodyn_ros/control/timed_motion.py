@@ -29,6 +29,9 @@ from robodyn_ros.spatial import FloatArray
 _PLACES = np.linspace(0.0, 1.0, 9)  # between two knots, at which limits are checked
 _LARGEST_SCALE = 1e3  # a motion that is this much slower is as good as standing still
 _SCALINGS = 60  # halvings of the scale's range
+LIMITS = ('effort', 'velocity', 'acceleration')
+"""What can keep a motion from being faster."""
+
 ROUNDING = 1e-9  # a limit is kept up to this part of it
 
 
@@ -42,7 +45,7 @@ class Binding(NamedTuple):
         [s]
     joint : str
     limit : str
-        ``'effort'``, ``'velocity'`` or ``'acceleration'``.
+        One of ``LIMITS``.
     """
 
     begin: float
@@ -52,7 +55,7 @@ class Binding(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class MotionLimits:
+class TimingLimits:
     """
     Limits of a motion, (n,) each; infinite where there is none.
 
@@ -68,9 +71,9 @@ class MotionLimits:
     velocity: FloatArray
     acceleration: FloatArray
 
-    def scaled(self, part: float) -> MotionLimits:
+    def scaled(self, part: float) -> TimingLimits:
         """Return a part of the limits."""
-        return MotionLimits(part * self.effort, part * self.velocity, part * self.acceleration)
+        return TimingLimits(part * self.effort, part * self.velocity, part * self.acceleration)
 
     @classmethod
     def of(
@@ -80,7 +83,7 @@ class MotionLimits:
         velocity: ArrayLike | None = None,
         acceleration: ArrayLike | None = None,
         margin: float = 0.0,
-    ) -> MotionLimits:
+    ) -> TimingLimits:
         """
         Return the limits of a model, where no others are given; a margin is a part of the efforts.
 
@@ -331,7 +334,7 @@ def rms_of(cubics: Cubics, torques: FloatArray) -> FloatArray:
     return np.sqrt(steps @ means / steps.sum())
 
 
-class SlowedTorque:
+class _SlowedTorque:
     """
     The torque of a motion in any multiple of its time, without further inverse dynamics.
 
@@ -425,7 +428,7 @@ def time_scale(
     Overload
         The torque at rest on the way is beyond a limit, or its root mean square is.
     """
-    slowed = SlowedTorque(torque, cubics)
+    slowed = _SlowedTorque(torque, cubics)
     begin = cubics.time[0]
 
     def where(k: int) -> str:
@@ -466,7 +469,7 @@ def time_scale(
     return high
 
 
-def kinematic_scale(cubics: Cubics, limits: MotionLimits) -> float:
+def kinematic_scale(cubics: Cubics, limits: TimingLimits) -> float:
     """Return the time scale, 1 or more, at which velocity and acceleration limits are kept."""
     _, qd, qdd = cubics.states()
     speed = float((largest_between(qd) / limits.velocity).max())

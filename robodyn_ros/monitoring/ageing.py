@@ -591,16 +591,12 @@ def _of_motions(count: int) -> str:
 def _relative(found: _Change) -> _Change:
     """Return a change of logarithms as one of the quantity, relative."""
     now, change = float(np.expm1(found.now)), float(np.expm1(found.change))
-    return _Change(
-        now,
-        (1.0 + now) * found.now_deviation,
-        change,
-        (1.0 + change) * found.deviation,
-        found.common,
-        found.bound,
-        found.bound_without_warm_up,
-        found.now_bound,
-        found.count,
+    return replace(
+        found,
+        now=now,
+        now_deviation=(1.0 + now) * found.now_deviation,
+        change=change,
+        deviation=(1.0 + change) * found.deviation,
     )
 
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from robodyn_ros.errors import InvalidArgument, NoBackend, RobodynError
@@ -85,15 +86,18 @@ def run_jobs(
     if count <= 1:
         outcomes = []
         for k, item in enumerate(items, 1):
-            outcomes.append(_here(function, item))
+            outcomes.append(_outcome(item, partial(function, item)))
             progress(k / len(items))
         return outcomes
     return _in_processes(function, items, count, progress)
 
 
-def _here(function: Callable[[Item], Result], item: Item) -> Outcome[Item, Result]:
+def _outcome(item: Item, result: Callable[[], Result]) -> Outcome[Item, Result]:
+    """Return what a call returns, or why it failed; a broken pool is the caller's affair."""
     try:
-        return Outcome(item, function(item))
+        return Outcome(item, result())
+    except BrokenProcessPool:
+        raise
     except Exception as error:  # whatever it is, the other jobs go on
         return Outcome(item, None, words_of(error))
 
@@ -122,22 +126,18 @@ def _in_processes(
         for future in as_completed(waiting):
             k = waiting[future]
             try:
-                outcomes[k] = Outcome(items[k], future.result())
+                outcomes[k] = _outcome(items[k], future.result)
             except BrokenProcessPool:
                 broken = True
-            except Exception as error:
-                outcomes[k] = Outcome(items[k], None, words_of(error))
             progress(len(outcomes) / len(items))
     if broken:
         # Which job ended its process is not known: each of those left gets one of its own.
         for k in sorted(set(range(len(items))) - set(outcomes)):
             with ProcessPoolExecutor(1, mp_context=context) as alone:
                 try:
-                    outcomes[k] = Outcome(items[k], alone.submit(function, items[k]).result())
+                    outcomes[k] = _outcome(items[k], alone.submit(function, items[k]).result)
                 except BrokenProcessPool:
                     outcomes[k] = Outcome(items[k], None, 'its process died')
-                except Exception as error:
-                    outcomes[k] = Outcome(items[k], None, words_of(error))
             progress(len(outcomes) / len(items))
     return [outcomes[k] for k in range(len(items))]
 
@@ -158,15 +158,8 @@ def _on_dask(
         raise NoBackend('--dask', address, f'the address of a scheduler ({error})') from error
     with client:
         futures = [client.submit(function, item, pure=False, retries=0) for item in items]
-        return list(_gathered(items, futures, progress))
-
-
-def _gathered(
-    items: Sequence[Item], futures: Sequence[Any], progress: Callable[[float], object]
-) -> Iterator[Outcome[Item, Any]]:
-    for k, (item, future) in enumerate(zip(items, futures), 1):
-        try:
-            yield Outcome(item, future.result())
-        except Exception as error:
-            yield Outcome(item, None, words_of(error))
-        progress(k / len(items))
+        outcomes = []
+        for item, future in zip(items, futures):
+            outcomes.append(_outcome(item, future.result))
+            progress(len(outcomes) / len(items))
+        return outcomes

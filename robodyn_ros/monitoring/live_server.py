@@ -16,6 +16,7 @@ import http
 import ipaddress
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from robodyn_ros.errors import InvalidArgument, NoBackend, NotReady
@@ -172,11 +173,9 @@ class LiveServer:
         self._browsers.add(connection)
         self._on_browsers(len(self._browsers))
         try:
-            async for _ in connection:
-                await connection.close(1008, 'this page is read-only')
-        except Exception as error:  # of whatever kind a broken connection makes
-            if isinstance(error, (KeyboardInterrupt, SystemExit)):
-                raise
+            with suppress(Exception):  # of whatever kind a broken connection makes
+                async for _ in connection:
+                    await connection.close(1008, 'this page is read-only')
         finally:
             self._browsers.discard(connection)
             self._on_browsers(len(self._browsers))

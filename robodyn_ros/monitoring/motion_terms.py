@@ -15,7 +15,7 @@ for friction, nor friction for a payload.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -314,15 +314,7 @@ class _Refit:
             raise InsufficientRecording(
                 'recording', f'pushed during {left:.0%} of it', 'a motion that nothing touches'
             )
-        return _Refit(
-            self.found,
-            self.stretches,
-            self.effort,
-            self.rigid,
-            self.tip,
-            used,
-            self.could_be_used,
-        )
+        return replace(self, used=used)
 
     def terms_of(self, solution: _Solution, recording: Recording) -> MotionTerms:
         """Return the record of a solution."""

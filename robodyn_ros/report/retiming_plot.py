@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from robodyn_ros.control.model_torque import ReferenceTorque
-from robodyn_ros.control.timed_motion import Cubics, MotionLimits, TimedMotion, torque_of
+from robodyn_ros.control.timed_motion import LIMITS, Cubics, TimedMotion, TimingLimits, torque_of
 from robodyn_ros.spatial import FloatArray
 
 _MUTED = '#555555'
@@ -18,15 +18,14 @@ _MUTED = '#555555'
 _COLORS = (
     '#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#000000', '#b8a800',
 )  # fmt: skip
-_LIMITS = ('effort', 'velocity', 'acceleration')
 _LEAST_SHOWN = 1.15  # of the limit
 
 
 def save_retiming_plot(
     motion: TimedMotion,
-    given: Cubics | None,
+    given: Cubics,
     torque: ReferenceTorque,
-    limits: MotionLimits,
+    limits: TimingLimits,
     path: Path,
 ) -> None:
     """
@@ -35,10 +34,10 @@ def save_retiming_plot(
     Parameters
     ----------
     motion : TimedMotion
-    given : Cubics or None
-        The motion before; None: there was none.
+    given : Cubics
+        The motion before.
     torque : ReferenceTorque
-    limits : MotionLimits
+    limits : TimingLimits
     path : Path
         Its ending says whether a PNG, an SVG or a PDF.
     """
@@ -46,10 +45,7 @@ def save_retiming_plot(
     before, after, binds = figure.subplots(
         3, 1, sharex=True, gridspec_kw={'height_ratios': (1.0, 1.0, 0.55)}
     )
-    if given is None:
-        before.set_visible(False)
-    else:
-        _draw(before, given, _progress(given, motion), torque, limits, 'before', motion)
+    _draw(before, given, _progress(given, motion), torque, limits, 'before', motion)
     cubics = Cubics(motion.time, motion.position, motion.velocity)
     _draw(after, cubics, motion.progress, torque, limits, 'after', motion)
     lines, names = after.get_legend_handles_labels()
@@ -79,7 +75,7 @@ def _draw(
     cubics: Cubics,
     progress: FloatArray,
     torque: ReferenceTorque,
-    limits: MotionLimits,
+    limits: TimingLimits,
     what: str,
     motion: TimedMotion,
 ) -> None:
@@ -100,7 +96,7 @@ def _draw(
 def _draw_binding(axes: Axes, motion: TimedMotion) -> None:
     """Draw a bar where a joint's limit keeps the motion from being faster."""
     names = motion.joint_names
-    hatches = dict(zip(_LIMITS, ('', '////', '....'), strict=True))
+    hatches = dict(zip(LIMITS, ('', '////', '....'), strict=True))
     seen: set[str] = set()
     for each in motion.binding:
         begin, end = np.interp([each.begin, each.end], motion.time, motion.progress)
@@ -116,7 +112,7 @@ def _draw_binding(axes: Axes, motion: TimedMotion) -> None:
             linewidth=0.0,
         )
         seen.add(each.limit)
-    for limit in _LIMITS:
+    for limit in LIMITS:
         if limit in seen:
             axes.bar(0, 0, color=_MUTED, hatch=hatches[limit], edgecolor='white', label=limit)
     if seen:

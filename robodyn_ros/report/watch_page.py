@@ -16,6 +16,7 @@ import numpy as np
 
 from robodyn_ros.dynamics import gravity_torque
 from robodyn_ros.model import RobotModel
+from robodyn_ros.motions.point_to_point import known_effort_limits
 from robodyn_ros.report import arm_in_space
 from robodyn_ros.report.facts import slider_ranges
 from robodyn_ros.report.template import rendered_page
@@ -67,17 +68,14 @@ def watch_page(model: RobotModel, thresholds: FloatArray | None = None, *, title
     )
 
 
-def _has_limits(model: RobotModel) -> np.ndarray:
-    return np.isfinite(model.effort_limits) & (model.effort_limits > 0.0)
-
-
 def _full_scale(model: RobotModel) -> FloatArray:
     """Return what a full bar of each joint stands for, shape (n,) [N m or N]."""
     lower, upper = slider_ranges(model).T
     q = np.random.default_rng(_SEED).uniform(lower, upper, size=(_POSES, model.n))
     holding = _ROOM * np.abs(gravity_torque(model, q)).max(axis=0)
     holding = np.maximum(holding, 0.05 * max(float(holding.max()), 1e-6))
-    return np.where(_has_limits(model), np.minimum(model.effort_limits, 3.0 * holding), holding)
+    limits = known_effort_limits(model)
+    return np.where(np.isfinite(limits), np.minimum(limits, 3.0 * holding), holding)
 
 
 def _script() -> str:

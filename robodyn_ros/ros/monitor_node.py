@@ -30,8 +30,8 @@ from sensor_msgs.msg import JointState, Temperature
 from robodyn_interfaces.msg import Contact
 from robodyn_ros.description.source import user_path
 from robodyn_ros.errors import MalformedData, RobodynError
-from robodyn_ros.identification import Identification
-from robodyn_ros.monitoring.ageing import Condition, Motion, condition
+from robodyn_ros.identification import Identification, Recording
+from robodyn_ros.monitoring.ageing import REFERENCE, Condition, Motion, condition
 from robodyn_ros.monitoring.history import append_motions, read_history
 from robodyn_ros.monitoring.motions import Clock, MotionCollector, examined
 from robodyn_ros.ros import command_line
@@ -102,7 +102,7 @@ class MonitorNode(PlainlySpoken, Node):
                 Temperature, given['temperature_topic'], self._on_temperature, RELIABLE
             )
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', RELIABLE)
-        self.create_timer(_PERIOD, self._look)
+        self.create_timer(_PERIOD, self._take_in)
         self.create_timer(_REPORT, self._report)
 
     def _silent(self, kind: Any, topic: str) -> Any:
@@ -125,9 +125,6 @@ class MonitorNode(PlainlySpoken, Node):
         if np.isfinite(message.temperature):
             self._temperatures.append((self._last, float(message.temperature)))
             del self._temperatures[:-_MOST_TEMPERATURES]
-
-    def _look(self) -> None:
-        self._take_in()
 
     def _take_in(self) -> None:
         """Take what has come since the last look, oldest first."""
@@ -168,7 +165,7 @@ class MonitorNode(PlainlySpoken, Node):
         if motion is not None:
             self._examine(motion)
 
-    def _examine(self, recording: Any) -> None:
+    def _examine(self, recording: Recording) -> None:
         given = self._given
         started = given['started'] or float('nan')
         clock = Clock(0.0, started, tuple(self._temperatures))
@@ -191,7 +188,7 @@ class MonitorNode(PlainlySpoken, Node):
                 )
         before = {each.code + each.element for each in self._condition.findings}
         self._motions += told.motions
-        del self._motions[10 : max(10, len(self._motions) - _MOST_MOTIONS)]
+        del self._motions[REFERENCE : max(REFERENCE, len(self._motions) - _MOST_MOTIONS)]
         self._condition = condition(self._found, self._motions)
         for finding in self._condition.findings:
             if finding.code + finding.element not in before:

@@ -13,14 +13,14 @@ from robodyn_ros.control.model_torque import ReferenceTorque
 from robodyn_ros.control.reference import Reference, ReferenceState
 from robodyn_ros.control.retimed_trajectory import Retiming, slowed_trajectory
 from robodyn_ros.control.settings import checked
-from robodyn_ros.control.timed_motion import MotionLimits
+from robodyn_ros.control.timed_motion import TimingLimits
 from robodyn_ros.control.trajectory import MOST_POINTS, Trajectory
 from robodyn_ros.errors import RejectedTrajectory
 
 UR5 = public_urdf('ur5_robot.urdf')
 MODEL = rd.RobotModel.from_urdf(UR5, tip_link='tool0')
 TORQUE = ReferenceTorque.of(MODEL)
-LIMITS = MotionLimits.of(MODEL)
+LIMITS = TimingLimits.of(MODEL)
 STANCE = np.array([0.2, -1.4, 1.3, 0.1, 0.4, -0.2])
 GOAL = STANCE + np.array([0.9, -0.4, 0.7, -0.5, 0.3, 0.8])
 CORNER = np.array([STANCE, GOAL, STANCE + 0.3])

@@ -18,7 +18,7 @@ from robodyn_ros.control.joint_path import MOST_WAYPOINTS, JointPath
 from robodyn_ros.control.law import Terms
 from robodyn_ros.control.model_torque import ReferenceTorque
 from robodyn_ros.control.retiming import retimed_path
-from robodyn_ros.control.timed_motion import Cubics, MotionLimits, time_scale
+from robodyn_ros.control.timed_motion import Cubics, TimingLimits, time_scale
 from robodyn_ros.dynamics import smooth_friction_torque
 from robodyn_ros.errors import InvalidArgument, NonFiniteValue, NoSolution, Overload, WrongType
 
@@ -173,7 +173,7 @@ def test_torque_by_pinocchio_never_exceeds_the_limits(name, friction):
 
 def grid_of(model, points, count=100):
     torque = ReferenceTorque.of(model)
-    limits = MotionLimits.of(model)
+    limits = TimingLimits.of(model)
     path = JointPath.through(points)
     return retiming._Grid.of(path, replace(torque, terms=Terms(friction=False)), limits, count)
 
@@ -268,7 +268,7 @@ def test_time_does_not_depend_on_the_path_parameter():
     of_r[0, :5] = whole[0], whole[1] / 2, whole[1] / 2 + whole[2] / 4, whole[2] / 2, whole[2] / 4
     of_t = np.zeros((1, 6, model.n))
     of_t[0, :3] = whole
-    torque, limits = ReferenceTorque.of(model), MotionLimits.of(model)
+    torque, limits = ReferenceTorque.of(model), TimingLimits.of(model)
     ends = np.array([0.0, 1.0])
     durations = [
         retimed_path(

@@ -9,6 +9,6 @@ from node_rig import PATIENCE
 def hand_over(handover, torque):
     """Answer the next node with a torque that was just sent."""
     end = time.monotonic() + PATIENCE
-    while not handover.is_given(time.monotonic(), torque):
+    while not handover.hand_over(time.monotonic(), torque):
         assert time.monotonic() < end, 'nobody asked'
         time.sleep(0.001)

@@ -422,7 +422,7 @@ class ControlCycle:
         if self._is_beginning:
             self._is_beginning = False
             limits = pipeline.settings.effort_limits
-            last = take_over(self._node, self._outputs.others.topic, limits)
+            last = take_over(self._node, self.others.topic, limits)
             if last is not None:
                 pipeline.continue_from(*last)
         acting = pipeline.last_torque

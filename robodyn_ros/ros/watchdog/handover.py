@@ -40,12 +40,12 @@ class Handover:
 
     def __init__(self, node: Node, topic: str) -> None:
         self._socket: socket.socket | None = None
-        with suppress(OSError, AttributeError):  # taken, or not Linux
+        with suppress(OSError):  # taken, or not Linux
             self._socket = _bound(_address(node, topic))
 
-    def is_given(self, sent: float, torque: np.ndarray) -> bool:
+    def hand_over(self, sent: float, torque: np.ndarray) -> bool:
         """
-        Return whether the next node, of the same user, has asked for the commands; answer it.
+        Answer the next node, of the same user; return whether it has asked for the commands.
 
         Parameters
         ----------
@@ -104,7 +104,7 @@ def take_over(
             asking.settimeout(TIMEOUT)
             asking.sendto(_REQUEST, _address(node, topic))
             answer = asking.recv(_LARGEST)
-    except (OSError, AttributeError):  # nobody waits, or not Linux
+    except OSError:  # nobody waits, or not Linux
         return None
     if len(answer) != 8 * (1 + len(effort_limits)):
         return None  # of another robot

@@ -196,7 +196,7 @@ class WatchdogNode(Node):
                 is_node_gone = True
                 signal.alarm(LONGEST_LIFE + math.ceil(settings.safety.stale_hold_time))
                 handover = Handover(self, self._commands.topic_name)
-            is_asked = handover is not None and handover.is_given(
+            is_asked = handover is not None and handover.hand_over(
                 *(self._last or (last.time, last.torque))
             )
             if is_asked:

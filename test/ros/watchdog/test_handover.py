@@ -60,17 +60,20 @@ def test_torque_that_is_none_of_this_robot_is_not_continued(node, waiting, torqu
 
 def test_nobody_is_asked_where_nobody_waits(node, waiting):
     assert handover.take_over(node, '/other', LIMITS) is None
-    assert not waiting.is_given(0.0, LIMITS)
+    assert not waiting.hand_over(0.0, LIMITS)
     waiting.close()
     assert handover.take_over(node, TOPIC, LIMITS) is None
 
 
 def test_what_is_no_request_gets_no_answer(node, waiting):
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as stranger:
+        stranger.bind('')  # where an answer would arrive
         for data in (b'', b'c', b'x' * 60000):
             stranger.sendto(data, handover._address(node, TOPIC))
-        assert not waiting.is_given(0.0, LIMITS)
+        assert not waiting.hand_over(0.0, LIMITS)
 
 
 def test_second_watchdog_of_a_topic_waits_for_nobody(node, waiting):
-    assert not handover.Handover(node, TOPIC).is_given(0.0, LIMITS)
+    second = handover.Handover(node, TOPIC)
+    torque, _ = taken(node, waiting, [1.0, 2.0])
+    assert torque.tolist() == [1.0, 2.0] and not second.hand_over(0.0, LIMITS)
