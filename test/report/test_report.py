@@ -349,7 +349,7 @@ def written(page):
     return page.text_content()
 
 
-@pytest.mark.repeats(check=1, test=1)
+@pytest.mark.slow
 @pytest.mark.parametrize('name', ['jpl_rrp', 'panda'])
 def test_mass_matrix_and_gravity_have_one_letter_and_indices_are_lowered(name, report_of):
     path, _ = report_of(name)

@@ -30,7 +30,7 @@ from robodyn_interfaces.srv import EstimatePayload, SetPayload
 from robodyn_ros import RobotModel
 from robodyn_ros.control.joint_state_buffer import MeasuredState
 from robodyn_ros.control.load import Load
-from robodyn_ros.ros.dynamics import dynamics_node
+from robodyn_ros.ros.dynamics import control_cycle, dynamics_node
 from robodyn_ros.ros.services.callbacks import Robot
 from robodyn_ros.ros.services.payload_estimation import MeasuredMotion, estimate_payload
 from robodyn_ros.ros.shared_memory import Cycles
@@ -112,7 +112,8 @@ class Alone(Mistaken, NodeRig):
 
 
 @pytest.fixture
-def rig(request, tmp_path):
+def rig(request, tmp_path, monkeypatch):
+    monkeypatch.setattr(control_cycle, 'WAITING_TIME', 0.5)  # not to wait for words
     result = Here(tmp_path / 'node.log').made(request)
     yield result
     result.close()

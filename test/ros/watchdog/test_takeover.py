@@ -3,8 +3,9 @@
 
 import numpy as np
 import pytest
+from oracles import PinocchioArm
 
-from robodyn_ros import RobotModel, forward_dynamics, gravity_torque, mass_matrix
+from robodyn_ros import RobotModel, gravity_torque, mass_matrix
 from robodyn_ros.control.control_stack import continuous_joints, speed_limits
 from robodyn_ros.control.law import Terms
 from robodyn_ros.control.planning import ReferenceLimits
@@ -28,7 +29,9 @@ REST_ENERGY = 0.01  # J, below which damping is not switched off
 
 @pytest.fixture(scope='module')
 def model(panda_urdf):
-    return RobotModel.from_urdf(panda_urdf, base_link='panda_link0', tip_link='panda_link8')
+    model = RobotModel.from_urdf(panda_urdf, base_link='panda_link0', tip_link='panda_link8')
+    Scene.plant = PinocchioArm.of(panda_urdf, model)
+    return model
 
 
 def arm_limits(model):
@@ -45,6 +48,8 @@ def arm_limits(model):
 
 class Scene:
     """An arm without friction, its driver and a takeover, on a clock that the test turns."""
+
+    plant: PinocchioArm
 
     def __init__(
         self,
@@ -88,7 +93,7 @@ class Scene:
 
     @property
     def energy(self):
-        return 0.5 * self.velocity @ mass_matrix(self.model, self.position) @ self.velocity
+        return 0.5 * self.velocity @ self.plant.mass_matrix(self.position) @ self.velocity
 
     def report(self, velocity=True):
         self.takeover.joint_states.receive(
@@ -108,9 +113,7 @@ class Scene:
         if torque is not None:
             self.torques.append(torque)
         for _ in range(2):
-            acceleration = forward_dynamics(
-                self.model, self.position, self.velocity, self.torques[-1]
-            )
+            acceleration = self.plant.acceleration(self.position, self.velocity, self.torques[-1])
             self.velocity += acceleration * STEP / 2
             self.position += self.velocity * STEP / 2
         self.now += STEP
