@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # `make` alone lists the targets. Variables: PYTHON (interpreter to set up with), ROS (jazzy or
-# kilted, of the wheels), VENV, OUT, MINUTES (of test-late), and for demo and identify
-# URDF, BASE, TIP.
+# kilted, of the wheels), VENV, OUT, MINUTES (of test-late), WORKERS (of tests), and for demo and
+# identify URDF, BASE, TIP.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 PYTHON ?= python3
 VENV ?= .venv
 OUT ?= demo_output
+# Of tests at a time: more than cores, as many wait for messages.
+WORKERS ?= 3
 MINUTES ?= 60
 
 BIN := $(VENV)/bin
@@ -48,24 +50,24 @@ identify: setup  ## an arm with a wrong URDF is excited, recorded, identified [U
 	    $(if $(URDF),--urdf '$(URDF)') $(if $(BASE),--base '$(BASE)') $(if $(TIP),--tip '$(TIP)')
 
 check: setup  ## the quick answer, in minutes: numbers, the core, one node of each kind [ROOM=control]
-	@$(WITH_ROS) $(BIN)/python -m pytest -q -n 2 --dist loadfile \
+	@$(WITH_ROS) $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile \
 	    -m 'not longer and not slow' $(if $(ROOM),test/$(ROOM))
 
 test: setup  ## run the tests, the slow ones left out
-	@$(WITH_ROS) $(BIN)/python -m pytest -q -n 2 --dist loadfile -m 'not slow'
+	@$(WITH_ROS) $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile -m 'not slow'
 
 test-late: docs  ## build the site, run what `make test` left out but for faults, within MINUTES
-	@$(WITH_ROS) $(BIN)/python -m pytest -q -n 2 --dist loadfile --hypothesis-profile fixed \
+	@$(WITH_ROS) $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile --hypothesis-profile fixed \
 	    -m '(slow or hypothesis) and not fault' --until $$(( $$(date +%s) + 60 * $(MINUTES) ))
 
 test-faults: setup  ## run the faults, one after the other, on an idle machine: a quarter of an hour
 	@$(WITH_ROS) $(BIN)/python -m pytest -q -n 1 -m 'slow and fault'
 
 test-all: setup  ## run all the tests, those of properties on fresh examples
-	@$(WITH_ROS) $(BIN)/python -m pytest -q -n 2 --dist loadfile --hypothesis-profile fresh
+	@$(WITH_ROS) $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile --hypothesis-profile fresh
 
 test-long: setup  ## run the tests of properties on a hundred times as many examples (hours)
-	@$(WITH_ROS) $(BIN)/python -m pytest -q -n 2 -m hypothesis --hypothesis-profile long
+	@$(WITH_ROS) $(BIN)/python -m pytest -q -n $(WORKERS) -m hypothesis --hypothesis-profile long
 
 bench: setup $(BENCH)  ## run the benchmarks
 	@$(WITH_ROS) set -e; for script in benchmarks/*.py; do $(BIN)/python "$$script"; done

@@ -582,6 +582,7 @@ def test_arcs_turn_about_the_axes_the_way_that_q_grows():
     np.testing.assert_allclose(np.diff((arc - before[:3, 3]) @ before[:3, 2]), 0.0, atol=1e-12)
 
 
+@pytest.mark.longer
 def test_page_says_what_it_was_made_of_by_whom_and_where(report_of):
     path, _ = report_of('jpl_rrp')
     section = html.parse(str(path)).getroot().get_element_by_id('provenance')
