@@ -59,6 +59,7 @@ def core_module():
 # What each part needs beyond the library; imported where it is needed.
 EXTRAS = {
     'simulator': ['mujoco'],
+    'goal': ['ruckig>=0.12'],
     'bags': ['rosbags>=0.11.9'],
     'xacro': ['xacro'],
     'watch': ['websockets>=13.0'],

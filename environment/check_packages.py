@@ -28,7 +28,7 @@ ROSDEP_KEYS = {
     'yaml': 'python3-yaml',
 }
 # Imported where they are needed, with a plain error where they are missing.
-OPTIONAL = {'distributed', 'mujoco', 'rosbags', 'websockets', 'xacro'}
+OPTIONAL = {'distributed', 'mujoco', 'rosbags', 'ruckig', 'websockets', 'xacro'}
 # Of PyPI alone; threads.py does without it on a ROS machine.
 WITHOUT_ROSDEP_KEY = {'threadpoolctl'}
 # What the launch files start or are started with; Gazebo, RViz and ros2_control are not for all.

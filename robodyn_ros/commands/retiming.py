@@ -51,6 +51,7 @@ def _limit_option(
         'robodyn retime arm.urdf trajectory.yaml -o fast.yaml --plot fast.png',
         'robodyn retime arm.urdf motion.csv -o fast.csv --margin 0.05 --jerk-limit 500',
         'robodyn retime arm.urdf corners.yaml -o fast.yaml --corners blend --tolerance 0.05',
+        'robodyn retime arm.urdf ends.yaml -o fast.yaml --corners goal --acceleration-limit 5',
     )
 )
 @arm_options
@@ -81,7 +82,7 @@ def _limit_option(
     default=CORNERS[0],
     show_default=True,
     help='Where no velocities are given: a spline through the points, lines with stops, or lines '
-    'with round corners.',
+    'with round corners. With goal there is no path, only the first and the last point (Ruckig).',
 )
 @click.option(
     '--tolerance',

@@ -19,9 +19,12 @@ from robodyn_ros.control.reference import Reference, polynomial_states
 from robodyn_ros.errors import InvalidArgument, WrongType
 from robodyn_ros.spatial import FloatArray
 
-Corners = Literal['spline', 'stop', 'blend']
+Corners = Literal['spline', 'stop', 'blend', 'goal']
 CORNERS: tuple[Corners, ...] = get_args(Corners)
-"""Through waypoints a path is a spline, or lines with stops or with round corners."""
+"""
+Through waypoints a path is a spline, or lines with stops or with round corners; or there is none,
+only a goal.
+"""
 
 MOST_WAYPOINTS = 1_000
 LARGEST_POSITION = 1e6  # farther away no joint is [rad] or [m]
@@ -93,7 +96,7 @@ class JointPath:
             ``'spline'``: the cubic spline whose third derivative is continuous at the second and
             the last but one waypoint, as SciPy's and toppra's. ``'stop'``: straight lines, a stop
             at each waypoint where the direction changes. ``'blend'``: straight lines, each corner
-            rounded by a quintic.
+            rounded by a quintic. Not ``'goal'``.
         tolerance : float
             Distance by which a blend may pass its waypoint [rad or m].
         parameters : array, shape (K,), optional
@@ -102,10 +105,8 @@ class JointPath:
         Raises
         ------
         InvalidArgument, WrongType
-            Corners, or a tolerance that does not go with them.
+            A tolerance that does not go with the corners.
         """
-        if corners not in CORNERS:
-            raise InvalidArgument('argument corners', corners, ', '.join(map(repr, CORNERS)))
         distance = checked_number('tolerance', tolerance)
         if not 0.0 <= distance < np.inf or (corners == 'blend') != (distance > 0.0):
             raise InvalidArgument(

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from robodyn_ros.control.law import Terms
 from robodyn_ros.control.model_torque import ReferenceTorque
 from robodyn_ros.control.planning import completed_waypoints, joint_columns
 from robodyn_ros.control.reference import Reference, ReferenceState
-from robodyn_ros.control.retiming import GRID_POINTS, retimed_path
+from robodyn_ros.control.retiming import GRID_POINTS, retimed_path, retimed_points
 from robodyn_ros.control.timed_motion import (
     Cubics,
     TimedMotion,
@@ -62,7 +63,7 @@ class Retiming:
     jerk_limits, rms_limits : array, shape (n,), optional
         As in ``retime``; None: there are none.
     corners : str
-        Of trajectories without velocities: as in ``retime``.
+        As in ``retime``; trajectories with velocities have a path, which only ``'goal'`` ignores.
     tolerance : float
         Of corners that are blended [rad or m].
     grid_points : int
@@ -112,26 +113,27 @@ class Retiming:
         torque = replace(torque, terms=Terms())
         try:
             reference, ends, times = _motion(trajectory, torque, beginning, begin)
-            has_velocities = bool(np.isfinite(trajectory.velocities).all())
-            if has_velocities:
+            options: dict[str, Any] = {
+                'jerk_limits': self.jerk_limits,
+                'rms_limits': self.rms_limits,
+                'ends': ends,
+                'grid_points': self.grid_points,
+            }
+            if self.corners != 'goal' and np.isfinite(trajectory.velocities).all():
                 path = JointPath.along(reference, times)
+                motion = retimed_path(path, torque, self.limits, **options)
             else:
                 points = np.vstack([reference.coefficients[:, 0], reference.end_state.position])
+                if self.corners == 'goal':
+                    points = points[[0, -1]]
                 moves = np.linalg.norm(np.diff(points, axis=0), axis=1) > 1e-6
                 kept = np.concatenate([[True], moves])
                 if kept.sum() < 2:
                     raise InvalidArgument('trajectory', 'no motion', 'one that moves')
                 points = checked_waypoints(points[kept], torque.model.n)
-                path = JointPath.through(points, self.corners, self.tolerance)
-            motion = retimed_path(
-                path,
-                torque,
-                self.limits,
-                jerk_limits=self.jerk_limits,
-                rms_limits=self.rms_limits,
-                ends=ends,
-                grid_points=self.grid_points,
-            )
+                motion = retimed_points(
+                    points, torque, self.limits, self.corners, self.tolerance, **options
+                )
         except (InvalidArgument, NoSolution, Overload) as error:
             raise RejectedTrajectory(error.element, error.value, error.allowed) from error
         given = _sampled(reference, times)

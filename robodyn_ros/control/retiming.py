@@ -28,8 +28,9 @@ from numpy.typing import ArrayLike
 from robodyn_ros.arguments import checked_array, checked_type
 from robodyn_ros.compiled import CompiledModel
 from robodyn_ros.control.core_binding import core
+from robodyn_ros.control.goal_motion import motion_to_goal
 from robodyn_ros.control.jerk_smoothing import TimeLaw, smoothed
-from robodyn_ros.control.joint_path import Corners, JointPath, checked_waypoints
+from robodyn_ros.control.joint_path import CORNERS, Corners, JointPath, checked_waypoints
 from robodyn_ros.control.law import InverseDynamics, Terms
 from robodyn_ros.control.model_torque import ReferenceTorque, RigidBodyTorque
 from robodyn_ros.control.settings import ControlSettings
@@ -70,6 +71,9 @@ _SLOPE_STEP = 1e-4  # relative, of the difference that stands for friction's der
 _SMALLEST_X = 1e-8  # of a tangent
 _ALONG = 1e-3  # a velocity across the path, in parts of the velocity, that is none
 
+Ends = tuple[ArrayLike | None, ArrayLike | None]
+"""Velocities at start and end [rad/s or m/s]; None: at rest."""
+
 
 def retime(
     model: RobotModel | CompiledModel,
@@ -109,10 +113,11 @@ def retime(
     velocity_limits : array-like, shape (n,) or one number, optional
         [rad/s or m/s]; not given: the model's. Zero or infinite: none.
     start_velocity, end_velocity : array-like, shape (n,), optional
-        Along the path [rad/s or m/s]; not given: rest.
-    corners : 'spline', 'stop' or 'blend'
+        Along the path, but for a goal's [rad/s or m/s]; not given: rest.
+    corners : 'spline', 'stop', 'blend' or 'goal'
         The path: a cubic spline through the waypoints; straight lines with a stop at each corner;
-        straight lines with corners rounded within ``tolerance``.
+        straight lines with corners rounded within ``tolerance``. ``'goal'``: no path, only a start
+        and a goal, at any velocities, by Ruckig; it needs acceleration limits.
     tolerance : float
         Of ``'blend'``: distance from the waypoint [rad or m].
     parameters : array-like, shape (K,), optional
@@ -129,6 +134,8 @@ def retime(
     ------
     InvalidArgument, NonFiniteValue, WrongType
         An argument; a path outside of the position limits; nothing that limits the speed.
+    NoBackend
+        Ruckig cannot be imported.
     Overload
         The torque that holds the arm somewhere on the path is beyond a limit, or its root mean
         square is: joint, place, torque and limit are named.
@@ -152,14 +159,16 @@ def retime(
         given = checked_array('parameters', parameters, (len(points),))
         if (np.diff(given) <= 0.0).any():
             raise InvalidArgument('argument parameters', given.tolist(), 'increasing numbers')
-    path = JointPath.through(points, corners, tolerance, given)
     torque = ReferenceTorque(
         arm, inverse, Terms(friction=_has_friction(arm)), ControlSettings().friction_velocity
     )
-    return retimed_path(
-        path,
+    return retimed_points(
+        points,
         torque,
         limits,
+        corners,
+        tolerance,
+        given,
         jerk_limits=positive_limits('jerk_limits', jerk_limits, arm.n),
         rms_limits=positive_limits('rms_effort_limits', rms_effort_limits, arm.n),
         ends=(start_velocity, end_velocity),
@@ -180,6 +189,72 @@ def _has_friction(model: RobotModel) -> bool:
     return bool(plain) or model.has_identified_friction
 
 
+def retimed_points(
+    points: FloatArray,
+    torque: ReferenceTorque,
+    limits: TimingLimits,
+    corners: Corners,
+    tolerance: float = 0.0,
+    parameters: FloatArray | None = None,
+    *,
+    jerk_limits: FloatArray | None = None,
+    rms_limits: FloatArray | None = None,
+    ends: Ends = (None, None),
+    grid_points: int = GRID_POINTS,
+) -> TimedMotion:
+    """
+    Return the fastest motion through checked waypoints; arguments and errors are ``retime``'s.
+
+    Raises
+    ------
+    InvalidArgument, NonFiniteValue, NoBackend, Overload, NoSolution
+    """
+    if corners not in CORNERS:
+        raise InvalidArgument('argument corners', corners, ', '.join(map(repr, CORNERS)))
+    if corners == 'goal':
+        return _to_goal(points, torque, limits, tolerance, jerk_limits, rms_limits, ends)
+    return retimed_path(
+        JointPath.through(points, corners, tolerance, parameters),
+        torque,
+        limits,
+        jerk_limits=jerk_limits,
+        rms_limits=rms_limits,
+        ends=ends,
+        grid_points=grid_points,
+    )
+
+
+def _to_goal(
+    points: FloatArray,
+    torque: ReferenceTorque,
+    limits: TimingLimits,
+    tolerance: float,
+    jerk_limits: FloatArray | None,
+    rms_limits: FloatArray | None,
+    ends: Ends,
+) -> TimedMotion:
+    if len(points) != 2 or tolerance != 0.0:
+        raise InvalidArgument(
+            'argument waypoints',
+            f'{len(points)} with tolerance {tolerance:g}',
+            "a start and a goal, and no tolerance, with corners='goal'",
+        )
+    n = points.shape[1]
+    rest = np.zeros(n)
+    velocities = [
+        rest if velocity is None else checked_array(name, velocity, (n,))
+        for name, velocity in zip(_ENDS, ends, strict=True)
+    ]
+    cubics = motion_to_goal(torque, points, np.array(velocities), limits, jerk_limits)
+    if rms_limits is not None:
+        slow = time_scale(torque, cubics, limits.effort, rms_limits)
+        cubics = _slowed(cubics, slow, 'rms_effort_limits', np.any(velocities))
+    way = np.concatenate(
+        [[0.0], np.cumsum(np.linalg.norm(np.diff(cubics.position, axis=0), axis=1))]
+    )
+    return _timed(torque, cubics, limits, way / way[-1])
+
+
 def retimed_path(
     path: JointPath,
     torque: ReferenceTorque,
@@ -187,7 +262,7 @@ def retimed_path(
     *,
     jerk_limits: FloatArray | None = None,
     rms_limits: FloatArray | None = None,
-    ends: tuple[ArrayLike | None, ArrayLike | None] = (None, None),
+    ends: Ends = (None, None),
     grid_points: int = GRID_POINTS,
 ) -> TimedMotion:
     """
@@ -199,7 +274,6 @@ def retimed_path(
     """
     if not 2 <= grid_points <= MOST_GRID_POINTS:
         raise InvalidArgument('argument grid_points', grid_points, f'2 to {MOST_GRID_POINTS}')
-    names = torque.model.joint_names
     grid = _Grid.of(path, torque, limits, grid_points)
     checked = limits.scaled(1.0 - _CHECKED)
     rates = [grid.rate(name, v, k) for name, v, k in zip(_ENDS, ends, (0, -1), strict=True)]
@@ -213,18 +287,33 @@ def retimed_path(
         before = cubics.duration
         cubics, place = smoothed(path, grid.law(x), torque, checked, jerk_limits)
         cost = cubics.duration - before
-    slow = 1.0
     if not grid.is_within(cubics) or rms_limits is not None:
         slow = time_scale(torque, cubics, checked.effort, rms_limits)
         slow = max(slow, kinematic_scale(cubics, checked))
-    if slow > 1.0:
-        if is_moving:
-            raise NoSolution(
-                'argument rms_effort_limits' if rms_limits is not None else 'argument waypoints',
-                f'needs {slow:.4g} times the time',
-                'a start and an end at rest, which can be slower',
-            )
-        cubics = cubics.slower(slow)
+        reason = 'waypoints' if rms_limits is None else 'rms_effort_limits'
+        cubics = _slowed(cubics, slow, reason, is_moving)
+    return _timed(torque, cubics, limits, (place - path.knots[0]) / path.length, cost)
+
+
+def _slowed(cubics: Cubics, scale: float, reason: str, is_moving: bool) -> Cubics:
+    """Return the motion in so many times its time, which one that moves at an end cannot have."""
+    if scale > 1.0 and is_moving:
+        raise NoSolution(
+            f'argument {reason}',
+            f'needs {scale:.4g} times the time',
+            'a start and an end at rest, which can be slower',
+        )
+    return cubics.slower(scale)
+
+
+def _timed(
+    torque: ReferenceTorque,
+    cubics: Cubics,
+    limits: TimingLimits,
+    progress: FloatArray,
+    cost: float = 0.0,
+) -> TimedMotion:
+    names = torque.model.joint_names
     states = cubics.states()
     efforts = torque_of(torque, states)
     q, qd, qdd = states
@@ -240,7 +329,7 @@ def retimed_path(
         cubics.velocity,
         np.vstack([qdd[:, 0], qdd[-1:, -1]]),
         np.vstack([efforts[:, 0], efforts[-1:, -1]]),
-        (place - path.knots[0]) / path.length,
+        progress,
         bindings(cubics, names, shares),
         cost,
         rms_of(cubics, efforts),

@@ -66,6 +66,17 @@ def test_csv_comes_out_as_csv_with_the_torque_of_its_motion(slow, tmp_path, mode
     assert (np.abs(torque) <= np.array([90, 180, 90, 20, 20, 20]) * (1 + 1e-6)).all()
 
 
+def test_with_a_goal_alone_the_point_on_the_way_is_passed_by(slow, tmp_path):
+    pytest.importorskip('ruckig', reason='needs Ruckig')
+    fast = tmp_path / 'fast.yaml'
+    goal = '--corners', 'goal', '--acceleration-limit', 5, '--velocity-limit', 1
+    answer = invoked('retime', ARM, slow, '-o', fast, *LIMITS, *goal)
+    assert answer.exit_code == 0, answer.output
+    points = np.array([point['positions'] for point in yaml.safe_load(fast.read_text())['points']])
+    np.testing.assert_allclose(points[[0, -1]], POINTS[[0, 2]], atol=1e-9)
+    assert np.abs(points - POINTS[1]).max(axis=1).min() > 0.1
+
+
 def test_jerk_limit_says_what_it_costs(slow):
     answer = invoked('retime', ARM, slow, *LIMITS, '--jerk-limit', 200)
     assert answer.exit_code == 0 and 'jerk limits cost ' in answer.output

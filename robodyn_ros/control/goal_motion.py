@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The fastest motion to a goal where no path is given: Ruckig's, slowed to what the drives carry.
+
+References
+----------
+Berscheid and Kröger 2021, Jerk-limited Real-time Trajectory Generation with Arbitrary Target
+States, Robotics: Science and Systems XVII.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from robodyn_ros.control.model_torque import ReferenceTorque
+from robodyn_ros.control.timed_motion import (
+    ROUNDING,
+    Cubics,
+    TimingLimits,
+    effort_range,
+    rigid_torque,
+)
+from robodyn_ros.errors import InvalidArgument, NoBackend, NoSolution
+from robodyn_ros.spatial import FloatArray
+
+_PARTS = 50  # at least, even in time; between two knots torque is checked at nine places
+_SLOWER = 1.25  # times the time, until torques suffice
+_SLOWEST = 1e3
+_PRECISION = 1e-3  # of the time scale
+_SHORTEST = 1e-6  # between two knots [s]
+
+
+def motion_to_goal(
+    torque: ReferenceTorque,
+    ends: FloatArray,
+    velocities: FloatArray,
+    limits: TimingLimits,
+    jerk_limits: FloatArray | None,
+) -> Cubics:
+    """
+    Return the fastest motion from a state to a goal, all joints there at the same time.
+
+    Where a torque would be beyond its limit, velocities, accelerations and jerks are reduced as a
+    longer time reduces them, but no velocity beneath that of an end.
+
+    Parameters
+    ----------
+    torque : ReferenceTorque
+        Of the arm with what it carries.
+    ends : array, shape (2, n)
+        Start and goal [rad or m].
+    velocities : array, shape (2, n)
+        There [rad/s or m/s].
+    limits : TimingLimits
+        Velocities and accelerations have to be finite.
+    jerk_limits : array, shape (n,), optional
+        [rad/s³ or m/s³]; None: there are none.
+
+    Raises
+    ------
+    NoBackend
+        Ruckig cannot be imported.
+    InvalidArgument
+        Limits or states that Ruckig refuses, or a position beyond its limits on the way.
+    NoSolution
+        A torque is beyond its limit however slow the motion is.
+    """
+    for name, values in (
+        ('velocity_limits', limits.velocity),
+        ('acceleration_limits', limits.acceleration),
+    ):
+        if not np.isfinite(values).all():
+            raise InvalidArgument(
+                f'argument {name}', values.tolist(), "finite numbers, with corners='goal'"
+            )
+    fastest = np.abs(velocities).max(axis=0)
+
+    def motion(scale: float) -> Cubics:
+        jerks = np.full(len(fastest), np.inf) if jerk_limits is None else jerk_limits / scale**3
+        speeds = np.maximum(limits.velocity / scale, fastest)
+        return _by_ruckig(ends, velocities, speeds, limits.acceleration / scale**2, jerks)
+
+    def share(cubics: Cubics) -> FloatArray:
+        q, qd, qdd = cubics.states()
+        lowest, highest = effort_range(torque, rigid_torque(torque, q, qd, qdd), qd)
+        return np.maximum(-lowest, highest).max(axis=0) / limits.effort
+
+    low = high = 1.0
+    cubics = motion(high)
+    while (shares := share(cubics)).max() > 1.0 + ROUNDING:
+        low, high = high, _SLOWER * high
+        if high > _SLOWEST:
+            j = int(shares.argmax())
+            raise NoSolution(
+                f'joint {torque.model.joint_names[j]!r} torque to the goal',
+                float(shares[j] * limits.effort[j]),
+                f'at most {limits.effort[j]:.6g}, however slow',
+            )
+        cubics = motion(high)
+    while high - low > _PRECISION * high:
+        middle = 0.5 * (low + high)
+        between = motion(middle)
+        if share(between).max() <= 1.0 + ROUNDING:
+            high, cubics = middle, between
+        else:
+            low = middle
+    _check_positions(torque, cubics)
+    return cubics
+
+
+def _check_positions(torque: ReferenceTorque, cubics: Cubics) -> None:
+    model = torque.model
+    q, _, _ = cubics.states()
+    lower, upper = model.position_limits.T
+    outside = (q < lower - ROUNDING) | (q > upper + ROUNDING)
+    if outside.any():
+        k, place, j = np.argwhere(outside)[0]
+        raise InvalidArgument(
+            f'joint {model.joint_names[j]!r} position at {cubics.time[k]:.3f} s on the way',
+            float(q[k, place, j]),
+            f'within its position limits {model.position_limits[j].tolist()}',
+        )
+
+
+def _by_ruckig(
+    ends: FloatArray,
+    velocities: FloatArray,
+    velocity_limits: FloatArray,
+    acceleration_limits: FloatArray,
+    jerk_limits: FloatArray,
+) -> Cubics:
+    """Return Ruckig's motion, with a knot wherever a joint's jerk changes: cubics between."""
+    ruckig = _imported_ruckig()
+    n = ends.shape[1]
+    given = ruckig.InputParameter(n)
+    given.current_position, given.target_position = ends.tolist()
+    given.current_velocity, given.target_velocity = velocities.tolist()
+    given.max_velocity = velocity_limits.tolist()
+    given.max_acceleration = acceleration_limits.tolist()
+    given.max_jerk = jerk_limits.tolist()
+    found = ruckig.Trajectory(n)
+    result = ruckig.Ruckig(n).calculate(given, found)
+    if result != ruckig.Result.Working:
+        raise InvalidArgument('argument waypoints', f'Ruckig says {result.name}', 'other states')
+    times = [np.linspace(0.0, found.duration, _PARTS + 1)]
+    for profile in found.profiles[0]:
+        times.append(np.cumsum([*profile.brake.t, *profile.t]))
+    time = np.unique(np.clip(np.concatenate(times), 0.0, found.duration))
+    time = time[np.concatenate([[True], np.diff(time) > _SHORTEST])]
+    time[-1] = found.duration
+    states = [found.at_time(float(each)) for each in time]
+    return Cubics(time, np.array([s[0] for s in states]), np.array([s[1] for s in states]))
+
+
+def _imported_ruckig() -> Any:
+    try:
+        import ruckig
+    except ImportError as error:
+        raise NoBackend('ruckig', str(error), 'pip install ruckig') from error
+    return ruckig
