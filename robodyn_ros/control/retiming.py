@@ -248,7 +248,7 @@ def _to_goal(
     cubics = motion_to_goal(torque, points, np.array(velocities), limits, jerk_limits)
     if rms_limits is not None:
         slow = time_scale(torque, cubics, limits.effort, rms_limits)
-        cubics = _slowed(cubics, slow, 'rms_effort_limits', np.any(velocities))
+        cubics = _slowed(cubics, slow, 'rms_effort_limits', bool(np.any(velocities)))
     way = np.concatenate(
         [[0.0], np.cumsum(np.linalg.norm(np.diff(cubics.position, axis=0), axis=1))]
     )
