@@ -141,15 +141,23 @@ def _by_ruckig(
     given.max_acceleration = acceleration_limits.tolist()
     given.max_jerk = jerk_limits.tolist()
     found = ruckig.Trajectory(n)
-    result = ruckig.Ruckig(n).calculate(given, found)
-    if result != ruckig.Result.Working:
-        raise InvalidArgument('argument waypoints', f'Ruckig says {result.name}', 'other states')
+    try:
+        refusal = ruckig.Ruckig(n).calculate(given, found).name
+    except ruckig.RuckigError as error:
+        refusal = str(error).strip().partition('\n')[0]
+    except ValueError:  # its enum lacks the result of a duration beyond its limits
+        refusal = 'no motion within its numerical limits'
+    if refusal != ruckig.Result.Working.name:
+        raise InvalidArgument(
+            'argument waypoints', f'Ruckig: {refusal}', 'states and limits that Ruckig can join'
+        )
     times = [np.linspace(0.0, found.duration, _PARTS + 1)]
     for profile in found.profiles[0]:
         times.append(np.cumsum([*profile.brake.t, *profile.t]))
-    time = np.unique(np.clip(np.concatenate(times), 0.0, found.duration))
-    time = time[np.concatenate([[True], np.diff(time) > _SHORTEST])]
-    time[-1] = found.duration
+    time = np.unique(np.clip(np.concatenate(times), 0.0, found.duration))[:-1]
+    apart = np.diff(time, append=found.duration) > _SHORTEST
+    apart[0] = True
+    time = np.append(time[apart], found.duration)
     states = [found.at_time(float(each)) for each in time]
     return Cubics(time, np.array([s[0] for s in states]), np.array([s[1] for s in states]))
 

@@ -102,6 +102,11 @@ def test_what_cannot_be_is_refused_by_name(slider, panda, monkeypatch):
     heavy = panda.position_limits.mean(axis=1)
     with pytest.raises(NoSolution, match=r'torque to the goal: .* however slow'):
         to_goal(panda, [heavy, heavy + 0.1], acceleration_limits=5.0, effort_limits=1.0)
+    with pytest.raises(InvalidArgument, match=r'Ruckig: no motion within its numerical limits'):
+        speeds = np.linspace(23.0, 25.0, 7)
+        to_goal(panda, [heavy, heavy + 0.1], acceleration_limits=4e-5, end_velocity=speeds)
+    with pytest.raises(InvalidArgument, match=r'Ruckig: \[ruckig\] error'):
+        to_goal(slider, ends, acceleration_limits=1e-3, jerk_limits=600.0, start_velocity=[1e4])
     monkeypatch.setitem(sys.modules, 'ruckig', None)
     with pytest.raises(NoBackend, match='pip install ruckig'):
         to_goal(slider, ends, acceleration_limits=ACCELERATION)
