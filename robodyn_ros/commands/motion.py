@@ -88,7 +88,7 @@ _OUTPUT = click.option(
     type=click.FloatRange(min=0.0, min_open=True),
     metavar='TORQUE',
     help='How far the effort between two points of a trajectory may be off [N m or N]; not given: '
-    'a thousandth of the effort limits.',
+    f'{ERROR_FRACTION:g} of the effort limits.',
 )
 def torque(
     arm: ChosenArm,

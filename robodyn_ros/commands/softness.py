@@ -129,9 +129,8 @@ def _run(
     if simulate:
         _simulate(model, parameters, push, duration)
         return
-    if not {'--ros-args'} & set(arguments[:1]):
-        arguments = ('--ros-args', *arguments)
-    become('dynamics_node', (*arguments, *ros_parameters(parameters)))
+    # What the user says comes last, and counts.
+    become('dynamics_node', ('--ros-args', *ros_parameters(parameters), *arguments))
 
 
 def _simulate(

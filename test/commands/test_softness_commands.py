@@ -83,12 +83,12 @@ def test_the_posture_to_begin_with_is_carried_and_not_singular(panda):
 
 def test_soft_becomes_the_node_with_what_it_says(started, panda_urdf):
     robodyn.main(
-        ['soft', '--urdf', panda_urdf, '--tip', 'panda_link8', '--', '-r', 'joint_states:=arm'],
+        ['soft', '--urdf', panda_urdf, '--tip', 'panda_link8', '--', '-p', 'ramp_time:=2.0'],
         standalone_mode=False,
     )
     (arguments,) = started
     assert arguments[:3] == [sys.executable, '-m', 'robodyn_ros.ros.dynamics.dynamics_node']
-    assert arguments[3:6] == ['--ros-args', '-r', 'joint_states:=arm']
+    assert arguments[3] == '--ros-args' and arguments[-2:] == ['-p', 'ramp_time:=2.0']
     assert 'mode:="cartesian_impedance"' in arguments
     assert 'tip_link:="panda_link8"' in arguments
 
