@@ -402,10 +402,10 @@ class ContactMonitor:
         tip: tuple[OfPosition, OfPosition] | None = None,
     ) -> None:
         self._model, self._effort_scale = model, effort_scale
-        self._pose, self._jacobian = tip or (
-            partial(forward_kinematics, model),
-            partial(tip_jacobian, model),
-        )
+        self._pose: OfPosition = partial(forward_kinematics, model)
+        self._jacobian: OfPosition = partial(tip_jacobian, model)
+        if tip is not None:
+            self._pose, self._jacobian = tip
         self._is_measured = settings.observed_effort == 'measured'
         self._inverse_dynamics = inverse_dynamics
         self.observer = MomentumObserver(

@@ -39,7 +39,8 @@ class DynamicsStateReader:
     """Reads the states of one node, and remembers how they begin."""
 
     def __init__(self) -> None:
-        self._head, self._names = b'', ()
+        self._head = b''
+        self._names: tuple[str, ...] = ()
 
     def read(self, message: bytes) -> ReportedState:
         """

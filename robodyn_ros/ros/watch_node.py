@@ -192,8 +192,9 @@ class WatchNode(PlainlySpoken, Node):
             return None
         told = state.in_contact, self._link, state.mode
         if told != self._told:
-            self._told, (contact, link, mode) = told, told
-            words = {'contact': contact, 'link': link, 'mode': plain(mode)[:_LONGEST_NAME]}
+            self._told = told
+            mode = plain(state.mode)[:_LONGEST_NAME]
+            words = {'contact': state.in_contact, 'link': self._link, 'mode': mode}
             self._words = json.dumps(words).encode()
         return live_frame(self._words, numbers, self._force(model, state))
 
