@@ -40,7 +40,7 @@ from websockets.sync.client import connect
 ROOT = Path(__file__).resolve().parents[1]
 CHAIN = {'base_link': 'panda_link0', 'tip_link': 'panda_link8'}
 PORT = 18_765
-STARTING, SETTLING = 30.0, 3.0  # until a node serves; until a figure counts [s]
+STARTING, SETTLING = 120.0, 3.0  # until a node serves; until a figure counts [s]
 NODE = 'robodyn_ros.ros.dynamics.dynamics_node'
 
 
@@ -178,6 +178,9 @@ def measure_node(trees: list[Path], seconds: float, rounds: int) -> None:
                     beside.callback(Browser(PORT).close)
                     time.sleep(SETTLING)
                     watched = latency.measured(seconds, node.pid, True)
+                if not (len(alone.latency) and len(watched.latency)):
+                    print(f'{kind}: the node gave its reference up (load {load()})', flush=True)
+                    continue
                 figures = [figure(each) for each in (alone, watched) for figure in FIGURES]
                 runs.setdefault(kind, []).append(figures)
                 print(
@@ -191,7 +194,7 @@ def measure_node(trees: list[Path], seconds: float, rounds: int) -> None:
         rows = np.array(table)
         ratios = np.median(rows[:, 3:] / rows[:, :3], axis=0)
         print(
-            f'with {kind}, over the turn before with nobody, median of {rounds}: latency '
+            f'with {kind}, over the turn before with nobody, median of {len(rows)}: latency '
             f'{ratios[0]:.3f}, its 99 % {ratios[1]:.3f}, processor {ratios[2]:.3f}'
         )
 
