@@ -3,16 +3,18 @@
 How soon wear is found, how often it is where there is none, and what many bags cost.
 
     python benchmarks/monitor.py wear        three arms in MuJoCo: 30 % of wear, warm-up, payloads
-    python benchmarks/monitor.py healthy     10,000 motions of healthy arms (Pinocchio and noise)
+    python benchmarks/monitor.py healthy [COUNT [ARM ...]]
+                                             10,000 motions of healthy arms (Pinocchio and noise)
     python benchmarks/monitor.py recordings  what it says of ../shared/recordings
     python benchmarks/monitor.py fleet       eight bags on two cores, one after the other, on Dask
-    python benchmarks/monitor.py watch       cost of the live page at 30 Hz, its first paint
 
-Without an argument: all of them, the second with 1,000 motions.
+Without an argument: all of them, the second with 1,000 motions. benchmarks/watch.py: the
+live page.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 import time
@@ -56,9 +58,11 @@ def wear() -> None:
         print(f'{"":9}gripper: {"; ".join(map(str, changed)) or "not found"}', flush=True)
 
 
-def healthy(count: int = 10_000) -> None:
-    each = count // len(ARMS)
+def healthy(count: int | str = 10_000, *names: str) -> None:
+    each = int(count) // len(ARMS)
     for seed, name in enumerate(ARMS):
+        if names and name not in names:
+            continue
         arm = AgeingArm(name, seed=seed)
         found = arm.identified
         began = time.perf_counter()
@@ -71,7 +75,7 @@ def healthy(count: int = 10_000) -> None:
                 false[finding.code] = false.get(finding.code, 0) + 1
         print(
             f'{name:9}{each} healthy motions: findings {false or "none"}; made and refitted in '
-            f'{fitted:.0f} s',
+            f'{fitted:.0f} s, judged after each in {time.perf_counter() - began - fitted:.0f} s',
             flush=True,
         )
 
@@ -147,11 +151,16 @@ def fleet() -> None:
             )
             work.append(FileJob(path, model))
         results = {}
-        for jobs in (1, 2, 1, 2):
+        taken: dict[int, list[float]] = {1: [], 2: []}
+        for jobs in (1, 2) * 3:
             began = time.perf_counter()
             outcomes = run_jobs(examined_file, work, jobs)
-            print(f'eight bags, {jobs} at a time: {time.perf_counter() - began:.1f} s', flush=True)
+            taken[jobs].append(time.perf_counter() - began)
+            load = os.getloadavg()[0]
+            print(f'eight bags, {jobs} at a time: {taken[jobs][-1]:.1f} s (load {load:.1f})')
             results[jobs] = [each.result for each in outcomes]
+        ratios = np.divide(taken[1], taken[2])
+        print(f'one after the other over two at a time: {np.median(ratios):.2f}', flush=True)
         print('the same numbers:', repr(results[1]) == repr(results[2]), results[1] == results[2])
         try:
             from distributed import LocalCluster
@@ -173,7 +182,7 @@ def main(arguments: list[str]) -> None:
         recordings()
         fleet()
         return
-    parts[arguments[0]](*map(int, arguments[1:]))
+    parts[arguments[0]](*arguments[1:])
 
 
 if __name__ == '__main__':

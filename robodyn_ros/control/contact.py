@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.control.core_binding import core, core_arm
 from robodyn_ros.control.joint_state_buffer import MeasuredState
-from robodyn_ros.control.law import ControlLaw, Friction, InverseDynamics
+from robodyn_ros.control.law import ControlLaw, Friction, InverseDynamics, OfPosition
 from robodyn_ros.control.settings import ControlSettings, each_joint
 from robodyn_ros.errors import InvalidArgument
 from robodyn_ros.kinematics import forward_kinematics, tip_jacobian
@@ -333,14 +334,8 @@ def tip_wrench(
     -----
     Least squares, damped by what a wrench is expected to be like: ``core/tip_wrench.hpp``.
     """
-    found = core.tip_wrench(
-        forward_kinematics(model, position),
-        tip_jacobian(model, position),
-        point,
-        torque,
-        deviation,
-    )
-    return TipWrench(*found)
+    pose, columns = forward_kinematics(model, position), tip_jacobian(model, position)
+    return TipWrench(*core.tip_wrench(pose, columns, point, torque, deviation))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -377,6 +372,9 @@ class ContactMonitor:
         [N m] or [N]
     residual : KnownResidual, optional
         What an identification says; where the settings have no thresholds, they follow from it.
+    tip : tuple of two callables, optional
+        The tip's pose and Jacobian as functions of positions, compiled ones: the wrench is fitted
+        in each cycle, and they are most of it. Not given: the model's.
 
     Attributes
     ----------
@@ -401,8 +399,13 @@ class ContactMonitor:
         effort_scale: FloatArray,
         effort_limits: FloatArray,
         residual: KnownResidual | None = None,
+        tip: tuple[OfPosition, OfPosition] | None = None,
     ) -> None:
         self._model, self._effort_scale = model, effort_scale
+        self._pose: OfPosition = partial(forward_kinematics, model)
+        self._jacobian: OfPosition = partial(tip_jacobian, model)
+        if tip is not None:
+            self._pose, self._jacobian = tip
         self._is_measured = settings.observed_effort == 'measured'
         self._inverse_dynamics = inverse_dynamics
         self.observer = MomentumObserver(
@@ -495,7 +498,8 @@ class ContactMonitor:
         deviation = core.torque_deviation(
             self._deviation, self._model.coulomb_friction, state.velocity
         )
-        return tip_wrench(self._model, state.position, self.torque, deviation, self._point)
+        pose, columns = self._pose(state.position), self._jacobian(state.position)
+        return TipWrench(*core.tip_wrench(pose, columns, self._point, self.torque, deviation))
 
     def _drive_torque(
         self, state: MeasuredState, commanded: FloatArray | None, law: ControlLaw

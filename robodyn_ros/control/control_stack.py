@@ -181,6 +181,7 @@ def build_control_stack(
         units.effort_scale,
         limits,
         residual,
+        (torque.forward_kinematics(model), torque.jacobian(model)),
     )
     return ControlStack(
         model,

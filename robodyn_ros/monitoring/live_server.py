@@ -2,7 +2,7 @@
 """
 A page and its numbers on a port of this machine: read-only, for a browser of this machine.
 
-``/`` is the page, ``/live`` a WebSocket on which one text a frame is sent to each browser; a
+``/`` is the page, ``/live`` a WebSocket on which one message a frame is sent to each browser; a
 browser that is slow misses frames. Nothing that a browser sends is read: a message closes its
 connection. The Host header must name this server, and an Origin header must be the page's own, so
 that no other page that is open in the browser hears the arm, not even by a name that resolves to
@@ -22,7 +22,7 @@ from typing import Any
 from robodyn_ros.errors import InvalidArgument, NoBackend, NotReady
 
 LARGEST_FRAME = 65_536
-"""Bytes of what is sent at once; a longer text is not sent."""
+"""Bytes of what is sent at once; a longer message is not sent."""
 
 MOST_BROWSERS = 8
 """That are served at a time."""
@@ -43,15 +43,15 @@ _HEADERS = (
 
 class LiveServer:
     """
-    Serves a page, and sends the latest text to every browser that shows it.
+    Serves a page, and sends the latest message to every browser that shows it.
 
     Parameters
     ----------
     page : str
         HTML.
     latest : callable
-        Returns the text to send, or None where there is nothing new; it is called in the server's
-        thread, only while a browser listens.
+        Returns the text or bytes to send, or None where there is nothing new; it is called in the
+        server's thread, only while a browser listens.
     host : str
         Address to listen on.
     port : int
@@ -79,7 +79,7 @@ class LiveServer:
     def __init__(
         self,
         page: str,
-        latest: Callable[[], str | None],
+        latest: Callable[[], str | bytes | None],
         *,
         host: str = '127.0.0.1',
         port: int = 0,
@@ -158,14 +158,14 @@ class LiveServer:
                 await asyncio.sleep(due - self._loop.time() if self._browsers else _IDLE)
 
     def _send(self) -> None:
-        text = self._latest()
-        if text is None or len(text) > LARGEST_FRAME:
+        message = self._latest()
+        if message is None or len(message) > LARGEST_FRAME:
             return
         from websockets.asyncio.server import broadcast
 
         broadcast(
             [each for each in self._browsers if _waiting(each) < _LAGGING],
-            text,
+            message,
         )
 
     async def _hold(self, connection: Any) -> None:

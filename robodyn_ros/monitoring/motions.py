@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Collection
+from collections import deque
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -242,6 +243,48 @@ class MotionCollector:
             return Recording(self._names, time, position, velocity, effort)
         except RobodynError:  # no efforts, or hardly a sound sample
             return None
+
+
+class CommandedEfforts:
+    """
+    Brings states and the torques that were commanded upon them together, by their stamps.
+
+    Parameters
+    ----------
+    most : int
+        States, and torques, that wait for each other; the oldest are dropped beyond.
+    """
+
+    def __init__(self, most: int = 20_000) -> None:
+        self._states: deque[tuple[float, FloatArray, FloatArray]] = deque(maxlen=most)
+        self._efforts: deque[tuple[float, FloatArray]] = deque(maxlen=most)
+        self._newest = -np.inf
+
+    def take_state(self, stamp: float, position: FloatArray, velocity: FloatArray) -> None:
+        """Take a state, (n,) each [rad or m], [rad/s or m/s], with its stamp [s]."""
+        self._states.append((stamp, position, velocity))
+
+    def take_effort(self, stamp: float, effort: FloatArray) -> None:
+        """Take a torque (n,) with the stamp of its state [s]; one that goes back begins anew."""
+        if stamp < self._newest:
+            self._states.clear()
+            self._efforts.clear()
+        self._newest = stamp
+        self._efforts.append((stamp, effort))
+
+    def samples(self) -> Iterator[tuple[float, FloatArray, FloatArray, FloatArray]]:
+        """
+        Return stamp, position, velocity and effort of the states whose torque has come, once each.
+
+        A state without a torque, though that of a later one has come, is left out.
+        """
+        states, efforts = self._states, self._efforts
+        while states and states[0][0] <= self._newest:
+            stamp, position, velocity = states.popleft()
+            while efforts and efforts[0][0] < stamp:
+                efforts.popleft()
+            if efforts and efforts[0][0] == stamp:
+                yield stamp, position, velocity, efforts.popleft()[1]
 
 
 # --- files ---------------------------------------------------------------------------------------

@@ -87,7 +87,7 @@ def _with_deviation(value: float, deviation: float, unit: str) -> str:
         return '–'
     if unit == '%':
         return f'{value:+.0f} ± {deviation:.0f} %'.replace('-', '−')
-    return f'{value:+.2f} ± {deviation:.2g} {unit}'.replace('-', '−')
+    return f'{value:+.3f} ± {deviation:.3f} {unit}'.replace('-', '−')
 
 
 def _times(motions: Sequence[Motion]) -> tuple[FloatArray, str]:

@@ -13,19 +13,30 @@
   let heard = 0, frames = 0, shown = 0;
 
   const written = x => (Math.abs(x) < 5e-4 ? 0 : x).toPrecision(3).replace('-', '\u2212');
-  const finite = (list, n) => Array.isArray(list) && list.length === n && list.every(Number.isFinite);
+  const finite = list => list.every(Number.isFinite);
+
+  // A frame, as live_frame of watch_page.py makes it; an error where it is none.
+  function read(buffer) {
+    const n = rows.length, from = 4 + new DataView(buffer).getUint32(0, true);
+    const words = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, from - 4)));
+    const numbers = [...new Float64Array(buffer.slice(from))];
+    const names = ['q', 'total', ...PARTS, 'external'];
+    if (numbers.length !== names.length * n + 3) throw new RangeError('another arm');
+    const message = { ...words, force: numbers.slice(-3) };
+    names.forEach((name, k) => { message[name] = numbers.slice(k * n, (k + 1) * n); });
+    return message;
+  }
 
   function show(message) {
-    const n = rows.length;
-    if (!finite(message.q, n) || !finite(message.total, n)) return;
-    const force = finite(message.force, 3) ? message.force : null;
+    if (!finite(message.q) || !finite(message.total)) return;
+    const force = finite(message.force) ? message.force : null;
     figure.dispatchEvent(new CustomEvent('told', {
       detail: { q: message.q, torques: message.total, force, full: NEWTONS, least: LEAST },
     }));
-    const outside = finite(message.external, n) ? message.external : null;
+    const outside = finite(message.external) ? message.external : null;
     rows.forEach((row, i) => {
       for (const part of PARTS) {
-        const value = finite(message[part], n) ? message[part][i] : 0;
+        const value = finite(message[part]) ? message[part][i] : 0;
         const bar = row.querySelector(`.${part}`);
         bar.style.width = `${Math.min(50, 50 * Math.abs(value) / limits[i])}%`;
         bar.classList.toggle('minus', value < 0);
@@ -65,10 +76,11 @@
   let wait = 500;
   function connect() {
     const socket = new WebSocket(`ws://${location.host}/live`);
+    socket.binaryType = 'arraybuffer';
     socket.onmessage = event => {
-      if (typeof event.data !== 'string' || event.data.length > 65536) return;
+      if (!(event.data instanceof ArrayBuffer) || event.data.byteLength > 65536) return;
       let message;
-      try { message = JSON.parse(event.data); } catch { return; }
+      try { message = read(event.data); } catch { return; }
       heard = performance.now();
       wait = 500;
       if (latest === null) requestAnimationFrame(draw);

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +33,9 @@ PARTS = (
 )
 """Parts of a torque as ``DynamicsState`` names them, their colours and their words."""
 
+JOINT_NUMBERS = ('position', 'total', *(name for name, _, _ in PARTS), 'external_torque')
+"""What a frame has of each joint, as ``DynamicsState`` names it, in this order."""
+
 _SEED, _POSES = 5, 200
 _ROOM = 1.5  # of the largest torque that gravity asks for, where a joint has no limit
 _SMALL = 0.1  # of the scale: the band where no threshold is known
@@ -49,8 +53,7 @@ def watch_page(model: RobotModel, thresholds: FloatArray | None = None, *, title
     title : str
         Of the arm.
     """
-    full = _full_scale(model)
-    bands = _SMALL * full if thresholds is None else np.asarray(thresholds, dtype=float)
+    full, bands = _full_scale(model), residual_bands(model, thresholds)
     scripts = [arm_in_space.script(), _script()]
     return rendered_page(
         'watch.html.jinja',
@@ -66,6 +69,38 @@ def watch_page(model: RobotModel, thresholds: FloatArray | None = None, *, title
         scripts=scripts,
         digests=[_digest(text) for text in scripts],
     )
+
+
+def live_frame(words: bytes, numbers: Sequence[bytes], force: FloatArray) -> bytes:
+    """
+    Return what ``watch.js`` shows once: words, as JSON, and numbers, as they came in a message.
+
+    Parameters
+    ----------
+    words : bytes
+        JSON of ``contact``, ``link`` and ``mode``.
+    numbers : sequence of bytes
+        n little-endian float64 for each of ``JOINT_NUMBERS``; NaN where there are none.
+    force : array, shape (3,)
+        On the tip, in the base link's axes; NaN where it is not known [N].
+    """
+    size = len(words).to_bytes(4, 'little')
+    return b''.join((size, words, *numbers, force.astype('<f8').tobytes()))
+
+
+def residual_bands(model: RobotModel, thresholds: FloatArray | None) -> FloatArray:
+    """
+    Return from which external torque on each joint is shown as touched, shape (n,) [N m or N].
+
+    Parameters
+    ----------
+    model : RobotModel
+    thresholds : array, shape (n,), or None
+        Of contacts with a joint that moves; None: unknown, a tenth of the scale.
+    """
+    if thresholds is None:
+        return _SMALL * _full_scale(model)
+    return np.asarray(thresholds, dtype=float)
 
 
 def _full_scale(model: RobotModel) -> FloatArray:

@@ -33,7 +33,7 @@ from robodyn_ros.errors import MalformedData, RobodynError
 from robodyn_ros.identification import Identification, Recording
 from robodyn_ros.monitoring.ageing import REFERENCE, Condition, Motion, condition
 from robodyn_ros.monitoring.history import append_motions, read_history
-from robodyn_ros.monitoring.motions import Clock, MotionCollector, examined
+from robodyn_ros.monitoring.motions import Clock, CommandedEfforts, MotionCollector, examined
 from robodyn_ros.ros import command_line
 from robodyn_ros.ros.conversions import diagnostic_status
 from robodyn_ros.ros.joint_states import JointStateMessage, JointStateReader
@@ -43,6 +43,7 @@ from robodyn_ros.ros.qos import RECORDED_STATES, RELIABLE
 from robodyn_ros.ros.rclpy_workarounds import TakenByHand, waiting_messages
 from robodyn_ros.ros.spinning import run_until_signal
 from robodyn_ros.ros_parameters import parameters_of
+from robodyn_ros.spatial import FloatArray
 
 ABOUT = (
     'Watches an arm age: friction of each motion against the identified model, in /diagnostics '
@@ -87,7 +88,7 @@ class MonitorNode(PlainlySpoken, Node):
         self._collector = MotionCollector(names, LEAST_STEP)
         self._heard: dict[str, tuple[float, float, float]] = {}
         self._temperatures: list[tuple[float, float]] = []
-        self._torques: dict[str, float] = {}
+        self._efforts = CommandedEfforts()
         self._reader, self._torque_reader = JointStateReader(), JointStateReader()
         self._last = 0.0
         node = given['watched_node']
@@ -128,14 +129,20 @@ class MonitorNode(PlainlySpoken, Node):
 
     def _take_in(self) -> None:
         """Take what has come since the last look, oldest first."""
-        for content in waiting_messages(self._commanded, JointState) if self._commanded else ():
-            message = self._read(content, self._torque_reader)
-            if message is not None and len(message.effort) == len(message.names):
-                self._torques.update(zip(message.names, message.effort))
         for content in waiting_messages(self._states, JointState):
             message = self._read(content, self._reader)
             if message is not None:
                 self._add(message)
+        if self._commanded is None:
+            return
+        for content in waiting_messages(self._commanded, JointState):
+            message = self._read(content, self._torque_reader)
+            if message is not None and len(message.effort) == len(message.names):
+                efforts = dict(zip(message.names, message.effort))
+                row = [efforts.get(name, np.nan) for name in self._found.model.joint_names]
+                self._efforts.take_effort(message.stamp, np.array(row))
+        for sample in self._efforts.samples():
+            self._collect(*sample)
 
     def _read(self, content: bytes, reader: JointStateReader) -> JointStateMessage | None:
         try:
@@ -151,8 +158,6 @@ class MonitorNode(PlainlySpoken, Node):
         velocities = message.velocity if len(message.velocity) == count else [np.nan] * count
         for name, *state in zip(message.names, message.position, velocities, efforts):
             if name in names:
-                if self._commanded is not None:
-                    state[2] = self._torques.get(name, np.nan)
                 self._heard[name] = (state[0], state[1], state[2])
         if len(self._heard) < len(names):
             return
@@ -161,7 +166,15 @@ class MonitorNode(PlainlySpoken, Node):
         self._last = message.stamp
         if self._in_contact:
             return
-        motion = self._collector.add(message.stamp, *rows)
+        if self._commanded is not None:
+            self._efforts.take_state(message.stamp, rows[0], rows[1])
+        else:
+            self._collect(message.stamp, *rows)
+
+    def _collect(
+        self, stamp: float, position: FloatArray, velocity: FloatArray, effort: FloatArray
+    ) -> None:
+        motion = self._collector.add(stamp, position, velocity, effort)
         if motion is not None:
             self._examine(motion)
 

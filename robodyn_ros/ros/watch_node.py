@@ -6,27 +6,26 @@ Shows an arm live in a browser of this machine, and moves nothing: ``watch_node`
 direction  name                                           notes
 ========== ============================================== ======================================
 sub        ``dynamics_node/dynamics_state``               while a browser looks
-sub        ``dynamics_node/tip_wrench``                   the same
 sub        ``dynamics_node/contact``                      the same
 sub        ``robot_description``                          where ``urdf_file`` is not given
 ========== ============================================== ======================================
 
 No executor runs: the newest message is taken when a frame is due, so that the node's thousand
-messages a second cost this process no more than the thirty that are shown.
+messages a second cost this process little more than the thirty that are shown. The force on the
+tip is fitted here, to the external torques of those thirty: subscribed to, the node's own wrench
+would cost the node a fit, and both a message, in each of its cycles.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import rclpy
-from geometry_msgs.msg import WrenchStamped
 from rclpy.exceptions import ParameterException
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
@@ -38,14 +37,16 @@ from std_msgs.msg import String
 from robodyn_interfaces.msg import Contact, DynamicsState
 from robodyn_ros.control.contact import contact_thresholds_of
 from robodyn_ros.control.control_stack import configured_arm
+from robodyn_ros.control.core_binding import core
+from robodyn_ros.control.law import OfPosition
+from robodyn_ros.control.model_torque import RigidBodyTorque
 from robodyn_ros.control.settings import ControlSettings
-from robodyn_ros.errors import RobodynError
-from robodyn_ros.kinematics import forward_kinematics
+from robodyn_ros.errors import MalformedData, RobodynError
 from robodyn_ros.model import RobotModel
 from robodyn_ros.monitoring.live_server import LiveServer
-from robodyn_ros.report.watch_page import PARTS, watch_page
+from robodyn_ros.report.watch_page import JOINT_NUMBERS, live_frame, residual_bands, watch_page
 from robodyn_ros.ros import command_line
-from robodyn_ros.ros.conversions import vector
+from robodyn_ros.ros.dynamics_states import DynamicsStateReader, ReportedState
 from robodyn_ros.ros.joint_states import LARGEST_SIZE
 from robodyn_ros.ros.parameter_overrides import declared_values, in_parameters
 from robodyn_ros.ros.plain_text import PlainlySpoken, plain
@@ -53,6 +54,7 @@ from robodyn_ros.ros.qos import LATCHED
 from robodyn_ros.ros.rclpy_workarounds import RCLError, waiting_messages, words_of_rcl
 from robodyn_ros.ros.signals import StopSignal
 from robodyn_ros.ros_parameters import parameters_of
+from robodyn_ros.spatial import FloatArray
 
 ABOUT = (
     'Shows an arm live in a browser of this machine: the arm as it turns, torque by part, the '
@@ -65,8 +67,7 @@ NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 NEWEST_CONTACT = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 _LONGEST_NAME = 100
 _PERIOD = 0.1  # between looks at signals [s]
-_DIGITS = 5
-_PARTS = {name: name for name, _, _ in PARTS}
+_AT_TIP = np.zeros(3)
 
 
 class WatchNode(PlainlySpoken, Node):
@@ -92,7 +93,12 @@ class WatchNode(PlainlySpoken, Node):
         self.server: LiveServer | None = None
         self._model: RobotModel | None = None
         self._topics: dict[str, tuple[Subscription, Any]] = {}
-        self._link, self._force = '', None
+        self._link = ''
+        self._reader = DynamicsStateReader()
+        self._told: tuple[bool, str, str] | None = None
+        self._words = b''  # as which it was told
+        self._deviation = np.empty(0)  # of the external torques, (n,) [N m or N]
+        self._tip: tuple[OfPosition, OfPosition] | None = None  # its pose and Jacobian
         self._description: Subscription | None = None
         if self._given['urdf_file']:
             self._begin(None)
@@ -126,7 +132,13 @@ class WatchNode(PlainlySpoken, Node):
         arm = configured_arm(settings, description)
         thresholds = contact_thresholds_of(arm.model, settings, arm.residual)
         self._model = arm.model
-        page = watch_page(arm.model, None if thresholds is None else thresholds.moving)
+        moving = None if thresholds is None else thresholds.moving
+        self._deviation = residual_bands(arm.model, moving) / core.DEVIATIONS
+        # The node's own compiled functions, as a rule from the cache: in NumPy they are half of
+        # what a frame costs.
+        torque = RigidBodyTorque.of(arm.model, 'compiled')
+        self._tip = torque.forward_kinematics(arm.model), torque.jacobian(arm.model)
+        page = watch_page(arm.model, moving)
         self.server = LiveServer(
             page,
             self.frame,
@@ -144,7 +156,6 @@ class WatchNode(PlainlySpoken, Node):
             node = self._given['watched_node']
             for name, kind, quality in (
                 ('dynamics_state', DynamicsState, NEWEST),
-                ('tip_wrench', WrenchStamped, NEWEST),
                 ('contact', Contact, NEWEST_CONTACT),
             ):
                 subscription = self.create_subscription(
@@ -155,60 +166,59 @@ class WatchNode(PlainlySpoken, Node):
             for subscription, _ in self._topics.values():
                 self.destroy_subscription(subscription)
             self._topics.clear()
-            self._link, self._force = '', None
+            self._link = ''
 
-    def frame(self) -> str | None:
-        """Return what the newest messages say as JSON; None where no state came."""
-        state = self._newest('dynamics_state')
-        wrench, contact = self._newest('tip_wrench'), self._newest('contact')
+    def frame(self) -> bytes | None:
+        """Return what the newest messages say, as the page reads it; None where no state came."""
+        content, contact = self._newest('dynamics_state'), self._newest('contact')
         if contact is not None:
-            self._link = '' if contact.is_over else plain(contact.link)[:_LONGEST_NAME]
-        if state is None or self._model is None:
+            message = deserialize_message(contact, Contact)
+            self._link = '' if message.is_over else plain(message.link)[:_LONGEST_NAME]
+        model = self._model
+        if content is None or model is None:
             return None
-        if tuple(state.joint_names) != self._model.joint_names:
+        try:
+            state = self._reader.read(content)
+        except MalformedData:
+            return None
+        if state.names != model.joint_names:
             self.get_logger().warning(
                 'the node reports another arm than this page shows', throttle_duration_sec=5.0
             )
             return None
-        position = state.position.tolist()
-        if len(position) != self._model.n or not all(map(math.isfinite, position)):
+        unknown = np.full(model.n, np.nan).tobytes()
+        numbers = [state.numbers[name] or unknown for name in JOINT_NUMBERS]
+        if any(len(each) != len(unknown) for each in numbers):
             return None
-        if wrench is not None:
-            # It comes in the tip's axes.
-            turn = forward_kinematics(self._model, position)[:3, :3]
-            self._force = np.round(turn @ vector(wrench.wrench.force), _DIGITS).tolist()
-        told = {
-            **_rounded(state, {'q': 'position', 'total': 'total', **_PARTS}),
-            'external': np.round(state.external_torque, _DIGITS).tolist() or None,
-            'force': self._force,
-            'contact': bool(state.in_contact),
-            'link': self._link,
-            'mode': plain(state.mode)[:_LONGEST_NAME],
-        }
-        try:
-            return json.dumps(told, allow_nan=False, separators=(',', ':'))
-        except ValueError:  # a number that is not finite: no frame of it
-            return None
+        told = state.in_contact, self._link, state.mode
+        if told != self._told:
+            self._told = told
+            mode = plain(state.mode)[:_LONGEST_NAME]
+            words = {'contact': state.in_contact, 'link': self._link, 'mode': mode}
+            self._words = json.dumps(words).encode()
+        return live_frame(self._words, numbers, self._force(model, state))
 
-    def _newest(self, name: str) -> Any:
+    def _force(self, model: RobotModel, state: ReportedState) -> FloatArray:
+        """Return the force on the tip in the base link's axes, (3,) [N]; NaN: it is not known."""
+        position, velocity, outside = (
+            np.frombuffer(state.numbers[name], '<f8')
+            for name in ('position', 'velocity', 'external_torque')
+        )
+        if self._tip is None or not len(position) == len(velocity) == len(outside):
+            return np.full(3, np.nan)
+        pose, columns = (function(position) for function in self._tip)
+        deviation = core.torque_deviation(self._deviation, model.coulomb_friction, velocity)
+        wrench, _, _ = core.tip_wrench(pose, columns, _AT_TIP, outside, deviation)
+        return pose[:3, :3] @ wrench[:3]
+
+    def _newest(self, name: str) -> bytes | None:
         """Return the newest message of a topic, or None where none came since the last look."""
         if name not in self._topics:
             return None
-        subscription, kind = self._topics[name]
         content = None
-        for newer in waiting_messages(subscription, kind):
+        for newer in waiting_messages(*self._topics[name]):
             content = newer
-        if content is None or len(content) > LARGEST_SIZE:
-            return None
-        return deserialize_message(content, kind)
-
-
-def _rounded(state: DynamicsState, names: Mapping[str, str]) -> dict[str, list[float]]:
-    """Return fields of n numbers each by their short names; one that is shorter is left out."""
-    n = len(state.position)
-    told = {short: getattr(state, name) for short, name in names.items()}
-    told = {short: values for short, values in told.items() if len(values) == n}
-    return dict(zip(told, np.round(np.array(list(told.values())), _DIGITS).tolist()))
+        return None if content is None or len(content) > LARGEST_SIZE else content
 
 
 def run(args: Sequence[str] | None = None) -> int:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The SROS2 policy allows the dynamics node what it does, and nothing else."""
 
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -87,29 +88,97 @@ def test_feedforward_does_all_that_it_may_and_may_all_that_it_does():
     pytest.importorskip('rclpy', reason='needs ROS 2')
     from feedforward_rig import Rig
 
-    policy = allowed('feedforward')
     rig = Rig(urdf_file='')  # it listens for the description where it is given no file
     try:
-        name = rig.node.get_name()
-        found = {
-            'publish': seen(rig.node.get_publisher_names_and_types_by_node, name),
-            'subscribe': seen(rig.node.get_subscriber_names_and_types_by_node, name),
-            'reply': seen(rig.node.get_service_names_and_types_by_node, name),
-            'request': seen(rig.node.get_client_names_and_types_by_node, name),
-        }
+        found = done_by(rig.node)
     finally:
         rig.close()
-    for rule, may in policy.items():
+    assert_done(found, 'feedforward')
+
+
+@pytest.mark.ros
+def test_monitor_does_all_that_it_may_and_may_all_that_it_does(tmp_path):
+    rclpy = pytest.importorskip('rclpy', reason='needs ROS 2')
+    from simulated_recordings import TrueArm
+
+    from robodyn_ros.identification import DriveTerms, identify
+    from robodyn_ros.ros.monitor_node import MonitorNode
+
+    arm = TrueArm.drawn(2, 3)
+    found = identify(arm.urdf, arm.recording(3, 12.0, rate=100.0), friction=DriveTerms())
+    found.save(tmp_path / 'found.yaml')
+    given = {'model': str(tmp_path / 'found.yaml'), 'efforts': 'torques'}
+    with in_context(rclpy) as options:
+        node = MonitorNode(**options(given))
+        found = done_by(node)
+        node.destroy_node()
+    assert_done(found, 'monitor_node')
+
+
+@pytest.mark.ros
+def test_watch_does_all_that_it_may_and_may_all_that_it_does(tmp_path):
+    rclpy = pytest.importorskip('rclpy', reason='needs ROS 2')
+    pytest.importorskip('websockets', reason='websockets is not installed')
+    from robots import two_link_urdf
+
+    from robodyn_ros.ros.watch_node import WatchNode
+
+    (tmp_path / 'arm.urdf').write_text(two_link_urdf())
+    found = {rule: set() for rule in RULES}
+    # It listens for the description where it is given no file, and to the node for a browser.
+    with in_context(rclpy) as options:
+        for path in ('', str(tmp_path / 'arm.urdf')):
+            node = WatchNode(**options({'urdf_file': path, 'tip_link': 'link2', 'port': 0}))
+            if path:
+                node._on_browsers(1)
+            for rule, names in done_by(node).items():
+                found[rule] |= names
+            node.close()
+            node.destroy_node()
+    assert_done(found, 'watch_node')
+
+
+@contextmanager
+def in_context(rclpy):
+    """Yield what makes a node's arguments of its parameters, in a domain of its own."""
+    import domains
+    from rclpy.parameter import Parameter
+
+    context = rclpy.Context()
+    rclpy.init(context=context, domain_id=domains.claim())
+
+    def options(parameters):
+        overrides = [Parameter(name, value=value) for name, value in parameters.items()]
+        return {'context': context, 'parameter_overrides': overrides}
+
+    try:
+        yield options
+    finally:
+        rclpy.shutdown(context=context)
+
+
+def done_by(node):
+    """Return what a node of this process does, by the policy's words."""
+    questions = (
+        node.get_publisher_names_and_types_by_node,
+        node.get_subscriber_names_and_types_by_node,
+        node.get_service_names_and_types_by_node,
+        node.get_client_names_and_types_by_node,
+    )
+    name = node.get_name()
+    return {rule: {each for each, _ in ask(name, '/')} for rule, ask in zip(RULES, questions)}
+
+
+def assert_done(found, enclave):
+    for rule, may in allowed(enclave).items():
         # Topics and services of actions are allowed with them.
         is_done = {each for each in found[rule] if '/_action/' not in each}
         assert is_done == may - {'/clock'}, rule
 
 
-def seen(question, name):
-    return {each for each, _ in question(name, '/')}
-
-
-@pytest.mark.parametrize('enclave', ['driver', 'operator', 'observer'])
+@pytest.mark.parametrize(
+    'enclave', ['driver', 'operator', 'observer', 'monitor_node', 'watch_node']
+)
 def test_others_may_only_what_the_nodes_take_and_give(enclave):
     filler, other = allowed('feedforward'), allowed(enclave)
     node = {rule: names | filler[rule] for rule, names in allowed('dynamics_node').items()}
@@ -118,11 +187,11 @@ def test_others_may_only_what_the_nodes_take_and_give(enclave):
     fed_by_the_driver = {'/joint_states', '/robot_description', '/clock'}
     assert other['subscribe'] - node['publish'] <= shared | fed_by_the_driver
     assert other['request'] <= node['reply']
-    assert other['reply'] == set()
+    assert {name for name in other['reply'] if not name.startswith(f'/{enclave}/')} == set()
 
 
 def test_only_the_driver_tells_where_the_joints_are_and_only_the_node_commands():
-    for enclave in ('operator', 'observer'):
+    for enclave in ('operator', 'observer', 'monitor_node', 'watch_node'):
         published = allowed(enclave)['publish']
         assert '/joint_states' not in published
         assert not any('commands' in name or 'torques' in name for name in published)

@@ -12,7 +12,7 @@ from browser import FAULTS, chromium
 from robots import public_urdf
 
 from robodyn_ros import RobotModel, forward_kinematics
-from robodyn_ros.report.watch_page import PARTS, watch_page
+from robodyn_ros.report.watch_page import JOINT_NUMBERS, PARTS, live_frame, watch_page
 
 pytest.importorskip('websockets', reason='websockets is not installed: pip install websockets')
 
@@ -28,20 +28,15 @@ def model() -> RobotModel:
     )
 
 
-def told(model, q, **changes):
-    n = model.n
-    part = {name: [0.5 * (k + 1)] * n for k, (name, _, _) in enumerate(PARTS)}
-    return {
-        'q': list(map(float, q)),
-        'total': [10.0, -20.0, 3.0, -4.0, 0.5, 0.6, 0.0],
-        **part,
-        'external': [0.1] * n,
-        'force': [20.0, 0.0, 5.0],
-        'contact': False,
-        'link': '',
-        'mode': 'computed_torque',
-        **changes,
-    }
+def told(model, q, external=0.1, **changes):
+    numbers = {name: 0.5 * (k + 1) for k, (name, _, _) in enumerate(PARTS)}
+    numbers |= {'position': q, 'total': [10.0, -20.0, 3.0, -4.0, 0.5, 0.6, 0.0]}
+    numbers |= {'external_torque': external}
+    joints = [np.full(model.n, numbers[name], dtype=float) for name in JOINT_NUMBERS]
+    words = {'contact': False, 'link': '', 'mode': 'computed_torque', **changes}
+    return live_frame(
+        json.dumps(words).encode(), [each.tobytes() for each in joints], np.array([20.0, 0.0, 5.0])
+    )
 
 
 def test_names_of_a_description_are_escaped_and_there_is_no_other_resource(model):
@@ -63,8 +58,8 @@ def until(page, frames):
 @pytest.mark.parametrize(('width', 'height'), [(390, 844), (1440, 900)])
 def test_a_browser_shows_pose_torques_force_and_contact(model, width, height, tmp_path):
     q = np.array([0.3, -0.5, 0.2, -2.0, 0.1, 1.6, 0.8])
-    frame = {'text': json.dumps(told(model, q))}
-    server = LiveServer(watch_page(model, np.full(7, 2.0)), lambda: frame['text'])
+    frame = {'sent': told(model, q)}
+    server = LiveServer(watch_page(model, np.full(7, 2.0)), lambda: frame['sent'])
     messages: list[str] = []
     try:
         with chromium() as browser:
@@ -91,19 +86,27 @@ def test_a_browser_shows_pose_torques_force_and_contact(model, width, height, tm
             assert '20.6 N' in page.inner_text('#facts')
             page.screenshot(path=tmp_path / f'{width}.png')
             # A contact, a residual beyond its band, and a name that would be markup.
-            frame['text'] = json.dumps(
-                told(model, q, contact=True, link=HOSTILE, external=[5.0] + [0.0] * 6)
-            )
+            frame['sent'] = told(model, q, contact=True, link=HOSTILE, external=[5.0] + [0.0] * 6)
             page.wait_for_selector('#in-space.contact')
             assert page.locator('.row.beyond').count() == 1
             assert HOSTILE in page.inner_text('#facts')
             assert page.title() != '1'
             # What is no frame is passed over.
-            count = int(page.evaluate('document.body.dataset.frames'))
-            for text in ('nonsense', '[]', '{"q": [1, 2]}', '{"q": null, "total": "x"}', '1'):
-                frame['text'] = text
-                time.sleep(0.1)
-            frame['text'] = json.dumps(told(model, q))
+            sound = told(model, q)
+            for wrong in (
+                'nonsense',
+                b'',
+                b'\xff' * 100,
+                sound[:-1],
+                sound[:-8],
+                told(model, np.full(7, np.nan)),
+            ):
+                frame['sent'] = wrong
+                time.sleep(0.2)  # frames that are on their way
+                count = int(page.evaluate('document.body.dataset.frames'))
+                time.sleep(0.2)
+                assert int(page.evaluate('document.body.dataset.frames')) == count
+            frame['sent'] = sound
             until(page, count + 1)
             assert page.wait_for_selector('#state.good').inner_text().endswith('a second')
         assert messages == []

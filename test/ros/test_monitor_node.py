@@ -45,6 +45,7 @@ class Rig:
     def __init__(self, folder, found, **parameters):
         found.save(folder / 'found.yaml')
         self.found, self.history = found, folder / 'arm.jsonl'
+        self.efforts = parameters.get('efforts', 'joint_states')
         self.context = rclpy.Context()
         rclpy.init(context=self.context, domain_id=domains.claim())
         self.node = rclpy.create_node('dynamics_node', context=self.context)
@@ -92,9 +93,16 @@ class Rig:
     def publish(self, names, stamp, q, qd, tau):
         seconds, rest = divmod(round(1e9 * stamp), 10**9)
         message = JointState(name=names, position=q.tolist(), velocity=qd.tolist())
-        message.effort = tau.tolist()
         message.header.stamp = Time(sec=seconds, nanosec=rest)
-        self.states.publish(message)
+        if self.efforts == 'torques':
+            self.states.publish(message)
+            # As the node: with the state's stamp, after it, by name.
+            torques = JointState(name=names[::-1], effort=tau[::-1].tolist())
+            torques.header.stamp = message.header.stamp
+            self.torques.publish(torques)
+        else:
+            message.effort = tau.tolist()
+            self.states.publish(message)
         self.executor.spin_once(timeout_sec=0.0)
 
     def motions(self):
@@ -129,6 +137,21 @@ def test_each_motion_is_appended_and_reported_when_it_is_over(rig, arm):
     facts = {each.key: each.value for each in status.values}
     assert facts['motions'] == '2' and '%' not in facts['motions']
     assert any(key.startswith('friction_') for key in facts)
+
+
+def test_where_joint_states_have_no_efforts_those_are_taken_that_the_node_commands(
+    tmp_path, found, arm
+):
+    rig = Rig(tmp_path, found, efforts='torques')
+    try:
+        rig.until(lambda: rig.torques.get_subscription_count() > 0)
+        rig.move(arm.recording(54, 8.0, rate=100.0), 1000.0)
+        rig.until(lambda: rig.motions())
+        (motion,) = rig.motions()
+    finally:
+        rig.close()
+    # As from the drives' own efforts: each sample has the torque of its own state.
+    assert np.abs(motion.terms.friction).max() < 0.1
 
 
 def test_samples_within_a_contact_are_left_out(rig, arm):
