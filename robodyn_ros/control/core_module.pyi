@@ -200,6 +200,7 @@ def torque_parts(
 def torque_deviation(
     known: np.ndarray, coulomb: np.ndarray, velocity: np.ndarray
 ) -> np.ndarray: ...
+def part_beyond(wrench: ArrayLike, largest: tuple[float, float]) -> int: ...
 def tip_wrench(
     pose: np.ndarray,
     jacobian: np.ndarray,

@@ -819,6 +819,12 @@ PYBIND11_MODULE(core_module, module)
     py::arg("position"), py::arg("velocity"), py::arg("reference"));
 
   module.def(
+    "part_beyond",
+    [](const rd::Six & wrench, const std::array<double, 2> & largest) {
+      return rd::WrenchLimits{largest[0], largest[1]}.part_beyond(wrench);
+    },
+    py::arg("wrench"), py::arg("largest"));
+  module.def(
     "tip_wrench", &tip_wrench, py::arg("pose"), py::arg("jacobian"), py::arg("point"),
     py::arg("torque"), py::arg("deviation"));
 

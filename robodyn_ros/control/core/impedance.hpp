@@ -33,6 +33,21 @@ namespace robodyn
 using Three = std::array<double, 3>;
 using Six = std::array<double, 6>;
 
+// The largest force and moment that may be added at the tip [N], [N m].
+struct WrenchLimits
+{
+  double force = 0.0, moment = 0.0;
+
+  // Return which part of a wrench is beyond its limit: 0, its force, or 1, its moment; 2: none is.
+  std::size_t part_beyond(const Six & wrench) const
+  {
+    const auto size = [&wrench](std::size_t k) {
+      return std::hypot(wrench[k], wrench[k + 1], wrench[k + 2]);
+    };
+    return !(size(0) <= force) ? 0 : !(size(3) <= moment) ? 1 : 2;
+  }
+};
+
 inline Three cross(const Three & a, const Three & b)
 {
   return {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
