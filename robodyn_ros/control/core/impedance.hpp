@@ -198,10 +198,10 @@ public:
   // Go back to the joints' reference.
   void release() { has_target_ = false; }
 
-  // Stay where the reference is, if there is a target.
+  // Stay where the reference is, also on its way back to the joints' one.
   void stop()
   {
-    if (has_target_) { target_ = latest_; }
+    if (has_target_ || is_apart()) { aim(latest_); }
   }
 
   // Be at the joints' reference at once: it begins anew.
@@ -256,6 +256,14 @@ private:
   static constexpr double kPace = 4.0;         // 1/s, of the critically damped way to the goal
   static constexpr double kLongest = 0.1;      // s
   static constexpr double kWrenchTime = 0.05;  // s, time constant of the added wrench
+  static constexpr double kApart = 1e-4;       // m, rad
+
+  bool is_apart() const
+  {
+    const Three angle = turned_.vector();
+    return Turn::dot(offset_, offset_) > kApart * kApart ||
+           Turn::dot(angle, angle) > kApart * kApart;
+  }
 
   static void move(const Three & away, double fastest, double follow, Three & velocity)
   {
