@@ -250,6 +250,7 @@ class Pipeline:
     tip_reference: tuple[list[float], list[float]]
     has_tip_target: bool
     spring_wrench: list[float]
+    stiffness: tuple[np.ndarray, np.ndarray, list[float], list[float]]
     is_stiffness_limited: bool
     def begin_stop(self) -> None: ...
     def react_to_contact(self, action: ContactAction) -> None: ...

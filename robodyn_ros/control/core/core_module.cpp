@@ -870,6 +870,14 @@ PYBIND11_MODULE(core_module, module)
       "spring_wrench",
       [](Pipeline & self) { return self.core().state().parts.impedance().wrench(); })
     .def_property_readonly(
+      "stiffness",
+      [](Pipeline & self) {
+        const rd::ImpedanceCoefficients & springs = self.core().springs();
+        return py::make_tuple(
+          array_of(springs.joints), array_of(springs.posture), springs.along_base,
+          springs.along_reference);
+      })
+    .def_property_readonly(
       "is_stiffness_limited",
       [](Pipeline & self) { return self.core().state().parts.impedance().is_limited(); })
     .def("begin_stop", &Pipeline::call<&Core::begin_stop>)

@@ -216,15 +216,14 @@ public:
 
   bool has_target() const { return has_target_; }
   const Six & wrench() const { return wrench_; }
-  const Pose & latest() const { return latest_; }  // of the last advance
+  const Pose & latest() const { return latest_; }  // that was applied last
 
   // Return the reference, where the joints' one has the tip at a pose.
-  Pose applied(const Pose & from) const
+  const Pose & apply(const Pose & from)
   {
-    Pose pose;
-    for (std::size_t k = 0; k < 3; ++k) { pose.position[k] = from.position[k] + offset_[k]; }
-    pose.turn = turned_.after(from.turn);
-    return pose;
+    for (std::size_t k = 0; k < 3; ++k) { latest_.position[k] = from.position[k] + offset_[k]; }
+    latest_.turn = turned_.after(from.turn);
+    return latest_;
   }
 
   // Advance by a time [s].
@@ -249,7 +248,7 @@ public:
     for (std::size_t k = 0; k < 6; ++k) {
       wrench_[k] += (1.0 - std::exp(-time / kWrenchTime)) * (wrench_goal_[k] - wrench_[k]);
     }
-    latest_ = applied(from);
+    apply(from);
   }
 
 private:
@@ -371,12 +370,13 @@ public:
   const Six & wrench() const { return wrench_; }
   bool is_limited() const { return is_limited_; }  // by the period of the states
 
-  // The energy of the springs of a law at the errors of the last compute [J].
+  // The energy of the springs of a law at the errors of the last compute [J]. Not that of the
+  // posture's spring: what acts of it has no potential, and its work is counted as it is done.
   double potential(const ImpedanceCoefficients & law) const
   {
     double energy = 0.0;
     for (std::size_t i = 0; i < n_; ++i) {
-      energy += 0.5 * (law.joints[i] + law.posture[i]) * error_[i] * error_[i];
+      energy += 0.5 * law.joints[i] * error_[i] * error_[i];
     }
     for (std::size_t k = 0; k < 3; ++k) {
       energy += 0.5 * law.along_base[k] * distance_[k] * distance_[k];

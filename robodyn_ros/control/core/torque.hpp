@@ -444,7 +444,7 @@ private:
       if (!succeeded) { return false; }
       tip.tip = at_point(Pose::of(pose.data()), law.tip_point);
       from_ = at_point(Pose::of(desired.data()), law.tip_point);
-      tip.reference = tip_.applied(from_);
+      tip.reference = tip_.apply(from_);
       tip.wrench = tip_.wrench();
       tip.jacobian = jacobian_.data();
       const Three lever = tip.tip.turn.apply(law.tip_point);
