@@ -18,6 +18,7 @@ from soft_arm import Named, SoftArm, displacement, push_loop, released_push, ren
 
 from robodyn_ros import (
     RobotModel,
+    coriolis_matrix,
     forward_kinematics,
     gravity_torque,
     mass_matrix,
@@ -145,6 +146,9 @@ def test_the_torque_is_that_of_springs_and_a_damper_by_double_diagonalisation(
     # The square root of an eigenvalue near zero has half of the digits.
     np.testing.assert_allclose(parts.feedback, expected, atol=2e-6 * np.abs(expected).max())
     np.testing.assert_allclose(parts.gravity, gravity_torque(model, q), atol=1e-9)
+    led = coriolis_matrix(model, q, qd) @ wanted_rate
+    np.testing.assert_allclose(parts.coriolis, led, atol=1e-9 * (1.0 + np.abs(led).max()))
+
 
 @pytest.mark.parametrize('mode', KINDS)
 @few
