@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Shake arms in an impedance a thousand times each, and print by how much their energy ever rises.
+Shake arms in an impedance a thousand times each, and print by how much their energy rises.
 
     python benchmarks/impedance_energy.py [ARM ...] [--rate 1000 --rate 250] [--contacts 1000]
 
@@ -12,9 +12,9 @@ reference jumps: setpoints by up to 0.1 rad in a joint, targets of the tip by up
 
 The balance is the kinetic energy, and what the springs hold whose stiffness is in effect, less
 the work of hand and wall and of the reference: what it changes of the springs' energy where the
-arm is. Dampers and friction lower it. Printed is the largest rise above any value before, in all
-contacts: the tank may lend 0.5 J. Spring energy counts in full, also where a limit of effort
-leaves less of the spring.
+arm is. Dampers and friction lower it. Printed is the largest rise within a
+contact, from any moment of it to a later one: the tank may lend 0.5 J. Spring energy counts in
+full, also where a limit of effort leaves less of the spring.
 
 Limits: how far a command was beyond the effort limit, and beyond what the rate limit allows [N m].
 """
@@ -173,6 +173,7 @@ class ShakenArm(SoftArm):
     def contact(self):
         """Change something, touch the arm, and let go."""
         random = self.random
+        self.least = np.inf
         if random.random() < 0.6:
             self.change_law()
         if random.random() < 0.5:

@@ -316,7 +316,7 @@ def test_with_friction_noise_and_a_wrong_model_stiffness_is_within_five_percent(
 def test_contacts_changes_and_jumps_give_no_energy_but_what_is_put_in_and_the_tanks(name):
     arm = ShakenArm(name, 250.0, seed=0)
     arm.shake(80)
-    assert 0.2 < arm.rise < 1.0  # the tank lends 0.5 J
+    assert 0.2 < arm.rise < 1.0  # in a contact; the tank lends 0.5 J
     assert (arm.beyond < 1e-9).all()
 
 
