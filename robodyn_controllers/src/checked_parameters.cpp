@@ -155,8 +155,7 @@ Settings checked_settings(
     each_or_none("contact_threshold_standing", params.contact_threshold_standing);
   contacts.dwell = params.contact_dwell;
   contacts.point = law.tip_point;
-  result.largest_force = params.impedance.largest_force;
-  result.largest_moment = params.impedance.largest_moment;
+  result.largest_wrench = {params.impedance.largest_force, params.impedance.largest_moment};
   result.on_contact = contact_action_of(params.on_contact);
   check_reaction(result);
   return result;

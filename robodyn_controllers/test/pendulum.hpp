@@ -115,8 +115,7 @@ inline robodyn_controllers::Settings soft_settings(robodyn::Mode mode, double fa
   soft.law.damping_ratio = 0.7;
   soft.safety.tip_speed = 0.25;
   soft.safety.tip_turn_rate = 0.5;
-  soft.largest_force = 50.0;
-  soft.largest_moment = 5.0;
+  soft.largest_wrench = {50.0, 5.0};
   return soft;
 }
 

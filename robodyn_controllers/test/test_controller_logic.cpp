@@ -673,21 +673,24 @@ TEST(ControllerLogic, AWrenchActsForStateTimeout)
   }
 }
 
-TEST(ControllerLogic, ALargeWrenchIsScaledToWhatMayBeAdded)
+TEST(ControllerLogic, AWrenchBeyondWhatMayBeAddedIsRefusedAndNothingActs)
 {
   Settings settings = soft_settings(Mode::joint_impedance);
-  settings.largest_force = 3.0;
-  settings.largest_moment = 0.0;
+  settings.largest_wrench = {5.0, 0.5};
   Arm arm(settings);
   arm.logic.activate();
   arm.simulate(100);
-  for (int k = 0; k < 2000; ++k) {
-    arm.logic.set_target_wrench("base", {-400.0, 0.0, 300.0, 9.0, 9.0, 9.0});
-    arm.simulate(1);
-  }
-  const double c = std::cos(arm.q), s = std::sin(arm.q);
-  const double torque = 3.0 * pendulum::kLength * (0.8 * s + 0.6 * c);
-  EXPECT_NEAR(arm.q - 0.3, pendulum::yield_of(Mode::joint_impedance, torque), 1e-5);
+  EXPECT_EQ(
+    arm.logic.set_target_wrench("base", {-4.0, 0.0, 3.1, 0.0, 0.0, 0.0}),
+    "force; allowed: at most impedance.largest_force = 5.000000");
+  EXPECT_EQ(
+    arm.logic.set_target_wrench("base", {0.0, 0.0, 0.0, 0.0, -0.6, 0.0}),
+    "moment; allowed: at most impedance.largest_moment = 0.500000");
+  arm.simulate(100);
+  EXPECT_NEAR(arm.q, 0.3, 1e-6);
+  EXPECT_EQ(arm.logic.set_target_wrench("base", {-4.0, 0.0, 3.0, 0.0, -0.5, 0.0}), "");
+  arm.simulate(100);
+  EXPECT_GT(std::fabs(arm.q - 0.3), 1e-4);
 }
 
 TEST(ControllerLogic, RefusesATargetAndAWrenchByName)

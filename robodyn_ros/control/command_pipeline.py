@@ -478,16 +478,14 @@ class CommandPipeline:
             raise RejectedTarget(element, list(wrench), 'finite numbers')
         given = np.array(wrench, dtype=float)
         limits = self._settings.largest_force, self._settings.largest_moment
-        for part, size, limit, unit in (
-            ('force', given[:3], limits[0], 'N'),
-            ('moment', given[3:], limits[1], 'N m'),
-        ):
-            if not np.linalg.norm(size) <= limit:
-                raise RejectedTarget(
-                    f'{element}: {part} [{unit}]',
-                    float(f'{np.linalg.norm(size):.4g}'),
-                    f'at most impedance.largest_{part} = {limit:g}',
-                )
+        if (beyond := core.part_beyond(given, limits)) < len(limits):
+            part, unit = (('force', 'N'), ('moment', 'N m'))[beyond]
+            size = np.linalg.norm(given[3 * beyond : 3 * beyond + 3])
+            raise RejectedTarget(
+                f'{element}: {part} [{unit}]',
+                float(f'{size:.4g}'),
+                f'at most impedance.largest_{part} = {limits[beyond]:g}',
+            )
         reference = self._check_target(element, IMPEDANCES)
         if is_relative:
             axes = reference.xyzw

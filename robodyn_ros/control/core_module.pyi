@@ -200,6 +200,7 @@ def torque_parts(
 def torque_deviation(
     known: np.ndarray, coulomb: np.ndarray, velocity: np.ndarray
 ) -> np.ndarray: ...
+def part_beyond(wrench: ArrayLike, largest: tuple[float, float]) -> int: ...
 def tip_wrench(
     pose: np.ndarray,
     jacobian: np.ndarray,
@@ -249,6 +250,7 @@ class Pipeline:
     tip_reference: tuple[list[float], list[float]]
     has_tip_target: bool
     spring_wrench: list[float]
+    stiffness: tuple[np.ndarray, np.ndarray, list[float], list[float]]
     is_stiffness_limited: bool
     def begin_stop(self) -> None: ...
     def react_to_contact(self, action: ContactAction) -> None: ...

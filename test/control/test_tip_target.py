@@ -3,6 +3,7 @@
 
 import numpy as np
 import pytest
+from control_arm import to
 from scipy.spatial.transform import Rotation, Slerp
 
 from robodyn_ros.control import control_stack
@@ -208,6 +209,20 @@ def test_a_contact_that_stops_ends_poses_and_wrench_until_it_is_acknowledged(hel
     held.pipeline.cancel()
     held.run(10)
     held.pipeline.aim_tip(target, is_relative=True)
+
+
+@pytest.mark.longer
+def test_a_tip_on_its_way_back_stops_where_it_is_after_a_contact(held):
+    begin = held.pipeline.tip_reference.position
+    held.pipeline.aim_tip(TipPose.checked([0.0, 0.0, 0.1], UPRIGHT), is_relative=True)
+    held.run(200)
+    held.pipeline.follow(to(HERE, 2.0, held.stack.model.joint_names))  # gives the target up
+    held.run(10)
+    away = held.pipeline.tip_reference.position
+    held.pipeline.react_to_contact('stop', 'contact at a test')
+    held.run(200)
+    assert np.linalg.norm(away - begin) > 0.08
+    assert np.linalg.norm(held.pipeline.tip_reference.position - away) < 1e-3
 
 
 def test_a_stale_state_ends_a_trajectory_of_poses(held):

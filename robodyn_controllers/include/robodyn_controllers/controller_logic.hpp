@@ -42,7 +42,7 @@ struct Settings
   robodyn::Settings safety;
   ContactSettings contacts;  // read at configure only
   robodyn::ContactAction on_contact = robodyn::ContactAction::report;
-  double largest_force = 0.0, largest_moment = 0.0;  // of an added wrench [N], [N m]
+  robodyn::WrenchLimits largest_wrench;
 };
 
 // Refuse a reaction to contacts without thresholds; throws std::runtime_error.
@@ -377,8 +377,7 @@ public:
     return "";
   }
 
-  // Add a wrench at the tip of an impedance, in a frame, for state_timeout; it is scaled to
-  // largest_force and largest_moment.
+  // Add a wrench at the tip of an impedance, in a frame, for state_timeout.
   std::string set_target_wrench(const std::string & frame, const Six & wrench)
   {
     const std::lock_guard<std::mutex> lock(changing_);
@@ -390,16 +389,16 @@ public:
       return wrong_mode("joint_impedance, cartesian_impedance");
     }
     if (!are_finite(wrench)) { return "wrench; allowed: finite numbers"; }
-    Six bounded = wrench;
-    for (const std::size_t first : {0u, 3u}) {
-      double * const part = bounded.data() + first;
-      const double size = std::hypot(part[0], part[1], part[2]);
-      const double largest = first == 0 ? asked.largest_force : asked.largest_moment;
-      if (!(size > largest)) { continue; }
-      for (std::size_t k = 0; k < 3; ++k) { part[k] *= largest / size; }
+    const auto & [force, moment] = asked.largest_wrench;
+    switch (asked.largest_wrench.part_beyond(wrench)) {
+      case 0:
+        return "force; allowed: at most impedance.largest_force = " + std::to_string(force);
+      case 1:
+        return "moment; allowed: at most impedance.largest_moment = " + std::to_string(moment);
+      default:
+        arm_->new_wrench.put(wrench);
+        return "";
     }
-    arm_->new_wrench.put(bounded);
-    return "";
   }
 
 private:

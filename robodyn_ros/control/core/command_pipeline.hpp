@@ -433,6 +433,8 @@ public:
   bool is_enabled() const { return is_enabled_; }
   bool is_stopping() const { return is_stopping_; }
   bool is_stale() const { return is_stale_; }
+  // The springs in effect: a transition may wait for energy.
+  const ImpedanceCoefficients & springs() { return state_.law.at(0.0).impedance; }
   // Whether gravity is still held while states are stale (stale_hold_time).
   bool is_holding_gravity() const { return is_holding_gravity_; }
   bool is_stop_command_sent() const { return is_stop_command_sent_; }

@@ -819,6 +819,12 @@ PYBIND11_MODULE(core_module, module)
     py::arg("position"), py::arg("velocity"), py::arg("reference"));
 
   module.def(
+    "part_beyond",
+    [](const rd::Six & wrench, const std::array<double, 2> & largest) {
+      return rd::WrenchLimits{largest[0], largest[1]}.part_beyond(wrench);
+    },
+    py::arg("wrench"), py::arg("largest"));
+  module.def(
     "tip_wrench", &tip_wrench, py::arg("pose"), py::arg("jacobian"), py::arg("point"),
     py::arg("torque"), py::arg("deviation"));
 
@@ -863,6 +869,14 @@ PYBIND11_MODULE(core_module, module)
     .def_property_readonly(
       "spring_wrench",
       [](Pipeline & self) { return self.core().state().parts.impedance().wrench(); })
+    .def_property_readonly(
+      "stiffness",
+      [](Pipeline & self) {
+        const rd::ImpedanceCoefficients & springs = self.core().springs();
+        return py::make_tuple(
+          array_of(springs.joints), array_of(springs.posture), springs.along_base,
+          springs.along_reference);
+      })
     .def_property_readonly(
       "is_stiffness_limited",
       [](Pipeline & self) { return self.core().state().parts.impedance().is_limited(); })

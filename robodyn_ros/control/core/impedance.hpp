@@ -24,6 +24,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <vector>
 
 #include "settings.hpp"
 
@@ -32,6 +33,21 @@ namespace robodyn
 
 using Three = std::array<double, 3>;
 using Six = std::array<double, 6>;
+
+// The largest force and moment that may be added at the tip [N], [N m].
+struct WrenchLimits
+{
+  double force = 0.0, moment = 0.0;
+
+  // Return which part of a wrench is beyond its limit: 0, its force, or 1, its moment; 2: none is.
+  std::size_t part_beyond(const Six & wrench) const
+  {
+    const auto size = [&wrench](std::size_t k) {
+      return std::hypot(wrench[k], wrench[k + 1], wrench[k + 2]);
+    };
+    return !(size(0) <= force) ? 0 : !(size(3) <= moment) ? 1 : 2;
+  }
+};
 
 inline Three cross(const Three & a, const Three & b)
 {
@@ -183,10 +199,10 @@ public:
   // Go back to the joints' reference.
   void release() { has_target_ = false; }
 
-  // Stay where the reference is, if there is a target.
+  // Stay where the reference is, also on its way back to the joints' one.
   void stop()
   {
-    if (has_target_) { target_ = latest_; }
+    if (has_target_ || is_apart()) { aim(latest_); }
   }
 
   // Be at the joints' reference at once: it begins anew.
@@ -201,15 +217,14 @@ public:
 
   bool has_target() const { return has_target_; }
   const Six & wrench() const { return wrench_; }
-  const Pose & latest() const { return latest_; }  // of the last advance
+  const Pose & latest() const { return latest_; }  // that was applied last
 
   // Return the reference, where the joints' one has the tip at a pose.
-  Pose applied(const Pose & from) const
+  const Pose & apply(const Pose & from)
   {
-    Pose pose;
-    for (std::size_t k = 0; k < 3; ++k) { pose.position[k] = from.position[k] + offset_[k]; }
-    pose.turn = turned_.after(from.turn);
-    return pose;
+    for (std::size_t k = 0; k < 3; ++k) { latest_.position[k] = from.position[k] + offset_[k]; }
+    latest_.turn = turned_.after(from.turn);
+    return latest_;
   }
 
   // Advance by a time [s].
@@ -234,13 +249,21 @@ public:
     for (std::size_t k = 0; k < 6; ++k) {
       wrench_[k] += (1.0 - std::exp(-time / kWrenchTime)) * (wrench_goal_[k] - wrench_[k]);
     }
-    latest_ = applied(from);
+    apply(from);
   }
 
 private:
   static constexpr double kPace = 4.0;         // 1/s, of the critically damped way to the goal
   static constexpr double kLongest = 0.1;      // s
   static constexpr double kWrenchTime = 0.05;  // s, time constant of the added wrench
+  static constexpr double kApart = 1e-4;       // m, rad
+
+  bool is_apart() const
+  {
+    const Three angle = turned_.vector();
+    return Turn::dot(offset_, offset_) > kApart * kApart ||
+           Turn::dot(angle, angle) > kApart * kApart;
+  }
 
   static void move(const Three & away, double fastest, double follow, Three & velocity)
   {
@@ -266,20 +289,23 @@ public:
   : n_(joints),
     mass_(n_ * n_),
     factor_(n_ * n_),
+    inverse_(n_ * n_),
     stiffness_(n_ * n_),
-    modes_(n_ * n_),
+    normals_(n_ * n_),
+    projected_(n_ * n_),
     diagonal_(n_),
     beside_(n_),
-    projector_(n_ * n_),
+    factors_(n_),
     posture_(n_),
     spring_(n_),
-    damped_(n_),
+    rate_(n_),
     direction_(n_),
     image_(n_),
     error_(n_),
-    inverse_(6 * n_),
+    jacobian_(6 * n_),
     weighted_(6 * n_)
   {
+    rotations_.reserve(kIterations * n_ * n_);
   }
 
   // The mass matrix (n, n), to be written before compute.
@@ -294,38 +320,30 @@ public:
     error_ = error;
     is_active_ = true;
     if (!factorize(n_, mass_.data(), factor_.data())) { return false; }
+    invert_factor();
+    // In the coordinates LT q the mass matrix is one. Stiffness: its lower triangle.
     std::fill(stiffness_.begin(), stiffness_.end(), 0.0);
-    for (std::size_t i = 0; i < n_; ++i) {
-      stiffness_[i * n_ + i] = law.joints[i];
-      spring_[i] = law.joints[i] * error[i];
-    }
-    if (tip.jacobian != nullptr) {
-      add_tip(law, tip);
-      add_posture(law, tip, posture_fraction);
-    }
-    find_modes();
-    // In the modes' coordinates the mass matrix is one, the stiffness diagonal.
-    const double fastest = std::min(kLargestFrequency, kLargestDamping / law.ratio) / period;
+    for (std::size_t i = 0; i < n_; ++i) { spring_[i] = law.joints[i] * error[i]; }
+    if (any(law.joints)) { add_springs(law.joints, inverse_); }
+    if (tip.jacobian != nullptr) { add_tip(law, tip); }
     lower_solve(n_, factor_.data(), spring_.data(), 1);
+    if (tip.jacobian != nullptr) { add_posture(law, posture_fraction); }
     for (std::size_t i = 0; i < n_; ++i) {
-      damped_[i] = 0.0;
-      for (std::size_t j = i; j < n_; ++j) { damped_[i] += factor_[j * n_ + i] * rate[j]; }
+      rate_[i] = 0.0;
+      for (std::size_t j = i; j < n_; ++j) { rate_[i] += factor_[j * n_ + i] * rate[j]; }
     }
-    std::fill(direction_.begin(), direction_.end(), 0.0);
+    turn_into_modes();
+    // In the modes' coordinates the stiffness is diagonal, too.
+    const double fastest = std::min(kLargestFrequency, kLargestDamping / law.ratio) / period;
     for (std::size_t k = 0; k < n_; ++k) {
-      const double * const mode = &modes_[k * n_];
-      double force = 0.0, velocity = 0.0;
-      for (std::size_t i = 0; i < n_; ++i) {
-        force += mode[i] * spring_[i];
-        velocity += mode[i] * damped_[i];
-      }
       const double frequency = std::sqrt(std::max(diagonal_[k], 0.0));  // rad/s
       const double slow = frequency > fastest ? fastest / frequency : 1.0;
       is_limited_ |= slow < 1.0;
-      const double damping = 2.0 * law.ratio * slow * frequency * velocity;
-      dissipated_ += damping * velocity;
-      add(slow * slow * force + damping, mode, direction_.data());
+      const double damping = 2.0 * law.ratio * slow * frequency * rate_[k];
+      dissipated_ += damping * rate_[k];
+      direction_[k] = slow * slow * spring_[k] + damping;
     }
+    turn_back(direction_);
     for (std::size_t i = 0; i < n_; ++i) {
       for (std::size_t j = 0; j <= i; ++j) { torque[i] += factor_[i * n_ + j] * direction_[j]; }
     }
@@ -348,12 +366,13 @@ public:
   const Six & wrench() const { return wrench_; }
   bool is_limited() const { return is_limited_; }  // by the period of the states
 
-  // The energy of the springs of a law at the errors of the last compute [J].
+  // The energy of the springs of a law at the errors of the last compute [J]. Not that of the
+  // posture's spring: what acts of it has no potential, and its work is counted as it is done.
   double potential(const ImpedanceCoefficients & law) const
   {
     double energy = 0.0;
     for (std::size_t i = 0; i < n_; ++i) {
-      energy += 0.5 * (law.joints[i] + law.posture[i]) * error_[i] * error_[i];
+      energy += 0.5 * law.joints[i] * error_[i] * error_[i];
     }
     for (std::size_t k = 0; k < 3; ++k) {
       energy += 0.5 * law.along_base[k] * distance_[k] * distance_[k];
@@ -411,92 +430,117 @@ private:
       wrench_[r] = force[r];
       wrench_[r + 3] = moment[r];
     }
-    const double * const jacobian = tip.jacobian;
-    for (std::size_t i = 0; i < n_; ++i) {
-      Three linear, angular;
-      for (std::size_t r = 0; r < 3; ++r) {
-        linear[r] = jacobian[r * n_ + i];
-        angular[r] = jacobian[(r + 3) * n_ + i];
-      }
-      spring_[i] += Turn::dot(linear, force) + Turn::dot(angular, moment);
-      const Three stiff = times(k[0], linear), turning = times(k[1], angular);
-      for (std::size_t r = 0; r < 3; ++r) {
-        add(stiff[r], jacobian + r * n_, &stiffness_[i * n_]);
-        add(turning[r], jacobian + (r + 3) * n_, &stiffness_[i * n_]);
+    for (std::size_t r = 0; r < 6; ++r) {
+      add(r < 3 ? force[r] : moment[r - 3], tip.jacobian + r * n_, spring_.data());
+    }
+    if (!law.at_tip() && !any(law.posture)) { return; }
+    // J L^-T (6, n), and the stiffness times it.
+    for (std::size_t r = 0; r < 6; ++r) {
+      const double * const row = tip.jacobian + r * n_;
+      for (std::size_t i = 0; i < n_; ++i) {
+        double sum = 0.0;
+        for (std::size_t j = 0; j <= i; ++j) { sum += inverse_[i * n_ + j] * row[j]; }
+        jacobian_[r * n_ + i] = sum;
       }
     }
-  }
-
-  void add_posture(const ImpedanceCoefficients & law, const TipState & tip, double fraction)
-  {
-    if (!any(law.posture)) { return; }
-    const double * const jacobian = tip.jacobian;
-    // M^-1 JT, (J M^-1 JT + rho)^-1 J, and the projector N, one less the product of both.
-    for (std::size_t i = 0; i < n_; ++i) {
-      for (std::size_t r = 0; r < 6; ++r) { inverse_[i * 6 + r] = jacobian[r * n_ + i]; }
+    std::fill(weighted_.begin(), weighted_.end(), 0.0);
+    for (std::size_t r = 0; r < 6; ++r) {
+      const std::size_t part = r / 3;
+      for (std::size_t c = 0; c < 3; ++c) {
+        add(k[part][r % 3][c], &jacobian_[(3 * part + c) * n_], &weighted_[r * n_]);
+      }
     }
-    lower_solve(n_, factor_.data(), inverse_.data(), 6);
-    upper_solve(n_, factor_.data(), inverse_.data(), 6);
-    std::array<double, 36> inertia{}, root{};
     for (std::size_t r = 0; r < 6; ++r) {
       for (std::size_t i = 0; i < n_; ++i) {
-        for (std::size_t c = 0; c < 6; ++c) {
-          inertia[r * 6 + c] += jacobian[r * n_ + i] * inverse_[i * 6 + c];
-        }
-      }
-      inertia[r * 7] += 1.0 / kHeaviest;
-    }
-    if (!factorize(6, inertia.data(), root.data())) { return; }
-    std::copy_n(jacobian, 6 * n_, weighted_.begin());
-    lower_solve(6, root.data(), weighted_.data(), n_);
-    upper_solve(6, root.data(), weighted_.data(), n_);
-    std::fill(projector_.begin(), projector_.end(), 0.0);
-    for (std::size_t i = 0; i < n_; ++i) {
-      double * const row = &projector_[i * n_];
-      row[i] = 1.0;
-      for (std::size_t r = 0; r < 6; ++r) { add(-inverse_[i * 6 + r], &weighted_[r * n_], row); }
-    }
-    for (std::size_t k = 0; k < n_; ++k) {
-      const double * const row = &projector_[k * n_];
-      add(fraction * law.posture[k] * error_[k], row, posture_.data());
-      for (std::size_t i = 0; i < n_; ++i) {
-        add(law.posture[k] * row[i], row, &stiffness_[i * n_]);
+        add(jacobian_[r * n_ + i], &weighted_[r * n_], &stiffness_[i * n_], i + 1);
       }
     }
-    add(1.0, posture_.data(), spring_.data());
   }
 
-  // Add a multiple of n numbers to others.
+  // With B = L^-1 JT, LT N L^-T = 1 - B (BT B + rho)^-1 BT: in the coordinates LT q the projector is
+  // symmetric.
+  void add_posture(const ImpedanceCoefficients & law, double fraction)
+  {
+    if (!any(law.posture)) { return; }
+    std::array<double, 36> mobility{}, root{};
+    for (std::size_t r = 0; r < 6; ++r) {
+      for (std::size_t c = 0; c <= r; ++c) {
+        for (std::size_t i = 0; i < n_; ++i) {
+          mobility[r * 6 + c] += jacobian_[r * n_ + i] * jacobian_[c * n_ + i];
+        }
+      }
+      mobility[r * 7] += 1.0 / kHeaviest;
+    }
+    if (!factorize(6, mobility.data(), root.data())) { return; }
+    std::copy(jacobian_.begin(), jacobian_.end(), weighted_.begin());
+    lower_solve(6, root.data(), weighted_.data(), n_);
+    // The projector times L^-1.
+    for (std::size_t i = 0; i < n_; ++i) {
+      double * const row = &projected_[i * n_];
+      std::copy_n(&inverse_[i * n_], n_, row);
+      for (std::size_t j = 0; j < n_; ++j) {
+        double product = 0.0;
+        for (std::size_t r = 0; r < 6; ++r) {
+          product += weighted_[r * n_ + i] * weighted_[r * n_ + j];
+        }
+        add(-product, &inverse_[j * n_], row, j + 1);
+      }
+    }
+    add_springs(law.posture, projected_);
+    std::fill(direction_.begin(), direction_.end(), 0.0);
+    for (std::size_t i = 0; i < n_; ++i) {
+      for (std::size_t k = 0; k < n_; ++k) {
+        direction_[i] += projected_[i * n_ + k] * fraction * law.posture[k] * error_[k];
+      }
+      spring_[i] += direction_[i];
+    }
+    for (std::size_t i = 0; i < n_; ++i) {
+      for (std::size_t j = 0; j <= i; ++j) { posture_[i] += factor_[i * n_ + j] * direction_[j]; }
+    }
+  }
+
+  // Add X diag(k) XT to the stiffness.
+  void add_springs(const Vector & k, const Vector & x)
+  {
+    for (std::size_t i = 0; i < n_; ++i) {
+      for (std::size_t m = 0; m < n_; ++m) { image_[m] = k[m] * x[i * n_ + m]; }
+      for (std::size_t j = 0; j <= i; ++j) {
+        double sum = 0.0;
+        for (std::size_t m = 0; m < n_; ++m) { sum += image_[m] * x[j * n_ + m]; }
+        stiffness_[i * n_ + j] += sum;
+      }
+    }
+  }
+
+  // Add a multiple of some numbers to others.
+  static void add(double factor, const double * values, double * to, std::size_t count)
+  {
+    for (std::size_t j = 0; j < count; ++j) { to[j] += factor * values[j]; }
+  }
+
   void add(double factor, const double * values, double * to) const
   {
-    for (std::size_t j = 0; j < n_; ++j) { to[j] += factor * values[j]; }
+    add(factor, values, to, n_);
   }
 
-  // From K to L^-1 K L^-T = UT diag U, with M = L LT: leave U, a mode in each row, in modes_. By
-  // Householder reflections to a tridiagonal matrix, then implicit QL (Golub and Van Loan, Matrix
-  // Computations, sec. 8.3).
-  void find_modes()
+  // --- modes -----------------------------------------------------------------------------------
+
+  // Diagonalise the stiffness, and turn spring_ and rate_ into the coordinates of its eigenvectors.
+  // By Householder reflections to a tridiagonal matrix, then implicit QL (Golub and Van Loan, Matrix
+  // Computations, sec. 8.3). The eigenvectors themselves are not needed.
+  void turn_into_modes()
   {
-    // K is symmetric: solve for its columns, and for those of the transpose.
-    for (int turn = 0; turn < 2; ++turn) {
-      lower_solve(n_, factor_.data(), stiffness_.data(), n_);
-      for (std::size_t i = 0; i < n_; ++i) {
-        for (std::size_t j = 0; j < i; ++j) {
-          std::swap(stiffness_[i * n_ + j], stiffness_[j * n_ + i]);
-        }
-      }
-    }
-    std::fill(modes_.begin(), modes_.end(), 0.0);
     double size = 0.0;
-    for (std::size_t i = 0; i < n_; ++i) {
-      modes_[i * n_ + i] = 1.0;
-      size = std::max(size, stiffness_[i * n_ + i]);
+    for (std::size_t i = 0; i < n_; ++i) { size = std::max(size, stiffness_[i * n_ + i]); }
+    for (std::size_t k = 0; k + 2 < n_; ++k) {
+      reflect_stiffness(k);
+      reflect(k, spring_);
+      reflect(k, rate_);
     }
-    for (std::size_t k = 0; k + 2 < n_; ++k) { reflect(k); }
-    for (std::size_t i = 0; i < n_; ++i) {
-      diagonal_[i] = stiffness_[i * n_ + i];
-      beside_[i] = i + 1 < n_ ? stiffness_[(i + 1) * n_ + i] : 0.0;
-    }
+    for (std::size_t i = 0; i < n_; ++i) { diagonal_[i] = stiffness_[i * n_ + i]; }
+    if (n_ > 1) { beside_[n_ - 2] = stiffness_[n_ * n_ - 2]; }
+    beside_[n_ - 1] = 0.0;
+    rotations_.clear();
     const auto is_coupled = [this, size](std::size_t i) {
       return std::fabs(beside_[i]) > kDiagonal * size;
     };
@@ -509,40 +553,76 @@ private:
     }
   }
 
-  // Reflect stiffness_ so that its column k has nothing below the element beside the diagonal.
-  void reflect(std::size_t k)
+  // Turn a vector back from the coordinates of the modes.
+  void turn_back(Vector & x) const
   {
+    for (std::size_t k = rotations_.size(); k-- > 0;) {
+      const Rotation & each = rotations_[k];
+      const double above = x[each.row], below = x[each.row + 1];
+      x[each.row] = each.c * above + each.s * below;
+      x[each.row + 1] = each.c * below - each.s * above;
+    }
+    for (std::size_t k = n_; k-- > 0;) {
+      if (k + 2 < n_) { reflect(k, x); }
+    }
+  }
+
+  // A plane rotation of a row and the next one.
+  struct Rotation
+  {
+    std::size_t row;
+    double c, s;
+  };
+
+  // Reflect stiffness_ so that its column k has nothing below the element beside the diagonal.
+  void reflect_stiffness(std::size_t k)
+  {
+    double * const normal = &normals_[k * n_];
     double square = 0.0;
     for (std::size_t i = k + 1; i < n_; ++i) {
-      direction_[i] = stiffness_[i * n_ + k];
-      square += direction_[i] * direction_[i];
+      normal[i] = stiffness_[i * n_ + k];
+      square += normal[i] * normal[i];
+      image_[i] = 0.0;
     }
-    const double length = std::copysign(std::sqrt(square), direction_[k + 1]);
-    const double half = square + length * direction_[k + 1];  // of the square of the normal
+    const double length = std::copysign(std::sqrt(square), normal[k + 1]);
+    const double half = square + length * normal[k + 1];  // of the square of the normal
+    beside_[k] = -length;
+    factors_[k] = half > 0.0 ? 1.0 / half : 0.0;
     if (!(half > 0.0)) { return; }
-    const double factor = 1.0 / half;
-    direction_[k] = 0.0;
-    direction_[k + 1] += length;
+    normal[k + 1] += length;
     double along = 0.0;
-    for (std::size_t i = k; i < n_; ++i) {
-      double sum = 0.0;
-      for (std::size_t j = k + 1; j < n_; ++j) { sum += stiffness_[i * n_ + j] * direction_[j]; }
-      image_[i] = factor * sum;
-      along += image_[i] * direction_[i];
+    for (std::size_t i = k + 1; i < n_; ++i) {
+      const double * const row = &stiffness_[i * n_];
+      double sum = row[i] * normal[i];
+      for (std::size_t j = k + 1; j < i; ++j) {
+        sum += row[j] * normal[j];
+        image_[j] += row[j] * normal[i];
+      }
+      image_[i] += sum;
     }
-    for (std::size_t i = k; i < n_; ++i) { image_[i] -= 0.5 * factor * along * direction_[i]; }
-    for (std::size_t i = k; i < n_; ++i) {
-      for (std::size_t j = k; j < n_; ++j) {
-        stiffness_[i * n_ + j] -= direction_[i] * image_[j] + image_[i] * direction_[j];
+    for (std::size_t i = k + 1; i < n_; ++i) {
+      image_[i] *= factors_[k];
+      along += image_[i] * normal[i];
+    }
+    for (std::size_t i = k + 1; i < n_; ++i) {
+      image_[i] -= 0.5 * factors_[k] * along * normal[i];
+    }
+    for (std::size_t i = k + 1; i < n_; ++i) {
+      double * const row = &stiffness_[i * n_];
+      for (std::size_t j = k + 1; j <= i; ++j) {
+        row[j] -= normal[i] * image_[j] + image_[i] * normal[j];
       }
     }
-    std::fill(image_.begin(), image_.end(), 0.0);
-    for (std::size_t i = k + 1; i < n_; ++i) {
-      add(factor * direction_[i], &modes_[i * n_], image_.data());
-    }
-    for (std::size_t i = k + 1; i < n_; ++i) {
-      add(-direction_[i], image_.data(), &modes_[i * n_]);
-    }
+  }
+
+  // Reflect a vector as that did with column k.
+  void reflect(std::size_t k, Vector & x) const
+  {
+    const double * const normal = &normals_[k * n_];
+    double along = 0.0;
+    for (std::size_t i = k + 1; i < n_; ++i) { along += normal[i] * x[i]; }
+    along *= factors_[k];
+    for (std::size_t i = k + 1; i < n_; ++i) { x[i] -= along * normal[i]; }
   }
 
   // Do a QL iteration with the implicit shift for the first of some rows of the tridiagonal matrix.
@@ -561,18 +641,19 @@ private:
         beside_[last] = 0.0;
         return;
       }
-      s = f / r;
-      c = g / r;
+      const double inverse = 1.0 / r;
+      s = f * inverse;
+      c = g * inverse;
       g = diagonal_[i + 1] - p;
       const double t = (diagonal_[i] - g) * s + 2.0 * c * b;
       p = s * t;
       diagonal_[i + 1] = g + p;
       g = c * t - b;
-      double *const upper = &modes_[i * n_], *const lower = &modes_[(i + 1) * n_];
-      for (std::size_t k = 0; k < n_; ++k) {
-        const double above = upper[k], below = lower[k];
-        upper[k] = c * above - s * below;
-        lower[k] = s * above + c * below;
+      rotations_.push_back({i, c, s});
+      for (Vector * const x : {&spring_, &rate_}) {
+        const double above = (*x)[i], below = (*x)[i + 1];
+        (*x)[i] = c * above - s * below;
+        (*x)[i + 1] = s * above + c * below;
       }
     }
     diagonal_[first] -= p;
@@ -613,28 +694,31 @@ private:
     }
   }
 
-  // Turn X, (size, columns), into L^-T X.
-  static void upper_solve(
-    std::size_t size, const double * factor, double * x, std::size_t columns)
+  // Write L^-1 to inverse_.
+  void invert_factor()
   {
-    for (std::size_t i = size; i-- > 0;) {
-      double * const row = x + i * columns;
-      const double inverse = 1.0 / factor[i * size + i];
-      for (std::size_t k = i + 1; k < size; ++k) {
-        const double * const other = x + k * columns;
-        for (std::size_t c = 0; c < columns; ++c) { row[c] -= factor[k * size + i] * other[c]; }
+    for (std::size_t i = 0; i < n_; ++i) {
+      double * const row = &inverse_[i * n_];
+      const double inverse = 1.0 / factor_[i * n_ + i];
+      std::fill_n(row, i, 0.0);
+      for (std::size_t k = 0; k < i; ++k) {
+        add(-inverse * factor_[i * n_ + k], &inverse_[k * n_], row, k + 1);
       }
-      for (std::size_t c = 0; c < columns; ++c) { row[c] *= inverse; }
+      row[i] = inverse;
     }
   }
 
   const std::size_t n_;
-  Vector mass_, factor_;      // M, and L with M = L LT
-  Vector stiffness_, modes_;  // of the springs in joint space, then tridiagonal; its eigenvectors
+  Vector mass_, factor_, inverse_;  // M, L with M = L LT, and L^-1
+  Vector stiffness_, normals_;      // L^-1 K L^-T; the reflections that make it tridiagonal
+  Vector projected_;                // LT N L^-T L^-1
   Vector diagonal_, beside_;  // of the tridiagonal matrix; then the first has its eigenvalues
-  Vector projector_, posture_;  // N, and NT K_n (q_d - q)
-  Vector spring_, damped_, direction_, image_, error_;
-  Vector inverse_, weighted_;  // (n, 6) and (6, n), of the projector
+  Vector factors_;            // of the reflections
+  std::vector<Rotation> rotations_;   // after them
+  Vector posture_;                    // NT K_n (q_d - q)
+  Vector spring_, rate_, direction_;  // in joint space, then LT q, then the modes
+  Vector image_, error_;
+  Vector jacobian_, weighted_;  // J L^-T, and times K or a root of the mobility: (6, n)
   Three distance_{}, distance_there_{}, turn_{}, turn_there_{};  // in base and reference axes
   Six wrench_{};
   double dissipated_ = 0.0;

@@ -51,8 +51,8 @@ public:
   {
   }
 
-  // Most rows of one call: the parts of a torque take 8, and n with an impedance.
-  static std::size_t max_rows(std::size_t joints) { return joints + 8; }
+  // Most rows of one call: the parts of a torque take 10, and n with an impedance.
+  static std::size_t max_rows(std::size_t joints) { return joints + 10; }
 
   std::size_t joints() const { return model_.joints; }
   std::size_t load_size() const { return load_.size(); }

@@ -14,12 +14,18 @@
 // - gravity compensation: g(q);
 // - feedforward: M(q_d) qdd_d + C(q_d, qd_d) qd_d + g(q_d) + friction(qd_d) + effort;
 // - computed torque: M(q) (qdd_d + K_d ed + K_p e) + C(q, qd) qd + g(q) + friction(qd_d) + effort;
-// - impedance: M(q) qdd_d + C(q, qd) qd + g(q) + effort, friction as below, and the springs and the
-//   damper of impedance.hpp;
+// - impedance: M(q) qdd_d + C(q, qd) qd_d + g(q) + effort, friction as below, and the springs and
+//   the damper of impedance.hpp;
 // each part only where its term is switched on; the feedback always acts. Without a reference
 // every mode compensates gravity. Damping adds -d M(q) qd to the feedback. Gravity compensation and
 // impedance compensate a fraction c of the friction by the measured velocity, and an impedance the
 // rest by the reference's: c friction(qd) + (1 - c) friction(qd_d).
+//
+// C qd_d, not C qd: with dM/dt - 2 C skew-symmetric an arm in an impedance is passive, 1/2 edT M ed
+// and the energy of its springs fall but for what a hand gives (B. Paden and R. Panja, Globally
+// asymptotically stable 'PD+' controller for robot manipulators, Int. J. Control 47 (1988)). With
+// C qd the law would add the power 1/2 qdT (dM/dt) qd. For the C of Christoffel's symbols and
+// h(v) = C(q, v) v, C(q, u) v = h((u + v)/2) - h((u - v)/2).
 #ifndef ROBODYN_ROS__CORE__TORQUE_HPP_
 #define ROBODYN_ROS__CORE__TORQUE_HPP_
 
@@ -66,6 +72,7 @@ struct LawCoefficients
   double assistance = 0.0, dead_zone = 0.0;  // of friction at the measured velocity; rad/s or m/s
   // Of a reference's parts, evaluated at the reference and at the measured state.
   PartCoefficients feedforward{}, computed{};
+  double coriolis_of_reference = 0.0;  // of C(q, qd) qd_d
   Vector kp, kd, limit_damping;
   ImpedanceCoefficients impedance;
   Three tip_point{};  // in the tip link's frame [m]
@@ -91,6 +98,8 @@ struct LawCoefficients
     const bool is_assisted = is_impedance || law.mode == Mode::gravity_compensation;
     assistance = is_assisted && law.terms.friction ? law.friction_compensation : 0.0;
     computed[part::friction] *= 1.0 - assistance;
+    coriolis_of_reference = is_impedance ? computed[part::coriolis] : 0.0;
+    if (is_impedance) { computed[part::coriolis] = 0.0; }
     dead_zone = law.friction_dead_zone;
     tip_point = law.tip_point;
     impedance.ratio = is_impedance ? law.damping_ratio : 0.0;
@@ -135,7 +144,8 @@ struct LawCoefficients
   {
     return hold == other.hold && damping == other.damping &&
            friction_slope == other.friction_slope && limit_slope == other.limit_slope &&
-           feedforward == other.feedforward && computed == other.computed && kp == other.kp &&
+           feedforward == other.feedforward && computed == other.computed &&
+           coriolis_of_reference == other.coriolis_of_reference && kp == other.kp &&
            kd == other.kd && limit_damping == other.limit_damping &&
            assistance == other.assistance && dead_zone == other.dead_zone &&
            impedance == other.impedance && tip_point == other.tip_point;
@@ -156,6 +166,7 @@ struct LawCoefficients
     limit_slope = between(a.limit_slope, b.limit_slope);
     each(feedforward, a.feedforward, b.feedforward);
     each(computed, a.computed, b.computed);
+    coriolis_of_reference = between(a.coriolis_of_reference, b.coriolis_of_reference);
     each(kp, a.kp, b.kp);
     each(kd, a.kd, b.kd);
     each(limit_damping, a.limit_damping, b.limit_damping);
@@ -238,11 +249,12 @@ public:
     }
 
     // One batch of rows for the model: at rest; damping; three of computed torque (Coriolis,
-    // inertial, feedback); three of feedforward (gravity, Coriolis, inertial); one for each column
-    // of the mass matrix, where the model does not have it.
+    // inertial, feedback); two for C(q, qd) qd_d; three of feedforward (gravity, Coriolis, inertial);
+    // one for each column of the mass matrix, where the model does not have it. An impedance has the
+    // mass matrix: it gives the inertial and the feedback row.
     begin();
     const std::size_t at_rest = row(q);
-    std::size_t damped = 0, at_measured = 0, at_desired = 0;
+    std::size_t damped = 0, at_measured = 0, accelerated = 0, halves = 0, at_desired = 0;
     if (has_damping) {
       damped = row(q);
       set(qdd_, damped, qd);
@@ -250,13 +262,21 @@ public:
     if (has_feedback) {
       at_measured = row(q);
       set(qd_, at_measured, qd);
-      set(qdd_, row(q), reference->acceleration);
-      double * const corrected = qdd_.data() + row(q) * n_;
       for (std::size_t i = 0; i < n_; ++i) {
         const double difference = reference->position[i] - q[i];
         error_[i] = is_continuous[i] != 0.0 ? wrapped(difference) : difference;
         rate_[i] = reference->velocity[i] - qd[i];
-        corrected[i] = law.kd[i] * rate_[i] + law.kp[i] * error_[i];
+      }
+      if (!has_impedance) { accelerated = add_accelerations(law, q, *reference); }
+    }
+    const bool has_halves =
+      has_feedback && law.coriolis_of_reference != 0.0 && any(reference->velocity);
+    if (has_halves) {
+      halves = row(q);
+      row(q);
+      for (std::size_t i = 0; i < n_; ++i) {
+        qd_[halves * n_ + i] = 0.5 * (qd[i] + reference->velocity[i]);
+        qd_[(halves + 1) * n_ + i] = 0.5 * (qd[i] - reference->velocity[i]);
       }
     }
     if (has_feedforward) {
@@ -268,6 +288,12 @@ public:
     const bool has_columns = has_impedance && !model.has_mass_matrix();
     for (std::size_t i = 0; has_columns && i < n_; ++i) { qdd_[row(q) * n_ + i] = 1.0; }
     if (!run(model)) { return false; }
+    if (has_impedance) {
+      if (!find_mass(model, q, at_rest, columns)) { return false; }
+      accelerated = add_accelerations(law, q, *reference);
+      multiply_mass(accelerated, at_rest);
+      multiply_mass(accelerated + 1, at_rest);
+    }
 
     const double weight_at_rest = reference != nullptr ? law.hold : gravity_weight;
     add(parts, part::gravity, weight_at_rest, at_rest);
@@ -277,24 +303,26 @@ public:
       succeeded &= add_friction_of(
         law, model, law.assistance, qd, law.dead_zone, tau_.data() + at_rest * n_, parts);
     }
-    if (has_impedance) {
-      succeeded &= add_impedance(law, period, model, q, *reference, at_rest, columns, parts);
-    }
+    if (has_impedance) { succeeded &= add_impedance(law, period, model, q, *reference, parts); }
     if (has_feedback) {
       const PartCoefficients & c = law.computed;
       add(parts, part::coriolis, c[part::coriolis], at_measured, at_rest);
-      add(parts, part::inertial, c[part::inertial], at_measured + 1, at_rest);
-      add(parts, part::feedback, 1.0, at_measured + 2, at_rest);
+      if (has_halves) {
+        add(parts, part::coriolis, law.coriolis_of_reference, halves, halves + 1);
+      }
+      add(parts, part::inertial, c[part::inertial], accelerated, at_rest);
+      add(parts, part::feedback, 1.0, accelerated + 1, at_rest);
       add(parts, part::gravity, c[part::gravity], at_rest);
-      succeeded &= add_friction(law, model, c, reference->velocity, at_rest, at_measured, parts);
+      succeeded &= add_friction(
+        law, model, c, reference->velocity, at_rest, at_measured, accelerated, parts);
     }
     if (has_feedforward) {
       const PartCoefficients & c = law.feedforward;
       add(parts, part::coriolis, c[part::coriolis], at_desired + 1, at_desired);
       add(parts, part::inertial, c[part::inertial], at_desired + 2, at_desired);
       add(parts, part::gravity, c[part::gravity], at_desired);
-      succeeded &=
-        add_friction(law, model, c, reference->velocity, at_desired, at_desired + 1, parts);
+      succeeded &= add_friction(
+        law, model, c, reference->velocity, at_desired, at_desired + 1, at_desired + 2, parts);
     }
     return succeeded;
   }
@@ -389,15 +417,53 @@ private:
     }
   }
 
+  // Add two rows: the reference's acceleration, and the one of the feedback; return the first.
+  std::size_t add_accelerations(
+    const LawCoefficients & law, const Vector & q, const ReferenceState & reference)
+  {
+    const std::size_t first = row(q);
+    set(qdd_, first, reference.acceleration);
+    double * const corrected = qdd_.data() + row(q) * n_;
+    for (std::size_t i = 0; i < n_; ++i) {
+      corrected[i] = law.kd[i] * rate_[i] + law.kp[i] * error_[i];
+    }
+    return first;
+  }
+
+  // Write the mass matrix for the impedance, and return whether the model succeeded.
+  bool find_mass(LoadedModel & model, const Vector & q, std::size_t at_rest, std::size_t columns)
+  {
+    Vector & mass = impedance_.mass();
+    if (model.has_mass_matrix()) { return model.mass_matrix(q.data(), mass.data()); }
+    for (std::size_t i = 0; i < n_; ++i) {
+      for (std::size_t j = 0; j < n_; ++j) {
+        mass[i * n_ + j] = tau_[(columns + j) * n_ + i] - tau_[at_rest * n_ + i];
+      }
+    }
+    return true;
+  }
+
+  // Write the torque of a row at rest but for its acceleration.
+  void multiply_mass(std::size_t row, std::size_t at_rest)
+  {
+    const Vector & mass = impedance_.mass();
+    for (std::size_t i = 0; i < n_; ++i) {
+      double sum = tau_[at_rest * n_ + i];
+      for (std::size_t j = 0; j < n_; ++j) { sum += mass[i * n_ + j] * qdd_[row * n_ + j]; }
+      tau_[row * n_ + i] = sum;
+    }
+  }
+
   // Add the friction at the desired velocity. Its load is the rigid body's torque: the sum of
   // the rows with velocity and with acceleration, less the row at rest, whose gravity both
   // contain.
   bool add_friction(
     const LawCoefficients & law, const LoadedModel & model, const PartCoefficients & c,
-    const Vector & velocity, std::size_t at_rest, std::size_t moving, Vector & parts)
+    const Vector & velocity, std::size_t at_rest, std::size_t moving, std::size_t accelerated,
+    Vector & parts)
   {
     for (std::size_t i = 0; i < n_; ++i) {
-      load_[i] = tau_[moving * n_ + i] + tau_[(moving + 1) * n_ + i] - tau_[at_rest * n_ + i];
+      load_[i] = tau_[moving * n_ + i] + tau_[accelerated * n_ + i] - tau_[at_rest * n_ + i];
     }
     return add_friction_of(law, model, c[part::friction], velocity, 0.0, load_.data(), parts);
   }
@@ -425,16 +491,8 @@ private:
   // Add the torque of the springs and of the damper at error_ and rate_.
   bool add_impedance(
     const LawCoefficients & law, double period, LoadedModel & model, const Vector & q,
-    const ReferenceState & reference, std::size_t at_rest, std::size_t columns, Vector & parts)
+    const ReferenceState & reference, Vector & parts)
   {
-    Vector & mass = impedance_.mass();
-    const bool has_columns = !model.has_mass_matrix();
-    if (!has_columns && !model.mass_matrix(q.data(), mass.data())) { return false; }
-    for (std::size_t i = 0; has_columns && i < n_; ++i) {
-      for (std::size_t j = 0; j < n_; ++j) {
-        mass[i * n_ + j] = tau_[(columns + j) * n_ + i] - tau_[at_rest * n_ + i];
-      }
-    }
     TipState tip;
     if (model.has_tip()) {
       std::array<double, 16> pose, desired;
@@ -444,7 +502,7 @@ private:
       if (!succeeded) { return false; }
       tip.tip = at_point(Pose::of(pose.data()), law.tip_point);
       from_ = at_point(Pose::of(desired.data()), law.tip_point);
-      tip.reference = tip_.applied(from_);
+      tip.reference = tip_.apply(from_);
       tip.wrench = tip_.wrench();
       tip.jacobian = jacobian_.data();
       const Three lever = tip.tip.turn.apply(law.tip_point);

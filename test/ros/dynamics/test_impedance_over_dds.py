@@ -185,12 +185,13 @@ def test_stiffness_changes_live_without_a_jump_of_the_torque(rig, robot, model):
 def test_modes_change_among_all_while_the_arm_moves(rig, robot):
     float_softly(rig, robot, torque_rate_limit=[RATE])
     goal = np.add(POSITION, [0.4, 0.2, 0.0, 0.2, 0.0, 0.0, 0.0])
-    random = np.random.default_rng(1)
-    pairs = [(a, b) for a in MODES for b in MODES if a != b]
-    random.shuffle(pairs)
-    for count, (one, other) in enumerate(pairs[:8]):
-        assert rig.set_parameter('mode', one).successful
-        rig.run_until(rig.time + 0.3)
+    # Round a circle of them in steps of one, two, ... : as many modes as a prime number.
+    n = len(MODES)
+    order = [MODES[step * k % n] for step in range(1, n) for k in range(n)] + [MODES[0]]
+    assert len(set(zip(order, order[1:]))) == n * (n - 1)
+    assert rig.set_parameter('mode', order[0]).successful
+    rig.run_until(rig.time + 0.5)
+    for count, other in enumerate(order[1:]):
         rig.follow([goal if count % 2 == 0 else POSITION], [1.0])
         rig.run_until(rig.time + 0.4)
         assert rig.set_parameter('mode', other).successful
