@@ -85,12 +85,12 @@ class NodeInProcess(NodeRig):
         self._run(answer)
         return self
 
-    def watch(self):
-        """Run the watchdog, too."""
-        self._run(watch)
+    def watch(self, late=0.0):
+        """Run the watchdog, too, which is always late [s]."""
+        self._run(watch, late)
 
-    def _run(self, what):
-        self._threads.append(threading.Thread(target=what, args=(self._shared,)))
+    def _run(self, what, *options):
+        self._threads.append(threading.Thread(target=what, args=(self._shared, *options)))
         self._threads[-1].start()
 
     def end(self):
@@ -165,8 +165,9 @@ def answer(shared):
     node.destroy_node()
 
 
-def watch(shared):
+def watch(shared, late):
     """Take over when needed until the memory is closed, as the watchdog's process does."""
-    node = WatchdogNode(shared, SimpleNamespace(is_alive=True, wait=time.sleep))
+    parent = SimpleNamespace(is_alive=True, wait=lambda timeout: time.sleep(timeout + late))
+    node = WatchdogNode(shared, parent)
     node.watch()
     node.destroy_node()

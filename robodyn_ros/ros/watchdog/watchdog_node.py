@@ -103,6 +103,32 @@ class Punctuality:
         return Look(now, max(self._worst, self._worst_before))
 
 
+class Excuse:
+    """
+    The time that a node is given where the watchdog was late, too: all of the machine stood still.
+
+    Once for each of its beats: on a machine that is always late the watchdog still takes over.
+    """
+
+    def __init__(self) -> None:
+        self._beat = self._until = -np.inf
+
+    def counts(self, beat: float, now: float, time: float) -> bool:
+        """
+        Return whether a node may still go on.
+
+        Parameters
+        ----------
+        beat, now : float
+            When it was heard last, and steady time [s].
+        time : float
+            That it is given from the first look that was late on [s].
+        """
+        if beat != self._beat:
+            self._beat, self._until = beat, now + time
+        return now < self._until
+
+
 class WatchdogNode(Node):
     """
     The watchdog's node: it publishes the takeover's commands.
@@ -135,6 +161,7 @@ class WatchdogNode(Node):
         self._last: tuple[float, np.ndarray] | None = None  # of this process
         self._given_back = -np.inf  # when [s]
         self._punctuality = Punctuality()
+        self._excuse = Excuse()
 
     def watch(self) -> None:
         """Wait, and take over when needed, until the node's process ends or closes the memory."""
@@ -158,10 +185,12 @@ class WatchdogNode(Node):
                 # The executor may starve the timer on a busy machine, while cycles go on.
                 cycle = shared.cycles.last()
                 sent = -np.inf if cycle is None else np.nan_to_num(cycle.sent, nan=-np.inf)
-                planned = max(heartbeat.time, float(sent), self._given_back) + timeout
+                beat = max(heartbeat.time, float(sent), self._given_back)
+                planned = beat + timeout
                 if planned <= now:
-                    if now - planned_before > period:
-                        planned = now + period  # all of the machine stood still: it may go on
+                    is_late = now - planned_before > period
+                    if is_late and self._excuse.counts(beat, now, timeout):
+                        planned = now + period
                     elif self._command(settings):
                         return
                     else:

@@ -558,6 +558,16 @@ def test_watchdog_commands_while_the_node_does_nothing_and_gives_back(rig, robot
     rig.stream(POSITION, lambda: np.allclose(rig.commands[-1].data, gravity, atol=1e-9))
 
 
+@pytest.mark.longer
+def test_watchdog_that_is_always_late_takes_over_all_the_same(rig, robot):
+    # As on a machine with too much to do; it excuses a beat once, as if all had stood still.
+    rig.start(**robot, state_timeout=0.1, ramp_time=0.0, watchdog_period=0.01)
+    rig.watch(late=0.03)
+    rig.bring_up(POSITION)
+    rig.stream(POSITION, lambda: rig.is_watched)
+    rig.hang_until(lambda: is_of_watchdog(rig.commands[-1]))
+
+
 def is_of_watchdog(command):
     return WATCHDOG_LABEL in [each.label for each in command.layout.dim]
 
