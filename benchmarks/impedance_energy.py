@@ -44,6 +44,8 @@ PUSH = 0.5  # of what the drives can hold at the start, and at most [N]:
 STRONGEST = 300.0
 STEP = 0.1  # of a setpoint [rad], the default of max_reference_step
 SPACE = 0.2  # of setpoints about the start [rad]
+# N m/s: with the default of 1,000 gravity of a KR 210 in motion is commanded too late, and it falls.
+FASTEST = 1e5
 MODES = ('joint_impedance', 'cartesian_impedance')
 
 
@@ -51,7 +53,9 @@ class ShakenArm(SoftArm):
     """An arm that follows setpoints, its world, and the balance of its energy."""
 
     def __init__(self, name, rate, seed):
-        super().__init__(ARMS[name], rate, 0.0, seed, friction_compensation=0.8)
+        super().__init__(
+            ARMS[name], rate, 0.0, seed, friction_compensation=0.8, torque_rate_limit=(FASTEST,)
+        )
         self.setpoint, self.wall = self.start.copy(), None
         self.given = 0.0  # by hand, wall and reference [J]
         self.least, self.rise = np.inf, 0.0  # of the balance [J]
