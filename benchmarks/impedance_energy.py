@@ -44,7 +44,7 @@ PUSH = 0.5  # of what the drives can hold at the start, and at most [N]:
 STRONGEST = 300.0
 STEP = 0.1  # of a setpoint [rad], the default of max_reference_step
 SPACE = 0.2  # of setpoints about the start [rad]
-# N m/s: with the default of 1,000 gravity of a KR 210 in motion is commanded too late, and it falls.
+# N m/s; with the default of 1,000 gravity of a moving KR 210 is commanded too late, and it falls.
 FASTEST = 1e5
 MODES = ('joint_impedance', 'cartesian_impedance')
 

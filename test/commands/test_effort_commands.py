@@ -87,6 +87,7 @@ def test_payload_says_the_call_that_tells_the_node(folder):
     assert 'stand still' in answer.output
 
 
+@pytest.mark.longer
 def test_payload_identifies_the_arm_from_an_empty_recording(folder):
     answer = run(
         folder, 'payload', 'loaded.csv', '--unloaded', 'motion.csv', '--effort-scale', '12',

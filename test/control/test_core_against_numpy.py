@@ -113,7 +113,8 @@ events = st.lists(
 )
 
 
-@pytest.mark.parametrize('is_compiled', [False, True], ids=['newton_euler', 'machine_code'])
+@pytest.mark.repeats(check=1)
+@pytest.mark.parametrize('is_compiled', [True, False], ids=['machine_code', 'newton_euler'])
 @few
 @given(
     seeds, st.integers(1, 4), laws, events, st.sampled_from([20.0, 1000.0, np.inf]), st.booleans()

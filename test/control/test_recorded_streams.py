@@ -51,9 +51,9 @@ def assert_replays(arm: str, seeds, algorithm: str) -> None:
 @pytest.mark.parametrize(
     ('arm', 'algorithm'),
     [(arm, 'compiled') for arm in ARMS]
-    + [(arm, 'newton_euler') for arm in ARMS[:2]]
+    + [(arm, 'newton_euler') for arm in ARMS[:1]]
     # Each of these takes two seconds, in Python.
-    + [pytest.param(arm, 'newton_euler', marks=pytest.mark.longer) for arm in ARMS[2:]],
+    + [pytest.param(arm, 'newton_euler', marks=pytest.mark.longer) for arm in ARMS[1:]],
 )
 def test_a_tenth_of_the_sequences_is_commanded_as_recorded(arm, algorithm):
     assert_replays(arm, TENTH, algorithm)

@@ -154,6 +154,7 @@ def test_where_joint_states_have_no_efforts_those_are_taken_that_the_node_comman
     assert np.abs(motion.terms.friction).max() < 0.1
 
 
+@pytest.mark.longer
 def test_samples_within_a_contact_are_left_out(rig, arm):
     recording = arm.recording(52, 12.0, rate=100.0)
     pushed = recording.effort.copy()
@@ -172,6 +173,7 @@ def test_samples_within_a_contact_are_left_out(rig, arm):
     assert rig.monitor._contacts == 1
 
 
+@pytest.mark.longer
 def test_a_motion_that_says_nothing_is_counted_and_nothing_is_written(rig, arm):
     recording = arm.recording(53, 8.0, rate=100.0)
     rig.move(recording, 1000.0, effort=0.0 * recording.effort)

@@ -70,6 +70,7 @@ def recorded(true, motion):
     return Recording(true.joint_names, motion.time, motion.q, motion.qd, torque)
 
 
+@pytest.mark.longer
 def test_the_loop_identifies_by_one_motion_and_is_judged_by_another(tmp_path, monkeypatch):
     """The loop without nodes: what they would record is computed."""
     monkeypatch.setattr(search, '_STARTS', 1)
