@@ -58,10 +58,10 @@ test: setup  ## run the tests, the slow ones left out
 
 test-late: docs  ## build the site, run what `make test` left out but for faults, within MINUTES
 	@$(WITH_ROS) $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile --hypothesis-profile fixed \
-	    -m '(slow or hypothesis) and not fault' --until $$(( $$(date +%s) + 60 * $(MINUTES) ))
+	    -m '(slow or hypothesis) and not fault and not alone' --until $$(( $$(date +%s) + 60 * $(MINUTES) ))
 
 test-faults: setup  ## run the faults, one after the other, on an idle machine: a quarter of an hour
-	@$(WITH_ROS) $(BIN)/python -m pytest -q -n 1 -m 'slow and fault'
+	@$(WITH_ROS) $(BIN)/python -m pytest -q -n 1 -m 'slow and (fault or alone)'
 
 test-all: setup  ## run all the tests, those of properties on fresh examples
 	@$(WITH_ROS) $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile --hypothesis-profile fresh

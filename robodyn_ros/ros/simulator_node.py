@@ -243,7 +243,7 @@ class SimulatorNode(PlainlySpoken, Node):
             self._timer = self.create_timer(self._lockstep_timeout, self._send_again, clock=steady)
         else:
             self.create_subscription(Float64MultiArray, 'commands', self._on_command, RELIABLE)
-            self._due = time.monotonic()
+            self._due = time.monotonic() + self._time_step
             self._timer = self.create_timer(self._time_step, self._catch_up, clock=steady)
         self.create_service(SetPayload, '~/set_payload', self._on_set_payload)
         self.create_service(GetPayload, '~/get_payload', self._on_get_payload)
@@ -304,12 +304,13 @@ class SimulatorNode(PlainlySpoken, Node):
 
     def _catch_up(self) -> None:
         """Make the steps that are due."""
-        now = time.monotonic()
+        now, clock = time.monotonic(), self.get_clock().now().nanoseconds
         self._due = max(self._due, now - LONGEST_LAG)
         while self._due <= now:
-            self._due += self._time_step
             self._step()
-            self._publish_state()
+            # A late state bears the time that it is of: its velocity is that of its positions.
+            self._publish_state(max(clock - round((now - self._due) * 1e9), 0))
+            self._due += self._time_step
 
     # --- both ----------------------------------------------------------------------------------
 
@@ -438,10 +439,11 @@ class SimulatorNode(PlainlySpoken, Node):
             self._update_torque()
         self._steps += 1
 
-    def _publish_state(self, *, again: bool = False) -> None:
+    def _publish_state(self, nanoseconds: int | None = None, *, again: bool = False) -> None:
+        """Publish the arm's state, of a time of the node's clock; None: of now."""
         simulation = self._simulation
         if not again:
-            self._stamp = self._next_stamp()
+            self._stamp = self._next_stamp(nanoseconds)
             effort = np.zeros(simulation.n) if self._torque is None else self._torque
             self._measured = self._sensors.measured(
                 simulation.position, simulation.velocity, effort
@@ -458,11 +460,12 @@ class SimulatorNode(PlainlySpoken, Node):
         message.header.stamp = self._stamp
         self._states.publish(message)
 
-    def _next_stamp(self) -> Time:
-        if self._clock_publisher is None:
+    def _next_stamp(self, nanoseconds: int | None) -> Time:
+        if self._clock_publisher is not None:
+            # One step ahead of the physics' time, which begins at zero: a zero stamp means none.
+            nanoseconds = (self._steps + 1) * round(self._time_step * 1e9)
+        elif nanoseconds is None:
             return self.get_clock().now().to_msg()
-        # One step ahead of the physics' time, which begins at zero: a zero stamp means none.
-        nanoseconds = (self._steps + 1) * round(self._time_step * 1e9)
         whole, nanoseconds = divmod(nanoseconds, 10**9)
         return Time(sec=whole, nanosec=nanoseconds)
 

@@ -60,6 +60,7 @@ while any(abs(arm.get(name, 9.0) - goal) > 1e-2 for name, goal in zip(names, poi
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 @pytest.mark.ros
 def test_the_quick_start_moves_the_simulated_arm():
     pytest.importorskip('rclpy', reason='needs ROS 2')

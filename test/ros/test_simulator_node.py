@@ -282,6 +282,27 @@ def test_in_real_time_the_arm_stands_on_its_brakes_until_the_first_command(rig):
     assert min(steps) == pytest.approx(0.001)
 
 
+def test_states_that_are_made_up_for_bear_the_times_of_their_motion(rig):
+    rig.start(urdf_file=str(rig.urdf), gravity=[0.0, 0.0, 0.0])
+    rig.until_heard(rig.commands)
+    rig.commands.publish(Float64MultiArray(data=[40.0, 0.0]))
+    rig.until(lambda: rig.states and rig.states[-1].velocity[0] > 0.1)
+    rig.commands.publish(Float64MultiArray(data=[0.0, 0.0]))
+    rig.until(lambda: rig.states[-1].effort[0] == 0.0)
+    begin = len(rig.states) - 1
+    for _ in range(5):
+        time.sleep(0.05)  # a computer that is busy with something else
+        rig.executor.spin_once(timeout_sec=0.05)
+    rig.until(lambda: len(rig.states) >= begin + 200)
+    states, stamps = rig.states[begin:], np.array(rig.stamps()[begin:])
+    position = np.array([state.position[0] for state in states])
+    velocity = np.array([state.velocity[0] for state in states])
+    way = np.diff(position)
+    assert (way > 0.0).all()
+    assert np.median(np.diff(stamps)) == pytest.approx(1e-3, rel=0.1)
+    assert np.quantile(np.abs(way / np.diff(stamps) / velocity[1:] - 1.0), 0.9) < 0.1
+
+
 def test_drives_in_another_unit_take_and_report_it(rig):
     scales = {'effort_scale': [8.0, -2.0], 'command_scale': [0.25, -0.5]}
     rig.start(urdf_file=str(rig.urdf), **scales)
