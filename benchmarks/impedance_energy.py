@@ -12,9 +12,10 @@ reference jumps: setpoints by up to 0.1 rad in a joint, targets of the tip by up
 
 The balance is the kinetic energy, and what the springs hold whose stiffness is in effect, less
 the work of hand and wall and of the reference: what it changes of the springs' energy where the
-arm is. Dampers and friction lower it. Printed is the largest rise within a
-contact, from any moment of it to a later one: the tank may lend 0.5 J. Spring energy counts in
-full, also where a limit of effort leaves less of the spring.
+arm is. Dampers and friction lower it. Printed are the largest rise within a contact, from any
+moment of it to a later one: the tank may lend 0.5 J; and by how much the balance was ever above
+where it began. Spring energy counts in full, also where a limit of effort leaves less of the
+spring.
 
 Limits: how far a command was beyond the effort limit, and beyond what the rate limit allows [N m].
 """
@@ -44,8 +45,6 @@ PUSH = 0.5  # of what the drives can hold at the start, and at most [N]:
 STRONGEST = 300.0
 STEP = 0.1  # of a setpoint [rad], the default of max_reference_step
 SPACE = 0.2  # of setpoints about the start [rad]
-# N m/s; with the default of 1,000 gravity of a moving KR 210 is commanded too late, and it falls.
-FASTEST = 1e5
 MODES = ('joint_impedance', 'cartesian_impedance')
 
 
@@ -53,12 +52,11 @@ class ShakenArm(SoftArm):
     """An arm that follows setpoints, its world, and the balance of its energy."""
 
     def __init__(self, name, rate, seed):
-        super().__init__(
-            ARMS[name], rate, 0.0, seed, friction_compensation=0.8, torque_rate_limit=(FASTEST,)
-        )
+        super().__init__(ARMS[name], rate, 0.0, seed, friction_compensation=0.8)
         self.setpoint, self.wall = self.start.copy(), None
         self.given = 0.0  # by hand, wall and reference [J]
         self.least, self.rise = np.inf, 0.0  # of the balance [J]
+        self.begin, self.highest = np.nan, 0.0  # its first value, and its largest less that [J]
         self.beyond = np.full(2, -np.inf)  # effort limit, rate limit
         self.saturated = 0  # cycles
         self.last = None  # command
@@ -127,6 +125,8 @@ class ShakenArm(SoftArm):
         balance = kinetic + held - self.given
         self.rise = max(self.rise, balance - self.least)
         self.least = min(self.least, balance)
+        self.begin = balance if np.isnan(self.begin) else self.begin
+        self.highest = max(self.highest, balance - self.begin)
 
     def pose(self, position=None):
         q = self.simulation.position if position is None else position
@@ -239,7 +239,7 @@ def row(case):
     moved = np.abs(arm.simulation.position - arm.start).max()
     share = 100.0 * arm.saturated * arm.period / arm.time
     return (
-        f'{name:13} {rate:5.0f} {contacts:5d} {arm.time:6.0f} {arm.rise:7.3f} '
+        f'{name:13} {rate:5.0f} {contacts:5d} {arm.time:6.0f} {arm.rise:7.3f} {arm.highest:7.3f} '
         f'{arm.beyond[0]:9.1e} {arm.beyond[1]:9.1e} {share:5.1f} {moved:5.2f}'
     )
 
@@ -254,8 +254,8 @@ def main() -> None:
     parser.add_argument('--contacts', type=int, default=1000)
     parser.add_argument('--processes', type=int, default=os.cpu_count())
     given = parser.parse_args()
-    print('Rise [J], beyond effort and rate limit [N m], cycles at a limit [%], moved [rad]')
-    print('arm            rate contacts  s    rise    effort      rate  at it moved')
+    print('Rise and highest [J], beyond effort and rate limit [N m], cycles at a limit [%], moved [rad]')
+    print('arm            rate contacts  s    rise highest    effort      rate  at it moved')
     cases = [
         (name, rate, given.seed, given.contacts)
         for name in given.arms or SHAKEN

@@ -81,6 +81,10 @@ Settings checked_settings(
   const auto each = [n](const std::string & name, const std::vector<double> & values) {
     return each_joint(name, values, n);
   };
+  const auto each_or_none = [&each](
+                              const std::string & name, const std::vector<double> & values) {
+    return values.empty() ? Vector() : each(name, values);
+  };
   for (const double number :
        {params.friction_velocity, params.ramp_time, params.state_timeout, params.stale_hold_time,
         params.effort_limit_scale, params.max_reference_step, params.max_following_error,
@@ -112,7 +116,8 @@ Settings checked_settings(
   safety.effort_limits = params.effort_limits.empty()
                          ? Vector(model.effort_limits, model.effort_limits + n)
                          : each("effort_limits", params.effort_limits);
-  safety.torque_rate_limits = each("torque_rate_limit", params.torque_rate_limit);
+  safety.torque_rate_limits = robodyn::torque_rate_limits(
+    each_or_none("torque_rate_limit", params.torque_rate_limit), safety.effort_limits);
   safety.braking_acceleration = params.braking_acceleration.empty()
                                 ? Vector(n, kInfinity)
                                 : each("braking_acceleration", params.braking_acceleration);
@@ -127,7 +132,6 @@ Settings checked_settings(
         "; allowed: a positive <limit effort> in the URDF, or parameter effort_limits");
     }
     limit *= params.effort_limit_scale;
-    if (safety.torque_rate_limits[i] <= 0.0) { safety.torque_rate_limits[i] = kInfinity; }
     if (!(safety.velocity_limits[i] > 0.0)) { safety.velocity_limits[i] = kInfinity; }
     const bool is_unlimited =
       std::isinf(safety.position_limits[2 * i]) && std::isinf(safety.position_limits[2 * i + 1]);
@@ -144,10 +148,6 @@ Settings checked_settings(
   safety.damping = params.damping;
   safety.tip_speed = params.impedance.tip_speed;
   safety.tip_turn_rate = params.impedance.tip_turn_rate;
-  const auto each_or_none = [&each](
-                              const std::string & name, const std::vector<double> & values) {
-    return values.empty() ? Vector() : each(name, values);
-  };
   ContactSettings & contacts = result.contacts;
   contacts.gain = each("observer_gain", params.observer_gain);
   contacts.moving = each_or_none("contact_threshold_moving", params.contact_threshold_moving);
@@ -186,7 +186,8 @@ rcl_interfaces::msg::SetParametersResult checked_parameters(
     }
     if (parameter.get_type() != rclcpp::ParameterType::PARAMETER_DOUBLE_ARRAY) { continue; }
     const std::vector<double> values = parameter.as_double_array();
-    const bool may_be_empty = parameter.get_name() == "braking_acceleration";
+    const bool may_be_empty = parameter.get_name() == "braking_acceleration" ||
+                              parameter.get_name() == "torque_rate_limit";
     const bool is_of_tip = parameter.get_name() == "impedance.tip_stiffness";
     const bool is_sized = is_of_tip ? values.size() == settings.law.tip_stiffness.size()
                                     : values.size() == 1 || values.size() == joints ||

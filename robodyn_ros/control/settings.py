@@ -190,6 +190,9 @@ def safety_settings(model: RobotModel, settings: ControlSettings) -> SafetySetti
     InvalidArgument
         A joint without limit in the URDF while ``effort_limits`` is empty.
     """
+    # Not above: the parameters are there without a compiler.
+    from robodyn_ros.control.core_binding import core
+
     if settings.effort_limits:
         limits = each_joint(model, settings, 'effort_limits')
     else:
@@ -201,10 +204,12 @@ def safety_settings(model: RobotModel, settings: ControlSettings) -> SafetySetti
                     float(limit),
                     'a positive <limit effort> in the URDF, or parameter effort_limits',
                 )
-    rates = each_joint(model, settings, 'torque_rate_limit')
+    rates = (
+        each_joint(model, settings, 'torque_rate_limit') if settings.torque_rate_limit else ()
+    )
     return SafetySettings(
         settings.effort_limit_scale * limits,
-        np.where(rates > 0.0, rates, np.inf),
+        np.array(core.torque_rate_limits(rates, limits)),
         settings.ramp_time,
         settings.state_timeout,
         settings.on_stale_state,

@@ -12,6 +12,7 @@ from control_arm import (
     NAMES,
     NO_RATE_LIMIT,
     POSITION_LIMITS,
+    TWO_JOINTS,
     VISCOUS,
     WATCHDOG_PERIOD,
     WEIGHT,
@@ -26,6 +27,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from robodyn_ros.control.command_pipeline import AddedEffort
+from robodyn_ros.control.core_binding import core
 from robodyn_ros.control.reference import ReferenceState
 from robodyn_ros.errors import RejectedTrajectory
 
@@ -171,6 +173,32 @@ def test_rate_limit_counts_from_when_the_last_command_was_sent():
     before = arm.pipeline.last_torque
     step = np.abs(arm.receive(Q).torque - before)
     assert step == pytest.approx([0.1, 0.1])
+
+
+def test_gravity_of_a_heavy_arm_in_motion_is_not_held_back_unless_it_is_asked_for():
+    weight, limits = np.array([1e4, 4.0]), np.array([15e3, 30.0])
+    heavy = replace(
+        TWO_JOINTS,
+        under=lambda load: lambda q, qd, qdd: MASS * qdd + weight * np.cos(q),
+        effort_limits=limits,
+    )
+    given = {'kind': heavy, 'mode': 'gravity_compensation', 'ramp_time': 0.0}
+
+    def turning(limit):
+        rates = np.array(core.torque_rate_limits(limit, limits))
+        return enabled(**given, torque_rate_limits=rates).run(0.3, velocity=np.array([2.0, 0.0]))
+
+    for k, command in enumerate(turning(())):
+        assert not command.rate_limited.any()
+        position = Q[0] - 2e-3 * (299 - k)
+        assert command.torque[0] == pytest.approx(1e4 * np.cos(position), abs=11.0)  # half a cycle
+    assert turning([1000.0, 0.0])[-1].rate_limited[0]
+
+
+def test_largest_change_is_a_tenth_of_a_second_to_the_effort_limit_or_what_is_given():
+    limits = [15e3, 100.0, 12.0]
+    assert core.torque_rate_limits((), limits) == [150e3, 1000.0, 1000.0]
+    assert core.torque_rate_limits([5.0, 0.0, 2e3], limits) == [5.0, np.inf, 2e3]
 
 
 def test_torque_that_is_not_finite_is_never_sent_and_becomes_stale():

@@ -819,6 +819,8 @@ PYBIND11_MODULE(core_module, module)
     py::arg("position"), py::arg("velocity"), py::arg("reference"));
 
   module.def(
+    "torque_rate_limits", &rd::torque_rate_limits, py::arg("given"), py::arg("effort_limits"));
+  module.def(
     "part_beyond",
     [](const rd::Six & wrench, const std::array<double, 2> & largest) {
       return rd::WrenchLimits{largest[0], largest[1]}.part_beyond(wrench);

@@ -86,6 +86,20 @@ struct Settings
   bool is_braked_by_damping = false;
 };
 
+// Largest changes of the torque by the parameter, of which 0 is no limit. Empty: from nothing to a
+// joint's effort limit in a tenth of a second, so that gravity of a large arm in motion is not held
+// back, and no less than 1000 N m/s or N/s.
+inline Vector torque_rate_limits(const Vector & given, const Vector & effort_limits)
+{
+  Vector result;
+  for (std::size_t i = 0; i < effort_limits.size(); ++i) {
+    const double by_effort = std::max(1000.0, 10.0 * effort_limits[i]);
+    const double limit = given.empty() ? by_effort : given[i];
+    result.push_back(limit > 0.0 ? limit : kInfinity);
+  }
+  return result;
+}
+
 // Why a reference was last dropped or refused, or commanding refused.
 enum class Cause : std::uint8_t {
   none,
