@@ -254,7 +254,7 @@ def main() -> None:
     parser.add_argument('--contacts', type=int, default=1000)
     parser.add_argument('--processes', type=int, default=os.cpu_count())
     given = parser.parse_args()
-    print('Rise and highest [J], beyond effort and rate limit [N m], cycles at a limit [%], moved [rad]')
+    print('Rise, highest [J]; beyond effort, rate limit [N m]; cycles at a limit [%]; moved [rad]')
     print('arm            rate contacts  s    rise highest    effort      rate  at it moved')
     cases = [
         (name, rate, given.seed, given.contacts)
