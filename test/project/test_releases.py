@@ -168,8 +168,10 @@ def workspace(splits, tmp_path_factory):
     assert set(listed.split()) == set(PACKAGES)
     left_out = [] if has_ros2_control() else ['--packages-skip', 'robodyn_controllers']
     options = ['--event-handlers', 'console_direct+', '--base-paths', 'src', *left_out]
-    cmake = ['--cmake-args', f'-DPython3_EXECUTABLE={python}', '-DBUILD_TESTING=ON']
-    output_of(*colcon, 'build', *options, *cmake, cwd=folder, env=environment)
+    # Else colcon compiles nothing side by side where the machine is busy.
+    environment['MAKEFLAGS'] = f'-j{os.cpu_count()}'
+    cmake = ['--cmake-args', f'-DPython3_EXECUTABLE={python}']
+    output_of(*colcon, 'build', *options, *cmake, cwd=folder, env=environment, timeout=1800)
     sourced = output_of(
         'bash', '-c', 'source install/setup.bash && env -0', cwd=folder, env=environment
     )

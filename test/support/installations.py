@@ -9,14 +9,14 @@ from pathlib import Path
 PATIENCE = 600.0  # for one command on a loaded machine [s]
 
 
-def output_of(*command, **options):
+def output_of(*command, timeout=PATIENCE, **options):
     """Return what a command prints to both streams, once it has ended well."""
     done = subprocess.run(
         [str(word) for word in command],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=PATIENCE,
+        timeout=timeout,
         **options,
     )
     assert done.returncode == 0, f'{command}:\n{done.stdout[-5000:]}'
