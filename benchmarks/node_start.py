@@ -5,10 +5,10 @@ What the dynamics node imports, how long it takes to start, and how much memory 
     python benchmarks/node_start.py [--repetitions 5] [--base FOLDER]
 
 A node is started for a Panda, configures and commands. Printed are the modules and the third-party
-packages that its process has imported by then, seconds from the start of the process until it has
-configured, and the memory of the node, its services and its watchdog: resident, and in parts
-(memory that processes share counts in parts of each). --base is another checkout, whose node runs
-in turns with this one's. A first start of each does not count: it compiles the arm.
+packages that its process has imported by then, seconds and processor seconds from the start of the
+process until it has configured, and the memory of the node, its services and its watchdog:
+resident, and in parts (what processes share counts in parts of each). --base is another checkout,
+whose node runs in turns with this one's. A first start of each does not count: it compiles the arm.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from robodyn_ros.ros.dynamics import dynamics_node
 configure = dynamics_node.DynamicsNode.on_configure
 def timed(self, state):
     result = configure(self, state)
-    (folder / 'configured').write_text(str(time.time() - begun))
+    (folder / 'configured').write_text(f'{time.time() - begun} {time.process_time()}')
     return result
 dynamics_node.DynamicsNode.on_configure = timed
 sys.exit(dynamics_node.main())
@@ -119,7 +119,7 @@ def one_start(base: Path, listener: Node) -> dict[str, Any]:
             rclpy.spin_once(listener, timeout_sec=0.005)
         processes = processes_of(node.pid)
         result: dict[str, Any] = {
-            'configured': float((folder / 'configured').read_text()),
+            'configured': [float(x) for x in (folder / 'configured').read_text().split()],
             'memory': {what: parts_of_memory(pid) for what, pid in processes.items()},
         }
         node.send_signal(signal.SIGUSR1)
@@ -155,9 +155,11 @@ def main() -> None:
         files = starts[-1]['files']
         packages = third_party(files)
         print(f'{base}: {len(files)} modules, of {len(packages)} packages: {" ".join(packages)}')
-        seconds = [each['configured'] for each in starts]
+        seconds, busy = zip(*(each['configured'] for each in starts), strict=True)
         print(
-            f'configured after {np.median(seconds):.2f} s ({min(seconds):.2f}-{max(seconds):.2f})'
+            f'configured after {np.median(seconds):.2f} s '
+            f'({min(seconds):.2f}-{max(seconds):.2f}), '
+            f'{np.median(busy):.2f} s of the processor ({min(busy):.2f}-{max(busy):.2f})'
         )
         for what in starts[-1]['memory']:
             sizes = [each['memory'][what] for each in starts]

@@ -34,8 +34,14 @@ PLATFORMS = {
     'lyrical': 'ubuntu:resolute',
     'rolling': 'ubuntu:resolute',
 }
-# Of the root's tests, those that show that what was built works.
-SHOWING = ('core', 'dynamics', 'ros_parameters', 'project/test_packaging.py')
+# Of the root's tests, those that show in seconds that library, core and messages were built.
+SHOWING = (
+    'dynamics',
+    'ros_parameters',
+    'control/test_core_against_numpy.py',
+    'ros/test_conversions.py',
+    'ros/services/test_service_refusals.py',
+)
 
 if not all((ROOT / name).is_dir() for name in INNER):
     pytest.skip('this is the repository of one package', allow_module_level=True)
