@@ -8,7 +8,7 @@ A node is started for a Panda, configures and commands. Printed are the modules 
 packages that its process has imported by then, seconds and processor seconds from the start of the
 process until it has configured, and the memory of the node, its services and its watchdog:
 resident, and in parts (what processes share counts in parts of each). --base is another checkout,
-whose node runs in turns with this one's. A first start of each does not count: it compiles the arm.
+whose node runs in turns with this one's. The first start of each is left out: it compiles the arm.
 """
 
 from __future__ import annotations

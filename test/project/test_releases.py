@@ -215,8 +215,7 @@ def test_the_root_builds_beside_the_interfaces_and_passes_its_tests(workspace):
 @pytest.mark.slow
 def test_the_controllers_logic_is_built_with_the_exported_target_and_passes_its_tests(workspace):
     folder, _, environment = workspace
-    cmake = shutil.which('cmake')
-    assert cmake, 'colcon has just used it'
+    cmake = shutil.which('cmake', path=environment['PATH'])
     package = folder / 'src' / 'robodyn_controllers'
     tests = ('test_command_pipeline', 'test_controller_logic')  # what needs no ros2_control
     project = folder / 'logic'
