@@ -58,11 +58,12 @@ def core_module():
 
 # What each part needs beyond the library; imported where it is needed.
 EXTRAS = {
+    'report': ['matplotlib', 'jinja2', 'markupsafe'],
     'simulator': ['mujoco'],
     'goal': ['ruckig>=0.12'],
     'bags': ['rosbags>=0.11.9'],
     'xacro': ['xacro'],
-    'watch': ['websockets>=13.0'],
+    'watch': ['websockets>=13.0', 'jinja2', 'markupsafe'],
     'fleet': ['distributed'],
 }
 
@@ -111,15 +112,12 @@ setup(
         'pyyaml',
         'click',
         'rich',
-        'matplotlib',
-        'jinja2',
-        'markupsafe',
         'urdf-parser-py',
         'threadpoolctl',
     ],
     extras_require={
         **EXTRAS,
-        'all': sorted(sum(EXTRAS.values(), [])),
+        'all': sorted(set().union(*EXTRAS.values())),
         'test': ['pytest'],  # without it `colcon test` would run unittest
     },
     entry_points={

@@ -27,8 +27,19 @@ ROSDEP_KEYS = {
     'urdf_parser_py': 'urdfdom_py',
     'yaml': 'python3-yaml',
 }
-# Imported where they are needed, with a plain error where they are missing.
-OPTIONAL = {'distributed', 'mujoco', 'rosbags', 'ruckig', 'websockets', 'xacro'}
+# Imported where they are needed, with a plain error where they are missing: extras of setup.py.
+# Those that rosdep knows are conditional in package.xml.
+OPTIONAL = {
+    'distributed',
+    'jinja2',
+    'markupsafe',
+    'matplotlib',
+    'mujoco',
+    'rosbags',
+    'ruckig',
+    'websockets',
+    'xacro',
+}
 # Of PyPI alone; threads.py does without it on a ROS machine.
 WITHOUT_ROSDEP_KEY = {'threadpoolctl'}
 # What the launch files start or are started with; Gazebo, RViz and ros2_control are not for all.
@@ -87,11 +98,14 @@ def dependencies() -> Iterator[str]:
     """Yield dependencies of Python that are declared and not imported, or the other way about."""
     imported = imported_packages()
     needed = imported - OPTIONAL - WITHOUT_ROSDEP_KEY | imported_packages('launch')
+    optional = {ROSDEP_KEYS[name] for name in OPTIONAL & ROSDEP_KEYS.keys()}
     yield from differing(
         'package.xml',
         depended_on(ROOT, 'depend', 'exec_depend'),
-        {ROSDEP_KEYS.get(name, name) for name in needed} | STARTED,
+        {ROSDEP_KEYS.get(name, name) for name in needed} | STARTED | optional,
     )
+    conditional = manifest(ROOT).iterfind('exec_depend[@condition]')
+    yield from differing('package.xml', {str(each.text) for each in conditional}, optional)
     # PyPI knows two of them by another name.
     yield from differing(
         'environment/runtime.txt',
@@ -195,11 +209,15 @@ def licences() -> Iterator[str]:
         *ROOT.glob('*.py'),
         *(ROOT / 'environment').glob('*.py'),
         *(ROOT / 'environment').glob('*.sh'),
+        *(ROOT / 'release').glob('*.sh'),
         *(path for folder in folders for path in (ROOT / folder).rglob('*.py')),
         *(
             path
             for path in CONTROLLERS.rglob('*')
-            if path.is_file() and path.suffix != '.md' and '__pycache__' not in path.parts
+            if path.is_file()
+            and path.suffix not in ('.md', '.rst')
+            and path.name != 'LICENSE'
+            and '__pycache__' not in path.parts
         ),
     ]
     for path in sources:

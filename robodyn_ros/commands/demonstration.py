@@ -13,6 +13,7 @@ from types import FrameType
 import click
 
 from robodyn_ros.commands.options import UserPath, examples
+from robodyn_ros.report.drawing import imported_matplotlib
 
 _URDF = click.option('--urdf', type=UserPath(), help='URDF file; not given: a Panda.')
 _BASE = click.option(
@@ -56,6 +57,7 @@ def demo(urdf: Path | None, base: str, tip: str, output: Path, hold_time: float)
     and their plot, tracking.png.
     """
     check_ends(urdf, base, tip)
+    imported_matplotlib()  # its absence is said before the work
     _keep_to_this_machine()
     with needing_ros():
         from robodyn_ros.ros.demo.node_process import NodeEnded
@@ -96,6 +98,7 @@ def identify_demo(urdf: Path | None, base: str, tip: str, output: Path, seed: in
     with what was found. The output folder gets the numbers, summary.json, and their picture.
     """
     check_ends(urdf, base, tip)
+    imported_matplotlib()  # its absence is said before the work
     _keep_to_this_machine()
     with needing_ros():
         from robodyn_ros.ros.demo.identification import run_identification

@@ -34,6 +34,7 @@ from robodyn_ros.identification import (
 )
 from robodyn_ros.identification.recording import recording_of_file
 from robodyn_ros.model import RobotModel
+from robodyn_ros.report.drawing import check_pages_can_be_made
 from robodyn_ros.report.effort_page import effort_page
 
 _INERTIA = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
@@ -82,6 +83,8 @@ def effort_command(
     RECORDINGS are ROS bags with joint states, or CSV files with the columns time, NAME,
     NAME.velocity and NAME.effort.
     """
+    if output is not None:
+        check_pages_can_be_made()
     model = arm.model
     recorded = [recording_of_file(path, model, topic) for path in recordings]
     found = examine_effort(model, recorded)

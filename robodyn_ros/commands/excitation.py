@@ -28,6 +28,7 @@ from robodyn_ros.model import RobotModel
 from robodyn_ros.motions import MotionSamples, table_as_csv
 from robodyn_ros.motions.point_to_point import known_effort_limits
 from robodyn_ros.motions.trajectory_yaml import TrajectoryRows, trajectory_as_yaml
+from robodyn_ros.report.drawing import imported_matplotlib
 from robodyn_ros.report.excitation_plot import save_excitation_plot
 from robodyn_ros.simulation.arm import ArmSimulation
 from robodyn_ros.simulation.closed_loop import simulated_motion
@@ -125,6 +126,7 @@ def excite_command(
     CSV, a JointTrajectory as YAML, and a picture; then runs it in MuJoCo. Nothing keeps links from
     one another: look at the motion before an arm makes it.
     """
+    imported_matplotlib()  # its absence is said before the work
     model = arm.model
     links = watched or None
     obstacles: list[HalfSpace | Box] = [Box(box[:3], box[3:], watched=links) for box in boxes]

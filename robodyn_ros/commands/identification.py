@@ -39,6 +39,7 @@ from robodyn_ros.identification.recording import recording_of_file
 from robodyn_ros.model import RobotModel
 from robodyn_ros.monitoring.jobs import run_jobs
 from robodyn_ros.payload import Payload
+from robodyn_ros.report.drawing import check_pages_can_be_made
 from robodyn_ros.report.identification_page import identification_page
 
 _FILES = ('identified.urdf', 'identified.yaml', 'identified.json', 'identified.html')
@@ -119,6 +120,7 @@ def identify_command(
     """
     if driver_payload and not is_without_gravity:
         raise click.UsageError('--driver-payload needs --effort-without-gravity')
+    check_pages_can_be_made()
     options = IdentifyOptions(validation, topic, effort_scale, is_without_gravity, driver_payload)
     if is_each:
         if mjcf is not None:

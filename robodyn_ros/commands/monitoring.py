@@ -29,6 +29,7 @@ from robodyn_ros.monitoring.ageing import Condition, Motion, condition
 from robodyn_ros.monitoring.history import append_motions, read_history
 from robodyn_ros.monitoring.jobs import Outcome, run_jobs
 from robodyn_ros.monitoring.motions import Examined, FileJob, examined_file
+from robodyn_ros.report.drawing import check_pages_can_be_made
 from robodyn_ros.report.monitor_page import monitor_page
 from robodyn_ros.report.text import plural
 
@@ -125,6 +126,8 @@ def monitor(
         _become_node(recordings, identified, history, started, temperature_topic)
     if not recordings and history is None:
         raise click.UsageError('recordings, or --history')
+    if output is not None:
+        check_pages_can_be_made()
     found = Identification.load(identified)
     before = read_history(history, found) if history is not None else None
     known = before.digests if before is not None else frozenset()

@@ -29,6 +29,7 @@ from robodyn_ros.commands.progress import progress_bar
 from robodyn_ros.identification import identify
 from robodyn_ros.identification.recording import recording_of_file
 from robodyn_ros.report import STEPS, SignOff, arm_facts, report_page
+from robodyn_ros.report.drawing import check_pages_can_be_made
 from robodyn_ros.report.pdf import browser_path, print_page
 
 _IDENTIFYING = 0.5  # of the progress bar
@@ -102,6 +103,7 @@ def report(
     as_json: bool,
 ) -> None:
     """Write everything that is known about an arm into one HTML file."""
+    check_pages_can_be_made()
     browser = browser_path() if pdf else ''  # said before the work
     if (validation or effort_scale) and not recordings:
         raise click.UsageError('--validate and --effort-scale go with --recording')

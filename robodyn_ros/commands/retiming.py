@@ -33,6 +33,7 @@ from robodyn_ros.identification import Identification
 from robodyn_ros.model import Payload, RobotModel
 from robodyn_ros.motions import table_as_csv
 from robodyn_ros.motions.trajectory_yaml import trajectory_as_yaml, trajectory_of_yaml
+from robodyn_ros.report.drawing import imported_matplotlib
 from robodyn_ros.report.retiming_plot import save_retiming_plot
 from robodyn_ros.spatial import FloatArray
 
@@ -127,6 +128,8 @@ def retime(
     stays; the time along it becomes the shortest within the limits of effort and velocity, with
     the model's friction. Limits are one number, or an option for each joint.
     """
+    if plot is not None:
+        imported_matplotlib()  # its absence is said before the work
     model = arm.model
     if identified is not None:
         model = Identification.load(identified).applied_to(model)

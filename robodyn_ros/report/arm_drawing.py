@@ -9,15 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from robodyn_ros.dh.frames import frame_transforms
 from robodyn_ros.model import RobotModel
 from robodyn_ros.report.svg import Ink, inline_svg
 from robodyn_ros.spatial import FloatArray, rotation_x, rotation_z
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _WIDTH, _TALLEST, _LOWEST = 380.0, 400.0, 220.0
 _MARGIN = 32.0

@@ -3,23 +3,25 @@
 
 from __future__ import annotations
 
-import matplotlib
+from typing import TYPE_CHECKING
+
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.patches import Rectangle
-from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
 from robodyn_ros.analysis.ranges import Range
 from robodyn_ros.analysis.simplification import SimplifiedModel
+from robodyn_ros.report.drawing import imported_matplotlib, limit_ticks
 from robodyn_ros.report.facts import CallTimes, CouplingMap, JointSpaceCoupling, MotionTorques
 from robodyn_ros.report.svg import Ink, inline_svg
 from robodyn_ros.report.text import number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _WIDTH = 360
 _LEAST_CELL = 20.0  # that a number fits in [px]
 _LEAST_NAMED, _LEAST_LETTER = 18.0, 9.0  # a cell with a name, a letter's size [px]
 _MOST_TICKS = 5
-_COLORS = matplotlib.colormaps['cividis']
+_COLORS = 'cividis'
 PARTS = {
     'gravity': Ink.BLUE,
     'inertial': Ink.ORANGE,
@@ -52,14 +54,15 @@ def _matrix(values: np.ndarray, texts: list[list[str]], name: str, label: str) -
     """Return a square table of fractions as colours; a joint stands where there is no text."""
     n = len(values)
     cell = min(44.0, 340.0 / n)
+    colors = imported_matplotlib().colormaps[_COLORS]
+    patches = imported_matplotlib().patches
 
     def draw(axes: Axes) -> None:
         for (i, j), value in np.ndenumerate(values):
             if not np.isfinite(value) or not texts[i][j]:
                 continue
-            axes.add_patch(
-                Rectangle((j - 0.47, i - 0.47), 0.94, 0.94, facecolor=_COLORS(value), linewidth=0)
-            )
+            corner, shade = (j - 0.47, i - 0.47), colors(value)
+            axes.add_patch(patches.Rectangle(corner, 0.94, 0.94, facecolor=shade, linewidth=0))
             if cell > _LEAST_CELL:
                 color = 'white' if value < 0.5 else 'black'
                 axes.text(j, i, texts[i][j], ha='center', va='center', color=color, fontsize=10.5)
@@ -105,7 +108,7 @@ def coupling_map(found: CouplingMap, prismatic: np.ndarray, name: str, largest: 
         )
         bar = axes.figure.colorbar(image, ax=axes, fraction=0.06, pad=0.03)
         bar.outline.set_visible(False)
-        bar.locator = MaxNLocator(5)
+        bar.locator = imported_matplotlib().ticker.MaxNLocator(5)
         axes.set_xlabel(f'q{b + 1} [{"m" if prismatic[b] else "rad"}]')
         axes.set_ylabel(f'q{a + 1} [{"m" if prismatic[a] else "rad"}]')
 
@@ -145,7 +148,7 @@ def range_chart(
             _make_logarithmic(axes, min(lows), max(highs))
         else:
             axes.axvline(0, color=Ink.MUTED, linewidth=0.8)
-            axes.xaxis.set_major_locator(MaxNLocator(5))
+            limit_ticks(axes.xaxis, 5)
         axes.set_yticks(range(len(joints)), [f'q{k + 1}' for k in joints])
         axes.set_ylim(len(joints) - 0.5, -0.5)
         axes.set_xlabel(f'[{unit}]')
@@ -161,9 +164,10 @@ def _make_logarithmic(axes: Axes, low: float, high: float) -> None:
     axes.set_xscale('log')
     axes.set_xlim(low / 1.7, high * 1.7)
     subs = (1.0,) if high > 30 * low else (1.0, 2.0, 5.0)
-    axes.xaxis.set_major_locator(LogLocator(subs=subs, numticks=_MOST_TICKS))
+    ticker = imported_matplotlib().ticker
+    axes.xaxis.set_major_locator(ticker.LogLocator(subs=subs, numticks=_MOST_TICKS))
     axes.xaxis.set_major_formatter('{x:g}')
-    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.xaxis.set_minor_formatter(ticker.NullFormatter())
 
 
 def torque_chart(torques: MotionTorques, joint: int, unit: str, name: str) -> str:
@@ -180,7 +184,7 @@ def torque_chart(torques: MotionTorques, joint: int, unit: str, name: str) -> st
         axes.set_xlabel('time [s]')
         axes.grid(axis='y', linewidth=0.8)
         axes.margins(x=0.01)
-        axes.yaxis.set_major_locator(MaxNLocator(5))
+        limit_ticks(axes.yaxis, 5)
         axes.yaxis.set_major_formatter('{x:g}')
         axes.set_ylabel(f'[{unit}]')
 

@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator
 
 from robodyn_ros.identification import EffortFindings, JointEffort, Recording
 from robodyn_ros.identification.effort_examination import (
@@ -18,9 +17,13 @@ from robodyn_ros.identification.effort_examination import (
 )
 from robodyn_ros.identification.rows import TrainingData
 from robodyn_ros.model import RobotModel
+from robodyn_ros.report.drawing import limit_ticks
 from robodyn_ros.report.svg import Ink, inline_svg
 from robodyn_ros.report.template import rendered_page
 from robodyn_ros.report.text import number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _WIDTH, _HEIGHT = 360, 240
 _MOST_POINTS = 800
@@ -74,8 +77,8 @@ def effort_chart(found: JointRegression, verdict: JointEffort, joint: int, unit:
         axes.set_ylim(*_limits(effort, ends))
         axes.set_xlabel(f'{"force" if unit == "N" else "torque"} of the model [{unit}]')
         axes.set_ylabel(_effort_label(verdict, unit))
-        axes.xaxis.set_major_locator(MaxNLocator(5))
-        axes.yaxis.set_major_locator(MaxNLocator(5))
+        limit_ticks(axes.xaxis, 5)
+        limit_ticks(axes.yaxis, 5)
 
     label = f'Effort of q{joint + 1} without friction, over the torque of the model'
     return inline_svg(draw, _WIDTH, _HEIGHT, name=f'effort-{joint}', label=label)

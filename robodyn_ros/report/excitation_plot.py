@@ -4,16 +4,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 
 from robodyn_ros.identification import Box, Excitation, HalfSpace
 from robodyn_ros.kinematics import forward_kinematics
 from robodyn_ros.model import RobotModel
+from robodyn_ros.report.drawing import imported_matplotlib
 from robodyn_ros.spatial import FloatArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _RATE = 50.0
 _MUTED, _PATH, _FORBIDDEN = '#555555', '#0072b2', '#d55e00'
@@ -41,7 +43,9 @@ def save_excitation_plot(
     motion = found.sampled(_RATE)
     limits = found.limits
     middle, half = limits.position.mean(axis=1), np.ptp(limits.position, axis=1) / 2
-    figure = Figure(figsize=(12, 8), dpi=120, facecolor='white', layout='constrained')
+    figure = imported_matplotlib().figure.Figure(
+        figsize=(12, 8), dpi=120, facecolor='white', layout='constrained'
+    )
     (positions, above), (speeds, aside) = figure.subplots(
         2, 2, gridspec_kw={'width_ratios': (1.4, 1)}
     )
@@ -87,7 +91,7 @@ def _draw_path(
         if np.array_equal(pose[:3, :3], np.eye(3)):
             corner, size = lower + pose[:3, 3], upper - lower
             axes.add_patch(
-                Rectangle(
+                imported_matplotlib().patches.Rectangle(
                     (corner[first], corner[second]),
                     size[first],
                     size[second],

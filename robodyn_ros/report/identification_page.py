@@ -5,18 +5,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator
 
 from robodyn_ros.identification import CandidateError, Identification, Prediction, RecordingErrors
 from robodyn_ros.identification.recording import Recording
 from robodyn_ros.model import RobotModel
+from robodyn_ros.report.drawing import limit_ticks
 from robodyn_ros.report.svg import Ink, inline_svg
 from robodyn_ros.report.template import rendered_page
 from robodyn_ros.spatial import FloatArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _WIDTH, _HEIGHT = 360, 190
 _MOST_POINTS = 700
@@ -141,7 +143,7 @@ def effort_chart(
         axes.plot(time, effort, color=Ink.BLUE, linewidth=1.1)
         axes.set_xlabel('time [s]')
         axes.set_ylabel(_torque_label(prismatic))
-        axes.yaxis.set_major_locator(MaxNLocator(5))
+        limit_ticks(axes.yaxis, 5)
         axes.margins(x=0)
 
     label = f'Measured and predicted torque of q{joint + 1}'
@@ -176,7 +178,7 @@ def residual_chart(
             axes.plot(velocity, residual, '.', color=color, markersize=2.5)
         axes.set_ylabel(_torque_label(prismatic))
         axes.set_xlabel(f'velocity [{"m/s" if prismatic else "rad/s"}]')
-        axes.yaxis.set_major_locator(MaxNLocator(5))
+        limit_ticks(axes.yaxis, 5)
 
     label = f'Measured minus predicted torque of q{joint + 1} over its velocity'
     return inline_svg(draw, _WIDTH, _HEIGHT, name=name, label=label)

@@ -6,17 +6,20 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator
 
 from robodyn_ros.identification import Identification
 from robodyn_ros.monitoring.ageing import REFERENCE, WINDOW, Condition, Motion
 from robodyn_ros.monitoring.motions import is_date
+from robodyn_ros.report.drawing import limit_ticks
 from robodyn_ros.report.svg import Ink, inline_svg
 from robodyn_ros.report.template import rendered_page
 from robodyn_ros.spatial import FloatArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _WIDTH, _HEIGHT = 360, 170
 _MOST_POINTS = 600
@@ -145,8 +148,8 @@ def _joint_chart(now: Condition, joint: int, time: FloatArray, label: str) -> st
         axes.set_ylim(middle - half, middle + half)
         axes.set_xlabel(label)
         axes.set_ylabel('friction [%]')
-        axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-        axes.yaxis.set_major_locator(MaxNLocator(4))
+        limit_ticks(axes.xaxis, 5, integer=True)
+        limit_ticks(axes.yaxis, 4)
 
     text = f'Friction of q{joint + 1} against the identified model over the motions'
     return inline_svg(draw, _WIDTH, _HEIGHT, name=f'trend-{joint}', label=text)
@@ -162,8 +165,8 @@ def _payload_chart(motions: Sequence[Motion], time: FloatArray, label: str) -> s
         axes.plot(time[chosen], mass, '.', color=Ink.GREEN, markersize=3.5)
         axes.set_xlabel(label)
         axes.set_ylabel('mass [kg]')
-        axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-        axes.yaxis.set_major_locator(MaxNLocator(4))
+        limit_ticks(axes.xaxis, 5, integer=True)
+        limit_ticks(axes.yaxis, 4)
 
     text = 'Mass at the tip beyond the identified model over the motions'
     return inline_svg(draw, _WIDTH, _HEIGHT, name='payload', label=text)

@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from robodyn_ros.control.model_torque import ReferenceTorque
 from robodyn_ros.control.timed_motion import LIMITS, Cubics, TimedMotion, TimingLimits, torque_of
+from robodyn_ros.report.drawing import imported_matplotlib
 from robodyn_ros.spatial import FloatArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _MUTED = '#555555'
 # Of Okabe and Ito, which can be told apart; joints beyond the eighth begin anew.
@@ -41,7 +44,9 @@ def save_retiming_plot(
     path : Path
         Its ending says whether a PNG, an SVG or a PDF.
     """
-    figure = Figure(figsize=(11, 8.5), dpi=120, facecolor='white', layout='constrained')
+    figure = imported_matplotlib().figure.Figure(
+        figsize=(11, 8.5), dpi=120, facecolor='white', layout='constrained'
+    )
     before, after, binds = figure.subplots(
         3, 1, sharex=True, gridspec_kw={'height_ratios': (1.0, 1.0, 0.55)}
     )

@@ -11,12 +11,14 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import matplotlib
 from lxml import etree
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+
+from robodyn_ros.report.drawing import imported_matplotlib
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 class Ink:
@@ -84,9 +86,10 @@ def inline_svg(
     """
     file = io.StringIO()
     nothing = dict.fromkeys(('Date', 'Creator', 'Format', 'Type'))
+    matplotlib = imported_matplotlib()
     with matplotlib.rc_context(_STYLE):
         size = width / _PIXELS_PER_INCH, height / _PIXELS_PER_INCH
-        figure = Figure(figsize=size, layout='constrained')
+        figure = matplotlib.figure.Figure(figsize=size, layout='constrained')
         draw(figure.subplots())
         figure.savefig(file, format='svg', transparent=True, metadata=nothing)
     parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True)

@@ -7,9 +7,8 @@ import datetime
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
 import robodyn_ros
+from robodyn_ros.report.drawing import imported_jinja
 from robodyn_ros.report.text import (
     coefficients,
     indexed,
@@ -36,10 +35,11 @@ def rendered_page(template: str, **values: Any) -> str:
         What it shows. Names of a URDF and of recordings are escaped; what must not be is marked
         so in the template.
     """
-    environment = Environment(
-        loader=FileSystemLoader(_HERE),
+    jinja2 = imported_jinja()
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_HERE),
         autoescape=True,
-        undefined=StrictUndefined,
+        undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -53,9 +53,10 @@ def rendered_page(template: str, **values: Any) -> str:
         'coefficients': coefficients,
         'indexed': indexed,
     }
-    return environment.get_template(template).render(
+    page: str = environment.get_template(template).render(
         version=robodyn_ros.__version__,
         date=datetime.datetime.now(datetime.timezone.utc).strftime('%Y-%m-%d %H:%M UTC'),
         style=_HERE.joinpath('page.css').read_text(encoding='utf-8'),
         **values,
     )
+    return page

@@ -5,9 +5,12 @@ from __future__ import annotations
 
 import math
 import re
+from typing import TYPE_CHECKING
 
-from markupsafe import Markup, escape
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 _SUPERSCRIPTS = str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹')
 NOISE = 1e-12
@@ -49,6 +52,8 @@ def unbroken(text: str) -> str:
 
 def coefficients(text: str) -> Markup:
     """Return a text with symbols as ``d_12`` or ``G_3`` in the letters of a page: M and g."""
+    from markupsafe import Markup, escape
+
     powers = _POWER.sub(lambda m: m[1].translate(_SUPERSCRIPTS), text)
     return Markup(
         _COEFFICIENT.sub(lambda m: f'{_LETTERS[m[1]]}<sub>{m[2]}</sub>', str(escape(powers)))
@@ -57,6 +62,8 @@ def coefficients(text: str) -> Markup:
 
 def indexed(text: str) -> Markup:
     """Return a text with names as ``mZ3`` of inertial parameters and lengths, indices lowered."""
+    from markupsafe import Markup, escape
+
     return Markup(_INDEXED.sub(r'\1<sub>\2</sub>', str(escape(text))))
 
 

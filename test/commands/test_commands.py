@@ -204,6 +204,48 @@ def test_errors_are_one_line_that_names_the_fault(arguments, named):
     assert named in said
 
 
+@pytest.mark.parametrize('missing', ['matplotlib', 'jinja2'])
+def test_a_command_that_makes_a_page_says_before_the_work_what_is_missing(
+    missing, monkeypatch, tmp_path
+):
+    monkeypatch.setitem(sys.modules, missing, None)
+    page = tmp_path / 'page.html'
+    for words in (
+        ('report', PUMA, '-o', page),
+        ('identify', PUMA, PUMA, '-o', tmp_path / 'found'),
+        ('effort', PUMA, PUMA, '-o', page),
+    ):
+        assert "pip install 'robodyn-ros[report]'" in error_of(*words)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_command_that_draws_says_before_the_work_what_is_missing(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, 'matplotlib', None)
+    motion, plot = tmp_path / 'motion.csv', tmp_path / 'plot.png'
+    for words in (
+        ('excite', PUMA, '-o', motion),
+        ('retime', PUMA, PUMA, '--plot', plot),
+        ('demo',),
+    ):
+        assert "pip install 'robodyn-ros[report]'" in error_of(*words)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.longer
+def test_help_of_every_command_imports_nothing_that_draws():
+    code = (
+        'import sys\n'
+        'from click.testing import CliRunner\n'
+        'from robodyn_ros.cli import robodyn\n'
+        "assert CliRunner().invoke(robodyn, ['--help']).exit_code == 0\n"
+        "assert 'robodyn_ros.commands.report' in sys.modules\n"
+        "found = {'matplotlib', 'jinja2', 'markupsafe'} & set(sys.modules)\n"
+        'sys.exit(str(found) if found else 0)'
+    )
+    done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_folder_is_no_file_to_write():
     for command in (('report', PUMA), ('torque', PUMA, 'motion.csv'), ('simulate', PUMA)):
         assert 'is a directory' in error_of(*command, '-o', '.')

@@ -13,7 +13,8 @@ from lxml import etree
 pytest.importorskip('rclpy', reason='needs ROS 2')
 pytest.importorskip('controller_manager_msgs', reason='needs ros2_control')
 
-from controller_core import PACKAGE, ROOT, installed_core
+from controller_core import ROOT, installed_core
+from controllers_package import controllers_package
 from manager_rig import ManagerRig, beside, needs, prefix_of, prefixes
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
@@ -23,6 +24,7 @@ from robodyn_ros.compiled import export_shared
 
 pytestmark = pytest.mark.ros
 
+PACKAGE = controllers_package()
 OURS, THEIRS = 'inverse_dynamics_controller', 'joint_trajectory_controller'
 BUILT_WITH = (
     'controller_interface',

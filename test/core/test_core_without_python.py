@@ -23,6 +23,7 @@ from controller_core import (
     installed_core,
     sanitizers,
 )
+from controllers_package import controllers_package
 from event_sequences import EventSequence, arms, drawn
 
 from robodyn_ros import Payload
@@ -259,7 +260,7 @@ def test_mailboxes_are_free_of_races(tmp_path):
 
 def test_a_mailbox_with_a_race_is_noticed(tmp_path):
     options = [*sanitizers(tmp_path, 'thread'), *headers(tmp_path)]
-    text = (ROOT / 'robodyn_controllers/include/robodyn_controllers/mailbox.hpp').read_text()
+    text = (controllers_package() / 'include/robodyn_controllers/mailbox.hpp').read_text()
     right = 'written_ = between_.exchange(written_ | kNew) & kIndex;'
     assert right in text
     changed = tmp_path / 'changed' / 'robodyn_controllers'

@@ -13,6 +13,7 @@ import yaml
 
 pytest.importorskip('launch_ros', reason='needs launch and launch_ros, of a ROS installation')
 
+from controllers_package import controllers_package
 from launch import LaunchContext
 from launch.actions import (
     AppendEnvironmentVariable,
@@ -513,7 +514,7 @@ def test_gazebo_with_the_chained_controller_has_its_controllers_by_default(monke
     assert found['controllers_file'] == '/share/robodyn_controllers/config/controllers.yaml'
     assert found['controller'] == 'inverse_dynamics_controller'
     assert found['trajectory_controller'] == 'joint_trajectory_controller'
-    sections = yaml.safe_load((ROOT / 'robodyn_controllers/config/controllers.yaml').read_text())
+    sections = yaml.safe_load((controllers_package() / 'config' / 'controllers.yaml').read_text())
     joints = launch_file('controllers').joints_of(sections, found['controller'])
     assert joints == [f'$(var tf_prefix)joint{i}' for i in range(1, 7)]
     shutil.rmtree(found['made_folder'])
@@ -523,7 +524,7 @@ def test_gazebo_with_the_chained_controller_has_its_controllers_by_default(monke
     'activate, option', [('true', '--activate-as-group'), ('false', '--inactive')]
 )
 def test_chained_controllers_are_spawned_together_with_their_model(activate, option):
-    folder = ROOT / 'robodyn_controllers'
+    folder = controllers_package()
     values = {
         'model_library': '/home/me/arm.so',
         'controllers_file': str(folder / 'config' / 'controllers.yaml'),

@@ -3,16 +3,15 @@
 
 import re
 import subprocess
-from pathlib import Path
 
 import pytest
 import yaml
 from controller_core import compiled_program, headers, sanitizers
+from controllers_package import controllers_package
 
 from robodyn_ros.ros_parameters import parameters_in
 
-ROOT = Path(__file__).resolve().parents[2]
-PACKAGE = ROOT / 'robodyn_controllers'
+PACKAGE = controllers_package()
 PARAMETERS = parameters_in(PACKAGE / 'src' / 'inverse_dynamics_controller.yaml')
 
 

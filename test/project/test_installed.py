@@ -15,6 +15,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from installations import (
+    PATIENCE,
+    colcon_prefixes,
+    environment_of,
+    environment_with_dependencies,
+    output_of,
+)
 from simulated_recordings import TrueArm, as_csv
 
 import robodyn_ros as rd
@@ -35,7 +42,6 @@ NOT_SHIPPED = shutil.ignore_patterns(
     '.*_cache',
     '*.so',
 )
-PATIENCE = 600.0  # for one command on a loaded machine [s]
 # What is in ```sh may be copied and run as it stands, beside the folder urdf.
 COMMANDS = {
     path.name: '\n'.join(blocks)
@@ -46,20 +52,6 @@ pytestmark = pytest.mark.slow  # wheels are made and installed
 needs_ros = pytest.mark.skipif(
     importlib.util.find_spec('rclpy') is None, reason='ROS 2 (rclpy) is missing'
 )
-
-
-def output_of(*command, **options):
-    """Return what a command prints to both streams, once it has ended well."""
-    done = subprocess.run(
-        [str(word) for word in command],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=PATIENCE,
-        **options,
-    )
-    assert done.returncode == 0, f'{command}:\n{done.stdout[-5000:]}'
-    return done.stdout
 
 
 # --- what is shipped ---------------------------------------------------------------------------
@@ -183,24 +175,6 @@ def test_a_file_that_is_left_out_of_package_data_is_noticed(tmp_path):
 # --- where it is installed ---------------------------------------------------------------------
 
 
-def environment_with_dependencies(folder):
-    """
-    Return the interpreter of a new environment that has what we depend on, and nothing of ours.
-
-    What lies in these folders is found; their .pth files, which lead to this checkout, are not
-    read.
-    """
-    output_of(sys.executable, '-m', 'venv', '--without-pip', folder)
-    paths = [
-        path
-        for path in sys.path
-        if path.endswith('-packages') and not Path(path, 'robodyn_ros').exists()
-    ]
-    (site_packages,) = (folder / 'lib').glob('python*/site-packages')
-    (site_packages / 'dependencies.pth').write_text('\n'.join(paths), encoding='utf-8')
-    return folder / 'bin' / 'python'
-
-
 def installed(what, folder):
     python = environment_with_dependencies(folder)
     output_of(sys.executable, '-m', 'pip', '--python', python, 'install', '-q', '--no-deps', what)
@@ -227,12 +201,7 @@ def from_colcon(tmp_path_factory):
     clean_copy(workspace)
     readme = (ROOT / 'README.md').read_text(encoding='utf-8')
     (line,) = re.findall(r'^colcon build .*$', readme, re.M)
-    prefixes = os.pathsep.join([sys.prefix, os.environ.get('AMENT_PREFIX_PATH', '')]).strip(':')
-    environment = {
-        **environment_of(python),
-        'CMAKE_PREFIX_PATH': prefixes,
-        'AMENT_PREFIX_PATH': prefixes,
-    }
+    environment = environment_of(python) | colcon_prefixes()
     output_of(
         'bash',
         '-ec',
@@ -241,19 +210,6 @@ def from_colcon(tmp_path_factory):
         env=environment,
     )
     return python
-
-
-def environment_of(python):
-    """Return the environment of whoever uses an installation, and knows of no checkout."""
-    path = os.pathsep.join(
-        [
-            str(python.parent),
-            *os.environ['PATH'].split(os.pathsep),
-            str(Path(sys.executable).parent),
-        ]
-    )
-    ours = {'PYTHONPATH', 'ROBODYN_CACHE_DIR'}
-    return {name: value for name, value in os.environ.items() if name not in ours} | {'PATH': path}
 
 
 @pytest.fixture
@@ -275,6 +231,36 @@ def elsewhere(tmp_path):
 @pytest.fixture(params=['wheel', 'source', pytest.param('colcon', marks=needs_ros)])
 def python(request):
     return request.getfixturevalue(f'from_{request.param}')
+
+
+# --- where nothing was installed -------------------------------------------------------------
+
+
+@pytest.mark.parametrize('what', ['wheel', 'source_distribution'])
+def test_an_empty_environment_gets_what_is_needed_and_reports_when_asked_for(
+    what, request, tmp_path
+):
+    distribution = request.getfixturevalue(what)
+    output_of(sys.executable, '-m', 'venv', tmp_path / 'prefix')
+    python = tmp_path / 'prefix' / 'bin' / 'python'
+    pip = [python, '-m', 'pip', 'install', '-q', '--disable-pip-version-check']
+    options = {'cwd': tmp_path, 'env': environment_of(python)}
+    try:
+        output_of(*pip, distribution, **options)
+    except AssertionError as error:
+        if 'onnection' in str(error):
+            pytest.skip('no index of packages can be reached')
+        raise
+    puma = ROOT / 'urdf' / 'puma560.urdf'
+    assert 'robodyn check' in output_of('robodyn', '--help', **options)
+    assert len(re.findall('joint[1-6]', output_of('robodyn', 'dh', puma, **options))) >= 6
+    report = ['robodyn', 'report', str(puma), '-o', 'report.html']
+    refused = subprocess.run(report, capture_output=True, text=True, timeout=PATIENCE, **options)
+    assert refused.returncode == 2 and "pip install 'robodyn-ros[report]'" in refused.stderr
+    assert 'Traceback' not in refused.stderr
+    output_of(*pip, f'{distribution}[report]', **options)
+    output_of(*report, **options)
+    assert (tmp_path / 'report.html').stat().st_size > 100_000
 
 
 # --- what works there --------------------------------------------------------------------------

@@ -2,19 +2,18 @@
 """The nodes' parameters are read from their files, checked, and written for users."""
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
+from controllers_package import PACKAGE
 from refusals import refusal
 
 from robodyn_ros.control.settings import PARAMETERS, ControlSettings, check_live, checked
 from robodyn_ros.errors import InvalidArgument
 from robodyn_ros.ros_parameters import FOLDER, parameters_in, parameters_of
 
-ROOT = Path(__file__).resolve().parents[2]
-CONTROLLER = ROOT / 'robodyn_controllers' / 'src' / 'inverse_dynamics_controller.yaml'
-FILES = sorted([*FOLDER.glob('*.yaml'), CONTROLLER])
+CONTROLLERS = (PACKAGE / 'src').glob('*.yaml') if PACKAGE else ()
+FILES = sorted([*FOLDER.glob('*.yaml'), *CONTROLLERS])
 TYPES = {'bool': bool, 'integer': int, 'double': float, 'string': str}
 
 FILE = """

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from controllers_package import controllers_package
 
 import robodyn_ros as rd
 from robodyn_ros.compiled import export_shared
@@ -30,7 +31,6 @@ from robodyn_ros.control.units import PossiblePositions
 from robodyn_ros.model import possible_range
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGE = ROOT / 'robodyn_controllers'
 STRICT = ('-std=c++17', '-Wall', '-Wextra', '-Wpedantic', '-Wconversion', '-Wshadow', '-Werror')
 DOUBLES = ctypes.POINTER(ctypes.c_double)
 
@@ -55,7 +55,7 @@ def headers(folder: Path) -> list[str]:
     for name, path in links.items():
         if not (installed / name).exists():
             (installed / name).symlink_to(ROOT / 'robodyn_ros' / path)
-    return [f'-I{PACKAGE / "include"}', '-isystem', str(installed.parent)]
+    return [f'-I{controllers_package() / "include"}', '-isystem', str(installed.parent)]
 
 
 def installed_core(folder: Path) -> Path:

@@ -15,11 +15,9 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -40,6 +38,7 @@ from robodyn_ros.identification.rows import TrainingData, rows_of
 from robodyn_ros.identification.urdf_output import identified_urdf
 from robodyn_ros.model import RobotModel
 from robodyn_ros.motions import table_as_csv
+from robodyn_ros.report.drawing import imported_matplotlib
 from robodyn_ros.ros.demo.runner import (
     SILENCE_TIMEOUT,
     Arm,
@@ -51,6 +50,9 @@ from robodyn_ros.ros.demo.runner import (
 )
 from robodyn_ros.simulation.sampled_arm import joint_loads, random_poses, sampled_arm
 from robodyn_ros.spatial import FloatArray, pseudo_inertia
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 DURATION, NEW_DURATION = 15.0, 8.0  # of the motion to identify by, and of the new one [s]
 _TIME_STEP = 0.002  # of physics and control [s]
@@ -453,7 +455,9 @@ def save_plot(results: Results, path: Path) -> None:
     prediction = results.found.predict(results.before)
     errors = results.found.errors[-1]
     joint = int(np.argmax(errors.urdf / np.maximum(errors.torque, 1e-12)))
-    figure = Figure(figsize=(12, 5.5), dpi=140, facecolor='white', layout='constrained')
+    figure = imported_matplotlib().figure.Figure(
+        figsize=(12, 5.5), dpi=140, facecolor='white', layout='constrained'
+    )
     left, right = figure.subplots(1, 2)
     time = prediction.time - results.starts[0]
     unit = 'N' if results.model.dh.prismatic[joint] else 'N m'

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import rclpy
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from rclpy.duration import Duration
 from rclpy.parameter import Parameter
@@ -36,6 +35,7 @@ from robodyn_ros.motions.point_to_point import (
     largest_torque,
     suitable_motion,
 )
+from robodyn_ros.report.drawing import imported_matplotlib
 from robodyn_ros.ros.conversions import seconds
 from robodyn_ros.ros.demo.node_process import NodeProcess
 from robodyn_ros.ros.demo.runner import (
@@ -446,7 +446,7 @@ def save_plot(results: Results, path: Path) -> None:
     unit, joints = ('rad', ~results.prismatic)
     if not joints.any():
         unit, joints = ('m', results.prismatic)
-    figure = Figure(figsize=(12, 6.75), dpi=160, facecolor='white')
+    figure = imported_matplotlib().figure.Figure(figsize=(12, 6.75), dpi=160, facecolor='white')
     left, right = figure.subplots(1, 2, gridspec_kw={'width_ratios': (1, 1.2)})
     figure.subplots_adjust(left=0.06, right=0.845, top=0.78, bottom=0.12, wspace=0.2)
 

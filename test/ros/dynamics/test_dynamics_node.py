@@ -27,6 +27,11 @@ pytestmark = pytest.mark.ros
 POSITION = [0.1, -0.4, 0.2, -1.9, 0.3, 1.6, 0.7]
 ERROR, WARN = 2, 1
 CALM = {'state_timeout': UNHURRIED, 'ramp_time': 0.1}
+# What draws, reports, fits, simulates or is for the command line.
+NOT_FOR_A_NODE = (
+    'matplotlib jinja2 markupsafe scipy sympy pandas rich click mujoco distributed websockets '
+    'rosbags'
+).split()
 
 
 @pytest.fixture
@@ -206,6 +211,32 @@ def test_log_says_what_is_waited_for_and_when_it_begins(process, robot):
     process.until(lambda: '[dynamics_node]: commanding' in process.log)
     assert process.end() == 0
     process.until(lambda: 'told to stop' in process.log)
+
+
+@pytest.mark.longer
+def test_a_node_commands_and_answers_where_nothing_that_draws_or_fits_is_installed(
+    process, robot, panda
+):
+    # A finder that refuses them stands in for a machine without them.
+    program = f"""
+import sys
+class Refusing:
+    def find_spec(self, name, path=None, target=None):
+        if name.split('.')[0] in {NOT_FOR_A_NODE!r}:
+            raise ModuleNotFoundError('a node imports ' + name)
+sys.meta_path.insert(0, Refusing())
+from robodyn_ros.ros.dynamics.dynamics_node import main
+sys.exit(main())
+"""
+    process.start(program=program, **robot, **CALM)
+    process.bring_up(POSITION)
+    request = GetMassMatrix.Request(position=POSITION)
+    answer = process.call(GetMassMatrix, 'get_mass_matrix', request)
+    assert answer.success, answer.message
+    expected = mass_matrix(panda, POSITION)
+    assert np.array(answer.mass_matrix.data) == pytest.approx(expected.ravel(), abs=1e-9)
+    assert process.end() == 0
+    assert 'a node imports' not in process.log
 
 
 @pytest.mark.slow
