@@ -46,7 +46,14 @@ WITHOUT_ROSDEP_KEY = {'threadpoolctl'}
 STARTED = {'robot_state_publisher', 'ros2launch'}
 LICENCE = 'SPDX-License-Identifier: Apache-2.0'
 # Standard headers whose name is like a package's, and what the controller's package has itself.
-NO_PACKAGES = {'dlfcn.h', 'robodyn_controllers', 'pendulum.hpp', 'gtest'}
+NO_PACKAGES = {'dlfcn.h', 'robodyn_controllers', 'pendulum.hpp', 'rubbing_pendulum.hpp', 'gtest'}
+# What the controller's package takes where it is installed, and no manifest can say so.
+OPTIONAL_PACKAGES = {'inverse_dynamics_solver'}
+# Its plugins: the package of their interface, the description, the source.
+PLUGINS = {
+    'controller_interface': ('robodyn_controllers.xml', 'inverse_dynamics_controller.cpp'),
+    'inverse_dynamics_solver': ('exported_model_solver.xml', 'exported_model_solver.cpp'),
+}
 
 
 def read(path: Path | str) -> str:
@@ -178,18 +185,24 @@ def controllers() -> Iterator[str]:
             included = re.search(r'#include [<"](\w+)([/.][^>"]+)[>"]', line)
             if included:
                 package = included[1] + (included[2] if included[2][0] == '.' else '')
-                if package not in depended_on(CONTROLLERS) | NO_PACKAGES:
+                if package not in depended_on(CONTROLLERS) | NO_PACKAGES | OPTIONAL_PACKAGES:
                     yield f'{name}:{number}: includes {package}, of which package.xml says nothing'
         folder = path.relative_to(CONTROLLERS).parts[0]
         is_test = path.name.startswith('test_')
         built = f'add_tests({path.stem}' if is_test else f'{folder}/{path.name}'
         if path.suffix == '.cpp' and built not in cmake:
             yield f'{name}:1: is not built: {where} has no {built}'
-    description = 'robodyn_controllers/robodyn_controllers.xml'
+    for interface, (name, source) in PLUGINS.items():
+        exporting = read(f'robodyn_controllers/src/{source}')
+        yield from _plugin(f'robodyn_controllers/{name}', exporting)
+        if f'pluginlib_export_plugin_description_file({interface} {name})' not in cmake:
+            yield f'{where}:1: does not export the description of the plugin, {name}'
+
+
+def _plugin(description: str, source: str) -> Iterator[str]:
     plugins = etree.parse(str(ROOT / description)).getroot()
     plugin = plugins.find('class')
     assert plugin is not None
-    source = read('robodyn_controllers/src/inverse_dynamics_controller.cpp')
     exported = re.findall(r'PLUGINLIB_EXPORT_CLASS\(\s*([\w:]+),\s*([\w:]+)\)', source)
     described = [(plugin.get('type'), plugin.get('base_class_type'))]
     if described != exported:
@@ -198,8 +211,6 @@ def controllers() -> Iterator[str]:
         yield f'{description}:{plugin.sourceline}: its name is not that of its type'
     if plugins.get('path') != manifest(CONTROLLERS).findtext('name'):
         yield f'{description}:{plugins.sourceline}: its path is not the name of the package'
-    if 'pluginlib_export_plugin_description_file(controller_interface' not in cmake:
-        yield f'{where}:1: does not export the description of the plugin'
 
 
 def licences() -> Iterator[str]:

@@ -14,47 +14,49 @@ before feedforward knows the effort that holds the arm.
 import os
 import re
 import shlex
-import shutil
 import subprocess
-import tempfile
-from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
 
-import numpy as np
-import yaml
-from ament_index_python.packages import PackageNotFoundError, get_package_share_directory
+from ament_index_python.packages import get_package_share_directory
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 from launch.actions import (
     AppendEnvironmentVariable,
     DeclareLaunchArgument,
-    ExecuteProcess,
     IncludeLaunchDescription,
     LogInfo,
     OpaqueFunction,
-    RegisterEventHandler,
-    SetLaunchConfiguration,
 )
-from launch.event_handlers import OnProcessExit
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
 from launch_ros.actions import Node
 from launch_ros.substitutions import FindPackageShare
 
-from robodyn_ros import RobotModel
-from robodyn_ros.compiled import export_shared
-from robodyn_ros.errors import RobodynError
 from robodyn_ros.ros.launching import (
     ARM,
     SHARE,
     argument,
-    at_shutdown,
     included,
-    prefixed,
     robot_state_publisher,
     switch,
 )
-from robodyn_ros.spatial import rotation_from_rpy
+from robodyn_ros.ros.simulated_arm import (
+    COMPUTED_BY,
+    CONTROLLERS_FILE,
+    GRAVITIES,
+    MODEL_LIBRARY,
+    STATE_TIMEOUT,
+    WAY,
+    check_clock,
+    check_installed,
+    check_upright,
+    chosen,
+    commanded,
+    gravity_set,
+    is_installed,
+    make_library,
+    spawned,
+)
 
 HERE = Path(__file__).parent
 NEEDED = (
@@ -65,55 +67,19 @@ NEEDED = (
     'joint_state_broadcaster',
     'robot_state_publisher',
 )
-BUILT_HERE = ('robodyn_controllers',)  # in no registry of packages: with the sources of this one
-NEEDED_BY = {
-    'forward': ('forward_command_controller', 'ros2topic'),
-    'trajectory': ('joint_trajectory_controller', 'control_msgs', 'ros2topic'),
-    'chained': ('joint_trajectory_controller', 'robodyn_controllers'),
-}
-MADE = 'made'  # the name of a library that is made here
 WORLDS = ('.sdf', '.world')
 DEFAULT_GRAVITY = '0 0 -9.8'  # of a world that names none, by the SDF format
-CHAINED = {
-    'controller': 'inverse_dynamics_controller',
-    'trajectory_controller': 'joint_trajectory_controller',
-    'namespace': '',
-}
-# The launch configurations that name the controllers of the arm.
-NAMED_BY = {
-    'forward': ('controller',),
-    'trajectory': ('trajectory_controller',),
-    'chained': ('controller', 'trajectory_controller'),
-}
 
 ARGUMENTS = (
-    DeclareLaunchArgument(
-        'way',
-        default_value='forward',
-        choices=list(NEEDED_BY),
-        description='Of the torques: forward, from dynamics_node through a forward controller; '
-        'trajectory, by a joint trajectory controller with feedforward in front of it; chained, '
-        'by one that is chained to the controller of robodyn_controllers.',
-    ),
-    DeclareLaunchArgument(
-        'model_library',
-        default_value='',
-        description='Where chained: path of the shared library that robodyn export --shared made '
-        'of the arm; empty: it is exported now, which needs a C compiler.',
-    ),
+    WAY,
+    MODEL_LIBRARY,
     argument(
         'description_file',
         default_value=ARM,
         description='Xacro of the robot, which takes the arguments use_gazebo, controllers_file '
         'and namespace as that of this package does.',
     ),
-    DeclareLaunchArgument(
-        'controllers_file',
-        default_value='',
-        description='YAML of the controllers: the node commands in the order of its joints. It '
-        'may say $(var tf_prefix), and $(var model_library) where chained. Empty: that of '
-        'urdf/arm.urdf.xacro.',
-    ),
+    CONTROLLERS_FILE,
     DeclareLaunchArgument(
         'gz_args',
         default_value='-r -v 3',
@@ -130,13 +96,7 @@ ARGUMENTS = (
         description='That of the world, as "x y z" [m/s^2], for the node or controller; empty: '
         'read from the file of the world, or queried from a running Gazebo.',
     ),
-    DeclareLaunchArgument(
-        'state_timeout',
-        default_value='1.0',
-        description="The node's state_timeout, or that of feedforward [s]. Longer than on a "
-        'robot, and before that of a parameter file: a simulation keeps the machine busy, and '
-        'the watchdog counts real time.',
-    ),
+    STATE_TIMEOUT,
     DeclareLaunchArgument(
         'joint_damping',
         default_value='',
@@ -186,73 +146,24 @@ def generate_launch_description() -> LaunchDescription:
 
 
 def checked(context: LaunchContext) -> list[LaunchDescriptionEntity]:
-    """Return nothing; refuse missing packages, with the command that installs them."""
-    needed = [*NEEDED, *NEEDED_BY[context.launch_configurations['way']]]
-    missing = [name for name in needed if not is_installed(name)]
-    packages = [f'ros-$ROS_DISTRO-{name.replace("_", "-")}' for name in missing]
-    packages = [each for each, name in zip(packages, missing) if name not in BUILT_HERE]
-    commands = [f'sudo apt install {" ".join(packages)}'] if packages else []
-    for name in sorted(set(missing) & set(BUILT_HERE)):
-        commands.append(
-            f'{name} is in the sources of robodyn_ros: in the workspace, colcon build '
-            f'--base-paths src/robodyn_ros src/robodyn_ros/robodyn_interfaces '
-            f'src/robodyn_ros/{name}, and '
-            'source install/setup.bash'
-        )
-    if commands:
-        raise RuntimeError(f'Gazebo needs more: {"; ".join(commands)}')
-    if context.launch_configurations['use_sim_time'] != 'true':
-        raise RuntimeError(
-            'use_sim_time: false; allowed: true. The stamps of Gazebo are of its own time, and by '
-            "any other clock the arm's states are old"
-        )
-    return []
-
-
-def chosen(context: LaunchContext) -> list[LaunchDescriptionEntity]:
-    """Return the defaults of launch configurations that depend on the way."""
+    """Return nothing; refuse missing packages, and another time than Gazebo's."""
     values = context.launch_configurations
-    is_chained = values['way'] == 'chained'
-    result: list[LaunchDescriptionEntity] = []
-    if not values['controllers_file']:
-        package = 'robodyn_controllers' if is_chained else 'robodyn_ros'
-        name = 'controllers.yaml' if is_chained else 'ros2_controllers.yaml'
-        path = PathJoinSubstitution([FindPackageShare(package), 'config', name])
-        result.append(SetLaunchConfiguration('controllers_file', path))
-    if is_chained:
-        for name, default in CHAINED.items():
-            result.append(SetLaunchConfiguration(name, values.get(name, default)))
-        folder = tempfile.mkdtemp(prefix='robodyn_')
-        result += [
-            SetLaunchConfiguration('made_folder', folder),
-            at_shutdown(partial(shutil.rmtree, folder, ignore_errors=True)),
-        ]
-        if not values['model_library']:
-            library = f'{folder}/{MADE}.so'
-            result += [
-                SetLaunchConfiguration('made_library', library),
-                SetLaunchConfiguration('model_library', library),
-            ]
-    return result
+    check_installed('Gazebo', NEEDED, values['way'])
+    check_clock('Gazebo', values['use_sim_time'])
+    return []
 
 
 def set_gravity(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     """Return the action that sets gravity to that of the world: else the arm drifts."""
     values = context.launch_configurations
-    given, allowed = values['gravity'], 'allowed: three numbers, that of the world, as "0 0 -9.8"'
+    given = values['gravity']
     if not given:
         is_asked = values['start_gazebo'] != 'true'
         given = asked_gravity() if is_asked else gravity_of(world(values))
         if not given:
             why = 'the Gazebo that runs does not say' if is_asked else f'no file {world(values)}'
-            raise RuntimeError(f'gravity: not given, and {why}; {allowed}')
-    try:
-        parts = [float(part) for part in given.split()]
-    except ValueError:
-        parts = []
-    if len(parts) != 3:
-        raise RuntimeError(f'gravity: {given!r}; {allowed}')
-    return [SetLaunchConfiguration('gravity', ' '.join(map(str, parts)))]
+            raise RuntimeError(f'gravity: not given, and {why}; {GRAVITIES}')
+    return gravity_set(given)
 
 
 def world(values: dict[str, str]) -> str:
@@ -297,47 +208,12 @@ def asked(service: str, request: str, answer: str) -> str:
         return ''
 
 
-def check_upright(values: dict[str, str]) -> None:
-    """Refuse a base link that is turned against the world, in whose axes gravity is."""
-    link = prefixed(values, 'base_link')
-    if not link:
-        return
-    joints = ElementTree.parse(values['urdf_file']).findall('joint')
-    above = {joint.find('child').get('link'): joint for joint in joints}
-    rotation = np.eye(3)
-    while (joint := above.get(link)) is not None:
-        origin = joint.find('origin')
-        rpy = '0 0 0' if origin is None else origin.get('rpy', '0 0 0')
-        rotation = rotation_from_rpy([float(part) for part in rpy.split()]) @ rotation
-        link = joint.find('parent').get('link')
-    if np.abs(rotation - np.eye(3)).max() > 1e-6:
-        raise RuntimeError(
-            f'base_link: {values["base_link"]} is turned against the world, in whose axes gravity '
-            'is given; allowed: none, for which the root of the robot is taken'
-        )
-
-
-def make_library(values: dict[str, str]) -> None:
-    """Export the shared library of the arm, where none was given, as robodyn export does."""
-    try:
-        model = RobotModel.from_urdf(
-            values['urdf_file'],
-            base_link=prefixed(values, 'base_link') or None,
-            tip_link=prefixed(values, 'tip_link') or None,
-            gravity=tuple(map(float, values['gravity'].split())),
-        )
-        export_shared(model, Path(values['made_library']).parent, name=MADE)
-    except RobodynError as error:
-        raise RuntimeError(f'model_library: not given, and none can be made: {error}') from error
-
-
 def computing(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     """Return the node that computes the torques, if any, and the robot's description."""
-    way = context.launch_configurations['way']
     return [
         included(
             HERE,
-            {'forward': 'node', 'trajectory': 'feedforward', 'chained': 'description'}[way],
+            COMPUTED_BY[context.launch_configurations['way']],
             description_arguments=[
                 LaunchConfiguration('description_arguments', default=''),
                 ' use_gazebo:=true controllers_file:=',
@@ -347,15 +223,6 @@ def computing(context: LaunchContext) -> list[LaunchDescriptionEntity]:
             ],
         ),
     ]
-
-
-def is_installed(package: str) -> bool:
-    """Return whether a ROS package is installed; False for an invalid name."""
-    try:
-        get_package_share_directory(package)
-    except (PackageNotFoundError, ValueError):
-        return False
-    return True
 
 
 def simulated(context: LaunchContext) -> list[LaunchDescriptionEntity]:
@@ -397,38 +264,6 @@ def simulated(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     return [*where, *gazebo(arguments), *robot]
 
 
-def commanded(text: str) -> tuple[str, list[str]]:
-    """
-    Return a robot whose joints all are commanded or fixed, and notes about changes.
-
-    A gripper's joints outside <ros2_control> move freely in Gazebo, while the model locks them
-    at zero, as it has every joint off its chain. Those that another plugin names are left to it.
-    """
-    robot = ElementTree.fromstring(text)
-    ours = {joint.get('name') for joint in robot.findall('ros2_control/joint')}
-    if not ours:
-        raise RuntimeError(
-            'description_file: no <ros2_control> with joints in it, so that Gazebo moves none; '
-            'urdf/with_ros2_control.urdf.xacro adds it to any URDF'
-        )
-    theirs = {(each.text or '').strip() for each in robot.findall('gazebo//*')}
-    loose = [
-        joint
-        for joint in robot.findall('joint')
-        if joint.get('type') != 'fixed' and joint.get('name') not in ours | theirs
-    ]
-    if not loose:
-        return text, []
-    for joint in loose:
-        joint.set('type', 'fixed')
-        for name in ('axis', 'limit', 'dynamics', 'mimic', 'safety_controller', 'calibration'):
-            for element in joint.findall(name):
-                joint.remove(element)
-    names = ', '.join(joint.get('name', '') for joint in loose)
-    note = f'fixed at zero in Gazebo, as in the model, for no controller commands them: {names}'
-    return ElementTree.tostring(robot, encoding='unicode'), [note]
-
-
 def mesh_folders(text: str) -> tuple[list[Path], list[str]]:
     """Return the folders that hold the packages of meshes, and the packages that are not here."""
     folders, unknown = set(), []
@@ -438,73 +273,6 @@ def mesh_folders(text: str) -> tuple[list[Path], list[str]]:
         else:
             unknown.append(package)
     return sorted(folders), unknown
-
-
-def spawned(values: dict[str, str]) -> list[LaunchDescriptionEntity]:
-    """
-    Return the actions that activate the broadcaster and, later, all controllers together.
-
-    Not together: until the first /clock ros2_control takes Gazebo's time, which is ahead of it. A
-    PID that meets both is called with a negative period, and its controller deactivated for it.
-
-    The forward controller is activated when a torque waits for it, and the joint trajectory
-    controller alone when the effort that holds the arm does. Both need joint states, and may have
-    to compile the model first; without them the arm would fall, or sag, meanwhile.
-    """
-    controllers = [values[name] for name in NAMED_BY[values['way']]]
-    broadcaster = spawner(values, 'joint_state_broadcaster')
-
-    def activate(event: object, context: LaunchContext) -> list[LaunchDescriptionEntity]:
-        return [] if context.is_shutdown else [spawner(values, *controllers)]
-
-    def behind(action: ExecuteProcess) -> RegisterEventHandler:
-        return RegisterEventHandler(OnProcessExit(target_action=action, on_exit=activate))
-
-    if values['way'] == 'forward':
-        topic, kind = values['command_topic'], 'std_msgs/msg/Float64MultiArray'
-    elif values['way'] == 'trajectory' and values['controller_manager']:
-        topic = f'{values["trajectory_controller"]}/joint_trajectory'
-        kind = 'trajectory_msgs/msg/JointTrajectory'
-    else:  # feedforward, too, sends nothing by itself where it is told of no manager
-        return [behind(broadcaster), broadcaster]
-    if not topic.startswith('/'):
-        topic = '/'.join(['', *values['namespace'].strip('/').split('/'), topic])
-    first_effort = ExecuteProcess(
-        cmd=['ros2', 'topic', 'echo', '--no-daemon', '--once', topic.replace('//', '/'), kind],
-        name='first_effort',
-        output='log',
-    )
-    return [broadcaster, behind(first_effort), first_effort]
-
-
-def spawner(values: dict[str, str], *controllers: str) -> Node:
-    """Return the spawner that loads controllers and activates them together."""
-    return Node(
-        package='controller_manager',
-        executable='spawner',
-        namespace=values['namespace'],
-        arguments=[
-            *controllers,
-            '--activate-as-group',
-            '--param-file',
-            values['expanded_controllers_file'],
-            *gravity_file(values),
-            '--controller-manager-timeout',
-            '60',
-        ],
-        output='screen',
-    )
-
-
-def gravity_file(values: dict[str, str]) -> list[str]:
-    """Return the spawner's option with gravity for the chained controller, if there is one."""
-    if values['way'] != 'chained' or 'made_library' in values:
-        return []
-    gravity = [float(part) for part in values['gravity'].split()]
-    section = {f'/**/{values["controller"]}': {'ros__parameters': {'gravity': gravity}}}
-    file = Path(values['made_folder']) / 'gravity.yaml'
-    file.write_text(yaml.safe_dump(section), encoding='utf-8')
-    return ['--param-file', str(file)]
 
 
 def gazebo(arguments: str) -> list[LaunchDescriptionEntity]:

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <sstream>
 #include <stdexcept>
@@ -39,6 +40,31 @@ std::string line_of(const robodyn::Fault & fault, const std::vector<std::string>
 double value_or_nan(const std::optional<double> & value)
 {
   return value.value_or(kNaN);
+}
+
+// Give a real-time publisher's own message the memory of another. From realtime_tools 5 on nothing
+// reaches it, and the first message that is published allocates.
+template <typename Publisher, typename Message>
+auto preallocate(Publisher & publisher, const Message & message, int)
+  -> decltype(static_cast<void>(publisher.msg_ = message))
+{
+  publisher.lock();
+  publisher.msg_ = message;
+  publisher.unlock();
+}
+
+template <typename Publisher, typename Message>
+void preallocate(Publisher &, const Message &, long)
+{
+}
+
+template <typename Message>
+std::unique_ptr<realtime_tools::RealtimePublisher<Message>> realtime_publisher(
+  const typename rclcpp::Publisher<Message>::SharedPtr & publisher, const Message & message)
+{
+  auto result = std::make_unique<realtime_tools::RealtimePublisher<Message>>(publisher);
+  preallocate(*result, message, 0);
+  return result;
 }
 
 }  // namespace
@@ -145,11 +171,7 @@ void InverseDynamicsController::open(
   Output<Message> & output, const std::string & name, const rclcpp::QoS & qos)
 {
   output.publisher = get_node()->template create_publisher<Message>(name, qos);
-  output.realtime =
-    std::make_unique<realtime_tools::RealtimePublisher<Message>>(output.publisher);
-  output.realtime->lock();
-  output.realtime->msg_ = output.message;  // preallocates its memory
-  output.realtime->unlock();
+  output.realtime = realtime_publisher<Message>(output.publisher, output.message);
 }
 
 template <typename Message>
@@ -246,10 +268,7 @@ void InverseDynamicsController::make_services(const Settings & settings)
         is_watched_ || torques_.has_subscribers || wrench_.has_subscribers ||
         has_contact_subscribers);
     });
-  state_publisher_ = std::make_unique<realtime_tools::RealtimePublisher<State>>(publisher_);
-  state_publisher_->lock();
-  state_publisher_->msg_ = state_;  // preallocates its memory
-  state_publisher_->unlock();
+  state_publisher_ = realtime_publisher<State>(publisher_, state_);
 }
 
 void InverseDynamicsController::take_setpoint(const Trajectory & trajectory)

@@ -28,11 +28,13 @@ from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch_ros.actions import Node
 from lxml import etree
 
+from robodyn_ros.ros import simulated_arm
+from robodyn_ros.ros.simulated_arm import is_installed
 from robodyn_ros.ros_parameters import parameters_of as node_parameters
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / 'launch'
-FOR_USERS = ('robodyn', 'simulation', 'demo', 'gazebo', 'two_arms', 'feedforward')
+FOR_USERS = ('robodyn', 'simulation', 'demo', 'gazebo', 'mujoco', 'two_arms', 'feedforward')
 MANAGER = 'controller_manager'
 COMMANDED = '<ros2_control name="arm" type="system"><joint name="a"/></ros2_control>'
 TRAJECTORY = 'trajectory_msgs/msg/JointTrajectory'
@@ -471,8 +473,8 @@ def test_robot_is_put_into_a_gazebo_that_runs_already(tmp_path):
 
 def test_gazebo_names_what_is_not_installed_and_the_command_that_installs_it():
     module = launch_file('gazebo')
-    needed = [*module.NEEDED, *module.NEEDED_BY['trajectory']]
-    missing = [name for name in needed if not module.is_installed(name)]
+    needed = [*module.NEEDED, *simulated_arm.NEEDED_BY['trajectory']]
+    missing = [name for name in needed if not is_installed(name)]
     if not missing:
         pytest.skip('all of it is installed')
     with pytest.raises(
@@ -484,7 +486,7 @@ def test_gazebo_names_what_is_not_installed_and_the_command_that_installs_it():
 
 def test_gazebo_refuses_another_time_than_its_own(monkeypatch):
     module = launch_file('gazebo')
-    monkeypatch.setattr(module, 'is_installed', lambda package: True)
+    monkeypatch.setattr(simulated_arm, 'is_installed', lambda package: True)
     with pytest.raises(RuntimeError, match='use_sim_time: false; allowed: true'):
         module.checked(context(way='forward', use_sim_time='false'))
 
@@ -506,7 +508,7 @@ def test_node_watches_the_controller_in_gazebo(given, manager):
 
 def test_gazebo_with_the_chained_controller_has_its_controllers_by_default(monkeypatch):
     module = launch_file('gazebo')
-    monkeypatch.setattr(module, 'FindPackageShare', lambda package: f'/share/{package}')
+    monkeypatch.setattr(simulated_arm, 'FindPackageShare', lambda package: f'/share/{package}')
     values = context(way='chained', controllers_file='', model_library='/arm.so')
     for action in module.chosen(values):
         action.visit(values)
@@ -604,11 +606,15 @@ def test_gazebo_removes_at_shutdown_what_it_made_for_the_chained_controller():
 def test_gazebo_names_the_build_of_the_controllers_that_no_registry_has(monkeypatch):
     module = launch_file('gazebo')
     values = context(way='chained', use_sim_time='true')
-    monkeypatch.setattr(module, 'is_installed', lambda package: package != 'robodyn_controllers')
+    monkeypatch.setattr(
+        simulated_arm, 'is_installed', lambda package: package != 'robodyn_controllers'
+    )
     with pytest.raises(RuntimeError, match='colcon build .*/robodyn_controllers') as found:
         module.checked(values)
     assert 'apt' not in str(found.value)
-    monkeypatch.setattr(module, 'is_installed', lambda package: package.startswith('ros_gz'))
+    monkeypatch.setattr(
+        simulated_arm, 'is_installed', lambda package: package.startswith('ros_gz')
+    )
     with pytest.raises(RuntimeError, match='sudo apt install .*-gz-ros2-control .*colcon build'):
         module.checked(values)
 
@@ -754,3 +760,95 @@ def test_order_of_the_commands_is_read_from_each_way_to_write_the_controllers():
         {'/**': {'effort': section}},
     ):
         assert joints_of(yaml.safe_load(yaml.safe_dump(text)), 'effort') == ['b', 'a']
+
+
+# --- MuJoCo under ros2_control -----------------------------------------------------------------
+
+PENDULUM = """<mujoco model="pendulum"><compiler autolimits="true"/><option gravity="0 0 -3.7"/>
+<worldbody><body name="rod"><joint name="joint1" axis="0 1 0"/>
+<geom type="capsule" size="0.02" fromto="0 0 0 0.5 0 0" mass="2"/></body></worldbody>
+<actuator><motor name="drive" joint="joint1"/></actuator></mujoco>"""
+
+
+def mujoco_values(tmp_path, **changes):
+    return {
+        **gazebo_values(tmp_path),
+        'description_file': str(ROOT / 'urdf' / 'arm.urdf.xacro'),
+        'description_arguments': '',
+        'joints': '[joint1, joint2, joint3, joint4, joint5, joint6]',
+        'gravity': '',
+        'joint_damping': '',
+        'headless': 'true',
+        **changes,
+    }
+
+
+def in_mujoco(tmp_path, **changes):
+    """Return the nodes for a robot, and its URDF as robot_state_publisher has it."""
+    module, given = launch_file('mujoco'), context(**mujoco_values(tmp_path, **changes))
+    actions = module.read(given)
+    for action in actions[:1] + actions[2:]:  # all but that at shutdown
+        action.visit(given)
+    for action in launch_file('description').expanded(given)[:1]:
+        action.visit(given)
+    entities = module.simulated(given)
+    started = nodes(entities)
+    (text,) = parameters_of(started['robot_state_publisher'])['robot_description']
+    return started, etree.fromstring(yaml.safe_load(text.text))
+
+
+def held(robot):
+    """Return the torques that hold the joints until a controller commands them."""
+    begins = "state_interface[@name='effort']/param[@name='initial_value']"
+    return {
+        joint.get('name'): float(joint.findtext(begins))
+        for joint in robot.findall('ros2_control/joint')
+    }
+
+
+def test_mujoco_simulates_an_mjcf_of_the_robot_and_holds_it_until_it_is_commanded(tmp_path):
+    mujoco = pytest.importorskip('mujoco')
+    started, robot = in_mujoco(tmp_path)
+    assert set(started) == {'robot_state_publisher', 'ros2_control_node', 'spawner'}
+    hardware = robot.find('ros2_control/hardware')
+    assert hardware.findtext('plugin') == 'mujoco_ros2_control/MujocoSystemInterface'
+    assert hardware.findtext("param[@name='headless']") == 'true'
+    model = mujoco.MjModel.from_xml_path(hardware.findtext("param[@name='mujoco_model']"))
+    data = mujoco.MjData(model)
+    torques = held(robot)
+    for name, torque in torques.items():
+        data.actuator(name).ctrl = torque
+    mujoco.mj_step(model, data, 1000)
+    assert max(map(abs, data.qpos)) < 1e-9
+    assert max(map(abs, torques.values())) > 10.0
+
+
+def test_mujoco_simulates_an_mjcf_as_it_is_with_a_urdf_of_it_for_the_controllers(tmp_path):
+    pytest.importorskip('mujoco')
+    path = tmp_path / 'pendulum.xml'
+    path.write_text(PENDULUM)
+    _, robot = in_mujoco(tmp_path, description_file=str(path), joints='[joint1]')
+    assert robot.findtext("ros2_control/hardware/param[@name='mujoco_model']") == str(path)
+    assert robot.find("joint[@name='joint1']").get('type') == 'continuous'
+    assert held(robot) == {'joint1': pytest.approx(-2 * 3.7 * 0.25)}
+    with pytest.raises(RuntimeError, match="gravity: '0 0 -9.81'; allowed: that of the MJCF"):
+        in_mujoco(tmp_path, description_file=str(path), joints='[joint1]', gravity='0 0 -9.81')
+
+
+@pytest.mark.parametrize(
+    'motor', ['<position joint="joint1"/>', '<motor gear="2" joint="joint1"/>']
+)
+def test_an_mjcf_whose_controls_are_no_torques_is_refused(tmp_path, motor):
+    pytest.importorskip('mujoco')
+    path = tmp_path / 'pendulum.xml'
+    path.write_text(PENDULUM.replace('<motor name="drive" joint="joint1"/>', motor))
+    with pytest.raises(RuntimeError, match='without a motor whose control is the torque: joint1'):
+        in_mujoco(tmp_path, description_file=str(path), joints='[joint1]')
+
+
+def test_mujoco_names_what_is_not_installed():
+    module = launch_file('mujoco')
+    if is_installed('mujoco_ros2_control'):
+        pytest.skip('it is installed')
+    with pytest.raises(RuntimeError, match=r'ros-\$ROS_DISTRO-mujoco-ros2-control'):
+        module.checked(context(way='forward', use_sim_time='true'))

@@ -18,9 +18,9 @@ namespace robodyn_controllers
 class ModelLibrary
 {
 public:
-  // Throws std::runtime_error: no such library, another version of the interface, other joints
-  // or another order, or a failed self-test.
-  ModelLibrary(const std::string & path, const std::vector<std::string> & joints)
+  // Throws std::runtime_error: no such library, another version of the interface, or a failed
+  // self-test.
+  explicit ModelLibrary(const std::string & path)
   : handle_(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL), close)
   {
     if (handle_ == nullptr) {
@@ -39,17 +39,23 @@ public:
     if (model_ == nullptr || model_->abi != ROBODYN_MODEL_ABI || model_->joints <= 0) {
       throw std::runtime_error("model_library '" + path + "' is of another version");
     }
-    const std::vector<std::string> names = joint_names();
-    if (names != joints) {
-      throw std::runtime_error(
-        "joints: " + listed(joints) +
-        "; allowed: those of model_library in its order: " + listed(names));
-    }
     const int wrong = model_->self_test();
     if (wrong != 0) {
       throw std::runtime_error(
         "model_library '" + path + "': " + std::to_string(wrong) +
         " results of its self-test are wrong; make it again on this computer");
+    }
+  }
+
+  // Throws for other joints or another order, too.
+  ModelLibrary(const std::string & path, const std::vector<std::string> & joints)
+  : ModelLibrary(path)
+  {
+    const std::vector<std::string> names = joint_names();
+    if (names != joints) {
+      throw std::runtime_error(
+        "joints: " + listed(joints) +
+        "; allowed: those of model_library in its order: " + listed(names));
     }
   }
 

@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+An arm in MuJoCo under mujoco_ros2_control, commanded by the model, in the same ways as in Gazebo.
+
+The robot is a URDF or a xacro, of which an MJCF with a motor at each joint is written; or an MJCF,
+of which a URDF is written for the controllers. Until a controller commands the arm, the constant
+torques of its first pose hold it: mujoco_ros2_control has no brakes.
+"""
+
+import shutil
+import tempfile
+from functools import partial
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import yaml
+from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
+from launch.actions import (
+    DeclareLaunchArgument,
+    LogInfo,
+    OpaqueFunction,
+    SetLaunchConfiguration,
+    Shutdown,
+)
+from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import Node
+
+from robodyn_ros import RobotModel, gravity_torque
+from robodyn_ros.description.mjcf import description_of_mjcf, imported_mujoco, is_mjcf
+from robodyn_ros.description.urdf import description_of_urdf_text
+from robodyn_ros.description.writing import mjcf_of_description, numbers, urdf_of_description
+from robodyn_ros.ros.launching import (
+    ARM,
+    argument,
+    at_shutdown,
+    included,
+    prefixed,
+    robot_state_publisher,
+    switch,
+)
+from robodyn_ros.ros.simulated_arm import (
+    COMPUTED_BY,
+    CONTROLLERS_FILE,
+    MODEL_LIBRARY,
+    STATE_TIMEOUT,
+    WAY,
+    check_clock,
+    check_installed,
+    check_upright,
+    chosen,
+    commanded,
+    gravity_set,
+    make_library,
+    spawned,
+)
+
+HERE = Path(__file__).parent
+NEEDED = (
+    'mujoco_ros2_control',
+    'controller_manager',
+    'joint_state_broadcaster',
+    'robot_state_publisher',
+)
+PLUGIN = 'mujoco_ros2_control/MujocoSystemInterface'
+OPTION = {'timestep': '0.001', 'integrator': 'implicitfast'}  # of an MJCF that is written here
+GRAVITY = '0 0 -9.81'
+
+ARGUMENTS = (
+    WAY,
+    MODEL_LIBRARY,
+    argument(
+        'description_file',
+        default_value=ARM,
+        description='URDF, xacro or MJCF of the robot. In an MJCF each joint of the controllers '
+        'has a motor; its gravity is that of the model.',
+    ),
+    CONTROLLERS_FILE,
+    DeclareLaunchArgument(
+        'gravity',
+        default_value='',
+        description='Gravity, as "x y z" [m/s^2]; empty: that of the MJCF, else 0 0 -9.81.',
+    ),
+    STATE_TIMEOUT,
+    DeclareLaunchArgument(
+        'joint_damping',
+        default_value='',
+        description='Least viscous friction of the joints [N m s/rad], in MuJoCo and the model: '
+        'for a URDF with unrealistically little. Empty: as in the file.',
+    ),
+    switch('headless', 'Show no window.'),
+    DeclareLaunchArgument(
+        'controller_manager',
+        default_value='controller_manager',
+        description='Node name of the controller manager: where forward, the node monitors the '
+        'controller, and deactivates it when it stops; where trajectory, feedforward holds the '
+        'arm when the controller has become active; empty: they do not.',
+    ),
+    argument(
+        'use_sim_time',
+        default_value='true',
+        description='Use the time of MuJoCo (use_sim_time); false is refused.',
+    ),
+)
+
+
+def generate_launch_description() -> LaunchDescription:
+    """Return the arguments and the actions."""
+    return LaunchDescription(
+        [
+            *ARGUMENTS,
+            OpaqueFunction(function=checked),
+            OpaqueFunction(function=chosen),
+            OpaqueFunction(function=read),
+            included(HERE, 'controllers'),
+            argument('command_topic'),
+            OpaqueFunction(function=computing),
+            OpaqueFunction(function=simulated),
+        ]
+    )
+
+
+def checked(context: LaunchContext) -> list[LaunchDescriptionEntity]:
+    """Return nothing; refuse missing packages, and another time than MuJoCo's."""
+    values = context.launch_configurations
+    check_installed('MuJoCo', NEEDED, values['way'])
+    check_clock('MuJoCo', values['use_sim_time'])
+    return []
+
+
+def read(context: LaunchContext) -> list[LaunchDescriptionEntity]:
+    """Return the actions that make a folder, set gravity, and write a URDF of an MJCF."""
+    values = context.launch_configurations
+    folder = tempfile.mkdtemp(prefix='robodyn_')
+    result: list[LaunchDescriptionEntity] = [
+        SetLaunchConfiguration('mujoco_folder', folder),
+        at_shutdown(partial(shutil.rmtree, folder, ignore_errors=True)),
+    ]
+    source = Path(values['description_file']).expanduser().resolve()
+    gravity = values['gravity'] or GRAVITY
+    if is_mjcf(source):
+        own = numbers(compiled(source).opt.gravity)
+        gravity = values['gravity'] or own
+        if [float(part) for part in gravity.split()] != [float(part) for part in own.split()]:
+            raise RuntimeError(f'gravity: {gravity!r}; allowed: that of the MJCF, {own!r}')
+        if values['joint_damping']:
+            raise RuntimeError(
+                f'joint_damping: {values["joint_damping"]!r}; allowed: none, an MJCF has its own'
+            )
+        urdf = Path(folder, 'arm.urdf')
+        urdf.write_text(urdf_of_description(description_of_mjcf(source)), encoding='utf-8')
+        result += [
+            SetLaunchConfiguration('mjcf_file', str(source)),
+            SetLaunchConfiguration('description_file', str(urdf)),
+        ]
+    return [*result, *gravity_set(gravity)]
+
+
+def computing(context: LaunchContext) -> list[LaunchDescriptionEntity]:
+    """Return the node that computes the torques, if any, and the robot's description."""
+    return [
+        included(
+            HERE,
+            COMPUTED_BY[context.launch_configurations['way']],
+            description_arguments=[
+                LaunchConfiguration('description_arguments', default=''),
+                f' driver_plugin:={PLUGIN}',
+            ],
+        ),
+    ]
+
+
+def simulated(context: LaunchContext) -> list[LaunchDescriptionEntity]:
+    """Return MuJoCo with the controller manager, the controllers and the robot's description."""
+    values = context.launch_configurations
+    robot = ElementTree.parse(values['urdf_file']).getroot()
+    if robot.find('ros2_control') is None:
+        add_system(robot, yaml.safe_load(values['joints']))
+    text, notes = commanded(ElementTree.tostring(robot, encoding='unicode'))
+    check_upright(values)
+    if 'made_library' in values:
+        make_library(values)
+    given = values.get('mjcf_file')
+    model = Path(given) if given else written(text, values)
+    text = in_mujoco(text, model, values)
+    return [
+        *(LogInfo(msg=note) for note in notes),
+        robot_state_publisher(text, values['namespace'], use_sim_time=True),
+        Node(
+            package='mujoco_ros2_control',
+            executable='ros2_control_node',
+            namespace=values['namespace'],
+            parameters=[{'use_sim_time': True}, values['expanded_controllers_file']],
+            on_exit=Shutdown(),
+            output='screen',
+        ),
+        *spawned(values),
+    ]
+
+
+def add_system(robot: ElementTree.Element, joints: list[str]) -> None:
+    """Add <ros2_control> with joints that are commanded by effort to a robot that has none."""
+    system = ElementTree.SubElement(robot, 'ros2_control', name='arm', type='system')
+    ElementTree.SubElement(system, 'hardware')
+    for name in joints:
+        joint = ElementTree.SubElement(system, 'joint', name=name)
+        ElementTree.SubElement(joint, 'command_interface', name='effort')
+        for kind in ('position', 'velocity', 'effort'):
+            ElementTree.SubElement(joint, 'state_interface', name=kind)
+
+
+def written(text: str, values: dict[str, str]) -> Path:
+    """Return the file of the MJCF that is written of a robot, with a motor at each joint."""
+    root = ElementTree.fromstring(mjcf_of_description(description_of_urdf_text(text)))
+    ElementTree.SubElement(root, 'option', OPTION, gravity=values['gravity'])
+    path = Path(values['mujoco_folder'], 'arm.xml')
+    ElementTree.ElementTree(root).write(path, encoding='utf-8')
+    return path
+
+
+def in_mujoco(text: str, model: Path, values: dict[str, str]) -> str:
+    """Return a robot whose hardware is a model in MuJoCo, held by torques until commanded."""
+    robot = ElementTree.fromstring(text)
+    systems = robot.findall('ros2_control')
+    if len(systems) != 1:
+        raise RuntimeError(
+            f'description_file: {len(systems)} <ros2_control>; allowed: one, for each would be a '
+            'simulation of its own'
+        )
+    (system,) = systems
+    check_motors(model, [joint.get('name', '') for joint in system.findall('joint')])
+    hardware = system.find('hardware')
+    if hardware is None:
+        hardware = ElementTree.SubElement(system, 'hardware')
+    hardware.clear()
+    ElementTree.SubElement(hardware, 'plugin').text = PLUGIN
+    for name, value in (('mujoco_model', str(model)), ('headless', values['headless'])):
+        ElementTree.SubElement(hardware, 'param', name=name).text = value
+    for joint, torque in holding(robot, text, values).items():
+        of_joint = system.find(f"joint[@name='{joint}']")
+        if of_joint is None:
+            continue
+        effort = of_joint.find("state_interface[@name='effort']")
+        if effort is None:
+            effort = ElementTree.SubElement(of_joint, 'state_interface', name='effort')
+        for old in effort.findall("param[@name='initial_value']"):
+            effort.remove(old)
+        ElementTree.SubElement(effort, 'param', name='initial_value').text = repr(torque)
+    return ElementTree.tostring(robot, encoding='unicode')
+
+
+def holding(robot: ElementTree.Element, text: str, values: dict[str, str]) -> dict[str, float]:
+    """Return the torques that hold the arm in the pose in which it begins, by joint."""
+    model = RobotModel.from_urdf_text(
+        text,
+        base_link=prefixed(values, 'base_link') or None,
+        tip_link=prefixed(values, 'tip_link') or None,
+        gravity=[float(part) for part in values['gravity'].split()],
+    )
+    begins = "ros2_control/joint[@name='{}']/state_interface[@name='position']/param"
+    pose = [
+        float(robot.findtext(begins.format(name) + "[@name='initial_value']") or 0.0)
+        for name in model.joint_names
+    ]
+    return dict(zip(model.joint_names, map(float, gravity_torque(model, pose))))
+
+
+def check_motors(path: Path, joints: list[str]) -> None:
+    """Refuse a model in which a joint has no motor whose control is its torque."""
+    model = compiled(path)
+    torque = {
+        model.joint(model.actuator_trnid[i, 0]).name
+        for i in range(model.nu)
+        if model.actuator_trntype[i] == 0  # of a joint
+        and model.actuator_biastype[i] == 0
+        and model.actuator_gear[i, 0] * model.actuator_gainprm[i, 0] == 1.0
+    }
+    missing = [name for name in joints if name not in torque]
+    if missing:
+        raise RuntimeError(
+            f'{path}: joints without a motor whose control is the torque: {", ".join(missing)}; '
+            'allowed: <motor joint="..."/> of gear 1 for each joint of <ros2_control>'
+        )
+
+
+def compiled(path: Path) -> Any:
+    """Return a model as MuJoCo compiles it."""
+    return imported_mujoco().MjModel.from_xml_path(str(path))
