@@ -204,9 +204,7 @@ def safety_settings(model: RobotModel, settings: ControlSettings) -> SafetySetti
                     float(limit),
                     'a positive <limit effort> in the URDF, or parameter effort_limits',
                 )
-    rates = (
-        each_joint(model, settings, 'torque_rate_limit') if settings.torque_rate_limit else ()
-    )
+    rates = each_joint(model, settings, 'torque_rate_limit') if settings.torque_rate_limit else ()
     return SafetySettings(
         settings.effort_limit_scale * limits,
         np.array(core.torque_rate_limits(rates, limits)),
