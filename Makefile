@@ -56,11 +56,11 @@ check: setup  ## the quick answer, in minutes: numbers, the core, one node of ea
 test: setup  ## run the tests, the slow ones left out
 	@$(WITH_ROS) $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile -m 'not slow'
 
-test-late: docs  ## build the site, run what `make test` left out but for faults, within MINUTES
+test-late: docs  ## build the site, run what is left but for test-faults, within MINUTES
 	@$(WITH_ROS) $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile --hypothesis-profile fixed \
 	    -m '(slow or hypothesis) and not fault and not alone' --until $$(( $$(date +%s) + 60 * $(MINUTES) ))
 
-test-faults: setup  ## run the faults, one after the other, on an idle machine: a quarter of an hour
+test-faults: setup  ## run faults and what is by the wall clock, one after the other: a quarter of an hour
 	@$(WITH_ROS) $(BIN)/python -m pytest -q -n 1 -m 'slow and (fault or alone)'
 
 test-all: setup  ## run all the tests, those of properties on fresh examples

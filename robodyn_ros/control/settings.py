@@ -190,7 +190,7 @@ def safety_settings(model: RobotModel, settings: ControlSettings) -> SafetySetti
     InvalidArgument
         A joint without limit in the URDF while ``effort_limits`` is empty.
     """
-    # Not above: the parameters are there without a compiler.
+    # Imported here, as the parameters are there without a compiler.
     from robodyn_ros.control.core_binding import core
 
     if settings.effort_limits:
