@@ -88,13 +88,23 @@ class CrispLaw(SoftArm):
         return np.clip(torque + gravity_torque(model, position), -self.limits, self.limits)
 
 
+def holds(arm, wrench, moved):
+    """Whether drives hold a wrench where it has moved the tip by (6,) [m, rad]."""
+    position, start = arm.start, forward_kinematics(arm.model, arm.start)
+    for _ in range(10):
+        off = moved - displacement(forward_kinematics(arm.model, position), start)
+        position = position + np.linalg.pinv(tip_jacobian(arm.model, position)) @ off
+    held = gravity_torque(arm.assumed, position) - tip_jacobian(arm.model, position).T @ wrench
+    return bool((np.abs(held) < 0.9 * arm.limits).all())
+
+
 def largest_push(arm, stiffness, axis, wanted):
-    """Return the push along an axis that drives hold, that bends no spring far."""
-    jacobian = tip_jacobian(arm.model, arm.start)
-    left = 0.9 * arm.limits - np.abs(gravity_torque(arm.assumed, arm.start))
-    per_unit = np.abs(jacobian.T @ np.eye(6)[axis]) + 1e-9
-    bend = 0.1 if axis < 3 else 0.3
-    return min(wanted, bend * stiffness[axis], float((left / per_unit).min()))
+    """Return the push to both sides along an axis that drives hold, that bends no spring far."""
+    push = min(wanted, (0.1 if axis < 3 else 0.3) * stiffness[axis])
+    sides = (np.eye(6)[axis], -np.eye(6)[axis])
+    while not all(holds(arm, push * side, push * side / stiffness) for side in sides):
+        push *= 0.95
+    return push
 
 
 def pushed(arm, stiffness):

@@ -109,8 +109,11 @@ def simulated_motion(
             raise InvalidArgument(name, gain, 'zero or more')
     steps = max(1, round((motion.time[-1] - motion.time[0]) / simulation.time_step))
     time = np.arange(steps + 1) * simulation.time_step
-    q, qd, qdd = _sampled(motion, motion.time[0] + time)
-    asked = ReferenceState(q, qd, qdd, np.zeros_like(q))
+    q, qd = _sampled(motion, motion.time[0] + time)
+    # As the command pipeline: the law of the middle of a time step, for which its torque is held.
+    half_way, half_change = (0.5 * np.diff(x, axis=0, append=x[-1:]) for x in (q, qd))
+    mean = 2.0 * half_change / simulation.time_step
+    asked = ReferenceState(q + half_way, qd + half_change, mean, np.zeros_like(q))
     # The node's own law: its friction, its shorter way round for joints that turn without end.
     settings = ControlSettings(
         mode='gravity_compensation' if law == 'free' else law, kp=(kp,), kd=(kd,)
@@ -120,17 +123,17 @@ def simulated_motion(
     arm = core_arm(law_of_node.inverse_dynamics, law_of_node.friction, model.n, tip)
     arguments = arm, core_law(law_of_node), continuous_joints(model).astype(float)
     limits = known_effort_limits(model) if effort_limits else np.full(model.n, np.inf)
-    simulation.reset(asked.position[0])
+    simulation.reset(q[0])
     position, velocity, torque = np.zeros((3, steps + 1, model.n))
     for k in range(steps + 1):
         position[k], velocity[k] = simulation.position, simulation.velocity
-        _check_on_the_way(model, law, time[k], asked.position[k], position[k], velocity[k])
+        _check_on_the_way(model, law, time[k], q[k], position[k], velocity[k])
         if law != 'free':
-            state = position[k], velocity[k], asked.row(k).rows
-            total = core.torque_parts(*arguments, *state).sum(axis=0)
+            state = position[k] + half_way[k], velocity[k] + half_change[k]
+            total = core.torque_parts(*arguments, *state, asked.row(k).rows).sum(axis=0)
             torque[k] = np.clip(total, -limits, limits)
         simulation.step(torque[k])
-    return SimulatedMotion(time, asked.position, position, velocity, torque)
+    return SimulatedMotion(time, q, position, velocity, torque)
 
 
 def _check_on_the_way(
@@ -162,10 +165,10 @@ def _check_on_the_way(
     )
 
 
-def _sampled(motion: MotionSamples, time: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return positions, velocities and accelerations between the samples, by straight lines."""
-    q, qd, qdd = (
+def _sampled(motion: MotionSamples, time: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return positions and velocities between the samples, by straight lines."""
+    q, qd = (
         np.stack([np.interp(time, motion.time, column) for column in table.T], axis=1)
-        for table in (motion.q, motion.qd, motion.qdd)
+        for table in (motion.q, motion.qd)
     )
-    return q, qd, qdd
+    return q, qd

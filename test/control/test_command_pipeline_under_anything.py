@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import reference_law as oracle
-from control_arm import STIFF_MODES, TWO_JOINTS, enabled, random_kind
+from control_arm import STIFF_MODES, TWO_JOINTS, at_middle, enabled, random_kind
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -220,8 +220,10 @@ class Witness:
         """Long after the last change a torque is what the law asks for, with the latest load."""
         q, safety, law = POSITION[: self.kind.n], self.arm.pipeline.settings, self.law
         limits, zero = self.kind.position_limits, np.zeros(self.kind.n)
-        parts = oracle.torque_parts(law, q, zero, command.reference, self.kind.continuous)
-        asked = oracle.soft_limited(law, parts.total, q, zero, safety.effort_limits, limits)
+        period = self.arm.pipeline._core.period
+        q, qd, reference = at_middle(self.arm.pipeline, q, zero, command.reference, period)
+        parts = oracle.torque_parts(law, q, qd, reference, self.kind.continuous)
+        asked = oracle.soft_limited(law, parts.total, q, qd, safety.effort_limits, limits)
         wanted = np.clip(asked, -safety.effort_limits, safety.effort_limits)
         near = np.abs(command.torque - wanted) <= 1e-9 * np.maximum(1.0, np.abs(wanted))
         assert (near | command.rate_limited).all()

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import reference_law as oracle
-from control_arm import STIFF_MODES, enabled, random_kind, torque_parts
+from control_arm import STIFF_MODES, at_middle, enabled, random_kind, torque_parts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -153,8 +153,10 @@ def test_commands_of_laws_in_transition_are_those_of_their_coefficients_within_t
             return
         qd = pipeline._core.velocity  # what is believed of it
         valid += 1  # the third tells how often states come
-        wanted, safety = command.reference, pipeline.settings
+        safety = pipeline.settings
         period = PERIOD if valid > 2 else safety.state_timeout
+        known = PERIOD if valid > 2 else 0.0
+        q, qd, wanted = at_middle(pipeline, q, qd, command.reference, known)
         model = replace(law_of(kind, law.choice), inverse_dynamics=dynamics)
         parts = oracle.torque_parts(model, q, qd, wanted, kind.continuous, law.now)
         most = oracle.Dynamics(dynamics).torque(q, qd, 300.0 * np.ones(n))

@@ -380,9 +380,28 @@ def test_the_law_is_the_nodes_whose_friction_is_smooth_at_rest():
         MotionSamples(time, q, qd, qdd),
         'feedforward',
     )
-    # Two kilograms on a horizontal rail; 0.01 m/s is the node's parameter friction_velocity.
-    expected = 2.0 * qdd + 3.0 * qd + 0.5 * np.tanh(qd / 0.01)
-    np.testing.assert_allclose(did.torque, expected, atol=1e-9)
+    # Two kilograms on a horizontal rail; 0.01 m/s is the node's parameter friction_velocity. A
+    # torque is that of the middle of its time step.
+    mean, middle = np.diff(qd, axis=0) / 0.005, 0.5 * (qd[1:] + qd[:-1])
+    expected = 2.0 * mean + 3.0 * middle + 0.5 * np.tanh(middle / 0.01)
+    np.testing.assert_allclose(did.torque[:-1], expected, atol=1e-9)
+
+
+def test_without_friction_a_torque_that_is_held_for_a_step_ends_at_the_velocity_of_the_motion():
+    chain = Chain.from_urdf_text(slider())
+    time = np.linspace(0.0, 1.0, 201)
+    q, qd, qdd = (
+        (0.1 * f)[:, None]
+        for f in (1.0 - np.cos(9 * time), 9 * np.sin(9 * time), 81 * np.cos(9 * time))
+    )
+    did = simulated_motion(
+        ArmSimulation(chain, time_step=0.005),
+        RobotModel.from_chain(chain),
+        MotionSamples(time, q, qd, qdd),
+        'feedforward',
+        effort_limits=False,
+    )
+    np.testing.assert_allclose(did.velocity, qd, atol=1e-9)
 
 
 def test_a_joint_that_turns_without_end_takes_the_shorter_way_as_under_the_node():

@@ -26,6 +26,7 @@ from robodyn_ros.control.law import (
 )
 from robodyn_ros.control.model_torque import RigidBodyTorque
 from robodyn_ros.control.planning import ReferenceLimits
+from robodyn_ros.control.reference import ReferenceState
 from robodyn_ros.control.settings import SafetySettings
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.control.units import PossiblePositions
@@ -188,6 +189,29 @@ def torque_parts(law, continuous=CONTINUOUS):
         return None if found is None else TorqueParts(*found)
 
     return parts
+
+
+def at_middle(pipeline, q, qd, reference, period):
+    """
+    Return state and reference half a period [s] later, for which the law's torque is computed.
+
+    Along the motion that is followed, with the errors of now and the period's mean acceleration.
+    """
+    followed = pipeline._core.followed
+    if reference is None or followed is None or not period > 0.0:
+        return q, qd, reference
+    after = ReferenceState(*followed.sample(pipeline.state.time + period))
+    way, change = (
+        0.5 * (after.position - reference.position),
+        0.5 * (after.velocity - reference.velocity),
+    )
+    middle = ReferenceState(
+        reference.position + way,
+        reference.velocity + change,
+        2.0 * change / period,
+        0.5 * (reference.effort + after.effort),
+    )
+    return q + way, qd + change, middle
 
 
 def to(position, time=1.0, names=NAMES, effort=()):

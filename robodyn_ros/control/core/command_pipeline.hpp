@@ -82,7 +82,9 @@ public:
     previous_(n_),
     position_(n_),
     velocity_(n_),
-    measured_position_(n_),
+    middle_(n_),
+    middle_position_(n_),
+    middle_velocity_(n_),
     parts_(part::count * n_),
     fading_parts_(parts_.size()),
     torque_(n_),
@@ -507,10 +509,11 @@ private:
     check_damping();
     if (!has_extrapolated_) { hold_duration_ = kNaN; }
     has_extrapolated_ = is_load_new_ = false;
-    measured_position_ = position_;
     has_desired_ = update_reference(time, !is_clock_invalid_, now.is_simulated());
-    if (!has_desired_) { advance_to_mid_period(); }
-    if (!evaluate(elapsed_, position_, velocity_, has_desired_, time, added)) {
+    const double half = expect_middle(time);
+    if (!evaluate(
+          elapsed_, middle_position_, middle_velocity_, has_desired_ ? &middle_ : nullptr,
+          time + half, added)) {
       refusal_ = Refusal::not_finite;
       ++state_.counts.refused_torques;
       return;
@@ -519,7 +522,7 @@ private:
     has_damped_ = state_.law.is_damping();
     std::copy_n(&parts_[part::feedback * n_], n_, damping_torque_.begin());
     advance();
-    state_.position = measured_position_;
+    state_.position = position_;
     state_.velocity = velocity_;
     state_.time = time;
     state_.is_stamped = is_stamped;
@@ -718,20 +721,43 @@ private:
     if (follower_.is_idle()) { state_.law.switch_now(state_.damping()); }
   }
 
-  // Move position_ to the middle of the time until the next command, for gravity; frequent
-  // states do not need it.
+  // Write the state and the reference that are expected in the middle of the time until the next
+  // command, and return half of that time [s]: a torque that is held should be that of the middle.
   //
-  // A gravity torque g(q) that is held for a time T accelerates a moving arm: near an upright
-  // equilibrium, q'' = w^2 q, its velocity grows by cosh(w T), about 1 + (w T)^2 / 2. With
-  // gravity at the middle of the motion, q + q' T / 2, the factor is cosh(w T) - sinh(w T) w T /
-  // 2, about 1 - (w T)^4 / 24: the velocity decreases slightly, up to w T = 2.4. The oscillation
-  // of a hanging arm does not grow either.
-  void advance_to_mid_period()
+  // Along a reference the arm is expected to move as it does, with the errors of now, and the
+  // acceleration is the mean one until the next command: held so long, it gives the reference's
+  // velocity there. Of now, all would be late by half a period: an error of T / 2 times the jerk
+  // over kp, most of what a fast motion shows.
+  //
+  // Without a reference it is for gravity alone, and frequent states do not need it. A torque g(q)
+  // that is held for a time T accelerates a moving arm: near an upright equilibrium, q'' = w^2 q,
+  // its velocity grows by cosh(w T), about 1 + (w T)^2 / 2. With gravity at the middle of the
+  // motion, q + q' T / 2, the factor is cosh(w T) - sinh(w T) w T / 2, about 1 - (w T)^4 / 24: the
+  // velocity decreases slightly, up to w T = 2.4. The oscillation of a hanging arm does not grow
+  // either.
+  double expect_middle(double time)
   {
-    const bool is_quick = state_.period <= kQuickPeriod;
-    if (!is_ready() || is_quick || !has_velocities(velocity_)) { return; }
-    const double ahead = std::min(0.5 * std::fmin(state_.period, hold_duration_), kLongestGap);
-    for (std::size_t i = 0; i < n_; ++i) { position_[i] += ahead * velocity_[i]; }
+    middle_position_ = position_;
+    middle_velocity_ = velocity_;
+    if (has_desired_) { middle_ = desired_; }
+    // An unknown duration (NaN) is ignored; without a period there is none.
+    const double held = std::min(std::fmin(state_.period, hold_duration_), kLongestGap);
+    if (std::isnan(state_.period) || !(held > 0.0)) { return 0.0; }
+    if (has_desired_ && sample(time + held, previous_)) {
+      for (std::size_t i = 0; i < n_; ++i) {
+        const double way = 0.5 * (previous_.position[i] - desired_.position[i]);
+        const double change = 0.5 * (previous_.velocity[i] - desired_.velocity[i]);
+        middle_position_[i] += way;
+        middle_velocity_[i] += change;
+        middle_.position[i] += way;
+        middle_.velocity[i] += change;
+        middle_.acceleration[i] = 2.0 * change / held;
+        middle_.effort[i] = 0.5 * (desired_.effort[i] + previous_.effort[i]);
+      }
+    } else if (is_ready() && state_.period > kQuickPeriod && has_velocities(velocity_)) {
+      for (std::size_t i = 0; i < n_; ++i) { middle_position_[i] += 0.5 * held * velocity_[i]; }
+    }
+    return 0.5 * held;
   }
 
   // Whether the next state starts a brake.
@@ -800,21 +826,20 @@ private:
   }
 
   // Compute torque_ and parts_ a time [s] after the last valid cycle, including the soft joint
-  // limits, and return whether the torque is finite. The reference is desired_.
+  // limits, and return whether the torque is finite. A reference that fades is that of the time.
   bool evaluate(
-    double ahead, const Vector & position, const Vector & velocity, bool has_desired, double time,
-    const double * added)
+    double ahead, const Vector & position, const Vector & velocity,
+    const ReferenceState * desired, double time, const double * added)
   {
     const LawCoefficients & law = state_.law.at(ahead);
     double damping = allowed_damping(law.damping, period());
-    const bool is_braked = state_.settings.is_braked_by_damping && !has_desired;
+    const bool is_braked = state_.settings.is_braked_by_damping && desired == nullptr;
     for (std::size_t i = 0; is_braked && i < n_; ++i) {
       const double speed = std::fabs(velocity[i]);
       // A quotient that is NaN is ignored.
       damping = std::min(damping, state_.settings.braking_acceleration[i] / speed);
     }
     const Vector & is_continuous = state_.settings.is_continuous;
-    const ReferenceState * const desired = has_desired ? &desired_ : nullptr;
     bool succeeded = state_.parts.compute(
       law, damping, period(), state_.model, is_continuous, position, velocity, desired, parts_);
     if (is_braked || law.yields()) { saturate_feedback(); }
@@ -909,8 +934,8 @@ private:
     // Aim at the middle of the time for which this command acts.
     gap += limiter_.half_step(now.steady);
     const double time = predict_state(gap, now);
-    const bool has_desired = sample(time, desired_);
-    if (evaluate(elapsed_ + gap, position_, velocity_, has_desired, time, added)) {
+    const ReferenceState * const desired = sample(time, desired_) ? &desired_ : nullptr;
+    if (evaluate(elapsed_ + gap, position_, velocity_, desired, time, added)) {
       limit(torque_, now.steady);
     }
   }
@@ -1026,7 +1051,9 @@ private:
   Motion stale_brake_;  // by the steady clock
   ReferenceState desired_, previous_;
   Vector position_, velocity_;  // of this cycle, or expected
-  Vector measured_position_;    // position_ before advance_to_mid_period
+  // Expected in the middle of the time for which the command acts.
+  ReferenceState middle_;
+  Vector middle_position_, middle_velocity_;
   Vector parts_, fading_parts_, torque_, gravity_, gravity_before_, held_;
   Vector rest_;  // position of held_
   Vector stop_torque_;
