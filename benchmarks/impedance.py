@@ -32,7 +32,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test' / 'support'))
 
 import numpy as np
-from soft_arm import Named, SoftArm, displacement, released_push, slow_push
+from soft_arm import Named, SoftArm, displacement, modes, released_push, slow_push
 
 from robodyn_ros import forward_kinematics, gravity_torque
 from robodyn_ros.kinematics import tip_jacobian
@@ -109,10 +109,14 @@ def largest_push(arm, stiffness, axis, wanted):
 
 def pushed(arm, stiffness):
     """Return each axis's error of the rendered stiffness [%], and the first loop's width."""
-    arm.run(1.0)
+    # A push is slow beside the softest mode: else it is the arm's inertia that is felt.
+    softest = np.sqrt(modes(arm, stiffness)[0][0])
+    duration = max(16.0, 57.0 / softest)
+    arm.run(duration / 16.0)
     errors, width = [], None
     for axis in range(6):
-        found = slow_push(arm, axis, largest_push(arm, stiffness, axis, 20.0 if axis < 3 else 5.0))
+        push = largest_push(arm, stiffness, axis, 20.0 if axis < 3 else 5.0)
+        found = slow_push(arm, axis, push, duration)
         errors.append(100.0 * (found.stiffness / stiffness[axis] - 1.0))
         width = found.hysteresis if width is None else width
     return np.array(errors), 1e3 * width

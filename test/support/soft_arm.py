@@ -248,10 +248,10 @@ def rendered(force, moved):
     return Rendered(np.mean(slopes), abs(width))
 
 
-def slow_push(arm, axis, largest):
+def slow_push(arm, axis, largest, duration=16.0):
     """Push slowly to both sides and back; return what is rendered."""
-    found = rendered(*push_loop(arm, axis, largest))
-    arm.run(1.0)
+    found = rendered(*push_loop(arm, axis, largest, duration))
+    arm.run(duration / 16.0)
     return found
 
 
@@ -280,7 +280,7 @@ def released_push(arm, stiffness, mode, force=20.0, moment=3.0):
     wrench = stiffness * shape
     wrench = wrench / max(np.abs(wrench[:3]).max() / force, np.abs(wrench[3:]).max() / moment)
     along = wrench / (wrench @ (wrench / stiffness))
-    arm.run(3.0, lambda t: wrench * min(t / 2.0, 1.0))
+    arm.run(max(3.0, 12.0 / frequency), lambda t: wrench * min(t / 2.0, 1.0))
     moved = arm.run(8.0 / frequency, each=lambda: along @ displacement(arm.pose(), start))
     time = arm.period * np.arange(len(moved))
 
