@@ -324,9 +324,10 @@ def measured(seconds: float, pid: int, is_node: bool) -> Run:
     return Run(1e-3 * latency, 1e6 * (after - before) / len(times), len(times), len(answered))
 
 
-def node_arguments() -> list[str]:
-    """Return the command line of the dynamics node for the Panda."""
+def node_arguments(state_publish_rate: float = 10 * RATE) -> list[str]:
+    """Return the command line of the dynamics node for the Panda; details of each cycle."""
     parameters = {'urdf_file': str(public_urdf('panda.urdf')), **CHAIN, 'state_timeout': 0.5}
+    parameters['state_publish_rate'] = state_publish_rate
     arguments = [
         sys.executable,
         '-m',

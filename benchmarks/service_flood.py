@@ -213,7 +213,7 @@ def main() -> None:
             'dynamics.dynamics_node',
             namespace='/',
             remappings={},
-            parameters={**arm.parameters, 'mode': 'computed_torque'},
+            parameters={**arm.parameters, 'mode': 'computed_torque', 'state_publish_rate': 1e4},
             log=Path(logs, 'node.log'),
         )
         with simulator, node:

@@ -166,7 +166,7 @@ def measure_node(trees: list[Path], seconds: float, rounds: int) -> None:
             monitor += ['-p', f'{name}:={value}']
         kinds = {f'page of {tree.name}': (tree, False) for tree in trees}
         kinds['page and monitor'] = trees[-1], True
-        node = stack.enter_context(latency.process(*latency.node_arguments(), tree=ROOT))
+        node = stack.enter_context(latency.process(*latency.node_arguments(50.0), tree=ROOT))
         latency.measured(1.0, node.pid, True)  # the node listens for others first
         for _ in range(rounds):
             for kind, (tree, is_monitored) in kinds.items():

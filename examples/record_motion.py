@@ -83,6 +83,7 @@ def record(bag: Path, payload: float) -> None:
             'use_sim_time': True,
             'state_timeout': 10.0,
             'ramp_time': 0.1,
+            'state_publish_rate': 10_000.0,
         },
         remappings=remappings,
         log=logs / 'node.log',

@@ -120,8 +120,9 @@ InverseDynamicsController::CallbackReturn InverseDynamicsController::on_configur
       const std::string difference = difference_of_kinematics(model, get_robot_description());
       if (!difference.empty()) { throw std::runtime_error("model_library: " + difference); }
     }
-    const Settings settings =
-      checked_settings(shared_parameters_->get_params(), params_.joints, model);
+    const command_pipeline::Params shared = shared_parameters_->get_params();
+    const Settings settings = checked_settings(shared, params_.joints, model);
+    state_period_ = 1.0 / shared.state_publish_rate;  // infinite for a rate of 0
     logic_.configure(
       {library, &model}, settings, params_.gravity,
       each_joint("command_scale", params_.command_scale, n_));
@@ -396,11 +397,7 @@ void InverseDynamicsController::publish_state(
   const rclcpp::Time & time, const rclcpp::Duration & period)
 {
   since_published_ += period.seconds();
-  if (
-    !is_watched_ || params_.state_publish_rate <= 0.0 ||
-    since_published_ < 1.0 / params_.state_publish_rate) {
-    return;
-  }
+  if (!is_watched_ || since_published_ < state_period_) { return; }
   since_published_ = 0.0;
   state_.header.stamp = time;
   state_.cycle_time = period.seconds();

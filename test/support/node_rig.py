@@ -163,8 +163,9 @@ class NodeRig:
 
     @staticmethod
     def arguments(*ros_arguments, **parameters):
-        """Return the node's command line: the parameter file, and these changes on top."""
+        """Return the command line: the parameter file, states of each cycle, these on top."""
         arguments = ['--ros-args', '--params-file', str(CONFIG), *ros_arguments]
+        parameters = {'state_publish_rate': 10_000.0, **parameters}
         for name, value in parameters.items():
             arguments += ['-p', f'{name.replace("__", ".")}:={value}']
         return arguments

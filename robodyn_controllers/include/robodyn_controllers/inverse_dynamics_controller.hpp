@@ -73,7 +73,7 @@ private:
   inverse_dynamics_controller::Params params_;  // its own, read at configure
   ControllerLogic logic_;
   Vector position_, velocity_, reference_, command_;
-  double since_published_ = 0.0;
+  double state_period_ = robodyn::kInfinity, since_published_ = 0.0;  // of state_ [s]
   std::atomic<bool> is_watched_{false};
 
   rclcpp::Subscription<Trajectory>::SharedPtr subscription_;

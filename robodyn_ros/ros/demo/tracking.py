@@ -59,7 +59,13 @@ _REFERENCE_TOLERANCE = 1e-3  # between motion asked for and reference followed [
 
 _ALL_TERMS = ('inertial', 'coriolis', 'gravity', 'friction')
 # The feedback alone is expected to be far off: that is what is shown.
-_TRACKING = {'mode': 'computed_torque', 'kp': [100.0], 'kd': [20.0], 'max_following_error': 0.0}
+_TRACKING = {
+    'mode': 'computed_torque',
+    'kp': [100.0],
+    'kd': [20.0],
+    'max_following_error': 0.0,
+    'state_publish_rate': 10_000.0,  # the reference of each cycle
+}
 
 # A joint that made less of its displacement did not move: its error says nothing of tracking.
 _SMALLEST_FRACTION = 0.1

@@ -233,7 +233,11 @@ class ControlCycle:
         self._states = StateReception(node, stack.joint_states, self.counts)
         self._stamp = Time()
         self._outputs = CycleOutputs(
-            node, stack.model.joint_names, stack.order, stack.units.command_scale
+            node,
+            stack.model.joint_names,
+            stack.order,
+            stack.units.command_scale,
+            settings.state_publish_rate,
         )
         self.contacts = self._outputs.contacts = ContactTopics(node, stack, settings)
         self.tip = TipTopics(node, stack, settings, self._start, self._check_controller)
@@ -606,7 +610,9 @@ class ControlCycle:
         self._cycles.sent(time.monotonic(), command.torque, command.state.position)
         cycle_time = self._outputs.publish_command(command, received)
         pipeline.sent(received + cycle_time)
-        self._outputs.publish_details(command, self._stamp, pipeline.law.mode, cycle_time)
+        self._outputs.publish_details(
+            command, self._stamp, pipeline.law.mode, received, cycle_time
+        )
         return cycle_time
 
     def _beat(self, now: float) -> None:

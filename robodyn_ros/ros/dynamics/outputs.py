@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from array import array
 
@@ -40,6 +41,8 @@ class CycleOutputs:
         The chain's index of each joint, in the order of the commands.
     command_scale : array, shape (n,)
         The commands' unit per torque, in chain order; nothing else that is published is scaled.
+    state_publish_rate : float
+        Of the parts of the torques [Hz]; 0: never.
 
     Attributes
     ----------
@@ -57,6 +60,7 @@ class CycleOutputs:
         joint_names: tuple[str, ...],
         order: np.ndarray,
         command_scale: np.ndarray,
+        state_publish_rate: float,
     ) -> None:
         self._node = node
         self._order = order
@@ -74,13 +78,17 @@ class CycleOutputs:
         self._command_head = head(command, 'data', n)
         self._torque = SerializedEfforts(names)
         self._state = DynamicsState(joint_names=names)
+        self._state_period = 1.0 / state_publish_rate if state_publish_rate else math.inf
+        self._last_state = -math.inf  # when it was published, by the steady clock [s]
         self.contacts: ContactTopics | None = None
         self.look_for_subscribers()
 
     def look_for_subscribers(self) -> None:
         """Update whether the torques and their parts have subscribers; call it periodically."""
         self._are_torques_heard = self._torques.get_subscription_count() > 0
-        self.are_states_heard = self._states.get_subscription_count() > 0
+        self.are_states_heard = (
+            self._state_period < math.inf and self._states.get_subscription_count() > 0
+        )
 
     def publish_command(self, command: Command, received: float) -> float:
         """
@@ -102,7 +110,9 @@ class CycleOutputs:
         self._commands.publish(self._command_head + data)
         return time.monotonic() - received
 
-    def publish_details(self, command: Command, stamp: Time, mode: str, cycle_time: float) -> None:
+    def publish_details(
+        self, command: Command, stamp: Time, mode: str, received: float, cycle_time: float
+    ) -> None:
         """
         Publish the torques and their parts, while they have subscribers.
 
@@ -114,12 +124,16 @@ class CycleOutputs:
             Of the joint state that caused it.
         mode : str
             The law's mode.
+        received : float
+            When the joint state came, by the steady clock [s].
         cycle_time : float
             From receipt to the publication of the command [s].
         """
         if self._are_torques_heard:
             self._torques.publish(self._torque.message(stamp, command.torque))
-        if self.are_states_heard and (parts := command.parts) is not None:
+        is_due = self.are_states_heard and received - self._last_state >= self._state_period
+        if is_due and (parts := command.parts) is not None:
+            self._last_state = received
             self._publish_state(command, parts, stamp, mode, cycle_time)
 
     @property

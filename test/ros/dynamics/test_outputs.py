@@ -21,6 +21,7 @@ from robodyn_ros.ros.dynamics.outputs import CycleOutputs
 pytestmark = pytest.mark.ros
 
 TORQUE = np.array([1.0, 2.0])
+RATE = 50.0  # of the states [Hz]
 
 
 class Publisher:
@@ -53,7 +54,8 @@ def cycle_outputs(publishers, monkeypatch):
         outputs, 'CommandConflictMonitor', lambda *_: SimpleNamespace(listener=None, destroy=None)
     )
     node = SimpleNamespace(create_lifecycle_publisher=create_lifecycle_publisher)
-    return CycleOutputs(node, ('shoulder', 'elbow'), np.array([1, 0]), np.array([-3.0, 0.5]))
+    scale = np.array([-3.0, 0.5])
+    return CycleOutputs(node, ('shoulder', 'elbow'), np.array([1, 0]), scale, RATE)
 
 
 @pytest.fixture
@@ -68,7 +70,7 @@ def test_commands_are_published_whoever_listens_and_what_nobody_reads_is_not(
 ):
     cycle_outputs.look_for_subscribers()
     cycle_outputs.publish_command(command, 0.0)
-    cycle_outputs.publish_details(command, Time(), 'gravity_compensation', 0.0)
+    cycle_outputs.publish_details(command, Time(), 'gravity_compensation', 0.0, 0.0)
     (message,) = publishers['~/commands'].published
     message = deserialize_message(message, Float64MultiArray)
     # The elbow first, each in its drive's unit.
@@ -86,7 +88,8 @@ def test_what_somebody_begins_to_read_is_published_from_the_next_look_on(
     cycle_outputs.look_for_subscribers()
     cycle_outputs.publish_command(command, 0.0)
     assert {name for name, one in publishers.items() if one.published} == {'~/commands'}
-    cycle_outputs.publish_details(command, Time(sec=7, nanosec=8), 'gravity_compensation', 0.0)
+    stamp = Time(sec=7, nanosec=8)
+    cycle_outputs.publish_details(command, stamp, 'gravity_compensation', 0.0, 0.0)
     assert {name for name, one in publishers.items() if one.published} == {'~/commands', topic}
     (message,) = publishers[topic].published
     if topic == '~/torques':
@@ -96,3 +99,15 @@ def test_what_somebody_begins_to_read_is_published_from_the_next_look_on(
     torque = message.effort if topic == '~/torques' else message.total
     assert list(torque) == [1.0, 2.0]
     assert (message.header.stamp.sec, message.header.stamp.nanosec) == (7, 8)
+
+
+def test_states_come_no_more_often_than_asked_for_and_torques_with_every_cycle(
+    cycle_outputs, publishers, command
+):
+    for topic in ('~/torques', '~/dynamics_state'):
+        publishers[topic].subscribers = 1
+    cycle_outputs.look_for_subscribers()
+    for k in range(1000):
+        cycle_outputs.publish_details(command, Time(), 'gravity_compensation', k * 1e-3, 0.0)
+    assert len(publishers['~/torques'].published) == 1000
+    assert len(publishers['~/dynamics_state'].published) == pytest.approx(RATE, abs=2)
