@@ -9,7 +9,8 @@ and iDynTree (C++), MuJoCo (C), frax (JAX) and roboticstoolbox, as far as they a
 (``make bench`` does it); whole trajectories against Pinocchio's parallel call on one thread;
 compile times; growth with the number of joints. The competitors take turns and the fastest round
 of each counts, so that the ratios hold under any load of the machine; its load is printed beside.
-``--write`` puts the tables into docs/benchmarks.md and a chart beside it.
+``--write`` puts the tables into docs/benchmarks.md and a chart beside it. What cpp_calls.py and
+frax_versions.py print stands below them, and stays.
 """
 
 from __future__ import annotations
@@ -43,6 +44,9 @@ from robodyn_ros.compiled import KERNELS, CompiledModel, compile_model
 from robodyn_ros.control.model_torque import RigidBodyTorque
 
 SAMPLES = 4000
+OTHERS = '\n## Called from C++\n'
+"""Begins what other benchmarks print."""
+
 OURS = {
     'inverse_dynamics': 'f(q, qd, qdd)',
     'gravity_torque': 'f(q)',
@@ -358,7 +362,8 @@ def main() -> None:
     text = markdown(tables, batches, compile_times(panda), by_function, rows, SAMPLES, load)
     print(text)
     if arguments.write:
-        PAGE.write_text(text, encoding='utf-8')
+        _, heading, others = PAGE.read_text(encoding='utf-8').partition(OTHERS)
+        PAGE.write_text(text + heading + others, encoding='utf-8')
         draw(text, PICTURE)
 
 

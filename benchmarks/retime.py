@@ -236,7 +236,8 @@ def tracking(name: str, count: int) -> None:
             at_limit = f'; {saturated[kind]} of {cycles[kind]} cycles at a limit'
         print(f'  {words:<28} {spread(errors[kind])}{at_limit}')
     parts = np.divide(errors['margin'], errors['shipped']).tolist()
-    print(f'  error beside shipped         {spread(parts)}', flush=True)
+    larger = sum(part > 1.2 for part in parts)
+    print(f'  error beside shipped         {spread(parts)}; {larger} paths above 1.2', flush=True)
 
 
 def growth() -> None:
