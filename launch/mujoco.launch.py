@@ -7,6 +7,7 @@ of which a URDF is written for the controllers. Until a controller commands the 
 torques of its first pose hold it: mujoco_ros2_control has no brakes.
 """
 
+import math
 import shutil
 import tempfile
 from functools import partial
@@ -89,6 +90,12 @@ ARGUMENTS = (
         'for a URDF with unrealistically little. Empty: as in the file.',
     ),
     switch('headless', 'Show no window.'),
+    DeclareLaunchArgument(
+        'real_time_factor',
+        default_value='1.0',
+        description='Speed of the simulation, by real time. MuJoCo waits for no controller: where '
+        'the machine is busy, choose less.',
+    ),
     DeclareLaunchArgument(
         'controller_manager',
         default_value='controller_manager',
@@ -176,6 +183,8 @@ def simulated(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     robot = ElementTree.parse(values['urdf_file']).getroot()
     if robot.find('ros2_control') is None:
         add_system(robot, yaml.safe_load(values['joints']))
+    if 'mjcf_file' in values:
+        add_driven(robot, compiled(Path(values['mjcf_file'])))
     text, notes = commanded(ElementTree.tostring(robot, encoding='unicode'))
     check_upright(values)
     if 'made_library' in values:
@@ -209,6 +218,30 @@ def add_system(robot: ElementTree.Element, joints: list[str]) -> None:
             ElementTree.SubElement(joint, 'state_interface', name=kind)
 
 
+def add_driven(robot: ElementTree.Element, model: Any) -> None:
+    """
+    Add the joints of all actuators to <ros2_control>, at rest where the MJCF has them.
+
+    mujoco_ros2_control commands NaN to an actuator whose joint is not there, and at the first NaN
+    MuJoCo sets all controls to zero. It compares names that an actuator without one has not, and
+    crashes.
+    """
+    (system, *_) = robot.findall('ros2_control')
+    for i in range(model.nu):
+        joint = model.joint(model.actuator_trnid[i, 0]) if model.actuator_trntype[i] == 0 else None
+        if not model.actuator(i).name or joint is None or not joint.name:
+            raise RuntimeError(
+                f'description_file: actuator {model.actuator(i).name or i}; allowed: those with a '
+                'name, that act on a joint with one'
+            )
+        if system.find(f"joint[@name='{joint.name}']") is not None:
+            continue
+        added = ElementTree.SubElement(system, 'joint', name=joint.name)
+        for kind, value in (('position', float(joint.qpos0[0])), ('velocity', 0.0)):
+            state = ElementTree.SubElement(added, 'state_interface', name=kind)
+            ElementTree.SubElement(state, 'param', name='initial_value').text = repr(value)
+
+
 def written(text: str, values: dict[str, str]) -> Path:
     """Return the file of the MJCF that is written of a robot, with a motor at each joint."""
     root = ElementTree.fromstring(mjcf_of_description(description_of_urdf_text(text)))
@@ -228,25 +261,42 @@ def in_mujoco(text: str, model: Path, values: dict[str, str]) -> str:
             'simulation of its own'
         )
     (system,) = systems
-    check_motors(model, [joint.get('name', '') for joint in system.findall('joint')])
+    check_motors(
+        model, [joint.get('name', '') for joint in system.findall('joint[command_interface]')]
+    )
     hardware = system.find('hardware')
     if hardware is None:
         hardware = ElementTree.SubElement(system, 'hardware')
     hardware.clear()
     ElementTree.SubElement(hardware, 'plugin').text = PLUGIN
-    for name, value in (('mujoco_model', str(model)), ('headless', values['headless'])):
+    parameters = {
+        'mujoco_model': str(model),
+        'headless': values['headless'],
+        'sim_speed_factor': speed(values['real_time_factor']),
+    }
+    for name, value in parameters.items():
         ElementTree.SubElement(hardware, 'param', name=name).text = value
-    for joint, torque in holding(robot, text, values).items():
-        of_joint = system.find(f"joint[@name='{joint}']")
-        if of_joint is None:
-            continue
-        effort = of_joint.find("state_interface[@name='effort']")
-        if effort is None:
-            effort = ElementTree.SubElement(of_joint, 'state_interface', name='effort')
+    torques = holding(robot, text, values)
+    for joint in system.findall('joint'):
+        effort = joint.find("state_interface[@name='effort']")
+        if effort is None:  # the command would begin as NaN, for which MuJoCo zeroes all controls
+            effort = ElementTree.SubElement(joint, 'state_interface', name='effort')
         for old in effort.findall("param[@name='initial_value']"):
             effort.remove(old)
+        torque = torques.get(joint.get('name', ''), 0.0)
         ElementTree.SubElement(effort, 'param', name='initial_value').text = repr(torque)
     return ElementTree.tostring(robot, encoding='unicode')
+
+
+def speed(factor: str) -> str:
+    """Return a real-time factor as mujoco_ros2_control takes it; refuse what is none."""
+    try:
+        number = float(factor)
+    except ValueError:
+        number = 0.0
+    if not 0.0 < number < math.inf:
+        raise RuntimeError(f'real_time_factor: {factor!r}; allowed: a number above zero')
+    return repr(number)
 
 
 def holding(robot: ElementTree.Element, text: str, values: dict[str, str]) -> dict[str, float]:

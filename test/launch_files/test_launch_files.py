@@ -779,6 +779,7 @@ def mujoco_values(tmp_path, **changes):
         'gravity': '',
         'joint_damping': '',
         'headless': 'true',
+        'real_time_factor': '0.5',
         **changes,
     }
 
@@ -813,6 +814,7 @@ def test_mujoco_simulates_an_mjcf_of_the_robot_and_holds_it_until_it_is_commande
     hardware = robot.find('ros2_control/hardware')
     assert hardware.findtext('plugin') == 'mujoco_ros2_control/MujocoSystemInterface'
     assert hardware.findtext("param[@name='headless']") == 'true'
+    assert hardware.findtext("param[@name='sim_speed_factor']") == '0.5'
     model = mujoco.MjModel.from_xml_path(hardware.findtext("param[@name='mujoco_model']"))
     data = mujoco.MjData(model)
     torques = held(robot)
@@ -836,7 +838,8 @@ def test_mujoco_simulates_an_mjcf_as_it_is_with_a_urdf_of_it_for_the_controllers
 
 
 @pytest.mark.parametrize(
-    'motor', ['<position joint="joint1"/>', '<motor gear="2" joint="joint1"/>']
+    'motor',
+    ['<position name="drive" joint="joint1"/>', '<motor name="drive" gear="2" joint="joint1"/>'],
 )
 def test_an_mjcf_whose_controls_are_no_torques_is_refused(tmp_path, motor):
     pytest.importorskip('mujoco')
@@ -844,6 +847,35 @@ def test_an_mjcf_whose_controls_are_no_torques_is_refused(tmp_path, motor):
     path.write_text(PENDULUM.replace('<motor name="drive" joint="joint1"/>', motor))
     with pytest.raises(RuntimeError, match='without a motor whose control is the torque: joint1'):
         in_mujoco(tmp_path, description_file=str(path), joints='[joint1]')
+
+
+FINGER = """<body pos="0.5 0 0"><joint name="finger" type="slide" axis="1 0 0" ref="0.02"/>
+<geom size="0.02" mass="0.1"/></body></body></worldbody>"""
+
+
+@pytest.mark.parametrize('kind', ['motor', 'position'])
+def test_every_actuator_of_an_mjcf_is_commanded_lest_one_that_is_not_zeroes_all(tmp_path, kind):
+    pytest.importorskip('mujoco')
+    path = tmp_path / 'pendulum.xml'
+    text = PENDULUM.replace('</body></worldbody>', FINGER)
+    text = text.replace('</actuator>', f'<{kind} name="grip" joint="finger"/></actuator>')
+    path.write_text(text)
+    _, robot = in_mujoco(tmp_path, description_file=str(path), joints='[joint1]')
+    torques = held(robot)
+    assert torques['finger'] == 0.0
+    assert torques['joint1'] < -1.0
+    begins = "ros2_control/joint[@name='finger']/state_interface[@name='position']/param"
+    assert float(robot.findtext(begins)) == 0.02
+    assert robot.find("ros2_control/joint[@name='finger']/command_interface") is None
+    path.write_text(text.replace(' name="grip"', ''))
+    with pytest.raises(RuntimeError, match='actuator 1; allowed: those with a name'):
+        in_mujoco(tmp_path, description_file=str(path), joints='[joint1]')
+
+
+@pytest.mark.parametrize('factor', ['0', '-1', 'inf', 'nan', 'fast'])
+def test_mujoco_refuses_a_real_time_factor_that_is_none(tmp_path, factor):
+    with pytest.raises(RuntimeError, match=f'real_time_factor: .{factor}.; allowed: a number'):
+        in_mujoco(tmp_path, real_time_factor=factor)
 
 
 def test_mujoco_names_what_is_not_installed():
