@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Measure our arms in Gazebo, and print the table of docs/gazebo.md.
+Measure our arms in Gazebo or MuJoCo, and print the table of docs/gazebo.md or docs/mujoco.md.
 
-    python benchmarks/gazebo.py [--ways forward chained] [--arms arm panda two] [--rest 60]
-        [--real-time-factor 1] [--picture docs/images/gazebo.png]
+    python benchmarks/gazebo.py [--simulator mujoco] [--ways forward chained]
+        [--arms arm panda two] [--rest 60] [--real-time-factor 1]
+        [--picture docs/images/gazebo.png]
 
-Real, and without a window: Gazebo, ros2_control and the launch file gazebo.launch.py, which
-must be installed. For each way and arm: the largest motion of a joint in the first second after
-spawning, and until the torques have carried it for three; the largest kinetic energy until then;
-how far it drifts at rest; the tracking error of the docs' motion and of three that take 2 s, over
-all joints, as the node or the trajectory controller tells it; the same by the PD gains alone; and
-the real-time factor that the machine held.
+Real, and without a window: the simulator, ros2_control and the launch file gazebo.launch.py or
+mujoco.launch.py, which must be installed. For each way and arm: the largest motion of a joint in
+the first second after spawning, and until the torques have carried it for three; the largest
+kinetic energy until then; how far it drifts at rest; the tracking error of the docs' motion and of
+three that take 2 s, over all joints, as the node or the trajectory controller tells it; the same
+by the PD gains alone; and the real-time factor that the machine held.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ import yaml
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test' / 'support'))
 
-from gazebo_rig import DIRECTLY, DOCS_GOAL, WAYS, Arm, GazeboRig, share
+from gazebo_rig import DIRECTLY, DOCS_GOAL, WAYS, Arm, GazeboRig, MujocoRig, share
 from matplotlib.figure import Figure
 from robots import public_urdf
 
@@ -36,6 +37,7 @@ from robodyn_ros import RobotModel, mass_matrix
 SETTLING = 5.0  # after the torques came, or a motion ended, before rest is measured [s]
 # Of 2 s, after the docs' motion: half a radian of every joint, there and back.
 STEPS = (np.zeros(6), np.array([-0.5, -0.5, 0.5, -0.5, -0.5, 0.5]), np.zeros(6))
+SIMULATORS = {'gazebo': GazeboRig, 'mujoco': MujocoRig}
 COLORS = ('#d55e00', '#0072b2', '#009e73', '#cc79a7', '#e69f00', '#56b4e9')
 PANDA_JOINTS = [f'panda_joint{i}' for i in range(1, 8)]
 PANDA_START = np.array([0.1, -0.4, 0.2, -1.9, 0.3, 1.6, 0.7])
@@ -99,11 +101,19 @@ def panda_goal(offsets: Any) -> np.ndarray:
 class Scene:
     """One or two arms in one world, and their motions in it."""
 
-    def __init__(self, name: str, way: str, folder: Path, factor: float, **more: str) -> None:
+    def __init__(
+        self,
+        name: str,
+        way: str,
+        folder: Path,
+        factor: float,
+        simulator: type[GazeboRig] = GazeboRig,
+        **more: str,
+    ) -> None:
         self.name, self.chain = name, PANDA_CHAIN if name == 'panda' else {}
         first = {'namespace': 'left', 'model_name': 'left', 'tf_prefix': 'left_'}
         arguments = {'arm': {}, 'panda': panda(way, folder), 'two': first}[name]
-        self.rig = GazeboRig(folder, factor, way, **arguments, **more)
+        self.rig = simulator(folder, factor, way, **arguments, **more)
         self.arms = [self.rig.arm]
         try:
             self.rig.bring_up()
@@ -223,12 +233,16 @@ def draw(arm: Arm, begin: float, file: Path) -> None:
 def main() -> None:
     """Measure what was asked for, and print a row after each."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[1])
+    parser.add_argument('--simulator', choices=SIMULATORS, default='gazebo')
     parser.add_argument('--ways', nargs='+', choices=WAYS, default=list(WAYS))
     parser.add_argument('--arms', nargs='+', default=['arm', 'panda', 'two'])
     parser.add_argument('--rest', type=float, default=60.0, help='[s]')
     parser.add_argument('--real-time-factor', type=float, default=1.0)
     parser.add_argument('--picture', type=Path, help='of the first motion')
     arguments = parser.parse_args()
+    simulator = SIMULATORS[arguments.simulator]
+    if arguments.simulator == 'mujoco' and 'two' in arguments.arms:
+        arguments.arms.remove('two')  # each would be a simulation of its own
     print(
         '| way | arm | first second [mrad] | until carried [mrad] | energy [J] | drift in '
         f'{arguments.rest:g} s [mrad] | docs motion rms (max) [mrad] | 2 s motions | PD alone '
@@ -239,7 +253,7 @@ def main() -> None:
             with tempfile.TemporaryDirectory() as folder:
                 scene = None
                 try:
-                    scene = Scene(name, way, Path(folder), arguments.real_time_factor)
+                    scene = Scene(name, way, Path(folder), arguments.real_time_factor, simulator)
                     row = scene.figures(arguments.rest)
                 finally:
                     if scene is not None:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Gazebo without a window, by our launch file, and what its arms do in it.
+Gazebo or MuJoCo without a window, by our launch files, and what the arms do in it.
 
 Times are those of the simulation unless said otherwise. What happens is written down by a thread,
 so that nothing is lost while the test thinks.
@@ -38,6 +38,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robodyn_interfaces.msg import DynamicsState
 from robodyn_ros import RobotModel, compile_model
+from robodyn_ros.ros.simulated_arm import NEEDED_BY, is_installed
 
 try:
     from control_msgs.msg import JointTrajectoryControllerState
@@ -45,10 +46,10 @@ except ImportError:  # of ros2_controllers
     JointTrajectoryControllerState = None
 
 ROOT = Path(__file__).resolve().parents[2]
-LAUNCH = ROOT / 'launch' / 'gazebo.launch.py'
 WORLD = ROOT / 'worlds' / 'empty.sdf'
 PATIENCE = 180.0  # for anything that must happen; a loaded machine may take long [s]
 PERIOD = 0.02  # between two looks [s]
+MATCHING = 1.0  # until a subscription knows of a publisher that already knows it [s]
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 EVERY = QoSProfile(depth=10_000, reliability=ReliabilityPolicy.BEST_EFFORT)
 # Of each way: what is activated last, and where trajectories are sent.
@@ -61,12 +62,13 @@ DIRECTLY = 'joint_trajectory_controller/joint_trajectory'
 DOCS_GOAL = np.array([0.5, 0.5, -0.5, 0.5, 0.5, 0.0])  # of docs/gazebo.md, in 3 s
 
 
-def missing(way: str) -> list[str]:
-    """Return what a way of the launch file needs and this machine has not."""
-    launch = runpy.run_path(str(LAUNCH))
-    packages = ['robodyn_ros', *launch['NEEDED'], *launch['NEEDED_BY'][way]]
-    programs = [name for name in ('gz', 'ros2') if shutil.which(name) is None]
-    return programs + [name for name in packages if not launch['is_installed'](name)]
+def missing(way: str, simulator: str = 'gazebo') -> list[str]:
+    """Return what a way of a launch file needs and this machine has not."""
+    launch = runpy.run_path(str(ROOT / 'launch' / f'{simulator}.launch.py'))
+    packages = ['robodyn_ros', *launch['NEEDED'], *NEEDED_BY[way]]
+    needed = ('gz', 'ros2') if simulator == 'gazebo' else ('ros2',)
+    programs = [name for name in needed if shutil.which(name) is None]
+    return programs + [name for name in packages if not is_installed(name)]
 
 
 def share(package: str) -> Path:
@@ -208,12 +210,15 @@ class GazeboRig:
     folder : Path
         For the log and the world.
     real_time_factor : float, optional
-        That Gazebo tries to hold; a loaded machine holds less.
+        That the simulator tries to hold; a loaded machine holds less.
     way : str, optional
         Of the torques.
     **arguments : str
         Of the launch file.
     """
+
+    launched = 'gazebo.launch.py'
+    windowless = {'gz_args': '-s -r -v 3'}
 
     def __init__(
         self, folder: Path, real_time_factor: float = 1.0, way: str = 'forward', **arguments: str
@@ -229,10 +234,6 @@ class GazeboRig:
             'IGN_PARTITION': f'robodyn_{os.getpid()}_{self.domain}',
             'RCUTILS_LOGGING_BUFFERED_STREAM': '0',
         }
-        world = self.folder / 'world.sdf'
-        factor = f'<real_time_factor>{real_time_factor:g}</real_time_factor>'
-        text = WORLD.read_text(encoding='utf-8')
-        world.write_text(re.sub('<real_time_factor>.*</real_time_factor>', factor, text))
         self.arms: dict[str, Arm] = {}
         # Each new sentence of /diagnostics: when [s], by whom, its level and itself.
         self.said: list[tuple[float, str, int, str]] = []
@@ -247,8 +248,16 @@ class GazeboRig:
         self._processes: list[subprocess.Popen] = []
         self._files: list[Path] = []
         self._publishers: dict[str, Any] = {}
-        self.arm = self.launch(**{'world': str(world), **arguments})
+        self.arm = self.launch(**{**self.simulated(real_time_factor), **arguments})
         self._thread.start()
+
+    def simulated(self, real_time_factor: float) -> dict[str, str]:
+        """Return the arguments of the launch file that set the simulator's speed."""
+        world = self.folder / 'world.sdf'
+        factor = f'<real_time_factor>{real_time_factor:g}</real_time_factor>'
+        text = WORLD.read_text(encoding='utf-8')
+        world.write_text(re.sub('<real_time_factor>.*</real_time_factor>', factor, text))
+        return {'world': str(world)}
 
     def _spin(self) -> None:
         while not self._is_over.is_set():
@@ -271,12 +280,12 @@ class GazeboRig:
         namespace = arguments.get('namespace', '').strip('/')
         namespace = f'/{namespace}' if namespace else ''
         self.arms[namespace] = Arm(self.node, namespace, self.way)
-        given = {'way': self.way, 'gz_args': '-s -r -v 3', **arguments}
+        given = {'way': self.way, **self.windowless, **arguments}
         file = self.folder / f'launch_{len(self._files)}.log'
         with file.open('w') as log:
             self._processes.append(
                 subprocess.Popen(
-                    ['ros2', 'launch', 'robodyn_ros', 'gazebo.launch.py']
+                    ['ros2', 'launch', 'robodyn_ros', self.launched]
                     + [f'{name}:={value}' for name, value in given.items()],
                     env=self.environment,
                     stdin=subprocess.DEVNULL,
@@ -365,8 +374,9 @@ class GazeboRig:
         topic = f'{arm.namespace}/{where.get("topic", self.topic)}'
         if topic not in self._publishers:
             self._publishers[topic] = self.node.create_publisher(JointTrajectory, topic, 10)
+            self.until(lambda: self._publishers[topic].get_subscription_count() > 0)
+            time.sleep(MATCHING)
         publisher = self._publishers[topic]
-        self.until(lambda: publisher.get_subscription_count() > 0)
         point = JointTrajectoryPoint(positions=[float(each) for each in goal])
         if topic.endswith(DIRECTLY):
             point.velocities = point.accelerations = [0.0] * len(goal)
@@ -426,3 +436,14 @@ class GazeboRig:
         """Have Gazebo try to hold another one."""
         physics = f'max_step_size: 0.001, real_time_factor: {factor}'
         self.ask('/world/empty/set_physics', 'Physics', 'Boolean', physics)
+
+
+class MujocoRig(GazeboRig):
+    """MuJoCo as ``ros2 launch robodyn_ros mujoco.launch.py`` starts it, with one arm."""
+
+    launched = 'mujoco.launch.py'
+    windowless = {'headless': 'true'}
+
+    def simulated(self, real_time_factor: float) -> dict[str, str]:
+        """Return the argument of the launch file that sets the simulator's speed."""
+        return {'real_time_factor': f'{real_time_factor:g}'}
