@@ -65,6 +65,22 @@ def test_states_are_not_stale_while_simulated_time_stands_still():
     assert paused.arm.buffer.standstill(paused.arm.now) == 0.0
 
 
+def test_states_that_a_waiting_simulation_repeats_change_no_torque_of_a_motion():
+    torques = []
+    for repetitions in (0, 3):
+        paused = PausedArm()
+        paused.run(50)
+        paused.arm.pipeline.follow(to(Q + 0.5))
+        for _ in range(200):
+            for _ in range(repetitions):
+                paused.arm.now += STEP
+                paused.arm.receive(Q, stamp=paused.simulated)
+            paused.run(1)
+        torques.append(paused.command.torque)
+    assert np.abs(paused.command.reference.velocity).max() > 0.1
+    np.testing.assert_array_equal(*torques)
+
+
 def test_states_that_stop_while_simulated_time_goes_on_are_stale_after_the_timeout_of_it():
     paused = PausedArm()
     paused.run()

@@ -471,7 +471,8 @@ private:
   void update_period(double elapsed)
   {
     elapsed_ += elapsed;
-    if (!state_.has_state) { return; }
+    // A simulation that waits repeats a state.
+    if (!state_.has_state || elapsed == 0.0) { return; }
     const double last = last_period_;
     last_period_ = elapsed;
     if (std::isnan(last)) { return; }
