@@ -11,12 +11,12 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstddef>
 #include <functional>
+#include <initializer_list>
 #include <iostream>
-#include <limits>
 #include <map>
 #include <pinocchio/algorithm/crba.hpp>
 #include <pinocchio/algorithm/rnea.hpp>

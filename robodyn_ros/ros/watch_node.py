@@ -10,8 +10,8 @@ sub        ``dynamics_node/contact``                      the same
 sub        ``robot_description``                          where ``urdf_file`` is not given
 ========== ============================================== ======================================
 
-No executor runs: the newest message is taken when a frame is due, so that the node's thousand
-messages a second cost this process little more than the thirty that are shown. The force on the
+No executor runs: the newest message is taken when a frame is due, so that a node that publishes a
+thousand a second costs this process little more than the thirty that are shown. The force on the
 tip is fitted here, to the external torques of those thirty: subscribed to, the node's own wrench
 would cost the node a fit, and both a message, in each of its cycles.
 """
