@@ -55,7 +55,6 @@ ARMS: dict[str, tuple[str, str, Any]] = {
 WAYPOINTS, STEP, RANGE = 5, 1.0, 0.35  # of a path; radians; parts of the position range
 PART = 0.05  # friction in parts of the limits
 RATE = 1e-3  # [s]
-SUBSTEPS = 4  # of the physics in a cycle of control
 MARGIN = 0.05
 ROUNDS = 3
 
@@ -174,24 +173,6 @@ def durations(name: str, count: int) -> None:
     )
 
 
-class FinelySimulated(ArmSimulation):
-    """
-    An arm whose physics take several steps in each cycle of control.
-
-    MuJoCo integrates velocities before positions: a position lags by half a step times the
-    velocity's change, which damping turns into an error that grows with the acceleration. At 1 kHz
-    it is most of what a retimed motion shows, and none of the controller's.
-    """
-
-    def step(self, torque: np.ndarray) -> None:
-        for _ in range(SUBSTEPS):
-            super().step(torque)
-
-    @property
-    def time_step(self) -> float:
-        return SUBSTEPS * super().time_step
-
-
 def tracking(name: str, count: int) -> None:
     """Print how an arm in MuJoCo follows its motions."""
     file, tip, accelerations = ARMS[name]
@@ -203,7 +184,7 @@ def tracking(name: str, count: int) -> None:
             chain.joints, model.viscous_friction, model.coulomb_friction, strict=True
         )
     )
-    arm = FinelySimulated(replace(chain, joints=joints), time_step=RATE / SUBSTEPS)
+    arm = ArmSimulation(replace(chain, joints=joints), time_step=RATE)
     compiled = rd.compile_model(model)
     generator = np.random.default_rng(1)
     errors: dict[str, list[float]] = {'shipped': [], 'margin': [], 'none': []}

@@ -17,6 +17,7 @@ from robodyn_ros.commands.options import (
     ChosenArm,
     UserPath,
     arm_options,
+    cutoff_option,
     examples,
     in_a_folder_that_is_there,
     motion_topic_option,
@@ -31,7 +32,7 @@ from robodyn_ros.control.timed_motion import LIMITS, TimingLimits, positive_limi
 from robodyn_ros.control.trajectory import MOST_POINTS, Trajectory
 from robodyn_ros.identification import Identification
 from robodyn_ros.model import Payload, RobotModel
-from robodyn_ros.motions import table_as_csv
+from robodyn_ros.motions import MotionSamples, table_as_csv
 from robodyn_ros.motions.trajectory_yaml import trajectory_as_yaml, trajectory_of_yaml
 from robodyn_ros.report.drawing import imported_matplotlib
 from robodyn_ros.report.retiming_plot import save_retiming_plot
@@ -103,6 +104,7 @@ def _limit_option(
     help='Picture to write: torque over its limits along the path, before and after.',
 )
 @motion_topic_option
+@cutoff_option
 def retime(
     arm: ChosenArm,
     motion: Path,
@@ -119,6 +121,7 @@ def retime(
     identified: Path | None,
     plot: Path | None,
     topic: str | None,
+    cutoff: float | None,
     as_json: bool,
 ) -> None:
     """
@@ -126,7 +129,9 @@ def retime(
 
     MOTION is the YAML of a trajectory_msgs/JointTrajectory, or a CSV file or a ROS bag. Its path
     stays; the time along it becomes the shortest within the limits of effort and velocity, with
-    the model's friction. Limits are one number, or an option for each joint.
+    the model's friction. Of a CSV file or a bag it is the path of the positions, from rest to
+    rest; where they were measured, --cutoff keeps their noise out of it. Limits are one number, or
+    an option for each joint.
     """
     if plot is not None:
         imported_matplotlib()  # its absence is said before the work
@@ -144,7 +149,8 @@ def retime(
         corners,
         tolerance,
     )
-    found = retiming.of(_given(model, motion, topic), torque)
+    given = _given(model, motion, topic, cutoff, has_waypoints=corners != 'spline')
+    found = retiming.of(given, torque)
     rows = None
     if output is None or output.suffix != '.csv':
         bound = knot_bound(found.motion, limits)
@@ -168,22 +174,32 @@ def retime(
         click.echo(plot)
 
 
-def _given(model: RobotModel, path: Path, topic: str | None) -> Trajectory:
-    """Return the motion in a file; of samples so many that a trajectory holds them."""
+def _given(
+    model: RobotModel, path: Path, topic: str | None, cutoff: float | None, *, has_waypoints: bool
+) -> Trajectory:
+    """Return the motion in a file: of samples no more than a trajectory holds, rest to rest."""
     if path.suffix in ('.yaml', '.yml'):
-        if topic is not None:
-            raise click.UsageError('--topic is for bags')
+        if topic is not None or cutoff is not None:
+            raise click.UsageError('--topic and --cutoff are for measured motions')
         return Trajectory.from_points(*trajectory_of_yaml(path))
-    samples = motion_of_file(model, path, topic, None)
+    samples = motion_of_file(model, path, topic, cutoff)
+    # Measured velocities are not quite those of the positions, and at rest have any direction.
+    samples = MotionSamples.from_samples(samples.time, samples.q)
     count = len(samples.time)
     chosen = np.unique(np.linspace(0, count - 1, min(count, MOST_POINTS)).astype(int))
-    q, qd = samples.q[chosen], samples.qd[chosen]
-    has_velocities = 'velocities' not in samples.derived
-    velocities = qd.tolist() if has_velocities else [()] * len(chosen)
+    velocities = samples.qd[chosen]
+    velocities[[0, -1]] = 0.0
+    if has_waypoints:
+        velocities = np.empty((len(chosen), 0))
     times = samples.time[chosen] - samples.time[0]
     nothing: list[tuple[float, ...]] = [()] * len(chosen)
     return Trajectory.from_points(
-        model.joint_names, times.tolist(), q.tolist(), velocities, nothing, nothing
+        model.joint_names,
+        times.tolist(),
+        samples.q[chosen].tolist(),
+        velocities.tolist(),
+        nothing,
+        nothing,
     )
 
 

@@ -8,6 +8,7 @@ that its first derivative is of size one. Where it has a corner the arm has to s
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
@@ -33,6 +34,7 @@ _PLACES_OF_MOTION = 200  # at least, that the path of a motion in time is put th
 _CLOSEST = 1e-4  # of its length, between two of them
 _AT_REST = 1e-6  # slower a motion stops [rad/s or m/s]
 _STRAIGHT = 1e-2  # a smaller change of direction, at rest, is no corner
+_SHARP = 0.5  # a larger one is a corner: samples of a motion that turned between two of them
 _MOST_OF_SEGMENT, _FEWEST_OF_PIECE = 4, 40  # intervals of a grid that a short one gets
 _REVERSAL = 1e-3  # of two directions whose sum is shorter, no blend leads from one to the other
 
@@ -133,7 +135,8 @@ class JointPath:
     @classmethod
     def along(cls, reference: Reference, waypoints: FloatArray) -> JointPath:
         """
-        Return the path of a motion in time; it stops where the motion stops and turns.
+        Return the path of a motion in time; it stops where the motion stops and turns, or turns
+        sharply.
 
         Parameters
         ----------
@@ -169,15 +172,19 @@ class JointPath:
         way = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1))])
         if way[-1] <= _SHORTEST:
             raise InvalidArgument('trajectory', 'no motion', 'one that moves')
-        kept = _apart(way, np.arange(0, len(points), parts), _CLOSEST * way[-1])
+        kept = _apart(points, np.arange(0, len(points), parts), _CLOSEST * way[-1])
         places = points[kept]
         directions = np.diff(places, axis=0)
-        directions /= np.linalg.norm(directions, axis=1)[:, None]
-        turns = np.linalg.norm(np.diff(directions, axis=0), axis=1) > _STRAIGHT
+        chords = np.linalg.norm(directions, axis=1)
+        if chords.min() <= _SHORTEST:  # it trembles, and ends where it began
+            raise InvalidArgument('trajectory', 'no motion', 'one that moves')
+        directions /= chords[:, None]
+        turns = np.linalg.norm(np.diff(directions, axis=0), axis=1)
         near_rest = np.zeros(len(kept), bool)
         index = np.searchsorted(kept, np.flatnonzero(rests), side='left')
         near_rest[np.minimum(index, len(kept) - 1)] = True
-        is_stop = np.concatenate([[False], turns, [False]]) & near_rest
+        is_stop = np.zeros(len(kept), bool)
+        is_stop[1:-1] = np.where(near_rest[1:-1], turns > _STRAIGHT, turns > _SHARP)
         path = cls._splines(places, is_stop)
         at = np.interp(waypoints, times[kept], path.knots)
         return replace(path, waypoints=at)
@@ -297,32 +304,37 @@ class JointPath:
         return int(np.abs(self.waypoints - parameter).argmin())
 
 
-def _apart(way: FloatArray, first: np.ndarray, least: float) -> np.ndarray:
+def _apart(points: FloatArray, first: np.ndarray, least: float) -> np.ndarray:
     """
-    Return indices of places that are at least so far apart: the first named, then others.
+    Return indices of places of which each is so far from the next: the first named, then others.
 
     Parameters
     ----------
-    way : array, shape (P,)
-        How far along the path places are, not falling; the last place is kept.
+    points : array, shape (P, n)
+        Where places are [rad or m]; the first and the last one are kept.
     first : array of int
         Indices that are kept before others, 0 among them.
     least : float
     """
+    last = len(points) - 1
+
+    def is_apart(i: int, k: int) -> bool:
+        return math.dist(points[i], points[k]) >= least
+
     named: list[int] = [0]
     for k in first[1:].tolist():
-        if way[k] - way[named[-1]] >= least:
+        if is_apart(k, named[-1]):
             named.append(k)
-    if way[-1] - way[named[-1]] < least and len(named) > 1:
+    while len(named) > 1 and not is_apart(named[-1], last):
         named.pop()
-    named.append(len(way) - 1)
+    named.append(last)
     kept = []
     for begin, end in zip(named[:-1], named[1:], strict=True):
         kept.append(begin)
         for k in range(begin + 1, end):
-            if way[k] - way[kept[-1]] >= least and way[end] - way[k] >= least:
+            if is_apart(k, kept[-1]) and is_apart(k, end):
                 kept.append(k)
-    return np.array([*kept, len(way) - 1])
+    return np.array([*kept, last])
 
 
 def checked_waypoints(waypoints: ArrayLike, n: int) -> FloatArray:

@@ -67,6 +67,7 @@ _SETTLED = 1e-4  # a solution that differs from the last by this part of the tim
 _NEARLY_SETTLED = 1e-2  # before, what is beyond a limit is friction's
 _FIRST_FRICTION = 0.7  # of the torque that gravity leaves, at the first solution
 _TIGHTER = 1.1  # times what is beyond a limit it is lowered
+_LEAST_ROOM = 0.05  # of what gravity and friction leave of a limit, that lowering leaves
 _SLOPE_STEP = 1e-4  # relative, of the difference that stands for friction's derivative by x
 _SMALLEST_X = 1e-8  # of a tangent
 _ALONG = 1e-3  # a velocity across the path, in parts of the velocity, that is none
@@ -581,10 +582,11 @@ class _Grid:
         limits = np.stack([self.limits.effort] * 2 + [self.limits.acceleration] * 2)
         used = np.isfinite(limits)
         limits = np.where(used, limits, 0.0)
-        # Lowered limits never refuse the arm at rest where the limits themselves do not.
+        # Lowered limits never stop the arm where the limits themselves do not.
         room = limits[:, None, None] - w
         bound = np.maximum(
-            room - _HEADROOM * limits[:, None, None] - tight[:, :, None], np.minimum(room, 0.0)
+            room - _HEADROOM * limits[:, None, None] - tight[:, :, None],
+            np.minimum(room, _LEAST_ROOM * room),
         )
         # With s'' = (y - x) / (2 step), v counts at that end of the interval where the row is.
         half = u / (2.0 * self.step[:, None, None])

@@ -30,6 +30,11 @@ from robodyn_ros.payload import Payload
 from robodyn_ros.spatial import FloatArray, principal_axes
 
 _HARDEST = 0.9999  # impedance of a constraint; MuJoCo allows no more
+_LONGEST = 0.25e-3
+"""
+[s] A longer time step is taken in equal parts. MuJoCo moves positions by the velocity of the end
+of its step, which is an error of half a step times the velocity's change.
+"""
 
 
 class ArmSimulation:
@@ -50,7 +55,7 @@ class ArmSimulation:
     gravity : array-like, shape (3,)
         [m/s²], in the base link's axes.
     time_step : float
-        [s]
+        [s], at most 1, for which a torque is held.
     initial_position : array-like, shape (n,), optional
         [rad] or [m]; zero where not given.
     rotor_inertia : array-like, shape (n,), optional
@@ -75,17 +80,20 @@ class ArmSimulation:
         initial_position: ArrayLike | None = None,
         rotor_inertia: ArrayLike | None = None,
     ) -> None:
-        if not 0 < time_step < np.inf:
-            raise InvalidArgument('argument time_step', time_step, 'a positive number [s]')
+        if not 0 < time_step <= 1.0:
+            raise InvalidArgument('argument time_step', time_step, 'positive, at most 1 s')
         self._mujoco = imported_mujoco()
         self._model = _compiled_chain(checked_chain(chain))
         self._model.opt.integrator = self._mujoco.mjtIntegrator.mjINT_IMPLICITFAST
-        self._model.opt.timestep = time_step
+        self._time_step = float(time_step)
+        # A whole number of the longest may be more by a rounding error.
+        self._parts = max(1, int(np.ceil(time_step / _LONGEST - 1e-9)))
+        self._model.opt.timestep = time_step / self._parts
         # Its automatic reset would put the arm back to zero, at time zero, without a word.
         self._model.opt.disableflags |= self._mujoco.mjtDisableBit.mjDSBL_AUTORESET
         # Coulomb friction is a soft constraint in MuJoCo; by default it is so soft that it acts as
         # viscous friction on light links. This is as hard as the time step allows.
-        self._model.dof_solref[:] = 2 * time_step, 1.0
+        self._model.dof_solref[:] = 2 * self._model.opt.timestep, 1.0
         self._model.dof_solimp[:, :2] = _HARDEST
         self._model.opt.gravity = checked_array('gravity', gravity, (3,))
         kinds = self._mujoco.mjtWarning
@@ -223,7 +231,7 @@ class ArmSimulation:
         data.qfrc_applied[:] = given + self.external_torque
         self.brakes_engaged = False
         position, time = data.qpos.copy(), data.time
-        self._mujoco.mj_step(self._model, data)
+        self._mujoco.mj_step(self._model, data, self._parts)
         if data.warning.number[self._bad].any():
             self.reset(position)
             data.time = time
@@ -250,7 +258,7 @@ class ArmSimulation:
     @property
     def time_step(self) -> float:
         """Simulated time per step [s]."""
-        return float(self._model.opt.timestep)
+        return self._time_step
 
     @property
     def position(self) -> FloatArray:

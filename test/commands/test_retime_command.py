@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import yaml
 from command_line import error_of, invoked
+from scipy.interpolate import CubicHermiteSpline
 
 from robodyn_ros import RobotModel, inverse_dynamics
 from robodyn_ros.motions import read_motion, table_as_csv
@@ -64,6 +65,40 @@ def test_csv_comes_out_as_csv_with_the_torque_of_its_motion(slow, tmp_path, mode
     assert not motion.derived and motion.time[-1] == pytest.approx(found['duration'])
     torque = inverse_dynamics(model, motion.q, motion.qd, motion.qdd)
     assert (np.abs(torque) <= np.array([90, 180, 90, 20, 20, 20]) * (1 + 1e-6)).all()
+
+
+def recorded(model, path):
+    """
+    Write a recording of an encoder with 10,000 counts per rad: there, a rest, and back.
+
+    Its last count comes and goes; its velocity is none of the positions, also at the ends.
+    """
+    generator = np.random.default_rng(5)
+    time = np.arange(0.0, 5.0, 0.01)
+    s = np.interp(time, [0.5, 2.2, 2.6, 4.3], [0.0, 1.0, 1.0, 0.0])
+    way = (10 - 15 * s + 6 * s**2) * s**3
+    q = np.outer(way, POINTS[2]) + np.outer(way**2, POINTS[1] - 0.5 * POINTS[2])
+    counts = np.round(1e4 * q + generator.uniform(-0.6, 0.6, q.shape))
+    names = [*model.joint_names, *(f'{name}.velocity' for name in model.joint_names)]
+    path.write_text(table_as_csv(names, time, 1e-4 * counts, generator.normal(0.0, 0.02, q.shape)))
+
+
+@pytest.mark.longer
+@pytest.mark.parametrize('cutoff', [(), ('--cutoff', 5)])
+def test_recording_comes_out_from_rest_to_rest_within_limits_at_any_rate(tmp_path, model, cutoff):
+    given, fast = tmp_path / 'given.csv', tmp_path / 'fast.csv'
+    recorded(model, given)
+    answer = invoked('retime', ARM, given, '-o', fast, *cutoff, *LIMITS)
+    assert answer.exit_code == 0, answer.output
+    motion = read_motion(fast, model.joint_names)
+    assert motion.time[-1] < 2.5
+    np.testing.assert_allclose(motion.qd[[0, -1]], 0.0, atol=1e-9)
+    np.testing.assert_allclose(motion.q[[0, -1]], 0.0, atol=5e-4)
+    assert motion.q[:, 0].max() == pytest.approx(1.1, abs=2e-3)
+    time = np.arange(0.0, motion.time[-1], 1e-3)
+    path = CubicHermiteSpline(motion.time, motion.q, motion.qd)
+    torque = inverse_dynamics(model, *(path(time, order) for order in range(3)))
+    assert (np.abs(torque) / [90, 180, 90, 20, 20, 20]).max() < 1.001
 
 
 def test_with_a_goal_alone_the_point_on_the_way_is_passed_by(slow, tmp_path):

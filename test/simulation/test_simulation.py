@@ -172,7 +172,7 @@ def test_a_speck_of_a_link_and_a_finger_off_the_chain_are_simulated_with_what_ca
         ),
         tip_link='speck',
     )
-    simulation = ArmSimulation(chain, gravity=(0, 0, -10))
+    simulation = ArmSimulation(chain, gravity=(0, 0, -10), time_step=1e-5)
     simulation.step([0.0])
     acceleration = simulation.velocity[0] / simulation.time_step
     # A point of 0.1 kg at 0.3 m beside the 2 kg at 0.1 m above the axis.
@@ -315,7 +315,9 @@ def test_joints_off_the_chain_are_welded_where_the_model_locks_them():
             '<axis xyz="1 0 0"/><mimic joint="finger" multiplier="-1" offset="0.3"/>',
         ),
     )
-    simulation = ArmSimulation.from_urdf(arm, tip_link='flange', gravity=(0, 0, -10))
+    simulation = ArmSimulation.from_urdf(
+        arm, tip_link='flange', gravity=(0, 0, -10), time_step=1e-5
+    )
     assert simulation.joint_names == ('shoulder',)
     # The twin stands 0.3 m off: gravity turns the arm about y by 0.5 kg * 10 m/s² * 0.3 m.
     inertia = 2 * 0.1**2 + 0.5 * 0.1**2 + 0.5 * (0.1**2 + 0.3**2) + 3 * 0.02
@@ -358,10 +360,21 @@ def test_a_torque_that_is_none_leaves_the_arm_where_it_was(panda):
     assert panda.time == 0
 
 
-@pytest.mark.parametrize('time_step', [0.0, -0.001, np.nan, np.inf])
-def test_time_step_must_be_positive(time_step):
+@pytest.mark.parametrize('time_step', [0.0, -0.001, np.nan, np.inf, 1.001, 1e6])
+def test_time_step_must_be_positive_and_at_most_a_second(time_step):
     with pytest.raises(InvalidArgument, match='time_step'):
         ArmSimulation.from_urdf(slider(), time_step=time_step)
+
+
+@pytest.mark.parametrize('time_step', [1e-3, 0.01, 1.0])
+def test_physics_take_a_long_time_step_in_parts_of_a_quarter_of_a_millisecond(time_step):
+    simulation = ArmSimulation.from_urdf(slider(), time_step=time_step)
+    for _ in range(round(1.0 / time_step)):
+        simulation.step([1.0])  # on 2 kg
+    assert simulation.time == pytest.approx(1.0, rel=1e-9)
+    assert simulation.velocity[0] == pytest.approx(0.5, rel=1e-9)
+    # Half a part times the velocity is MuJoCo's error.
+    assert simulation.position[0] == pytest.approx(0.25 + 0.5 * 0.125e-3, rel=1e-9)
 
 
 def test_without_mujoco_the_error_says_how_to_get_it(monkeypatch):

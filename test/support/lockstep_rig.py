@@ -100,12 +100,12 @@ class LockstepRig(NodeRig):
             np.array([state.reference_position for state in kept]),
         )
 
-    def torque_steps(self, time_step=TIME_STEP):
+    def torque_steps(self):
         """Return the change (N, n) of the commanded torques from one cycle to the next."""
         times = np.array([seconds(state.header.stamp) for state in self.states])
         steps = np.diff([state.total for state in self.states], axis=0)
         # A state that a loaded machine lost is none that the node did not command.
-        return steps[np.abs(np.diff(times) - time_step) < 1e-6]
+        return steps[np.abs(np.diff(times) - TIME_STEP) < 1e-6]
 
 
 def stamp_at(time):
