@@ -184,6 +184,18 @@ def test_a_reference_at_rest_is_not_followed_before_the_brake_has_settled(alone)
     assert seen.count('holding') >= 299
 
 
+def test_an_arm_that_is_being_stopped_follows_no_reference(alone):
+    alone.given = given(MIDDLE + 0.01)
+    alone.cycle(MIDDLE, np.zeros(7))
+    assert alone.following == 'moving'
+    alone.pipeline.begin_stop()
+    seen = []
+    for _ in range(1000):
+        alone.cycle(MIDDLE, np.zeros(7))
+        seen.append(alone.following)
+    assert 'moving' not in seen and alone.pipeline.has_stopped
+
+
 def test_a_pause_of_the_manager_ends_what_is_followed(alone):
     alone.given = given(MIDDLE + 0.01)
     alone.cycle(MIDDLE, np.zeros(7))
