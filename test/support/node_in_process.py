@@ -128,8 +128,12 @@ class NodeInProcess(NodeRig):
 
     @property
     def is_watched(self):
-        """Whether the watchdog knows that the node commands."""
-        return self._shared.heartbeat.is_active
+        """Whether the watchdog knows that the node commands, and its present timeout."""
+        settings = self._shared.settings.value
+        if settings is None or not self._shared.heartbeat.is_active:
+            return False
+        present = self.dynamics_node._cycle.stack.pipeline.settings.state_timeout
+        return settings.safety.state_timeout == present
 
     def hang_until(self, condition):
         """Take in messages, while the node does nothing, until a condition holds."""
