@@ -377,8 +377,8 @@ class _Grid:
         if len(segment) > MOST_GRID_POINTS:
             raise InvalidArgument(
                 'argument waypoints',
-                f'a path of {len(segment)} grid points',
-                f'at most {MOST_GRID_POINTS}',
+                f'a path of {len(segment)} grid points, with {int(path.is_stop.sum())} stops',
+                f'at most {MOST_GRID_POINTS} points; noise of a recording makes stops',
             )
         q, slope, bend = path.states(segment, ends)
         zero = np.zeros_like(q)
