@@ -2,7 +2,7 @@
 """
 Push twenty arms of public packages in MuJoCo, and print which springs and dampers are felt.
 
-    python benchmarks/impedance.py [ARM ...] [--rate 1000 --rate 250] [--seed 0]
+    python benchmarks/impedance.py [ARM ...] [--rate 1000 --rate 250] [--seed 0] [--node]
 
 Each arm has friction (Coulomb 1 % of its effort limits, 1 N m at most, half as much viscous per
 rad/s), rotors (1/300 kg m² per N m of effort limit), noise of its sensors and drives; its model is
@@ -20,12 +20,16 @@ inertias are right: a wrong gravity that changes with the posture bends the spri
 Beside it, on the same arms, the law of crisp_controllers 8093548 with its published defaults: JT
 (K e - 2 sqrt(K) v), 500 N/m and 30 N m/rad, 1 N m/rad in the kinematic null space, 0.5 N m a
 cycle, no friction; with the gravity of the same wrong model. Its own code is not run.
+
+With --node the arm is a simulator_node's, and a dynamics_node holds it, in lockstep over DDS: a
+push along one axis and one about another, drawn, at 250 Hz where not asked otherwise.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
@@ -107,14 +111,14 @@ def largest_push(arm, stiffness, axis, wanted):
     return push
 
 
-def pushed(arm, stiffness):
+def pushed(arm, stiffness, axes=range(6)):
     """Return each axis's error of the rendered stiffness [%], and the first loop's width."""
     # A push is slow beside the softest mode: else it is the arm's inertia that is felt.
     softest = np.sqrt(modes(arm, stiffness)[0][0])
     duration = max(16.0, 57.0 / softest)
     arm.run(duration / 16.0)
     errors, width = [], None
-    for axis in range(6):
+    for axis in axes:
         push = largest_push(arm, stiffness, axis, 20.0 if axis < 3 else 5.0)
         found = slow_push(arm, axis, push, duration)
         errors.append(100.0 * (found.stiffness / stiffness[axis] - 1.0))
@@ -142,12 +146,40 @@ def null_motion(arm, speed=0.3, duration=2.0):
     return 1e3 * moved.max()
 
 
+def drawn(name, seed):
+    """Return an arm's stiffness along and about the axes (6,), and the generator."""
+    random = np.random.default_rng([seed, *name.encode()])
+    linear, angular = random.uniform(200.0, 800.0), random.uniform(10.0, 50.0)
+    return np.array([linear] * 3 + [angular] * 3), random
+
+
+def row_of_node(case):
+    """Return the line of what one arm renders at a rate under the node."""
+    from soft_node import SoftNode
+
+    name, rate, seed = case
+    stiffness, random = drawn(name, seed)
+    given = {'mode': 'cartesian_impedance', 'impedance_tip_stiffness': stiffness}
+    arm = SoftArm(ARMS[name], rate, seed=seed, **given)
+    springs = {'impedance__tip_stiffness': stiffness.tolist(), 'friction_compensation': 0.8}
+    with tempfile.TemporaryDirectory() as folder:
+        node = SoftNode(arm, Path(folder), **springs)
+        try:
+            axes = random.integers(3), 3 + random.integers(3)
+            errors, width = pushed(node, stiffness, axes)
+        finally:
+            node.close()
+    return (
+        f'{name:13} {rate:5.0f} {stiffness[0]:4.0f} {stiffness[3]:3.0f}  '
+        f'{"xyz"[axes[0]]}{"xyz"[axes[1] - 3]}  {errors[0]:5.1f} {errors[1]:5.1f} {width:5.1f}'
+    )
+
+
 def row(case):
     """Return the line of what one arm renders at a rate."""
     name, rate, seed = case
-    random = np.random.default_rng([seed, *name.encode()])
-    linear, angular = random.uniform(200.0, 800.0), random.uniform(10.0, 50.0)
-    stiffness = np.array([linear] * 3 + [angular] * 3)
+    stiffness, _ = drawn(name, seed)
+    linear, angular = stiffness[[0, 3]]
     given = {'mode': 'cartesian_impedance', 'impedance_tip_stiffness': stiffness}
     helped = {'friction_compensation': 0.8, **given}
     arm = SoftArm(ARMS[name], rate, seed=seed, **helped)
@@ -181,17 +213,21 @@ def main() -> None:
     parser.add_argument('arms', nargs='*', choices=[*ARMS, []], metavar='ARM')
     parser.add_argument('--rate', type=float, action='append')
     parser.add_argument('--seed', type=int, default=0)
+    parser.add_argument('--node', action='store_true')
     given = parser.parse_args()
+    rates = given.rate or ((250.0,) if given.node else (1000.0, 250.0))
+    cases = [(name, rate, given.seed) for name in given.arms or ARMS for rate in rates]
+    if given.node:
+        print('Error along and about an axis [%], loop along [mm], by a node over DDS')
+        print('arm            rate  N/m Nm  axes along about  loop')
+        for case in cases:
+            print(row_of_node(case), flush=True)
+        return
     print('Worst error along and about three axes [%], loop [mm], damping ratio, null motion [mm]')
     print(
         'arm            rate  N/m Nm  along about  loop  soft fast  null right'
         '  plain about  loop  crisp about  loop'
     )
-    cases = [
-        (name, rate, given.seed)
-        for name in given.arms or ARMS
-        for rate in given.rate or (1000.0, 250.0)
-    ]
     with ProcessPoolExecutor() as processes:
         for line in processes.map(row, cases):
             print(line, flush=True)

@@ -52,14 +52,14 @@ class ContactRig(LockstepRig):
         self.follow([position], [0.2], names)
         self.run_until(0.8)
 
-    def pushed(self, force, frame='', time=None):
-        """Exert a force [N] from a simulated time [s] on, or from soon on; return that time."""
+    def pushed(self, force, frame='', time=None, moment=(0.0, 0.0, 0.0)):
+        """Exert a wrench [N, N m] from a simulated time [s] on, or from soon on; return that."""
         time = self.time + LEAD if time is None else time
         message = WrenchStamped()
         message.header.frame_id = frame
         message.header.stamp = stamp_at(time)
-        vector = message.wrench.force
-        vector.x, vector.y, vector.z = map(float, force)
+        for vector, given in ((message.wrench.force, force), (message.wrench.torque, moment)):
+            vector.x, vector.y, vector.z = map(float, given)
         self.push.publish(message)
         return time
 

@@ -92,7 +92,7 @@ class SoftArm:
         self, arm, rate=1000.0, error=0.1, seed=0, position=None, friction=1.0, noise=1.0,
         **parameters
     ):  # fmt: skip
-        self.random, self.noise = np.random.default_rng(seed), noise
+        self.random, self.noise, self.arm = np.random.default_rng(seed), noise, arm
         path, ends = public_urdf(arm.file), {'base_link': arm.base, 'tip_link': arm.tip}
         given = RobotModel.from_urdf(path, **ends)
         self.limits = np.array(arm.limits or given.effort_limits, dtype=float)
@@ -104,7 +104,8 @@ class SoftArm:
             viscous_friction=0.5 * coulomb,
             rotor_inertia=ROTOR * self.limits,
         )
-        text = urdf_with_wrong_masses(path, error, self.random)
+        self.urdf = path.read_text(encoding='utf-8')
+        self.assumed_urdf = text = urdf_with_wrong_masses(path, error, self.random)
         wrong = 1.0 + error * self.random.choice([-1.0, 1.0], (3, given.n))
         self.assumed = replace(
             RobotModel.from_urdf(text, **ends),

@@ -15,6 +15,8 @@ from lockstep_rig import TIME_STEP, seconds
 from node_in_process import NodeInProcess
 from node_rig import UNHURRIED
 from scipy.spatial.transform import Rotation
+from soft_arm import Named, SoftArm, slow_push
+from soft_node import SoftNode
 from trajectory_msgs.msg import MultiDOFJointTrajectory, MultiDOFJointTrajectoryPoint
 
 from robodyn_ros import forward_kinematics
@@ -117,6 +119,26 @@ def test_a_pushed_arm_yields_by_force_over_stiffness_and_comes_back(rig, robot, 
     rig.pushed([0.0, 0.0, 0.0])
     rig.run_until(rig.time + 3.0)
     assert np.linalg.norm(tip(model, rig.states[-1])[:3, 3] - begin) < 5e-4
+
+
+@pytest.mark.slow
+def test_with_friction_noise_and_a_wrong_model_springs_are_those_commanded(tmp_path):
+    stiffness = np.array([500.0] * 3 + [30.0] * 3)
+    arm = SoftArm(
+        Named('ur10_robot.urdf', 'base_link', 'tool0'),
+        250.0,
+        mode='cartesian_impedance',
+        impedance_tip_stiffness=stiffness,
+    )
+    springs = {'impedance__tip_stiffness': stiffness.tolist(), 'friction_compensation': 0.8}
+    node = SoftNode(arm, tmp_path, **springs)
+    try:
+        node.run(1.0)
+        for axis, push in ((2, 20.0), (4, 5.0)):
+            found = slow_push(node, axis, push)
+            assert found.stiffness == pytest.approx(stiffness[axis], rel=0.05)
+    finally:
+        node.close()
 
 
 @pytest.mark.slow

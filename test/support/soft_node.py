@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The arm of ``soft_arm`` under a dynamics node of a wrong model, in lockstep over DDS."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from xml.etree import ElementTree
+
+import numpy as np
+from contact_rig import ContactRig
+from soft_arm import EFFORT_NOISE, POSITION_RESOLUTION, SAMPLING, VELOCITY_NOISE
+
+from robodyn_ros import forward_kinematics
+
+
+def urdf_with_drives(text, model, path):
+    """Write a URDF with a model's effort limits and friction."""
+    root = ElementTree.fromstring(text)
+    for k, name in enumerate(model.joint_names):
+        joint = root.find(f"joint[@name='{name}']")
+        joint.find('limit').set('effort', repr(float(model.effort_limits[k])))
+        for given in joint.findall('dynamics'):
+            joint.remove(given)
+        values = {
+            'friction': repr(float(model.coulomb_friction[k])),
+            'damping': repr(float(model.viscous_friction[k])),
+        }
+        ElementTree.SubElement(joint, 'dynamics', values)
+    path.write_text(ElementTree.tostring(root, encoding='unicode'), encoding='utf-8')
+    return str(path)
+
+
+class SoftNode:
+    """
+    As far as a slow push goes this is a ``SoftArm``; the node does not know of rotors.
+
+    Parameters
+    ----------
+    arm : SoftArm
+        Whose arm, wrong model, start and rate it has.
+    folder : Path
+        For its files.
+    parameters
+        Of the dynamics node.
+    """
+
+    def __init__(self, arm, folder, **parameters):
+        self.model, self.assumed, self.limits = arm.model, arm.assumed, arm.limits
+        self.start, self.period = arm.start, arm.period
+        self.rig = rig = ContactRig(folder / 'node.log')
+        ends = {'base_link': arm.arm.base, 'tip_link': arm.arm.tip}
+        wrong = urdf_with_drives(arm.assumed_urdf, arm.assumed, folder / 'assumed.urdf')
+        true = urdf_with_drives(arm.urdf, arm.model, folder / 'arm.urdf')
+        rig.start(urdf_file=wrong, **ends, mode='cartesian_impedance', **parameters)
+        rig.start_simulator(
+            urdf_file=true,
+            **ends,
+            initial_position=arm.start,
+            time_step=arm.period,
+            rotor_inertia=arm.model.rotor_inertia,
+            position_resolution=POSITION_RESOLUTION,
+            velocity_noise=VELOCITY_NOISE,
+            effort_noise=EFFORT_NOISE * arm.limits,
+        )
+        rig.until(lambda: rig.push.get_subscription_count() > 0)
+        assert rig.transition('activate')
+        rig.run_until(0.5)
+
+    def close(self):
+        """End node and simulator."""
+        self.rig.close()
+
+    @property
+    def simulation(self):
+        """Where the arm is, as a simulation tells it."""
+        return SimpleNamespace(position=np.array(self.rig.states[-1].position))
+
+    def pose(self):
+        """Return the pose of the tip (4, 4)."""
+        return forward_kinematics(self.model, self.simulation.position)
+
+    def run(self, duration, wrench=None, each=None, every=None):
+        """Run for a time [s] under a wrench by the time since; return what some cycles give."""
+        every = round(SAMPLING / self.period) if every is None else every
+        rig, step, found = self.rig, every * self.period, []
+        begin = rig.time
+        for k in range(round(duration / step)):
+            given = np.zeros(6) if wrench is None else wrench(k * step)
+            rig.pushed(given[:3], moment=given[3:])
+            if each is not None:
+                found.append(each())
+            rig.run_until(begin + (k + 1) * step - 1e-6)
+            for told in (rig.states, rig.torques, rig.commands):
+                del told[:-1]
+        return np.array(found)
