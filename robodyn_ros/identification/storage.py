@@ -101,6 +101,9 @@ def read_fields(path: Path) -> dict[str, Any]:
 
 def _check_shapes(drive_model: DriveModel, values: Mapping[str, Any]) -> None:
     model, count = drive_model.model, len(values['parameters'])
+    known = drive_model.base.count + model.n * drive_model.terms.count
+    if count != known:
+        raise ValueError(f'parameters: {count}, where the drives and the base have {known}')
     shapes = {
         'inertial_parameters': (model.inertial_parameters, (model.n, 10)),
         'coefficients': (drive_model.coefficients, (model.n, drive_model.terms.count)),

@@ -87,6 +87,18 @@ def test_a_damaged_file_is_refused(found, tmp_path, field, value):
         Identification.load(path)
 
 
+def test_parameters_that_are_not_those_of_drives_and_base_are_refused(found, tmp_path):
+    path = tmp_path / 'identified.yaml'
+    found.save(path)
+    document = yaml.safe_load(path.read_text())
+    drives = document['drive_model']
+    document['parameters'].pop()
+    drives['covariance'] = [row[:-1] for row in drives['covariance'][:-1]]
+    path.write_text(yaml.safe_dump(document))
+    with pytest.raises(MalformedData, match='where the drives and the base have'):
+        Identification.load(path)
+
+
 @pytest.mark.parametrize(
     ('text', 'word'),
     [

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from xml.etree import ElementTree
 
@@ -10,7 +11,11 @@ import numpy as np
 from contact_rig import ContactRig
 from soft_arm import EFFORT_NOISE, POSITION_RESOLUTION, SAMPLING, VELOCITY_NOISE
 
-from robodyn_ros import forward_kinematics
+from robodyn_ros import base_parameters, forward_kinematics
+from robodyn_ros.identification import DriveTerms, Identification
+from robodyn_ros.identification.parameters import IdentifiedParameter
+from robodyn_ros.identification.prediction import DriveModel
+from robodyn_ros.kinematics import kinematics_digest
 
 
 def urdf_with_drives(text, model, path):
@@ -30,9 +35,36 @@ def urdf_with_drives(text, model, path):
     return str(path)
 
 
+def identification(model):
+    """Return what a model with rotors is to a node: one that was identified."""
+    n, zero, terms = model.n, np.zeros(model.n), DriveTerms()
+    plain = replace(model, rotor_inertia=zero, viscous_friction=zero, coulomb_friction=zero)
+    base, coefficients = base_parameters(plain), np.zeros((n, terms.count))
+    none = IdentifiedParameter('none', 'none', '', 0.0, 0.0, 0.0, 0.0)
+    parameters = (none,) * (base.count + coefficients.size)
+    covariance = np.zeros((len(parameters),) * 2)
+    drives = DriveModel(model, terms, coefficients, base, covariance, np.ones(n), np.ones(n))
+    return Identification(
+        model=model,
+        drive_model=drives,
+        parameters=parameters,
+        covariance=covariance,
+        base_tilt=np.zeros(2),
+        base_tilt_deviation=np.zeros(2),
+        delay=0.0,
+        delay_deviation=0.0,
+        errors=(),
+        candidates=(),
+        findings=(),
+        cutoff=5.0,
+        converged=True,
+        kinematics=kinematics_digest(model),
+    )
+
+
 class SoftNode:
     """
-    As far as a slow push goes this is a ``SoftArm``; the node does not know of rotors.
+    As far as a slow push goes this is a ``SoftArm``.
 
     Parameters
     ----------
@@ -51,7 +83,10 @@ class SoftNode:
         ends = {'base_link': arm.arm.base, 'tip_link': arm.arm.tip}
         wrong = urdf_with_drives(arm.assumed_urdf, arm.assumed, folder / 'assumed.urdf')
         true = urdf_with_drives(arm.urdf, arm.model, folder / 'arm.urdf')
-        rig.start(urdf_file=wrong, **ends, mode='cartesian_impedance', **parameters)
+        identified = folder / 'identified.yaml'
+        identification(arm.assumed).save(identified)
+        given = {'mode': 'cartesian_impedance', 'identified_model': identified, **parameters}
+        rig.start(urdf_file=wrong, **ends, **given)
         rig.start_simulator(
             urdf_file=true,
             **ends,
