@@ -126,6 +126,13 @@ ONCE = {
         rate=200.0,
         is_controller=True,
     ),
+    'a velocity that becomes nothing in a fast motion': Case(
+        [('wait', 0.02), ('follow', [-0.38, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], 0.8, 0.0)],
+        0.3,
+        500.0,
+        late(0.0, 0.0, [0], begins=0.4),
+        is_controller=True,
+    ),
     'velocities that go missing': Case([], 0.05, 100.0, late(0.1, np.nan, begins=1.0)),
 }
 """What threw an arm before it was mended, shrunk."""
