@@ -76,16 +76,21 @@ class ContactRig(LockstepRig):
         return np.array(times), np.array(found)
 
 
+def set_friction(joint, coulomb, viscous):
+    """Give a joint of a URDF friction, in place of what it has."""
+    for given in joint.findall('dynamics'):
+        joint.remove(given)
+    values = {'friction': str(coulomb), 'damping': str(viscous)}
+    ElementTree.SubElement(joint, 'dynamics', values)
+
+
 def urdf_with_friction(name, path):
     """Write an arm's URDF with friction as drives have it: a hundredth of their effort limits."""
     tree = ElementTree.parse(public_urdf(ARMS[name][0]))
     for joint in tree.iter('joint'):
         if (limit := joint.find('limit')) is not None:
-            for given in joint.findall('dynamics'):
-                joint.remove(given)
             coulomb = 0.01 * float(limit.get('effort'))
-            values = {'friction': str(coulomb), 'damping': str(0.5 * coulomb)}
-            ElementTree.SubElement(joint, 'dynamics', values)
+            set_friction(joint, coulomb, 0.5 * coulomb)
     tree.write(path)
     return str(path)
 

@@ -276,7 +276,7 @@ class Arm(FrictionlessArm):
     @property
     def excess(self):
         """The energy that neither what is followed nor others explain [J]; none: negative."""
-        # A velocity that goes wrong in motion is believed for some 10 ms. Feedback of kd 20/s may
+        # A velocity that goes wrong in motion is believed until it is found to be. Feedback may
         # have made the arm a fifth faster by then.
         is_wrong = self.driver.factors != 7 * (1.0,)
         return self.peak - (1.2**2 if is_wrong else 1.1) * (self.planned + 0.05) - self.work

@@ -105,7 +105,7 @@ class SoftArm:
             rotor_inertia=ROTOR * self.limits,
         )
         self.urdf = path.read_text(encoding='utf-8')
-        self.assumed_urdf = text = urdf_with_wrong_masses(path, error, self.random)
+        text = urdf_with_wrong_masses(path, error, self.random)
         wrong = 1.0 + error * self.random.choice([-1.0, 1.0], (3, given.n))
         self.assumed = replace(
             RobotModel.from_urdf(text, **ends),

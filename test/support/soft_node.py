@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import numpy as np
-from contact_rig import ContactRig
+from contact_rig import ContactRig, set_friction
 from soft_arm import EFFORT_NOISE, POSITION_RESOLUTION, SAMPLING, VELOCITY_NOISE
 
 from robodyn_ros import base_parameters, forward_kinematics
@@ -24,13 +24,7 @@ def urdf_with_drives(text, model, path):
     for k, name in enumerate(model.joint_names):
         joint = root.find(f"joint[@name='{name}']")
         joint.find('limit').set('effort', repr(float(model.effort_limits[k])))
-        for given in joint.findall('dynamics'):
-            joint.remove(given)
-        values = {
-            'friction': repr(float(model.coulomb_friction[k])),
-            'damping': repr(float(model.viscous_friction[k])),
-        }
-        ElementTree.SubElement(joint, 'dynamics', values)
+        set_friction(joint, model.coulomb_friction[k], model.viscous_friction[k])
     path.write_text(ElementTree.tostring(root, encoding='unicode'), encoding='utf-8')
     return str(path)
 
@@ -81,14 +75,13 @@ class SoftNode:
         self.start, self.period = arm.start, arm.period
         self.rig = rig = ContactRig(folder / 'node.log')
         ends = {'base_link': arm.arm.base, 'tip_link': arm.arm.tip}
-        wrong = urdf_with_drives(arm.assumed_urdf, arm.assumed, folder / 'assumed.urdf')
-        true = urdf_with_drives(arm.urdf, arm.model, folder / 'arm.urdf')
+        urdf = urdf_with_drives(arm.urdf, arm.model, folder / 'arm.urdf')
         identified = folder / 'identified.yaml'
         identification(arm.assumed).save(identified)
         given = {'mode': 'cartesian_impedance', 'identified_model': identified, **parameters}
-        rig.start(urdf_file=wrong, **ends, **given)
+        rig.start(urdf_file=urdf, **ends, **given)
         rig.start_simulator(
-            urdf_file=true,
+            urdf_file=urdf,
             **ends,
             initial_position=arm.start,
             time_step=arm.period,
