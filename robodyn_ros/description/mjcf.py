@@ -31,7 +31,7 @@ from robodyn_ros.description.records import (
     robot_description,
     unit_axis,
 )
-from robodyn_ros.description.source import bytes_of_source, user_path
+from robodyn_ros.description.source import plain_bytes, user_path
 from robodyn_ros.description.xml import parsed_xml
 from robodyn_ros.errors import InvalidArgument, MalformedUrdf, NoBackend
 from robodyn_ros.spatial import FloatArray, rotation_about, transform
@@ -68,7 +68,7 @@ def is_mjcf(source: str | Path) -> bool:
     """
     if str(source).lstrip().startswith('<') or Path(source).suffix not in MJCF_SUFFIXES:
         return False
-    return bool(parsed_xml(bytes_of_source(Path(source)))[0].tag == 'mujoco')
+    return bool(parsed_xml(plain_bytes(user_path(source)))[0].tag == 'mujoco')
 
 
 def description_of_mjcf(

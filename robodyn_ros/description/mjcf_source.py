@@ -22,8 +22,9 @@ from lxml import etree
 from robodyn_ros.description.sanitizing import MOST_ELEMENTS
 from robodyn_ros.description.source import (
     LARGEST_SOURCE,
+    XACRO,
     bytes_of_file,
-    bytes_of_source,
+    plain_bytes,
 )
 from robodyn_ros.description.xml import parsed_xml
 from robodyn_ros.errors import MalformedUrdf, UnreadableSource
@@ -100,7 +101,7 @@ class _Included:
         self._expand(self.root, file)
 
     def _parsed(self, file: Path) -> Any:
-        content = bytes_of_source(file)
+        content = plain_bytes(file)
         self._size += len(content)
         if self._size > LARGEST_SOURCE:
             raise UnreadableSource(
@@ -119,6 +120,10 @@ class _Included:
                 for folder in (self._main.parent, file.parent)
             ]
             included = next((path for path in paths if path.exists()), paths[0])
+            if XACRO in (included.suffix, included.resolve().suffix):
+                raise MalformedUrdf(
+                    f'file {str(file)!r} include', name, f'an MJCF: a {XACRO} is code, and not run'
+                )
             if included.resolve() in self._seen:
                 raise MalformedUrdf(f'file {str(file)!r} include', name, 'each file once')
             self._seen.add(included.resolve())

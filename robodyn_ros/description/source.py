@@ -9,13 +9,26 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import json
 import re
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 from robodyn_ros.errors import MalformedUrdf, UnreadableSource
 
 LARGEST_SOURCE = 16 * 2**20
 """Bytes of XML that are read at the most."""
+
+XACRO = '.xacro'
+"""Suffix of the files that are expanded where the caller names them, and nowhere else."""
+
+LONGEST_EXPANSION = 30.0
+"""Time within which xacro must expand a file [s]."""
+
+LARGEST_EXPANSION = 4 * 2**30
+"""Bytes of memory that xacro may take for it."""
 
 _DESCRIPTIONS = 'robot_descriptions'
 _DESCRIPTION_NAME = re.compile('[a-z0-9_]+_description')
@@ -61,6 +74,9 @@ def bytes_of_source(source: str | Path) -> bytes:
     """
     Return the XML of a file that the caller names, its macros expanded, or of XML text.
 
+    A file whose name ends in ``.xacro`` is code: xacro evaluates the expressions in it and in what
+    it includes. It runs in a process of its own, for at most ``LONGEST_EXPANSION``.
+
     A str, and never a Path, may also name a robot of the package robot_descriptions, where that
     is installed and no file has this name: the package may fetch it from the internet, so that
     what a node or a command reads is given as a Path.
@@ -77,19 +93,51 @@ def bytes_of_source(source: str | Path) -> bytes:
     if not isinstance(source, (str, Path)):
         raise UnreadableSource('source', type(source).__name__, 'a path or XML text')
     path = user_path(source)
+    if isinstance(source, str) and not path.exists() and _names_a_description(source):
+        path = _path_of_description(source)
+    if path.suffix == XACRO:
+        _check_file(path, source)
+        return _expanded_xacro(path)
+    return plain_bytes(path, source)
+
+
+def plain_bytes(path: Path, named: str | Path | None = None) -> bytes:
+    """
+    Return what is in a file of XML, expanding nothing: for files that other files name.
+
+    Parameters
+    ----------
+    path : Path
+    named : str or Path, optional
+        How the caller named it, for messages.
+
+    Raises
+    ------
+    UnreadableSource
+        No such file, not a regular file, or larger than ``LARGEST_SOURCE`` bytes.
+    """
+    named = path if named is None else named
+    _check_file(path, named)
     try:
-        if isinstance(source, str) and not path.exists() and _names_a_description(source):
-            path = _path_of_description(source)
-        if not path.exists():
-            raise UnreadableSource('no such file', str(source), 'the path of a URDF, or XML text')
-        if not path.is_file():
-            raise UnreadableSource('source', str(source), 'the path of a file: this is none')
-        if path.suffix == '.xacro':
-            return _bounded(_expanded_xacro(path), f'file {str(path)!r}')
         with path.open('rb') as file:
             return _bounded(file.read(LARGEST_SOURCE + 1), f'file {str(path)!r}')
     except (OSError, ValueError) as error:
-        raise UnreadableSource('source', str(source), f'a readable file ({error})') from error
+        raise _unreadable(named, error) from error
+
+
+def _check_file(path: Path, named: str | Path) -> None:
+    """Refuse what is no regular file."""
+    try:
+        if not path.exists():
+            raise UnreadableSource('no such file', str(named), 'the path of a URDF, or XML text')
+        if not path.is_file():
+            raise UnreadableSource('source', str(named), 'the path of a file: this is none')
+    except (OSError, ValueError) as error:
+        raise _unreadable(named, error) from error
+
+
+def _unreadable(named: str | Path, error: Exception) -> UnreadableSource:
+    return UnreadableSource('source', str(named), f'a readable file ({error})')
 
 
 def user_path(path: str | Path) -> Path:
@@ -167,14 +215,55 @@ def _path_of_description(name: str) -> Path:
 
 
 def _expanded_xacro(path: Path) -> bytes:
-    """Expand a xacro file, which may evaluate expressions: only for files the caller names."""
+    """Expand a xacro file, which is code: only for files the caller names."""
     if importlib.util.find_spec('xacro') is None:
         raise UnreadableSource(
             'source', str(path), 'a URDF; for .xacro files, install the xacro package'
         )
-    import xacro
+    element = f'file {str(path)!r}'
+    # A process of its own can be ended whatever the file computes.
+    # Isolated, so that it imports nothing from the folder that it begins in.
+    command = [sys.executable, '-I', '-c', _EXPAND, str(path.absolute()), json.dumps(sys.path)]
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as messages:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=messages
+        )
+        try:
+            failed = process.wait(LONGEST_EXPANSION)
+        except subprocess.TimeoutExpired:
+            raise MalformedUrdf(
+                element,
+                f'not expanded within {LONGEST_EXPANSION:g} s',
+                'a file that xacro expands sooner',
+            ) from None
+        finally:
+            process.kill()
+            process.wait()
+        if failed:
+            messages.seek(0)
+            said = messages.read(LARGEST_SOURCE).decode(errors='replace').strip().splitlines()
+            raise MalformedUrdf(
+                element, said[-1] if said else f'xacro ended with {failed}', 'a file xacro expands'
+            )
+        output.seek(0)
+        return _bounded(output.read(LARGEST_SOURCE + 1), element)
 
-    try:
-        return xacro.process_file(str(path)).toxml(encoding='utf-8')
-    except Exception as error:  # xacro evaluates the file's own expressions: anything can come
-        raise MalformedUrdf(f'file {str(path)!r}', str(error), 'a file xacro expands') from error
+
+# What a file prints goes to the messages. The output is the XML alone, of a bounded size.
+_EXPAND = f"""
+import json, os, resource, sys
+sys.path[:] = json.loads(sys.argv[2])
+output = os.fdopen(os.dup(1), 'wb')
+os.dup2(2, 1)
+resource.setrlimit(resource.RLIMIT_FSIZE, ({LARGEST_SOURCE + 1}, {LARGEST_SOURCE + 1}))
+resource.setrlimit(resource.RLIMIT_AS, ({LARGEST_EXPANSION}, {LARGEST_EXPANSION}))
+import xacro
+try:
+    content = xacro.process_file(sys.argv[1]).toxml(encoding='utf-8')
+    output.write(content[:{LARGEST_SOURCE + 1}])
+    output.flush()
+except BaseException as error:
+    print(' '.join(str(error).split()) or type(error).__name__, file=sys.stderr)
+    os._exit(1)
+os._exit(0)
+"""

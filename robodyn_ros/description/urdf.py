@@ -32,7 +32,7 @@ from robodyn_ros.description.records import (
     unit_axis,
 )
 from robodyn_ros.description.sanitizing import sanitized
-from robodyn_ros.description.source import bytes_of_source, bytes_of_text, user_path
+from robodyn_ros.description.source import XACRO, bytes_of_source, bytes_of_text, user_path
 from robodyn_ros.errors import MalformedUrdf
 from robodyn_ros.spatial import rotation_from_rpy, transform
 
@@ -102,7 +102,7 @@ def urdf_text(path: Path) -> str:
         As ``description_of_urdf``; but a file that is no xacro is not looked into, and is UTF-8.
     """
     path = user_path(path)
-    if path.suffix == '.xacro':
+    if path.suffix == XACRO:
         return etree.tostring(sanitized(bytes_of_source(path))[0], encoding='unicode')
     try:
         return bytes_of_source(path).decode('utf-8')

@@ -570,6 +570,24 @@ def test_an_include_that_is_no_file_or_comes_twice_is_refused(tmp_path):
         description_of_mjcf(written(tmp_path, '<mujoco><include file="arm.xml"/></mujoco>'))
 
 
+@pytest.mark.parametrize('name', ['shared.xacro', 'linked.xml', 'plain.xml'])
+def test_what_an_mjcf_includes_is_never_expanded(name, tmp_path):
+    code = '<mujoco xmlns:xacro="http://www.ros.org/wiki/xacro"><option wind="${1/0}"/></mujoco>'
+    written(tmp_path, code, 'shared.xacro')
+    written(tmp_path, code, 'plain.xml')
+    (tmp_path / 'linked.xml').symlink_to('shared.xacro')
+    main = written(tmp_path, f'<mujoco><include file="{name}"/></mujoco>')
+    words = 'wind' if name == 'plain.xml' else 'a .xacro is code, and not run'
+    for read in (description_of_mjcf, rd.RobotModel.from_mjcf):
+        with pytest.raises(MalformedUrdf, match=words):
+            read(main)
+
+
+def test_an_mjcf_is_read_as_plain_bytes_whatever_its_name(tmp_path):
+    path = written(tmp_path, one().replace('"j"', '"j${1 + 1}"'), 'arm.xacro')
+    assert list(description_of_mjcf(path).joints) == ['j${1 + 1}']
+
+
 def test_names_of_an_mjcf_in_latin_1_are_read(tmp_path):
     path = tmp_path / 'arm.xml'
     path.write_bytes(one().replace('"j"', '"é"').encode('latin-1'))

@@ -223,8 +223,38 @@ def test_xacro_files_are_expanded_where_xacro_is_installed_and_name_themselves(t
     assert rd.RobotModel.from_urdf(path).inertial_parameters[:, 9].tolist() == [3.0, 3.0]
     path = tmp_path / 'arm.xacro'
     path.write_text('<robot xmlns:xacro="http://www.ros.org/wiki/xacro" name="${nothing}"/>')
-    with pytest.raises(errors.MalformedUrdf, match=r'arm\.xacro'):
+    with pytest.raises(errors.MalformedUrdf, match=r"arm\.xacro.*name 'nothing' is not defined"):
         rd.RobotModel.from_urdf(path)
+
+
+@pytest.mark.longer
+@pytest.mark.parametrize(
+    ('expression', 'words'),
+    [
+        ('9**9**9', 'not expanded within 1 s'),
+        ("'a' * 10**12", 'when evaluating expression'),
+        ("'a' * 2**25", 'over 16777216 bytes'),
+    ],
+)
+def test_xacro_that_takes_too_much_is_ended(expression, words, tmp_path, monkeypatch):
+    pytest.importorskip('xacro')
+    monkeypatch.setattr('robodyn_ros.description.source.LONGEST_EXPANSION', 1.0)
+    path = tmp_path / 'arm.xacro'
+    path.write_text(
+        f'<robot xmlns:xacro="http://www.ros.org/wiki/xacro" name="${{{expression}}}"/>'
+    )
+    with pytest.raises(errors.RobodynError, match=words):
+        rd.RobotModel.from_urdf(path)
+
+
+def test_xacro_imports_nothing_from_the_folder_that_it_is_called_in(tmp_path, monkeypatch):
+    pytest.importorskip('xacro')
+    for name in ('xacro', 'json', 'resource', 'yaml'):
+        (tmp_path / f'{name}.py').write_text('raise SystemExit')
+    path = tmp_path / 'arm.xacro'
+    path.write_text(robot(*ARM))
+    monkeypatch.chdir(tmp_path)
+    assert rd.RobotModel.from_urdf(path).n == 2
 
 
 CHECKS = {
