@@ -29,12 +29,17 @@ from robodyn_ros.description.source import (
 from robodyn_ros.description.xml import parsed_xml
 from robodyn_ros.errors import MalformedUrdf, UnreadableSource
 
-LARGEST_MESHES = 32 * 2**20
+LARGEST_MESHES = 16 * 2**20
 """Bytes of the meshes that masses are inferred from, together, at the most."""
 
 MOST_PARTS = 10 * MOST_ELEMENTS
 """Elements of any kind, repeated ones included, at the most: MuJoCo's time grows by the square."""
 
+_MOST_FACES = 200_000  # of an OBJ file: MuJoCo's own limit of an STL file
+_FACE = re.compile(rb'(?:^|[\r\n])[ \t]*f\s')
+_MOST_FILES = 200  # with the main one
+_DEEPEST_INCLUDE = 20  # files over an included one
+_DEEPEST_ELEMENT = 250  # elements around one: libxml2's own limit in one file
 _MOST_DIVISIONS = 200  # parameters of a built-in mesh, states and samples of an actuator
 _REPEATING = ('replicate', 'composite', 'flexcomp')
 _INSIDE = ('frame', 'replicate')  # elements within a body that are no body
@@ -75,7 +80,7 @@ def mjcf_source(file: Path) -> MjcfSource:
     _check_counts(root, file)
     folder, strips = _mesh_folder(root)
     _leave_out(root)
-    meshes = _meshes(root, file.parent, folder, strips)
+    meshes = _meshes(root, file, folder, strips)
     for element in root.iter(etree.Element):
         if element.tag != 'mesh' and 'file' in element.attrib:
             name = f'<{element.tag}> {element.get("name", "")!r} file'
@@ -83,12 +88,23 @@ def mjcf_source(file: Path) -> MjcfSource:
     return MjcfSource(etree.tostring(root, encoding='unicode'), meshes)
 
 
-def _inside(folder: Path, name: str, element: str) -> Path:
-    """Return the path of a file that an MJCF names; MalformedUrdf where it leads elsewhere."""
+def _inside(main: Path, folder: Path, name: str, element: str) -> Path:
+    """
+    Return the path of a file that an MJCF names in a folder, where it is below the main file's.
+
+    Links are resolved: those of an installation may lead to where the main file's own leads.
+
+    Raises
+    ------
+    MalformedUrdf
+    """
     relative = os.path.normpath(name)
-    if os.path.isabs(relative) or relative.split(os.sep)[0] == os.pardir or '\0' in name:
-        raise MalformedUrdf(element, name, 'a file in the folder of the MJCF, or below it')
-    return folder / relative
+    path = folder / relative
+    if not os.path.isabs(relative) and relative.split(os.sep)[0] != os.pardir and '\0' not in name:
+        folders = main.parent.resolve(), main.resolve().parent
+        if any(path.resolve().is_relative_to(each) for each in folders):
+            return path
+    raise MalformedUrdf(element, name, 'a file in the folder of the MJCF, or below it')
 
 
 class _Included:
@@ -98,7 +114,7 @@ class _Included:
         self._main, self._size = file, 0
         self._seen = {file.resolve()}
         self.root = self._parsed(file)
-        self._expand(self.root, file)
+        self._expand(self.root, file, 1)
 
     def _parsed(self, file: Path) -> Any:
         content = plain_bytes(file)
@@ -111,12 +127,18 @@ class _Included:
             )
         return parsed_xml(content)[0]
 
-    def _expand(self, root: Any, file: Path) -> None:
+    def _expand(self, root: Any, file: Path, depth: int) -> None:
         for element in list(root.iter('include')):
             name = element.get('file', '')
+            if len(self._seen) >= _MOST_FILES or depth > _DEEPEST_INCLUDE:
+                raise MalformedUrdf(
+                    f'file {str(file)!r} include',
+                    name,
+                    f'at most {_MOST_FILES} files, {_DEEPEST_INCLUDE} of them within one another',
+                )
             # Relative to the main file; older versions of MuJoCo: to the one that includes it.
             paths = [
-                _inside(folder, name, f'file {str(file)!r} include')
+                _inside(self._main, folder, name, f'file {str(file)!r} include')
                 for folder in (self._main.parent, file.parent)
             ]
             included = next((path for path in paths if path.exists()), paths[0])
@@ -128,7 +150,7 @@ class _Included:
                 raise MalformedUrdf(f'file {str(file)!r} include', name, 'each file once')
             self._seen.add(included.resolve())
             part = self._parsed(included)
-            self._expand(part, included)
+            self._expand(part, included, depth + 1)
             parent = element.getparent()
             if parent is None:
                 raise MalformedUrdf('root element', root.tag, "<mujoco>, as an MJCF's is")
@@ -178,7 +200,7 @@ def _leave_shapes_out(root: Any) -> None:
 def _check_counts(root: Any, file: Path) -> None:
     """Refuse what MuJoCo would expand to too much."""
     bodies = parts = 0.0
-    for element, times in _repeated(root, 1.0):
+    for element, times in _repeated(root, file):
         parts += times
         if element.tag in ('body', 'joint', 'freejoint', *_REPEATING):
             bodies += times
@@ -196,12 +218,21 @@ def _check_counts(root: Any, file: Path) -> None:
             )
 
 
-def _repeated(element: Any, times: float) -> Iterator[tuple[Any, float]]:
+def _repeated(root: Any, file: Path) -> Iterator[tuple[Any, float]]:
     """Yield each element, and how many times it is there at the most."""
-    times *= _count(element)
-    yield element, times
-    for child in element.iterchildren(etree.Element):
-        yield from _repeated(child, times)
+    ahead = [(root, 1.0, 0)]
+    while ahead:
+        element, times, depth = ahead.pop()
+        if depth > _DEEPEST_ELEMENT:
+            raise MalformedUrdf(
+                f'file {str(file)!r}',
+                f'<{element.tag}> within {depth} elements',
+                f'at most {_DEEPEST_ELEMENT}',
+            )
+        times *= _count(element)
+        yield element, times
+        children = element.iterchildren(etree.Element, reversed=True)
+        ahead += [(child, times, depth + 1) for child in children]
 
 
 def _count(element: Any) -> float:
@@ -244,7 +275,7 @@ def _mesh_name(mesh: Any) -> str:
     return str(mesh.get('name') or Path(mesh.get('file', '')).stem)
 
 
-def _meshes(root: Any, parent: Path, folder: str, strips: bool) -> dict[str, bytes]:
+def _meshes(root: Any, file: Path, folder: str, strips: bool) -> dict[str, bytes]:
     """Return the files of meshes by new names, which hold no path, and put those into the tree."""
     found: dict[str, bytes] = {}
     size = 0
@@ -256,13 +287,18 @@ def _meshes(root: Any, parent: Path, folder: str, strips: bool) -> dict[str, byt
         size += len(mesh.get('vertex', ''))
         name = mesh.get('file')
         if name:
-            path = _inside(
-                parent, os.path.join(folder, Path(name).name if strips else name), element
-            )
+            relative = os.path.join(folder, Path(name).name if strips else name)
+            path = _inside(file, file.parent, relative, element)
             if not path.is_file():
                 raise UnreadableSource(element, str(path), "a file, or the link's <inertial>")
             content = bytes_of_file(path, LARGEST_MESHES, element)
             size += len(content)
+            if sum(1 for _ in _FACE.finditer(content)) > _MOST_FACES:
+                raise UnreadableSource(
+                    f'{element} file {str(path)!r}',
+                    f'over {_MOST_FACES} faces',
+                    f"at most {_MOST_FACES}, or the link's <inertial>",
+                )
             mesh.set('name', _mesh_name(mesh))
             mesh.set('file', f'mesh{k}{path.suffix}')
             found[f'mesh{k}{path.suffix}'] = content

@@ -570,6 +570,67 @@ def test_an_include_that_is_no_file_or_comes_twice_is_refused(tmp_path):
         description_of_mjcf(written(tmp_path, '<mujoco><include file="arm.xml"/></mujoco>'))
 
 
+@pytest.mark.parametrize(
+    ('count', 'text'),
+    [
+        (300, '<mujoco/>'),
+        (30, '<mujoco><include file="part{next}.xml"/></mujoco>'),
+    ],
+    ids=['many', 'deep'],
+)
+def test_too_many_files_are_refused_by_the_name_of_one_too_many(count, text, tmp_path):
+    for k in range(count + 1):
+        part = text if k < count else '<mujoco/>'
+        written(tmp_path, part.replace('{next}', str(k + 1)), f'part{k}.xml')
+    named = range(count if 'next' not in text else 1)
+    includes = ''.join(f'<include file="part{k}.xml"/>' for k in named)
+    with pytest.raises(MalformedUrdf, match=r"include: 'part\d+.xml'; allowed: at most 200 files"):
+        description_of_mjcf(written(tmp_path, f'<mujoco>{includes}</mujoco>'))
+
+
+def test_elements_that_files_nest_deeper_than_one_may_are_refused(tmp_path):
+    for k in range(3):
+        more = f'<include file="part{k + 1}.xml"/>' if k < 2 else ''
+        text = '<mujoco>' + 200 * '<body>' + more + 200 * '</body>' + '</mujoco>'
+        written(tmp_path, text, f'part{k}.xml')
+    main = written(tmp_path, '<mujoco><include file="part0.xml"/></mujoco>')
+    with pytest.raises(MalformedUrdf, match="'<body> within 251 elements'"):
+        description_of_mjcf(main)
+
+
+@pytest.mark.parametrize('link', ['link.xml', 'up/outside.xml'])
+@pytest.mark.parametrize('text', ['<mujoco><include file="{}"/></mujoco>', None])
+def test_no_link_leads_outside_of_the_folder_of_an_mjcf(link, text, tmp_path):
+    text = text or inferred('<asset><mesh name="a" file="{}"/></asset>')
+    folder = tmp_path / 'robot'
+    folder.mkdir()
+    written(tmp_path, '<mujoco/>', 'outside.xml')
+    (folder / 'link.xml').symlink_to('../outside.xml')
+    (folder / 'up').symlink_to('..')
+    with pytest.raises(MalformedUrdf, match='a file in the folder of the MJCF, or below it'):
+        description_of_mjcf(written(folder, text.replace('{}', link)))
+
+
+def test_an_installation_of_links_is_read(tmp_path):
+    source, installed = tmp_path / 'source', tmp_path / 'installed'
+    for folder in (source, installed):
+        folder.mkdir()
+    written(source, '<mujoco><include file="part.xml"/></mujoco>')
+    written(source, one(), 'part.xml')
+    for file in source.iterdir():
+        (installed / file.name).symlink_to(file)
+    assert list(description_of_mjcf(installed / 'arm.xml').joints) == ['j']
+
+
+def test_an_obj_file_has_no_more_faces_than_an_stl_file(tmp_path, monkeypatch):
+    monkeypatch.setattr('robodyn_ros.description.mjcf_source._MOST_FACES', 3)
+    text = '\r'.join(['v 0 0 0', 'v 1 0 0', 'v 0 1 0', 'v 0 0 1', *(4 * [' f 1 2 3'])])
+    written(tmp_path, text, 'a.obj')
+    path = written(tmp_path, inferred('<asset><mesh name="a" file="a.obj"/></asset>'))
+    with pytest.raises(UnreadableSource, match='over 3 faces'):
+        description_of_mjcf(path)
+
+
 @pytest.mark.parametrize('name', ['shared.xacro', 'linked.xml', 'plain.xml'])
 def test_what_an_mjcf_includes_is_never_expanded(name, tmp_path):
     code = '<mujoco xmlns:xacro="http://www.ros.org/wiki/xacro"><option wind="${1/0}"/></mujoco>'
