@@ -473,18 +473,32 @@ class _Accelerated:
             poses.append(poses[-1] @ step)
         return np.array(poses[1:])
 
-    def _about(self, j: int, i: int, name: str) -> tuple[float, float]:
-        """Return the inertia of a link of body i about axis j [kg m²]: its own, and all of it."""
-        inertial = self.chain.description.links[name].inertial
-        if inertial is None:
-            return 0.0, 0.0
-        placed = self._poses[i] @ self.chain.bodies[i + 1].link_transforms[name]
+    @cached_property
+    def _bodies(self) -> tuple[dict[str, int], FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Rows by link, which body each is part of, masses, centres [m] and tensors [kg m²]."""
+        rows: dict[str, int] = {}
+        bodies, masses, centers, tensors = [], [], [], []
+        for i, (pose, body) in enumerate(zip(self._poses, self.chain.bodies[1:], strict=True)):
+            for name, transform_link_to_body in body.link_transforms.items():
+                inertial = self.chain.description.links[name].inertial
+                if inertial is None:
+                    continue
+                placed = pose @ transform_link_to_body
+                rows[name] = len(rows)
+                bodies.append(i)
+                masses.append(inertial.mass)
+                centers.append(placed[:3, :3] @ inertial.center_of_mass + placed[:3, 3])
+                tensors.append(placed[:3, :3] @ inertial.inertia @ placed[:3, :3].T)
+        return rows, np.array(bodies), np.array(masses), np.array(centers), np.array(tensors)
+
+    def _about(self, j: int) -> tuple[FloatArray, float]:
+        """Return each link's own inertia about axis j, and all that this joint moves [kg m²]."""
+        _, bodies, masses, centers, tensors = self._bodies
         axis = self._poses[j][:3, :3] @ self.chain.joints[j].axis
-        center = placed[:3, :3] @ inertial.center_of_mass + placed[:3, 3]
-        local = placed[:3, :3].T @ axis
-        own = float(local @ inertial.inertia @ local)
-        arm = np.cross(axis, center - self._poses[j][:3, 3])
-        return own, own + inertial.mass * float(arm @ arm)
+        own = tensors @ axis @ axis
+        arms = np.cross(axis, centers - self._poses[j][:3, 3])
+        whole = own + masses * (arms * arms).sum(axis=1)
+        return own, float(whole[bodies >= j].sum())
 
     def of(self, i: int, name: str, share: float) -> tuple[str, float, float] | None:
         """
@@ -493,16 +507,17 @@ class _Accelerated:
         These are what the share takes at 1 rad/s² of it alone, and what all takes that it moves
         [N m]. None where no joint before the link turns it.
         """
+        row = self._bodies[0][name]
         found = []
         for j in range(i + 1):
             if self.chain.joints[j].kind == 'prismatic':
                 continue
-            whole = sum(
-                self._about(j, k, each)[1]
-                for k in range(j, len(self.chain.joints))
-                for each in self.chain.bodies[k + 1].link_transforms
-            )
+            own, whole = self._by_joint[j]
             if whole > 0:
-                part = share * self._about(j, i, name)[0]
+                part = share * float(own[row])
                 found.append((part / whole, self.chain.joints[j].name, part, whole))
         return max(found)[1:] if found else None
+
+    @cached_property
+    def _by_joint(self) -> list[tuple[FloatArray, float]]:
+        return [self._about(j) for j in range(len(self.chain.joints))]
