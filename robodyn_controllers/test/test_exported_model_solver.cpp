@@ -140,7 +140,7 @@ TEST(ExportedModelSolver, AnotherChainIsRefusedByItsParameter)
 TEST(ExportedModelSolver, ParametersThatItCannotUseAreNamed)
 {
   EXPECT_TRUE(says(
-    refusal_of({{"dynamics.model_library", "/no/arm.so"}}), "dynamics.model_library: /no/a"));
+    refusal_of({{"dynamics.model_library", "/no/arm.so"}}), "dynamics.model_library '/no/a"));
   EXPECT_TRUE(says(
     refusal_of({{"dynamics.gravity", std::vector<double>{9.81}}}),
     "dynamics.gravity: 1 numbers; allowed: 3"));

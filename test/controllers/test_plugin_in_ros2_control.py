@@ -176,7 +176,7 @@ def ended(messages):
     ('changes', 'reason'),
     [
         ({'model_library': '/nowhere/arm.so'}, '/nowhere/arm.so'),
-        ({'model_library': 'libm.so.6'}, 'robodyn_model_v2'),
+        ({'model_library': 'libm.so.6'}, 'an absolute path'),
         ({'joints': [*MODEL.joint_names[1::-1], *MODEL.joint_names[2:]]}, 'joint'),
         ({'kp': [1.0, 2.0]}, 'kp: 2 values'),
     ],

@@ -4,7 +4,11 @@
 #define ROBODYN_CONTROLLERS__MODEL_LIBRARY_HPP_
 
 #include <dlfcn.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <climits>
+#include <cstdlib>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -15,13 +19,51 @@
 namespace robodyn_controllers
 {
 
+// Return the path of a library without links; throws std::runtime_error where it is not absolute, no
+// file, or a user other than this process's and root may write it, or a folder that leads to it.
+// Loading it runs it.
+inline std::string private_path(const std::string & path)
+{
+  const std::string element = "model_library '" + path + "'";
+  if (path.empty() || path.front() != '/') {
+    throw std::runtime_error(element + "; allowed: an absolute path");
+  }
+  char resolved[PATH_MAX];
+  if (realpath(path.c_str(), resolved) == nullptr) {
+    throw std::runtime_error(element + "; allowed: the path of a file that is there");
+  }
+  const std::string file = resolved;
+  for (std::size_t end = 1; end <= file.size(); ++end) {
+    if (end > 1 && end < file.size() && file[end] != '/') { continue; }
+    const std::string part = file.substr(0, end);
+    const bool is_file = end == file.size();
+    struct stat status = {};
+    if (stat(part.c_str(), &status) != 0 || (is_file && !S_ISREG(status.st_mode))) {
+      throw std::runtime_error(element + ": '" + part + "'; allowed: a regular file");
+    }
+    if (status.st_uid != 0 && status.st_uid != geteuid()) {
+      throw std::runtime_error(
+        element + ": '" + part + "' belongs to user " + std::to_string(status.st_uid) +
+        "; allowed: root and user " + std::to_string(geteuid()));
+    }
+    // In a folder with the sticky bit, as /tmp, nobody replaces what belongs to another.
+    const bool is_sticky = !is_file && (status.st_mode & S_ISVTX) != 0;
+    if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0 && !is_sticky) {
+      throw std::runtime_error(
+        element + ": others may write '" + part +
+        "'; allowed: root and the user alone (chmod go-w)");
+    }
+  }
+  return file;
+}
+
 class ModelLibrary
 {
 public:
-  // Throws std::runtime_error: no such library, another version of the interface, or a failed
-  // self-test.
+  // Throws std::runtime_error: no such library, one that others may write, another version of the
+  // interface, or a failed self-test.
   explicit ModelLibrary(const std::string & path)
-  : handle_(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL), close)
+  : handle_(dlopen(private_path(path).c_str(), RTLD_NOW | RTLD_LOCAL), close)
   {
     if (handle_ == nullptr) {
       throw std::runtime_error("model_library: " + std::string(dlerror()));

@@ -99,6 +99,8 @@ def export_shared(
     )
     if code != 0:
         raise NoBackend('C compiler', said.strip()[-500:] or f'exit code {code}', WANTED)
+    # The controller loads none that others may write, whatever the user's umask lets them.
+    library.chmod(library.stat().st_mode & ~0o022)
     wrong = _wrong_results(library)
     if wrong:
         raise NoBackend('shared library', f'{wrong} wrong results', 'one that passes its test')

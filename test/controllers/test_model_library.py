@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The controller loads a library only where nobody but its user and root may write it."""
+
+import os
+import shutil
+import subprocess
+
+import pytest
+from controller_core import compiled_program, cpp_compiler, exported, headers
+from controllers_package import controllers_package
+from robots import two_link_urdf
+
+from robodyn_ros import RobotModel
+
+PROGRAM = """
+#include <cstdio>
+#include "robodyn_controllers/model_library.hpp"
+int main(int, char ** arguments)
+{
+  try {
+    const robodyn_controllers::ModelLibrary library(arguments[1]);
+    std::puts(library.joint_names().front().c_str());
+  } catch (const std::runtime_error & error) {
+    std::puts(error.what());
+  }
+}
+"""
+
+
+@pytest.fixture(scope='module')
+def built(tmp_path_factory):
+    """Return a program that loads a library, and a library."""
+    folder = tmp_path_factory.mktemp('built')
+    source = folder / 'load.cpp'
+    source.write_text(PROGRAM)
+    options = headers(folder)
+    library = folder / 'arm.so'
+    pendulum = controllers_package() / 'test' / 'pendulum_model.cpp'
+    command = [cpp_compiler(), '-std=c++17', '-shared', '-fPIC', *options, pendulum, '-o', library]
+    subprocess.run(command, check=True, timeout=300)
+    return compiled_program(source, folder, options), library
+
+
+@pytest.fixture
+def arm(built, tmp_path):
+    """Return a library in folders of its own, and what the program says to a path."""
+    program, library = built
+    (tmp_path / 'mine' / 'model').mkdir(parents=True, mode=0o755)
+    path = shutil.copy(library, tmp_path / 'mine' / 'model')
+    os.chmod(path, 0o755)
+
+    def said(path, **options):
+        done = subprocess.run([program, path], capture_output=True, text=True, **options)
+        return done.stdout.strip()
+
+    assert said(path) == 'swing'
+    return tmp_path / 'mine' / 'model' / 'arm.so', said
+
+
+@pytest.mark.parametrize('mode', [0o775, 0o757])
+@pytest.mark.parametrize('part', ['.', '..', '../..'])
+def test_what_others_may_write_is_not_loaded(arm, part, mode):
+    path, said = arm
+    open_part = (path / part if part != '.' else path).resolve()
+    os.chmod(open_part, mode)
+    assert f"others may write '{open_part}'" in said(path)
+    link = path.parents[2] / 'link.so'
+    link.symlink_to(path)
+    assert f"others may write '{open_part}'" in said(link)
+
+
+def test_a_folder_with_the_sticky_bit_may_lead_to_a_library(arm):
+    path, said = arm
+    os.chmod(path.parent, 0o1777)
+    assert said(path) == 'swing'
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='only root gives a file to another user')
+@pytest.mark.parametrize('part', ['.', '..'])
+def test_what_belongs_to_another_user_is_not_loaded(arm, part):
+    path, said = arm
+    other = (path / part if part != '.' else path).resolve()
+    os.chown(other, 12345, -1)
+    assert f"'{other}' belongs to user 12345" in said(path)
+
+
+def test_an_exported_library_is_the_users_alone_whatever_the_umask(tmp_path):
+    before = os.umask(0)
+    try:
+        library = exported(RobotModel.from_urdf(two_link_urdf()), tmp_path)
+    finally:
+        os.umask(before)
+    assert library.stat().st_mode & 0o777 == 0o755
+
+
+def test_a_library_is_named_by_an_absolute_path(arm):
+    path, said = arm
+    searched = {**os.environ, 'LD_LIBRARY_PATH': str(path.parent)}
+    for name in ('arm.so', './arm.so', '', 'libm.so.6'):
+        assert f"'{name}'; allowed: an absolute path" in said(name, cwd=path.parent, env=searched)
+    assert 'a file that is there' in said('/nowhere/arm.so')
+    assert 'a regular file' in said(path.parent)
