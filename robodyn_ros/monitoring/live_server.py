@@ -59,7 +59,7 @@ class LiveServer:
     rate : float
         Frames a second [Hz].
     on_browsers : callable
-        Called with the number of browsers whenever it changes, in the server's thread.
+        Called with the number of browsers after it has changed, in the server's thread.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class LiveServer:
         self._thread = threading.Thread(target=self._run, name='live page', daemon=True)
         self._thread.start()
         self._begun.wait()
-        if self._problem is not None:
+        if isinstance(self._problem, OSError):
             self._thread.join()
             raise NotReady(
                 'address', f'{host}:{port}', f'one that is free ({self._problem})'
@@ -119,6 +119,20 @@ class LiveServer:
         host = f'[{self._host}]' if ':' in self._host else self._host
         return f'http://{host}:{self.port}/'
 
+    def check(self) -> None:
+        """
+        Do nothing while the page is served; call it periodically.
+
+        Raises
+        ------
+        NotReady
+            The server's thread has ended, by what ``latest`` or ``on_browsers`` raised.
+        """
+        if not self._thread.is_alive():
+            raise NotReady(
+                'page', self._problem or 'closed', 'a server that runs'
+            ) from self._problem
+
     def close(self) -> None:
         """End all connections."""
         if self._thread.is_alive():
@@ -128,7 +142,7 @@ class LiveServer:
     def _run(self) -> None:
         try:
             self._loop.run_until_complete(self._serving())
-        except OSError as error:
+        except Exception as error:  # whatever it is, the caller is to learn that the page is gone
             self._problem = error
         finally:
             self._begun.set()
@@ -150,12 +164,18 @@ class LiveServer:
         ) as server:
             self.port = next(iter(server.sockets)).getsockname()[1]
             self._begun.set()
-            due = self._loop.time()
+            due, count = self._loop.time(), 0
+            # What the caller's functions raise ends this coroutine, and so the thread, here alone.
             while not self._ends:
                 due = max(due + self._period, self._loop.time())
+                if len(self._browsers) != count:
+                    count = len(self._browsers)
+                    self._on_browsers(count)
                 if self._browsers:
                     self._send()
                 await asyncio.sleep(due - self._loop.time() if self._browsers else _IDLE)
+            if count:
+                self._on_browsers(0)
 
     def _send(self) -> None:
         message = self._latest()
@@ -171,14 +191,12 @@ class LiveServer:
     async def _hold(self, connection: Any) -> None:
         """Keep a connection until it closes, or says anything."""
         self._browsers.add(connection)
-        self._on_browsers(len(self._browsers))
         try:
             with suppress(Exception):  # of whatever kind a broken connection makes
                 async for _ in connection:
                     await connection.close(1008, 'this page is read-only')
         finally:
             self._browsers.discard(connection)
-            self._on_browsers(len(self._browsers))
 
     def _answer(self, connection: Any, request: Any) -> Any:
         """Return the page, or a refusal; None lets a WebSocket begin."""

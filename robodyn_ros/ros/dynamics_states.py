@@ -6,11 +6,12 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-from rclpy.serialization import deserialize_message, serialize_message
+from rclpy.serialization import serialize_message
 
 from robodyn_interfaces.msg import DynamicsState
 from robodyn_ros.errors import MalformedData
 from robodyn_ros.ros import cdr
+from robodyn_ros.ros.rclpy_workarounds import message_of
 
 _FIELDS = list(DynamicsState.get_fields_and_field_types().items())[2:]  # after header and names
 
@@ -53,9 +54,9 @@ class DynamicsStateReader:
         """
         try:
             if message[:2] != cdr.LITTLE_ENDIAN:
-                message = serialize_message(deserialize_message(message, DynamicsState))
+                message = serialize_message(message_of(message, DynamicsState))
             return self._read(message[cdr.ENCODING :])
-        except (struct.error, IndexError, RuntimeError) as error:
+        except (struct.error, IndexError) as error:
             raise MalformedData(
                 'message', f'{len(message)} bytes', 'a robodyn_interfaces/DynamicsState'
             ) from error

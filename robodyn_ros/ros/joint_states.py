@@ -20,7 +20,6 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from rclpy.lifecycle import LifecycleNode
 from rclpy.node import Node
-from rclpy.serialization import deserialize_message
 from rclpy.subscription import Subscription
 from sensor_msgs.msg import JointState
 
@@ -29,7 +28,7 @@ from robodyn_ros.control.joint_state_buffer import ElapsedTime, JointStateBuffer
 from robodyn_ros.errors import MalformedData
 from robodyn_ros.ros import cdr, graph
 from robodyn_ros.ros.qos import SENSOR
-from robodyn_ros.ros.rclpy_workarounds import waiting_messages
+from robodyn_ros.ros.rclpy_workarounds import message_of, waiting_messages
 
 LARGEST_SIZE = 200_000
 """Of a message that is read [bytes]; two thousand joints take half of it."""
@@ -108,14 +107,14 @@ class JointStateReader:
             raise MalformedData('message', f'{len(message)} bytes', f'at most {LARGEST_SIZE}')
         try:
             if message[:2] != cdr.LITTLE_ENDIAN:
-                return _converted(deserialize_message(message, JointState))
+                return _converted(message_of(message, JointState))
             for layout in self._layouts:
                 if message.startswith(layout.head, _STAMP_END):
                     found = _read_numbers(message, layout)
                     if found is not None:
                         return found
             layout = _layout(message[cdr.ENCODING :])
-        except (struct.error, RuntimeError) as error:
+        except struct.error as error:
             raise MalformedData(
                 'message', f'{len(message)} bytes', 'a sensor_msgs/JointState'
             ) from error

@@ -27,7 +27,12 @@ from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackRet
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.parameter_service import ParameterService
+from rclpy.serialization import deserialize_message
 from rclpy.subscription import Subscription
+
+from robodyn_ros.errors import MalformedData
+
+SomeMessage = TypeVar('SomeMessage')
 
 RCLError = rclpy_implementation.RCLError
 """What rcl refuses; it has no public name. Issue: none known."""
@@ -85,6 +90,29 @@ def is_rejected_message(error: Exception) -> bool:
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)][1:]  # of the executor
     modules = [frame.f_globals.get('__name__', '') for frame in frames]
     return bool(modules) and all(module.partition('.')[0] != PACKAGE for module in modules)
+
+
+# --- messages that come as bytes -----------------------------------------------------------------
+
+
+def message_of(content: bytes, kind: type[SomeMessage]) -> SomeMessage:
+    """
+    Return the message that bytes are, which anybody may have sent. Issue: none known.
+
+    What rclpy raises for bytes that are none is not documented, and a thread that it ends reads no
+    more.
+
+    Raises
+    ------
+    MalformedData
+    """
+    try:
+        return deserialize_message(content, kind)
+    except Exception as error:
+        package = kind.__module__.partition('.')[0]
+        raise MalformedData(
+            'message', f'{len(content)} bytes', f'a {package}/{kind.__name__}'
+        ) from error
 
 
 # --- messages that wait, where no executor runs --------------------------------------------------

@@ -15,12 +15,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from rclpy.serialization import deserialize_message
 from trajectory_msgs.msg import JointTrajectory
 
 from robodyn_ros.control.trajectory import MOST_POINTS, Trajectory
-from robodyn_ros.errors import RejectedTrajectory
+from robodyn_ros.errors import MalformedData, RejectedTrajectory
 from robodyn_ros.ros import cdr
+from robodyn_ros.ros.rclpy_workarounds import message_of
 
 MOST_JOINTS = 1000
 LONGEST_NAMES = 100_000
@@ -75,8 +75,8 @@ class TrajectoryMessage:
         try:
             if message[:2] == cdr.LITTLE_ENDIAN:
                 return _read(message[cdr.ENCODING :])
-            return cls.from_message(deserialize_message(message, JointTrajectory))
-        except (struct.error, RuntimeError) as error:
+            return cls.from_message(message_of(message, JointTrajectory))
+        except (struct.error, MalformedData) as error:
             raise RejectedTrajectory(
                 'trajectory message', f'{len(message)} bytes', 'a trajectory_msgs/JointTrajectory'
             ) from error

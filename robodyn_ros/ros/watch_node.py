@@ -29,7 +29,6 @@ import rclpy
 from rclpy.exceptions import ParameterException
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
-from rclpy.serialization import deserialize_message
 from rclpy.signals import SignalHandlerOptions
 from rclpy.subscription import Subscription
 from std_msgs.msg import String
@@ -41,18 +40,25 @@ from robodyn_ros.control.core_binding import core
 from robodyn_ros.control.law import OfPosition
 from robodyn_ros.control.model_torque import RigidBodyTorque
 from robodyn_ros.control.settings import ControlSettings
-from robodyn_ros.errors import MalformedData, RobodynError
+from robodyn_ros.errors import MalformedData, MalformedUrdf, RobodynError, UnreadableSource
 from robodyn_ros.model import RobotModel
 from robodyn_ros.monitoring.live_server import LiveServer
 from robodyn_ros.report.watch_page import JOINT_NUMBERS, live_frame, residual_bands, watch_page
 from robodyn_ros.ros import command_line
+from robodyn_ros.ros.dynamics.description_topic import DescriptionTopic
 from robodyn_ros.ros.dynamics_states import DynamicsStateReader, ReportedState
 from robodyn_ros.ros.joint_states import LARGEST_SIZE
 from robodyn_ros.ros.parameter_overrides import declared_values, in_parameters
 from robodyn_ros.ros.plain_text import PlainlySpoken, plain
 from robodyn_ros.ros.qos import LATCHED
-from robodyn_ros.ros.rclpy_workarounds import RCLError, waiting_messages, words_of_rcl
+from robodyn_ros.ros.rclpy_workarounds import (
+    RCLError,
+    message_of,
+    waiting_messages,
+    words_of_rcl,
+)
 from robodyn_ros.ros.signals import StopSignal
+from robodyn_ros.ros.spinning import LOG_PERIOD
 from robodyn_ros.ros_parameters import parameters_of
 from robodyn_ros.spatial import FloatArray
 
@@ -109,14 +115,33 @@ class WatchNode(PlainlySpoken, Node):
             self.get_logger().info('waiting for robot_description')
 
     def look(self) -> None:
-        """Begin once the robot's description has come; call it periodically."""
+        """
+        Begin once the robot's description has come; call it periodically.
+
+        Raises
+        ------
+        RobodynError
+            The robot cannot be used.
+        NotReady
+            The page is served no more.
+        """
+        if self.server is not None:
+            self.server.check()
         if self._description is None:
             return
+        newest = DescriptionTopic()
         for content in waiting_messages(self._description, String):
-            self.destroy_subscription(self._description)
-            self._description = None
-            self._begin(deserialize_message(content, String).data)
+            newest.receive(content)
+        try:
+            text = newest.text()
+            if text is None:
+                return
+            self._begin(text)
+        except (UnreadableSource, MalformedUrdf) as error:  # anybody may have sent it
+            self.get_logger().warning(str(error), throttle_duration_sec=LOG_PERIOD)
             return
+        self.destroy_subscription(self._description)
+        self._description = None
 
     def close(self) -> None:
         """End the server, and its subscriptions with it."""
@@ -171,15 +196,11 @@ class WatchNode(PlainlySpoken, Node):
     def frame(self) -> bytes | None:
         """Return what the newest messages say, as the page reads it; None where no state came."""
         content, contact = self._newest('dynamics_state'), self._newest('contact')
-        if contact is not None:
-            message = deserialize_message(contact, Contact)
+        model, message = self._model, self._read(message_of, contact, Contact)
+        if message is not None:
             self._link = '' if message.is_over else plain(message.link)[:_LONGEST_NAME]
-        model = self._model
-        if content is None or model is None:
-            return None
-        try:
-            state = self._reader.read(content)
-        except MalformedData:
+        state = self._read(self._reader.read, content)
+        if state is None or model is None:
             return None
         if state.names != model.joint_names:
             self.get_logger().warning(
@@ -197,6 +218,14 @@ class WatchNode(PlainlySpoken, Node):
             words = {'contact': state.in_contact, 'link': self._link, 'mode': mode}
             self._words = json.dumps(words).encode()
         return live_frame(self._words, numbers, self._force(model, state))
+
+    def _read(self, read: Any, content: bytes | None, *arguments: Any) -> Any:
+        """Return what a function reads of bytes; None: there are none, or it cannot."""
+        try:
+            return None if content is None else read(content, *arguments)
+        except MalformedData as error:
+            self.get_logger().warning(str(error), throttle_duration_sec=LOG_PERIOD)
+            return None
 
     def _force(self, model: RobotModel, state: ReportedState) -> FloatArray:
         """Return the force on the tip in the base link's axes, (3,) [N]; NaN: it is not known."""

@@ -38,6 +38,13 @@ def live(server, **changes):
     return connect(f'ws://127.0.0.1:{server.port}/live', **options)
 
 
+def until(condition):
+    deadline = time.monotonic() + 10.0
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
 def status(server, path='/', **headers):
     request = urllib.request.Request(f'http://127.0.0.1:{server.port}{path}', headers=headers)
     try:
@@ -108,11 +115,25 @@ def test_browsers_are_bounded_and_counted(server):
         with pytest.raises(InvalidStatus) as refused:
             live(server)
         assert refused.value.response.status_code == 503
-    deadline = time.monotonic() + 10.0
-    while server.browsers[-1]:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+        until(lambda: server.browsers and server.browsers[-1] == MOST_BROWSERS)
+    until(lambda: server.browsers[-1] == 0)
     assert max(server.browsers) == MOST_BROWSERS
+
+
+@pytest.mark.parametrize('place', ['latest', 'on_browsers'])
+def test_a_server_that_its_caller_broke_says_so(place):
+    def breaking(*arguments):
+        raise RuntimeError('broken')
+
+    functions = {'latest': lambda: 'text', place: breaking}
+    made = LiveServer('<p>the page', functions.pop('latest'), **functions)
+    made.check()
+    with pytest.raises(ConnectionClosed), live(made) as browser:
+        while True:
+            browser.recv(timeout=10)
+    until(lambda: not made._thread.is_alive())
+    with pytest.raises(NotReady, match='broken'):
+        made.check()
 
 
 def test_a_browser_that_does_not_read_costs_frames_and_no_memory(monkeypatch):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 
@@ -26,7 +27,7 @@ from robodyn_ros.report.watch_page import JOINT_NUMBERS, PARTS
 from robodyn_ros.ros.conversions import floats
 from robodyn_ros.ros.dynamics_states import DynamicsStateReader
 from robodyn_ros.ros.qos import LATCHED
-from robodyn_ros.ros.watch_node import WatchNode
+from robodyn_ros.ros.watch_node import WatchNode, run
 
 pytestmark = pytest.mark.ros
 
@@ -176,6 +177,74 @@ def test_another_arms_states_and_what_is_no_state_are_not_shown(rig):
     assert set(shown) == {None}
     rig.until(lambda: rig.watch.frame() is not None, lambda: rig.states.publish(state()))
     rig.watch._on_browsers(0)
+
+
+NO_MESSAGES = [
+    b'',
+    b'\0\1\0\0' + b'\xff' * 64,
+    b'\0\1\0\0' + b'\0' * 8 + b'\xff\xff\xff\x0f',
+]
+
+
+@pytest.mark.parametrize('bad', NO_MESSAGES)
+def test_a_contact_that_is_none_ends_no_page(bad, rig):
+    with rig.browser() as browser:
+        rig.until(
+            lambda: rig.states.get_subscription_count() and rig.contacts.get_subscription_count()
+        )
+        shown = []
+
+        def publish():
+            rig.contacts.publish(bad)
+            rig.states.publish(state())
+            rig.watch.look()
+            with contextlib.suppress(TimeoutError):
+                shown.append(browser.recv(timeout=0.05))
+
+        rig.until(lambda: len(shown) >= 3, publish)
+
+
+def test_a_description_that_is_none_is_no_end_of_waiting():
+    rig = Rig(None)
+    try:
+        rig.until(lambda: rig.description.get_subscription_count() == 1)
+        for bad in NO_MESSAGES:
+            rig.description.publish(bad)
+            for _ in range(10):
+                rig.watch.look()
+                time.sleep(0.01)
+        rig.description.publish(String(data=two_link_urdf()))
+        rig.until(lambda: rig.watch.server is not None, rig.watch.look)
+    finally:
+        rig.close()
+
+
+def test_the_process_ends_where_its_page_has_ended(path, monkeypatch, capfd):
+    def broken(node):
+        raise ValueError('a bug')
+
+    monkeypatch.setattr(WatchNode, 'frame', broken)
+    monkeypatch.setattr(WatchNode, 'look', opening_a_browser(WatchNode.look))
+    domain = {'ROS_DOMAIN_ID': str(domains.claim())}
+    for name, value in domain.items():
+        monkeypatch.setenv(name, value)
+    given = [f'urdf_file:={path}', 'tip_link:=link2', 'port:=0']
+    assert run(['--ros-args', *(part for each in given for part in ('-p', each))]) == 1
+    assert "page: ValueError('a bug')" in capfd.readouterr().err
+
+
+def opening_a_browser(look):
+    """Return a look that opens a browser first."""
+
+    def both(node):
+        if not node.browsers:
+            port = node.server.port
+            live = f'ws://127.0.0.1:{port}/live', f'http://127.0.0.1:{port}'
+            node.browsers.append(connect(live[0], origin=live[1], open_timeout=20))
+        look(node)
+
+    WatchNode.browsers = []
+    return both
 
 
 def test_bytes_are_read_as_rclpy_reads_them():

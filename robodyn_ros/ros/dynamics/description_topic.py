@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from rclpy.serialization import deserialize_message
 from std_msgs.msg import String
 
 from robodyn_ros.description.source import LARGEST_SOURCE
-from robodyn_ros.errors import UnreadableSource
+from robodyn_ros.errors import MalformedData, UnreadableSource
+from robodyn_ros.ros.rclpy_workarounds import message_of
 
 LARGEST_MESSAGE = LARGEST_SOURCE + 64
 """Bytes of a message whose text may be read: what encodes it comes on top."""
@@ -48,8 +48,8 @@ class DescriptionTopic:
         if self._content is None:
             return None
         try:
-            return deserialize_message(self._content, String).data
-        except RuntimeError as error:
+            return message_of(self._content, String).data
+        except MalformedData as error:
             raise UnreadableSource(
                 'topic robot_description', f'{self._size} bytes', 'a std_msgs/String'
             ) from error

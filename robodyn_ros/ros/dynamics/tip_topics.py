@@ -11,17 +11,17 @@ import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Pose, PoseStamped, WrenchStamped
 from rclpy.lifecycle import LifecycleNode
-from rclpy.serialization import deserialize_message
 from trajectory_msgs.msg import MultiDOFJointTrajectory
 
 from robodyn_ros.control.command_pipeline import Command
 from robodyn_ros.control.control_stack import ControlStack
 from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.control.tip_target import MOST_POSES, RejectedTarget, TipPose
-from robodyn_ros.errors import RejectedTrajectory
+from robodyn_ros.errors import MalformedData, RejectedTrajectory
 from robodyn_ros.ros import cdr, conversions
 from robodyn_ros.ros.joint_states import WARNING_PERIOD
 from robodyn_ros.ros.qos import RELIABLE
+from robodyn_ros.ros.rclpy_workarounds import message_of
 
 LARGEST_POSES = 256 * MOST_POSES
 """Of a message with a trajectory of poses [bytes]: each is a transform and two empty lists."""
@@ -162,11 +162,9 @@ class TipTopics:
                         f'~/{name}', f'{len(content)} bytes', f'at most {LARGEST_POSES}'
                     )
                 self._check()
-                take(deserialize_message(content, kind))
-            except RejectedTrajectory as error:
+                take(message_of(content, kind))
+            except (RejectedTrajectory, MalformedData) as error:
                 self._refuse(name, str(error))
-            except RuntimeError:
-                self._refuse(name, f'{len(content)} bytes that are no {kind.__name__}')
 
         return take_or_refuse
 

@@ -24,7 +24,6 @@ from builtin_interfaces.msg import Duration
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
-from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
@@ -33,7 +32,7 @@ from robodyn_interfaces.srv import GetPayload, SetGravity, SetPayload
 from robodyn_ros.control.feedforward_efforts import FeedforwardTrajectory, TrajectoryFeedforward
 from robodyn_ros.control.settings import checked
 from robodyn_ros.control.trajectory import Trajectory
-from robodyn_ros.errors import RejectedTrajectory, RobodynError
+from robodyn_ros.errors import MalformedData, RejectedTrajectory, RobodynError
 from robodyn_ros.ros import command_line, conversions
 from robodyn_ros.ros.controller_activity import ControllerActivity
 from robodyn_ros.ros.conversions import floats
@@ -43,6 +42,7 @@ from robodyn_ros.ros.joint_states import elapsed_time
 from robodyn_ros.ros.parameter_overrides import check_name, declared_values, in_parameters
 from robodyn_ros.ros.plain_text import PlainlySpoken
 from robodyn_ros.ros.qos import LATCHED, RELIABLE, SENSOR
+from robodyn_ros.ros.rclpy_workarounds import message_of
 from robodyn_ros.ros.services import callbacks
 from robodyn_ros.ros.spinning import run_until_signal
 from robodyn_ros.ros.trajectory_message import (
@@ -249,11 +249,11 @@ class FeedforwardNode(PlainlySpoken, Node):
                 raise RejectedTrajectory(
                     'trajectory message', f'{len(content)} bytes', f'at most {largest}'
                 )
-            message = deserialize_message(content, JointTrajectory)
+            message = message_of(content, JointTrajectory)
             stamp = conversions.seconds(message.header.stamp)
             output = self.fill(message) if message.points else self._held()
             self._is_hold_due = False
-        except (RejectedTrajectory, RuntimeError) as error:
+        except (RejectedTrajectory, MalformedData) as error:
             self.get_logger().warning(f'trajectory refused: {error}')
             self._rejections.note(error, stamp)
             self._is_refused = True
