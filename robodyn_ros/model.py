@@ -14,7 +14,13 @@ from numpy.typing import ArrayLike
 
 from robodyn_ros.arguments import checked_array, checked_states, checked_type
 from robodyn_ros.array_record import ArrayRecord
-from robodyn_ros.description.chain import Chain, MimicChoice, checked_chain, serial_chain
+from robodyn_ros.description.chain import (
+    STANDARD_GRAVITY,
+    Chain,
+    MimicChoice,
+    checked_chain,
+    serial_chain,
+)
 from robodyn_ros.description.findings import chain_findings
 from robodyn_ros.description.mjcf import InferredInertia
 from robodyn_ros.description.records import Finding
@@ -33,9 +39,6 @@ from robodyn_ros.spatial import (
 )
 
 __all__ = ['STANDARD_GRAVITY', 'Payload', 'RobotModel']
-
-# The default: downwards in the base link's axes [m/s²].
-STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 
 # Five times the Earth's: more is a mistake of units or of sign conventions [m/s²].
 STRONGEST_GRAVITY = 50.0
@@ -156,7 +159,7 @@ class RobotModel(ArrayRecord, Tabular):
         *,
         base_link: str | None = None,
         tip_link: str | None = None,
-        gravity: ArrayLike = STANDARD_GRAVITY,
+        gravity: ArrayLike | None = None,
         locked_positions: Mapping[str, float] | None = None,
         mimic: MimicChoice = 'error',
     ) -> RobotModel:
@@ -176,8 +179,9 @@ class RobotModel(ArrayRecord, Tabular):
         tip_link : str, optional
             The link at the end; where not given, that of the only arm (see ``findings`` where one
             of several was chosen).
-        gravity : array-like, shape (3,)
-            [m/s²], in the base link's axes.
+        gravity : array-like, shape (3,), optional
+            [m/s²], in the base link's axes; where not given, 9.81 m/s² down the z axis of the root
+            link, so that the fixed joints above the base link count (see ``findings``).
         locked_positions : mapping of joint name to position, optional
             [rad or m], where joints off the chain are held; zero where not given.
         mimic : 'error' or 'independent'
@@ -208,7 +212,7 @@ class RobotModel(ArrayRecord, Tabular):
         *,
         base_link: str | None = None,
         tip_link: str | None = None,
-        gravity: ArrayLike = STANDARD_GRAVITY,
+        gravity: ArrayLike | None = None,
         locked_positions: Mapping[str, float] | None = None,
         mimic: MimicChoice = 'error',
     ) -> RobotModel:
@@ -245,7 +249,7 @@ class RobotModel(ArrayRecord, Tabular):
         *,
         base_link: str | None = None,
         tip_link: str | None = None,
-        gravity: ArrayLike = STANDARD_GRAVITY,
+        gravity: ArrayLike | None = None,
         locked_positions: Mapping[str, float] | None = None,
         mimic: MimicChoice = 'error',
     ) -> RobotModel:
@@ -277,7 +281,7 @@ class RobotModel(ArrayRecord, Tabular):
         *,
         base_link: str | None = None,
         tip_link: str | None = None,
-        gravity: ArrayLike = STANDARD_GRAVITY,
+        gravity: ArrayLike | None = None,
         locked_positions: Mapping[str, float] | None = None,
         mimic: MimicChoice = 'error',
         inferred_inertia: InferredInertia = 'finding',
@@ -320,15 +324,15 @@ class RobotModel(ArrayRecord, Tabular):
         return cls.from_chain(chain, gravity=gravity)
 
     @classmethod
-    def from_chain(cls, chain: Chain, *, gravity: ArrayLike = STANDARD_GRAVITY) -> RobotModel:
+    def from_chain(cls, chain: Chain, *, gravity: ArrayLike | None = None) -> RobotModel:
         """
         Return the model of a chain, which several things can be made of from one reading.
 
         Parameters
         ----------
         chain : Chain
-        gravity : array-like, shape (3,)
-            [m/s²], in the base link's axes.
+        gravity : array-like, shape (3,), optional
+            [m/s²], in the base link's axes; the chain's where not given.
 
         Raises
         ------
@@ -370,7 +374,9 @@ class RobotModel(ArrayRecord, Tabular):
             effort_limits=_of_limits(chain, 'effort'),
             velocity_limits=_of_limits(chain, 'velocity'),
             position_limits=np.stack([_of_limits(chain, 'lower'), _of_limits(chain, 'upper')], 1),
-            gravity=checked_array('gravity', gravity, (3,)),
+            gravity=(
+                chain.gravity if gravity is None else checked_array('gravity', gravity, (3,))
+            ),
             findings=chain_findings(chain),
             base_link=chain.base_link,
             tip_link=chain.tip_link,

@@ -21,7 +21,7 @@ from robodyn_ros.description.mjcf import description_of_mjcf, is_mjcf
 from robodyn_ros.description.source import user_path
 from robodyn_ros.description.urdf import description_of_urdf, description_of_urdf_text
 from robodyn_ros.errors import NoSuchName
-from robodyn_ros.model import STANDARD_GRAVITY, RobotModel
+from robodyn_ros.model import RobotModel
 
 
 class UserPath(click.Path):
@@ -74,7 +74,7 @@ class ChosenArm:
 
     title: str
     chain: Chain
-    gravity: tuple[float, float, float]
+    gravity: tuple[float, float, float] | None
     source: str | Path
     rotor_inertia: Mapping[str, float] = field(default_factory=dict)
 
@@ -119,7 +119,7 @@ def arm_options(command: Callable[..., None]) -> Callable[..., None]:
         tip: str | None,
         locked: tuple[str, ...],
         mimic: str,
-        gravity: tuple[float, float, float],
+        gravity: tuple[float, float, float] | None,
         **others: Any,
     ) -> None:
         arguments: dict[str, Any] = {
@@ -151,9 +151,8 @@ def arm_options(command: Callable[..., None]) -> Callable[..., None]:
             type=float,
             nargs=3,
             metavar='X Y Z',
-            default=STANDARD_GRAVITY,
-            show_default=True,
-            help="Gravity [m/s²] in the base link's axes.",
+            default=None,
+            help="Gravity [m/s²] in the base link's axes; not given: 9.81 down the root's z axis.",
         ),
         click.option(
             '--mimic',

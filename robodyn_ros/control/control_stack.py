@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ from robodyn_ros.control.command_pipeline import AddedEffort, CommandPipeline
 from robodyn_ros.control.contact import ContactMonitor, KnownResidual
 from robodyn_ros.control.joint_state_buffer import ElapsedTime, JointStateBuffer
 from robodyn_ros.control.law import ControlLaw, Impedance, Terms
-from robodyn_ros.control.load import GravityChange, Load
+from robodyn_ros.control.load import GravityChange, Load, gravity_text
 from robodyn_ros.control.model_torque import RigidBodyTorque
 from robodyn_ros.control.planning import ReferenceLimits
 from robodyn_ros.control.settings import (
@@ -25,11 +25,15 @@ from robodyn_ros.control.settings import (
 )
 from robodyn_ros.control.units import DriveUnits, PossiblePositions, drive_units
 from robodyn_ros.description.chain import Chain
+from robodyn_ros.description.records import Finding
 from robodyn_ros.errors import UnreadableSource
-from robodyn_ros.model import Payload, RobotModel
+from robodyn_ros.model import STANDARD_GRAVITY, Payload, RobotModel
 from robodyn_ros.parameters import base_parameters
 
 _ADDED_FRACTION = 0.1  # of the effort limits: the default of external_effort_limit
+
+
+_UPRIGHT = 1e-3  # of gravity, that an upright base has along its other axes
 
 
 @dataclass
@@ -94,7 +98,19 @@ def robot_model(settings: ControlSettings, description: str | None) -> RobotMode
         )
     else:
         chain = Chain.from_urdf_text(description, base_link=base_link, tip_link=tip_link)
-    return RobotModel.from_chain(chain, gravity=settings.gravity)
+    model = RobotModel.from_chain(chain, gravity=settings.gravity or None)
+    strength = float(np.linalg.norm(model.gravity))
+    is_upright = bool((np.abs(model.gravity[:2]) <= _UPRIGHT * strength).all())
+    if settings.terms_gravity or (is_upright and model.gravity[2] <= 0.0):
+        return model
+    left = np.subtract(model.gravity, STANDARD_GRAVITY).tolist()
+    message = (
+        f'parameter terms.gravity is false and gravity is {gravity_text(model.gravity)} in the '
+        "base link's axes: a driver that compensates that of an upright arm leaves "
+        f'{gravity_text(left)} of it; terms.gravity: true with gravity: {left} command the rest'
+    )
+    finding = Finding('tilted_driver', 'warning', 'parameter terms.gravity', tuple(left), message)
+    return replace(model, findings=(*model.findings, finding))
 
 
 class ConfiguredArm(NamedTuple):

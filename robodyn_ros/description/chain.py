@@ -32,6 +32,11 @@ from robodyn_ros.errors import (
 )
 from robodyn_ros.spatial import FloatArray, rotation_about, transform
 
+STANDARD_GRAVITY = (0.0, 0.0, -9.81)
+"""Where nothing else is given: down the z axis of the root link [m/s²]."""
+
+_UPRIGHT = 1e-9  # closer to it, gravity is that, to the last digit
+
 MimicChoice = Literal['error', 'independent']
 MIMIC_CHOICES: tuple[MimicChoice, ...] = get_args(MimicChoice)
 _MOST_CANDIDATES = 20
@@ -73,8 +78,10 @@ class Chain(ArrayRecord):
         At position zero, the frame of joint i (its child link's) in that of body i - 1.
     tip_transform : array, shape (4, 4)
         The tip link's frame in that of the last body.
+    gravity : array, shape (3,) [m/s²]
+        In the base link's axes, where the root link stands upright.
     findings : tuple of Finding
-        About the tip that was chosen and the joints that are held.
+        About the tip that was chosen, the joints that are held, and those above the base link.
     """
 
     description: RobotDescription
@@ -84,6 +91,7 @@ class Chain(ArrayRecord):
     bodies: tuple[Body, ...]
     joint_transforms: FloatArray
     tip_transform: FloatArray
+    gravity: FloatArray
     findings: tuple[Finding, ...]
 
     @classmethod
@@ -218,6 +226,7 @@ def serial_chain(
             'chain', f'{base!r} to {tip!r}', 'at least one revolute, continuous or prismatic joint'
         )
     positions = _LockedPositions(description, joints, locked_positions or {})
+    gravity, mount_findings = _mount(tree, base, positions)
     chain_children = {joint.child for joint in joints}
     findings: list[Finding] = [*tip_findings]
     # What is locked on the base link never moves, and is no finding.
@@ -241,8 +250,54 @@ def serial_chain(
             ]
         ),
         tip_transform=bodies[-1].link_transforms[tip],
-        findings=tuple(findings),
+        gravity=gravity,
+        findings=(*findings, *mount_findings),
     )
+
+
+def _mount(
+    tree: LinkTree, base: str, positions: _LockedPositions
+) -> tuple[FloatArray, list[Finding]]:
+    """
+    Return gravity in the base link's axes [m/s²], and findings about the joints above that link.
+
+    The root link stands upright. Joints that move are held as those off the chain are.
+    """
+    above = tree.path(tree.root_of(base), base)
+    findings = []
+    transform_base_to_root = np.eye(4)
+    for joint in above:
+        before = transform_base_to_root
+        transform_base_to_root = before @ positions.transform(joint, findings=[])
+        if joint.kind == 'fixed':
+            continue
+        up = (before @ joint.origin)[2, :3] @ joint.axis  # of its axis, in the root link's axes
+        turns = joint.kind in ('revolute', 'continuous') and abs(up) < 1.0 - _UPRIGHT
+        tilts = turns or joint.kind == 'floating'
+        element = f'joint {joint.name!r}'
+        message = (
+            f'{element}, above the base link {base!r}, moves the arm: the model is that of an arm '
+            'whose base stands still'
+        )
+        if tilts:
+            message += ', under the gravity that it has with this joint where it is held'
+        level: Level = 'warning' if tilts else 'info'
+        findings.append(Finding('moving_base', level, element, joint.kind, message))
+    gravity = transform_base_to_root[2, :3] * STANDARD_GRAVITY[2] + 0.0  # no negative zero
+    if np.abs(gravity - STANDARD_GRAVITY).max() <= _UPRIGHT:
+        return np.array(STANDARD_GRAVITY), findings
+    turning = [
+        joint.name for joint in above if not np.allclose(joint.origin[:3, :3], np.eye(3), atol=0)
+    ]
+    element = f'link {base!r}'
+    shown = ', '.join(f'{component:.4g}' for component in gravity)
+    message = (
+        f'{element} is turned against the root link by '
+        f'{_listed(turning or [joint.name for joint in above])}: gravity is ({shown}) m/s² in its '
+        'axes where it is not given'
+    )
+    findings.append(Finding('turned_base', 'info', element, tuple(gravity.tolist()), message))
+    return gravity, findings
 
 
 def _check_supported(joint: Joint, mimic: MimicChoice) -> None:
@@ -328,6 +383,12 @@ class LinkTree:
         if len(self.roots) > 1:
             raise NoChain('base_link', 'not given', f'one of {_listed(self.roots)}')
         return self.roots[0]
+
+    def root_of(self, link: str) -> str:
+        """Return the root link that joints lead to a link from."""
+        while (joint := self.parent_joint.get(link)) is not None:
+            link = joint.parent
+        return link
 
     def tip(self, tip_link: str) -> str:
         """Return the tip link that is named."""

@@ -143,7 +143,7 @@ class SimulatorNode(PlainlySpoken, Node):
         self._ends: dict[str, Any] = {
             name: given[name] or None for name in ('base_link', 'tip_link')
         }
-        self._gravity = given['gravity']
+        self._gravity = given['gravity'] or None
         self._initial_position = given['initial_position']
         self._given_scales = given['effort_scale'], given['command_scale']
         self._time_step = given['time_step']

@@ -150,8 +150,9 @@ class Parameter:
         element = f'parameter {self.name}'
         if self.is_array:
             value = tuple(entry for entry in value or () if entry != '')
-        if 'fixed_size' in self.rules and len(value) != self.rules['fixed_size'][0]:
-            raise InvalidArgument(element, list(value), f'{self.rules["fixed_size"][0]} numbers')
+        size = self.rules.get('fixed_size', (0,))[0]
+        if size and len(value) != size and value != self.default:
+            raise InvalidArgument(element, list(value), f'{size} numbers')
         if 'not_empty' in self.rules and not value:
             raise InvalidArgument(element, value, self.allowed)
         if self.choices and value not in self.choices:

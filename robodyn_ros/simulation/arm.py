@@ -25,7 +25,6 @@ from robodyn_ros.description.mjcf import imported_mujoco
 from robodyn_ros.description.records import Inertial
 from robodyn_ros.description.writing import add_inertial, add_joint, empty_mjcf, placement
 from robodyn_ros.errors import InvalidArgument, NoSolution
-from robodyn_ros.model import STANDARD_GRAVITY
 from robodyn_ros.payload import Payload
 from robodyn_ros.spatial import FloatArray, principal_axes
 
@@ -52,8 +51,8 @@ class ArmSimulation:
     ----------
     chain : Chain
         Joints off the chain are held as in the model.
-    gravity : array-like, shape (3,)
-        [m/s²], in the base link's axes.
+    gravity : array-like, shape (3,), optional
+        [m/s²], in the base link's axes; the chain's where not given.
     time_step : float
         [s], at most 1, for which a torque is held.
     initial_position : array-like, shape (n,), optional
@@ -75,7 +74,7 @@ class ArmSimulation:
         self,
         chain: Chain,
         *,
-        gravity: ArrayLike = STANDARD_GRAVITY,
+        gravity: ArrayLike | None = None,
         time_step: float = 1e-3,
         initial_position: ArrayLike | None = None,
         rotor_inertia: ArrayLike | None = None,
@@ -95,7 +94,9 @@ class ArmSimulation:
         # viscous friction on light links. This is as hard as the time step allows.
         self._model.dof_solref[:] = 2 * self._model.opt.timestep, 1.0
         self._model.dof_solimp[:, :2] = _HARDEST
-        self._model.opt.gravity = checked_array('gravity', gravity, (3,))
+        self._model.opt.gravity = (
+            chain.gravity if gravity is None else checked_array('gravity', gravity, (3,))
+        )
         kinds = self._mujoco.mjtWarning
         self._bad = [int(kinds.mjWARN_BADQPOS), int(kinds.mjWARN_BADQVEL)]
         self._bad.append(int(kinds.mjWARN_BADQACC))
@@ -120,7 +121,7 @@ class ArmSimulation:
         tip_link: str | None = None,
         locked_positions: Mapping[str, float] | None = None,
         mimic: MimicChoice = 'error',
-        gravity: ArrayLike = STANDARD_GRAVITY,
+        gravity: ArrayLike | None = None,
         time_step: float = 1e-3,
         initial_position: ArrayLike | None = None,
         rotor_inertia: ArrayLike | None = None,

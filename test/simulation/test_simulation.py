@@ -340,9 +340,10 @@ def test_gravity_is_in_the_axes_of_the_base_link():
             '<axis xyz="0 0 1"/><limit lower="-9" upper="9" effort="9" velocity="9"/>',
         ),
     )
-    simulation = ArmSimulation.from_urdf(lying, base_link='base')
-    simulation.step([0.0])
-    assert simulation.velocity[0] == pytest.approx(-9.81 * simulation.time_step)
+    for gravity, along in (((0.0, 0.0, -9.81), 1.0), (None, np.cos(1.57))):
+        simulation = ArmSimulation.from_urdf(lying, base_link='base', gravity=gravity)
+        simulation.step([0.0])
+        assert simulation.velocity[0] == pytest.approx(-9.81 * along * simulation.time_step)
 
 
 def test_joint_without_axis_turns_about_x():

@@ -206,7 +206,8 @@ class FeedforwardNode(PlainlySpoken, Node):
             self._servo['largest_offset'],
             self.get_parameter('retime').value,
         )
-        for note in self._filler.notes:
+        found = [str(each) for each in self._filler.arm.findings if each.level == 'warning']
+        for note in (*found, *self._filler.notes):
             self.get_logger().warning(note)
         self.get_logger().info('joints, base to tip: ' + ', '.join(self._filler.arm.joint_names))
 
