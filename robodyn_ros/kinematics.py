@@ -110,6 +110,15 @@ def tip_wrench_torque(
     return (tip_wrench[..., None, :] @ tip_jacobian(model, q))[..., 0, :]
 
 
+def reach(model: RobotModel) -> float:
+    """Return how far the tip can be from the base link's origin at most [m]; maybe infinite."""
+    dh = model.dh
+    ends = (dh.base_transform, dh.tip_transform)
+    length = sum(float(np.linalg.norm(end[:3, 3])) for end in ends) + np.abs(dh.a).sum()
+    travel = np.where(dh.prismatic, np.abs(model.position_limits).max(axis=1), 0.0)
+    return float(length + np.abs(dh.d).sum() + travel.sum())
+
+
 def kinematics_digest(model: RobotModel) -> str:
     """Return a digest of joint names and DH table: not of bodies, limits or gravity."""
     digest = hashlib.sha256(repr((model.joint_names, model.base_link, model.tip_link)).encode())

@@ -9,6 +9,7 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "hardware_interface/types/hardware_interface_type_values.hpp"
@@ -241,10 +242,11 @@ void InverseDynamicsController::make_services(const Settings & settings)
     "~/enable", [this](
                   const std_srvs::srv::SetBool::Request::SharedPtr request,
                   std_srvs::srv::SetBool::Response::SharedPtr response) {
-      logic_.set_enabled(request->data);
-      response->success = true;
-      response->message = request->data ? "it commands while it is active"
-                                        : "it brakes, and leaves the stop command";
+      const std::string wrong = logic_.set_enabled(request->data);
+      response->success = wrong.empty();
+      response->message = !wrong.empty() ? wrong
+                        : request->data  ? "it commands while it is active"
+                                         : "it brakes, and leaves the stop command";
     });
   publisher_ = node->create_publisher<State>("~/dynamics_state", rclcpp::SystemDefaultsQoS());
   open(torques_, "~/external_torques", rclcpp::SystemDefaultsQoS());
@@ -258,8 +260,12 @@ void InverseDynamicsController::make_services(const Settings & settings)
       logic_.take_fault([&](const robodyn::Fault & fault) {
         RCLCPP_ERROR(logger, "%s", line_of(fault, joints).c_str());
       });
-      if (logic_.take_refused_target()) {
-        RCLCPP_WARN(logger, "target_pose refused: no reference is followed");
+      for (const auto & [topic, refusal] :
+           {std::pair{"target_pose", logic_.take_refused_target()},
+            std::pair{"target_wrench", logic_.take_refused_wrench()}}) {
+        if (refusal != robodyn::TargetRefusal::none) {
+          RCLCPP_WARN(logger, "%s refused: %s", topic, words_of(refusal));
+        }
       }
       is_watched_ = states->get_subscription_count() > 0;
       torques_.has_subscribers = torques->get_subscription_count() > 0;
@@ -277,8 +283,12 @@ void InverseDynamicsController::take_setpoint(const Trajectory & trajectory)
   std::string wrong;
   if (is_in_chained_mode()) {
     wrong = "another controller is chained to this one";
+  } else if (trajectory.points.empty()) {
+    wrong = logic_.cancel();
   } else if (trajectory.points.size() != 1) {
-    wrong = "allowed: one point; for a trajectory chain joint_trajectory_controller";
+    wrong =
+      "allowed: one point, or none to cancel; for a trajectory chain "
+      "joint_trajectory_controller";
   } else {
     const auto & point = trajectory.points.front();
     wrong = logic_.set_setpoint(

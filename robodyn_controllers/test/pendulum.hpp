@@ -42,6 +42,7 @@ inline const robodyn_model & model()
     50.0,
     100.0,
     1.0,
+    kLength,
     [](const robodyn_payload * payload, const double * other, double * load) {
       load[0] = kMass + (payload != nullptr ? payload->mass : 0.0);
       load[1] = other != nullptr ? -other[2] : kGravity;

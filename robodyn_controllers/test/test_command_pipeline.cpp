@@ -299,7 +299,8 @@ TEST(CommandPipeline, ATargetOfTheTipIsHeldUntilTheReferenceMoves)
   Arm arm = soft_arm(Mode::cartesian_impedance);
   arm.simulate(100, 0.3);
   const auto [x, y, z, w] = pendulum::orientation(0.5);
-  EXPECT_TRUE(arm.pipeline.aim_tip({pendulum::place(0.5), {w, {x, y, z}}}));
+  EXPECT_TRUE(
+    arm.pipeline.aim_tip({pendulum::place(0.5), {w, {x, y, z}}}) == robodyn::TargetRefusal::none);
   arm.simulate(4000, 0.3);
   EXPECT_NEAR(arm.q, 0.5, 1e-4);
   arm.simulate(4000, 0.31);
@@ -311,11 +312,12 @@ TEST(CommandPipeline, ATargetOfTheTipEndsWithTheReference)
   Arm arm = soft_arm(Mode::cartesian_impedance);
   arm.simulate(100);
   const auto [x, y, z, w] = pendulum::orientation(0.5);
-  EXPECT_TRUE(arm.pipeline.aim_tip({pendulum::place(0.5), {w, {x, y, z}}}));
+  EXPECT_TRUE(
+    arm.pipeline.aim_tip({pendulum::place(0.5), {w, {x, y, z}}}) == robodyn::TargetRefusal::none);
   arm.simulate(4000);
   arm.pipeline.react_to_contact(robodyn::ContactAction::release);  // gravity compensation
   arm.simulate(100);
-  EXPECT_FALSE(arm.pipeline.aim_tip({}));
+  EXPECT_TRUE(arm.pipeline.aim_tip({}) == robodyn::TargetRefusal::fault);
   // What is followed next has the tip where it has the joint.
   const double q = arm.q;
   arm.simulate(10, q);

@@ -22,6 +22,7 @@
 using robodyn::Action;
 using robodyn::kNaN;
 using robodyn::Mode;
+using robodyn::TargetRefusal;
 using robodyn_controllers::ControllerLogic;
 using robodyn_controllers::Settings;
 
@@ -651,7 +652,7 @@ TEST(ControllerLogic, TheTipGoesToATargetPoseNoFasterThanItMay)
   EXPECT_NEAR(arm.q, 0.6, 1e-4);
   EXPECT_LT(fastest, 1.1 * 0.5);
   EXPECT_GT(fastest, 0.8 * 0.5);
-  EXPECT_FALSE(arm.logic.take_refused_target());
+  EXPECT_TRUE(arm.logic.take_refused_target() == TargetRefusal::none);
 }
 
 TEST(ControllerLogic, AWrenchActsForStateTimeout)
@@ -731,8 +732,168 @@ TEST(ControllerLogic, ATargetThatNothingCanFollowIsToldOfOnce)
   arm.cycle(0.3);
   EXPECT_EQ(arm.logic.set_target_pose("", place(0.5), orientation(0.5)), "");
   arm.cycle(0.3);
-  EXPECT_TRUE(arm.logic.take_refused_target());
-  EXPECT_FALSE(arm.logic.take_refused_target());
+  EXPECT_TRUE(arm.logic.take_refused_target() == TargetRefusal::not_followed);
+  EXPECT_TRUE(arm.logic.take_refused_target() == TargetRefusal::none);
+}
+
+TEST(ControllerLogic, RefusesATargetPoseBeyondTheReachOfTheArm)
+{
+  Settings settings = soft_settings(Mode::cartesian_impedance);
+  settings.law.tip_point = {0.1, 0.0, 0.0};
+  Arm arm(settings);
+  arm.logic.activate();
+  arm.simulate(100);
+  const double reach = pendulum::kLength + 0.1;
+  EXPECT_EQ(arm.logic.set_target_pose("", {reach, 0.0, 0.0}, orientation(0.0)), "");
+  EXPECT_EQ(arm.logic.set_target_pose("", place(0.3), orientation(0.3)), "");
+  EXPECT_EQ(
+    arm.logic.set_target_pose("", {0.0, 0.0, -100.0}, orientation(0.3)),
+    "distance from the base link: 100.000000 m; allowed: at most 0.600000 m, the reach of the "
+    "arm");
+  EXPECT_NE(
+    arm.logic.set_target_pose("", {std::nextafter(reach, 1.0), 0.0, 0.0}, orientation(0.0)), "");
+  arm.simulate(1000);
+  EXPECT_TRUE(arm.logic.take_refused_target() == TargetRefusal::none);
+  EXPECT_NEAR(arm.q, 0.3, 0.05);
+}
+
+TEST(ControllerLogic, TargetsAfterAFaultWaitUntilAReferenceOrACancellationAcknowledgesIt)
+{
+  for (const bool is_cancelled : {true, false}) {
+    Arm arm(soft_settings(Mode::cartesian_impedance));
+    arm.logic.activate();
+    arm.simulate(200);
+    arm.q += 0.4;  // a jump of the position
+    arm.simulate(300);
+    const double before = arm.q;
+    EXPECT_EQ(arm.logic.set_target_pose("", place(0.9), orientation(0.9)), "");
+    EXPECT_EQ(arm.logic.set_target_wrench("", {0.0, 0.0, 20.0, 0.0, 0.0, 0.0}), "");
+    arm.simulate(3000);
+    EXPECT_NEAR(arm.q, before, 1e-3);
+    EXPECT_TRUE(arm.logic.take_refused_target() == TargetRefusal::fault);
+    EXPECT_TRUE(arm.logic.take_refused_wrench() == TargetRefusal::fault);
+    if (is_cancelled) {
+      EXPECT_EQ(arm.logic.cancel(), "");
+      arm.simulate(10);
+    } else {
+      arm.simulate(10, before);
+    }
+    EXPECT_EQ(arm.logic.set_target_pose("", place(0.9), orientation(0.9)), "");
+    arm.simulate(4000, is_cancelled ? kNaN : before);
+    EXPECT_TRUE(arm.logic.take_refused_target() == TargetRefusal::none);
+    EXPECT_NEAR(arm.q, 0.9, 0.02);
+  }
+}
+
+TEST(ControllerLogic, ACancellationEndsASetpointAndANewOneIsFollowedAfterAContact)
+{
+  Arm arm(with_contacts(robodyn::ContactAction::stop));
+  arm.logic.activate();
+  const auto run = [&arm](int count) {
+    double reference[3];
+    for (int k = 0; k < count; ++k) {
+      arm.logic.sample_setpoint(0.001, reference);
+      arm.simulate(1, reference[0]);
+    }
+  };
+  run(100);
+  arm.logic.set_setpoint({"swing"}, {0.3}, {}, {});
+  run(100);
+  EXPECT_TRUE(arm.logic.pipeline().following() == robodyn::Following::moving);
+  arm.push = 3.0;
+  run(200);
+  arm.push = 0.0;
+  run(1000);
+  EXPECT_TRUE(arm.logic.pipeline().following() != robodyn::Following::moving);
+  EXPECT_EQ(arm.logic.cancel(), "");
+  arm.logic.set_setpoint({"swing"}, {arm.q}, {}, {});  // in the same cycle
+  run(10);
+  EXPECT_TRUE(arm.logic.pipeline().following() == robodyn::Following::moving);
+  EXPECT_EQ(arm.logic.cancel(), "");
+  run(10);
+  EXPECT_TRUE(arm.logic.pipeline().following() == robodyn::Following::holding);
+}
+
+TEST(ControllerLogic, AWrenchEndsWithAContact)
+{
+  Settings settings = soft_settings(Mode::cartesian_impedance);
+  settings.contacts.moving = settings.contacts.stationary = {1.0};
+  settings.on_contact = robodyn::ContactAction::stop;
+  settings.safety.state_timeout = 10.0;
+  Arm arm(settings);
+  arm.logic.activate();
+  arm.simulate(100);
+  EXPECT_EQ(arm.logic.set_target_wrench("", {0.0, 0.0, 4.0, 0.0, 0.0, 0.0}), "");
+  arm.simulate(1000);
+  EXPECT_GT(arm.q, 0.32);
+  arm.push = -3.0;
+  arm.simulate(300);
+  arm.push = 0.0;
+  arm.simulate(3000);
+  EXPECT_NEAR(arm.q, 0.3, 1e-3);
+}
+
+TEST(ControllerLogic, ANewActivationIsEnabled)
+{
+  Arm arm;
+  EXPECT_EQ(arm.logic.set_enabled(false), "the controller is not active");
+  for (const bool is_configured_anew : {false, true}) {
+    arm.logic.activate();
+    EXPECT_EQ(arm.cycles(10, 0.3), 10);
+    EXPECT_EQ(arm.logic.set_enabled(false), "");
+    arm.cycles(1000, 0.3);
+    EXPECT_FALSE(arm.logic.pipeline().is_enabled());
+    arm.logic.deactivate(&arm.command);
+    EXPECT_NE(arm.logic.set_enabled(false), "");
+    if (is_configured_anew) {
+      arm.logic.cleanup();
+      arm.logic.configure(model(), pendulum::settings(), {}, {1.0});
+    }
+  }
+  arm.logic.activate();
+  EXPECT_EQ(arm.cycles(10, 0.3), 10);
+}
+
+TEST(ControllerLogic, ASecondFaultOfTheSameKindIsToldAndOneThatGoesOnIsNot)
+{
+  Arm arm(with_contacts(robodyn::ContactAction::stop));
+  arm.logic.activate();
+  arm.simulate(100);
+  int told = 0;
+  const auto run = [&](int count, double q) {
+    for (int k = 0; k < count; ++k) {
+      arm.simulate(1);
+      if (std::isfinite(q)) { arm.cycle(q); }
+      arm.logic.take_fault([&told](const robodyn::Fault &) { ++told; });
+    }
+  };
+  for (int round = 1; round <= 3; ++round) {
+    arm.push = 3.0;
+    run(200, kNaN);
+    arm.push = 0.0;
+    run(1000, kNaN);
+    EXPECT_EQ(told, round);
+  }
+  arm.logic.deactivate(&arm.command);
+  arm.logic.activate();
+  told = 0;
+  for (int k = 0; k < 500; ++k) {
+    arm.cycle(57.3 * 0.3);  // in degrees
+    arm.logic.take_fault([&told](const robodyn::Fault &) { ++told; });
+  }
+  EXPECT_EQ(told, 1);
+}
+
+TEST(ControllerLogic, AReferenceDroppedForStaleStatesIsTold)
+{
+  Arm arm;
+  arm.logic.activate();
+  arm.cycles(100, 0.3);
+  arm.cycles(100, 0.3, 0.3);
+  std::string told;
+  arm.cycles(300, kNaN, 0.3);
+  arm.logic.take_fault([&told](const robodyn::Fault & fault) { told += fault.name(); });
+  EXPECT_EQ(told, "stale_state");
 }
 
 TEST(ControllerLogic, AContactEndsAStreamOfTargetsAndTheArmStaysSoft)
@@ -764,6 +925,11 @@ TEST(ControllerLogic, AContactEndsAStreamOfTargetsAndTheArmStaysSoft)
   arm.simulate(2000);
   EXPECT_NEAR(arm.q - stopped, pendulum::yield_of(settings.law.mode, 0.5), 1e-4);
   arm.push = 0.0;
+  arm.simulate(2000);
+  send(1000, 0.6, 0.0);
+  EXPECT_NEAR(arm.q, stopped, 1e-3);  // nothing has acknowledged the contact
+  EXPECT_TRUE(arm.logic.take_refused_target() == TargetRefusal::fault);
+  EXPECT_EQ(arm.logic.cancel(), "");
   send(4000, 0.6, 0.0);
   EXPECT_NEAR(arm.q, 0.6, 1e-3);
 }

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import isfinite
 from os.path import commonprefix
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 
@@ -256,8 +256,6 @@ class CommandPipeline:
         Efforts of another node, added to the law's torque within all limits.
     law : ControlLaw
         The latest; the active one may still be in transition to it.
-    reach : float
-        Farthest from the base link's origin that a target of the tip may be [m].
     state : MeasuredState or None
         That of the last valid cycle since enabling.
     stale_cause : str
@@ -273,13 +271,14 @@ class CommandPipeline:
     ) -> None:
         self.added: AddedEffort | None = None
         self.law = law
-        self.reach = np.inf
         self.state: MeasuredState | None = None
         self.stale_cause = ''
         self._settings, self._reference_limits = settings, reference_limits
         self._joint_states = joint_states
         tip = law.forward_kinematics, law.jacobian
-        arm = core_arm(law.inverse_dynamics, law.friction, len(law.kp), tip)
+        arm = core_arm(
+            law.inverse_dynamics, law.friction, len(law.kp), tip, reference_limits.reach
+        )
         self._core = core.Pipeline(arm, core_law(law), core_settings(settings, reference_limits))
         self._tip = TipTargets(self._core)
         self._refusal = ''  # of the last state, where it was refused
@@ -362,7 +361,10 @@ class CommandPipeline:
             joint states that come too seldom for the gains, or what ``planned_reference``
             refuses. What was followed before is still followed.
         """
-        self._check_mode('trajectory', FOLLOWING, follows=self._core.follows)
+        if not self.is_enabled or self._core.is_stopping:
+            self._refuse_inactive('trajectory')
+        if not self._core.follows:
+            self._refuse_mode('trajectory', FOLLOWING)
         if not self._core.is_clock_reliable(self._core.last_cycle):
             is_stopped = self._core.is_clock_stopped
             how = 'stand still' if is_stopped else 'run faster or slower than time'
@@ -406,9 +408,10 @@ class CommandPipeline:
         RejectedTarget
             Beyond the arm's reach, or a fault is not acknowledged.
         """
-        reference = self._check_target('target pose')
-        target = self._target(pose, reference if is_relative else None)
-        self._require_spring('target pose', self._tip.aim(target))
+        what = 'target pose'
+        self._require(what, self._core.target_refusal(is_pose=True))
+        target = pose.after(self._reference_for(what)) if is_relative else pose
+        self._require(what, self._tip.aim(target), target)
 
     def follow_poses(
         self,
@@ -439,17 +442,22 @@ class CommandPipeline:
             As ``aim_tip``; times that are none, or are over already.
         """
         checked_times(times)
-        reference = self._check_target('target poses')
-        targets = [self._target(pose, reference if is_relative else None) for pose in poses]
+        what = 'target poses'
+        self._require(what, self._core.target_refusal(is_pose=True))
+        reference = self._reference_for(what)
+        targets = [pose.after(reference) for pose in poses] if is_relative else [*poses]
+        for target in targets:
+            if not self._core.is_within_reach(target.position):
+                self._require(what, core.TargetRefusal.reach, target)
         now = 0.0 if self.state is None else self.state.time
         begin = now if start is None else start
         at = [begin + time for time in times]
         if at[-1] < now:
-            raise RejectedTarget('target poses', f'over {now - at[-1]:.3g} s ago', 'poses to come')
+            raise RejectedTarget(what, f'over {now - at[-1]:.3g} s ago', 'poses to come')
         if at[0] > now:  # from where the reference is until then
             targets, at = [reference, *targets], [begin if now < begin < at[0] else now, *at]
         poses_in_time = PoseTrajectory(tuple(at), tuple(targets))
-        self._require_spring('target poses', self._tip.follow(poses_in_time, now))
+        self._require(what, self._tip.follow(poses_in_time, now), poses_in_time.at(now))
 
     def add_wrench(
         self, wrench: Sequence[float] | np.ndarray, now: float, *, is_relative: bool = False
@@ -486,11 +494,11 @@ class CommandPipeline:
                 float(f'{size:.4g}'),
                 f'at most impedance.largest_{part} = {limits[beyond]:g}',
             )
-        reference = self._check_target(element, IMPEDANCES)
+        self._require(element, self._core.target_refusal(is_pose=False))
         if is_relative:
-            axes = reference.xyzw
+            axes = self._reference_for(element).xyzw
             given = np.concatenate([turned(axes, given[:3]), turned(axes, given[3:])])
-        self._tip.add(given, now)
+        self._core.add_wrench(given, now)
 
     def cancel(self) -> None:
         """Cancel the reference: brake to rest and hold, or fade. Acknowledges faults."""
@@ -541,7 +549,7 @@ class CommandPipeline:
         """
         if not self._core.is_enabled or self._joint_states.stale_joints(now):
             return None
-        self._tip.advance(state.time, now, self._settings.state_timeout)
+        self._tip.advance(state.time)
         found = self._core.step(
             state.position,
             state.velocity,
@@ -567,7 +575,7 @@ class CommandPipeline:
         state = self.state
         if not self._core.is_enabled or state is None:
             return None
-        self._tip.advance(state.time, now, self._settings.state_timeout)
+        self._tip.advance(state.time)
         stale = self._joint_states.stale_joints(now)
 
         def cause() -> str:
@@ -647,7 +655,7 @@ class CommandPipeline:
 
     @property
     def fault_changes(self) -> int:
-        """How often ``last_fault`` or ``last_drop`` may have changed."""
+        """How often a fault began, or all were acknowledged."""
         return self._core.fault_changes
 
     @property
@@ -741,65 +749,67 @@ class CommandPipeline:
             return 'no plausible state'
         return 'no finite torque' if refusal == core.Refusal.not_finite else self._refusal
 
-    def _check_mode(self, what: str, modes: Sequence[str], *, follows: bool) -> None:
-        """
-        Refuse a reference where nothing is commanded, or in a mode that does not follow it.
+    def _refuse_inactive(self, what: str) -> NoReturn:
+        """Refuse a reference where nothing is commanded."""
+        raise FollowsNone(
+            what,
+            'the node is not active',
+            'activate it (lifecycle), or call ~/enable where it was disabled',
+        )
 
-        Raises
-        ------
-        FollowsNone
-        """
-        if not self.is_enabled or self._core.is_stopping:
-            raise FollowsNone(
-                what,
-                'the node is not active',
-                'activate it (lifecycle), or call ~/enable where it was disabled',
-            )
-        if not follows:
-            raise FollowsNone(
-                what, f'the mode is {self.law.mode}', f'set parameter mode to {" or ".join(modes)}'
-            )
+    def _refuse_mode(self, what: str, modes: Sequence[str]) -> NoReturn:
+        """Refuse a reference in a mode that does not follow it."""
+        raise FollowsNone(
+            what, f'the mode is {self.law.mode}', f'set parameter mode to {" or ".join(modes)}'
+        )
 
-    def _check_target(self, what: str, modes: Sequence[str] = IMPEDANCES[1:]) -> TipPose:
+    def _require(
+        self, what: str, refusal: core.TargetRefusal, target: TipPose | None = None
+    ) -> None:
         """
-        Return the tip's reference in base axes, or refuse a target.
+        Put the core's refusal of a target into words; none: return.
 
         Raises
         ------
         FollowsNone, RejectedTarget
         """
-        self._check_mode(what, modes, follows=self.law.mode in modes)
-        if self._core.faults:
+        reasons = core.TargetRefusal
+        if refusal == reasons.none:
+            return
+        if refusal == reasons.inactive:
+            self._refuse_inactive(what)
+        if refusal == reasons.mode:
+            self._refuse_mode(what, IMPEDANCES if what == 'target wrench' else IMPEDANCES[1:])
+        if refusal == reasons.fault:
             raise RejectedTarget(
                 what,
                 f'after {self.last_fault}',
                 'targets once an empty or a new joint trajectory has acknowledged that',
             )
-        reference = self.tip_reference
-        if self.state is None or self.is_stale or reference is None:
-            raise FollowsNone(
-                what, 'nothing is followed', 'send it once the arm is held (reference: holding)'
-            )
-        return reference
-
-    def _target(self, pose: TipPose, reference: TipPose | None) -> TipPose:
-        """Return a pose in base axes, given in those or in the reference's frame, within reach."""
-        target = pose if reference is None else pose.after(reference)
-        distance = float(np.linalg.norm(target.position))
-        if not distance <= self.reach:
+        if refusal == reasons.reach and target is not None:
             raise RejectedTarget(
-                'target pose: distance from the base link [m]',
-                float(f'{distance:.4g}'),
-                f'at most {self.reach:.3g}, the reach of the arm',
+                f'{what}: distance from the base link [m]',
+                float(f'{np.linalg.norm(target.position):.4g}'),
+                f'at most {self._core.reach:.3g}, the reach of the arm',
             )
-        return target
-
-    def _require_spring(self, what: str, is_taken: bool) -> None:
-        """Refuse a target where the core has no spring at the tip."""
-        if not is_taken:
+        if refusal == reasons.no_spring:
             raise FollowsNone(
                 what, 'there is no spring at the tip', 'set parameter impedance.tip_stiffness'
             )
+        self._refuse_unheld(what)
+
+    def _reference_for(self, what: str) -> TipPose:
+        """Return the tip's reference in base axes, or refuse a target in its frame."""
+        reference = self.tip_reference
+        if reference is None:
+            self._refuse_unheld(what)
+        return reference
+
+    def _refuse_unheld(self, what: str) -> NoReturn:
+        """Refuse a target where there is no reference."""
+        raise FollowsNone(
+            what, 'nothing is followed', 'send it once the arm is held (reference: holding)'
+        )
 
     def _check_rate(self) -> None:
         """

@@ -27,6 +27,7 @@ from robodyn_ros.control.units import DriveUnits, PossiblePositions, drive_units
 from robodyn_ros.description.chain import Chain
 from robodyn_ros.description.records import Finding
 from robodyn_ros.errors import UnreadableSource
+from robodyn_ros.kinematics import reach
 from robodyn_ros.model import STANDARD_GRAVITY, Payload, RobotModel
 from robodyn_ros.parameters import base_parameters
 
@@ -188,7 +189,6 @@ def build_control_stack(
     units = drive_units(model, settings, scales, limits)
     pipeline = CommandPipeline(law, joint_states, safety, reference_limits(model, settings))
     pipeline.added = added_effort(model, settings, limits)
-    pipeline.reach = reach(model) + float(np.linalg.norm(settings.wrench_point))
     monitor = ContactMonitor(
         model,
         settings,
@@ -224,15 +224,6 @@ def added_effort(
         limit = each_joint(model, settings, 'external_effort_limit')
     scale = each_joint(model, settings, 'external_effort_scale')
     return AddedEffort(model.joint_names, scale, limit, settings.state_timeout)
-
-
-def reach(model: RobotModel) -> float:
-    """Return how far the tip can be from the base link's origin at most [m]; maybe infinite."""
-    dh = model.dh
-    ends = (dh.base_transform, dh.tip_transform)
-    length = sum(float(np.linalg.norm(end[:3, 3])) for end in ends) + np.abs(dh.a).sum()
-    travel = np.where(dh.prismatic, np.abs(model.position_limits).max(axis=1), 0.0)
-    return float(length + np.abs(dh.d).sum() + travel.sum())
 
 
 def speed_limits(model: RobotModel) -> np.ndarray:
@@ -288,6 +279,7 @@ def reference_limits(model: RobotModel, settings: ControlSettings) -> ReferenceL
         settings.ramp_time,
         continuous_joints(model),
         PossiblePositions.of(model),
+        reach(model),
     )
 
 

@@ -54,11 +54,12 @@ def core_arm(
     friction: Friction,
     joints: int,
     tip: tuple[OfPosition | None, OfPosition | None] = (None, None),
+    reach: float = np.inf,
 ) -> Any:
-    """Return an arm for the core; the tip's are its pose and its Jacobian."""
+    """Return an arm for the core; the tip's are its pose and its Jacobian, and its reach [m]."""
     functions = core_function(inverse_dynamics), core_function(friction)
     of_tip = (None if each is None else core_function(each) for each in tip)
-    return core.Arm(joints, *functions, NonFiniteValue, *of_tip)
+    return core.Arm(joints, *functions, NonFiniteValue, *of_tip, reach)
 
 
 def core_law(law: ControlLaw) -> Any:

@@ -58,6 +58,8 @@ class ReferenceLimits:
         Joints that turn without end, for which whole turns mean nothing.
     possible : PossiblePositions
         What is outside of them is in other units.
+    reach : float
+        Farthest that the tip can be from the base link's origin [m]; infinite: not known.
     """
 
     joint_names: tuple[str, ...]
@@ -67,6 +69,7 @@ class ReferenceLimits:
     settle_time: float
     continuous: np.ndarray
     possible: PossiblePositions
+    reach: float = np.inf
 
 
 def planned_reference(

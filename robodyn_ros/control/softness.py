@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from robodyn_ros.control.control_stack import reach
 from robodyn_ros.control.settings import ControlSettings, safety_settings
 from robodyn_ros.dynamics import gravity_torque
 from robodyn_ros.errors import InvalidArgument

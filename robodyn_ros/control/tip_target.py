@@ -155,7 +155,7 @@ def _product(one: FloatArray, other: FloatArray) -> FloatArray:
 
 class TipTargets:
     """
-    What the core's pipeline is told about the tip: a pose in each cycle, a wrench while it is new.
+    Aims the tip in the core's pipeline: at one pose, or at another one in each cycle.
 
     Parameters
     ----------
@@ -166,7 +166,6 @@ class TipTargets:
     def __init__(self, pipeline: Any) -> None:
         self._core = pipeline
         self._poses: PoseTrajectory | None = None
-        self._received: float | None = None  # when the wrench came; None: there is none
 
     @property
     def reference(self) -> TipPose | None:
@@ -176,48 +175,38 @@ class TipTargets:
             return None
         return TipPose(np.array(position), np.array(xyzw))
 
-    def aim(self, pose: TipPose) -> bool:
-        """Aim at a pose in base axes; return whether there is an impedance at the tip."""
-        self._poses = None
-        return bool(self._core.aim_tip(pose.position, pose.xyzw))
+    def aim(self, pose: TipPose) -> core.TargetRefusal:
+        """Aim at a pose in base axes; return why the core refuses it, and go on then."""
+        refusal = self._core.aim_tip(pose.position, pose.xyzw)
+        if refusal == core.TargetRefusal.none:
+            self._poses = None
+        return refusal
 
-    def follow(self, poses: PoseTrajectory, time: float) -> bool:
-        """Follow poses from a time [s] on; return whether there is an impedance at the tip."""
-        is_taken = self.aim(poses.at(time))
-        if is_taken:
+    def follow(self, poses: PoseTrajectory, time: float) -> core.TargetRefusal:
+        """Follow poses from a time [s] on; return why the core refuses, and go on then."""
+        refusal = self.aim(poses.at(time))
+        if refusal == core.TargetRefusal.none:
             self._poses = poses
-        return is_taken
+        return refusal
 
-    def add(self, wrench: FloatArray, now: float) -> None:
-        """Add a wrench in base axes, shape (6,) [N, N m], from a steady time [s] on."""
-        self._core.add_wrench(wrench)
-        self._received = now
-
-    def advance(self, time: float, now: float, timeout: float) -> None:
+    def advance(self, time: float) -> None:
         """
-        Go on at a time of the reference and a steady time [s]; a wrench ends at the timeout [s].
+        Go on at a time of the reference [s].
 
         A trajectory ends where the core has given its target up: a brake, another reference.
         """
-        if self._received is not None and now - self._received > timeout:
-            self.end_wrench()
         if self._poses is None:
             return
         poses, target = self._poses, self._poses.at(time)
-        is_aimed = self._core.has_tip_target and self._core.aim_tip(target.position, target.xyzw)
+        is_aimed = self._core.has_tip_target and (
+            self._core.aim_tip(target.position, target.xyzw) == core.TargetRefusal.none
+        )
         if not is_aimed or time >= poses.end:
             self._poses = None
 
-    def end_wrench(self) -> None:
-        """Add no wrench any more."""
-        if self._received is not None:
-            self._received = None
-            self._core.add_wrench(np.zeros(6))
-
     def end(self) -> None:
-        """End trajectory and wrench; the core decides what becomes of its target."""
+        """End a trajectory; the core decides what becomes of its target."""
         self._poses = None
-        self.end_wrench()
 
     @property
     def is_following(self) -> bool:

@@ -37,7 +37,7 @@ class Library:
 
     def __init__(self, arm, folder, **options):
         self.path, self.source, self.header = export_shared(arm, folder, **options)
-        function = ctypes.CDLL(str(self.path)).robodyn_model_v2
+        function = ctypes.CDLL(str(self.path)).robodyn_model_v3
         function.restype = ctypes.POINTER(SharedModel)
         self.model = function().contents
         self.load = np.empty(self.model.load_size)
@@ -115,7 +115,7 @@ def test_torques_are_those_of_pinocchio(tmp_path):
 def test_it_says_whose_model_it_is(tmp_path):
     arm = public_arm('panda')
     model = Library(arm, tmp_path, generator='the test').model
-    assert (model.abi, model.joints, model.generator) == (2, 7, b'the test')
+    assert (model.abi, model.joints, model.generator) == (3, 7, b'the test')
     assert tuple(model.joint_names[k].decode() for k in range(7)) == arm.joint_names
     assert (model.base_link.decode(), model.tip_link.decode()) == (arm.base_link, arm.tip_link)
     assert model.kinematics.decode() == kinematics_digest(arm)
@@ -187,7 +187,7 @@ def test_its_one_symbol_has_the_version_in_its_name(tmp_path):
     said = subprocess.run(
         ['nm', '-D', '--defined-only', library.path], capture_output=True, text=True, check=True
     ).stdout
-    assert re.findall(r' T (\w+)', said) == ['robodyn_model_v2']
+    assert re.findall(r' T (\w+)', said) == ['robodyn_model_v3']
     header = files('robodyn_ros.compiled.c').joinpath('robodyn_model.h').read_text()
     assert int(re.search(r'define ROBODYN_MODEL_ABI (\d+)', header)[1]) == library.model.abi
     assert shared.SYMBOL == re.search(r'SYMBOL "(\w+)"', header)[1]

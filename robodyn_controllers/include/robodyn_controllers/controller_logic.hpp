@@ -32,6 +32,7 @@ using robodyn::CommandPipeline;
 using robodyn::kNaN;
 using robodyn::Mode;
 using robodyn::Six;
+using robodyn::TargetRefusal;
 using robodyn::Three;
 using robodyn::Vector;
 
@@ -91,6 +92,7 @@ inline robodyn::Model core_model(const robodyn_model & library)
     static_cast<const robodyn_model *>(self)->jacobian(q, jacobian);
     return true;
   };
+  model.reach = library.reach;
   return model;
 }
 
@@ -135,6 +137,28 @@ inline std::string checked_load(
   }
   if (model.make_load(&payload, gravity.data(), load.data()) != 0) {
     return "payload; allowed: finite numbers, an inertia that a body of this mass has";
+  }
+  return "";
+}
+
+// Return why a target of the tip is refused, in words; empty: it is not.
+inline const char * words_of(TargetRefusal refusal)
+{
+  switch (refusal) {
+    case TargetRefusal::none:
+      return "";
+    case TargetRefusal::inactive:
+      return "nothing is commanded, or commanding ends; allowed: while enabled";
+    case TargetRefusal::mode:
+      return "another mode; allowed: an impedance, for poses cartesian_impedance";
+    case TargetRefusal::fault:
+      return "after a fault; allowed: once a new or an empty reference has acknowledged it";
+    case TargetRefusal::not_followed:
+      return "no reference is followed; allowed: once the arm is held";
+    case TargetRefusal::reach:
+      return "beyond the reach of the arm";
+    case TargetRefusal::no_spring:
+      return "no spring at the tip; allowed: with impedance.tip_stiffness";
   }
   return "";
 }
@@ -189,12 +213,15 @@ public:
   void activate()
   {
     is_active_ = true;  // first: a load put before is taken below
+    is_enabled_ = true;
+    is_cancelled_ = false;
     const auto forget = [](const auto &) { return true; };
     arm_->new_setpoint.take(forget);
     arm_->new_target.take(forget);
     arm_->new_wrench.take(forget);
-    has_setpoint_ = is_refusing_targets_ = false;
-    target_time_ = wrench_time_ = -robodyn::kInfinity;
+    has_setpoint_ = false;
+    reported_changes_ = arm_->pipeline.state().fault_changes;
+    reported_drops_ = arm_->pipeline.counts().dropped_references;
     arm_->watch.reset();
     arm_->has_applied = false;
     take_changes();
@@ -266,7 +293,8 @@ public:
     return has_command;
   }
 
-  // Call a function with the last fault, if it is new; from one other thread.
+  // Call a function with the last fault, or the last reason for which a reference was dropped, if
+  // it is new; from one other thread.
   template <typename Function>
   void take_fault(Function && function)
   {
@@ -276,8 +304,9 @@ public:
     });
   }
 
-  // Whether a target pose came while no reference was followed, since the last call.
-  bool take_refused_target() { return is_target_refused_.exchange(false); }
+  // Why the control cycle refused a target pose, or a wrench, since the last call; none: it did not.
+  TargetRefusal take_refused_target() { return refused_target_.exchange(TargetRefusal::none); }
+  TargetRefusal take_refused_wrench() { return refused_wrench_.exchange(TargetRefusal::none); }
 
   // Whether external torques are estimated though on_contact is report; from any thread.
   void set_watched(bool is_watched) { is_watched_ = is_watched; }
@@ -293,7 +322,23 @@ public:
 
   // --- services, from any thread at any time; each returns why it refuses, empty: it is done ---
 
-  void set_enabled(bool is_enabled) { is_enabled_ = is_enabled; }
+  // It is enabled anew whenever it is activated.
+  std::string set_enabled(bool is_enabled)
+  {
+    if (!is_active_) { return "the controller is not active"; }
+    is_enabled_ = is_enabled;
+    return "";
+  }
+
+  // End what set_setpoint began, and acknowledge faults.
+  std::string cancel()
+  {
+    const std::lock_guard<std::mutex> lock(changing_);
+    if (arm_ == nullptr) { return kNotConfigured; }
+    arm_->new_setpoint.put(Vector(3 * arm_->n, kNaN));
+    is_cancelled_ = true;
+    return "";
+  }
 
   std::string set_payload(const std::string & link, const robodyn_payload & payload)
   {
@@ -373,6 +418,12 @@ public:
     if (!(std::fabs(length - 1.0) <= robodyn::kQuaternionTolerance)) {
       return "orientation of length " + std::to_string(length) + "; allowed: 1, within 0.001";
     }
+    const double reach = robodyn::reach_of(core_model(*arm_->model), arm_->asked.law.tip_point);
+    if (!robodyn::is_within(reach, position)) {
+      const double distance = std::hypot(position[0], position[1], position[2]);
+      return "distance from the base link: " + std::to_string(distance) +
+             " m; allowed: at most " + std::to_string(reach) + " m, the reach of the arm";
+    }
     arm_->new_target.put({position, {w / length, {x / length, y / length, z / length}}});
     return "";
   }
@@ -438,8 +489,7 @@ private:
     bool has_applied = false, is_watching = false;  // since activation, in the last cycle
     const Vector scale;
     Vector setpoint;
-    Six wrench{};               // added at the tip
-    double timeout;             // of setpoints, targets and wrenches [s]
+    double timeout;             // of setpoints [s]
     robodyn_payload payload{};  // these two: the last ones that were taken
     std::vector<double> gravity;
     Mailbox<Settings> changes;
@@ -510,6 +560,7 @@ private:
       arm.watch.change_load(load.data());
       return true;
     });
+    if (is_cancelled_.exchange(false)) { arm.pipeline.cancel(); }
     if (!is_enabled_) {
       arm.pipeline.begin_stop();
     } else if (!arm.pipeline.is_enabled()) {
@@ -517,25 +568,19 @@ private:
     }
   }
 
-  // Pass the tip's target and the wrench on. After a reaction to a contact targets are taken again
-  // once none has come for state_timeout: a stream of them would go on otherwise.
+  // Pass the tip's target and the wrench on.
   void take_target_and_wrench()
   {
-    Arm & arm = *arm_;
-    arm.new_target.take([this, &arm](const robodyn::Pose & target) {
-      is_refusing_targets_ &= now_ - target_time_ <= arm.timeout;
-      target_time_ = now_;
-      if (is_refusing_targets_) { return false; }
-      const bool is_aimed = arm.pipeline.aim_tip(target);
-      if (!is_aimed) { is_target_refused_ = true; }
-      return is_aimed;
+    const auto is_taken = [](TargetRefusal refusal, std::atomic<TargetRefusal> & refused) {
+      if (refusal != TargetRefusal::none) { refused = refusal; }
+      return refusal == TargetRefusal::none;
+    };
+    arm_->new_target.take([this, &is_taken](const robodyn::Pose & target) {
+      return is_taken(arm_->pipeline.aim_tip(target), refused_target_);
     });
-    arm.new_wrench.take([this, &arm](const Six & wrench) {
-      arm.wrench = wrench;
-      wrench_time_ = now_;
-      return true;
+    arm_->new_wrench.take([this, &is_taken](const Six & wrench) {
+      return is_taken(arm_->pipeline.add_wrench(wrench, now_), refused_wrench_);
     });
-    arm.pipeline.add_wrench(now_ - wrench_time_ <= arm.timeout ? arm.wrench : Six{});
   }
 
   // Take the state of a control cycle, and react to a contact. Nothing is computed without
@@ -557,16 +602,20 @@ private:
     arm.has_applied = true;
     if (contact_event_ == robodyn::ContactEvent::begins) {
       arm.pipeline.react_to_contact(arm.on_contact);
-      is_refusing_targets_ = arm.on_contact != robodyn::ContactAction::report;
     }
   }
 
   void report_faults()
   {
-    const robodyn::Fault & fault = arm_->pipeline.last_fault();
-    if (fault.cause == reported_.cause && fault.joint == reported_.joint) { return; }
-    reported_ = fault;
-    if (fault.cause != robodyn::Cause::none) { faults_.put(fault); }
+    const robodyn::PipelineState & state = arm_->pipeline.state();
+    if (state.counts.dropped_references != reported_drops_) {
+      reported_drops_ = state.counts.dropped_references;
+      faults_.put(state.last_drop);
+    }
+    if (state.fault_changes != reported_changes_) {
+      reported_changes_ = state.fault_changes;
+      if (state.newest_fault.cause != robodyn::Cause::none) { faults_.put(state.newest_fault); }
+    }
   }
 
   void write(double * command) const
@@ -579,13 +628,14 @@ private:
   const std::chrono::milliseconds longest_wait_;
   std::unique_ptr<Arm> arm_;
   double now_ = 0.0, setpoint_age_ = 0.0;
-  double target_time_ = 0.0, wrench_time_ = 0.0;  // when the last one came [s]
-  bool has_setpoint_ = false, is_setpoint_at_rest_ = false, is_refusing_targets_ = false;
+  bool has_setpoint_ = false, is_setpoint_at_rest_ = false;
   robodyn::ContactEvent contact_event_ = robodyn::ContactEvent::none;
-  robodyn::Fault reported_;
+  std::uint64_t reported_changes_ = 0, reported_drops_ = 0;
   Mailbox<robodyn::Fault> faults_;
-  std::atomic<bool> is_active_{false}, is_enabled_{true}, is_watched_{false};
-  std::atomic<bool> is_target_refused_{false};
+  std::atomic<bool> is_active_{false}, is_enabled_{true}, is_watched_{false},
+    is_cancelled_{false};
+  std::atomic<TargetRefusal> refused_target_{TargetRefusal::none};
+  std::atomic<TargetRefusal> refused_wrench_{TargetRefusal::none};
   std::mutex changing_;  // guards arm_ and put() of its mailboxes; the loop takes no lock
 };
 

@@ -106,7 +106,7 @@ static int self_test(void)
 __attribute__((visibility("default")))
 #endif
 const robodyn_model *
-robodyn_model_v2(void)
+robodyn_model_v3(void)
 {
   static const robodyn_model model = {
     ROBODYN_MODEL_ABI,
@@ -126,6 +126,7 @@ robodyn_model_v2(void)
     STRONGEST_GRAVITY,
     HEAVIEST_PAYLOAD,
     LARGEST_PAYLOAD,
+    REACH,
     make_load,
     arm_inverse_dynamics,
     arm_gravity_torque,

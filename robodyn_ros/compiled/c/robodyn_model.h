@@ -2,7 +2,7 @@
 /*
  * An arm's model as a shared library, as `robodyn export --shared` writes it; plain C and C++.
  *
- * The library has one symbol, robodyn_model_v2, whose name holds the version of all that follows:
+ * The library has one symbol, robodyn_model_v3, whose name holds the version of all that follows:
  * one of another version has none of this name. SI units; arrays in chain order, base to tip;
  * matrices row by row; M(q) qdd + C(q, qd) qd + g(q) = tau. No function allocates, waits or keeps
  * anything, so that threads may share a model. A result may be written over an argument.
@@ -12,8 +12,8 @@
 
 #include <math.h>
 
-#define ROBODYN_MODEL_ABI 2
-#define ROBODYN_MODEL_SYMBOL "robodyn_model_v2"
+#define ROBODYN_MODEL_ABI 3
+#define ROBODYN_MODEL_SYMBOL "robodyn_model_v3"
 
 #ifdef __cplusplus
 extern "C" {
@@ -48,6 +48,8 @@ typedef struct
   /* More is a mistake of units: m/s^2, kg, and m for a payload's radius of gyration and the
      * distance of its centre of mass from the link. */
   double strongest_gravity, heaviest_payload, largest_payload;
+  /* Farthest that the tip link's origin can be from the base link's [m]; infinite: not known. */
+  double reach;
 
   /* Write the load of a payload, NULL: none, and a gravity, NULL: that of the export. Returns 0,
      * or -1 and writes nothing for a number that is not finite or an inertia that no body has. */
@@ -67,7 +69,7 @@ typedef struct
   int (*self_test)(void);
 } robodyn_model;
 
-const robodyn_model * robodyn_model_v2(void);
+const robodyn_model * robodyn_model_v3(void);
 
 /* Write the principal moments of an inertia, xx xy xz yy yz zz, the smallest first; numbers that
  * are not finite give moments that are not. By Jacobi rotations, to rounding error. */

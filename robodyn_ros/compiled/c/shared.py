@@ -29,12 +29,12 @@ from robodyn_ros.dynamics import (
 )
 from robodyn_ros.dynamics.friction import friction_of
 from robodyn_ros.errors import InvalidArgument, NoBackend
-from robodyn_ros.kinematics import forward_kinematics, jacobian, kinematics_digest
+from robodyn_ros.kinematics import forward_kinematics, jacobian, kinematics_digest, reach
 from robodyn_ros.model import STRONGEST_GRAVITY, Payload, RobotModel, checked_model
 from robodyn_ros.spatial import FloatArray, moved_parameters
 
 HEADER = 'robodyn_model.h'
-SYMBOL = 'robodyn_model_v2'
+SYMBOL = 'robodyn_model_v3'
 
 _TEMPLATE = 'robodyn_model.c'
 _KERNELS: tuple[KernelName, ...] = (
@@ -159,6 +159,7 @@ def _constants(model: RobotModel, run_time: RunTime, generator: str) -> str:
             _array('gravity', model.gravity),
             f'#define STRONGEST_GRAVITY {_number(STRONGEST_GRAVITY)}',
             f'#define HEAVIEST_PAYLOAD {heaviest}\n#define LARGEST_PAYLOAD {largest}',
+            f'#define REACH {_number(reach(model))}',
             '/* Of gravity: three rows. Of the inertias that a payload changes: their values',
             ' * without one, and ten rows for XX XY XZ YY YZ ZZ mX mY mZ m of the payload. */',
             _array('gravity_map', np.array(gravity)),
@@ -243,6 +244,7 @@ class SharedModel(ctypes.Structure):
         ('strongest_gravity', ctypes.c_double),
         ('heaviest_payload', ctypes.c_double),
         ('largest_payload', ctypes.c_double),
+        ('reach', ctypes.c_double),
         (
             'make_load',
             ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(SharedPayload), _DOUBLES, _DOUBLES),

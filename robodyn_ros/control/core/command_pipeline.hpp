@@ -184,22 +184,45 @@ public:
   }
 
   // Let the tip of an impedance go to a pose of its own, beside the joints' reference. It is held
-  // until another one, or until the joints' reference is a new one or moves; return whether an
-  // impedance is followed.
-  bool aim_tip(const Pose & target)
+  // until another one, or until the joints' reference is a new one or moves. Return why it is
+  // refused.
+  TargetRefusal aim_tip(const Pose & target)
   {
-    const bool is_at_tip = state_.law.latest().impedance.at_tip();
-    if (!is_at_tip || is_stopping_ || !follower_.has_reference()) { return false; }
+    const TargetRefusal refusal = target_refusal(true);
+    if (refusal != TargetRefusal::none) { return refusal; }
+    if (!is_within(reach(), target.position)) { return TargetRefusal::reach; }
+    if (!state_.law.latest().impedance.at_tip()) { return TargetRefusal::no_spring; }
     state_.parts.tip().aim(target);
-    return true;
+    return TargetRefusal::none;
   }
 
-  // Add a wrench at the tip, in base axes [N, N m], in an impedance; it fades in. None while
-  // commanding ends.
-  void add_wrench(const Six & wrench)
+  // Add a wrench at the tip, in base axes [N, N m], in an impedance; it fades in, and is gone
+  // state_timeout after this steady time [s], or when the arm is braked or stopped, or touches
+  // something. Return why it is refused.
+  TargetRefusal add_wrench(const Six & wrench, double now)
   {
-    state_.parts.tip().add_wrench(is_stopping_ ? Six{} : wrench);
+    const TargetRefusal refusal = target_refusal(false);
+    if (refusal == TargetRefusal::none) {
+      state_.parts.tip().add_wrench(wrench);
+      wrench_time_ = now;
+    }
+    return refusal;
   }
+
+  // Why no target of the tip is taken at present, whatever it is; poses need other springs than
+  // wrenches.
+  TargetRefusal target_refusal(bool is_pose) const
+  {
+    if (!is_enabled_ || is_stopping_) { return TargetRefusal::inactive; }
+    const bool is_soft = mode() == Mode::joint_impedance && !is_pose;
+    if (!is_soft && mode() != Mode::cartesian_impedance) { return TargetRefusal::mode; }
+    if (state_.fault.cause != Cause::none) { return TargetRefusal::fault; }
+    const bool is_followed = state_.has_state && !is_stale_ && follower_.has_reference();
+    return is_followed ? TargetRefusal::none : TargetRefusal::not_followed;
+  }
+
+  // Farthest from the base link's origin that a target of the tip may be [m].
+  double reach() const { return reach_of(state_.model.model(), state_.law.latest().tip_point); }
 
   // Follow a motion from now on; not for the real-time loop. The caller planned it from the
   // motion that is followed, or from the measured state.
@@ -227,6 +250,7 @@ public:
   void cancel()
   {
     state_.parts.tip().stop();
+    state_.parts.tip().add_wrench({});
     follower_.cancel();
     hold_softly();
   }
@@ -265,6 +289,7 @@ public:
     if (!is_enabled_ || action == ContactAction::report) { return; }
     const Fault why{Cause::contact};
     state_.set_fault(why);
+    state_.parts.tip().add_wrench({});
     follower_.refuse_until_end();
     if (action == ContactAction::stop && state_.law.latest().yields()) {
       // The springs yield: only a motion ends, where its reference is.
@@ -367,7 +392,7 @@ public:
     }
     const bool is_led = follower_.take(setpoint, now.steady, may_follow(now.steady));
     if (is_led) { state_.parts.tip().release(); }
-    if (is_valid && !is_possible) { state_.set_fault(impossible); }
+    if (is_valid && !is_possible) { state_.keep_fault(impossible); }
     if (is_valid && is_possible) {
       if (state_.fault.cause == Cause::impossible_position) { state_.set_fault({}); }
       cycle(now.steady, false, now, nullptr);
@@ -506,7 +531,7 @@ private:
     velocity_check_.bound(velocity_);  // after the overspeed check, which it would hide
     check_state_rate();
     resume_damping();
-    advance_tip();
+    advance_tip(now.steady);
     check_damping();
     if (!has_extrapolated_) { hold_duration_ = kNaN; }
     has_extrapolated_ = is_load_new_ = false;
@@ -541,7 +566,7 @@ private:
     state_.parts.gravity(state_.law.latest(), state_.model, position_, gravity_);
     const Fault fault = overload(gravity_, state_.settings.effort_limits);
     if (fault.cause != Cause::none) {
-      state_.set_fault(fault);
+      state_.keep_fault(fault);
       ++state_.counts.refused_torques;
       return false;
     }
@@ -566,10 +591,11 @@ private:
     }
   }
 
-  // Move the tip's own reference towards its target.
-  void advance_tip()
+  // Move the tip's own reference towards its target, and end a wrench that is not renewed.
+  void advance_tip(double now)
   {
     TipReference & tip = state_.parts.tip();
+    if (!(now - wrench_time_ <= state_.settings.state_timeout)) { tip.add_wrench({}); }
     if (!follower_.has_reference()) {
       tip.reset();
       return;
@@ -1077,6 +1103,7 @@ private:
     kNaN;  // s, that a state's command acts until an extrapolated one; NaN: there was none
   double elapsed_ = 0.0;      // s, since the last valid cycle
   double stale_since_ = 0.0;  // s
+  double wrench_time_ = 0.0;  // s, when the added wrench came
 };
 
 }  // namespace robodyn

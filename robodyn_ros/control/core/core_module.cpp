@@ -172,8 +172,11 @@ public:
   // Pose and Jacobian of the tip are functions of the position; both, or neither.
   Arm(
     std::size_t joints, Function inverse_dynamics, Function friction, py::object not_finite,
-    std::optional<Function> pose, std::optional<Function> jacobian)
-  : joints_(joints), friction_(std::move(friction)), not_finite_(std::move(not_finite))
+    std::optional<Function> pose, std::optional<Function> jacobian, double reach)
+  : joints_(joints),
+    friction_(std::move(friction)),
+    not_finite_(std::move(not_finite)),
+    reach_(reach)
   {
     if (pose && jacobian) {
       pose_ = std::move(*pose);
@@ -193,6 +196,7 @@ public:
     model.joints = joints_;
     model.load_size = 1;
     model.self = this;
+    model.reach = reach_;
     model.inverse_dynamics = [](
                                void * self, Numbers load, std::size_t rows, Numbers q, Numbers qd,
                                Numbers qdd, double * tau) {
@@ -275,6 +279,7 @@ private:
   std::array<Function, 4> functions_;
   Function friction_, pose_, jacobian_;
   py::object not_finite_;  // the exception for numbers that are not finite
+  const double reach_;
   std::exception_ptr error_;
 };
 
@@ -700,6 +705,14 @@ PYBIND11_MODULE(core_module, module)
     .value("implausible", rd::Refusal::implausible)
     .value("overload", rd::Refusal::overload)
     .value("not_finite", rd::Refusal::not_finite);
+  py::enum_<rd::TargetRefusal>(module, "TargetRefusal")
+    .value("none", rd::TargetRefusal::none)
+    .value("inactive", rd::TargetRefusal::inactive)
+    .value("mode", rd::TargetRefusal::mode)
+    .value("fault", rd::TargetRefusal::fault)
+    .value("not_followed", rd::TargetRefusal::not_followed)
+    .value("reach", rd::TargetRefusal::reach)
+    .value("no_spring", rd::TargetRefusal::no_spring);
   py::class_<rd::Fault>(module, "Fault")
     .def_readonly("cause", &rd::Fault::cause)
     .def_readonly("joint", &rd::Fault::joint)
@@ -756,9 +769,10 @@ PYBIND11_MODULE(core_module, module)
     .def(
       py::init<
         std::size_t, Function, Function, py::object, std::optional<Function>,
-        std::optional<Function>>(),
+        std::optional<Function>, double>(),
       py::arg("joints"), py::arg("inverse_dynamics"), py::arg("friction"), py::arg("not_finite"),
-      py::arg("pose") = std::nullopt, py::arg("jacobian") = std::nullopt);
+      py::arg("pose") = std::nullopt, py::arg("jacobian") = std::nullopt,
+      py::arg("reach") = rd::kInfinity);
 
   py::class_<rd::Motion, std::shared_ptr<rd::Motion>>(module, "Motion")
     .def(
@@ -857,7 +871,20 @@ PYBIND11_MODULE(core_module, module)
       py::arg("position"), py::arg("xyzw"))
     .def(
       "add_wrench",
-      [](Pipeline & self, const rd::Six & wrench) { self.core().add_wrench(wrench); })
+      [](Pipeline & self, const rd::Six & wrench, double now) {
+        return self.core().add_wrench(wrench, now);
+      },
+      py::arg("wrench"), py::arg("now"))
+    .def(
+      "target_refusal",
+      [](Pipeline & self, bool is_pose) { return self.core().target_refusal(is_pose); },
+      py::arg("is_pose"))
+    .def_property_readonly("reach", [](Pipeline & self) { return self.core().reach(); })
+    .def(
+      "is_within_reach",
+      [](Pipeline & self, const rd::Three & position) {
+        return rd::is_within(self.core().reach(), position);
+      })
     .def_property_readonly(
       "tip_reference",
       [](Pipeline & self) {

@@ -4,6 +4,8 @@
 #define ROBODYN_ROS__CORE__MODEL_HPP_
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstddef>
 
 #include "settings.hpp"
@@ -33,7 +35,22 @@ struct Model
   // law has no stiffness at the tip.
   bool (*forward_kinematics)(void * self, const double * q, double * pose) = nullptr;
   bool (*jacobian)(void * self, const double * q, double * jacobian) = nullptr;
+  // Farthest that the tip link's origin can be from the base link's [m]; infinite: not known.
+  double reach = kInfinity;
 };
+
+// Return how far from the base link's origin a point of the tip link can be at most [m].
+inline double reach_of(const Model & model, const std::array<double, 3> & tip_point)
+{
+  return model.reach + std::hypot(tip_point[0], tip_point[1], tip_point[2]);
+}
+
+// Whether a position is within a reach [m]; one that is not finite is not.
+inline bool is_within(double reach, const std::array<double, 3> & position)
+{
+  const double distance = std::hypot(position[0], position[1], position[2]);
+  return distance <= reach && std::isfinite(distance);
+}
 
 // Evaluates the model under a load. Where a joint has no rate limit, a change blends the old
 // load into the new one: every torque is linear in the inverse dynamics, so that it stays
@@ -54,6 +71,7 @@ public:
   // Most rows of one call: the parts of a torque take 10, and n with an impedance.
   static std::size_t max_rows(std::size_t joints) { return joints + 10; }
 
+  const Model & model() const { return model_; }
   std::size_t joints() const { return model_.joints; }
   std::size_t load_size() const { return load_.size(); }
   bool is_blending() const { return is_blending_; }

@@ -38,10 +38,11 @@ struct PipelineState
   double lag = 0.0;         // s, of velocities that had to be replaced
   Fault fault;              // why a reference was last dropped, or commanding refused
   std::array<Fault, 2> other_faults;  // further faults since
+  Fault newest_fault;                 // of these; none: they are acknowledged
   Fault last_drop;                    // why a reference was last dropped without a request
   bool is_damping_off = false;        // since enabling, a reference or a cancellation
   Counts counts;
-  std::uint64_t fault_changes = 0;  // how often any of these faults changed
+  std::uint64_t fault_changes = 0;  // how often one began, or all were acknowledged
 
   PipelineState(
     const Model & arm, const double * load, const LawSettings & given_law,
@@ -61,9 +62,19 @@ struct PipelineState
 
   void set_fault(const Fault & what)
   {
-    fault = what;
+    fault = newest_fault = what;
     other_faults = {};
     ++fault_changes;
+  }
+
+  // Set a fault that may go on from cycle to cycle: it begins once.
+  void keep_fault(const Fault & what)
+  {
+    if (what.cause == fault.cause && what.joint == fault.joint) {
+      fault = what;
+    } else {
+      set_fault(what);
+    }
   }
 
   // Add a fault to those that are not acknowledged.
@@ -72,7 +83,7 @@ struct PipelineState
     Fault & place = fault.cause == Cause::none           ? fault
                   : other_faults[0].cause == Cause::none ? other_faults[0]
                                                          : other_faults[1];
-    place = what;
+    place = newest_fault = what;
     ++fault_changes;
   }
 
@@ -315,10 +326,11 @@ public:
   }
 
   // End the reference on request: brake from it and hold where the law has feedback, or fade it
-  // out.
+  // out. Setpoints are accepted again.
   void cancel()
   {
     state_.acknowledge_faults();
+    is_refusing_ = is_refusing_at_rest_ = false;
     end_motion();
   }
 
@@ -349,7 +361,6 @@ public:
     if (has_reference() && !is_braking()) {
       ++state_.counts.dropped_references;
       state_.last_drop = why;
-      ++state_.fault_changes;
       is_refusing_ = true;
     }
     clear();

@@ -152,6 +152,17 @@ struct Fault
   const char * name() const { return kCauseNames[static_cast<std::size_t>(cause)]; }
 };
 
+// Why a target of the tip, a pose or a wrench, is not taken.
+enum class TargetRefusal : std::uint8_t {
+  none,
+  inactive,      // nothing is commanded, or commanding ends
+  mode,          // it has no springs for such a target
+  fault,         // that no reference and no cancellation has acknowledged
+  not_followed,  // there is no reference, or no fresh state
+  reach,         // the pose is beyond what the arm can reach
+  no_spring,     // the tip has no stiffness
+};
+
 // Why the last state gave no command.
 enum class Refusal : std::uint8_t { none, implausible, overload, not_finite };
 

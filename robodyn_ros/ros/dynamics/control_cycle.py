@@ -221,7 +221,7 @@ class ControlCycle:
         self._was_taken_over = False
         self._is_missed = self._is_reported_stale = False
         self._reported_stale = self._missed_since = -math.inf
-        self._reported_fault, self._reported_changes = '', -1
+        self._reported_changes = 0
         self._reported_velocities: dict[str, str] = {}
         self._reported_drops = 0
         self._last_watchdog = math.inf
@@ -458,12 +458,9 @@ class ControlCycle:
     def _look_for_faults(self) -> None:
         """Log the command pipeline's new faults, once."""
         pipeline = self.stack.pipeline
-        if (changes := pipeline.fault_changes) == self._reported_changes:
-            return
-        self._reported_changes = changes
-        if (fault := pipeline.last_fault) != self._reported_fault:
-            self._reported_fault = fault
-            if fault:
+        if (changes := pipeline.fault_changes) != self._reported_changes:
+            self._reported_changes = changes
+            if fault := pipeline.last_fault:
                 self._node.get_logger().error(fault)
                 self._reported_velocities = self._kinds_of_wrong_velocities()
                 self._report()
