@@ -375,6 +375,7 @@ public:
   {
     const std::lock_guard<std::mutex> lock(changing_);
     if (arm_ == nullptr) { return kNotConfigured; }
+    if (!is_enabled_) { return words_of(TargetRefusal::inactive); }
     const std::size_t n = arm_->n;
     const auto is_sized = [n](const std::vector<double> & values, bool may_be_empty) {
       return values.size() == n || (may_be_empty && values.empty());
@@ -383,6 +384,9 @@ public:
       names.size() != n || !is_sized(positions, false) || !is_sized(velocities, true) ||
       !is_sized(accelerations, true)) {
       return "allowed: positions of every joint of the arm";
+    }
+    if (!are_finite(positions) || !are_finite(velocities) || !are_finite(accelerations)) {
+      return "allowed: finite numbers";
     }
     Vector setpoint(3 * n, 0.0);
     std::vector<bool> is_named(n, false);
@@ -562,6 +566,7 @@ private:
     });
     if (is_cancelled_.exchange(false)) { arm.pipeline.cancel(); }
     if (!is_enabled_) {
+      has_setpoint_ = false;  // enabled again, it holds where the arm is
       arm.pipeline.begin_stop();
     } else if (!arm.pipeline.is_enabled()) {
       arm.pipeline.enable(now_);

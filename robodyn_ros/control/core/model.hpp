@@ -48,8 +48,9 @@ inline double reach_of(const Model & model, const std::array<double, 3> & tip_po
 // Whether a position is within a reach [m]; one that is not finite is not.
 inline bool is_within(double reach, const std::array<double, 3> & position)
 {
-  const double distance = std::hypot(position[0], position[1], position[2]);
-  return distance <= reach && std::isfinite(distance);
+  double square = 0.0;  // std::hypot of three may hide a NaN
+  for (const double each : position) { square += each * each; }
+  return std::isfinite(square) && std::sqrt(square) <= reach;
 }
 
 // Evaluates the model under a load. Where a joint has no rate limit, a change blends the old

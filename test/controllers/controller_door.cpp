@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// The controller's logic for Python: requests and cycles of test_both_doors.py.
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "robodyn_controllers/controller_logic.hpp"
+
+using robodyn::Vector;
+using robodyn_controllers::ControllerLogic;
+using robodyn_controllers::Settings;
+
+namespace
+{
+
+struct Door
+{
+  ControllerLogic logic{std::chrono::minutes(1)};
+  const robodyn_model * model = nullptr;
+  std::string answer;
+
+  const char * say(const std::string & words)
+  {
+    answer = words;
+    return answer.c_str();
+  }
+};
+
+Settings settings_of(const robodyn_model & model, int mode, const double * numbers)
+{
+  const auto n = static_cast<std::size_t>(model.joints);
+  const auto next = [&numbers] { return *numbers++; };
+  const auto each = [&numbers, n] {
+    const Vector values(numbers, numbers + n);
+    numbers += n;
+    return values;
+  };
+  Settings settings;
+  robodyn::LawSettings & law = settings.law;
+  law.mode = static_cast<robodyn::Mode>(mode);
+  law.kp = each();
+  law.kd = each();
+  law.stiffness = each();
+  law.nullspace_stiffness = each();
+  robodyn::Settings & safety = settings.safety;
+  safety.effort_limits = each();
+  safety.torque_rate_limits = each();
+  settings.contacts.moving = each();
+  settings.contacts.stationary = each();
+  settings.contacts.gain = each();
+  std::copy_n(numbers, 6, law.tip_stiffness.begin());
+  numbers += 6;
+  law.friction_velocity = next();
+  law.position_guard = next();
+  law.damping_ratio = next();
+  law.friction_compensation = next();
+  law.friction_dead_zone = next();
+  safety.ramp_time = next();
+  safety.state_timeout = next();
+  safety.stale_hold_time = next();
+  safety.max_reference_step = next();
+  safety.max_following_error = next();
+  safety.damping = next();
+  safety.tip_speed = next();
+  safety.tip_turn_rate = next();
+  settings.contacts.dwell = next();
+  settings.largest_wrench.force = next();
+  settings.largest_wrench.moment = next();
+  safety.braking_acceleration.assign(n, robodyn::kInfinity);
+  safety.position_limits.assign(model.position_limits, model.position_limits + 2 * n);
+  safety.velocity_limits.assign(model.velocity_limits, model.velocity_limits + n);
+  safety.is_continuous.assign(n, 0.0);
+  settings.on_contact = robodyn::ContactAction::stop;
+  return settings;
+}
+
+}  // namespace
+
+extern "C" {
+
+Door * door_open(const robodyn_model * model, int mode, const double * numbers)
+{
+  auto * const door = new Door;
+  door->model = model;
+  const Vector scale(static_cast<std::size_t>(model->joints), 1.0);
+  door->logic.configure(
+    {std::shared_ptr<void>(), model}, settings_of(*model, mode, numbers), {}, scale);
+  return door;
+}
+
+void door_close(Door * door)
+{
+  delete door;
+}
+
+void door_activate(Door * door)
+{
+  door->logic.activate();
+}
+
+int door_deactivate(Door * door, double * command)
+{
+  return door->logic.deactivate(command);
+}
+
+int door_update(
+  Door * door, double period, const double * position, const double * velocity,
+  const double * reference, double * command)
+{
+  // A null reference: nothing is chained, and setpoints come by set_setpoint.
+  Vector setpoint(3 * static_cast<std::size_t>(door->model->joints));
+  if (reference == nullptr) { door->logic.sample_setpoint(period, setpoint.data()); }
+  const double * const given = reference == nullptr ? setpoint.data() : reference;
+  return door->logic.update(period, position, velocity, given, command);
+}
+
+const char * door_change(Door * door, int mode, const double * numbers)
+{
+  door->logic.change_settings(
+    [=](const robodyn_model & model) { return settings_of(model, mode, numbers); });
+  return "";
+}
+
+const char * door_enable(Door * door, int is_enabled)
+{
+  return door->say(door->logic.set_enabled(is_enabled != 0));
+}
+
+const char * door_cancel(Door * door)
+{
+  return door->say(door->logic.cancel());
+}
+
+const char * door_payload(Door * door, const char * link, const robodyn_payload * payload)
+{
+  return door->say(door->logic.set_payload(link, *payload));
+}
+
+const char * door_gravity(Door * door, const char * frame, const double * gravity)
+{
+  return door->say(door->logic.set_gravity(frame, {gravity, gravity + 3}));
+}
+
+const char * door_setpoint(Door * door, int count, const char ** names, const double * positions)
+{
+  return door->say(
+    door->logic.set_setpoint({names, names + count}, {positions, positions + count}, {}, {}));
+}
+
+const char * door_pose(Door * door, const char * frame, const double * pose)
+{
+  return door->say(door->logic.set_target_pose(
+    frame, {pose[0], pose[1], pose[2]}, {pose[3], pose[4], pose[5], pose[6]}));
+}
+
+const char * door_wrench(Door * door, const char * frame, const double * wrench)
+{
+  robodyn::Six given;
+  std::copy_n(wrench, 6, given.begin());
+  return door->say(door->logic.set_target_wrench(frame, given));
+}
+
+// What the last cycle refused, in words.
+const char * door_refused(Door * door)
+{
+  const char * const pose = robodyn_controllers::words_of(door->logic.take_refused_target());
+  return *pose != '\0' ? pose : robodyn_controllers::words_of(door->logic.take_refused_wrench());
+}
+
+// The fault that is not acknowledged.
+const char * door_fault(Door * door)
+{
+  return door->logic.pipeline().last_fault().name();
+}
+}
