@@ -58,8 +58,8 @@ def core_arm(
 ) -> Any:
     """Return an arm for the core; the tip's are its pose and its Jacobian, and its reach [m]."""
     functions = core_function(inverse_dynamics), core_function(friction)
-    of_tip = (None if each is None else core_function(each) for each in tip)
-    return core.Arm(joints, *functions, NonFiniteValue, *of_tip, reach)
+    pose, jacobian = (None if each is None else core_function(each) for each in tip)
+    return core.Arm(joints, *functions, NonFiniteValue, pose, jacobian, reach)
 
 
 def core_law(law: ControlLaw) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 from robodyn_ros.control.settings import ControlSettings, safety_settings
 from robodyn_ros.dynamics import gravity_torque
 from robodyn_ros.errors import InvalidArgument
-from robodyn_ros.kinematics import forward_kinematics, jacobian
+from robodyn_ros.kinematics import forward_kinematics, jacobian, reach
 from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import FloatArray
 

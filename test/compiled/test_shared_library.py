@@ -129,6 +129,14 @@ def test_it_says_whose_model_it_is(tmp_path):
     assert model.largest_payload == pytest.approx(max(1.0, reach))
 
 
+def test_its_reach_is_farther_than_any_position_and_that_of_a_straight_arm_at_most(tmp_path):
+    arm = rd.RobotModel.from_urdf(two_link_urdf())
+    found = Library(arm, tmp_path).model.reach
+    angles = np.stack(np.meshgrid(*2 * [np.linspace(-np.pi, np.pi, 91)]), -1).reshape(-1, 2)
+    distance = np.linalg.norm(rd.forward_kinematics(arm, angles)[:, :3, 3], axis=1)
+    assert distance.max() <= found <= distance.max() * 1.001
+
+
 def test_what_has_no_limit_has_an_infinite_one(tmp_path):
     text = two_link_urdf().replace('type="revolute"', 'type="continuous"')
     arm = rd.RobotModel.from_urdf(re.sub('<limit[^>]*>', '', text))

@@ -102,3 +102,15 @@ def test_a_disabled_pipeline_does_not_react():
     arm.pipeline.disable()
     arm.pipeline.react_to_contact('stop', WHAT)
     assert arm.pipeline.last_fault == ''
+
+
+def test_a_second_contact_like_the_first_is_a_fault_of_its_own():
+    arm = following()
+    counts = [arm.pipeline.fault_changes]
+    for _ in range(2):
+        arm.pipeline.react_to_contact('stop', WHAT)
+        arm.run_elsewhere(2.5, (0.15, 0.2))
+        counts.append(arm.pipeline.fault_changes)
+    assert counts[1] < counts[2]
+    arm.run_elsewhere(0.5, (0.15, 0.2))
+    assert arm.pipeline.fault_changes == counts[2]

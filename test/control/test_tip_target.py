@@ -156,6 +156,25 @@ def test_a_target_beyond_the_reach_is_refused(held):
         held.pipeline.aim_tip(TipPose.checked([3.0, 0.0, 0.0], UPRIGHT))
 
 
+@pytest.mark.parametrize('axis', range(3))
+def test_the_core_itself_takes_no_target_that_is_no_number(held, axis):
+    for bad in (np.nan, np.inf):
+        position = np.where(np.arange(3) == axis, bad, 0.0)
+        assert held.pipeline._core.aim_tip(position, UPRIGHT).name == 'reach'
+
+
+def test_a_trajectory_of_poses_with_one_beyond_the_reach_is_refused_and_the_target_stays(held):
+    near = TipPose.checked([0.0, 0.0, 0.05], UPRIGHT)
+    held.pipeline.aim_tip(near, is_relative=True)
+    for far in ([9.0, 0.0, 0.0], [0.0, 0.0, 3.0]):
+        with pytest.raises(RejectedTarget, match='the reach of the arm'):
+            held.pipeline.follow_poses(
+                [1.0, 2.0], [near, TipPose.checked(far, UPRIGHT)], is_relative=True
+            )
+    assert held.pipeline._core.has_tip_target
+    assert not held.pipeline.is_following_poses
+
+
 @pytest.mark.longer
 def test_a_relative_target_moves_the_reference_along_the_tips_axes(held):
     pose = forward_kinematics(held.stack.model, HERE)
