@@ -9,7 +9,6 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "hardware_interface/types/hardware_interface_type_values.hpp"
@@ -260,13 +259,12 @@ void InverseDynamicsController::make_services(const Settings & settings)
       logic_.take_fault([&](const robodyn::Fault & fault) {
         RCLCPP_ERROR(logger, "%s", line_of(fault, joints).c_str());
       });
-      for (const auto & [topic, refusal] :
-           {std::pair{"target_pose", logic_.take_refused_target()},
-            std::pair{"target_wrench", logic_.take_refused_wrench()}}) {
-        if (refusal != robodyn::TargetRefusal::none) {
-          RCLCPP_WARN(logger, "%s refused: %s", topic, words_of(refusal));
-        }
-      }
+      const auto warn_of = [&logger](const char * topic, robodyn::TargetRefusal refusal) {
+        if (refusal == robodyn::TargetRefusal::none) { return; }
+        RCLCPP_WARN(logger, "%s refused: %s", topic, words_of(refusal));
+      };
+      warn_of("target_pose", logic_.take_refused_target());
+      warn_of("target_wrench", logic_.take_refused_wrench());
       is_watched_ = states->get_subscription_count() > 0;
       torques_.has_subscribers = torques->get_subscription_count() > 0;
       wrench_.has_subscribers = wrench->get_subscription_count() > 0;

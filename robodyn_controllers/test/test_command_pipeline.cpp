@@ -301,6 +301,8 @@ TEST(CommandPipeline, ATargetOfTheTipIsHeldUntilTheReferenceMoves)
   const auto [x, y, z, w] = pendulum::orientation(0.5);
   EXPECT_TRUE(
     arm.pipeline.aim_tip({pendulum::place(0.5), {w, {x, y, z}}}) == robodyn::TargetRefusal::none);
+  EXPECT_TRUE(
+    arm.pipeline.aim_tip({{0.0, 0.0, robodyn::kNaN}, {}}) == robodyn::TargetRefusal::reach);
   arm.simulate(4000, 0.3);
   EXPECT_NEAR(arm.q, 0.5, 1e-4);
   arm.simulate(4000, 0.31);
