@@ -525,16 +525,20 @@ def no_springs(door: Door) -> None:
 def changed_mode(door: Door) -> None:
     rest(door)
     assert door.change(mode='computed_torque') == ''
+    door.run(0.1)
 
 
 def inactive(door: Door) -> None:
+    """The arm was moved meanwhile."""
     rest(door)
     door.deactivate()
+    door.jump[1] = 0.3
 
 
 def inactive_after_disabled(door: Door) -> None:
     disabled(door)
     door.deactivate()
+    door.jump[1] = 0.3
 
 
 # --- requests ----------------------------------------------------------------------------------
@@ -663,6 +667,14 @@ ROWS = (
         'a stiffness in motion',
         motion,
         lambda d: d.change(**{'impedance.tip_stiffness': (200.0,) * 3 + (20.0,) * 3}),
+        'accepted',
+    ),
+    Row('a setting in motion', motion, lambda d: d.change(effort_limit_scale=0.8), 'accepted'),
+    Row('a setting after overspeed', overspeed, lambda d: d.change(ramp_time=0.4), 'accepted'),
+    Row(
+        'a setting in a mode that is new',
+        changed_mode,
+        lambda d: d.change(damping=1.0),
         'accepted',
     ),
     Row('disable in motion', motion, lambda d: d.enable(False), 'accepted'),

@@ -133,7 +133,7 @@ public:
 
   // Change the mode, the gains or the terms by a transition. A reference is kept while an active
   // law follows one; where feedback would begin far from it, the arm is braked where it is
-  // instead.
+  // instead. The latest law again changes nothing: an arm that a fault let go stays free.
   void change_law(const LawSettings & law)
   {
     ActiveLaw & active = state_.law;
@@ -142,7 +142,8 @@ public:
     // Damp where damping acts already, or where a moving arm may lose its reference.
     const bool is_damped =
       active.goal().damping != 0.0 || (is_moving && follower_.has_reference());
-    active.change(law, state_.settings.ramp_time, is_damped ? state_.damping() : 0.0);
+    const double damping = is_damped ? state_.damping() : 0.0;
+    if (!active.change(law, state_.settings.ramp_time, damping)) { return; }
     if (!had_feedback && active.latest().has_feedback() && follower_.is_far()) {
       follower_.drop_and_brake({Cause::feedback_far_away});
     }

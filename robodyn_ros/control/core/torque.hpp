@@ -585,18 +585,19 @@ public:
   bool is_in_transition() const { return is_in_transition_; }
 
   // Start a transition to another law over a duration [s], with damping [1/s] in gravity
-  // compensation.
-  void change(const LawSettings & law, double duration, double damping)
+  // compensation; return false where it is the latest.
+  bool change(const LawSettings & law, double duration, double damping)
   {
     next_.set_law(law);
     mode_ = law.mode;
-    if (next_ == latest_) { return; }
+    if (next_ == latest_) { return false; }
     latest_ = next_;
     if (damping != 0.0 && !latest_.follows()) {
       next_.damping = damping;
       damping_time_ = 0.0;
     }
     begin(duration);
+    return true;
   }
 
   // Switch to the latest law at once, with damping [1/s]; only the rate limit smooths the

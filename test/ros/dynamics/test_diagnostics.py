@@ -287,3 +287,25 @@ def test_what_is_missing_is_logged_at_whatever_level_it_has_next():
     for level, words in ((WARN, 'waiting'), (ERROR, 'broken'), (WARN, 'waiting again')):
         ControlCycle.remark(cycle, DiagnosticStatus(level=level, message=words))
         assert cycle._told_missing == words
+
+
+def test_a_second_fault_like_the_first_is_logged_and_one_that_goes_on_is_not():
+    cycle, logged = Cycle(), []
+    node = SimpleNamespace(
+        get_logger=lambda: SimpleNamespace(error=logged.append, warning=lambda words: None)
+    )
+    looking = SimpleNamespace(
+        stack=cycle.stack,
+        _node=node,
+        _reported_changes=0,
+        _reported_drops=0,
+        _report=lambda: None,
+        _kinds_of_wrong_velocities=dict,
+    )
+    for count in (1, 2):
+        cycle.arm.run(0.1, Q)
+        cycle.arm.pipeline.react_to_contact('stop', 'contact at a test')
+        for _ in range(3):
+            ControlCycle._look_for_faults(looking)
+            cycle.arm.run(0.1, Q)
+        assert logged == count * ['contact at a test']
