@@ -639,9 +639,10 @@ ROWS = (
     Row(
         'a payload of another link',
         rest,
-        lambda d: d.payload(1.0, on='link1'),
+        lambda d: d.payload(1.0, (0.2, 0.0, 0.0), on='link1'),
         'accepted',
         difference='the controller takes the payload of its tip link alone',
+        motion='the controller takes the payload of its tip link alone',
     ),
     Row('a payload of no link', rest, lambda d: d.payload(1.0, on='moon'), 'link'),
     Row('gravity', rest, lambda d: d.gravity((1.0, 0.0, -9.7)), 'accepted'),
