@@ -6,6 +6,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import numpy as np
+
 _LONGEST_VALUE = 120
 
 
@@ -41,10 +43,21 @@ class RobodynError(Exception):
 
 
 def _shortened(value: Any) -> str:
-    text = repr(value)
+    text = repr(_plain(value))
     if len(text) <= _LONGEST_VALUE:
         return text
     return f'{text[:_LONGEST_VALUE]}... ({len(text)} characters)'
+
+
+def _plain(value: Any) -> Any:
+    # NumPy's scalars and arrays as Python's own, so that no message says np.float64(...).
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    if type(value) in (list, tuple):
+        return type(value)(_plain(item) for item in value)
+    if type(value) is dict:
+        return {_plain(key): _plain(item) for key, item in value.items()}
+    return value
 
 
 # --- what is read ------------------------------------------------------------------------------

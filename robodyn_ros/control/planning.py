@@ -140,7 +140,9 @@ def planned_reference(
         reference = Reference.through([start], still, limits.settle_time, before)
     else:
         raise RejectedTrajectory(
-            'trajectory', f'ends {start - times[-1]:.3f} s ago', 'an end in the future'
+            'trajectory',
+            f'ends {start - times[-1]:.3f} s ago',
+            'an end in the future: a later header stamp or time_from_start',
         )
     lower = np.minimum(beginning.position, measured.position)
     upper = np.maximum(beginning.position, measured.position)

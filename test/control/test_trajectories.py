@@ -130,7 +130,9 @@ def test_points_in_the_past_are_left_out():
     )
     assert reference.sample(10.0).position == pytest.approx(REST.position)
     assert reference.sample(11.0).position == pytest.approx([0.9, 0.2])
-    with pytest.raises(RejectedTrajectory, match='end in the future'):
+    with pytest.raises(
+        RejectedTrajectory, match='end in the future: a later header stamp or time_from_start'
+    ):
         planned(trajectory([0.2], [[0.1, 0.2]], start=9.0))
 
 
