@@ -51,6 +51,8 @@ from robodyn_ros.spatial import FloatArray
 
 _T = TypeVar('_T')
 
+CONTRADICTION = 'sources of joint states contradict each other'
+
 _MOST_LAYOUTS = 8  # of messages with added efforts, remembered
 
 
@@ -313,6 +315,15 @@ class CommandPipeline:
             self.state, self._refusal, self.stale_cause = None, '', ''
             self._core.enable(now)
 
+    def listen(self, until: float) -> None:
+        """Command nothing before a steady time [s]: each source may have sent a state by then."""
+        self._core.listen(until)
+
+    @property
+    def is_contradicted(self) -> bool:
+        """Whether sources of joint states contradict each other."""
+        return self._core.is_contradicted
+
     def disable(self) -> None:
         """Stop commanding; call ``stop_command`` before."""
         self._tip.end()
@@ -547,7 +558,7 @@ class CommandPipeline:
         now : float
             Steady time [s].
         """
-        if not self._core.is_enabled or self._joint_states.stale_joints(now):
+        if self._joint_states.stale_joints(now):
             return None
         self._tip.advance(state.time)
         found = self._core.step(
@@ -559,11 +570,12 @@ class CommandPipeline:
             self._joint_states.elapsed.simulated,
             self._added(now),
         )
-        if found is None:
-            self._refusal = self._why_refused()
-            return None
-        self.state, self._refusal = state, ''
-        return Command(*found, state)
+        self._refusal = '' if found is not None else self._why_refused()
+        if self._core.refusal == core.Refusal.contradicting:
+            self._refusal = self.stale_cause = CONTRADICTION
+        elif found is not None:
+            self.state = state
+        return None if found is None else Command(*found, self.state or state)
 
     def watchdog(self, now: float) -> Command | None:
         """

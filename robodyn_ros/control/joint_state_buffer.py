@@ -25,8 +25,9 @@ _KNOWN = 0.8  # of the filter's weight, from which on it says what a velocity is
 _BURST = 0.25  # of the mean interval of states that are not stamped
 _NEWEST_INTERVAL = 0.02  # weight in it
 
-# By how much a message may be late and come after a newer one [s].
-LONGEST_DELAY = 0.05
+# By how much a message may be late and come after a newer one [s]; by more where that newer one
+# has only just come: another source sends what is newer, and no clock was set back.
+LONGEST_DELAY, LONGEST_DELAY_OF_SOURCE = 0.05, 0.15
 
 # A stamp older than this is of another clock, not late [s].
 WRONG_CLOCK = 1.0
@@ -144,8 +145,9 @@ class JointStateBuffer:
     is missing or not finite is replaced by the filtered difference of positions; it is unknown
     until samples of about two of the filter's time constants exist, again after a gap longer than
     the timeout, and where the position changed while the stamp did not. A message stamped before
-    the joint's last one, by less than ``LONGEST_DELAY``, is late and ignored; by more, or with
-    that last one stale, the clock was set back.
+    the joint's last one, by less than ``LONGEST_DELAY``, is late and ignored, by less than
+    ``LONGEST_DELAY_OF_SOURCE`` for the time of ``LONGEST_DELAY``; by more, or with that last one
+    stale, the clock was set back.
     """
 
     def __init__(
@@ -377,13 +379,10 @@ class JointStateBuffer:
         self, target: np.ndarray, time: float, stamped: bool, received: float
     ) -> np.ndarray:
         behind = self._sampled[target] - time
-        is_fresh = received - self._received[target] <= self.timeout
-        return (
-            (self._stamped[target] == stamped)
-            & (behind > 0.0)
-            & (behind < min(LONGEST_DELAY, self.timeout))
-            & is_fresh
-        )
+        since = received - self._received[target]
+        is_late = (behind < min(LONGEST_DELAY, self.timeout)) & (since <= self.timeout)
+        is_overtaken = (behind < LONGEST_DELAY_OF_SOURCE) & (since <= LONGEST_DELAY)
+        return (self._stamped[target] == stamped) & (behind > 0.0) & (is_late | is_overtaken)
 
     def _take_in_whole(
         self,

@@ -65,6 +65,8 @@ def test_nothing_is_commanded_while_disabled_nor_before_the_first_complete_state
 
 def test_until_velocities_are_known_only_gravity_is_commanded():
     arm = enabled()
+    assert arm.receive(Q, []) is None  # another state has to agree
+    arm.now += 0.001
     assert arm.receive(Q, []).torque == pytest.approx(GRAVITY)
     with pytest.raises(RejectedTrajectory, match='velocities'):
         arm.pipeline.follow(to([0.5, 0.2]))
@@ -312,6 +314,8 @@ def test_late_state_is_bridged_by_where_the_motion_leads():
 def test_unknown_velocities_and_simulated_time_are_not_bridged():
     arm = enabled()
     arm.now += 0.001
+    arm.receive(Q, ())
+    arm.now += 0.001
     assert arm.receive(Q, ()) is not None
     assert arm.watch(0.09) == [None] * 9
     arm = enabled(simulated_time=lambda: 0.0)
@@ -427,7 +431,10 @@ LIMIT = POSITION_LIMITS[0, 1]
 
 
 def test_unknown_velocity_is_not_braked_and_makes_nothing_that_is_not_finite():
-    command = enabled('gravity_compensation').receive([2.5, 0.2], [])
+    arm = enabled('gravity_compensation')
+    arm.receive([2.5, 0.2], [])
+    arm.now += 0.001
+    command = arm.receive([2.5, 0.2], [])
     assert command.torque == pytest.approx(WEIGHT * np.cos([2.5, 0.2]))
 
 

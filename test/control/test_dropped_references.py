@@ -127,7 +127,10 @@ def test_states_that_no_joint_can_have_come_to_are_the_cause_they_are():
         arm.now += 0.012
         arm.receive([(-1.5, 1.5)[i % 2], Q[1]], stamp=arm.now)
         arm.pipeline.watchdog(arm.now)
-    assert arm.pipeline.is_stale and arm.pipeline.stale_cause == 'no plausible state'
+    assert (
+        arm.pipeline.is_stale
+        and arm.pipeline.stale_cause == 'sources of joint states contradict each other'
+    )
 
 
 def test_process_that_stood_still_itself_is_not_called_a_torque_that_is_not_finite():

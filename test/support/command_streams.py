@@ -96,6 +96,7 @@ _CODES = (
     ("contact: .* at joint '(.*)', likely", 'contact'),
     ('no fresh state of (.*)', 'late'),
     ('no plausible state', 'implausible'),
+    ('sources of joint states contradict each other', 'contradiction'),
     ('no finite torque', 'not_finite'),
     ('no control cycle in time', 'no_cycle'),
     ('the watchdog commanded meanwhile', 'taken_over'),

@@ -74,6 +74,9 @@ public:
     n_(state_.n),
     follower_(state_),
     plausibility_(n_),
+    agreement_(n_),
+    agreed_position_(n_),
+    agreed_velocity_(n_),
     velocity_check_(n_),
     soft_limits_(n_),
     limiter_(n_),
@@ -119,10 +122,17 @@ public:
     elapsed_ = 0.0;
     clock_.reset();
     plausibility_.reset();
+    agreement_.begin();
+    begun_ = 0;
+    differs_since_ = agreed_steady_ = -kInfinity;
     velocity_check_.reset();
     state_.law.switch_now();
     follower_.reset();
   }
+
+  // Command nothing for a first state until a steady time [s]: more than one source sends states,
+  // and each may have sent one by then.
+  void listen(double until) { listens_until_ = until; }
 
   // Stop commanding; call stop_command before.
   void disable()
@@ -331,8 +341,11 @@ public:
     const Now & now, const double * added = nullptr)
   {
     has_command_ = has_parts_ = false;
-    if (!is_enabled_) { return false; }
     std::copy_n(position, n_, position_.begin());
+    if (!is_enabled_) {
+      agreement_.take(position_, now.of_motion(), state_.settings);
+      return false;
+    }
     std::copy_n(velocity, n_, velocity_.begin());
     update_period(clock_.advance(time, now, state_.settings.state_timeout));
     // Kept until a state is valid: a refused state must not hide that the clock jumped.
@@ -350,7 +363,8 @@ public:
     if (!is_enabled_ || !state_.has_state) { return false; }
     const double stamp = state_.is_stamped ? state_.time : kNaN;
     const double waited = now.since(state_.steady, stamp);
-    if (!has_stale_joint && !(waited > state_.settings.state_timeout)) {
+    const bool is_heard = !has_stale_joint && !(waited > state_.settings.state_timeout);
+    if (is_heard && !agreement_.is_contradicted()) {
       extrapolate(now, added);
       return has_command_;
     }
@@ -454,6 +468,7 @@ public:
   const Vector & wrong_velocities() const { return velocity_check_.ratio(); }
   // Whether states come too seldom for gravity compensation; 10 % are jitter.
   bool is_slow() const { return state_.period * kGravityRate > 1.1; }
+  bool is_contradicted() const { return agreement_.is_contradicted(); }
   Refusal refusal() const { return refusal_; }  // of the last state
   const Fault & last_fault() const { return state_.fault; }
   const Fault & last_drop() const { return state_.last_drop; }
@@ -478,6 +493,7 @@ private:
   // Up to this period gravity is taken at the measured position: a free arm gains a tenth of its
   // energy in a second [s].
   static constexpr double kQuickPeriod = 0.0045;
+  static constexpr int kBegun = 2;  // agreeing states from which on the first is relied on
   static constexpr double kMissedStates = 3.0;  // a state is late after this number of periods
   // Multiple of the longest period for the gains at which feedback under way ends: a pause makes
   // the mean period longer.
@@ -513,6 +529,10 @@ private:
   {
     const double damping = state_.damping();
     refusal_ = Refusal::none;
+    if (contradicts(now)) {
+      refusal_ = Refusal::contradicting;
+      return;
+    }
     if (!state_.has_state) {
       if (!may_begin(now.steady)) {
         refusal_ = Refusal::overload;
@@ -555,10 +575,45 @@ private:
     state_.is_stamped = is_stamped;
     state_.steady = now.steady;
     state_.has_state = true;
+    begun_ = std::min(begun_ + 1, kBegun);
+    agreement_.follow();
     is_stale_ = is_clock_invalid_ = false;
     follower_.record_followed();
     limit(torque_, now.steady);
     has_parts_ = true;
+  }
+
+  // Whether sources contradict each other, or may, before the first torque. The arm is braked from
+  // the last state before they did.
+  bool contradicts(const Now & now)
+  {
+    const bool is_contradicted = agreement_.take(position_, now.of_motion(), state_.settings);
+    if (agreement_.has_left() && begun_ < kBegun && !is_stale_) { state_.has_state = false; }
+    if (!state_.has_state) {
+      return now.steady < listens_until_ ||
+             !agreement_.may_begin(now.of_motion(), has_velocities(velocity_));
+    }
+    if (agreement_.has_left()) {
+      if (now.steady - differs_since_ > kShortestGap) {
+        agreed_position_ = state_.position;
+        agreed_velocity_ = state_.velocity;
+        agreed_time_ = state_.time;
+        agreed_steady_ = state_.steady;
+      }
+      differs_since_ = now.steady;
+    }
+    if (is_contradicted && !is_stale_) {
+      if (now.steady - agreed_steady_ <= 2.0 * kShortestGap) {
+        state_.position = agreed_position_;
+        state_.velocity = agreed_velocity_;
+        state_.time = agreed_time_;
+        state_.steady = agreed_steady_;
+      }
+      velocity_check_.restart_history();
+      become_stale(now);
+    }
+    if (is_contradicted && stale_torque(now.steady)) { limit(torque_, now.steady); }
+    return is_contradicted;
   }
 
   // Whether to command for a first state: the drives can carry the arm there.
@@ -1072,6 +1127,11 @@ private:
   StampClock clock_;
   DampingMonitor damping_monitor_;
   Plausibility plausibility_;
+  Agreement agreement_;
+  Vector agreed_position_, agreed_velocity_;  // of the last state before sources differed
+  int begun_ = 0;  // states that were commanded from since enabling, to kBegun
+  double agreed_time_ = 0.0, agreed_steady_ = -kInfinity, differs_since_ = -kInfinity;  // s
+  double listens_until_ = -kInfinity;                                                   // s
   VelocityCheck velocity_check_;
   SoftJointLimits soft_limits_;
   TorqueLimiter limiter_;

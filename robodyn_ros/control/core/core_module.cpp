@@ -704,7 +704,8 @@ PYBIND11_MODULE(core_module, module)
     .value("none", rd::Refusal::none)
     .value("implausible", rd::Refusal::implausible)
     .value("overload", rd::Refusal::overload)
-    .value("not_finite", rd::Refusal::not_finite);
+    .value("not_finite", rd::Refusal::not_finite)
+    .value("contradicting", rd::Refusal::contradicting);
   py::enum_<rd::TargetRefusal>(module, "TargetRefusal")
     .value("none", rd::TargetRefusal::none)
     .value("inactive", rd::TargetRefusal::inactive)
@@ -850,6 +851,9 @@ PYBIND11_MODULE(core_module, module)
       py::init<std::shared_ptr<Arm>, const rd::LawSettings &, const rd::Settings &>(),
       py::arg("arm"), py::arg("law"), py::arg("settings"))
     .def("enable", [](Pipeline & self, double now) { self.core().enable(now); })
+    .def("listen", [](Pipeline & self, double until) { self.core().listen(until); })
+    .def_property_readonly(
+      "is_contradicted", [](Pipeline & self) { return self.core().is_contradicted(); })
     .def("disable", &Pipeline::call<&Core::disable>)
     .def("change_law", &Pipeline::change_law)
     .def("change_settings", &Pipeline::change_settings)

@@ -164,7 +164,7 @@ enum class TargetRefusal : std::uint8_t {
 };
 
 // Why the last state gave no command.
-enum class Refusal : std::uint8_t { none, implausible, overload, not_finite };
+enum class Refusal : std::uint8_t { none, implausible, overload, not_finite, contradicting };
 
 struct Counts
 {

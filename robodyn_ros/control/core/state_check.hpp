@@ -24,6 +24,7 @@ struct Now
   double simulated = kNaN;  // s; NaN: time is not simulated
 
   bool is_simulated() const { return !std::isnan(simulated); }
+  double of_motion() const { return is_simulated() ? simulated : steady; }
 
   // The time [s] since a message came at a steady time, with a stamp (NaN: without). A stamp
   // ahead of simulated time is from another clock, or from before the clock was set back: then
@@ -216,6 +217,186 @@ private:
 
   Vector candidate_;
   bool has_candidate_ = false;
+};
+
+// Detects sources of states that contradict each other: states that alternate between two places,
+// each of which no joint can reach from the other.
+//
+// A place is where a track of states is that follow one another. A state that continues neither
+// track begins another one: an outlier, a jump, a restart. A contradiction needs returns to both
+// tracks. So neither outliers at places of their own nor one at the same place are contradictions,
+// nor is a source that is late: its states lie on the way of the other.
+class Agreement
+{
+public:
+  explicit Agreement(std::size_t joints) : n_(joints), tracks_{Track(joints), Track(joints)} {}
+
+  // Take a state of a time [s], and return whether sources contradict each other.
+  bool take(const Vector & position, double now, const Settings & settings)
+  {
+    if (now < last_return_) { last_return_ = -kInfinity; }  // simulated time was set back
+    if (now < last_leave_) { last_leave_ = -kInfinity; }
+    if (now - last_return_ > kWindow) { tracks_[0].returns = tracks_[1].returns = 0; }
+    has_left_ = false;
+    std::size_t to = nearest(position, now, settings);
+    if (to == kNone) {
+      to = tracks_[current_].count > 0 ? 1 - current_ : current_;
+      tracks_[to].begin();
+      if (to == followed_) { followed_ = kNone; }
+      has_left_ = tracks_[1 - to].count > 0;
+      if (has_left_) { last_leave_ = now; }
+    } else if (to != current_) {
+      has_left_ = true;
+      if (!has_passed(tracks_[current_], position, now, settings)) {
+        ++tracks_[to].returns;
+        last_return_ = now;
+      }
+    }
+    run_ = to == current_ && !has_left_ ? run_ + 1 : 1;
+    current_ = to;
+    tracks_[to].add(position, now);
+    const int one = tracks_[0].returns, other = tracks_[1].returns;
+    if (one > 0 && other > 0 && one + other >= kReturns) { is_contradicted_ = true; }
+    // Over once only that source is left which was followed before.
+    if (current_ == followed_ && is_silent(tracks_[1 - current_], now)) {
+      is_contradicted_ = false;
+      tracks_[0].returns = tracks_[1].returns = 0;
+    }
+    return is_contradicted_;
+  }
+
+  // Record that the last state was commanded from.
+  void follow() { followed_ = current_; }
+  // Follow whatever comes from now on; what was seen within kWindow still counts.
+  void begin() { followed_ = kNone; }
+
+  bool is_contradicted() const { return is_contradicted_; }
+  bool has_left() const { return has_left_; }  // the last state: the track of the one before
+  // Whether the last state may be the first that is commanded from. One without velocities, as what
+  // displays send, needs another that agrees.
+  bool may_begin(double now, bool has_velocities)
+  {
+    if (is_contradicted_ && now - last_return_ > kWindow) { is_contradicted_ = false; }
+    return !is_contradicted_ &&
+           (run_ >= kAgreeing || (has_velocities && now - last_leave_ > kWindow));
+  }
+
+private:
+  static constexpr std::size_t kNone = 2, kEntries = 32;
+  static constexpr int kReturns = 3, kAgreeing = 2;
+  static constexpr double kWindow = 2.5;    // s; a source may send once in a second
+  static constexpr double kStep = 0.01;     // rad or m, of noise
+  static constexpr double kLongest = 0.25;  // s, for which a joint may move unseen
+  static constexpr double kSpacing = 0.01;  // s, between entries of a track's way
+  // A source is silent after this number of its intervals, at least for a time [s].
+  static constexpr double kSilentIntervals = 2.5, kShortestSilence = 0.1;
+  static constexpr double kForgotten = 0.9;  // of the longest interval, with each state
+
+  struct Track
+  {
+    explicit Track(std::size_t joints) : last(joints), way(kEntries * joints) {}
+
+    void begin()
+    {
+      count = first = 0;
+      returns = 0;
+      interval = 0.0;
+    }
+
+    void add(const Vector & position, double now)
+    {
+      if (count > 0) { interval = std::max(now - time, kForgotten * interval); }
+      last = position;
+      time = now;
+      if (count > 0 && now - stored < kSpacing) { return; }
+      stored = now;
+      const std::size_t k = (first + count) % kEntries;
+      std::copy(
+        position.begin(), position.end(),
+        way.begin() + static_cast<std::ptrdiff_t>(k * position.size()));
+      if (count < kEntries) {
+        ++count;
+      } else {
+        first = (first + 1) % kEntries;
+      }
+    }
+
+    Vector last, way;
+    std::size_t count = 0, first = 0;
+    double time = -kInfinity, stored = -kInfinity;
+    double interval = 0.0;  // between its states, at the most of late [s]
+    int returns = 0;
+  };
+
+  // Whether a source has ended, as far as its rate tells.
+  static bool is_silent(const Track & track, double now)
+  {
+    const double silence = std::max(kSilentIntervals * track.interval, kShortestSilence);
+    return now - track.time > std::min(silence, kWindow);
+  }
+
+  // The track that a state continues, the nearer one of two; kNone: neither.
+  std::size_t nearest(const Vector & position, double now, const Settings & settings) const
+  {
+    std::size_t found = kNone;
+    double least = kInfinity;
+    for (const std::size_t k : {current_, 1 - current_}) {
+      const Track & track = tracks_[k];
+      if (track.count == 0) { continue; }
+      const double elapsed = std::clamp(now - track.time, 0.0, kLongest);
+      double most = 0.0;
+      for (std::size_t i = 0; i < n_ && most <= 1.0; ++i) {
+        const double way = std::fabs(difference(position[i], track.last[i], i, settings));
+        const double reach = kPlausibleSpeedRatio * settings.velocity_limits[i] * elapsed + kStep;
+        if (!(way <= reach)) {
+          most = kInfinity;
+        } else {
+          most = std::max(most, way);
+        }
+      }
+      if (most == kInfinity || !(most < least)) { continue; }
+      found = k;
+      least = most;
+      if (k == current_ && most <= kStep) { break; }
+    }
+    return found;
+  }
+
+  // Whether a state lies on the way of a track: a late one.
+  bool has_passed(
+    const Track & track, const Vector & position, double now, const Settings & settings) const
+  {
+    if (now - track.time > kLongest) { return false; }
+    for (std::size_t k = 0; k < track.count; ++k) {
+      const double * one = entry(track, k);
+      const double * next = k + 1 < track.count ? entry(track, k + 1) : track.last.data();
+      bool is_between = true;
+      for (std::size_t i = 0; i < n_ && is_between; ++i) {
+        const double way = difference(next[i], one[i], i, settings);
+        const double here = difference(position[i], one[i], i, settings);
+        is_between = std::min(way, 0.0) - kStep <= here && here <= std::max(way, 0.0) + kStep;
+      }
+      if (is_between) { return true; }
+    }
+    return false;
+  }
+
+  const double * entry(const Track & track, std::size_t k) const
+  {
+    return &track.way[(track.first + k) % kEntries * n_];
+  }
+
+  static double difference(double to, double from, std::size_t i, const Settings & settings)
+  {
+    return settings.is_continuous[i] != 0.0 ? wrapped(to - from) : to - from;
+  }
+
+  std::size_t n_;
+  Track tracks_[2];
+  std::size_t current_ = 0, followed_ = kNone;
+  int run_ = 0;
+  bool has_left_ = false, is_contradicted_ = false;
+  double last_return_ = -kInfinity, last_leave_ = -kInfinity;
 };
 
 // Checks each joint's velocity against its positions.

@@ -21,11 +21,12 @@ from rclpy.lifecycle import LifecycleNode
 from rclpy.timer import Timer
 from sensor_msgs.msg import JointState
 
-from robodyn_ros.control.command_pipeline import Command
+from robodyn_ros.control.command_pipeline import CONTRADICTION, Command
 from robodyn_ros.control.control_stack import ControlStack
 from robodyn_ros.control.drift import DriftSample, DriftWatch
 from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.errors import RejectedTrajectory
+from robodyn_ros.ros import graph
 from robodyn_ros.ros.command_conflicts import CommandConflictMonitor
 from robodyn_ros.ros.controller_activity import ControllerWatch
 from robodyn_ros.ros.dynamics.contact_topics import ContactTopics
@@ -46,6 +47,7 @@ DELIVERY_TIMEOUT = 0.2  # that the stop command is given to reach its subscriber
 WAITING_TIME = 3.0  # for what is missing at the beginning, before the log says what [s]
 MOST_MISSES = 3  # of joint states that are logged one by one; more that follow are counted
 MISSES_PERIOD = 10.0  # in which they are counted then [s]
+LISTENING_TO_SOURCES = 1.2  # before the first torque, to more than one [s]
 LONGEST_LISTENING = 0.5  # for other commanders before activation [s]
 DRIFT_PERIOD = 60.0  # between two lines of the log that say that the arm drifts [s]
 LATE = 3.0  # watchdog periods without the timer, after which only the newest state is answered
@@ -229,6 +231,7 @@ class ControlCycle:
         self.drift = ''  # of a weightless arm, and what explains it
         self._started = -math.inf
         self._told_missing = ''  # at the beginning
+        self._told_contradiction = ''
         self._told_misses = self._counted_misses = 0
         self._states = StateReception(node, stack.joint_states, self.counts)
         self._stamp = Time()
@@ -265,6 +268,18 @@ class ControlCycle:
         """A message that no joint state has come, and where there may be some."""
         return self._states.unheard
 
+    @property
+    def contradiction(self) -> str:
+        """Which nodes send joint states that contradict each other, as text; empty: they agree."""
+        if not self.stack.pipeline.is_contradicted:
+            return ''
+        topic = self._node.resolve_topic_name('joint_states')
+        names = ', '.join(graph.publishers(self._node, topic)) or 'a node'
+        return (
+            f'{CONTRADICTION}: {names} publish on {topic}; allowed: one source for each joint. '
+            'End or remap the other one'
+        )
+
     def other_commander(self) -> str:
         """Return which other node has commanded recently, as text; empty: none has."""
         return self.others.heard_before_activation(self._listening_time)
@@ -273,6 +288,10 @@ class ControlCycle:
         """Update the command conflicts; call it once per diagnostics period."""
         before = self.others.names
         self.others.look()
+        contradiction = self.contradiction
+        if contradiction and contradiction != self._told_contradiction:
+            self._node.get_logger().error(contradiction)
+        self._told_contradiction = contradiction
         if self.stack.pipeline.is_enabled and self.others.recent:
             self._node.get_logger().error(self.others.text)
         elif self.others.names != before and self.others.text:
@@ -314,6 +333,9 @@ class ControlCycle:
         self.others.begin_commanding()
         self._look_for_subscribers()
         self.stack.pipeline.enable(self._started)
+        topic = self._node.resolve_topic_name('joint_states')
+        if len(self._node.get_publishers_info_by_topic(topic)) > 1:
+            self.stack.pipeline.listen(self._started + LISTENING_TO_SOURCES)
         self._is_beginning = True
         self._watchdog_timer = self._node.create_timer(
             self._watchdog_period, self._on_watchdog, clock=Clock(clock_type=ClockType.STEADY_TIME)

@@ -146,6 +146,9 @@ def _verdict(cycle: ControlCycle, recent: Recent, now: float) -> tuple[bytes, st
     pipeline = cycle.stack.pipeline
     if not pipeline.is_enabled:
         return WARN, 'disabled, commanding nothing: call ~/enable'
+    if contradiction := cycle.contradiction:
+        action = pipeline.fallback if pipeline.is_stale else 'commanding nothing'
+        return ERROR, f'{contradiction}: {action}'
     if pipeline.state is None:
         return _waiting_verdict(cycle, now)
     if pipeline.is_stale:

@@ -97,7 +97,9 @@ class Takeover:
         before = now - 2.0 * safety.state_timeout
         self.joint_states.receive(limits.joint_names, last.position.tolist(), (), received=before)
         pipeline.enable(before)
-        pipeline.step(self.joint_states.take(), before)
+        last_state = self.joint_states.take()
+        for _ in range(2):  # a state without velocities needs another that agrees
+            pipeline.step(last_state, before)
         self.joint_states.forget()
         pipeline.settings = self._safety = replace(
             safety, damping=BRAKING_RATE, is_braked_by_damping=True

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sources of joint states that contradict each other, and those that do not."""
+
+import numpy as np
+import pytest
+from frictionless_arm import POSITION, FrictionlessArm
+
+WAY = np.array([0.3, 0.2, -0.3, 0.2, 0.3, -0.2, 0.3])
+DRIVER_CYCLES = 4  # of a millisecond, between two states of the driver
+
+
+def moved_under(
+    other,
+    duration=1.0,
+    is_stamped=True,
+    mode='gravity_compensation',
+    order=1,
+    listening=None,
+):
+    """
+    Return an arm after a time [s] under its driver and another source, and its top speed.
+
+    The other source returns positions, velocities and the age of their stamp [s]; its states come
+    after those of the driver (order: 1) or before (-1). In a mode that follows, a motion begins
+    after 0.1 s. Listening: for how long nothing is commanded [s].
+    """
+    arm = FrictionlessArm(mode=mode)
+    arm.add_friction()
+    if listening is not None:
+        arm.pipeline.listen(arm.now + listening)
+    states, names, fastest = arm.stack.joint_states, arm.stack.model.joint_names, 0.0
+    for k in range(round(1000 * duration)):
+        arm.now, arm.command = round(arm.now + 0.001, 9), None
+        messages = [arm.measured()] if k % DRIVER_CYCLES == 0 else []
+        if (state := other(k, arm)) is not None:
+            position, velocity, age = state
+            messages.append((position, velocity, arm.now - age))
+        if k == 100 and mode != 'gravity_compensation':
+            arm.follow(WAY, 0.8)
+        for position, velocity, stamp in messages[::order]:
+            stamp = stamp if is_stamped else 0.0
+            states.receive(names, position, velocity, received=arm.now, stamp=stamp)
+            if states.is_complete:
+                arm.command = arm.pipeline.step(states.take(), arm.now) or arm.command
+        if arm.command is None and k % 10 == 0:
+            arm.command = arm.pipeline.watchdog(arm.now)
+        if arm.command is not None:
+            arm.torque = arm.command.torque
+        arm.step()
+        fastest = max(fastest, np.abs(arm.simulation.velocity).max())
+    return arm, fastest
+
+
+def zeros(period, begin=0):
+    """Return a source of zeros, as a display sends them, once in a period [ms]."""
+    return lambda k, _: (np.zeros(7), [], 0.0) if k >= begin and k % period == 2 else None
+
+
+class Delayed:
+    """The driver's own states once more, some milliseconds late."""
+
+    def __init__(self, delay, period=4):
+        self.delay, self.period, self.states = delay, period, []
+
+    def __call__(self, k, arm):
+        self.states.append((arm.simulation.position, arm.simulation.velocity))
+        is_due = k >= self.delay and k % self.period == 0
+        return (*self.states[k - self.delay], 1e-3 * self.delay) if is_due else None
+
+
+@pytest.mark.parametrize('order', [1, -1])
+@pytest.mark.parametrize('period', [4, 20, 100])
+def test_nothing_moves_while_a_display_contradicts_the_driver(period, order):
+    arm, _ = moved_under(zeros(period), 0.8, order=order, listening=0.4)
+    assert arm.pipeline.is_contradicted and arm.pipeline.last_torque is None
+
+
+@pytest.mark.longer
+@pytest.mark.parametrize('mode', ['computed_torque', 'joint_impedance', 'gravity_compensation'])
+@pytest.mark.parametrize('period', [4, 20, 100])
+def test_an_arm_is_braked_where_a_display_begins_in_its_motion(period, mode):
+    arm, fastest = moved_under(zeros(period, 400), 0.9, mode=mode)
+    assert arm.pipeline.is_contradicted and arm.pipeline.is_stale
+    assert fastest < 0.9  # rad/s, of the motion
+    assert np.abs(arm.simulation.velocity).max() < 0.25
+
+
+@pytest.mark.longer
+@pytest.mark.parametrize(
+    ('delay', 'is_stamped'), [(100, True), (20, True), (20, False), (100, False)]
+)
+def test_a_true_source_that_is_late_is_no_contradiction_in_motion(delay, is_stamped):
+    arm, _ = moved_under(Delayed(delay), 1.2, is_stamped, 'computed_torque')
+    assert not arm.pipeline.is_contradicted
+    if is_stamped or delay < 50:
+        assert arm.pipeline.last_fault == ''
+        assert arm.pipeline.reference_status == 'holding'
+
+
+def test_one_outlier_of_a_driver_is_no_contradiction():
+    arm, fastest = moved_under(lambda k, _: (np.zeros(7), [], 0.0) if k == 500 else None, 0.8)
+    assert not arm.pipeline.is_contradicted and not arm.pipeline.is_stale
+    assert fastest < 0.05  # rad/s
+
+
+@pytest.mark.parametrize('is_stamped', [True, False])
+@pytest.mark.parametrize('period', [1, 20])
+def test_two_true_sources_at_two_rates_agree(period, is_stamped):
+    arm, _ = moved_under(Delayed(0, period), 1.0, is_stamped, 'computed_torque')
+    assert not arm.pipeline.is_contradicted and arm.pipeline.last_fault == ''
+    assert arm.pipeline.reference_status == 'holding'
+
+
+def test_a_source_that_is_near_contradicts_too():
+    arm, fastest = moved_under(
+        lambda k, _: (POSITION + 0.02, [], 0.0) if k % 20 == 10 else None, 0.5
+    )
+    assert arm.pipeline.is_contradicted
+    assert fastest < 0.05  # rad/s
+
+
+@pytest.mark.longer
+def test_once_the_other_source_is_gone_the_arm_is_held_and_waits():
+    arm, fastest = moved_under(
+        lambda k, _: (np.zeros(7), [], 0.0) if k % 20 == 2 and k < 500 else None, 1.0
+    )
+    assert not arm.pipeline.is_contradicted and not arm.pipeline.is_stale
+    assert fastest < 0.1  # rad/s
