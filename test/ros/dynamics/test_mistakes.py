@@ -21,9 +21,11 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS 2')
 
+import rclpy
 from node_in_process import NodeInProcess
 from node_rig import ARM, PERIOD, UNHURRIED, NodeRig, regularly
 from rcl_interfaces.srv import GetParameters
+from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from robodyn_interfaces.srv import EstimatePayload, SetPayload
@@ -674,6 +676,28 @@ def test_another_publisher_is_named(rig, robot):
     rig.bring_up(POSITION)
     rig.node.create_publisher(Float64MultiArray, '/dynamics_node/commands', 1)
     rig.stream_until_told()
+
+
+@pytest.mark.longer
+@mistake(
+    "a display's `joint_state_publisher` beside the driver",
+    'sources of joint states contradict each other: /display, /test publish on /joint_states; '
+    'allowed: one source for each joint',
+    'ERROR, the same',
+)
+def test_sources_of_joint_states_that_contradict_each_other_are_named(rig, robot):
+    display = rclpy.create_node('display', context=rig.node.context)
+    zeros = JointState(name=list(ARM), position=[0.0] * len(ARM))
+    publisher = display.create_publisher(JointState, 'joint_states', 10)
+
+    def both():
+        rig.send(POSITION)
+        publisher.publish(zeros)
+
+    rig.start(**robot)
+    rig.expect(regularly(both))
+    display.destroy_node()
+    assert rig.commands == []
 
 
 @pytest.mark.longer
