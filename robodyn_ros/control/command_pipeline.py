@@ -571,10 +571,12 @@ class CommandPipeline:
             self._added(now),
         )
         self._refusal = '' if found is not None else self._why_refused()
-        if self._core.refusal == core.Refusal.contradicting:
+        if self._core.is_contradicted:
             self._refusal = self.stale_cause = CONTRADICTION
         elif found is not None:
             self.state = state
+        if not self._core.has_state:  # a first state that the second one contradicts
+            self.state = None
         return None if found is None else Command(*found, self.state or state)
 
     def watchdog(self, now: float) -> Command | None:

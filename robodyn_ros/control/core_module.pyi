@@ -231,6 +231,7 @@ class Pipeline:
     is_stopping: bool
     follows: bool
     is_contradicted: bool
+    has_state: bool
     is_stale: bool
     velocity: np.ndarray
     is_ready: bool

@@ -1,9 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """A Panda without friction in MuJoCo under the command pipeline, and a bad driver."""
 
+import atexit
+import shutil
+import tempfile
+from functools import cache
+from pathlib import Path
+
 import numpy as np
 from control_arm import WATCHDOG_PERIOD, to
 from robots import public_urdf
+from scipy.spatial.transform import Rotation
 
 from robodyn_ros import mass_matrix
 from robodyn_ros.control.control_stack import build_control_stack
@@ -16,16 +23,33 @@ FRICTION = np.array([1.0, 1.0, 1.0, 1.0, 0.1, 0.1, 0.1])  # N m s/rad, and half 
 TIME_STEP = 0.001  # s
 
 
+@cache
+def mounted_panda(mount):
+    """Return the file of a Panda on a fixed joint with these roll, pitch and yaw [rad]."""
+    rpy = ' '.join(map(str, mount))
+    base = (
+        '<link name="world"/><joint name="mount" type="fixed"><parent link="world"/>'
+        f'<child link="panda_link0"/><origin xyz="0 0 1" rpy="{rpy}"/></joint></robot>'
+    )
+    path = Path(tempfile.mkdtemp(prefix='mounted_panda_')) / 'panda.urdf'
+    path.write_text(public_urdf('panda.urdf').read_text().replace('</robot>', base))
+    atexit.register(shutil.rmtree, path.parent)
+    return path
+
+
 class FrictionlessArm:
     """Moves when it is enabled; states come once in a period, and some velocities are wrong."""
 
-    def __init__(self, speed=0.0, reversed_joint=None, period=TIME_STEP, **settings):
-        urdf = str(public_urdf('panda.urdf'))
+    def __init__(self, speed=0.0, reversed_joint=None, period=TIME_STEP, mount=None, **settings):
+        urdf = str(public_urdf('panda.urdf') if mount is None else mounted_panda(mount))
         self.settings = ControlSettings(urdf_file=urdf, **CHAIN, **settings)
         self.stack = build_control_stack(self.settings, None)
         self.simulation = ArmSimulation.from_urdf(
             urdf, **CHAIN, time_step=TIME_STEP, initial_position=POSITION
         )
+        if mount is not None:
+            upright = Rotation.from_euler('xyz', mount).inv()
+            self.simulation._model.opt.gravity[:] = upright.apply([0.0, 0.0, -9.81])
         self.sign = np.where(np.arange(7) == reversed_joint, -1.0, 1.0)
         self.cycles = round(period / TIME_STEP)
         self.now, self.steps, self.pipeline = 100.0, 0, self.stack.pipeline

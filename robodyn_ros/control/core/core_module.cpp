@@ -854,6 +854,8 @@ PYBIND11_MODULE(core_module, module)
     .def("listen", [](Pipeline & self, double until) { self.core().listen(until); })
     .def_property_readonly(
       "is_contradicted", [](Pipeline & self) { return self.core().is_contradicted(); })
+    .def_property_readonly(
+      "has_state", [](Pipeline & self) { return self.core().state().has_state; })
     .def("disable", &Pipeline::call<&Core::disable>)
     .def("change_law", &Pipeline::change_law)
     .def("change_settings", &Pipeline::change_settings)

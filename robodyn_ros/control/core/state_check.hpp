@@ -257,8 +257,11 @@ public:
     tracks_[to].add(position, now);
     const int one = tracks_[0].returns, other = tracks_[1].returns;
     if (one > 0 && other > 0 && one + other >= kReturns) { is_contradicted_ = true; }
-    // Over once only that source is left which was followed before.
-    if (current_ == followed_ && is_silent(tracks_[1 - current_], now)) {
+    // Over once only one source is left; one that was not followed before must be so for longer.
+    const Track & silent = tracks_[1 - current_];
+    const bool is_over =
+      current_ == followed_ ? is_silent(silent, now) : now - silent.time > kWindow;
+    if (is_contradicted_ && is_over) {
       is_contradicted_ = false;
       tracks_[0].returns = tracks_[1].returns = 0;
     }
@@ -434,7 +437,10 @@ public:
     most_(joints),
     slope_(joints),
     slope_before_(joints),
+    last_moving_(joints, kNaN),
+    last_moving_time_(joints),
     violations_(joints),
+    zeros_(joints),
     is_outside_(joints),
     is_wrong_(joints),
     ratio_(joints, kNaN)
@@ -516,9 +522,10 @@ public:
     velocity_ = velocity;
     now_ += elapsed;
     period_ = usual;
-    Fault fault;
+    Fault fault = find_dropout();
     if (now_ - time_[at(count_ - 1)] >= kSpacing) {
-      fault = compare_windows(usual);
+      const Fault found = compare_windows(usual);
+      if (fault.cause == Cause::none) { fault = found; }
       store();
     }
     take_slopes();
@@ -615,6 +622,8 @@ private:
     std::fill(slope_.begin(), slope_.end(), kNaN);
     std::fill(slope_before_.begin(), slope_before_.end(), kNaN);
     std::fill(violations_.begin(), violations_.end(), 0);
+    std::fill(last_moving_.begin(), last_moving_.end(), kNaN);
+    std::fill(zeros_.begin(), zeros_.end(), 0);
     store();
   }
 
@@ -663,6 +672,31 @@ private:
     const double one = of[where.one * n_ + i];
     const double next = where.next == kEntries ? now[i] : of[where.next * n_ + i];
     return one + where.fraction * (next - one);
+  }
+
+  // Find a joint whose velocity became zero at once and stays it while the joint moves on. No filter
+  // does that, so that no lag is to be allowed for.
+  Fault find_dropout()
+  {
+    Fault fault;
+    for (std::size_t i = 0; i < n_; ++i) {
+      if (velocity_[i] != 0.0) {
+        const bool is_fast = std::fabs(velocity_[i]) > kVelocityChange;
+        last_moving_[i] = is_fast ? displacement_now_[i] : kNaN;
+        last_moving_time_[i] = now_;
+        zeros_[i] = 0;
+        continue;
+      }
+      ++zeros_[i];
+      const double moved = std::fabs(displacement_now_[i] - last_moving_[i]);  // NaN: was slow
+      const double least = std::max(kNoise, kVelocityChange * (now_ - last_moving_time_[i]));
+      if (zeros_[i] < kViolations || !(moved > least) || is_wrong_[i] != 0) { continue; }
+      is_wrong_[i] = 1;
+      ratio_[i] = 0.0;
+      if (!is_any_wrong_) { fault = {Cause::wrong_velocity, static_cast<int>(i), 0.0, 1.0}; }
+      is_any_wrong_ = true;
+    }
+    return fault;
   }
 
   // Compare the velocities' integrals over windows that end now with the displacements.
@@ -788,7 +822,10 @@ private:
     uncertainty_now_;  // of the last state
   Vector least_, most_;
   Vector slope_, slope_before_;  // of the positions up to the last state, and the one before
+  // Displacement and time of the last state whose velocity was not zero; NaN: it was slow.
+  Vector last_moving_, last_moving_time_;
   std::vector<int> violations_;  // entries in a row that were outside
+  std::vector<int> zeros_;       // velocities in a row
   std::vector<unsigned char> is_outside_, is_wrong_;
   Vector ratio_;
   bool is_ready_ = false, is_suspended_ = false, is_any_wrong_ = false;
