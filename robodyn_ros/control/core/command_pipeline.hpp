@@ -54,8 +54,9 @@ class EnergyTank
 public:
   double level() const { return level_; }
   // How much of the posture's torque may act [0, 1]; it fades before nothing is left.
-  double fraction() const { return std::min(level_ / kReserve, 1.0); }
-  void add(double energy) { level_ = clamped(level_ + energy, 0.0, kSize); }
+  double fraction() const { return clamped(level_ / kReserve, 0.0, 1.0); }
+  // A debt is possible: what springs need is known once they have it.
+  void add(double energy) { level_ = clamped(level_ + energy, -kSize, kSize); }
   void reset() { level_ = kSize; }
 
 private:
@@ -158,6 +159,7 @@ public:
       follower_.drop_and_brake({Cause::feedback_far_away});
     }
     hold_softly();
+    if (state_.has_state) { pace_springs(); }
   }
 
   // Change limits and reactions; the sizes stay the same.
@@ -499,6 +501,7 @@ private:
   // the mean period longer.
   static constexpr double kToleratedSlowness = 1.5;
   static constexpr double kPeriodWeight = 0.1;  // weight in the mean period
+  static constexpr double kFirstStep = 0.01;    // of a transition to springs
 
   // Return the latest finite time: time never goes back.
   double monotonic(double now)
@@ -569,6 +572,7 @@ private:
     has_damped_ = state_.law.is_damping();
     std::copy_n(&parts_[part::feedback * n_], n_, damping_torque_.begin());
     advance();
+    pace_springs();
     state_.position = position_;
     state_.velocity = velocity_;
     state_.time = time;
@@ -660,7 +664,7 @@ private:
     tip.advance(elapsed_, state_.parts.tip_of_reference(), speed);
   }
 
-  // Book the energy of this cycle's impedance, and slow down what would take more than there is.
+  // Book the energy of this cycle's impedance.
   void balance_energy()
   {
     const Impedance & springs = state_.parts.impedance();
@@ -668,13 +672,31 @@ private:
     double power = springs.dissipated();
     for (std::size_t i = 0; i < n_; ++i) { power -= springs.posture()[i] * velocity_[i]; }
     tank_.add(elapsed_ * power);
-    ActiveLaw & law = state_.law;
+    const ActiveLaw & law = state_.law;
     if (law.is_in_transition()) {
-      const double gain =
-        springs.potential(law.goal().impedance) - springs.potential(law.origin().impedance);
-      tank_.add(-law.take_energy(gain, tank_.level(), elapsed_));
+      tank_.add(-law.step(elapsed_) * std::max(energy_to_gain(), 0.0));
     }
     state_.parts.scale_posture(tank_.fraction());
+  }
+
+  // The energy that springs gain in all of a transition, where the arm is [J].
+  double energy_to_gain() const
+  {
+    const Impedance & springs = state_.parts.impedance();
+    return springs.potential(state_.law.goal().impedance) -
+           springs.potential(state_.law.origin().impedance);
+  }
+
+  // Slow down the next step of a transition in which springs would take more energy than there is.
+  void pace_springs()
+  {
+    ActiveLaw & law = state_.law;
+    if (!law.is_in_transition()) { return; }
+    if (state_.parts.impedance().is_active()) {
+      law.pace(energy_to_gain(), tank_.level(), period());
+    } else if (law.goal().yields() && follower_.has_reference()) {
+      law.pace(1.0, kFirstStep, period());  // how far they will be bent is not known yet
+    }
   }
 
   // Return the gravity torque furthest beyond its limit; none: all are within.

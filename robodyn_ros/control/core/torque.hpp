@@ -571,17 +571,26 @@ public:
     return blended_;
   }
 
-  // Slow the transition down in which springs gain energy [J] that is not there: return what it takes
-  // in a time [s] of what there is. The gain is that of the whole transition.
-  double take_energy(double gain, double there, double elapsed)
+  // The fraction of the transition that a time [s] takes.
+  double step(double elapsed) const
   {
-    // Without a duration it is over already.
-    const double needed = duration_ > 0.0 ? std::max(gain, 0.0) * elapsed / duration_ : 0.0;
-    pace_ = needed > there ? there / needed : 1.0;
-    return pace_ * needed;
+    return duration_ > 0.0 ? std::min(pace_ * elapsed, duration_ - elapsed_) / duration_ : 1.0;
+  }
+
+  // Slow the transition down so that springs that gain an energy [J] in all of it take no more than
+  // there is in a time [s].
+  void pace(double gain, double there, double time)
+  {
+    pace_ = 1.0;
+    const double needed = std::max(gain, 0.0) * step(time);
+    if (needed > there) { pace_ = std::max(there, 0.0) / gain * duration_ / time; }
   }
 
   const LawCoefficients & origin() const { return origin_; }  // of the transition
+  bool is_slowed() const { return is_in_transition_ && pace_ < 1.0; }
+  // What of the transition is to come [0, 1], and how long it takes if nothing slows it [s].
+  double left() const { return is_in_transition_ ? 1.0 - elapsed_ / duration_ : 0.0; }
+  double duration() const { return duration_; }
   bool is_in_transition() const { return is_in_transition_; }
 
   // Start a transition to another law over a duration [s], with damping [1/s] in gravity
@@ -645,6 +654,7 @@ private:
   // Damping ends below this speed [rad/s or m/s]. Without friction the arm then coasts: at a
   // higher speed the drift would be visible within a minute.
   static constexpr double kCoastSpeed = 1e-5;
+  static constexpr double kShortest = 1e-4;  // s, of a transition of springs
 
   // Move from the active coefficients to next_.
   void begin(double duration)
@@ -655,7 +665,8 @@ private:
     is_in_transition_ = true;
     elapsed_ = 0.0;
     pace_ = 1.0;
-    duration_ = duration;
+    // Springs become stiffer step by step, however short it is: each step takes energy.
+    duration_ = origin_.yields() || goal_.yields() ? std::max(duration, kShortest) : duration;
   }
 
   Mode mode_;
