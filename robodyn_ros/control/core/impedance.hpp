@@ -334,7 +334,7 @@ public:
     }
     turn_into_modes();
     // In the modes' coordinates the stiffness is diagonal, too.
-    const double fastest = std::min(kLargestFrequency, kLargestDamping / law.ratio) / period;
+    const double fastest = largest_frequency(law.ratio) / period;
     for (std::size_t k = 0; k < n_; ++k) {
       const double frequency = std::sqrt(std::max(diagonal_[k], 0.0));  // rad/s
       const double slow = frequency > fastest ? fastest / frequency : 1.0;
@@ -384,12 +384,27 @@ public:
   }
 
 private:
-  // Of a mode, times the period. A spring and a damper that act a period late are stable, with
-  // twice the gains, too, up to these (see kLargestKdT): x < (2 zeta - x / 2) (1 - 4 zeta x + x^2).
   static constexpr double kLargestFrequency = 0.3, kLargestDamping = 0.225;
   static constexpr double kHeaviest = 1e4;  // kg or kg m^2: 1 / rho
   static constexpr int kIterations = 30;    // for an eigenvalue; two are usual
   static constexpr double kDiagonal = 1e-16;
+
+  // Return the largest frequency of a mode with a damping ratio zeta, times the period. A spring and
+  // a damper that act a period late are stable, with twice the gains, too, for x < (2 zeta - x / 2)
+  // (1 - 4 zeta x + x^2) (see kLargestKdT): up to the first x that is not, sought by bisection.
+  static double largest_frequency(double ratio)
+  {
+    const auto is_stable = [ratio](double x) {
+      return x <= (2.0 * ratio - 0.5 * x) * (1.0 - 4.0 * ratio * x + x * x);
+    };
+    double low = 0.0, high = std::min(kLargestFrequency, kLargestDamping / ratio);
+    if (is_stable(high)) { return high; }
+    for (int k = 0; k < 20; ++k) {
+      const double middle = 0.5 * (low + high);
+      (is_stable(middle) ? low : high) = middle;
+    }
+    return low;
+  }
 
   void add_tip(const ImpedanceCoefficients & law, const TipState & tip)
   {
