@@ -89,6 +89,7 @@ public:
     middle_(n_),
     middle_position_(n_),
     middle_velocity_(n_),
+    coasted_(n_),
     parts_(part::count * n_),
     fading_parts_(parts_.size()),
     torque_(n_),
@@ -563,7 +564,7 @@ private:
     const double half = expect_middle(time);
     if (!evaluate(
           elapsed_, middle_position_, middle_velocity_, has_desired_ ? &middle_ : nullptr,
-          time + half, added)) {
+          time + half, added, is_coasting_ ? &coasted_ : nullptr)) {
       refusal_ = Refusal::not_finite;
       ++state_.counts.refused_torques;
       return;
@@ -839,12 +840,14 @@ private:
   // its velocity grows by cosh(w T), about 1 + (w T)^2 / 2. With gravity at the middle of the
   // motion, q + q' T / 2, the factor is cosh(w T) - sinh(w T) w T / 2, about 1 - (w T)^4 / 24: the
   // velocity decreases slightly, up to w T = 2.4. The oscillation of a hanging arm does not grow
-  // either.
+  // either. An arm on springs does not move as its reference: where these are soft, it coasts, and
+  // gravity alone is that of coasted_.
   double expect_middle(double time)
   {
     middle_position_ = position_;
     middle_velocity_ = velocity_;
     if (has_desired_) { middle_ = desired_; }
+    is_coasting_ = false;
     // An unknown duration (NaN) is ignored; without a period there is none.
     const double held = std::min(std::fmin(state_.period, hold_duration_), kLongestGap);
     if (std::isnan(state_.period) || !(held > 0.0)) { return 0.0; }
@@ -859,9 +862,14 @@ private:
         middle_.acceleration[i] = 2.0 * change / held;
         middle_.effort[i] = 0.5 * (desired_.effort[i] + previous_.effort[i]);
       }
-    } else if (is_ready() && state_.period > kQuickPeriod && has_velocities(velocity_)) {
-      for (std::size_t i = 0; i < n_; ++i) { middle_position_[i] += 0.5 * held * velocity_[i]; }
     }
+    const bool is_seldom =
+      is_ready() && state_.period > kQuickPeriod && has_velocities(velocity_);
+    is_coasting_ = is_seldom && has_desired_ && state_.law.latest().yields();
+    for (std::size_t i = 0; is_seldom && i < n_; ++i) {
+      coasted_[i] = position_[i] + 0.5 * held * velocity_[i];
+    }
+    if (is_seldom && !has_desired_) { middle_position_ = coasted_; }
     return 0.5 * held;
   }
 
@@ -934,7 +942,8 @@ private:
   // limits, and return whether the torque is finite. A reference that fades is that of the time.
   bool evaluate(
     double ahead, const Vector & position, const Vector & velocity,
-    const ReferenceState * desired, double time, const double * added)
+    const ReferenceState * desired, double time, const double * added,
+    const Vector * expected = nullptr)
   {
     const LawCoefficients & law = state_.law.at(ahead);
     double damping = allowed_damping(law.damping, period());
@@ -946,7 +955,8 @@ private:
     }
     const Vector & is_continuous = state_.settings.is_continuous;
     bool succeeded = state_.parts.compute(
-      law, damping, period(), state_.model, is_continuous, position, velocity, desired, parts_);
+      law, damping, period(), state_.model, is_continuous, position, velocity, desired, parts_,
+      expected);
     if (is_braked || law.yields()) { saturate_feedback(); }
     if (follower_.is_fading()) {
       const double left = follower_.remaining_fraction(ahead);
@@ -1164,6 +1174,8 @@ private:
   // Expected in the middle of the time for which the command acts.
   ReferenceState middle_;
   Vector middle_position_, middle_velocity_;
+  Vector coasted_;  // position there of an arm that moves on as it moves
+  bool is_coasting_ = false;
   Vector parts_, fading_parts_, torque_, gravity_, gravity_before_, held_;
   Vector rest_;  // position of held_
   Vector stop_torque_;

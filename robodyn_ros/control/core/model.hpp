@@ -69,8 +69,8 @@ public:
   {
   }
 
-  // Most rows of one call: the parts of a torque take 10, and n with an impedance.
-  static std::size_t max_rows(std::size_t joints) { return joints + 10; }
+  // Most rows of one call: the parts of a torque take 11, and n with an impedance.
+  static std::size_t max_rows(std::size_t joints) { return joints + 11; }
 
   const Model & model() const { return model_; }
   std::size_t joints() const { return model_.joints; }

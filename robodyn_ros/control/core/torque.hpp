@@ -221,11 +221,12 @@ public:
 
   // Write the parts, part::count times n, at a measured state, with damping [1/s]; a velocity
   // that is not known (NaN) is not damped. Springs are no faster than the period [s] of the states
-  // allows. Return whether the model succeeded.
+  // allows. Gravity is that of an expected position, if one is given. Return whether the model
+  // succeeded.
   bool compute(
     const LawCoefficients & law, double damping, double period, LoadedModel & model,
     const Vector & is_continuous, const Vector & q, const Vector & qd,
-    const ReferenceState * reference, Vector & parts)
+    const ReferenceState * reference, Vector & parts, const Vector * expected = nullptr)
   {
     const double gravity_weight = law.gravity();
     const bool has_feedforward = reference != nullptr && law.has_feedforward();
@@ -248,12 +249,13 @@ public:
       return true;
     }
 
-    // One batch of rows for the model: at rest; damping; three of computed torque (Coriolis,
+    // One batch of rows for the model: at rest, where expected; damping; three of computed torque (Coriolis,
     // inertial, feedback); two for C(q, qd) qd_d; three of feedforward (gravity, Coriolis, inertial);
     // one for each column of the mass matrix, where the model does not have it. An impedance has the
     // mass matrix: it gives the inertial and the feedback row.
     begin();
     const std::size_t at_rest = row(q);
+    const std::size_t there = expected != nullptr ? row(*expected) : at_rest;
     std::size_t damped = 0, at_measured = 0, accelerated = 0, halves = 0, at_desired = 0;
     if (has_damping) {
       damped = row(q);
@@ -296,7 +298,7 @@ public:
     }
 
     const double weight_at_rest = reference != nullptr ? law.hold : gravity_weight;
-    add(parts, part::gravity, weight_at_rest, at_rest);
+    add(parts, part::gravity, weight_at_rest, there);
     if (has_damping) { add(parts, part::feedback, -damping, damped, at_rest); }
     bool succeeded = true;
     if (is_assisted) {
@@ -312,7 +314,7 @@ public:
       }
       add(parts, part::inertial, c[part::inertial], accelerated, at_rest);
       add(parts, part::feedback, 1.0, accelerated + 1, at_rest);
-      add(parts, part::gravity, c[part::gravity], at_rest);
+      add(parts, part::gravity, c[part::gravity], there);
       succeeded &= add_friction(
         law, model, c, reference->velocity, at_rest, at_measured, accelerated, parts);
     }
