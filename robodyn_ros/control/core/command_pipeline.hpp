@@ -737,17 +737,21 @@ private:
     return verdict != Verdict::outlier;
   }
 
-  // Whether a joint exceeds its velocity limit, and none did in the last state; references are
-  // dropped while one does.
+  // Whether a joint exceeds its velocity limit, and none did in the last state, so that damping is to
+  // brake the arm; references are dropped while one does. Springs stay: they brake it, and hold it
+  // where that ends.
   bool begins_overspeed()
   {
     const Fault fault = overspeed(velocity_, state_.settings);
     const bool was_overspeed = is_overspeed_;
     is_overspeed_ = fault.cause != Cause::none;
-    if (is_overspeed_) { follower_.drop(fault); }
+    const bool is_soft = state_.law.latest().yields() && is_ready() && has_velocities(velocity_);
+    const bool is_braked = is_soft && (follower_.is_braking() || follower_.is_brake_due());
+    if (is_overspeed_ && !(is_braked && was_overspeed)) { follower_.drop(fault); }
+    if (is_overspeed_ && is_soft && follower_.is_idle()) { follower_.request_brake(); }
     if (!is_overspeed_ || was_overspeed) { return false; }  // reported once, not in each cycle
     state_.set_fault(fault);
-    return true;
+    return !is_soft;
   }
 
   // Drop the reference where states come too seldom for the gains.
@@ -954,6 +958,7 @@ private:
       damping = std::min(damping, state_.settings.braking_acceleration[i] / speed);
     }
     const Vector & is_continuous = state_.settings.is_continuous;
+    state_.parts.scale_release(release_fraction(velocity));
     bool succeeded = state_.parts.compute(
       law, damping, period(), state_.model, is_continuous, position, velocity, desired, parts_,
       expected);
@@ -975,6 +980,18 @@ private:
     succeeded &= soft_limits_.apply(
       law, state_.model, state_.parts, state_.settings, position, velocity, period(), torque_);
     return succeeded && is_finite(torque_);
+  }
+
+  // How much springs may give of their torque to an arm at a velocity: all, and nothing where a joint
+  // would be too fast for a reference. An arm that a hand lets go returns at that speed.
+  double release_fraction(const Vector & velocity) const
+  {
+    double fraction = 1.0;
+    for (std::size_t i = 0; i < n_; ++i) {
+      const double speed = std::fabs(velocity[i]) / state_.settings.velocity_limits[i];
+      fraction = std::min(fraction, (kOverspeed - speed) / (kOverspeed - kSpeedTolerance));
+    }
+    return std::max(fraction, 0.0);
   }
 
   // Scale the feedback, of damping or of springs, to what the effort limits leave: clipped joint by

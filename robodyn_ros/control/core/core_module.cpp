@@ -914,7 +914,9 @@ PYBIND11_MODULE(core_module, module)
       })
     .def_property_readonly(
       "is_stiffness_limited",
-      [](Pipeline & self) { return self.core().state().parts.impedance().is_limited(); })
+      [](Pipeline & self) {
+        return self.core().state().parts.impedance().least_fraction() < 1.0;
+      })
     .def("begin_stop", &Pipeline::call<&Core::begin_stop>)
     .def("react_to_contact", &Pipeline::react_to_contact)
     .def("continue_from", &Pipeline::continue_from)

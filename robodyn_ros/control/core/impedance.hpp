@@ -16,7 +16,7 @@
 //   With K of the joint space, it is the same at the tip, and defined in singular configurations.
 //
 // A mode that is too fast for the period of the states is made slower: the spring's part in it is
-// reduced.
+// reduced. Springs that give their energy to an arm that is fast enough give a fraction of it.
 #ifndef ROBODYN_ROS__CORE__IMPEDANCE_HPP_
 #define ROBODYN_ROS__CORE__IMPEDANCE_HPP_
 
@@ -312,10 +312,12 @@ public:
   Vector & mass() { return mass_; }
 
   // Add the torque at errors q_d - q and qd_d - qd; period [s] of the states. The posture's torque
-  // is scaled by posture_fraction. Return whether the mass matrix is positive definite.
+  // is scaled by posture_fraction, and what springs give while they are released by
+  // release_fraction. Return whether the mass matrix is positive definite.
   bool compute(
     const ImpedanceCoefficients & law, const Vector & error, const Vector & rate,
-    const TipState & tip, double period, double posture_fraction, double * torque)
+    const TipState & tip, double period, double posture_fraction, double release_fraction,
+    double * torque)
   {
     error_ = error;
     is_active_ = true;
@@ -335,14 +337,18 @@ public:
     turn_into_modes();
     // In the modes' coordinates the stiffness is diagonal, too.
     const double fastest = largest_frequency(law.ratio) / period;
+    double power = 0.0;  // that springs give
     for (std::size_t k = 0; k < n_; ++k) {
       const double frequency = std::sqrt(std::max(diagonal_[k], 0.0));  // rad/s
       const double slow = frequency > fastest ? fastest / frequency : 1.0;
-      is_limited_ |= slow < 1.0;
-      const double damping = 2.0 * law.ratio * slow * frequency * rate_[k];
-      dissipated_ += damping * rate_[k];
-      direction_[k] = slow * slow * spring_[k] + damping;
+      least_fraction_ = std::min(least_fraction_, slow * slow);
+      direction_[k] = 2.0 * law.ratio * slow * frequency * rate_[k];
+      dissipated_ += direction_[k] * rate_[k];
+      spring_[k] *= slow * slow;
+      power -= spring_[k] * rate_[k];
     }
+    const double fraction = power > 0.0 ? release_fraction : 1.0;
+    for (std::size_t k = 0; k < n_; ++k) { direction_[k] += fraction * spring_[k]; }
     turn_back(direction_);
     for (std::size_t i = 0; i < n_; ++i) {
       for (std::size_t j = 0; j <= i; ++j) { torque[i] += factor_[i * n_ + j] * direction_[j]; }
@@ -355,7 +361,8 @@ public:
   {
     dissipated_ = 0.0;
     wrench_.fill(0.0);
-    is_limited_ = is_active_ = false;
+    is_active_ = false;
+    least_fraction_ = 1.0;
     std::fill(posture_.begin(), posture_.end(), 0.0);
   }
 
@@ -364,7 +371,8 @@ public:
   const Vector & posture() const { return posture_; }  // the torque towards the posture
   // What the tip's springs give, and what is added, in base axes [N, N m]; before a mode is slowed.
   const Six & wrench() const { return wrench_; }
-  bool is_limited() const { return is_limited_; }  // by the period of the states
+  // Of the stiffness of its modes, the least that the period of the states leaves.
+  double least_fraction() const { return least_fraction_; }
 
   // The energy of the springs of a law at the errors of the last compute [J]. Not that of the
   // posture's spring: what acts of it has no potential, and its work is counted as it is done.
@@ -736,8 +744,8 @@ private:
   Vector jacobian_, weighted_;  // J L^-T, and times K or a root of the mobility: (6, n)
   Three distance_{}, distance_there_{}, turn_{}, turn_there_{};  // in base and reference axes
   Six wrench_{};
-  double dissipated_ = 0.0;
-  bool is_limited_ = false, is_active_ = false;
+  double dissipated_ = 0.0, least_fraction_ = 1.0;
+  bool is_active_ = false;
 };
 
 }  // namespace robodyn

@@ -441,7 +441,7 @@ public:
 private:
   enum class Source : std::uint8_t { none, motion, setpoint, brake };
 
-  static constexpr double kSpeedTolerance = 1.1, kRounding = 1e-9;      // of setpoints
+  static constexpr double kRounding = 1e-9;                             // of setpoints
   static constexpr double kSettlingTime = 0.3, kLongestSettling = 0.8;  // s
 
   const Motion & motion() const { return source_ == Source::brake ? brake_ : *motion_; }

@@ -212,6 +212,7 @@ inline double allowed_damping(double damping, double period)
   return damping * period <= margin ? damping : margin / period;
 }
 
+constexpr double kSpeedTolerance = 1.1;   // of a velocity limit, that a setpoint may have
 constexpr double kRestSpeed = 0.01;       // a slower joint is at rest [rad/s or m/s]
 constexpr double kSettledSpeed = 0.0005;  // a slower arm may be left with a constant torque
 

@@ -218,6 +218,8 @@ public:
   const Pose & tip_of_reference() const { return from_; }
   // How much of the posture's torque is left [0, 1].
   void scale_posture(double fraction) { posture_fraction_ = fraction; }
+  // How much springs give of their torque while they give energy [0, 1].
+  void scale_release(double fraction) { release_fraction_ = fraction; }
 
   // Write the parts, part::count times n, at a measured state, with damping [1/s]; a velocity
   // that is not known (NaN) is not damped. Springs are no faster than the period [s] of the states
@@ -515,7 +517,7 @@ private:
       }
     }
     return impedance_.compute(
-      law.impedance, error_, rate_, tip, period, posture_fraction_,
+      law.impedance, error_, rate_, tip, period, posture_fraction_, release_fraction_,
       parts.data() + part::feedback * n_);
   }
 
@@ -534,7 +536,7 @@ private:
   Impedance impedance_;
   TipReference tip_;
   Pose from_;
-  double posture_fraction_ = 1.0;
+  double posture_fraction_ = 1.0, release_fraction_ = 1.0;
 };
 
 // The latest law, the transition to it, and the damping of an arm that moves when the
