@@ -6,8 +6,8 @@ Shake arms in an impedance a thousand times each, and print by how much their en
 
 The arms of impedance.py: friction, rotors and noise; here the model is right, so that no wrong
 gravity works. They are driven as by the controller, by setpoints that jump. A contact is a push
-of a hand or a wall at the tip, where the arm is; with it stiffness, damping ratio, frame and mode
-change at random (joint and Cartesian impedance, now and then gravity compensation), and the
+of a hand or a wall at the tip, where the arm is; with it stiffness, damping ratio, ramp time (none
+and the ends of their ranges, too), frame and mode change at random (joint and Cartesian impedance, now and then gravity compensation), and the
 reference jumps: setpoints by up to 0.1 rad in a joint, targets of the tip by up to 0.15 m.
 
 The balance is the kinetic energy, and what the springs hold whose stiffness is in effect, less
@@ -37,6 +37,7 @@ from scipy.spatial.transform import Rotation
 from soft_arm import EFFORT_NOISE, POSITION_RESOLUTION, VELOCITY_NOISE, SoftArm
 
 from robodyn_ros import gravity_torque
+from robodyn_ros.control.settings import safety_settings
 from robodyn_ros.kinematics import tip_jacobian
 
 SHAKEN = ('KR 210', 'KR 16', 'Panda', 'UR5')
@@ -45,6 +46,7 @@ PUSH = 0.5  # of what the drives can hold at the start, and at most [N]:
 STRONGEST = 300.0
 STEP = 0.1  # of a setpoint [rad], the default of max_reference_step
 SPACE = 0.2  # of setpoints about the start [rad]
+LARGEST_STIFFNESS = 1e5  # that a parameter may have [N/m, N m/rad]
 MODES = ('joint_impedance', 'cartesian_impedance')
 
 
@@ -205,17 +207,22 @@ class ShakenArm(SoftArm):
         was = self.parameters.get('mode', 'gravity_compensation')
         self.change(
             mode=mode,
-            impedance_tip_stiffness=np.append(
-                random.uniform(0.0, 2000.0, 3), random.uniform(0.0, 80.0, 3)
-            ),
-            impedance_stiffness=random.uniform(0.0, 400.0, n),
-            impedance_nullspace_stiffness=random.uniform(0.0, 60.0, n),
+            impedance_tip_stiffness=np.append(self.drawn(2000.0, 3), self.drawn(80.0, 3)),
+            impedance_stiffness=self.drawn(400.0, n),
+            impedance_nullspace_stiffness=self.drawn(60.0, n),
             impedance_frame=str(random.choice(['base', 'reference'])),
-            impedance_damping_ratio=random.uniform(0.3, 1.2),
-            ramp_time=float(random.choice([0.05, 0.5])),
+            impedance_damping_ratio=float(random.choice([0.1, random.uniform(0.3, 1.2), 2.0])),
+            ramp_time=float(random.choice([0.0, 0.05, 0.5])),
         )
+        self.pipeline.settings = safety_settings(self.assumed, self.settings())
         if was == 'gravity_compensation':  # setpoints begin where the arm is
             self.setpoint = self.simulation.position
+
+    def drawn(self, usual, count):
+        """Return stiffness up to a usual one, and now and then none or the largest."""
+        random = self.random
+        ends = random.choice([0.0, LARGEST_STIFFNESS], count)
+        return np.where(random.random(count) < 0.15, ends, random.uniform(0.0, usual, count))
 
     def jump(self):
         random, n = self.random, self.model.n

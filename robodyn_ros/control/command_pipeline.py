@@ -725,6 +725,38 @@ class CommandPipeline:
         return bool(self._core.is_stiffness_limited)
 
     @property
+    def least_stiffness(self) -> float:
+        """Of the stiffness of the arm's modes, the least that the rate of the states leaves."""
+        return float(self._core.least_stiffness)
+
+    @property
+    def stiffness_in_effect(self) -> str:
+        """The stiffness that acts, as text with units; empty: none."""
+        given = self.law.impedance
+        if given is None:
+            return ''
+        joints, _, along_base, along_reference = map(np.array, self._core.stiffness)
+        parts = []
+        if joints.any():
+            parts.append(replace(given, stiffness=joints).stiffness_of('joint_impedance'))
+        for is_in_base, tip in ((True, along_base), (False, along_reference)):
+            if tip.any():
+                springs = replace(given, tip_stiffness=tip, is_in_base=is_in_base)
+                parts.append(springs.stiffness_of('cartesian_impedance'))
+        return ' and '.join(parts) or self.law.stiffness
+
+    @property
+    def stiffening(self) -> str:
+        """What springs that become stiffer wait for, and how long, as text; empty: nothing."""
+        is_waiting, waited, energy, longest = self._core.stiffening
+        if not is_waiting:
+            return ''
+        return (
+            f'{energy:.2g} J, of dampers or of {core.TANK_POWER:g} W: '
+            f'for {waited:.1f} s, {longest:.1f} s more at most'
+        )
+
+    @property
     def tip_reference(self) -> TipPose | None:
         """Where the tip of an impedance shall be, in base axes; None: nothing is followed."""
         return None if self.reference_status == 'none' else self._tip.reference

@@ -16,6 +16,7 @@ PLAUSIBLE_SPEED_RATIO: float
 PLAUSIBLE_STEP: float
 LONGEST_RATE_STEP: float
 GRAVITY_RATE: float
+TANK_POWER: float
 LARGEST_KD_T: float
 LARGEST_ROOT_KP_T: float
 QUATERNION_TOLERANCE: float
@@ -270,6 +271,8 @@ class Pipeline:
     spring_wrench: list[float]
     stiffness: tuple[np.ndarray, np.ndarray, list[float], list[float]]
     is_stiffness_limited: bool
+    least_stiffness: float
+    stiffening: tuple[bool, float, float, float]
     def begin_stop(self) -> None: ...
     def react_to_contact(self, action: ContactAction) -> None: ...
     def continue_from(self, torque: np.ndarray, sent: float) -> None: ...

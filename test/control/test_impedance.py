@@ -427,3 +427,57 @@ def test_springs_that_stiffen_without_a_ramp_take_no_energy_past_the_tank(rate):
     # The tank's 0.5 J; at once it were 160 J. A period's motion is known once it is over.
     assert arm.rise < 0.55
     assert (arm.beyond < 1e-9).all()
+
+
+def test_a_spring_that_stiffens_while_a_hand_holds_it_is_in_effect_within_the_time_shown():
+    given = {**SOFT, 'impedance_tip_stiffness': np.array([100.0] * 3 + [30.0] * 3)}
+    arm = SoftArm(PANDA, rate=250.0, error=0.0, friction=0.0, noise=0.0, **given)
+    arm.run(0.5)
+    start, wrench = arm.pose(), np.array([0.0, 20.0, 0.0, 0.0, 0.0, 0.0])
+    arm.run(3.0, lambda t: wrench * min(t / 2.0, 1.0))
+    assert displacement(arm.pose(), start)[1] == pytest.approx(0.2, rel=0.05)
+    arm.change(impedance_tip_stiffness=np.array([2000.0] * 3 + [30.0] * 3))
+    arm.run(2.0 * arm.period, lambda t: wrench)
+    *_, energy, longest = arm.core.stiffening
+    # Of a spring that is bent by 0.2 m, less the steps that have been made.
+    assert energy == pytest.approx(0.5 * 1900.0 * 0.2**2, rel=0.1)
+    waits = arm.run(1.0, lambda t: wrench, lambda: arm.pipeline.stiffening)
+    assert any('J, of dampers or of 1 W: for' in text for text in waits)
+    assert 'tip 100 N/m' not in arm.pipeline.stiffness_in_effect
+    # Where the hand goes on, 20 N give (20 N)^2 / 2 (1 / K0 - 1 / K1) = 1.9 J, less the tank's 0.5.
+    assert longest > 5.0
+    arm.run(3.0, lambda t: wrench)
+    assert arm.core.stiffness[2][1] == 2000.0 and arm.pipeline.stiffening == ''
+    assert displacement(arm.pose(), start)[1] == pytest.approx(0.01, abs=0.001)
+    assert arm.pipeline.stiffness_in_effect == arm.pipeline.law.stiffness
+
+
+JACO = Named('kinova.urdf', 'base', 'j2s6s200_end_effector')
+
+
+@pytest.mark.longer
+@pytest.mark.parametrize('knows_rotors', [True, False])
+def test_an_arm_that_a_hand_lets_go_keeps_its_springs(knows_rotors, monkeypatch):
+    if not knows_rotors:
+        monkeypatch.setattr('soft_arm.ROTOR', 0.0)
+    arm = SoftArm(
+        JACO,
+        rate=250.0,
+        error=0.0,
+        friction=0.0,
+        noise=0.0,
+        mode='cartesian_impedance',
+        impedance_damping_ratio=0.7,
+    )
+    arm.run(0.5)
+    start = arm.pose()
+    # Its joints may do 0.63 and 0.84 rad/s.
+    arm.run(2.0, lambda t: np.array([0.0, 0.0, 0.0, 4.0, 0.0, 0.0]) * min(t, 1.0))
+    speeds = arm.run(1.5, each=lambda: np.abs(arm.simulation.velocity / arm.model.velocity_limits))
+    assert arm.core.following.name == 'holding'
+    assert np.abs(arm.simulation.velocity).max() < 0.01
+    if knows_rotors:
+        assert speeds.max() < 1.5 and not arm.pipeline.last_fault
+        np.testing.assert_allclose(displacement(arm.pose(), start), 0.0, atol=1e-3)
+    else:  # its wrist is too light: springs hold it where it was braked
+        assert "'j2s6s200_joint_6' moves at" in arm.pipeline.last_fault

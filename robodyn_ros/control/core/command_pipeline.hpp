@@ -46,22 +46,51 @@ constexpr double kGravityRate = 100.0;
 // The reaction to a contact.
 enum class ContactAction { report, stop, release };
 
+// What springs get that wait for energy [W].
+constexpr double kTankPower = 1.0;
+
 // The energy [J] that springs may get which no motion of the reference and no hand gives them: where
 // they become stiffer, and where the posture's spring moves the arm. Dampers fill it up to its
-// size. Empty, springs become stiffer no further, and the posture waits.
+// size. Empty, springs become stiffer no further, and the posture waits; but not for ever: after
+// kPatience it gets kTankPower up to its reserve, until dampers have filled it.
 class EnergyTank
 {
 public:
   double level() const { return level_; }
+  // The longest time until it has given an energy [s].
+  double longest(double energy) const
+  {
+    const double lacking = energy - level_;
+    return lacking > 0.0 ? std::max(kPatience - waited_, 0.0) + lacking / kTankPower : 0.0;
+  }
   // How much of the posture's torque may act [0, 1]; it fades before nothing is left.
   double fraction() const { return clamped(level_ / kReserve, 0.0, 1.0); }
   // A debt is possible: what springs need is known once they have it.
   void add(double energy) { level_ = clamped(level_ + energy, -kSize, kSize); }
-  void reset() { level_ = kSize; }
+  void reset() { *this = EnergyTank(); }
+
+  void advance(double elapsed)
+  {
+    if (level_ >= kSize) { waited_ = 0.0; }
+    if (level_ >= kReserve) { return; }
+    waited_ += elapsed;
+    if (waited_ > kPatience) { add(kTankPower * elapsed); }
+  }
 
 private:
-  static constexpr double kSize = 0.5, kReserve = 0.1;
+  static constexpr double kSize = 0.5, kReserve = 0.1;  // J
+  static constexpr double kPatience = 1.0;              // s
   double level_ = kSize;
+  double waited_ = 0.0;  // s, below the reserve since it was full
+};
+
+// Springs that become stiffer, and wait for energy.
+struct Stiffening
+{
+  bool is_waiting;
+  double waited;   // s
+  double energy;   // J, that they need where the arm is
+  double longest;  // s, until they are in effect if the arm is bent no further
 };
 
 class CommandPipeline
@@ -481,6 +510,17 @@ public:
   bool is_stale() const { return is_stale_; }
   // The springs in effect: a transition may wait for energy.
   const ImpedanceCoefficients & springs() { return state_.law.at(0.0).impedance; }
+  Stiffening stiffening() const
+  {
+    const ActiveLaw & law = state_.law;
+    if (!state_.parts.impedance().is_active()) { return {}; }
+    const double energy = law.left() * std::max(energy_to_gain(), 0.0);
+    return {
+      law.is_slowed(), springs_waited_, energy,
+      tank_.longest(energy) + law.left() * law.duration()};
+  }
+  // Of the stiffness of the modes, the least that the period of the states leaves.
+  double least_stiffness() const { return state_.parts.impedance().least_fraction(); }
   // Whether gravity is still held while states are stale (stale_hold_time).
   bool is_holding_gravity() const { return is_holding_gravity_; }
   bool is_stop_command_sent() const { return is_stop_command_sent_; }
@@ -673,7 +713,9 @@ private:
     double power = springs.dissipated();
     for (std::size_t i = 0; i < n_; ++i) { power -= springs.posture()[i] * velocity_[i]; }
     tank_.add(elapsed_ * power);
+    tank_.advance(elapsed_);
     const ActiveLaw & law = state_.law;
+    springs_waited_ = law.is_slowed() ? springs_waited_ + elapsed_ : 0.0;
     if (law.is_in_transition()) {
       tank_.add(-law.step(elapsed_) * std::max(energy_to_gain(), 0.0));
     }
@@ -1213,9 +1255,10 @@ private:
   bool is_load_new_ = false;                                 // since the last command
   double hold_duration_ =
     kNaN;  // s, that a state's command acts until an extrapolated one; NaN: there was none
-  double elapsed_ = 0.0;      // s, since the last valid cycle
-  double stale_since_ = 0.0;  // s
-  double wrench_time_ = 0.0;  // s, when the added wrench came
+  double elapsed_ = 0.0;         // s, since the last valid cycle
+  double springs_waited_ = 0.0;  // s, for energy
+  double stale_since_ = 0.0;     // s
+  double wrench_time_ = 0.0;     // s, when the added wrench came
 };
 
 }  // namespace robodyn

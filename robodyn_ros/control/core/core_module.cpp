@@ -655,6 +655,7 @@ PYBIND11_MODULE(core_module, module)
   module.attr("PLAUSIBLE_STEP") = rd::kPlausibleStep;
   module.attr("LONGEST_RATE_STEP") = rd::kLongestRateStep;
   module.attr("GRAVITY_RATE") = rd::kGravityRate;
+  module.attr("TANK_POWER") = rd::kTankPower;
   module.attr("LARGEST_KD_T") = rd::kLargestKdT;
   module.attr("LARGEST_ROOT_KP_T") = rd::kLargestRootKpT;
   module.attr("QUATERNION_TOLERANCE") = rd::kQuaternionTolerance;
@@ -913,9 +914,14 @@ PYBIND11_MODULE(core_module, module)
           springs.along_reference);
       })
     .def_property_readonly(
-      "is_stiffness_limited",
+      "is_stiffness_limited", [](Pipeline & self) { return self.core().least_stiffness() < 1.0; })
+    .def_property_readonly(
+      "least_stiffness", [](Pipeline & self) { return self.core().least_stiffness(); })
+    .def_property_readonly(
+      "stiffening",
       [](Pipeline & self) {
-        return self.core().state().parts.impedance().least_fraction() < 1.0;
+        const rd::Stiffening found = self.core().stiffening();
+        return py::make_tuple(found.is_waiting, found.waited, found.energy, found.longest);
       })
     .def("begin_stop", &Pipeline::call<&Core::begin_stop>)
     .def("react_to_contact", &Pipeline::react_to_contact)

@@ -213,7 +213,12 @@ def _warning(cycle: ControlCycle, recent: Recent, now: float) -> str:
     if recent.refused > 1 and recent.refused > _REFUSED_FRACTION * states:
         return f'{recent.refused} of {states} joint states refused: not finite or implausible'
     if stack.pipeline.is_stiffness_limited:
-        return 'stiffness limited by the rate of the joint states'
+        return (
+            'stiffness limited by the rate of the joint states: '
+            f'{stack.pipeline.least_stiffness:.0%} of one mode is left'
+        )
+    if waits := stack.pipeline.stiffening:
+        return f'springs become stiffer with the energy that they get: {waits}'
     if recent.lateness > timeout:
         return f'this process stood still for {recent.lateness:.2f} s'
     if len(recent.saturated):

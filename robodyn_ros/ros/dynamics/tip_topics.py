@@ -102,8 +102,11 @@ class TipTopics:
         """The facts for diagnostics."""
         pipeline = self._stack.pipeline
         return {
-            'stiffness': pipeline.law.stiffness,
+            'stiffness': pipeline.stiffness_in_effect,
+            'stiffness_asked_for': pipeline.law.stiffness,
+            'stiffness_waits_for': pipeline.stiffening,
             'stiffness_limited': pipeline.is_stiffness_limited,
+            'least_stiffness': f'{pipeline.least_stiffness:.2g}',
             'targets_refused': self.refused,
             'last_refused_target': self.last_refusal,
         }

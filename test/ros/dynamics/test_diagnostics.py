@@ -114,7 +114,19 @@ def test_contact_that_lasts_is_a_warning(cycle):
 
 def test_stiffness_that_the_rate_of_the_states_limits_is_a_warning(cycle, monkeypatch):
     monkeypatch.setattr(type(cycle.stack.pipeline), 'is_stiffness_limited', True)
-    assert cycle.verdict() == (WARN, 'stiffness limited by the rate of the joint states')
+    monkeypatch.setattr(type(cycle.stack.pipeline), 'least_stiffness', 0.53)
+    assert cycle.verdict() == (
+        WARN,
+        'stiffness limited by the rate of the joint states: 53% of one mode is left',
+    )
+
+
+def test_springs_that_wait_for_energy_are_a_warning(cycle, monkeypatch):
+    monkeypatch.setattr(type(cycle.stack.pipeline), 'stiffening', '2 J: for 0.4 s')
+    assert cycle.verdict() == (
+        WARN,
+        'springs become stiffer with the energy that they get: 2 J: for 0.4 s',
+    )
 
 
 def test_nobody_who_subscribes_is_a_warning(cycle):
