@@ -6,9 +6,10 @@ Shake arms in an impedance a thousand times each, and print by how much their en
 
 The arms of impedance.py: friction, rotors and noise; here the model is right, so that no wrong
 gravity works. They are driven as by the controller, by setpoints that jump. A contact is a push
-of a hand or a wall at the tip, where the arm is; with it stiffness, damping ratio, ramp time (none
-and the ends of their ranges, too), frame and mode change at random (joint and Cartesian impedance, now and then gravity compensation), and the
-reference jumps: setpoints by up to 0.1 rad in a joint, targets of the tip by up to 0.15 m.
+of a hand or a wall at the tip, where the arm is; with it stiffness, damping ratio, ramp time (zeros
+and ends, too), frame and mode change at random (joint and Cartesian impedance, now and then gravity
+compensation), and the reference jumps: setpoints by up to 0.1 rad in a joint, targets of the tip by
+up to 0.15 m. Stiffness stays below what the rate of the states reduces: the balance counts all of it.
 
 The balance is the kinetic energy, and what the springs hold whose stiffness is in effect, less
 the work of hand and wall and of the reference: what it changes of the springs' energy where the
@@ -46,7 +47,6 @@ PUSH = 0.5  # of what the drives can hold at the start, and at most [N]:
 STRONGEST = 300.0
 STEP = 0.1  # of a setpoint [rad], the default of max_reference_step
 SPACE = 0.2  # of setpoints about the start [rad]
-LARGEST_STIFFNESS = 1e5  # that a parameter may have [N/m, N m/rad]
 MODES = ('joint_impedance', 'cartesian_impedance')
 
 
@@ -219,9 +219,9 @@ class ShakenArm(SoftArm):
             self.setpoint = self.simulation.position
 
     def drawn(self, usual, count):
-        """Return stiffness up to a usual one, and now and then none or the largest."""
+        """Return stiffness up to a largest one, and now and then none or that one."""
         random = self.random
-        ends = random.choice([0.0, LARGEST_STIFFNESS], count)
+        ends = random.choice([0.0, usual], count)
         return np.where(random.random(count) < 0.15, ends, random.uniform(0.0, usual, count))
 
     def jump(self):

@@ -35,6 +35,7 @@ class StateLayout:
         self, content: bytes, /
     ) -> tuple[int, int, np.ndarray, np.ndarray, np.ndarray] | None: ...
 
+def largest_frequency(ratio: float) -> float: ...
 def valid_state(
     position: ArrayLike,
     velocity: ArrayLike,

@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from robodyn_ros.control.core_binding import core
+from robodyn_ros.control.law import ControlLaw
 from robodyn_ros.control.settings import ControlSettings, safety_settings
-from robodyn_ros.dynamics import gravity_torque
+from robodyn_ros.dynamics import gravity_torque, mass_matrix
 from robodyn_ros.errors import InvalidArgument
-from robodyn_ros.kinematics import forward_kinematics, jacobian, reach
+from robodyn_ros.kinematics import forward_kinematics, jacobian, reach, tip_jacobian
 from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import FloatArray
 
@@ -79,6 +81,50 @@ def soft(model: RobotModel, stiffness: float | None = None) -> Chosen:
     else:
         chosen = _soft_tip(model, limits, length, stiffness)
     return Chosen({**chosen.parameters, **friction}, (*chosen.reasons, reason))
+
+
+def light_joints(
+    model: RobotModel, law: ControlLaw, position: FloatArray | None = None, rate: float = 250.0
+) -> list[str]:
+    """
+    Return which joints of a model without rotors are too light for springs, a sentence each.
+
+    Parameters
+    ----------
+    model : RobotModel
+    law : ControlLaw
+        Without springs, or of a model that has rotors, none is.
+    position : array, shape (n,), optional
+        [rad] or [m]; not given: a bent posture.
+    rate : float
+        Of the joint states [Hz].
+    """
+    springs = law.impedance
+    if springs is None or not law.mode.endswith('impedance') or model.rotor_inertia.any():
+        return []
+    if position is None:
+        position = bent_posture(model)
+    mass = mass_matrix(model, position)
+    if law.mode == 'joint_impedance':
+        stiffness = np.diag(springs.stiffness)
+    else:
+        rows = tip_jacobian(model, position)
+        stiffness = rows.T * springs.tip_stiffness @ rows
+    root = np.linalg.inv(np.linalg.cholesky(mass))
+    squares, shapes = np.linalg.eigh(root @ stiffness @ root.T)
+    shapes = root.T @ shapes  # a column of the joints' motion for each mode
+    fastest = core.largest_frequency(springs.damping_ratio)
+    worst: dict[int, float] = {}  # squares rise: a joint's last one is its largest
+    for square, shape in zip(squares, shapes.T, strict=True):
+        if square > (fastest * rate) ** 2:
+            worst[int(np.argmax(shape * (mass @ shape)))] = float(square)
+    return [
+        f'joint {model.joint_names[i]!r} is light, {mass[i, i]:.2g} kg m² or kg: the model has no '
+        f'rotors; with joint states at {rate:g} Hz its springs will be '
+        f'{1.0 - (fastest * rate) ** 2 / square:.0%} softer than asked for, from '
+        f'{np.sqrt(square) / fastest:.0f} Hz on they are not'
+        for i, square in sorted(worst.items())
+    ]
 
 
 def _soft_joints(

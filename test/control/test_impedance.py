@@ -27,6 +27,7 @@ from robodyn_ros.control.control_stack import control_law
 from robodyn_ros.control.model_torque import RigidBodyTorque
 from robodyn_ros.control.reference import ReferenceState
 from robodyn_ros.control.settings import ControlSettings, safety_settings
+from robodyn_ros.control.softness import light_joints
 from robodyn_ros.kinematics import tip_jacobian
 
 KINDS = ('joint_impedance', 'cartesian_impedance')
@@ -444,7 +445,7 @@ def test_a_spring_that_stiffens_while_a_hand_holds_it_is_in_effect_within_the_ti
     waits = arm.run(1.0, lambda t: wrench, lambda: arm.pipeline.stiffening)
     assert any('J, of dampers or of 1 W: for' in text for text in waits)
     assert 'tip 100 N/m' not in arm.pipeline.stiffness_in_effect
-    # Where the hand goes on, 20 N give (20 N)^2 / 2 (1 / K0 - 1 / K1) = 1.9 J, less the tank's 0.5.
+    # A hand that goes on takes (20 N)^2 / 2 (1 / K0 - 1 / K1) = 1.9 J, less the tank's 0.5.
     assert longest > 5.0
     arm.run(3.0, lambda t: wrench)
     assert arm.core.stiffness[2][1] == 2000.0 and arm.pipeline.stiffening == ''
@@ -453,6 +454,19 @@ def test_a_spring_that_stiffens_while_a_hand_holds_it_is_in_effect_within_the_ti
 
 
 JACO = Named('kinova.urdf', 'base', 'j2s6s200_end_effector')
+
+
+def test_a_model_without_rotors_names_the_joints_that_are_too_light_and_by_how_much(monkeypatch):
+    monkeypatch.setattr('soft_arm.ROTOR', 0.0)
+    given = {'mode': 'cartesian_impedance', 'impedance_damping_ratio': 0.7}
+    arm = SoftArm(JACO, rate=250.0, error=0.0, friction=0.0, noise=0.0, **given)
+    arm.run(0.5)
+    found = light_joints(arm.assumed, arm.pipeline.law, arm.start)
+    assert "'j2s6s200_joint_6' is light" in found[-1]
+    softer = max(float(text.split('% softer')[0].split()[-1]) for text in found)
+    assert softer == pytest.approx(100.0 * (1.0 - arm.core.least_stiffness), abs=1.0)
+    known = replace(arm.assumed, rotor_inertia=arm.limits / 300.0)
+    assert light_joints(known, arm.pipeline.law, arm.start) == []
 
 
 @pytest.mark.longer

@@ -655,6 +655,7 @@ PYBIND11_MODULE(core_module, module)
   module.attr("PLAUSIBLE_STEP") = rd::kPlausibleStep;
   module.attr("LONGEST_RATE_STEP") = rd::kLongestRateStep;
   module.attr("GRAVITY_RATE") = rd::kGravityRate;
+  module.def("largest_frequency", &rd::Impedance::largest_frequency);
   module.attr("TANK_POWER") = rd::kTankPower;
   module.attr("LARGEST_KD_T") = rd::kLargestKdT;
   module.attr("LARGEST_ROOT_KP_T") = rd::kLargestRootKpT;

@@ -356,6 +356,23 @@ public:
     return true;
   }
 
+  // Return the largest frequency of a mode with a damping ratio zeta, times the period. A spring and
+  // a damper that act a period late are stable, with twice the gains, too, for x < (2 zeta - x / 2)
+  // (1 - 4 zeta x + x^2) (see kLargestKdT): up to the first x that is not, sought by bisection.
+  static double largest_frequency(double ratio)
+  {
+    const auto is_stable = [ratio](double x) {
+      return x <= (2.0 * ratio - 0.5 * x) * (1.0 - 4.0 * ratio * x + x * x);
+    };
+    double low = 0.0, high = std::min(kLargestFrequency, kLargestDamping / ratio);
+    if (is_stable(high)) { return high; }
+    for (int k = 0; k < 20; ++k) {
+      const double middle = 0.5 * (low + high);
+      (is_stable(middle) ? low : high) = middle;
+    }
+    return low;
+  }
+
   // Start a cycle: forget what compute said of the last one.
   void begin()
   {
@@ -396,23 +413,6 @@ private:
   static constexpr double kHeaviest = 1e4;  // kg or kg m^2: 1 / rho
   static constexpr int kIterations = 30;    // for an eigenvalue; two are usual
   static constexpr double kDiagonal = 1e-16;
-
-  // Return the largest frequency of a mode with a damping ratio zeta, times the period. A spring and
-  // a damper that act a period late are stable, with twice the gains, too, for x < (2 zeta - x / 2)
-  // (1 - 4 zeta x + x^2) (see kLargestKdT): up to the first x that is not, sought by bisection.
-  static double largest_frequency(double ratio)
-  {
-    const auto is_stable = [ratio](double x) {
-      return x <= (2.0 * ratio - 0.5 * x) * (1.0 - 4.0 * ratio * x + x * x);
-    };
-    double low = 0.0, high = std::min(kLargestFrequency, kLargestDamping / ratio);
-    if (is_stable(high)) { return high; }
-    for (int k = 0; k < 20; ++k) {
-      const double middle = 0.5 * (low + high);
-      (is_stable(middle) ? low : high) = middle;
-    }
-    return low;
-  }
 
   void add_tip(const ImpedanceCoefficients & law, const TipState & tip)
   {

@@ -38,6 +38,7 @@ from robodyn_ros.control.settings import (
     checked,
     safety_settings,
 )
+from robodyn_ros.control.softness import light_joints
 from robodyn_ros.errors import NotReady, RejectedTrajectory, RobodynError
 from robodyn_ros.model import Payload
 from robodyn_ros.ros import command_line
@@ -206,6 +207,9 @@ class DynamicsNode(PlainlySpoken, LifecycleNode):
                 self.get_logger().warning(str(finding))
             else:
                 self.get_logger().info(str(finding))
+        limited = replace(ready.model, effort_limits=ready.pipeline.settings.effort_limits)
+        for light in light_joints(limited, ready.pipeline.law):
+            self.get_logger().warning(light)
         for note in ready.units.notes:
             self.get_logger().info(note)
         self.get_logger().info('joints, base to tip: ' + ', '.join(ready.model.joint_names))
