@@ -6,10 +6,11 @@ Shake arms in an impedance a thousand times each, and print by how much their en
 
 The arms of impedance.py: friction, rotors and noise; here the model is right, so that no wrong
 gravity works. They are driven as by the controller, by setpoints that jump. A contact is a push
-of a hand or a wall at the tip, where the arm is; with it stiffness, damping ratio, ramp time (zeros
-and ends, too), frame and mode change at random (joint and Cartesian impedance, now and then gravity
-compensation), and the reference jumps: setpoints by up to 0.1 rad in a joint, targets of the tip by
-up to 0.15 m. Stiffness stays below what the rate of the states reduces: the balance counts all of it.
+of a hand or a wall at the tip, where the arm is; with it stiffness, damping ratio, ramp time
+(zeros and ends, too), frame and mode change at random (joint and Cartesian impedance, now and
+then gravity compensation), and the reference jumps: setpoints by up to 0.1 rad in a joint,
+targets of the tip by up to 0.15 m. Stiffness stays below what the rate of the states reduces:
+the balance counts all of it.
 
 The balance is the kinetic energy, and what the springs hold whose stiffness is in effect, less
 the work of hand and wall and of the reference: what it changes of the springs' energy where the
