@@ -437,6 +437,7 @@ public:
     most_(joints),
     slope_(joints),
     slope_before_(joints),
+    last_displacement_(joints),
     last_moving_(joints, kNaN),
     last_moving_time_(joints),
     violations_(joints),
@@ -522,7 +523,7 @@ public:
     velocity_ = velocity;
     now_ += elapsed;
     period_ = usual;
-    Fault fault = find_dropout();
+    Fault fault = find_dropout(elapsed);
     if (now_ - time_[at(count_ - 1)] >= kSpacing) {
       const Fault found = compare_windows(usual);
       if (fault.cause == Cause::none) { fault = found; }
@@ -622,6 +623,7 @@ private:
     std::fill(slope_.begin(), slope_.end(), kNaN);
     std::fill(slope_before_.begin(), slope_before_.end(), kNaN);
     std::fill(violations_.begin(), violations_.end(), 0);
+    std::fill(last_displacement_.begin(), last_displacement_.end(), 0.0);
     std::fill(last_moving_.begin(), last_moving_.end(), kNaN);
     std::fill(zeros_.begin(), zeros_.end(), 0);
     store();
@@ -674,9 +676,9 @@ private:
     return one + where.fraction * (next - one);
   }
 
-  // Find a joint whose velocity became zero at once and stays it while the joint moves on. No filter
-  // does that, so that no lag is to be allowed for.
-  Fault find_dropout()
+  // Find a joint whose velocity became zero at once and stays it while the joint moves on, in the
+  // time [s] since the last state, too. No filter does that: no lag is to be allowed for.
+  Fault find_dropout(double elapsed)
   {
     Fault fault;
     for (std::size_t i = 0; i < n_; ++i) {
@@ -690,12 +692,15 @@ private:
       ++zeros_[i];
       const double moved = std::fabs(displacement_now_[i] - last_moving_[i]);  // NaN: was slow
       const double least = std::max(kNoise, kVelocityChange * (now_ - last_moving_time_[i]));
-      if (zeros_[i] < kViolations || !(moved > least) || is_wrong_[i] != 0) { continue; }
+      const double step = std::fabs(displacement_now_[i] - last_displacement_[i]);
+      const bool is_moving = moved > least && step > kVelocityChange * elapsed;
+      if (zeros_[i] < kViolations || !is_moving || is_wrong_[i] != 0) { continue; }
       is_wrong_[i] = 1;
       ratio_[i] = 0.0;
       if (!is_any_wrong_) { fault = {Cause::wrong_velocity, static_cast<int>(i), 0.0, 1.0}; }
       is_any_wrong_ = true;
     }
+    last_displacement_ = displacement_now_;
     return fault;
   }
 
@@ -822,8 +827,9 @@ private:
     uncertainty_now_;  // of the last state
   Vector least_, most_;
   Vector slope_, slope_before_;  // of the positions up to the last state, and the one before
-  // Displacement and time of the last state whose velocity was not zero; NaN: it was slow.
-  Vector last_moving_, last_moving_time_;
+  // Displacements of the last state, and of the last one whose velocity was not zero, with its time;
+  // NaN: it was slow.
+  Vector last_displacement_, last_moving_, last_moving_time_;
   std::vector<int> violations_;  // entries in a row that were outside
   std::vector<int> zeros_;       // velocities in a row
   std::vector<unsigned char> is_outside_, is_wrong_;

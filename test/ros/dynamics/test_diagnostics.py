@@ -22,6 +22,8 @@ Q = np.array([0.1, 0.2])
 class Cycle:
     """As much of a control cycle as diagnostics look at, run by the test's own clock."""
 
+    contradiction = ''
+
     def __init__(self, **settings):
         self.arm = enabled('gravity_compensation', **settings)
         model = SimpleNamespace(
