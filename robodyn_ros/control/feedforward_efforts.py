@@ -41,6 +41,7 @@ from robodyn_ros.control.model_torque import ReferenceTorque, RigidBodyTorque
 from robodyn_ros.control.planning import completed_waypoints, joint_columns
 from robodyn_ros.control.reference import Reference, ReferenceState, joined
 from robodyn_ros.control.retimed_trajectory import Retiming, slowed_trajectory
+from robodyn_ros.control.sent_reference import SentReference
 from robodyn_ros.control.servo_offset import ServoOffset
 from robodyn_ros.control.settings import ControlSettings, in_chain_order, safety_settings
 from robodyn_ros.control.timed_motion import TimingLimits
@@ -59,8 +60,8 @@ ERROR_FRACTION: float = _DEFAULTS['error_fraction']
 # That of most arms that take torques [s].
 CONTROLLER_PERIOD: float = _DEFAULTS['controller_period']
 
-# Closer to what was sent last, the controller is taken to follow it [rad] or [m].
-LARGEST_DEVIATION = 0.01
+# A trajectory that leads no further from where it begins has no time of its own [rad] or [m].
+_NO_WAY = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -316,6 +317,8 @@ class TrajectoryFeedforward:
         Fed by joint states; ``take_state`` is called after each.
     load : Load
         Payloads and gravity that apply.
+    sent : SentReference
+        What was sent last; ``forget`` it where the controller holds something else.
 
     Raises
     ------
@@ -366,7 +369,7 @@ class TrajectoryFeedforward:
         self._rigid_body = RigidBodyTorque.of(arm, settings.algorithm)
         self._torque = ReferenceTorque.of(arm, settings, self._rigid_body)
         self._state: MeasuredState | None = None
-        self._sent: Reference | None = None
+        self.sent = SentReference(arm)
         self._waiting: FeedforwardTrajectory | None = None  # until the last one sent begins
 
     @property
@@ -378,6 +381,8 @@ class TrajectoryFeedforward:
         """Take the joints' states, where all have come since the last time."""
         if self.joint_states.is_complete:
             self._state = self.joint_states.take()
+            time = self.joint_states.elapsed.time(self.joint_states.received)
+            self.sent.take(self._state.position, time)
 
     def change(self, change: Payload | GravityChange) -> Load:
         """
@@ -417,18 +422,21 @@ class TrajectoryFeedforward:
 
         Notes
         -----
-        It continues from the last trajectory sent, where the arm still is there, else from the
-        measured state: what the controller is commanded does not jump by what the arm lags behind.
+        It continues from the last trajectory sent, while the controller is known to hold that,
+        else from the measured state, and the notes say how far from it that is: what the
+        controller is commanded does not jump by what the arm lags behind.
         """
-        beginning = self._beginning(now, max(wait or 0.0, 0.0))
+        beginning, notes = self._beginning(now, max(wait or 0.0, 0.0))
+        goes_on = not notes
         begin = max(0.0, -(wait or 0.0))  # in this order: never -0.0
-        notes: tuple[str, ...] = ()
-        if self._retiming is not None:
+        columns = joint_columns(trajectory, self.arm.joint_names)
+        way = np.abs(trajectory.positions - beginning.position[columns]).max()
+        if self._retiming is not None and way > _NO_WAY:  # else there is nothing to time
             retimed = self._retiming.of(trajectory, self._torque, beginning=beginning, begin=begin)
             trajectory = retimed.trajectory
             took, takes = retimed.given.duration, retimed.motion.duration
-            notes = (f'timed anew: {takes:.4g} s in place of {took:.4g} s',)
-        return self._filled(trajectory, now, wait, beginning, begin, notes)
+            notes += (f'timed anew: {takes:.4g} s in place of {took:.4g} s',)
+        return self._filled(trajectory, now, wait, beginning, begin, notes, goes_on)
 
     def _filled(
         self,
@@ -438,14 +446,16 @@ class TrajectoryFeedforward:
         beginning: ReferenceState,
         begin: float,
         notes: tuple[str, ...],
+        goes_on: bool = True,
     ) -> FeedforwardTrajectory:
         """Return a trajectory with effort or offsets, after these notes, and remember it."""
         result = with_feedforward_efforts(
             trajectory, self._torque, self._feedforward, beginning=beginning, begin=begin
         )
         result = replace(result, notes=(*notes, *result.notes))
-        start = self.joint_states.elapsed.time(now) + (wait or 0.0)
-        self._sent = self._reference(result.trajectory, start)
+        time = self.joint_states.elapsed.time(now)
+        reference = self._reference(result.trajectory, time + (wait or 0.0))
+        self.sent.replace(reference, time, goes_on=goes_on)
         self._waiting = result if wait is not None and wait > 0.0 else None
         return result if self.servo is None else self._with_offsets(result, self.servo)
 
@@ -467,7 +477,7 @@ class TrajectoryFeedforward:
             The drives cannot carry the load along it at any speed, or what ``with_efforts``
             refuses.
         """
-        waiting, sent = self._waiting, self._sent
+        waiting, sent = self._waiting, self.sent.reference
         if waiting is None or sent is None:
             return None
         times = waiting.trajectory.times
@@ -506,21 +516,27 @@ class TrajectoryFeedforward:
         """
         Return the trajectory that brings the arm to rest and holds it, gravity in its effort.
 
+        It begins as in ``with_efforts``.
+
         Raises
         ------
         RejectedTrajectory
             No fresh state of every joint.
         """
-        self._sent = self._waiting = None
-        state, settle_time = self._beginning(now, 0.0), self._feedforward.settle_time
+        self._waiting = None
+        (state, notes), settle_time = self._beginning(now, 0.0), self._feedforward.settle_time
         limits = self.arm.position_limits
         rest = Reference.stopping(state, 0.0, settle_time, limits).end_state.position[None]
         zero, times = np.zeros_like(rest), np.array([max(settle_time, self._feedforward.period)])
         trajectory = Trajectory(self.arm.joint_names, times, rest, zero, zero, zero)
-        return self._filled(trajectory, now, None, self._beginning(now, 0.0), 0.0, ())
+        return self._filled(trajectory, now, None, state, 0.0, notes, not notes)
 
-    def _beginning(self, now: float, ahead: float) -> ReferenceState:
-        """Return the arm's position after a time [s], in chain order."""
+    def _beginning(self, now: float, ahead: float) -> tuple[ReferenceState, tuple[str, ...]]:
+        """
+        Return where a motion begins after a time [s], in chain order.
+
+        The notes say why that is not where the controller was sent last.
+        """
         if self._state is None or self.joint_states.stale_joints(now):
             stale = ', '.join(self.joint_states.stale_joints(now)) or 'every joint'
             allowed = f'one within {self.joint_states.timeout:g} s'
@@ -528,19 +544,22 @@ class TrajectoryFeedforward:
                 allowed += f'; {trouble}'
             raise RejectedTrajectory('joint states', f'none of {stale}', allowed)
         position, velocity = self._state.position, self._state.velocity
-        if self._sent is not None:
-            time = self.joint_states.elapsed.time(now)
-            wanted = self._sent.sample(time)
-            if np.abs(wanted.position - position).max() <= LARGEST_DEVIATION:
-                return self._sent.sample(time + ahead)
+        notes: tuple[str, ...] = ()
+        if self.sent.reference is not None:
+            doubt = self.sent.doubt()
+            if not doubt:
+                time = self.joint_states.elapsed.time(now)
+                return self.sent.reference.sample(time + ahead), ()
+            off = self.sent.deviation_text()
+            notes = (f'begins off what the controller was sent last: {off}, since {doubt}',)
         if (np.abs(velocity) < core.REST_SPEED).all() or not self._state.has_velocities:
-            return ReferenceState.at_rest(position)
+            return ReferenceState.at_rest(position), notes
         zero = np.zeros_like(position)
         measured = ReferenceState(position.copy(), velocity.copy(), zero, zero)
         stopping = Reference.stopping(
             measured, 0.0, self._feedforward.settle_time, self.arm.position_limits
         )
-        return stopping.sample(ahead)
+        return stopping.sample(ahead), notes
 
     def _reference(self, trajectory: Trajectory, start: float) -> Reference:
         columns = [trajectory.joint_names.index(name) for name in self.arm.joint_names]

@@ -343,6 +343,11 @@ class JointStateBuffer:
         words = f'joint states are stamped {self._stamp_age:.3f} s ago; allowed: state_timeout = '
         return f'{words}{self.timeout:g}'
 
+    @property
+    def received(self) -> float:
+        """When the oldest joint's sample came, by the steady clock [s]."""
+        return self._oldest
+
     def age(self, now: float) -> float:
         """Return how old the oldest joint's sample is [s]; infinite if one never came."""
         return now - self._oldest

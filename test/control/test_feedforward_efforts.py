@@ -470,3 +470,200 @@ def test_trajectory_goes_on_from_where_simulated_time_has_brought_what_was_sent(
     simulated = 50.05  # and ten seconds of steady time: the arm has hardly begun to move
     begin = one.with_efforts(given, 11.0).trajectory.positions[0]
     assert 0.0 < np.abs(begin - STANCE).max() < 5e-4
+
+
+# --- where a trajectory begins on a soft drive -------------------------------------------------
+
+SAG = np.array([0.0, -0.18, 0.0, 0.14, 0.0, 0.05, 0.0])  # of an arm that carries more than is told
+GOAL = STANCE + 0.1
+RATE = 100.0  # of the joint states [Hz]
+
+
+class Soft:
+    """
+    A filler, an arm that follows off by a sag, and the controller that executes what is sent.
+
+    Parameters
+    ----------
+    servo_gains : sequence of float
+        The parameter of the node.
+    retime : float
+        The parameter of the node.
+    """
+
+    def __init__(self, servo_gains=(), retime=0.0):
+        values = {'urdf_file': str(public_urdf('panda.urdf')), 'tip_link': TIPS['panda.urdf']}
+        settings = checked({**values, 'algorithm': 'newton_euler'})
+        extra = {'servo_gains': servo_gains, 'retime': retime, 'largest_offset': (0.3,)}
+        self.filler = TrajectoryFeedforward(settings, None, 0.1, 0.002, **extra)
+        self.arm, self.now, self.sag = self.filler.arm, 1.0, 0.0 * STANCE
+        self.controller, self.began = None, 1.0
+        self.run(0.1)
+
+    def told(self, time=None):
+        """Return position and velocity that the controller is told now."""
+        if self.controller is None:
+            return STANCE, 0.0 * STANCE
+        time = (self.now if time is None else time) - self.began
+        return self.controller.sample(max(time, self.controller.trajectory.times[0]))[:2]
+
+    def state(self, position):
+        self.now += 1.0 / RATE
+        self.filler.joint_states.receive(
+            self.arm.joint_names, position, 0.0 * STANCE, received=self.now, stamp=self.now
+        )
+        self.filler.take_state()
+
+    def run(self, duration, sag=None):
+        """Follow for a time, the sag changing to another one as that of a spring, if given."""
+        start, steps = self.sag, round(duration * RATE)
+        for k in range(1, steps + 1):
+            if sag is not None:
+                self.sag = start + (sag - start) * np.sin(0.5 * np.pi * k / steps)
+            self.state(self.told(self.now + 1.0 / RATE)[0] + self.sag)
+
+    def send(self, trajectory=None, wait=None):
+        """Return the answer to a trajectory, by default to the goal, or to a hold."""
+        result = self.filler.with_efforts(trajectory or bare(self.arm, GOAL), self.now, wait)
+        return self.take(result)
+
+    def hold(self):
+        return self.take(self.filler.hold(self.now))
+
+    def take(self, result):
+        self.controller = JointTrajectoryController(result.trajectory, 0.0, 0.0)
+        self.began = self.now
+        return result
+
+
+def first(result):
+    return result.trajectory.positions[0]
+
+
+def off_notes(result):
+    return [note for note in result.notes if note.startswith('begins off what')]
+
+
+def sagged(**parameters):
+    """Return the arm at rest, as far below its goal as a soft drive lets it hang."""
+    soft = Soft(**parameters)
+    soft.send()
+    soft.run(0.8, SAG)
+    soft.run(2.2)
+    return soft
+
+
+@pytest.mark.parametrize(
+    'parameters',
+    [{}, {'retime': 0.5}, {'servo_gains': (2000.0,)}],
+    ids=['effort', 'retime', 'servo'],
+)
+def test_command_to_an_arm_that_a_soft_drive_holds_begins_where_the_drive_was_told(parameters):
+    soft = sagged(**parameters)
+    for _ in range(3):
+        told = soft.told()[0]
+        found = soft.send()
+        np.testing.assert_allclose(first(found), told, atol=1e-9)
+        assert off_notes(found) == []
+        soft.run(2.0)
+
+
+def test_command_within_a_motion_begins_at_the_place_and_speed_that_a_soft_drive_was_told():
+    soft = sagged()
+    soft.send(bare(soft.arm, STANCE - 0.2))
+    soft.run(0.5)
+    position, velocity = soft.told()
+    assert np.abs(velocity).max() > 0.3
+    found = soft.send()
+    np.testing.assert_allclose(first(found), position, atol=1e-6)
+    np.testing.assert_allclose(found.trajectory.velocities[0], velocity, atol=1e-4)
+
+
+def test_hold_on_request_keeps_what_a_soft_drive_was_told():
+    soft = sagged()
+    goal = soft.told()[0]
+    held = soft.hold()
+    np.testing.assert_allclose(held.trajectory.positions, np.tile(goal, (2, 1)), atol=1e-9)
+
+
+def test_hand_that_moved_the_arm_and_swinging_change_nothing_in_what_the_drive_was_told():
+    soft = sagged()
+    soft.run(0.5, SAG + 0.2)
+    soft.run(1.0)
+    np.testing.assert_allclose(first(soft.send()), GOAL, atol=1e-9)
+    for k in range(12):
+        soft.run(0.15, SAG + 0.1 * (-1) ** k)
+    np.testing.assert_allclose(first(soft.send()), GOAL, atol=1e-9)
+
+
+def assert_it_begins_where_the_arm_is(soft, reason):
+    position = soft.told()[0] + soft.sag
+    away = soft.sag
+    found = soft.send()
+    np.testing.assert_allclose(first(found), position, atol=1e-9)
+    (note,) = off_notes(found)
+    for name, off in zip(soft.arm.joint_names, away):
+        assert (f'{name} by {off:.3g} rad' in note) == (abs(off) > 0.01)
+    assert reason in note
+
+
+def test_command_to_an_arm_that_falls_begins_where_it_is_and_says_how_far_below():
+    soft = sagged()
+    fall = np.array([0.0, -1.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    for k in range(1, 31):  # 5 rad/s²
+        soft.sag = SAG + 2.5 * (k / RATE) ** 2 * fall
+        soft.state(soft.told()[0] + soft.sag)
+    assert_it_begins_where_the_arm_is(soft, 'panda_joint2 moves away from it faster and faster')
+
+
+def test_command_to_an_arm_further_away_than_drives_hold_one_begins_where_it_is():
+    soft = sagged()
+    soft.run(1.0, 6.0 * SAG)
+    soft.run(2.0)
+    assert_it_begins_where_the_arm_is(soft, 'more than 1')
+
+
+def test_command_after_one_that_the_controller_did_not_take_begins_where_the_arm_is():
+    soft = Soft()
+    soft.send()
+    for _ in range(300):
+        soft.state(STANCE)
+    soft.sag = STANCE - soft.told()[0]
+    assert_it_begins_where_the_arm_is(soft, 'the arm stood still while it moved')
+
+
+def test_command_after_a_gap_in_the_joint_states_begins_where_the_arm_is():
+    soft = sagged()
+    soft.now += 5.0
+    soft.run(0.1)
+    assert_it_begins_where_the_arm_is(soft, 'no joint states came for')
+
+
+def test_arm_that_left_its_rest_may_have_been_moved_by_another_sender_where_there_may_be_one():
+    soft = sagged()
+    soft.filler.sent.is_only_command = False
+    np.testing.assert_allclose(first(soft.send()), GOAL, atol=1e-9)
+    soft.run(3.0)
+    soft.run(0.5, SAG + 0.2)
+    soft.run(2.0)
+    assert_it_begins_where_the_arm_is(soft, 'others may have commanded the controller')
+
+
+def test_command_after_what_was_sent_is_forgotten_begins_where_the_arm_is():
+    soft = sagged()
+    position = soft.told()[0] + soft.sag
+    soft.filler.sent.forget()
+    np.testing.assert_allclose(first(soft.hold()), position, atol=1e-9)
+
+
+def test_command_while_one_waits_for_its_start_within_a_motion_begins_where_the_arm_is():
+    """How a controller ends a motion before a later start is its own."""
+    soft = sagged()
+    soft.send(bare(soft.arm, STANCE - 0.3))
+    soft.run(0.4)
+    soft.filler.with_efforts(bare(soft.arm), soft.now, 2.0)
+    position = soft.told(soft.now + 1.0 / RATE)[0] + soft.sag
+    soft.run(1.0 / RATE)
+    found = soft.send()
+    np.testing.assert_allclose(first(found), position, atol=1e-9)
+    assert 'the controller has not begun it' in off_notes(found)[0]

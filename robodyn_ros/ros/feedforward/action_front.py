@@ -258,6 +258,8 @@ class ActionFront:
         (message) to the message of the filled trajectory; raises RobodynError.
     hold : callable
         Returns the message that holds the arm, or None.
+    forget : callable
+        Called where the controller does not take what was filled.
     """
 
     def __init__(
@@ -266,10 +268,11 @@ class ActionFront:
         controller: str,
         fill: Callable[[JointTrajectory], JointTrajectory],
         hold: Callable[[], JointTrajectory | None],
+        forget: Callable[[], None],
     ) -> None:
         # Not a module of every ROS installation: only those with ros2_control have it.
         action: Any = import_module('control_msgs.action').FollowJointTrajectory
-        self._action, self._fill, self._hold = action, fill, hold
+        self._action, self._fill, self._hold, self._forget = action, fill, hold, forget
         # Callbacks await answers that come by other callbacks of the same group.
         group = ReentrantCallbackGroup()
         self.client = ActionClient(
@@ -302,6 +305,8 @@ class ActionFront:
 
     async def _on_goal(self, goal: Any) -> GoalResponse:
         is_accepted = await self.relay.on_goal(goal)
+        if not is_accepted:
+            self._forget()
         return GoalResponse.ACCEPT if is_accepted else GoalResponse.REJECT
 
     async def _on_cancel(self, handle: Any) -> CancelResponse:

@@ -34,7 +34,7 @@ from robodyn_ros.control.settings import checked
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.errors import MalformedData, RejectedTrajectory, RobodynError
 from robodyn_ros.ros import command_line, conversions
-from robodyn_ros.ros.controller_activity import ControllerActivity
+from robodyn_ros.ros.controller_activity import UNKNOWN, ControllerActivity
 from robodyn_ros.ros.conversions import floats
 from robodyn_ros.ros.dynamics.description_topic import DescriptionTopic
 from robodyn_ros.ros.feedforward import action_front
@@ -90,6 +90,7 @@ class FeedforwardNode(PlainlySpoken, Node):
         self._waiting: JointTrajectory | None = None  # the last of the topic, if it has a start
         controller = given['controller']
         check_name('controller', controller)
+        self._action = f'{controller}/follow_joint_trajectory'
         self._is_hold_due = False  # the controller has become active, and was sent nothing since
         self._activity: ControllerActivity | None = None
         if manager := given['controller_manager']:
@@ -109,7 +110,9 @@ class FeedforwardNode(PlainlySpoken, Node):
         self.create_service(SetGravity, '~/set_gravity', self._on_set_gravity)
         self._front: action_front.ActionFront | None = None
         if action_front.is_available():
-            self._front = action_front.ActionFront(self, controller, self.fill, self.hold)
+            self._front = action_front.ActionFront(
+                self, controller, self.fill, self.hold, self._forget_sent
+            )
         else:
             self.get_logger().warning(
                 'no action follow_joint_trajectory: control_msgs is not installed'
@@ -139,6 +142,7 @@ class FeedforwardNode(PlainlySpoken, Node):
         """
         filler = self._robot()
         given = TrajectoryMessage.from_message(message)
+        self._judge_sent(filler)
         wait = None
         if given.stamp > 0.0:
             wait = given.stamp - 1e-9 * self.get_clock().now().nanoseconds
@@ -154,21 +158,49 @@ class FeedforwardNode(PlainlySpoken, Node):
         return _filled_message(given, filled.trajectory, self._robot().servo is None)
 
     def hold(self) -> JointTrajectory | None:
-        """Return the message that holds the arm where it is; None: that is not known."""
+        """
+        Return the message that holds the arm where it is; None: that is not known.
+
+        It is for a controller that ended what it was sent: it holds the measured position then.
+        """
+        self._forget_sent()
         try:
             return self._held()
         except RejectedTrajectory as error:
             self.get_logger().warning(f'the arm is not held: {error}')
             return None
 
-    def _held(self) -> JointTrajectory:
+    def _held(self, *, is_asked: bool = False) -> JointTrajectory:
         filler = self._robot()
+        self._judge_sent(filler)
         held = filler.hold(time.monotonic())
         self._waiting = None
+        if is_asked:
+            return self._message(JointTrajectory(), held)
         return _filled_message(JointTrajectory(), held.trajectory, filler.servo is None)
+
+    def _judge_sent(self, filler: TrajectoryFeedforward) -> None:
+        """Forget what was sent to a controller that is not active, and find other senders."""
+        activity = self._activity
+        # Each client of an action subscribes to its feedback.
+        clients = self.count_subscribers(f'{self._action}/_action/feedback')
+        filler.sent.is_only_command = (
+            activity is not None
+            and activity.state != UNKNOWN
+            and self.count_publishers(self._output.topic_name) <= 1
+            and clients <= (self._front is not None)
+        )
+        if activity is not None and not activity.may_be_active:
+            filler.sent.forget()
+
+    def _forget_sent(self) -> None:
+        """Forget what was sent: the controller holds something else."""
+        if self._filler is not None:
+            self._filler.sent.forget()
 
     def _on_begin(self) -> None:
         self._is_hold_due = True
+        self._forget_sent()
         self._hold_if_due()
 
     def _hold_if_due(self) -> None:
@@ -252,7 +284,7 @@ class FeedforwardNode(PlainlySpoken, Node):
                 )
             message = message_of(content, JointTrajectory)
             stamp = conversions.seconds(message.header.stamp)
-            output = self.fill(message) if message.points else self._held()
+            output = self.fill(message) if message.points else self._held(is_asked=True)
             self._is_hold_due = False
         except (RejectedTrajectory, MalformedData) as error:
             self.get_logger().warning(f'trajectory refused: {error}')

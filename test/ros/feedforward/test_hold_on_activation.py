@@ -11,6 +11,7 @@ pytest.importorskip('rclpy', reason='needs ROS 2')
 
 from feedforward_rig import MODEL, POSITION, Rig, trajectory
 from rclpy.qos import DurabilityPolicy, QoSProfile
+from trajectory_msgs.msg import JointTrajectory
 
 import robodyn_ros as rd
 from robodyn_ros.ros.controller_activity import UNKNOWN, ControllerActivity
@@ -68,6 +69,46 @@ def test_arm_is_held_when_the_controller_becomes_active(rig, activity):
     tell(activity, joint_trajectory_controller='active', another='active')
     rig.spin(OFFER)
     assert len(rig.out) == count  # a motion that is under way would end
+
+
+def test_hold_at_activation_begins_where_the_arm_is_whatever_was_sent_before(rig, activity):
+    rig.drive()
+    tell(activity, joint_trajectory_controller='active')
+    rig.send(trajectory(POSITION + 0.005))
+    tell(activity, joint_trajectory_controller='inactive')
+    count = len(rig.out)
+    tell(activity, joint_trajectory_controller='active')
+    rig.until(lambda: len(rig.out) > count)
+    assert_it_holds(rig.out[-1])
+
+
+def test_trajectory_that_an_inactive_controller_ignored_is_not_gone_on_from(rig, activity):
+    rig.drive()
+    tell(activity, joint_trajectory_controller='inactive')
+    for _ in range(2):
+        sent = rig.send(trajectory(POSITION + 0.005))
+        np.testing.assert_allclose(sent.points[0].positions, POSITION, atol=1e-12)
+
+
+def test_only_an_activity_that_is_known_and_no_other_sender_make_it_the_only_command(
+    rig, activity
+):
+    rig.drive()
+
+    def is_only_command():
+        rig.send(trajectory(POSITION))
+        return rig.node._filler.sent.is_only_command
+
+    assert not is_only_command()
+    tell(activity, joint_trajectory_controller='active')
+    assert is_only_command()
+    topic = rig.node._output.topic_name
+    other = rig.tester.create_publisher(JointTrajectory, topic, 10)
+    rig.until(lambda: rig.node.count_publishers(topic) == 2)
+    assert not is_only_command()
+    rig.tester.destroy_publisher(other)
+    rig.until(lambda: rig.node.count_publishers(topic) == 1)
+    assert is_only_command()
 
 
 def test_arm_is_held_with_the_first_state_where_none_had_come(rig, activity):
