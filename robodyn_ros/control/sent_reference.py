@@ -82,14 +82,16 @@ class SentReference:
         goes_on : bool
             Whether it begins on the reference before it.
         """
+        before = self.reference
         if not goes_on:
             self._moments.clear()
-        before = self.reference
         if not goes_on or before is None or self._is_long or self._has_moved:
             self._lowest = self._highest = self._position
             self._origin = reference.sample(now).position
         # Until a later start the controller ends what it executes in a way of its own.
-        is_moving = before is not None and not before.is_finished(now)
+        is_moving = now < self._judged_from or (
+            before is not None and before.knots[0] <= now and not before.is_finished(now)
+        )
         is_later = reference.knots[0] > now + _INTERVAL
         self._judged_from = reference.knots[0] if is_moving and is_later else -np.inf
         self.reference, self._sent_at = reference, now
@@ -107,7 +109,7 @@ class SentReference:
             return
         self._lowest = np.minimum(self._lowest, position)
         self._highest = np.maximum(self._highest, position)
-        if moments and not 0.0 <= since <= _STEP:
+        if moments and not 0.0 <= since <= 0.5 * _WINDOW:
             moments.clear()
         moments.append(_Moment(time, self.deviation))
         while moments[0].time < time - _WINDOW:

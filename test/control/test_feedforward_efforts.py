@@ -667,3 +667,13 @@ def test_command_while_one_waits_for_its_start_within_a_motion_begins_where_the_
     found = soft.send()
     np.testing.assert_allclose(first(found), position, atol=1e-9)
     assert 'the controller has not begun it' in off_notes(found)[0]
+
+
+def test_command_while_one_waits_that_was_sent_anew_to_an_arm_at_rest_begins_where_it_was_told():
+    soft = sagged()
+    soft.filler.with_efforts(bare(soft.arm), soft.now, 5.0)
+    soft.run(1.0)
+    soft.filler.change(rd.Payload(0.1))
+    assert soft.filler.waiting(soft.now) is not None
+    soft.run(1.0)
+    np.testing.assert_allclose(first(soft.send()), GOAL, atol=1e-9)
