@@ -34,7 +34,7 @@ from robodyn_ros.control.law import (
     InverseDynamics,
     TorqueParts,
 )
-from robodyn_ros.control.planning import ReferenceLimits, planned_reference
+from robodyn_ros.control.planning import PositionStream, ReferenceLimits, planned_reference
 from robodyn_ros.control.reference import Reference, ReferenceState
 from robodyn_ros.control.settings import ContactAction, SafetySettings
 from robodyn_ros.control.tip_target import (
@@ -282,6 +282,7 @@ class CommandPipeline:
             law.inverse_dynamics, law.friction, len(law.kp), tip, reference_limits.reach
         )
         self._core = core.Pipeline(arm, core_law(law), core_settings(settings, reference_limits))
+        self._stream = PositionStream()
         self._tip = TipTargets(self._core)
         self._refusal = ''  # of the last state, where it was refused
         self._contact = ''  # that was reacted to last
@@ -396,7 +397,9 @@ class CommandPipeline:
         followed = self._core.followed
         current = None if followed is None else Reference(followed)
         limits = self._reference_limits
-        planned = planned_reference(trajectory, state.time, measured, current, limits)
+        planned = planned_reference(
+            trajectory, state.time, measured, current, limits, self._stream
+        )
         self._tip.end()
         self._core.follow(planned.motion)
 

@@ -32,13 +32,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robodyn_ros.control.control_stack import configured_arm, continuous_joints
+from robodyn_ros.control.control_stack import configured_arm, continuous_joints, speed_limits
 from robodyn_ros.control.core_binding import core
 from robodyn_ros.control.effort_knots import EffortKnots, PathTorque, effort_knots
 from robodyn_ros.control.joint_state_buffer import ElapsedTime, JointStateBuffer, MeasuredState
 from robodyn_ros.control.load import GravityChange, Load
 from robodyn_ros.control.model_torque import ReferenceTorque, RigidBodyTorque
-from robodyn_ros.control.planning import completed_waypoints, joint_columns
+from robodyn_ros.control.planning import PositionStream, completed_waypoints, joint_columns
 from robodyn_ros.control.reference import Reference, ReferenceState, joined
 from robodyn_ros.control.retimed_trajectory import Retiming, slowed_trajectory
 from robodyn_ros.control.sent_reference import SentReference
@@ -48,7 +48,7 @@ from robodyn_ros.control.timed_motion import TimingLimits
 from robodyn_ros.control.trajectory import MOST_POINTS, Trajectory
 from robodyn_ros.control.units import PossiblePositions, drive_units
 from robodyn_ros.errors import RejectedTrajectory
-from robodyn_ros.model import Payload
+from robodyn_ros.model import Payload, RobotModel
 from robodyn_ros.ros_parameters import parameters_of
 
 _DEFAULTS = {p.name: p.default for p in parameters_of('feedforward')}
@@ -205,7 +205,7 @@ def _waypoints(
 ) -> tuple[np.ndarray, ReferenceState, tuple[str, ...]]:
     """Return times and waypoints of all joints; accelerations are NaN where cubics are meant."""
     model, times = torque.model, trajectory.times
-    beginning = replace(beginning, position=_at_this_turn(trajectory, columns, torque, beginning))
+    beginning = replace(beginning, position=_at_this_turn(trajectory, columns, model, beginning))
     is_begun = times[0] > begin + 0.5 * settings.period
     come_from = beginning.position[columns] if is_begun else trajectory.positions[0]
     velocities, accelerations = completed_waypoints(
@@ -246,11 +246,11 @@ def _waypoints(
 def _at_this_turn(
     trajectory: Trajectory,
     columns: np.ndarray,
-    torque: ReferenceTorque,
+    model: RobotModel,
     beginning: ReferenceState,
 ) -> np.ndarray:
     """Return where the arm is, continuous joints less than half a turn from the first waypoint."""
-    model, position = torque.model, beginning.position.copy()
+    position = beginning.position.copy()
     turns = np.round((trajectory.positions[0] - position[columns]) / (2.0 * np.pi))
     position[columns] += 2.0 * np.pi * turns * continuous_joints(model)[columns]
     return position
@@ -370,6 +370,7 @@ class TrajectoryFeedforward:
         self._torque = ReferenceTorque.of(arm, settings, self._rigid_body)
         self._state: MeasuredState | None = None
         self.sent = SentReference(arm)
+        self._stream = PositionStream()
         self._waiting: FeedforwardTrajectory | None = None  # until the last one sent begins
 
     @property
@@ -436,6 +437,15 @@ class TrajectoryFeedforward:
             trajectory = retimed.trajectory
             took, takes = retimed.given.duration, retimed.motion.duration
             notes += (f'timed anew: {takes:.4g} s in place of {took:.4g} s',)
+        else:
+            self._stream.take(trajectory, self.joint_states.elapsed.time(now))
+            columns = joint_columns(trajectory, self.arm.joint_names)
+            trajectory = self._stream.approached(
+                trajectory,
+                begin,
+                _at_this_turn(trajectory, columns, self.arm, beginning)[columns],
+                speed_limits(self.arm)[columns],
+            )
         return self._filled(trajectory, now, wait, beginning, begin, notes, goes_on)
 
     def _filled(

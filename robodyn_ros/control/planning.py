@@ -12,6 +12,10 @@ and optionally velocities, accelerations and efforts. Between waypoints the refe
   Here a waypoint without velocity gets the weighted harmonic mean of the slopes beside it (zero
   where the direction turns and at the end) and acceleration zero.
 
+A stream of such trajectories, each of which replaces one that is still followed, would begin each
+with the acceleration of the last and would have to stop within its period. It is approached along
+straight lines that end at rest only where no further one comes: ``PositionStream``.
+
 The first segment starts from the reference state of that instant, or from the measured state when
 nothing is followed yet, so that a replacement in motion does not jump. Joints that a trajectory
 does not name come to rest where they are and hold.
@@ -19,10 +23,12 @@ does not name come to rest where they are and hold.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from robodyn_ros.control.core_binding import core
 from robodyn_ros.control.reference import Reference, ReferenceState, joined
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.control.units import PossiblePositions
@@ -33,6 +39,16 @@ FIRST_STEP_TIME = 0.01
 
 # Planners keep velocity limits at waypoints; between them a polynomial may be this much faster.
 SPEED_TOLERANCE = 1.1
+
+# What is due later than this many periods of its stream is a motion of its own.
+MOST_PERIODS = 6.0
+
+# What the refusal of a point adds that may belong to a stream, and when that is due at most [s].
+STREAM_REMEDY = (
+    '; a stream of positions is followed from 10 Hz to 1 kHz, due 0.5 to 5 periods ahead: outside '
+    'of that send velocities, too'
+)
+LATEST_OF_STREAM = 0.5
 
 _ROUNDING = 1e-9  # a polynomial that ends on a limit may leave it by rounding [rad] or [m]
 
@@ -72,12 +88,139 @@ class ReferenceLimits:
     reach: float = np.inf
 
 
+class PositionStream:
+    """
+    What is known of the stream that trajectories with positions alone belong to.
+
+    ``core/reference.hpp`` says how long the reference takes to the newest position.
+
+    Attributes
+    ----------
+    asked : array, shape (m,), or None
+        The last position that was followed; None: the stream begins.
+    """
+
+    def __init__(self) -> None:
+        self.asked: np.ndarray | None = None
+        self._asked_at = self._taken_at = 0.0  # when that and the last trajectory came [s]
+        self._stream = core.PositionStream()
+        self._joint_names: tuple[str, ...] = ()
+
+    def take(self, trajectory: Trajectory, now: float) -> None:
+        """Record that a trajectory came at a time [s]."""
+        self._taken_at = now
+        is_bare = bool(np.isnan(trajectory.velocities).all())
+        is_other = trajectory.joint_names != self._joint_names
+        # One with velocities continues a stream, but does not begin one.
+        if is_other or not (is_bare or self._stream.is_stream):
+            self._stream = core.PositionStream()
+            self._joint_names = trajectory.joint_names if is_bare else ()
+        if is_bare or self._stream.is_stream:
+            self._stream.take(now)
+        if not self._stream.is_stream:
+            self.asked = None
+
+    def followed(self, trajectory: Trajectory) -> None:
+        """Record that the trajectory taken last is followed."""
+        self.asked, self._asked_at = trajectory.positions[-1], self._taken_at
+
+    def continues(self, trajectory: Trajectory) -> bool:
+        """Return whether a trajectory belongs to the stream of those that came before it."""
+        return self._stream.is_stream and trajectory.joint_names == self._joint_names
+
+    def approached(
+        self,
+        trajectory: Trajectory,
+        begin: float,
+        position: np.ndarray,
+        speeds: np.ndarray,
+        largest_step: float = np.inf,
+    ) -> Trajectory:
+        """
+        Return what is followed in place of the trajectory taken last.
+
+        Parameters
+        ----------
+        trajectory : Trajectory
+        begin : float
+            When its motion begins, on the clock of its waypoints [s].
+        position : array, shape (m,)
+            Where its joints are then.
+        speeds : array, shape (m,)
+            Their largest [rad/s] or [m/s].
+        largest_step : float
+            Between two positions that are due at once, or that cannot be reached within half of
+            these speeds when they are due [rad] or [m].
+
+        Raises
+        ------
+        RejectedTrajectory
+            A step that is larger.
+
+        Notes
+        -----
+        Waypoints with positions alone are left out where they come before a replacing motion may
+        pass them. The last one becomes the end of a straight line, and the way to rest. A single
+        point with velocities counts as one without, where the stream lags behind it.
+        """
+        if not self.continues(trajectory):
+            return trajectory
+        stream, times = self._stream, trajectory.times - begin
+        last = trajectory.positions[-1]
+        is_near = bool(times[-1] <= MOST_PERIODS * stream.period)
+        is_bare = bool(np.isnan(trajectory.velocities).all())
+        if is_bare:
+            rows = np.flatnonzero(times[:-1] >= stream.shortest)
+            if len(rows) or not is_near:
+                return _of_rows(trajectory, [*rows, -1])
+        distance = float((np.abs(last - position) / speeds).max())
+        ahead = max(float(times[-1]), 0.0)
+        horizon = stream.horizon(ahead, distance)
+        is_late = len(times) == 1 and horizon > ahead
+        if not (is_near and (is_bare or is_late)):
+            return trajectory
+        is_far = horizon > stream.horizon(ahead, 0.0)
+        if self.asked is not None and (is_far or ahead <= FIRST_STEP_TIME):
+            step = np.abs(last - self.asked)
+            _check_step(trajectory, step, largest_step)
+            if ahead == 0.0:
+                asked = step / max(self._taken_at - self._asked_at, FIRST_STEP_TIME)
+                allowed = SPEED_TOLERANCE * speeds
+                _check_speeds(trajectory, trajectory.joint_names, asked, allowed, speeds)
+        zero = np.zeros_like(position)
+        motion = core.approach(
+            np.stack([position, zero, zero, zero]),
+            np.stack([last, zero, zero, trajectory.efforts[-1]]),
+            begin,
+            horizon,
+            stream.period,
+        )
+        states = np.stack([motion.sample(time) for time in motion.knots[1:]], axis=1)
+        return Trajectory(
+            trajectory.joint_names, np.array(motion.knots[1:]), *states, trajectory.start
+        )
+
+
+def _held(trajectory: Trajectory, time: float) -> Trajectory:
+    """Return a trajectory that ends at rest and holds its end until a time [s]."""
+    held = _of_rows(trajectory, [*range(len(trajectory.times)), -1])
+    held.times[-1] = time
+    return held
+
+
+def _of_rows(trajectory: Trajectory, rows: Sequence[int]) -> Trajectory:
+    """Return a trajectory of some of its waypoints."""
+    parts = ('times', 'positions', 'velocities', 'accelerations', 'efforts')
+    return replace(trajectory, **{part: getattr(trajectory, part)[rows] for part in parts})
+
+
 def planned_reference(
     trajectory: Trajectory,
     now: float,
     measured: ReferenceState,
     current: Reference | None,
     limits: ReferenceLimits,
+    stream: PositionStream | None = None,
 ) -> Reference:
     """
     Return the reference that follows a trajectory from the present one without jumps.
@@ -122,12 +265,27 @@ def planned_reference(
     else:
         before = None
         beginning = current.sample(now) if current else measured
+    given = trajectory = _at_this_turn(trajectory, columns, beginning, limits)
+    stream = PositionStream() if stream is None else stream
+    stream.take(given, now)
+    trajectory = stream.approached(
+        given,
+        start - offset,
+        beginning.position[columns],
+        limits.velocity_limits[columns],
+        limits.max_reference_step,
+    )
+    # Joints that a stream does not name come to rest once, not anew with each of its messages.
+    others = current if current is not None and stream.continues(given) else None
+    if others is None:
+        others = Reference.stopping(beginning, start, limits.settle_time, limits.position_limits)
+    elif trajectory is not given and others.knots[-1] > offset + trajectory.times[-1]:
+        trajectory = _held(trajectory, others.knots[-1] - offset)
     times = offset + trajectory.times
-    trajectory = _at_this_turn(trajectory, columns, beginning, limits)
 
     ahead = times > start
     if ahead.any():
-        points = _waypoints(trajectory, columns, times, beginning, start, limits)
+        points = _waypoints(trajectory, columns, times, beginning, start, others)
         reference = Reference.through(
             [start, *times[ahead]],
             joined(beginning, _rows(points, ahead)),
@@ -135,7 +293,7 @@ def planned_reference(
             before,
         )
     elif trajectory.start is None and len(times) == 1:
-        points = _waypoints(trajectory, columns, times, beginning, start, limits)
+        points = _waypoints(trajectory, columns, times, beginning, start, others)
         still = ReferenceState(*(np.nan_to_num(part) for part in vars(points).values()))
         reference = Reference.through([start], still, limits.settle_time, before)
     else:
@@ -148,7 +306,8 @@ def planned_reference(
     upper = np.maximum(beginning.position, measured.position)
     _check_path(reference, lower, upper, limits)
     _check_first_step(trajectory, columns, times, beginning, reference, limits)
-    _check_speed(reference, beginning, current, limits)
+    _check_speed(given, reference, beginning, current, limits)
+    stream.followed(given)
     return reference
 
 
@@ -198,13 +357,23 @@ def _check_first_step(
     ahead = reference.sample(start + FIRST_STEP_TIME).position[columns]
     for positions in (*trajectory.positions[first:last], ahead):
         step = np.abs(positions - beginning.position[columns])
-        if (step > limits.max_reference_step).any():
-            worst = int(np.argmax(step))
-            raise RejectedTrajectory(
-                f'trajectory joint {trajectory.joint_names[worst]!r} first step',
-                float(step[worst]),
-                f'at most max_reference_step = {limits.max_reference_step}',
-            )
+        _check_step(trajectory, step, limits.max_reference_step)
+
+
+def _check_step(trajectory: Trajectory, step: np.ndarray, largest: float) -> None:
+    if (step > largest).any():
+        worst = int(np.argmax(step))
+        raise RejectedTrajectory(
+            f'trajectory joint {trajectory.joint_names[worst]!r} first step',
+            float(step[worst]),
+            f'at most max_reference_step = {largest}' + _remedy(trajectory),
+        )
+
+
+def _remedy(trajectory: Trajectory) -> str:
+    """Return what the refusal of a trajectory adds."""
+    is_single = len(trajectory.times) == 1 and trajectory.times[0] <= LATEST_OF_STREAM
+    return STREAM_REMEDY if is_single and np.isnan(trajectory.velocities).all() else ''
 
 
 def _rows(points: ReferenceState, rows: np.ndarray) -> ReferenceState:
@@ -217,10 +386,9 @@ def _waypoints(
     times: np.ndarray,
     beginning: ReferenceState,
     start: float,
-    limits: ReferenceLimits,
+    others: Reference,
 ) -> ReferenceState:
     """Return the waypoints of all joints; accelerations stay NaN where cubics are meant."""
-    others = Reference.stopping(beginning, start, limits.settle_time, limits.position_limits)
     count = len(times)
     points = ReferenceState(
         *(np.tile(part, (count, 1)) for part in vars(others.end_state).values())
@@ -283,6 +451,7 @@ def _harmonic_slopes(steps: np.ndarray, slopes: np.ndarray) -> np.ndarray:
 
 
 def _check_speed(
+    trajectory: Trajectory,
     reference: Reference,
     beginning: ReferenceState,
     current: Reference | None,
@@ -294,12 +463,22 @@ def _check_speed(
         elapsed = max(reference.knots[0] - current.knots[0], FIRST_STEP_TIME)
         speeds = np.abs(reference.end_state.position - beginning.position) / elapsed
     allowed = np.fmax(SPEED_TOLERANCE * limits.velocity_limits, np.abs(beginning.velocity))
-    for i, name in enumerate(limits.joint_names):
+    _check_speeds(trajectory, limits.joint_names, speeds, allowed, limits.velocity_limits)
+
+
+def _check_speeds(
+    trajectory: Trajectory,
+    joint_names: tuple[str, ...],
+    speeds: np.ndarray,
+    allowed: np.ndarray,
+    velocity_limits: np.ndarray,
+) -> None:
+    for i, name in enumerate(joint_names):
         if not speeds[i] <= allowed[i] * (1.0 + _ROUNDING):
             raise RejectedTrajectory(
                 f'trajectory joint {name!r} speed on the way',
                 float(speeds[i]),
-                f'at most its velocity limit, {limits.velocity_limits[i]:g}',
+                f'at most its velocity limit, {velocity_limits[i]:g}' + _remedy(trajectory),
             )
 
 

@@ -822,6 +822,23 @@ PYBIND11_MODULE(core_module, module)
     "fastest_timing", &fastest_timing, py::arg("alpha"), py::arg("beta"), py::arg("bound"),
     py::arg("highest"), py::arg("begin"), py::arg("end"));
   module.def("segments", &segments, py::arg("states"), py::arg("durations"));
+  py::class_<rd::PositionStream>(module, "PositionStream")
+    .def(py::init<>())
+    .def("take", &rd::PositionStream::take)
+    .def("horizon", &rd::PositionStream::horizon)
+    .def_property_readonly("is_stream", &rd::PositionStream::is_stream)
+    .def_property_readonly("period", &rd::PositionStream::period)
+    .def_property_readonly("shortest", &rd::PositionStream::shortest);
+  module.def(
+    "approach",
+    [](const Array & from, const Array & to, double now, double horizon, double period) {
+      const auto joints = static_cast<std::size_t>(from.size()) / 4;
+      auto motion = std::make_shared<rd::Motion>(joints, 2);
+      motion->plan_approach(
+        reference_of(from, joints), reference_of(to, joints), now, horizon, period);
+      return motion;
+    },
+    py::arg("from_state"), py::arg("to"), py::arg("now"), py::arg("horizon"), py::arg("period"));
   module.def(
     "stop",
     [](const Array & state, double now, double duration, const rd::Vector & position_limits) {

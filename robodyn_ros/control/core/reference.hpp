@@ -54,6 +54,67 @@ inline void make_segment(
   for (std::size_t k = 0; k < kCoefficients; ++k) { coefficients[k * stride] = values[k]; }
 }
 
+// The period of a stream of positions without velocities, and how long the reference takes to the
+// newest one. The next position must come before the reference has to stop, and replacing a motion
+// that ends within a period would amplify its acceleration each time.
+class PositionStream
+{
+public:
+  // Arrivals further apart are no stream [s]: 10 Hz, where one in ten comes late.
+  static constexpr double kLongestPeriod = 0.2;
+
+  // Record the arrival of a position at a time [s]; several at the same time are one.
+  void take(double now)
+  {
+    const double since = now - last_;
+    if (since == 0.0) { return; }
+    last_ = now;
+    if (!(since > 0.0 && since <= kLongestPeriod)) {
+      period_ = kNaN;
+      expected_ = now;
+    } else if (std::isnan(period_)) {
+      period_ = since;
+      expected_ = now;
+    } else if (since > kGap * period_) {  // messages are lost, or the period is another
+      period_ = std::max(period_, kGapPart * since);
+      expected_ = now;
+    } else {
+      // A period that falls at once would make up for the delay at a multiple of the speed.
+      period_ += std::max(kGain * (since - period_), -kFastestFall * since);
+      expected_ += period_;
+      expected_ += kCorrection * (now - expected_);
+    }
+  }
+
+  bool is_stream() const { return !std::isnan(period_); }
+
+  // Smoothed, and not below what acceleration allows [s].
+  double period() const
+  {
+    return std::isnan(period_) ? 0.5 * kLongestPeriod : std::max(period_, kShortestPeriod);
+  }
+
+  // From when on a replacing motion may pass the waypoints of the newest message [s].
+  double shortest() const { return (kPeriods - 0.5) * period(); }
+
+  // Time to the newest position [s], which is due a time ahead of its arrival [s] and is at a
+  // distance from the reference, as a time at the velocity limit [s].
+  double horizon(double ahead, double distance) const
+  {
+    const double late = is_stream() ? last_ - expected_ : 0.0;
+    const double asked = std::max(ahead, kPeriods * period());
+    return std::max({asked - late, kEarliest * asked, kSpeedReserve * distance});
+  }
+
+private:
+  static constexpr double kGain = 0.1, kCorrection = 0.5, kFastestFall = 0.1;
+  static constexpr double kGap = 1.8, kGapPart = 0.7;  // in periods
+  static constexpr double kShortestPeriod = 0.01;      // s
+  static constexpr double kPeriods = 2.3, kEarliest = 0.6, kSpeedReserve = 2.0;
+
+  double last_ = -kInfinity, expected_ = 0.0, period_ = kNaN;  // s
+};
+
 // A motion of several segments. Before its first knot the previous motion goes on, if there
 // was one; from the last knot on it holds its end.
 struct Motion
@@ -65,10 +126,13 @@ struct Motion
   std::shared_ptr<const Motion> before;
 
   // One with memory for a brake: planning that allocates nothing.
-  explicit Motion(std::size_t joints)
-  : coefficients(kCoefficients * joints), efforts(2 * joints), start(joints), end(joints)
+  explicit Motion(std::size_t joints, std::size_t segments = 1)
+  : coefficients(segments * kCoefficients * joints),
+    efforts((segments + 1) * joints),
+    start(joints),
+    end(joints)
   {
-    knots.reserve(2);
+    knots.reserve(segments + 1);
     knots.assign(1, 0.0);
   }
 
@@ -109,6 +173,31 @@ struct Motion
       to.acceleration[i] =
         b * (2.0 * c(2) + s * (6.0 * c(3) + s * (12.0 * c(4) + s * 20.0 * c(5))));
       to.effort[i] = (1.0 - s) * effort[i] + s * effort[n + i];
+    }
+  }
+
+  // Plan the approach to a position of a stream in a time [s]: along the straight line to it, and
+  // in the last period [s] to rest, without passing it. Needs memory for two segments.
+  void plan_approach(
+    const ReferenceState & from, const ReferenceState & to, double now, double horizon,
+    double period)
+  {
+    const std::size_t n = joints();
+    const double stop = std::min(period, horizon), moving = horizon - 0.5 * stop;
+    before.reset();
+    knots.assign({now, now + moving, now + moving + stop});
+    start = from;
+    end = to;
+    for (std::size_t i = 0; i < n; ++i) {
+      const double p = to.position[i], v = (p - from.position[i]) / horizon;
+      const JointState line{p - 0.5 * stop * v, v, 0.0};
+      end.velocity[i] = end.acceleration[i] = 0.0;
+      double * const first = &coefficients[i];
+      make_segment(
+        {from.position[i], from.velocity[i], from.acceleration[i]}, line, moving, n, first);
+      make_segment(line, {p, 0.0, 0.0}, stop, n, first + kCoefficients * n);
+      efforts[i] = from.effort[i];
+      efforts[n + i] = efforts[2 * n + i] = to.effort[i];
     }
   }
 

@@ -198,7 +198,9 @@ public:
   : state_(state),
     planner_(state.n),
     brake_(state.n),
+    approach_(state.n, 2),
     setpoint_(state.n),
+    asked_(state.n),
     last_(state.n),
     newest_(state.n),
     scratch_(state.n),
@@ -242,7 +244,7 @@ public:
   void clear()
   {
     source_ = Source::none;
-    is_brake_due_ = is_fading_ = false;
+    is_brake_due_ = is_fading_ = is_approaching_ = false;
   }
 
   // Follow a motion; not for the real-time loop.
@@ -255,9 +257,10 @@ public:
 
   // Take the setpoint of this cycle: follow it, start following it if that is allowed, or refuse
   // it while a dropped one goes on. No setpoint ends the following of setpoints. One with a
-  // position or velocity that is not finite is none; an acceleration or effort that is not
-  // finite counts as zero. Return whether the setpoint that is followed is a new one: the first, or
-  // at another position than the last.
+  // position that is not finite is none, or with some velocities that are not; an acceleration or
+  // effort that is not finite counts as zero. Positions that come in steps, all of their
+  // velocities zero or not finite, are approached as a stream. Return whether the setpoint that is
+  // followed is a new one: the first, or at another position than the last.
   bool take(const Setpoint & setpoint, double now, bool may_begin)
   {
     const bool was_followed = source_ == Source::setpoint;
@@ -266,17 +269,19 @@ public:
       if (was_followed) { cancel(); }
       return false;
     }
+    bool is_bare = true;
     for (std::size_t i = 0; i < state_.n; ++i) {
       const auto finite = [i](const double * values) {
         return values != nullptr && std::isfinite(values[i]) ? values[i] : 0.0;
       };
       newest_.position[i] = setpoint.position[i];
-      newest_.velocity[i] = setpoint.velocity[i];
+      newest_.velocity[i] = finite(setpoint.velocity);
+      is_bare &= newest_.velocity[i] == 0.0;
       newest_.acceleration[i] = finite(setpoint.acceleration);
       newest_.effort[i] = finite(setpoint.effort);
     }
     if (was_followed) {
-      if (!is_within_limits(newest_) || !state_.is_near(newest_.position, setpoint_.position)) {
+      if (!is_within_limits(newest_) || !state_.is_near(newest_.position, asked_.position)) {
         ++state_.counts.refused_references;
         state_.set_fault({Cause::refused_reference});
         drop_and_brake(state_.fault);
@@ -284,8 +289,10 @@ public:
     } else if (may_begin && !is_brake_due_) {  // a brake that is due comes first
       begin(now);
     }
-    const bool is_new = !was_followed || setpoint_.position != newest_.position;
-    setpoint_ = newest_;
+    const bool is_new = !was_followed || asked_.position != newest_.position;
+    asked_ = newest_;
+    if (source_ == Source::setpoint) { approach(now, is_bare, is_new, was_followed); }
+    setpoint_ = is_approaching_ ? scratch_ : newest_;
     setpoint_time_ = now;
     return is_new && source_ == Source::setpoint;
   }
@@ -449,12 +456,12 @@ private:
   bool is_given(const Setpoint & setpoint) const
   {
     if (setpoint.position == nullptr || setpoint.velocity == nullptr) { return false; }
+    std::size_t velocities = 0;
     for (std::size_t i = 0; i < state_.n; ++i) {
-      if (!std::isfinite(setpoint.position[i]) || !std::isfinite(setpoint.velocity[i])) {
-        return false;
-      }
+      if (!std::isfinite(setpoint.position[i])) { return false; }
+      velocities += std::isfinite(setpoint.velocity[i]);
     }
-    return true;
+    return velocities == 0 || velocities == state_.n;
   }
 
   // Start to follow newest_, if it starts near the present reference, else near the arm. After a
@@ -492,6 +499,34 @@ private:
     state_.law.end_damping(state_.settings.ramp_time);
   }
 
+  // Approach the positions of a stream without velocities, from the reference of now, and write
+  // it to scratch_. One with velocities ends that once the arm may stand.
+  void approach(double now, bool is_bare, bool is_new, bool was_followed)
+  {
+    is_approaching_ = is_approaching_ && was_followed && (is_bare || !approach_.is_finished(now));
+    if (is_approaching_) { approach_.sample(now, scratch_); }
+    if (!is_new || !(is_bare || is_approaching_)) { return; }
+    if (!is_approaching_) {
+      scratch_ = was_followed ? setpoint_ : newest_;
+      std::fill(scratch_.acceleration.begin(), scratch_.acceleration.end(), 0.0);
+      if (!was_followed) {
+        scratch_.position = begin_position_;
+        scratch_.velocity = begin_velocity_;
+      }
+    }
+    stream_.take(now);
+    double distance = 0.0;
+    for (std::size_t i = 0; i < state_.n; ++i) {
+      // The shorter way round, from where a continuous joint is.
+      const double ahead = state_.error(newest_.position[i], scratch_.position[i], i);
+      newest_.position[i] = scratch_.position[i] + ahead;
+      distance = std::max(distance, std::fabs(ahead) / state_.settings.velocity_limits[i]);
+    }
+    approach_.plan_approach(
+      scratch_, newest_, now, stream_.horizon(0.0, distance), stream_.period());
+    is_approaching_ = true;
+  }
+
   // Whether a setpoint is within the limits, widened to where an arm outside of them starts.
   bool is_within_limits(const ReferenceState & desired) const
   {
@@ -514,10 +549,11 @@ private:
   BrakePlanner planner_;
   Source source_ = Source::none, fading_ = Source::none;
   std::shared_ptr<const Motion> motion_;  // kept until the next one: a cycle must free no memory
-  Motion brake_;
-  ReferenceState setpoint_, last_, newest_, scratch_;
+  Motion brake_, approach_;
+  PositionStream stream_;  // of setpoints without velocities
+  ReferenceState setpoint_, asked_, last_, newest_, scratch_;
   Vector begin_position_, begin_velocity_;
-  bool is_brake_due_ = false, is_fading_ = false;
+  bool is_brake_due_ = false, is_fading_ = false, is_approaching_ = false;
   bool is_refusing_ = false, is_refusing_at_rest_ = false;  // setpoints, since one was dropped
   double setpoint_time_ = 0.0, faded_ = 0.0, fade_time_ = 0.0;
 };
