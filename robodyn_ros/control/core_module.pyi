@@ -202,13 +202,14 @@ def segments(states: np.ndarray, durations: np.ndarray) -> np.ndarray: ...
 class PositionStream:
     is_stream: bool
     period: float
-    shortest: float
+    moving: float
+    stopping: float
     def __init__(self) -> None: ...
     def take(self, now: float) -> None: ...
     def horizon(self, ahead: float, distance: float) -> float: ...
 
 def approach(
-    from_state: np.ndarray, to: np.ndarray, now: float, horizon: float, period: float
+    from_state: np.ndarray, to: np.ndarray, now: float, horizon: float, stop: float
 ) -> Motion: ...
 def stop(
     state: np.ndarray, now: float, duration: float, position_limits: np.ndarray

@@ -445,6 +445,7 @@ class TrajectoryFeedforward:
                 begin,
                 _at_this_turn(trajectory, columns, self.arm, beginning)[columns],
                 speed_limits(self.arm)[columns],
+                is_moving=bool(beginning.velocity[columns].any()),
             )
         return self._filled(trajectory, now, wait, beginning, begin, notes, goes_on)
 

@@ -134,6 +134,8 @@ class PositionStream:
         begin: float,
         position: np.ndarray,
         speeds: np.ndarray,
+        *,
+        is_moving: bool,
         largest_step: float = np.inf,
     ) -> Trajectory:
         """
@@ -148,6 +150,8 @@ class PositionStream:
             Where its joints are then.
         speeds : array, shape (m,)
             Their largest [rad/s] or [m/s].
+        is_moving : bool
+            Whether a reference is in motion then.
         largest_step : float
             Between two positions that are due at once, or that cannot be reached within half of
             these speeds when they are due [rad] or [m].
@@ -161,16 +165,18 @@ class PositionStream:
         -----
         Waypoints with positions alone are left out where they come before a replacing motion may
         pass them. The last one becomes the end of a straight line, and the way to rest. A single
-        point with velocities counts as one without, where the stream lags behind it.
+        point with velocities counts as one without, where the stream lags behind it. A single point
+        that is due at once may begin a stream: a motion is not stopped for it.
         """
-        if not self.continues(trajectory):
-            return trajectory
         stream, times = self._stream, trajectory.times - begin
         last = trajectory.positions[-1]
         is_near = bool(times[-1] <= MOST_PERIODS * stream.period)
         is_bare = bool(np.isnan(trajectory.velocities).all())
+        is_beginning = is_moving and is_bare and len(times) == 1 and times[0] < stream.period
+        if not (self.continues(trajectory) or is_beginning):
+            return trajectory
         if is_bare:
-            rows = np.flatnonzero(times[:-1] >= stream.shortest)
+            rows = np.flatnonzero(times[:-1] >= stream.moving)
             if len(rows) or not is_near:
                 return _of_rows(trajectory, [*rows, -1])
         distance = float((np.abs(last - position) / speeds).max())
@@ -180,10 +186,10 @@ class PositionStream:
         if not (is_near and (is_bare or is_late)):
             return trajectory
         is_far = horizon > stream.horizon(ahead, 0.0)
-        if self.asked is not None and (is_far or ahead <= FIRST_STEP_TIME):
-            step = np.abs(last - self.asked)
+        if is_far or ahead <= FIRST_STEP_TIME:
+            step = np.abs(last - (position if self.asked is None else self.asked))
             _check_step(trajectory, step, largest_step)
-            if ahead == 0.0:
+            if ahead == 0.0 and self.asked is not None:
                 asked = step / max(self._taken_at - self._asked_at, FIRST_STEP_TIME)
                 allowed = SPEED_TOLERANCE * speeds
                 _check_speeds(trajectory, trajectory.joint_names, asked, allowed, speeds)
@@ -193,7 +199,7 @@ class PositionStream:
             np.stack([last, zero, zero, trajectory.efforts[-1]]),
             begin,
             horizon,
-            stream.period,
+            stream.stopping,
         )
         states = np.stack([motion.sample(time) for time in motion.knots[1:]], axis=1)
         return Trajectory(
@@ -273,7 +279,8 @@ def planned_reference(
         start - offset,
         beginning.position[columns],
         limits.velocity_limits[columns],
-        limits.max_reference_step,
+        is_moving=current is not None and bool(beginning.velocity[columns].any()),
+        largest_step=limits.max_reference_step,
     )
     # Joints that a stream does not name come to rest once, not anew with each of its messages.
     others = current if current is not None and stream.continues(given) else None

@@ -828,17 +828,18 @@ PYBIND11_MODULE(core_module, module)
     .def("horizon", &rd::PositionStream::horizon)
     .def_property_readonly("is_stream", &rd::PositionStream::is_stream)
     .def_property_readonly("period", &rd::PositionStream::period)
-    .def_property_readonly("shortest", &rd::PositionStream::shortest);
+    .def_property_readonly("moving", &rd::PositionStream::moving)
+    .def_property_readonly("stopping", &rd::PositionStream::stopping);
   module.def(
     "approach",
-    [](const Array & from, const Array & to, double now, double horizon, double period) {
+    [](const Array & from, const Array & to, double now, double horizon, double stop) {
       const auto joints = static_cast<std::size_t>(from.size()) / 4;
       auto motion = std::make_shared<rd::Motion>(joints, 2);
       motion->plan_approach(
-        reference_of(from, joints), reference_of(to, joints), now, horizon, period);
+        reference_of(from, joints), reference_of(to, joints), now, horizon, stop);
       return motion;
     },
-    py::arg("from_state"), py::arg("to"), py::arg("now"), py::arg("horizon"), py::arg("period"));
+    py::arg("from_state"), py::arg("to"), py::arg("now"), py::arg("horizon"), py::arg("stop"));
   module.def(
     "stop",
     [](const Array & state, double now, double duration, const rd::Vector & position_limits) {

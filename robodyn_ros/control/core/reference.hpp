@@ -94,23 +94,24 @@ public:
     return std::isnan(period_) ? 0.5 * kLongestPeriod : std::max(period_, kShortestPeriod);
   }
 
-  // From when on a replacing motion may pass the waypoints of the newest message [s].
-  double shortest() const { return (kPeriods - 0.5) * period(); }
+  // How long the reference moves on, and in what time it then comes to rest [s].
+  double moving() const { return kPeriods * period(); }
+  double stopping() const { return std::max(period(), kShortestStop); }
 
   // Time to the newest position [s], which is due a time ahead of its arrival [s] and is at a
   // distance from the reference, as a time at the velocity limit [s].
   double horizon(double ahead, double distance) const
   {
     const double late = is_stream() ? last_ - expected_ : 0.0;
-    const double asked = std::max(ahead, kPeriods * period());
+    const double asked = std::max(ahead, moving() + 0.5 * stopping());
     return std::max({asked - late, kEarliest * asked, kSpeedReserve * distance});
   }
 
 private:
   static constexpr double kGain = 0.1, kCorrection = 0.5, kFastestFall = 0.1;
   static constexpr double kGap = 1.8, kGapPart = 0.7;  // in periods
-  static constexpr double kShortestPeriod = 0.01;      // s
-  static constexpr double kPeriods = 2.3, kEarliest = 0.6, kSpeedReserve = 2.0;
+  static constexpr double kShortestPeriod = 0.01, kShortestStop = 0.05;  // s
+  static constexpr double kPeriods = 1.8, kEarliest = 0.6, kSpeedReserve = 2.0;
 
   double last_ = -kInfinity, expected_ = 0.0, period_ = kNaN;  // s
 };
@@ -177,13 +178,13 @@ struct Motion
   }
 
   // Plan the approach to a position of a stream in a time [s]: along the straight line to it, and
-  // in the last period [s] to rest, without passing it. Needs memory for two segments.
+  // in the time to stop [s] to rest, without passing it. Needs memory for two segments.
   void plan_approach(
     const ReferenceState & from, const ReferenceState & to, double now, double horizon,
-    double period)
+    double stop)
   {
     const std::size_t n = joints();
-    const double stop = std::min(period, horizon), moving = horizon - 0.5 * stop;
+    const double moving = horizon - 0.5 * stop;
     before.reset();
     knots.assign({now, now + moving, now + moving + stop});
     start = from;

@@ -523,7 +523,7 @@ private:
       distance = std::max(distance, std::fabs(ahead) / state_.settings.velocity_limits[i]);
     }
     approach_.plan_approach(
-      scratch_, newest_, now, stream_.horizon(0.0, distance), stream_.period());
+      scratch_, newest_, now, stream_.horizon(0.0, distance), stream_.stopping());
     is_approaching_ = true;
   }
 
