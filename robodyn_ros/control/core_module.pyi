@@ -199,6 +199,7 @@ def fastest_timing(
     end: tuple[float, float],
 ) -> tuple[np.ndarray, np.ndarray, int]: ...
 def segments(states: np.ndarray, durations: np.ndarray) -> np.ndarray: ...
+
 class PositionStream:
     is_stream: bool
     period: float

@@ -165,14 +165,14 @@ class PositionStream:
         -----
         Waypoints with positions alone are left out where they come before a replacing motion may
         pass them. The last one becomes the end of a straight line, and the way to rest. A single
-        point with velocities counts as one without, where the stream lags behind it. A single point
-        that is due at once may begin a stream: a motion is not stopped for it.
+        point with velocities counts as one without, where the stream lags behind it. A single
+        point that is due at once may begin a stream: a motion is not stopped for it.
         """
         stream, times = self._stream, trajectory.times - begin
         last = trajectory.positions[-1]
         is_near = bool(times[-1] <= MOST_PERIODS * stream.period)
         is_bare = bool(np.isnan(trajectory.velocities).all())
-        is_beginning = is_moving and is_bare and len(times) == 1 and times[0] < stream.period
+        is_beginning = is_moving and is_bare and len(times) == 1 and times[0] <= stream.period
         if not (self.continues(trajectory) or is_beginning):
             return trajectory
         if is_bare:
@@ -201,9 +201,16 @@ class PositionStream:
             horizon,
             stream.stopping,
         )
-        states = np.stack([motion.sample(time) for time in motion.knots[1:]], axis=1)
+        knots = motion.knots[1:]
+        states = np.stack([motion.sample(time) for time in knots], axis=1)
         return Trajectory(
-            trajectory.joint_names, np.array(motion.knots[1:]), *states, trajectory.start
+            trajectory.joint_names,
+            np.array(knots),
+            positions=states[0],
+            velocities=states[1],
+            accelerations=states[2],
+            efforts=states[3],
+            start=trajectory.start,
         )
 
 
@@ -286,7 +293,7 @@ def planned_reference(
     others = current if current is not None and stream.continues(given) else None
     if others is None:
         others = Reference.stopping(beginning, start, limits.settle_time, limits.position_limits)
-    elif trajectory is not given and others.knots[-1] > offset + trajectory.times[-1]:
+    if trajectory is not given and others.knots[-1] > offset + trajectory.times[-1]:
         trajectory = _held(trajectory, others.knots[-1] - offset)
     times = offset + trajectory.times
 

@@ -60,8 +60,8 @@ inline void make_segment(
 class PositionStream
 {
 public:
-  // Arrivals further apart are no stream [s]: 10 Hz, where one in ten comes late.
-  static constexpr double kLongestPeriod = 0.2;
+  // Arrivals further apart are no stream, and a pause that ends one [s].
+  static constexpr double kLongestPeriod = 0.2, kLongestPause = 1.0;
 
   // Record the arrival of a position at a time [s]; several at the same time are one.
   void take(double now)
@@ -69,14 +69,14 @@ public:
     const double since = now - last_;
     if (since == 0.0) { return; }
     last_ = now;
-    if (!(since > 0.0 && since <= kLongestPeriod)) {
+    if (!(since > 0.0 && since <= (is_stream() ? kLongestPause : kLongestPeriod))) {
       period_ = kNaN;
       expected_ = now;
     } else if (std::isnan(period_)) {
       period_ = since;
       expected_ = now;
     } else if (since > kGap * period_) {  // messages are lost, or the period is another
-      period_ = std::max(period_, kGapPart * since);
+      period_ = std::max(period_, kGapPart * std::min(since, kLongestPeriod));
       expected_ = now;
     } else {
       // A period that falls at once would make up for the delay at a multiple of the speed.
@@ -91,7 +91,7 @@ public:
   // Smoothed, and not below what acceleration allows [s].
   double period() const
   {
-    return std::isnan(period_) ? 0.5 * kLongestPeriod : std::max(period_, kShortestPeriod);
+    return is_stream() ? std::max(period_, kShortestPeriod) : 0.5 * kLongestPeriod;
   }
 
   // How long the reference moves on, and in what time it then comes to rest [s].
@@ -109,7 +109,7 @@ public:
 
 private:
   static constexpr double kGain = 0.1, kCorrection = 0.5, kFastestFall = 0.1;
-  static constexpr double kGap = 1.8, kGapPart = 0.7;  // in periods
+  static constexpr double kGap = 1.8, kGapPart = 0.7;                    // in periods
   static constexpr double kShortestPeriod = 0.01, kShortestStop = 0.05;  // s
   static constexpr double kPeriods = 1.8, kEarliest = 0.6, kSpeedReserve = 2.0;
 
