@@ -500,21 +500,20 @@ private:
   }
 
   // Approach the positions of a stream without velocities, from the reference of now, and write
-  // it to scratch_. One with velocities ends that once the arm may stand.
+  // it to scratch_. The first one is followed as it is. One with velocities ends the approach once
+  // that has come to rest.
   void approach(double now, bool is_bare, bool is_new, bool was_followed)
   {
-    is_approaching_ = is_approaching_ && was_followed && (is_bare || !approach_.is_finished(now));
+    if (!was_followed) { stream_ = PositionStream(); }
+    is_approaching_ = is_approaching_ && (is_bare || !approach_.is_finished(now));
     if (is_approaching_) { approach_.sample(now, scratch_); }
     if (!is_new || !(is_bare || is_approaching_)) { return; }
-    if (!is_approaching_) {
-      scratch_ = was_followed ? setpoint_ : newest_;
-      std::fill(scratch_.acceleration.begin(), scratch_.acceleration.end(), 0.0);
-      if (!was_followed) {
-        scratch_.position = begin_position_;
-        scratch_.velocity = begin_velocity_;
-      }
-    }
     stream_.take(now);
+    if (!is_approaching_) {
+      if (!stream_.is_stream()) { return; }
+      scratch_ = setpoint_;
+      std::fill(scratch_.acceleration.begin(), scratch_.acceleration.end(), 0.0);
+    }
     double distance = 0.0;
     for (std::size_t i = 0; i < state_.n; ++i) {
       // The shorter way round, from where a continuous joint is.
