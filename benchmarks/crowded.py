@@ -7,7 +7,7 @@ Starve node and driver of an arm in MuJoCo, in lockstep, and print what it does 
 A Panda with friction, joint states at 1 kHz. It follows a motion in computed torque, or floats at
 0.2 rad/s in gravity compensation. A process that is starved stands still now and then, on average
 for a fifth of the time, for times of up to the length in the table. While the driver stands, no
-state is sent and the last command acts; while the node stands, states wait, of which it answers the
+state is sent and the last command acts; while the node stands, states wait, and it answers the
 newest. Late states or answers alone bear a delay of the same lengths. Of each case: the largest
 kinetic energy beside that of a quiet machine, and what the pipeline said. --write puts the table
 into docs/latency.md.

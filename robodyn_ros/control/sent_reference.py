@@ -22,7 +22,7 @@ from robodyn_ros.model import RobotModel
 LARGEST_DEVIATION = 0.01
 
 # Further from what it was sent, no drive is taken to hold the arm [rad] or [m].
-FARTHEST_HELD = 1.0
+FARTHEST_HELD = 0.5
 
 _WINDOW = 1.0  # that the arm's motion is judged by [s]
 _STEP = 0.1  # over which two changes of the deviation are compared [s]

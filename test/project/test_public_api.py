@@ -56,14 +56,14 @@ CompiledModel.with_model(self, model)
 CompiledModel.with_payload(self, payload)
 DHTable.standard(self)
 Finding.as_dict(self)
-RobotModel.from_chain(chain, *, gravity=(0.0, 0.0, -9.81))
-RobotModel.from_mjcf(path, *, base_link=None, tip_link=None, gravity=(0.0, 0.0, -9.81), \
+RobotModel.from_chain(chain, *, gravity=None)
+RobotModel.from_mjcf(path, *, base_link=None, tip_link=None, gravity=None, \
 locked_positions=None, mimic='error', inferred_inertia='finding')
-RobotModel.from_urdf(source, *, base_link=None, tip_link=None, gravity=(0.0, 0.0, -9.81), \
+RobotModel.from_urdf(source, *, base_link=None, tip_link=None, gravity=None, \
 locked_positions=None, mimic='error')
-RobotModel.from_urdf_text(text, *, base_link=None, tip_link=None, gravity=(0.0, 0.0, -9.81), \
+RobotModel.from_urdf_text(text, *, base_link=None, tip_link=None, gravity=None, \
 locked_positions=None, mimic='error')
-RobotModel.from_urdfpy(robot, *, base_link=None, tip_link=None, gravity=(0.0, 0.0, -9.81), \
+RobotModel.from_urdfpy(robot, *, base_link=None, tip_link=None, gravity=None, \
 locked_positions=None, mimic='error')
 RobotModel.with_gravity(self, gravity)
 RobotModel.with_inertial_parameters(self, parameters)
