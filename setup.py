@@ -69,7 +69,7 @@ EXTRAS = {
 
 setup(
     name=PACKAGE,
-    version='0.4.0',
+    version='0.5.0',
     description='Dynamics of serial manipulators, from URDF to torque, for Python and ROS 2',
     license='Apache-2.0',
     python_requires='>=3.10',

@@ -114,7 +114,7 @@ def main(arguments: argparse.Namespace) -> None:
         begin, end = '<!-- crowded: begin -->\n', '<!-- crowded: end -->'
         before, _, rest = text.partition(begin)
         _, _, after = rest.partition(end)
-        DOCUMENT.write_text(f'{before}{begin}\n{table}\n\n{end}{after}', encoding='utf-8')
+        DOCUMENT.write_text(f'{before}{begin}{table}\n{end}{after}', encoding='utf-8')
 
 
 if __name__ == '__main__':

@@ -46,7 +46,10 @@ WITHOUT_ROSDEP_KEY = {'threadpoolctl'}
 STARTED = {'robot_state_publisher', 'ros2launch'}
 LICENCE = 'SPDX-License-Identifier: Apache-2.0'
 # Standard headers whose name is like a package's, and what the controller's package has itself.
-NO_PACKAGES = {'dlfcn.h', 'robodyn_controllers', 'pendulum.hpp', 'rubbing_pendulum.hpp', 'gtest'}
+NO_PACKAGES = {
+    *('dlfcn.h', 'sys', 'unistd.h'),
+    *('robodyn_controllers', 'pendulum.hpp', 'rubbing_pendulum.hpp', 'gtest'),
+}
 # What the controller's package takes where it is installed, and no manifest can say so.
 OPTIONAL_PACKAGES = {'inverse_dynamics_solver'}
 # Its plugins: the package of their interface, the description, the source.

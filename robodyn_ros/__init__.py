@@ -100,7 +100,7 @@ __all__ = [
     'retime',
 ]
 
-__version__ = '0.4.0'
+__version__ = '0.5.0'
 
 _IMPORTED_ON_FIRST_USE = ('analysis', 'identification', 'motions', 'report', 'simulation')
 _ON_FIRST_USE = {'retime': 'control.retiming', 'TimedMotion': 'control.timed_motion'}

@@ -285,6 +285,7 @@ class CommandPipeline:
         self._stream = PositionStream()
         self._tip = TipTargets(self._core)
         self._refusal = ''  # of the last state, where it was refused
+        self._changes_before = -1  # of faults, when the mode was changed
         self._contact = ''  # that was reacted to last
         self._dropped_by = ''  # the cause for which states were stale then
 
@@ -337,8 +338,11 @@ class CommandPipeline:
         The model does not change, and may itself be fading into another. A reference is kept while
         an active law follows one. Where feedback begins far from it, the arm is braked instead.
         """
+        former = self.law.mode
         self._core.change_law(core_law(law))
         self.law = replace(law, inverse_dynamics=self.law.inverse_dynamics)
+        if former != law.mode:
+            self._changes_before = self.fault_changes
 
     def change_model(self, inverse_dynamics: InverseDynamics, *, check: bool = False) -> None:
         """
@@ -674,6 +678,19 @@ class CommandPipeline:
     def fault_changes(self) -> int:
         """How often a fault began, or all were acknowledged."""
         return self._core.fault_changes
+
+    @property
+    def is_fault_of_former_mode(self) -> bool:
+        """Whether the last fault is older than the last change of the mode."""
+        return self.fault_changes == self._changes_before
+
+    @property
+    def begins_in(self) -> float:
+        """Time until what waits begins [s]; 0: nothing waits."""
+        motion, state = self._core.followed, self.state
+        if motion is None or state is None or self.reference_status != 'waiting':
+            return 0.0
+        return float(motion.knots[0]) - state.time
 
     @property
     def last_drop(self) -> str:

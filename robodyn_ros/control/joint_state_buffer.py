@@ -348,6 +348,11 @@ class JointStateBuffer:
         """When the oldest joint's sample came, by the steady clock [s]."""
         return self._oldest
 
+    @property
+    def stamp_age(self) -> float:
+        """How old the stamp of the last message was when it came [s]; 0: it had none."""
+        return self._stamp_age
+
     def age(self, now: float) -> float:
         """Return how old the oldest joint's sample is [s]; infinite if one never came."""
         return now - self._oldest

@@ -50,6 +50,7 @@ STREAM_REMEDY = (
 )
 LATEST_OF_STREAM = 0.5
 
+_TURN = 0.2  # rad, that two points may differ by from whole turns to be called such
 _ROUNDING = 1e-9  # a polynomial that ends on a limit may leave it by rounding [rad] or [m]
 
 
@@ -489,11 +490,28 @@ def _check_speeds(
 ) -> None:
     for i, name in enumerate(joint_names):
         if not speeds[i] <= allowed[i] * (1.0 + _ROUNDING):
+            _refuse_turn(trajectory, name)
             raise RejectedTrajectory(
                 f'trajectory joint {name!r} speed on the way',
                 float(speeds[i]),
                 f'at most its velocity limit, {velocity_limits[i]:g}' + _remedy(trajectory),
             )
+
+
+def _refuse_turn(trajectory: Trajectory, name: str) -> None:
+    """Refuse two points in a row that differ by whole turns of a joint, as such."""
+    if name not in trajectory.joint_names or len(trajectory.positions) < 2:
+        return
+    steps = np.diff(trajectory.positions[:, trajectory.joint_names.index(name)])
+    turns = np.round(steps / (2.0 * np.pi))
+    found = np.flatnonzero((turns != 0.0) & (np.abs(steps - 2.0 * np.pi * turns) < _TURN))
+    if found.size:
+        first = int(found[0])
+        raise RejectedTrajectory(
+            f'trajectory joint {name!r} points {first} and {first + 1}',
+            float(steps[first]),
+            'no whole turn between two points: subtract it from those after',
+        )
 
 
 def _check_path(

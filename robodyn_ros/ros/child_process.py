@@ -13,6 +13,17 @@ from collections.abc import Callable
 END_TIMEOUT = 3.0  # that a process is given to end by itself [s]
 
 
+def priority_of(pid: int) -> str:
+    """Return the priority that the system gives a process (0: this one), as text."""
+    try:
+        policy, niceness = os.sched_getscheduler(pid), os.getpriority(os.PRIO_PROCESS, pid)
+        if policy in (os.SCHED_FIFO, os.SCHED_RR):
+            return f'real time {os.sched_getparam(pid).sched_priority}'
+    except (AttributeError, OSError):  # another system, or the process has ended
+        return 'unknown'
+    return f'niceness {niceness}, not real time'
+
+
 class ChildProcess:
     """
     Runs a function; make it before ``rclpy.init`` and before any thread.
@@ -52,6 +63,11 @@ class ChildProcess:
             except ChildProcessError:
                 self._has_ended = True
         return self._has_ended
+
+    @property
+    def priority(self) -> str:
+        """The priority that the system gives it, as text."""
+        return priority_of(self._pid)
 
     def kill(self) -> None:
         """End it by force."""

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy
 
 _MOST_TOLD = 3  # topics
 
@@ -29,6 +30,13 @@ def subscribing(node: Node, kind: str) -> list[str]:
 def publishers(node: Node, topic: str) -> list[str]:
     """Return the full names of the other nodes that publish on a topic."""
     return _others(node, node.get_publishers_info_by_topic(topic))
+
+
+def volatile_publishers(node: Node, topic: str) -> list[str]:
+    """Return the other nodes whose messages on a topic a transient local subscriber never gets."""
+    ends = node.get_publishers_info_by_topic(topic)
+    is_volatile = DurabilityPolicy.VOLATILE
+    return _others(node, [end for end in ends if end.qos_profile.durability == is_volatile])
 
 
 def listed(topics: list[str]) -> str:

@@ -310,7 +310,8 @@ class MotionNode(PlainlySpoken, Node):
         """Hear that the node has refused what was sent last; send it again, or say why."""
         for status in message.status:
             values = {pair.key: pair.value for pair in status.values}
-            if values.get('last_rejection_stamp') == self._awaited and not self.is_over:
+            is_answer = values.get('last_rejection_stamp') == self._awaited != ''
+            if is_answer and not self.is_over:
                 self._on_refusal(values.get('last_rejection', ''))
 
     def _on_refusal(self, reason: str) -> None:

@@ -208,7 +208,8 @@ class Rejections:
     @property
     def facts(self) -> dict[str, object]:
         """The facts for diagnostics."""
-        return {'last_rejection': self.reason, 'last_rejection_stamp': f'{self.stamp:.9f}'}
+        stamp = f'{self.stamp:.9f}' if self.stamp else ''
+        return {'last_rejection': self.reason, 'last_rejection_stamp': stamp}
 
 
 class AtOnce:

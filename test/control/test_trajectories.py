@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from control_arm import NAMES, POSITION_LIMITS, enabled, reference_limits, to
+from control_arm import NAMES, POSITION_LIMITS, Q, enabled, reference_limits, to
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -308,3 +308,16 @@ def test_setpoints_that_run_away_faster_than_the_joint_are_refused():
         arm.run(0.01)
     with pytest.raises(RejectedTrajectory, match='speed'):
         arm.pipeline.follow(to([0.25, 0.2], 0.0))
+
+
+def test_a_whole_turn_between_two_points_is_named_as_such():
+    arm = enabled('computed_torque')
+    arm.run(0.1, Q)
+    points = [Q, Q + [0.05, 0.0], Q + [0.1 + 2.0 * np.pi, 0.0]]
+    none = 3 * [()]
+    given = Trajectory.from_points(NAMES, [0.1, 0.2, 0.3], points, none, none, none)
+    arm.pipeline.reference_limits = replace(
+        arm.pipeline.reference_limits, position_limits=np.array([[-9.0, 9.0], [-9.0, 9.0]])
+    )
+    with pytest.raises(RejectedTrajectory, match="'shoulder' points 1 and 2: 6.3.* whole turn"):
+        arm.pipeline.follow(given)

@@ -32,6 +32,8 @@ TURN = 0.002  # of each executor [s]
 class NoProcess:
     """In the place of a ChildProcess: it runs nothing, and has ended when a test says so."""
 
+    priority = 'unknown'
+
     def __init__(self, run):
         self.has_ended = False
 

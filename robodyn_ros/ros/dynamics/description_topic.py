@@ -3,14 +3,27 @@
 
 from __future__ import annotations
 
+from rclpy.node import Node
 from std_msgs.msg import String
 
 from robodyn_ros.description.source import LARGEST_SOURCE
 from robodyn_ros.errors import MalformedData, UnreadableSource
+from robodyn_ros.ros import graph
 from robodyn_ros.ros.rclpy_workarounds import message_of
 
 LARGEST_MESSAGE = LARGEST_SOURCE + 64
 """Bytes of a message whose text may be read: what encodes it comes on top."""
+
+
+def late_description(node: Node) -> str:
+    """Return who publishes the description so that a later subscriber never gets it, as text."""
+    topic = node.resolve_topic_name('robot_description')
+    if not (names := graph.volatile_publishers(node, topic)):
+        return ''
+    return (
+        f'; {", ".join(names)} publishes {topic} with durability volatile, which is not received; '
+        'allowed: transient local'
+    )
 
 
 class DescriptionTopic:

@@ -19,6 +19,7 @@ from robodyn_ros.control.core_binding import core
 from robodyn_ros.control.load import gravity_text
 from robodyn_ros.model import RobotModel
 from robodyn_ros.ros import conversions
+from robodyn_ros.ros.child_process import priority_of
 from robodyn_ros.ros.dynamics.control_cycle import ControlCycle, Recent
 from robodyn_ros.ros.services.service_process import Status
 from robodyn_ros.ros.watchdog.watchdog_process import WatchdogProcess
@@ -26,6 +27,7 @@ from robodyn_ros.ros.watchdog.watchdog_process import WatchdogProcess
 OK, WARN = DiagnosticStatus.OK, DiagnosticStatus.WARN
 ERROR, STALE = DiagnosticStatus.ERROR, DiagnosticStatus.STALE
 
+_LONG_WAIT = 60.0  # s, of a trajectory that begins later
 _REFUSED_FRACTION = 0.1  # of the states; more of them without a command are worth a warning
 _MOST_FINDINGS = 20  # that are shown one by one
 _HASH_LENGTH = 12
@@ -95,6 +97,7 @@ def torque_status(
         'dropped_references': pipeline.dropped_references,
         'last_drop': pipeline.last_drop,
         'fallback': pipeline.fallback,
+        'stamp_age_s': f'{stack.joint_states.stamp_age:.4f}',
         'state_age_s': f'{stack.joint_states.age(now):.4f}',
         'stale_joints': ' '.join(stack.joint_states.stale_joints(now)),
         'rate_hz': f'{recent.rate:.1f}',
@@ -153,7 +156,7 @@ def _verdict(cycle: ControlCycle, recent: Recent, now: float) -> tuple[bytes, st
         return _waiting_verdict(cycle, now)
     if pipeline.is_stale:
         return _stale_verdict(cycle, recent, now)
-    if pipeline.last_fault:
+    if pipeline.last_fault and not pipeline.is_fault_of_former_mode:
         return ERROR, pipeline.last_fault
     if cycle.others.recent:
         return ERROR, f'{cycle.others.text}: the arm gets the torques of both'
@@ -164,7 +167,8 @@ def _verdict(cycle: ControlCycle, recent: Recent, now: float) -> tuple[bytes, st
         if not pipeline.law.terms.gravity:
             return OK, 'commanding nothing until there is a reference: terms.gravity is false'
         return OK, 'compensating gravity'
-    return OK, f'{pipeline.law.mode}, {pipeline.reference_status}'
+    waits = f' for {pipeline.begins_in:.3g} s' if pipeline.reference_status == 'waiting' else ''
+    return OK, f'{pipeline.law.mode}, {pipeline.reference_status}{waits}'
 
 
 def _waiting_verdict(cycle: ControlCycle, now: float) -> tuple[bytes, str]:
@@ -197,6 +201,12 @@ def _stale_verdict(cycle: ControlCycle, recent: Recent, now: float) -> tuple[byt
 def _warning(cycle: ControlCycle, recent: Recent, now: float) -> str:
     """Return the warning while the arm is commanded; empty: none."""
     stack = cycle.stack
+    if stack.joint_states.elapsed.simulated == 0.0:
+        return 'use_sim_time is set and /clock has not come: set it false, or start the clock'
+    if stack.pipeline.is_fault_of_former_mode and stack.pipeline.last_fault:
+        return f'before the change of the mode: {stack.pipeline.last_fault}'
+    if (wait := stack.pipeline.begins_in) > _LONG_WAIT:
+        return f'the trajectory begins in {wait:.4g} s: is its stamp of another clock?'
     if standstill := stack.joint_states.standstill(now):
         return f'the simulation stands still for {standstill:.0f} s: its motion will go on with it'
     timeout = stack.pipeline.settings.state_timeout
@@ -353,6 +363,8 @@ def process_status(name: str, watchdog: WatchdogProcess, now: float) -> Diagnost
         'watchdog': state,
         'watchdog_process_lateness_ms': f'{1e3 * lateness:.1f}',
         'watchdog_takeovers': watchdog.takeovers,
+        'priority': priority_of(0),
+        'watchdog_priority': watchdog.priority,
     }
     return conversions.diagnostic_status(
         f'{name}: processes',

@@ -43,7 +43,7 @@ from robodyn_ros.errors import NotReady, RejectedTrajectory, RobodynError
 from robodyn_ros.model import Payload
 from robodyn_ros.ros import command_line
 from robodyn_ros.ros.dynamics.control_cycle import ControlCycle
-from robodyn_ros.ros.dynamics.description_topic import DescriptionTopic
+from robodyn_ros.ros.dynamics.description_topic import DescriptionTopic, late_description
 from robodyn_ros.ros.dynamics.diagnostics import model_status, process_status, torque_status
 from robodyn_ros.ros.joint_states import elapsed_time
 from robodyn_ros.ros.parameter_overrides import check_name, declare, in_parameters, values
@@ -440,7 +440,9 @@ class DynamicsNode(PlainlySpoken, LifecycleNode):
         """What a node waits for before it commands, as text; empty: unknown."""
         if self._autostart.is_left_to_others:
             return '' if self._was_active else self._activation
-        return '' if self._parameter('urdf_file') or not self._autostart.is_due else DESCRIPTION
+        if self._parameter('urdf_file') or not self._autostart.is_due:
+            return ''
+        return DESCRIPTION + late_description(self)
 
     def _report(self) -> DiagnosticStatus:
         """Publish the diagnostics and return what they say about the torque."""

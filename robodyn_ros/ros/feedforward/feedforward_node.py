@@ -36,7 +36,7 @@ from robodyn_ros.errors import MalformedData, RejectedTrajectory, RobodynError
 from robodyn_ros.ros import command_line, conversions
 from robodyn_ros.ros.controller_activity import UNKNOWN, ControllerActivity
 from robodyn_ros.ros.conversions import floats
-from robodyn_ros.ros.dynamics.description_topic import DescriptionTopic
+from robodyn_ros.ros.dynamics.description_topic import DescriptionTopic, late_description
 from robodyn_ros.ros.feedforward import action_front
 from robodyn_ros.ros.joint_states import elapsed_time
 from robodyn_ros.ros.parameter_overrides import check_name, declared_values, in_parameters
@@ -315,7 +315,8 @@ class FeedforwardNode(PlainlySpoken, Node):
         if self._is_refused:
             return DiagnosticStatus.WARN, f'a trajectory was refused: {self._rejections.reason}'
         if self._filler is None:
-            return DiagnosticStatus.WARN, 'waiting for the topic robot_description'
+            waits = f'waiting for the topic robot_description{late_description(self)}'
+            return DiagnosticStatus.WARN, waits
         joint_states = self._filler.joint_states
         if trouble := joint_states.trouble():
             return DiagnosticStatus.ERROR, trouble

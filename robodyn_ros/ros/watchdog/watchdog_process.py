@@ -72,6 +72,11 @@ class WatchdogProcess:
     # --- to the node --------------------------------------------------------------------------
 
     @property
+    def priority(self) -> str:
+        """The priority that the system gives the process, as text: a real-time one if it may."""
+        return self._process.priority
+
+    @property
     def has_ended(self) -> bool:
         """Whether the watchdog has ended."""
         return self._process.has_ended

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What diagnostics say, one cause after the other."""
 
+import os
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,9 +13,14 @@ pytest.importorskip('rclpy', reason='needs ROS 2')
 from control_arm import NAMES, enabled
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.logging import get_logger
+from rclpy.qos import DurabilityPolicy
 
+from robodyn_ros.control.trajectory import Trajectory
+from robodyn_ros.ros.child_process import priority_of
 from robodyn_ros.ros.dynamics.control_cycle import ControlCycle, CycleCounts
+from robodyn_ros.ros.dynamics.description_topic import late_description
 from robodyn_ros.ros.dynamics.diagnostics import model_status, process_status, torque_status
+from robodyn_ros.ros.trajectory_message import Rejections
 
 OK, WARN, ERROR, STALE = (bytes([level]) for level in range(4))
 Q = np.array([0.1, 0.2])
@@ -24,8 +31,8 @@ class Cycle:
 
     contradiction = ''
 
-    def __init__(self, **settings):
-        self.arm = enabled('gravity_compensation', **settings)
+    def __init__(self, mode='gravity_compensation', **settings):
+        self.arm = enabled(mode, **settings)
         model = SimpleNamespace(
             joint_names=NAMES,
             position_limits=np.array([[-2.0, 2.0], [-np.inf, np.inf]]),
@@ -63,6 +70,64 @@ def cycle():
     result.run(0.1, Q)
     assert result.verdict() == (OK, 'compensating gravity')
     return result
+
+
+@pytest.mark.parametrize(('wait', 'level'), [(5.0, OK), (3600.0, WARN)])
+def test_a_trajectory_that_waits_says_when_it_begins(wait, level):
+    cycle = Cycle(mode='computed_torque')
+    cycle.run(0.1, Q)
+    pipeline = cycle.arm.pipeline
+    start = pipeline.state.time + wait
+    pipeline.follow(Trajectory.from_points(NAMES, [1.0], [Q], [()], [()], [()], start=start))
+    assert pipeline.begins_in == pytest.approx(wait)
+    words = {OK: f'computed_torque, waiting for {wait:g} s', WARN: f'begins in {wait:g} s: is its'}
+    found, said = cycle.verdict()
+    assert found == level and words[level] in said
+    cycle.run(0.1, Q)
+    assert pipeline.begins_in == pytest.approx(wait - 0.1, abs=2e-3)
+
+
+def test_a_fault_from_before_a_change_of_the_mode_is_a_warning(cycle, monkeypatch):
+    pipeline = cycle.arm.pipeline
+    monkeypatch.setattr(type(pipeline), 'last_fault', 'it was too fast')
+    assert cycle.verdict() == (ERROR, 'it was too fast')
+    pipeline.change_law(pipeline.law)
+    assert cycle.verdict() == (ERROR, 'it was too fast')
+    pipeline.change_law(replace(pipeline.law, mode='computed_torque'))
+    assert cycle.verdict() == (WARN, 'before the change of the mode: it was too fast')
+    monkeypatch.setattr(type(pipeline), 'fault_changes', pipeline.fault_changes + 1)
+    assert cycle.verdict() == (ERROR, 'it was too fast')
+
+
+def test_simulated_time_without_a_clock_is_a_warning(cycle, monkeypatch):
+    monkeypatch.setattr(type(cycle.arm.buffer.elapsed), 'simulated', 0.0)
+    level, words = cycle.verdict()
+    assert level == WARN and '/clock has not come' in words
+
+
+def test_a_rejection_without_a_stamp_has_none():
+    rejections = Rejections()
+    assert rejections.facts == {'last_rejection': '', 'last_rejection_stamp': ''}
+    rejections.note(ValueError('no'), 0.0)
+    assert rejections.facts == {'last_rejection': 'no', 'last_rejection_stamp': ''}
+    rejections.note(ValueError('no'), 12.0)
+    assert rejections.facts['last_rejection_stamp'] == '12.000000000'
+
+
+def test_a_description_that_is_published_volatile_is_named():
+    def end(name, durability):
+        qos = SimpleNamespace(durability=durability)
+        return SimpleNamespace(node_namespace='/', node_name=name, qos_profile=qos)
+
+    ends = [end('old', DurabilityPolicy.VOLATILE), end('good', DurabilityPolicy.TRANSIENT_LOCAL)]
+    node = SimpleNamespace(
+        resolve_topic_name=lambda name: f'/{name}',
+        get_publishers_info_by_topic=lambda topic: ends,
+        get_fully_qualified_name=lambda: '/dynamics_node',
+    )
+    assert '/old publishes /robot_description with durability volatile' in late_description(node)
+    del ends[0]
+    assert late_description(node) == ''
 
 
 @pytest.mark.parametrize('is_configured', [True, False])
@@ -286,8 +351,19 @@ def test_services_that_do_not_answer_are_a_warning(services, words):
     ],
 )
 def test_watchdog_that_is_late_or_has_ended_is_a_warning(has_ended, lateness, level, message):
-    watchdog = SimpleNamespace(has_ended=has_ended, takeovers=0, lateness=lambda now: lateness)
+    watchdog = SimpleNamespace(
+        has_ended=has_ended,
+        takeovers=0,
+        lateness=lambda now: lateness,
+        priority=priority_of(os.getpid()),
+    )
     status = process_status('node', watchdog, 0.0)
+    facts = {value.key: value.value for value in status.values}
+    niceness = os.getpriority(os.PRIO_PROCESS, 0)
+    policy = os.sched_getscheduler(0)
+    if policy == os.SCHED_OTHER:
+        assert facts['watchdog_priority'] == f'niceness {niceness}, not real time'
+    assert facts['priority'] == facts['watchdog_priority']
     assert (status.level, status.message) == (level, message)
     facts = {value.key: value.value for value in status.values}
     assert float(facts['watchdog_process_lateness_ms']) == 1e3 * lateness
