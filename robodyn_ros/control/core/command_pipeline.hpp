@@ -415,7 +415,11 @@ public:
   {
     has_command_ = has_parts_ = false;
     const Now now{monotonic(time)};
-    if (!is_enabled_) { return false; }
+    if (!is_enabled_) {
+      std::copy_n(position, n_, position_.begin());
+      if (is_finite(position_)) { agreement_.take(position_, now.of_motion(), state_.settings); }
+      return false;
+    }
     if (state_.has_state && now.steady - last_update_ > state_.settings.state_timeout) {
       become_stale(now);  // update was not called meanwhile
     }
