@@ -7,8 +7,9 @@ Draw random sequences of events for an arm in MuJoCo, and print which exceed an 
 A frictionless Panda (with friction where states are slow) under the command pipeline, in lockstep:
 modes, gains, limits, references, contacts, stops, payloads, pushes, a base that tilts, gaps,
 outliers of positions, clocks that are set, velocities that are reversed, zero, scaled, in degrees,
-late or missing; half of the sequences of drivers come in as the controller's. The largest kinetic
-energy is compared with 1.1 times that of the reference plus 0.05 J, and the work of external
+late or missing; half of the sequences of drivers come in as the controller's. Then streams of
+positions, a second source of states, mounted bases. The largest kinetic energy is compared with
+1.1 times that of the reference plus 0.05 J (of streams 1.44 times), and the work of external
 forces. Printed of each kind are how many sequences exceed that, by how much the worst, how many
 motions were followed and refused, and in how many sequences velocities were found wrong. Then the
 largest kinetic energy of an arm that begins with 0.2 rad/s in gravity compensation, over the rate
@@ -25,13 +26,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test' / 'support')
 
 from frictionless_arm import FrictionlessArm
 from hypothesis import HealthCheck, Phase, given, seed, settings
-from random_sequences import KINDS
+from random_sequences import KINDS, STREAMS
 
 from robodyn_ros.control.core_binding import core
 
 DOCUMENT = Path(__file__).resolve().parents[1] / 'docs' / 'safety.md'
 RATES = (5.0, 10.0, 20.0, 30.0, 50.0, 100.0, 1000.0)  # Hz
 DURATION = 8.0  # s
+ALL = {**KINDS, 'streams, sources, mounts': STREAMS}
 
 
 def row(kind: str, count: int, first: int) -> str:
@@ -46,7 +48,7 @@ def row(kind: str, count: int, first: int) -> str:
         phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
     )
-    @given(KINDS[kind])
+    @given(ALL[kind])
     def draw(case):
         arm = case.run()
         found_wrong = bool(arm.pipeline.wrong_velocities)
@@ -74,7 +76,7 @@ def main(arguments: argparse.Namespace) -> None:
         '| events | sequences | beyond the bound | worst [J] | motions | refused '
         '| wrong velocities |',
         '|---|--:|--:|--:|--:|--:|--:|',
-        *(row(kind, arguments.sequences, arguments.seed) for kind in KINDS),
+        *(row(kind, arguments.sequences, arguments.seed) for kind in ALL),
     ]
     rates = [
         f'| states [Hz] | largest energy, of the first | after {DURATION:g} s | WARN |',

@@ -8,7 +8,7 @@ pytest.importorskip('mujoco')
 
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
-from random_sequences import KINDS, Case, Driver
+from random_sequences import KINDS, STREAMS, Case, Driver
 
 few = settings(max_examples=max(1, settings().max_examples // 4))
 many = settings(max_examples=2 * settings().max_examples)
@@ -160,3 +160,11 @@ def test_no_sequence_of_events_throws_an_arm(kind, data):
 @given(data=st.data())
 def test_none_of_hundreds_of_sequences_of_events_throws_an_arm(kind, data):
     event(judge(kind, data.draw(KINDS[kind])))
+
+
+@pytest.mark.slow
+@pytest.mark.hypothesis
+@settings(max_examples=8)
+@given(case=STREAMS)
+def test_no_stream_second_source_or_mount_throws_an_arm(case):
+    event(judge('', case))

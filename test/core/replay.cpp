@@ -473,7 +473,9 @@ long run_random(const robodyn_model & library, long count, std::uint64_t seed, r
         rd::Turn::about({chance.uniform(), chance.uniform(), 3.0 * chance.uniform()});
       pipeline.aim_tip({{chance.uniform(), chance.uniform(), chance.uniform()}, turn});
     }
-    if (chance.one_in(100)) { pipeline.add_wrench({20.0 * chance.uniform(), 0.0, 5.0}); }
+    if (chance.one_in(100)) {
+      pipeline.add_wrench({20.0 * chance.uniform(), 0.0, 5.0}, given_time);
+    }
     if (chance.one_in(300)) {
       const rd::Vector & load = loads[chance.among(3)];
       if (pipeline.overload(load.data()).cause == rd::Cause::none) {

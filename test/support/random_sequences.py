@@ -181,19 +181,22 @@ KINDS = {
     'wrong velocities': st.builds(
         Case, ANYTHING, SPEEDS, FAST, WRONG, is_controller=st.booleans()
     ),
-    'streams, sources, mounts': st.builds(
-        Case,
-        st.lists(st.one_of(waits, streams, streams, others, plain, payloads), max_size=8),
-        rate=st.sampled_from([1000.0, 500.0, 200.0]),
-        has_friction=st.just(True),
-        mount=st.one_of(st.none(), st.tuples(*3 * [st.floats(-np.pi, np.pi)])),
-    ),
     'slow states': st.one_of(
         st.builds(Case, SEEN_LATE, SPEEDS, SLOW, ANY, st.just(True)),
         st.builds(Case, SEEN_LATE, SPEEDS, CYCLES, ANY, st.just(True), st.just(True)),
     ),
 }
 """What is drawn; ``slow states`` come to an arm with friction, from 5 Hz (controller: 50) on."""
+
+
+STREAMS = st.builds(
+    Case,
+    st.lists(st.one_of(waits, streams, streams, others, plain, payloads), max_size=8),
+    rate=st.sampled_from([1000.0, 500.0, 200.0]),
+    has_friction=st.just(True),
+    mount=st.one_of(st.none(), st.tuples(*3 * [st.floats(-np.pi, np.pi)])),
+)
+"""Streams of positions, another source of states, mounts: an arm with friction, seconds each."""
 
 
 class Arm(FrictionlessArm):
@@ -397,9 +400,9 @@ class Arm(FrictionlessArm):
 
     def stream(self, way, duration, rate, ahead, jitter):
         """Send points of a smooth motion from rest to rest, one by one, without velocities."""
-        begin = self.simulation.position
-        if self.pipeline.reference_status == 'holding':
-            begin = self.command.reference.position
+        begin, followed = self.simulation.position, self.pipeline._core.followed
+        if followed is not None and self.pipeline.reference_status == 'holding':
+            begin = Reference(followed).sample(self.now).position
         ends, zero = np.array([begin, begin + np.array(way)]), np.zeros((2, 7))
         motion = Reference.through([0.0, duration], ReferenceState(ends, zero, zero, zero), 0.0)
         first, due, period = self.now, self.now, 1.0 / rate
