@@ -126,3 +126,80 @@ def test_once_the_other_source_is_gone_the_arm_is_held_and_waits():
     )
     assert not arm.pipeline.is_contradicted and not arm.pipeline.is_stale
     assert fastest < 0.1  # rad/s
+
+
+def fed(messages, mode='computed_torque', duration=1.2):
+    """Return an arm after a time [s] under messages of (names, position, velocity, age)."""
+    arm = FrictionlessArm(mode=mode)
+    arm.add_friction()
+    states = arm.stack.joint_states
+    for k in range(round(1000 * duration)):
+        arm.now, arm.command = round(arm.now + 0.001, 9), None
+        if k == 100 and mode == 'computed_torque':
+            arm.follow(WAY, 0.8)
+        for names, position, velocity, age in messages(k, arm):
+            states.receive(names, position, velocity, received=arm.now, stamp=arm.now - age)
+            if states.is_complete:
+                arm.command = arm.pipeline.step(states.take(), arm.now) or arm.command
+        if arm.command is None and k % 10 == 0:
+            arm.command = arm.pipeline.watchdog(arm.now)
+        if arm.command is not None:
+            arm.torque = arm.command.torque
+        arm.step()
+    return arm
+
+
+def driver(arm, joints=slice(None)):
+    """Return the true state of some joints, as a message."""
+    names = arm.stack.model.joint_names[joints]
+    return names, arm.simulation.position[joints], arm.simulation.velocity[joints], 0.0
+
+
+def spread(k, arm):
+    """Joints spread over two drivers, at two rates."""
+    return [driver(arm, part) for part, n in ((slice(4), 4), (slice(4, 7), 5)) if k % n == 0]
+
+
+def with_fingers(k, arm):
+    """Fingers from a third source, which say nothing of the arm."""
+    fingers = [(('finger1', 'finger2'), [0.02, 0.5], [], 0.0)] if k % 10 == 0 else []
+    return fingers + ([driver(arm)] if k % 4 == 0 else [])
+
+
+class Aggregator:
+    """The driver, and who sends its last state again with fingers, stamped anew, at 50 Hz."""
+
+    def __init__(self):
+        self.last = None
+
+    def __call__(self, k, arm):
+        messages = []
+        if k % 20 == 2 and self.last is not None:
+            names, position, velocity, _ = self.last
+            fingers = ('finger1', 'finger2')
+            messages.append(
+                ((*names, *fingers), [*position, 0.0, 0.0], [*velocity, 0.0, 0.0], 0.0)
+            )
+        if k % 4 == 0:
+            self.last = driver(arm)
+            messages.append(self.last)
+        return messages
+
+
+@pytest.mark.longer
+@pytest.mark.parametrize('messages', [spread, with_fingers, Aggregator()])
+def test_sources_that_complete_or_repeat_each_other_agree(messages):
+    arm = fed(messages)
+    assert not arm.pipeline.is_contradicted and arm.pipeline.last_fault == ''
+    assert arm.pipeline.reference_status == 'holding'
+
+
+@pytest.mark.longer
+def test_a_bag_alone_is_no_contradiction_though_it_begins_again():
+    def played(k, arm):
+        t = 1e-3 * (k % 1000)
+        names = arm.stack.model.joint_names
+        return [(names, POSITION + 0.3 * t * WAY, 0.3 * WAY, 0.0)] if k % 4 == 0 else []
+
+    arm = fed(played, 'gravity_compensation', 4.5)
+    assert not arm.pipeline.is_contradicted and not arm.pipeline.is_stale

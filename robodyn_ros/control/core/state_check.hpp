@@ -346,7 +346,11 @@ private:
     for (const std::size_t k : {current_, 1 - current_}) {
       const Track & track = tracks_[k];
       if (track.count == 0) { continue; }
-      const double elapsed = std::clamp(now - track.time, 0.0, kLongest);
+      // A track that has ended, as that of a bag which begins again, is where it was.
+      const bool is_known = k != current_ && track.interval > 0.0;
+      const double longest =
+        is_known ? std::min(kLongest, kSilentIntervals * track.interval) : kLongest;
+      const double elapsed = std::clamp(now - track.time, 0.0, longest);
       double most = 0.0;
       for (std::size_t i = 0; i < n_ && most <= 1.0; ++i) {
         const double way = std::fabs(difference(position[i], track.last[i], i, settings));
