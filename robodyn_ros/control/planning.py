@@ -50,7 +50,8 @@ STREAM_REMEDY = (
 )
 LATEST_OF_STREAM = 0.5
 
-_TURN = 0.2  # rad, that two points may differ by from whole turns to be called such
+_TURN = 0.2  # from whole turns, that a step to the next point may differ to be called such [rad]
+_MOST_TURNS = 3  # of such a step; larger numbers come near whole turns by chance
 _ROUNDING = 1e-9  # a polynomial that ends on a limit may leave it by rounding [rad] or [m]
 
 
@@ -282,6 +283,7 @@ def planned_reference(
     given = trajectory = _at_this_turn(trajectory, columns, beginning, limits)
     stream = PositionStream() if stream is None else stream
     stream.take(given, now)
+    _check_turns(given, columns, offset + given.times, beginning, start, limits)
     trajectory = stream.approached(
         given,
         start - offset,
@@ -355,6 +357,37 @@ def _at_this_turn(
     if not turns.any():
         return trajectory
     return replace(trajectory, positions=trajectory.positions + 2.0 * np.pi * turns)
+
+
+def _check_turns(
+    trajectory: Trajectory,
+    columns: np.ndarray,
+    times: np.ndarray,
+    beginning: ReferenceState,
+    start: float,
+    limits: ReferenceLimits,
+) -> None:
+    """Name a whole turn to the next point as such, where the joint cannot turn that fast."""
+    rows = np.flatnonzero(times >= start)
+    points = np.vstack([beginning.position[columns], trajectory.positions[rows]])
+    durations = np.diff([start, *times[rows]])[:, None]
+    speeds = _allowed_speeds(beginning, limits)[columns]
+    with np.errstate(over='ignore', invalid='ignore'):  # an infinite speed, in no time
+        steps = np.diff(points, axis=0)
+        is_too_fast = ~(np.abs(steps) <= speeds * durations * (1.0 + _ROUNDING))
+        turns = np.round(steps / (2.0 * np.pi))
+        is_whole = np.abs(steps - 2.0 * np.pi * turns) < _TURN
+    is_turn = is_too_fast & is_whole & (turns != 0.0) & (np.abs(turns) <= _MOST_TURNS)
+    for k, j in np.argwhere(is_turn & ~limits.possible.prismatic[columns]):
+        if limits.possible.question(int(columns[j]), float(points[k + 1, j])):
+            continue  # another unit
+        last = int(rows[k])
+        between = f'points {last - 1} and {last}' if k else f'from where it is to point {last}'
+        raise RejectedTrajectory(
+            f'trajectory joint {trajectory.joint_names[j]!r} {between}',
+            float(steps[k, j]),
+            'no whole turn from one point to the next: subtract it from those after',
+        )
 
 
 def _check_first_step(
@@ -477,8 +510,12 @@ def _check_speed(
     if len(reference.knots) == 1 and current is not None:
         elapsed = max(reference.knots[0] - current.knots[0], FIRST_STEP_TIME)
         speeds = np.abs(reference.end_state.position - beginning.position) / elapsed
-    allowed = np.fmax(SPEED_TOLERANCE * limits.velocity_limits, np.abs(beginning.velocity))
+    allowed = _allowed_speeds(beginning, limits)
     _check_speeds(trajectory, limits.joint_names, speeds, allowed, limits.velocity_limits)
+
+
+def _allowed_speeds(beginning: ReferenceState, limits: ReferenceLimits) -> np.ndarray:
+    return np.fmax(SPEED_TOLERANCE * limits.velocity_limits, np.abs(beginning.velocity))
 
 
 def _check_speeds(
@@ -490,28 +527,11 @@ def _check_speeds(
 ) -> None:
     for i, name in enumerate(joint_names):
         if not speeds[i] <= allowed[i] * (1.0 + _ROUNDING):
-            _refuse_turn(trajectory, name)
             raise RejectedTrajectory(
                 f'trajectory joint {name!r} speed on the way',
                 float(speeds[i]),
                 f'at most its velocity limit, {velocity_limits[i]:g}' + _remedy(trajectory),
             )
-
-
-def _refuse_turn(trajectory: Trajectory, name: str) -> None:
-    """Refuse two points in a row that differ by whole turns of a joint, as such."""
-    if name not in trajectory.joint_names or len(trajectory.positions) < 2:
-        return
-    steps = np.diff(trajectory.positions[:, trajectory.joint_names.index(name)])
-    turns = np.round(steps / (2.0 * np.pi))
-    found = np.flatnonzero((turns != 0.0) & (np.abs(steps - 2.0 * np.pi * turns) < _TURN))
-    if found.size:
-        first = int(found[0])
-        raise RejectedTrajectory(
-            f'trajectory joint {name!r} points {first} and {first + 1}',
-            float(steps[first]),
-            'no whole turn between two points: subtract it from those after',
-        )
 
 
 def _check_path(

@@ -104,7 +104,7 @@ class PossiblePositions:
         self, joint_names: Sequence[str], position_limits: FloatArray, prismatic: np.ndarray
     ) -> None:
         self._joint_names = tuple(joint_names)
-        self._prismatic = prismatic
+        self.prismatic = prismatic
         self._limits = position_limits
         lowest, highest = possible_range(position_limits, prismatic).T
         self.lowest, self.highest = lowest.copy(), highest.copy()
@@ -124,7 +124,7 @@ class PossiblePositions:
             By the joint's index [rad] or [m].
         """
         told = {
-            i: f'{self._joint_names[i]} is at {value:.4g} {"m" if self._prismatic[i] else "rad"} '
+            i: f'{self._joint_names[i]} is at {value:.4g} {"m" if self.prismatic[i] else "rad"} '
             f'(limits {self._limits[i][0]:.4g} to {self._limits[i][1]:.4g})'
             for i, value in positions.items()
             if self.question(i, value)
@@ -139,4 +139,4 @@ class PossiblePositions:
         """Return which unit a joint's position may be in; empty: it is a possible one."""
         if not np.isfinite(position) or self.lowest[joint] <= position <= self.highest[joint]:
             return ''
-        return 'in millimetres?' if self._prismatic[joint] else 'in degrees?'
+        return 'in millimetres?' if self.prismatic[joint] else 'in degrees?'

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from robodyn_ros.control.planning import planned_reference
 from robodyn_ros.control.reference import Reference, ReferenceState
 from robodyn_ros.control.trajectory import MOST_POINTS, Trajectory
+from robodyn_ros.control.units import PossiblePositions
 from robodyn_ros.errors import RejectedTrajectory
 
 REST = ReferenceState.at_rest(np.array([0.1, 0.2]))
@@ -220,7 +221,7 @@ def test_continuous_joint_goes_the_shorter_way_whatever_turn_it_is_in():
         reference = planned_reference(request, 10.0, measured, current, limits)
         path = np.array([reference.sample(t).position[1] for t in np.linspace(10.0, 13.0, 50)])
         assert path.min() >= 4.0 - 1e-9 and path[-1] == pytest.approx(4.28)
-    with pytest.raises(RejectedTrajectory, match='first step'):
+    with pytest.raises(RejectedTrajectory, match='whole turn'):
         planned_reference(
             request, 10.0, measured, current, replace(limits, continuous=np.zeros(2, bool))
         )
@@ -310,14 +311,63 @@ def test_setpoints_that_run_away_faster_than_the_joint_are_refused():
         arm.pipeline.follow(to([0.25, 0.2], 0.0))
 
 
-def test_a_whole_turn_between_two_points_is_named_as_such():
+FAR = np.array([[-90.0, 90.0], [-90.0, 90.0]])  # position limits that allow for turns
+TURN = np.array([2.0 * np.pi, 0.0])
+
+
+def refusal_of(times, points, velocities=None, limits=FAR, prismatic=(False, False)):
+    """Return why an arm at rest at Q refuses a trajectory; empty: it is followed."""
     arm = enabled('computed_torque')
     arm.run(0.1, Q)
-    points = [Q, Q + [0.05, 0.0], Q + [0.1 + 2.0 * np.pi, 0.0]]
-    none = 3 * [()]
-    given = Trajectory.from_points(NAMES, [0.1, 0.2, 0.3], points, none, none, none)
     arm.pipeline.reference_limits = replace(
-        arm.pipeline.reference_limits, position_limits=np.array([[-9.0, 9.0], [-9.0, 9.0]])
+        arm.pipeline.reference_limits,
+        position_limits=limits,
+        possible=PossiblePositions(NAMES, limits, np.array(prismatic)),
     )
-    with pytest.raises(RejectedTrajectory, match="'shoulder' points 1 and 2: 6.3.* whole turn"):
+    none = len(points) * [()]
+    given = Trajectory.from_points(NAMES, times, points, velocities or none, none, none)
+    try:
         arm.pipeline.follow(given)
+    except RejectedTrajectory as error:
+        return str(error)
+    return ''
+
+
+@pytest.mark.parametrize(
+    ('times', 'points', 'velocities', 'where'),
+    [
+        ([0.1, 0.2, 0.3], [Q, Q + 0.05, Q + 0.1 + TURN], None, 'points 1 and 2'),
+        ([0.1], [Q + TURN], None, 'from where it is to point 0'),
+        ([0.0], [Q - TURN], None, 'from where it is to point 0'),
+        ([0.1, 0.2], [Q + TURN, Q + TURN], None, 'from where it is to point 0'),
+        ([0.1, 0.2], [Q + TURN, Q + TURN], [(0, 0), (0, 0)], 'from where it is to point 0'),
+    ],
+)
+def test_a_whole_turn_from_one_point_to_the_next_is_named_as_such(
+    times, points, velocities, where
+):
+    for limits in (FAR, FAR / 30.0):  # beyond the second ones it ends, too
+        words = refusal_of(times, points, velocities, limits)
+        assert words.startswith(f"trajectory joint 'shoulder' {where}: ")
+        assert 'whole turn' in words
+
+
+def test_a_splice_of_a_whole_turn_into_a_stream_is_named_as_such():
+    arm = enabled('computed_torque')
+    arm.run(0.1, Q)
+    for k in range(20):
+        arm.pipeline.follow(to(Q + [0.001 * k, 0.0], 0.05))
+        arm.run(0.02)
+    with pytest.raises(RejectedTrajectory, match="'shoulder' from where it is.* whole turn"):
+        arm.pipeline.follow(to(Q + [0.02, 0.0] - TURN, 0.05))
+
+
+def test_what_is_no_whole_turn_that_is_too_fast_is_not_called_one():
+    slow_then_fast = refusal_of([20.0, 20.01], [Q + TURN, Q + TURN + 1.0])
+    assert 'speed on the way' in slow_then_fast
+    assert 'speed on the way' in refusal_of([0.1], [Q + 0.95 * TURN])
+    assert refusal_of([2.0], [Q + TURN]) == ''
+    assert 'speed on the way' in refusal_of([0.1], [Q + TURN], prismatic=(True, False))
+    assert 'first step' in refusal_of([0.1], [Q + 10.0 * TURN])
+    degrees = refusal_of([0.1], [Q + 2.0 * TURN], limits=FAR / 30.0)
+    assert 'position on the way' in degrees and degrees.endswith('in degrees?')
