@@ -70,6 +70,11 @@ class ElapsedTime:
         """Simulated time [s]; NaN: time is not simulated."""
         return math.nan if self._simulated_time is None else self._simulated_time()
 
+    @property
+    def lacks_clock(self) -> bool:
+        """Whether time is simulated and none has come."""
+        return self.simulated == 0.0
+
     def time(self, now: float) -> float:
         """Return the time of the arm's motion [s]: simulated, or else the given steady time."""
         return now if self._simulated_time is None else self._simulated_time()

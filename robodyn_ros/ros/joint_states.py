@@ -35,6 +35,7 @@ LARGEST_SIZE = 200_000
 
 MOST_JOINTS = 2000
 
+NO_CLOCK = 'use_sim_time is set and /clock has not come: set it false, or start the clock'
 WARNING_PERIOD = 1.0  # between log entries that every message could cause [s]
 
 _STAMP_END = cdr.ENCODING + cdr.TIME.size

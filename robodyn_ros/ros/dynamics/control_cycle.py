@@ -49,6 +49,7 @@ MOST_MISSES = 3  # of joint states that are logged one by one; more that follow 
 MISSES_PERIOD = 10.0  # in which they are counted then [s]
 LISTENING_TO_SOURCES = 1.2  # before the first torque, to more than one [s]
 LONGEST_LISTENING = 0.5  # for other commanders before activation [s]
+LONG_WAIT = 60.0  # for a trajectory to begin, of which more is a warning [s]
 DRIFT_PERIOD = 60.0  # between two lines of the log that say that the arm drifts [s]
 LATE = 3.0  # watchdog periods without the timer, after which only the newest state is answered
 _GAP_WINDOW = 5.0  # in which gaps between joint states are counted together [s]
@@ -302,7 +303,7 @@ class ControlCycle:
         Log, once each, what diagnostics report as missing: the first states, or a subscriber.
 
         What is wrong with states that come again after a pause is logged, too, and that a
-        simulation stands still.
+        simulation stands still or has no clock.
 
         Parameters
         ----------
@@ -313,7 +314,8 @@ class ControlCycle:
         is_unheard = self.subscribers == 0 and status.level == DiagnosticStatus.WARN
         trouble = self.stack.joint_states.trouble() if pipeline.is_stale else ''
         is_held_up = self.stack.joint_states.standstill(time.monotonic()) > 0.0
-        is_missing = pipeline.state is None or is_unheard or trouble or is_held_up
+        is_clockless = self.stack.joint_states.elapsed.lacks_clock
+        is_missing = pipeline.state is None or is_unheard or trouble or is_held_up or is_clockless
         if not pipeline.is_enabled or not is_missing:
             return
         is_due = time.monotonic() - self._started > WAITING_TIME
@@ -597,11 +599,23 @@ class ControlCycle:
             if message.times:
                 self._check_controller()
                 pipeline.follow(message.trajectory(self._start(message.stamp)))
+                if self.long_wait:
+                    self._node.get_logger().warning(
+                        self.long_wait, throttle_duration_sec=WARNING_PERIOD
+                    )
             else:
                 pipeline.cancel()
         except RejectedTrajectory as error:
             self.counts.rejections.note(error, stamp)
             raise
+
+    @property
+    def long_wait(self) -> str:
+        """A message that a trajectory begins long after it came; empty: none does."""
+        wait = self.stack.pipeline.begins_in
+        if wait <= LONG_WAIT:
+            return ''
+        return f'the trajectory begins in {wait:.0f} s: is its stamp of another clock?'
 
     def _check_controller(self) -> None:
         """

@@ -21,13 +21,13 @@ from robodyn_ros.model import RobotModel
 from robodyn_ros.ros import conversions
 from robodyn_ros.ros.child_process import priority_of
 from robodyn_ros.ros.dynamics.control_cycle import ControlCycle, Recent
+from robodyn_ros.ros.joint_states import NO_CLOCK
 from robodyn_ros.ros.services.service_process import Status
 from robodyn_ros.ros.watchdog.watchdog_process import WatchdogProcess
 
 OK, WARN = DiagnosticStatus.OK, DiagnosticStatus.WARN
 ERROR, STALE = DiagnosticStatus.ERROR, DiagnosticStatus.STALE
 
-_LONG_WAIT = 60.0  # s, of a trajectory that begins later
 _REFUSED_FRACTION = 0.1  # of the states; more of them without a command are worth a warning
 _MOST_FINDINGS = 20  # that are shown one by one
 _HASH_LENGTH = 12
@@ -201,12 +201,12 @@ def _stale_verdict(cycle: ControlCycle, recent: Recent, now: float) -> tuple[byt
 def _warning(cycle: ControlCycle, recent: Recent, now: float) -> str:
     """Return the warning while the arm is commanded; empty: none."""
     stack = cycle.stack
-    if stack.joint_states.elapsed.simulated == 0.0:
-        return 'use_sim_time is set and /clock has not come: set it false, or start the clock'
+    if stack.joint_states.elapsed.lacks_clock:
+        return NO_CLOCK
     if stack.pipeline.is_fault_of_former_mode and stack.pipeline.last_fault:
         return f'before the change of the mode: {stack.pipeline.last_fault}'
-    if (wait := stack.pipeline.begins_in) > _LONG_WAIT:
-        return f'the trajectory begins in {wait:.4g} s: is its stamp of another clock?'
+    if wait := cycle.long_wait:
+        return wait
     if standstill := stack.joint_states.standstill(now):
         return f'the simulation stands still for {standstill:.0f} s: its motion will go on with it'
     timeout = stack.pipeline.settings.state_timeout

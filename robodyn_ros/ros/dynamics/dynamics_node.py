@@ -184,7 +184,8 @@ class DynamicsNode(PlainlySpoken, LifecycleNode):
                 self._watchdog,
             )
         except RobodynError as error:
-            return self._refuse(f'cannot configure: {in_parameters(error)}')
+            late = '' if self._parameter('urdf_file') else late_description(self)
+            return self._refuse(f'cannot configure: {in_parameters(error)}{late}')
         self._settings = parameters
         self._share_robot(
             callbacks.Robot(

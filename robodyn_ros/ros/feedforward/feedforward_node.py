@@ -38,7 +38,7 @@ from robodyn_ros.ros.controller_activity import UNKNOWN, ControllerActivity
 from robodyn_ros.ros.conversions import floats
 from robodyn_ros.ros.dynamics.description_topic import DescriptionTopic, late_description
 from robodyn_ros.ros.feedforward import action_front
-from robodyn_ros.ros.joint_states import elapsed_time
+from robodyn_ros.ros.joint_states import NO_CLOCK, elapsed_time
 from robodyn_ros.ros.parameter_overrides import check_name, declared_values, in_parameters
 from robodyn_ros.ros.plain_text import PlainlySpoken
 from robodyn_ros.ros.qos import LATCHED, RELIABLE, SENSOR
@@ -320,6 +320,8 @@ class FeedforwardNode(PlainlySpoken, Node):
         joint_states = self._filler.joint_states
         if trouble := joint_states.trouble():
             return DiagnosticStatus.ERROR, trouble
+        if joint_states.elapsed.lacks_clock:
+            return DiagnosticStatus.WARN, NO_CLOCK
         if stale := joint_states.stale_joints(time.monotonic()):
             return DiagnosticStatus.WARN, f'waiting for the state of {", ".join(stale)}'
         with_what = 'effort' if self._filler.servo is None else 'offsets of the positions'

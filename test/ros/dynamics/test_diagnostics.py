@@ -30,6 +30,7 @@ class Cycle:
     """As much of a control cycle as diagnostics look at, run by the test's own clock."""
 
     contradiction = ''
+    long_wait = ControlCycle.long_wait
 
     def __init__(self, mode='gravity_compensation', **settings):
         self.arm = enabled(mode, **settings)

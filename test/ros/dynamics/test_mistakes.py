@@ -25,8 +25,9 @@ import rclpy
 from node_in_process import NodeInProcess
 from node_rig import ARM, PERIOD, UNHURRIED, NodeRig, regularly
 from rcl_interfaces.srv import GetParameters
+from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray
+from std_msgs.msg import Float64MultiArray, String
 
 from robodyn_interfaces.srv import EstimatePayload, SetPayload
 from robodyn_ros import RobotModel
@@ -429,6 +430,36 @@ def test_robot_that_is_not_given_is_waited_for(rig):
     rig.expect()
 
 
+@pytest.mark.longer
+@pytest.mark.parametrize(
+    'autostart',
+    [
+        case(
+            '`robot_description` published with durability volatile',
+            'waiting for the topic robot_description',
+            'WARN: … /test publishes /robot_description with durability volatile, which is not '
+            'received; allowed: transient local',
+            True,
+        ),
+        case(
+            'the same, with `autostart:=false`, and configured',
+            'cannot configure: topic robot_description: … /test publishes /robot_description with '
+            'durability volatile, which is not received; allowed: transient local',
+            'ERROR, the same',
+            False,
+        ),
+    ],
+)
+def test_description_that_is_published_volatile_names_its_publisher(rig, robot, autostart):
+    rig.node.destroy_publisher(rig.description)
+    volatile = rig.node.create_publisher(String, '/robot_description', QoSProfile(depth=1))
+    rig.start(tip_link=robot['tip_link'], autostart=str(autostart).lower())
+    rig.until(lambda: rig.dynamics_node.count_publishers('/robot_description') == 1)
+    volatile.publish(String(data=Path(robot['urdf_file']).read_text()))
+    assert autostart or not rig.transition('configure')
+    rig.expect()
+
+
 @pytest.mark.repeats(check=1)
 @pytest.mark.parametrize(
     'changes',
@@ -645,6 +676,17 @@ def test_stamps_of_another_clock_are_told_once_with_what_to_set(rig, robot):
     assert rig.log.count('another clock') == 1
 
 
+@pytest.mark.longer
+@mistake(
+    '`use_sim_time:=true`, and nobody publishes `/clock`',
+    'use_sim_time is set and /clock has not come: set it false, or start the clock',
+    'WARN, the same',
+)
+def test_simulated_time_without_a_clock_names_it(rig, robot):
+    rig.start(**robot, use_sim_time='true')
+    rig.stream_until_told()
+
+
 def ago(rig, seconds):
     """Return a stamp of a time [s] ago."""
     now = rig.node.get_clock().now().nanoseconds - round(1e9 * seconds)
@@ -758,6 +800,19 @@ def trajectory_until_told(rig, position, doing=None, **options):
             rig.follow([position], [2.0], **options)
 
     rig.expect(send)
+
+
+@pytest.mark.longer
+@mistake(
+    'a trajectory that is stamped an hour ahead',
+    'the trajectory begins in 3… s: is its stamp of another clock?',
+    'WARN, the same',
+)
+def test_trajectory_that_begins_long_after_it_came_says_when(rig, robot):
+    rig.start(**robot, mode='feedforward')
+    rig.bring_up(POSITION)
+    options = {'stamp': ago(rig, -3600.0)}
+    trajectory_until_told(rig, POSITION, regularly(lambda: rig.send(POSITION)), **options)
 
 
 @pytest.mark.longer

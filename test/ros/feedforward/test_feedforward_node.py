@@ -122,6 +122,15 @@ def test_what_cannot_be_driven_is_not_passed_on(rig):
     np.testing.assert_allclose(sent.points[-1].positions, POSITION + 0.05)
 
 
+@pytest.mark.parametrize('rig', [{'use_sim_time': True}], indirect=True)
+def test_simulated_time_without_a_clock_names_it(rig):
+    rig.drive()
+    rig.told.clear()
+    rig.until(lambda: rig.told, rig.tell_state)
+    assert rig.told[-1].level == DiagnosticStatus.WARN
+    assert rig.told[-1].message.startswith('use_sim_time is set and /clock has not come')
+
+
 @pytest.mark.longer
 def test_sender_of_a_refused_trajectory_is_told_the_reason_until_one_is_filled(rig):
     rig.drive()
