@@ -52,7 +52,7 @@ constexpr double kTankPower = 1.0;
 // The energy [J] that springs may get which no motion of the reference and no hand gives them: where
 // they become stiffer, and where the posture's spring moves the arm. Dampers fill it up to its
 // size. Empty, springs become stiffer no further, and the posture waits; but not for ever: after
-// kPatience it gets kTankPower up to its reserve, until dampers have filled it.
+// kLongestWait it gets kTankPower up to its reserve, until dampers have filled it.
 class EnergyTank
 {
 public:
@@ -61,7 +61,7 @@ public:
   double longest(double energy) const
   {
     const double lacking = energy - level_;
-    return lacking > 0.0 ? std::max(kPatience - waited_, 0.0) + lacking / kTankPower : 0.0;
+    return lacking > 0.0 ? std::max(kLongestWait - waited_, 0.0) + lacking / kTankPower : 0.0;
   }
   // How much of the posture's torque may act [0, 1]; it fades before nothing is left.
   double fraction() const { return clamped(level_ / kReserve, 0.0, 1.0); }
@@ -74,12 +74,12 @@ public:
     if (level_ >= kSize) { waited_ = 0.0; }
     if (level_ >= kReserve) { return; }
     waited_ += elapsed;
-    if (waited_ > kPatience) { add(kTankPower * elapsed); }
+    if (waited_ > kLongestWait) { add(kTankPower * elapsed); }
   }
 
 private:
   static constexpr double kSize = 0.5, kReserve = 0.1;  // J
-  static constexpr double kPatience = 1.0;              // s
+  static constexpr double kLongestWait = 1.0;           // s
   double level_ = kSize;
   double waited_ = 0.0;  // s, below the reserve since it was full
 };
@@ -395,8 +395,8 @@ public:
     if (!is_enabled_ || !state_.has_state) { return false; }
     const double stamp = state_.is_stamped ? state_.time : kNaN;
     const double waited = now.since(state_.steady, stamp);
-    const bool is_heard = !has_stale_joint && !(waited > state_.settings.state_timeout);
-    if (is_heard && !agreement_.is_contradicted()) {
+    const bool is_fresh = !has_stale_joint && !(waited > state_.settings.state_timeout);
+    if (is_fresh && !agreement_.is_contradicted()) {
       extrapolate(now, added);
       return has_command_;
     }

@@ -232,7 +232,7 @@ class ControlCycle:
         self.drift = ''  # of a weightless arm, and what explains it
         self._started = -math.inf
         self._told_missing = ''  # at the beginning
-        self._told_contradiction = ''
+        self._logged_contradiction = ''
         self._told_misses = self._counted_misses = 0
         self._states = StateReception(node, stack.joint_states, self.counts)
         self._stamp = Time()
@@ -290,9 +290,9 @@ class ControlCycle:
         before = self.others.names
         self.others.look()
         contradiction = self.contradiction
-        if contradiction and contradiction != self._told_contradiction:
+        if contradiction and contradiction != self._logged_contradiction:
             self._node.get_logger().error(contradiction)
-        self._told_contradiction = contradiction
+        self._logged_contradiction = contradiction
         if self.stack.pipeline.is_enabled and self.others.recent:
             self._node.get_logger().error(self.others.text)
         elif self.others.names != before and self.others.text:
