@@ -9,10 +9,11 @@ gravity works. They are driven as by the controller, by setpoints that jump. A c
 of a hand or a wall at the tip, where the arm is; with it stiffness, damping ratio, ramp time
 (zeros and ends, too), frame and mode change at random (joint and Cartesian impedance, now and
 then gravity compensation), and the reference jumps: setpoints by up to 0.1 rad in a joint,
-targets of the tip by up to 0.15 m. Stiffness stays below what the rate of the states reduces:
-the balance counts all of it.
+targets of the tip by up to 0.15 m. Now and then a stiffness is 0 or the largest one that is
+allowed, of which the rate of the states leaves a small part.
 
-The balance is the kinetic energy, and what the springs hold whose stiffness is in effect, less
+The balance is the kinetic energy, and what the springs hold whose stiffness is in effect, as far
+as the rate leaves it (a mode that is slowed by a factor s has s^2 of its energy), less
 the work of hand and wall and of the reference: what it changes of the springs' energy where the
 arm is. Dampers and friction lower it. Printed are the largest rise within a contact, from any
 moment of it to a later one: the tank may lend 0.5 J; and by how much the balance was ever above
@@ -35,10 +36,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test' / 'support')
 import mujoco
 import numpy as np
 from impedance import ARMS
+from scipy.linalg import block_diag, eigh
 from scipy.spatial.transform import Rotation
 from soft_arm import EFFORT_NOISE, POSITION_RESOLUTION, VELOCITY_NOISE, SoftArm
 
-from robodyn_ros import gravity_torque
+from robodyn_ros import gravity_torque, mass_matrix
+from robodyn_ros.control.core_binding import core
 from robodyn_ros.control.settings import safety_settings
 from robodyn_ros.kinematics import tip_jacobian
 
@@ -48,14 +51,17 @@ PUSH = 0.5  # of what the drives can hold at the start, and at most [N]:
 STRONGEST = 300.0
 STEP = 0.1  # of a setpoint [rad], the default of max_reference_step
 SPACE = 0.2  # of setpoints about the start [rad]
+HEAVIEST = 1e4  # kg: more effective mass counts as a direction in which the tip cannot move
+STIFFEST = 1e5  # N/m, N m/rad: the most that may be asked for
 MODES = ('joint_impedance', 'cartesian_impedance')
 
 
 class ShakenArm(SoftArm):
     """An arm that follows setpoints, its world, and the balance of its energy."""
 
-    def __init__(self, name, rate, seed):
+    def __init__(self, name, rate, seed, stiffest=None):
         super().__init__(ARMS[name], rate, 0.0, seed, friction_compensation=0.8)
+        self.stiffest = stiffest  # that is drawn at times; None: the usual largest one
         self.setpoint, self.wall = self.start.copy(), None
         self.given = 0.0  # by hand, wall and reference [J]
         self.least, self.rise = np.inf, 0.0  # of the balance [J]
@@ -142,24 +148,34 @@ class ShakenArm(SoftArm):
 
     def spring_energy(self, stiffness, reference):
         """Return what joints' and tip's springs hold [J]; none without a reference."""
-        if reference is None:
+        joints, posture, along_base, along_reference = map(np.array, stiffness)
+        if reference is None or not (joints.any() or along_base.any() or along_reference.any()):
             return 0.0
-        joints, _, along_base, along_reference = map(np.array, stiffness)
         position, place, turn = reference
         q = self.simulation.position
-        energy = 0.5 * joints @ (position - q) ** 2
-        if not along_base.any() and not along_reference.any():
-            return energy
-        pose = self.pose(q)
-        distance = place - pose[:3, 3]
-        eps = (turn * Rotation.from_matrix(pose[:3, :3]).inv()).as_quat()[:3]
-        axes = turn.as_matrix().T
-        for along, d, e in (
-            (along_base, distance, eps),
-            (along_reference, axes @ distance, axes @ eps),
-        ):
-            energy += 0.5 * along[:3] @ d**2 + 2.0 * along[3:] @ e**2
-        return energy
+        pose, jacobian = self.pose(q), tip_jacobian(self.model, q)
+        distance, axes = place - pose[:3, 3], turn.as_matrix()
+        *eps, eta = (turn * Rotation.from_matrix(pose[:3, :3]).inv()).as_quat()
+        # The rate of 2 eps by the tip's angular velocity.
+        jacobian[3:] = (eta * np.eye(3) + np.cross(eps, np.eye(3), axisb=0).T) @ jacobian[3:]
+        bent = np.concatenate([position - q, distance, 2.0 * np.array(eps)])
+        along, about = (
+            np.diag(along_base[k]) + axes * along_reference[k] @ axes.T
+            for k in (slice(3), slice(3, 6))
+        )
+        springs = block_diag(np.diag(joints), along, about)
+        rows = np.vstack([np.eye(len(q)), jacobian])
+        mass = mass_matrix(self.model, q)
+        inverse = np.linalg.inv(mass)
+        effective = np.linalg.inv(jacobian @ inverse @ jacobian.T + np.eye(6) / HEAVIEST)
+        free = np.eye(len(q)) - inverse @ jacobian.T @ effective @ jacobian
+        whole = rows.T @ springs @ rows + free.T * posture @ free
+        squares, modes = eigh(whole, mass)
+        ratio = self.parameters.get('impedance_damping_ratio', 0.7)
+        fastest = core.largest_frequency(ratio) / self.period
+        lost = np.maximum(1.0 - fastest**2 / np.maximum(squares, 1e-9), 0.0)
+        pull = modes.T @ rows.T @ springs @ bent
+        return 0.5 * bent @ springs @ bent - 0.5 * lost @ (pull**2 / np.maximum(squares, 1e-9))
 
     # --- events ----------------------------------------------------------------------------------
 
@@ -222,7 +238,7 @@ class ShakenArm(SoftArm):
     def drawn(self, usual, count):
         """Return stiffness up to a largest one, and now and then none or that one."""
         random = self.random
-        ends = random.choice([0.0, usual], count)
+        ends = random.choice([0.0, self.stiffest or usual], count)
         return np.where(random.random(count) < 0.15, ends, random.uniform(0.0, usual, count))
 
     def jump(self):
@@ -241,8 +257,8 @@ class ShakenArm(SoftArm):
 
 def row(case):
     """Return the line of what one arm does at a rate."""
-    name, rate, seed, contacts = case
-    arm = ShakenArm(name, rate, seed)
+    name, rate, seed, contacts, stiffest = case
+    arm = ShakenArm(name, rate, seed, stiffest)
     arm.shake(contacts)
     moved = np.abs(arm.simulation.position - arm.start).max()
     share = 100.0 * arm.saturated * arm.period / arm.time
@@ -260,12 +276,13 @@ def main() -> None:
     parser.add_argument('--rate', type=float, action='append')
     parser.add_argument('--seed', type=int, default=0)
     parser.add_argument('--contacts', type=int, default=1000)
+    parser.add_argument('--stiffest', type=float, default=STIFFEST)
     parser.add_argument('--processes', type=int, default=os.cpu_count())
     given = parser.parse_args()
     print('Rise, highest [J]; beyond effort, rate limit [N m]; cycles at a limit [%]; moved [rad]')
     print('arm            rate contacts  s    rise highest    effort      rate  at it moved')
     cases = [
-        (name, rate, given.seed, given.contacts)
+        (name, rate, given.seed, given.contacts, given.stiffest)
         for name in given.arms or SHAKEN
         for rate in given.rate or (1000.0, 250.0)
     ]

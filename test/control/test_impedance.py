@@ -10,7 +10,7 @@ import pytest
 from control_arm import enabled, random_kind, torque_parts
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from impedance_energy import ShakenArm
+from impedance_energy import HEAVIEST, ShakenArm
 from robots import random_chain
 from scipy.linalg import eigh
 from scipy.spatial.transform import Rotation
@@ -31,7 +31,6 @@ from robodyn_ros.control.softness import light_joints
 from robodyn_ros.kinematics import tip_jacobian
 
 KINDS = ('joint_impedance', 'cartesian_impedance')
-HEAVIEST = 1e4  # kg: more effective mass counts as a direction in which the tip cannot move
 
 few = settings(deadline=None, max_examples=max(1, settings().max_examples // 2))
 seeds = st.integers(0, 10_000)
@@ -114,7 +113,10 @@ class Springs:
         if not self.is_at_tip:
             return np.diag(self.given.stiffness)
         j, n = self.jacobian, self.projector()
-        tip = j[:3].T @ self.along @ j[:3] + j[3:].T @ self.about @ j[3:]
+        # Of 2 eps, whose rate is -(eta + [eps]x) w at an angular velocity w of the tip.
+        rate = self.turn[3] * np.eye(3) + np.cross(self.turn[:3], np.eye(3), axisb=0).T
+        about = rate.T @ self.about @ rate
+        tip = j[:3].T @ self.along @ j[:3] + j[3:].T @ about @ j[3:]
         return tip + n.T * self.given.nullspace_stiffness @ n
 
     def damping(self):
@@ -355,6 +357,14 @@ def test_contacts_changes_and_jumps_give_no_energy_but_what_is_put_in_and_the_ta
     assert (arm.beyond < 1e-9).all()
 
 
+@pytest.mark.slow
+def test_springs_of_the_largest_stiffness_at_slow_states_give_no_more_than_the_tank():
+    arm = ShakenArm('Panda', 100.0, seed=1, stiffest=1e5)
+    arm.shake(20)
+    assert arm.highest < 0.5 and np.isfinite(arm.core.stiffness[2]).all()
+    assert (arm.beyond < 1e-9).all()
+
+
 @pytest.mark.longer
 def test_a_bent_spring_stiffens_no_faster_than_there_is_energy_for_and_fully_once_let_go():
     arm = SoftArm(PANDA, rate=500.0, error=0.0, noise=0.0, friction=0.0, **SOFT)
@@ -409,6 +419,27 @@ def test_an_arm_that_is_pushed_where_no_spring_holds_it_keeps_its_energy(rate):
         put_in = arm.energy()
         arm.run(1.0)
         assert 0.8 < arm.energy() / put_in < 1.1, which
+
+
+@pytest.mark.parametrize('rate', [1000.0, 100.0])
+def test_a_tip_that_is_turned_about_a_soft_axis_is_not_thrown_by_the_stiff_one(rate):
+    # A turn about one axis moves the two others: of 1e5 N m/rad about y, K eps x eps is 20 N m.
+    stiffness = np.array([800.0, 800.0, 800.0, 30.0, 1e5, 30.0])
+    arm = SoftArm(
+        PANDA, rate=rate, error=0.0, friction=0.0, noise=0.0,
+        **{**SOFT, 'impedance_tip_stiffness': stiffness, 'impedance_damping_ratio': 0.3},
+    )  # fmt: skip
+    arm.run(0.5)
+    start, work = arm.pose(), []
+    wrench, before = np.array([0.0, 0.0, 0.0, 4.0, 0.0, 5.0]), start
+    for _ in range(round(1.0 / arm.period)):
+        arm.run(arm.period, lambda t: wrench)
+        work.append(wrench @ displacement(arm.pose(), before))
+        before = arm.pose()
+    assert np.linalg.norm(displacement(before, start)[3:]) > 0.1
+    energy = arm.run(2.0, each=arm.energy)
+    assert energy.max() < sum(work) and energy[-1] < 0.05 * sum(work)
+    assert not arm.core.faults
 
 
 @pytest.mark.longer

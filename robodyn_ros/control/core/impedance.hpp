@@ -457,6 +457,23 @@ private:
       add(r < 3 ? force[r] : moment[r - 3], tip.jacobian + r * n_, spring_.data());
     }
     if (!law.at_tip() && !any(law.posture)) { return; }
+    // 2 eps moves with E w at an angular velocity w, E = eta + [eps]x: the moment is ET K_o 2 eps.
+    // Where stiffness about the axes differs much, ET K_o E is not K_o even at small angles.
+    const Three & e = turn_;
+    const std::array<Three, 3> rate{
+      {{difference.w, -e[2], e[1]}, {e[2], difference.w, -e[0]}, {-e[1], e[0], difference.w}}};
+    std::array<Three, 3> half{}, about{};
+    for (std::size_t i = 0; i < 3; ++i) {
+      for (std::size_t j = 0; j < 3; ++j) {
+        for (std::size_t c = 0; c < 3; ++c) { half[i][j] += k[1][i][c] * rate[c][j]; }
+      }
+    }
+    for (std::size_t i = 0; i < 3; ++i) {
+      for (std::size_t j = 0; j < 3; ++j) {
+        for (std::size_t c = 0; c < 3; ++c) { about[i][j] += rate[c][i] * half[c][j]; }
+      }
+    }
+    k[1] = about;
     // J L^-T (6, n), and the stiffness times it.
     for (std::size_t r = 0; r < 6; ++r) {
       const double * const row = tip.jacobian + r * n_;

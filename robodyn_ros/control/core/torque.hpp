@@ -586,8 +586,9 @@ public:
   void pace(double gain, double there, double time)
   {
     pace_ = 1.0;
-    const double needed = std::max(gain, 0.0) * step(time);
-    if (needed > there) { pace_ = std::max(there, 0.0) / gain * duration_ / time; }
+    if (gain > 0.0 && gain * step(time) > there) {
+      pace_ = std::max(there, 0.0) / gain * duration_ / time;
+    }
   }
 
   const LawCoefficients & origin() const { return origin_; }  // of the transition
