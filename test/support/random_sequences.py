@@ -216,7 +216,7 @@ class Arm(FrictionlessArm):
         self.motion = None  # that was followed last, and is no brake
         self.offered = None  # what setpoints lead along, until it is followed
         self.silent_until, self.outlier, self.ahead = -np.inf, None, 0.0
-        self.was_outlier = False
+        self.was_outlier, self.outliers = False, 0
         self.planned, self.work = self.energies[0], 0.0  # J
         self.peak = self.last_energy = 0.0
         self.filtered, self.history = self.simulation.velocity, []
@@ -309,6 +309,8 @@ class Arm(FrictionlessArm):
         if self.now < self.disturbed:
             self.work += max(energy - self.last_energy, 0.0)
         self.last_energy = energy
+        if not np.any(self.torque):  # it falls until states agree
+            self.planned = max(self.planned, energy)
         self.peak = max(self.peak, energy)
 
     @property
@@ -380,7 +382,9 @@ class Arm(FrictionlessArm):
             self.silent_until = self.now + given[0]
             self.run(given[0] + AFTER_SILENCE)
         elif kind == 'outlier':
-            self.outlier = given[1] * given[2] * (np.arange(7) == given[0])
+            # The same one again would be a second source of states.
+            self.outlier = given[1] * (given[2] + 0.1 * self.outliers) * (np.arange(7) == given[0])
+            self.outliers += 1
         elif kind == 'clock':
             self.ahead += given[0]
 

@@ -247,7 +247,9 @@ public:
       if (has_left_) { last_leave_ = now; }
     } else if (to != current_) {
       has_left_ = true;
-      if (!has_passed(tracks_[current_], position, now, settings)) {
+      // After longer it may be anywhere: a sensor that fails now and then is no second source.
+      const bool is_known = now - tracks_[to].time <= kLongest;
+      if (is_known && !has_passed(tracks_[current_], position, now, settings)) {
         ++tracks_[to].returns;
         last_return_ = now;
       }
@@ -286,7 +288,7 @@ public:
 
 private:
   static constexpr std::size_t kNone = 2, kEntries = 32;
-  static constexpr int kReturns = 3, kAgreeing = 2;
+  static constexpr int kReturns = 5, kAgreeing = 2;
   static constexpr double kWindow = 2.5;    // s; a source may send once in a second
   static constexpr double kStep = 0.01;     // rad or m, of noise
   static constexpr double kLongest = 0.25;  // s, for which a joint may move unseen
