@@ -181,7 +181,7 @@ def test_two_drivers_that_agree_are_one(rig, gravity):
 
 
 def contradict(rig):
-    """Have two drivers report other positions until nothing is commanded; return the second one."""
+    """Have two drivers disagree until nothing is commanded, and return the second one."""
     rig.driver()
     other = rig.driver(offset=0.4)
     rig.until(lambda: 'contradict each other: /driver' in rig.report.get('message', ''))
