@@ -296,7 +296,8 @@ def planned_reference(
     others = current if current is not None and stream.continues(given) else None
     if others is None:
         others = Reference.stopping(beginning, start, limits.settle_time, limits.position_limits)
-    if trajectory is not given and others.knots[-1] > offset + trajectory.times[-1]:
+    is_partial = len(columns) < len(limits.joint_names)
+    if is_partial and trajectory is not given and others.knots[-1] > offset + trajectory.times[-1]:
         trajectory = _held(trajectory, others.knots[-1] - offset)
     times = offset + trajectory.times
 

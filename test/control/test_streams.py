@@ -112,6 +112,20 @@ def test_trajectories_that_replace_one_another_before_they_end_do_not_add_speed(
     assert stream.largest('acceleration') < 10.0
 
 
+def test_a_stream_in_which_a_long_motion_came_ends_when_it_ends():
+    arm = FrictionlessArm(mode='computed_torque')
+    arm.run(0.1)
+    names = arm.stack.model.joint_names
+    for k in range(40):
+        ahead = 60.0 if k == 10 else 0.02
+        arm.pipeline.follow(
+            Trajectory.from_points(names, [ahead], [POSITION + 0.002 * k], [()], [()], [()])
+        )
+        arm.run(0.02)
+    arm.run(0.5)
+    assert arm.pipeline.reference_status == 'holding'
+
+
 def test_a_stream_of_some_joints_lets_the_others_come_to_rest_once():
     arm = FrictionlessArm(mode='computed_torque')
     arm.run(0.1)
