@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sources of joint states that contradict each other, and those that do not."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from frictionless_arm import POSITION, FrictionlessArm
@@ -104,6 +106,14 @@ def test_outliers_of_a_driver_are_no_contradiction(times):
     )
     assert not arm.pipeline.is_contradicted and not arm.pipeline.is_stale
     assert arm.pipeline.reference_status == 'holding' and arm.pipeline.last_fault == ''
+
+
+def test_a_state_that_comes_again_is_commanded_without_a_velocity_limit_too():
+    arm = FrictionlessArm()
+    limits = replace(arm.pipeline.reference_limits, velocity_limits=np.full(7, np.inf))
+    arm.pipeline.reference_limits = limits
+    state = arm.simulation.position, arm.simulation.velocity, arm.now
+    assert all(arm.cycle(state) is not None for _ in range(3))  # a simulation that waits
 
 
 @pytest.mark.parametrize('is_stamped', [True, False])

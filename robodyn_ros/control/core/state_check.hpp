@@ -356,8 +356,9 @@ private:
       double most = 0.0;
       for (std::size_t i = 0; i < n_ && most <= 1.0; ++i) {
         const double way = std::fabs(difference(position[i], track.last[i], i, settings));
+        // Without a limit and in no time the product is not a number.
         const double reach = kPlausibleSpeedRatio * settings.velocity_limits[i] * elapsed + kStep;
-        if (!(way <= reach)) {
+        if (!(way <= kStep || way <= reach)) {
           most = kInfinity;
         } else {
           most = std::max(most, way);
