@@ -11,6 +11,20 @@ WAY = np.array([0.3, 0.2, -0.3, 0.2, 0.3, -0.2, 0.3])
 DRIVER_CYCLES = 4  # of a millisecond, between two states of the driver
 
 
+def take(arm, k, messages):
+    """Let an arm take messages of (names, position, velocity, stamp) in its k-th millisecond."""
+    states, arm.command = arm.stack.joint_states, None
+    for names, position, velocity, stamp in messages:
+        states.receive(names, position, velocity, received=arm.now, stamp=stamp)
+        if states.is_complete:
+            arm.command = arm.pipeline.step(states.take(), arm.now) or arm.command
+    if arm.command is None and k % 10 == 0:
+        arm.command = arm.pipeline.watchdog(arm.now)
+    if arm.command is not None:
+        arm.torque = arm.command.torque
+    arm.step()
+
+
 def moved_under(
     other,
     duration=1.0,
@@ -30,25 +44,17 @@ def moved_under(
     arm.add_friction()
     if listening is not None:
         arm.pipeline.listen(arm.now + listening)
-    states, names, fastest = arm.stack.joint_states, arm.stack.model.joint_names, 0.0
+    names, fastest = arm.stack.model.joint_names, 0.0
     for k in range(round(1000 * duration)):
-        arm.now, arm.command = round(arm.now + 0.001, 9), None
+        arm.now = round(arm.now + 0.001, 9)
         messages = [arm.measured()] if k % DRIVER_CYCLES == 0 else []
         if (state := other(k, arm)) is not None:
             position, velocity, age = state
             messages.append((position, velocity, arm.now - age))
         if k == 100 and mode != 'gravity_compensation':
             arm.follow(WAY, 0.8)
-        for position, velocity, stamp in messages[::order]:
-            stamp = stamp if is_stamped else 0.0
-            states.receive(names, position, velocity, received=arm.now, stamp=stamp)
-            if states.is_complete:
-                arm.command = arm.pipeline.step(states.take(), arm.now) or arm.command
-        if arm.command is None and k % 10 == 0:
-            arm.command = arm.pipeline.watchdog(arm.now)
-        if arm.command is not None:
-            arm.torque = arm.command.torque
-        arm.step()
+        came = [(names, *state, stamp if is_stamped else 0.0) for *state, stamp in messages]
+        take(arm, k, came[::order])
         fastest = max(fastest, np.abs(arm.simulation.velocity).max())
     return arm, fastest
 
@@ -145,20 +151,12 @@ def fed(messages, mode='computed_torque', duration=1.2):
     """Return an arm after a time [s] under messages of (names, position, velocity, age)."""
     arm = FrictionlessArm(mode=mode)
     arm.add_friction()
-    states = arm.stack.joint_states
     for k in range(round(1000 * duration)):
-        arm.now, arm.command = round(arm.now + 0.001, 9), None
+        arm.now = round(arm.now + 0.001, 9)
         if k == 100 and mode == 'computed_torque':
             arm.follow(WAY, 0.8)
-        for names, position, velocity, age in messages(k, arm):
-            states.receive(names, position, velocity, received=arm.now, stamp=arm.now - age)
-            if states.is_complete:
-                arm.command = arm.pipeline.step(states.take(), arm.now) or arm.command
-        if arm.command is None and k % 10 == 0:
-            arm.command = arm.pipeline.watchdog(arm.now)
-        if arm.command is not None:
-            arm.torque = arm.command.torque
-        arm.step()
+        came = messages(k, arm)
+        take(arm, k, [(*state, arm.now - age) for *state, age in came])
     return arm
 
 

@@ -223,9 +223,9 @@ private:
 // each of which no joint can reach from the other.
 //
 // A place is where a track of states is that follow one another. A state that continues neither
-// track begins another one: an outlier, a jump, a restart. A contradiction needs returns to both
-// tracks. So neither outliers at places of their own nor one at the same place are contradictions,
-// nor is a source that is late: its states lie on the way of the other.
+// track begins another one: an outlier, a jump, a restart. A contradiction needs kReturns returns, to
+// both tracks, each within kLongest of the track's last state. So outliers that come now and then are
+// no contradictions, nor is a source that is late: its states lie on the way of the other.
 class Agreement
 {
 public:
@@ -289,7 +289,7 @@ public:
 private:
   static constexpr std::size_t kNone = 2, kEntries = 32;
   static constexpr int kReturns = 5, kAgreeing = 2;
-  static constexpr double kWindow = 2.5;    // s; a source may send once in a second
+  static constexpr double kWindow = 2.5;    // s, without returns, after which they are forgotten
   static constexpr double kStep = 0.01;     // rad or m, of noise
   static constexpr double kLongest = 0.25;  // s, for which a joint may move unseen
   static constexpr double kSpacing = 0.01;  // s, between entries of a track's way

@@ -311,12 +311,12 @@ class ControlCycle:
             Of the torque; call this once per diagnostics period.
         """
         pipeline = self.stack.pipeline
-        is_unheard = self.subscribers == 0 and status.level == DiagnosticStatus.WARN
+        has_no_subscriber = self.subscribers == 0 and status.level == DiagnosticStatus.WARN
         trouble = self.stack.joint_states.trouble() if pipeline.is_stale else ''
         is_held_up = self.stack.joint_states.standstill(time.monotonic()) > 0.0
         is_clockless = self.stack.joint_states.elapsed.lacks_clock
-        is_missing = pipeline.state is None or is_unheard or trouble or is_held_up or is_clockless
-        if not pipeline.is_enabled or not is_missing:
+        is_missing = has_no_subscriber or trouble or is_held_up or is_clockless
+        if not pipeline.is_enabled or not (pipeline.state is None or is_missing):
             return
         is_due = time.monotonic() - self._started > WAITING_TIME
         what = _without_numbers(trouble or status.message)
