@@ -415,7 +415,9 @@ def test_node_whose_output_is_blocked_is_stood_in_for(rig, gravity):
         'from rclpy.logging import get_logger\n'
         'watchdog = command_pipeline.CommandPipeline.watchdog\n'
         'def chatting(pipeline, now):\n'
-        "    get_logger('chat').info(1000 * 'x')\n"
+        # Only once commanded: the watchdog stands in for nobody who has not begun.
+        '    if pipeline.last_torque is not None:\n'
+        "        get_logger('chat').info(1000 * 'x')\n"
         '    return watchdog(pipeline, now)\n'
         'command_pipeline.CommandPipeline.watchdog = chatting\n',
         mode='computed_torque',
