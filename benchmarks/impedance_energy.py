@@ -13,14 +13,15 @@ targets of the tip by up to 0.15 m. Now and then a stiffness is 0 or the largest
 allowed, of which the rate of the states leaves a small part.
 
 The balance is the kinetic energy, and what the springs hold whose stiffness is in effect, as far
-as the rate leaves it (a mode that is slowed by a factor s has s^2 of its energy), less
-the work of hand and wall and of the reference: what it changes of the springs' energy where the
-arm is. Dampers and friction lower it. Printed are the largest rise within a contact, from any
+as the rates of states and torques leave it (a mode that is slowed by s has s^2 of its energy),
+less the work of hand and wall and of the reference: what it changes of the springs' energy where
+the arm is. Dampers and friction lower it. Printed are the largest rise within a contact, from any
 moment of it to a later one: the tank may lend 0.5 J; and by how much the balance was ever above
 where it began. Spring energy counts in full, also where a limit of effort leaves less of the
 spring.
 
 Limits: how far a command was beyond the effort limit, and beyond what the rate limit allows [N m].
+Targets of the tip are refused where the mode or the stiffness has no spring for them.
 """
 
 from __future__ import annotations
@@ -64,10 +65,11 @@ class ShakenArm(SoftArm):
         self.stiffest = stiffest  # that is drawn at times; None: the usual largest one
         self.setpoint, self.wall = self.start.copy(), None
         self.given = 0.0  # by hand, wall and reference [J]
-        self.least, self.rise = np.inf, 0.0  # of the balance [J]
+        self.balance, self.least, self.rise = np.inf, np.inf, 0.0  # [J]
         self.begin, self.highest = np.nan, 0.0  # its first value, and its largest less that [J]
         self.beyond = np.full(2, -np.inf)  # effort limit, rate limit
         self.saturated = 0  # cycles
+        self.asked = self.refused = 0  # targets
         self.last = None  # command
         self.before = None  # reference of the last cycle
         self.rates = self.pipeline.settings.torque_rate_limits
@@ -127,31 +129,31 @@ class ShakenArm(SoftArm):
         mujoco.mj_mulM(self.simulation._model, data, momentum, data.qvel)
         kinetic = 0.5 * data.qvel @ momentum
         stiffness = self.core.stiffness
-        now = None if reference_rows is None else self.reference(reference_rows[0])
+        now = None if reference_rows is None else self.reference(*reference_rows[:2])
         held = self.spring_energy(stiffness, now)
         self.given += held - self.spring_energy(stiffness, self.before)  # by the reference
         self.before = now
-        balance = kinetic + held - self.given
-        self.rise = max(self.rise, balance - self.least)
-        self.least = min(self.least, balance)
-        self.begin = balance if np.isnan(self.begin) else self.begin
-        self.highest = max(self.highest, balance - self.begin)
+        self.balance = kinetic + held - self.given
+        self.rise = max(self.rise, self.balance - self.least)
+        self.least = min(self.least, self.balance)
+        self.begin = self.balance if np.isnan(self.begin) else self.begin
+        self.highest = max(self.highest, self.balance - self.begin)
 
     def pose(self, position=None):
         q = self.simulation.position if position is None else position
         return np.asarray(self.law.forward_kinematics(q[None])).reshape(4, 4)
 
-    def reference(self, position):
+    def reference(self, position, velocity):
         """Return the joints' reference, and the position and orientation of the tip's."""
         place, xyzw = self.core.tip_reference
-        return position.copy(), np.array(place), Rotation.from_quat(xyzw)
+        return position.copy(), velocity.copy(), np.array(place), Rotation.from_quat(xyzw)
 
     def spring_energy(self, stiffness, reference):
         """Return what joints' and tip's springs hold [J]; none without a reference."""
         joints, posture, along_base, along_reference = map(np.array, stiffness)
         if reference is None or not (joints.any() or along_base.any() or along_reference.any()):
             return 0.0
-        position, place, turn = reference
+        position, velocity, place, turn = reference
         q = self.simulation.position
         pose, jacobian = self.pose(q), tip_jacobian(self.model, q)
         distance, axes = place - pose[:3, 3], turn.as_matrix()
@@ -171,11 +173,18 @@ class ShakenArm(SoftArm):
         free = np.eye(len(q)) - inverse @ jacobian.T @ effective @ jacobian
         whole = rows.T @ springs @ rows + free.T * posture @ free
         squares, modes = eigh(whole, mass)
-        ratio = self.parameters.get('impedance_damping_ratio', 0.7)
-        fastest = core.largest_frequency(ratio) / self.period
-        lost = np.maximum(1.0 - fastest**2 / np.maximum(squares, 1e-9), 0.0)
+        squares = np.maximum(squares, 1e-9)
+        fastest = core.largest_frequency(self.core.damping_ratio) / self.period
         pull = modes.T @ rows.T @ springs @ bent
-        return 0.5 * bent @ springs @ bent - 0.5 * lost @ (pull**2 / np.maximum(squares, 1e-9))
+        forces = mass @ modes  # of the joints, by those of the modes
+        speed = forces.T @ (velocity - self.simulation.velocity)
+        follow = (np.abs(forces) / self.rates[:, None]).max(axis=0)
+        low, high = np.zeros(len(q)), np.minimum(1.0, fastest**2 / squares)
+        for _ in range(30):  # the fraction that is left of each mode
+            left = 0.5 * (low + high)
+            most = left**2 * ((squares * speed) ** 2 + left * squares * pull**2)
+            low, high = np.where(most * follow**2 <= 1.0, [left, high], [low, left])
+        return 0.5 * bent @ springs @ bent - 0.5 * (1.0 - high) @ (pull**2 / squares)
 
     # --- events ----------------------------------------------------------------------------------
 
@@ -196,7 +205,7 @@ class ShakenArm(SoftArm):
     def contact(self):
         """Change something, touch the arm, and let go."""
         random = self.random
-        self.least = np.inf
+        self.least = self.balance
         if random.random() < 0.6:
             self.change_law()
         if random.random() < 0.5:
@@ -223,17 +232,20 @@ class ShakenArm(SoftArm):
         mode = 'gravity_compensation' if random.random() < 0.1 else str(random.choice(MODES))
         was = self.parameters.get('mode', 'gravity_compensation')
         self.change(
+            ramp_time=float(random.choice([0.0, 0.05, 0.5])),
             mode=mode,
             impedance_tip_stiffness=np.append(self.drawn(2000.0, 3), self.drawn(80.0, 3)),
             impedance_stiffness=self.drawn(400.0, n),
             impedance_nullspace_stiffness=self.drawn(60.0, n),
             impedance_frame=str(random.choice(['base', 'reference'])),
             impedance_damping_ratio=float(random.choice([0.1, random.uniform(0.3, 1.2), 2.0])),
-            ramp_time=float(random.choice([0.0, 0.05, 0.5])),
         )
-        self.pipeline.settings = safety_settings(self.assumed, self.settings())
         if was == 'gravity_compensation':  # setpoints begin where the arm is
             self.setpoint = self.simulation.position
+
+    def change(self, **changes):
+        self.pipeline.settings = safety_settings(self.assumed, self.settings(**changes))
+        super().change()
 
     def drawn(self, usual, count):
         """Return stiffness up to a largest one, and now and then none or that one."""
@@ -252,7 +264,9 @@ class ShakenArm(SoftArm):
             pose = self.pose(self.setpoint)
             place = pose[:3, 3] + random.uniform(-0.15, 0.15, 3)
             turn = Rotation.from_rotvec(random.uniform(-0.4, 0.4, 3))
-            self.core.aim_tip(place, (turn * Rotation.from_matrix(pose[:3, :3])).as_quat())
+            xyzw = (turn * Rotation.from_matrix(pose[:3, :3])).as_quat()
+            self.asked += 1
+            self.refused += self.core.aim_tip(place, xyzw) != core.TargetRefusal.none
 
 
 def row(case):
@@ -264,7 +278,8 @@ def row(case):
     share = 100.0 * arm.saturated * arm.period / arm.time
     return (
         f'{name:13} {rate:5.0f} {contacts:5d} {arm.time:6.0f} {arm.rise:7.3f} {arm.highest:7.3f} '
-        f'{arm.beyond[0]:9.1e} {arm.beyond[1]:9.1e} {share:5.1f} {moved:5.2f}'
+        f'{arm.beyond[0]:9.1e} {arm.beyond[1]:9.1e} {share:5.1f} {moved:5.2f} '
+        f'{arm.refused:4d} of {arm.asked:4d}'
     )
 
 
@@ -280,7 +295,10 @@ def main() -> None:
     parser.add_argument('--processes', type=int, default=os.cpu_count())
     given = parser.parse_args()
     print('Rise, highest [J]; beyond effort, rate limit [N m]; cycles at a limit [%]; moved [rad]')
-    print('arm            rate contacts  s    rise highest    effort      rate  at it moved')
+    print(
+        'arm            rate contacts  s    rise highest    effort      rate  at it moved '
+        'refused targets'
+    )
     cases = [
         (name, rate, given.seed, given.contacts, given.stiffest)
         for name in given.arms or SHAKEN

@@ -768,12 +768,13 @@ class CommandPipeline:
     @property
     def stiffening(self) -> str:
         """What springs that become stiffer wait for, and how long, as text; empty: nothing."""
-        is_waiting, waited, energy, longest = self._core.stiffening
+        is_waiting, waited, energy, longest, going_back = self._core.stiffening
         if not is_waiting:
             return ''
         return (
             f'{energy:.2g} J, of dampers or of {core.TANK_POWER:g} W: '
-            f'for {waited:.1f} s, {longest:.1f} s more at most'
+            f'for {waited:.1f} s, {longest:.1f} s more at most, '
+            f'{going_back:.1f} s where the arm goes back under a load that stays'
         )
 
     @property

@@ -285,8 +285,9 @@ class Pipeline:
     spring_wrench: list[float]
     stiffness: tuple[np.ndarray, np.ndarray, list[float], list[float]]
     is_stiffness_limited: bool
+    damping_ratio: float
     least_stiffness: float
-    stiffening: tuple[bool, float, float, float]
+    stiffening: tuple[bool, float, float, float, float]
     def begin_stop(self) -> None: ...
     def react_to_contact(self, action: ContactAction) -> None: ...
     def continue_from(self, torque: np.ndarray, sent: float) -> None: ...

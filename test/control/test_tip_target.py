@@ -17,7 +17,7 @@ from robodyn_ros.control.tip_target import (
     TipPose,
     checked_times,
 )
-from robodyn_ros.kinematics import forward_kinematics
+from robodyn_ros.kinematics import forward_kinematics, tip_jacobian
 
 UPRIGHT = (0.0, 0.0, 0.0, 1.0)
 HERE = np.array([0.1, -0.4, 0.2, -1.9, 0.3, 1.6, 0.7])
@@ -136,6 +136,19 @@ def test_a_wrench_in_axes_of_the_tip_is_turned(held):
         held.run()
     expected = np.concatenate([rotation @ [5.0, 0.0, 0.0], rotation @ [0.0, 0.0, 2.0]])
     np.testing.assert_allclose(held.pipeline.spring_wrench, expected, atol=0.02)
+
+
+@pytest.mark.parametrize('stiffness', [400.0, 1e5])
+def test_a_wrench_acts_in_full_however_little_of_the_stiffness_the_rate_leaves(
+    panda_urdf, stiffness
+):
+    held = Held(panda_urdf, **{'impedance.tip_stiffness': [stiffness] * 6})
+    before = held.run(60).torque
+    for _ in range(60):
+        held.pipeline.add_wrench([0.0, 5.0, 0.0, 0.0, 0.0, 2.0], held.now)
+        added = held.run().torque - before
+    jacobian = tip_jacobian(held.stack.model, HERE)
+    np.testing.assert_allclose(added, jacobian.T @ [0.0, 5.0, 0.0, 0.0, 0.0, 2.0], atol=1e-3)
 
 
 @pytest.mark.parametrize(

@@ -63,8 +63,6 @@ public:
     const double lacking = energy - level_;
     return lacking > 0.0 ? std::max(kLongestWait - waited_, 0.0) + lacking / kTankPower : 0.0;
   }
-  // How much of the posture's torque may act [0, 1]; it fades before nothing is left.
-  double fraction() const { return clamped(level_ / kReserve, 0.0, 1.0); }
   // A debt is possible: what springs need is known once they have it.
   void add(double energy) { level_ = clamped(level_ + energy, -kSize, kSize); }
   void reset() { *this = EnergyTank(); }
@@ -78,7 +76,7 @@ public:
   }
 
 private:
-  static constexpr double kSize = 0.5, kReserve = 0.1;  // J
+  static constexpr double kSize = 0.4, kReserve = 0.1;  // J
   static constexpr double kLongestWait = 1.0;           // s
   double level_ = kSize;
   double waited_ = 0.0;  // s, below the reserve since it was full
@@ -91,6 +89,9 @@ struct Stiffening
   double waited;   // s
   double energy;   // J, that they need where the arm is
   double longest;  // s, until they are in effect if the arm is bent no further
+  // s, if it goes back under a load f that stays: stiffness from K to K' then takes f (1/K - 1/K') f / 2,
+  // less than what is held now.
+  double going_back;
 };
 
 class CommandPipeline
@@ -122,6 +123,7 @@ public:
     parts_(part::count * n_),
     fading_parts_(parts_.size()),
     torque_(n_),
+    cut_(n_),
     gravity_(n_),
     gravity_before_(n_),
     held_(n_),
@@ -518,10 +520,11 @@ public:
   {
     const ActiveLaw & law = state_.law;
     if (!state_.parts.impedance().is_active()) { return {}; }
-    const double energy = law.left() * std::max(energy_to_gain(), 0.0);
+    const double least = law.left() * law.duration();
+    const double back = std::min(to_gain_, held_by_springs_);
     return {
-      law.is_slowed(), springs_waited_, energy,
-      tank_.longest(energy) + law.left() * law.duration()};
+      law.is_slowed(), springs_waited_, to_gain_, least + tank_.longest(to_gain_),
+      least + tank_.longest(back)};
   }
   // Of the stiffness of the modes, the least that the period of the states leaves.
   double least_stiffness() const { return state_.parts.impedance().least_fraction(); }
@@ -547,6 +550,7 @@ private:
   static constexpr double kToleratedSlowness = 1.5;
   static constexpr double kPeriodWeight = 0.1;  // weight in the mean period
   static constexpr double kFirstStep = 0.01;    // of a transition to springs
+  static constexpr int kTrials = 6;             // of a step of springs
 
   // Return the latest finite time: time never goes back.
   double monotonic(double now)
@@ -605,6 +609,7 @@ private:
     if (!has_extrapolated_) { hold_duration_ = kNaN; }
     has_extrapolated_ = is_load_new_ = false;
     has_desired_ = update_reference(time, !is_clock_invalid_, now.is_simulated());
+    balance_energy();
     const double half = expect_middle(time);
     if (!evaluate(
           elapsed_, middle_position_, middle_velocity_, has_desired_ ? &middle_ : nullptr,
@@ -613,7 +618,7 @@ private:
       ++state_.counts.refused_torques;
       return;
     }
-    balance_energy();
+    take_energy();
     has_damped_ = state_.law.is_damping();
     std::copy_n(&parts_[part::feedback * n_], n_, damping_torque_.begin());
     advance();
@@ -629,6 +634,7 @@ private:
     is_stale_ = is_clock_invalid_ = false;
     follower_.record_followed();
     limit(torque_, now.steady);
+    for (std::size_t i = 0; i < n_; ++i) { cut_[i] += limiter_.torque()[i] - torque_[i]; }
     has_parts_ = true;
   }
 
@@ -709,40 +715,60 @@ private:
     tip.advance(elapsed_, state_.parts.tip_of_reference(), speed);
   }
 
-  // Book the energy of this cycle's impedance.
+  // Book the energy that damper and posture took since the last cycle: their torque, and what limits
+  // took of all torques, along the way since. The damper takes what the reference moves it, too.
   void balance_energy()
   {
     const Impedance & springs = state_.parts.impedance();
-    if (!springs.is_active()) { return; }
-    double power = springs.dissipated();
-    for (std::size_t i = 0; i < n_; ++i) { power -= springs.posture()[i] * velocity_[i]; }
-    tank_.add(elapsed_ * power);
-    tank_.advance(elapsed_);
-    const ActiveLaw & law = state_.law;
-    springs_waited_ = law.is_slowed() ? springs_waited_ + elapsed_ : 0.0;
-    if (law.is_in_transition()) {
-      tank_.add(-law.step(elapsed_) * std::max(energy_to_gain(), 0.0));
+    if (!springs.is_active() || is_stale_ || follower_.is_fading()) { return; }
+    double taken = 0.0;
+    for (std::size_t i = 0; i < n_; ++i) {
+      const double difference = position_[i] - state_.position[i];
+      const bool is_continuous = state_.settings.is_continuous[i] != 0.0;
+      const double way = is_continuous ? wrapped(difference) : difference;
+      taken += springs.damper()[i] * (elapsed_ * middle_.velocity[i] - way);
+      taken -= (springs.posture()[i] + cut_[i]) * way;
     }
-    state_.parts.scale_posture(tank_.fraction());
+    tank_.add(taken);
   }
 
-  // The energy that springs gain in all of a transition, where the arm is [J].
-  double energy_to_gain() const
+  // Let springs that become stiffer take their energy from the tank.
+  void take_energy()
   {
-    const Impedance & springs = state_.parts.impedance();
-    return springs.potential(state_.law.goal().impedance) -
-           springs.potential(state_.law.origin().impedance);
+    ActiveLaw & law = state_.law;
+    Impedance & springs = state_.parts.impedance();
+    if (!springs.is_active()) { return; }
+    tank_.advance(elapsed_);
+    springs_waited_ = law.is_slowed() ? springs_waited_ + elapsed_ : 0.0;
+    if (law.is_in_transition()) {
+      const double before = springs.energy(law.at(0.0).impedance);
+      const double after = springs.energy(law.at(elapsed_).impedance);
+      tank_.add(std::min(before - after, 0.0));
+    }
   }
 
   // Slow down the next step of a transition in which springs would take more energy than there is.
   void pace_springs()
   {
     ActiveLaw & law = state_.law;
+    to_gain_ = 0.0;
     if (!law.is_in_transition()) { return; }
-    if (state_.parts.impedance().is_active()) {
-      law.pace(energy_to_gain(), tank_.level(), period());
+    Impedance & springs = state_.parts.impedance();
+    if (springs.is_active()) {
+      const double now = springs.energy(law.at(0.0).impedance), there = tank_.level();
+      held_by_springs_ = now;
+      to_gain_ = std::max(springs.energy(law.goal().impedance) - now, 0.0);
+      law.pace(1.0, period());
+      double step = law.step(period());
+      // Of springs that are slowed the energy is not linear in the step.
+      for (int k = 0; k < kTrials; ++k) {
+        const double gain = springs.energy(law.after(step).impedance) - now;
+        if (gain <= 0.0 || gain <= there) { break; }
+        step = k + 1 < kTrials ? step * std::max(there, 0.0) / gain : 0.0;
+      }
+      law.pace(step, period());
     } else if (law.goal().yields() && follower_.has_reference()) {
-      law.pace(1.0, kFirstStep, period());  // how far they will be bent is not known yet
+      law.pace(kFirstStep, period());  // how far they will be bent is not known yet
     }
   }
 
@@ -1005,9 +1031,11 @@ private:
     }
     const Vector & is_continuous = state_.settings.is_continuous;
     state_.parts.scale_release(release_fraction(velocity));
+    state_.parts.allow_posture(tank_.level(), state_.settings.torque_rate_limits);
     bool succeeded = state_.parts.compute(
       law, damping, period(), state_.model, is_continuous, position, velocity, desired, parts_,
       expected);
+    std::fill(cut_.begin(), cut_.end(), 0.0);
     if (is_braked || law.yields()) { saturate_feedback(); }
     if (follower_.is_fading()) {
       const double left = follower_.remaining_fraction(ahead);
@@ -1052,7 +1080,11 @@ private:
       const double limit = std::copysign(state_.settings.effort_limits[i], damped);
       fraction = std::min(fraction, std::max((limit - held) / damped, 0.0));
     }
-    for (std::size_t i = 0; i < n_; ++i) { parts_[part::feedback * n_ + i] *= fraction; }
+    for (std::size_t i = 0; i < n_; ++i) {
+      double & damped = parts_[part::feedback * n_ + i];
+      cut_[i] = (fraction - 1.0) * damped;
+      damped *= fraction;
+    }
   }
 
   void add_up(const Vector & parts)
@@ -1240,6 +1272,7 @@ private:
   Vector coasted_;  // position there of an arm that moves on as it moves
   bool is_coasting_ = false;
   Vector parts_, fading_parts_, torque_, gravity_, gravity_before_, held_;
+  Vector cut_;   // what limits took of the torque of the last cycle
   Vector rest_;  // position of held_
   Vector stop_torque_;
   Vector damping_torque_;  // of the last cycle
@@ -1259,10 +1292,11 @@ private:
   bool is_load_new_ = false;                                 // since the last command
   double hold_duration_ =
     kNaN;  // s, that a state's command acts until an extrapolated one; NaN: there was none
-  double elapsed_ = 0.0;         // s, since the last valid cycle
-  double springs_waited_ = 0.0;  // s, for energy
-  double stale_since_ = 0.0;     // s
-  double wrench_time_ = 0.0;     // s, when the added wrench came
+  double elapsed_ = 0.0;                          // s, since the last valid cycle
+  double springs_waited_ = 0.0;                   // s, for energy
+  double held_by_springs_ = 0.0, to_gain_ = 0.0;  // J, now and in the rest of a transition
+  double stale_since_ = 0.0;                      // s
+  double wrench_time_ = 0.0;                      // s, when the added wrench came
 };
 
 }  // namespace robodyn

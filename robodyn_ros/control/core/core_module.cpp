@@ -933,6 +933,8 @@ PYBIND11_MODULE(core_module, module)
           springs.along_reference);
       })
     .def_property_readonly(
+      "damping_ratio", [](Pipeline & self) { return self.core().springs().ratio; })
+    .def_property_readonly(
       "is_stiffness_limited", [](Pipeline & self) { return self.core().least_stiffness() < 1.0; })
     .def_property_readonly(
       "least_stiffness", [](Pipeline & self) { return self.core().least_stiffness(); })
@@ -940,7 +942,8 @@ PYBIND11_MODULE(core_module, module)
       "stiffening",
       [](Pipeline & self) {
         const rd::Stiffening found = self.core().stiffening();
-        return py::make_tuple(found.is_waiting, found.waited, found.energy, found.longest);
+        return py::make_tuple(
+          found.is_waiting, found.waited, found.energy, found.longest, found.going_back);
       })
     .def("begin_stop", &Pipeline::call<&Core::begin_stop>)
     .def("react_to_contact", &Pipeline::react_to_contact)

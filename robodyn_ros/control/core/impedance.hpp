@@ -15,8 +15,8 @@
 //   Albu-Schaeffer et al., Cartesian impedance control of redundant robots, ICRA 2003, sec. IV).
 //   With K of the joint space, it is the same at the tip, and defined in singular configurations.
 //
-// A mode that is too fast for the period of the states is made slower: the spring's part in it is
-// reduced. Springs that give their energy to an arm that is fast enough give a fraction of it.
+// A mode that is too fast for the period of the states, or whose swing needs torques that change
+// faster than they may, is made slower: the spring's part in it is reduced. Springs that give their energy to an arm that is fast enough give a fraction of it.
 #ifndef ROBODYN_ROS__CORE__IMPEDANCE_HPP_
 #define ROBODYN_ROS__CORE__IMPEDANCE_HPP_
 
@@ -178,6 +178,13 @@ struct TipState
   Six wrench{};                       // to add, in the base link's axes [N, N m]
 };
 
+// What the torque towards the posture may give before it can be withdrawn; by default all it can.
+struct Allowance
+{
+  double energy = kInfinity;              // J
+  const double * torque_rates = nullptr;  // N m/s or N/s, for each joint
+};
+
 // How fast the reference of the tip may leave that of the joints.
 struct TipSpeed
 {
@@ -296,9 +303,12 @@ public:
     diagonal_(n_),
     beside_(n_),
     factors_(n_),
-    posture_(n_),
     spring_(n_),
+    posture_(n_),
+    damper_(n_),
+    speed_(n_),
     rate_(n_),
+    left_(n_),
     direction_(n_),
     image_(n_),
     error_(n_),
@@ -312,48 +322,69 @@ public:
   Vector & mass() { return mass_; }
 
   // Add the torque at errors q_d - q and qd_d - qd; period [s] of the states. The posture's torque
-  // is scaled by posture_fraction, and what springs give while they are released by
-  // release_fraction. Return whether the mass matrix is positive definite.
+  // gives no more than is allowed, and springs give a fraction of what they give while they are
+  // released. Return whether the mass matrix is positive definite.
   bool compute(
     const ImpedanceCoefficients & law, const Vector & error, const Vector & rate,
-    const TipState & tip, double period, double posture_fraction, double release_fraction,
+    const TipState & tip, double period, const Allowance & allowed, double release_fraction,
     double * torque)
   {
     error_ = error;
+    tip_ = tip;
+    period_ = period;
+    rates_ = allowed.torque_rates;
     is_active_ = true;
     if (!factorize(n_, mass_.data(), factor_.data())) { return false; }
     invert_factor();
-    // In the coordinates LT q the mass matrix is one. Stiffness: its lower triangle.
-    std::fill(stiffness_.begin(), stiffness_.end(), 0.0);
-    for (std::size_t i = 0; i < n_; ++i) { spring_[i] = law.joints[i] * error[i]; }
-    if (any(law.joints)) { add_springs(law.joints, inverse_); }
-    if (tip.jacobian != nullptr) { add_tip(law, tip); }
-    lower_solve(n_, factor_.data(), spring_.data(), 1);
-    if (tip.jacobian != nullptr) { add_posture(law, posture_fraction); }
     for (std::size_t i = 0; i < n_; ++i) {
-      rate_[i] = 0.0;
-      for (std::size_t j = i; j < n_; ++j) { rate_[i] += factor_[j * n_ + i] * rate[j]; }
+      speed_[i] = 0.0;
+      for (std::size_t j = i; j < n_; ++j) { speed_[i] += factor_[j * n_ + i] * rate[j]; }
     }
-    turn_into_modes();
+    stiffen(law);
+    posture_ = direction_;
+    wrench_ = pull_;
+    find_modes(law);
+    turn_there(posture_);
     // In the modes' coordinates the stiffness is diagonal, too.
-    const double fastest = largest_frequency(law.ratio) / period;
     double power = 0.0;  // that springs give
     for (std::size_t k = 0; k < n_; ++k) {
-      const double frequency = std::sqrt(std::max(diagonal_[k], 0.0));  // rad/s
-      const double slow = frequency > fastest ? fastest / frequency : 1.0;
-      least_fraction_ = std::min(least_fraction_, slow * slow);
-      direction_[k] = 2.0 * law.ratio * slow * frequency * rate_[k];
-      dissipated_ += direction_[k] * rate_[k];
-      spring_[k] *= slow * slow;
+      least_fraction_ = std::min(least_fraction_, left_[k]);
+      damper_[k] = 2.0 * law.ratio * std::sqrt(left_[k] * std::max(diagonal_[k], 0.0)) * rate_[k];
+      spring_[k] *= left_[k];
+      posture_[k] *= left_[k];
       power -= spring_[k] * rate_[k];
     }
+    power += limit_posture(allowed);
     const double fraction = power > 0.0 ? release_fraction : 1.0;
-    for (std::size_t k = 0; k < n_; ++k) { direction_[k] += fraction * spring_[k]; }
-    turn_back(direction_);
+    turn_into_torque(spring_);
+    turn_into_torque(damper_);
     for (std::size_t i = 0; i < n_; ++i) {
-      for (std::size_t j = 0; j <= i; ++j) { torque[i] += factor_[i * n_ + j] * direction_[j]; }
+      posture_[i] *= fraction;
+      torque[i] += fraction * spring_[i] + posture_[i] + damper_[i];
+    }
+    if (tip.jacobian == nullptr || law.wrench == 0.0) { return true; }
+    for (std::size_t r = 0; r < 6; ++r) {
+      const double added = law.wrench * tip.wrench[r];
+      wrench_[r] += added;
+      add(added, tip.jacobian + r * n_, torque);
     }
     return true;
+  }
+
+  // The energy of the springs of a law at the errors of the last compute, as far as its modes are
+  // not slowed [J]. Not that of the posture's spring: what acts of it has no potential, and its work
+  // is counted.
+  double energy(const ImpedanceCoefficients & law)
+  {
+    stiffen(law);
+    find_modes(law);
+    double energy = potential(law);
+    for (std::size_t k = 0; k < n_; ++k) {
+      if (left_[k] < 1.0) {
+        energy -= 0.5 * (1.0 - left_[k]) * spring_[k] * spring_[k] / diagonal_[k];
+      }
+    }
+    return energy;
   }
 
   // Return the largest frequency of a mode with a damping ratio zeta, times the period. A spring and
@@ -364,35 +395,35 @@ public:
     const auto is_stable = [ratio](double x) {
       return x <= (2.0 * ratio - 0.5 * x) * (1.0 - 4.0 * ratio * x + x * x);
     };
-    double low = 0.0, high = std::min(kLargestFrequency, kLargestDamping / ratio);
-    if (is_stable(high)) { return high; }
-    for (int k = 0; k < 20; ++k) {
-      const double middle = 0.5 * (low + high);
-      (is_stable(middle) ? low : high) = middle;
-    }
-    return low;
+    const double high = std::min(kLargestFrequency, kLargestDamping / ratio);
+    return is_stable(high) ? high : largest(high, is_stable);
   }
 
   // Start a cycle: forget what compute said of the last one.
   void begin()
   {
-    dissipated_ = 0.0;
     wrench_.fill(0.0);
     is_active_ = false;
     least_fraction_ = 1.0;
-    std::fill(posture_.begin(), posture_.end(), 0.0);
   }
 
   bool is_active() const { return is_active_; }        // whether compute was called
-  double dissipated() const { return dissipated_; }    // by the damper [W]
+  const Vector & damper() const { return damper_; }    // its torque
   const Vector & posture() const { return posture_; }  // the torque towards the posture
   // What the tip's springs give, and what is added, in base axes [N, N m]; before a mode is slowed.
   const Six & wrench() const { return wrench_; }
-  // Of the stiffness of its modes, the least that the period of the states leaves.
+  // Of the stiffness of its modes, the least that the period of the states and the limits of the
+  // torque's rate leave.
   double least_fraction() const { return least_fraction_; }
 
-  // The energy of the springs of a law at the errors of the last compute [J]. Not that of the
-  // posture's spring: what acts of it has no potential, and its work is counted as it is done.
+private:
+  static constexpr double kLargestFrequency = 0.3, kLargestDamping = 0.225;
+  static constexpr double kHeaviest = 1e4;  // kg or kg m^2: 1 / rho
+  static constexpr int kIterations = 30;    // for an eigenvalue; two are usual
+  static constexpr int kHalvings = 20;      // of an interval in which a number is sought
+  static constexpr double kDiagonal = 1e-16;
+
+  // The energy of the springs of a law, none of it lost.
   double potential(const ImpedanceCoefficients & law) const
   {
     double energy = 0.0;
@@ -408,11 +439,102 @@ public:
     return energy;
   }
 
-private:
-  static constexpr double kLargestFrequency = 0.3, kLargestDamping = 0.225;
-  static constexpr double kHeaviest = 1e4;  // kg or kg m^2: 1 / rho
-  static constexpr int kIterations = 30;    // for an eigenvalue; two are usual
-  static constexpr double kDiagonal = 1e-16;
+  // Return the largest number that has a property, below one that has it not, by bisection.
+  template <typename Property>
+  static double largest(double high, const Property & has_it)
+  {
+    double low = 0.0;
+    for (int k = 0; k < kHalvings; ++k) {
+      const double middle = 0.5 * (low + high);
+      (has_it(middle) ? low : high) = middle;
+    }
+    return low;
+  }
+
+  // Turn the forces of the modes towards the posture into a torque, scaled so that it gives no more
+  // energy than allowed until it is withdrawn; return its power.
+  double limit_posture(const Allowance & allowed)
+  {
+    double square = 0.0, power = 0.0;
+    for (std::size_t k = 0; k < n_; ++k) {
+      square += posture_[k] * posture_[k];
+      power -= posture_[k] * rate_[k];
+    }
+    turn_into_torque(posture_);
+    if (square == 0.0 || std::isinf(allowed.energy)) { return power; }
+    double withdrawn = 0.0;  // s, in which the rate limit takes it away
+    for (std::size_t i = 0; i < n_; ++i) {
+      withdrawn = std::max(withdrawn, std::fabs(posture_[i]) / allowed.torque_rates[i]);
+    }
+    // In the modes' coordinates the mass is one: a force f for a time t gives f v t + (f t)^2 / 2.
+    const auto is_allowed = [&](double fraction) {
+      const double time = fraction * (period_ + 0.5 * fraction * withdrawn);
+      return std::max(power, 0.0) * time + 0.5 * square * time * time <= allowed.energy;
+    };
+    if (is_allowed(1.0)) { return power; }
+    const double fraction = largest(1.0, is_allowed);
+    for (double & x : posture_) { x *= fraction; }
+    return fraction * power;
+  }
+
+  // Find the modes of the stiffness, turn the springs' torque and the speed into them, and find which
+  // fraction of its stiffness each mode keeps: of what its frequency allows for the period of the
+  // states, and of what the limits of the torque's rate follow.
+  void find_modes(const ImpedanceCoefficients & law)
+  {
+    turn_into_modes();
+    rate_ = speed_;
+    turn_there(spring_);
+    turn_there(rate_);
+    const double fastest = largest_frequency(law.ratio) / period_;
+    double most = 0.0;  // of 1 / R, R the rate at which the force of a mode may change, or less
+    for (std::size_t i = 0; rates_ != nullptr && i < n_; ++i) {
+      most = std::max(most, std::sqrt(mass_[i * (n_ + 1)]) / rates_[i]);
+    }
+    for (std::size_t k = 0; k < n_; ++k) {
+      const double square = diagonal_[k];
+      double & left = left_[k];
+      left = square > fastest * fastest ? fastest * fastest / square : 1.0;
+      if (square > 0.0 && !is_followed(k, left, most)) { left = followed_fraction(k, left); }
+    }
+  }
+
+  // Whether the torque's rate can follow a mode that keeps a fraction of its stiffness: it swings with
+  // the energy (v^2 + w^2 x^2) / 2, and its force changes by w^2 v at most. Then a lower frequency
+  // while there is more energy keeps that energy: it is that of a spring.
+  bool is_followed(std::size_t k, double fraction, double inverse) const
+  {
+    const double square = diagonal_[k], speed = square * rate_[k];
+    const double most = speed * speed + fraction * square * spring_[k] * spring_[k];
+    return fraction * fraction * most * inverse * inverse <= 1.0;
+  }
+
+  double followed_fraction(std::size_t k, double highest)
+  {
+    std::fill(image_.begin(), image_.end(), 0.0);
+    image_[k] = 1.0;
+    turn_into_torque(image_);
+    double inverse = 0.0;
+    for (std::size_t i = 0; i < n_; ++i) {
+      inverse = std::max(inverse, std::fabs(image_[i]) / rates_[i]);
+    }
+    if (is_followed(k, highest, inverse)) { return highest; }
+    return largest(highest, [&](double fraction) { return is_followed(k, fraction, inverse); });
+  }
+
+  // Write the stiffness of a law in the coordinates LT q, in which the mass matrix is one (its lower
+  // triangle), the torque of its springs to spring_, and that towards the posture to direction_.
+  void stiffen(const ImpedanceCoefficients & law)
+  {
+    std::fill(stiffness_.begin(), stiffness_.end(), 0.0);
+    std::fill(direction_.begin(), direction_.end(), 0.0);
+    for (std::size_t i = 0; i < n_; ++i) { spring_[i] = law.joints[i] * error_[i]; }
+    if (any(law.joints)) { add_springs(law.joints, inverse_); }
+    pull_.fill(0.0);
+    if (tip_.jacobian != nullptr) { add_tip(law, tip_); }
+    lower_solve(n_, factor_.data(), spring_.data(), 1);
+    if (tip_.jacobian != nullptr) { add_posture(law); }
+  }
 
   void add_tip(const ImpedanceCoefficients & law, const TipState & tip)
   {
@@ -446,16 +568,12 @@ private:
       return Three{Turn::dot(m[0], x), Turn::dot(m[1], x), Turn::dot(m[2], x)};
     };
     const Three bent = times(k[1], turn_), twist = cross(bent, turn_);
-    Three force = times(k[0], distance_), moment;
+    const Three force = times(k[0], distance_);
     for (std::size_t r = 0; r < 3; ++r) {
-      force[r] += law.wrench * tip.wrench[r];
-      moment[r] = 2.0 * (difference.w * bent[r] + twist[r]) + law.wrench * tip.wrench[r + 3];
-      wrench_[r] = force[r];
-      wrench_[r + 3] = moment[r];
+      pull_[r] = force[r];
+      pull_[r + 3] = 2.0 * (difference.w * bent[r] + twist[r]);
     }
-    for (std::size_t r = 0; r < 6; ++r) {
-      add(r < 3 ? force[r] : moment[r - 3], tip.jacobian + r * n_, spring_.data());
-    }
+    for (std::size_t r = 0; r < 6; ++r) { add(pull_[r], tip.jacobian + r * n_, spring_.data()); }
     if (!law.at_tip() && !any(law.posture)) { return; }
     // 2 eps moves with E w at an angular velocity w, E = eta + [eps]x: the moment is ET K_o 2 eps.
     // Where stiffness about the axes differs much, ET K_o E is not K_o even at small angles.
@@ -499,7 +617,7 @@ private:
 
   // With B = L^-1 JT, LT N L^-T = 1 - B (BT B + rho)^-1 BT: in the coordinates LT q the projector is
   // symmetric.
-  void add_posture(const ImpedanceCoefficients & law, double fraction)
+  void add_posture(const ImpedanceCoefficients & law)
   {
     if (!any(law.posture)) { return; }
     std::array<double, 36> mobility{}, root{};
@@ -527,15 +645,10 @@ private:
       }
     }
     add_springs(law.posture, projected_);
-    std::fill(direction_.begin(), direction_.end(), 0.0);
     for (std::size_t i = 0; i < n_; ++i) {
       for (std::size_t k = 0; k < n_; ++k) {
-        direction_[i] += projected_[i * n_ + k] * fraction * law.posture[k] * error_[k];
+        direction_[i] += projected_[i * n_ + k] * law.posture[k] * error_[k];
       }
-      spring_[i] += direction_[i];
-    }
-    for (std::size_t i = 0; i < n_; ++i) {
-      for (std::size_t j = 0; j <= i; ++j) { posture_[i] += factor_[i * n_ + j] * direction_[j]; }
     }
   }
 
@@ -565,18 +678,13 @@ private:
 
   // --- modes -----------------------------------------------------------------------------------
 
-  // Diagonalise the stiffness, and turn spring_ and rate_ into the coordinates of its eigenvectors.
-  // By Householder reflections to a tridiagonal matrix, then implicit QL (Golub and Van Loan, Matrix
-  // Computations, sec. 8.3). The eigenvectors themselves are not needed.
+  // Diagonalise the stiffness, by Householder reflections to a tridiagonal matrix, then implicit QL
+  // (Golub and Van Loan, Matrix Computations, sec. 8.3). The eigenvectors themselves are not needed.
   void turn_into_modes()
   {
     double size = 0.0;
     for (std::size_t i = 0; i < n_; ++i) { size = std::max(size, stiffness_[i * n_ + i]); }
-    for (std::size_t k = 0; k + 2 < n_; ++k) {
-      reflect_stiffness(k);
-      reflect(k, spring_);
-      reflect(k, rate_);
-    }
+    for (std::size_t k = 0; k + 2 < n_; ++k) { reflect_stiffness(k); }
     for (std::size_t i = 0; i < n_; ++i) { diagonal_[i] = stiffness_[i * n_ + i]; }
     if (n_ > 1) { beside_[n_ - 2] = stiffness_[n_ * n_ - 2]; }
     beside_[n_ - 1] = 0.0;
@@ -590,6 +698,28 @@ private:
         while (is_coupled(last)) { ++last; }
         iterate(first, last);
       }
+    }
+  }
+
+  // Turn a vector into the coordinates of the modes.
+  void turn_there(Vector & x) const
+  {
+    for (std::size_t k = 0; k + 2 < n_; ++k) { reflect(k, x); }
+    for (const Rotation & each : rotations_) {
+      const double above = x[each.row], below = x[each.row + 1];
+      x[each.row] = each.c * above - each.s * below;
+      x[each.row + 1] = each.s * above + each.c * below;
+    }
+  }
+
+  // Turn a force of the modes into a torque of the joints.
+  void turn_into_torque(Vector & x)
+  {
+    direction_ = x;
+    turn_back(direction_);
+    for (std::size_t i = 0; i < n_; ++i) {
+      x[i] = 0.0;
+      for (std::size_t j = 0; j <= i; ++j) { x[i] += factor_[i * n_ + j] * direction_[j]; }
     }
   }
 
@@ -690,11 +820,6 @@ private:
       diagonal_[i + 1] = g + p;
       g = c * t - b;
       rotations_.push_back({i, c, s});
-      for (Vector * const x : {&spring_, &rate_}) {
-        const double above = (*x)[i], below = (*x)[i + 1];
-        (*x)[i] = c * above - s * below;
-        (*x)[i + 1] = s * above + c * below;
-      }
     }
     diagonal_[first] -= p;
     beside_[first] = g;
@@ -755,13 +880,16 @@ private:
   Vector diagonal_, beside_;  // of the tridiagonal matrix; then the first has its eigenvalues
   Vector factors_;            // of the reflections
   std::vector<Rotation> rotations_;   // after them
-  Vector posture_;                    // NT K_n (q_d - q)
-  Vector spring_, rate_, direction_;  // in joint space, then LT q, then the modes
+  Vector spring_, posture_, damper_;  // torques: in joint space, LT q, the modes, joint space
+  Vector speed_, rate_, direction_;   // LT qd, in the modes; in LT q or the modes
+  Vector left_;                       // of the stiffness of each mode [0, 1]
   Vector image_, error_;
   Vector jacobian_, weighted_;  // J L^-T, and times K or a root of the mobility: (6, n)
   Three distance_{}, distance_there_{}, turn_{}, turn_there_{};  // in base and reference axes
-  Six wrench_{};
-  double dissipated_ = 0.0, least_fraction_ = 1.0;
+  Six pull_{}, wrench_{};
+  TipState tip_;
+  const double * rates_ = nullptr;
+  double period_ = kNaN, least_fraction_ = 1.0;
   bool is_active_ = false;
 };
 

@@ -214,10 +214,14 @@ public:
   TipReference & tip() { return tip_; }
   const TipReference & tip() const { return tip_; }
   const Impedance & impedance() const { return impedance_; }
+  Impedance & impedance() { return impedance_; }
   // Where the joints' reference had the tip in the last compute.
   const Pose & tip_of_reference() const { return from_; }
-  // How much of the posture's torque is left [0, 1].
-  void scale_posture(double fraction) { posture_fraction_ = fraction; }
+  // What the posture's torque may give [J], with the limits of the torque's rate.
+  void allow_posture(double energy, const Vector & torque_rates)
+  {
+    allowed_ = {energy, torque_rates.data()};
+  }
   // How much springs give of their torque while they give energy [0, 1].
   void scale_release(double fraction) { release_fraction_ = fraction; }
 
@@ -517,7 +521,7 @@ private:
       }
     }
     return impedance_.compute(
-      law.impedance, error_, rate_, tip, period, posture_fraction_, release_fraction_,
+      law.impedance, error_, rate_, tip, period, allowed_, release_fraction_,
       parts.data() + part::feedback * n_);
   }
 
@@ -536,7 +540,8 @@ private:
   Impedance impedance_;
   TipReference tip_;
   Pose from_;
-  double posture_fraction_ = 1.0, release_fraction_ = 1.0;
+  Allowance allowed_;
+  double release_fraction_ = 1.0;
 };
 
 // The latest law, the transition to it, and the damping of an arm that moves when the
@@ -567,11 +572,15 @@ public:
   bool is_damping() const { return goal_.damping != 0.0 && !is_in_transition_; }
 
   // The active coefficients a time [s] ahead.
-  const LawCoefficients & at(double ahead)
+  const LawCoefficients & at(double ahead) { return after(step(ahead)); }
+
+  // The coefficients after a further fraction of the transition.
+  const LawCoefficients & after(double step)
   {
-    const double elapsed = elapsed_ + pace_ * ahead;
-    if (!is_in_transition_ || elapsed >= duration_) { return goal_; }
-    blended_.interpolate(origin_, goal_, elapsed / duration_);
+    if (!is_in_transition_) { return goal_; }
+    const double fraction = duration_ > 0.0 ? elapsed_ / duration_ + step : 1.0;
+    if (fraction >= 1.0) { return goal_; }
+    blended_.interpolate(origin_, goal_, fraction);
     return blended_;
   }
 
@@ -581,17 +590,14 @@ public:
     return duration_ > 0.0 ? std::min(pace_ * elapsed, duration_ - elapsed_) / duration_ : 1.0;
   }
 
-  // Slow the transition down so that springs that gain an energy [J] in all of it take no more than
-  // there is in a time [s].
-  void pace(double gain, double there, double time)
+  // Take no more than a fraction of the transition in a time [s].
+  void pace(double fraction, double time)
   {
     pace_ = 1.0;
-    if (gain > 0.0 && gain * step(time) > there) {
-      pace_ = std::max(there, 0.0) / gain * duration_ / time;
-    }
+    const double whole = step(time);
+    if (fraction < whole) { pace_ = fraction * duration_ / time; }
   }
 
-  const LawCoefficients & origin() const { return origin_; }  // of the transition
   bool is_slowed() const { return is_in_transition_ && pace_ < 1.0; }
   // What of the transition is to come [0, 1], and how long it takes if nothing slows it [s].
   double left() const { return is_in_transition_ ? 1.0 - elapsed_ / duration_ : 0.0; }

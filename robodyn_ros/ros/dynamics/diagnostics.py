@@ -224,7 +224,7 @@ def _warning(cycle: ControlCycle, recent: Recent, now: float) -> str:
         return f'{recent.refused} of {states} joint states refused: not finite or implausible'
     if stack.pipeline.is_stiffness_limited:
         return (
-            'stiffness limited by the rate of the joint states: '
+            'stiffness limited by the rates of joint states and torques: '
             f'{stack.pipeline.least_stiffness:.0%} of one mode is left'
         )
     if waits := stack.pipeline.stiffening:

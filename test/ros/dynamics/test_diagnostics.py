@@ -185,7 +185,7 @@ def test_stiffness_that_the_rate_of_the_states_limits_is_a_warning(cycle, monkey
     monkeypatch.setattr(type(cycle.stack.pipeline), 'least_stiffness', 0.53)
     assert cycle.verdict() == (
         WARN,
-        'stiffness limited by the rate of the joint states: 53% of one mode is left',
+        'stiffness limited by the rates of joint states and torques: 53% of one mode is left',
     )
 
 
