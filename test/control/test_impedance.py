@@ -10,6 +10,7 @@ import pytest
 from control_arm import enabled, random_kind, torque_parts
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from impedance import ARMS
 from impedance_energy import HEAVIEST, ShakenArm
 from robots import random_chain
 from scipy.linalg import eigh
@@ -547,6 +548,24 @@ def test_a_model_without_rotors_names_the_joints_that_are_too_light_and_by_how_m
 
 
 @pytest.mark.longer
+@pytest.mark.slow
+@pytest.mark.parametrize('name', ['Jaco 2', 'UR10', 'Panda', 'Z1', 'xArm7'])
+def test_twenty_newtons_and_four_newton_metres_let_go_cost_no_springs(name):
+    for wrench in (np.array([0.0, 20.0, 0.0, 0.0, 0.0, 0.0]), np.array([0, 0, 0, 0, -4.0, 0])):
+        arm = SoftArm(
+            ARMS[name], rate=250.0, error=0.0, friction=0.0, noise=0.0, mode='cartesian_impedance'
+        )
+        arm.run(0.5)
+        start = arm.pose()
+        arm.run(2.0, lambda t, wrench=wrench: wrench * min(t, 1.0))
+        speeds = arm.run(
+            1.5, each=lambda arm=arm: np.abs(arm.simulation.velocity / arm.model.velocity_limits)
+        )
+        assert speeds.max() < 1.5 and not arm.pipeline.last_fault
+        assert arm.core.following.name == 'holding'
+        np.testing.assert_allclose(displacement(arm.pose(), start), 0.0, atol=1e-3)
+
+
 @pytest.mark.parametrize('knows_rotors', [True, False])
 def test_an_arm_that_a_hand_lets_go_keeps_its_springs(knows_rotors, monkeypatch):
     if not knows_rotors:
