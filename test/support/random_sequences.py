@@ -30,6 +30,15 @@ AFTER_SILENCE = 0.3  # s, until the next one may begin
 
 GAINS = [{'kp': (kp,), 'kd': (kd,)} for kp, kd in ((10.0, 10.0), (100.0, 20.0), (400.0, 40.0))]
 
+MODES = ['computed_torque', 'gravity_compensation', 'joint_impedance', 'cartesian_impedance']
+
+
+def stiffness(count, usual):
+    """Draw so many, up to a usual one, 0 or the largest one."""
+    each = st.one_of(st.floats(0.0, usual), st.sampled_from([0.0, 1e5]))
+    return st.tuples(*count * [each])
+
+
 waits = st.tuples(st.just('wait'), st.floats(0.02, 0.6))
 modes = st.tuples(
     st.just('change'),
@@ -63,6 +72,21 @@ plain = st.one_of(
     st.just(('cancel',)),
     st.tuples(st.just('contact'), st.sampled_from(['stop', 'float'])),
     st.just(('stop',)),
+)
+# Of springs; 0 and the largest ones that may be asked for, too.
+springs = st.tuples(
+    st.just('change'),
+    st.one_of(
+        st.fixed_dictionaries(
+            {'mode': st.sampled_from(['joint_impedance', 'cartesian_impedance'])}
+        ),
+        st.fixed_dictionaries({'mode': st.sampled_from(MODES)}),
+        st.fixed_dictionaries({'impedance_stiffness': stiffness(7, 400.0)}),
+        st.fixed_dictionaries({'impedance_tip_stiffness': stiffness(6, 2000.0)}),
+        st.fixed_dictionaries({'impedance_nullspace_stiffness': stiffness(7, 60.0)}),
+        st.fixed_dictionaries({'impedance_damping_ratio': st.sampled_from([0.1, 0.7, 2.0])}),
+        st.fixed_dictionaries({'ramp_time': st.sampled_from([0.0, 0.05, 0.5])}),
+    ),
 )
 # Positions alone, at a rate [Hz], so many periods ahead, that come up to a part of one off.
 streams = st.tuples(
@@ -197,6 +221,18 @@ STREAMS = st.builds(
     mount=st.one_of(st.none(), st.tuples(*3 * [st.floats(-np.pi, np.pi)])),
 )
 """Streams of positions, another source of states, mounts: an arm with friction, seconds each."""
+
+
+SPRINGS = st.builds(
+    Case,
+    st.lists(
+        st.one_of(waits, springs, springs, springs, follows, pushes, st.just(('cancel',))),
+        max_size=14,
+    ),
+    rate=st.sampled_from([1000.0, 250.0, 100.0, 50.0]),
+    has_friction=st.just(True),
+)
+"""Changes of springs, motions and pushes of an arm with friction; it begins in computed torque."""
 
 
 class Arm(FrictionlessArm):
