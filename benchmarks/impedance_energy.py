@@ -245,6 +245,7 @@ class ShakenArm(SoftArm):
 
     def change(self, **changes):
         self.pipeline.settings = safety_settings(self.assumed, self.settings(**changes))
+        self.rates = self.pipeline.settings.torque_rate_limits
         super().change()
 
     def drawn(self, usual, count):

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from control_arm import enabled, random_kind, torque_parts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from impedance import ARMS
-from impedance_energy import HEAVIEST, ShakenArm
+from impedance_energy import HEAVIEST, MODES, ShakenArm
 from robots import random_chain
 from scipy.linalg import eigh
 from scipy.optimize import brentq
@@ -410,6 +411,62 @@ def test_springs_of_the_largest_stiffness_give_no_more_than_the_tank(rate, seed,
     assert arm.rise < 1.1 and arm.highest < 0.5
     assert np.isfinite(arm.core.stiffness[2]).all()
     assert (arm.beyond < 1e-9).all()
+
+
+ENDS = {
+    'impedance_stiffness': [np.zeros(7), np.full(7, 1e5)],
+    'impedance_tip_stiffness': [
+        np.zeros(6),
+        np.full(6, 1e5),
+        np.array([0, 1e5, 1e3, 1e5, 0, 50.0]),
+    ],
+    'impedance_nullspace_stiffness': [np.zeros(7), np.full(7, 1e5)],
+    'impedance_damping_ratio': [0.1, 2.0],
+    'impedance_tip_speed': [0.0, 10.0],
+    'impedance_tip_turn_rate': [0.0, 20.0],
+    'friction_compensation': [0.0, 0.95],
+    'friction_dead_zone': [0.0, 1.0],
+    'friction_velocity': [1e-6, 1e6],
+    'ramp_time': [0.0, 60.0],
+    'state_timeout': [0.001, 60.0],
+    'stale_hold_time': [0.0, 3600.0],
+    'torque_rate_limit': [[0.0], [1e9]],
+    'max_reference_step': [1e-6, 1e6],
+    'max_following_error': [0.0, 1e9],
+    'braking_acceleration': [[1e-6], [1e9]],
+    'damping': [0.0, 1000.0],
+    'position_guard': [0.0, 1e3],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('name', ENDS)
+def test_no_setting_at_an_end_of_its_range_gives_an_arm_on_springs_energy(name):
+    for value, mode in product(ENDS[name], MODES):
+        is_pushed = mode == 'cartesian_impedance'  # else it follows setpoints
+        arm = ShakenArm('Panda', 50.0, seed=0)
+        arm.change(mode=mode, ramp_time=0.0)
+        arm.run_on(0.4)
+
+        def move(arm=arm, is_pushed=is_pushed):
+            if is_pushed:
+                arm.wrench = np.append(
+                    0.5 * arm.strength() * np.array([0.6, -0.6, 0.5]), np.zeros(3)
+                )
+                arm.run_on(0.4)
+                return
+            for _ in range(20):
+                arm.setpoint = arm.setpoint + 0.3 * arm.period * np.resize([1.0, -1.0], 7)
+                arm.cycle()
+
+        move()
+        arm.rise, arm.least = 0.0, arm.balance
+        arm.change(**{name: value})
+        move()
+        arm.wrench = np.zeros(6)
+        arm.run_on(0.6)
+        assert arm.rise < 0.6 and (arm.beyond < 1e-9).all(), (value, mode, is_pushed)
+        assert arm.pipeline.refused_torques == 0
 
 
 @pytest.mark.longer
