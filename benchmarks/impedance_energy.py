@@ -178,7 +178,7 @@ class ShakenArm(SoftArm):
         pull = modes.T @ rows.T @ springs @ bent
         forces = mass @ modes  # of the joints, by those of the modes
         speed = forces.T @ (velocity - self.simulation.velocity)
-        follow = (np.abs(forces) / self.rates[:, None]).max(axis=0)
+        follow = (np.abs(forces) / (core.RATE_RESERVE * self.rates[:, None])).max(axis=0)
         low, high = np.zeros(len(q)), np.minimum(1.0, fastest**2 / squares)
         for _ in range(30):  # the fraction that is left of each mode
             left = 0.5 * (low + high)

@@ -268,7 +268,10 @@ def test_modes_that_are_too_fast_for_the_joint_states_become_slower():
         impedance_stiffness=(20000.0,),
         impedance_damping_ratio=0.7,
     )
-    arm = enabled(kind=replace(kind, under=lambda load: law.inverse_dynamics))
+    arm = enabled(
+        torque_rate_limits=np.full(3, np.inf),
+        kind=replace(kind, under=lambda load: law.inverse_dynamics),
+    )
     arm.pipeline.change_law(replace(law, friction=kind.friction))
     arm.run(0.7, np.zeros(3), period=0.01)
     assert arm.pipeline._core.following.name == 'holding'
@@ -295,7 +298,10 @@ def test_modes_of_any_damping_ratio_are_stable_a_period_late_with_twice_the_gain
         impedance_stiffness=(1e5,),
         impedance_damping_ratio=ratio,
     )
-    arm = enabled(kind=replace(kind, under=lambda load: law.inverse_dynamics))
+    arm = enabled(
+        torque_rate_limits=np.full(3, np.inf),
+        kind=replace(kind, under=lambda load: law.inverse_dynamics),
+    )
     arm.pipeline.change_law(replace(law, friction=kind.friction))
     arm.run(0.7, np.zeros(3), period=0.01)
     arm.now += 0.01
@@ -314,7 +320,7 @@ def test_modes_of_any_damping_ratio_are_stable_a_period_late_with_twice_the_gain
     assert ratio < 0.1 or frequency > 0.1  # and no slower than that takes
 
 
-RATES = np.array([150.0, 50.0, 500.0])
+RATES = np.array([300.0, 100.0, 1000.0])
 
 
 @pytest.mark.parametrize('speed', [0.0, 0.3])
@@ -336,7 +342,7 @@ def test_modes_swing_no_faster_than_the_rate_limit_of_the_torque_follows(speed):
     squares, modes = eigh(np.diag(law.impedance.stiffness), mass)
     forces = mass @ modes  # of the joints, by those of the modes
     bent, moved = -modes.T @ (law.impedance.stiffness * q), -forces.T @ qd
-    follow = (np.abs(forces) / RATES[:, None]).max(axis=0)
+    follow = (np.abs(forces) / (0.5 * RATES[:, None])).max(axis=0)
 
     def needed(left):  # rate of the torque, of a swing with the energy that there is
         return left * np.sqrt((squares * moved) ** 2 + left * squares * bent**2) * follow
@@ -567,6 +573,7 @@ def test_springs_that_stiffen_without_a_ramp_take_no_energy_past_the_tank(rate):
 
 def test_a_spring_that_stiffens_while_a_hand_holds_it_is_in_effect_within_the_time_shown():
     given = {**SOFT, 'impedance_tip_stiffness': np.array([100.0] * 3 + [30.0] * 3)}
+    given['torque_rate_limit'] = [0.0]  # with one, 400 N may not change as fast as a swing needs
     arm = SoftArm(PANDA, rate=250.0, error=0.0, friction=0.0, noise=0.0, **given)
     arm.run(0.5)
     start, wrench = arm.pose(), np.array([0.0, 20.0, 0.0, 0.0, 0.0, 0.0])

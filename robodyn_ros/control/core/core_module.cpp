@@ -657,6 +657,7 @@ PYBIND11_MODULE(core_module, module)
   module.attr("GRAVITY_RATE") = rd::kGravityRate;
   module.def("largest_frequency", &rd::Impedance::largest_frequency);
   module.attr("TANK_POWER") = rd::kTankPower;
+  module.attr("RATE_RESERVE") = rd::kRateReserve;
   module.attr("LARGEST_KD_T") = rd::kLargestKdT;
   module.attr("LARGEST_ROOT_KP_T") = rd::kLargestRootKpT;
   module.attr("QUATERNION_TOLERANCE") = rd::kQuaternionTolerance;

@@ -489,7 +489,7 @@ private:
     const double fastest = largest_frequency(law.ratio) / period_;
     double most = 0.0;  // of 1 / R, R the rate at which the force of a mode may change, or less
     for (std::size_t i = 0; rates_ != nullptr && i < n_; ++i) {
-      most = std::max(most, std::sqrt(mass_[i * (n_ + 1)]) / rates_[i]);
+      most = std::max(most, std::sqrt(mass_[i * (n_ + 1)]) / (kRateReserve * rates_[i]));
     }
     for (std::size_t k = 0; k < n_; ++k) {
       const double square = diagonal_[k];
@@ -516,7 +516,7 @@ private:
     turn_into_torque(image_);
     double inverse = 0.0;
     for (std::size_t i = 0; i < n_; ++i) {
-      inverse = std::max(inverse, std::fabs(image_[i]) / rates_[i]);
+      inverse = std::max(inverse, std::fabs(image_[i]) / (kRateReserve * rates_[i]));
     }
     if (is_followed(k, highest, inverse)) { return highest; }
     return largest(highest, [&](double fraction) { return is_followed(k, fraction, inverse); });

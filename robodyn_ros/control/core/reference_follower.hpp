@@ -147,7 +147,7 @@ public:
   }
 
 private:
-  static constexpr double kReserve = 0.8, kRateReserve = 0.5;
+  static constexpr double kReserve = 0.8;
   static constexpr double kPeak =
     1.5;  // ratio of the quintic's largest deceleration to the mean one
   // Bounds [s]: a stop is to be over within four seconds.

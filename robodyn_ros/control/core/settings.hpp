@@ -18,6 +18,8 @@ using Vector = std::vector<double>;  // one number for each joint, in chain orde
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+// Of a limit of the torque's rate, what brakes and springs plan with; gravity and dampers need it, too.
+constexpr double kRateReserve = 0.5;
 
 enum class Mode : std::uint8_t {
   gravity_compensation,
