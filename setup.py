@@ -112,7 +112,6 @@ setup(
         'pyyaml',
         'click',
         'rich',
-        'urdf-parser-py',
         'threadpoolctl',
     ],
     extras_require={

@@ -24,7 +24,6 @@ ROSDEP_KEYS = {
     'numpy': 'python3-numpy',
     'rich': 'python3-rich',
     'scipy': 'python3-scipy',
-    'urdf_parser_py': 'urdfdom_py',
     'yaml': 'python3-yaml',
 }
 # Imported where they are needed, with a plain error where they are missing: extras of setup.py.
@@ -116,12 +115,12 @@ def dependencies() -> Iterator[str]:
     )
     conditional = manifest(ROOT).iterfind('exec_depend[@condition]')
     yield from differing('package.xml', {str(each.text) for each in conditional}, optional)
-    # PyPI knows two of them by another name.
+    # PyPI knows one of them by another name.
     yield from differing(
         'environment/runtime.txt',
         _of_pypi(read('environment/runtime.txt').splitlines()),
         {
-            {'yaml': 'pyyaml', 'urdf_parser_py': 'urdf-parser-py'}.get(name, name)
+            {'yaml': 'pyyaml'}.get(name, name)
             for name in imported & {*ROSDEP_KEYS, *WITHOUT_ROSDEP_KEY}
         },
     )

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The XML of a URDF -> what a model needs of it, checked and completed for ``urdf_parser_py``.
+The XML of a URDF -> what a model needs of it, checked and completed.
 
 Everything else is dropped; a name that neither URDF nor one of its usual extensions knows becomes
 a finding. What robot_state_publisher reads is read: a malformed part that cannot matter becomes a
@@ -316,7 +316,7 @@ def _name(element: Any, tag: str) -> str:
 
 
 def _name_infinite_limits(joint: Any) -> None:
-    """Say 'inf' where an effort or velocity limit is not given: urdf_parser_py demands both."""
+    """Say 'inf' where an effort or velocity limit is not given: ROS's readers demand both."""
     for limit in joint.findall('limit'):
         for attribute in ('effort', 'velocity'):
             if limit.get(attribute) is None:

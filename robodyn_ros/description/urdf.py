@@ -3,19 +3,19 @@
 URDF -> records: links, inertials and joints with checked numbers.
 
 A file that the caller names is read by ``description_of_urdf``; what came over a topic goes to
-``description_of_urdf_text``, which opens nothing. ``urdf_parser_py`` reads what ``sanitized``
-leaves of either. Objects of urdfpy and urchin are read by ``description_of_urdfpy``.
+``description_of_urdf_text``, which opens nothing. Objects of urdfpy and urchin are read by
+``description_of_urdfpy``.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from lxml import etree
-from urdf_parser_py.urdf import URDF
 
 from robodyn_ros.description.records import (
     JOINT_KINDS,
@@ -80,13 +80,9 @@ def description_of_urdf_text(text: str) -> RobotDescription:
 
 def _description(content: bytes) -> RobotDescription:
     kept, findings = sanitized(content)
-    try:
-        robot = URDF.from_xml_string(etree.tostring(kept))
-    except Exception as error:  # the library raises bare Exception, AssertionError, ValueError
-        raise MalformedUrdf('robot', str(error), 'a URDF that urdf_parser_py reads') from error
     return robot_description(
-        (_link_record(link) for link in robot.links),
-        (_joint_record(joint) for joint in robot.joints),
+        map(_link_record, kept.findall('link')),
+        map(_joint_record, kept.findall('joint')),
         findings,
         kept.get('name'),
     )
@@ -114,52 +110,70 @@ def urdf_text(path: Path) -> str:
 
 
 def _link_record(link: Any) -> Link:
-    given = link.inertial
+    name, given = link.get('name'), link.find('inertial')
     if given is None:
-        return Link(link.name)
-    element = f'link {link.name!r}'
-    xyz, rpy = _origin(given.origin, f'{element} inertial origin')
-    return Link(
-        link.name,
-        inertial(element, given.mass, rotation_from_rpy(rpy), xyz, given.inertia.to_matrix()),
-    )
+        return Link(name)
+    element = f'link {name!r}'
+    xyz, rpy = _origin(given, f'{element} inertial origin')
+    mass, inertia = (_numbers(given.find(tag)) for tag in ('mass', 'inertia'))
+    xx, xy, xz, yy, yz, zz = (inertia[f'i{axes}'] for axes in ('xx', 'xy', 'xz', 'yy', 'yz', 'zz'))
+    tensor = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
+    return Link(name, inertial(element, mass['value'], rotation_from_rpy(rpy), xyz, tensor))
 
 
 def _joint_record(joint: Any) -> Joint:
-    element = f'joint {joint.name!r}'
-    xyz, rpy = _origin(joint.origin, f'{element} origin')
+    name, kind = joint.get('name'), joint.get('type')
+    element = f'joint {name!r}'
+    xyz, rpy = _origin(joint, f'{element} origin')
     axis, length = unit_axis(f'{element} axis', (1.0, 0.0, 0.0))
-    if joint.type in MOVABLE_KINDS and joint.axis is not None:
-        if any(joint.axis):
-            axis, length = unit_axis(f'{element} axis', joint.axis)
-        else:
-            length = 0.0  # the chain refuses it, where the joint would move about it
+    direction = _vector(joint.find('axis'), 'xyz', (1.0, 0.0, 0.0))
+    if any(direction):
+        axis, length = unit_axis(f'{element} axis', direction)
+    else:
+        length = 0.0  # the chain refuses it, where the joint would move about it
+    limit, mimic = joint.find('limit'), joint.find('mimic')
     return Joint(
-        name=joint.name,
-        kind=joint.type,
-        parent=joint.parent,
-        child=joint.child,
+        name=name,
+        kind=kind,
+        parent=joint.find('parent').get('link'),
+        child=joint.find('child').get('link'),
         origin=transform(rotation_from_rpy(rpy), xyz),
         axis=axis,
         axis_length=length,
-        limit=_joint_limit(element, joint.type, joint.limit),
-        mimic=_joint_mimic(element, joint.mimic),
-        **_joint_friction(element, joint.dynamics),
+        limit=_joint_limit(element, kind, None if limit is None else _numbers(limit)),
+        mimic=None
+        if mimic is None
+        else _joint_mimic(element, mimic.get('joint'), _numbers(mimic, without='joint')),
+        **_joint_friction(element, _numbers(joint.find('dynamics'))),
     )
 
 
-def _origin(origin: Any, element: str) -> tuple[Any, Any]:
-    if origin is None:
-        return (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+def _numbers(element: Any, without: str = '') -> dict[str, float]:
+    """Return the attributes of an element, each a number."""
+    given = {} if element is None else element.attrib
+    return {name: float(value) for name, value in given.items() if name != without}
+
+
+def _vector(element: Any, name: str, default: tuple[float, ...]) -> tuple[float, ...]:
+    """Return an attribute of an element, several numbers; the default where there is none."""
+    value = None if element is None else element.get(name)
+    return default if value is None else tuple(map(float, value.split()))
+
+
+def _origin(parent: Any, element: str) -> tuple[Any, Any]:
+    origin, zero = parent.find('origin'), (0.0, 0.0, 0.0)
     return (
-        checked_numbers(f'{element} xyz', origin.xyz),
-        checked_numbers(f'{element} rpy', origin.rpy),
+        checked_numbers(f'{element} xyz', _vector(origin, 'xyz', zero)),
+        checked_numbers(f'{element} rpy', _vector(origin, 'rpy', zero)),
     )
 
 
-def _joint_limit(element: str, kind: str, limit: Any) -> JointLimit:
+_LIMITS = {'lower': 0.0, 'upper': 0.0, 'velocity': math.inf, 'effort': math.inf}
+
+
+def _joint_limit(element: str, kind: str, given: Mapping[str, float | None] | None) -> JointLimit:
     """
-    Return the limits of a joint out of a library's object with the URDF's attribute names.
+    Return the limits of a joint by the URDF's attribute names.
 
     A bound that is missing is zero, as the URDF specification says, and none for a continuous
     joint; a missing velocity or effort limit is infinite.
@@ -169,35 +183,32 @@ def _joint_limit(element: str, kind: str, limit: Any) -> JointLimit:
     MalformedUrdf
         A limit is not a number.
     """
-    if limit is None:
+    if given is None:
         return JointLimit()
-    defaults = {'lower': 0.0, 'upper': 0.0, 'velocity': math.inf, 'effort': math.inf}
-    values = {}
-    for name, default in defaults.items():
-        given = getattr(limit, name)
-        values[name] = default if given is None else float(given)
-        if math.isnan(values[name]):
-            raise MalformedUrdf(f'{element} limit {name}', given, 'a number')
+    values = {
+        name: float(_or_default(given.get(name), default)) for name, default in _LIMITS.items()
+    }
+    for name, value in values.items():
+        if math.isnan(value):
+            raise MalformedUrdf(f'{element} limit {name}', value, 'a number')
     if kind == 'continuous':
         values |= {'lower': -math.inf, 'upper': math.inf}
     return JointLimit(**values)
 
 
-def _joint_mimic(element: str, mimic: Any) -> Mimic | None:
-    """Return the mimic rule out of a library's object; MalformedUrdf if it holds no numbers."""
-    if mimic is None:
-        return None
+def _joint_mimic(element: str, joint: str, given: Mapping[str, float | None]) -> Mimic:
+    """Return the mimic rule; MalformedUrdf if it holds no finite numbers."""
     return Mimic(
-        mimic.joint,
-        checked_number(f'{element} mimic multiplier', _or_default(mimic.multiplier, 1.0)),
-        checked_number(f'{element} mimic offset', _or_default(mimic.offset, 0.0)),
+        joint,
+        checked_number(f'{element} mimic multiplier', _or_default(given.get('multiplier'), 1.0)),
+        checked_number(f'{element} mimic offset', _or_default(given.get('offset'), 0.0)),
     )
 
 
-def _joint_friction(element: str, dynamics: Any) -> dict[str, float]:
-    """Return ``damping`` and ``friction`` out of a library's object, zero where not given."""
+def _joint_friction(element: str, given: Mapping[str, float | None]) -> dict[str, float]:
+    """Return ``damping`` and ``friction``, zero where not given."""
     return {
-        name: checked_number(f'{element} {name}', _or_default(getattr(dynamics, name, None), 0.0))
+        name: checked_number(f'{element} {name}', _or_default(given.get(name), 0.0))
         for name in ('damping', 'friction')
     }
 
@@ -248,6 +259,7 @@ def _urdfpy_joint(joint: Any) -> Joint:
     kind = joint.joint_type
     if kind not in JOINT_KINDS:
         raise MalformedUrdf(f'{element} type', kind, ', '.join(JOINT_KINDS))
+    limit, mimic = joint.limit, joint.mimic
     axis, length = np.array([1.0, 0.0, 0.0]), 1.0
     if kind in MOVABLE_KINDS:
         axis, length = unit_axis(f'{element} axis', joint.axis)
@@ -261,7 +273,13 @@ def _urdfpy_joint(joint: Any) -> Joint:
         ),
         axis=axis,
         axis_length=length,
-        limit=_joint_limit(element, kind, joint.limit),
-        mimic=_joint_mimic(element, joint.mimic),
-        **_joint_friction(element, joint.dynamics),
+        limit=_joint_limit(element, kind, None if limit is None else _attributes(limit, *_LIMITS)),
+        mimic=None
+        if mimic is None
+        else _joint_mimic(element, mimic.joint, _attributes(mimic, 'multiplier', 'offset')),
+        **_joint_friction(element, _attributes(joint.dynamics, 'damping', 'friction')),
     )
+
+
+def _attributes(given: Any, *names: str) -> dict[str, float | None]:
+    return {name: getattr(given, name, None) for name in names}
