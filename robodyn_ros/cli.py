@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from importlib import import_module
 
 import click
@@ -76,6 +77,15 @@ class _Commands(click.Group):
         file, function = _COMMANDS[cmd_name]
         return getattr(import_module(f'robodyn_ros.commands.{file}'), function)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; of another name, say which one may be meant."""
+        meant = get_close_matches(args[0], _COMMANDS, n=1)
+        if args[0] not in _COMMANDS and meant:
+            ctx.fail(f'No such command {args[0]!r}: is {meant[0]!r} meant?')
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the summaries, wrapped where click would cut them short."""
         commands = ((name, self.get_command(ctx, name)) for name in _COMMANDS)
@@ -115,7 +125,9 @@ def main() -> None:
 def _in_options(error: RobodynError | OSError) -> str:
     """Return an error's text; arguments are named as the options that give them."""
     if not isinstance(error, RobodynError):
-        return str(error)
+        if error.strerror is None:
+            return str(error)
+        return f'file {error.filename!r}: {error.strerror[:1].lower()}{error.strerror[1:]}'
     element, allowed = _OPTIONS.get(error.element, error.element), error.allowed
     if error.choice is not None:
         argument, value = error.choice

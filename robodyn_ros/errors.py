@@ -4,6 +4,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -40,6 +43,23 @@ class RobodynError(Exception):
     def __reduce__(self) -> tuple[type[RobodynError], tuple[Any, ...]]:
         given = (self.element, self.value, self.allowed)
         return type(self), given if self.choice is None else (*given, self.choice)
+
+
+@contextmanager
+def in_file(path: Path) -> Iterator[None]:
+    """Name a file in what is wrong with its contents."""
+    try:
+        yield
+    except RobodynError as error:
+        if path.name not in f'{error.element} {error.value}':
+            RobodynError.__init__(
+                error,
+                f'file {path.name!r}, {error.element}',
+                error.value,
+                error.allowed,
+                error.choice,
+            )
+        raise
 
 
 def _shortened(value: Any) -> str:

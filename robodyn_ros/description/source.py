@@ -35,7 +35,8 @@ _DESCRIPTION_NAME = re.compile('[a-z0-9_]+_description')
 _BEFORE_TEXT = re.compile(r'[\s\ufeff]*')
 
 
-def _is_xml_text(source: str) -> bool:
+def is_xml_text(source: str) -> bool:
+    """Return whether a source is XML text, and no path."""
     return _BEFORE_TEXT.sub('', source, count=1).startswith('<')
 
 
@@ -52,7 +53,7 @@ def bytes_of_text(text: str) -> bytes:
     """
     if not isinstance(text, str):
         raise UnreadableSource('URDF text', type(text).__name__, 'a str of XML')
-    if not _is_xml_text(text):
+    if not is_xml_text(text):
         raise MalformedUrdf(
             'URDF text', text, "XML, which begins with '<': no path is opened here"
         )
@@ -88,7 +89,7 @@ def bytes_of_source(source: str | Path) -> bytes:
     MalformedUrdf
         A macro cannot be expanded.
     """
-    if isinstance(source, str) and _is_xml_text(source):
+    if isinstance(source, str) and is_xml_text(source):
         return bytes_of_text(source)
     if not isinstance(source, (str, Path)):
         raise UnreadableSource('source', type(source).__name__, 'a path or XML text')
@@ -131,7 +132,8 @@ def _check_file(path: Path, named: str | Path) -> None:
         if not path.exists():
             raise UnreadableSource('no such file', str(named), 'the path of a URDF, or XML text')
         if not path.is_file():
-            raise UnreadableSource('source', str(named), 'the path of a file: this is none')
+            what = 'a folder' if path.is_dir() else 'no regular file'
+            raise UnreadableSource(f'source {str(named)!r}', what, 'a file with a URDF or an MJCF')
     except (OSError, ValueError) as error:
         raise _unreadable(named, error) from error
 

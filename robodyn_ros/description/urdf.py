@@ -32,8 +32,14 @@ from robodyn_ros.description.records import (
     unit_axis,
 )
 from robodyn_ros.description.sanitizing import sanitized
-from robodyn_ros.description.source import XACRO, bytes_of_source, bytes_of_text, user_path
-from robodyn_ros.errors import MalformedUrdf
+from robodyn_ros.description.source import (
+    XACRO,
+    bytes_of_source,
+    bytes_of_text,
+    is_xml_text,
+    user_path,
+)
+from robodyn_ros.errors import MalformedUrdf, in_file
 from robodyn_ros.spatial import rotation_from_rpy, transform
 
 
@@ -55,7 +61,11 @@ def description_of_urdf(source: str | Path) -> RobotDescription:
         Not well-formed, with entities, or with a reference to another document.
         A link or joint is not as the URDF specification demands.
     """
-    return _description(bytes_of_source(source))
+    content = bytes_of_source(source)
+    if isinstance(source, str) and is_xml_text(source):
+        return _description(content)
+    with in_file(Path(source)):
+        return _description(content)
 
 
 def description_of_urdf_text(text: str) -> RobotDescription:

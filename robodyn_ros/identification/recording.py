@@ -27,9 +27,11 @@ from robodyn_ros.errors import (
     MalformedData,
     NoSuchName,
     UnreadableSource,
+    in_file,
 )
 from robodyn_ros.model import RobotModel, checked_model
 from robodyn_ros.motions.bag import OpenedBag, is_bag, opened_bag
+from robodyn_ros.motions.csv_text import of_another_separator
 from robodyn_ros.spatial import FloatArray
 
 _A_RECORDING = "a Recording, as Recording.from_bag('motion.mcap', model), or several"
@@ -222,9 +224,10 @@ class Recording(ArrayRecord):
 
 def recording_of_file(path: Path, model: RobotModel, topic: str | None = None) -> Recording:
     """Return the recording in a CSV file or a bag, as ``from_csv`` and ``from_bag`` read it."""
-    if is_bag(path):
-        return Recording.from_bag(path, model, topic)
-    return Recording.from_csv(path, model)
+    with in_file(path):
+        if is_bag(path):
+            return Recording.from_bag(path, model, topic)
+        return Recording.from_csv(path, model)
 
 
 def checked_recordings(name: str, given: Recording | Sequence[Recording]) -> list[Recording]:
@@ -439,7 +442,7 @@ def _samples_of_csv(path: Path, joint_names: Sequence[str]) -> _Samples:
 
 def _csv_columns(names: Sequence[str], joint_names: Sequence[str]) -> list[int]:
     """Return which columns hold time, positions, efforts and, if all are there, velocities."""
-    found = ', '.join(map(repr, names[:_MOST_NAMED]))
+    found = ', '.join(map(repr, names[:_MOST_NAMED])) + of_another_separator(names)
     if _TIME not in names:
         raise MalformedData(f'column {_TIME!r}', 'missing', f'line 1 names {found}')
     for name in joint_names:

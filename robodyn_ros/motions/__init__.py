@@ -13,7 +13,7 @@ from pathlib import Path
 
 from robodyn_ros.arguments import checked_type
 from robodyn_ros.description.source import refuse_device, user_path
-from robodyn_ros.errors import UnreadableSource
+from robodyn_ros.errors import UnreadableSource, in_file
 from robodyn_ros.motions.bag import is_bag, motion_of_bag
 from robodyn_ros.motions.csv_text import motion_of_csv, table_as_csv
 from robodyn_ros.motions.motion_samples import MotionSamples
@@ -48,9 +48,16 @@ def read_motion(
     if not path.exists():
         raise UnreadableSource('no such file', str(path), 'the path of a CSV file or a ROS bag')
     refuse_device(path, 'motion')
-    if is_bag(path):
-        return motion_of_bag(path, joint_names, topic)
-    try:
-        return motion_of_csv(path.read_text(encoding='utf-8-sig'), joint_names)
-    except (OSError, UnicodeDecodeError, MemoryError) as error:
-        raise UnreadableSource('motion', str(path), f'a readable CSV file ({error})') from error
+    if path.suffix in ('.yaml', '.yml'):
+        raise UnreadableSource(
+            'motion', str(path), 'CSV or a bag; a trajectory in YAML after --trajectory'
+        )
+    with in_file(path):
+        if is_bag(path):
+            return motion_of_bag(path, joint_names, topic)
+        try:
+            return motion_of_csv(path.read_text(encoding='utf-8-sig'), joint_names)
+        except (OSError, UnicodeDecodeError, MemoryError) as error:
+            raise UnreadableSource(
+                'motion', str(path), f'a readable CSV file ({error})'
+            ) from error

@@ -60,6 +60,12 @@ def motion_of_csv(text: str, joint_names: Sequence[str]) -> MotionSamples:
     )
 
 
+def of_another_separator(names: Sequence[str]) -> str:
+    """Return a question where a header was cut at commas, and none stands in it."""
+    other = next((mark for mark in ';\t|' if len(names) == 1 and mark in names[0]), '')
+    return f': is {other!r} the separator? Commas are' if other else ''
+
+
 def table_as_csv(names: Sequence[str], time: FloatArray, *tables: FloatArray) -> str:
     """
     Return CSV text: a line of names, then lines of numbers that read back bit by bit.
@@ -90,7 +96,7 @@ def _header(row: list[str], joint_names: Sequence[str]) -> tuple[list[str], int]
     names = [known.get(name, name) for name in names]
     for name in known.values():
         if names.count(name) != 1:
-            found = ', '.join(map(repr, names[:_MOST_COLUMNS_NAMED]))
+            found = ', '.join(map(repr, names[:_MOST_COLUMNS_NAMED])) + of_another_separator(names)
             what = 'missing' if name not in names else 'repeated'
             raise MalformedData(f'column {name!r}', what, f'once; line 1 names {found}')
     return names, 1

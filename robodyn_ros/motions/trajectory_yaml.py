@@ -17,7 +17,7 @@ import yaml
 
 from robodyn_ros.description.source import bytes_of_file
 from robodyn_ros.description.yaml import parsed_yaml
-from robodyn_ros.errors import MalformedData
+from robodyn_ros.errors import MalformedData, in_file
 from robodyn_ros.motions.motion_samples import MotionSamples
 
 LARGEST = 5_000_000
@@ -67,6 +67,11 @@ def trajectory_of_yaml(path: Path) -> TrajectoryRows:
         It does not hold one trajectory.
     """
     content = bytes_of_file(path, LARGEST, 'trajectory')
+    with in_file(path):
+        return _trajectory(content)
+
+
+def _trajectory(content: bytes) -> TrajectoryRows:
     try:
         found = [part for part in parsed_yaml(content) if part is not None]
     except yaml.YAMLError as error:
@@ -75,7 +80,10 @@ def trajectory_of_yaml(path: Path) -> TrajectoryRows:
         raise MalformedData(
             'trajectory', f'{len(found)} documents', 'one trajectory_msgs/JointTrajectory'
         )
-    message = found[0].get('trajectory', found[0])
+    message = found[0]
+    # Of a goal of FollowJointTrajectory; as MoveIt writes a RobotTrajectory.
+    for name in ('trajectory', 'joint_trajectory'):
+        message = message.get(name, message) if isinstance(message, dict) else message
     try:
         names = [_text(name) for name in message['joint_names']]
         points = list(message['points'])

@@ -69,3 +69,38 @@ def test_locked_joints_and_mimic_joints_can_be_chosen():
     finger = (PANDA[0], '--tip', 'panda_rightfinger')
     assert 'mimic' in error_of('dh', *finger)
     assert output_of('dh', *finger, '--mimic', 'independent')
+
+
+def test_an_error_in_a_file_names_the_file(tmp_path):
+    def written(name, text):
+        path = tmp_path / name
+        path.write_text(text)
+        return path
+
+    arm = written('arm.urdf', two_link_urdf())
+    empty, cut = written('empty.csv', ''), written('cut.urdf', '<robot')
+    assert "file 'empty.csv', motion: 'an empty text'" in error_of('torque', arm, empty)
+    assert "file 'cut.urdf', XML: " in error_of('check', cut)
+    assert "file 'cut.yaml', trajectory: " in error_of(
+        'torque', arm, '--trajectory', written('cut.yaml', 'points: []')
+    )
+    other = written('other.csv', 'time;joint1;joint2\n0;1;2\n')
+    for command in ('torque', 'effort'):
+        error = error_of(command, arm, other)
+        assert "file 'other.csv', " in error and "is ';' the separator? Commas are" in error
+    yaml = written('way.yaml', 'joint_names: []')
+    assert 'a trajectory in YAML after --trajectory' in error_of('torque', arm, yaml)
+
+
+def test_a_folder_and_a_file_that_cannot_be_written_are_refused_as_such(tmp_path):
+    assert "'a folder'; allowed: a file with a URDF" in error_of('check', tmp_path)
+    arm, motion = tmp_path / 'arm.urdf', tmp_path / 'motion.csv'
+    arm.write_text(two_link_urdf())
+    motion.write_text('time,joint1,joint2\n0,0,0\n1,0,0\n2,0,0\n3,0,0\n')
+    error = error_of('torque', arm, motion, '-o', '/proc/none.csv')
+    assert error.endswith("Error: file '/proc/none.csv': no such file or directory\n")
+
+
+def test_a_command_that_is_misspelt_is_asked_about():
+    assert "No such command 'cheek': is 'check' meant?" in invoked('cheek').stderr
+    assert "No such command 'zzz'." in invoked('zzz').stderr

@@ -133,3 +133,9 @@ def test_file_that_is_missing_or_too_large_is_refused(tmp_path):
         trajectory_of_yaml(tmp_path / 'absent.yaml')
     with pytest.raises(UnreadableSource, match=str(LARGEST)):
         read(tmp_path, b' ' * (LARGEST + 1))
+
+
+def test_a_trajectory_as_moveit_writes_it_is_read_too(tmp_path):
+    body = yaml.safe_load(PRINTED.removesuffix('---\n'))
+    rows = read(tmp_path, yaml.safe_dump({'joint_trajectory': body, 'multi_dof': {}}))
+    assert rows == read(tmp_path, PRINTED)
