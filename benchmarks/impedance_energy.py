@@ -16,7 +16,7 @@ The balance is the kinetic energy, and what the springs hold whose stiffness is 
 as the rates of states and torques leave it (a mode that is slowed by s has s^2 of its energy),
 less the work of hand and wall and of the reference: what it changes of the springs' energy where
 the arm is. Dampers and friction lower it. Printed are the largest rise within a contact, from any
-moment of it to a later one: the tank may lend 0.5 J; and by how much the balance was ever above
+moment of it to a later one: the tank may lend 0.4 J; and by how much the balance was ever above
 where it began. Spring energy counts in full, also where a limit of effort leaves less of the
 spring.
 
