@@ -51,7 +51,7 @@ def in_file(path: Path) -> Iterator[None]:
     try:
         yield
     except RobodynError as error:
-        if path.name not in f'{error.element} {error.value}':
+        if not isinstance(error, UnreadableSource):  # which names it
             RobodynError.__init__(
                 error,
                 f'file {path.name!r}, {error.element}',

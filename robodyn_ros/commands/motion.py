@@ -127,6 +127,8 @@ def torque(
         return
     if error_bound is not None:
         raise click.UsageError('--error-bound is for --trajectory')
+    if motion.suffix in ('.yaml', '.yml'):
+        raise click.UsageError('MOTION is CSV or a bag; a trajectory in YAML after --trajectory')
     given = motion_of_file(model, motion, topic, cutoff)
     torques = inverse_dynamics(model, given.q, given.qd, given.qdd, method=method)
     if friction:

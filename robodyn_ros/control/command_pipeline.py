@@ -741,12 +741,12 @@ class CommandPipeline:
 
     @property
     def is_stiffness_limited(self) -> bool:
-        """Whether the last cycle's springs were made softer, as joint states come too seldom."""
+        """Whether the last cycle's springs were made softer, for rates of states or torques."""
         return bool(self._core.is_stiffness_limited)
 
     @property
     def least_stiffness(self) -> float:
-        """Of the stiffness of the arm's modes, the least that the rate of the states leaves."""
+        """Of the stiffness of the arm's modes, the least that both rates leave."""
         return float(self._core.least_stiffness)
 
     @property

@@ -125,10 +125,14 @@ def _link_record(link: Any) -> Link:
         return Link(name)
     element = f'link {name!r}'
     xyz, rpy = _origin(given, f'{element} inertial origin')
-    mass, inertia = (_numbers(given.find(tag)) for tag in ('mass', 'inertia'))
-    xx, xy, xz, yy, yz, zz = (inertia[f'i{axes}'] for axes in ('xx', 'xy', 'xz', 'yy', 'yz', 'zz'))
-    tensor = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
-    return Link(name, inertial(element, mass['value'], rotation_from_rpy(rpy), xyz, tensor))
+    mass = _numbers(given.find('mass'), 'value')['value']
+    i = _numbers(given.find('inertia'), 'ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
+    tensor = [
+        [i['ixx'], i['ixy'], i['ixz']],
+        [i['ixy'], i['iyy'], i['iyz']],
+        [i['ixz'], i['iyz'], i['izz']],
+    ]
+    return Link(name, inertial(element, mass, rotation_from_rpy(rpy), xyz, tensor))
 
 
 def _joint_record(joint: Any) -> Joint:
@@ -150,18 +154,18 @@ def _joint_record(joint: Any) -> Joint:
         origin=transform(rotation_from_rpy(rpy), xyz),
         axis=axis,
         axis_length=length,
-        limit=_joint_limit(element, kind, None if limit is None else _numbers(limit)),
+        limit=_joint_limit(element, kind, None if limit is None else _numbers(limit, *_LIMITS)),
         mimic=None
         if mimic is None
-        else _joint_mimic(element, mimic.get('joint'), _numbers(mimic, without='joint')),
-        **_joint_friction(element, _numbers(joint.find('dynamics'))),
+        else _joint_mimic(element, mimic.get('joint'), _numbers(mimic, 'multiplier', 'offset')),
+        **_joint_friction(element, _numbers(joint.find('dynamics'), 'damping', 'friction')),
     )
 
 
-def _numbers(element: Any, without: str = '') -> dict[str, float]:
-    """Return the attributes of an element, each a number."""
+def _numbers(element: Any, *names: str) -> dict[str, float]:
+    """Return those of an element's attributes that it has, each a number."""
     given = {} if element is None else element.attrib
-    return {name: float(value) for name, value in given.items() if name != without}
+    return {name: float(given[name]) for name in names if name in given}
 
 
 def _vector(element: Any, name: str, default: tuple[float, ...]) -> tuple[float, ...]:

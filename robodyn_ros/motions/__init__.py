@@ -48,10 +48,6 @@ def read_motion(
     if not path.exists():
         raise UnreadableSource('no such file', str(path), 'the path of a CSV file or a ROS bag')
     refuse_device(path, 'motion')
-    if path.suffix in ('.yaml', '.yml'):
-        raise UnreadableSource(
-            'motion', str(path), 'CSV or a bag; a trajectory in YAML after --trajectory'
-        )
     with in_file(path):
         if is_bag(path):
             return motion_of_bag(path, joint_names, topic)

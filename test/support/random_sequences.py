@@ -77,9 +77,7 @@ plain = st.one_of(
 springs = st.tuples(
     st.just('change'),
     st.one_of(
-        st.fixed_dictionaries(
-            {'mode': st.sampled_from(['joint_impedance', 'cartesian_impedance'])}
-        ),
+        st.fixed_dictionaries({'mode': st.sampled_from(MODES[2:])}),
         st.fixed_dictionaries({'mode': st.sampled_from(MODES)}),
         st.fixed_dictionaries({'impedance_stiffness': stiffness(7, 400.0)}),
         st.fixed_dictionaries({'impedance_tip_stiffness': stiffness(6, 2000.0)}),

@@ -526,7 +526,7 @@ public:
       law.is_slowed(), springs_waited_, to_gain_, least + tank_.longest(to_gain_),
       least + tank_.longest(back)};
   }
-  // Of the stiffness of the modes, the least that the period of the states leaves.
+  // Of the stiffness of the modes, the least that the rates of states and torques leave.
   double least_stiffness() const { return state_.parts.impedance().least_fraction(); }
   // Whether gravity is still held while states are stale (stale_hold_time).
   bool is_holding_gravity() const { return is_holding_gravity_; }
@@ -723,9 +723,7 @@ private:
     if (!springs.is_active() || is_stale_ || follower_.is_fading()) { return; }
     double taken = 0.0;
     for (std::size_t i = 0; i < n_; ++i) {
-      const double difference = position_[i] - state_.position[i];
-      const bool is_continuous = state_.settings.is_continuous[i] != 0.0;
-      const double way = is_continuous ? wrapped(difference) : difference;
+      const double way = state_.error(position_[i], state_.position[i], i);
       taken += springs.damper()[i] * (elapsed_ * middle_.velocity[i] - way);
       taken -= (springs.posture()[i] + cut_[i]) * way;
     }

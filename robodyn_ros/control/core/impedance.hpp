@@ -182,7 +182,7 @@ struct TipState
 struct Allowance
 {
   double energy = kInfinity;              // J
-  const double * torque_rates = nullptr;  // N m/s or N/s, for each joint
+  const Vector * torque_rates = nullptr;  // N m/s or N/s
 };
 
 // How fast the reference of the tip may leave that of the joints.
@@ -332,7 +332,7 @@ public:
     error_ = error;
     tip_ = tip;
     period_ = period;
-    rates_ = allowed.torque_rates;
+    torque_rates_ = allowed.torque_rates;
     is_active_ = true;
     if (!factorize(n_, mass_.data(), factor_.data())) { return false; }
     invert_factor();
@@ -464,7 +464,7 @@ private:
     if (square == 0.0 || std::isinf(allowed.energy)) { return power; }
     double withdrawn = 0.0;  // s, in which the rate limit takes it away
     for (std::size_t i = 0; i < n_; ++i) {
-      withdrawn = std::max(withdrawn, std::fabs(posture_[i]) / allowed.torque_rates[i]);
+      withdrawn = std::max(withdrawn, std::fabs(posture_[i]) / (*allowed.torque_rates)[i]);
     }
     // In the modes' coordinates the mass is one: a force f for a time t gives f v t + (f t)^2 / 2.
     const auto is_allowed = [&](double fraction) {
@@ -488,8 +488,8 @@ private:
     turn_there(rate_);
     const double fastest = largest_frequency(law.ratio) / period_;
     double most = 0.0;  // of 1 / R, R the rate at which the force of a mode may change, or less
-    for (std::size_t i = 0; rates_ != nullptr && i < n_; ++i) {
-      most = std::max(most, std::sqrt(mass_[i * (n_ + 1)]) / (kRateReserve * rates_[i]));
+    for (std::size_t i = 0; torque_rates_ != nullptr && i < n_; ++i) {
+      most = std::max(most, std::sqrt(mass_[i * (n_ + 1)]) / usable_rate(i));
     }
     for (std::size_t k = 0; k < n_; ++k) {
       const double square = diagonal_[k];
@@ -509,6 +509,9 @@ private:
     return fraction * fraction * most * inverse * inverse <= 1.0;
   }
 
+  // The rate at which springs may change the torque of a joint.
+  double usable_rate(std::size_t i) const { return kRateReserve * (*torque_rates_)[i]; }
+
   double followed_fraction(std::size_t k, double highest)
   {
     std::fill(image_.begin(), image_.end(), 0.0);
@@ -516,7 +519,7 @@ private:
     turn_into_torque(image_);
     double inverse = 0.0;
     for (std::size_t i = 0; i < n_; ++i) {
-      inverse = std::max(inverse, std::fabs(image_[i]) / (kRateReserve * rates_[i]));
+      inverse = std::max(inverse, std::fabs(image_[i]) / usable_rate(i));
     }
     if (is_followed(k, highest, inverse)) { return highest; }
     return largest(highest, [&](double fraction) { return is_followed(k, fraction, inverse); });
@@ -881,14 +884,14 @@ private:
   Vector factors_;            // of the reflections
   std::vector<Rotation> rotations_;   // after them
   Vector spring_, posture_, damper_;  // torques: in joint space, LT q, the modes, joint space
-  Vector speed_, rate_, direction_;   // LT qd, in the modes; in LT q or the modes
+  Vector speed_, rate_, direction_;   // LT (qd_d - qd); that in the modes; scratch
   Vector left_;                       // of the stiffness of each mode [0, 1]
   Vector image_, error_;
   Vector jacobian_, weighted_;  // J L^-T, and times K or a root of the mobility: (6, n)
   Three distance_{}, distance_there_{}, turn_{}, turn_there_{};  // in base and reference axes
   Six pull_{}, wrench_{};
   TipState tip_;
-  const double * rates_ = nullptr;
+  const Vector * torque_rates_ = nullptr;
   double period_ = kNaN, least_fraction_ = 1.0;
   bool is_active_ = false;
 };

@@ -220,7 +220,7 @@ public:
   // What the posture's torque may give [J], with the limits of the torque's rate.
   void allow_posture(double energy, const Vector & torque_rates)
   {
-    allowed_ = {energy, torque_rates.data()};
+    allowed_ = {energy, &torque_rates};
   }
   // How much springs give of their torque while they give energy [0, 1].
   void scale_release(double fraction) { release_fraction_ = fraction; }
