@@ -2,11 +2,11 @@
 """
 Change single lines of the code, and see which stage of the tests notices.
 
-    python benchmarks/mutate_lines.py RESULTS --drawn-from COMMIT [--count 100]
+    python benchmarks/mutate_lines.py RESULTS --drawn-from COMMIT [--count 100] [--within FOLDER] ...
                                       [--stage check 'make check'] ... [--limit SECONDS]
 
 Lines are drawn from a commit by its hash, all executable lines of the package and the controller
-alike, C and C++ included; lines that have changed since are passed over. Of each, one thing
+(or of the folders that are given) alike, C and C++ included; lines that have changed since are passed over. Of each, one thing
 changes: a sign, a comparison, a limit (min and max, 0 and 1, a factor), a condition, or the line
 is dropped. Each change is made in this checkout, which has to be clean and built, one at a time;
 the stages run in turn, each until its first failure, and the change is undone. RESULTS, a file of
@@ -30,7 +30,7 @@ import sys
 import tempfile
 import time
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from subprocess import PIPE, STDOUT
 from typing import Any, NamedTuple
@@ -90,6 +90,7 @@ def main() -> int:
     parser.add_argument('results', type=Path)
     parser.add_argument('--drawn-from', required=True, metavar='COMMIT')
     parser.add_argument('--count', type=int, default=100)
+    parser.add_argument('--within', action='append', metavar='FOLDER', help='draw from here alone')
     parser.add_argument('--stage', nargs=2, action='append', metavar=('NAME', 'COMMAND'))
     parser.add_argument('--limit', type=float, default=1800.0, help='for one stage [s]')
     parser.add_argument('--build', default='make setup', help='run where C or C++ changes')
@@ -104,7 +105,7 @@ def main() -> int:
                 ['git', 'archive', seed.strip(), *FOLDERS], cwd=ROOT, stdout=PIPE, check=True
             )
             subprocess.run(['tar', '-x', '-C', folder], input=archive.stdout, check=True)
-            changes = drawn(Path(folder), seed.strip(), given.count)
+            changes = drawn(Path(folder), seed.strip(), given.count, given.within or FOLDERS)
         record = {'key': 'drawn', 'changes': changes}
         given.results.write_text(json.dumps(record) + '\n', encoding='utf-8')
         known = stored(given.results)
@@ -150,10 +151,10 @@ def print_table(
 # --- lines -------------------------------------------------------------------------------------
 
 
-def drawn(root: Path, seed: str, count: int) -> list[Change]:
+def drawn(root: Path, seed: str, count: int, folders: Sequence[str]) -> list[Change]:
     """Return changes of lines that are drawn without replacement from all that are executable."""
     chance = random.Random(hashlib.sha256(seed.encode()).hexdigest())
-    lines = [(path, line) for path in files(root) for line in executable_lines(path)]
+    lines = [(path, line) for path in files(root, folders) for line in executable_lines(path)]
     chance.shuffle(lines)
     found: list[Change] = []
     for path, line in lines:
@@ -165,10 +166,10 @@ def drawn(root: Path, seed: str, count: int) -> list[Change]:
     return found
 
 
-def files(root: Path) -> list[Path]:
+def files(root: Path, folders: Sequence[str]) -> list[Path]:
     return sorted(
         path
-        for folder in FOLDERS
+        for folder in folders
         for path in (root / folder).rglob('*')
         if path.suffix in ('.py', *COMPILED)
     )
