@@ -53,6 +53,11 @@ class Finding(TabularRow):
 
     _row_header = ('level', 'finding')
 
+    @property
+    def line(self) -> str:
+        """The finding as a command prints it: ``'Warning: ...'`` or ``'Note: ...'``."""
+        return f'{"Warning" if self.level == "warning" else "Note"}: {self}'
+
     def _row(self) -> tuple[str, str]:
         return self.level, str(self)
 
@@ -62,6 +67,16 @@ class Finding(TabularRow):
 
     def __str__(self) -> str:
         return self.message
+
+
+def warning(code: str, element: str, value: Any, message: str) -> Finding:
+    """Return a finding for which torques are likely wrong."""
+    return Finding(code, 'warning', element, value, message)
+
+
+def note(code: str, element: str, value: Any, message: str) -> Finding:
+    """Return a finding that is only good to know."""
+    return Finding(code, 'info', element, value, message)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
