@@ -25,7 +25,7 @@ from robodyn_ros.control.settings import (
 )
 from robodyn_ros.control.units import DriveUnits, PossiblePositions, drive_units
 from robodyn_ros.description.chain import Chain
-from robodyn_ros.description.records import Finding
+from robodyn_ros.description.records import warning
 from robodyn_ros.errors import UnreadableSource
 from robodyn_ros.kinematics import reach
 from robodyn_ros.model import STANDARD_GRAVITY, Payload, RobotModel
@@ -110,7 +110,7 @@ def robot_model(settings: ControlSettings, description: str | None) -> RobotMode
         "base link's axes: a driver that compensates that of an upright arm leaves "
         f'{gravity_text(left)} of it; terms.gravity: true with gravity: {left} command the rest'
     )
-    finding = Finding('tilted_driver', 'warning', 'parameter terms.gravity', tuple(left), message)
+    finding = warning('tilted_driver', 'parameter terms.gravity', tuple(left), message)
     return replace(model, findings=(*model.findings, finding))
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from robodyn_ros.arguments import checked_type
 from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.description.mjcf import InferredInertia, description_of_mjcf
-from robodyn_ros.description.records import Finding, Joint, Level, RobotDescription
+from robodyn_ros.description.records import Finding, Joint, Level, RobotDescription, note, warning
 from robodyn_ros.description.urdf import description_of_urdf, description_of_urdf_text
 from robodyn_ros.errors import (
     InvalidArgument,
@@ -281,8 +281,8 @@ def _mount(
         )
         if tilts:
             message += ', under the gravity that it has with this joint where it is held'
-        level: Level = 'warning' if tilts else 'info'
-        findings.append(Finding('moving_base', level, element, joint.kind, message))
+        finding = warning if tilts else note
+        findings.append(finding('moving_base', element, joint.kind, message))
     gravity = transform_base_to_root[2, :3] * STANDARD_GRAVITY[2] + 0.0  # no negative zero
     if np.abs(gravity - STANDARD_GRAVITY).max() <= _UPRIGHT:
         return np.array(STANDARD_GRAVITY), findings
@@ -296,7 +296,7 @@ def _mount(
         f'{_listed(turning or [joint.name for joint in above])}: gravity is ({shown}) m/s² in its '
         'axes where it is not given'
     )
-    findings.append(Finding('turned_base', 'info', element, tuple(gravity.tolist()), message))
+    findings.append(note('turned_base', element, tuple(gravity.tolist()), message))
     return gravity, findings
 
 
@@ -463,7 +463,7 @@ def _tip_not_given(tree: LinkTree, base: str) -> tuple[str, tuple[Finding, ...]]
         f'link {tip!r} is taken as the tip; {", ".join(map(repr, others))} '
         f'{"moves" if len(others) == 1 else "move"} with the same joints'
     )
-    return tip, (Finding('chosen_tip', 'info', f'link {tip!r}', others, message),)
+    return tip, (note('chosen_tip', f'link {tip!r}', others, message),)
 
 
 _Joints = tuple[str, ...]
@@ -604,15 +604,9 @@ class _LockedPositions:
         position, level, how = self._position(joint)
         if position != 0:
             _check_axis(joint)
-        findings.append(
-            Finding(
-                'locked_joint',
-                level,
-                f'joint {joint.name!r}',
-                position,
-                f'joint {joint.name!r}, off the chain, {how}',
-            )
-        )
+        element = f'joint {joint.name!r}'
+        message = f'{element}, off the chain, {how}'
+        findings.append(Finding('locked_joint', level, element, position, message))
         if joint.kind == 'prismatic':
             return joint.origin @ transform(translation=joint.axis * position)
         return joint.origin @ transform(rotation_about(joint.axis, position))

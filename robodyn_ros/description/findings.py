@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 
 from robodyn_ros.description.chain import Body, Chain
-from robodyn_ros.description.records import Finding, Inertial, Joint, Level
+from robodyn_ros.description.records import Finding, Inertial, Joint, Level, note, warning
 from robodyn_ros.spatial import FloatArray
 
 # The torque [N m] that is in doubt with a finding, roughly, and the finding.
@@ -109,8 +109,7 @@ def _lumped_findings(chain: Chain, reach: float) -> Iterator[_WeighedFinding]:
             mass = sum(lumped.values())
             element = f'link {joint.child!r}'
             message = f'{element} carries {mass:g} kg of {", ".join(names)}, lumped into it'
-            finding = Finding('lumped_mass', 'info', element, mass, message)
-            yield _GRAVITY * reach * mass, finding
+            yield _GRAVITY * reach * mass, note('lumped_mass', element, mass, message)
 
 
 # --- joints, and the ways between them -----------------------------------------------------------
@@ -124,14 +123,14 @@ def _joint_findings(joint: Joint) -> Iterator[_WeighedFinding]:
     length = joint.axis_length
     if abs(length - 1.0) > _UNIT_AXIS_TOLERANCE:
         message = f'{element} has an axis of length {length:g}, not 1'
-        yield 0.0, Finding('axis_not_unit', 'info', element, length, message)
+        yield 0.0, note('axis_not_unit', element, length, message)
     for name, value in (('damping', joint.damping), ('friction', joint.friction)):
         if value < 0:
             message = f'{element} has a negative {name}, {value:g}'
-            yield -value, Finding('negative_friction', 'warning', element, value, message)
+            yield -value, warning('negative_friction', element, value, message)
     if joint.mimic is not None:
         message = f'{element} mimics {joint.mimic.joint!r}, but moves independently'
-        yield 0.0, Finding('mimic_joint', 'info', element, joint.mimic.joint, message)
+        yield 0.0, note('mimic_joint', element, joint.mimic.joint, message)
 
 
 _Found = tuple[str, Level, float | tuple[float, float], str]
@@ -172,22 +171,15 @@ def _step_findings(chain: Chain, weight: float) -> Iterator[_WeighedFinding]:
     for joint, step in zip(chain.joints[1:], chain.joint_transforms[1:], strict=True):
         length = float(np.linalg.norm(step[:3, 3]))
         if length > _LONGEST_STEP:
-            yield (
-                weight,
-                Finding(
-                    'long_link',
-                    'warning',
-                    f'joint {joint.name!r}',
-                    length,
-                    f'joint {joint.name!r} is {length:g} m away from the joint before it; or is '
-                    'that in millimetres?',
-                ),
-            )
+            element = f'joint {joint.name!r}'
+            message = f'{element} is {length:g} m away from the joint before it'
+            message += '; or is that in millimetres?'
+            yield weight, warning('long_link', element, length, message)
     length = float(np.linalg.norm(chain.tip_transform[:3, 3]))
     if length > _LONGEST_STEP:
         element = f'link {chain.tip_link!r}'
         message = f'{element} is {length:g} m away from the last joint; or is that in millimetres?'
-        yield weight, Finding('long_link', 'warning', element, length, message)
+        yield weight, warning('long_link', element, length, message)
 
 
 # --- masses and inertias -------------------------------------------------------------------------
@@ -199,28 +191,14 @@ def _mass_findings(chain: Chain, reach: float) -> Iterator[_WeighedFinding]:
     total = sum(masses)
     arm = f'{chain.base_link!r} to {chain.tip_link!r}'
     if total == 0:
-        yield (
-            np.inf,
-            Finding(
-                'no_masses',
-                'warning',
-                arm,
-                0.0,
-                f'no link from {arm} that moves has a mass: every torque is 0',
-            ),
-        )
+        message = f'no link from {arm} that moves has a mass: every torque is 0'
+        yield np.inf, warning('no_masses', arm, 0.0, message)
     elif total < _LIGHTEST_ARM * reach and reach < _LONGEST_ARM:
-        yield (
-            np.inf,
-            Finding(
-                'light_arm',
-                'warning',
-                arm,
-                total,
-                f'all that moves from {arm} has {total:g} kg, too little for {reach:.3g} m: '
-                'placeholders?',
-            ),
+        message = (
+            f'all that moves from {arm} has {total:g} kg, too little for {reach:.3g} m: '
+            'placeholders?'
         )
+        yield np.inf, warning('light_arm', arm, total, message)
     for body in chain.bodies[1:]:
         for name in body.link_transforms:
             inertial = chain.description.links[name].inertial
@@ -256,17 +234,11 @@ def _equal_bodies(chain: Chain, reach: float) -> Iterator[_WeighedFinding]:
     if len(kinds) == 1 and len(inertials) >= _FEWEST_EQUAL:
         mass = inertials[0].mass
         arm = f'{chain.base_link!r} to {chain.tip_link!r}'
-        yield (
-            _GRAVITY * mass * len(inertials) * reach,
-            Finding(
-                'equal_masses',
-                'warning',
-                arm,
-                mass,
-                f'all {len(inertials)} links from {arm} have {mass:g} kg and one inertia: '
-                'placeholders?',
-            ),
+        message = (
+            f'all {len(inertials)} links from {arm} have {mass:g} kg and one inertia: '
+            'placeholders?'
         )
+        yield _GRAVITY * mass * len(inertials) * reach, warning('equal_masses', arm, mass, message)
 
 
 def _strange_masses(chain: Chain, masses: list[float], reach: float) -> Iterator[_WeighedFinding]:
@@ -277,7 +249,7 @@ def _strange_masses(chain: Chain, masses: list[float], reach: float) -> Iterator
         if mass == 0:
             cost = _GRAVITY * reach * sum(masses) / len(masses)
             message = f'{element} moves but has no mass'
-            yield cost, Finding('no_mass', 'warning', element, mass, message)
+            yield cost, warning('no_mass', element, mass, message)
             continue
         heavy, neighbour = (
             max((masses[k], chain.joints[k].child) for k in (i - 1, i + 1) if 0 <= k < len(masses))
@@ -287,7 +259,7 @@ def _strange_masses(chain: Chain, masses: list[float], reach: float) -> Iterator
         if mass * _STRANGE_MASS_RATIO < heavy:
             message = f'{element} has {mass:g} kg, beside {heavy:g} kg of link {neighbour!r}'
             cost = _GRAVITY * reach * heavy / 10
-            yield cost, Finding('mass_ratio', 'warning', element, mass, message)
+            yield cost, warning('mass_ratio', element, mass, message)
 
 
 def _link_findings(name: str, inertial: Inertial, reach: float) -> Iterator[_WeighedFinding]:
@@ -297,66 +269,31 @@ def _link_findings(name: str, inertial: Inertial, reach: float) -> Iterator[_Wei
     size = max(abs(smallest), abs(largest))
     shown = f'{smallest:g}, {middle:g} and {largest:g} kg m²'
     if smallest < -_ROUNDING * size:
-        yield (
-            size,
-            Finding(
-                'inertia_not_positive',
-                'warning',
-                element,
-                (smallest, middle, largest),
-                f'{element} has the principal moments of inertia {shown}; none may be negative',
-            ),
-        )
+        message = f'{element} has the principal moments of inertia {shown}; none may be negative'
+        yield size, warning('inertia_not_positive', element, (smallest, middle, largest), message)
     elif largest > (smallest + middle) * (1 + _ROUNDING):
-        yield (
-            size,
-            Finding(
-                'triangle_inequality',
-                'warning',
-                element,
-                (smallest, middle, largest),
-                f'{element} has the principal moments of inertia {shown}; the largest exceeds '
-                'the sum of the other two',
-            ),
+        message = (
+            f'{element} has the principal moments of inertia {shown}; the largest exceeds '
+            'the sum of the other two'
         )
-    distance = float(np.linalg.norm(inertial.center_of_mass))
+        yield size, warning('triangle_inequality', element, (smallest, middle, largest), message)
+    weight, distance = _GRAVITY * inertial.mass, float(np.linalg.norm(inertial.center_of_mass))
     if distance > reach:
-        yield (
-            _GRAVITY * inertial.mass * distance,
-            Finding(
-                'far_center_of_mass',
-                'warning',
-                element,
-                distance,
-                f'{element} has its centre of mass {distance:g} m away, further than the arm is '
-                f'long ({reach:.3g} m)',
-            ),
+        message = (
+            f'{element} has its centre of mass {distance:g} m away, further than the arm is '
+            f'long ({reach:.3g} m)'
         )
+        yield weight * distance, warning('far_center_of_mass', element, distance, message)
     if (inertial.mass > 0) != (size > 0):
-        yield (
-            size,
-            Finding(
-                'half_inertial',
-                'warning' if size > 0 else 'info',
-                element,
-                inertial.mass,
-                f'{element} has {inertial.mass:g} kg but no inertia'
-                if size == 0
-                else f'{element} has an inertia but no mass',
-            ),
-        )
+        finding = warning if size > 0 else note
+        has = 'an inertia but no mass' if size > 0 else f'{inertial.mass:g} kg but no inertia'
+        yield size, finding('half_inertial', element, inertial.mass, f'{element} has {has}')
     if inertial.mass == 1.0 and distance == 0.0 and np.array_equal(inertial.inertia, np.eye(3)):
-        yield (
-            _GRAVITY * inertial.mass * reach,
-            Finding(
-                'placeholder_inertial',
-                'warning',
-                element,
-                inertial.mass,
-                f'{element} has 1 kg and unit inertia: a placeholder, such as urdfpy and urchin '
-                'invent?',
-            ),
+        message = (
+            f'{element} has 1 kg and unit inertia: a placeholder, such as urdfpy and urchin '
+            'invent?'
         )
+        yield weight * reach, warning('placeholder_inertial', element, inertial.mass, message)
 
 
 # --- radii of gyration beside what hangs between a link's neighbours -----------------------------
@@ -397,13 +334,13 @@ def _large_inertia(
         'wrong tensor?'
     )
     if cost is None:
-        return 0.0, Finding('large_inertia', 'warning', element, radius, message)
+        return 0.0, warning('large_inertia', element, radius, message)
     joint, excess, whole = cost
     message += (
         f' Of the {whole:.3g} N m that 1 rad/s² of joint {joint!r} takes, {excess:.3g} N m are '
         'too much'
     )
-    return excess, Finding('large_inertia', 'warning', element, radius, message)
+    return excess, warning('large_inertia', element, radius, message)
 
 
 def _radius_of_gyration(inertial: Inertial) -> float:

@@ -12,13 +12,19 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from difflib import get_close_matches
 from typing import Any
 
 from lxml import etree
 
-from robodyn_ros.description.records import JOINT_KINDS, MOVABLE_KINDS, Finding, Level
+from robodyn_ros.description.records import (
+    JOINT_KINDS,
+    MOVABLE_KINDS,
+    Finding,
+    note,
+    warning,
+)
 from robodyn_ros.description.xml import parsed_xml
 from robodyn_ros.errors import MalformedUrdf, NoChain
 
@@ -52,9 +58,9 @@ _KEPT_CHILDREN = {
 }
 _REQUIRED_CHILDREN = {'inertial': (), 'link': (), 'joint': ('parent', 'child')}
 # What ROS's reader takes as zero where it is missing; and whether torques then lack something.
-_MISSING_OF_INERTIAL: dict[str, tuple[Level, dict[str, str]]] = {
-    'mass': ('warning', {'value': '0'}),
-    'inertia': ('info', dict.fromkeys(_KEPT_ATTRIBUTES['inertia'], '0')),
+_MISSING_OF_INERTIAL: dict[str, tuple[Callable[..., Finding], dict[str, str]]] = {
+    'mass': (warning, {'value': '0'}),
+    'inertia': (note, dict.fromkeys(_KEPT_ATTRIBUTES['inertia'], '0')),
 }
 # Beyond a full turn an angle is probably in degrees [rad].
 _LARGEST_ANGLE = 6.5
@@ -139,13 +145,8 @@ def _is_xacro(element: Any) -> bool:
 
 def _xacro_finding(where: str, tag: str, count: int = 1) -> Finding:
     times = f', {count} times' if count > 1 else ''
-    return Finding(
-        'xacro_element',
-        'warning',
-        where,
-        f'<{tag}>{times}',
-        f'{where}: <{tag}>{times} was not expanded, which may hide links, joints or masses',
-    )
+    message = f'{where}: <{tag}>{times} was not expanded, which may hide links, joints or masses'
+    return warning('xacro_element', where, f'<{tag}>{times}', message)
 
 
 # --- what is kept of the elements ----------------------------------------------------------------
@@ -166,15 +167,8 @@ def _kept_part(element: Any, findings: list[Finding]) -> Any:
     _keep_children(element, kept, where, findings, unused=unused)
     if tag == 'joint':
         if kind in MOVABLE_KINDS and kept.find('axis') is None:
-            findings.append(
-                Finding(
-                    'axis_missing',
-                    'info',
-                    where,
-                    '1 0 0',
-                    f'{where} has no <axis>: the default, 1 0 0, holds',
-                )
-            )
+            message = f'{where} has no <axis>: the default, 1 0 0, holds'
+            findings.append(note('axis_missing', where, '1 0 0', message))
         _name_infinite_limits(kept)
     return kept
 
@@ -198,17 +192,10 @@ def _keep_children(
             if name in _REQUIRED_CHILDREN[tag]:
                 raise MalformedUrdf(where, f'no <{name}>', f'one <{name}>')
             if tag == 'inertial' and name in _MISSING_OF_INERTIAL:
-                level, zeros = _MISSING_OF_INERTIAL[name]
+                finding, zeros = _MISSING_OF_INERTIAL[name]
                 etree.SubElement(kept, name, zeros)
-                findings.append(
-                    Finding(
-                        'incomplete_inertial',
-                        level,
-                        where,
-                        0.0,
-                        f'{where} has an <inertial> without <{name}>: 0',
-                    )
-                )
+                message = f'{where} has an <inertial> without <{name}>: 0'
+                findings.append(finding('incomplete_inertial', where, 0.0, message))
             continue
         first, *others = found[name]
         if others:
@@ -228,7 +215,7 @@ def _keep_children(
                     f'{where} has an <origin> with rpy {value} rad, more than a turn; or is that '
                     'in degrees?'
                 )
-                findings.append(Finding('large_angle', 'warning', where, value, message))
+                findings.append(warning('large_angle', where, value, message))
 
 
 def _unknown(where: str, tag: str, elements: list[Any]) -> Iterator[Finding]:
@@ -264,17 +251,15 @@ def _unknown_finding(where: str, tag: str, name: str, count: int) -> Finding:
     elif meant:
         message += f': is <{meant[0]}> meant?'
     is_read = tag in ('robot', *_KEPT_CHILDREN) and meant and meant[0] in _READ
-    level: Level = 'warning' if is_read else 'info'
-    return Finding('unknown_element', level, where, f'<{name}>', message)
+    return (warning if is_read else note)('unknown_element', where, f'<{name}>', message)
 
 
 def _repeated(where: str, name: str, first: Any, others: list[Any]) -> Finding:
     same = all(_content(other) == _content(first) for other in others)
-    level: Level = 'info' if same else 'warning'
     which = 'all the same' if same else 'the first is taken, the others differ'
     count = 1 + len(others)
     message = f'{where} has {count} times <{name}>: {which}'
-    return Finding('repeated_element', level, where, count, message)
+    return (note if same else warning)('repeated_element', where, count, message)
 
 
 def _content(element: Any) -> Any:
@@ -287,7 +272,7 @@ def _faults_of_unused(element: Any, where: str) -> list[Finding]:
         _keep_attributes(element, etree.Element(_tag(element)), where)
     except MalformedUrdf as error:
         message = f'{error.element} {error.value!r} is ignored'
-        return [Finding('ignored_element', 'info', where, error.value, message)]
+        return [note('ignored_element', where, error.value, message)]
     return []
 
 

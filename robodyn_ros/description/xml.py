@@ -12,7 +12,7 @@ from typing import Any
 
 from lxml import etree
 
-from robodyn_ros.description.records import Finding
+from robodyn_ros.description.records import Finding, note
 from robodyn_ros.errors import MalformedUrdf
 
 _UTF_16_MARKS = (b'\xff\xfe', b'\xfe\xff')
@@ -51,7 +51,7 @@ def parsed_xml(content: bytes) -> tuple[Any, tuple[Finding, ...]]:
 
 
 def _finding(code: str, value: str, message: str) -> Finding:
-    return Finding(code, 'info', 'XML', value, f'XML: {message}')
+    return note(code, 'XML', value, f'XML: {message}')
 
 
 def _strictly_parsed(content: bytes, encoding: str | None = None) -> Any:

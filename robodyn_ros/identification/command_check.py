@@ -11,14 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from robodyn_ros.arguments import checked_array, checked_number, checked_per_joint
 from robodyn_ros.array_record import ArrayRecord
-from robodyn_ros.description.records import Finding
+from robodyn_ros.description.records import Finding, note, warning
 from robodyn_ros.dynamics import coriolis_matrix, gravity_torque, mass_matrix
 from robodyn_ros.errors import InsufficientRecording, InvalidArgument
 from robodyn_ros.identification.preparation import (
@@ -490,66 +489,47 @@ def _fit(
 def _findings(model: RobotModel, joints: Sequence[JointCommand]) -> list[Finding]:
     """Return as text what the commands do, and what to do about it."""
     result = []
-
-    def add(
-        code: str, level: Literal['info', 'warning'], joint: str, value: float, message: str
-    ) -> None:
-        element = f'command of joint {joint!r}'
-        sentence = f'{element} {message}'
-        result.append(Finding(code, level, element, float(f'{value:.4g}'), sentence))
-
     for each, prismatic in zip(joints, model.dh.prismatic, strict=True):
+        element = f'command of joint {each.joint!r}'
         if not each.channel:
-            add(
-                'command_undecided',
-                'info',
-                each.joint,
-                each.deviation,
-                'is not known: no command moved the joint often enough, or its friction hides its '
-                'inertia; allow a larger command or motion, and give the rotor inertia',
+            message = (
+                f'{element} is not known: no command moved the joint often enough, or its '
+                'friction hides its inertia; allow a larger command or motion, and give the rotor '
+                'inertia'
             )
+            result.append(note('command_undecided', element, _rounded(each.deviation), message))
             continue
-        unit, size = 'N' if prismatic else 'N m', f'{each.scale:.4g} +- {each.deviation:.2g}'
+        scale, unit = _rounded(each.scale), 'N' if prismatic else 'N m'
+        size = f'{each.scale:.4g} +- {each.deviation:.2g}'
         if each.channel != each.joint:
-            add(
-                'command_order',
-                'warning',
-                each.joint,
-                each.scale,
-                f'is that of {each.channel!r}: the order of the commands is wrong; parameter '
-                'joints',
-            )
+            message = f'{element} is that of {each.channel!r}: the order of the commands is wrong'
+            message += '; parameter joints'
+            result.append(warning('command_order', element, scale, message))
         if each.scale < 0:
-            add(
-                'command_inverted',
-                'warning',
-                each.joint,
-                each.scale,
-                f'has the wrong sign: a unit makes {size} {unit}; a negative command_scale',
-            )
+            message = f'{element} has the wrong sign: a unit makes {size} {unit}'
+            message += '; a negative command_scale'
+            result.append(warning('command_inverted', element, scale, message))
         if abs(abs(each.scale) - 1.0) > max(_OFF, _CERTAIN * each.deviation):
-            add(
-                'command_scaled',
-                'warning',
-                each.joint,
-                each.scale,
-                f'is no torque: a unit makes {size} {unit}, if the inertia of the model is right; '
-                f'command_scale {1.0 / each.scale:.4g}',
+            message = (
+                f'{element} is no torque: a unit makes {size} {unit}, if the inertia of the model '
+                f'is right; command_scale {1.0 / each.scale:.4g}'
             )
+            result.append(warning('command_scaled', element, scale, message))
         if each.deviation > _UNCERTAIN * abs(each.scale):
-            add(
-                'command_uncertain',
-                'info',
-                each.joint,
-                each.deviation / abs(each.scale),
-                f'has a scale that is known to {each.deviation / abs(each.scale):.0%} only: allow '
-                'a larger motion, or join several recordings',
+            part = each.deviation / abs(each.scale)
+            message = (
+                f'{element} has a scale that is known to {part:.0%} only: allow a larger motion, '
+                'or join several recordings'
             )
+            result.append(note('command_uncertain', element, _rounded(part), message))
     if not model.rotor_inertia.any():
-        name = 'model'
         message = (
             'the model has no rotor inertia: behind a gear it is a large part of what moves, and '
             'the scales are too small without it'
         )
-        result.append(Finding('no_rotor_inertia', 'info', name, 0.0, message))
+        result.append(note('no_rotor_inertia', 'model', 0.0, message))
     return result
+
+
+def _rounded(value: float) -> float:
+    return float(f'{value:.4g}')

@@ -14,7 +14,7 @@ import numpy as np
 
 from robodyn_ros.arguments import checked_number
 from robodyn_ros.array_record import ArrayRecord
-from robodyn_ros.description.records import Finding
+from robodyn_ros.description.records import Finding, warning
 from robodyn_ros.errors import InvalidArgument
 from robodyn_ros.identification.drive_terms import DriveTerms
 from robodyn_ros.identification.effort_scale import assumed_effort_scale
@@ -196,9 +196,8 @@ def _findings(
     )
     verb = 'does not tell' if is_relative else 'tells'
     result = [
-        Finding(
+        warning(
             'gain_unknown',
-            'warning',
             f'joint {name!r}',
             float(f'{each:.3g}'),
             f'joint {name!r} has an unknown gain, uncertain by {each:.0%}: {told_by} {verb} it',
@@ -207,26 +206,14 @@ def _findings(
         if not sure
     ]
     if is_relative and known.any():
-        result.append(
-            Finding(
-                'gains_relative',
-                'warning',
-                'gains',
-                int(known.sum()),
-                f'{known.sum()} of {model.n} gains are known in proportion; their common factor '
-                "comes from the model's masses",
-            )
+        message = (
+            f'{known.sum()} of {model.n} gains are known in proportion; their common factor '
+            "comes from the model's masses"
         )
+        result.append(warning('gains_relative', 'gains', int(known.sum()), message))
     if not converged:
-        result.append(
-            Finding(
-                'not_converged',
-                'warning',
-                'gains',
-                _MOST_STEPS,
-                f'the gains did not settle in {_MOST_STEPS} steps',
-            )
-        )
+        message = f'the gains did not settle in {_MOST_STEPS} steps'
+        result.append(warning('not_converged', 'gains', _MOST_STEPS, message))
     return result
 
 

@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 
 from robodyn_ros.array_record import ArrayRecord
-from robodyn_ros.description.records import Finding
+from robodyn_ros.description.records import Finding, note, warning
 from robodyn_ros.dynamics import gravity_torque
 from robodyn_ros.identification.drive_terms import DriveTerms
 from robodyn_ros.identification.findings import check_rows
@@ -485,63 +485,42 @@ def _undecided(joint: str) -> JointEffort:
 def _findings_of_joint(joint: JointEffort) -> list[Finding]:
     """Return as text what a joint's effort is."""
     element = f'effort of joint {joint.joint!r}'
-    result = []
-
-    def add(code: str, level: Literal['info', 'warning'], value: float, message: str) -> None:
-        sentence = f'{element} {message}'
-        result.append(Finding(code, level, element, float(f'{value:.4g}'), sentence))
-
+    factor, result = float(f'{joint.factor:.4g}'), []
+    rigid_share = float(f'{joint.rigid_share:.4g}')
     if joint.unit == 'undecided':
-        add(
-            'effort_undecided',
-            'info',
-            joint.rigid_share,
-            'has an undecided unit'
-            if math.isnan(joint.rigid_share)
-            else "has an undecided unit: the rigid body's torque is only "
-            f'{joint.rigid_share:.0%} of it',
-        )
+        message = f'{element} has an undecided unit'
+        if not math.isnan(joint.rigid_share):
+            message += f": the rigid body's torque is only {joint.rigid_share:.0%} of it"
+        result.append(note('effort_undecided', element, rigid_share, message))
     if joint.unit == 'scaled':
-        add(
-            'effort_scaled',
-            'warning',
-            joint.factor,
-            f'is no torque: {joint.factor:.4g} +- {joint.factor_deviation:.2g} N m or N make a '
-            "unit, if the model's masses are right"
-            + ('; rotors weigh here and are not in a URDF' if joint.gravity == 'none' else ''),
+        message = (
+            f'{element} is no torque: {joint.factor:.4g} +- {joint.factor_deviation:.2g} N m or N '
+            "make a unit, if the model's masses are right"
         )
+        if joint.gravity == 'none':
+            message += '; rotors weigh here and are not in a URDF'
+        result.append(warning('effort_scaled', element, factor, message))
     if joint.is_inverted:
-        add(
-            'effort_inverted',
-            'warning',
-            joint.factor,
-            f'has the wrong sign: the torque is {joint.factor:.4g} times it',
-        )
+        message = f'{element} has the wrong sign: the torque is {joint.factor:.4g} times it'
+        result.append(warning('effort_inverted', element, factor, message))
     if joint.gravity == 'removed':
-        add(
-            'gravity_removed',
-            'warning',
-            joint.rigid_share,
-            "has no gravity in it: the rigid body's torque is "
-            f'{joint.rigid_share:.0%} of it. If the driver takes its own gravity from it, '
-            'identify with --effort-without-gravity and --driver-payload, what the driver was '
-            'told (with_driver_gravity)',
+        message = (
+            f"{element} has no gravity in it: the rigid body's torque is {joint.rigid_share:.0%} "
+            'of it. If the driver takes its own gravity from it, identify with '
+            '--effort-without-gravity and --driver-payload, what the driver was told '
+            '(with_driver_gravity)'
         )
+        result.append(warning('gravity_removed', element, rigid_share, message))
     if joint.friction == 'removed':
-        add(
-            'friction_removed',
-            'info',
-            joint.friction_share,
-            f'has hardly any friction in it, {joint.friction_share:.1%}: compensated, or measured '
-            'behind the gear',
+        message = (
+            f'{element} has hardly any friction in it, {joint.friction_share:.1%}: compensated, '
+            'or measured behind the gear'
         )
+        friction_share = float(f'{joint.friction_share:.4g}')
+        result.append(note('friction_removed', element, friction_share, message))
     if abs(joint.delay) > max(5 * _LATE, 2 * _CERTAINLY_LATE * joint.delay_deviation):
-        add(
-            'joint_delay',
-            'info',
-            joint.delay,
-            f'is stamped {joint.delay:.3g} s after the motion, unlike the others',
-        )
+        message = f'{element} is stamped {joint.delay:.3g} s after the motion, unlike the others'
+        result.append(note('joint_delay', element, float(f'{joint.delay:.4g}'), message))
     return result
 
 
@@ -549,12 +528,5 @@ def _findings_of_delay(delay: float, deviation: float) -> list[Finding]:
     """Return as text that all efforts are late."""
     if not abs(delay) > max(_LATE, _CERTAINLY_LATE * deviation):
         return []
-    return [
-        Finding(
-            'delay',
-            'info',
-            'effort',
-            float(f'{delay:.3g}'),
-            f'the effort of all joints is stamped {delay:.3g} s after the motion',
-        )
-    ]
+    message = f'the effort of all joints is stamped {delay:.3g} s after the motion'
+    return [note('delay', 'effort', float(f'{delay:.3g}'), message)]

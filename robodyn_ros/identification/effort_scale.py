@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robodyn_ros.arguments import checked_per_joint
-from robodyn_ros.description.records import Finding
+from robodyn_ros.description.records import Finding, warning
 from robodyn_ros.errors import InvalidArgument
 from robodyn_ros.identification.drive_terms import DriveTerms
 from robodyn_ros.identification.fit import Fit
@@ -70,16 +70,13 @@ def assumed_effort_scale(
     mean = float(np.exp(np.log(factors[off]).mean()))
     scale = np.where(off, factors, mean)
     names = ', '.join(repr(model.joint_names[joint]) for joint in np.flatnonzero(off))
+    message = (
+        f'the effort of {names} is no torque; the factors '
+        f'{", ".join(f"{x:.4g}" for x in scale)} [N m per unit], which make the '
+        "URDF's masses true, were assumed: give effort_scale"
+    )
     return scale, (
-        Finding(
-            'effort_unit',
-            'warning',
-            'effort',
-            tuple(float(f'{x:.4g}') for x in scale),
-            f'the effort of {names} is no torque; the factors '
-            f'{", ".join(f"{x:.4g}" for x in scale)} [N m per unit], which make the '
-            "URDF's masses true, were assumed: give effort_scale",
-        ),
+        warning('effort_unit', 'effort', tuple(float(f'{x:.4g}') for x in scale), message),
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robodyn_ros.description.records import Finding
+from robodyn_ros.description.records import Finding, note, warning
 from robodyn_ros.errors import InsufficientRecording
 from robodyn_ros.identification.comparison import RecordingErrors
 from robodyn_ros.identification.fit import Fit, predicted
@@ -61,37 +61,28 @@ def of_motion(model: RobotModel, rows: Sequence[Rows]) -> Iterator[Finding]:
     """Yield what is wrong with the motion: too short, joints that hardly move."""
     length = sum(float(each.time[-1] - each.time[0]) for each in rows)
     if length < _GOOD:
-        yield Finding(
-            'short_motion',
-            'warning' if length < _SHORT else 'info',
-            'recordings',
-            length,
+        message = (
             f'the recordings have {length:.3g} s of motion: errors on other motions may be '
-            'several times larger than with 15 s',
+            'several times larger than with 15 s'
         )
+        finding = warning if length < _SHORT else note
+        yield finding('short_motion', 'recordings', length, message)
     q = np.concatenate([each.states.q for each in rows])
     used = np.concatenate([each.used for each in rows])
     travel = np.ptp(q, axis=0)
     for joint, name in enumerate(model.joint_names):
         element = f'joint {name!r}'
         if not used[:, joint].any():
-            yield Finding(
-                'joint_never_moves',
-                'warning',
-                element,
-                float(travel[joint]),
-                f'{element} never moves: its friction is unknown, and its load comes from the '
-                'URDF',
+            message = (
+                f'{element} never moves: its friction is unknown, and its load comes from the URDF'
             )
+            yield warning('joint_never_moves', element, float(travel[joint]), message)
         elif travel[joint] < _LITTLE_RANGE or used[:, joint].mean() < _LITTLE_MOTION:
-            yield Finding(
-                'joint_barely_moves',
-                'warning',
-                element,
-                float(travel[joint]),
+            message = (
                 f'{element} hardly moves, by {travel[joint]:.3g} '
-                f'{"m" if model.dh.prismatic[joint] else "rad"}: what it carries is hardly known',
+                f'{"m" if model.dh.prismatic[joint] else "rad"}: what it carries is hardly known'
             )
+            yield warning('joint_barely_moves', element, float(travel[joint]), message)
 
 
 def of_estimate(
@@ -99,31 +90,19 @@ def of_estimate(
 ) -> Iterator[Finding]:
     """Yield whether it converged, and which parameters are still the URDF's."""
     if not (fit.estimate.converged and best.converged):
-        yield Finding(
-            'not_converged',
-            'warning',
-            'estimate',
-            fit.estimate.steps,
-            f'the estimate did not reach the optimum in {fit.estimate.steps} steps',
-        )
+        message = f'the estimate did not reach the optimum in {fit.estimate.steps} steps'
+        yield warning('not_converged', 'estimate', fit.estimate.steps, message)
     for each in parameters:
         if not each.is_measured:
-            yield Finding(
-                'from_prior',
-                'info',
-                f'{each.element} {each.name}',
-                float(f'{each.remaining:.3g}'),
-                f'{each.element} {each.name} comes from the URDF, not from measurement: '
-                f"{each.remaining:.0%} of the prior's deviation is left",
+            parameter = f'{each.element} {each.name}'
+            message = (
+                f'{parameter} comes from the URDF, not from measurement: '
+                f"{each.remaining:.0%} of the prior's deviation is left"
             )
+            yield note('from_prior', parameter, float(f'{each.remaining:.3g}'), message)
     measured = [each for each in parameters if each.is_well_known]
-    yield Finding(
-        'well_known',
-        'info',
-        'parameters',
-        len(measured),
-        f'{len(measured)} of {len(parameters)} parameters are known to within 10 %',
-    )
+    message = f'{len(measured)} of {len(parameters)} parameters are known to within 10 %'
+    yield note('well_known', 'parameters', len(measured), message)
 
 
 def outlying(
@@ -161,17 +140,7 @@ def outlying(
         if len(other):
             return _Outlying(
                 False,
-                tuple(
-                    Finding(
-                        'recording_differs',
-                        'warning',
-                        f'recording {k + 1}',
-                        float(sizes[k] / np.median(sizes)),
-                        f'recording {k + 1} has {sizes[k] / np.median(sizes):.3g} times the error '
-                        'of the others: another load in the hand, or contact? Identify it apart',
-                    )
-                    for k in other
-                ),
+                tuple(_differing(int(k) + 1, float(sizes[k] / np.median(sizes))) for k in other),
             )
     size = np.abs(together)
     fractions = np.zeros(model.n)
@@ -183,66 +152,54 @@ def outlying(
     if fractions.max() <= _MANY:
         return _Outlying(False, ())
     worst = int(fractions.argmax())
-    return _Outlying(
-        True,
-        (
-            Finding(
-                'outlying_rows',
-                'warning',
-                f'joint {model.joint_names[worst]!r}',
-                float(f'{fractions[worst]:.3g}'),
-                f'{fractions[worst]:.0%} of the rows of joint {model.joint_names[worst]!r} stand '
-                'out: contact? They were weighted down',
-            ),
-        ),
+    element, fraction = f'joint {model.joint_names[worst]!r}', float(fractions[worst])
+    message = (
+        f'{fraction:.0%} of the rows of {element} stand out: contact? They were weighted down'
     )
+    found = warning('outlying_rows', element, float(f'{fraction:.3g}'), message)
+    return _Outlying(True, (found,))
+
+
+def _differing(number: int, times: float) -> Finding:
+    message = (
+        f'recording {number} has {times:.3g} times the error of the others: another load in the '
+        'hand, or contact? Identify it apart'
+    )
+    return warning('recording_differs', f'recording {number}', times, message)
 
 
 def of_tilt(tilt: np.ndarray) -> Iterator[Finding]:
     """Yield that the base is tilted, if it was found to be."""
     if tilt.any():
         angles = tuple(float(f'{angle:.3g}') for angle in np.degrees(tilt))
-        yield Finding(
-            'base_tilt',
-            'warning',
-            'base',
-            angles,
+        message = (
             f'the base is tilted by {angles[0]:g} and {angles[1]:g} degrees about its two level '
-            'axes; a URDF cannot say so: give gravity where it is used',
+            'axes; a URDF cannot say so: give gravity where it is used'
         )
+        yield warning('base_tilt', 'base', angles, message)
 
 
 def of_delay(delay: float, deviation: float) -> Iterator[Finding]:
     """Yield that efforts are stamped late, or early, where that is certain."""
     if abs(delay) > max(_DELAY, _CERTAIN * deviation):
-        yield Finding(
-            'delay',
-            'info',
-            'effort',
-            float(f'{delay:.3g}'),
-            f'efforts of all joints are stamped {delay:.3g} s after the motion',
-        )
+        message = f'efforts of all joints are stamped {delay:.3g} s after the motion'
+        yield note('delay', 'effort', float(f'{delay:.3g}'), message)
 
 
 def of_validation(errors: Sequence[RecordingErrors]) -> Iterator[Finding]:
     """Yield whether errors are held out at all."""
     held_out = [each for each in errors if each.role == 'validation']
     if not held_out:
-        yield Finding(
-            'no_validation',
-            'info',
-            'validation',
-            0,
+        message = (
             'no validation recordings were given: errors on other motions are those of blocked '
-            'cross-validation',
+            'cross-validation'
         )
+        yield note('no_validation', 'validation', 0, message)
     for number, each in enumerate(held_out, start=1):
         if each.repeats_training:
-            yield Finding(
-                'repeated_motion',
-                'warning',
-                f'validation recording {number}',
-                float(f'{each.relative("identified"):.3g}'),
-                f'validation recording {number} repeats a motion that was trained with: its error '
-                f'of {each.relative("identified"):.2%} proves nothing',
+            element, error = f'validation recording {number}', each.relative('identified')
+            message = (
+                f'{element} repeats a motion that was trained with: its error of {error:.2%} '
+                'proves nothing'
             )
+            yield warning('repeated_motion', element, float(f'{error:.3g}'), message)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robodyn_ros.array_record import ArrayRecord
-from robodyn_ros.description.records import Finding
+from robodyn_ros.description.records import Finding, note, warning
 from robodyn_ros.errors import InsufficientRecording
 from robodyn_ros.identification.drive_terms import DriveTerms
 from robodyn_ros.identification.effort_scale import given_effort_scale
@@ -227,47 +227,27 @@ def _result(
     inertia_deviation = inertia_tensor(np.concatenate([np.linalg.norm(own[:6], axis=1), 4 * [0]]))
     findings = []
     if mass < _CERTAIN * mass_deviation:
-        findings.append(
-            Finding(
-                'no_payload',
-                'warning',
-                'payload',
-                mass,
-                f'the payload of {mass:.3g} kg may as well be nothing',
-            )
-        )
+        message = f'the payload of {mass:.3g} kg may as well be nothing'
+        findings.append(warning('no_payload', 'payload', mass, message))
     elif mass_deviation > _POORLY_KNOWN * mass or center_deviation.max() > _POOR_CENTER:
+        message = (
+            f'the payload is uncertain, by {mass_deviation:.2g} kg and '
+            f'{1e3 * center_deviation.max():.2g} mm of its centre: add the poses, or a motion'
+        )
         findings.append(
-            Finding(
-                'payload_uncertain',
-                'warning',
-                'payload',
-                float(f'{mass_deviation:.2g}'),
-                f'the payload is uncertain, by {mass_deviation:.2g} kg and '
-                f'{1e3 * center_deviation.max():.2g} mm of its centre: add the poses, or a motion',
-            )
+            warning('payload_uncertain', 'payload', float(f'{mass_deviation:.2g}'), message)
         )
     if np.diagonal(inertia_deviation).max() > prior_inertia:
+        message = (
+            f"the payload's inertia is a guess of {prior_inertia:.2g} kg m²: the motion "
+            'hardly shows it'
+        )
         findings.append(
-            Finding(
-                'inertia_from_prior',
-                'info',
-                'payload',
-                float(f'{prior_inertia:.2g}'),
-                f"the payload's inertia is a guess of {prior_inertia:.2g} kg m²: the motion "
-                'hardly shows it',
-            )
+            note('inertia_from_prior', 'payload', float(f'{prior_inertia:.2g}'), message)
         )
     if not found.converged:
-        findings.append(
-            Finding(
-                'not_converged',
-                'warning',
-                'payload',
-                found.steps,
-                f'the payload did not settle in {found.steps} steps',
-            )
-        )
+        message = f'the payload did not settle in {found.steps} steps'
+        findings.append(warning('not_converged', 'payload', found.steps, message))
     covariance = own[6:10] @ own[6:10].T
     return PayloadEstimate(
         Payload(mass, center, about_center),

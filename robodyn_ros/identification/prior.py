@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robodyn_ros.description.records import Finding
+from robodyn_ros.description.records import Finding, warning
 from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import FloatArray, parameters_of_pseudo_inertia, pseudo_inertia
 
@@ -95,29 +95,23 @@ def prior_pseudo_inertia(model: RobotModel) -> tuple[FloatArray, tuple[Finding, 
     for i, name in enumerate(model.joint_names):
         mass = float(masses[i])
         if mass <= _NEGLIGIBLE_MASS:
+            message = (
+                f'the link behind joint {name!r} has no mass in the URDF; {invented:.3g} kg '
+                'were assumed to begin with'
+            )
             findings.append(
-                Finding(
-                    'prior_without_mass',
-                    'warning',
-                    f'link behind joint {name!r}',
-                    mass,
-                    f'the link behind joint {name!r} has no mass in the URDF; {invented:.3g} kg '
-                    'were assumed to begin with',
-                )
+                warning('prior_without_mass', f'link behind joint {name!r}', mass, message)
             )
             result[i] = invented * np.diag([*3 * [_UNKNOWN_RADIUS**2], 1.0])
             continue
         result[i], smallest, possible = made_positive(pseudo[i])
         if not possible:
+            message = (
+                f'the link behind joint {name!r} has an inertia in the URDF that no body has; '
+                'the nearest was assumed'
+            )
             findings.append(
-                Finding(
-                    'prior_without_inertia',
-                    'warning',
-                    f'link behind joint {name!r}',
-                    smallest,
-                    f'the link behind joint {name!r} has an inertia in the URDF that no body has; '
-                    'the nearest was assumed',
-                )
+                warning('prior_without_inertia', f'link behind joint {name!r}', smallest, message)
             )
     return result, tuple(findings)
 

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from robodyn_ros.arguments import checked_type, float_array
 from robodyn_ros.array_record import ArrayRecord
-from robodyn_ros.description.records import Finding
+from robodyn_ros.description.records import Finding, note, warning
 from robodyn_ros.description.source import refuse_device
 from robodyn_ros.errors import (
     InsufficientRecording,
@@ -308,15 +308,9 @@ def _usable_samples(
         raise MalformedData('recording', f'{sound.sum()} sound samples', 'at least two')
     findings = []
     if corrupt:
-        findings.append(
-            Finding(
-                'corrupt_samples',
-                'warning' if corrupt > len(time) // 100 else 'info',
-                'recording',
-                corrupt,
-                f'{corrupt} of {len(time)} samples are corrupt and were dropped',
-            )
-        )
+        finding = warning if corrupt > len(time) // 100 else note
+        message = f'{corrupt} of {len(time)} samples are corrupt and were dropped'
+        findings.append(finding('corrupt_samples', 'recording', corrupt, message))
     stamps = time[sound]
     backwards = int((np.diff(stamps) < 0).sum())
     if backwards > max(3.0, _MOST_BACKWARDS * len(stamps)):
@@ -328,15 +322,8 @@ def _usable_samples(
             raise MalformedData(
                 'time', f'{lost} of {len(stamps)} stamps lie before others', 'stamps that increase'
             )
-        findings.append(
-            Finding(
-                'stamps_backwards',
-                'warning',
-                'time',
-                lost,
-                f'{lost} samples are stamped out of order and were dropped',
-            )
-        )
+        message = f'{lost} samples are stamped out of order and were dropped'
+        findings.append(warning('stamps_backwards', 'time', lost, message))
     sound[sound] = kept
     _check_jumps(joint_names, time[sound], position[sound])
     return sound, tuple(findings)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.interpolate import interp1d
 
-from robodyn_ros.description.records import Finding
+from robodyn_ros.description.records import Finding, warning
 from robodyn_ros.dynamics import gravity_torque, inverse_dynamics
 from robodyn_ros.errors import NoSuchName
 from robodyn_ros.identification.drive_terms import DriveTerms, drive_columns, presliding_state
@@ -296,9 +296,8 @@ class TrainingData:
     def silent_findings(self, model: RobotModel) -> list[Finding]:
         """Return which joints say nothing."""
         return [
-            Finding(
+            warning(
                 'zero_effort',
-                'warning',
                 f'joint {name!r}',
                 0.0,
                 f'the effort of joint {name!r} is always zero',

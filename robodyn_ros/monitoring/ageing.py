@@ -26,7 +26,7 @@ import numpy as np
 from scipy.stats import t as student
 
 from robodyn_ros.array_record import ArrayRecord
-from robodyn_ros.description.records import Finding, Level
+from robodyn_ros.description.records import Finding, Level, warning
 from robodyn_ros.identification import Identification
 from robodyn_ros.monitoring.motion_terms import TERMS, MotionTerms
 from robodyn_ros.spatial import FloatArray
@@ -503,18 +503,13 @@ def _joint(
         if offset.bound > MINIMUM_OFFSET:
             unit = 'N' if found.model.dh.prismatic[j] else 'N m'
             value = level * offset.change
-            findings.append(
-                Finding(
-                    'offset_changed',
-                    'warning',
-                    f'joint {name!r}',
-                    _rounded(value),
-                    f'the offset of joint {name!r} is {abs(value):.2g} ± '
-                    f'{level * offset.deviation:.1g} {unit} '
-                    f'{"larger" if value > 0 else "smaller"} than in the first motions, '
-                    f'{_of_motions(offset.count)}',
-                )
+            message = (
+                f'the offset of joint {name!r} is {abs(value):.2g} ± '
+                f'{level * offset.deviation:.1g} {unit} '
+                f'{"larger" if value > 0 else "smaller"} than in the first motions, '
+                f'{_of_motions(offset.count)}'
             )
+            findings.append(warning('offset_changed', f'joint {name!r}', _rounded(value), message))
     return _relative(friction), findings
 
 
@@ -658,15 +653,12 @@ def _payload(found: Identification, series: _Series) -> _Mass:
     center = 1e3 * mean[1:] / mean[0] if abs(mean[0]) > 1e-9 else np.zeros(3)
     where = ', '.join(f'{x:.0f}' for x in center)
     kilograms = whole * change
-    finding = Finding(
-        'payload',
-        'warning',
-        'payload',
-        _rounded(kilograms),
+    message = (
         f'the tip carries {abs(kilograms):.3g} ± {whole * of_change:.1g} kg '
         f'{"more" if kilograms > 0 else "less"} than {than}, {_of_motions(mass.count)}: a payload '
-        f'or a gripper, not friction; {mean[0]:.3g} kg beyond the model, centre at {where} mm',
+        f'or a gripper, not friction; {mean[0]:.3g} kg beyond the model, centre at {where} mm'
     )
+    finding = warning('payload', 'payload', _rounded(kilograms), message)
     return _Mass(now, deviation, [finding])
 
 

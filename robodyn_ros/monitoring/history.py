@@ -24,7 +24,7 @@ from typing import Any, get_type_hints
 
 import numpy as np
 
-from robodyn_ros.description.records import Finding
+from robodyn_ros.description.records import Finding, note, warning
 from robodyn_ros.description.source import bytes_of_file, refuse_device, user_path
 from robodyn_ros.errors import MalformedData, ModelMismatch
 from robodyn_ros.identification import Identification
@@ -246,27 +246,16 @@ def _history_of(content: bytes, found: Identification) -> History:
             why = why or f'line {number}: {str(error)[:_LONGEST_TEXT]!r}'
     findings = []
     if skipped:
-        findings.append(
-            Finding(
-                'unreadable_lines',
-                'warning',
-                'history',
-                skipped,
-                f'{skipped} of {len(lines) - 1} lines of the history hold no motion and were '
-                f'skipped; {why}',
-            )
+        message = (
+            f'{skipped} of {len(lines) - 1} lines of the history hold no motion and were '
+            f'skipped; {why}'
         )
+        findings.append(warning('unreadable_lines', 'history', skipped, message))
     if lines and last:
-        findings.append(
-            Finding(
-                'torn_line',
-                'info',
-                'history',
-                len(last),
-                'the last line of the history is torn, as a killed process leaves it, and was '
-                'skipped',
-            )
+        message = (
+            'the last line of the history is torn, as a killed process leaves it, and was skipped'
         )
+        findings.append(note('torn_line', 'history', len(last), message))
     return History(tuple(motions), tuple(findings))
 
 

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from robodyn_ros.arguments import checked_array, checked_number, checked_type
 from robodyn_ros.array_record import ArrayRecord
-from robodyn_ros.description.records import Finding
+from robodyn_ros.description.records import Finding, note, warning
 from robodyn_ros.errors import InvalidArgument
 from robodyn_ros.identification.exciting_motion.fourier import FourierMotion, Shapes
 from robodyn_ros.identification.exciting_motion.information import ArmFunctions, Knowledge
@@ -315,52 +315,27 @@ def _check(
 
 def _findings(
     model: RobotModel,
-    note: str,
+    why_numpy: str,
     parameters: Sequence[IdentifiedParameter],
     kept_out: Sequence[Region],
 ) -> list[Finding]:
     findings = []
     if not kept_out:
-        findings.append(
-            Finding(
-                'no_obstacles',
-                'warning',
-                model.name or 'arm',
-                0,
-                'no obstacle was named: nothing keeps the arm out of its table',
-            )
-        )
-    findings.append(
-        Finding(
-            'self_collision',
-            'info',
-            model.name or 'arm',
-            0,
-            'links are not kept from one another: look at the motion before it is run',
-        )
-    )
-    if note:
-        findings.append(
-            Finding(
-                'not_compiled',
-                'info',
-                'regressor',
-                note,
-                f'the regressor is computed in NumPy, which is slower: {note}',
-            )
-        )
+        message = 'no obstacle was named: nothing keeps the arm out of its table'
+        findings.append(warning('no_obstacles', model.name or 'arm', 0, message))
+    message = 'links are not kept from one another: look at the motion before it is run'
+    findings.append(note('self_collision', model.name or 'arm', 0, message))
+    if why_numpy:
+        message = f'the regressor is computed in NumPy, which is slower: {why_numpy}'
+        findings.append(note('not_compiled', 'regressor', why_numpy, message))
     unknown = [f'{each.name} of {each.element}' for each in parameters if not each.is_measured]
     if unknown:
-        findings.append(
-            Finding(
-                'not_excited',
-                'info',
-                f'{len(unknown)} of {len(parameters)} parameters',
-                tuple(unknown),
-                f'{len(unknown)} of {len(parameters)} parameters remain what the URDF says, as '
-                f'the motion does not show them: {", ".join(unknown)}',
-            )
+        element = f'{len(unknown)} of {len(parameters)} parameters'
+        message = (
+            f'{element} remain what the URDF says, as the motion does not show them: '
+            f'{", ".join(unknown)}'
         )
+        findings.append(note('not_excited', element, tuple(unknown), message))
     return findings
 
 
@@ -371,26 +346,14 @@ def _left_out(
     stood = sum(isinstance(each, Rest) for each in segments)
     moved = sum(isinstance(each, PointToPoint) for each in segments)
     if friction_motion and moved - stood < 2 * len(_SLOW_SPEEDS):
-        findings.append(
-            Finding(
-                'fewer_strokes',
-                'warning',
-                'slow strokes',
-                moved - stood,
-                f'limits or obstacles left room for {moved - stood} of {2 * len(_SLOW_SPEEDS)} '
-                'slow strokes',
-            )
+        message = (
+            f'limits or obstacles left room for {moved - stood} of {2 * len(_SLOW_SPEEDS)} '
+            'slow strokes'
         )
+        findings.append(warning('fewer_strokes', 'slow strokes', moved - stood, message))
     if stood < poses:
-        findings.append(
-            Finding(
-                'fewer_poses',
-                'warning',
-                'poses',
-                stood,
-                f'{stood} of the {poses} poses that were asked for were found',
-            )
-        )
+        message = f'{stood} of the {poses} poses that were asked for were found'
+        findings.append(warning('fewer_poses', 'poses', stood, message))
     return findings
 
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from robodyn_ros.arguments import float_array
 from robodyn_ros.array_record import ArrayRecord
-from robodyn_ros.description.records import Finding
+from robodyn_ros.description.records import Finding, note
 from robodyn_ros.errors import InvalidArgument
 from robodyn_ros.model import RobotModel, checked_model
 from robodyn_ros.spatial import FloatArray
@@ -96,7 +96,7 @@ def motion_limits(
         for j in np.flatnonzero(missing):
             name, value = f'joint {model.joint_names[j]!r}', float(values[j])
             message = f'{name} has {what.format(f"{value:g} {units[kind[j]]}")}'
-            findings.append(Finding(code, 'info', name, value, message))
+            findings.append(note(code, name, value, message))
 
     if position is None:
         reach = np.array(ASSUMED_REACH)[kind]
