@@ -69,6 +69,15 @@ class Finding(TabularRow):
         return self.message
 
 
+def differs_from_zero(value: float, deviation: float) -> bool:
+    """
+    Return whether a value is more than two of its standard deviations from zero.
+
+    No text states one that is not as a fact.
+    """
+    return bool(abs(value) > 2.0 * deviation)
+
+
 def warning(code: str, element: str, value: Any, message: str) -> Finding:
     """Return a finding for which torques are likely wrong."""
     return Finding(code, 'warning', element, value, message)

@@ -500,19 +500,19 @@ def _findings(model: RobotModel, joints: Sequence[JointCommand]) -> list[Finding
             result.append(note('command_undecided', element, _rounded(each.deviation), message))
             continue
         scale, unit = _rounded(each.scale), 'N' if prismatic else 'N m'
-        size = f'{each.scale:.4g} +- {each.deviation:.2g}'
+        size = f'{each.scale:.4g} ± {each.deviation:.2g} {unit}'
         if each.channel != each.joint:
             message = f'{element} is that of {each.channel!r}: the order of the commands is wrong'
             message += '; parameter joints'
             result.append(warning('command_order', element, scale, message))
         if each.scale < 0:
-            message = f'{element} has the wrong sign: a unit makes {size} {unit}'
+            message = f'{element} has the wrong sign: 1 unit = {size}'
             message += '; a negative command_scale'
             result.append(warning('command_inverted', element, scale, message))
         if abs(abs(each.scale) - 1.0) > max(_OFF, _CERTAIN * each.deviation):
             message = (
-                f'{element} is no torque: a unit makes {size} {unit}, if the inertia of the model '
-                f'is right; command_scale {1.0 / each.scale:.4g}'
+                f'{element} is not in {unit}: 1 unit = {size}, if the inertia of the model is '
+                f'right; command_scale {1.0 / each.scale:.4g}'
             )
             result.append(warning('command_scaled', element, scale, message))
         if each.deviation > _UNCERTAIN * abs(each.scale):

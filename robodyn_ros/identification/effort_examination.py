@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 
 from robodyn_ros.array_record import ArrayRecord
-from robodyn_ros.description.records import Finding, note, warning
+from robodyn_ros.description.records import Finding, differs_from_zero, note, warning
 from robodyn_ros.dynamics import gravity_torque
 from robodyn_ros.identification.drive_terms import DriveTerms
 from robodyn_ros.identification.findings import check_rows
@@ -127,7 +127,17 @@ class EffortFindings(ArrayRecord):
 
     def __repr__(self) -> str:
         units = ', '.join(f'{each.joint}: {each.unit}' for each in self.joints)
-        return f'EffortFindings({units}; {1e3 * self.delay:.3g} ms late)'
+        return f'EffortFindings({units}; delay: {self.delay_text})'
+
+    @property
+    def delay_text(self) -> str:
+        """The delay with its deviation, where it differs from zero by more than that."""
+        if math.isnan(self.delay):
+            return 'unknown'
+        deviation = f'{1e3 * self.delay_deviation:.2g} ms'
+        if not differs_from_zero(self.delay, self.delay_deviation):
+            return f'not distinguishable from zero, with a deviation of {deviation}'
+        return f'{1e3 * self.delay:.3g} ± {deviation}'
 
     @property
     def effort_scale(self) -> FloatArray:
@@ -198,7 +208,11 @@ def examine_effort(
         deviation,
         (
             *(finding for each in training.recordings for finding in each.findings),
-            *(finding for each in complete for finding in _findings_of_joint(each)),
+            *(
+                finding
+                for each, slides in zip(complete, model.dh.prismatic, strict=True)
+                for finding in _findings_of_joint(each, 'N' if slides else 'N m')
+            ),
             *_findings_of_delay(delay, deviation),
         ),
     )
@@ -482,7 +496,7 @@ def _undecided(joint: str) -> JointEffort:
     )
 
 
-def _findings_of_joint(joint: JointEffort) -> list[Finding]:
+def _findings_of_joint(joint: JointEffort, unit: str) -> list[Finding]:
     """Return as text what a joint's effort is."""
     element = f'effort of joint {joint.joint!r}'
     factor, result = float(f'{joint.factor:.4g}'), []
@@ -494,8 +508,8 @@ def _findings_of_joint(joint: JointEffort) -> list[Finding]:
         result.append(note('effort_undecided', element, rigid_share, message))
     if joint.unit == 'scaled':
         message = (
-            f'{element} is no torque: {joint.factor:.4g} +- {joint.factor_deviation:.2g} N m or N '
-            "make a unit, if the model's masses are right"
+            f'{element} is not in {unit}: 1 unit = {joint.factor:.4g} ± '
+            f"{joint.factor_deviation:.2g} {unit}, if the model's masses are right"
         )
         if joint.gravity == 'none':
             message += '; rotors weigh here and are not in a URDF'

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robodyn_ros.array_record import ArrayRecord
-from robodyn_ros.description.records import Finding, note, warning
+from robodyn_ros.description.records import Finding, differs_from_zero, note, warning
 from robodyn_ros.errors import InsufficientRecording
 from robodyn_ros.identification.drive_terms import DriveTerms
 from robodyn_ros.identification.effort_scale import given_effort_scale
@@ -104,11 +104,11 @@ class PayloadEstimate(ArrayRecord):
         return np.concatenate([[self.mass_deviation], self.center_deviation])
 
     def __repr__(self) -> str:
+        size = f'{self.payload.mass:.4g} +- {self.mass_deviation:.2g} kg'
+        if not differs_from_zero(self.payload.mass, self.mass_deviation):
+            return f'PayloadEstimate({size}: not distinguishable from zero)'
         center = ', '.join(f'{1e3 * x:.0f}' for x in np.asarray(self.payload.center_of_mass))
-        return (
-            f'PayloadEstimate({self.payload.mass:.4g} +- {self.mass_deviation:.2g} kg '
-            f'at {center} mm)'
-        )
+        return f'PayloadEstimate({size} at {center} mm)'
 
 
 @one_thread()
@@ -227,7 +227,7 @@ def _result(
     inertia_deviation = inertia_tensor(np.concatenate([np.linalg.norm(own[:6], axis=1), 4 * [0]]))
     findings = []
     if mass < _CERTAIN * mass_deviation:
-        message = f'the payload of {mass:.3g} kg may as well be nothing'
+        message = f'the payload of {mass:.3g} kg is not distinguishable from zero'
         findings.append(warning('no_payload', 'payload', mass, message))
     elif mass_deviation > _POORLY_KNOWN * mass or center_deviation.max() > _POOR_CENTER:
         message = (

@@ -26,7 +26,7 @@ import numpy as np
 from scipy.stats import t as student
 
 from robodyn_ros.array_record import ArrayRecord
-from robodyn_ros.description.records import Finding, Level, warning
+from robodyn_ros.description.records import Finding, Level, differs_from_zero, warning
 from robodyn_ros.identification import Identification
 from robodyn_ros.monitoring.motion_terms import TERMS, MotionTerms
 from robodyn_ros.spatial import FloatArray
@@ -572,7 +572,7 @@ def _finding(
         f'{what} of joint {name!r} is {abs(percent):.0f} ± {max(deviation, 1.0):.0f} % '
         f'{"above" if percent > 0 else "below"} that {than}'
     )
-    if than == 'of the first motions':
+    if than == 'of the first motions' and differs_from_zero(found.now, found.now_deviation):
         now = 100 * float(np.expm1(found.now))
         message += f' ({abs(now):.0f} % {"above" if now > 0 else "below"} the identified model)'
     message += f', {_of_motions(found.count)}{why}'
@@ -650,13 +650,15 @@ def _payload(found: Identification, series: _Series) -> _Mass:
         return _Mass(now, deviation, [])
     known = np.flatnonzero(np.isfinite(series.payload[:, 0]))[-mass.count :]
     mean = series.payload[known].mean(axis=0)
-    center = 1e3 * mean[1:] / mean[0] if abs(mean[0]) > 1e-9 else np.zeros(3)
-    where = ', '.join(f'{x:.0f}' for x in center)
+    beyond = 'nothing distinguishable from zero beyond the model'
+    if differs_from_zero(now, deviation):
+        where = ', '.join(f'{x:.0f}' for x in 1e3 * mean[1:] / mean[0])
+        beyond = f'{mean[0]:.3g} kg beyond the model, centre at {where} mm'
     kilograms = whole * change
     message = (
         f'the tip carries {abs(kilograms):.3g} ± {whole * of_change:.1g} kg '
         f'{"more" if kilograms > 0 else "less"} than {than}, {_of_motions(mass.count)}: a payload '
-        f'or a gripper, not friction; {mean[0]:.3g} kg beyond the model, centre at {where} mm'
+        f'or a gripper, not friction; {beyond}'
     )
     finding = warning('payload', 'payload', _rounded(kilograms), message)
     return _Mass(now, deviation, [finding])

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from robodyn_ros.description.records import differs_from_zero
 from robodyn_ros.identification import Identification
 from robodyn_ros.monitoring.ageing import REFERENCE, WINDOW, Condition, Motion
 from robodyn_ros.monitoring.motions import is_date
 from robodyn_ros.report.drawing import limit_ticks
 from robodyn_ros.report.svg import Ink, inline_svg
 from robodyn_ros.report.template import rendered_page
+from robodyn_ros.report.text import unbroken
 from robodyn_ros.spatial import FloatArray
 
 if TYPE_CHECKING:
@@ -66,7 +68,7 @@ def monitor_page(
         window=WINDOW,
         figures=[_joint_chart(now, k, time, label) for k in range(model.n)] if motions else [],
         payload=_payload_chart(motions, time, label) if motions else '',
-        payload_now=_with_deviation(now.payload, now.payload_deviation, 'kg'),
+        payload_now=_payload_text(now),
     )
 
 
@@ -82,6 +84,12 @@ def _joint_rows(now: Condition) -> Iterator[dict[str, str]]:
             for value, deviation in values
         ]
         yield {'name': name, **dict(zip(('model', 'reference', 'cold'), cells))}
+
+
+def _payload_text(now: Condition) -> str:
+    if math.isfinite(now.payload) and not differs_from_zero(now.payload, now.payload_deviation):
+        return f'not distinguishable from zero (± {now.payload_deviation:.3f} kg)'
+    return unbroken(_with_deviation(now.payload, now.payload_deviation, 'kg'))
 
 
 def _with_deviation(value: float, deviation: float, unit: str) -> str:

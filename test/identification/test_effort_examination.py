@@ -220,6 +220,19 @@ def test_a_joint_that_never_moves_is_undecided(arm, recording):
     assert found.joints[2].unit == 'undecided'
 
 
+@pytest.mark.parametrize(
+    ('delay', 'text'),
+    [
+        (-0.00852, 'not distinguishable from zero, with a deviation of 34 ms'),
+        (0.0852, '85.2 ± 34 ms'),
+        (float('nan'), 'unknown'),
+    ],
+)
+def test_a_delay_is_stated_where_it_is_more_than_two_deviations_from_zero(delay, text):
+    found = EffortFindings((), delay, 0.034, ())
+    assert found.delay_text == text and text in repr(found)
+
+
 def test_bad_input_is_refused_by_name(arm, recording):
     with pytest.raises(InvalidArgument, match='recordings'):
         examine_effort(arm.urdf, [])

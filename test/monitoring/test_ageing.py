@@ -100,6 +100,27 @@ def test_another_gripper_is_a_payload_and_no_wear(found):
     assert 'a payload or a gripper, not friction' in finding.message
 
 
+def test_a_load_that_is_gone_leaves_nothing_whose_centre_could_be_told(found):
+    load = np.array([0.6, 0.0, 0.0, 0.03])
+    made = [
+        replace(each, terms=replace(each.terms, payload=each.terms.payload + load))
+        for each in motions(23, mass=-0.6)
+    ]
+    (finding,) = condition(found, made).findings
+    assert finding.value == pytest.approx(-0.6, abs=0.02)
+    assert finding.message.endswith('nothing distinguishable from zero beyond the model')
+
+
+def test_friction_that_returned_to_the_models_is_not_said_to_differ_from_it(found):
+    made = [
+        replace(each, terms=replace(each.terms, friction=1.25 * (1.0 + each.terms.friction) - 1.0))
+        for each in motions(40, wear=0.8)
+    ]
+    (finding,) = condition(found, made).findings
+    assert 'below that of the first motions' in finding.message
+    assert 'the identified model' not in finding.message
+
+
 def test_an_offset_that_drifts_is_named_in_newton_metres(found):
     (finding,) = condition(found, motions(40, offset=1.0)).findings
     assert (finding.code, finding.element) == ('offset_changed', name(found, 1))

@@ -83,7 +83,7 @@ ATTRIBUTES = {
     ' tip_wrench_torque',
     'DHTable': 'a alpha base_transform beta constant_rotations convention d n prismatic structure'
     ' theta tip_transform',
-    'Finding': 'code element level message value',
+    'Finding': 'code element level line message value',
     'Payload': 'center_of_mass inertia link mass',
     'RobodynError': '',
     'RobotModel': 'base_link coulomb_friction dh effort_limits effort_offset findings'
