@@ -16,7 +16,7 @@ from robodyn_ros.errors import RejectedTrajectory
 from robodyn_ros.spatial import FloatArray, cross
 
 MOST_POSES = 250
-"""Of a trajectory of poses: reading them takes 10 ms, in which no cycle runs."""
+"""Of a trajectory of poses: no cycle runs while they are read."""
 
 
 class RejectedTarget(RejectedTrajectory):

@@ -66,7 +66,7 @@ def seconds(whole: int, nanoseconds: int) -> float:
     return whole + 1e-9 * nanoseconds
 
 
-# --- written: all but the numbers once; rclpy takes four times as long to publish a message ------
+# --- written: all but the numbers once -----------------------------------------------------------
 
 _STAMP = struct.Struct('=iI')  # of a header, its first field
 _STAMP_END = ENCODING + _STAMP.size

@@ -87,8 +87,8 @@ def simulated_motion(
     effort_limits : bool
         Whether torques are clipped to the model's effort limits, as drives do.
     algorithm : str
-        How the law computes the inverse dynamics, as the nodes' parameter: ``'compiled'`` takes a
-        tenth of the time, and seconds before, once for an arm.
+        How the law computes the inverse dynamics, as the nodes' parameter: ``'compiled'`` is
+        faster, after seconds of compiling, once for an arm.
 
     Raises
     ------

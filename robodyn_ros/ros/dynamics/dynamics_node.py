@@ -554,7 +554,7 @@ def _relieve_garbage_collector() -> None:
     """
     Exempt all existing objects from garbage collection.
 
-    A round over everything that imports and configuring have made would cost 30 ms, forty cycles
+    A round over everything that imports and configuring have made would cost tens of cycles
     at 1 kHz; one over what comes later does not show.
     """
     gc.unfreeze()

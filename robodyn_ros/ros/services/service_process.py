@@ -8,8 +8,7 @@ memory that both share. A change of payload or gravity it writes there; the node
 every ``CHANGE_PERIOD``, checks and applies it between two cycles, and writes what became of it.
 
 Were the changes callbacks of the node, a flood of requests would reach the participant that
-commands: with fifty clients the 99th percentile of the delay to the torque was 2.7 ms instead of
-1.5, and 12 ms on a loaded machine (``benchmarks/service_flood.py``).
+commands, and delay its torques (``benchmarks/service_flood.py`` measures that).
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ SERVICES = (*MODEL_SERVICES, *STATE_SERVICES, *CHANGE_SERVICES, 'estimate_payloa
 
 NICENESS = 10  # leaves the processor to the process that commands
 CLOSING_TIME = 2  # that closing may take before the process is ended [s]
-CHANGE_PERIOD = 0.01  # between the node's looks for a change: one costs it 2 ms [s]
+CHANGE_PERIOD = 0.01  # after which the node checks for a change again [s]
 CHANGE_TIMEOUT = 2.0  # that the control cycle is given to apply a change [s]
 OUTCOME_TIMEOUT = 0.5  # that its outcome may take after it [s]
 OUTCOME_PERIOD = 0.002  # between looks for it [s]
