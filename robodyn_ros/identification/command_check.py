@@ -9,7 +9,7 @@ torque the motion took, and that torque is the command times its scale, less fri
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -486,9 +486,8 @@ def _fit(
 # --- in words ------------------------------------------------------------------------------------
 
 
-def _findings(model: RobotModel, joints: Sequence[JointCommand]) -> list[Finding]:
-    """Return as text what the commands do, and what to do about it."""
-    result = []
+def _findings(model: RobotModel, joints: Sequence[JointCommand]) -> Iterator[Finding]:
+    """Yield as text what the commands do, and what to do about it."""
     for each, prismatic in zip(joints, model.dh.prismatic, strict=True):
         element = f'command of joint {each.joint!r}'
         if not each.channel:
@@ -497,38 +496,37 @@ def _findings(model: RobotModel, joints: Sequence[JointCommand]) -> list[Finding
                 'friction hides its inertia; allow a larger command or motion, and give the rotor '
                 'inertia'
             )
-            result.append(note('command_undecided', element, _rounded(each.deviation), message))
+            yield note('command_undecided', element, _rounded(each.deviation), message)
             continue
         scale, unit = _rounded(each.scale), 'N' if prismatic else 'N m'
         size = f'{each.scale:.4g} ± {each.deviation:.2g} {unit}'
         if each.channel != each.joint:
             message = f'{element} is that of {each.channel!r}: the order of the commands is wrong'
             message += '; parameter joints'
-            result.append(warning('command_order', element, scale, message))
+            yield warning('command_order', element, scale, message)
         if each.scale < 0:
             message = f'{element} has the wrong sign: 1 unit = {size}'
             message += '; a negative command_scale'
-            result.append(warning('command_inverted', element, scale, message))
+            yield warning('command_inverted', element, scale, message)
         if abs(abs(each.scale) - 1.0) > max(_OFF, _CERTAIN * each.deviation):
             message = (
                 f'{element} is not in {unit}: 1 unit = {size}, if the inertia of the model is '
                 f'right; command_scale {1.0 / each.scale:.4g}'
             )
-            result.append(warning('command_scaled', element, scale, message))
+            yield warning('command_scaled', element, scale, message)
         if each.deviation > _UNCERTAIN * abs(each.scale):
             part = each.deviation / abs(each.scale)
             message = (
                 f'{element} has a scale that is known to {part:.0%} only: allow a larger motion, '
                 'or join several recordings'
             )
-            result.append(note('command_uncertain', element, _rounded(part), message))
+            yield note('command_uncertain', element, _rounded(part), message)
     if not model.rotor_inertia.any():
         message = (
             'the model has no rotor inertia: behind a gear it is a large part of what moves, and '
             'the scales are too small without it'
         )
-        result.append(note('no_rotor_inertia', 'model', 0.0, message))
-    return result
+        yield note('no_rotor_inertia', 'model', 0.0, message)
 
 
 def _rounded(value: float) -> float:

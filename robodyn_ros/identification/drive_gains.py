@@ -7,7 +7,7 @@ Efforts in the recorded unit are explained by gains, bodies, the load and the dr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -188,33 +188,23 @@ def _findings(
     *,
     is_relative: bool,
     converged: bool,
-) -> list[Finding]:
-    told_by = (
-        'what it carries with other joints'
-        if is_relative
-        else ('neither the load nor what it carries with other joints')
-    )
-    verb = 'does not tell' if is_relative else 'tells'
-    result = [
-        warning(
-            'gain_unknown',
-            f'joint {name!r}',
-            float(f'{each:.3g}'),
-            f'joint {name!r} has an unknown gain, uncertain by {each:.0%}: {told_by} {verb} it',
-        )
-        for name, each, sure in zip(model.joint_names, deviation, known, strict=True)
-        if not sure
-    ]
+) -> Iterator[Finding]:
+    load = 'what it carries with other joints'
+    told_by = f'{load} does not tell' if is_relative else f'neither the load nor {load} tells'
+    for name, each, sure in zip(model.joint_names, deviation, known, strict=True):
+        if not sure:
+            element = f'joint {name!r}'
+            message = f'{element} has an unknown gain, uncertain by {each:.0%}: {told_by} it'
+            yield warning('gain_unknown', element, float(f'{each:.3g}'), message)
     if is_relative and known.any():
         message = (
             f'{known.sum()} of {model.n} gains are known in proportion; their common factor '
             "comes from the model's masses"
         )
-        result.append(warning('gains_relative', 'gains', int(known.sum()), message))
+        yield warning('gains_relative', 'gains', int(known.sum()), message)
     if not converged:
         message = f'the gains did not settle in {_MOST_STEPS} steps'
-        result.append(warning('not_converged', 'gains', _MOST_STEPS, message))
-    return result
+        yield warning('not_converged', 'gains', _MOST_STEPS, message)
 
 
 def _first_gain(model: RobotModel, rows: Sequence[Rows], is_loaded: Sequence[bool]) -> FloatArray:

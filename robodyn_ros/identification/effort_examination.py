@@ -9,7 +9,7 @@ friction; the size of each part shows what the effort is.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -19,7 +19,7 @@ from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.description.records import Finding, differs_from_zero, note, warning
 from robodyn_ros.dynamics import gravity_torque
 from robodyn_ros.identification.drive_terms import DriveTerms
-from robodyn_ros.identification.findings import check_rows
+from robodyn_ros.identification.findings import check_rows, of_delay
 from robodyn_ros.identification.fit import fitted, joint_delays, predicted
 from robodyn_ros.identification.noise import autocorrelation_time
 from robodyn_ros.identification.prior import Prior, prior_pseudo_inertia
@@ -213,7 +213,7 @@ def examine_effort(
                 for each, slides in zip(complete, model.dh.prismatic, strict=True)
                 for finding in _findings_of_joint(each, 'N' if slides else 'N m')
             ),
-            *_findings_of_delay(delay, deviation),
+            *of_delay(delay, deviation),
         ),
     )
 
@@ -496,16 +496,15 @@ def _undecided(joint: str) -> JointEffort:
     )
 
 
-def _findings_of_joint(joint: JointEffort, unit: str) -> list[Finding]:
-    """Return as text what a joint's effort is."""
+def _findings_of_joint(joint: JointEffort, unit: str) -> Iterator[Finding]:
+    """Yield as text what a joint's effort is."""
     element = f'effort of joint {joint.joint!r}'
-    factor, result = float(f'{joint.factor:.4g}'), []
-    rigid_share = float(f'{joint.rigid_share:.4g}')
+    factor, rigid_share = float(f'{joint.factor:.4g}'), float(f'{joint.rigid_share:.4g}')
     if joint.unit == 'undecided':
         message = f'{element} has an undecided unit'
         if not math.isnan(joint.rigid_share):
             message += f": the rigid body's torque is only {joint.rigid_share:.0%} of it"
-        result.append(note('effort_undecided', element, rigid_share, message))
+        yield note('effort_undecided', element, rigid_share, message)
     if joint.unit == 'scaled':
         message = (
             f'{element} is not in {unit}: 1 unit = {joint.factor:.4g} ± '
@@ -513,10 +512,10 @@ def _findings_of_joint(joint: JointEffort, unit: str) -> list[Finding]:
         )
         if joint.gravity == 'none':
             message += '; rotors weigh here and are not in a URDF'
-        result.append(warning('effort_scaled', element, factor, message))
+        yield warning('effort_scaled', element, factor, message)
     if joint.is_inverted:
         message = f'{element} has the wrong sign: the torque is {joint.factor:.4g} times it'
-        result.append(warning('effort_inverted', element, factor, message))
+        yield warning('effort_inverted', element, factor, message)
     if joint.gravity == 'removed':
         message = (
             f"{element} has no gravity in it: the rigid body's torque is {joint.rigid_share:.0%} "
@@ -524,23 +523,14 @@ def _findings_of_joint(joint: JointEffort, unit: str) -> list[Finding]:
             '--effort-without-gravity and --driver-payload, what the driver was told '
             '(with_driver_gravity)'
         )
-        result.append(warning('gravity_removed', element, rigid_share, message))
+        yield warning('gravity_removed', element, rigid_share, message)
     if joint.friction == 'removed':
         message = (
             f'{element} has hardly any friction in it, {joint.friction_share:.1%}: compensated, '
             'or measured behind the gear'
         )
         friction_share = float(f'{joint.friction_share:.4g}')
-        result.append(note('friction_removed', element, friction_share, message))
+        yield note('friction_removed', element, friction_share, message)
     if abs(joint.delay) > max(5 * _LATE, 2 * _CERTAINLY_LATE * joint.delay_deviation):
         message = f'{element} is stamped {joint.delay:.3g} s after the motion, unlike the others'
-        result.append(note('joint_delay', element, float(f'{joint.delay:.4g}'), message))
-    return result
-
-
-def _findings_of_delay(delay: float, deviation: float) -> list[Finding]:
-    """Return as text that all efforts are late."""
-    if not abs(delay) > max(_LATE, _CERTAINLY_LATE * deviation):
-        return []
-    message = f'the effort of all joints is stamped {delay:.3g} s after the motion'
-    return [note('delay', 'effort', float(f'{delay:.3g}'), message)]
+        yield note('joint_delay', element, float(f'{joint.delay:.4g}'), message)

@@ -8,7 +8,7 @@ follow on request.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -318,16 +318,15 @@ def _findings(
     why_numpy: str,
     parameters: Sequence[IdentifiedParameter],
     kept_out: Sequence[Region],
-) -> list[Finding]:
-    findings = []
+) -> Iterator[Finding]:
     if not kept_out:
         message = 'no obstacle was named: nothing keeps the arm out of its table'
-        findings.append(warning('no_obstacles', model.name or 'arm', 0, message))
+        yield warning('no_obstacles', model.name or 'arm', 0, message)
     message = 'links are not kept from one another: look at the motion before it is run'
-    findings.append(note('self_collision', model.name or 'arm', 0, message))
+    yield note('self_collision', model.name or 'arm', 0, message)
     if why_numpy:
         message = f'the regressor is computed in NumPy, which is slower: {why_numpy}'
-        findings.append(note('not_compiled', 'regressor', why_numpy, message))
+        yield note('not_compiled', 'regressor', why_numpy, message)
     unknown = [f'{each.name} of {each.element}' for each in parameters if not each.is_measured]
     if unknown:
         element = f'{len(unknown)} of {len(parameters)} parameters'
@@ -335,14 +334,12 @@ def _findings(
             f'{element} remain what the URDF says, as the motion does not show them: '
             f'{", ".join(unknown)}'
         )
-        findings.append(note('not_excited', element, tuple(unknown), message))
-    return findings
+        yield note('not_excited', element, tuple(unknown), message)
 
 
 def _left_out(
     friction_motion: bool, poses: int, segments: Sequence[FourierMotion | PointToPoint | Rest]
-) -> list[Finding]:
-    findings = []
+) -> Iterator[Finding]:
     stood = sum(isinstance(each, Rest) for each in segments)
     moved = sum(isinstance(each, PointToPoint) for each in segments)
     if friction_motion and moved - stood < 2 * len(_SLOW_SPEEDS):
@@ -350,11 +347,10 @@ def _left_out(
             f'limits or obstacles left room for {moved - stood} of {2 * len(_SLOW_SPEEDS)} '
             'slow strokes'
         )
-        findings.append(warning('fewer_strokes', 'slow strokes', moved - stood, message))
+        yield warning('fewer_strokes', 'slow strokes', moved - stood, message)
     if stood < poses:
         message = f'{stood} of the {poses} poses that were asked for were found'
-        findings.append(warning('fewer_poses', 'poses', stood, message))
-    return findings
+        yield warning('fewer_poses', 'poses', stood, message)
 
 
 # --- what follows the series on request ----------------------------------------------------------
