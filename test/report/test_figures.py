@@ -59,7 +59,7 @@ def test_no_other_module_draws():
         for path in package.rglob('*.py')
         if re.search(r'(inline_svg|save_picture|\bFigure)\(', path.read_text(encoding='utf-8'))
     }
-    assert drawing - {'report/arm_drawing.py', 'report/svg.py', 'report/drawing.py'} == EXAMINED
+    assert drawing - {'report/svg.py', 'report/drawing.py'} == EXAMINED
 
 
 def upright(names=NAMES['plain']):
