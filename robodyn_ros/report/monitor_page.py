@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _WIDTH, _HEIGHT = 360, 170
 _MOST_POINTS = 600
 _DAY = 86400.0
+_SAME = 0.01  # of friction
 _LEAST_SPAN = 12.0  # of a chart [%]: noise of a per cent is not to look like a mountain
 
 
@@ -64,7 +65,7 @@ def monitor_page(
         notes=notes,
         reference=min(REFERENCE, len(motions)),
         window=WINDOW,
-        has_raw=not np.allclose(now.series, now.warm_series),
+        has_raw=bool(np.isfinite(_raw(now)).any()),
         has_warm=bool(np.isfinite(now.warm_series).any()),
         figures=[_joint_chart(now, k, time, label) for k in range(model.n)] if motions else [],
         payload=_payload_chart(motions, time, label) if motions else '',
@@ -91,8 +92,8 @@ def _with_deviation(value: float, deviation: float, unit: str) -> str:
     if not math.isfinite(value):
         return 'unknown'
     if unit == '%':
-        return f'{value:+.0f} ± {deviation:.0f} %'.replace('-', '−')
-    return f'{value:+.3f} ± {deviation:.3f} {unit}'.replace('-', '−')
+        return f'{round(value) + 0.0:+.0f} ± {deviation:.0f} %'.replace('-', '−')
+    return f'{round(value, 3) + 0.0:+.3f} ± {deviation:.3f} {unit}'.replace('-', '−')
 
 
 def _times(motions: Sequence[Motion]) -> tuple[FloatArray, str]:
@@ -123,13 +124,17 @@ def _some(count: int) -> np.ndarray:
     return np.r_[0:REFERENCE, between.astype(int), count - WINDOW : count]
 
 
+def _raw(now: Condition) -> FloatArray:
+    """Return the friction as measured (K, n), NaN where warm-up is hardly anything of it."""
+    return np.where(np.abs(now.series - now.warm_series) < _SAME, np.nan, now.series)
+
+
 def _joint_chart(now: Condition, joint: int, time: FloatArray, label: str) -> str:
     """Return a joint's friction against the identified model's over the motions."""
     chosen = _some(len(time))
     x = time[chosen]
-    raw, warm = 100 * now.series[chosen, joint], 100 * now.warm_series[chosen, joint]
+    raw, warm = 100 * _raw(now)[chosen, joint], 100 * now.warm_series[chosen, joint]
     is_recent = chosen >= len(time) - now.motions
-    raw = np.where(np.isclose(raw, warm), np.nan, raw)  # where nothing was taken out
     latest = np.where(is_recent, np.where(np.isfinite(warm), warm, raw), np.nan)
     today, deviation = 100 * now.friction[joint], 100 * now.friction_deviation[joint]
 

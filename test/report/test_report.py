@@ -212,7 +212,7 @@ def test_report_is_dark_where_the_reader_wants_it(report_of, browser):
     for scheme in ('light', 'dark'):
         with opened(browser, path, 390, scheme) as page:
             colors[scheme] = page.evaluate(
-                """() => [document.body, document.querySelector('figure svg text')].map(
+                """() => [document.body, document.querySelector('#ranges svg text')].map(
                     (x, k) => getComputedStyle(x)[k ? 'fill' : 'backgroundColor'])"""
             )
     (paper, ink), (dark_paper, dark_ink) = colors['light'], colors['dark']
